@@ -1,0 +1,45 @@
+#include "isa.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace sluice::cpu {
+namespace {
+
+Isa lowered_by_environment(Isa isa) {
+  const char* wanted = std::getenv("SLUICE_CPU_ISA");
+  if (wanted == nullptr) return isa;
+  for (const Isa candidate : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512}) {
+    if (std::strcmp(wanted, isa_name(candidate)) == 0) return candidate < isa ? candidate : isa;
+  }
+  return isa;
+}
+
+}  // namespace
+
+Isa detect_isa() {
+#if defined(__x86_64__)
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx2 && avx512) return Isa::kAvx512;
+  if (avx2) return Isa::kAvx2;
+#endif
+  return Isa::kPortable;
+}
+
+Isa active_isa() {
+  static const Isa isa = lowered_by_environment(detect_isa());
+  return isa;
+}
+
+const char* isa_name(Isa isa) {
+  switch (isa) {
+    case Isa::kPortable: return "portable";
+    case Isa::kAvx2: return "avx2";
+    case Isa::kAvx512: return "avx512";
+  }
+  return "unknown";
+}
+
+}  // namespace sluice::cpu
