@@ -1,0 +1,83 @@
+# How every library, plug-in and tool of the project is declared.
+
+# sluice_add_rooms(<folder>...): add_subdirectory of each that has a CMakeLists.txt.
+function(sluice_add_rooms)
+  foreach(room IN LISTS ARGN)
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/CMakeLists.txt)
+      add_subdirectory(${room})
+    endif()
+  endforeach()
+endfunction()
+
+# sluice_library(<room> SRCS a.cc... [DEPS base ir...] [LINK external...] [PUBLIC_LINK external...]
+#                [TESTS a_test.cc...] [TEST_DEPS room...] [TEST_LINK external...])
+#
+# The target sluice_<room>, also sluice::<room>. Without SRCS it is header-only. DEPS are rooms whose
+# headers this one's headers may show. LINK stays private; PUBLIC_LINK reaches whoever links the room.
+# TESTS become one executable, <room>_test.
+function(sluice_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG ""
+                        "" "SRCS;DEPS;LINK;PUBLIC_LINK;TESTS;TEST_DEPS;TEST_LINK")
+  _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
+  if(ARG_SRCS)
+    set(scope PUBLIC)
+    add_library(sluice_${name} STATIC ${ARG_SRCS})
+    target_link_libraries(sluice_${name} PRIVATE ${ARG_LINK})
+  else()
+    set(scope INTERFACE)
+    add_library(sluice_${name} INTERFACE)
+  endif()
+  add_library(sluice::${name} ALIAS sluice_${name})
+  target_include_directories(
+    sluice_${name} ${scope} ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include
+                            ${SLUICE_GENERATED_DIR})
+  list(TRANSFORM ARG_DEPS PREPEND sluice:: OUTPUT_VARIABLE deps)
+  target_link_libraries(sluice_${name} ${scope} ${deps} fmt::fmt Threads::Threads
+                                                ${ARG_PUBLIC_LINK})
+  if(ARG_TESTS)
+    sluice_test(${name}_test SRCS ${ARG_TESTS} DEPS ${name} ${ARG_TEST_DEPS}
+                LINK ${ARG_LINK} ${ARG_TEST_LINK})
+  endif()
+endfunction()
+
+# sluice_backend(<name> SRCS a.cc... [LINK external...] [TESTS a_test.cc...])
+#
+# The plug-in lib/sluice/libsluice_backend_<name>.so. It sees include/ and its own folder (as
+# "<name>/file.h"), nothing of src/. Its objects are also the target sluice_backend_<name>_objects,
+# which TESTS link, so that a plug-in's insides are tested without loading it.
+function(sluice_backend name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;LINK;TESTS")
+  _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
+  set(objects sluice_backend_${name}_objects)
+  add_library(${objects} OBJECT ${ARG_SRCS})
+  target_include_directories(${objects} PUBLIC ${CMAKE_SOURCE_DIR}/include
+                                               ${CMAKE_SOURCE_DIR}/backends)
+  target_link_libraries(${objects} PUBLIC ${ARG_LINK} Threads::Threads)
+
+  add_library(sluice_backend_${name} MODULE $<TARGET_OBJECTS:${objects}>)
+  target_link_libraries(sluice_backend_${name} PRIVATE ${ARG_LINK} Threads::Threads)
+  set_target_properties(sluice_backend_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY
+                                                          ${SLUICE_PLUGIN_DIR})
+  install(TARGETS sluice_backend_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/sluice)
+  if(ARG_TESTS)
+    sluice_test(backend_${name}_test SRCS ${ARG_TESTS} LINK ${objects})
+  endif()
+endfunction()
+
+# sluice_tool(<name> SRCS main.cc... [DEPS room...] [LINK external...]): the program bin/<name>.
+function(sluice_tool name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS;LINK")
+  _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
+  add_executable(sluice_tool_${name} ${ARG_SRCS})
+  set_target_properties(sluice_tool_${name} PROPERTIES OUTPUT_NAME ${name})
+  target_include_directories(sluice_tool_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tools)
+  list(TRANSFORM ARG_DEPS PREPEND sluice:: OUTPUT_VARIABLE deps)
+  target_link_libraries(sluice_tool_${name} PRIVATE ${deps} ${ARG_LINK})
+  install(TARGETS sluice_tool_${name})
+endfunction()
+
+function(_sluice_reject_unknown name unparsed)
+  if(unparsed)
+    message(FATAL_ERROR "${name}: unknown arguments: ${unparsed}")
+  endif()
+endfunction()

@@ -1,0 +1,75 @@
+# How every test of the project is declared. Nothing here does anything unless SLUICE_DEVELOPER.
+#
+# A ctest entry is one program, not one case: a process per case costs more than the cases do.
+# scripts/run-tests counts the cases from the report that each program leaves in test-results/.
+set(SLUICE_TEST_RESULTS ${CMAKE_BINARY_DIR}/test-results)
+
+# sluice_test(<name> SRCS a_test.cc... [DEPS room...] [LINK external...]
+#             [LABEL unit|golden|conformance|e2e|slow|gpu] [TIMEOUT seconds])
+#
+# A googletest program, tests/<name> in the build folder, run from the source root.
+function(sluice_test name)
+  if(NOT SLUICE_DEVELOPER)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "LABEL;TIMEOUT" "SRCS;DEPS;LINK")
+  _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
+  add_executable(${name} ${ARG_SRCS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  list(TRANSFORM ARG_DEPS PREPEND sluice:: OUTPUT_VARIABLE deps)
+  target_link_libraries(${name} PRIVATE ${deps} ${ARG_LINK} sluice::test_support
+                                        GTest::gmock GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  _sluice_describe_test(${name} "${ARG_LABEL}" "${ARG_TIMEOUT}")
+endfunction()
+
+# sluice_script_test(<name> COMMAND program args... [LABEL ...] [TIMEOUT seconds])
+#
+# Passes when the command exits 0, is skipped when it exits 77. Run from the source root. It counts
+# as one case, or as many as its last line says if that reads "N passed, N failed[, N skipped]".
+function(sluice_script_test name)
+  if(NOT SLUICE_DEVELOPER)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "LABEL;TIMEOUT" "COMMAND")
+  _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  _sluice_describe_test(${name} "${ARG_LABEL}" "${ARG_TIMEOUT}")
+endfunction()
+
+# sluice_fuzz_target(<name> SRCS name_fuzz.cc [DEPS room...])
+#
+# SRCS define LLVMFuzzerTestOneInput. With the preset `fuzz` that makes the libFuzzer program
+# fuzz/<name>; elsewhere a test that replays tests/fuzz/corpus/<name> and checks that nothing breaks.
+function(sluice_fuzz_target name)
+  if(NOT SLUICE_DEVELOPER)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS;LINK")
+  _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
+  list(TRANSFORM ARG_DEPS PREPEND sluice:: OUTPUT_VARIABLE deps)
+  add_executable(fuzz_${name} ${ARG_SRCS})
+  target_link_libraries(fuzz_${name} PRIVATE ${deps} ${ARG_LINK})
+  set_target_properties(fuzz_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
+                                                ${CMAKE_BINARY_DIR}/fuzz)
+  if(SLUICE_SANITIZE MATCHES "fuzzer")
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    return()
+  endif()
+  target_sources(fuzz_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.cc)
+  add_test(NAME fuzz_replay_${name}
+           COMMAND fuzz_${name} tests/fuzz/corpus/${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  _sluice_describe_test(fuzz_replay_${name} unit 120)
+endfunction()
+
+function(_sluice_describe_test name label timeout)
+  if(NOT label)
+    set(label unit)
+  endif()
+  if(NOT timeout)
+    set(timeout 120)
+  endif()
+  set_tests_properties(
+    ${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77 ENVIRONMENT
+                       "GTEST_OUTPUT=json:${SLUICE_TEST_RESULTS}/${name}.json")
+endfunction()
