@@ -7,7 +7,7 @@ set(SLUICE_TEST_RESULTS ${CMAKE_BINARY_DIR}/test-results)
 # sluice_test(<name> SRCS a_test.cc... [DEPS room...] [LINK external...]
 #             [LABEL unit|golden|conformance|e2e|slow|gpu] [TIMEOUT seconds])
 #
-# A googletest program, tests/<name> in the build folder, run from the source root.
+# A googletest program, test/<name> in the build folder, run from the source root.
 function(sluice_test name)
   if(NOT SLUICE_DEVELOPER)
     return()
@@ -15,7 +15,7 @@ function(sluice_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "LABEL;TIMEOUT" "SRCS;DEPS;LINK")
   _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_executable(${name} ${ARG_SRCS})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
   list(TRANSFORM ARG_DEPS PREPEND sluice:: OUTPUT_VARIABLE deps)
   target_link_libraries(${name} PRIVATE ${deps} ${ARG_LINK} sluice::test_support
                                         GTest::gmock GTest::gtest GTest::gtest_main)
