@@ -1,5 +1,8 @@
 # How every library, plug-in and tool of the project is declared.
 
+# What `make build` makes: programs, plug-ins and the library, without tests and benchmarks.
+add_custom_target(dist)
+
 # sluice_add_rooms(<folder>...): add_subdirectory of each that has a CMakeLists.txt.
 function(sluice_add_rooms)
   foreach(room IN LISTS ARGN)
@@ -58,6 +61,7 @@ function(sluice_backend name)
   target_link_libraries(sluice_backend_${name} PRIVATE ${ARG_LINK} Threads::Threads)
   set_target_properties(sluice_backend_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY
                                                           ${SLUICE_PLUGIN_DIR})
+  add_dependencies(dist sluice_backend_${name})
   install(TARGETS sluice_backend_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/sluice)
   if(ARG_TESTS)
     sluice_test(backend_${name}_test SRCS ${ARG_TESTS} LINK ${objects})
@@ -73,6 +77,7 @@ function(sluice_tool name)
   target_include_directories(sluice_tool_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tools)
   list(TRANSFORM ARG_DEPS PREPEND sluice:: OUTPUT_VARIABLE deps)
   target_link_libraries(sluice_tool_${name} PRIVATE ${deps} ${ARG_LINK})
+  add_dependencies(dist sluice_tool_${name})
   install(TARGETS sluice_tool_${name})
 endfunction()
 

@@ -71,5 +71,5 @@ function(_sluice_describe_test name label timeout)
   endif()
   set_tests_properties(
     ${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77 ENVIRONMENT
-                       "GTEST_OUTPUT=json:${SLUICE_TEST_RESULTS}/${name}.json")
+                       "GTEST_OUTPUT=xml:${SLUICE_TEST_RESULTS}/${name}.xml")
 endfunction()
