@@ -1,0 +1,33 @@
+#include "base/dynlib.h"
+
+#include <dlfcn.h>
+
+#include <utility>
+
+namespace sluice {
+
+Result<DynamicLibrary> DynamicLibrary::open(const std::filesystem::path& path) {
+  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* reason = ::dlerror();
+    return make_error(Code::kNotFound, "cannot open library: {}",
+                      reason ? reason : "no reason given");
+  }
+  return DynamicLibrary(handle);
+}
+
+DynamicLibrary::DynamicLibrary(DynamicLibrary&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)) {}
+
+DynamicLibrary& DynamicLibrary::operator=(DynamicLibrary&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+DynamicLibrary::~DynamicLibrary() {
+  if (handle_ != nullptr) ::dlclose(handle_);
+}
+
+void* DynamicLibrary::find_symbol(const char* name) const { return ::dlsym(handle_, name); }
+
+}  // namespace sluice

@@ -1,0 +1,58 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace sluice {
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+class FileTest : public testing::Test {
+ protected:
+  std::filesystem::path path(std::string_view name) const {
+    return std::filesystem::path(testing::TempDir()) /
+           (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
+            std::string(name));
+  }
+};
+
+TEST_F(FileTest, MappingOutlivesTheFile) {
+  const auto file = path("a");
+  ASSERT_TRUE(write_file_atomically(file, bytes_of("sluice")).is_ok());
+  const auto mapped = map_file(file);
+  ASSERT_TRUE(mapped.is_ok()) << mapped.status().to_string();
+  std::filesystem::remove(file);
+  EXPECT_EQ(std::memcmp(mapped->data(), "sluice", 6), 0);
+}
+
+TEST_F(FileTest, WritingReplacesTheOldContents) {
+  const auto file = path("b");
+  ASSERT_TRUE(write_file_atomically(file, bytes_of("old and long")).is_ok());
+  ASSERT_TRUE(write_file_atomically(file, bytes_of("new")).is_ok());
+  EXPECT_EQ(read_text_file(file).value(), "new");
+  std::filesystem::remove(file);
+}
+
+TEST_F(FileTest, MissingFileIsNamed) {
+  const Status status = map_file("/no/such/file").status();
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_NE(status.message().find("/no/such/file"), std::string::npos);
+}
+
+TEST_F(FileTest, FolderIsNoFile) {
+  EXPECT_EQ(map_file(testing::TempDir()).status().code(), Code::kInvalidArgument);
+}
+
+TEST_F(FileTest, ReadRefusesAFileOverTheLimit) {
+  const auto file = path("c");
+  ASSERT_TRUE(write_file_atomically(file, bytes_of("12345")).is_ok());
+  EXPECT_EQ(read_text_file(file, 4).status().code(), Code::kInvalidArgument);
+  std::filesystem::remove(file);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,81 @@
+// Errors as values: a code, a message a user can act on, and where it happened.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sluice {
+
+/// Numeric values are those of gRPC status codes, so that a wire layer translates with a cast.
+enum class Code : std::int32_t {
+  kOk = 0,
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
+};
+
+/// `kInvalidArgument` -> "invalid argument".
+std::string_view code_name(Code code);
+
+/// Success, or a code with a message. Value type; threads share nothing.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool is_ok() const { return code_ == Code::kOk; }
+  Code code() const { return code_; }
+  const std::string& message() const { return message_; }
+
+  /// Puts `context` before the message: `loading a.sluice: section "plan" is truncated`.
+  Status with_context(std::string_view context) &&;
+  Status with_context(std::string_view context) const&;
+
+  /// "ok", or "invalid argument: the message".
+  std::string to_string() const;
+
+ private:
+  Code code_ = Code::kOk;
+  std::string message_;
+};
+
+inline Status ok_status() { return {}; }
+
+template <typename... Args>
+Status make_error(Code code, fmt::format_string<Args...> format, Args&&... args) {
+  return Status(code, fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <typename... Args>
+Status invalid_argument(fmt::format_string<Args...> format, Args&&... args) {
+  return make_error(Code::kInvalidArgument, format, std::forward<Args>(args)...);
+}
+
+template <typename... Args>
+Status unimplemented(fmt::format_string<Args...> format, Args&&... args) {
+  return make_error(Code::kUnimplemented, format, std::forward<Args>(args)...);
+}
+
+template <typename... Args>
+Status internal_error(fmt::format_string<Args...> format, Args&&... args) {
+  return make_error(Code::kInternal, format, std::forward<Args>(args)...);
+}
+
+}  // namespace sluice

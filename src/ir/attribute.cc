@@ -1,0 +1,74 @@
+#include "ir/attribute.h"
+
+#include <cstring>
+
+namespace sluice::ir {
+namespace {
+
+template <typename T>
+Constant make_constant(ElementType element, const std::vector<T>& values, Shape shape) {
+  std::vector<std::byte> data(values.size() * sizeof(T));
+  if (!data.empty()) std::memcpy(data.data(), values.data(), data.size());
+  return Constant{Type::tensor(element, std::move(shape)), Bytes::own(std::move(data))};
+}
+
+template <typename Stored, typename Wide>
+std::vector<Wide> widen(const Constant& constant) {
+  std::vector<Wide> values(constant.data.size() / sizeof(Stored));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    Stored element;
+    std::memcpy(&element, constant.data.data() + i * sizeof(Stored), sizeof(Stored));
+    values[i] = static_cast<Wide>(element);
+  }
+  return values;
+}
+
+}  // namespace
+
+Constant make_i64_constant(const std::vector<std::int64_t>& values, Shape shape) {
+  return make_constant(ElementType::kI64, values, std::move(shape));
+}
+
+Constant make_f32_constant(const std::vector<float>& values, Shape shape) {
+  return make_constant(ElementType::kF32, values, std::move(shape));
+}
+
+std::optional<std::vector<std::int64_t>> integer_values(const Constant& constant) {
+  switch (constant.type.element()) {
+    case ElementType::kI64:
+      return widen<std::int64_t, std::int64_t>(constant);
+    case ElementType::kI32:
+      return widen<std::int32_t, std::int64_t>(constant);
+    case ElementType::kI16:
+      return widen<std::int16_t, std::int64_t>(constant);
+    case ElementType::kI8:
+      return widen<std::int8_t, std::int64_t>(constant);
+    case ElementType::kU32:
+      return widen<std::uint32_t, std::int64_t>(constant);
+    case ElementType::kU16:
+      return widen<std::uint16_t, std::int64_t>(constant);
+    case ElementType::kU8:
+    case ElementType::kBool:
+      return widen<std::uint8_t, std::int64_t>(constant);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::vector<double>> float_values(const Constant& constant) {
+  switch (constant.type.element()) {
+    case ElementType::kF32:
+      return widen<float, double>(constant);
+    case ElementType::kF64:
+      return widen<double, double>(constant);
+    default:
+      return std::nullopt;
+  }
+}
+
+void Attributes::erase(std::string_view name) {
+  const auto it = map_.find(name);
+  if (it != map_.end()) map_.erase(it);
+}
+
+}  // namespace sluice::ir
