@@ -11,7 +11,7 @@ build:
 	@cmake --build $(BUILD) --parallel $(JOBS) --target dist
 
 demo: build
-	@examples/digits/demo $(BUILD)
+	@SLUICE=$(CURDIR)/$(BUILD)/bin/sluice examples/digits/demo
 
 test:
 	@scripts/install-deps build test

@@ -10,31 +10,38 @@ inline constexpr int kIsaCount = 3;
 /// The strongest set this processor and operating system run.
 Isa detect_isa();
 
-/// `detect_isa()`, lowered by the environment variable SLUICE_CPU_ISA=portable|avx2|avx512 (it never
-/// raises; an unknown word is ignored). Read once, at the first call.
+/// `detect_isa()`, lowered by the environment variable SLUICE_CPU_ISA=portable|avx2|avx512 (it
+/// never raises; an unknown word is ignored). Read once, at the first call.
 Isa active_isa();
 
 const char* isa_name(Isa isa);
 
 }  // namespace sluice::cpu
 
-// Every kernel source is compiled once per instruction set, each time into the namespace of that set.
-// A header declares all of them with SLUICE_CPU_EACH_ISA and chooses with SLUICE_CPU_PICK:
+// Every kernel source is compiled once per instruction set, each time into the namespace of that
+// set. A header declares all of them with SLUICE_CPU_EACH_ISA and chooses with SLUICE_CPU_PICK:
 //
 //   SLUICE_CPU_EACH_ISA(void run_gemm(const GemmPlan& plan, ...);)
 //   auto* run = SLUICE_CPU_PICK(active_isa(), run_gemm);
 #if defined(__x86_64__)
-#define SLUICE_CPU_EACH_ISA(...)            \
-  namespace portable { __VA_ARGS__ }        \
-  namespace avx2 { __VA_ARGS__ }            \
-  namespace avx512 { __VA_ARGS__ }
-#define SLUICE_CPU_PICK(isa, function)                               \
+#define SLUICE_CPU_EACH_ISA(...) \
+  namespace portable {           \
+  __VA_ARGS__                    \
+  }                              \
+  namespace avx2 {               \
+  __VA_ARGS__                    \
+  }                              \
+  namespace avx512 {             \
+  __VA_ARGS__                    \
+  }
+#define SLUICE_CPU_PICK(isa, function)                                     \
   ((isa) == ::sluice::cpu::Isa::kAvx512 ? &::sluice::cpu::avx512::function \
    : (isa) == ::sluice::cpu::Isa::kAvx2 ? &::sluice::cpu::avx2::function   \
                                         : &::sluice::cpu::portable::function)
 #else
 #define SLUICE_CPU_EACH_ISA(...) \
-  namespace portable { __VA_ARGS__ }
-#define SLUICE_CPU_PICK(isa, function) \
-  (static_cast<void>(isa), &::sluice::cpu::portable::function)
+  namespace portable {           \
+  __VA_ARGS__                    \
+  }
+#define SLUICE_CPU_PICK(isa, function) (static_cast<void>(isa), &::sluice::cpu::portable::function)
 #endif

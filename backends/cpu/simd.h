@@ -2,13 +2,15 @@
 
 // One vector vocabulary, compiled once per instruction set.
 //
-// A kernel source includes this header, opens `namespace sluice::cpu::SLUICE_CPU_ISA` and is written
-// in terms of `Vec` (kLanes floats) and `VecI` (as many 32-bit integers). CMake compiles it three
-// times with other -m flags, so each instruction set gets its own namespace and its own symbols.
+// A kernel source includes this header, opens `namespace sluice::cpu::SLUICE_CPU_ISA` and is
+// written in terms of `Vec` (kLanes floats) and `VecI` (as many 32-bit integers). CMake compiles it
+// three times with other -m flags, so each instruction set gets its own namespace and its own
+// symbols.
 //
 // Arithmetic operators are the compiler's own (vector extensions); here is what they lack. To keep
-// code of one instruction set from being linked into another, kernel sources call no inline function
-// with external linkage: no std::max, no std::vector, nothing but this header, plain C and structs.
+// code of one instruction set from being linked into another, kernel sources call no inline
+// function with external linkage: no std::max, no std::vector, nothing but this header, plain C and
+// structs.
 
 #include <cstdint>
 #include <cstring>
@@ -95,7 +97,8 @@ SLUICE_CPU_INLINE void store_first(float* p, Vec v, int n) {
 
 #endif
 
-// ---- arithmetic -----------------------------------------------------------------------------------
+// ---- arithmetic
+// -----------------------------------------------------------------------------------
 
 /// a * b + c, rounded once where the instruction exists.
 SLUICE_CPU_INLINE Vec fmadd(Vec a, Vec b, Vec c) {
@@ -166,7 +169,8 @@ SLUICE_CPU_INLINE Vec round_small(Vec x) {
 
 SLUICE_CPU_INLINE VecI to_int(Vec x) { return __builtin_convertvector(x, VecI); }
 
-// ---- across lanes -----------------------------------------------------------------------------------
+// ---- across lanes
+// -----------------------------------------------------------------------------------
 
 SLUICE_CPU_INLINE float reduce_add(Vec v) {
 #if defined(__AVX512F__)
@@ -193,7 +197,8 @@ SLUICE_CPU_INLINE float reduce_max(Vec v) {
 
 SLUICE_CPU_INLINE float reduce_min(Vec v) { return -reduce_max(-v); }
 
-// ---- functions ----------------------------------------------------------------------------------------
+// ---- functions
+// ----------------------------------------------------------------------------------------
 // Polynomials are minimax fits in double, evaluated in float: within 2 units in the last place for
 // exp, 4 for tanh and sigmoid, 6 for erf. Infinities and NaN come out as the C library's do.
 

@@ -35,34 +35,23 @@ Constant make_f32_constant(const std::vector<float>& values, Shape shape) {
 
 std::optional<std::vector<std::int64_t>> integer_values(const Constant& constant) {
   switch (constant.type.element()) {
-    case ElementType::kI64:
-      return widen<std::int64_t, std::int64_t>(constant);
-    case ElementType::kI32:
-      return widen<std::int32_t, std::int64_t>(constant);
-    case ElementType::kI16:
-      return widen<std::int16_t, std::int64_t>(constant);
-    case ElementType::kI8:
-      return widen<std::int8_t, std::int64_t>(constant);
-    case ElementType::kU32:
-      return widen<std::uint32_t, std::int64_t>(constant);
-    case ElementType::kU16:
-      return widen<std::uint16_t, std::int64_t>(constant);
+    case ElementType::kI64: return widen<std::int64_t, std::int64_t>(constant);
+    case ElementType::kI32: return widen<std::int32_t, std::int64_t>(constant);
+    case ElementType::kI16: return widen<std::int16_t, std::int64_t>(constant);
+    case ElementType::kI8: return widen<std::int8_t, std::int64_t>(constant);
+    case ElementType::kU32: return widen<std::uint32_t, std::int64_t>(constant);
+    case ElementType::kU16: return widen<std::uint16_t, std::int64_t>(constant);
     case ElementType::kU8:
-    case ElementType::kBool:
-      return widen<std::uint8_t, std::int64_t>(constant);
-    default:
-      return std::nullopt;
+    case ElementType::kBool: return widen<std::uint8_t, std::int64_t>(constant);
+    default: return std::nullopt;
   }
 }
 
 std::optional<std::vector<double>> float_values(const Constant& constant) {
   switch (constant.type.element()) {
-    case ElementType::kF32:
-      return widen<float, double>(constant);
-    case ElementType::kF64:
-      return widen<double, double>(constant);
-    default:
-      return std::nullopt;
+    case ElementType::kF32: return widen<float, double>(constant);
+    case ElementType::kF64: return widen<double, double>(constant);
+    default: return std::nullopt;
   }
 }
 

@@ -62,16 +62,11 @@ namespace {
 
 Dim apply(AtomKind kind, const Dim& a, const Dim& b) {
   switch (kind) {
-    case AtomKind::kFloorDiv:
-      return floor_div(a, b);
-    case AtomKind::kCeilDiv:
-      return ceil_div(a, b);
-    case AtomKind::kMax:
-      return max(a, b);
-    case AtomKind::kMin:
-      return min(a, b);
-    case AtomKind::kSymbol:
-      break;
+    case AtomKind::kFloorDiv: return floor_div(a, b);
+    case AtomKind::kCeilDiv: return ceil_div(a, b);
+    case AtomKind::kMax: return max(a, b);
+    case AtomKind::kMin: return min(a, b);
+    case AtomKind::kSymbol: break;
   }
   return Dim::overflow();
 }

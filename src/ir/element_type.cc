@@ -63,10 +63,8 @@ bool is_floating_point(ElementType type) {
     case ElementType::kF8E5M2:
     case ElementType::kF8E5M2Fnuz:
     case ElementType::kF8E8M0:
-    case ElementType::kF4E2M1:
-      return true;
-    default:
-      return false;
+    case ElementType::kF4E2M1: return true;
+    default: return false;
   }
 }
 
@@ -83,10 +81,8 @@ bool is_integer(ElementType type) {
     case ElementType::kU4:
     case ElementType::kI4:
     case ElementType::kU2:
-    case ElementType::kI2:
-      return true;
-    default:
-      return false;
+    case ElementType::kI2: return true;
+    default: return false;
   }
 }
 

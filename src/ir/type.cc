@@ -69,14 +69,10 @@ bool Type::is_static() const { return static_dims().has_value(); }
 
 std::string Type::to_string() const {
   switch (kind_) {
-    case Kind::kUnknown:
-      return "unknown";
-    case Kind::kSequence:
-      return "seq(" + item_->to_string() + ")";
-    case Kind::kOptional:
-      return "optional(" + item_->to_string() + ")";
-    case Kind::kTensor:
-      break;
+    case Kind::kUnknown: return "unknown";
+    case Kind::kSequence: return "seq(" + item_->to_string() + ")";
+    case Kind::kOptional: return "optional(" + item_->to_string() + ")";
+    case Kind::kTensor: break;
   }
   std::string text(element_type_name(element_));
   text += shape_ ? shape_to_string(*shape_) : "[?]";

@@ -18,8 +18,8 @@ std::filesystem::path build_path(std::string_view relative) {
 TempDir::TempDir() {
   std::string pattern = (std::filesystem::temp_directory_path() / "sluice-test-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) {
-    throw std::filesystem::filesystem_error(
-        "mkdtemp", pattern, std::error_code(errno, std::generic_category()));
+    throw std::filesystem::filesystem_error("mkdtemp", pattern,
+                                            std::error_code(errno, std::generic_category()));
   }
   path_ = pattern;
 }

@@ -1,0 +1,38 @@
+"""The files of the project, for the checks."""
+
+import os
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CPP = (".h", ".hpp", ".cc", ".c", ".cu")
+_NOT_OURS = {"build", ".git", ".venv", ".cache", "__pycache__"}
+
+
+def files(suffixes=None):
+    """Paths relative to the root: what git tracks or would; all but build products without git."""
+    git = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                         capture_output=True, text=True, check=False) if (ROOT / ".git").exists() else None
+    if git is not None and git.returncode == 0:
+        names = git.stdout.splitlines()
+    else:
+        names = list(_walk())
+    paths = (pathlib.Path(name) for name in sorted(names))
+    return [path for path in paths
+            if (ROOT / path).is_file() and (suffixes is None or path.suffix in suffixes)]
+
+
+def _walk():
+    for folder, subfolders, names in os.walk(ROOT):
+        subfolders[:] = [name for name in subfolders if name not in _NOT_OURS]
+        for name in names:
+            yield str(pathlib.Path(folder, name).relative_to(ROOT))
+
+
+def report(problems, all_well):
+    """Prints the problems, or that there are none; the exit status."""
+    for problem in problems:
+        print(problem)
+    if not problems:
+        print(all_well)
+    return 1 if problems else 0

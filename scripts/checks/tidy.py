@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""clang-tidy 14 over every source file but the tests, again only when what it reads has changed.
+
+Needs a configured and built build folder (generated headers): build/release, or --build.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+
+import project
+
+STAMPS = project.ROOT / "build/check/tidy"
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
+ROOTS = ("src", "include", "backends", "tools", "tests")
+
+
+@lru_cache(maxsize=None)
+def closure(path):
+    """The file and every project header it includes, itself or through another."""
+    found, waiting = set(), [path]
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        found.add(file)
+        for header in INCLUDE.findall(file.read_text(errors="replace")):
+            places = [file.parent / header, *(project.ROOT / root / header for root in ROOTS)]
+            waiting += [place.resolve() for place in places if place.is_file()][:1]
+    return frozenset(found)
+
+
+def stamp_of(path, command):
+    """A file that exists once this source, its headers, flags and configuration were found clean."""
+    text = hashlib.sha256(command.replace(str(project.ROOT), "").encode())
+    configs = [file for file in project.files() if file.name == ".clang-tidy"]
+    for file in [*(project.ROOT / config for config in configs), *sorted(closure(path))]:
+        text.update(file.read_bytes())
+    return STAMPS / text.hexdigest()
+
+
+def commands(build):
+    """Path to compile command of each of our sources; the first where one is compiled several times."""
+    found = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        path = pathlib.Path(entry["file"]).resolve()
+        ours = path.is_relative_to(project.ROOT) and not path.is_relative_to(build)
+        if ours and not path.stem.endswith("_test"):
+            found.setdefault(path, entry["command"])
+    return found
+
+
+def tidy(tool, build, path):
+    # The commands are GCC's: flags clang does not know, and warnings that are not clang-tidy's, pass.
+    run = subprocess.run(
+        [tool, "-p", str(build), "--quiet", "--extra-arg=-Wno-unknown-warning-option",
+         "--extra-arg=-Wno-error", str(path)], capture_output=True, text=True, check=False)
+    return run.returncode == 0, run.stdout + ("" if run.stdout else run.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default=project.ROOT / "build/release", type=pathlib.Path)
+    parser.add_argument("files", nargs="*", type=pathlib.Path, help="only these")
+    args = parser.parse_args()
+    tool = shutil.which("clang-tidy-14") or shutil.which("clang-tidy")
+    build = args.build.resolve()
+    if tool is None or not (build / "compile_commands.json").exists():
+        print(f"tidy: needs clang-tidy (scripts/install-deps check) and a configured {args.build}")
+        return 1
+    STAMPS.mkdir(parents=True, exist_ok=True)
+    only = {path.resolve() for path in args.files}
+    waiting = {path: stamp_of(path, command) for path, command in sorted(commands(build).items())
+               if not only or path in only}
+    waiting = {path: stamp for path, stamp in waiting.items() if not stamp.exists()}
+    problems = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(lambda path: (path, *tidy(tool, build, path)), waiting)
+        for done, (path, clean, output) in enumerate(results, 1):
+            print(f"[{done}/{len(waiting)}] {path.relative_to(project.ROOT)}", flush=True)
+            if clean:
+                waiting[path].touch()
+            else:
+                problems += 1
+                print(output)
+    print(f"tidy: {problems} files with findings" if problems else "tidy: clang-tidy finds nothing")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
