@@ -92,13 +92,13 @@ typedef struct sluice_text {
 } sluice_text;
 
 typedef int32_t sluice_attribute_kind;
-#define SLUICE_ATTRIBUTE_INT 1     /* ints[0] */
-#define SLUICE_ATTRIBUTE_FLOAT 2   /* floats[0] */
-#define SLUICE_ATTRIBUTE_TEXT 3    /* texts[0] */
-#define SLUICE_ATTRIBUTE_INTS 4    /* ints[count] */
-#define SLUICE_ATTRIBUTE_FLOATS 5  /* floats[count] */
-#define SLUICE_ATTRIBUTE_TEXTS 6   /* texts[count] */
-#define SLUICE_ATTRIBUTE_TENSOR 7  /* tensor */
+#define SLUICE_ATTRIBUTE_INT 1    /* ints[0] */
+#define SLUICE_ATTRIBUTE_FLOAT 2  /* floats[0] */
+#define SLUICE_ATTRIBUTE_TEXT 3   /* texts[0] */
+#define SLUICE_ATTRIBUTE_INTS 4   /* ints[count] */
+#define SLUICE_ATTRIBUTE_FLOATS 5 /* floats[count] */
+#define SLUICE_ATTRIBUTE_TEXTS 6  /* texts[count] */
+#define SLUICE_ATTRIBUTE_TENSOR 7 /* tensor */
 
 typedef struct sluice_attribute {
   const char* name;
@@ -112,9 +112,9 @@ typedef struct sluice_attribute {
 
 /* An operand as an operation sees it when its kernel is made. */
 typedef struct sluice_operand {
-  sluice_tensor tensor;    /* data: the value, for constants that were not packed; else null */
-  int32_t is_constant;     /* the value never changes while the kernel lives */
-  const void* packed;      /* the bytes `pack` made of this constant, or null */
+  sluice_tensor tensor; /* data: the value, for constants that were not packed; else null */
+  int32_t is_constant;  /* the value never changes while the kernel lives */
+  const void* packed;   /* the bytes `pack` made of this constant, or null */
   int64_t packed_bytes;
 } sluice_operand;
 
@@ -217,7 +217,8 @@ typedef struct sluice_option {
   const char* value;
 } sluice_option;
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------
+ */
 
 typedef struct sluice_backend_api {
   uint32_t struct_size;
