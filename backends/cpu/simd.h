@@ -32,6 +32,9 @@
 
 #define SLUICE_CPU_INLINE static inline __attribute__((always_inline, unused))
 
+// Before a loop over registers: unrolled early enough for the array to live in them.
+#define SLUICE_CPU_UNROLL _Pragma("GCC unroll 32")
+
 namespace sluice::cpu::SLUICE_CPU_ISA {
 
 using Vec = float __attribute__((vector_size(SLUICE_CPU_VECTOR_BYTES)));

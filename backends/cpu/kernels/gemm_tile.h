@@ -1,0 +1,91 @@
+#pragma once
+
+// The register tile under every matrix product: `rows` x `vectors * kLanes` outputs, all of K in one
+// sweep, unrolled by the template so that the compiler keeps every accumulator in a register
+// (tests/spill_test checks the machine code). Included by kernel sources only.
+
+#include "simd.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+
+/// Rows and vector columns of the largest tile, and the width of a packed panel of B in floats:
+/// accumulators, one row of B and one broadcast fill the register file.
+inline constexpr int kTileRows = 6;
+inline constexpr int kTileVectors = kVectorRegisters == 32 ? 4 : 2;
+inline constexpr int kPanelWidth = kTileVectors * kLanes;
+
+/// Operands of one tile. A(i, p) = a[i * a_row + p * a_step], B(p, j) = b[p * b_row + j],
+/// C(i, j) = c[i * c_row + j]. Strides are in floats.
+struct TileArgs {
+  std::int64_t depth;
+  const float* a;
+  std::int64_t a_row;
+  std::int64_t a_step;
+  const float* b;
+  std::int64_t b_row;
+  float* c;
+  std::int64_t c_row;
+  const float* bias;      ///< added to every row when this is the first sweep; may be null
+  const char* prefetch;   ///< `depth` lines from here are brought to L2 on the way; may be null
+  int tail;               ///< columns used of the last vector, 1..kLanes; B is readable beyond them
+  bool accumulate;        ///< C holds the sum of earlier sweeps
+};
+
+using TileFunction = void (*)(const TileArgs&);
+
+template <int kRows, int kVectors, bool kPrefetch>
+SLUICE_CPU_INLINE void sweep(const TileArgs& t, Vec (&acc)[kRows][kVectors]) {
+  const float* a = t.a;
+  const float* b = t.b;
+  const char* ahead = t.prefetch;
+  const std::int64_t a_row = t.a_row;
+  const std::int64_t a_step = t.a_step;
+  const std::int64_t b_row = t.b_row;
+  for (std::int64_t p = t.depth; p > 0; --p) {
+    if constexpr (kPrefetch) {
+      prefetch_to_l2(ahead);
+      ahead += 64;
+    }
+    Vec row[kVectors];
+    SLUICE_CPU_UNROLL
+    for (int v = 0; v < kVectors; ++v) row[v] = load(b + v * kLanes);
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      const Vec x = broadcast(a[i * a_row]);
+      SLUICE_CPU_UNROLL
+      for (int v = 0; v < kVectors; ++v) acc[i][v] = fmadd(x, row[v], acc[i][v]);
+    }
+    a += a_step;
+    b += b_row;
+  }
+}
+
+/// One tile: C (+)= A * B (+ bias).
+template <int kRows, int kVectors>
+void tile(const TileArgs& t) {
+  constexpr int kLast = kVectors - 1;
+  Vec acc[kRows][kVectors];
+  SLUICE_CPU_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const int width = v == kLast ? t.tail : kLanes;
+    const Vec start = t.bias == nullptr ? Vec{} : load_first(t.bias + v * kLanes, width);
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      acc[i][v] = t.accumulate ? load_first(t.c + i * t.c_row + v * kLanes, width) : start;
+    }
+  }
+  if (t.prefetch != nullptr) {
+    sweep<kRows, kVectors, true>(t, acc);
+  } else {
+    sweep<kRows, kVectors, false>(t, acc);
+  }
+  SLUICE_CPU_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    float* c = t.c + i * t.c_row;
+    SLUICE_CPU_UNROLL
+    for (int v = 0; v < kLast; ++v) store(c + v * kLanes, acc[i][v]);
+    store_first(c + kLast * kLanes, acc[i][kLast], t.tail);
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA
