@@ -267,7 +267,8 @@ SLUICE_CPU_INLINE Vec erf(Vec x) {
   q = fmadd(t, q, broadcast(1.153493871e-01f));
   q = fmadd(t, q, broadcast(5.048561064e-01f));
   q = fmadd(t, q, broadcast(1.0f));
-  return copy_sign(a * p / q, x);
+  const Vec saturated = select(a >= broadcast(3.92f), broadcast(1.0f), a * p / q);
+  return copy_sign(saturated, x);
 }
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA
