@@ -218,8 +218,7 @@ void run_body(const Body& body, const BodyOperand* inputs, const BodyTile& tile,
   for (int i = 0; i < body.step_count; ++i) {
     const BodyStep& step = body.steps[i];
     const bool last = step.result == kBodyOut;
-    float* out = last ? tile.out
-                      : scratch + (step.result - kBodyFirstTemp) * kBodyTileFloats;
+    float* out = last ? tile.out : scratch + (step.result - kBodyFirstTemp) * kBodyTileFloats;
     run_step(step, {operand(step.a), operand(step.b), out, last ? tile.out_row : tile.cols,
                     tile.rows, tile.cols, step.alpha, step.beta});
   }

@@ -9,9 +9,27 @@ namespace sluice::cpu {
 /// Element-wise operations on floats. `alpha` and `beta` are the step's constants.
 enum class BodyOp : std::uint8_t {
   // two operands
-  kAdd, kSub, kMul, kDiv, kMin, kMax, kPow, kPrelu,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMin,
+  kMax,
+  kPow,
+  kPrelu,
   // one operand
-  kCopy, kNeg, kAbs, kSquare, kSqrt, kReciprocal, kExp, kLog, kErf, kTanh, kSigmoid, kRelu,
+  kCopy,
+  kNeg,
+  kAbs,
+  kSquare,
+  kSqrt,
+  kReciprocal,
+  kExp,
+  kLog,
+  kErf,
+  kTanh,
+  kSigmoid,
+  kRelu,
   kGelu,         ///< x/2 * (1 + erf(x / sqrt 2))
   kGeluTanh,     ///< x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
   kSilu,         ///< x * sigmoid(alpha * x)
@@ -21,7 +39,9 @@ enum class BodyOp : std::uint8_t {
   kHardSwish,    ///< x * max(0, min(1, x / 6 + 1/2))
   kClip,         ///< max(alpha, min(beta, x))
   kSoftplus,     ///< log(1 + exp x)
-  kFloor, kCeil, kRound,
+  kFloor,
+  kCeil,
+  kRound,
   kCount,
 };
 
@@ -82,9 +102,10 @@ struct BodyTile {
 
 /// Runs `body` over one tile. The output may be an input, element on element.
 /// Requires: rows * cols <= kBodyTileFloats (any number of rows and columns when the body has no
-///           temporaries), `inputs` holds body.input_count operands, `scratch` body.scratch_bytes().
-SLUICE_CPU_EACH_ISA(void run_body(const Body& body, const BodyOperand* inputs,
-                                  const BodyTile& tile, float* scratch);)
+///           temporaries), `inputs` holds body.input_count operands, `scratch`
+///           body.scratch_bytes().
+SLUICE_CPU_EACH_ISA(void run_body(const Body& body, const BodyOperand* inputs, const BodyTile& tile,
+                                  float* scratch);)
 
 using RunBody = void (*)(const Body&, const BodyOperand*, const BodyTile&, float*);
 

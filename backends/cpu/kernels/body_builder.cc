@@ -43,7 +43,8 @@ std::vector<int> BodyBuilder::last_uses(int result) const {
   if (result >= 0 && result < value_count) last[static_cast<std::size_t>(result)] = value_count;
   for (int i = static_cast<int>(steps_.size()) - 1; i >= 0; --i) {
     if (last[static_cast<std::size_t>(input_count_ + i)] == kUnused) continue;
-    for (const int operand : {steps_[static_cast<std::size_t>(i)].a, steps_[static_cast<std::size_t>(i)].b}) {
+    for (const int operand :
+         {steps_[static_cast<std::size_t>(i)].a, steps_[static_cast<std::size_t>(i)].b}) {
       int& use = last[static_cast<std::size_t>(operand)];
       use = std::max(use, i);
     }
@@ -68,14 +69,18 @@ bool BodyBuilder::finish(int result, Body* body) const {
     const int a = slot[static_cast<std::size_t>(step.a)];
     const int b = slot[static_cast<std::size_t>(step.b)];
     for (const int operand : {step.a, step.b}) {
-      if (last[static_cast<std::size_t>(operand)] == i) temps.give_back(slot[static_cast<std::size_t>(operand)]);
+      if (last[static_cast<std::size_t>(operand)] == i)
+        temps.give_back(slot[static_cast<std::size_t>(operand)]);
     }
     const int target = value == result ? kBodyOut : temps.take();
     if (target == kUnused) return false;
     slot[static_cast<std::size_t>(value)] = target;
-    body->steps[body->step_count++] = {step.op, static_cast<std::uint8_t>(a),
+    body->steps[body->step_count++] = {step.op,
+                                       static_cast<std::uint8_t>(a),
                                        static_cast<std::uint8_t>(b),
-                                       static_cast<std::uint8_t>(target), step.alpha, step.beta};
+                                       static_cast<std::uint8_t>(target),
+                                       step.alpha,
+                                       step.beta};
   }
   body->temp_count = temps.high_water();
   return body->step_count > 0;

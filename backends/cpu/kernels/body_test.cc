@@ -87,9 +87,9 @@ TEST(Body, UnaryStepsMatchDoubleArithmetic) {
       (one_step(c.op, 1, c.alpha, c.beta), &input,
        {y.data(), 0, 1, static_cast<std::int64_t>(x.size())}, nullptr);
       for (std::size_t i = 0; i < x.size(); ++i) {
-        expect_close(y[i], c.exact(x[i]), std::string(isa_name(isa)) + " op " +
-                                              std::to_string(static_cast<int>(c.op)) + " at " +
-                                              std::to_string(x[i]),
+        expect_close(y[i], c.exact(x[i]),
+                     std::string(isa_name(isa)) + " op " + std::to_string(static_cast<int>(c.op)) +
+                         " at " + std::to_string(x[i]),
                      1 + std::fabs(x[i]));
       }
     }
@@ -111,9 +111,9 @@ TEST(Body, InfinitiesAndNanComeOutAsInTheLibrary) {
       SLUICE_CPU_PICK(isa, run_body)
       (one_step(c.op, 1), &input, {y.data(), 0, 1, static_cast<std::int64_t>(x.size())}, nullptr);
       for (std::size_t i = 0; i < x.size(); ++i) {
-        expect_close(y[i], c.exact(x[i]), std::string(isa_name(isa)) + " op " +
-                                              std::to_string(static_cast<int>(c.op)) + " at " +
-                                              std::to_string(x[i]));
+        expect_close(y[i], c.exact(x[i]),
+                     std::string(isa_name(isa)) + " op " + std::to_string(static_cast<int>(c.op)) +
+                         " at " + std::to_string(x[i]));
       }
     }
   }
@@ -153,11 +153,11 @@ TEST(Body, BinaryStepsBroadcastEveryWay) {
           for (std::int64_t i = 0; i < kRows * kCols; ++i) {
             const std::int64_t r = i / kCols;
             const std::int64_t c = i % kCols;
-            expect_close(y[static_cast<std::size_t>(i)],
-                         combine(static_cast<BodyOp>(op),
-                                 a[static_cast<std::size_t>(r * sa[0] + c * sa[1])],
-                                 b[static_cast<std::size_t>(r * sb[0] + c * sb[1])]),
-                         std::string(isa_name(isa)) + " op " + std::to_string(op));
+            expect_close(
+                y[static_cast<std::size_t>(i)],
+                combine(static_cast<BodyOp>(op), a[static_cast<std::size_t>(r * sa[0] + c * sa[1])],
+                        b[static_cast<std::size_t>(r * sb[0] + c * sb[1])]),
+                std::string(isa_name(isa)) + " op " + std::to_string(op));
           }
         }
       }

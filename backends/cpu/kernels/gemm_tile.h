@@ -1,7 +1,7 @@
 #pragma once
 
-// The register tile under every matrix product: `rows` x `vectors * kLanes` outputs, all of K in one
-// sweep, unrolled by the template so that the compiler keeps every accumulator in a register
+// The register tile under every matrix product: `rows` x `vectors * kLanes` outputs, all of K in
+// one sweep, unrolled by the template so that the compiler keeps every accumulator in a register
 // (tests/spill_test checks the machine code). Included by kernel sources only.
 
 #include "simd.h"
@@ -25,10 +25,10 @@ struct TileArgs {
   std::int64_t b_row;
   float* c;
   std::int64_t c_row;
-  const float* bias;      ///< added to every row when this is the first sweep; may be null
-  const char* prefetch;   ///< `depth` lines from here are brought to L2 on the way; may be null
-  int tail;               ///< columns used of the last vector, 1..kLanes; B is readable beyond them
-  bool accumulate;        ///< C holds the sum of earlier sweeps
+  const float* bias;     ///< added to every row when this is the first sweep; may be null
+  const char* prefetch;  ///< `depth` lines from here are brought to L2 on the way; may be null
+  int tail;              ///< columns used of the last vector, 1..kLanes; B is readable beyond them
+  bool accumulate;       ///< C holds the sum of earlier sweeps
 };
 
 using TileFunction = void (*)(const TileArgs&);
