@@ -1,0 +1,38 @@
+"""Compares outputs of Sluice with expected ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from harness.sluice_cli import Arrays, run_model
+
+TOLERANCE = 1e-3
+
+
+def relative_error(actual: np.ndarray, expected: np.ndarray) -> float:
+    """Largest difference over the largest expected magnitude; infinite where shapes differ."""
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return float("inf")
+    if not np.isfinite(actual).all():
+        return float("inf")
+    difference = np.abs(actual.astype(np.float64) - expected.astype(np.float64)).max(initial=0.0)
+    magnitude = np.abs(expected.astype(np.float64)).max(initial=0.0)
+    if magnitude == 0.0:
+        return 0.0 if difference == 0.0 else float("inf")
+    return float(difference / magnitude)
+
+
+def onnxruntime_outputs(model: Path, feeds: Arrays) -> Arrays:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds)))
+
+
+def error_against(package: Path, feeds: Arrays, expected: Arrays) -> float:
+    """The worst relative error over all outputs of one run of `package`."""
+    actual = run_model(package, feeds, list(expected))
+    return max(relative_error(actual[name], expected[name]) for name in expected)

@@ -1,0 +1,93 @@
+"""One onnxruntime or openvino process that measures a model on command (see workers.py).
+
+Each at its best documented settings for latency with a fixed number of threads, in f32, with
+inputs and outputs bound once so that no run copies or allocates them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+LEAST_RUNS = 3
+Run = Callable[[], object]
+
+
+def onnxruntime_run(model: str, feeds: dict[str, np.ndarray], threads: int) -> Run:
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    for name, values in feeds.items():
+        binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(values))
+    for output, values in zip(session.get_outputs(), session.run(None, feeds)):
+        binding.bind_ortvalue_output(output.name, ort.OrtValue.ortvalue_from_numpy(values))
+    return lambda: session.run_with_iobinding(binding)
+
+
+def openvino_run(model: str, feeds: dict[str, np.ndarray], threads: int) -> Run:
+    import openvino
+
+    settings = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "NUM_STREAMS": 1,
+        "INFERENCE_NUM_THREADS": threads,
+        "INFERENCE_PRECISION_HINT": "f32",
+    }
+    compiled = openvino.Core().compile_model(model, "CPU", settings)
+    request = compiled.create_infer_request()
+    for name, values in feeds.items():
+        request.set_tensor(name, openvino.Tensor(values, shared_memory=True))
+    return lambda: request.infer(share_outputs=True)
+
+
+ENGINES = {"onnxruntime": onnxruntime_run, "openvino": openvino_run}
+
+
+def measure(run: Run, seconds: float) -> dict[str, float]:
+    times_ns: list[int] = []
+    end = time.perf_counter_ns() + int(seconds * 1e9)
+    now = time.perf_counter_ns()
+    while now < end or len(times_ns) < LEAST_RUNS:
+        run()
+        start, now = now, time.perf_counter_ns()
+        times_ns.append(now - start)
+    median, p90, p99 = np.percentile(times_ns, [50, 90, 99]) / 1e3
+    return {"median_us": median, "p90_us": p90, "p99_us": p99, "runs": len(times_ns)}
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engine", choices=ENGINES)
+    parser.add_argument("model", help="an .onnx file")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--input", action="append", default=[], metavar="NAME=X.npy")
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    feeds = {
+        name: np.load(path)
+        for name, path in (item.split("=", 1) for item in arguments.input)
+    }
+    run = ENGINES[arguments.engine](arguments.model, feeds, arguments.threads)
+    for line in sys.stdin:
+        command, seconds = line.split()
+        if command != "run":
+            sys.exit(f"unknown command {command}")
+        print(json.dumps(measure(run, float(seconds))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

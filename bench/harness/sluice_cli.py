@@ -1,0 +1,68 @@
+"""Drives the `sluice` command from Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+Arrays = dict[str, np.ndarray]
+
+
+class SluiceError(RuntimeError):
+    """The command failed; the message is what it wrote to stderr."""
+
+
+def binary() -> Path:
+    """The command under test: $SLUICE, or the release build of this repository."""
+    path = Path(os.environ.get("SLUICE", ROOT / "build/release/bin/sluice"))
+    if not path.exists():
+        raise SluiceError(f"{path} is missing; run 'make build' first, or set SLUICE")
+    return path
+
+
+def run_command(*arguments: str | Path, timeout_s: float = 600) -> str:
+    """Runs `sluice arguments…` and returns its stdout."""
+    command = [str(binary()), *map(str, arguments)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
+    except subprocess.TimeoutExpired as error:
+        raise SluiceError(f"sluice {arguments[0]}: nothing after {timeout_s:.0f} s") from error
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise SluiceError(f"sluice {arguments[0]}: {lines[-1]}")
+    return done.stdout
+
+
+def compile_model(model: Path, package: Path, backend: str = "cpu") -> Path:
+    """Compiles `model` unless `package` is newer than both the model and the command."""
+    newest_source = max(model.stat().st_mtime, binary().stat().st_mtime)
+    if not package.exists() or package.stat().st_mtime < newest_source:
+        package.parent.mkdir(parents=True, exist_ok=True)
+        run_command("compile", model, "-o", package, "--backend", backend)
+    return package
+
+
+def save_inputs(feeds: Arrays, folder: Path) -> list[str]:
+    """Writes each input as .npy and returns the --input arguments that name them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    arguments = []
+    for index, (name, values) in enumerate(feeds.items()):
+        path = folder / f"input_{index}.npy"
+        np.save(path, values)
+        arguments += ["--input", f"{name}={path}"]
+    return arguments
+
+
+def run_model(package: Path, feeds: Arrays, outputs: Sequence[str]) -> Arrays:
+    """Runs the package once and returns the named outputs."""
+    with tempfile.TemporaryDirectory(prefix="sluice-run-") as scratch:
+        arguments = save_inputs(feeds, Path(scratch) / "inputs")
+        folder = Path(scratch) / "outputs"
+        run_command("run", package, *arguments, "--output-dir", folder)
+        return {name: np.load(folder / f"{name.replace('/', '_')}.npy") for name in outputs}

@@ -1,0 +1,75 @@
+"""Long-lived measuring processes, one per engine, that take turns on command.
+
+A worker reads `run SECONDS` lines and answers each with one JSON line: median_us, p90_us, p99_us,
+runs. Between commands it waits in a read, so that only one engine computes at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Protocol
+
+from harness import sluice_cli
+
+Figures = dict[str, float]
+PEERS = ["onnxruntime", "openvino"]
+
+
+class Worker(Protocol):
+    def run(self, seconds: float) -> Figures: ...
+
+    def close(self) -> None: ...
+
+
+def allowed_cpus(threads: int) -> set[int]:
+    """The first `threads` processors this process may use; every engine gets the same."""
+    return set(sorted(os.sched_getaffinity(0))[:threads])
+
+
+class ProcessWorker:
+    """Speaks the protocol with a child process pinned to the first `threads` processors."""
+
+    def __init__(self, engine: str, command: list[str], threads: int) -> None:
+        self._engine = engine
+        cpus = allowed_cpus(threads)
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: os.sched_setaffinity(0, cpus),
+        )
+
+    def run(self, seconds: float) -> Figures:
+        try:
+            self._process.stdin.write(f"run {seconds}\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            raise RuntimeError(f"{self._engine}: exited with code {self._process.wait()}")
+        return json.loads(answer)
+
+    def close(self) -> None:
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def sluice_worker(package: Path, inputs: list[str], threads: int) -> ProcessWorker:
+    command = [str(sluice_cli.binary()), "bench", str(package), *inputs]
+    return ProcessWorker("sluice", [*command, "--threads", str(threads), "--serve"], threads)
+
+
+def peer_worker(engine: str, model: Path, inputs: list[str], threads: int) -> ProcessWorker:
+    script = Path(__file__).with_name("peer.py")
+    command = [sys.executable, str(script), engine, str(model), "--threads", str(threads)]
+    return ProcessWorker(engine, [*command, *inputs], threads)
