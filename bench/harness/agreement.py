@@ -27,7 +27,9 @@ def relative_error(actual: np.ndarray, expected: np.ndarray) -> float:
 def onnxruntime_outputs(model: Path, feeds: Arrays) -> Arrays:
     import onnxruntime
 
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # errors only
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, feeds)))
 

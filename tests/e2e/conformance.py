@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Debian's ONNX test data: at least 500 cases pass on `reference`, none fail."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from report import Report
+
+from harness.sluice_cli import binary
+
+DATA = Path("/usr/share/libonnx-testdata/data")
+FOLDERS = ["node", "simple", "pytorch-operator", "pytorch-converted"]
+LEAST_PASSED = 500
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--backend", default="reference", help="default: %(default)s")
+    arguments = parser.parse_args()
+    if not DATA.is_dir():
+        print(f"skipped: {DATA} is missing; scripts/install-deps test installs it")
+        return 77
+    folders = [str(DATA / folder) for folder in FOLDERS]
+    command = [str(binary()), "conformance", *folders, "--backend", arguments.backend]
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
+    print(output, end="")
+    counts = re.search(r"(\d+) passed, (\d+) failed", output.splitlines()[-1] if output else "")
+    passed, failed = map(int, counts.groups()) if counts else (0, 0)
+    report = Report()
+    report.add(counts is not None, "the run ends with its counts")
+    report.add(passed >= LEAST_PASSED, f"{passed} passed, of at least {LEAST_PASSED}")
+    report.add(counts is not None and failed == 0, f"{failed} failed")
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
