@@ -3,6 +3,7 @@
 # A ctest entry is one program, not one case: a process per case costs more than the cases do.
 # scripts/run-tests counts the cases from the report that each program leaves in test-results/.
 set(SLUICE_TEST_RESULTS ${CMAKE_BINARY_DIR}/test-results)
+add_custom_target(fuzz_targets)
 
 # sluice_test(<name> SRCS a_test.cc... [DEPS room...] [LINK external...]
 #             [LABEL unit|golden|conformance|e2e|slow|gpu] [TIMEOUT seconds])
@@ -37,7 +38,7 @@ function(sluice_script_test name)
   _sluice_describe_test(${name} "${ARG_LABEL}" "${ARG_TIMEOUT}")
 endfunction()
 
-# sluice_fuzz_target(<name> SRCS name_fuzz.cc [DEPS room...])
+# sluice_fuzz_target(<name> SRCS name_fuzz.cc [DEPS room...] [LINK external...])
 #
 # SRCS define LLVMFuzzerTestOneInput. With the preset `fuzz` that makes the libFuzzer program
 # fuzz/<name>; elsewhere a test that replays tests/fuzz/corpus/<name> and checks that nothing breaks.
@@ -54,6 +55,7 @@ function(sluice_fuzz_target name)
                                                 ${CMAKE_BINARY_DIR}/fuzz)
   if(SLUICE_SANITIZE MATCHES "fuzzer")
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzz_targets fuzz_${name})
     return()
   endif()
   target_sources(fuzz_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.cc)
