@@ -1,0 +1,72 @@
+// What every operator is checked for before and after its own shape function.
+#include <map>
+
+#include "ops/inference.h"
+
+namespace sluice::ops {
+namespace {
+
+const OperandSpec* spec_at(const std::vector<OperandSpec>& specs, std::size_t index) {
+  if (index < specs.size()) return &specs[index];
+  return !specs.empty() && specs.back().is_variadic ? &specs.back() : nullptr;
+}
+
+Status check_inputs(const OpSchema& schema, const InferenceContext& context) {
+  std::map<std::string_view, ir::ElementType> variables;
+  for (std::size_t i = 0; i < context.num_inputs(); ++i) {
+    const OperandSpec* spec = spec_at(schema.inputs, i);
+    if (spec == nullptr || !context.has_input(i)) continue;
+    const ir::Type& type = context.input(i);
+    if (!type.is_tensor()) {
+      if (schema.has(kControlFlow)) continue;
+      return context.error("input \"{}\" must be a tensor, not {}", spec->name, type.to_string());
+    }
+    if (type.element() == ir::ElementType::kUndefined) continue;
+    if (!spec->types.contains(type.element())) {
+      return context.error("input \"{}\" has element type {}; it takes {}", spec->name,
+                           ir::element_type_name(type.element()), spec->types.to_string());
+    }
+    if (spec->variable.empty()) continue;
+    const auto [it, is_new] = variables.emplace(spec->variable, type.element());
+    if (!is_new && it->second != type.element()) {
+      return context.error(
+          "input \"{}\" has element type {}, another input of the same type {} has {}", spec->name,
+          ir::element_type_name(type.element()), spec->variable, ir::element_type_name(it->second));
+    }
+  }
+  return ok_status();
+}
+
+Status check_outputs(const InferenceContext& context) {
+  for (std::size_t i = 0; i < context.num_outputs(); ++i) {
+    const ir::Type& type = context.output(i);
+    if (!context.has_output(i) || !type.is_tensor() || type.shape() == nullptr) continue;
+    for (const ir::Dim& dim : *type.shape()) {
+      if (dim.is_overflow()) return context.error("the size of output {} passes 64 bits", i);
+      if (dim.is_known() && dim.value() < 0) {
+        return context.error("output {} would have shape {}", i,
+                             ir::shape_to_string(*type.shape()));
+      }
+    }
+    if (type.is_static() && !ir::num_elements(*type.shape())) {
+      return context.error("output {} of shape {} has more elements than 64 bits count", i,
+                           ir::shape_to_string(*type.shape()));
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status infer_operation(InferenceContext& context) {
+  const ir::Operation& operation = context.operation();
+  const OpSchema* schema = find_schema(operation.domain, operation.kind);
+  if (schema == nullptr) {
+    return unimplemented("{}: no such operator", operation.describe());
+  }
+  SLUICE_TRY(check_inputs(*schema, context));
+  SLUICE_TRY(schema->infer(context));
+  return check_outputs(context);
+}
+
+}  // namespace sluice::ops

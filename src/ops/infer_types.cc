@@ -1,0 +1,115 @@
+// Type inference over a whole graph.
+#include <optional>
+#include <utility>
+
+#include "ops/inference.h"
+
+namespace sluice::ops {
+namespace {
+
+constexpr std::int64_t kMaxValues = 1024;  // what shape arithmetic needs, not whole tensors
+constexpr int kMaxNesting = 32;
+
+std::optional<Values> values_of(const ir::Constant& constant) {
+  const auto elements = ir::num_elements(*constant.type.shape());
+  if (!elements || *elements > kMaxValues || constant.type.shape()->size() > 1) return std::nullopt;
+  const auto numbers = ir::integer_values(constant);
+  if (!numbers) return std::nullopt;
+  return Values(numbers->begin(), numbers->end());
+}
+
+class GraphInference {
+ public:
+  explicit GraphInference(ir::Graph& graph)
+      : graph_(graph), infer_subgraph_([this](ir::SubgraphId id, std::span<const ir::Type> types) {
+          return run_called(id, types);
+        }) {}
+
+  Status run(ir::SubgraphId id) {
+    ir::Subgraph& subgraph = graph_.subgraph(id);
+    std::vector<std::optional<Values>> values(subgraph.num_operands());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const ir::Constant* constant = subgraph.find_constant(ir::OperandId(i));
+      if (constant != nullptr) values[i] = values_of(*constant);
+    }
+    for (const ir::OperationId operation : subgraph.order()) {
+      SLUICE_TRY(run_operation(subgraph, operation, values));
+    }
+    return ok_status();
+  }
+
+ private:
+  Result<std::vector<ir::Type>> run_called(ir::SubgraphId id, std::span<const ir::Type> types) {
+    if (!id.is_valid() || id.index() >= graph_.num_subgraphs()) {
+      return invalid_argument("subgraph {} does not exist", id.value());
+    }
+    if (++depth_ > kMaxNesting) return invalid_argument("subgraphs are nested too deeply");
+    ir::Subgraph& subgraph = graph_.subgraph(id);
+    if (types.size() != subgraph.inputs.size()) {
+      return invalid_argument("subgraph \"{}\" takes {} inputs, it is called with {}",
+                              subgraph.name, subgraph.inputs.size(), types.size());
+    }
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      subgraph.operand(subgraph.inputs[i]).type = types[i];
+    }
+    SLUICE_TRY(run(id));
+    --depth_;
+    std::vector<ir::Type> outputs;
+    for (const ir::OperandId output : subgraph.outputs) {
+      outputs.push_back(subgraph.operand(output).type);
+    }
+    return outputs;
+  }
+
+  Status run_operation(ir::Subgraph& subgraph, ir::OperationId id,
+                       std::vector<std::optional<Values>>& values) {
+    const ir::Operation& operation = subgraph.operation(id);
+    std::vector<ir::Type> types;
+    std::vector<const Values*> known;
+    for (const ir::OperandId input : operation.inputs) {
+      types.push_back(input.is_valid() ? subgraph.operand(input).type : ir::Type());
+      const bool has_values = input.is_valid() && values[input.index()].has_value();
+      known.push_back(has_values ? &*values[input.index()] : nullptr);
+    }
+    InferenceContext context(operation, types, known, &infer_subgraph_);
+    SLUICE_TRY(infer_operation(context));
+    for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
+      const ir::OperandId output = operation.outputs[i];
+      if (!output.is_valid()) continue;
+      SLUICE_TRY(set_type(subgraph.operand(output), context.output(i), operation));
+      values[output.index()] = context.output_values(i);
+    }
+    return ok_status();
+  }
+
+  /// The inferred type wins; a declared one may only say less, or the same.
+  static Status set_type(ir::Operand& operand, const ir::Type& inferred,
+                         const ir::Operation& operation) {
+    const ir::Type& declared = operand.type;
+    const bool elements_clash = declared.is_tensor() && inferred.is_tensor() &&
+                                declared.element() != ir::ElementType::kUndefined &&
+                                declared.element() != inferred.element();
+    const auto declared_dims = declared.static_dims();
+    const auto inferred_dims = inferred.static_dims();
+    if (elements_clash || (declared_dims && inferred_dims && *declared_dims != *inferred_dims)) {
+      return invalid_argument("{}: output \"{}\" is declared as {} but computes {}",
+                              operation.describe(), operand.name, declared.to_string(),
+                              inferred.to_string());
+    }
+    const ir::Layout layout = declared.is_tensor() ? declared.layout() : ir::Layout::kRowMajor;
+    operand.type = inferred.is_tensor() ? inferred.with_layout(layout) : inferred;
+    return ok_status();
+  }
+
+  ir::Graph& graph_;
+  SubgraphInference infer_subgraph_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+Status infer_types(ir::Graph& graph) {
+  return GraphInference(graph).run(ir::SubgraphId(std::size_t{0}));
+}
+
+}  // namespace sluice::ops

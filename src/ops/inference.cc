@@ -1,0 +1,150 @@
+#include "ops/inference.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::ops {
+
+InferenceContext::InferenceContext(const ir::Operation& operation, std::span<const ir::Type> types,
+                                   std::span<const Values* const> values,
+                                   const SubgraphInference* subgraphs)
+    : operation_(operation),
+      types_(types),
+      values_(values),
+      subgraphs_(subgraphs),
+      outputs_(operation.outputs.size()),
+      output_values_(operation.outputs.size()) {}
+
+std::int64_t InferenceContext::int_attribute(std::string_view name, std::int64_t fallback) const {
+  return attributes().get_or<std::int64_t>(name, fallback);
+}
+
+std::vector<std::int64_t> InferenceContext::ints_attribute(std::string_view name) const {
+  return attributes().get_or<std::vector<std::int64_t>>(name, {});
+}
+
+std::string InferenceContext::text_attribute(std::string_view name,
+                                             std::string_view fallback) const {
+  return attributes().get_or<std::string>(name, std::string(fallback));
+}
+
+bool InferenceContext::has_input(std::size_t index) const {
+  return index < types_.size() && types_[index].kind() != ir::Type::Kind::kUnknown;
+}
+
+const ir::Type& InferenceContext::input(std::size_t index) const {
+  static const ir::Type kAbsent;
+  return index < types_.size() ? types_[index] : kAbsent;
+}
+
+const ir::Shape* InferenceContext::shape(std::size_t index) const {
+  return input(index).is_tensor() ? input(index).shape() : nullptr;
+}
+
+const Values* InferenceContext::values(std::size_t index) const {
+  return index < values_.size() ? values_[index] : nullptr;
+}
+
+std::optional<std::vector<std::int64_t>> InferenceContext::static_values(std::size_t index) const {
+  const Values* known = values(index);
+  if (known == nullptr) return std::nullopt;
+  std::vector<std::int64_t> numbers;
+  for (const ir::Dim& dim : *known) {
+    if (!dim.is_known()) return std::nullopt;
+    numbers.push_back(dim.value());
+  }
+  return numbers;
+}
+
+ir::Dim InferenceContext::unknown_dim() {
+  const ir::OperandId output = operation_.output(0);
+  return ir::Dim::symbol(fmt::format("_u{}_{}", output.value() + 1, num_unknown_++));
+}
+
+void InferenceContext::set_output(std::size_t index, ir::Type type) {
+  if (index < outputs_.size()) outputs_[index] = std::move(type);
+}
+
+void InferenceContext::set_output(std::size_t index, ir::ElementType element,
+                                  std::optional<ir::Shape> shape) {
+  set_output(index, ir::Type::tensor(element, std::move(shape)));
+}
+
+void InferenceContext::set_output_values(std::size_t index, Values values) {
+  if (index < output_values_.size()) output_values_[index] = std::move(values);
+}
+
+Result<std::vector<ir::Type>> InferenceContext::infer_subgraph(std::string_view attribute,
+                                                               std::span<const ir::Type> inputs) {
+  const auto* id = attributes().find<ir::SubgraphId>(attribute);
+  if (id == nullptr) return error("attribute \"{}\" must be a graph", attribute);
+  if (subgraphs_ == nullptr) return error("subgraphs cannot be inferred here");
+  return (*subgraphs_)(*id, inputs);
+}
+
+Result<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b) {
+  const ir::Shape& longer = a.size() >= b.size() ? a : b;
+  const ir::Shape& shorter = a.size() >= b.size() ? b : a;
+  ir::Shape result = longer;
+  const std::size_t offset = longer.size() - shorter.size();
+  for (std::size_t i = 0; i < shorter.size(); ++i) {
+    ir::Dim& dim = result[offset + i];
+    const ir::Dim& other = shorter[i];
+    if (other.is(1) || dim == other) continue;
+    if (dim.is(1) || !dim.is_known()) {
+      // A symbol meets a number other than 1, or another symbol: they can only be equal.
+      if (dim.is(1) || other.is_known()) dim = other;
+    } else if (other.is_known()) {
+      return invalid_argument("shapes {} and {} do not broadcast: dimension {} against {}",
+                              ir::shape_to_string(a), ir::shape_to_string(b), dim.to_string(),
+                              other.to_string());
+    }
+  }
+  return result;
+}
+
+Result<std::int64_t> normalize_axis(std::int64_t axis, std::size_t rank) {
+  const auto signed_rank = static_cast<std::int64_t>(rank);
+  if (axis < -signed_rank || axis >= signed_rank) {
+    return invalid_argument("axis {} is outside a tensor of rank {}", axis, rank);
+  }
+  return axis < 0 ? axis + signed_rank : axis;
+}
+
+Status infer_same_as_input(InferenceContext& context) {
+  const ir::Shape* shape = context.shape(0);
+  context.set_output(0, context.element(0),
+                     shape ? std::optional<ir::Shape>(*shape) : std::nullopt);
+  return ok_status();
+}
+
+namespace {
+
+Status infer_broadcast_as(InferenceContext& context, ir::ElementType element) {
+  std::optional<ir::Shape> result = ir::Shape();
+  for (std::size_t i = 0; i < context.num_inputs(); ++i) {
+    if (!context.has_input(i)) continue;
+    const ir::Shape* shape = context.shape(i);
+    if (shape == nullptr) {
+      context.set_output(0, element, std::nullopt);
+      return ok_status();
+    }
+    auto broadcast = broadcast_shapes(*result, *shape);
+    if (!broadcast.is_ok()) return context.error("{}", broadcast.status().message());
+    result = std::move(broadcast).value();
+  }
+  context.set_output(0, element, std::move(result));
+  return ok_status();
+}
+
+}  // namespace
+
+Status infer_broadcast(InferenceContext& context) {
+  return infer_broadcast_as(context, context.element(0));
+}
+
+Status infer_broadcast_bool(InferenceContext& context) {
+  return infer_broadcast_as(context, ir::ElementType::kBool);
+}
+
+}  // namespace sluice::ops

@@ -1,0 +1,112 @@
+// Type and shape inference: one shape function per operator, for symbols and for numbers.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/graph.h"
+#include "ops/schema.h"
+
+namespace sluice::ops {
+
+/// Integers of a small tensor as far as they are known: what flows from Shape to Reshape.
+using Values = std::vector<ir::Dim>;
+
+/// Infers a subgraph called with inputs of these types; gives its outputs' types.
+using SubgraphInference =
+    std::function<Result<std::vector<ir::Type>>(ir::SubgraphId, std::span<const ir::Type>)>;
+
+/// What a shape function sees of one operation, and where it puts its answer.
+///
+/// Borrowed arguments must outlive it. Used by one thread.
+class InferenceContext {
+ public:
+  /// `types[i]` is kUnknown for an absent input. `values[i]` may be null.
+  InferenceContext(const ir::Operation& operation, std::span<const ir::Type> types,
+                   std::span<const Values* const> values,
+                   const SubgraphInference* subgraphs = nullptr);
+
+  const ir::Operation& operation() const { return operation_; }
+  const ir::Attributes& attributes() const { return operation_.attributes; }
+  int version() const { return operation_.version; }
+
+  /// Of normalized operations, whose attributes are complete.
+  std::int64_t int_attribute(std::string_view name, std::int64_t fallback = 0) const;
+  std::vector<std::int64_t> ints_attribute(std::string_view name) const;  ///< empty if absent
+  std::string text_attribute(std::string_view name, std::string_view fallback = "") const;
+
+  std::size_t num_inputs() const { return types_.size(); }
+  std::size_t num_outputs() const { return operation_.outputs.size(); }
+  bool has_input(std::size_t index) const;
+  bool has_output(std::size_t index) const { return operation_.output(index).is_valid(); }
+  const ir::Type& input(std::size_t index) const;
+  ir::ElementType element(std::size_t index) const { return input(index).element(); }
+  /// Null if absent or of unknown rank.
+  const ir::Shape* shape(std::size_t index) const;
+  /// Integers of an input if they are known (each a number or an expression); else null.
+  const Values* values(std::size_t index) const;
+  /// As above, only if all are numbers.
+  std::optional<std::vector<std::int64_t>> static_values(std::size_t index) const;
+
+  /// A dimension nobody knows before the run; a new symbol at each call.
+  ir::Dim unknown_dim();
+
+  void set_output(std::size_t index, ir::Type type);
+  void set_output(std::size_t index, ir::ElementType element, std::optional<ir::Shape> shape);
+  void set_output_values(std::size_t index, Values values);
+  const ir::Type& output(std::size_t index) const { return outputs_[index]; }
+  const std::optional<Values>& output_values(std::size_t index) const {
+    return output_values_[index];
+  }
+
+  Result<std::vector<ir::Type>> infer_subgraph(std::string_view attribute,
+                                               std::span<const ir::Type> inputs);
+
+  /// "node "conv1" (Conv): " + the text; the usual way for a shape function to fail.
+  template <typename... Args>
+  Status error(fmt::format_string<Args...> format, Args&&... args) const {
+    return Status(Code::kInvalidArgument, fmt::format(format, std::forward<Args>(args)...))
+        .with_context(operation_.describe());
+  }
+
+ private:
+  const ir::Operation& operation_;
+  std::span<const ir::Type> types_;
+  std::span<const Values* const> values_;
+  const SubgraphInference* subgraphs_;
+  std::vector<ir::Type> outputs_;
+  std::vector<std::optional<Values>> output_values_;
+  int num_unknown_ = 0;
+};
+
+/// Runs the operator's checks (counts, element types) and its shape function. The outputs' types
+/// are then static, symbolic, or of unknown rank; negative dimensions and overflow are refused.
+/// Fails: kInvalidArgument; kUnimplemented for an operator without a schema.
+Status infer_operation(InferenceContext& context);
+
+/// Fills in the types of all operands of the main subgraph (and of those that control flow runs)
+/// from its inputs' types. A declared output type that contradicts the inferred one is an error.
+Status infer_types(ir::Graph& graph);
+
+// ---- pieces that shape functions share ------------------------------------------------------
+
+/// The multidirectional broadcast of ONNX. Unequal symbols are taken to be equal unless one is 1.
+Result<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b);
+
+/// -rank <= axis < rank, made non-negative.
+Result<std::int64_t> normalize_axis(std::int64_t axis, std::size_t rank);
+
+/// Output 0 has the element type and shape of input 0.
+Status infer_same_as_input(InferenceContext& context);
+
+/// Output 0 has input 0's element type and the broadcast of all inputs' shapes.
+Status infer_broadcast(InferenceContext& context);
+
+/// As above with bool elements: comparisons.
+Status infer_broadcast_bool(InferenceContext& context);
+
+}  // namespace sluice::ops

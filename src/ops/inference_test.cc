@@ -1,0 +1,82 @@
+#include "ops/inference.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::ops {
+namespace {
+
+using ir::Dim;
+using ir::Shape;
+
+TEST(BroadcastShapes, StretchesOnesAndPrependsMissingDimensions) {
+  EXPECT_EQ(broadcast_shapes({8, 1, 6, 1}, {7, 1, 5}).value(), (Shape{8, 7, 6, 5}));
+}
+
+TEST(BroadcastShapes, ASymbolThatMeetsANumberIsThatNumber) {
+  EXPECT_EQ(broadcast_shapes({Dim::symbol("N"), 3}, {4, 3}).value(), (Shape{4, 3}));
+  EXPECT_EQ(broadcast_shapes({Dim::symbol("N")}, {1}).value(), Shape{Dim::symbol("N")});
+}
+
+TEST(BroadcastShapes, RefusesUnequalNumbers) {
+  EXPECT_FALSE(broadcast_shapes({2, 3}, {2, 4}).is_ok());
+}
+
+TEST(NormalizeAxis, CountsFromTheEndAndRefusesWhatIsOutside) {
+  EXPECT_EQ(normalize_axis(-1, 4).value(), 3);
+  EXPECT_FALSE(normalize_axis(4, 4).is_ok());
+  EXPECT_FALSE(normalize_axis(-5, 4).is_ok());
+}
+
+class InferTypes : public testing::Test {
+ protected:
+  InferTypes() {
+    x_ = main().add_operand({"x", ir::Type::tensor(ir::ElementType::kF32, Shape{2, 3}), {}});
+    y_ = main().add_operand({"y", {}, {}});
+    main().inputs = {x_};
+    main().outputs = {y_};
+  }
+  ir::Subgraph& main() { return graph_.main(); }
+
+  void add(std::string kind) {
+    ir::Operation operation;
+    operation.kind = std::move(kind);
+    operation.version = 14;
+    operation.name = "n1";
+    operation.inputs = {x_};
+    operation.outputs = {y_};
+    main().add_operation(std::move(operation));
+  }
+
+  ir::Graph graph_;
+  ir::OperandId x_, y_;
+};
+
+TEST_F(InferTypes, FillsInOutputs) {
+  add("Relu");
+  ASSERT_TRUE(infer_types(graph_).is_ok());
+  EXPECT_EQ(main().operand(y_).type.to_string(), "f32[2,3]");
+}
+
+TEST_F(InferTypes, UnknownOperatorIsNamed) {
+  add("Frobnicate");
+  EXPECT_EQ(infer_types(graph_).to_string(),
+            "unimplemented: node \"n1\" (Frobnicate): no such operator");
+}
+
+TEST_F(InferTypes, WrongElementTypeNamesNodeInputAndWhatItTakes) {
+  main().operand(x_).type = ir::Type::tensor(ir::ElementType::kString, Shape{2});
+  add("Relu");
+  const Status status = infer_types(graph_);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("n1"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("string"), std::string::npos) << status.message();
+}
+
+TEST_F(InferTypes, ContradictionOfADeclaredTypeIsAnError) {
+  main().operand(y_).type = ir::Type::tensor(ir::ElementType::kF32, Shape{2, 4});
+  add("Relu");
+  EXPECT_EQ(infer_types(graph_).code(), Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace sluice::ops

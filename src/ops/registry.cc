@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <functional>
+#include <tuple>
+
+#include "ops/families.h"
+#include "ops/schema.h"
+
+namespace sluice::ops {
+namespace {
+
+using Family = std::vector<OpSchema> (*)();
+constexpr Family kFamilies[] = {
+    elementwise_unary_ops,
+};
+
+auto key(const OpSchema* schema) { return std::tie(schema->domain, schema->name); }
+
+/// Built at the first look-up, then never changed.
+class Registry {
+ public:
+  Registry() {
+    for (const Family family : kFamilies) {
+      for (OpSchema& schema : family()) owned_.push_back(std::move(schema));
+    }
+    for (const OpSchema& schema : owned_) sorted_.push_back(&schema);
+    std::sort(sorted_.begin(), sorted_.end(),
+              [](const OpSchema* a, const OpSchema* b) { return key(a) < key(b); });
+  }
+
+  const OpSchema* find(std::string_view domain, std::string_view name) const {
+    const auto wanted = std::tie(domain, name);
+    const auto it = std::lower_bound(
+        sorted_.begin(), sorted_.end(), wanted,
+        [](const OpSchema* schema, const auto& value) { return key(schema) < value; });
+    return it != sorted_.end() && key(*it) == wanted ? *it : nullptr;
+  }
+
+  std::span<const OpSchema* const> all() const { return sorted_; }
+
+ private:
+  std::vector<OpSchema> owned_;
+  std::vector<const OpSchema*> sorted_;
+};
+
+const Registry& registry() {
+  static const Registry kRegistry;
+  return kRegistry;
+}
+
+}  // namespace
+
+std::string TypeSet::to_string() const {
+  std::string text;
+  for (int i = 1; i < 32; ++i) {
+    const auto type = ir::element_type_from_onnx(i);
+    if (!type || !contains(*type)) continue;
+    if (!text.empty()) text += ", ";
+    text += ir::element_type_name(*type);
+  }
+  return text;
+}
+
+const OpSchema* find_schema(std::string_view domain, std::string_view name) {
+  return registry().find(domain == "ai.onnx" ? "" : domain, name);
+}
+
+std::optional<int> version_in_opset(const OpSchema& schema, int opset) {
+  std::optional<int> newest;
+  for (const int version : schema.versions) {
+    if (version <= opset) newest = version;
+  }
+  return newest;
+}
+
+std::span<const OpSchema* const> all_schemas() { return registry().all(); }
+
+}  // namespace sluice::ops
