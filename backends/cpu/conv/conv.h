@@ -1,0 +1,19 @@
+#pragma once
+
+#include "conv/conv_plan.h"
+#include "worker.h"
+
+namespace sluice::cpu {
+
+/// The tensors of one run. `output` may be `residual`, nothing else overlaps.
+struct ConvArgs {
+  const float* input = nullptr;
+  const float* packed = nullptr;    ///< by ConvPacking::pack
+  const float* residual = nullptr;  ///< when the epilogue has one
+  float* output = nullptr;
+};
+
+/// This worker's share of the convolution. Requires: worker.scratch of plan.scratch_bytes().
+void run_conv(const ConvPlan& plan, const ConvArgs& args, const Worker& worker);
+
+}  // namespace sluice::cpu

@@ -1,0 +1,86 @@
+#include "conv/conv_plan.h"
+
+#include <algorithm>
+
+namespace sluice::cpu {
+namespace {
+
+/// Bytes of input that a band may have: with the weights of a panel they stay in half of a 1 MB L2.
+constexpr std::int64_t kBandBytes = 256 << 10;
+
+std::int64_t floats_per_row_of_blocks(const ConvPlan& plan) {
+  return plan.input_blocks() * plan.strip.row;
+}
+
+bool has_pads(const ConvShape& s) {
+  return s.pad_begin.h != 0 || s.pad_begin.w != 0 || s.pad_end.h != 0 || s.pad_end.w != 0;
+}
+
+/// A 1x1 convolution of stride 1 sees one long column: every pixel is a row of its own.
+ConvShape normalised(ConvShape s) {
+  const bool pointwise = s.kernel.h == 1 && s.kernel.w == 1 && s.stride.h == 1 && s.stride.w == 1;
+  if (pointwise && !has_pads(s)) s.input = {s.input.h * s.input.w, 1};
+  return s;
+}
+
+void lay_out_strip(ConvPlan& plan) {
+  const ConvShape& s = plan.shape;
+  ConvStrip& strip = plan.strip;
+  strip.copied = has_pads(s) || s.stride.w != 1;
+  if (!strip.copied) {
+    strip.columns = s.input.w;
+    strip.row = s.input.w * plan.pixel;
+    strip.rows_per_output = s.stride.h;
+    strip.block = s.input.h * strip.row;
+    return;
+  }
+  strip.phases = std::min(s.stride.w, (s.kernel.w - 1) * s.dilation.w + 1);
+  strip.columns = plan.output.w + (s.kernel.w - 1) * s.dilation.w / s.stride.w;
+  strip.row = strip.phases * strip.columns * plan.pixel;
+  strip.rows_per_output = s.kernel.h == 1 ? 1 : s.stride.h;
+}
+
+void list_taps(ConvPlan& plan) {
+  const ConvShape& s = plan.shape;
+  for (std::int64_t kh = 0; kh < s.kernel.h; ++kh) {
+    for (std::int64_t kw = 0; kw < s.kernel.w; ++kw) {
+      const std::int64_t shift = kw * s.dilation.w;
+      const std::int64_t phase = shift % s.stride.w;
+      const std::int64_t column = phase * plan.strip.columns + shift / s.stride.w;
+      plan.taps.push_back(kh * s.dilation.h * plan.strip.row + column * plan.pixel);
+    }
+  }
+}
+
+void choose_band(ConvPlan& plan) {
+  const ConvShape& s = plan.shape;
+  ConvStrip& strip = plan.strip;
+  const std::int64_t row_bytes = floats_per_row_of_blocks(plan) * 4;
+  const std::int64_t extra = (s.kernel.h - 1) * s.dilation.h;
+  const std::int64_t rows = (kBandBytes / row_bytes - extra) / strip.rows_per_output;
+  plan.band_rows = std::clamp<std::int64_t>(rows, 1, plan.output.h);
+  if (plan.band_rows > 2) plan.band_rows &= ~std::int64_t{1};
+  if (!strip.copied) return;
+  strip.rows = (plan.band_rows - 1) * strip.rows_per_output + extra + 1;
+  strip.block = strip.rows * strip.row;
+}
+
+}  // namespace
+
+std::int64_t ConvPlan::scratch_bytes() const {
+  if (!strip.copied) return 0;
+  return input_blocks() * strip.block * static_cast<std::int64_t>(sizeof(float));
+}
+
+ConvPlan plan_conv(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa) {
+  const ConvShape s = normalised(shape);
+  ConvPlan plan(s, epilogue, isa);
+  plan.pixel = s.in_layout == Layout::kBlocked ? kBlock : 1;
+  lay_out_strip(plan);
+  plan.flat = plan.strip.rows_per_output == 1 && s.kernel.h == 1 && s.kernel.w == 1;
+  list_taps(plan);
+  choose_band(plan);
+  return plan;
+}
+
+}  // namespace sluice::cpu

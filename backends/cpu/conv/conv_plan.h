@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "conv/conv_shape.h"
+#include "conv/conv_weights.h"
+#include "isa.h"
+
+namespace sluice::cpu {
+
+/// What is added to a convolution's sums and done to them before they are stored.
+struct ConvEpilogue {
+  bool residual = false;  ///< a tensor like the output is added first
+  Activation activation = Activation::kNone;
+  float low = 0;   ///< smallest value, of kRelu (then 0) and kClip
+  float high = 0;  ///< largest value, of kClip
+};
+
+/// The padded copy of the input rows under a band of output rows. Columns are sorted by their
+/// remainder modulo the stride ("phases"), so that neighbouring output pixels read neighbouring input
+/// pixels whatever the stride: [block][row][phase][column][pixel]. Distances in floats.
+struct ConvStrip {
+  bool copied = false;  ///< false: the kernels read the input tensor where it is
+  std::int64_t columns = 0;
+  std::int64_t phases = 1;
+  std::int64_t row = 0;       ///< from one kept input row to the next
+  std::int64_t rows_per_output = 1;  ///< kept rows from one output row to the next
+  std::int64_t rows = 0;      ///< of the largest band
+  std::int64_t block = 0;     ///< from one input block to the next
+};
+
+/// Everything about one convolution that does not change from run to run: plain numbers, no pointers
+/// into tensors. Shared by all workers and contexts.
+struct ConvPlan {
+  ConvPlan(const ConvShape& s, const ConvEpilogue& e, Isa i)
+      : shape(s), output(s.output()), epilogue(e), isa(i), packing(s, tiles()) {}
+
+  ConvShape shape;
+  Extent output;
+  ConvEpilogue epilogue;
+  Isa isa;
+  ConvPacking packing;
+  bool flat = false;  ///< one tap: the pixels of a band form one row
+  std::int64_t pixel = 1;  ///< floats from one input pixel to the next
+  std::int64_t band_rows = 1;
+  ConvStrip strip;
+  std::vector<std::int64_t> taps;  ///< where each tap of a pixel lies, in floats
+
+  std::int64_t scratch_bytes() const;
+  std::int64_t input_blocks() const {
+    return pixel == kBlock ? blocks_of(shape.in_channels) : shape.in_channels;
+  }
+  const ConvTileSet& tiles() const { return *SLUICE_CPU_PICK(isa, kConvTiles); }
+};
+
+/// Requires: refusal(shape) == nullptr.
+ConvPlan plan_conv(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa);
+
+}  // namespace sluice::cpu

@@ -1,0 +1,70 @@
+#include "conv/conv_strip.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sluice::cpu {
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+void zero(float* at, std::int64_t count) {
+  std::memset(at, 0, static_cast<std::size_t>(count) * sizeof(float));
+}
+
+void copy(float* to, const float* from, std::int64_t count) {
+  std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+}
+
+void copy_every(float* to, const float* from, std::int64_t count, std::int64_t step,
+                std::int64_t pixel) {
+  if (step == 1) return copy(to, from, count * pixel);
+  if (pixel == 1) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::memcpy(to + i * kBlock, from + i * step * kBlock, kBlock * sizeof(float));
+  }
+}
+
+/// One input row (null: padding) into its phases.
+void fill_row(const ConvPlan& plan, const float* row, float* to) {
+  const ConvShape& s = plan.shape;
+  const std::int64_t columns = plan.strip.columns;
+  if (row == nullptr) return zero(to, plan.strip.row);
+  for (std::int64_t phase = 0; phase < plan.strip.phases; ++phase, to += columns * plan.pixel) {
+    const std::int64_t before = std::max<std::int64_t>(0, s.pad_begin.w - phase);
+    const std::int64_t begin = std::min(columns, divide_up(before, s.stride.w));
+    const std::int64_t width = std::max<std::int64_t>(0, s.input.w + s.pad_begin.w - phase);
+    const std::int64_t end = std::clamp(divide_up(width, s.stride.w), begin, columns);
+    const std::int64_t first = begin * s.stride.w + phase - s.pad_begin.w;
+    zero(to, begin * plan.pixel);
+    copy_every(to + begin * plan.pixel, row + first * plan.pixel, end - begin, s.stride.w,
+               plan.pixel);
+    zero(to + end * plan.pixel, (columns - end) * plan.pixel);
+  }
+}
+
+}  // namespace
+
+void fill_strip(const ConvPlan& plan, const float* input, const Band& band, BlockRange blocks,
+                float* strip) {
+  const ConvShape& s = plan.shape;
+  const std::int64_t row_step = s.kernel.h == 1 ? s.stride.h : 1;
+  const std::int64_t first = band.first * s.stride.h - s.pad_begin.h;
+  const std::int64_t rows = (band.count - 1) * plan.strip.rows_per_output +
+                            (s.kernel.h - 1) * s.dilation.h + 1;
+  for (std::int64_t b = blocks.first; b < blocks.first + blocks.count; ++b) {
+    const float* plane = input + (band.image * plan.input_blocks() + b) * s.input.h * s.input.w *
+                                     plan.pixel;
+    float* to = strip + b * plan.strip.block;
+    for (std::int64_t r = 0; r < rows; ++r, to += plan.strip.row) {
+      const std::int64_t y = first + r * row_step;
+      const bool inside = y >= 0 && y < s.input.h;
+      fill_row(plan, inside ? plane + y * s.input.w * plan.pixel : nullptr, to);
+    }
+  }
+}
+
+}  // namespace sluice::cpu

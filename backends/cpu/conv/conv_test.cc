@@ -1,0 +1,242 @@
+#include "conv/conv.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "conv/layout_testing.h"
+
+namespace sluice::cpu {
+namespace {
+
+using testing::largest_difference;
+using testing::random_floats;
+
+struct Case {
+  ConvShape shape;
+  ConvEpilogue epilogue;
+  std::vector<float> input, weights, bias, residual;
+
+  Case(const ConvShape& s, const ConvEpilogue& e) : shape(s), epilogue(e) {
+    const Extent out = s.output();
+    input = random_floats(s.batch * s.in_channels * s.input.h * s.input.w, 1);
+    weights = random_floats(
+        s.out_channels * s.in_channels / s.groups * s.kernel.h * s.kernel.w, 2);
+    bias = random_floats(s.out_channels, 3);
+    residual = random_floats(s.batch * s.out_channels * out.h * out.w, 4);
+  }
+};
+
+float activated(const ConvEpilogue& e, double x) {
+  if (e.activation != Activation::kNone) x = std::max<double>(x, e.low);
+  if (e.activation == Activation::kClip) x = std::min<double>(x, e.high);
+  return static_cast<float>(x);
+}
+
+double naive_sum(const Case& c, std::int64_t n, std::int64_t oc, std::int64_t y, std::int64_t x) {
+  const ConvShape& s = c.shape;
+  const std::int64_t in_per_group = s.in_channels / s.groups;
+  const std::int64_t first_in = oc / (s.out_channels / s.groups) * in_per_group;
+  double sum = c.bias[static_cast<std::size_t>(oc)];
+  for (std::int64_t i = 0; i < in_per_group; ++i) {
+    for (std::int64_t kh = 0; kh < s.kernel.h; ++kh) {
+      for (std::int64_t kw = 0; kw < s.kernel.w; ++kw) {
+        const std::int64_t iy = y * s.stride.h + kh * s.dilation.h - s.pad_begin.h;
+        const std::int64_t ix = x * s.stride.w + kw * s.dilation.w - s.pad_begin.w;
+        if (iy < 0 || ix < 0 || iy >= s.input.h || ix >= s.input.w) continue;
+        const std::int64_t in = ((n * s.in_channels + first_in + i) * s.input.h + iy) * s.input.w + ix;
+        const std::int64_t w = ((oc * in_per_group + i) * s.kernel.h + kh) * s.kernel.w + kw;
+        sum += static_cast<double>(c.input[static_cast<std::size_t>(in)]) *
+               static_cast<double>(c.weights[static_cast<std::size_t>(w)]);
+      }
+    }
+  }
+  return sum;
+}
+
+std::vector<float> naive_conv(const Case& c) {
+  const ConvShape& s = c.shape;
+  const Extent out = s.output();
+  std::vector<float> result;
+  for (std::int64_t n = 0; n < s.batch; ++n) {
+    for (std::int64_t oc = 0; oc < s.out_channels; ++oc) {
+      for (std::int64_t p = 0; p < out.h * out.w; ++p) {
+        double sum = naive_sum(c, n, oc, p / out.w, p % out.w);
+        if (c.epilogue.residual) sum += static_cast<double>(c.residual[result.size()]);
+        result.push_back(activated(c.epilogue, sum));
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<float> laid_out(const std::vector<float>& planes, Layout layout, std::int64_t batch,
+                            std::int64_t channels, std::int64_t pixels) {
+  if (layout == Layout::kPlanes) return planes;
+  return testing::to_blocked(planes, batch, channels, pixels);
+}
+
+std::vector<float> planned_conv(const Case& c, Isa isa, int workers) {
+  const ConvPlan plan = plan_conv(c.shape, c.epilogue, isa);
+  const ConvShape& s = c.shape;
+  const std::int64_t in_pixels = s.input.h * s.input.w;
+  const std::int64_t out_pixels = s.output().h * s.output().w;
+  std::vector<float> packed(static_cast<std::size_t>(plan.packing.size()), NAN);
+  plan.packing.pack(c.weights.data(), c.bias.data(), packed.data());
+  const auto input = laid_out(c.input, s.in_layout, s.batch, s.in_channels, in_pixels);
+  auto output = laid_out(c.residual, s.out_layout, s.batch, s.out_channels, out_pixels);
+  testing::Scratch scratch(plan.scratch_bytes());
+  const ConvArgs args = {input.data(), packed.data(), output.data(), output.data()};
+  for (int i = 0; i < workers; ++i) run_conv(plan, args, {i, workers, scratch.data()});
+  if (s.out_layout == Layout::kPlanes) return output;
+  return testing::to_planes(output, s.batch, s.out_channels, out_pixels);
+}
+
+std::string describe(const ConvShape& s) {
+  const auto pair = [](Extent e) { return std::to_string(e.h) + "," + std::to_string(e.w); };
+  return std::to_string(s.batch) + "x" + std::to_string(s.in_channels) + "->" +
+         std::to_string(s.out_channels) + " groups " + std::to_string(s.groups) + " input " +
+         pair(s.input) + " kernel " + pair(s.kernel) + " stride " + pair(s.stride) + " dilation " +
+         pair(s.dilation) + " pads " + pair(s.pad_begin) + ";" + pair(s.pad_end);
+}
+
+void expect_right(const ConvShape& shape, const ConvEpilogue& epilogue) {
+  ASSERT_EQ(refusal(shape), nullptr) << describe(shape);
+  const Case c(shape, epilogue);
+  const std::vector<float> expected = naive_conv(c);
+  const double depth = static_cast<double>(c.weights.size() / shape.out_channels);
+  for (const Isa isa : isas_to_test()) {
+    for (const int workers : {1, 3}) {
+      const double error = largest_difference(planned_conv(c, isa, workers), expected);
+      EXPECT_LE(error, 1e-6 * (4 + depth)) << describe(shape) << " " << isa_name(isa) << " "
+                                           << workers << " workers";
+    }
+  }
+}
+
+constexpr Layout kLayouts[] = {Layout::kPlanes, Layout::kBlocked};
+
+/// The shape in every input layout, with and without the epilogue.
+void expect_right_everywhere(ConvShape shape) {
+  for (const Layout in : kLayouts) {
+    shape.in_layout = in;
+    expect_right(shape, {});
+    expect_right(shape, {true, Activation::kRelu, 0, 0});
+    expect_right(shape, {false, Activation::kClip, -0.25f, 0.5f});
+  }
+}
+
+ConvShape square(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t kernel,
+                 std::int64_t stride, std::int64_t pad) {
+  ConvShape s;
+  s.in_channels = in;
+  s.out_channels = out;
+  s.input = {size, size};
+  s.kernel = {kernel, kernel};
+  s.stride = {stride, stride};
+  s.pad_begin = s.pad_end = {pad, pad};
+  return s;
+}
+
+TEST(Conv, PointwiseMatchesPlainLoops) {
+  for (const std::int64_t in : {3, 10, 16, 24, 40}) {
+    for (const std::int64_t out : {5, 16, 24, 32, 80}) {
+      expect_right_everywhere(square(in, out, 7, 1, 1, 0));
+    }
+  }
+  expect_right_everywhere(square(32, 48, 1, 1, 1, 0));
+}
+
+TEST(Conv, PointwiseWithStrideMatchesPlainLoops) {
+  for (const std::int64_t size : {7, 8, 15}) expect_right_everywhere(square(24, 40, size, 1, 2, 0));
+}
+
+TEST(Conv, ThreeByThreeMatchesPlainLoopsAtEveryWidth) {
+  for (std::int64_t size = 1; size <= 30; ++size) {
+    expect_right_everywhere(square(17, 33, size, 3, 1, 1));
+  }
+  for (const std::int64_t size : {7, 14, 28, 57}) expect_right_everywhere(square(16, 48, size, 3, 2, 1));
+}
+
+TEST(Conv, FirstLayersMatchPlainLoops) {
+  expect_right_everywhere(square(3, 64, 33, 7, 2, 3));
+  expect_right_everywhere(square(3, 32, 31, 3, 2, 1));
+  expect_right_everywhere(square(1, 6, 28, 5, 1, 2));
+  expect_right_everywhere(square(3, 24, 32, 8, 8, 0));
+  expect_right_everywhere(square(3, 20, 35, 11, 4, 2));
+}
+
+TEST(Conv, OddGeometryMatchesPlainLoops) {
+  ConvShape s = square(20, 18, 13, 3, 1, 0);
+  expect_right_everywhere(s);
+  s.pad_begin = {2, 0};
+  s.pad_end = {0, 3};
+  expect_right_everywhere(s);
+  s.dilation = {2, 3};
+  expect_right_everywhere(s);
+  s.stride = {3, 2};
+  s.kernel = {2, 4};
+  expect_right_everywhere(s);
+  s.input = {9, 31};
+  s.stride = {1, 3};
+  s.dilation = {1, 2};
+  expect_right_everywhere(s);
+  s = square(8, 8, 9, 1, 1, 2);
+  expect_right_everywhere(s);
+  s = square(18, 20, 12, 1, 3, 0);
+  s.stride = {3, 1};
+  expect_right_everywhere(s);
+}
+
+TEST(Conv, PadsWiderThanTheImageReadZeros) {
+  ConvShape s = square(4, 8, 2, 2, 1, 0);
+  s.pad_begin = {5, 6};
+  s.pad_end = {4, 7};
+  expect_right_everywhere(s);
+  s.stride = {2, 3};
+  expect_right_everywhere(s);
+}
+
+TEST(Conv, GroupsMatchPlainLoops) {
+  for (const std::int64_t groups : {2, 3, 6}) {
+    for (const std::int64_t per_group : {1, 2, 5, 16, 32}) {
+      ConvShape s = square(groups * per_group, groups * per_group, 9, 3, 1, 1);
+      s.groups = groups;
+      expect_right_everywhere(s);
+      s.out_channels = groups * 4;
+      s.stride = {2, 2};
+      expect_right_everywhere(s);
+    }
+  }
+}
+
+TEST(Conv, BatchesAndBandsMatchPlainLoops) {
+  ConvShape s = square(64, 16, 40, 3, 1, 1);
+  s.batch = 3;
+  expect_right_everywhere(s);
+  s = square(512, 16, 23, 1, 2, 0);
+  s.batch = 2;
+  expect_right_everywhere(s);
+}
+
+TEST(Conv, OneDimensionMatchesPlainLoops) {
+  ConvShape s = square(12, 20, 50, 5, 2, 2);
+  s.input.h = s.kernel.h = s.stride.h = 1;
+  s.pad_begin.h = s.pad_end.h = 0;
+  expect_right_everywhere(s);
+}
+
+TEST(Conv, RefusesWhatItCannotPlan) {
+  EXPECT_NE(refusal(square(3, 4, 2, 5, 1, 0)), nullptr);
+  EXPECT_NE(refusal(square(0, 4, 8, 3, 1, 0)), nullptr);
+  EXPECT_NE(refusal(square(3, 4, 8, 3, 0, 0)), nullptr);
+  EXPECT_NE(refusal(square(3, 4, std::int64_t{1} << 40, 3, 1, 0)), nullptr);
+  EXPECT_NE(refusal(square(std::int64_t{1} << 30, 4, 1 << 20, 3, 1, 0)), nullptr);
+  ConvShape s = square(6, 4, 8, 3, 1, 0);
+  s.groups = 4;
+  EXPECT_NE(refusal(s), nullptr);
+}
+
+}  // namespace
+}  // namespace sluice::cpu

@@ -1,0 +1,155 @@
+#pragma once
+
+// The convolution micro-kernel, a template over the shape of its tile. Included by the sources that
+// instantiate it, once per instruction set.
+
+#include "kernels/conv_tile.h"
+#include "simd.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+
+inline constexpr int kVectorsPerBlock = kBlock / kLanes;
+
+/// Channels of a wide panel: two vectors where they are 16 wide.
+inline constexpr int kPanel = kLanes == 16 ? 32 : kBlock;
+
+/// Pixels of the largest tile with `vectors` vectors of output channels: what fits in the registers
+/// beside the weights and one broadcast input.
+constexpr int most_pixels(int vectors) {
+  const int for_sums = kVectorRegisters - (vectors == 1 ? 4 : vectors + 1);
+  const int pixels = for_sums / vectors;
+  return pixels < 28 / vectors ? pixels : 28 / vectors;
+}
+
+/// Pixel distance of the input: 16 floats in c16, 1 in planes.
+template <int kRows, int kCols, int kVectors, ConvInput kInput>
+struct ConvTileBody {
+  static constexpr int kPixel = kInput == ConvInput::kBlocked ? kBlock : 1;
+
+  Vec sums[kRows][kCols][kVectors];
+
+  SLUICE_CPU_INLINE std::int64_t output_offset(const ConvTile& t, int r, int c, int v) {
+    return r * t.output_row + (v / kVectorsPerBlock) * t.output_block + c * kBlock +
+           (v % kVectorsPerBlock) * kLanes;
+  }
+
+  __attribute__((always_inline)) void start(const ConvTile& t) {
+    const float* base = t.bias != nullptr ? t.residual : t.output;
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      const Vec bias = t.bias != nullptr ? load(t.bias + v * kLanes) : Vec{};
+#pragma GCC unroll 2
+      for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 28
+        for (int c = 0; c < kCols; ++c) sums[r][c][v] = bias;
+      }
+    }
+    if (base == nullptr) return;
+#pragma GCC unroll 2
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 28
+      for (int c = 0; c < kCols; ++c) {
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) sums[r][c][v] += load(base + output_offset(t, r, c, v));
+      }
+    }
+  }
+
+  /// One input channel at one tap.
+  __attribute__((always_inline)) void step(const float* x, std::int64_t input_row, const float* w) {
+    Vec weights[kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) weights[v] = load(w + v * kLanes);
+#pragma GCC unroll 2
+    for (int r = 0; r < kRows; ++r) {
+      const float* row = x + r * input_row;
+#pragma GCC unroll 28
+      for (int c = 0; c < kCols; ++c) {
+        const Vec value = broadcast(row[c * kPixel]);
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) sums[r][c][v] = fmadd(value, weights[v], sums[r][c][v]);
+      }
+    }
+  }
+
+  __attribute__((always_inline)) void sum(const ConvTile& t) {
+    const float* w = t.weights;
+    const float* ahead = t.prefetch;
+    const float* block = t.input;
+    for (std::int32_t b = 0; b < t.blocks; ++b, block += t.block_stride) {
+      const std::int32_t channels =
+          kInput == ConvInput::kPlanes ? 1 : (b + 1 < t.blocks ? kBlock : t.last_channels);
+      for (std::int32_t tap = 0; tap < t.tap_count; ++tap) {
+        const float* x = block + t.taps[tap];
+#pragma GCC unroll 1
+        for (std::int32_t k = 0; k < channels; ++k) {
+          prefetch(ahead);
+          ahead += 16;
+          step(x + k, t.input_row, w);
+          w += kVectors * kLanes;
+        }
+      }
+    }
+  }
+
+  __attribute__((always_inline)) void activate(const ConvTile& t) {
+    if (t.activation == Activation::kNone) return;
+    const Vec low = broadcast(t.low);
+    const Vec high = broadcast(t.high);
+    const bool clip = t.activation == Activation::kClip;
+#pragma GCC unroll 2
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 28
+      for (int c = 0; c < kCols; ++c) {
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) {
+          Vec& s = sums[r][c][v];
+          s = max(low, s);
+          if (clip) s = min(high, s);
+        }
+      }
+    }
+  }
+
+  __attribute__((always_inline)) void finish(const ConvTile& t) {
+#pragma GCC unroll 2
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 28
+      for (int c = 0; c < kCols; ++c) {
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) {
+          store(t.output + output_offset(t, r, c, v), sums[r][c][v]);
+        }
+      }
+    }
+  }
+};
+
+template <int kRows, int kCols, int kVectors, ConvInput kInput>
+void conv_tile(const ConvTile& t) {
+  ConvTileBody<kRows, kCols, kVectors, kInput> body;
+  body.start(t);
+  body.sum(t);
+  body.activate(t);
+  body.finish(t);
+}
+
+/// The kernel for `cols` (counting down from kCols), null when there is none.
+template <int kRows, int kCols, int kVectors, ConvInput kInput>
+ConvTileKernel find_cols(int cols) {
+  if constexpr (kCols == 0) {
+    return nullptr;
+  } else {
+    if (cols == kCols) return &conv_tile<kRows, kCols, kVectors, kInput>;
+    return find_cols<kRows, kCols - 1, kVectors, kInput>(cols);
+  }
+}
+
+template <int kVectors, ConvInput kInput>
+ConvTileKernel find_rows(int rows, int cols) {
+  constexpr int kMost = most_pixels(kVectors);
+  return rows == 1 ? find_cols<1, kMost, kVectors, kInput>(cols)
+                   : find_cols<2, kMost / 2, kVectors, kInput>(cols);
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA
