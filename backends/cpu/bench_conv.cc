@@ -65,7 +65,7 @@ std::vector<Layer> resnet50() {
 
 std::vector<Layer> mobilenetv2() {
   std::vector<Layer> layers = {{square(3, 32, 224, 3, 2), kRelu6}};
-  const int blocks[][4] = {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2},
+  const int blocks[][4] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                            {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
   std::int64_t in = 32;
   std::int64_t size = 112;
@@ -142,9 +142,9 @@ class Network {
       s.batch = batch;
       const Extent out = s.output();
       ConvPlan plan = plan_conv(s, layer.epilogue, active_isa());
-      const double flops = 2.0 * static_cast<double>(batch * out.h * out.w * s.out_channels *
-                                                     (s.in_channels / s.groups) * s.kernel.h *
-                                                     s.kernel.w);
+      const double flops =
+          2.0 * static_cast<double>(batch * out.h * out.w * s.out_channels *
+                                    (s.in_channels / s.groups) * s.kernel.h * s.kernel.w);
       Floats packed(plan.packing.size(), 0.01f);
       scratch_bytes_ = std::max(scratch_bytes_, plan.scratch_bytes());
       largest_ = std::max({largest_, batch * blocks_of(s.in_channels) * 16 * s.input.h * s.input.w,

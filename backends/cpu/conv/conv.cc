@@ -141,8 +141,7 @@ void run_band(const ConvPlan& plan, const ConvArgs& args, const Band& band, cons
               float* scratch) {
   const ConvShape& s = plan.shape;
   const std::int64_t image = plan.input_blocks() * s.input.h * s.input.w * plan.pixel;
-  const float* input =
-      args.input + band.image * image + band.first * s.stride.h * plan.strip.row;
+  const float* input = args.input + band.image * image + band.first * s.stride.h * plan.strip.row;
   if (plan.strip.copied) {
     fill_strip(plan, args.input, band, blocks_read(plan, panels), scratch);
     input = scratch;

@@ -18,20 +18,20 @@ struct ConvEpilogue {
 };
 
 /// The padded copy of the input rows under a band of output rows. Columns are sorted by their
-/// remainder modulo the stride ("phases"), so that neighbouring output pixels read neighbouring input
-/// pixels whatever the stride: [block][row][phase][column][pixel]. Distances in floats.
+/// remainder modulo the stride ("phases"), so that neighbouring output pixels read neighbouring
+/// input pixels whatever the stride: [block][row][phase][column][pixel]. Distances in floats.
 struct ConvStrip {
   bool copied = false;  ///< false: the kernels read the input tensor where it is
   std::int64_t columns = 0;
   std::int64_t phases = 1;
-  std::int64_t row = 0;       ///< from one kept input row to the next
+  std::int64_t row = 0;              ///< from one kept input row to the next
   std::int64_t rows_per_output = 1;  ///< kept rows from one output row to the next
-  std::int64_t rows = 0;      ///< of the largest band
-  std::int64_t block = 0;     ///< from one input block to the next
+  std::int64_t rows = 0;             ///< of the largest band
+  std::int64_t block = 0;            ///< from one input block to the next
 };
 
-/// Everything about one convolution that does not change from run to run: plain numbers, no pointers
-/// into tensors. Shared by all workers and contexts.
+/// Everything about one convolution that does not change from run to run: plain numbers, no
+/// pointers into tensors. Shared by all workers and contexts.
 struct ConvPlan {
   ConvPlan(const ConvShape& s, const ConvEpilogue& e, Isa i)
       : shape(s), output(s.output()), epilogue(e), isa(i), packing(s, tiles()) {}
@@ -41,7 +41,7 @@ struct ConvPlan {
   ConvEpilogue epilogue;
   Isa isa;
   ConvPacking packing;
-  bool flat = false;  ///< one tap: the pixels of a band form one row
+  bool flat = false;       ///< one tap: the pixels of a band form one row
   std::int64_t pixel = 1;  ///< floats from one input pixel to the next
   std::int64_t band_rows = 1;
   ConvStrip strip;

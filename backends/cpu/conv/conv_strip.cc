@@ -53,11 +53,11 @@ void fill_strip(const ConvPlan& plan, const float* input, const Band& band, Bloc
   const ConvShape& s = plan.shape;
   const std::int64_t row_step = s.kernel.h == 1 ? s.stride.h : 1;
   const std::int64_t first = band.first * s.stride.h - s.pad_begin.h;
-  const std::int64_t rows = (band.count - 1) * plan.strip.rows_per_output +
-                            (s.kernel.h - 1) * s.dilation.h + 1;
+  const std::int64_t rows =
+      (band.count - 1) * plan.strip.rows_per_output + (s.kernel.h - 1) * s.dilation.h + 1;
   for (std::int64_t b = blocks.first; b < blocks.first + blocks.count; ++b) {
-    const float* plane = input + (band.image * plan.input_blocks() + b) * s.input.h * s.input.w *
-                                     plan.pixel;
+    const float* plane =
+        input + (band.image * plan.input_blocks() + b) * s.input.h * s.input.w * plan.pixel;
     float* to = strip + b * plan.strip.block;
     for (std::int64_t r = 0; r < rows; ++r, to += plan.strip.row) {
       const std::int64_t y = first + r * row_step;

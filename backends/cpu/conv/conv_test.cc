@@ -21,8 +21,7 @@ struct Case {
   Case(const ConvShape& s, const ConvEpilogue& e) : shape(s), epilogue(e) {
     const Extent out = s.output();
     input = random_floats(s.batch * s.in_channels * s.input.h * s.input.w, 1);
-    weights = random_floats(
-        s.out_channels * s.in_channels / s.groups * s.kernel.h * s.kernel.w, 2);
+    weights = random_floats(s.out_channels * s.in_channels / s.groups * s.kernel.h * s.kernel.w, 2);
     bias = random_floats(s.out_channels, 3);
     residual = random_floats(s.batch * s.out_channels * out.h * out.w, 4);
   }
@@ -45,7 +44,8 @@ double naive_sum(const Case& c, std::int64_t n, std::int64_t oc, std::int64_t y,
         const std::int64_t iy = y * s.stride.h + kh * s.dilation.h - s.pad_begin.h;
         const std::int64_t ix = x * s.stride.w + kw * s.dilation.w - s.pad_begin.w;
         if (iy < 0 || ix < 0 || iy >= s.input.h || ix >= s.input.w) continue;
-        const std::int64_t in = ((n * s.in_channels + first_in + i) * s.input.h + iy) * s.input.w + ix;
+        const std::int64_t in =
+            ((n * s.in_channels + first_in + i) * s.input.h + iy) * s.input.w + ix;
         const std::int64_t w = ((oc * in_per_group + i) * s.kernel.h + kh) * s.kernel.w + kw;
         sum += static_cast<double>(c.input[static_cast<std::size_t>(in)]) *
                static_cast<double>(c.weights[static_cast<std::size_t>(w)]);
@@ -109,8 +109,8 @@ void expect_right(const ConvShape& shape, const ConvEpilogue& epilogue) {
   for (const Isa isa : isas_to_test()) {
     for (const int workers : {1, 3}) {
       const double error = largest_difference(planned_conv(c, isa, workers), expected);
-      EXPECT_LE(error, 1e-6 * (4 + depth)) << describe(shape) << " " << isa_name(isa) << " "
-                                           << workers << " workers";
+      EXPECT_LE(error, 1e-6 * (4 + depth))
+          << describe(shape) << " " << isa_name(isa) << " " << workers << " workers";
     }
   }
 }
@@ -156,7 +156,8 @@ TEST(Conv, ThreeByThreeMatchesPlainLoopsAtEveryWidth) {
   for (std::int64_t size = 1; size <= 30; ++size) {
     expect_right_everywhere(square(17, 33, size, 3, 1, 1));
   }
-  for (const std::int64_t size : {7, 14, 28, 57}) expect_right_everywhere(square(16, 48, size, 3, 2, 1));
+  for (const std::int64_t size : {7, 14, 28, 57})
+    expect_right_everywhere(square(16, 48, size, 3, 2, 1));
 }
 
 TEST(Conv, FirstLayersMatchPlainLoops) {

@@ -23,8 +23,8 @@ struct ConvPanel {
 ///     [block of 16 input channels][kernel.h][kernel.w][channel][panel]    input in c16
 ///     [input channel][kernel.h][kernel.w][panel]                          input in planes
 ///
-/// behind the bias, [panel] for every panel. The last block of a panel ends with its last channel. The
-/// form depends on the instruction set and the input's layout, not on batch, height or width.
+/// behind the bias, [panel] for every panel. The last block of a panel ends with its last channel.
+/// The form depends on the instruction set and the input's layout, not on batch, height or width.
 class ConvPacking {
  public:
   /// Requires: refusal(shape) == nullptr.

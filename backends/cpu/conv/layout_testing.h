@@ -30,8 +30,8 @@ inline std::size_t blocked_index(std::int64_t channels, std::int64_t pixels, std
 /// NCHW to c16; the channels that do not exist become NaN, so that a kernel that uses them shows.
 inline std::vector<float> to_blocked(const std::vector<float>& planes, std::int64_t batch,
                                      std::int64_t channels, std::int64_t pixels) {
-  std::vector<float> blocked(static_cast<std::size_t>(batch * blocks_of(channels) * pixels * kBlock),
-                             NAN);
+  std::vector<float> blocked(
+      static_cast<std::size_t>(batch * blocks_of(channels) * pixels * kBlock), NAN);
   std::size_t i = 0;
   for (std::int64_t n = 0; n < batch; ++n) {
     for (std::int64_t c = 0; c < channels; ++c) {
@@ -70,8 +70,7 @@ inline double largest_difference(const std::vector<float>& a, const std::vector<
 /// Scratch aligned as workers get it, filled with NaN.
 class Scratch {
  public:
-  explicit Scratch(std::int64_t bytes)
-      : floats_(static_cast<std::size_t>(bytes / 4 + 32), NAN) {}
+  explicit Scratch(std::int64_t bytes) : floats_(static_cast<std::size_t>(bytes / 4 + 32), NAN) {}
   std::byte* data() {
     const auto address = reinterpret_cast<std::uintptr_t>(floats_.data());
     return reinterpret_cast<std::byte*>(floats_.data()) + (64 - address % 64) % 64;

@@ -6,8 +6,8 @@
 
 namespace sluice::cpu {
 
-/// Channels of a block of the layout c16: [N][ceil(C/16)][H][W][16]. The channels behind C in the last
-/// block hold whatever their producer left there; no kernel lets them reach a real channel.
+/// Channels of a block of the layout c16: [N][ceil(C/16)][H][W][16]. The channels behind C in the
+/// last block hold whatever their producer left there; no kernel lets them reach a real channel.
 inline constexpr int kBlock = 16;
 
 /// What happens to a convolution's sum before it is stored.
@@ -25,10 +25,10 @@ struct ConvTile {
   float* output = nullptr;          ///< c16
   const float* prefetch = nullptr;  ///< one cache line from here is fetched per step of the sum
   const std::int64_t* taps = nullptr;
-  std::int64_t block_stride = 0;   ///< from one input block to the next
-  std::int64_t input_row = 0;      ///< from the input of one output row to that of the next
-  std::int64_t output_row = 0;     ///< from one output row to the next
-  std::int64_t output_block = 0;   ///< from one output block of 16 channels to the next
+  std::int64_t block_stride = 0;  ///< from one input block to the next
+  std::int64_t input_row = 0;     ///< from the input of one output row to that of the next
+  std::int64_t output_row = 0;    ///< from one output row to the next
+  std::int64_t output_block = 0;  ///< from one output block of 16 channels to the next
   std::int32_t tap_count = 0;
   std::int32_t blocks = 0;
   std::int32_t last_channels = 0;  ///< channels of the last block; the others have all of theirs
