@@ -15,7 +15,8 @@ OpSchema unary(std::string_view name, std::vector<int> versions, TypeSet types,
           .outputs = {{.name = "Y", .types = types, .variable = "T"}},
           .attributes = {},
           .infer = infer_same_as_input,
-          .traits = kElementwise};
+          .traits = kElementwise,
+          .upgrade = upgrade_unchanged};
 }
 
 }  // namespace

@@ -45,6 +45,12 @@ Status check_attributes(const OpSchema& schema, ir::Operation& operation) {
 
 }  // namespace
 
+Status upgrade_unchanged(ir::Subgraph& /*subgraph*/, ir::Operation& operation) {
+  const OpSchema* schema = find_schema(operation.domain, operation.kind);
+  if (schema != nullptr) operation.version = schema->newest_version();
+  return ok_status();
+}
+
 Status normalize(const OpSchema& schema, ir::Subgraph& subgraph, ir::Operation& operation) {
   if (schema.upgrade != nullptr && operation.version != schema.newest_version()) {
     SLUICE_TRY(schema.upgrade(subgraph, operation));

@@ -125,6 +125,10 @@ std::optional<int> version_in_opset(const OpSchema& schema, int opset);
 /// All schemas, ordered by domain, then name.
 std::span<const OpSchema* const> all_schemas();
 
+/// The `upgrade` of operators whose newest form says everything that the older forms said, in the
+/// same words: only the version changes.
+Status upgrade_unchanged(ir::Subgraph& subgraph, ir::Operation& operation);
+
 /// Brings a freshly imported operation into the form that the rest of Sluice expects: checks
 /// attribute kinds and operand counts, upgrades, fills in default attributes.
 /// Requires: `operation.version` is one of the schema's.
