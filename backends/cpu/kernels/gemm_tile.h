@@ -14,6 +14,10 @@ inline constexpr int kTileRows = 6;
 inline constexpr int kTileVectors = kVectorRegisters == 32 ? 4 : 2;
 inline constexpr int kPanelWidth = kTileVectors * kLanes;
 
+/// Tiles of so few rows read B faster than it arrives: they ask for it this many floats ahead.
+inline constexpr int kStreamRows = 3;
+inline constexpr int kStreamAhead = 1024;
+
 /// Operands of one tile. A(i, p) = a[i * a_row + p * a_step], B(p, j) = b[p * b_row + j],
 /// C(i, j) = c[i * c_row + j]. Strides are in floats.
 struct TileArgs {
@@ -47,6 +51,10 @@ SLUICE_CPU_INLINE void sweep(const TileArgs& t, Vec (&acc)[kRows][kVectors]) {
       ahead += 64;
     }
     Vec row[kVectors];
+    if constexpr (kRows <= kStreamRows) {
+      SLUICE_CPU_UNROLL
+      for (int v = 0; v < kVectors; ++v) prefetch(b + kStreamAhead + v * kLanes);
+    }
     SLUICE_CPU_UNROLL
     for (int v = 0; v < kVectors; ++v) row[v] = load(b + v * kLanes);
     SLUICE_CPU_UNROLL

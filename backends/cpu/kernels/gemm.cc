@@ -1,0 +1,281 @@
+#include "kernels/gemm.h"
+
+#include "kernels/gemm_pack.h"
+#include "kernels/gemm_tile.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+// One block of A (rows x depth) stays in the second-level cache while the panels of B pass by.
+constexpr std::int64_t kBlockDepth = 768;
+constexpr std::int64_t kBlockRows = 240;
+// Panels of a B that is not packed ahead are packed in pieces of this depth.
+constexpr std::int64_t kFlyDepth = 256;
+// Up to here all rows are one or two tiles: a sweep over all of K per panel, epilogue afterwards.
+constexpr std::int64_t kFewRows = 2 * kTileRows;
+constexpr std::int64_t kEpilogueFloats = 1024;
+
+template <int kRows>
+SLUICE_CPU_INLINE TileFunction tile_of(int vectors) {
+  if constexpr (kTileVectors == 4) {
+    if (vectors == 4) return tile<kRows, 4>;
+    if (vectors == 3) return tile<kRows, 3>;
+  }
+  return vectors == 2 ? tile<kRows, 2> : tile<kRows, 1>;
+}
+
+SLUICE_CPU_INLINE TileFunction find_tile(std::int64_t rows, int vectors) {
+  switch (rows) {
+    case 1: return tile_of<1>(vectors);
+    case 2: return tile_of<2>(vectors);
+    case 3: return tile_of<3>(vectors);
+    case 4: return tile_of<4>(vectors);
+    case 5: return tile_of<5>(vectors);
+    default: return tile_of<kTileRows>(vectors);
+  }
+}
+
+/// What one batch item reads and writes.
+struct Item {
+  const float* a;
+  const float* b;
+  float* c;
+  BodyOperand extra[kBodyMaxInputs];
+};
+
+/// Part of one item that one worker computes.
+struct Region {
+  std::int64_t row_begin;
+  std::int64_t row_end;
+  std::int64_t panel_begin;
+  std::int64_t panel_end;
+};
+
+/// A piece of B ready to multiply with.
+struct Panel {
+  const float* b;
+  std::int64_t b_row;
+  std::int64_t column;  ///< first one
+  int vectors;
+  int tail;
+  const char* next;  ///< packed panel that follows in memory order of use, or null
+};
+
+struct Depths {
+  std::int64_t begin;
+  std::int64_t end;
+  std::int64_t length() const { return end - begin; }
+};
+
+/// Room for one panel of a B that is packed on the fly.
+std::int64_t scratch_panel_floats(const GemmPlan& plan) {
+  return plan.b_form == GemmB::kPacked ? 0 : smaller(kFlyDepth, plan.k) * kPanelWidth;
+}
+
+/// How much of K one sweep takes.
+std::int64_t depth_step(const GemmPlan& plan, std::int64_t rows) {
+  if (plan.b_form != GemmB::kPacked) return kFlyDepth;
+  if (rows <= kFewRows) return plan.k;
+  const std::int64_t blocks = (plan.k + kBlockDepth - 1) / kBlockDepth;
+  return (plan.k + blocks - 1) / blocks;
+}
+
+class Multiplication {
+ public:
+  Multiplication(const GemmPlan& plan, const GemmArgs& args, const Worker& worker)
+      : plan_(plan), args_(args), scratch_(reinterpret_cast<float*>(worker.scratch)) {}
+
+  void run(const Item& item, const Region& region) const {
+    if (region.row_end - region.row_begin <= kFewRows) {
+      run_few_rows(item, region);
+      return;
+    }
+    for (std::int64_t row = region.row_begin; row < region.row_end; row += kBlockRows) {
+      Region block = region;
+      block.row_begin = row;
+      block.row_end = smaller(row + kBlockRows, region.row_end);
+      run_block(item, block);
+    }
+  }
+
+ private:
+  void run_block(const Item& item, const Region& region) const {
+    const std::int64_t step = depth_step(plan_, region.row_end - region.row_begin);
+    for (std::int64_t p = 0; p < plan_.k; p += step) {
+      const Depths depths{p, smaller(p + step, plan_.k)};
+      for (std::int64_t j = region.panel_begin; j < region.panel_end; ++j) {
+        run_panel(item, region, find_panel(item, j, depths, region), depths);
+      }
+    }
+  }
+
+  /// All rows of one panel, the epilogue following a few tiles behind.
+  void run_panel(const Item& item, const Region& region, const Panel& panel,
+                 const Depths& depths) const {
+    const std::int64_t rows = region.row_end - region.row_begin;
+    const std::int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+    const std::int64_t columns = (panel.vectors - 1) * kLanes + panel.tail;
+    std::int64_t finished = region.row_begin;
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      const std::int64_t begin = region.row_begin + rows * t / tiles;
+      const std::int64_t end = region.row_begin + rows * (t + 1) / tiles;
+      multiply(item, panel, depths, begin, end, t);
+      const bool flush = (end - finished) * columns >= kEpilogueFloats || t + 1 == tiles;
+      if (depths.end == plan_.k && flush) {
+        run_epilogue(item, finished, end, panel.column, columns);
+        finished = end;
+      }
+    }
+  }
+
+  void run_few_rows(const Item& item, const Region& region) const {
+    const std::int64_t step = depth_step(plan_, region.row_end - region.row_begin);
+    const std::int64_t rows = region.row_end - region.row_begin;
+    std::int64_t finished = region.panel_begin * kPanelWidth;
+    for (std::int64_t j = region.panel_begin; j < region.panel_end; ++j) {
+      for (std::int64_t p = 0; p < plan_.k; p += step) {
+        const Depths depths{p, smaller(p + step, plan_.k)};
+        const Panel panel = find_panel(item, j, depths, region);
+        const std::int64_t half = region.row_begin + (rows > kTileRows ? rows / 2 : 0);
+        if (half > region.row_begin) multiply(item, panel, depths, region.row_begin, half, -1);
+        multiply(item, panel, depths, half, region.row_end, -1);
+      }
+      const std::int64_t end = j * kPanelWidth + panel_columns(plan_.n, j);
+      if ((end - finished) * rows >= kEpilogueFloats || j + 1 == region.panel_end) {
+        run_epilogue(item, region.row_begin, region.row_end, finished, end - finished);
+        finished = end;
+      }
+    }
+  }
+
+  Panel find_panel(const Item& item, std::int64_t index, const Depths& depths,
+                   const Region& region) const {
+    const std::int64_t columns = panel_columns(plan_.n, index);
+    const int vectors = static_cast<int>((columns + kLanes - 1) / kLanes);
+    Panel panel{nullptr,
+                panel_row(columns),
+                index * kPanelWidth,
+                vectors,
+                static_cast<int>(columns) - (vectors - 1) * kLanes,
+                nullptr};
+    if (plan_.b_form == GemmB::kPacked) {
+      const float* base = item.b + index * kPanelWidth * plan_.k;
+      panel.b = base + depths.begin * panel.b_row;
+      if (index + 1 < region.panel_end) {
+        const std::int64_t next_row = panel_row(panel_columns(plan_.n, index + 1));
+        panel.next = reinterpret_cast<const char*>(base + kPanelWidth * plan_.k +
+                                                   depths.begin * next_row);
+      }
+      return panel;
+    }
+    const std::int64_t rows = region.row_end - region.row_begin;
+    if (plan_.b_form == GemmB::kRows) {
+      const float* from = item.b + depths.begin * plan_.b_row + panel.column;
+      if (rows <= kFewRows && panel.tail == kLanes) {
+        panel.b = from;
+        panel.b_row = plan_.b_row;
+        return panel;
+      }
+      pack_rows(from, plan_.b_row, depths.length(), columns, 1, scratch_);
+    } else {
+      pack_columns(item.b + panel.column * plan_.b_row + depths.begin, plan_.b_row,
+                   depths.length(), columns, 1, scratch_);
+    }
+    panel.b = scratch_;
+    return panel;
+  }
+
+  void multiply(const Item& item, const Panel& panel, const Depths& depths, std::int64_t begin,
+                std::int64_t end, std::int64_t tile_index) const {
+    TileArgs args;
+    args.depth = depths.length();
+    args.a = item.a + begin * plan_.a_row + depths.begin * plan_.a_step;
+    args.a_row = plan_.a_row;
+    args.a_step = plan_.a_step;
+    args.b = panel.b;
+    args.b_row = panel.b_row;
+    args.c = item.c + begin * plan_.c_row + panel.column;
+    args.c_row = plan_.c_row;
+    args.bias = args_.bias == nullptr ? nullptr : args_.bias + panel.column;
+    args.prefetch = nullptr;
+    constexpr std::int64_t kLinesPerRow = kPanelWidth * 4 / 64;
+    if (panel.next != nullptr && tile_index >= 0 && tile_index < kLinesPerRow) {
+      args.prefetch = panel.next + tile_index * depths.length() * 64;
+    }
+    args.tail = panel.tail;
+    args.accumulate = depths.begin > 0;
+    find_tile(end - begin, panel.vectors)(args);
+  }
+
+  void run_epilogue(const Item& item, std::int64_t row_begin, std::int64_t row_end,
+                    std::int64_t column, std::int64_t columns) const {
+    if (plan_.epilogue.empty()) return;
+    const std::int64_t rows_at_once = kBodyTileFloats / columns;
+    float* temps = scratch_ + scratch_panel_floats(plan_);
+    for (std::int64_t row = row_begin; row < row_end; row += rows_at_once) {
+      const std::int64_t rows = smaller(rows_at_once, row_end - row);
+      float* c = item.c + row * plan_.c_row + column;
+      BodyOperand inputs[kBodyMaxInputs];
+      inputs[0] = {c, plan_.c_row, 1};
+      for (int i = 1; i < plan_.epilogue.input_count; ++i) {
+        inputs[i] = item.extra[i].at(row, column);
+      }
+      run_body(plan_.epilogue, inputs, {c, plan_.c_row, rows, columns}, temps);
+    }
+  }
+
+  const GemmPlan& plan_;
+  const GemmArgs& args_;
+  float* scratch_;
+};
+
+std::int64_t batch_offset(const GemmPlan& plan, const GemmBatch& batch, std::int64_t index) {
+  std::int64_t offset = 0;
+  for (int d = kGemmBatchRank - 1; d >= 0; --d) {
+    offset += index % plan.batch_dims[d] * batch.stride[d];
+    index /= plan.batch_dims[d];
+  }
+  return offset;
+}
+
+Item find_item(const GemmPlan& plan, const GemmArgs& args, std::int64_t index) {
+  Item item;
+  item.a = args.a + batch_offset(plan, plan.a_batch, index);
+  item.b = args.b + batch_offset(plan, plan.b_batch, index);
+  item.c = args.c + batch_offset(plan, plan.c_batch, index);
+  for (int i = 1; i < plan.epilogue.input_count; ++i) {
+    item.extra[i] = plan.extra_strides[i];
+    item.extra[i].data = args.extra[i] + batch_offset(plan, plan.extra_batch[i], index);
+  }
+  return item;
+}
+
+}  // namespace
+
+std::int64_t gemm_scratch_bytes(const GemmPlan& plan) {
+  return scratch_panel_floats(plan) * static_cast<std::int64_t>(sizeof(float)) +
+         plan.epilogue.scratch_bytes();
+}
+
+void run_gemm(const GemmPlan& plan, const GemmArgs& args, const Worker& worker) {
+  const std::int64_t panels = panel_count(plan.n);
+  const std::int64_t tiles = (plan.m + kTileRows - 1) / kTileRows;
+  const bool by_columns = plan.n >= plan.m && panels >= worker.count;
+  const std::int64_t pieces = by_columns ? panels : tiles;
+  if (pieces == 0) return;
+  const Share share = share_of(plan.batch_count() * pieces, 1, worker);
+  const Multiplication multiplication(plan, args, worker);
+  for (std::int64_t at = share.begin; at < share.end;) {
+    const std::int64_t index = at / pieces;
+    const std::int64_t begin = at - index * pieces;
+    const std::int64_t end = smaller(pieces, begin + share.end - at);
+    Region region{0, plan.m, begin, end};
+    if (!by_columns) {
+      region = {plan.m * begin / tiles, plan.m * end / tiles, 0, panels};
+    }
+    multiplication.run(find_item(plan, args, index), region);
+    at += end - begin;
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+
+#include "isa.h"
+#include "kernels/body.h"
+#include "worker.h"
+
+namespace sluice::cpu {
+
+/// How B lies in memory.
+enum class GemmB : std::uint8_t {
+  kPacked,   ///< by pack_gemm_b: constant weights
+  kRows,     ///< B(p, j) = b[p * b_row + j]
+  kColumns,  ///< B(p, j) = b[j * b_row + p]
+};
+
+inline constexpr int kGemmBatchRank = 4;
+
+/// Strides of an operand over the batch dimensions, in floats; zero where it is broadcast.
+struct GemmBatch {
+  std::int64_t stride[kGemmBatchRank] = {};
+};
+
+/// C(i, j) = epilogue(bias(j) + sum over p of A(i, p) * B(p, j)), for every batch item.
+/// A(i, p) = a[i * a_row + p * a_step]; C(i, j) = c[i * c_row + j]. All strides in floats.
+struct GemmPlan {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::int64_t a_row = 0;
+  std::int64_t a_step = 1;
+  std::int64_t b_row = 0;
+  std::int64_t c_row = 0;
+  GemmB b_form = GemmB::kPacked;
+
+  std::int64_t batch_dims[kGemmBatchRank] = {1, 1, 1, 1};
+  GemmBatch a_batch;
+  GemmBatch b_batch;
+  GemmBatch c_batch;
+
+  Body epilogue;  ///< input 0 is C itself; the others are GemmArgs::extra
+  BodyOperand extra_strides[kBodyMaxInputs];  ///< `data` unused; [0] unused
+  GemmBatch extra_batch[kBodyMaxInputs];
+
+  std::int64_t batch_count() const {
+    return batch_dims[0] * batch_dims[1] * batch_dims[2] * batch_dims[3];
+  }
+};
+
+struct GemmArgs {
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* c = nullptr;
+  const float* bias = nullptr;  ///< n floats, or null
+  const float* extra[kBodyMaxInputs] = {};
+};
+
+// The packed form is [panels of columns][k][panel width], the last panel as narrow as whole vectors
+// allow and filled with zeros; it depends on the instruction set and not on m.
+SLUICE_CPU_EACH_ISA(std::int64_t packed_gemm_b_floats(std::int64_t k, std::int64_t n);)
+
+/// Packs scale * B, with B(p, j) = b[p * step + j * column].
+SLUICE_CPU_EACH_ISA(void pack_gemm_b(const float* b, std::int64_t step, std::int64_t column,
+                                     std::int64_t k, std::int64_t n, float scale, float* packed);)
+
+/// Scratch that each worker needs.
+SLUICE_CPU_EACH_ISA(std::int64_t gemm_scratch_bytes(const GemmPlan& plan);)
+
+/// Columns are divided among the workers where B is the larger operand, rows elsewhere.
+SLUICE_CPU_EACH_ISA(void run_gemm(const GemmPlan& plan, const GemmArgs& args,
+                                  const Worker& worker);)
+
+}  // namespace sluice::cpu

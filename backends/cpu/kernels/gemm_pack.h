@@ -1,0 +1,53 @@
+#pragma once
+
+// Panels of B, for kernel sources that multiply with gemm_tile.h.
+
+#include "kernels/gemm_tile.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+
+SLUICE_CPU_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+SLUICE_CPU_INLINE std::int64_t panel_count(std::int64_t n) {
+  return (n + kPanelWidth - 1) / kPanelWidth;
+}
+
+/// Columns of `panel`, and floats from one of its packed rows to the next.
+SLUICE_CPU_INLINE std::int64_t panel_columns(std::int64_t n, std::int64_t panel) {
+  return smaller(n - panel * kPanelWidth, kPanelWidth);
+}
+
+SLUICE_CPU_INLINE std::int64_t panel_row(std::int64_t columns) {
+  return (columns + kLanes - 1) / kLanes * kLanes;
+}
+
+/// Copies `k` rows of `columns` neighbours, filling up with zeros to whole vectors.
+SLUICE_CPU_INLINE void pack_rows(const float* b, std::int64_t b_row, std::int64_t k,
+                                 std::int64_t columns, float scale, float* packed) {
+  const std::int64_t row = panel_row(columns);
+  const Vec factor = broadcast(scale);
+  for (std::int64_t p = 0; p < k; ++p, b += b_row, packed += row) {
+    std::int64_t j = 0;
+    for (; j + kLanes <= columns; j += kLanes) store(packed + j, load(b + j) * factor);
+    if (j < columns) store(packed + j, load_first(b + j, static_cast<int>(columns - j)) * factor);
+  }
+}
+
+/// The same from columns that are `b_column` apart and contiguous in `k`: a transposition in strips
+/// that stay in the nearest cache.
+SLUICE_CPU_INLINE void pack_columns(const float* b, std::int64_t b_column, std::int64_t k,
+                                    std::int64_t columns, float scale, float* packed) {
+  constexpr std::int64_t kStrip = 16;
+  const std::int64_t row = panel_row(columns);
+  for (std::int64_t first = 0; first < k; first += kStrip) {
+    const std::int64_t end = smaller(first + kStrip, k);
+    for (std::int64_t j = 0; j < columns; ++j) {
+      for (std::int64_t p = first; p < end; ++p) packed[p * row + j] = b[j * b_column + p] * scale;
+    }
+    for (std::int64_t j = columns; j < row; ++j) {
+      for (std::int64_t p = first; p < end; ++p) packed[p * row + j] = 0;
+    }
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA
