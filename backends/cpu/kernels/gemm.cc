@@ -163,8 +163,8 @@ class Multiplication {
       panel.b = base + depths.begin * panel.b_row;
       if (index + 1 < region.panel_end) {
         const std::int64_t next_row = panel_row(panel_columns(plan_.n, index + 1));
-        panel.next = reinterpret_cast<const char*>(base + kPanelWidth * plan_.k +
-                                                   depths.begin * next_row);
+        panel.next =
+            reinterpret_cast<const char*>(base + kPanelWidth * plan_.k + depths.begin * next_row);
       }
       return panel;
     }
@@ -178,8 +178,8 @@ class Multiplication {
       }
       pack_rows(from, plan_.b_row, depths.length(), columns, 1, scratch_);
     } else {
-      pack_columns(item.b + panel.column * plan_.b_row + depths.begin, plan_.b_row,
-                   depths.length(), columns, 1, scratch_);
+      pack_columns(item.b + panel.column * plan_.b_row + depths.begin, plan_.b_row, depths.length(),
+                   columns, 1, scratch_);
     }
     panel.b = scratch_;
     return panel;

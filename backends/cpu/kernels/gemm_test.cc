@@ -25,8 +25,9 @@ const Shape kShapes[] = {{1, 1, 1},     {1, 10, 256},   {1, 200, 33},  {2, 64, 7
 
 void run_all_workers(Isa isa, const GemmPlan& plan, const GemmArgs& args, int count) {
   const std::int64_t scratch = SLUICE_CPU_PICK(isa, gemm_scratch_bytes)(plan);
-  for_each_worker(count, scratch,
-                  [&](const Worker& w) { SLUICE_CPU_PICK(isa, run_gemm)(plan, args, w); });
+  for_each_worker(count, scratch, [&](const Worker& w) {
+    SLUICE_CPU_PICK(isa, run_gemm)(plan, args, w);
+  });
 }
 
 TEST(Gemm, EveryFormOfBMatchesTheNaiveProduct) {
@@ -68,8 +69,8 @@ TEST(Gemm, EveryFormOfBMatchesTheNaiveProduct) {
                         b[static_cast<std::size_t>(p * s.n + j)];
               }
               ASSERT_NEAR(c[static_cast<std::size_t>(i * s.n + j)], want, 1e-4)
-                  << isa_name(isa) << " form " << static_cast<int>(form) << " " << s.m << "x"
-                  << s.n << "x" << s.k << " workers " << workers << " at " << i << "," << j;
+                  << isa_name(isa) << " form " << static_cast<int>(form) << " " << s.m << "x" << s.n
+                  << "x" << s.k << " workers " << workers << " at " << i << "," << j;
             }
           }
         }

@@ -1,0 +1,63 @@
+#include "pool/barrier.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+
+namespace sluice::cpu {
+namespace {
+
+constexpr std::chrono::microseconds kSpinTime{50};
+constexpr int kPausesPerLook = 16;
+
+void pause_once() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value) {
+  static_assert(sizeof(*word) == 4 && std::atomic<std::uint32_t>::is_always_lock_free);
+  return syscall(SYS_futex, word, operation, value, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+void WaitWord::advance() {
+  value_.fetch_add(1, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) != 0) futex(&value_, FUTEX_WAKE_PRIVATE, INT32_MAX);
+}
+
+void WaitWord::wait_while(std::uint32_t seen) {
+  // The first looks cost no clock reading: most waits inside a run end here.
+  for (int i = 0; i < kPausesPerLook; ++i) {
+    if (load() != seen) return;
+    pause_once();
+  }
+  const auto limit = std::chrono::steady_clock::now() + kSpinTime;
+  do {
+    for (int i = 0; i < kPausesPerLook; ++i) {
+      if (load() != seen) return;
+      pause_once();
+    }
+  } while (std::chrono::steady_clock::now() < limit);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  while (value_.load(std::memory_order_seq_cst) == seen) {
+    futex(&value_, FUTEX_WAIT_PRIVATE, seen);
+  }
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Barrier::wait() {
+  const std::uint32_t generation = generation_.load();
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    generation_.advance();
+  } else {
+    generation_.wait_while(generation);
+  }
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,104 @@
+#include "pool/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace sluice::cpu {
+namespace {
+
+/// Flushes denormals to zero until the end of the scope.
+class FlushDenormals {
+ public:
+#if defined(__x86_64__)
+  FlushDenormals() : before_(_mm_getcsr()) {
+    _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero);
+  }
+  ~FlushDenormals() { _mm_setcsr(before_); }
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+  static constexpr unsigned kFlushToZero = 0x8000;
+  static constexpr unsigned kDenormalsAreZero = 0x0040;
+  unsigned before_;
+#endif
+};
+
+void pin(pthread_t thread, int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  pthread_setaffinity_np(thread, sizeof set, &set);  // a wish: a refusal costs time, not results
+}
+
+}  // namespace
+
+WorkerPool::WorkerPool(std::vector<int> cpus)
+    : cpus_(std::move(cpus)), barrier_(static_cast<int>(cpus_.size())) {
+  try {
+    for (int i = 1; i < count(); ++i) {
+      threads_.emplace_back([this, i] { serve(i); });
+      pin(threads_.back().native_handle(), cpus_[static_cast<std::size_t>(i)]);
+    }
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+WorkerPool::~WorkerPool() { stop(); }
+
+void WorkerPool::stop() {
+  task_ = nullptr;
+  epoch_.advance();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void WorkerPool::serve(int index) {
+  const FlushDenormals flush;
+  for (std::uint32_t seen = 0;;) {
+    epoch_.wait_while(seen);
+    ++seen;
+    if (task_ == nullptr) return;
+    task_(context_, Member(index, count(), &barrier_));
+    barrier_.wait();
+  }
+}
+
+void WorkerPool::give_way_to_caller() {
+  const int here = sched_getcpu();
+  if (here == cpus_[0]) return;
+  const auto taken = std::find(cpus_.begin() + 1, cpus_.end(), here);
+  if (taken == cpus_.end()) return;
+  std::swap(cpus_[0], *taken);
+  pin(threads_[static_cast<std::size_t>(taken - cpus_.begin() - 1)].native_handle(), *taken);
+}
+
+void WorkerPool::run(Task task, void* context) {
+  if (count() == 1 || busy_.exchange(true, std::memory_order_acquire)) {
+    run_alone(task, context);
+    return;
+  }
+  const FlushDenormals flush;
+  give_way_to_caller();
+  task_ = task;
+  context_ = context;
+  epoch_.advance();
+  task(context, Member(0, count(), &barrier_));
+  barrier_.wait();
+  busy_.store(false, std::memory_order_release);
+}
+
+void WorkerPool::run_alone(Task task, void* context) {
+  const FlushDenormals flush;
+  task(context, Member(0, 1, nullptr));
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "pool/barrier.h"
+
+namespace sluice::cpu {
+
+/// A member of the team that runs one task.
+class Member {
+ public:
+  Member(int index, int count, Barrier* barrier)
+      : index_(index), count_(count), barrier_(barrier) {}
+
+  int index() const { return index_; }
+  int count() const { return count_; }
+
+  /// Waits for the rest of the team.
+  void sync() const {
+    if (count_ > 1) barrier_->wait();
+  }
+
+ private:
+  int index_;
+  int count_;
+  Barrier* barrier_;
+};
+
+/// Threads that run one task at a time together, the caller among them as member 0.
+///
+/// A pool of one has no threads. Idle threads spin for about 50 us after a task and then sleep: an
+/// idle pool uses no processor. Threads keep to one processor each, inside those given, and make
+/// room when they find the caller on theirs. Denormal numbers are flushed to zero while a task
+/// runs.
+///
+/// Safe to use from several threads: whoever finds the pool busy runs the task alone, as a team of
+/// one, on its own thread. (Waiting for the pool would make one model's latency another's; with
+/// more callers than processors, each alone is also the best use of them.)
+class WorkerPool {
+ public:
+  using Task = void (*)(void* context, const Member& member);
+
+  /// One member per entry of `cpus`. Throws std::system_error when a thread cannot be started.
+  explicit WorkerPool(std::vector<int> cpus);
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  int count() const { return static_cast<int>(cpus_.size()); }
+
+  /// Returns when every member has finished `task`.
+  void run(Task task, void* context);
+
+  /// Runs `task` on the calling thread only.
+  static void run_alone(Task task, void* context);
+
+ private:
+  void serve(int index);
+  void give_way_to_caller();
+  void stop();
+
+  std::vector<int> cpus_;  ///< [0] is left to the caller
+  std::vector<std::thread> threads_;
+  std::atomic<bool> busy_{false};
+  Barrier barrier_;
+  alignas(64) WaitWord epoch_;
+  Task task_ = nullptr;  ///< null asks the threads to end
+  void* context_ = nullptr;
+};
+
+}  // namespace sluice::cpu

@@ -1,0 +1,122 @@
+#include "pool/pool.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "pool/cpu_set.h"
+
+namespace sluice::cpu {
+namespace {
+
+std::vector<int> cpus(int count) {
+  std::vector<int> allowed = allowed_cpus();
+  std::vector<int> chosen;
+  for (int i = 0; i < count; ++i)
+    chosen.push_back(allowed[static_cast<std::size_t>(i) % allowed.size()]);
+  return chosen;
+}
+
+/// Each step's sum needs every member's part of the step before.
+struct Relay {
+  static constexpr int kSteps = 200;
+  std::vector<long> parts[2];
+  long total = 0;
+
+  static void run(void* context, const Member& member) {
+    Relay& self = *static_cast<Relay*>(context);
+    if (member.index() == 0) {
+      for (auto& part : self.parts) part.assign(static_cast<std::size_t>(member.count()), 1);
+    }
+    member.sync();
+    for (int step = 0; step < kSteps; ++step) {
+      const std::vector<long>& from = self.parts[step % 2];
+      const long sum = std::accumulate(from.begin(), from.end(), 0L);
+      self.parts[(step + 1) % 2][static_cast<std::size_t>(member.index())] = sum % 1000003;
+      member.sync();
+    }
+    if (member.index() == 0) self.total = self.parts[kSteps % 2][0];
+  }
+};
+
+long expected(int count) {
+  long value = 1;
+  for (int i = 0; i < Relay::kSteps; ++i) value = value * count % 1000003;
+  return value;
+}
+
+TEST(WorkerPool, MembersSeeEachOthersWritesAfterSync) {
+  for (const int count : {1, 2, 3, 5}) {
+    WorkerPool pool(cpus(count));
+    for (int round = 0; round < 20; ++round) {
+      Relay relay;
+      pool.run(&Relay::run, &relay);
+      EXPECT_EQ(relay.total, expected(count)) << count;
+    }
+  }
+}
+
+TEST(WorkerPool, CallersFromManyThreadsAllGetTheirTaskRun) {
+  WorkerPool pool(cpus(2));
+  std::vector<std::thread> callers;
+  std::atomic<int> right{0};
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) {
+        Relay relay;
+        pool.run(&Relay::run, &relay);
+        right += relay.total == expected(2) || relay.total == expected(1);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(right, 200);
+}
+
+TEST(WorkerPool, IdleThreadsUseNoProcessorTime) {
+  WorkerPool pool(cpus(3));
+  Relay relay;
+  pool.run(&Relay::run, &relay);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto used = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec;
+  };
+  const long before = used();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_LT(used() - before, 20000);
+}
+
+TEST(WorkerPool, DenormalsAreFlushedInsideAndKeptOutside) {
+  WorkerPool pool(cpus(2));
+  struct Halved {
+    volatile float tiny = 1.2e-38f;
+    float result[2] = {1, 1};
+  } halved;
+  pool.run(
+      [](void* context, const Member& member) {
+        auto& self = *static_cast<Halved*>(context);
+        self.result[member.index()] = self.tiny * 0.25f;
+      },
+      &halved);
+#if defined(__x86_64__)
+  EXPECT_EQ(halved.result[0], 0);
+  EXPECT_EQ(halved.result[1], 0);
+#endif
+  EXPECT_NE(halved.tiny * 0.25f, 0);
+}
+
+TEST(CpuQuota, ReadsTheControlGroupsText) {
+  EXPECT_DOUBLE_EQ(parse_cpu_quota("150000 100000"), 1.5);
+  EXPECT_DOUBLE_EQ(parse_cpu_quota("max 100000"), 0);
+  EXPECT_DOUBLE_EQ(parse_cpu_quota(""), 0);
+  EXPECT_DOUBLE_EQ(parse_cpu_quota("-1 0"), 0);
+}
+
+}  // namespace
+}  // namespace sluice::cpu
