@@ -10,10 +10,13 @@ namespace {
 constexpr std::int64_t kMaxValues = 1024;  // what shape arithmetic needs, not whole tensors
 constexpr int kMaxNesting = 32;
 
-std::optional<Values> values_of(const ir::Constant& constant) {
+bool is_small(const ir::Constant& constant) {
   const auto elements = ir::num_elements(*constant.type.shape());
-  if (!elements || *elements > kMaxValues || constant.type.shape()->size() > 1) return std::nullopt;
-  const auto numbers = ir::integer_values(constant);
+  return elements && *elements <= kMaxValues && constant.type.shape()->size() <= 1;
+}
+
+std::optional<Values> values_of(const ir::Constant& constant) {
+  const auto numbers = is_small(constant) ? ir::integer_values(constant) : std::nullopt;
   if (!numbers) return std::nullopt;
   return Values(numbers->begin(), numbers->end());
 }
@@ -66,12 +69,18 @@ class GraphInference {
     const ir::Operation& operation = subgraph.operation(id);
     std::vector<ir::Type> types;
     std::vector<const Values*> known;
+    std::vector<std::optional<FloatValues>> floats;
     for (const ir::OperandId input : operation.inputs) {
       types.push_back(input.is_valid() ? subgraph.operand(input).type : ir::Type());
       const bool has_values = input.is_valid() && values[input.index()].has_value();
       known.push_back(has_values ? &*values[input.index()] : nullptr);
+      const ir::Constant* constant = subgraph.find_constant(input);
+      floats.push_back(constant && is_small(*constant) ? ir::float_values(*constant)
+                                                       : std::nullopt);
     }
-    InferenceContext context(operation, types, known, &infer_subgraph_);
+    std::vector<const FloatValues*> known_floats;
+    for (const auto& value : floats) known_floats.push_back(value ? &*value : nullptr);
+    InferenceContext context(operation, types, known, &infer_subgraph_, known_floats);
     SLUICE_TRY(infer_operation(context));
     for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
       const ir::OperandId output = operation.outputs[i];

@@ -7,10 +7,12 @@ namespace sluice::ops {
 
 InferenceContext::InferenceContext(const ir::Operation& operation, std::span<const ir::Type> types,
                                    std::span<const Values* const> values,
-                                   const SubgraphInference* subgraphs)
+                                   const SubgraphInference* subgraphs,
+                                   std::span<const FloatValues* const> floats)
     : operation_(operation),
       types_(types),
       values_(values),
+      floats_(floats),
       subgraphs_(subgraphs),
       outputs_(operation.outputs.size()),
       output_values_(operation.outputs.size()) {}
@@ -54,6 +56,10 @@ std::optional<std::vector<std::int64_t>> InferenceContext::static_values(std::si
     numbers.push_back(dim.value());
   }
   return numbers;
+}
+
+const FloatValues* InferenceContext::float_values(std::size_t index) const {
+  return index < floats_.size() ? floats_[index] : nullptr;
 }
 
 ir::Dim InferenceContext::unknown_dim() {

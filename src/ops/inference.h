@@ -16,6 +16,9 @@ namespace sluice::ops {
 /// Integers of a small tensor as far as they are known: what flows from Shape to Reshape.
 using Values = std::vector<ir::Dim>;
 
+/// Elements of a small float tensor, where they are known: Resize's scales, Range's bounds.
+using FloatValues = std::vector<double>;
+
 /// Infers a subgraph called with inputs of these types; gives its outputs' types.
 using SubgraphInference =
     std::function<Result<std::vector<ir::Type>>(ir::SubgraphId, std::span<const ir::Type>)>;
@@ -25,10 +28,12 @@ using SubgraphInference =
 /// Borrowed arguments must outlive it. Used by one thread.
 class InferenceContext {
  public:
-  /// `types[i]` is kUnknown for an absent input. `values[i]` may be null.
+  /// `types[i]` is kUnknown for an absent input. `values[i]` and `floats[i]` may be null, and
+  /// `floats` shorter than `types`.
   InferenceContext(const ir::Operation& operation, std::span<const ir::Type> types,
                    std::span<const Values* const> values,
-                   const SubgraphInference* subgraphs = nullptr);
+                   const SubgraphInference* subgraphs = nullptr,
+                   std::span<const FloatValues* const> floats = {});
 
   const ir::Operation& operation() const { return operation_; }
   const ir::Attributes& attributes() const { return operation_.attributes; }
@@ -51,6 +56,8 @@ class InferenceContext {
   const Values* values(std::size_t index) const;
   /// As above, only if all are numbers.
   std::optional<std::vector<std::int64_t>> static_values(std::size_t index) const;
+  /// Elements of a float input if they are known; else null.
+  const FloatValues* float_values(std::size_t index) const;
 
   /// A dimension nobody knows before the run; a new symbol at each call.
   ir::Dim unknown_dim();
@@ -77,6 +84,7 @@ class InferenceContext {
   const ir::Operation& operation_;
   std::span<const ir::Type> types_;
   std::span<const Values* const> values_;
+  std::span<const FloatValues* const> floats_;
   const SubgraphInference* subgraphs_;
   std::vector<ir::Type> outputs_;
   std::vector<std::optional<Values>> output_values_;

@@ -1,0 +1,87 @@
+#include "ops/upgrade.h"
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace sluice::ops {
+namespace {
+
+void set_input(ir::Operation& operation, std::size_t index, ir::OperandId id) {
+  if (operation.inputs.size() <= index) operation.inputs.resize(index + 1);
+  operation.inputs[index] = id;
+}
+
+template <typename T>
+ir::Shape vector_shape(const std::vector<T>& values) {
+  return {static_cast<std::int64_t>(values.size())};
+}
+
+std::optional<ir::Constant> constant_of(const ir::Attributes& attributes, std::string_view name) {
+  if (const auto* ints = attributes.find<std::vector<std::int64_t>>(name)) {
+    return ir::make_i64_constant(*ints, vector_shape(*ints));
+  }
+  if (const auto* floats = attributes.find<std::vector<float>>(name)) {
+    return ir::make_f32_constant(*floats, vector_shape(*floats));
+  }
+  if (const auto* value = attributes.find<std::int64_t>(name)) {
+    return ir::make_i64_constant({*value}, {1});
+  }
+  if (const auto* value = attributes.find<float>(name)) {
+    return ir::make_f32_constant({*value}, {});
+  }
+  return std::nullopt;
+}
+
+/// Rounds to the nearest f16, ties to even; what is too large becomes infinite.
+std::uint16_t f16_bits(float value) {
+  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value)) return sign | 0x7e00;
+  const float magnitude = std::fabs(value);
+  if (magnitude >= 65520.0F) return sign | 0x7c00;
+  int exponent = 0;
+  std::frexp(magnitude, &exponent);               // magnitude = [0.5, 1) * 2^exponent
+  const int unit = std::max(exponent - 11, -24);  // exponent of the last place
+  const float places = std::nearbyint(std::ldexp(magnitude, -unit));
+  return static_cast<std::uint16_t>(sign + static_cast<int>(places) + (unit + 24) * 1024);
+}
+
+template <typename T>
+ir::Constant scalar(ir::ElementType element, T value) {
+  std::vector<std::byte> data(sizeof(T));
+  std::memcpy(data.data(), &value, sizeof(T));
+  return {ir::Type::tensor(element, ir::Shape()), Bytes::own(std::move(data))};
+}
+
+ir::Constant float_scalar(ir::ElementType element, float value) {
+  switch (element) {
+    case ir::ElementType::kF64: return scalar<double>(element, value);
+    case ir::ElementType::kF16: return scalar<std::uint16_t>(element, f16_bits(value));
+    default: return ir::make_f32_constant({value}, {});
+  }
+}
+
+}  // namespace
+
+void attribute_to_input(ir::Subgraph& subgraph, ir::Operation& operation, std::string_view name,
+                        std::size_t index) {
+  auto constant = constant_of(operation.attributes, name);
+  if (!constant) return;
+  operation.attributes.erase(name);
+  set_input(operation, index, subgraph.add_constant("", std::move(*constant)));
+}
+
+void attribute_to_input_like_data(ir::Subgraph& subgraph, ir::Operation& operation,
+                                  std::string_view name, std::size_t index) {
+  const auto* value = operation.attributes.find<float>(name);
+  if (value == nullptr) return;
+  const ir::OperandId data = operation.input(0);
+  const ir::ElementType element =
+      data.is_valid() ? subgraph.operand(data).type.element() : ir::ElementType::kUndefined;
+  const ir::OperandId id = subgraph.add_constant("", float_scalar(element, *value));
+  operation.attributes.erase(name);
+  set_input(operation, index, id);
+}
+
+}  // namespace sluice::ops

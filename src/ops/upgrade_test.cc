@@ -1,0 +1,67 @@
+#include "ops/upgrade.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace sluice::ops {
+namespace {
+
+class AttributeToInput : public testing::Test {
+ protected:
+  void set_data(ir::ElementType element) {
+    operation_.inputs = {graph_.main().add_operand({"x", ir::Type::tensor(element), {}})};
+  }
+  const ir::Constant* constant(std::size_t input) {
+    return graph_.main().find_constant(operation_.input(input));
+  }
+  std::uint16_t f16_bound(float value) {
+    set_data(ir::ElementType::kF16);
+    operation_.attributes.set("max", value);
+    attribute_to_input_like_data(graph_.main(), operation_, "max", 1);
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, constant(1)->data.data(), sizeof(bits));
+    return bits;
+  }
+  ir::Graph graph_;
+  ir::Operation operation_;
+};
+
+TEST_F(AttributeToInput, IntsBecomeAVectorAndTheAttributeGoes) {
+  set_data(ir::ElementType::kF32);
+  operation_.attributes.set("axes", std::vector<std::int64_t>{0, 2});
+  attribute_to_input(graph_.main(), operation_, "axes", 1);
+  ASSERT_NE(constant(1), nullptr);
+  EXPECT_EQ(constant(1)->type.to_string(), "i64[2]");
+  EXPECT_EQ(*ir::integer_values(*constant(1)), (std::vector<std::int64_t>{0, 2}));
+  EXPECT_FALSE(operation_.attributes.contains("axes"));
+}
+
+TEST_F(AttributeToInput, WhatIsNotGivenAddsNothing) {
+  set_data(ir::ElementType::kF32);
+  attribute_to_input(graph_.main(), operation_, "axes", 1);
+  EXPECT_EQ(operation_.inputs.size(), 1U);
+}
+
+TEST_F(AttributeToInput, SkippedInputsAreAbsent) {
+  set_data(ir::ElementType::kF64);
+  operation_.attributes.set("max", 6.0F);
+  attribute_to_input_like_data(graph_.main(), operation_, "max", 2);
+  EXPECT_FALSE(operation_.input(1).is_valid());
+  EXPECT_EQ(constant(2)->type.to_string(), "f64[]");
+  EXPECT_EQ(*ir::float_values(*constant(2)), std::vector<double>{6.0});
+}
+
+TEST_F(AttributeToInput, HalvesAreRoundedToNearestEven) {
+  EXPECT_EQ(f16_bound(1.0F), 0x3c00);
+  EXPECT_EQ(f16_bound(-6.0F), 0xc600);
+  EXPECT_EQ(f16_bound(0.1F), 0x2e66);
+  EXPECT_EQ(f16_bound(65504.0F), 0x7bff);
+  EXPECT_EQ(f16_bound(65520.0F), 0x7c00);
+  EXPECT_EQ(f16_bound(5.9604645e-8F), 0x0001);
+  EXPECT_EQ(f16_bound(2049.0F), 0x6800);
+  EXPECT_EQ(f16_bound(0.0F), 0x0000);
+}
+
+}  // namespace
+}  // namespace sluice::ops
