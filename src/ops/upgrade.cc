@@ -39,6 +39,7 @@ std::uint16_t f16_bits(float value) {
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   if (std::isnan(value)) return sign | 0x7e00;
   const float magnitude = std::fabs(value);
+  if (magnitude == 0.0F) return sign;
   if (magnitude >= 65520.0F) return sign | 0x7c00;
   int exponent = 0;
   std::frexp(magnitude, &exponent);               // magnitude = [0.5, 1) * 2^exponent
