@@ -45,16 +45,16 @@ endfunction()
 
 # sluice_backend(<name> SRCS a.cc... [LINK external...] [TESTS a_test.cc...])
 #
-# The plug-in lib/sluice/libsluice_backend_<name>.so. It sees include/ and its own folder (as
-# "<name>/file.h"), nothing of src/. Its objects are also the target sluice_backend_<name>_objects,
-# which TESTS link, so that a plug-in's insides are tested without loading it.
+# The plug-in lib/sluice/libsluice_backend_<name>.so. It sees include/ and its own folder, both
+# as roots, and nothing of src/. Its objects are also the target sluice_backend_<name>_objects, which
+# TESTS link, so that a plug-in's insides are tested without loading it.
 function(sluice_backend name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;LINK;TESTS")
   _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   set(objects sluice_backend_${name}_objects)
   add_library(${objects} OBJECT ${ARG_SRCS})
   target_include_directories(${objects} PUBLIC ${CMAKE_SOURCE_DIR}/include
-                                               ${CMAKE_SOURCE_DIR}/backends)
+                                               ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${objects} PUBLIC ${ARG_LINK} Threads::Threads)
 
   add_library(sluice_backend_${name} MODULE $<TARGET_OBJECTS:${objects}>)

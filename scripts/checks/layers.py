@@ -25,7 +25,7 @@ def allowed_in(path):
     if top == "src" and len(path.parts) > 2:
         return [path.parts[1], *ROOMS.get(path.parts[1], []), *for_tests]
     if top == "backends" and len(path.parts) > 2:
-        return [path.parts[1], *TABLE["backends"]["public"], *for_tests]
+        return ["its own", *TABLE["backends"]["public"], *for_tests]
     if top in ("include", "examples"):
         return ["sluice"]
     return None
@@ -33,13 +33,15 @@ def allowed_in(path):
 
 def target_of(path, header):
     """The room or public header that an include of the project means; None: not the project's."""
-    if (project.ROOT / path.parent / header).exists():
-        return path.parts[1] if len(path.parts) > 2 else None
     first = header.split("/")[0]
     if first == "sluice":
         return header
-    is_backend = "/" in header and (project.ROOT / "backends" / header).exists()
-    return first if first in ROOMS or first == "support" or is_backend else None
+    if path.parts[0] == "backends":  # a plug-in's own folder is its include root
+        own = [project.ROOT / path.parent, project.ROOT.joinpath(*path.parts[:2])]
+        return "its own" if any((folder / header).exists() for folder in own) else header
+    if (project.ROOT / path.parent / header).exists():
+        return path.parts[1] if len(path.parts) > 2 else None
+    return first if first in ROOMS or first == "support" else None
 
 
 def misplaced_includes(path):

@@ -5,46 +5,22 @@ Needs a configured and built build folder (generated headers): build/release, or
 """
 
 import argparse
-import hashlib
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 
 import project
-
-STAMPS = project.ROOT / "build/check/tidy"
-INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
-ROOTS = ("src", "include", "backends", "tools", "tests")
+import stamps
 
 
-@lru_cache(maxsize=None)
-def closure(path):
-    """The file and every project header it includes, itself or through another."""
-    found, waiting = set(), [path]
-    while waiting:
-        file = waiting.pop()
-        if file in found:
-            continue
-        found.add(file)
-        for header in INCLUDE.findall(file.read_text(errors="replace")):
-            places = [file.parent / header, *(project.ROOT / root / header for root in ROOTS)]
-            waiting += [place.resolve() for place in places if place.is_file()][:1]
-    return frozenset(found)
-
-
-def stamp_of(path, command):
-    """A file that exists once this source, its headers, flags and configuration were found clean."""
-    text = hashlib.sha256(command.replace(str(project.ROOT), "").encode())
-    configs = [file for file in project.files() if file.name == ".clang-tidy"]
-    for file in [*(project.ROOT / config for config in configs), *sorted(closure(path))]:
-        text.update(file.read_bytes())
-    return STAMPS / text.hexdigest()
+def configuration():
+    """All that clang-tidy is told by files of its own."""
+    return "".join((project.ROOT / path).read_text() for path in project.files()
+                   if path.name == ".clang-tidy")
 
 
 def commands(build):
@@ -76,9 +52,9 @@ def main():
     if tool is None or not (build / "compile_commands.json").exists():
         print(f"tidy: needs clang-tidy (scripts/install-deps check) and a configured {args.build}")
         return 1
-    STAMPS.mkdir(parents=True, exist_ok=True)
+    settings = configuration()
     only = {path.resolve() for path in args.files}
-    waiting = {path: stamp_of(path, command) for path, command in sorted(commands(build).items())
+    waiting = {path: stamps.stamp("tidy", path, settings, command) for path, command in sorted(commands(build).items())
                if not only or path in only}
     waiting = {path: stamp for path, stamp in waiting.items() if not stamp.exists()}
     problems = 0

@@ -44,6 +44,7 @@ class LayersTest(unittest.TestCase):
         self.assertEqual(len(self.problems("backends/cpu/a.cc", '#include "base/status.h"\n')), 1)
         self.assertEqual(self.problems("backends/cpu/a.cc", '#include "sluice/backend.h"\n'), [])
         self.assertEqual(len(self.problems("backends/cpu/a.cc", '#include "sluice/sluice.h"\n')), 1)
+        self.assertEqual(self.problems("backends/cpu/a.cc", '#include "a.cc"\n'), [])
 
     def test_protobuf_stays_where_it_belongs(self):
         self.assertEqual(len(self.problems("src/ops/a.cc", "#include <google/protobuf/message.h>\n")), 1)
