@@ -2,6 +2,7 @@
 
 #include "kernels/gemm_pack.h"
 #include "kernels/gemm_tile.h"
+#include "kernels/tile_table.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
@@ -14,26 +15,6 @@ constexpr std::int64_t kFlyDepth = 256;
 // Up to here all rows are one or two tiles: a sweep over all of K per panel, epilogue afterwards.
 constexpr std::int64_t kFewRows = 2 * kTileRows;
 constexpr std::int64_t kEpilogueFloats = 1024;
-
-template <int kRows>
-SLUICE_CPU_INLINE TileFunction tile_of(int vectors) {
-  if constexpr (kTileVectors == 4) {
-    if (vectors == 4) return tile<kRows, 4>;
-    if (vectors == 3) return tile<kRows, 3>;
-  }
-  return vectors == 2 ? tile<kRows, 2> : tile<kRows, 1>;
-}
-
-SLUICE_CPU_INLINE TileFunction find_tile(std::int64_t rows, int vectors) {
-  switch (rows) {
-    case 1: return tile_of<1>(vectors);
-    case 2: return tile_of<2>(vectors);
-    case 3: return tile_of<3>(vectors);
-    case 4: return tile_of<4>(vectors);
-    case 5: return tile_of<5>(vectors);
-    default: return tile_of<kTileRows>(vectors);
-  }
-}
 
 /// What one batch item reads and writes.
 struct Item {
