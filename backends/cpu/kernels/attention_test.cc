@@ -101,8 +101,10 @@ TEST(Attention, MatchesTheDefinition) {
       for (const int workers : {1, 2, 5}) {
         std::fill(out.begin(), out.end(), -9.0f);
         for_each_worker(workers, SLUICE_CPU_PICK(isa, attention_scratch_bytes)(p),
-                        [&](const Worker& w) { SLUICE_CPU_PICK(isa, run_attention)
-                                               (p, args, w); });
+                        [&](const Worker& w) {
+                          SLUICE_CPU_PICK(isa, run_attention)
+                          (p, args, w);
+                        });
         for (std::int64_t b = 0; b < c.batch; ++b) {
           for (std::int64_t h = 0; h < c.heads; ++h) {
             for (std::int64_t i = 0; i < c.queries; ++i) {
