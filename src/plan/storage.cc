@@ -1,0 +1,112 @@
+#include "plan/storage.h"
+
+#include <algorithm>
+
+namespace sluice::plan {
+namespace {
+
+/// First finds what is a view of what, then who dies where, then what may be overwritten.
+class Assigner {
+ public:
+  Assigner(std::span<const Value> values, std::span<const Step> steps)
+      : values_(values), steps_(steps), root_(values.size()), last_use_(values.size(), -1) {
+    for (std::size_t i = 0; i < root_.size(); ++i) root_[i] = static_cast<std::int32_t>(i);
+  }
+
+  StorageAssignment run() {
+    for (const Step& step : steps_) {
+      if (step.is_view && step.reads[0] >= 0 && step.writes[0] >= 0) {
+        at(root_, step.writes[0]) = at(root_, step.reads[0]);
+      }
+    }
+    find_last_uses();
+    for (std::size_t i = 0; i < steps_.size(); ++i) reuse_operand(static_cast<std::int32_t>(i));
+    return collect();
+  }
+
+ private:
+  template <typename T>
+  static T& at(std::vector<T>& table, std::int32_t index) {
+    return table[static_cast<std::size_t>(index)];
+  }
+  const Value& value(std::int32_t index) const { return values_[static_cast<std::size_t>(index)]; }
+
+  void find_last_uses() {
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const auto touch = [&](std::int32_t index) {
+        if (index >= 0) at(last_use_, at(root_, index)) = static_cast<std::int32_t>(i);
+      };
+      std::for_each(steps_[i].reads.begin(), steps_[i].reads.end(), touch);
+      std::for_each(steps_[i].writes.begin(), steps_[i].writes.end(), touch);
+    }
+  }
+
+  bool is_in_arena(std::int32_t index) const { return value(index).source == Source::kArena; }
+
+  /// Whether `step` reads memory `root` through any operand but `except`.
+  bool reads_elsewhere(const Step& step, std::int32_t root, std::size_t except) {
+    for (std::size_t i = 0; i < step.reads.size(); ++i) {
+      if (i != except && step.reads[i] >= 0 && at(root_, step.reads[i]) == root) return true;
+    }
+    return false;
+  }
+
+  void reuse_operand(std::int32_t index) {
+    const Step& step = steps_[static_cast<std::size_t>(index)];
+    if (step.is_view || step.writes.empty() || step.writes[0] < 0) return;
+    const std::int32_t result = at(root_, step.writes[0]);
+    if (result != step.writes[0] || !is_in_arena(result)) return;
+    for (std::size_t i = 0; i < step.reads.size() && i < 32; ++i) {
+      if ((step.in_place_reads >> i & 1U) == 0 || step.reads[i] < 0) continue;
+      const std::int32_t operand = at(root_, step.reads[i]);
+      if (!is_in_arena(operand) || at(last_use_, operand) != index) continue;
+      if (value(operand).size_bytes != value(result).size_bytes) continue;
+      if (reads_elsewhere(step, operand, i)) continue;
+      take_over(operand, result);
+      return;
+    }
+  }
+
+  void take_over(std::int32_t operand, std::int32_t result) {
+    at(last_use_, operand) = std::max(at(last_use_, operand), at(last_use_, result));
+    for (std::int32_t& root : root_) {
+      if (root == result) root = operand;
+    }
+  }
+
+  StorageAssignment collect() {
+    StorageAssignment assignment;
+    assignment.storage_of.assign(values_.size(), -1);
+    std::vector<std::int32_t> storage_of_root(values_.size(), -1);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const auto touch = [&](std::int32_t index) {
+        if (index < 0 || !is_in_arena(at(root_, index))) return;
+        std::int32_t& storage = at(storage_of_root, at(root_, index));
+        const auto step = static_cast<std::int32_t>(i);
+        if (storage < 0) {
+          storage = static_cast<std::int32_t>(assignment.lifetimes.size());
+          assignment.lifetimes.push_back({step, step, value(at(root_, index)).size_bytes});
+        }
+        at(assignment.lifetimes, storage).last_step = step;
+        at(assignment.storage_of, index) = storage;
+      };
+      std::for_each(steps_[i].reads.begin(), steps_[i].reads.end(), touch);
+      std::for_each(steps_[i].writes.begin(), steps_[i].writes.end(), touch);
+    }
+    assignment.root_of = root_;
+    return assignment;
+  }
+
+  std::span<const Value> values_;
+  std::span<const Step> steps_;
+  std::vector<std::int32_t> root_;
+  std::vector<std::int32_t> last_use_;  // step, of roots
+};
+
+}  // namespace
+
+StorageAssignment assign_storage(std::span<const Value> values, std::span<const Step> steps) {
+  return Assigner(values, steps).run();
+}
+
+}  // namespace sluice::plan
