@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 namespace sluice {
 namespace {
@@ -72,18 +74,59 @@ Result<std::string> read_text_file(const std::filesystem::path& path, std::int64
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
+AtomicFile::AtomicFile(std::filesystem::path target, std::string temporary, int fd)
+    : target_(std::move(target)), temporary_(std::move(temporary)), fd_(fd) {}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : target_(std::move(other.target_)),
+      temporary_(std::move(other.temporary_)),
+      fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_) {}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+}
+
+Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
+  std::string temporary = target.string() + ".XXXXXX";
+  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return errno_error(errno, "create a file beside", target);
+  ::fchmod(fd, 0644);
+  return AtomicFile(target, std::move(temporary), fd);
+}
+
+Status AtomicFile::append(std::span<const std::byte> bytes) {
+  size_ += static_cast<std::int64_t>(bytes.size());
+  return write_all(fd_, bytes, target_);
+}
+
+Status AtomicFile::pad_to(std::int64_t alignment) {
+  const std::int64_t padding = (alignment - size_ % alignment) % alignment;
+  return append(std::vector<std::byte>(static_cast<std::size_t>(padding)));
+}
+
+Status AtomicFile::overwrite_start(std::span<const std::byte> bytes) {
+  if (::lseek(fd_, 0, SEEK_SET) < 0) return errno_error(errno, "seek in", target_);
+  SLUICE_TRY(write_all(fd_, bytes, target_));
+  if (::lseek(fd_, 0, SEEK_END) < 0) return errno_error(errno, "seek in", target_);
+  return ok_status();
+}
+
+Status AtomicFile::commit() {
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+    return errno_error(errno, "rename a new file over", target_);
+  }
+  ::close(std::exchange(fd_, -1));
+  return ok_status();
+}
+
 Status write_file_atomically(const std::filesystem::path& path,
                              std::span<const std::byte> contents) {
-  std::string temporary = path.string() + ".XXXXXX";
-  const FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (file.get() < 0) return errno_error(errno, "create a file beside", path);
-  ::fchmod(file.get(), 0644);
-  Status status = write_all(file.get(), contents, path);
-  if (status.is_ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    status = errno_error(errno, "rename a new file over", path);
-  }
-  if (!status.is_ok()) ::unlink(temporary.c_str());
-  return status;
+  AtomicFile file = SLUICE_TRY(AtomicFile::create(path));
+  SLUICE_TRY(file.append(contents));
+  return file.commit();
 }
 
 }  // namespace sluice

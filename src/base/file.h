@@ -18,7 +18,38 @@ Result<Bytes> map_file(const std::filesystem::path& path);
 Result<std::string> read_text_file(const std::filesystem::path& path,
                                    std::int64_t limit_bytes = std::int64_t{1} << 30);
 
-/// Writes beside the target and renames over it, so that a reader sees the old file or the new.
+/// A file written piece by piece beside its target and renamed over it at the end, so that a reader
+/// sees the old file or the new, never half of one. Move-only; not thread-safe.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> create(const std::filesystem::path& target);
+
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  /// Removes what was written unless it was committed.
+  ~AtomicFile();
+
+  Status append(std::span<const std::byte> bytes);
+  /// Appends zeros up to a multiple of `alignment`.
+  Status pad_to(std::int64_t alignment);
+  /// Replaces the first bytes: a header that is known last.
+  /// Requires: bytes.size() <= size().
+  Status overwrite_start(std::span<const std::byte> bytes);
+  /// Bytes appended so far.
+  std::int64_t size() const { return size_; }
+  /// Renames over the target. Nothing may be appended after it.
+  Status commit();
+
+ private:
+  AtomicFile(std::filesystem::path target, std::string temporary, int fd);
+  std::filesystem::path target_;
+  std::string temporary_;
+  int fd_ = -1;
+  std::int64_t size_ = 0;
+};
+
 Status write_file_atomically(const std::filesystem::path& path,
                              std::span<const std::byte> contents);
 

@@ -1,0 +1,61 @@
+// A compiled model: what `compile` makes, `.sluice` files keep and `exec` runs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "ir/graph.h"
+#include "plan/arena_layout.h"
+
+namespace sluice::package {
+
+/// A constant in the form that a backend's `pack` gave it.
+struct PackedConstant {
+  std::string backend;
+  std::string backend_version;
+  std::string packing_key;
+  std::uint32_t operation = 0;  ///< place in the main subgraph's order
+  std::uint32_t input = 0;
+  std::string format;
+  Bytes data;
+};
+
+/// Immutable once made. Constants and packed bytes may be slices of a mapped file: they are shared,
+/// never copied. Safe to read from any thread.
+struct Executable {
+  ir::Graph graph;
+  std::vector<std::string> backends;
+  /// One per operation of the main subgraph, in order: which backend runs it, -1 for the executor.
+  std::vector<std::int16_t> backend_of;
+  /// Arena of the main subgraph; absent where shapes are only known at run time.
+  std::optional<plan::ArenaLayout> plan;
+  std::vector<PackedConstant> packed;
+  /// Checksums (XXH3-64) of what lies in a file, by address of its first byte.
+  std::map<const std::byte*, std::uint64_t> checksums;
+
+  /// Reads all of `data`, which is a constant's or packed constant's, and compares its checksum.
+  /// Ok for data that came from no file. Fails: kDataLoss naming `what`.
+  Status verify(const Bytes& data, std::string_view what) const;
+};
+
+/// One input or output of an executable.
+struct TensorSpec {
+  std::string name;
+  ir::Type type;
+  /// Axis along which requests may be joined: the leading dimension where it is a symbol; else -1.
+  int batch_axis = -1;
+};
+
+struct Signature {
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+};
+
+Signature signature_of(const ir::Graph& graph);
+
+}  // namespace sluice::package

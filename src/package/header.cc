@@ -1,0 +1,51 @@
+#include "package/header.h"
+
+#include <xxhash.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "package/package.h"
+
+namespace sluice::package {
+
+std::uint64_t checksum_of(std::span<const std::byte> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+Result<FileHeader> parse_header(const Bytes& file) {
+  FileHeader header = {};
+  if (file.size() >= kFileMagic.size() &&
+      std::memcmp(file.data(), kFileMagic.data(), kFileMagic.size()) != 0) {
+    return invalid_argument("this is no .sluice file; make one with `sluice compile`");
+  }
+  if (file.size() < sizeof(header)) {
+    return make_error(Code::kDataLoss, "section \"header\" is truncated: the file has {} bytes",
+                      file.size());
+  }
+  std::memcpy(&header, file.data(), sizeof(header));
+  if (header.header_checksum !=
+      checksum_of(file.view().first(offsetof(FileHeader, header_checksum)))) {
+    return make_error(Code::kDataLoss, "section \"header\" is damaged");
+  }
+  if (header.format_major != kFormatMajor) {
+    return invalid_argument(
+        "the file has format {}.{}, this version of Sluice reads {}.x; compile the model again",
+        header.format_major, header.format_minor, kFormatMajor);
+  }
+  if (header.file_bytes != file.size()) {
+    return make_error(Code::kDataLoss, "the file is truncated: it has {} of {} bytes", file.size(),
+                      header.file_bytes);
+  }
+  if (header.index_offset > file.size() || header.index_bytes > file.size() - header.index_offset ||
+      header.index_offset % kDataAlignment != 0) {
+    return make_error(Code::kDataLoss, "section \"index\" lies outside the file");
+  }
+  const auto index = file.view().subspan(header.index_offset, header.index_bytes);
+  if (header.index_checksum != checksum_of(index)) {
+    return make_error(Code::kDataLoss, "section \"index\" is damaged");
+  }
+  return header;
+}
+
+}  // namespace sluice::package

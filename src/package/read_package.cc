@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/file.h"
+#include "ir/text.h"
+#include "package/header.h"
+#include "package/index_generated.h"
+#include "package/package.h"
+
+namespace sluice::package {
+namespace {
+
+Result<const schema::Index*> parse_index(const Bytes& file, const FileHeader& header) {
+  const auto* data = reinterpret_cast<const std::uint8_t*>(file.data() + header.index_offset);
+  flatbuffers::Verifier verifier(data, header.index_bytes);
+  if (!verifier.VerifyBuffer<schema::Index>(nullptr)) {
+    return make_error(Code::kDataLoss, "section \"index\" is malformed");
+  }
+  return flatbuffers::GetRoot<schema::Index>(data);
+}
+
+/// The bytes of an extent, after checking that they lie in the file and are aligned.
+Result<Bytes> slice(const Bytes& file, const schema::Extent& extent, std::string_view what) {
+  if (extent.offset_bytes() > file.size() ||
+      extent.size_bytes() > file.size() - extent.offset_bytes() ||
+      extent.offset_bytes() % kDataAlignment != 0) {
+    return make_error(Code::kDataLoss, "{} lies outside the file", what);
+  }
+  return file.slice(extent.offset_bytes(), extent.size_bytes());
+}
+
+class Reader {
+ public:
+  Reader(const Bytes& file, const schema::Index& index) : file_(file), index_(index) {}
+
+  Result<Executable> run() {
+    const std::vector<Bytes> constants = SLUICE_TRY(read_constants());
+    SLUICE_TRY(read_graph(constants));
+    SLUICE_TRY(read_assignment());
+    SLUICE_TRY(read_packed());
+    if (const schema::MemoryPlan* plan = index_.plan()) {
+      executable_.plan.emplace();
+      executable_.plan->offset_bytes.assign(plan->offset_bytes()->begin(),
+                                            plan->offset_bytes()->end());
+      executable_.plan->arena_bytes = plan->arena_bytes();
+    }
+    return std::move(executable_);
+  }
+
+ private:
+  Result<std::vector<Bytes>> read_constants() {
+    std::vector<Bytes> constants;
+    for (const schema::Extent* extent : *index_.constants()) {
+      const std::string what = fmt::format("section \"constants\": entry {}", constants.size());
+      constants.push_back(SLUICE_TRY(slice(file_, *extent, what)));
+      executable_.checksums.emplace(constants.back().data(), extent->checksum());
+    }
+    return constants;
+  }
+
+  Status read_graph(const std::vector<Bytes>& constants) {
+    for (const schema::Section* section : *index_.sections()) {
+      if (section->name()->string_view() != "graph") continue;
+      const Bytes text = SLUICE_TRY(slice(file_, *section->extent(), "section \"graph\""));
+      if (checksum_of(text.view()) != section->extent()->checksum()) {
+        return make_error(Code::kDataLoss, "section \"graph\" is damaged");
+      }
+      const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
+      auto graph = ir::parse_graph(view, constants).with_context("section \"graph\"");
+      executable_.graph = SLUICE_TRY(std::move(graph));
+      SLUICE_TRY(ir::verify(executable_.graph).with_context("section \"graph\""));
+      for (const schema::Fact* fact : *index_.facts()) {
+        executable_.graph.metadata[fact->name()->str()] = fact->value()->str();
+      }
+      return ok_status();
+    }
+    return make_error(Code::kDataLoss, "section \"graph\" is missing");
+  }
+
+  Status read_assignment() {
+    for (const auto* backend : *index_.backends()) executable_.backends.push_back(backend->str());
+    executable_.backend_of.assign(index_.backend_of()->begin(), index_.backend_of()->end());
+    const auto num_backends = static_cast<std::int16_t>(executable_.backends.size());
+    const bool in_range =
+        std::all_of(executable_.backend_of.begin(), executable_.backend_of.end(),
+                    [&](std::int16_t backend) { return backend >= -1 && backend < num_backends; });
+    if (!in_range || executable_.backend_of.size() != executable_.graph.main().num_operations()) {
+      return make_error(Code::kDataLoss, "section \"index\": backends do not match the graph");
+    }
+    return ok_status();
+  }
+
+  Status read_packed() {
+    if (index_.packed() == nullptr) return ok_status();
+    for (const schema::Packed* entry : *index_.packed()) {
+      const std::string what =
+          fmt::format("section \"packed\": entry {}", executable_.packed.size());
+      Bytes data = SLUICE_TRY(slice(file_, *entry->extent(), what));
+      executable_.checksums.emplace(data.data(), entry->extent()->checksum());
+      executable_.packed.push_back({entry->backend()->str(), entry->backend_version()->str(),
+                                    entry->packing_key()->str(), entry->operation(), entry->input(),
+                                    entry->format()->str(), std::move(data)});
+    }
+    return ok_status();
+  }
+
+  const Bytes& file_;
+  const schema::Index& index_;
+  Executable executable_;
+};
+
+}  // namespace
+
+Result<Executable> parse_package(const Bytes& file) {
+  const FileHeader header = SLUICE_TRY(parse_header(file));
+  const schema::Index* index = SLUICE_TRY(parse_index(file, header));
+  return Reader(file, *index).run();
+}
+
+Result<Executable> read_package(const std::filesystem::path& path) {
+  const Bytes file = SLUICE_TRY(map_file(path));
+  return parse_package(file).with_context(path.string());
+}
+
+Result<std::vector<SectionInfo>> list_sections(const Bytes& file) {
+  const FileHeader header = SLUICE_TRY(parse_header(file));
+  const schema::Index* index = SLUICE_TRY(parse_index(file, header));
+  std::vector<SectionInfo> sections = {{"header", 0, sizeof(FileHeader)}};
+  for (const schema::Section* section : *index->sections()) {
+    const schema::Extent& extent = *section->extent();
+    sections.push_back({section->name()->str(), static_cast<std::int64_t>(extent.offset_bytes()),
+                        static_cast<std::int64_t>(extent.size_bytes())});
+  }
+  sections.push_back({"index", static_cast<std::int64_t>(header.index_offset),
+                      static_cast<std::int64_t>(header.index_bytes)});
+  return sections;
+}
+
+}  // namespace sluice::package
