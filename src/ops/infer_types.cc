@@ -7,19 +7,7 @@
 namespace sluice::ops {
 namespace {
 
-constexpr std::int64_t kMaxValues = 1024;  // what shape arithmetic needs, not whole tensors
 constexpr int kMaxNesting = 32;
-
-bool is_small(const ir::Constant& constant) {
-  const auto elements = ir::num_elements(*constant.type.shape());
-  return elements && *elements <= kMaxValues && constant.type.shape()->size() <= 1;
-}
-
-std::optional<Values> values_of(const ir::Constant& constant) {
-  const auto numbers = is_small(constant) ? ir::integer_values(constant) : std::nullopt;
-  if (!numbers) return std::nullopt;
-  return Values(numbers->begin(), numbers->end());
-}
 
 class GraphInference {
  public:
@@ -30,13 +18,12 @@ class GraphInference {
 
   Status run(ir::SubgraphId id) {
     ir::Subgraph& subgraph = graph_.subgraph(id);
-    std::vector<std::optional<Values>> values(subgraph.num_operands());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const ir::Constant* constant = subgraph.find_constant(ir::OperandId(i));
-      if (constant != nullptr) values[i] = values_of(*constant);
+    SubgraphFacts facts;
+    for (std::size_t i = 0; i < subgraph.num_operands(); ++i) {
+      facts.push_back(facts_of(subgraph.operand(ir::OperandId(i))));
     }
     for (const ir::OperationId operation : subgraph.order()) {
-      SLUICE_TRY(run_operation(subgraph, operation, values));
+      SLUICE_TRY(run_operation(subgraph, operation, facts));
     }
     return ok_status();
   }
@@ -64,29 +51,17 @@ class GraphInference {
     return outputs;
   }
 
-  Status run_operation(ir::Subgraph& subgraph, ir::OperationId id,
-                       std::vector<std::optional<Values>>& values) {
+  Status run_operation(ir::Subgraph& subgraph, ir::OperationId id, SubgraphFacts& facts) {
     const ir::Operation& operation = subgraph.operation(id);
-    std::vector<ir::Type> types;
-    std::vector<const Values*> known;
-    std::vector<std::optional<FloatValues>> floats;
-    for (const ir::OperandId input : operation.inputs) {
-      types.push_back(input.is_valid() ? subgraph.operand(input).type : ir::Type());
-      const bool has_values = input.is_valid() && values[input.index()].has_value();
-      known.push_back(has_values ? &*values[input.index()] : nullptr);
-      const ir::Constant* constant = subgraph.find_constant(input);
-      floats.push_back(constant && is_small(*constant) ? ir::float_values(*constant)
-                                                       : std::nullopt);
-    }
-    std::vector<const FloatValues*> known_floats;
-    for (const auto& value : floats) known_floats.push_back(value ? &*value : nullptr);
-    InferenceContext context(operation, types, known, &infer_subgraph_, known_floats);
+    const auto inputs = input_facts(operation, facts);
+    InferenceContext context(operation, inputs, &infer_subgraph_);
     SLUICE_TRY(infer_operation(context));
     for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
       const ir::OperandId output = operation.outputs[i];
       if (!output.is_valid()) continue;
-      SLUICE_TRY(set_type(subgraph.operand(output), context.output(i), operation));
-      values[output.index()] = context.output_values(i);
+      ir::Operand& operand = subgraph.operand(output);
+      SLUICE_TRY(set_type(operand, context.output(i), operation));
+      facts[output.index()] = {operand.type, context.output_values(i), std::nullopt};
     }
     return ok_status();
   }

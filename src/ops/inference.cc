@@ -5,14 +5,41 @@
 
 namespace sluice::ops {
 
-InferenceContext::InferenceContext(const ir::Operation& operation, std::span<const ir::Type> types,
-                                   std::span<const Values* const> values,
-                                   const SubgraphInference* subgraphs,
-                                   std::span<const FloatValues* const> floats)
+namespace {
+
+constexpr std::int64_t kMaxValues = 1024;  // what shape arithmetic needs, not whole tensors
+
+}  // namespace
+
+OperandFacts facts_of(const ir::Operand& operand) {
+  OperandFacts facts = {operand.type, std::nullopt, std::nullopt};
+  if (!operand.constant) return facts;
+  const ir::Shape& shape = *operand.constant->type.shape();
+  const auto elements = ir::num_elements(shape);
+  if (!elements || *elements > kMaxValues || shape.size() > 1) return facts;
+  if (const auto integers = ir::integer_values(*operand.constant)) {
+    facts.values.emplace(integers->begin(), integers->end());
+  }
+  facts.float_values = ir::float_values(*operand.constant);
+  return facts;
+}
+
+std::vector<const OperandFacts*> input_facts(const ir::Operation& operation,
+                                             const SubgraphFacts& facts) {
+  static const OperandFacts kAbsent;
+  std::vector<const OperandFacts*> inputs;
+  inputs.reserve(operation.inputs.size());
+  for (const ir::OperandId input : operation.inputs) {
+    inputs.push_back(input.is_valid() ? &facts[input.index()] : &kAbsent);
+  }
+  return inputs;
+}
+
+InferenceContext::InferenceContext(const ir::Operation& operation,
+                                   std::span<const OperandFacts* const> inputs,
+                                   const SubgraphInference* subgraphs)
     : operation_(operation),
-      types_(types),
-      values_(values),
-      floats_(floats),
+      inputs_(inputs),
       subgraphs_(subgraphs),
       outputs_(operation.outputs.size()),
       output_values_(operation.outputs.size()) {}
@@ -31,12 +58,12 @@ std::string InferenceContext::text_attribute(std::string_view name,
 }
 
 bool InferenceContext::has_input(std::size_t index) const {
-  return index < types_.size() && types_[index].kind() != ir::Type::Kind::kUnknown;
+  return index < inputs_.size() && inputs_[index]->type.kind() != ir::Type::Kind::kUnknown;
 }
 
 const ir::Type& InferenceContext::input(std::size_t index) const {
   static const ir::Type kAbsent;
-  return index < types_.size() ? types_[index] : kAbsent;
+  return index < inputs_.size() ? inputs_[index]->type : kAbsent;
 }
 
 const ir::Shape* InferenceContext::shape(std::size_t index) const {
@@ -44,7 +71,8 @@ const ir::Shape* InferenceContext::shape(std::size_t index) const {
 }
 
 const Values* InferenceContext::values(std::size_t index) const {
-  return index < values_.size() ? values_[index] : nullptr;
+  const bool is_known = index < inputs_.size() && inputs_[index]->values.has_value();
+  return is_known ? &*inputs_[index]->values : nullptr;
 }
 
 std::optional<std::vector<std::int64_t>> InferenceContext::static_values(std::size_t index) const {
@@ -59,7 +87,8 @@ std::optional<std::vector<std::int64_t>> InferenceContext::static_values(std::si
 }
 
 const FloatValues* InferenceContext::float_values(std::size_t index) const {
-  return index < floats_.size() ? floats_[index] : nullptr;
+  const bool is_known = index < inputs_.size() && inputs_[index]->float_values.has_value();
+  return is_known ? &*inputs_[index]->float_values : nullptr;
 }
 
 ir::Dim InferenceContext::unknown_dim() {

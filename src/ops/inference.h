@@ -19,6 +19,23 @@ using Values = std::vector<ir::Dim>;
 /// Elements of a small float tensor, where they are known: Resize's scales, Range's bounds.
 using FloatValues = std::vector<double>;
 
+/// What is known of an operand before the run, or before a stage of it.
+struct OperandFacts {
+  ir::Type type;                            ///< kUnknown for an absent operand
+  std::optional<Values> values;             ///< of a small integer or bool tensor
+  std::optional<FloatValues> float_values;  ///< of a small float tensor
+};
+
+/// Indexed by operand.
+using SubgraphFacts = std::vector<OperandFacts>;
+
+/// The type, and the elements if it is a small constant.
+OperandFacts facts_of(const ir::Operand& operand);
+
+/// Facts of an operation's inputs, in order; an empty one for an absent input.
+std::vector<const OperandFacts*> input_facts(const ir::Operation& operation,
+                                             const SubgraphFacts& facts);
+
 /// Infers a subgraph called with inputs of these types; gives its outputs' types.
 using SubgraphInference =
     std::function<Result<std::vector<ir::Type>>(ir::SubgraphId, std::span<const ir::Type>)>;
@@ -28,12 +45,9 @@ using SubgraphInference =
 /// Borrowed arguments must outlive it. Used by one thread.
 class InferenceContext {
  public:
-  /// `types[i]` is kUnknown for an absent input. `values[i]` and `floats[i]` may be null, and
-  /// `floats` shorter than `types`.
-  InferenceContext(const ir::Operation& operation, std::span<const ir::Type> types,
-                   std::span<const Values* const> values,
-                   const SubgraphInference* subgraphs = nullptr,
-                   std::span<const FloatValues* const> floats = {});
+  /// One entry per input, none null.
+  InferenceContext(const ir::Operation& operation, std::span<const OperandFacts* const> inputs,
+                   const SubgraphInference* subgraphs = nullptr);
 
   const ir::Operation& operation() const { return operation_; }
   const ir::Attributes& attributes() const { return operation_.attributes; }
@@ -44,7 +58,7 @@ class InferenceContext {
   std::vector<std::int64_t> ints_attribute(std::string_view name) const;  ///< empty if absent
   std::string text_attribute(std::string_view name, std::string_view fallback = "") const;
 
-  std::size_t num_inputs() const { return types_.size(); }
+  std::size_t num_inputs() const { return inputs_.size(); }
   std::size_t num_outputs() const { return operation_.outputs.size(); }
   bool has_input(std::size_t index) const;
   bool has_output(std::size_t index) const { return operation_.output(index).is_valid(); }
@@ -82,9 +96,7 @@ class InferenceContext {
 
  private:
   const ir::Operation& operation_;
-  std::span<const ir::Type> types_;
-  std::span<const Values* const> values_;
-  std::span<const FloatValues* const> floats_;
+  std::span<const OperandFacts* const> inputs_;
   const SubgraphInference* subgraphs_;
   std::vector<ir::Type> outputs_;
   std::vector<std::optional<Values>> output_values_;

@@ -1,4 +1,5 @@
-// Reads and writes `.sluice` files. The format is described byte by byte in docs/formats/package.md.
+// Reads and writes `.sluice` files. The format is described byte by byte in
+// docs/formats/package.md.
 #pragma once
 
 #include <filesystem>

@@ -33,8 +33,7 @@ class Writer {
       for (std::size_t i = 0; i < subgraph.num_operands(); ++i) {
         const ir::Constant* constant = subgraph.find_constant(ir::OperandId(i));
         if (constant == nullptr || constant->data.size() == 0) continue;
-        const auto [it, is_new] =
-            numbers_.emplace(constant->data.data(), numbered_.size());
+        const auto [it, is_new] = numbers_.emplace(constant->data.data(), numbered_.size());
         if (is_new) numbered_.push_back(constant->data);
       }
     }
@@ -86,8 +85,9 @@ class Writer {
 
   /// A section of separately checked pieces has no checksum of its own.
   void add_section(const char* name, std::int64_t begin) {
-    sections_.emplace_back(name, schema::Extent(static_cast<std::uint64_t>(begin),
-                                                static_cast<std::uint64_t>(file_.size() - begin), 0));
+    sections_.emplace_back(name,
+                           schema::Extent(static_cast<std::uint64_t>(begin),
+                                          static_cast<std::uint64_t>(file_.size() - begin), 0));
   }
 
   Status write_index() {
@@ -123,20 +123,19 @@ class Writer {
     }
     std::vector<flatbuffers::Offset<schema::Fact>> facts;
     for (const auto& [name, value] : executable_.graph.metadata) {
-      facts.push_back(schema::CreateFact(builder, builder.CreateString(name),
-                                         builder.CreateString(value)));
+      facts.push_back(
+          schema::CreateFact(builder, builder.CreateString(name), builder.CreateString(value)));
     }
     flatbuffers::Offset<schema::MemoryPlan> plan;
     if (executable_.plan) {
-      plan = schema::CreateMemoryPlan(builder,
-                                      builder.CreateVector(executable_.plan->offset_bytes),
+      plan = schema::CreateMemoryPlan(builder, builder.CreateVector(executable_.plan->offset_bytes),
                                       executable_.plan->arena_bytes);
     }
-    builder.Finish(schema::CreateIndex(
-        builder, builder.CreateVector(sections), builder.CreateVectorOfStructs(constants_),
-        builder.CreateVectorOfStrings(executable_.backends),
-        builder.CreateVector(executable_.backend_of), plan, builder.CreateVector(packed),
-        builder.CreateVector(facts)));
+    builder.Finish(schema::CreateIndex(builder, builder.CreateVector(sections),
+                                       builder.CreateVectorOfStructs(constants_),
+                                       builder.CreateVectorOfStrings(executable_.backends),
+                                       builder.CreateVector(executable_.backend_of), plan,
+                                       builder.CreateVector(packed), builder.CreateVector(facts)));
   }
 
   const Executable& executable_;
