@@ -42,8 +42,7 @@ TEST(AssignStorage, NeverWritesToInputs) {
 TEST(AssignStorage, ViewsShareAndKeepAlive) {
   // a viewed as b; b read at step 3
   const std::vector<Value> values = {kInput, kTemporary, kTemporary, kTemporary, kOutput};
-  const std::vector<Step> steps = {
-      {{0}, {1}}, {{1}, {2}, 0, true}, {{0}, {3}}, {{2, 3}, {4}}};
+  const std::vector<Step> steps = {{{0}, {1}}, {{1}, {2}, 0, true}, {{0}, {3}}, {{2, 3}, {4}}};
   const auto result = assign_storage(values, steps);
   EXPECT_EQ(result.root_of[2], 1);
   EXPECT_EQ(result.storage_of[1], result.storage_of[2]);
