@@ -1,5 +1,6 @@
 // What every operator is checked for before and after its own shape function.
 #include <map>
+#include <vector>
 
 #include "ops/inference.h"
 
@@ -56,6 +57,24 @@ Status check_outputs(const InferenceContext& context) {
   return ok_status();
 }
 
+/// A body keeps the shape of the operation's result and may change its element type.
+Status apply_body(InferenceContext& context) {
+  const ir::Type result = context.output(0);
+  std::vector<ir::Type> types = {result};
+  for (const ir::Type& type : context.body_inputs()) {
+    const bool has_shapes =
+        type.is_tensor() && type.shape() && result.is_tensor() && result.shape();
+    if (has_shapes && !broadcast_shapes(*result.shape(), *type.shape()).is_ok()) {
+      return context.error("its body's input {} does not broadcast to {}", type.to_string(),
+                           result.to_string());
+    }
+    types.push_back(type);
+  }
+  const ir::ElementType element = SLUICE_TRY(context.infer_body_element(types));
+  if (element != ir::ElementType::kUndefined) context.set_output(0, result.with_element(element));
+  return ok_status();
+}
+
 }  // namespace
 
 Status infer_operation(InferenceContext& context) {
@@ -66,6 +85,7 @@ Status infer_operation(InferenceContext& context) {
   }
   SLUICE_TRY(check_inputs(*schema, context));
   SLUICE_TRY(schema->infer(context));
+  if (operation.body && !operation.is("Elementwise", "sluice")) SLUICE_TRY(apply_body(context));
   return check_outputs(context);
 }
 

@@ -32,6 +32,10 @@ std::vector<const OperandFacts*> input_facts(const ir::Operation& operation,
   for (const ir::OperandId input : operation.inputs) {
     inputs.push_back(input.is_valid() ? &facts[input.index()] : &kAbsent);
   }
+  if (!operation.body) return inputs;
+  for (const ir::OperandId input : operation.body->inputs) {
+    inputs.push_back(input.is_valid() ? &facts[input.index()] : &kAbsent);
+  }
   return inputs;
 }
 
@@ -117,6 +121,19 @@ Result<std::vector<ir::Type>> InferenceContext::infer_subgraph(std::string_view 
   return (*subgraphs_)(*id, inputs);
 }
 
+std::vector<ir::Type> InferenceContext::body_inputs() const {
+  std::vector<ir::Type> types;
+  for (std::size_t i = num_inputs(); i < inputs_.size(); ++i) types.push_back(inputs_[i]->type);
+  return types;
+}
+
+Result<ir::ElementType> InferenceContext::infer_body_element(std::span<const ir::Type> inputs) {
+  if (subgraphs_ == nullptr || !operation_.body) return ir::ElementType::kUndefined;
+  const auto outputs = SLUICE_TRY((*subgraphs_)(operation_.body->subgraph, inputs));
+  if (outputs.size() != 1) return error("its body must have one output");
+  return outputs[0].element();
+}
+
 Result<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b) {
   const ir::Shape& longer = a.size() >= b.size() ? a : b;
   const ir::Shape& shorter = a.size() >= b.size() ? b : a;
@@ -155,21 +172,27 @@ Status infer_same_as_input(InferenceContext& context) {
 
 namespace {
 
-Status infer_broadcast_as(InferenceContext& context, ir::ElementType element) {
+Status infer_broadcast_of(InferenceContext& context, std::span<const ir::Type> types,
+                          ir::ElementType element) {
   std::optional<ir::Shape> result = ir::Shape();
-  for (std::size_t i = 0; i < context.num_inputs(); ++i) {
-    if (!context.has_input(i)) continue;
-    const ir::Shape* shape = context.shape(i);
-    if (shape == nullptr) {
+  for (const ir::Type& type : types) {
+    if (!type.is_tensor()) continue;
+    if (type.shape() == nullptr) {
       context.set_output(0, element, std::nullopt);
       return ok_status();
     }
-    auto broadcast = broadcast_shapes(*result, *shape);
+    auto broadcast = broadcast_shapes(*result, *type.shape());
     if (!broadcast.is_ok()) return context.error("{}", broadcast.status().message());
     result = std::move(broadcast).value();
   }
   context.set_output(0, element, std::move(result));
   return ok_status();
+}
+
+Status infer_broadcast_as(InferenceContext& context, ir::ElementType element) {
+  std::vector<ir::Type> types;
+  for (std::size_t i = 0; i < context.num_inputs(); ++i) types.push_back(context.input(i));
+  return infer_broadcast_of(context, types, element);
 }
 
 }  // namespace
@@ -180,6 +203,12 @@ Status infer_broadcast(InferenceContext& context) {
 
 Status infer_broadcast_bool(InferenceContext& context) {
   return infer_broadcast_as(context, ir::ElementType::kBool);
+}
+
+Status infer_body_inputs(InferenceContext& context) {
+  if (!context.operation().body) return context.error("it has no body");
+  const std::vector<ir::Type> types = context.body_inputs();
+  return infer_broadcast_of(context, types, SLUICE_TRY(context.infer_body_element(types)));
 }
 
 }  // namespace sluice::ops

@@ -32,7 +32,8 @@ using SubgraphFacts = std::vector<OperandFacts>;
 /// The type, and the elements if it is a small constant.
 OperandFacts facts_of(const ir::Operand& operand);
 
-/// Facts of an operation's inputs, in order; an empty one for an absent input.
+/// Facts of an operation's inputs and then of its body's, in order; an empty one for an absent
+/// input.
 std::vector<const OperandFacts*> input_facts(const ir::Operation& operation,
                                              const SubgraphFacts& facts);
 
@@ -45,7 +46,7 @@ using SubgraphInference =
 /// Borrowed arguments must outlive it. Used by one thread.
 class InferenceContext {
  public:
-  /// One entry per input, none null.
+  /// One entry per input, then one per input of the body; none null.
   InferenceContext(const ir::Operation& operation, std::span<const OperandFacts* const> inputs,
                    const SubgraphInference* subgraphs = nullptr);
 
@@ -58,7 +59,7 @@ class InferenceContext {
   std::vector<std::int64_t> ints_attribute(std::string_view name) const;  ///< empty if absent
   std::string text_attribute(std::string_view name, std::string_view fallback = "") const;
 
-  std::size_t num_inputs() const { return inputs_.size(); }
+  std::size_t num_inputs() const { return operation_.inputs.size(); }
   std::size_t num_outputs() const { return operation_.outputs.size(); }
   bool has_input(std::size_t index) const;
   bool has_output(std::size_t index) const { return operation_.output(index).is_valid(); }
@@ -86,6 +87,11 @@ class InferenceContext {
 
   Result<std::vector<ir::Type>> infer_subgraph(std::string_view attribute,
                                                std::span<const ir::Type> inputs);
+
+  /// Types of the body's inputs, without the operation's own result.
+  std::vector<ir::Type> body_inputs() const;
+  /// Element type that the body makes of these inputs; kUndefined if subgraphs cannot be inferred.
+  Result<ir::ElementType> infer_body_element(std::span<const ir::Type> inputs);
 
   /// "node "conv1" (Conv): " + the text; the usual way for a shape function to fail.
   template <typename... Args>
@@ -128,5 +134,8 @@ Status infer_broadcast(InferenceContext& context);
 
 /// As above with bool elements: comparisons.
 Status infer_broadcast_bool(InferenceContext& context);
+
+/// Output 0 is what the body makes of its inputs, broadcast together: `sluice::Elementwise`.
+Status infer_body_inputs(InferenceContext& context);
 
 }  // namespace sluice::ops

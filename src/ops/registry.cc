@@ -10,7 +10,8 @@ namespace {
 
 using Family = std::vector<OpSchema> (*)();
 constexpr Family kFamilies[] = {
-    elementwise_unary_ops,
+    attention_ops, conv_ops,          einsum_ops, elementwise_unary_ops, fused_ops,
+    matmul_ops,    normalization_ops, pool_ops,   recurrent_ops,         softmax_ops,
 };
 
 auto key(const OpSchema* schema) { return std::tie(schema->domain, schema->name); }

@@ -1,0 +1,120 @@
+// Sluice's own operators, which only passes make.
+//
+// Elementwise  computes nothing of its own: its body (see `ir::Body`) maps the body's inputs to the
+//              output, broadcast together.
+// Reorder      gives input 0 in the layout that attribute `layout` names ("row_major", "c16");
+//              elements and logical shape stay.
+// Attention    attention over heads, as decoders with a cache need it, in one step:
+//                K = concat(past_k, k), V = concat(past_v, v) along the sequence
+//                y = softmax(scale * q * K^T + mask) * V
+//              q [B, Hq, S, D], k [B, Hk, T, D], v [B, Hk, T, Dv], Hq a multiple of Hk: query head
+//              h reads key head h / (Hq / Hk). mask is added and broadcasts to [B, Hq, S, P + T].
+//              past_k [B, Hk, P, D], past_v [B, Hk, P, Dv]: both or none.
+//              Outputs: y [B, Hq, S, Dv], and on request K and V.
+//              `scale` 0 means 1 / sqrt(D). With `is_causal` 1 query i sees keys up to P + i.
+#include <utility>
+
+#include "ops/families.h"
+#include "ops/inference.h"
+
+namespace sluice::ops {
+namespace {
+
+Status infer_reorder(InferenceContext& context) {
+  const auto layout = ir::find_layout(context.text_attribute("layout"));
+  if (!layout) {
+    return context.error("layout \"{}\" is unknown", context.text_attribute("layout"));
+  }
+  context.set_output(0, context.input(0).with_layout(*layout));
+  return ok_status();
+}
+
+bool clash(const ir::Dim& a, const ir::Dim& b) { return a.is_known() && b.is_known() && a != b; }
+
+Status check_operands(const InferenceContext& context) {
+  const ir::Shape& q = *context.shape(0);
+  const ir::Shape& k = *context.shape(1);
+  const ir::Shape& v = *context.shape(2);
+  if (q.size() != 4 || k.size() != 4 || v.size() != 4) {
+    return context.error("q, k and v must have rank 4");
+  }
+  if (clash(q[0], k[0]) || clash(q[3], k[3]) || clash(k[0], v[0]) || clash(k[1], v[1]) ||
+      clash(k[2], v[2]) ||
+      (q[1].is_known() && k[1].is_known() && (k[1].is(0) || q[1].value() % k[1].value() != 0))) {
+    return context.error("q {}, k {} and v {} do not fit", ir::shape_to_string(q),
+                         ir::shape_to_string(k), ir::shape_to_string(v));
+  }
+  if (context.has_input(4) != context.has_input(5)) {
+    return context.error("past_k and past_v come together");
+  }
+  return ok_status();
+}
+
+Status infer_attention(InferenceContext& context) {
+  const ir::ElementType element = context.element(0);
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (context.shape(i) != nullptr) continue;
+    for (std::size_t output = 0; output < 3; ++output) {
+      context.set_output(output, element, std::nullopt);
+    }
+    return ok_status();
+  }
+  SLUICE_TRY(check_operands(context));
+  const ir::Shape& q = *context.shape(0);
+  ir::Shape keys = *context.shape(1);
+  ir::Shape values = *context.shape(2);
+  if (context.has_input(4)) {
+    const ir::Shape* past_k = context.shape(4);
+    const ir::Shape* past_v = context.shape(5);
+    if ((past_k && past_k->size() != 4) || (past_v && past_v->size() != 4)) {
+      return context.error("past_k and past_v must have rank 4");
+    }
+    keys[2] = past_k ? (*past_k)[2] + keys[2] : context.unknown_dim();
+    values[2] = keys[2];
+  }
+  context.set_output(0, element, ir::Shape{q[0], q[1], q[2], values[3]});
+  context.set_output(1, element, std::move(keys));
+  context.set_output(2, element, std::move(values));
+  return ok_status();
+}
+
+}  // namespace
+
+std::vector<OpSchema> fused_ops() {
+  return {
+      {.domain = "sluice",
+       .name = "Elementwise",
+       .versions = {1},
+       .doc = "a fused chain of element-wise operators",
+       .inputs = {},
+       .outputs = {{"Y", kAllTensors}},
+       .attributes = {},
+       .infer = infer_body_inputs,
+       .traits = kElementwise},
+      {.domain = "sluice",
+       .name = "Reorder",
+       .versions = {1},
+       .doc = "the same elements in another layout",
+       .inputs = {{"X", kAllTensors, "T"}},
+       .outputs = {{"Y", kAllTensors, "T"}},
+       .attributes = {{"layout", std::string("row_major"), true}},
+       .infer = infer_reorder},
+      {.domain = "sluice",
+       .name = "Attention",
+       .versions = {1},
+       .doc = "attention over heads with an optional additive mask and past keys and values",
+       .inputs = {{"q", kFloats, "T"},
+                  {"k", kFloats, "T"},
+                  {"v", kFloats, "T"},
+                  {"mask", kFloats, "T", true},
+                  {"past_k", kFloats, "T", true},
+                  {"past_v", kFloats, "T", true}},
+       .outputs = {{"y", kFloats, "T"},
+                   {"present_k", kFloats, "T", true},
+                   {"present_v", kFloats, "T", true}},
+       .attributes = {{"scale", 0.0F}, {"is_causal", std::int64_t{0}}},
+       .infer = infer_attention},
+  };
+}
+
+}  // namespace sluice::ops

@@ -1,0 +1,187 @@
+// Matrix products: MatMul, Gemm, MatMulInteger, QLinearMatMul; and Det.
+#include <utility>
+
+#include "ops/families.h"
+#include "ops/inference.h"
+
+namespace sluice::ops {
+namespace {
+
+using ir::ElementType;
+
+constexpr TypeSet kBytes = {ElementType::kU8, ElementType::kI8};
+constexpr TypeSet kScales = {ElementType::kF32, ElementType::kF16, ElementType::kBf16};
+constexpr TypeSet kProducts =
+    kFloats | TypeSet{ElementType::kI32, ElementType::kI64, ElementType::kU32, ElementType::kU64};
+
+/// Rows and columns multiply, what is before them broadcasts; a vector is a row on the left and a
+/// column on the right, and leaves no dimension behind.
+Result<ir::Shape> product_shape(const InferenceContext& context, ir::Shape a, ir::Shape b) {
+  if (a.empty() || b.empty()) return context.error("a scalar cannot be multiplied as a matrix");
+  const bool is_row = a.size() == 1;
+  const bool is_column = b.size() == 1;
+  if (is_row) a.insert(a.begin(), 1);
+  if (is_column) b.emplace_back(1);
+  const ir::Dim& inner_a = a.back();
+  const ir::Dim& inner_b = b[b.size() - 2];
+  if (inner_a.is_known() && inner_b.is_known() && inner_a != inner_b) {
+    return context.error("matrices {} and {} do not multiply: {} columns against {} rows",
+                         ir::shape_to_string(a), ir::shape_to_string(b), inner_a.to_string(),
+                         inner_b.to_string());
+  }
+  auto batch = broadcast_shapes({a.begin(), a.end() - 2}, {b.begin(), b.end() - 2});
+  if (!batch.is_ok()) return context.error("{}", batch.status().message());
+  ir::Shape shape = std::move(batch).value();
+  if (!is_row) shape.push_back(a[a.size() - 2]);
+  if (!is_column) shape.push_back(b.back());
+  return shape;
+}
+
+Status infer_product(InferenceContext& context, std::size_t b_index, ElementType element) {
+  std::optional<ir::Shape> shape;
+  if (context.shape(0) != nullptr && context.shape(b_index) != nullptr) {
+    shape = SLUICE_TRY(product_shape(context, *context.shape(0), *context.shape(b_index)));
+  }
+  context.set_output(0, element, std::move(shape));
+  return ok_status();
+}
+
+Status infer_matmul(InferenceContext& context) {
+  return infer_product(context, 1, context.element(0));
+}
+
+Status infer_matmul_integer(InferenceContext& context) {
+  return infer_product(context, 1, ElementType::kI32);
+}
+
+Status infer_qlinear_matmul(InferenceContext& context) {
+  return infer_product(context, 3, context.element(7));
+}
+
+Status infer_gemm(InferenceContext& context) {
+  const ir::Shape* a = context.shape(0);
+  const ir::Shape* b = context.shape(1);
+  if (a == nullptr || b == nullptr) {
+    context.set_output(0, context.element(0),
+                       ir::Shape{context.unknown_dim(), context.unknown_dim()});
+    return ok_status();
+  }
+  if (a->size() != 2 || b->size() != 2) {
+    return context.error("A {} and B {} must be matrices", ir::shape_to_string(*a),
+                         ir::shape_to_string(*b));
+  }
+  const bool flip_a = context.int_attribute("transA") != 0;
+  const bool flip_b = context.int_attribute("transB") != 0;
+  const ir::Dim& inner_a = (*a)[flip_a ? 0 : 1];
+  const ir::Dim& inner_b = (*b)[flip_b ? 1 : 0];
+  if (inner_a.is_known() && inner_b.is_known() && inner_a != inner_b) {
+    return context.error("A {} and B {} do not multiply: {} against {}", ir::shape_to_string(*a),
+                         ir::shape_to_string(*b), inner_a.to_string(), inner_b.to_string());
+  }
+  ir::Shape shape = {(*a)[flip_a ? 1 : 0], (*b)[flip_b ? 0 : 1]};
+  if (const ir::Shape* c = context.shape(2)) {
+    auto broadcast = broadcast_shapes(shape, *c);
+    if (!broadcast.is_ok()) return context.error("C: {}", broadcast.status().message());
+    if (c->size() > 2) return context.error("C {} has more than 2 axes", ir::shape_to_string(*c));
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (shape[i].is(1) && !(*broadcast)[i].is(1)) {
+        return context.error("C {} does not broadcast to {}", ir::shape_to_string(*c),
+                             ir::shape_to_string(shape));
+      }
+    }
+  }
+  context.set_output(0, context.element(0), std::move(shape));
+  return ok_status();
+}
+
+Status infer_det(InferenceContext& context) {
+  const ir::Shape* shape = context.shape(0);
+  std::optional<ir::Shape> batch;
+  if (shape != nullptr) {
+    const std::size_t rank = shape->size();
+    const bool is_square =
+        rank >= 2 && (!(*shape)[rank - 2].is_known() || !(*shape)[rank - 1].is_known() ||
+                      (*shape)[rank - 2] == (*shape)[rank - 1]);
+    if (!is_square) return context.error("{} is not square", ir::shape_to_string(*shape));
+    batch = ir::Shape(shape->begin(), shape->end() - 2);
+  }
+  context.set_output(0, context.element(0), std::move(batch));
+  return ok_status();
+}
+
+/// Versions below 7 only broadcast C when asked to; a C of full size means the same either way.
+Status upgrade_gemm(ir::Subgraph& subgraph, ir::Operation& operation) {
+  operation.attributes.erase("broadcast");
+  return upgrade_unchanged(subgraph, operation);
+}
+
+std::vector<OpSchema> float_products() {
+  return {
+      {.domain = "",
+       .name = "MatMul",
+       .versions = {1, 9, 13},
+       .doc = "matrix product over the last two axes, broadcast over the others",
+       .inputs = {{"A", kProducts, "T"}, {"B", kProducts, "T"}},
+       .outputs = {{"Y", kProducts, "T"}},
+       .attributes = {},
+       .infer = infer_matmul,
+       .upgrade = upgrade_unchanged},
+      {.domain = "",
+       .name = "Gemm",
+       .versions = {1, 6, 7, 9, 11, 13},
+       .doc = "alpha * A * B + beta * C, A and B transposed on request",
+       .inputs = {{"A", kProducts, "T"}, {"B", kProducts, "T"}, {"C", kProducts, "T", true}},
+       .outputs = {{"Y", kProducts, "T"}},
+       .attributes = {{"alpha", 1.0F},
+                      {"beta", 1.0F},
+                      {"transA", std::int64_t{0}},
+                      {"transB", std::int64_t{0}}},
+       .infer = infer_gemm,
+       .upgrade = upgrade_gemm},
+      {.domain = "",
+       .name = "Det",
+       .versions = {11, 22},
+       .doc = "determinant of square matrices",
+       .inputs = {{"X", kFloats, "T"}},
+       .outputs = {{"Y", kFloats, "T"}},
+       .attributes = {},
+       .infer = infer_det,
+       .upgrade = upgrade_unchanged},
+  };
+}
+
+}  // namespace
+
+std::vector<OpSchema> matmul_ops() {
+  std::vector<OpSchema> ops = float_products();
+  ops.push_back({.domain = "",
+                 .name = "MatMulInteger",
+                 .versions = {10},
+                 .doc = "matrix product of integers less their zero points",
+                 .inputs = {{"A", kBytes, "T1"},
+                            {"B", kBytes, "T2"},
+                            {"a_zero_point", kBytes, "T1", true},
+                            {"b_zero_point", kBytes, "T2", true}},
+                 .outputs = {{"Y", {ElementType::kI32}}},
+                 .attributes = {},
+                 .infer = infer_matmul_integer});
+  ops.push_back({.domain = "",
+                 .name = "QLinearMatMul",
+                 .versions = {10, 21},
+                 .doc = "matrix product of quantized tensors, quantized again",
+                 .inputs = {{"a", kBytes, "T1"},
+                            {"a_scale", kScales, "TS"},
+                            {"a_zero_point", kBytes, "T1"},
+                            {"b", kBytes, "T2"},
+                            {"b_scale", kScales, "TS"},
+                            {"b_zero_point", kBytes, "T2"},
+                            {"y_scale", kScales, "TS"},
+                            {"y_zero_point", kBytes, "T3"}},
+                 .outputs = {{"y", kBytes, "T3"}},
+                 .attributes = {},
+                 .infer = infer_qlinear_matmul,
+                 .upgrade = upgrade_unchanged});
+  return ops;
+}
+
+}  // namespace sluice::ops
