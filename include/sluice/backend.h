@@ -17,7 +17,7 @@
  *  - Structs that may grow begin with `struct_size`, set by whoever fills them; a reader ignores
  *    fields past it. Minor versions only add to the ends of structs; majors must be equal.
  *
- * C++ authors: `sluice/backend.hpp` fills this table from a few classes.
+ * C++ authors: `sluice/host_backend.hpp` fills this table from a list of kernel functions.
  */
 #ifndef SLUICE_BACKEND_H_
 #define SLUICE_BACKEND_H_
@@ -129,9 +129,10 @@ typedef struct sluice_body_step {
 } sluice_body_step;
 
 /* A straight-line element-wise program applied to an operation's first output before that is
- * stored. Registers: [0, num_inputs) are `inputs` of `sluice_op.body_inputs`, preceded by the
- * operation's own result as register 0 unless the operation is "sluice::Elementwise"; then
- * `constants`, then the steps' results in order. All broadcast to the result's shape as in ONNX. */
+ * stored. Registers: [0, num_inputs) are `sluice_op.body_inputs`, preceded by the operation's own
+ * result as register 0 (of output 0's type and shape) unless the operation is
+ * "sluice::Elementwise"; then `constants`, then the steps' results in order. All broadcast to
+ * output 0's shape as in ONNX. */
 typedef struct sluice_body {
   int32_t num_inputs; /* registers before the constants, own result included */
   int32_t num_constants;
@@ -217,8 +218,7 @@ typedef struct sluice_option {
   const char* value;
 } sluice_option;
 
-/* ---- the table --------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------ */
 
 typedef struct sluice_backend_api {
   uint32_t struct_size;
@@ -250,7 +250,8 @@ typedef struct sluice_backend_api {
   sluice_code (*pack)(sluice_backend* backend, const sluice_op* op, int32_t input, void* packed,
                       sluice_message* message);
 
-  /* All dimensions are known. Constants and packed bytes stay valid while the kernel lives. */
+  /* All dimensions are known. `op` and all it points to, constants and packed bytes included, stay
+   * valid and unchanged while the kernel lives. */
   sluice_code (*kernel_create)(sluice_backend* backend, int32_t device, const sluice_op* op,
                                sluice_kernel** kernel, sluice_kernel_info* info,
                                sluice_message* message);
@@ -269,7 +270,9 @@ typedef struct sluice_backend_api {
   sluice_code (*stream_create)(sluice_group* group, sluice_stream** stream,
                                sluice_message* message);
   void (*stream_destroy)(sluice_stream* stream);
-  /* Until all submitted work is done, and its first error. A timeout below 0 waits without end. */
+  /* Until all submitted work is done; tells its first error, once. An error ends its list, not
+   * those after it. A timeout below 0 waits without end; one that passes is
+   * SLUICE_DEADLINE_EXCEEDED and the work goes on. */
   sluice_code (*stream_wait)(sluice_stream* stream, int64_t timeout_ns, sluice_message* message);
 
   /* A recorded sequence; each entry sees the results of all entries before it. */

@@ -25,7 +25,8 @@ def allowed_in(path):
     if top == "src" and len(path.parts) > 2:
         return [path.parts[1], *ROOMS.get(path.parts[1], []), *for_tests]
     if top == "backends" and len(path.parts) > 2:
-        return ["its own", *TABLE["backends"]["public"], *for_tests]
+        backends = TABLE["backends"]
+        return ["its own", *backends["public"], backends["fallback"], *for_tests]
     if top in ("include", "examples"):
         return ["sluice"]
     return None

@@ -1,0 +1,71 @@
+#include "reference/kernels.h"
+
+#include "reference/body.h"
+
+namespace sluice::reference {
+namespace {
+
+bool is_body_only(const sluice_op& op) {
+  return std::string_view(op.domain) == "sluice" && std::string_view(op.kind) == "Elementwise";
+}
+
+class ElementwiseKernel : public plugin::HostKernel {
+ public:
+  explicit ElementwiseKernel(BodyProgram body) : body_(std::move(body)) {}
+  Status run(const Call& call) const override {
+    return body_.run(call.body_inputs(), call.output(0));
+  }
+
+ private:
+  BodyProgram body_;
+};
+
+/// An operator, then a body on its first output.
+class FusedKernel : public plugin::HostKernel {
+ public:
+  FusedKernel(const KernelEntry& entry, BodyProgram body) : entry_(entry), body_(std::move(body)) {}
+
+  Status run(const Call& call) const override {
+    if (Status status = entry_.run(call); !status.is_ok()) return status;
+    std::vector<sluice_tensor> inputs = {call.output(0)};
+    for (const sluice_tensor& input : call.body_inputs()) inputs.push_back(input);
+    return body_.run(inputs, call.output(0));
+  }
+
+ private:
+  const KernelEntry& entry_;
+  BodyProgram body_;
+};
+
+}  // namespace
+
+Status check_op(const sluice_op& op) {
+  if (Status status = plugin::check_row_major(op); !status.is_ok()) return status;
+  if (is_body_only(op)) {
+    if (op.body != nullptr && op.num_outputs == 1) return check_body(op);
+    return plugin::invalid_argument(plugin::kind_of(op) + " takes a body and has one output");
+  }
+  const KernelEntry* entry = find_kernel(op.domain, op.kind);
+  if (entry == nullptr) return plugin::unimplemented("no kernel for " + plugin::kind_of(op));
+  if (entry->check != nullptr) {
+    if (Status status = entry->check(op); !status.is_ok()) return status;
+  }
+  return op.body != nullptr ? check_body(op) : plugin::ok();
+}
+
+Status make_kernel(const sluice_op& op, std::unique_ptr<plugin::HostKernel>* kernel) {
+  if (op.body == nullptr) {
+    *kernel = std::make_unique<plugin::FunctionKernel>(find_kernel(op.domain, op.kind)->run);
+    return plugin::ok();
+  }
+  BodyProgram body;
+  if (Status status = BodyProgram::make(op, &body); !status.is_ok()) return status;
+  if (is_body_only(op)) {
+    *kernel = std::make_unique<ElementwiseKernel>(std::move(body));
+  } else {
+    *kernel = std::make_unique<FusedKernel>(*find_kernel(op.domain, op.kind), std::move(body));
+  }
+  return plugin::ok();
+}
+
+}  // namespace sluice::reference

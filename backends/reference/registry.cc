@@ -1,0 +1,43 @@
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
+#include "reference/families.h"
+#include "reference/kernels.h"
+
+namespace sluice::reference {
+namespace {
+
+using Family = std::vector<KernelEntry> (*)();
+constexpr Family kFamilies[] = {
+    elementwise_unary_kernels,
+};
+
+std::tuple<std::string_view, std::string_view> key(const KernelEntry& entry) {
+  return {entry.domain, entry.kind};
+}
+
+std::vector<KernelEntry> join_families() {
+  std::vector<KernelEntry> all;
+  for (const Family family : kFamilies) {
+    for (const KernelEntry& entry : family()) all.push_back(entry);
+  }
+  std::ranges::sort(all, {}, key);
+  return all;
+}
+
+}  // namespace
+
+const std::vector<KernelEntry>& all_kernels() {
+  static const std::vector<KernelEntry> kAll = join_families();
+  return kAll;
+}
+
+const KernelEntry* find_kernel(std::string_view domain, std::string_view kind) {
+  const std::vector<KernelEntry>& all = all_kernels();
+  const std::tuple wanted(domain, kind);
+  const auto found = std::ranges::lower_bound(all, wanted, {}, key);
+  return found != all.end() && key(*found) == wanted ? &*found : nullptr;
+}
+
+}  // namespace sluice::reference

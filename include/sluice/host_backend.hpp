@@ -1,0 +1,173 @@
+// A whole plug-in from a list of kernel functions: one device, host memory, every list run in order
+// on the thread that submits it. Fit for plug-ins that compute on the CPU or drive a library that
+// does; a device of its own needs its own table.
+//
+//   Status relu(const Call& call) { ... }
+//   const KernelEntry kKernels[] = {{.kind = "Relu", .run = relu}};
+//   class MyBackend : public HostBackend {
+//    public:
+//     MyBackend() : HostBackend(kKernels) {}
+//   };
+//   SLUICE_HOST_BACKEND(MyBackend, "mine", "1.0")
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "sluice/backend.hpp"
+
+namespace sluice::plugin {
+
+/// One run of an operation: its tensors, with data.
+class Call {
+ public:
+  Call(const sluice_op& op, std::span<const sluice_tensor> inputs,
+       std::span<const sluice_tensor> outputs, std::span<std::int64_t* const> actual_dims)
+      : op_(op), inputs_(inputs), outputs_(outputs), actual_dims_(actual_dims) {}
+
+  const sluice_op& op() const { return op_; }
+  Attributes attributes() const { return op_; }
+  int version() const { return op_.version; }
+
+  /// The operator's inputs, without the body's. Past the end counts as absent.
+  int num_inputs() const { return op_.num_inputs; }
+  bool has_input(int index) const { return !is_absent(input(index)); }
+  const sluice_tensor& input(int index) const {
+    return at(inputs_.first(count(num_inputs())), index);
+  }
+  template <typename T>
+  std::span<const T> input_elements(int index) const {
+    return elements<const T>(input(index));
+  }
+
+  std::span<const sluice_tensor> body_inputs() const {
+    return inputs_.subspan(count(num_inputs()));
+  }
+
+  int num_outputs() const { return op_.num_outputs; }
+  bool has_output(int index) const { return !is_absent(output(index)); }
+  const sluice_tensor& output(int index) const { return at(outputs_, index); }
+  template <typename T>
+  std::span<T> output_elements(int index) const {
+    return elements<T>(output(index));
+  }
+
+  /// For operators whose result shape depends on data: the dimensions that were written, packed.
+  /// Requires: as many as the output's rank, none larger than the output's.
+  void set_actual_dims(int output, std::span<const std::int64_t> dims) const {
+    std::int64_t* target = actual_dims_[count(output)];
+    if (target != nullptr) std::ranges::copy(dims, target);
+  }
+
+ private:
+  static std::size_t count(int value) { return static_cast<std::size_t>(value); }
+  static const sluice_tensor& at(std::span<const sluice_tensor> tensors, int index) {
+    static constexpr sluice_tensor kNone = {};
+    return count(index) < tensors.size() ? tensors[count(index)] : kNone;
+  }
+
+  const sluice_op& op_;
+  std::span<const sluice_tensor> inputs_;  // the operator's, then the body's
+  std::span<const sluice_tensor> outputs_;
+  std::span<std::int64_t* const> actual_dims_;  // [outputs], each may be null
+};
+
+/// An operator's implementation. Both functions may be called by several threads at once.
+struct KernelEntry {
+  const char* domain = "";
+  const char* kind = nullptr;
+  Status (*run)(const Call& call) = nullptr;
+  /// Whether this op is one `run` can do: types, ranks, attributes; dimensions may be unknown (-1).
+  /// Null: any. Refuse with `unimplemented("Relu: element type 8")`.
+  Status (*check)(const sluice_op& op) = nullptr;
+};
+
+/// An operation ready to run. Immutable: `run` is called by several threads at once.
+class HostKernel {
+ public:
+  virtual ~HostKernel() = default;
+  virtual Status run(const Call& call) const = 0;
+  /// See sluice_kernel_info.
+  virtual std::uint32_t in_place_inputs() const { return 0; }
+};
+
+/// Derive, give a list of kernels, override what differs. Exceptions become SLUICE_INTERNAL.
+class HostBackend {
+ public:
+  /// `kernels` outlive the backend.
+  explicit HostBackend(std::span<const KernelEntry> kernels) : kernels_(kernels) {}
+  virtual ~HostBackend() = default;
+  HostBackend(const HostBackend&) = delete;
+  HostBackend& operator=(const HostBackend&) = delete;
+
+  virtual Status set_option(std::string_view name, std::string_view /*value*/) {
+    return invalid_argument("unknown option \"" + std::string(name) + "\"");
+  }
+
+  /// What a person reads of the device: "portable C++".
+  virtual std::string device_name() const { return "host"; }
+  virtual int num_cores() const {
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+
+  /// Ok, or why no kernel can be made for `op`: row-major operands, no body, a registered kind.
+  virtual Status check(const sluice_op& op) const;
+
+  /// Called for operations that passed `check` and whose dimensions are known. `op` outlives the
+  /// kernel.
+  virtual Status make_kernel(const sluice_op& op, std::unique_ptr<HostKernel>* kernel) const;
+
+ protected:
+  const KernelEntry* find(const sluice_op& op) const {
+    for (const KernelEntry& entry : kernels_) {
+      if (std::string_view(entry.kind) == op.kind && std::string_view(entry.domain) == op.domain) {
+        return &entry;
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  std::span<const KernelEntry> kernels_;
+};
+
+/// Ok if every operand of `op` is row-major.
+inline Status check_row_major(const sluice_op& op) {
+  for (const auto& operands : {inputs_of(op), outputs_of(op), body_inputs_of(op)}) {
+    for (const sluice_operand& operand : operands) {
+      if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) {
+        return unimplemented(kind_of(op) + ": operands must be row-major");
+      }
+    }
+  }
+  return ok();
+}
+
+inline Status HostBackend::check(const sluice_op& op) const {
+  const KernelEntry* entry = find(op);
+  if (entry == nullptr) return unimplemented("no kernel for " + kind_of(op));
+  if (op.body != nullptr) return unimplemented(kind_of(op) + ": fused bodies are not supported");
+  if (Status status = check_row_major(op); !status.is_ok()) return status;
+  return entry->check != nullptr ? entry->check(op) : ok();
+}
+
+/// A kernel that is a plain function.
+class FunctionKernel : public HostKernel {
+ public:
+  explicit FunctionKernel(Status (*function)(const Call&)) : function_(function) {}
+  Status run(const Call& call) const override { return function_(call); }
+
+ private:
+  Status (*function_)(const Call&);
+};
+
+inline Status HostBackend::make_kernel(const sluice_op& op,
+                                       std::unique_ptr<HostKernel>* kernel) const {
+  *kernel = std::make_unique<FunctionKernel>(find(op)->run);
+  return ok();
+}
+
+}  // namespace sluice::plugin
+
+#include "sluice/host_backend_table.hpp"
