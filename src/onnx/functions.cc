@@ -1,0 +1,104 @@
+#include "onnx/functions.h"
+
+#include <google/protobuf/unknown_field_set.h>
+
+#include <limits>
+
+#include "onnx/names.h"
+#include "onnx/sort.h"
+
+namespace sluice::onnx {
+namespace {
+
+/// Parameters with default values came to ONNX after the classes of Debian 12: there they are an
+/// unknown field.
+template <typename FunctionProto>
+Result<std::vector<pb::AttributeProto>> read_defaults(const FunctionProto& function) {
+  std::vector<pb::AttributeProto> defaults;
+  if constexpr (requires { function.attribute_proto(); }) {
+    const auto& known = function.attribute_proto();
+    defaults.assign(known.begin(), known.end());
+  } else {
+    constexpr int kAttributeProto = 11;  // of FunctionProto in onnx.proto since 1.13
+    const auto& unknown = function.unknown_fields();
+    for (int i = 0; i < unknown.field_count(); ++i) {
+      const auto& field = unknown.field(i);
+      if (field.number() != kAttributeProto ||
+          field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) {
+        continue;
+      }
+      if (!defaults.emplace_back().ParseFromString(field.length_delimited())) {
+        return invalid_argument("has a parameter that cannot be read");
+      }
+    }
+  }
+  return defaults;
+}
+
+Result<Function> read_function(pb::FunctionProto& proto, const Opsets& model_opsets) {
+  Function function;
+  function.proto = &proto;
+  function.opsets = SLUICE_TRY(read_opsets(proto.opset_import()));
+  function.opsets.insert(model_opsets.begin(), model_opsets.end());
+  function.default_values = SLUICE_TRY(read_defaults(proto));
+  function.nodes = SLUICE_TRY(sort_nodes(*proto.mutable_node()));
+  for (const pb::NodeProto* node : function.nodes) function.cost += node_cost(*node);
+  return function;
+}
+
+}  // namespace
+
+Result<Opsets> read_opsets(
+    const google::protobuf::RepeatedPtrField<pb::OperatorSetIdProto>& imports) {
+  Opsets opsets;
+  for (const pb::OperatorSetIdProto& entry : imports) {
+    SLUICE_TRY(check_name(entry.domain()));
+    if (entry.version() < 1 || entry.version() > std::numeric_limits<int>::max()) {
+      return invalid_argument("version {} of operator set \"{}\" cannot be", entry.version(),
+                              entry.domain());
+    }
+    opsets.insert_or_assign(canonical_domain(entry.domain()), static_cast<int>(entry.version()));
+  }
+  return opsets;
+}
+
+std::int64_t node_cost(const pb::NodeProto& node) {
+  constexpr std::int64_t kBase = 8;
+  constexpr std::int64_t kBytesPerUnit = 16;
+  std::int64_t cost = kBase + node.input_size() + node.output_size();
+  for (const pb::AttributeProto& attribute : node.attribute()) {
+    cost += 2 + attribute.floats_size() + attribute.ints_size() + attribute.tensors_size();
+    cost += static_cast<std::int64_t>(attribute.s().size()) / kBytesPerUnit;
+    for (const std::string& text : attribute.strings()) {
+      cost += 2 + static_cast<std::int64_t>(text.size()) / kBytesPerUnit;
+    }
+    for (const pb::NodeProto& inner : attribute.g().node()) cost += node_cost(inner);
+    for (const pb::GraphProto& graph : attribute.graphs()) {
+      for (const pb::NodeProto& inner : graph.node()) cost += node_cost(inner);
+    }
+  }
+  return cost;
+}
+
+Result<FunctionTable> FunctionTable::create(pb::ModelProto& model, const Opsets& opsets) {
+  FunctionTable table;
+  for (pb::FunctionProto& proto : *model.mutable_functions()) {
+    SLUICE_TRY(check_name(proto.domain()));
+    SLUICE_TRY(check_name(proto.name()));
+    const std::string context = "function \"" + proto.domain() + "::" + proto.name() + "\"";
+    Function function = SLUICE_TRY(read_function(proto, opsets).with_context(context));
+    const auto key = std::make_pair(canonical_domain(proto.domain()), proto.name());
+    if (!table.functions_.emplace(key, std::move(function)).second) {
+      return invalid_argument("{} is defined twice; names must be distinct", context);
+    }
+  }
+  return table;
+}
+
+Function* FunctionTable::find(const std::string& domain, const std::string& kind) {
+  if (functions_.empty()) return nullptr;
+  const auto it = functions_.find({canonical_domain(domain), kind});
+  return it == functions_.end() ? nullptr : &it->second;
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,155 @@
+#include "onnx/graph_builder.h"
+
+#include "onnx/names.h"
+#include "onnx/sort.h"
+
+namespace sluice::onnx {
+namespace {
+
+constexpr int kMaxDepth = 32;
+
+bool is_input(const pb::GraphProto& graph, const std::string& name) {
+  for (const auto& input : graph.input()) {
+    if (input.name() == name) return true;
+  }
+  return false;
+}
+
+std::string input_names(const pb::GraphProto& graph) {
+  constexpr int kMaxNamed = 10;
+  std::string names;
+  for (int i = 0; i < std::min(graph.input_size(), kMaxNamed); ++i) {
+    names += fmt::format("{}\"{}\"", i > 0 ? ", " : "", graph.input(i).name());
+  }
+  return graph.input_size() > kMaxNamed ? names + ", ..." : names;
+}
+
+/// Names of the file win over those that inlining makes.
+void reserve_names(const pb::GraphProto& proto, Scope& scope) {
+  for (const auto& input : proto.input()) scope.reserve(input.name());
+  for (const auto& tensor : proto.initializer()) scope.reserve(tensor.name());
+  for (const auto& tensor : proto.sparse_initializer()) scope.reserve(tensor.values().name());
+  for (const auto& node : proto.node()) {
+    for (const auto& output : node.output()) scope.reserve(output);
+  }
+}
+
+}  // namespace
+
+Status GraphBuilder::bind_shapes(const pb::GraphProto& main, const ImportOptions& options) {
+  for (const auto& [name, dims] : options.shapes) {
+    if (!is_input(main, name)) {
+      return invalid_argument("a shape is given for \"{}\", which is no input; inputs are {}", name,
+                              input_names(main));
+    }
+  }
+  for (const auto& input : main.input()) {
+    const auto wanted = options.shapes.find(input.name());
+    if (wanted == options.shapes.end()) continue;
+    SLUICE_TRY(types_.bind(input.type(), wanted->second)
+                   .with_context("shape of input \"" + input.name() + "\""));
+  }
+  return ok_status();
+}
+
+Status GraphBuilder::add_initializers(pb::GraphProto& proto, Scope& scope) {
+  for (pb::TensorProto& tensor : *proto.mutable_initializer()) {
+    SLUICE_TRY(scope.define_constant(tensor.name(), SLUICE_TRY(tensors_.read(tensor))));
+  }
+  for (pb::SparseTensorProto& tensor : *proto.mutable_sparse_initializer()) {
+    const std::string name = tensor.values().name();
+    SLUICE_TRY(scope.define_constant(name, SLUICE_TRY(tensors_.read_dense(tensor))));
+  }
+  return ok_status();
+}
+
+Status GraphBuilder::declare_types(const pb::GraphProto& proto, Scope& scope) {
+  const auto declare = [&](const pb::ValueInfoProto& value) -> Status {
+    if (!value.has_type()) return ok_status();
+    scope.declare(value.name(), SLUICE_TRY(types_.read(value.type(), value.name())
+                                               .with_context("value \"" + value.name() + "\"")));
+    return ok_status();
+  };
+  for (const auto& value : proto.value_info()) SLUICE_TRY(declare(value));
+  for (const auto& value : proto.output()) SLUICE_TRY(declare(value));
+  return ok_status();
+}
+
+Status GraphBuilder::add_main_inputs(const pb::GraphProto& main, const ImportOptions& options,
+                                     Scope& scope) {
+  for (const auto& input : main.input()) {
+    if (scope.defines_constant(input.name())) continue;
+    const std::string context = "input \"" + input.name() + "\"";
+    const auto wanted = options.shapes.find(input.name());
+    const ir::Type type = SLUICE_TRY((wanted == options.shapes.end()
+                                          ? types_.read(input.type(), input.name())
+                                          : types_.read_bound(input.type(), wanted->second))
+                                         .with_context(context));
+    if (type.kind() == ir::Type::Kind::kUnknown ||
+        (type.is_tensor() && type.element() == ir::ElementType::kUndefined)) {
+      return invalid_argument("{} has no type that can be used; export the model with types",
+                              context);
+    }
+    scope.declare(input.name(), type);
+  }
+  return add_inputs(main, scope);
+}
+
+Status GraphBuilder::add_inputs(const pb::GraphProto& proto, Scope& scope) {
+  for (const auto& input : proto.input()) {
+    if (scope.defines_constant(input.name())) continue;
+    scope.subgraph().inputs.push_back(SLUICE_TRY(scope.define_operand(input.name())));
+  }
+  return ok_status();
+}
+
+Status GraphBuilder::add_nodes_and_outputs(pb::GraphProto& proto, Scope& scope) {
+  for (pb::NodeProto* node : SLUICE_TRY(sort_nodes(*proto.mutable_node()))) {
+    SLUICE_TRY(add_node(*node, scope));
+  }
+  for (const auto& output : proto.output()) {
+    const auto id = scope.find(output.name());
+    if (!id || !id->is_valid()) {
+      return invalid_argument(
+          "output \"{}\" of graph \"{}\" is written by no node; the file is incomplete",
+          output.name(), proto.name());
+    }
+    scope.subgraph().outputs.push_back(*id);
+  }
+  return ok_status();
+}
+
+Result<GraphBuilder::Nested> GraphBuilder::build_nested(pb::GraphProto& proto, Scope& outer) {
+  if (depth_ >= kMaxDepth)
+    return invalid_argument("graphs are nested more than {} deep", kMaxDepth);
+  SLUICE_TRY(check_name(proto.name()));
+  ++depth_;
+  const ir::SubgraphId id = graph_.add_subgraph(proto.name());
+  Scope scope(graph_, id, &outer);
+  reserve_names(proto, scope);
+  SLUICE_TRY(add_initializers(proto, scope));
+  for (const auto& input : proto.input()) {
+    if (!input.has_type()) continue;
+    scope.declare(input.name(), SLUICE_TRY(types_.read(input.type(), input.name())));
+  }
+  SLUICE_TRY(declare_types(proto, scope));
+  SLUICE_TRY(add_inputs(proto, scope));
+  SLUICE_TRY(add_nodes_and_outputs(proto, scope));
+  --depth_;
+  return Nested{id, {scope.captures().begin(), scope.captures().end()}};
+}
+
+Result<ir::Graph> GraphBuilder::build(pb::GraphProto& main, const ImportOptions& options) {
+  Scope scope(graph_, ir::SubgraphId(std::size_t{0}), nullptr);
+  scope.opsets = &opsets_;
+  SLUICE_TRY(bind_shapes(main, options));
+  reserve_names(main, scope);
+  SLUICE_TRY(add_initializers(main, scope));
+  SLUICE_TRY(declare_types(main, scope));
+  SLUICE_TRY(add_main_inputs(main, options, scope));
+  SLUICE_TRY(add_nodes_and_outputs(main, scope));
+  SLUICE_TRY(unsupported_.status());
+  return std::move(graph_);
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,76 @@
+// GraphProto to ir::Subgraph, node by node.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/graph.h"
+#include "onnx/functions.h"
+#include "onnx/import.h"
+#include "onnx/proto.h"
+#include "onnx/scope.h"
+#include "onnx/tensor.h"
+#include "onnx/type.h"
+#include "onnx/unsupported.h"
+
+namespace sluice::onnx {
+
+/// Builds one model's graph. Borrows the functions and opsets; takes weights out of the protobuf
+/// messages it is given. Used by one thread.
+class GraphBuilder {
+ public:
+  GraphBuilder(std::filesystem::path folder, FunctionTable& functions, const Opsets& opsets)
+      : tensors_(std::move(folder)), functions_(functions), opsets_(opsets) {}
+
+  /// Fails: kInvalidArgument; kUnimplemented with all unsupported operators.
+  Result<ir::Graph> build(pb::GraphProto& main, const ImportOptions& options);
+
+ private:
+  struct Nested {  ///< a subgraph and what it captures
+    ir::SubgraphId id;
+    std::vector<Capture> captures;
+  };
+
+  // graph_builder.cc: what a GraphProto lists
+  Status bind_shapes(const pb::GraphProto& main, const ImportOptions& options);
+  Status add_initializers(pb::GraphProto& proto, Scope& scope);
+  Status add_main_inputs(const pb::GraphProto& main, const ImportOptions& options, Scope& scope);
+  Status add_inputs(const pb::GraphProto& proto, Scope& scope);
+  Status declare_types(const pb::GraphProto& proto, Scope& scope);
+  Status add_nodes_and_outputs(pb::GraphProto& proto, Scope& scope);
+  Result<Nested> build_nested(pb::GraphProto& proto, Scope& outer);
+
+  // node_builder.cc: one node
+  Status add_node(pb::NodeProto& node, Scope& scope);
+  Status add_operation(pb::NodeProto& node, Scope& scope);
+  Status add_captures(std::vector<Nested> nested, ir::Operation& operation, Scope& scope);
+  Status set_version(ir::Operation& operation, const Scope& scope);
+  Result<std::vector<ir::OperandId>> find_inputs(const pb::NodeProto& node, Scope& scope);
+  Result<ir::Attributes> read_attributes(pb::NodeProto& node, Scope& scope,
+                                         std::vector<Nested>* nested);
+  Status add_attribute(pb::AttributeProto& attribute, Scope& scope, std::vector<Nested>* nested,
+                       ir::Attributes& attributes);
+  Result<ir::Attribute> read_graphs(pb::AttributeProto& attribute, Scope& scope,
+                                    std::vector<Nested>& nested);
+
+  // call_builder.cc: one call of a model's function
+  Status inline_call(pb::NodeProto& node, Function& function, Scope& scope);
+  Status define_call_outputs(const pb::NodeProto& node, const Function& function, Scope& body,
+                             Scope& scope);
+  Result<ir::Attributes> read_arguments(pb::NodeProto& node, Function& function, Scope& scope);
+
+  ir::Graph graph_;
+  TensorReader tensors_;
+  TypeReader types_;
+  FunctionTable& functions_;
+  const Opsets& opsets_;
+  UnsupportedOperators unsupported_;
+  int depth_ = 0;  // of graphs and calls inside each other
+  int num_calls_ = 0;
+  std::int64_t cost_ = 0;  // of all inlined nodes
+};
+
+}  // namespace sluice::onnx

@@ -1,0 +1,100 @@
+#include "onnx/import.h"
+
+#include <limits>
+
+#include "base/file.h"
+#include "onnx/functions.h"
+#include "onnx/graph_builder.h"
+#include "onnx/names.h"
+#include "onnx/proto.h"
+#include "ops/inference.h"
+
+namespace sluice::onnx {
+namespace {
+
+constexpr int kNewestOpset = 28;
+
+Status parse(std::span<const std::byte> bytes, pb::ModelProto& model) {
+  constexpr auto kMaxBytes = static_cast<std::size_t>(std::numeric_limits<int>::max());
+  if (bytes.size() > kMaxBytes) {
+    return invalid_argument(
+        "is larger than 2 GiB, which protobuf cannot read; save its weights as external data");
+  }
+  if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return invalid_argument("is no ONNX model, or is truncated or damaged");
+  }
+  if (!model.has_graph()) return invalid_argument("has no graph; is it an ONNX model?");
+  return ok_status();
+}
+
+Result<Opsets> model_opsets(const pb::ModelProto& model) {
+  constexpr int kFirstIrWithOpsets = 3;
+  Opsets opsets = SLUICE_TRY(read_opsets(model.opset_import()));
+  if (opsets.empty() && model.ir_version() < kFirstIrWithOpsets) opsets.emplace("", 1);
+  const auto standard = opsets.find("");
+  if (standard != opsets.end() && standard->second > kNewestOpset) {
+    return unimplemented("imports opset {}; the newest known is {}: export it with that",
+                         standard->second, kNewestOpset);
+  }
+  return opsets;
+}
+
+/// The symbol that leads the first input with dimensions, if it is one.
+std::string batch_symbol(const ir::Subgraph& main) {
+  for (const ir::OperandId id : main.inputs) {
+    const ir::Type& type = main.operand(id).type;
+    if (!type.is_tensor() || type.shape() == nullptr || type.shape()->empty()) continue;
+    const ir::Dim& leading = type.shape()->front();
+    return leading.is_known() ? "" : leading.to_string();
+  }
+  return "";
+}
+
+void describe_source(const pb::ModelProto& model, const Opsets& opsets, ir::Graph& graph) {
+  const auto set = [&](const std::string& key, const std::string& value) {
+    if (!value.empty() && check_name(value).is_ok()) graph.metadata.insert_or_assign(key, value);
+  };
+  const std::string version = model.producer_version();
+  set("producer", model.producer_name() + (version.empty() ? "" : " " + version));
+  set("ir_version", std::to_string(model.ir_version()));
+  for (const auto& [domain, number] : opsets) {
+    set(domain.empty() ? "onnx_opset" : "opset." + domain, std::to_string(number));
+  }
+  set("batch_symbol", batch_symbol(graph.main()));
+  graph.main().name = check_name(model.graph().name()).is_ok() ? model.graph().name() : "";
+}
+
+Result<ir::Graph> import_parsed(pb::ModelProto& model, const std::filesystem::path& folder,
+                                const ImportOptions& options) {
+  const Opsets opsets = SLUICE_TRY(model_opsets(model));
+  FunctionTable functions = SLUICE_TRY(FunctionTable::create(model, opsets));
+  GraphBuilder builder(folder, functions, opsets);
+  ir::Graph graph = SLUICE_TRY(builder.build(*model.mutable_graph(), options));
+  describe_source(model, opsets, graph);
+  SLUICE_TRY(ops::infer_types(graph));
+  return graph;
+}
+
+}  // namespace
+
+Result<ir::Graph> import_model_bytes(std::span<const std::byte> model,
+                                     const std::filesystem::path& folder,
+                                     const ImportOptions& options) {
+  pb::ModelProto proto;
+  SLUICE_TRY(parse(model, proto).with_context("the model"));
+  return import_parsed(proto, folder, options);
+}
+
+Result<ir::Graph> import_model(const std::filesystem::path& path, const ImportOptions& options) {
+  const std::string context = "importing \"" + path.string() + "\"";
+  pb::ModelProto proto;
+  {
+    const Bytes bytes = SLUICE_TRY(map_file(path));
+    SLUICE_TRY(parse(bytes.view(), proto).with_context("\"" + path.string() + "\""));
+  }
+  std::filesystem::path folder = path.parent_path();
+  if (folder.empty()) folder = ".";
+  return import_parsed(proto, folder, options).with_context(context);
+}
+
+}  // namespace sluice::onnx

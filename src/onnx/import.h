@@ -1,0 +1,46 @@
+// From an ONNX file to a graph.
+//
+// The graph has normalized operations (see ops/schema.h) in execution order with inferred types.
+// `Constant` nodes and initializers became constants, also where the file allows a caller to
+// override an initializer; model-local functions are inlined. A control-flow operation passes what
+// its bodies capture as extra last inputs, counted by its attribute "captures"; each body has
+// these as its own last inputs, whether it reads them or not. Captured constants are shared
+// instead.
+//
+// Metadata: "producer", "ir_version", "onnx_opset" (of the default domain), "opset.<domain>",
+// "batch_symbol" (the symbol that leads the inputs' shapes, if one does).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/graph.h"
+
+namespace sluice::onnx {
+
+struct ImportOptions {
+  /// Input name -> fixed dimensions. A symbol that this binds is bound in every type of the model.
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+};
+
+/// Reads `path` and the external data files it names, which must lie inside its folder.
+///
+/// The file is mapped and weights are copied once; external data is mapped and not copied.
+/// Fails: kUnimplemented    names every unsupported operator with some of its nodes
+///        kInvalidArgument  the file, or an option, is wrong; the message names the culprit
+///        kNotFound, kPermissionDenied  a file cannot be read
+Result<ir::Graph> import_model(const std::filesystem::path& path,
+                               const ImportOptions& options = {});
+
+/// As above from memory, borrowed for the call. External data is looked for in `folder` and refused
+/// if that is empty.
+Result<ir::Graph> import_model_bytes(std::span<const std::byte> model,
+                                     const std::filesystem::path& folder,
+                                     const ImportOptions& options = {});
+
+}  // namespace sluice::onnx

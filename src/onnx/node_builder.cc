@@ -1,0 +1,170 @@
+// The part of GraphBuilder that imports one node.
+#include <algorithm>
+#include <set>
+
+#include "onnx/attribute.h"
+#include "onnx/constant_node.h"
+#include "onnx/graph_builder.h"
+#include "onnx/names.h"
+#include "ops/schema.h"
+
+namespace sluice::onnx {
+namespace {
+
+using Kind = pb::AttributeProto;
+
+bool is_graph(const pb::AttributeProto& attribute) {
+  const auto kind = attribute_kind(attribute);
+  return kind == Kind::GRAPH || kind == Kind::GRAPHS;
+}
+
+}  // namespace
+
+Status GraphBuilder::add_node(pb::NodeProto& node, Scope& scope) {
+  SLUICE_TRY(check_name(node.name()));
+  SLUICE_TRY(check_name(node.domain()));
+  SLUICE_TRY(check_name(node.op_type()));
+  const std::string where = describe(node);
+  if (Function* function = functions_.find(node.domain(), node.op_type())) {
+    return inline_call(node, *function, scope).with_context(where);
+  }
+  if (node.op_type() == "Constant" && canonical_domain(node.domain()).empty()) {
+    const ir::Attributes attributes =
+        SLUICE_TRY(read_attributes(node, scope, nullptr).with_context(where));
+    if (node.output_size() != 1) return invalid_argument("{}: has not one output", where);
+    return scope.define_constant(node.output(0),
+                                 SLUICE_TRY(constant_of(attributes).with_context(where)));
+  }
+  return add_operation(node, scope);
+}
+
+Status GraphBuilder::add_operation(pb::NodeProto& node, Scope& scope) {
+  const std::string where = describe(node);
+  std::vector<Nested> nested;
+  ir::Operation operation;
+  operation.domain = canonical_domain(node.domain());
+  operation.kind = node.op_type();
+  operation.name = scope.prefix() + node_name(node);
+  operation.inputs = SLUICE_TRY(find_inputs(node, scope));
+  operation.attributes = SLUICE_TRY(read_attributes(node, scope, &nested).with_context(where));
+  for (const std::string& output : node.output()) {
+    operation.outputs.push_back(output.empty() ? ir::OperandId()
+                                               : SLUICE_TRY(scope.define_operand(output)));
+  }
+  SLUICE_TRY(set_version(operation, scope));
+  if (!nested.empty()) SLUICE_TRY(add_captures(std::move(nested), operation, scope));
+  scope.subgraph().add_operation(std::move(operation));
+  return ok_status();
+}
+
+Result<std::vector<ir::OperandId>> GraphBuilder::find_inputs(const pb::NodeProto& node,
+                                                             Scope& scope) {
+  std::vector<ir::OperandId> inputs;
+  for (const std::string& name : node.input()) {
+    const auto id = name.empty() ? ir::OperandId() : scope.find(name);
+    if (!id) {
+      return invalid_argument(
+          "{}: input \"{}\" is no input, initializer or output of a node; the file is incomplete",
+          describe(node), name);
+    }
+    inputs.push_back(*id);
+  }
+  while (!inputs.empty() && !inputs.back().is_valid()) inputs.pop_back();
+  return inputs;
+}
+
+Status GraphBuilder::set_version(ir::Operation& operation, const Scope& scope) {
+  const auto opset = scope.opsets->find(operation.domain);
+  if (opset == scope.opsets->end()) {
+    return invalid_argument("{}: the model imports no version of operator set \"{}\"",
+                            operation.describe(), operation.domain);
+  }
+  const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+  const auto version = schema ? ops::version_in_opset(*schema, opset->second) : std::nullopt;
+  if (!version) {
+    unsupported_.add(operation.domain, operation.kind, opset->second, schema != nullptr,
+                     operation.name);
+    return ok_status();
+  }
+  operation.version = *version;
+  return ops::normalize(*schema, scope.subgraph(), operation);
+}
+
+Status GraphBuilder::add_captures(std::vector<Nested> nested, ir::Operation& operation,
+                                  Scope& scope) {
+  std::vector<ir::OperandId> captured;  // by any of the bodies, each once
+  std::set<ir::OperandId> seen;
+  for (const Nested& body : nested) {
+    for (const Capture& capture : body.captures) {
+      if (seen.insert(capture.outer).second) captured.push_back(capture.outer);
+    }
+  }
+  for (const Nested& body : nested) {
+    std::map<ir::OperandId, ir::OperandId> inner;
+    for (const Capture& capture : body.captures) inner[capture.outer] = capture.inner;
+    for (const ir::OperandId outer : captured) {
+      ir::Subgraph& subgraph = graph_.subgraph(body.id);
+      const auto own = inner.find(outer);
+      const ir::OperandId input =
+          own != inner.end()
+              ? own->second
+              : subgraph.add_operand({"", scope.subgraph().operand(outer).type, std::nullopt});
+      subgraph.inputs.push_back(input);
+    }
+  }
+  operation.inputs.insert(operation.inputs.end(), captured.begin(), captured.end());
+  operation.attributes.set("captures", static_cast<std::int64_t>(captured.size()));
+  return ok_status();
+}
+
+Result<ir::Attributes> GraphBuilder::read_attributes(pb::NodeProto& node, Scope& scope,
+                                                     std::vector<Nested>* nested) {
+  ir::Attributes attributes;
+  for (pb::AttributeProto& attribute : *node.mutable_attribute()) {
+    SLUICE_TRY(check_name(attribute.name()));
+    if (attributes.contains(attribute.name())) {
+      return invalid_argument("attribute \"{}\" is given twice", attribute.name());
+    }
+    SLUICE_TRY(add_attribute(attribute, scope, nested, attributes));
+  }
+  return attributes;
+}
+
+Status GraphBuilder::add_attribute(pb::AttributeProto& attribute, Scope& scope,
+                                   std::vector<Nested>* nested, ir::Attributes& attributes) {
+  if (!attribute.ref_attr_name().empty()) {
+    if (scope.arguments == nullptr) {
+      return invalid_argument("attribute \"{}\" refers to a parameter outside a function",
+                              attribute.name());
+    }
+    for (const auto& [name, value] : *scope.arguments) {
+      if (name == attribute.ref_attr_name()) attributes.set(attribute.name(), value);
+    }
+    return ok_status();  // absent: the operator's own default holds
+  }
+  if (!is_graph(attribute)) {
+    attributes.set(attribute.name(), SLUICE_TRY(read_attribute(attribute, tensors_, types_)));
+    return ok_status();
+  }
+  if (nested == nullptr) {
+    return unimplemented("attribute \"{}\" is a graph; functions take none", attribute.name());
+  }
+  attributes.set(attribute.name(), SLUICE_TRY(read_graphs(attribute, scope, *nested)));
+  return ok_status();
+}
+
+Result<ir::Attribute> GraphBuilder::read_graphs(pb::AttributeProto& attribute, Scope& scope,
+                                                std::vector<Nested>& nested) {
+  if (attribute_kind(attribute) == Kind::GRAPH) {
+    nested.push_back(SLUICE_TRY(build_nested(*attribute.mutable_g(), scope)));
+    return ir::Attribute(nested.back().id);
+  }
+  std::vector<ir::SubgraphId> ids;
+  for (pb::GraphProto& graph : *attribute.mutable_graphs()) {
+    nested.push_back(SLUICE_TRY(build_nested(graph, scope)));
+    ids.push_back(nested.back().id);
+  }
+  return ir::Attribute(std::move(ids));
+}
+
+}  // namespace sluice::onnx
