@@ -9,13 +9,20 @@ namespace sluice::ops {
 
 std::vector<OpSchema> attention_ops();
 std::vector<OpSchema> conv_ops();
+std::vector<OpSchema> detection_ops();
 std::vector<OpSchema> einsum_ops();
 std::vector<OpSchema> elementwise_unary_ops();
 std::vector<OpSchema> fused_ops();
+std::vector<OpSchema> loss_ops();
 std::vector<OpSchema> matmul_ops();
 std::vector<OpSchema> normalization_ops();
 std::vector<OpSchema> pool_ops();
+std::vector<OpSchema> quantize_ops();
+std::vector<OpSchema> random_ops();
 std::vector<OpSchema> recurrent_ops();
+std::vector<OpSchema> resize_ops();
+std::vector<OpSchema> sampling_ops();
+std::vector<OpSchema> signal_ops();
 std::vector<OpSchema> softmax_ops();
 
 }  // namespace sluice::ops

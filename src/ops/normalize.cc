@@ -54,6 +54,9 @@ Status upgrade_unchanged(ir::Subgraph& /*subgraph*/, ir::Operation& operation) {
 Status normalize(const OpSchema& schema, ir::Subgraph& subgraph, ir::Operation& operation) {
   if (schema.upgrade != nullptr && operation.version != schema.newest_version()) {
     SLUICE_TRY(schema.upgrade(subgraph, operation));
+    if (operation.kind != schema.name) {  // another operator took its place
+      return normalize(*find_schema(operation.domain, operation.kind), subgraph, operation);
+    }
   }
   SLUICE_TRY(check_count("input", operation.inputs.size(), schema.inputs, operation));
   SLUICE_TRY(check_count("output", operation.outputs.size(), schema.outputs, operation));

@@ -10,8 +10,9 @@ namespace {
 
 using Family = std::vector<OpSchema> (*)();
 constexpr Family kFamilies[] = {
-    attention_ops, conv_ops,          einsum_ops, elementwise_unary_ops, fused_ops,
-    matmul_ops,    normalization_ops, pool_ops,   recurrent_ops,         softmax_ops,
+    attention_ops, conv_ops,   detection_ops,     einsum_ops, elementwise_unary_ops, fused_ops,
+    loss_ops,      matmul_ops, normalization_ops, pool_ops,   quantize_ops,          random_ops,
+    recurrent_ops, resize_ops, sampling_ops,      signal_ops, softmax_ops,
 };
 
 auto key(const OpSchema* schema) { return std::tie(schema->domain, schema->name); }

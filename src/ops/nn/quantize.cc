@@ -1,0 +1,150 @@
+// QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
+#include <utility>
+
+#include "ops/families.h"
+#include "ops/inference.h"
+
+namespace sluice::ops {
+namespace {
+
+using ir::ElementType;
+
+constexpr TypeSet kQuantized =
+    TypeSet{ElementType::kU8, ElementType::kI8, ElementType::kU16, ElementType::kI16} |
+    kEightBitFloats | kFourBits;
+constexpr TypeSet kScales = {ElementType::kF32, ElementType::kF16, ElementType::kBf16,
+                             ElementType::kF8E8M0};
+constexpr TypeSet kSources = {ElementType::kF32, ElementType::kF16, ElementType::kBf16,
+                              ElementType::kI32};
+
+/// Scale: a scalar, one per index of an axis, or one per block along it.
+Status check_scale(const InferenceContext& context) {
+  const ir::Shape* data = context.shape(0);
+  const ir::Shape* scale = context.shape(1);
+  const ir::Shape* zero = context.shape(2);
+  if (scale != nullptr && zero != nullptr && scale->size() != zero->size()) {
+    return context.error("scale {} and zero point {} must have the same shape",
+                         ir::shape_to_string(*scale), ir::shape_to_string(*zero));
+  }
+  const std::int64_t block = context.int_attribute("block_size");
+  if (block < 0) return context.error("block_size is {}", block);
+  if (data == nullptr || scale == nullptr || scale->empty()) return ok_status();
+  if (scale->size() == 1 && (*scale)[0].is(1) && block == 0) return ok_status();
+  const auto axis = normalize_axis(context.int_attribute("axis", 1), data->size());
+  if (!axis.is_ok()) return context.error("{}", axis.status().message());
+  const ir::Dim& along = (*data)[static_cast<std::size_t>(axis.value())];
+  if (block > 0) {
+    if (scale->size() != data->size())
+      return context.error("a block's scale needs the data's rank");
+    return ok_status();
+  }
+  if (scale->size() != 1 || ((*scale)[0].is_known() && along.is_known() && (*scale)[0] != along)) {
+    return context.error("scale {} does not fit axis {} of {}", ir::shape_to_string(*scale),
+                         axis.value(), ir::shape_to_string(*data));
+  }
+  return ok_status();
+}
+
+/// What the attribute output_dtype names; nullopt if it is absent or 0.
+Result<std::optional<ElementType>> output_dtype(const InferenceContext& context) {
+  const std::int64_t number = context.int_attribute("output_dtype");
+  if (number == 0) return std::optional<ElementType>();
+  const auto element = number > 0 && number < 64
+                           ? ir::element_type_from_onnx(static_cast<std::int32_t>(number))
+                           : std::nullopt;
+  if (!element) return context.error("output_dtype {} is no element type", number);
+  return element;
+}
+
+void set_output_like_input(InferenceContext& context, ElementType element) {
+  const ir::Shape* data = context.shape(0);
+  context.set_output(0, element, data ? std::optional<ir::Shape>(*data) : std::nullopt);
+}
+
+Status infer_quantize(InferenceContext& context) {
+  SLUICE_TRY(check_scale(context));
+  const std::optional<ElementType> declared = SLUICE_TRY(output_dtype(context));
+  const ElementType element =
+      context.has_input(2) ? context.element(2) : declared.value_or(ElementType::kU8);
+  if (declared && *declared != element) {
+    return context.error("output_dtype is {}, the zero point {}", ir::element_type_name(*declared),
+                         ir::element_type_name(element));
+  }
+  if (!kQuantized.contains(element) && element != ElementType::kUndefined) {
+    return context.error("it cannot quantize to {}", ir::element_type_name(element));
+  }
+  set_output_like_input(context, element);
+  return ok_status();
+}
+
+Status infer_dequantize(InferenceContext& context) {
+  SLUICE_TRY(check_scale(context));
+  const std::optional<ElementType> declared = SLUICE_TRY(output_dtype(context));
+  const ElementType fallback =
+      context.element(1) == ElementType::kF8E8M0 ? ElementType::kF32 : context.element(1);
+  const ElementType element = declared.value_or(fallback);
+  if (!kFloats.contains(element) && element != ElementType::kUndefined) {
+    return context.error("it cannot dequantize to {}", ir::element_type_name(element));
+  }
+  set_output_like_input(context, element);
+  return ok_status();
+}
+
+Status infer_dynamic_quantize(InferenceContext& context) {
+  set_output_like_input(context, ElementType::kU8);
+  context.set_output(1, ElementType::kF32, ir::Shape());
+  context.set_output(2, ElementType::kU8, ir::Shape());
+  return ok_status();
+}
+
+const std::vector<int>& versions() {
+  static const std::vector<int> kVersions = {10, 13, 19, 21, 23, 24, 25, 28};
+  return kVersions;
+}
+
+}  // namespace
+
+std::vector<OpSchema> quantize_ops() {
+  return {
+      {.domain = "",
+       .name = "QuantizeLinear",
+       .versions = versions(),
+       .doc = "saturate(round(x / scale) + zero point)",
+       .inputs = {{"x", kSources, "T1"},
+                  {"y_scale", kScales | TypeSet{ElementType::kI32}},
+                  {"y_zero_point", kQuantized, "", true}},
+       .outputs = {{"y", kQuantized}},
+       .attributes = {{"axis", std::int64_t{1}},
+                      {"block_size", std::int64_t{0}},
+                      {"output_dtype", std::int64_t{0}},
+                      {"precision", std::int64_t{0}},
+                      {"saturate", std::int64_t{1}}},
+       .infer = infer_quantize,
+       .upgrade = upgrade_unchanged},
+      {.domain = "",
+       .name = "DequantizeLinear",
+       .versions = versions(),
+       .doc = "(x - zero point) * scale",
+       .inputs = {{"x", kQuantized | TypeSet{ElementType::kI32}, "T1"},
+                  {"x_scale", kScales},
+                  {"x_zero_point", kQuantized | TypeSet{ElementType::kI32}, "T1", true}},
+       .outputs = {{"y", kFloats}},
+       .attributes = {{"axis", std::int64_t{1}},
+                      {"block_size", std::int64_t{0}},
+                      {"output_dtype", std::int64_t{0}}},
+       .infer = infer_dequantize,
+       .upgrade = upgrade_unchanged},
+      {.domain = "",
+       .name = "DynamicQuantizeLinear",
+       .versions = {11},
+       .doc = "quantizes to u8 with a scale and a zero point found from the data",
+       .inputs = {{"x", {ElementType::kF32}}},
+       .outputs = {{"y", {ElementType::kU8}},
+                   {"y_scale", {ElementType::kF32}},
+                   {"y_zero_point", {ElementType::kU8}}},
+       .attributes = {},
+       .infer = infer_dynamic_quantize},
+  };
+}
+
+}  // namespace sluice::ops

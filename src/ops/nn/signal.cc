@@ -1,0 +1,174 @@
+// Signals: DFT, STFT, MelWeightMatrix, window functions.
+#include <utility>
+
+#include "ops/families.h"
+#include "ops/inference.h"
+#include "ops/upgrade.h"
+
+namespace sluice::ops {
+namespace {
+
+using ir::Dim;
+using ir::ElementType;
+
+/// The one integer of an input; unknown if it is not known.
+Dim scalar_or_unknown(InferenceContext& context, std::size_t index) {
+  const Values* values = context.values(index);
+  return values != nullptr && values->size() == 1 ? values->front() : context.unknown_dim();
+}
+
+Result<ElementType> output_datatype(const InferenceContext& context) {
+  const std::int64_t number = context.int_attribute("output_datatype", 1);
+  const auto element = number > 0 && number < 64
+                           ? ir::element_type_from_onnx(static_cast<std::int32_t>(number))
+                           : std::nullopt;
+  if (!element || !kNumbers.contains(*element)) {
+    return context.error("output_datatype {} is no type of numbers", number);
+  }
+  return *element;
+}
+
+Status infer_dft(InferenceContext& context) {
+  const ir::Shape* data = context.shape(0);
+  if (data == nullptr) {
+    context.set_output(0, context.element(0), std::nullopt);
+    return ok_status();
+  }
+  const bool is_one_sided = context.int_attribute("onesided") != 0;
+  if (is_one_sided && context.int_attribute("inverse") != 0) {
+    return context.error("an inverse transform is never one-sided");
+  }
+  ir::Shape shape = *data;
+  if (shape.size() < 2) return context.error("input {} is too flat", ir::shape_to_string(shape));
+  shape.back() = 2;
+  const auto axis_value = context.static_values(2);
+  if (context.has_input(2) && (!axis_value || axis_value->size() != 1)) {
+    for (std::size_t i = 0; i + 1 < shape.size(); ++i) shape[i] = context.unknown_dim();
+  } else {
+    const auto axis = normalize_axis(axis_value ? axis_value->front() : -2, shape.size());
+    if (!axis.is_ok()) return context.error("{}", axis.status().message());
+    if (axis.value() + 1 == static_cast<std::int64_t>(shape.size())) {
+      return context.error("the last axis holds real and imaginary parts");
+    }
+    Dim& length = shape[static_cast<std::size_t>(axis.value())];
+    if (context.has_input(1)) length = scalar_or_unknown(context, 1);
+    if (is_one_sided) length = floor_div(length, 2) + 1;
+  }
+  context.set_output(0, context.element(0), std::move(shape));
+  return ok_status();
+}
+
+Status upgrade_dft(ir::Subgraph& subgraph, ir::Operation& operation) {
+  if (operation.version == 17) {
+    const std::int64_t axis = operation.attributes.get_or<std::int64_t>("axis", 1);
+    operation.attributes.set("axis", axis);
+    attribute_to_input(subgraph, operation, "axis", 2);
+  }
+  return upgrade_unchanged(subgraph, operation);
+}
+
+Status infer_stft(InferenceContext& context) {
+  const ir::Shape* signal = context.shape(0);
+  if (signal == nullptr || (signal->size() != 3 && signal->size() != 2)) {
+    if (signal != nullptr) return context.error("signal must be [batch, length, 1 or 2]");
+    context.set_output(0, context.element(0), std::nullopt);
+    return ok_status();
+  }
+  Dim frame = context.unknown_dim();
+  const ir::Shape* window = context.shape(2);
+  if (context.has_input(3)) {
+    frame = scalar_or_unknown(context, 3);
+  } else if (window != nullptr && window->size() == 1) {
+    frame = (*window)[0];
+  }
+  const Dim step = scalar_or_unknown(context, 1);
+  if (step.is_known() && step.value() < 1) return context.error("frame_step must be positive");
+  const Dim bins = context.int_attribute("onesided", 1) != 0 ? floor_div(frame, 2) + 1 : frame;
+  context.set_output(0, context.element(0),
+                     ir::Shape{(*signal)[0], floor_div((*signal)[1] - frame, step) + 1, bins, 2});
+  return ok_status();
+}
+
+Status infer_mel_weight_matrix(InferenceContext& context) {
+  const Dim bins = scalar_or_unknown(context, 0);
+  const Dim length = scalar_or_unknown(context, 1);
+  context.set_output(0, SLUICE_TRY(output_datatype(context)),
+                     ir::Shape{floor_div(length, 2) + 1, bins});
+  return ok_status();
+}
+
+Status infer_window(InferenceContext& context) {
+  context.set_output(0, SLUICE_TRY(output_datatype(context)),
+                     ir::Shape{scalar_or_unknown(context, 0)});
+  return ok_status();
+}
+
+OperandSpec shape_input(std::string_view name, TypeSet types, std::string_view variable = "",
+                        bool is_optional = false) {
+  return {.name = name,
+          .types = types,
+          .variable = variable,
+          .is_optional = is_optional,
+          .is_shape_value = true};
+}
+
+OpSchema window(std::string_view name, std::string_view doc) {
+  return {.domain = "",
+          .name = name,
+          .versions = {17},
+          .doc = doc,
+          .inputs = {shape_input("size", kIndices)},
+          .outputs = {{"output", kNumbers}},
+          .attributes = {{"output_datatype", std::int64_t{1}}, {"periodic", std::int64_t{1}}},
+          .infer = infer_window};
+}
+
+OpSchema mel_weight_matrix() {
+  return {.domain = "",
+          .name = "MelWeightMatrix",
+          .versions = {17},
+          .doc = "weights that turn a linear spectrum into one on the mel scale",
+          .inputs = {shape_input("num_mel_bins", kIndices, "T1"),
+                     shape_input("dft_length", kIndices, "T1"),
+                     {"sample_rate", kIndices, "T1"},
+                     {"lower_edge_hertz", kFloats, "T2"},
+                     {"upper_edge_hertz", kFloats, "T2"}},
+          .outputs = {{"output", kNumbers}},
+          .attributes = {{"output_datatype", std::int64_t{1}}},
+          .infer = infer_mel_weight_matrix};
+}
+
+}  // namespace
+
+std::vector<OpSchema> signal_ops() {
+  return {
+      {.domain = "",
+       .name = "DFT",
+       .versions = {17, 20},
+       .doc = "discrete Fourier transform along an axis",
+       .inputs = {{"input", kFloats, "T1"},
+                  shape_input("dft_length", kIndices, "", true),
+                  shape_input("axis", kI64Only, "", true)},
+       .outputs = {{"output", kFloats, "T1"}},
+       .attributes = {{"inverse", std::int64_t{0}}, {"onesided", std::int64_t{0}}},
+       .infer = infer_dft,
+       .upgrade = upgrade_dft},
+      {.domain = "",
+       .name = "STFT",
+       .versions = {17},
+       .doc = "Fourier transforms of windows that move along a signal",
+       .inputs = {{"signal", kFloats, "T1"},
+                  shape_input("frame_step", kIndices, "T2"),
+                  {"window", kFloats, "T1", true},
+                  shape_input("frame_length", kIndices, "T2", true)},
+       .outputs = {{"output", kFloats, "T1"}},
+       .attributes = {{"onesided", std::int64_t{1}}},
+       .infer = infer_stft},
+      mel_weight_matrix(),
+      window("BlackmanWindow", "0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N)"),
+      window("HannWindow", "0.5 - 0.5 cos(2 pi n / N)"),
+      window("HammingWindow", "25/46 - 21/46 cos(2 pi n / N)"),
+  };
+}
+
+}  // namespace sluice::ops
