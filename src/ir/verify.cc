@@ -1,0 +1,241 @@
+#include "ir/verify.h"
+
+#include <cstring>
+#include <unordered_set>
+#include <variant>
+
+namespace sluice::ir {
+namespace {
+
+std::string describe(const Subgraph& subgraph, OperandId id) {
+  const std::string& name = subgraph.operand(id).name;
+  return name.empty() ? fmt::format("operand %{}", id.value())
+                      : fmt::format("operand \"{}\"", name);
+}
+
+Status verify_string_offsets(const Constant& constant, std::int64_t count) {
+  const auto wanted = static_cast<std::uint64_t>(count) + 1;
+  const std::uint64_t size = constant.data.size();
+  if (size / sizeof(std::int64_t) < wanted) {
+    return invalid_argument("{} strings have no room for their offsets", count);
+  }
+  const std::uint64_t limit = size - wanted * sizeof(std::int64_t);
+  std::int64_t last = 0;
+  for (std::uint64_t i = 0; i < wanted; ++i) {
+    std::int64_t offset = 0;
+    std::memcpy(&offset, constant.data.data() + i * sizeof(offset), sizeof(offset));
+    if (offset < last || static_cast<std::uint64_t>(offset) > limit || (i == 0 && offset != 0)) {
+      return invalid_argument("string {} has an offset outside the data", i);
+    }
+    last = offset;
+  }
+  if (static_cast<std::uint64_t>(last) == limit) return ok_status();
+  return invalid_argument("bytes follow the last string");
+}
+
+/// Calls `visit(SubgraphId)` for each subgraph that an operation names.
+template <typename Visit>
+void for_each_subgraph(const Operation& operation, const Visit& visit) {
+  for (const auto& [name, value] : operation.attributes) {
+    if (const auto* id = std::get_if<SubgraphId>(&value)) visit(*id);
+    if (const auto* ids = std::get_if<std::vector<SubgraphId>>(&value)) {
+      for (const SubgraphId inner : *ids) visit(inner);
+    }
+  }
+  if (operation.body) visit(operation.body->subgraph);
+}
+
+/// One subgraph on its own.
+class SubgraphVerifier {
+ public:
+  SubgraphVerifier(const Graph& graph, const Subgraph& subgraph)
+      : graph_(graph), subgraph_(subgraph), is_written_(subgraph.num_operands()) {}
+
+  Status run() {
+    SLUICE_TRY(operands());
+    for (const OperandId input : subgraph_.inputs) {
+      SLUICE_TRY(write(input).with_context("inputs"));
+    }
+    for (const OperationId id : subgraph_.order()) {
+      const Operation& operation = subgraph_.operation(id);
+      SLUICE_TRY(verify_operation(operation).with_context(operation.describe()));
+    }
+    for (const OperandId output : subgraph_.outputs) {
+      SLUICE_TRY(read(output).with_context("outputs"));
+    }
+    return ok_status();
+  }
+
+ private:
+  Status operands() {
+    std::unordered_set<std::string_view> names;
+    for (std::size_t i = 0; i < subgraph_.num_operands(); ++i) {
+      const Operand& operand = subgraph_.operand(OperandId(i));
+      if (!operand.name.empty() && !names.insert(operand.name).second) {
+        return invalid_argument("two operands are named \"{}\"", operand.name);
+      }
+      if (!operand.constant) continue;
+      is_written_[i] = true;
+      const std::string context = describe(subgraph_, OperandId(i));
+      SLUICE_TRY(verify_constant(*operand.constant).with_context(context));
+      if (!(operand.constant->type == operand.type)) {
+        return invalid_argument("{} has type {}, its constant {}", context,
+                                operand.type.to_string(), operand.constant->type.to_string());
+      }
+    }
+    return ok_status();
+  }
+
+  Status exists(OperandId id) const {
+    if (id.is_valid() && id.index() < subgraph_.num_operands()) return ok_status();
+    return invalid_argument("operand %{} does not exist", id.value());
+  }
+
+  Status read(OperandId id) const {
+    SLUICE_TRY(exists(id));
+    if (is_written_[id.index()]) return ok_status();
+    return invalid_argument("{} is read before it is written", describe(subgraph_, id));
+  }
+
+  Status write(OperandId id) {
+    SLUICE_TRY(exists(id));
+    if (is_written_[id.index()]) {
+      return invalid_argument("{} is written twice, or is a constant", describe(subgraph_, id));
+    }
+    is_written_[id.index()] = true;
+    return ok_status();
+  }
+
+  Status verify_operation(const Operation& operation) {
+    for (const OperandId input : operation.inputs) {
+      if (input != OperandId()) SLUICE_TRY(read(input));
+    }
+    if (operation.body) SLUICE_TRY(verify_body(operation).with_context("body"));
+    for (const auto& [name, value] : operation.attributes) {
+      SLUICE_TRY(verify_attribute(value).with_context("attribute \"" + name + "\""));
+    }
+    for (const OperandId output : operation.outputs) {
+      if (output != OperandId()) SLUICE_TRY(write(output));
+    }
+    return ok_status();
+  }
+
+  static Status verify_attribute(const Attribute& value) {
+    if (const auto* constant = std::get_if<Constant>(&value)) return verify_constant(*constant);
+    if (const auto* constants = std::get_if<std::vector<Constant>>(&value)) {
+      for (const Constant& constant : *constants) SLUICE_TRY(verify_constant(constant));
+    }
+    return ok_status();
+  }
+
+  Status verify_body(const Operation& operation) const {
+    for (const OperandId input : operation.body->inputs) SLUICE_TRY(read(input));
+    const Subgraph& program = graph_.subgraph(operation.body->subgraph);
+    const std::size_t own = operation.is("Elementwise", "sluice") ? 0 : 1;
+    if (program.inputs.size() != own + operation.body->inputs.size()) {
+      return invalid_argument("takes {} inputs, is given {}", program.inputs.size(),
+                              own + operation.body->inputs.size());
+    }
+    if (program.outputs.size() != 1) {
+      return invalid_argument("has {} outputs, not one", program.outputs.size());
+    }
+    for (const OperationId id : program.order()) {
+      const Operation& inner = program.operation(id);
+      bool is_plain = inner.outputs.size() == 1;
+      for_each_subgraph(inner, [&](SubgraphId /*id*/) { is_plain = false; });
+      if (!is_plain) {
+        return invalid_argument("{} has more than one output, or a subgraph", inner.describe());
+      }
+    }
+    return ok_status();
+  }
+
+  const Graph& graph_;
+  const Subgraph& subgraph_;
+  std::vector<bool> is_written_;  // so far, by operand
+};
+
+/// Depth first over which subgraph names which.
+class NestingVerifier {
+ public:
+  explicit NestingVerifier(const Graph& graph) : graph_(graph), marks_(graph.num_subgraphs()) {}
+
+  Status visit(SubgraphId id) {
+    constexpr int kMaxDepth = 64;
+    if (!id.is_valid() || id.index() >= graph_.num_subgraphs()) {
+      return invalid_argument("subgraph {} does not exist", id.value());
+    }
+    if (marks_[id.index()] == Mark::kDone) return ok_status();
+    if (marks_[id.index()] == Mark::kOpen) {
+      return invalid_argument("subgraph {} contains itself", id.value());
+    }
+    if (depth_ >= kMaxDepth) return invalid_argument("subgraphs nest deeper than {}", kMaxDepth);
+    marks_[id.index()] = Mark::kOpen;
+    ++depth_;
+    const Subgraph& subgraph = graph_.subgraph(id);
+    Status status;
+    for (const OperationId operation : subgraph.order()) {
+      for_each_subgraph(subgraph.operation(operation), [&](SubgraphId inner) {
+        if (status.is_ok()) status = visit(inner);
+      });
+      if (!status.is_ok())
+        return std::move(status).with_context(subgraph.operation(operation).describe());
+    }
+    --depth_;
+    marks_[id.index()] = Mark::kDone;
+    return ok_status();
+  }
+
+ private:
+  enum class Mark : char { kNew, kOpen, kDone };
+
+  const Graph& graph_;
+  std::vector<Mark> marks_;
+  int depth_ = 0;
+};
+
+Status verify_signature(const Subgraph& main) {
+  for (const auto* list : {&main.inputs, &main.outputs}) {
+    for (const OperandId id : *list) {
+      if (main.operand(id).type.kind() == Type::Kind::kUnknown) {
+        return invalid_argument("{} has no type", describe(main, id));
+      }
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status verify_constant(const Constant& constant) {
+  const Type& type = constant.type;
+  if (!type.is_tensor() || type.element() == ElementType::kUndefined || !type.is_static()) {
+    return invalid_argument("a constant cannot have type {}", type.to_string());
+  }
+  if (type.element() == ElementType::kString) {
+    const auto count = num_elements(*type.shape());
+    if (!count) return invalid_argument("{} has too many elements", type.to_string());
+    return verify_string_offsets(constant, *count);
+  }
+  const auto wanted = storage_bytes(type);
+  if (!wanted) return invalid_argument("{} is too large", type.to_string());
+  if (*wanted == static_cast<std::int64_t>(constant.data.size())) return ok_status();
+  return invalid_argument("{} needs {} bytes, has {}", type.to_string(), *wanted,
+                          constant.data.size());
+}
+
+Status verify(const Graph& graph) {
+  NestingVerifier nesting(graph);
+  for (std::size_t i = 0; i < graph.num_subgraphs(); ++i) {
+    SLUICE_TRY(nesting.visit(SubgraphId(i)));
+  }
+  for (std::size_t i = 0; i < graph.num_subgraphs(); ++i) {
+    const Subgraph& subgraph = graph.subgraph(SubgraphId(i));
+    SLUICE_TRY(SubgraphVerifier(graph, subgraph)
+                   .run()
+                   .with_context(fmt::format("subgraph {} \"{}\"", i, subgraph.name)));
+  }
+  return verify_signature(graph.main());
+}
+
+}  // namespace sluice::ir
