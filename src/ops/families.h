@@ -7,22 +7,38 @@
 
 namespace sluice::ops {
 
+std::vector<OpSchema> activation_ops();
 std::vector<OpSchema> attention_ops();
+std::vector<OpSchema> cast_ops();
+std::vector<OpSchema> concat_split_ops();
 std::vector<OpSchema> conv_ops();
+std::vector<OpSchema> cumulative_ops();
 std::vector<OpSchema> detection_ops();
 std::vector<OpSchema> einsum_ops();
+std::vector<OpSchema> elementwise_binary_ops();
+std::vector<OpSchema> elementwise_many_ops();
 std::vector<OpSchema> elementwise_unary_ops();
+std::vector<OpSchema> extend_ops();
 std::vector<OpSchema> fused_ops();
+std::vector<OpSchema> gather_ops();
+std::vector<OpSchema> generate_ops();
 std::vector<OpSchema> loss_ops();
 std::vector<OpSchema> matmul_ops();
 std::vector<OpSchema> normalization_ops();
 std::vector<OpSchema> pool_ops();
 std::vector<OpSchema> quantize_ops();
 std::vector<OpSchema> random_ops();
+std::vector<OpSchema> rearrange_ops();
 std::vector<OpSchema> recurrent_ops();
+std::vector<OpSchema> reduction_ops();
+std::vector<OpSchema> reshape_ops();
 std::vector<OpSchema> resize_ops();
 std::vector<OpSchema> sampling_ops();
+std::vector<OpSchema> scatter_ops();
+std::vector<OpSchema> select_ops();
+std::vector<OpSchema> shape_query_ops();
 std::vector<OpSchema> signal_ops();
+std::vector<OpSchema> slice_ops();
 std::vector<OpSchema> softmax_ops();
 
 }  // namespace sluice::ops

@@ -7,6 +7,8 @@
 namespace sluice::ops {
 namespace {
 
+constexpr std::size_t kMaxRank = 64;
+
 const OperandSpec* spec_at(const std::vector<OperandSpec>& specs, std::size_t index) {
   if (index < specs.size()) return &specs[index];
   return !specs.empty() && specs.back().is_variadic ? &specs.back() : nullptr;
@@ -19,7 +21,7 @@ Status check_inputs(const OpSchema& schema, const InferenceContext& context) {
     if (spec == nullptr || !context.has_input(i)) continue;
     const ir::Type& type = context.input(i);
     if (!type.is_tensor()) {
-      if (schema.has(kControlFlow)) continue;
+      if (schema.has(kControlFlow) || spec->takes_any_type) continue;
       return context.error("input \"{}\" must be a tensor, not {}", spec->name, type.to_string());
     }
     if (type.element() == ir::ElementType::kUndefined) continue;
@@ -42,6 +44,10 @@ Status check_outputs(const InferenceContext& context) {
   for (std::size_t i = 0; i < context.num_outputs(); ++i) {
     const ir::Type& type = context.output(i);
     if (!context.has_output(i) || !type.is_tensor() || type.shape() == nullptr) continue;
+    if (type.shape()->size() > kMaxRank) {
+      return context.error("output {} would have {} dimensions; at most {} are handled", i,
+                           type.shape()->size(), kMaxRank);
+    }
     for (const ir::Dim& dim : *type.shape()) {
       if (dim.is_overflow()) return context.error("the size of output {} passes 64 bits", i);
       if (dim.is_known() && dim.value() < 0) {

@@ -55,6 +55,7 @@ class GraphInference {
     const ir::Operation& operation = subgraph.operation(id);
     const auto inputs = input_facts(operation, facts);
     InferenceContext context(operation, inputs, &infer_subgraph_);
+    context.hide_bounds();
     SLUICE_TRY(infer_operation(context));
     for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
       const ir::OperandId output = operation.outputs[i];

@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/values.h"
+
 namespace sluice::ops {
-
-namespace {
-
-constexpr std::int64_t kMaxValues = 1024;  // what shape arithmetic needs, not whole tensors
-
-}  // namespace
 
 OperandFacts facts_of(const ir::Operand& operand) {
   OperandFacts facts = {operand.type, std::nullopt, std::nullopt};
   if (!operand.constant) return facts;
   const ir::Shape& shape = *operand.constant->type.shape();
   const auto elements = ir::num_elements(shape);
-  if (!elements || *elements > kMaxValues || shape.size() > 1) return facts;
+  if (!elements || *elements > kMaxFollowedValues || shape.size() > 1) return facts;
   if (const auto integers = ir::integer_values(*operand.constant)) {
     facts.values.emplace(integers->begin(), integers->end());
   }
@@ -98,6 +94,10 @@ const FloatValues* InferenceContext::float_values(std::size_t index) const {
 ir::Dim InferenceContext::unknown_dim() {
   const ir::OperandId output = operation_.output(0);
   return ir::Dim::symbol(fmt::format("_u{}_{}", output.value() + 1, num_unknown_++));
+}
+
+ir::Dim InferenceContext::data_dependent_dim(ir::Dim upper_bound) {
+  return shows_bounds_ ? upper_bound : unknown_dim();
 }
 
 void InferenceContext::set_output(std::size_t index, ir::Type type) {

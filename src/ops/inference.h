@@ -76,6 +76,10 @@ class InferenceContext {
 
   /// A dimension nobody knows before the run; a new symbol at each call.
   ir::Dim unknown_dim();
+  /// A dimension that only the kernel will tell, at most `upper_bound`: unknown in a whole graph's
+  /// inference, the bound itself where memory is planned.
+  ir::Dim data_dependent_dim(ir::Dim upper_bound);
+  void hide_bounds() { shows_bounds_ = false; }
 
   void set_output(std::size_t index, ir::Type type);
   void set_output(std::size_t index, ir::ElementType element, std::optional<ir::Shape> shape);
@@ -107,6 +111,7 @@ class InferenceContext {
   std::vector<ir::Type> outputs_;
   std::vector<std::optional<Values>> output_values_;
   int num_unknown_ = 0;
+  bool shows_bounds_ = true;
 };
 
 /// Runs the operator's checks (counts, element types) and its shape function. The outputs' types

@@ -57,8 +57,9 @@ inline constexpr TypeSet kEightBitFloats = {ir::ElementType::kF8E4M3Fn,
                                             ir::ElementType::kF8E5M2Fnuz, ir::ElementType::kF8E8M0};
 inline constexpr TypeSet kFourBits = {ir::ElementType::kU4, ir::ElementType::kI4,
                                       ir::ElementType::kF4E2M1};
+inline constexpr TypeSet kTwoBits = {ir::ElementType::kU2, ir::ElementType::kI2};
 inline constexpr TypeSet kAllTensors =
-    kNumbers | kBools | kStrings | kComplex | kEightBitFloats | kFourBits;
+    kNumbers | kBools | kStrings | kComplex | kEightBitFloats | kFourBits | kTwoBits;
 
 /// An input or output of an operator.
 struct OperandSpec {
@@ -70,6 +71,7 @@ struct OperandSpec {
   bool is_variadic = false;  ///< the last one only; one or more
   /// The shape function needs this input's integers, not only its type: Reshape's `shape`.
   bool is_shape_value = false;
+  bool takes_any_type = false;  ///< sequences and optionals as well as tensors
 };
 
 struct AttributeSpec {

@@ -1,0 +1,133 @@
+// Any number of broadcast inputs, or inputs with roles: Max, Sum, Where, Clip, PRelu.
+#include "ops/families.h"
+#include "ops/inference.h"
+#include "ops/upgrade.h"
+#include "ops/values.h"
+
+namespace sluice::ops {
+namespace {
+
+using Operands = std::span<const ir::Dim>;
+using MaybeDim = std::optional<ir::Dim>;
+
+template <ir::Dim (*kFunction)(const ir::Dim&, const ir::Dim&)>
+MaybeDim fold(Operands x) {
+  ir::Dim result = x[0];
+  for (const ir::Dim& other : x.subspan(1)) result = kFunction(result, other);
+  return result;
+}
+
+template <ir::Dim (*kFunction)(const ir::Dim&, const ir::Dim&)>
+Status infer_fold(InferenceContext& context) {
+  SLUICE_TRY(infer_broadcast(context));
+  map_values(context, fold<kFunction>);
+  return ok_status();
+}
+
+MaybeDim choose(Operands x) {
+  return x[0].is_known() ? MaybeDim(x[0].is(0) ? x[2] : x[1]) : std::nullopt;
+}
+
+Status infer_where(InferenceContext& context) {
+  SLUICE_TRY(infer_broadcast(context));
+  context.set_output(0, context.output(0).with_element(context.element(1)));
+  map_values(context, choose);
+  return ok_status();
+}
+
+/// The slope broadcasts to X, never X to the slope.
+Status infer_prelu(InferenceContext& context) {
+  SLUICE_TRY(infer_same_as_input(context));
+  const ir::Shape* x = context.shape(0);
+  const ir::Shape* slope = context.shape(1);
+  if (x == nullptr || slope == nullptr) return ok_status();
+  const auto both = broadcast_shapes(*x, *slope);
+  if (!both.is_ok()) return context.error("{}", both.status().message());
+  bool stretches_x = both->size() != x->size();
+  for (std::size_t i = 0; i < x->size() && !stretches_x; ++i) {
+    stretches_x = (*x)[i].is(1) && !(*both)[i].is(1);
+  }
+  if (!stretches_x) return ok_status();
+  return context.error("slope {} does not broadcast to {}", ir::shape_to_string(*slope),
+                       ir::shape_to_string(*x));
+}
+
+Status upgrade_clip(ir::Subgraph& subgraph, ir::Operation& operation) {
+  if (operation.version >= 11) return ok_status();
+  attribute_to_input_like_data(subgraph, operation, "min", 1);
+  attribute_to_input_like_data(subgraph, operation, "max", 2);
+  operation.version = 13;
+  return ok_status();
+}
+
+OpSchema variadic(std::string_view name, std::vector<int> versions, TypeSet types,
+                  std::string_view doc, InferFn infer = infer_broadcast) {
+  return {.domain = "",
+          .name = name,
+          .versions = std::move(versions),
+          .doc = doc,
+          .inputs = {{.name = "data", .types = types, .variable = "T", .is_variadic = true}},
+          .outputs = {{.name = "result", .types = types, .variable = "T"}},
+          .attributes = {},
+          .infer = infer,
+          .traits = kElementwise};
+}
+
+OpSchema clip() {
+  return {.domain = "",
+          .name = "Clip",
+          .versions = {6, 11, 12, 13},
+          .doc = "min(max(x, lower), upper)",
+          .inputs = {{.name = "input", .types = kNumbers, .variable = "T"},
+                     {.name = "min", .types = kNumbers, .variable = "T", .is_optional = true},
+                     {.name = "max", .types = kNumbers, .variable = "T", .is_optional = true}},
+          .outputs = {{.name = "output", .types = kNumbers, .variable = "T"}},
+          .attributes = {},
+          .infer = infer_same_as_input,
+          .traits = kElementwise,
+          .upgrade = upgrade_clip};
+}
+
+OpSchema prelu() {
+  constexpr TypeSet kTypes = kFloats | kInts;
+  return {.domain = "",
+          .name = "PRelu",
+          .versions = {7, 9, 16},
+          .doc = "x if x >= 0, else slope * x",
+          .inputs = {{.name = "X", .types = kTypes, .variable = "T"},
+                     {.name = "slope", .types = kTypes, .variable = "T"}},
+          .outputs = {{.name = "Y", .types = kTypes, .variable = "T"}},
+          .attributes = {},
+          .infer = infer_prelu,
+          .traits = kElementwise};
+}
+
+OpSchema where() {
+  return {.domain = "",
+          .name = "Where",
+          .versions = {9, 16},
+          .doc = "X where the condition holds, else Y",
+          .inputs = {{.name = "condition", .types = kBools},
+                     {.name = "X", .types = kAllTensors, .variable = "T"},
+                     {.name = "Y", .types = kAllTensors, .variable = "T"}},
+          .outputs = {{.name = "output", .types = kAllTensors, .variable = "T"}},
+          .attributes = {},
+          .infer = infer_where,
+          .traits = kElementwise};
+}
+
+}  // namespace
+
+std::vector<OpSchema> elementwise_many_ops() {
+  return {
+      clip(),
+      variadic("Max", {6, 8, 12, 13}, kNumbers, "largest of the inputs", infer_fold<ir::max>),
+      variadic("Mean", {6, 8, 13}, kFloats, "mean of the inputs"),
+      variadic("Min", {6, 8, 12, 13}, kNumbers, "smallest of the inputs", infer_fold<ir::min>),
+      prelu(),
+      variadic("Sum", {6, 8, 13}, kFloats, "sum of the inputs"),
+      where(),
+  };
+}
+
+}  // namespace sluice::ops

@@ -1,0 +1,140 @@
+// Shape arithmetic, followed through small graphs with a symbol for the batch.
+#include "ops/values.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::ops {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+class ShapeArithmetic : public testing::Test {
+ protected:
+  ShapeArithmetic() {
+    const auto n = ir::Dim::symbol("N");
+    x_ = main().add_operand({"x", ir::Type::tensor(ir::ElementType::kF32, {{n, 12, 64}}), {}});
+    main().inputs = {x_};
+  }
+  ir::Subgraph& main() { return graph_.main(); }
+
+  ir::OperandId ints(const Ints& values) {
+    return main().add_constant(
+        "", ir::make_i64_constant(values, {static_cast<std::int64_t>(values.size())}));
+  }
+  ir::OperandId scalar(std::int64_t value) {
+    return main().add_constant("", ir::make_i64_constant({value}, {}));
+  }
+
+  /// Adds an operation as the importer would; yields its first output.
+  ir::OperandId add(const std::string& kind, std::vector<ir::OperandId> inputs,
+                    const std::map<std::string, ir::Attribute>& attributes = {}, int opset = 18) {
+    const OpSchema* schema = find_schema("", kind);
+    EXPECT_NE(schema, nullptr) << kind;
+    ir::Operation operation;
+    operation.kind = kind;
+    operation.version = version_in_opset(*schema, opset).value_or(0);
+    operation.inputs = std::move(inputs);
+    operation.outputs = {main().add_operand({})};
+    for (const auto& [name, value] : attributes) operation.attributes.set(name, value);
+    const Status status = normalize(*schema, main(), operation);
+    EXPECT_TRUE(status.is_ok()) << status.to_string();
+    const ir::OperandId output = operation.outputs[0];
+    main().add_operation(std::move(operation));
+    return output;
+  }
+
+  std::string type_of(ir::OperandId id) {
+    const Status status = infer_types(graph_);
+    return status.is_ok() ? main().operand(id).type.to_string() : status.to_string();
+  }
+
+  ir::Graph graph_;
+  ir::OperandId x_;
+};
+
+TEST_F(ShapeArithmetic, ShapeGatherConcatReshape) {
+  const auto shape = add("Shape", {x_});
+  const auto batch = add("Gather", {shape, scalar(0)}, {{"axis", std::int64_t{0}}});
+  const auto batches = add("Unsqueeze", {batch, ints({0})});
+  const auto target = add("Concat", {batches, ints({-1})}, {{"axis", std::int64_t{0}}});
+  EXPECT_EQ(type_of(add("Reshape", {x_, target})), "f32[N,768]");
+}
+
+TEST_F(ShapeArithmetic, SliceOfAShapeTimesANumberExpands) {
+  const auto shape = add("Shape", {x_});
+  const auto head = add("Slice", {shape, ints({0}), ints({1})});
+  const auto twice = add("Mul", {head, ints({2})});
+  EXPECT_EQ(type_of(add("ConstantOfShape", {twice})), "f32[2*N]");
+  EXPECT_EQ(type_of(add("Expand", {ints({7}), twice})), "i64[2*N]");
+}
+
+TEST_F(ShapeArithmetic, AttributesOfOldVersionsBecomeInputs) {
+  const Ints axes = {0};
+  const auto more = add("Unsqueeze", {x_}, {{"axes", axes}}, 11);
+  EXPECT_EQ(type_of(more), "f32[1,N,12,64]");
+  EXPECT_EQ(type_of(add("Squeeze", {more}, {{"axes", axes}}, 11)), "f32[N,12,64]");
+  EXPECT_EQ(type_of(add("ReduceSum", {more}, {{"axes", Ints{-1}}}, 11)), "f32[1,N,12,1]");
+  EXPECT_EQ(type_of(add("ReduceMean", {more}, {{"axes", Ints{1}}}, 17)), "f32[1,1,12,64]");
+  const std::map<std::string, ir::Attribute> cut = {
+      {"starts", Ints{1}}, {"ends", Ints{5}}, {"axes", Ints{2}}};
+  EXPECT_EQ(type_of(add("Slice", {x_}, cut, 9)), "f32[N,12,4]");
+  EXPECT_EQ(type_of(add("Pad", {x_}, {{"pads", Ints{0, 0, 1, 0, 0, 2}}}, 7)), "f32[N,12,67]");
+  EXPECT_EQ(type_of(add("Clip", {x_}, {{"max", 6.0F}}, 7)), "f32[N,12,64]");
+}
+
+TEST_F(ShapeArithmetic, RangeOverASymbolHasItsLength) {
+  const auto batch = add("Gather", {add("Shape", {x_}), scalar(0)});
+  EXPECT_EQ(type_of(add("Range", {scalar(0), batch, scalar(1)})), "i64[N]");
+}
+
+TEST_F(ShapeArithmetic, WhereTakesTheBranchOfAKnownComparison) {
+  const auto shape = add("Shape", {x_});
+  const auto is_minus_one = add("Equal", {shape, ints({-1})});
+  EXPECT_EQ(type_of(add("Expand", {ints({1}), add("Where", {is_minus_one, ints({1}), shape})})),
+            "i64[N,12,64]");
+}
+
+TEST_F(ShapeArithmetic, SlicesOfSymbolsAreExact) {
+  const auto sliced = [&](std::int64_t start, std::int64_t end) {
+    return type_of(add("Slice", {x_, ints({start}), ints({end}), ints({0})}));
+  };
+  constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(sliced(0, kEnd), "f32[N,12,64]");
+  EXPECT_EQ(sliced(1, kEnd), "f32[max(N-1,0),12,64]");
+  EXPECT_EQ(sliced(-1, kEnd), "f32[min(N,1),12,64]");
+  EXPECT_EQ(sliced(0, -1), "f32[max(N-1,0),12,64]");
+}
+
+TEST_F(ShapeArithmetic, ReshapeRefusesAnotherNumberOfElements) {
+  const auto y = add("Expand", {ints({1}), ints({2, 3})});
+  EXPECT_NE(type_of(add("Reshape", {y, ints({4, 2})})).find("6 elements"), std::string::npos);
+}
+
+TEST_F(ShapeArithmetic, ASplitThatDoesNotSumUpIsRefused) {
+  const auto half = add("Split", {x_, ints({10})}, {{"axis", std::int64_t{1}}});
+  EXPECT_NE(type_of(half).find("parts sum to 10"), std::string::npos);
+}
+
+TEST_F(ShapeArithmetic, WhatDependsOnDataIsUnknownInTheGraphAndBoundedInAPlan) {
+  const auto y = add("Expand", {ints({1}), ints({2, 3})});
+  const auto found = add("NonZero", {y});
+  EXPECT_EQ(type_of(found).substr(0, 7), "i64[2,_");
+  const ir::Operation& operation = main().operation(main().order().back());
+  const OperandFacts facts = facts_of(main().operand(y));
+  const OperandFacts* inputs[] = {&facts};
+  InferenceContext context(operation, inputs);
+  ASSERT_TRUE(infer_operation(context).is_ok());
+  EXPECT_EQ(context.output(0).to_string(), "i64[2,6]");
+}
+
+TEST(Schemas, AllHaveAShapeFunctionADocLineAndAscendingVersions) {
+  for (const OpSchema* schema : all_schemas()) {
+    EXPECT_NE(schema->infer, nullptr) << schema->name;
+    EXPECT_FALSE(schema->doc.empty()) << schema->name;
+    EXPECT_TRUE(std::is_sorted(schema->versions.begin(), schema->versions.end())) << schema->name;
+    EXPECT_EQ(find_schema(schema->domain, schema->name), schema) << schema->name << " stands twice";
+  }
+}
+
+}  // namespace
+}  // namespace sluice::ops
