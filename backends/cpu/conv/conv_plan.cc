@@ -1,12 +1,18 @@
 #include "conv/conv_plan.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace sluice::cpu {
 namespace {
 
 /// Bytes of input that a band may have: with the weights of a panel they stay in half of a 1 MB L2.
-constexpr std::int64_t kBandBytes = 256 << 10;
+const std::int64_t kBandBytes = (getenv("BANDKB")?atoi(getenv("BANDKB")):256) << 10;
+
+/// Bytes of weights that a pass over the band may have: a small part of L2, beside the band.
+const std::int64_t kPassBytes = (getenv("PASSKB")?atoi(getenv("PASSKB")):96) << 10;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t floats_per_row_of_blocks(const ConvPlan& plan) {
   return plan.input_blocks() * plan.strip.row;
@@ -65,6 +71,16 @@ void choose_band(ConvPlan& plan) {
   strip.block = strip.rows * strip.row;
 }
 
+/// Equal parts of a panel's input blocks, as few as keep the weights of each small.
+void choose_pass(ConvPlan& plan) {
+  const ConvPanel& p = plan.packing.panels().front();
+  const std::int64_t blocks = divide_up(p.in_channels, plan.channels_per_block());
+  const std::int64_t bytes =
+      p.in_channels * p.width * static_cast<std::int64_t>(plan.taps.size() * sizeof(float));
+  const std::int64_t passes = std::min(blocks, divide_up(bytes, kPassBytes));
+  plan.pass_blocks = divide_up(blocks, passes);
+}
+
 }  // namespace
 
 std::int64_t ConvPlan::scratch_bytes() const {
@@ -80,6 +96,7 @@ ConvPlan plan_conv(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa
   plan.flat = plan.strip.rows_per_output == 1 && s.kernel.h == 1 && s.kernel.w == 1;
   list_taps(plan);
   choose_band(plan);
+  choose_pass(plan);
   return plan;
 }
 

@@ -42,15 +42,15 @@ struct ConvPlan {
   Isa isa;
   ConvPacking packing;
   bool flat = false;       ///< one tap: the pixels of a band form one row
-  std::int64_t pixel = 1;  ///< floats from one input pixel to the next
+  std::int64_t pixel = 1;  ///< floats from one input pixel to the next, channels of a block
   std::int64_t band_rows = 1;
+  std::int64_t pass_blocks = 1;  ///< input blocks summed at a time
   ConvStrip strip;
   std::vector<std::int64_t> taps;  ///< where each tap of a pixel lies, in floats
 
   std::int64_t scratch_bytes() const;
-  std::int64_t input_blocks() const {
-    return pixel == kBlock ? blocks_of(shape.in_channels) : shape.in_channels;
-  }
+  std::int64_t channels_per_block() const { return pixel; }
+  std::int64_t input_blocks() const { return (shape.in_channels + pixel - 1) / pixel; }
   const ConvTileSet& tiles() const { return *SLUICE_CPU_PICK(isa, kConvTiles); }
 };
 

@@ -23,7 +23,9 @@ struct ConvTile {
   const float* bias = nullptr;      ///< [panel]; null: the sums start from what `output` holds
   const float* residual = nullptr;  ///< addressed as `output` is; null: none
   float* output = nullptr;          ///< c16
-  const float* prefetch = nullptr;  ///< one cache line from here is fetched per step of the sum
+  const float* next_weights = nullptr;  ///< one cache line from here is fetched per step of the sum
+  const float* next_input = nullptr;    ///< `input` of the next tile, fetched during the last block
+  const float* next_output = nullptr;   ///< what the next tile touches first: residual or output
   const std::int64_t* taps = nullptr;
   std::int64_t block_stride = 0;  ///< from one input block to the next
   std::int64_t input_row = 0;     ///< from the input of one output row to that of the next

@@ -21,10 +21,26 @@ constexpr int most_pixels(int vectors) {
   return pixels < 28 / vectors ? pixels : 28 / vectors;
 }
 
+/// sum += a * b. With more than one vector of sums per input value, the compiler is told in so many
+/// words to keep each sum in its register; left alone, it swaps them around and runs out. With one,
+/// it may fold the broadcast into the instruction.
+template <int kVectors>
+SLUICE_CPU_INLINE void accumulate(Vec& sum, Vec a, Vec b) {
+#if defined(__AVX512F__)
+  if constexpr (kVectors > 1) {
+    asm("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return;
+  }
+#endif
+  sum = fmadd(a, b, sum);
+}
+
 /// Pixel distance of the input: 16 floats in c16, 1 in planes.
 template <int kRows, int kCols, int kVectors, ConvInput kInput>
 struct ConvTileBody {
   static constexpr int kPixel = kInput == ConvInput::kBlocked ? kBlock : 1;
+
+  static constexpr int kUnroll = 2;
 
   Vec sums[kRows][kCols][kVectors];
 
@@ -42,6 +58,16 @@ struct ConvTileBody {
       for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 28
         for (int c = 0; c < kCols; ++c) sums[r][c][v] = bias;
+      }
+    }
+#pragma GCC unroll 2
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 28
+      for (int c = 0; c < kCols; ++c) {
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; v += kVectorsPerBlock) {
+          prefetch(t.next_output + output_offset(t, r, c, v));
+        }
       }
     }
     if (base == nullptr) return;
@@ -67,28 +93,46 @@ struct ConvTileBody {
       for (int c = 0; c < kCols; ++c) {
         const Vec value = broadcast(row[c * kPixel]);
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) sums[r][c][v] = fmadd(value, weights[v], sums[r][c][v]);
+        for (int v = 0; v < kVectors; ++v) accumulate<kVectors>(sums[r][c][v], value, weights[v]);
       }
     }
   }
 
   __attribute__((always_inline)) void sum(const ConvTile& t) {
     const float* w = t.weights;
-    const float* ahead = t.prefetch;
+    const float* ahead = t.next_weights;
     const float* block = t.input;
-    for (std::int32_t b = 0; b < t.blocks; ++b, block += t.block_stride) {
+    for (std::int32_t b = 0; b < t.blocks; ++b) {
+      const float* next_block = b + 1 < t.blocks ? block + t.block_stride : t.next_input;
       const std::int32_t channels =
           kInput == ConvInput::kPlanes ? 1 : (b + 1 < t.blocks ? kBlock : t.last_channels);
       for (std::int32_t tap = 0; tap < t.tap_count; ++tap) {
         const float* x = block + t.taps[tap];
+        const float* next_x = next_block + t.taps[tap];
+        std::int32_t k = 0;
+        if constexpr (kInput == ConvInput::kBlocked) {
+          for (; k + kUnroll <= channels; k += kUnroll) {
+#pragma GCC unroll 8
+            for (int u = 0; u < kUnroll; ++u) {
+              prefetch_to_l2(ahead + u * 16);
+              prefetch(next_x + u * 16);
+              step(x + k + u, t.input_row, w + u * kVectors * kLanes);
+              asm volatile("" ::: "memory");
+            }
+            ahead += 16 * kUnroll;
+            next_x += 16 * kUnroll;
+            w += kVectors * kLanes * kUnroll;
+          }
+        }
 #pragma GCC unroll 1
-        for (std::int32_t k = 0; k < channels; ++k) {
+        for (; k < channels; ++k) {
           prefetch(ahead);
           ahead += 16;
           step(x + k, t.input_row, w);
           w += kVectors * kLanes;
         }
       }
+      block = next_block;
     }
   }
 

@@ -1,0 +1,169 @@
+#include "conv/conv_band.h"
+
+#include <algorithm>
+
+namespace sluice::cpu {
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// A panel with some of its input blocks: what all tiles of the band go through before the next one.
+/// Few enough blocks that their weights stay near while the next ones are being fetched.
+struct Pass {
+  std::int64_t panel = 0;
+  std::int64_t first_block = 0;
+  std::int64_t blocks = 0;
+  std::int64_t last_channels = 0;
+  bool starts = false;    ///< first pass of its panel
+  bool finishes = false;  ///< last pass of its panel
+  const float* weights = nullptr;
+  const float* input = nullptr;
+  std::int64_t output = 0;  ///< offset of the band's first pixel and the panel's first channel
+};
+
+class BandRun {
+ public:
+  BandRun(const ConvPlan& plan, const ConvArgs& args, const Band& band, const Share& panels,
+          const float* input)
+      : plan_(plan), args_(args), band_(band), panels_(panels), input_(input) {
+    tile_.taps = plan.taps.data();
+    tile_.tap_count = static_cast<std::int32_t>(plan.taps.size());
+    tile_.block_stride = plan.strip.block;
+    tile_.input_row = plan.strip.rows_per_output * plan.strip.row;
+    tile_.output_row = plan.output.w * kBlock;
+    tile_.output_block = plan.output.h * tile_.output_row;
+    tile_.low = plan.epilogue.low;
+    tile_.high = plan.epilogue.high;
+  }
+
+  void run() {
+    pass_ = pass_at(panels_.begin, 0);
+    for (std::int64_t panel = panels_.begin; panel < panels_.end; pass_ = next_, panel = pass_.panel) {
+      next_ = following(pass_);
+      run_pass();
+      if (pass_.finishes && panel + 1 == panels_.end) return;
+    }
+  }
+
+ private:
+  const ConvPanel& panel(std::int64_t index) const {
+    return plan_.packing.panels()[static_cast<std::size_t>(index)];
+  }
+
+  Pass pass_at(std::int64_t index, std::int64_t first_block) const {
+    const ConvPanel& p = panel(index);
+    const std::int64_t per_block = plan_.channels_per_block();
+    const std::int64_t all = divide_up(p.in_channels, per_block);
+    Pass pass;
+    pass.panel = index;
+    pass.first_block = first_block;
+    pass.blocks = std::min(plan_.pass_blocks, all - first_block);
+    pass.starts = first_block == 0;
+    pass.finishes = first_block + pass.blocks == all;
+    pass.last_channels = pass.finishes ? p.in_channels - (all - 1) * per_block : per_block;
+    pass.weights = args_.packed + p.weights_offset +
+                   first_block * per_block * tile_.tap_count * p.width;
+    pass.input = input_ + (p.first_in / per_block + first_block) * plan_.strip.block;
+    const std::int64_t out_block =
+        band_.image * blocks_of(plan_.shape.out_channels) + p.first_out / kBlock;
+    pass.output = (out_block * plan_.output.h + band_.first) * plan_.output.w * kBlock;
+    return pass;
+  }
+
+  Pass following(const Pass& pass) const {
+    if (!pass.finishes) return pass_at(pass.panel, pass.first_block + pass.blocks);
+    return pass_at(pass.panel + 1 < panels_.end ? pass.panel + 1 : panels_.begin, 0);
+  }
+
+  void run_pass() {
+    const ConvPanel& p = panel(pass_.panel);
+    tile_.weights = pass_.weights;
+    tile_.blocks = static_cast<std::int32_t>(pass_.blocks);
+    tile_.last_channels = static_cast<std::int32_t>(pass_.last_channels);
+    tile_.bias = pass_.starts ? args_.packed + p.first_out : nullptr;
+    tile_.activation = pass_.finishes ? plan_.epilogue.activation : Activation::kNone;
+    const std::int64_t channels =
+        (pass_.blocks - 1) * plan_.channels_per_block() + pass_.last_channels;
+    steps_ = channels * tile_.tap_count;
+    ahead_ = next_.weights;
+    ahead_end_ = next_.weights + steps_ * p.width;
+    width_ = static_cast<int>(p.width);
+    const ConvTileSet& tiles = plan_.tiles();
+    most_pixels_ = p.width == tiles.panel ? tiles.wide_pixels : tiles.block_pixels;
+    if (plan_.flat) return run_row(0, 1, band_.count * plan_.output.w);
+    const bool pairs = 2 * plan_.output.w <= most_pixels_;
+    for (std::int64_t r = 0; r < band_.count;) {
+      const int rows = pairs && r + 1 < band_.count ? 2 : 1;
+      run_row(r, rows, plan_.output.w);
+      r += rows;
+    }
+  }
+
+  /// `rows` output rows from row `r` of the band on, cut into tiles of nearly equal width.
+  void run_row(std::int64_t r, int rows, std::int64_t cols) {
+    const std::int64_t parts = divide_up(cols, most_pixels_ / rows);
+    const std::int64_t wider = cols % parts;
+    std::int64_t begin = 0;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const std::int64_t end = begin + cols / parts + (part < wider ? 1 : 0);
+      if (end < cols) {
+        expect_next(pass_, r, end);
+      } else if (!plan_.flat && r + rows < band_.count) {
+        expect_next(pass_, r + rows, 0);
+      } else {
+        expect_next(next_, 0, 0);
+      }
+      run_tile(r, begin, rows, static_cast<int>(end - begin));
+      begin = end;
+    }
+  }
+
+  void expect_next(const Pass& pass, std::int64_t r, std::int64_t c) {
+    const float* base = plan_.epilogue.residual && pass.starts ? args_.residual : args_.output;
+    tile_.next_input = pass.input + r * tile_.input_row + c * plan_.pixel;
+    tile_.next_output = base + pass.output + r * tile_.output_row + c * kBlock;
+    tile_.next_weights = ahead_ < ahead_end_ ? ahead_ : tile_.weights;
+    ahead_ += steps_ * kBlock;
+  }
+
+  void run_tile(std::int64_t r, std::int64_t c, int rows, int cols) {
+    const std::int64_t offset = pass_.output + r * tile_.output_row + c * kBlock;
+    tile_.input = pass_.input + r * tile_.input_row + c * plan_.pixel;
+    tile_.output = args_.output + offset;
+    tile_.residual = plan_.epilogue.residual && pass_.starts ? args_.residual + offset : nullptr;
+    if (rows != kernel_rows_ || cols != kernel_cols_ || width_ != kernel_width_) {
+      kernel_ = plan_.tiles().find(plan_.packing.input(), rows, cols, width_);
+      kernel_rows_ = rows;
+      kernel_cols_ = cols;
+      kernel_width_ = width_;
+    }
+    kernel_(tile_);
+  }
+
+  const ConvPlan& plan_;
+  const ConvArgs& args_;
+  const Band& band_;
+  const Share& panels_;
+  const float* input_;
+  ConvTile tile_;
+  Pass pass_;
+  Pass next_;
+  const float* ahead_ = nullptr;
+  const float* ahead_end_ = nullptr;
+  std::int64_t steps_ = 0;
+  std::int64_t most_pixels_ = 1;
+  int width_ = 0;
+  ConvTileKernel kernel_ = nullptr;
+  int kernel_rows_ = 0;
+  int kernel_cols_ = 0;
+  int kernel_width_ = 0;
+};
+
+}  // namespace
+
+void run_band(const ConvPlan& plan, const ConvArgs& args, const Band& band, const Share& panels,
+              const float* input) {
+  BandRun(plan, args, band, panels, input).run();
+}
+
+}  // namespace sluice::cpu
