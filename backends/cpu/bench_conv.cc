@@ -3,6 +3,8 @@
 //
 //   bench_conv [resnet50|mobilenetv2] [workers] [batch] [repeats]
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -89,8 +91,10 @@ std::vector<Layer> mobilenetv2() {
 class Floats {
  public:
   Floats(std::int64_t count, float value) {
-    const std::size_t bytes = (static_cast<std::size_t>(count) * 4 + 4095) / 4096 * 4096;
-    data_.reset(static_cast<float*>(std::aligned_alloc(4096, bytes)));
+    constexpr std::size_t kPage = 2 << 20;
+    const std::size_t bytes = (static_cast<std::size_t>(count) * 4 + kPage - 1) / kPage * kPage;
+    data_.reset(static_cast<float*>(std::aligned_alloc(kPage, bytes)));
+    madvise(data_.get(), bytes, MADV_HUGEPAGE);
     std::fill_n(data_.get(), bytes / 4, value);
   }
   float* data() const { return data_.get(); }

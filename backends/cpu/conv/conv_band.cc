@@ -7,8 +7,8 @@ namespace {
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// A panel with some of its input blocks: what all tiles of the band go through before the next one.
-/// Few enough blocks that their weights stay near while the next ones are being fetched.
+/// A panel with some of its input blocks: what all tiles of the band go through before the next
+/// one. Few enough blocks that their weights stay near while the next ones are being fetched.
 struct Pass {
   std::int64_t panel = 0;
   std::int64_t first_block = 0;
@@ -38,7 +38,8 @@ class BandRun {
 
   void run() {
     pass_ = pass_at(panels_.begin, 0);
-    for (std::int64_t panel = panels_.begin; panel < panels_.end; pass_ = next_, panel = pass_.panel) {
+    for (std::int64_t panel = panels_.begin; panel < panels_.end;
+         pass_ = next_, panel = pass_.panel) {
       next_ = following(pass_);
       run_pass();
       if (pass_.finishes && panel + 1 == panels_.end) return;
@@ -61,8 +62,8 @@ class BandRun {
     pass.starts = first_block == 0;
     pass.finishes = first_block + pass.blocks == all;
     pass.last_channels = pass.finishes ? p.in_channels - (all - 1) * per_block : per_block;
-    pass.weights = args_.packed + p.weights_offset +
-                   first_block * per_block * tile_.tap_count * p.width;
+    pass.weights =
+        args_.packed + p.weights_offset + first_block * per_block * tile_.tap_count * p.width;
     pass.input = input_ + (p.first_in / per_block + first_block) * plan_.strip.block;
     const std::int64_t out_block =
         band_.image * blocks_of(plan_.shape.out_channels) + p.first_out / kBlock;
@@ -85,17 +86,21 @@ class BandRun {
     const std::int64_t channels =
         (pass_.blocks - 1) * plan_.channels_per_block() + pass_.last_channels;
     steps_ = channels * tile_.tap_count;
-    ahead_ = next_.weights;
-    ahead_end_ = next_.weights + steps_ * p.width;
+    tile_.next_weights = next_.weights;
     width_ = static_cast<int>(p.width);
     const ConvTileSet& tiles = plan_.tiles();
     most_pixels_ = p.width == tiles.panel ? tiles.wide_pixels : tiles.block_pixels;
-    if (plan_.flat) return run_row(0, 1, band_.count * plan_.output.w);
-    const bool pairs = 2 * plan_.output.w <= most_pixels_;
-    for (std::int64_t r = 0; r < band_.count;) {
-      const int rows = pairs && r + 1 < band_.count ? 2 : 1;
-      run_row(r, rows, plan_.output.w);
-      r += rows;
+    if (plan_.flat) {
+      const std::int64_t cols = band_.count * plan_.output.w;
+      tile_.next_weights_step = divide_up(p.width, divide_up(cols, most_pixels_));
+      run_row(0, 1, cols);
+      return;
+    }
+    const std::int64_t rows = 2 * plan_.output.w <= most_pixels_ ? 2 : 1;
+    const std::int64_t parts = divide_up(plan_.output.w, most_pixels_ / rows);
+    tile_.next_weights_step = divide_up(p.width, parts * divide_up(band_.count, rows));
+    for (std::int64_t r = 0; r < band_.count; r += rows) {
+      run_row(r, static_cast<int>(std::min(rows, band_.count - r)), plan_.output.w);
     }
   }
 
@@ -122,8 +127,6 @@ class BandRun {
     const float* base = plan_.epilogue.residual && pass.starts ? args_.residual : args_.output;
     tile_.next_input = pass.input + r * tile_.input_row + c * plan_.pixel;
     tile_.next_output = base + pass.output + r * tile_.output_row + c * kBlock;
-    tile_.next_weights = ahead_ < ahead_end_ ? ahead_ : tile_.weights;
-    ahead_ += steps_ * kBlock;
   }
 
   void run_tile(std::int64_t r, std::int64_t c, int rows, int cols) {
@@ -138,6 +141,7 @@ class BandRun {
       kernel_width_ = width_;
     }
     kernel_(tile_);
+    tile_.next_weights += steps_ * tile_.next_weights_step;
   }
 
   const ConvPlan& plan_;
@@ -148,8 +152,6 @@ class BandRun {
   ConvTile tile_;
   Pass pass_;
   Pass next_;
-  const float* ahead_ = nullptr;
-  const float* ahead_end_ = nullptr;
   std::int64_t steps_ = 0;
   std::int64_t most_pixels_ = 1;
   int width_ = 0;

@@ -1,16 +1,17 @@
 #include "conv/conv_plan.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace sluice::cpu {
 namespace {
 
-/// Bytes of input that a band may have: with the weights of a panel they stay in half of a 1 MB L2.
-const std::int64_t kBandBytes = (getenv("BANDKB")?atoi(getenv("BANDKB")):256) << 10;
+/// Bytes of input that a band may have, copied or in place: the panels' weights pass through L2
+/// beside it, once per band.
+constexpr std::int64_t kStripBytes = 512 << 10;
+constexpr std::int64_t kBandBytes = 256 << 10;
 
 /// Bytes of weights that a pass over the band may have: a small part of L2, beside the band.
-const std::int64_t kPassBytes = (getenv("PASSKB")?atoi(getenv("PASSKB")):96) << 10;
+constexpr std::int64_t kPassBytes = 96 << 10;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -62,8 +63,9 @@ void choose_band(ConvPlan& plan) {
   const ConvShape& s = plan.shape;
   ConvStrip& strip = plan.strip;
   const std::int64_t row_bytes = floats_per_row_of_blocks(plan) * 4;
+  const std::int64_t bytes = strip.copied ? kStripBytes : kBandBytes;
   const std::int64_t extra = (s.kernel.h - 1) * s.dilation.h;
-  const std::int64_t rows = (kBandBytes / row_bytes - extra) / strip.rows_per_output;
+  const std::int64_t rows = (bytes / row_bytes - extra) / strip.rows_per_output;
   plan.band_rows = std::clamp<std::int64_t>(rows, 1, plan.output.h);
   if (plan.band_rows > 2) plan.band_rows &= ~std::int64_t{1};
   if (!strip.copied) return;

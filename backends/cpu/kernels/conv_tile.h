@@ -19,11 +19,11 @@ enum class Activation : std::int32_t { kNone, kRelu, kClip };
 /// Distances are in floats. `input` is the pixel that tap offset 0 of the tile's first pixel reads.
 struct ConvTile {
   const float* input = nullptr;
-  const float* weights = nullptr;   ///< [block][tap][channel][panel]
-  const float* bias = nullptr;      ///< [panel]; null: the sums start from what `output` holds
-  const float* residual = nullptr;  ///< addressed as `output` is; null: none
-  float* output = nullptr;          ///< c16
-  const float* next_weights = nullptr;  ///< one cache line from here is fetched per step of the sum
+  const float* weights = nullptr;       ///< [block][tap][channel][panel]
+  const float* bias = nullptr;          ///< [panel]; null: the sums start from what `output` holds
+  const float* residual = nullptr;      ///< addressed as `output` is; null: none
+  float* output = nullptr;              ///< c16
+  const float* next_weights = nullptr;  ///< fetched meanwhile, `next_weights_step` floats per step
   const float* next_input = nullptr;    ///< `input` of the next tile, fetched during the last block
   const float* next_output = nullptr;   ///< what the next tile touches first: residual or output
   const std::int64_t* taps = nullptr;
@@ -31,6 +31,7 @@ struct ConvTile {
   std::int64_t input_row = 0;     ///< from the input of one output row to that of the next
   std::int64_t output_row = 0;    ///< from one output row to the next
   std::int64_t output_block = 0;  ///< from one output block of 16 channels to the next
+  std::int64_t next_weights_step = 0;
   std::int32_t tap_count = 0;
   std::int32_t blocks = 0;
   std::int32_t last_channels = 0;  ///< channels of the last block; the others have all of theirs

@@ -101,6 +101,7 @@ struct ConvTileBody {
   __attribute__((always_inline)) void sum(const ConvTile& t) {
     const float* w = t.weights;
     const float* ahead = t.next_weights;
+    const std::int64_t ahead_step = t.next_weights_step;
     const float* block = t.input;
     for (std::int32_t b = 0; b < t.blocks; ++b) {
       const float* next_block = b + 1 < t.blocks ? block + t.block_stride : t.next_input;
@@ -114,20 +115,20 @@ struct ConvTileBody {
           for (; k + kUnroll <= channels; k += kUnroll) {
 #pragma GCC unroll 8
             for (int u = 0; u < kUnroll; ++u) {
-              prefetch_to_l2(ahead + u * 16);
+              prefetch_to_l2(ahead);
+              ahead += ahead_step;
               prefetch(next_x + u * 16);
               step(x + k + u, t.input_row, w + u * kVectors * kLanes);
               asm volatile("" ::: "memory");
             }
-            ahead += 16 * kUnroll;
             next_x += 16 * kUnroll;
             w += kVectors * kLanes * kUnroll;
           }
         }
 #pragma GCC unroll 1
         for (; k < channels; ++k) {
-          prefetch(ahead);
-          ahead += 16;
+          prefetch_to_l2(ahead);
+          ahead += ahead_step;
           step(x + k, t.input_row, w);
           w += kVectors * kLanes;
         }
