@@ -1,0 +1,85 @@
+// Where every operand of a range of steps lies during a run.
+//
+// Pure: a subgraph, its operands' static types and what the steps allow in, places out. Used by the
+// compiler for the plan that a package keeps, and by the executor for shapes it meets at run time.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/graph.h"
+#include "plan/arena_layout.h"
+
+namespace sluice::plan {
+
+inline constexpr std::int64_t kTensorAlignment = 64;
+
+/// Memory of one operand.
+struct Place {
+  enum class Kind : std::uint8_t {
+    kNone,      ///< absent, unused, or of another stage's arena
+    kArena,     ///< `offset_bytes` into the context's arena
+    kConstant,  ///< the bytes of constant `operand`
+    kBinding,   ///< the buffer bound as number `binding`
+  };
+  Kind kind = Kind::kNone;
+  std::int32_t binding = -1;
+  std::int64_t offset_bytes = 0;
+  ir::OperandId operand;  ///< whose memory it is: itself, or what it views
+};
+
+/// Bindings are numbered: main inputs, then main outputs, then one for each operand that outlives
+/// the stage which writes it.
+struct BindingNumbers {
+  std::int32_t num_inputs = 0;
+  std::int32_t num_outputs = 0;
+  std::int32_t input(std::size_t index) const { return static_cast<std::int32_t>(index); }
+  std::int32_t output(std::size_t index) const {
+    return num_inputs + static_cast<std::int32_t>(index);
+  }
+  std::int32_t kept(ir::OperandId id) const { return num_inputs + num_outputs + id.value(); }
+};
+
+BindingNumbers binding_numbers(const ir::Subgraph& main);
+
+/// What is known of the step at one place of the order.
+struct StepTraits {
+  bool is_view = false;
+  std::uint32_t in_place_inputs = 0;  ///< bit i: output 0 may overwrite input i
+};
+
+struct PlacementRequest {
+  const ir::Subgraph* main = nullptr;
+  std::size_t begin = 0;  ///< places in the order
+  std::size_t end = 0;
+  /// By operand; static for everything the range reads or writes. Borrowed for the call.
+  std::span<const ir::Type> types;
+  std::span<const StepTraits> traits;   ///< one per step of the range
+  std::span<const Place> earlier;       ///< result of the stage before; empty for the first
+  const ArenaLayout* layout = nullptr;  ///< a layout kept from compilation: used if it fits
+  std::int64_t arena_limit_bytes = std::numeric_limits<std::int64_t>::max();
+};
+
+/// Bytes to be copied to a main output whose operand has its memory elsewhere.
+struct OutputCopy {
+  ir::OperandId source;
+  std::size_t output = 0;
+  std::int64_t size_bytes = 0;
+};
+
+struct Placement {
+  std::vector<Place> places;        ///< by operand
+  std::vector<OutputCopy> copies;   ///< after the last step
+  std::vector<ir::OperandId> kept;  ///< written here, read by a later stage
+  ArenaLayout layout;
+};
+
+/// Fails: kResourceExhausted when the arena or a tensor is too large; kInternal for a step whose
+///        operand has no place or no static type.
+Result<Placement> place_operands(const PlacementRequest& request);
+
+}  // namespace sluice::plan
