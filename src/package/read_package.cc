@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "ir/text.h"
+#include "ir/verify.h"
 #include "package/header.h"
 #include "package/index_generated.h"
 #include "package/package.h"
@@ -69,9 +70,6 @@ class Reader {
       auto graph = ir::parse_graph(view, constants).with_context("section \"graph\"");
       executable_.graph = SLUICE_TRY(std::move(graph));
       SLUICE_TRY(ir::verify(executable_.graph).with_context("section \"graph\""));
-      for (const schema::Fact* fact : *index_.facts()) {
-        executable_.graph.metadata[fact->name()->str()] = fact->value()->str();
-      }
       return ok_status();
     }
     return make_error(Code::kDataLoss, "section \"graph\" is missing");

@@ -121,21 +121,15 @@ class Writer {
           builder.CreateString(entry.packing_key), entry.operation, entry.input,
           builder.CreateString(entry.format), &packed_[i]));
     }
-    std::vector<flatbuffers::Offset<schema::Fact>> facts;
-    for (const auto& [name, value] : executable_.graph.metadata) {
-      facts.push_back(
-          schema::CreateFact(builder, builder.CreateString(name), builder.CreateString(value)));
-    }
     flatbuffers::Offset<schema::MemoryPlan> plan;
     if (executable_.plan) {
       plan = schema::CreateMemoryPlan(builder, builder.CreateVector(executable_.plan->offset_bytes),
                                       executable_.plan->arena_bytes);
     }
-    builder.Finish(schema::CreateIndex(builder, builder.CreateVector(sections),
-                                       builder.CreateVectorOfStructs(constants_),
-                                       builder.CreateVectorOfStrings(executable_.backends),
-                                       builder.CreateVector(executable_.backend_of), plan,
-                                       builder.CreateVector(packed), builder.CreateVector(facts)));
+    builder.Finish(schema::CreateIndex(
+        builder, builder.CreateVector(sections), builder.CreateVectorOfStructs(constants_),
+        builder.CreateVectorOfStrings(executable_.backends),
+        builder.CreateVector(executable_.backend_of), plan, builder.CreateVector(packed)));
   }
 
   const Executable& executable_;

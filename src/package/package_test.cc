@@ -1,0 +1,136 @@
+#include "package/package.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "base/file.h"
+#include "ir/text.h"
+
+namespace sluice::package {
+namespace {
+
+constexpr std::string_view kGraph = R"(fact "producer" = "test"
+subgraph @0 "main" {
+  input %x : f32[N,2]
+  const %w : f32[2] = [1.0, 2.0]
+  const %big : f32[2048] = splat 0.5
+  [%a : f32[N,2]] = Add.14[%x, %w]
+  [%y : f32[N,2]] = Relu.14[%a] "last"
+  output [%y, %big]
+}
+)";
+
+Executable example() {
+  Executable executable;
+  executable.graph = ir::parse_graph(kGraph).value();
+  executable.backends = {"cpu", "reference"};
+  executable.backend_of = {1, 0};
+  executable.plan = plan::ArenaLayout{{0, 64}, 128};
+  executable.packed.push_back({"cpu", "1.0", "avx512", 0, 1, "panel16",
+                               Bytes::own(std::vector<std::byte>(5000, std::byte{7}))});
+  return executable;
+}
+
+class PackageTest : public testing::Test {
+ protected:
+  PackageTest()
+      : path_(std::filesystem::path(testing::TempDir()) /
+              (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
+               ".sluice")) {}
+  ~PackageTest() override { std::filesystem::remove(path_); }
+
+  std::string written() {
+    EXPECT_TRUE(write_package(example(), path_).is_ok());
+    return read_text_file(path_).value();
+  }
+
+  Result<Executable> read(const std::string& bytes) {
+    const auto view = std::as_bytes(std::span(bytes));
+    SLUICE_TRY(write_file_atomically(path_, view));
+    return read_package(path_);
+  }
+
+  std::filesystem::path path_;
+};
+
+TEST_F(PackageTest, ReadsBackWhatWasWritten) {
+  written();
+  const auto executable = read_package(path_);
+  ASSERT_TRUE(executable.is_ok()) << executable.status().to_string();
+  EXPECT_EQ(ir::print(executable->graph), kGraph);
+  EXPECT_EQ(executable->backends, example().backends);
+  EXPECT_EQ(executable->backend_of, example().backend_of);
+  ASSERT_TRUE(executable->plan.has_value());
+  EXPECT_EQ(executable->plan->offset_bytes, example().plan->offset_bytes);
+  ASSERT_EQ(executable->packed.size(), 1U);
+  EXPECT_EQ(executable->packed[0].format, "panel16");
+  EXPECT_EQ(executable->packed[0].data.size(), 5000U);
+  EXPECT_TRUE(executable->verify(executable->packed[0].data, "packed").is_ok());
+}
+
+TEST_F(PackageTest, LargeConstantsStartOnAPage) {
+  written();
+  const auto executable = read_package(path_);
+  ASSERT_TRUE(executable.is_ok());
+  const ir::Subgraph& main = executable->graph.main();
+  for (std::size_t i = 0; i < main.num_operands(); ++i) {
+    const ir::Constant* constant = main.find_constant(ir::OperandId(i));
+    if (constant == nullptr || constant->data.size() < 4096) continue;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(constant->data.data()) % 4096, 0U);
+    EXPECT_TRUE(executable->verify(constant->data, "constant").is_ok());
+  }
+}
+
+TEST_F(PackageTest, TheSameExecutableGivesTheSameBytes) { EXPECT_EQ(written(), written()); }
+
+TEST_F(PackageTest, EveryTruncationIsRefused) {
+  const std::string whole = written();
+  for (std::size_t size = 0; size < whole.size(); size += size < 256 ? 1 : 97) {
+    EXPECT_FALSE(read(whole.substr(0, size)).is_ok()) << size;
+  }
+}
+
+TEST_F(PackageTest, EveryFlippedByteIsFoundOnReadingOrOnUse) {
+  const std::string whole = written();
+  for (std::size_t at = 0; at < whole.size(); at += 7) {
+    std::string altered = whole;
+    altered[at] = static_cast<char>(altered[at] ^ 0x40);
+    const auto executable = read(altered);
+    if (!executable.is_ok()) continue;
+    bool is_found = !executable->verify(executable->packed[0].data, "packed").is_ok();
+    const ir::Subgraph& main = executable->graph.main();
+    for (std::size_t i = 0; i < main.num_operands(); ++i) {
+      const ir::Constant* constant = main.find_constant(ir::OperandId(i));
+      if (constant != nullptr) is_found |= !executable->verify(constant->data, "c").is_ok();
+    }
+    // Padding between sections carries nothing.
+    EXPECT_TRUE(is_found || whole[at] == '\0') << "byte " << at;
+  }
+}
+
+TEST_F(PackageTest, AnotherFileIsNamedAsSuch) {
+  const Status status = read(std::string(100, 'x')).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("no .sluice file"), std::string::npos) << status.message();
+}
+
+TEST_F(PackageTest, SectionsAreListedWithTheirPlaces) {
+  written();
+  const auto sections = list_sections(map_file(path_).value());
+  ASSERT_TRUE(sections.is_ok());
+  std::vector<std::string> names;
+  for (const SectionInfo& section : *sections) names.push_back(section.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"header", "graph", "constants", "packed", "index"}));
+}
+
+TEST(SignatureOf, ALeadingSymbolIsTheBatchAxis) {
+  const Signature signature = signature_of(example().graph);
+  EXPECT_EQ(signature.inputs[0].name, "x");
+  EXPECT_EQ(signature.inputs[0].batch_axis, 0);
+  EXPECT_EQ(signature.outputs[1].batch_axis, -1);
+}
+
+}  // namespace
+}  // namespace sluice::package
