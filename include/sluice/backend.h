@@ -75,8 +75,8 @@ typedef int32_t sluice_layout;
 #define SLUICE_LAYOUT_C16 1
 
 typedef struct sluice_tensor {
-  void* data; /* null for an absent optional operand, or for one not known yet */
-  int64_t size_bytes;
+  void* data;         /* null for an absent optional operand, or for one not known yet */
+  int64_t size_bytes; /* -1 where not known: a dimension is not, or the elements are strings */
   sluice_element_type element_type; /* 0 for an absent optional operand */
   sluice_layout layout;
   int32_t rank;
@@ -269,6 +269,7 @@ typedef struct sluice_backend_api {
 
   sluice_code (*stream_create)(sluice_group* group, sluice_stream** stream,
                                sluice_message* message);
+  /* Waits for what was submitted. */
   void (*stream_destroy)(sluice_stream* stream);
   /* Until all submitted work is done; tells its first error, once. An error ends its list, not
    * those after it. A timeout below 0 waits without end; one that passes is

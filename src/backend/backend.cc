@@ -1,0 +1,146 @@
+#include "backend/backend.h"
+
+#include <cmath>
+
+#include "backend/handle.h"
+#include "backend/handshake.h"
+
+namespace sluice::backend {
+namespace {
+
+constexpr std::size_t kLongestText = 256;
+constexpr std::int32_t kMostDevices = 4096;
+constexpr std::int64_t kLargestPacking = std::int64_t{1} << 46;
+
+template <std::size_t N>
+std::string text_of(const char (&text)[N]) {
+  return std::string(text, strnlen(text, N));
+}
+
+Result<DeviceInfo> checked(const sluice_device_info& info) {
+  if (info.num_cores < 1 || info.memory_bytes < 0) {
+    return internal_error("its device \"{}\" has {} cores and {} bytes of memory",
+                          text_of(info.name), info.num_cores, info.memory_bytes);
+  }
+  return DeviceInfo{.kind = text_of(info.kind),
+                    .name = text_of(info.name),
+                    .has_host_memory = (info.flags & SLUICE_DEVICE_HOST_MEMORY) != 0,
+                    .num_cores = info.num_cores,
+                    .memory_bytes = info.memory_bytes};
+}
+
+std::vector<sluice_option> as_c(const Options& options) {
+  std::vector<sluice_option> all;
+  for (const auto& [name, value] : options) all.push_back({name.c_str(), value.c_str()});
+  return all;
+}
+
+}  // namespace
+
+Status status_from_plugin(std::string_view plugin, sluice_code code, std::string_view text) {
+  const bool is_known = code > 0 && code <= static_cast<sluice_code>(Code::kUnauthenticated);
+  return make_error(is_known ? static_cast<Code>(code) : Code::kInternal, "backend \"{}\": {}",
+                    plugin, text.empty() ? "failed without a message" : text);
+}
+
+Result<std::shared_ptr<const Backend>> Backend::load(const std::filesystem::path& path,
+                                                     const Options& options) {
+  const auto name = plugin_name(path);
+  if (!name) {
+    return invalid_argument("{}: not named like a plug-in, libsluice_backend_<name>.so",
+                            path.string());
+  }
+  const auto load_checked = [&]() -> Result<std::shared_ptr<const Backend>> {
+    DynamicLibrary library = SLUICE_TRY(DynamicLibrary::open(path));
+    const sluice_backend_api* api = SLUICE_TRY(shake_hands(library, *name));
+    const std::shared_ptr<Backend> backend(new Backend(path, std::move(library), api));
+    SLUICE_TRY(backend->start(options));
+    return std::shared_ptr<const Backend>(backend);
+  };
+  return load_checked().with_context(path.string());
+}
+
+Backend::Backend(std::filesystem::path path, DynamicLibrary library, const sluice_backend_api* api)
+    : path_(std::move(path)), library_(std::move(library)), api_(api), name_(api->name) {}
+
+Backend::~Backend() {
+  if (handle_ != nullptr) destroy_in_plugin([this] { api_->destroy(handle_); });
+}
+
+Status Backend::start(const Options& options) {
+  version_ = bounded_text(api_->version, kLongestText).value_or("?");
+  const std::vector<sluice_option> given = as_c(options);
+  SLUICE_TRY(call_plugin(name_, [&](sluice_message* message) {
+    return api_->create(given.data(), static_cast<std::int32_t>(given.size()), &handle_, message);
+  }));
+  if (handle_ == nullptr) return internal_error("backend \"{}\": create made nothing", name_);
+  SLUICE_TRY(call_plugin(name_, [&](sluice_message*) {
+    packing_key_ = bounded_text(api_->packing_key(handle_), kLongestText).value_or("");
+    return SLUICE_OK;
+  }));
+  return read_devices();
+}
+
+Status Backend::read_devices() {
+  std::int32_t count = 0;
+  SLUICE_TRY(call_plugin(name_, [&](sluice_message*) {
+    count = api_->device_count(handle_);
+    return SLUICE_OK;
+  }));
+  if (count < 1) return make_error(Code::kUnavailable, "backend \"{}\" finds no device", name_);
+  if (count > kMostDevices) return internal_error("backend \"{}\" tells {} devices", name_, count);
+  for (std::int32_t i = 0; i < count; ++i) {
+    sluice_device_info info = {};
+    info.struct_size = sizeof(info);
+    SLUICE_TRY(call_plugin(name_, [&](sluice_message* message) {
+      return api_->device_describe(handle_, i, &info, message);
+    }));
+    devices_.push_back(SLUICE_TRY(checked(info)));
+  }
+  return ok_status();
+}
+
+Result<OpSupport> Backend::query(const Op& op) const {
+  sluice_op_support told = {};
+  told.struct_size = sizeof(told);
+  OpSupport support;
+  SLUICE_TRY(call_plugin(name_, [&](sluice_message* message) {
+               const sluice_code code = api_->op_query(handle_, &op.get(), &told, message);
+               if (code == SLUICE_OK && told.supported == 0) support.reason = message->text;
+               return code;
+             }).with_context(op.describe()));
+  const auto layout = static_cast<ir::Layout>(told.preferred_layout);
+  if (layout != ir::Layout::kRowMajor && layout != ir::Layout::kC16) {
+    return internal_error("backend \"{}\" prefers the unknown layout {} for {}", name_,
+                          told.preferred_layout, op.describe());
+  }
+  support.is_supported = told.supported != 0;
+  support.cost_ns = std::isfinite(told.cost_ns) && told.cost_ns > 0 ? told.cost_ns : 0;
+  support.preferred_layout = layout;
+  return support;
+}
+
+Result<std::optional<Packing>> Backend::query_packing(const Op& op, int input) const {
+  sluice_packing told = {};
+  told.struct_size = sizeof(told);
+  SLUICE_TRY(call_plugin(name_, [&](sluice_message* message) {
+               return api_->packing_query(handle_, &op.get(), input, &told, message);
+             }).with_context(op.describe()));
+  if (told.size_bytes == 0) return std::optional<Packing>();
+  Packing packing = {told.size_bytes, text_of(told.format)};
+  if (packing.size_bytes < 0 || packing.size_bytes > kLargestPacking || packing.format.empty()) {
+    return internal_error("backend \"{}\" packs input {} of {} into {} bytes, format \"{}\"", name_,
+                          input, op.describe(), packing.size_bytes, packing.format);
+  }
+  return std::optional<Packing>(std::move(packing));
+}
+
+Status Backend::pack(const Op& op, int input, std::span<std::byte> packed) const {
+  return call_plugin(name_,
+                     [&](sluice_message* message) {
+                       return api_->pack(handle_, &op.get(), input, packed.data(), message);
+                     })
+      .with_context(op.describe());
+}
+
+}  // namespace sluice::backend

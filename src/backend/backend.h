@@ -1,0 +1,101 @@
+// A loaded plug-in: what it can do, asked through the C table of sluice/backend.h.
+//
+// Everything here and in kernel.h, group.h, command_list.h and memory.h is a thin owner of one C
+// object. Errors carry the plug-in's name; what a plug-in returns is checked before it is believed,
+// and what it throws becomes an error.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/op.h"
+#include "base/dynlib.h"
+#include "base/result.h"
+#include "sluice/backend.h"
+
+namespace sluice::backend {
+
+/// Bytes that every tensor address is a multiple of.
+inline constexpr std::int64_t kAlignment = SLUICE_ALIGNMENT;
+
+struct DeviceInfo {
+  std::string kind;              ///< "cpu", "gpu", "sim"
+  std::string name;              ///< for people
+  bool has_host_memory = false;  ///< kernels read and write ordinary host memory
+  int num_cores = 0;
+  std::int64_t memory_bytes = 0;  ///< 0 if it does not tell
+};
+
+struct OpSupport {
+  bool is_supported = false;
+  std::string reason;  ///< why not
+  double cost_ns = 0;  ///< rough; 0 if unknown
+  ir::Layout preferred_layout = ir::Layout::kRowMajor;
+};
+
+/// The form that a backend brings a constant into ahead of time.
+struct Packing {
+  std::int64_t size_bytes = 0;
+  std::string format;  ///< equal text = interchangeable bytes
+};
+
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+/// Immutable; safe across threads. What is created from it keeps it alive.
+class Backend {
+ public:
+  /// Opens a plug-in file, shakes hands and creates its backend.
+  /// Fails: kNotFound            the file cannot be opened
+  ///        kFailedPrecondition  it is no plug-in, has another ABI major, another name than its
+  ///        file,
+  ///                             or an incomplete table
+  ///        any                  what its `create` answers
+  static Result<std::shared_ptr<const Backend>> load(const std::filesystem::path& path,
+                                                     const Options& options = {});
+  ~Backend();
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
+  const std::string& name() const { return name_; }
+  const std::string& version() const { return version_; }
+  const std::filesystem::path& path() const { return path_; }
+  /// What packed constants depend on beyond name and version: "avx512".
+  const std::string& packing_key() const { return packing_key_; }
+  /// In order of device index; never empty.
+  std::span<const DeviceInfo> devices() const { return devices_; }
+
+  /// Whether a kernel for `op` can be made. Fails when the plug-in cannot even tell.
+  Result<OpSupport> query(const Op& op) const;
+
+  /// How the constant `input` of `op` is packed; nullopt to use it as it is.
+  Result<std::optional<Packing>> query_packing(const Op& op, int input) const;
+  /// Requires: `packed` has the size that `query_packing` told.
+  Status pack(const Op& op, int input, std::span<std::byte> packed) const;
+
+  // For the owners of C objects in this folder.
+  const sluice_backend_api& api() const { return *api_; }
+  sluice_backend* handle() const { return handle_; }
+
+ private:
+  Backend(std::filesystem::path path, DynamicLibrary library, const sluice_backend_api* api);
+  Status start(const Options& options);
+  Status read_devices();
+
+  std::filesystem::path path_;
+  DynamicLibrary library_;
+  const sluice_backend_api* api_;
+  sluice_backend* handle_ = nullptr;
+  std::string name_;
+  std::string version_;
+  std::string packing_key_;
+  std::vector<DeviceInfo> devices_;
+};
+
+}  // namespace sluice::backend

@@ -1,0 +1,46 @@
+#include "backend/command_list.h"
+
+namespace sluice::backend {
+
+Result<CommandList> CommandList::create(std::shared_ptr<const Group> group) {
+  const Backend& backend = group->backend();
+  sluice_command_list* made = nullptr;
+  SLUICE_TRY(call_plugin(backend.name(), [&](sluice_message* message) {
+    return backend.api().list_create(group->get(), &made, message);
+  }));
+  if (made == nullptr) return internal_error("backend \"{}\" made no list", backend.name());
+  return CommandList({std::move(group), made, backend.api().list_destroy});
+}
+
+CommandList& CommandList::operator=(CommandList&& other) noexcept {
+  std::swap(kernels_, other.kernels_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Status CommandList::add_kernel(std::shared_ptr<const Kernel> kernel,
+                               std::span<const sluice_argument> inputs,
+                               std::span<const sluice_argument> outputs) {
+  SLUICE_TRY(call_plugin(backend().name(), [&](sluice_message* message) {
+               return backend().api().list_add_kernel(
+                   get(), kernel->get(), inputs.data(), static_cast<std::int32_t>(inputs.size()),
+                   outputs.data(), static_cast<std::int32_t>(outputs.size()), message);
+             }).with_context(kernel->op().describe()));
+  kernels_.push_back(std::move(kernel));
+  return ok_status();
+}
+
+Status CommandList::add_copy(const sluice_argument& source, const sluice_argument& target,
+                             std::int64_t size_bytes) {
+  return call_plugin(backend().name(), [&](sluice_message* message) {
+    return backend().api().list_add_copy(get(), &source, &target, size_bytes, message);
+  });
+}
+
+Status CommandList::finish() {
+  return call_plugin(backend().name(), [&](sluice_message* message) {
+    return backend().api().list_finish(get(), message);
+  });
+}
+
+}  // namespace sluice::backend

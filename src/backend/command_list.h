@@ -1,0 +1,49 @@
+#pragma once
+
+#include "backend/group.h"
+#include "backend/kernel.h"
+
+namespace sluice::backend {
+
+/// Where a kernel finds a tensor: `offset_bytes` into the buffer of `binding`.
+inline sluice_argument bound_argument(int binding, std::int64_t offset_bytes) {
+  return {binding, 0, nullptr, offset_bytes, nullptr};
+}
+/// At a fixed address: a constant.
+inline sluice_argument fixed_argument(const void* address) {
+  return {-1, 0, const_cast<void*>(address), 0, nullptr};  // NOLINT: only outputs are written
+}
+inline sluice_argument absent_argument() { return {-2, 0, nullptr, 0, nullptr}; }
+
+/// A recorded sequence of kernels and copies; each sees the results of all before it. It keeps its
+/// kernels and group alive. Recorded by one thread; submitted by one at a time.
+class CommandList {
+ public:
+  static Result<CommandList> create(std::shared_ptr<const Group> group);
+  CommandList(CommandList&& other) noexcept = default;
+  CommandList& operator=(CommandList&& other) noexcept;
+  CommandList(const CommandList&) = delete;
+  CommandList& operator=(const CommandList&) = delete;
+  ~CommandList() = default;
+
+  /// `inputs`: the operator's, then the body's. An output's `actual_dims` outlives the list.
+  /// Requires: as many arguments as the operation has operands; not finished.
+  Status add_kernel(std::shared_ptr<const Kernel> kernel, std::span<const sluice_argument> inputs,
+                    std::span<const sluice_argument> outputs);
+  /// Between device and host, either way, or within the device.
+  Status add_copy(const sluice_argument& source, const sluice_argument& target,
+                  std::int64_t size_bytes);
+  /// Once, before the first submission; nothing is added after it.
+  Status finish();
+
+  sluice_command_list* get() const { return handle_.get(); }
+
+ private:
+  explicit CommandList(Handle<sluice_command_list, Group> handle) : handle_(std::move(handle)) {}
+  const Backend& backend() const { return handle_.parent()->backend(); }
+
+  std::vector<std::shared_ptr<const Kernel>> kernels_;  // outlive the handle
+  Handle<sluice_command_list, Group> handle_;
+};
+
+}  // namespace sluice::backend

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+
+#include "backend/handle.h"
+
+namespace sluice::backend {
+
+class CommandList;
+
+/// Cores of one device reserved together. Streams and command lists keep it alive.
+class Group {
+ public:
+  /// Requires: `device` is one of the backend's.
+  /// Fails: as the plug-in says (no such core, core taken).
+  static Result<std::shared_ptr<const Group>> create(std::shared_ptr<const Backend> backend,
+                                                     int device,
+                                                     std::span<const std::int32_t> cores);
+
+  const Backend& backend() const { return *handle_.parent(); }
+  int device() const { return device_; }
+  sluice_group* get() const { return handle_.get(); }
+
+ private:
+  Group(int device, Handle<sluice_group, Backend> handle)
+      : device_(device), handle_(std::move(handle)) {}
+
+  int device_;
+  Handle<sluice_group, Backend> handle_;
+};
+
+/// A queue of submitted command lists, run in order. Used by one thread at a time. Its destruction
+/// waits for what was submitted.
+class Stream {
+ public:
+  static Result<Stream> create(std::shared_ptr<const Group> group);
+
+  /// Runs `list` after what was submitted before, possibly on this thread. `bindings[i]` is the
+  /// buffer that arguments of binding i are offsets into; the buffers stay valid until the work is
+  /// done. Errors of the run itself are told by `wait`.
+  /// Requires: `list` is finished, of the same group, and its last run is done.
+  Status submit(const CommandList& list, std::span<void* const> bindings);
+
+  /// Until all submitted work is done; tells its first error. No timeout waits without end.
+  /// Fails: kDeadlineExceeded, the work going on; any error of the work.
+  Status wait(std::optional<std::chrono::nanoseconds> timeout = std::nullopt);
+
+ private:
+  explicit Stream(Handle<sluice_stream, Group> handle) : handle_(std::move(handle)) {}
+  Handle<sluice_stream, Group> handle_;
+};
+
+}  // namespace sluice::backend

@@ -1,0 +1,83 @@
+#include "backend/op.h"
+
+#include "backend/op_storage.h"
+
+namespace sluice::backend {
+namespace {
+
+Result<sluice_operand> make_operand(OpStorage& storage, const OpSource& source, ir::OperandId id) {
+  sluice_operand made = {};
+  if (!id.is_valid()) return made;
+  const ir::Operand& operand = source.subgraph.operand(id);
+  if (operand.constant) {
+    made.tensor = SLUICE_TRY(make_constant(storage, *operand.constant));
+    made.is_constant = 1;
+  } else {
+    const ir::Type type = source.type_of ? source.type_of(id) : operand.type;
+    made.tensor = SLUICE_TRY(make_tensor(storage, type));
+  }
+  return made;
+}
+
+Status make_operands(OpStorage& storage, const OpSource& source,
+                     const std::vector<ir::OperandId>& ids, std::vector<sluice_operand>& operands) {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    auto made = make_operand(storage, source, ids[i]);
+    if (!made.is_ok()) {
+      const std::string& name = source.subgraph.operand(ids[i]).name;
+      return std::move(made).status().with_context(fmt::format("operand \"{}\"", name));
+    }
+    operands.push_back(*made);
+  }
+  return ok_status();
+}
+
+void add_packed(OpStorage& storage, const OpSource& source) {
+  const std::size_t count = std::min(source.packed.size(), storage.inputs.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (source.packed[i].empty()) continue;
+    sluice_operand& input = storage.inputs[i];
+    input.packed = source.packed[i].data();
+    input.packed_bytes = static_cast<std::int64_t>(source.packed[i].size());
+  }
+}
+
+Status fill(OpStorage& storage, const OpSource& source) {
+  const ir::Operation& operation = storage.operation;
+  SLUICE_TRY(make_operands(storage, source, operation.inputs, storage.inputs));
+  SLUICE_TRY(make_operands(storage, source, operation.outputs, storage.outputs));
+  add_packed(storage, source);
+  const auto* attributes = SLUICE_TRY(make_attributes(storage, operation.attributes));
+  if (operation.body) {
+    SLUICE_TRY(make_operands(storage, source, operation.body->inputs, storage.body_inputs));
+    SLUICE_TRY(make_body(storage, source.graph.subgraph(operation.body->subgraph)));
+  }
+  sluice_op& op = storage.op;
+  op.struct_size = sizeof(op);
+  op.version = operation.version;
+  op.domain = operation.domain.c_str();
+  op.kind = operation.kind.c_str();
+  op.name = operation.name.c_str();
+  op.num_inputs = static_cast<std::int32_t>(storage.inputs.size());
+  op.num_outputs = static_cast<std::int32_t>(storage.outputs.size());
+  op.num_body_inputs = static_cast<std::int32_t>(storage.body_inputs.size());
+  op.num_attributes = static_cast<std::int32_t>(attributes->size());
+  op.inputs = storage.inputs.data();
+  op.outputs = storage.outputs.data();
+  op.body_inputs = storage.body_inputs.data();
+  op.attributes = attributes->data();
+  return ok_status();
+}
+
+}  // namespace
+
+Result<Op> Op::create(const OpSource& source) {
+  const auto storage = std::make_shared<OpStorage>();
+  storage->operation = source.operation;
+  SLUICE_TRY(fill(*storage, source).with_context(source.operation.describe()));
+  return Op(std::shared_ptr<const sluice_op>(storage, &storage->op));
+}
+
+std::string Op::describe() const { return fmt::format("node \"{}\" ({})", op_->name, op_->kind); }
+
+}  // namespace sluice::backend

@@ -1,0 +1,47 @@
+// An operation as plug-ins see it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/graph.h"
+#include "sluice/backend.h"
+
+namespace sluice::backend {
+
+/// Where an `Op` is read from. Borrowed for the call that makes it.
+struct OpSource {
+  const ir::Graph& graph;
+  const ir::Subgraph& subgraph;
+  const ir::Operation& operation;
+  /// The type of an operand of `subgraph`; null: as the operand says. Give it to replace symbols by
+  /// numbers, or a layout by another. Dimensions that stay symbolic become -1.
+  std::function<ir::Type(ir::OperandId)> type_of = nullptr;
+  /// Packed bytes by input; shorter than the inputs, or an empty span, for none. Not owned: they
+  /// live as long as the Op.
+  std::vector<std::span<const std::byte>> packed = {};
+};
+
+/// A C `sluice_op` with all that it points to; constants' bytes are shared, never copied.
+///
+/// Immutable value type: copies share, across threads too.
+class Op {
+ public:
+  /// Fails: kInvalidArgument  an operand is no tensor of known rank, a static one is larger than
+  ///                          2^63 bytes, or a body is not straight-line
+  ///        kUnimplemented    an attribute is a subgraph or type, which never cross the boundary
+  static Result<Op> create(const OpSource& source);
+
+  const sluice_op& get() const { return *op_; }
+  /// "node \"conv1\" (Conv)": for messages.
+  std::string describe() const;
+
+ private:
+  explicit Op(std::shared_ptr<const sluice_op> op) : op_(std::move(op)) {}
+  std::shared_ptr<const sluice_op> op_;
+};
+
+}  // namespace sluice::backend

@@ -1,0 +1,117 @@
+#include "backend/registry.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "backend/handshake.h"
+
+namespace sluice::backend {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder's plug-ins by name; a file, or what does not exist, as itself.
+std::vector<fs::path> plugins_at(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return {path};
+  std::vector<fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored)) {
+    if (plugin_name(entry.path())) found.push_back(entry.path());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+std::vector<fs::path> split_path_list(std::string_view list) {
+  std::vector<fs::path> paths;
+  while (!list.empty()) {
+    const std::string_view first = list.substr(0, list.find(':'));
+    if (!first.empty()) paths.emplace_back(first);
+    list.remove_prefix(std::min(list.size(), first.size() + 1));
+  }
+  return paths;
+}
+
+std::vector<fs::path> candidates(const Discovery& discovery) {
+  std::vector<fs::path> places = discovery.paths;
+  if (const char* list = std::getenv("SLUICE_BACKEND_PATH"); list != nullptr) {
+    for (fs::path& path : split_path_list(list)) places.push_back(std::move(path));
+  }
+  for (fs::path& folder : default_folders()) places.push_back(std::move(folder));
+  std::vector<fs::path> files;
+  for (const fs::path& place : places) {
+    for (fs::path& file : plugins_at(place)) files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Plugin load_plugin(const fs::path& path, const Discovery& discovery) {
+  Plugin plugin = {.name = plugin_name(path).value_or(path.filename().string()), .path = path};
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    plugin.reason = make_error(Code::kNotFound, "{}: no such file or folder", path.string());
+    return plugin;
+  }
+  const auto options = discovery.options.find(plugin.name);
+  auto loaded =
+      Backend::load(path, options != discovery.options.end() ? options->second : Options());
+  if (loaded.is_ok()) {
+    plugin.backend = *loaded;
+  } else {
+    plugin.reason = loaded.status();
+  }
+  return plugin;
+}
+
+}  // namespace
+
+std::vector<fs::path> default_folders() {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
+  if (!error) folders.push_back(executable.parent_path().parent_path() / "lib" / "sluice");
+  Dl_info info = {};
+  if (::dladdr(reinterpret_cast<const void*>(&default_folders), &info) != 0 &&
+      info.dli_fname != nullptr) {
+    const fs::path beside = fs::absolute(info.dli_fname, error).parent_path() / "sluice";
+    if (std::ranges::find(folders, beside) == folders.end()) folders.push_back(beside);
+  }
+  std::erase_if(folders, [&](const fs::path& folder) { return !fs::is_directory(folder, error); });
+  return folders;
+}
+
+BackendRegistry BackendRegistry::discover(const Discovery& discovery) {
+  BackendRegistry registry;
+  for (const fs::path& path : candidates(discovery)) {
+    const auto name = plugin_name(path);
+    const auto same_name = [&](const Plugin& plugin) {
+      return plugin.name == name && plugin.backend != nullptr;
+    };
+    const auto winner = std::ranges::find_if(registry.plugins_, same_name);
+    if (winner == registry.plugins_.end()) {
+      registry.plugins_.push_back(load_plugin(path, discovery));
+    } else if (winner->path != path) {
+      Status reason = make_error(Code::kAlreadyExists, "{}: {} of the same name was found first",
+                                 path.string(), winner->path.string());
+      registry.plugins_.push_back({*name, path, nullptr, std::move(reason)});
+    }
+  }
+  return registry;
+}
+
+Result<std::shared_ptr<const Backend>> BackendRegistry::find(std::string_view name) const {
+  const Plugin* failed = nullptr;
+  std::string known;
+  for (const Plugin& plugin : plugins_) {
+    if (plugin.name == name && plugin.backend != nullptr) return plugin.backend;
+    if (plugin.name == name && failed == nullptr) failed = &plugin;
+    if (plugin.backend != nullptr) known += (known.empty() ? "" : ", ") + plugin.name;
+  }
+  if (failed != nullptr) return failed->reason.with_context("loading a backend");
+  return make_error(Code::kNotFound, "no backend \"{}\"; there are: {}", name,
+                    known.empty() ? "none" : known);
+}
+
+}  // namespace sluice::backend

@@ -1,0 +1,46 @@
+// The plug-ins of this process: found, loaded, or listed with the reason why not.
+#pragma once
+
+#include <map>
+
+#include "backend/backend.h"
+
+namespace sluice::backend {
+
+/// What discovery found at one path.
+struct Plugin {
+  std::string name;  ///< by the file: libsluice_backend_<name>.so
+  std::filesystem::path path;
+  std::shared_ptr<const Backend> backend = nullptr;  ///< null if it did not load
+  Status reason = {};                                ///< why it did not
+};
+
+struct Discovery {
+  /// Plug-in files, or folders of them.
+  std::vector<std::filesystem::path> paths;
+  /// Handed to `create`, by backend name.
+  std::map<std::string, Options> options;
+};
+
+/// Immutable once made; safe across threads.
+class BackendRegistry {
+ public:
+  /// Looks into `discovery.paths`, then the ':'-separated files and folders of the environment
+  /// variable SLUICE_BACKEND_PATH, then the folders of `default_folders`. Of plug-ins with one name
+  /// the first that loads wins. A missing file of the first two is listed as such.
+  static BackendRegistry discover(const Discovery& discovery = {});
+
+  /// In the order found.
+  std::span<const Plugin> all() const { return plugins_; }
+
+  /// Fails: kNotFound naming the backends there are, or the reason why it did not load.
+  Result<std::shared_ptr<const Backend>> find(std::string_view name) const;
+
+ private:
+  std::vector<Plugin> plugins_;
+};
+
+/// `../lib/sluice` from the executable, and `sluice` beside the shared library this code is in.
+std::vector<std::filesystem::path> default_folders();
+
+}  // namespace sluice::backend
