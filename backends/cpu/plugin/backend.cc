@@ -1,0 +1,109 @@
+#include "plugin/backend.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "plugin/fallback.h"
+#include "plugin/registry.h"
+#include "pool/cpu_set.h"
+
+namespace sluice::cpu {
+namespace {
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
+      return line.substr(colon + 2);
+    }
+  }
+  return "processor";
+}
+
+/// The first `default_worker_count` processors this process may use.
+std::vector<int> usable_cpus() {
+  std::vector<int> cpus = allowed_cpus();
+  cpus.resize(std::min(cpus.size(), static_cast<std::size_t>(default_worker_count())));
+  return cpus;
+}
+
+/// The entry whose `check` accepts `op`, or null.
+const OpEntry* find_accepting(const sluice_op& op) {
+  const OpEntry* entry = find_entry(op.domain, op.kind);
+  return entry != nullptr && entry->check(op).is_ok() ? entry : nullptr;
+}
+
+/// Operators that the reference kernels would run too slowly to hide behind a fused body.
+bool has_own_body(const sluice_op& op) {
+  return op.body != nullptr && std::string_view(op.kind) != "Elementwise";
+}
+
+}  // namespace
+
+Backend::Backend() : isa_(active_isa()), cpus_(usable_cpus()) {}
+
+Status Backend::set_option(std::string_view name, std::string_view value) {
+  if (name != "isa") {
+    return plugin::invalid_argument("cpu: unknown option \"" + std::string(name) +
+                                    "\"; there is: isa");
+  }
+  for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512}) {
+    if (value != isa_name(isa)) continue;
+    if (isa > detect_isa()) {
+      return {SLUICE_UNAVAILABLE, "cpu: this processor does not run " + std::string(value)};
+    }
+    isa_ = isa;
+    return plugin::ok();
+  }
+  return plugin::invalid_argument("cpu: option isa is portable, avx2 or avx512, not \"" +
+                                  std::string(value) + "\"");
+}
+
+std::string Backend::device_name() const { return processor_name() + ", " + isa_name(isa_); }
+
+Status Backend::query(const sluice_op& op, sluice_op_support* support) const {
+  const OpEntry* entry = find_accepting(op);
+  if (entry == nullptr) {
+    if (has_own_body(op)) {
+      return plugin::unimplemented(plugin::kind_of(op) + ": no fast kernel with this fused body");
+    }
+    if (Status status = check_fallback(op); !status.is_ok()) return status;
+  }
+  support->supported = 1;
+  if (entry != nullptr && entry->preferred_layout != nullptr) {
+    support->preferred_layout = entry->preferred_layout(op);
+  }
+  return plugin::ok();
+}
+
+Status Backend::packing(const sluice_op& op, int input, sluice_packing* packing) const {
+  const OpEntry* entry = find_accepting(op);
+  if (entry != nullptr && entry->packing != nullptr) *packing = entry->packing(op, input, isa_);
+  return plugin::ok();
+}
+
+Status Backend::pack(const sluice_op& op, int input, void* packed) const {
+  sluice_packing described = {};
+  if (Status status = packing(op, input, &described); !status.is_ok()) return status;
+  if (described.size_bytes == 0) {
+    return {SLUICE_FAILED_PRECONDITION,
+            plugin::kind_of(op) + ": input " + std::to_string(input) + " is not packed"};
+  }
+  if (op.inputs[input].tensor.data == nullptr) {
+    return plugin::invalid_argument(plugin::kind_of(op) + ": packing needs the constant's value");
+  }
+  find_accepting(op)->pack(op, input, isa_, packed);
+  return plugin::ok();
+}
+
+Status Backend::make_kernel(const sluice_op& op, std::unique_ptr<Kernel>* kernel) const {
+  const OpEntry* entry = find_accepting(op);
+  Status status = plugin::unimplemented(plugin::kind_of(op) + ": no kernel");
+  if (entry != nullptr) status = entry->make(op, isa_, kernel);
+  if (status.code != SLUICE_UNIMPLEMENTED) return status;
+  if (status = check_fallback(op); !status.is_ok()) return status;
+  return make_fallback(op, kernel);
+}
+
+}  // namespace sluice::cpu

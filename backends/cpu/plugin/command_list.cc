@@ -1,0 +1,252 @@
+#include "plugin/command_list.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace sluice::cpu {
+namespace {
+
+/// Below this a step is not worth a meeting of workers, and a whole list not worth waking them.
+constexpr double kDivideNs = 1500;
+constexpr double kWakeNs = 12000;
+constexpr std::int64_t kPage = 4096;
+constexpr double kCopyBytesPerNs = 10;
+
+double cost_of_copy(std::int64_t bytes) { return static_cast<double>(bytes) / kCopyBytesPerNs; }
+
+bool overlap(const auto& a, const auto& b) {
+  return a.binding == b.binding && a.begin < b.end && b.begin < a.end;
+}
+
+Status check_argument(const sluice_op& op, const sluice_operand& operand,
+                      const sluice_argument& argument) {
+  const bool absent = plugin::is_absent(operand.tensor);
+  if (absent != (argument.binding == -2) || argument.binding < -2) {
+    return plugin::invalid_argument(plugin::kind_of(op) +
+                                    ": arguments and operands disagree on what is absent");
+  }
+  if (argument.binding == -1 && argument.address == nullptr && operand.tensor.size_bytes > 0) {
+    return plugin::invalid_argument(plugin::kind_of(op) + ": an argument has no address");
+  }
+  return plugin::ok();
+}
+
+Status check_arguments(const sluice_op& op, std::span<const sluice_argument> inputs,
+                       std::span<const sluice_argument> outputs) {
+  const auto fixed = static_cast<std::size_t>(op.num_inputs);
+  if (inputs.size() != fixed + static_cast<std::size_t>(op.num_body_inputs) ||
+      outputs.size() != static_cast<std::size_t>(op.num_outputs)) {
+    return plugin::invalid_argument(plugin::kind_of(op) + ": wrong number of arguments");
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const sluice_operand& operand = i < fixed ? op.inputs[i] : op.body_inputs[i - fixed];
+    if (Status status = check_argument(op, operand, inputs[i]); !status.is_ok()) return status;
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (Status status = check_argument(op, op.outputs[i], outputs[i]); !status.is_ok()) {
+      return status;
+    }
+  }
+  return plugin::ok();
+}
+
+}  // namespace
+
+void CommandList::FreeBytes::operator()(std::byte* bytes) const { std::free(bytes); }
+
+void CommandList::append(Step step, std::span<const sluice_argument> inputs,
+                         std::span<const sluice_argument> outputs) {
+  step.first_input = arguments_.size();
+  step.num_inputs = inputs.size();
+  arguments_.insert(arguments_.end(), inputs.begin(), inputs.end());
+  step.first_output = arguments_.size();
+  step.num_outputs = outputs.size();
+  arguments_.insert(arguments_.end(), outputs.begin(), outputs.end());
+  steps_.push_back(step);
+}
+
+Status CommandList::add_kernel(const Kernel& kernel, std::span<const sluice_argument> inputs,
+                               std::span<const sluice_argument> outputs) {
+  if (finished_) return {SLUICE_FAILED_PRECONDITION, "the command list is finished"};
+  if (Status status = check_arguments(kernel.op(), inputs, outputs); !status.is_ok()) return status;
+  Step step;
+  step.kernel = &kernel;
+  step.serial = kernel.is_serial() || kernel.cost_ns() < kDivideNs;
+  append(step, inputs, outputs);
+  return plugin::ok();
+}
+
+Status CommandList::add_copy(const sluice_argument& source, const sluice_argument& target,
+                             std::int64_t size_bytes) {
+  if (finished_) return {SLUICE_FAILED_PRECONDITION, "the command list is finished"};
+  if (size_bytes < 0) return plugin::invalid_argument("a copy of a negative number of bytes");
+  Step step;
+  step.copy_bytes = size_bytes;
+  step.serial = cost_of_copy(size_bytes) < kDivideNs;
+  append(step, {&source, 1}, {&target, 1});
+  return plugin::ok();
+}
+
+void CommandList::add_access(const sluice_argument& argument, std::int64_t size_bytes, bool write,
+                             bool serial, std::vector<Access>* all) const {
+  if (argument.binding < -1 || size_bytes <= 0) return;
+  const auto begin = argument.binding == -1
+                         ? reinterpret_cast<std::uintptr_t>(argument.address)
+                         : static_cast<std::uintptr_t>(argument.offset_bytes);
+  all->push_back({argument.binding, begin, begin + static_cast<std::uintptr_t>(size_bytes), write,
+                  serial});
+}
+
+std::vector<CommandList::Access> CommandList::accesses(const Step& step) const {
+  std::vector<Access> all;
+  for (std::size_t i = 0; i < step.num_inputs + step.num_outputs; ++i) {
+    const bool write = i >= step.num_inputs;
+    std::int64_t size = step.copy_bytes;
+    if (step.kernel != nullptr) {
+      const sluice_op& op = step.kernel->op();
+      const auto fixed = static_cast<std::size_t>(op.num_inputs);
+      size = write        ? op.outputs[i - step.num_inputs].tensor.size_bytes
+             : i < fixed ? op.inputs[i].tensor.size_bytes
+                         : op.body_inputs[i - fixed].tensor.size_bytes;
+    }
+    add_access(arguments_[step.first_input + i], size, write, step.serial, &all);
+  }
+  return all;
+}
+
+void CommandList::plan_barriers() {
+  std::vector<Access> open;  // since the last barrier
+  for (Step& step : steps_) {
+    const std::vector<Access> own = accesses(step);
+    const auto conflicts = [&](const Access& a) {
+      return std::any_of(open.begin(), open.end(), [&](const Access& b) {
+        return (a.write || b.write) && !(a.serial && b.serial) && overlap(a, b);
+      });
+    };
+    step.barrier_before = std::any_of(own.begin(), own.end(), conflicts);
+    if (step.barrier_before) open.clear();
+    open.insert(open.end(), own.begin(), own.end());
+    for (const Access& access : own) {
+      if (access.binding < 0) continue;
+      const auto binding = static_cast<std::size_t>(access.binding);
+      if (binding >= binding_bytes_.size()) binding_bytes_.resize(binding + 1);
+      binding_bytes_[binding] = std::max(binding_bytes_[binding], access.end);
+    }
+  }
+}
+
+Status CommandList::take_scratch() {
+  std::int64_t largest = 0;
+  for (const Step& step : steps_) {
+    if (step.kernel != nullptr) largest = std::max(largest, step.kernel->scratch_bytes());
+  }
+  scratch_stride_ = (largest + kPage - 1) / kPage * kPage;
+  const std::int64_t total = scratch_stride_ * pool_.count();
+  if (total == 0) return plugin::ok();
+  scratch_.reset(static_cast<std::byte*>(
+      std::aligned_alloc(static_cast<std::size_t>(kPage), static_cast<std::size_t>(total))));
+  if (scratch_ != nullptr) return plugin::ok();
+  return {SLUICE_RESOURCE_EXHAUSTED,
+          "no memory for " + std::to_string(total) + " bytes of kernel scratch"};
+}
+
+Status CommandList::finish() {
+  if (finished_) return {SLUICE_FAILED_PRECONDITION, "the command list is finished"};
+  double divided_ns = 0;
+  for (const Step& step : steps_) {
+    if (step.serial) continue;
+    divided_ns += step.kernel != nullptr ? step.kernel->cost_ns() : cost_of_copy(step.copy_bytes);
+  }
+  alone_ = divided_ns < kWakeNs;
+  plan_barriers();
+  if (Status status = take_scratch(); !status.is_ok()) return status;
+  addresses_.resize(arguments_.size());
+  for (const sluice_argument& argument : arguments_) actual_dims_.push_back(argument.actual_dims);
+  finished_ = true;
+  return plugin::ok();
+}
+
+bool CommandList::bindings_overlap(std::span<void* const> bindings) const {
+  for (std::size_t i = 0; i < binding_bytes_.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const auto a = reinterpret_cast<std::uintptr_t>(bindings[i]);
+      const auto b = reinterpret_cast<std::uintptr_t>(bindings[j]);
+      if (a < b + binding_bytes_[j] && b < a + binding_bytes_[i]) return true;
+    }
+  }
+  return false;
+}
+
+void CommandList::bind(std::span<void* const> bindings) {
+  if (!bound_.empty() && std::equal(bound_.begin(), bound_.end(), bindings.begin())) return;
+  bound_.assign(bindings.begin(),
+                bindings.begin() + static_cast<std::ptrdiff_t>(binding_bytes_.size()));
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    const sluice_argument& argument = arguments_[i];
+    addresses_[i] = argument.binding == -1 ? argument.address : nullptr;
+    const auto binding = static_cast<std::size_t>(argument.binding);
+    if (argument.binding >= 0 && binding < bindings.size()) {
+      addresses_[i] = static_cast<std::byte*>(bindings[binding]) + argument.offset_bytes;
+    }
+  }
+  every_barrier_ = bindings_overlap(bindings);
+}
+
+void CommandList::run_step(const Step& step, const Worker& worker, const Member& member) {
+  const std::span<void* const> addresses(addresses_);
+  const auto inputs = addresses.subspan(step.first_input, step.num_inputs);
+  const auto outputs = addresses.subspan(step.first_output, step.num_outputs);
+  if (step.kernel == nullptr) {
+    const Share share = share_of(step.copy_bytes, kPage, worker);
+    if (share.begin < share.end) {
+      std::memmove(static_cast<std::byte*>(outputs[0]) + share.begin,
+                   static_cast<const std::byte*>(inputs[0]) + share.begin,
+                   static_cast<std::size_t>(share.end - share.begin));
+    }
+    return;
+  }
+  const Run run(inputs, outputs,
+                std::span(actual_dims_).subspan(step.first_output, step.num_outputs), &status_);
+  for (int phase = 0; phase < step.kernel->phases(); ++phase) {
+    if (phase > 0 && worker.count > 1) member.sync();
+    step.kernel->run(run, phase, worker);
+  }
+}
+
+void CommandList::walk(const Member& member) {
+  std::byte* scratch = scratch_.get() + scratch_stride_ * member.index();
+  const Worker whole{0, 1, scratch};
+  const Worker part{member.index(), member.count(), scratch};
+  for (const Step& step : steps_) {
+    if (step.barrier_before || every_barrier_) member.sync();
+    if (!step.serial) {
+      run_step(step, part, member);
+    } else if (member.index() == 0 && status_.is_ok()) {
+      run_step(step, whole, member);
+    }
+  }
+}
+
+Status CommandList::run(std::span<void* const> bindings) {
+  if (!finished_) return {SLUICE_FAILED_PRECONDITION, "the command list is not finished"};
+  if (bindings.size() < binding_bytes_.size()) {
+    return plugin::invalid_argument("the command list names " +
+                                    std::to_string(binding_bytes_.size()) + " bindings, got " +
+                                    std::to_string(bindings.size()));
+  }
+  bind(bindings);
+  status_ = plugin::ok();
+  const WorkerPool::Task task = [](void* list, const Member& member) {
+    static_cast<CommandList*>(list)->walk(member);
+  };
+  if (alone_) {
+    WorkerPool::run_alone(task, this);
+  } else {
+    pool_.run(task, this);
+  }
+  return std::move(status_);
+}
+
+}  // namespace sluice::cpu

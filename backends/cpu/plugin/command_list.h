@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "plugin/kernel.h"
+#include "pool/pool.h"
+
+namespace sluice::cpu {
+
+/// Kernels and copies recorded for one context, run by a team of workers that walk the list
+/// together. A barrier stands only where a step touches what an earlier one, since the last
+/// barrier, has written or still reads.
+///
+/// Used by one thread at a time.
+class CommandList {
+ public:
+  explicit CommandList(WorkerPool& pool) : pool_(pool) {}
+
+  /// `kernel` outlives the list.
+  Status add_kernel(const Kernel& kernel, std::span<const sluice_argument> inputs,
+                    std::span<const sluice_argument> outputs);
+  Status add_copy(const sluice_argument& source, const sluice_argument& target,
+                  std::int64_t size_bytes);
+
+  /// Plans barriers and takes scratch; nothing is added after it.
+  Status finish();
+
+  /// Runs all steps; on the calling thread alone when they are few or the pool is busy.
+  Status run(std::span<void* const> bindings);
+
+ private:
+  struct Step {
+    const Kernel* kernel = nullptr;  ///< null for a copy
+    std::int64_t copy_bytes = 0;
+    std::size_t first_input = 0;
+    std::size_t num_inputs = 0;
+    std::size_t first_output = 0;
+    std::size_t num_outputs = 0;
+    bool serial = false;          ///< worker 0 runs it
+    bool barrier_before = false;
+  };
+
+  /// Memory that a step touches.
+  struct Access {
+    std::int32_t binding;
+    std::uintptr_t begin;
+    std::uintptr_t end;
+    bool write;
+    bool serial;
+  };
+
+  struct FreeBytes {
+    void operator()(std::byte* bytes) const;
+  };
+
+  void append(Step step, std::span<const sluice_argument> inputs,
+              std::span<const sluice_argument> outputs);
+  void add_access(const sluice_argument& argument, std::int64_t size_bytes, bool write,
+                  bool serial, std::vector<Access>* all) const;
+  std::vector<Access> accesses(const Step& step) const;
+  void plan_barriers();
+  Status take_scratch();
+  void bind(std::span<void* const> bindings);
+  bool bindings_overlap(std::span<void* const> bindings) const;
+  void walk(const Member& member);
+  void run_step(const Step& step, const Worker& worker, const Member& member);
+
+  WorkerPool& pool_;
+  std::vector<Step> steps_;
+  std::vector<sluice_argument> arguments_;
+  bool finished_ = false;
+  bool alone_ = true;  ///< too little work to wake anybody
+
+  std::vector<std::uintptr_t> binding_bytes_;  ///< extent used of each binding
+  std::vector<void*> bound_;                   ///< bindings of the last run
+  std::vector<void*> addresses_;               ///< of arguments_, for those bindings
+  std::vector<std::int64_t*> actual_dims_;     ///< of arguments_
+  bool every_barrier_ = false;                 ///< bindings share memory: plan does not hold
+
+  std::int64_t scratch_stride_ = 0;
+  std::unique_ptr<std::byte, FreeBytes> scratch_;
+  Status status_;
+};
+
+}  // namespace sluice::cpu

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "sluice/backend.hpp"
+#include "worker.h"
+
+namespace sluice::cpu {
+
+using plugin::Status;
+
+/// Addresses of one run, resolved: what a kernel's workers share.
+class Run {
+ public:
+  Run(std::span<void* const> inputs, std::span<void* const> outputs,
+      std::span<std::int64_t* const> actual_dims, Status* status)
+      : inputs_(inputs), outputs_(outputs), actual_dims_(actual_dims), status_(status) {}
+
+  /// In the order of the operator's inputs, then the body's; null for absent ones.
+  template <typename T>
+  const T* input(int index) const {
+    return static_cast<const T*>(inputs_[static_cast<std::size_t>(index)]);
+  }
+  template <typename T>
+  T* output(int index) const {
+    return static_cast<T*>(outputs_[static_cast<std::size_t>(index)]);
+  }
+  std::span<void* const> inputs() const { return inputs_; }
+  std::span<void* const> outputs() const { return outputs_; }
+  std::span<std::int64_t* const> actual_dims() const { return actual_dims_; }
+
+  /// Ends the list after this step with the first error. Worker 0 only.
+  void fail(Status status) const {
+    if (status_->is_ok()) *status_ = std::move(status);
+  }
+
+ private:
+  std::span<void* const> inputs_;
+  std::span<void* const> outputs_;
+  std::span<std::int64_t* const> actual_dims_;
+  Status* status_;
+};
+
+/// An operation ready to run, by one worker or many. Immutable, shared by all command lists.
+class Kernel {
+ public:
+  explicit Kernel(const sluice_op& op) : op_(op) {}
+  virtual ~Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  /// This worker's share of `phase`. All workers have finished a phase before the next begins.
+  virtual void run(const Run& run, int phase, const Worker& worker) const = 0;
+  virtual int phases() const { return 1; }
+
+  /// Bytes of Worker::scratch that `run` uses.
+  virtual std::int64_t scratch_bytes() const { return 0; }
+
+  /// About how long one worker takes; short steps are not worth dividing.
+  virtual double cost_ns() const = 0;
+
+  /// Only worker 0 runs it.
+  virtual bool is_serial() const { return false; }
+
+  /// See sluice_kernel_info.
+  virtual std::uint32_t in_place_inputs() const { return 0; }
+
+  const sluice_op& op() const { return op_; }
+
+ private:
+  const sluice_op& op_;
+};
+
+}  // namespace sluice::cpu

@@ -1,0 +1,28 @@
+#include "plugin/registry.h"
+
+#include <map>
+#include <utility>
+
+namespace sluice::cpu {
+namespace {
+
+using Key = std::pair<std::string_view, std::string_view>;
+
+std::map<Key, OpEntry> join_families() {
+  std::map<Key, OpEntry> all;
+  for (const auto& family :
+       {matrix_entries(), elementwise_entries(), row_entries(), copy_entries()}) {
+    for (const OpEntry& entry : family) all.emplace(Key(entry.domain, entry.kind), entry);
+  }
+  return all;
+}
+
+}  // namespace
+
+const OpEntry* find_entry(std::string_view domain, std::string_view kind) {
+  static const std::map<Key, OpEntry> kAll = join_families();
+  const auto found = kAll.find(Key(domain, kind));
+  return found == kAll.end() ? nullptr : &found->second;
+}
+
+}  // namespace sluice::cpu

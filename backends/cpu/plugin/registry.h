@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "isa.h"
+#include "plugin/kernel.h"
+
+namespace sluice::cpu {
+
+/// How one operator runs fast. Whatever `check` refuses goes to the reference kernels.
+struct OpEntry {
+  const char* domain = "";
+  const char* kind = nullptr;
+
+  /// Ok if `make` can run `op`, its fused body included; dimensions may be unknown (-1).
+  Status (*check)(const sluice_op& op) = nullptr;
+
+  /// All dimensions are known; `op` outlives the kernel. May still refuse with kUnimplemented what
+  /// only known dimensions show.
+  Status (*make)(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) = nullptr;
+
+  /// What `pack` makes of constant `input`; null where nothing is ever packed.
+  sluice_packing (*packing)(const sluice_op& op, int input, Isa isa) = nullptr;
+  void (*pack)(const sluice_op& op, int input, Isa isa, void* packed) = nullptr;
+
+  /// The layout of image operands it is fastest with; null for row-major.
+  sluice_layout (*preferred_layout)(const sluice_op& op) = nullptr;
+};
+
+/// Null where there is no fast form.
+const OpEntry* find_entry(std::string_view domain, std::string_view kind);
+
+// Families, a file of ops/ each.
+std::vector<OpEntry> matrix_entries();
+std::vector<OpEntry> elementwise_entries();
+std::vector<OpEntry> row_entries();
+std::vector<OpEntry> copy_entries();
+
+}  // namespace sluice::cpu
