@@ -190,7 +190,7 @@ class Attention {
 
  private:
   std::int64_t visible_keys(std::int64_t query) const {
-    return plan_.causal ? smaller(plan_.keys, query + plan_.keys - plan_.queries + 1) : plan_.keys;
+    return plan_.causal ? smaller(plan_.keys, query + plan_.past + 1) : plan_.keys;
   }
 
   void score(const Head& head, std::int64_t begin, std::int64_t end, std::int64_t visible) const {

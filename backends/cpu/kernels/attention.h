@@ -34,7 +34,8 @@ struct AttentionPlan {
   AttentionStrides out;   ///< step 1
   AttentionStrides mask;  ///< row: per query, zero when all share one row; step 1 along keys
   float scale = 1;
-  bool causal = false;  ///< query i sees keys up to i + keys - queries
+  bool causal = false;  ///< query i sees keys up to past + i
+  std::int64_t past = 0;
 };
 
 struct AttentionArgs {

@@ -54,6 +54,7 @@ AttentionPlan make_plan(const Case& c) {
   p.mask = {c.queries * c.keys, 0, c.keys, 1};
   p.scale = 0.3f;
   p.causal = c.causal;
+  p.past = c.keys - c.queries;
   return p;
 }
 
@@ -61,7 +62,7 @@ AttentionPlan make_plan(const Case& c) {
 std::vector<double> expected(const AttentionPlan& p, const AttentionArgs& a, std::int64_t b,
                              std::int64_t h, std::int64_t i) {
   const std::int64_t kv = h / (p.heads / p.kv_heads);
-  const std::int64_t seen = p.causal ? i + p.keys - p.queries + 1 : p.keys;
+  const std::int64_t seen = p.causal ? i + p.past + 1 : p.keys;
   std::vector<double> weights;
   double sum = 0;
   for (std::int64_t j = 0; j < seen; ++j) {

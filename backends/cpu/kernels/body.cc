@@ -102,6 +102,7 @@ SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
     return fmadd(half, erf(x * broadcast(0.70710678f)), half);
   }
   if constexpr (kOp == BodyOp::kGeluTanh) return gelu_tanh(x);
+  if constexpr (kOp == BodyOp::kScale) return alpha * x;
   if constexpr (kOp == BodyOp::kSilu) return x * sigmoid(alpha * x);
   if constexpr (kOp == BodyOp::kLeakyRelu) return select(x < zero, alpha * x, x);
   if constexpr (kOp == BodyOp::kElu) return select(x < zero, alpha * (exp(x) - one), x);

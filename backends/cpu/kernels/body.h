@@ -32,6 +32,7 @@ enum class BodyOp : std::uint8_t {
   kRelu,
   kGelu,         ///< x/2 * (1 + erf(x / sqrt 2))
   kGeluTanh,     ///< x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
+  kScale,        ///< alpha * x
   kSilu,         ///< x * sigmoid(alpha * x)
   kLeakyRelu,    ///< x < 0 ? alpha * x : x
   kElu,          ///< x < 0 ? alpha * (exp x - 1) : x

@@ -42,6 +42,7 @@ std::vector<UnaryCase> unary_cases() {
       {BodyOp::kGelu, 0, 0, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
       {BodyOp::kGeluTanh, 0, 0,
        [](double x) { return x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); }},
+      {BodyOp::kScale, -2.5f, 0, [](double x) { return -2.5 * x; }},
       {BodyOp::kSilu, 1.5f, 0, [](double x) { return x * sigmoid(1.5 * x); }},
       {BodyOp::kLeakyRelu, 0.1f, 0, [](double x) { return x < 0 ? 0.1f * x : x; }},
       {BodyOp::kElu, 2, 0, [](double x) { return x < 0 ? 2 * std::expm1(x) : x; }},

@@ -243,7 +243,7 @@ void run_gemm(const GemmPlan& plan, const GemmArgs& args, const Worker& worker) 
   const std::int64_t tiles = (plan.m + kTileRows - 1) / kTileRows;
   const bool by_columns = plan.n >= plan.m && panels >= worker.count;
   const std::int64_t pieces = by_columns ? panels : tiles;
-  if (pieces == 0) return;
+  if (plan.m == 0 || plan.n == 0) return;
   const Share share = share_of(plan.batch_count() * pieces, 1, worker);
   const Multiplication multiplication(plan, args, worker);
   for (std::int64_t at = share.begin; at < share.end;) {

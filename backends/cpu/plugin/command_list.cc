@@ -27,7 +27,9 @@ Status check_argument(const sluice_op& op, const sluice_operand& operand,
     return plugin::invalid_argument(plugin::kind_of(op) +
                                     ": arguments and operands disagree on what is absent");
   }
-  if (argument.binding == -1 && argument.address == nullptr && operand.tensor.size_bytes > 0) {
+  // Kernels find packed constants through their operand.
+  if (argument.binding == -1 && argument.address == nullptr && operand.tensor.size_bytes > 0 &&
+      operand.packed == nullptr) {
     return plugin::invalid_argument(plugin::kind_of(op) + ": an argument has no address");
   }
   return plugin::ok();
@@ -92,11 +94,10 @@ Status CommandList::add_copy(const sluice_argument& source, const sluice_argumen
 void CommandList::add_access(const sluice_argument& argument, std::int64_t size_bytes, bool write,
                              bool serial, std::vector<Access>* all) const {
   if (argument.binding < -1 || size_bytes <= 0) return;
-  const auto begin = argument.binding == -1
-                         ? reinterpret_cast<std::uintptr_t>(argument.address)
-                         : static_cast<std::uintptr_t>(argument.offset_bytes);
-  all->push_back({argument.binding, begin, begin + static_cast<std::uintptr_t>(size_bytes), write,
-                  serial});
+  const auto begin = argument.binding == -1 ? reinterpret_cast<std::uintptr_t>(argument.address)
+                                            : static_cast<std::uintptr_t>(argument.offset_bytes);
+  all->push_back(
+      {argument.binding, begin, begin + static_cast<std::uintptr_t>(size_bytes), write, serial});
 }
 
 std::vector<CommandList::Access> CommandList::accesses(const Step& step) const {
@@ -107,7 +108,7 @@ std::vector<CommandList::Access> CommandList::accesses(const Step& step) const {
     if (step.kernel != nullptr) {
       const sluice_op& op = step.kernel->op();
       const auto fixed = static_cast<std::size_t>(op.num_inputs);
-      size = write        ? op.outputs[i - step.num_inputs].tensor.size_bytes
+      size = write       ? op.outputs[i - step.num_inputs].tensor.size_bytes
              : i < fixed ? op.inputs[i].tensor.size_bytes
                          : op.body_inputs[i - fixed].tensor.size_bytes;
     }

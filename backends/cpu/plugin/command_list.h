@@ -40,7 +40,7 @@ class CommandList {
     std::size_t num_inputs = 0;
     std::size_t first_output = 0;
     std::size_t num_outputs = 0;
-    bool serial = false;          ///< worker 0 runs it
+    bool serial = false;  ///< worker 0 runs it
     bool barrier_before = false;
   };
 
@@ -59,8 +59,8 @@ class CommandList {
 
   void append(Step step, std::span<const sluice_argument> inputs,
               std::span<const sluice_argument> outputs);
-  void add_access(const sluice_argument& argument, std::int64_t size_bytes, bool write,
-                  bool serial, std::vector<Access>* all) const;
+  void add_access(const sluice_argument& argument, std::int64_t size_bytes, bool write, bool serial,
+                  std::vector<Access>* all) const;
   std::vector<Access> accesses(const Step& step) const;
   void plan_barriers();
   Status take_scratch();

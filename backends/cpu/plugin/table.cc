@@ -178,8 +178,9 @@ sluice_code list_finish(sluice_command_list* list, sluice_message* message) {
 sluice_code list_submit(sluice_stream* stream, sluice_command_list* list, void* const* bindings,
                         std::int32_t num_bindings, sluice_message* message) {
   return guard(message, [&] {
-    Status ran = plugin::catch_all(
-        [&] { return unwrap(list)->run({bindings, size_of(num_bindings)}); });
+    Status ran = plugin::catch_all([&] {
+      return unwrap(list)->run({bindings, size_of(num_bindings)});
+    });
     if (ran.code == SLUICE_FAILED_PRECONDITION || ran.code == SLUICE_INVALID_ARGUMENT) return ran;
     Status& first_error = unwrap(stream)->first_error;
     if (first_error.is_ok()) first_error = std::move(ran);

@@ -1,0 +1,245 @@
+// MatMul and Gemm.
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "kernels/body_builder.h"
+#include "ops/matrix_kernel.h"
+#include "plugin/registry.h"
+
+namespace sluice::cpu {
+namespace {
+
+using plugin::dims_of;
+using plugin::unimplemented;
+
+Status check_common(const sluice_op& op) {
+  for (const auto& operands : {plugin::inputs_of(op), plugin::outputs_of(op)}) {
+    for (const sluice_operand& operand : operands) {
+      if (plugin::is_absent(operand.tensor)) continue;
+      if (operand.tensor.element_type != plugin::kF32) return unimplemented("not f32");
+      if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) return unimplemented("blocked layout");
+    }
+  }
+  Chain chain;
+  return op.body == nullptr ? plugin::ok() : translate_body(op, &chain);
+}
+
+Status check_k(const sluice_op& op, std::int64_t a, std::int64_t b) {
+  if (a == b || a < 0 || b < 0) return plugin::ok();
+  return plugin::invalid_argument(plugin::kind_of(op) + ": " +
+                                  plugin::to_string(dims_of(op.inputs[0].tensor)) + " times " +
+                                  plugin::to_string(dims_of(op.inputs[1].tensor)));
+}
+
+bool is_packable(const sluice_operand& b) {
+  return b.is_constant != 0 && b.tensor.rank == 2 && plugin::is_static(b.tensor) &&
+         (b.tensor.data != nullptr || b.packed != nullptr);
+}
+
+// ---- MatMul
+// ---------------------------------------------------------------------------------------
+
+Status check_matmul(const sluice_op& op) {
+  if (op.num_inputs != 2) return plugin::invalid_argument("MatMul takes two inputs");
+  const auto a = dims_of(op.inputs[0].tensor);
+  const auto b = dims_of(op.inputs[1].tensor);
+  if (a.size() < 2 || b.size() < 2) return unimplemented("MatMul of a vector");
+  if (Status status = check_k(op, a.back(), b[b.size() - 2]); !status.is_ok()) return status;
+  return check_common(op);
+}
+
+MatrixConstant matmul_constant(const sluice_op& op) {
+  const auto b = dims_of(op.inputs[1].tensor);
+  return {b[0], b[1], b[1], 1, 1};
+}
+
+sluice_packing matmul_packing(const sluice_op& op, int input, Isa isa) {
+  if (input != 1 || !is_packable(op.inputs[1])) return {};
+  return describe_packing(matmul_constant(op), isa);
+}
+
+void pack_matmul(const sluice_op& op, int, Isa isa, void* packed) {
+  pack_matrix(matmul_constant(op), static_cast<const float*>(op.inputs[1].tensor.data), isa,
+              packed);
+}
+
+/// Batch dimensions that walk A, B and C together; false when there are too many.
+bool plan_batch(std::span<const std::int64_t> a, std::span<const std::int64_t> b,
+                std::span<const std::int64_t> out, GemmPlan* plan) {
+  const std::size_t batch = out.size() - 2;
+  if (batch > kGemmBatchRank) return false;
+  const Dims strides_a = broadcast_strides(a.first(a.size() - 2), out.first(batch));
+  const Dims strides_b = broadcast_strides(b.first(b.size() - 2), out.first(batch));
+  const Dims strides_c = broadcast_strides(out.first(batch), out.first(batch));
+  for (std::size_t i = 0; i < batch; ++i) {
+    const std::size_t at = kGemmBatchRank - batch + i;
+    plan->batch_dims[at] = out[i];
+    plan->a_batch.stride[at] = strides_a[i] * plan->m * plan->k;
+    plan->b_batch.stride[at] = strides_b[i] * plan->k * plan->n;
+    plan->c_batch.stride[at] = strides_c[i] * plan->m * plan->n;
+  }
+  return true;
+}
+
+Status make_matmul(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  const auto a = dims_of(op.inputs[0].tensor);
+  const auto b = dims_of(op.inputs[1].tensor);
+  const auto out = dims_of(op.outputs[0].tensor);
+  MatrixProduct product;
+  GemmPlan& plan = product.plan;
+  plan.m = a[a.size() - 2];
+  plan.k = a.back();
+  plan.n = b.back();
+  plan.a_row = plan.k;
+  plan.c_row = plan.n;
+  plan.b_row = plan.n;
+  plan.b_form = GemmB::kRows;
+  if (plan.k == 0) return unimplemented("MatMul over nothing");
+  if (b.size() == 2) {
+    for (std::size_t i = 0; i + 2 < a.size(); ++i) plan.m *= a[i];
+    product.merged_dims = static_cast<int>(a.size()) - 2;
+    if (is_packable(op.inputs[1])) {
+      product.constant_b = matmul_constant(op);
+      plan.b_form = GemmB::kPacked;
+    }
+  } else if (!plan_batch(a, b, out, &plan)) {
+    return unimplemented("MatMul with too many batch dimensions");
+  }
+  if (op.body != nullptr) {
+    if (Status status = translate_body(op, &product.chain); !status.is_ok()) return status;
+  }
+  *kernel = std::make_unique<MatrixKernel>(op, std::move(product), isa);
+  return plugin::ok();
+}
+
+// ---- Gemm
+// -----------------------------------------------------------------------------------------
+
+struct GemmAttributes {
+  explicit GemmAttributes(const plugin::Attributes& attributes)
+      : alpha(attributes.get_float("alpha", 1)),
+        beta(attributes.get_float("beta", 1)),
+        trans_a(attributes.get_int("transA") != 0),
+        trans_b(attributes.get_int("transB") != 0) {}
+  float alpha;
+  float beta;
+  bool trans_a;
+  bool trans_b;
+};
+
+bool has_c(const sluice_op& op) {
+  return op.num_inputs > 2 && !plugin::is_absent(op.inputs[2].tensor);
+}
+
+Status check_gemm(const sluice_op& op) {
+  if (op.num_inputs < 2) return plugin::invalid_argument("Gemm takes two or three inputs");
+  const GemmAttributes attributes(op);
+  const auto a = dims_of(op.inputs[0].tensor);
+  const auto b = dims_of(op.inputs[1].tensor);
+  if (a.size() != 2 || b.size() != 2) return plugin::invalid_argument("Gemm multiplies matrices");
+  if (has_c(op) && op.body != nullptr && attributes.beta != 1)
+    return unimplemented("beta and body");
+  if (has_c(op) && !broadcasts_to(dims_of(op.inputs[2].tensor), dims_of(op.outputs[0].tensor))) {
+    return plugin::invalid_argument("Gemm: C does not broadcast to the result");
+  }
+  if (Status status = check_k(op, a[attributes.trans_a ? 0 : 1], b[attributes.trans_b ? 1 : 0]);
+      !status.is_ok()) {
+    return status;
+  }
+  return check_common(op);
+}
+
+MatrixConstant gemm_constant(const sluice_op& op) {
+  const GemmAttributes attributes(op);
+  const auto b = dims_of(op.inputs[1].tensor);
+  if (attributes.trans_b) return {b[1], b[0], 1, b[1], attributes.alpha};
+  return {b[0], b[1], b[1], 1, attributes.alpha};
+}
+
+sluice_packing gemm_packing(const sluice_op& op, int input, Isa isa) {
+  if (input != 1 || !is_packable(op.inputs[1])) return {};
+  return describe_packing(gemm_constant(op), isa);
+}
+
+void pack_gemm(const sluice_op& op, int, Isa isa, void* packed) {
+  pack_matrix(gemm_constant(op), static_cast<const float*>(op.inputs[1].tensor.data), isa, packed);
+}
+
+/// C is one float per column, to be used as the bias.
+bool is_bias(const sluice_op& op, float beta) {
+  const sluice_tensor& c = op.inputs[2].tensor;
+  const sluice_tensor& out = op.outputs[0].tensor;
+  return beta == 1 && c.rank > 0 && c.dims[c.rank - 1] == out.dims[1] &&
+         (c.rank == 1 || c.dims[0] == 1);
+}
+
+/// alpha (where B could not take it) and beta * C, before the body's own steps.
+Status add_scales(const sluice_op& op, const GemmAttributes& attributes, MatrixProduct* product) {
+  const bool scaled = attributes.alpha != 1 && !product->constant_b;
+  const bool added = has_c(op) && product->bias_input < 0;
+  if (!scaled && !added) return plugin::ok();
+  if (op.body != nullptr) return unimplemented("Gemm with scales and a body");
+  BodyBuilder builder(added ? 2 : 1);
+  int result = 0;
+  if (scaled) result = builder.add_step(BodyOp::kScale, result, 0, attributes.alpha);
+  if (added) {
+    const int c =
+        attributes.beta == 1 ? 1 : builder.add_step(BodyOp::kScale, 1, 0, attributes.beta);
+    result = builder.add_step(BodyOp::kAdd, result, c);
+  }
+  product->chain.sources = {{ChainSource::From::kResult, 0, &op.outputs[0].tensor}};
+  if (added) {
+    product->chain.sources.push_back({ChainSource::From::kRunInput, 2, &op.inputs[2].tensor});
+  }
+  builder.finish(result, &product->chain.body);
+  return plugin::ok();
+}
+
+Status make_gemm(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  const GemmAttributes attributes(op);
+  const auto a = dims_of(op.inputs[0].tensor);
+  const auto out = dims_of(op.outputs[0].tensor);
+  MatrixProduct product;
+  GemmPlan& plan = product.plan;
+  plan.m = out[0];
+  plan.n = out[1];
+  plan.k = a[attributes.trans_a ? 0 : 1];
+  plan.a_row = attributes.trans_a ? 1 : plan.k;
+  plan.a_step = attributes.trans_a ? plan.m : 1;
+  plan.c_row = plan.n;
+  plan.b_row = attributes.trans_b ? plan.k : plan.n;
+  plan.b_form = attributes.trans_b ? GemmB::kColumns : GemmB::kRows;
+  if (plan.k == 0) return unimplemented("Gemm over nothing");
+  if (is_packable(op.inputs[1])) {
+    product.constant_b = gemm_constant(op);
+    plan.b_form = GemmB::kPacked;
+  }
+  // The bias is added before alpha could be: only where B has taken alpha.
+  const bool alpha_done = attributes.alpha == 1 || product.constant_b;
+  if (has_c(op) && alpha_done && is_bias(op, attributes.beta)) product.bias_input = 2;
+  if (Status status = add_scales(op, attributes, &product); !status.is_ok()) return status;
+  if (op.body != nullptr) {
+    if (Status status = translate_body(op, &product.chain); !status.is_ok()) return status;
+  }
+  *kernel = std::make_unique<MatrixKernel>(op, std::move(product), isa);
+  return plugin::ok();
+}
+
+}  // namespace
+
+std::vector<OpEntry> matrix_entries() {
+  return {{.kind = "MatMul",
+           .check = check_matmul,
+           .make = make_matmul,
+           .packing = matmul_packing,
+           .pack = pack_matmul},
+          {.kind = "Gemm",
+           .check = check_gemm,
+           .make = make_gemm,
+           .packing = gemm_packing,
+           .pack = pack_gemm}};
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,80 @@
+#include "ops/matrix_kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ops/broadcast.h"
+
+namespace sluice::cpu {
+namespace {
+
+/// Strides of a chain operand over rows, columns and batch of `plan`; false where its rows cannot
+/// be walked with one stride.
+bool place_operand(const sluice_tensor& operand, std::span<const std::int64_t> out, int merged_dims,
+                   BodyOperand* strides, GemmBatch* batch) {
+  const Dims all = broadcast_strides(plugin::dims_of(operand), out);
+  const std::size_t rank = out.size();
+  const std::size_t batch_dims = rank - 2 - static_cast<std::size_t>(merged_dims);
+  const auto rows = out.subspan(batch_dims, rank - 1 - batch_dims);
+  strides->col = all[rank - 1];
+  strides->row = merged_stride(rows, std::span(all).subspan(batch_dims, rows.size()));
+  for (std::size_t i = 0; i < batch_dims; ++i) {
+    batch->stride[kGemmBatchRank - batch_dims + i] = all[i];
+  }
+  return strides->row >= 0;
+}
+
+}  // namespace
+
+MatrixKernel::MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa)
+    : Kernel(op), product_(std::move(product)), isa_(isa) {
+  if (product_.constant_b) packed_b_.emplace(op.inputs[1], *product_.constant_b, isa);
+  if (product_.chain.body.empty()) return;
+  if (!place_epilogue()) {
+    second_pass_.emplace(product_.chain, plugin::dims_of(op.outputs[0].tensor), isa);
+  }
+}
+
+bool MatrixKernel::place_epilogue() {
+  GemmPlan& plan = product_.plan;
+  for (std::size_t i = 1; i < product_.chain.sources.size(); ++i) {
+    if (!place_operand(*product_.chain.sources[i].tensor, plugin::dims_of(op().outputs[0].tensor),
+                       product_.merged_dims, &plan.extra_strides[i], &plan.extra_batch[i])) {
+      return false;
+    }
+  }
+  plan.epilogue = product_.chain.body;
+  return true;
+}
+
+void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {
+  if (phase == 1) {
+    second_pass_->run(run, run.output<float>(0), worker);
+    return;
+  }
+  GemmArgs args;
+  args.a = run.input<float>(0);
+  args.b = packed_b_ ? packed_b_->data() : run.input<float>(1);
+  args.c = run.output<float>(0);
+  if (product_.bias_input >= 0) args.bias = run.input<float>(product_.bias_input);
+  for (int i = 1; i < product_.plan.epilogue.input_count; ++i) {
+    args.extra[i] = source_address(product_.chain.sources[static_cast<std::size_t>(i)], run);
+  }
+  SLUICE_CPU_PICK(isa_, run_gemm)(product_.plan, args, worker);
+}
+
+std::int64_t MatrixKernel::scratch_bytes() const {
+  const std::int64_t product = SLUICE_CPU_PICK(isa_, gemm_scratch_bytes)(product_.plan);
+  return std::max(product, second_pass_ ? second_pass_->scratch_bytes() : 0);
+}
+
+double MatrixKernel::cost_ns() const {
+  const GemmPlan& plan = product_.plan;
+  const auto count = static_cast<double>(plan.batch_count());
+  const double products = static_cast<double>(plan.m) * static_cast<double>(plan.n) *
+                          static_cast<double>(plan.k) * count;
+  const double weights = static_cast<double>(plan.n) * static_cast<double>(plan.k) * 4;
+  return std::max(products / 80, weights / 40);
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "kernels/gemm.h"
+#include "ops/chain.h"
+#include "ops/elementwise.h"
+#include "ops/packed_matrix.h"
+#include "plugin/kernel.h"
+
+namespace sluice::cpu {
+
+/// What MatMul and Gemm come down to: a product, then an element-wise chain over its result.
+struct MatrixProduct {
+  GemmPlan plan;
+  std::optional<MatrixConstant> constant_b;  ///< B is constant and goes into panels
+  int bias_input = -1;                       ///< input with one float per column
+  Chain chain;                               ///< empty body for none
+  /// Leading dimensions of the result that `plan.m` has swallowed besides the rows.
+  int merged_dims = 0;
+};
+
+/// The chain runs on the product's tiles where its operands allow it, else as a second phase.
+class MatrixKernel : public Kernel {
+ public:
+  MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa);
+
+  void run(const Run& run, int phase, const Worker& worker) const override;
+  int phases() const override { return second_pass_ ? 2 : 1; }
+  std::int64_t scratch_bytes() const override;
+  double cost_ns() const override;
+
+ private:
+  bool place_epilogue();
+
+  MatrixProduct product_;
+  Isa isa_;
+  std::optional<PackedMatrix> packed_b_;
+  std::optional<ElementwisePass> second_pass_;
+};
+
+}  // namespace sluice::cpu

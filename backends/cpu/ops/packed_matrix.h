@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+
+#include "isa.h"
+#include "plugin/kernel.h"
+
+namespace sluice::cpu {
+
+/// A constant f32 matrix B(p, j), p < k, j < n, on its way into the panels of kernels/gemm.h.
+struct MatrixConstant {
+  std::int64_t k = 0;
+  std::int64_t n = 0;
+  std::int64_t step = 0;    ///< floats from p to p + 1
+  std::int64_t column = 0;  ///< floats from j to j + 1
+  float scale = 1;
+};
+
+sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa);
+void pack_matrix(const MatrixConstant& matrix, const float* data, Isa isa, void* packed);
+
+/// The packed form of a constant operand: what the package holds, or made here and kept.
+class PackedMatrix {
+ public:
+  /// Requires: `operand` is constant with its value or its packed bytes.
+  PackedMatrix(const sluice_operand& operand, const MatrixConstant& matrix, Isa isa);
+
+  const float* data() const { return data_; }
+
+ private:
+  struct FreeFloats {
+    void operator()(float* floats) const;
+  };
+  std::unique_ptr<float, FreeFloats> own_;
+  const float* data_;
+};
+
+}  // namespace sluice::cpu
