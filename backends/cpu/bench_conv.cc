@@ -11,11 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
-#include "conv/conv.h"
+#include "conv/depthwise.h"
 #include "kernels/fma_peak.h"
 
 namespace sluice::cpu {
@@ -107,7 +108,8 @@ class Floats {
 };
 
 struct Step {
-  ConvPlan plan;
+  ConvShape shape;
+  std::function<void(const ConvArgs&, const Worker&)> run;
   Floats packed;
   double flops;
   std::vector<double> seconds;
@@ -145,15 +147,27 @@ class Network {
       ConvShape& s = layer.shape;
       s.batch = batch;
       const Extent out = s.output();
-      ConvPlan plan = plan_conv(s, layer.epilogue, active_isa());
       const double flops =
           2.0 * static_cast<double>(batch * out.h * out.w * s.out_channels *
                                     (s.in_channels / s.groups) * s.kernel.h * s.kernel.w);
-      Floats packed(plan.packing.size(), 0.01f);
-      scratch_bytes_ = std::max(scratch_bytes_, plan.scratch_bytes());
       largest_ = std::max({largest_, batch * blocks_of(s.in_channels) * 16 * s.input.h * s.input.w,
                            batch * blocks_of(s.out_channels) * 16 * out.h * out.w});
-      steps_.push_back({std::move(plan), std::move(packed), flops, {}});
+      if (is_depthwise(s)) {
+        DepthwisePlan plan = plan_depthwise(s, layer.epilogue, active_isa());
+        Floats packed(plan.packed_size(), 0.01f);
+        const auto run = [plan](const ConvArgs& args, const Worker& worker) {
+          run_depthwise(plan, args, worker);
+        };
+        steps_.push_back({s, run, std::move(packed), flops, {}});
+      } else {
+        ConvPlan plan = plan_conv(s, layer.epilogue, active_isa());
+        Floats packed(plan.packing.size(), 0.01f);
+        scratch_bytes_ = std::max(scratch_bytes_, plan.scratch_bytes());
+        const auto run = [plan](const ConvArgs& args, const Worker& worker) {
+          run_conv(plan, args, worker);
+        };
+        steps_.push_back({s, run, std::move(packed), flops, {}});
+      }
     }
   }
 
@@ -173,15 +187,15 @@ class Network {
     double total = 0;
     double flops = 0;
     for (const Step& step : steps_) {
-      const ConvShape& s = step.plan.shape;
+      const ConvShape& s = step.shape;
       std::vector<double> sorted = step.seconds;
       std::sort(sorted.begin(), sorted.end());
       const double seconds = sorted[sorted.size() / 2];
       total += seconds;
       flops += step.flops;
       std::printf("%4ldx%-5ld g%-4ld %3ldx%-3ld k%ld s%ld  %8.1f us %7.1f GF/s %5.1f %%\n",
-                  s.in_channels, s.out_channels, s.groups, step.plan.output.h, step.plan.output.w,
-                  s.kernel.h, s.stride.h, seconds * 1e6, step.flops / seconds * 1e-9,
+                  s.in_channels, s.out_channels, s.groups, s.output().h, s.output().w, s.kernel.h,
+                  s.stride.h, seconds * 1e6, step.flops / seconds * 1e-9,
                   step.flops / seconds * 100 / peak);
     }
     std::printf("all: %.3f ms, %.1f GF/s, %.1f %% of peak %.1f\n", total * 1e3,
@@ -197,7 +211,7 @@ class Network {
       for (std::size_t i = 0; i < steps_.size(); ++i) {
         const ConvArgs args = {buffers[i % 3].data(), steps_[i].packed.data(),
                                buffers[(i + 2) % 3].data(), buffers[(i + 1) % 3].data()};
-        run_conv(steps_[i].plan, args, worker);
+        steps_[i].run(args, worker);
         barrier.wait();
         if (worker.index != 0) continue;
         const double after = now();

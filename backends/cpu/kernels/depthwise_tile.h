@@ -1,0 +1,47 @@
+#pragma once
+
+#include "kernels/conv_tile.h"
+
+namespace sluice::cpu {
+
+/// One call of a depthwise micro-kernel: `cols` neighbouring output pixels of one row and one block
+/// of 16 channels, in c16. Distances in floats.
+///
+/// `input` is the pixel under the first tap of the first output pixel, were there no bounds; of the
+/// input columns counted from it only [first_column, end_column) exist. Rows that do not exist are
+/// left out by the caller, who sets `input`, `weights` and `rows` accordingly.
+struct DepthwiseTile {
+  const float* input = nullptr;
+  const float* weights = nullptr;   ///< [kernel row][kernel column][16]
+  const float* bias = nullptr;      ///< [16]
+  const float* residual = nullptr;  ///< addressed as `output` is; null: none
+  float* output = nullptr;
+  std::int64_t input_row = 0;  ///< from the input of one kernel row to that of the next
+  std::int32_t rows = 0;       ///< kernel rows
+  std::int32_t cols = 0;       ///< output pixels
+  std::int32_t first_column = 0;
+  std::int32_t end_column = 0;
+  std::int32_t kernel_cols = 0;
+  std::int32_t stride = 1;
+  std::int32_t dilation = 1;
+  Activation activation = Activation::kNone;
+  float low = 0;
+  float high = 0;
+};
+
+using DepthwiseTileKernel = void (*)(const DepthwiseTile& tile);
+
+/// The micro-kernels of one instruction set.
+struct DepthwiseTileSet {
+  int most_cols = 0;  ///< most pixels of a tile of the kernels that `find` knows
+  /// Kernels that load an input pixel once for all kernel columns: 3, 5 or 7 of them, stride 1 or
+  /// 2, dilation 1. Null for other shapes. Requires: first_column < kernel_cols; end_column > the
+  /// first column under the last output pixel.
+  DepthwiseTileKernel (*find)(int kernel_cols, int stride, int cols) = nullptr;
+  /// Takes any shape, pixel by pixel.
+  DepthwiseTileKernel any = nullptr;
+};
+
+SLUICE_CPU_EACH_ISA(extern const DepthwiseTileSet kDepthwiseTiles;)
+
+}  // namespace sluice::cpu
