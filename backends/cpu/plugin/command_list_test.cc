@@ -1,0 +1,108 @@
+#include "plugin/command_list.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "kernels/test_support.h"
+#include "ops/op_testing.h"
+
+namespace sluice::cpu {
+namespace {
+
+/// Adds input to output, slowly enough for a missing barrier to show.
+class SlowAdd : public Kernel {
+ public:
+  explicit SlowAdd(const sluice_op& op) : Kernel(op) {}
+  void run(const Run& run, int, const Worker& worker) const override {
+    // Each worker reads the other end of what the step before wrote.
+    const std::int64_t count = plugin::num_elements(op().outputs[0].tensor);
+    const Share share = share_of(count, 1, worker);
+    if (worker.index > 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      run.output<float>(0)[i] = run.input<float>(0)[count - 1 - i] + 1;
+    }
+  }
+  double cost_ns() const override { return 1e6; }
+};
+
+sluice_argument at(std::int32_t binding, std::int64_t offset) {
+  return {binding, 0, nullptr, offset, nullptr};
+}
+
+class CommandListTest : public ::testing::Test {
+ protected:
+  CommandListTest() {
+    op_.input({100}, std::vector<float>(100)).output({100});
+    op_.op();
+  }
+
+  TestOp op_{"SlowAdd"};
+  SlowAdd kernel_{op_.op()};
+};
+
+TEST_F(CommandListTest, StepsSeeWhatEarlierStepsWrote) {
+  for (const int workers : {1, 2, 3}) {
+    CommandList list(test_pool(workers));
+    for (int i = 0; i < 10; ++i) {
+      const sluice_argument in = at(0, i % 2 * 512);
+      const sluice_argument out = at(0, (i + 1) % 2 * 512);
+      ASSERT_TRUE(list.add_kernel(kernel_, {&in, 1}, {&out, 1}).is_ok());
+    }
+    ASSERT_TRUE(list.finish().is_ok());
+    for (int round = 0; round < 3; ++round) {
+      std::vector<float> arena(256);
+      void* binding = arena.data();
+      ASSERT_TRUE(list.run({&binding, 1}).is_ok());
+      for (int i = 0; i < 100; ++i) EXPECT_EQ(arena[static_cast<std::size_t>(i)], 10) << workers;
+    }
+  }
+}
+
+TEST_F(CommandListTest, BindingsThatShareMemoryAreNoticed) {
+  CommandList list(test_pool(2));
+  for (int i = 0; i < 10; ++i) {
+    const sluice_argument in = at(i, 0);
+    const sluice_argument out = at(i + 1, 0);
+    ASSERT_TRUE(list.add_kernel(kernel_, {&in, 1}, {&out, 1}).is_ok());
+  }
+  ASSERT_TRUE(list.finish().is_ok());
+  std::vector<float> even(100);
+  std::vector<float> odd(100);
+  std::vector<void*> bindings;
+  for (int i = 0; i < 11; ++i) bindings.push_back(i % 2 == 0 ? even.data() : odd.data());
+  ASSERT_TRUE(list.run(bindings).is_ok());
+  EXPECT_EQ(even, std::vector<float>(100, 10));
+}
+
+TEST_F(CommandListTest, RefusesTooFewBindingsAndLateAdditions) {
+  CommandList list(test_pool(1));
+  const sluice_argument in = at(0, 0);
+  const sluice_argument out = at(1, 0);
+  EXPECT_EQ(list.run({}).code, SLUICE_FAILED_PRECONDITION);
+  ASSERT_TRUE(list.add_kernel(kernel_, {&in, 1}, {&out, 1}).is_ok());
+  EXPECT_EQ(list.add_kernel(kernel_, {&in, 1}, {}).code, SLUICE_INVALID_ARGUMENT);
+  ASSERT_TRUE(list.finish().is_ok());
+  EXPECT_EQ(list.add_kernel(kernel_, {&in, 1}, {&out, 1}).code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(list.run({}).code, SLUICE_INVALID_ARGUMENT);
+}
+
+TEST_F(CommandListTest, CopiesAreOrderedWithKernels) {
+  CommandList list(test_pool(2));
+  const sluice_argument a = at(0, 0);
+  const sluice_argument b = at(0, 512);
+  const sluice_argument c = at(0, 1024);
+  ASSERT_TRUE(list.add_kernel(kernel_, {&a, 1}, {&b, 1}).is_ok());
+  ASSERT_TRUE(list.add_copy(b, c, 400).is_ok());
+  ASSERT_TRUE(list.add_kernel(kernel_, {&c, 1}, {&b, 1}).is_ok());
+  ASSERT_TRUE(list.finish().is_ok());
+  std::vector<float> arena(512);
+  void* binding = arena.data();
+  ASSERT_TRUE(list.run({&binding, 1}).is_ok());
+  EXPECT_EQ(arena[256], 1);
+  EXPECT_EQ(arena[128], 2);
+}
+
+}  // namespace
+}  // namespace sluice::cpu
