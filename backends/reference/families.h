@@ -7,6 +7,10 @@
 
 namespace sluice::reference {
 
+std::vector<KernelEntry> conv_kernels();
+std::vector<KernelEntry> conv_transpose_kernels();
 std::vector<KernelEntry> elementwise_unary_kernels();
+std::vector<KernelEntry> matmul_kernels();
+std::vector<KernelEntry> pool_kernels();
 
 }  // namespace sluice::reference

@@ -10,7 +10,7 @@ namespace {
 
 using Family = std::vector<KernelEntry> (*)();
 constexpr Family kFamilies[] = {
-    elementwise_unary_kernels,
+    conv_kernels, conv_transpose_kernels, elementwise_unary_kernels, matmul_kernels, pool_kernels,
 };
 
 std::tuple<std::string_view, std::string_view> key(const KernelEntry& entry) {
