@@ -52,7 +52,7 @@ std::int64_t offset_at(const Window& window, const std::vector<std::int64_t>& po
 }
 
 /// The next index in row-major order.
-void advance(std::vector<std::int64_t>& index, Dims dims) {
+void next_index(std::vector<std::int64_t>& index, Dims dims) {
   for (std::size_t d = dims.size(); d-- > 0;) {
     if (++index[d] < dims[d]) return;
     index[d] = 0;
@@ -108,9 +108,9 @@ void window_offsets(const Window& window, std::int64_t first, std::int64_t count
     std::vector<std::int64_t> tap(window.kernel.size(), 0);
     for (std::int64_t t = 0; t < taps; ++t) {
       (*offsets)[index(t * count + i)] = offset_at(window, position, tap);
-      advance(tap, window.kernel);
+      next_index(tap, window.kernel);
     }
-    advance(position, window.windows);
+    next_index(position, window.windows);
   }
 }
 
