@@ -118,7 +118,7 @@ Status BodyProgram::add_step(const sluice_op& op, const sluice_body_step& step) 
   registers_.push_back(result);
   steps_.push_back(std::move(made));
   const Step& added = *steps_.back();
-  return added.entry->check != nullptr ? added.entry->check(added.op) : plugin::ok();
+  return check_entry(*added.entry, added.op);
 }
 
 Status BodyProgram::read_registers(const sluice_body_step& from, Step& step) const {

@@ -19,7 +19,7 @@ namespace sluice::reference {
 
 using plugin::Attributes;
 
-/// Input 0 has a type of `types`; the inputs' shapes broadcast to the output's.
+/// All inputs have one type of `types`; their shapes broadcast to the output's.
 template <auto kTypes>
 Status check_elementwise(const sluice_op& op);
 
@@ -86,7 +86,8 @@ KernelEntry binary(const char* kind, Function /*stateless*/) {
                 });
               },
           .check = check_elementwise<kTypes>,
-          .result_type = type_of_first_input};
+          .result_type = type_of_first_input,
+          .num_required_inputs = 2};
 }
 
 /// Two inputs of one type, bools out.
@@ -101,15 +102,17 @@ KernelEntry comparison(const char* kind, Function /*stateless*/) {
                 });
               },
           .check = check_elementwise<kTypes>,
-          .result_type = bool_type};
+          .result_type = bool_type,
+          .num_required_inputs = 2};
 }
 
 template <auto kTypes>
 Status check_elementwise(const sluice_op& op) {
-  if (op.num_inputs < 1 || op.num_outputs != 1) {
-    return plugin::invalid_argument(plugin::kind_of(op) + ": wrong number of operands");
-  }
   const sluice_element_type type = op.inputs[0].tensor.element_type;
+  for (const sluice_operand& input : plugin::inputs_of(op)) {
+    const sluice_element_type other = input.tensor.element_type;
+    if (other != type && other != plugin::kAbsent) return unsupported_type(op, other);
+  }
   return contains(kTypes, type) ? check_broadcast(op) : unsupported_type(op, type);
 }
 

@@ -7,8 +7,11 @@
 
 namespace sluice::reference {
 
+std::vector<KernelEntry> activation_kernels();
 std::vector<KernelEntry> conv_kernels();
 std::vector<KernelEntry> conv_transpose_kernels();
+std::vector<KernelEntry> elementwise_binary_kernels();
+std::vector<KernelEntry> elementwise_many_kernels();
 std::vector<KernelEntry> elementwise_unary_kernels();
 std::vector<KernelEntry> matmul_kernels();
 std::vector<KernelEntry> pool_kernels();

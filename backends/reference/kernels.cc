@@ -39,6 +39,18 @@ class FusedKernel : public plugin::HostKernel {
 
 }  // namespace
 
+Status check_entry(const KernelEntry& entry, const sluice_op& op) {
+  for (int i = 0; i < entry.num_required_inputs; ++i) {
+    if (i < op.num_inputs && !plugin::is_absent(op.inputs[i].tensor)) continue;
+    return plugin::invalid_argument(plugin::kind_of(op) + ": input " + std::to_string(i) +
+                                    " is missing");
+  }
+  if (op.num_outputs < 1 || (op.num_outputs == 1 && plugin::is_absent(op.outputs[0].tensor))) {
+    return plugin::invalid_argument(plugin::kind_of(op) + ": has no output");
+  }
+  return entry.check != nullptr ? entry.check(op) : plugin::ok();
+}
+
 Status check_op(const sluice_op& op) {
   if (Status status = plugin::check_row_major(op); !status.is_ok()) return status;
   if (is_body_only(op)) {
@@ -47,9 +59,7 @@ Status check_op(const sluice_op& op) {
   }
   const KernelEntry* entry = find_kernel(op.domain, op.kind);
   if (entry == nullptr) return plugin::unimplemented("no kernel for " + plugin::kind_of(op));
-  if (entry->check != nullptr) {
-    if (Status status = entry->check(op); !status.is_ok()) return status;
-  }
+  if (Status status = check_entry(*entry, op); !status.is_ok()) return status;
   return op.body != nullptr ? check_body(op) : plugin::ok();
 }
 

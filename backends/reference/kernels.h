@@ -26,6 +26,7 @@ struct KernelEntry {
   /// Element-wise operators only, which thereby may stand in fused bodies: the element type of the
   /// output, given the types of the inputs.
   sluice_element_type (*result_type)(const sluice_op& op) = nullptr;
+  int num_required_inputs = 1;  ///< the first ones, which `check` and `run` may take to be there
 
   bool is_elementwise() const { return result_type != nullptr; }
 };
@@ -35,6 +36,9 @@ const KernelEntry* find_kernel(std::string_view domain, std::string_view kind);
 
 /// All entries, ordered by domain, then kind.
 const std::vector<KernelEntry>& all_kernels();
+
+/// The entry's own check, after that for its required inputs and for the only output.
+Status check_entry(const KernelEntry& entry, const sluice_op& op);
 
 /// Ok if `make_kernel` can run `op`, fused body included.
 /// Fails: SLUICE_UNIMPLEMENTED, or SLUICE_INVALID_ARGUMENT for shapes that contradict each other.

@@ -1,0 +1,84 @@
+#include "reference/tensors.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sluice::reference {
+
+using plugin::dims_of;
+
+Mover::Mover(const sluice_tensor& from, const sluice_tensor& to)
+    : from_(static_cast<const std::byte*>(from.data)),
+      to_(static_cast<std::byte*>(to.data)),
+      size_(plugin::element_bits(from.element_type) / 8) {}
+
+void Mover::copy(std::int64_t from_index, std::int64_t to_index, std::int64_t count) const {
+  if (count <= 0) return;
+  std::memmove(to_ + to_index * size_, from_ + from_index * size_,
+               static_cast<std::size_t>(count * size_));
+}
+
+void Mover::clear(std::int64_t to_index) const {
+  std::memset(to_ + to_index * size_, 0, static_cast<std::size_t>(size_));
+}
+
+Status check_movable(const sluice_op& op, int input) {
+  if (input >= op.num_inputs) return plugin::ok();
+  const sluice_element_type type = op.inputs[input].tensor.element_type;
+  const int bits = plugin::element_bits(type);
+  return bits != 0 && bits % 8 == 0 ? plugin::ok() : unsupported_type(op, type);
+}
+
+Status check_first_movable(const sluice_op& op) { return check_movable(op, 0); }
+
+Status refuse(const sluice_op& op, const std::string& text) {
+  return plugin::invalid_argument(plugin::kind_of(op) + ": " + text);
+}
+
+Ints read_integers(const sluice_tensor& tensor) {
+  Ints values;
+  if (plugin::is_absent(tensor)) return values;
+  static_cast<void>(dispatch(kInts + kBools, tensor.element_type, [&]<typename T>() {
+    for (const T& element : plugin::elements<const T>(tensor)) {
+      values.push_back(static_cast<std::int64_t>(element));
+    }
+    return plugin::ok();
+  }));
+  return values;
+}
+
+Status normalize_axis(const sluice_op& op, std::int64_t axis, std::size_t rank,
+                      std::size_t* result) {
+  const auto signed_rank = static_cast<std::int64_t>(rank);
+  if (axis < -signed_rank || axis >= signed_rank) {
+    return refuse(op, "axis " + std::to_string(axis) + " is outside a tensor of rank " +
+                          std::to_string(rank));
+  }
+  *result = static_cast<std::size_t>(axis < 0 ? axis + signed_rank : axis);
+  return plugin::ok();
+}
+
+Status normalize_index(const sluice_op& op, std::int64_t index, std::int64_t size,
+                       std::int64_t* result) {
+  if (index < -size || index >= size) {
+    return refuse(op, "index " + std::to_string(index) + " is outside a dimension of " +
+                          std::to_string(size));
+  }
+  *result = index < 0 ? index + size : index;
+  return plugin::ok();
+}
+
+Status expect_dims(const Call& call, int output, Dims expected) {
+  const Dims given = dims_of(call.output(output));
+  if (std::ranges::equal(given, expected)) return plugin::ok();
+  return refuse(call.op(), "computes " + plugin::to_string(expected) + ", the output is " +
+                               plugin::to_string(given));
+}
+
+std::int64_t product(Dims dims) {
+  std::int64_t result = 1;
+  for (const std::int64_t dim : dims) result *= dim;
+  return result;
+}
+
+}  // namespace sluice::reference
