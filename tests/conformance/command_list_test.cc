@@ -1,0 +1,195 @@
+// Recording and running: bindings, offsets, order, copies, threads.
+#include <thread>
+
+#include "conformance/fixture.h"
+
+namespace sluice::conformance {
+namespace {
+
+using backend::bound_argument;
+using backend::fixed_argument;
+using ir::ElementType;
+
+constexpr std::int64_t kCount = 1000;
+constexpr std::int64_t kBytes = kCount * 4;
+
+/// Kernels of y = Relu(x) over kCount floats, in host memory.
+class CommandLists : public Conformance {
+ protected:
+  void SetUp() override {
+    Conformance::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    if (!plugin->devices()[0].has_host_memory) GTEST_SKIP() << "device 0 has no host memory";
+    const ir::Type type = tensor_type(ElementType::kF32, {kCount});
+    const auto op = OpMaker("Relu", 14).input(type).output(type).make();
+    SLUICE_ASSERT_OK(op);
+    SLUICE_REQUIRE_SUPPORT(*op);
+    auto made = Kernel::create(plugin, 0, *op);
+    SLUICE_ASSERT_OK(made);
+    relu = *made;
+    auto made_group = group_of_all_cores(plugin);
+    SLUICE_ASSERT_OK(made_group);
+    group = *made_group;
+  }
+
+  /// A finished list of one Relu from binding 0 to binding 1.
+  Result<CommandList> relu_list(std::int64_t in_offset = 0, std::int64_t out_offset = 0) {
+    CommandList list = SLUICE_TRY(CommandList::create(group));
+    const sluice_argument in = bound_argument(0, in_offset);
+    const sluice_argument out = bound_argument(1, out_offset);
+    SLUICE_TRY(list.add_kernel(relu, {&in, 1}, {&out, 1}));
+    SLUICE_TRY(list.finish());
+    return list;
+  }
+
+  Status run(const CommandList& list, std::vector<void*> bindings) {
+    Stream stream = SLUICE_TRY(Stream::create(group));
+    SLUICE_TRY(stream.submit(list, bindings));
+    return stream.wait();
+  }
+
+  std::shared_ptr<const Kernel> relu;
+  std::shared_ptr<const Group> group;
+};
+SLUICE_INSTANTIATE_FOR_PLUGINS(CommandLists);
+
+/// Floats of the plug-in's memory.
+class Buffer {
+ public:
+  Buffer(const std::shared_ptr<const Backend>& plugin, float first, float step,
+         std::int64_t count = kCount)
+      : memory_(DeviceMemory::allocate(plugin, 0, count * 4).value()) {
+    for (std::int64_t i = 0; i < count; ++i) at(i) = first + step * static_cast<float>(i);
+  }
+  float& at(std::int64_t i) { return static_cast<float*>(memory_.address())[i]; }
+  void* address() { return memory_.address(); }
+
+ private:
+  DeviceMemory memory_;
+};
+
+TEST_P(CommandLists, RunAgainWithOtherBindings) {
+  auto list = relu_list();
+  SLUICE_ASSERT_OK(list);
+  for (const float first : {-500.0F, 3.0F, -10.0F}) {
+    Buffer x(plugin, first, 1);
+    Buffer y(plugin, 77, 0);
+    SLUICE_ASSERT_OK(run(*list, {x.address(), y.address()}));
+    for (std::int64_t i = 0; i < kCount; ++i) ASSERT_EQ(y.at(i), std::max(0.0F, x.at(i))) << i;
+  }
+}
+
+TEST_P(CommandLists, OffsetsAreAddedToTheBinding) {
+  constexpr std::int64_t kIn = 4096;
+  constexpr std::int64_t kOut = 8192;
+  auto list = relu_list(kIn, kOut);
+  SLUICE_ASSERT_OK(list);
+  Buffer x(plugin, -1500, 1, 4 * kCount);
+  Buffer y(plugin, 77, 0, 4 * kCount);
+  SLUICE_ASSERT_OK(run(*list, {x.address(), y.address()}));
+  EXPECT_EQ(y.at(kOut / 4 - 1), 77);
+  EXPECT_EQ(y.at(kOut / 4 + kCount), 77);
+  for (std::int64_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(y.at(kOut / 4 + i), std::max(0.0F, x.at(kIn / 4 + i))) << i;
+  }
+}
+
+TEST_P(CommandLists, EachEntrySeesTheResultsOfThoseBefore) {
+  Buffer x(plugin, -500, 1);
+  Buffer kept(plugin, 0, 0);
+  Buffer y(plugin, 0, 0);
+  auto list = CommandList::create(group);
+  SLUICE_ASSERT_OK(list);
+  const sluice_argument from = bound_argument(0, 0);
+  const sluice_argument middle = fixed_argument(kept.address());
+  const sluice_argument to = bound_argument(1, 0);
+  SLUICE_ASSERT_OK(list->add_copy(from, middle, kBytes));
+  SLUICE_ASSERT_OK(list->add_kernel(relu, {&middle, 1}, {&to, 1}));
+  SLUICE_ASSERT_OK(list->add_copy(to, from, kBytes));
+  SLUICE_ASSERT_OK(list->add_copy(from, middle, 0));
+  SLUICE_ASSERT_OK(list->finish());
+  SLUICE_ASSERT_OK(run(*list, {x.address(), y.address()}));
+  EXPECT_EQ(kept.at(0), -500);
+  EXPECT_EQ(y.at(0), 0);
+  EXPECT_EQ(x.at(0), 0);
+  EXPECT_EQ(x.at(kCount - 1), static_cast<float>(kCount - 501));
+}
+
+TEST_P(CommandLists, ListsOfOneStreamRunInOrder) {
+  auto first = relu_list();
+  auto second = relu_list();
+  auto stream = Stream::create(group);
+  SLUICE_ASSERT_OK(first);
+  SLUICE_ASSERT_OK(second);
+  SLUICE_ASSERT_OK(stream);
+  Buffer a(plugin, -500, 1);
+  Buffer b(plugin, 0, 0);
+  Buffer c(plugin, 0, 0);
+  SLUICE_ASSERT_OK(stream->submit(*first, std::vector<void*>{a.address(), b.address()}));
+  SLUICE_ASSERT_OK(stream->submit(*second, std::vector<void*>{b.address(), c.address()}));
+  SLUICE_ASSERT_OK(stream->wait());
+  EXPECT_EQ(c.at(0), 0);
+  EXPECT_EQ(c.at(kCount - 1), a.at(kCount - 1));
+}
+
+TEST_P(CommandLists, AKernelRunsInTwoListsOnTwoThreads) {
+  const auto work = [this](float first, Status& status) {
+    status = [&]() -> Status {
+      const CommandList list = SLUICE_TRY(relu_list());
+      Stream stream = SLUICE_TRY(Stream::create(group));
+      Buffer x(plugin, first, 1);
+      for (int run = 0; run < 50; ++run) {
+        Buffer y(plugin, 77, 0);
+        SLUICE_TRY(stream.submit(list, std::vector<void*>{x.address(), y.address()}));
+        SLUICE_TRY(stream.wait());
+        for (std::int64_t i = 0; i < kCount; ++i) {
+          if (y.at(i) != std::max(0.0F, x.at(i))) return internal_error("run {}: y[{}]", run, i);
+        }
+      }
+      return ok_status();
+    }();
+  };
+  Status one;
+  Status other;
+  std::thread thread(work, -300.0F, std::ref(one));
+  work(-700.0F, other);
+  thread.join();
+  SLUICE_EXPECT_OK(one);
+  SLUICE_EXPECT_OK(other);
+}
+
+TEST_P(CommandLists, RefuseWhatComesAtTheWrongTime) {
+  auto list = CommandList::create(group);
+  auto stream = Stream::create(group);
+  SLUICE_ASSERT_OK(list);
+  SLUICE_ASSERT_OK(stream);
+  EXPECT_FALSE(stream->submit(*list, {}).is_ok()) << "submitted before it is finished";
+  SLUICE_ASSERT_OK(list->finish());
+  const sluice_argument argument = bound_argument(0, 0);
+  EXPECT_FALSE(list->add_kernel(relu, {&argument, 1}, {&argument, 1}).is_ok());
+  EXPECT_FALSE(list->add_copy(argument, argument, 4).is_ok());
+}
+
+TEST_P(CommandLists, RefuseWrongArguments) {
+  auto list = CommandList::create(group);
+  SLUICE_ASSERT_OK(list);
+  const sluice_argument good = bound_argument(0, 0);
+  const sluice_argument absent = backend::absent_argument();
+  EXPECT_FALSE(list->add_kernel(relu, {}, {&good, 1}).is_ok()) << "no input";
+  EXPECT_FALSE(list->add_kernel(relu, {&good, 1}, {}).is_ok()) << "no output";
+  EXPECT_FALSE(list->add_kernel(relu, {&absent, 1}, {&good, 1}).is_ok()) << "absent input";
+  EXPECT_FALSE(list->add_copy(good, good, -1).is_ok()) << "negative size";
+}
+
+TEST_P(CommandLists, RefuseFewerBindingsThanTheyName) {
+  auto list = relu_list();
+  auto stream = Stream::create(group);
+  SLUICE_ASSERT_OK(list);
+  SLUICE_ASSERT_OK(stream);
+  Buffer x(plugin, 0, 1);
+  EXPECT_FALSE(stream->submit(*list, std::vector<void*>{x.address()}).is_ok());
+  SLUICE_EXPECT_OK(stream->wait());
+}
+
+}  // namespace
+}  // namespace sluice::conformance
