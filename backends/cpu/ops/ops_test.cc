@@ -265,5 +265,22 @@ TEST(CpuAttention, PastIsJoinedAndSeenByCausalQueries) {
   }
 }
 
+TEST(CpuLstm, OneUnitCountsItsInputs) {
+  // All gates open wide, candidate saturated: c counts the steps, h is its tanh.
+  for (const Backend& backend : backends_to_test()) {
+    for (const int workers : {1, 2}) {
+      TestOp op("LSTM", "", 14);
+      op.input({3, 1, 1}, {1, 1, 1}).input({1, 4, 1}, Floats(4, 50), true);
+      op.input({1, 4, 1}, Floats(4, 0), true);
+      op.output({3, 1, 1, 1}).output({1, 1, 1}).output({1, 1, 1});
+      op.attribute("direction", "forward").attribute("hidden_size", std::int64_t{1});
+      expect_runs(op, backend, workers);
+      expect_near(op.result(0), {std::tanh(1.0F), std::tanh(2.0F), std::tanh(3.0F)}, 1e-6F);
+      expect_near(op.result(1), {std::tanh(3.0F)}, 1e-6F);
+      expect_near(op.result(2), {3}, 1e-6F);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::cpu

@@ -1,8 +1,6 @@
 #include "ops/packed_matrix.h"
 
 #include <cstdio>
-#include <cstdlib>
-#include <new>
 
 #include "kernels/gemm.h"
 
@@ -30,16 +28,12 @@ void pack_matrix(const MatrixConstant& matrix, const float* data, Isa isa, void*
   (data, matrix.step, matrix.column, matrix.k, matrix.n, matrix.scale, static_cast<float*>(packed));
 }
 
-void PackedMatrix::FreeFloats::operator()(float* floats) const { std::free(floats); }
-
 PackedMatrix::PackedMatrix(const sluice_operand& operand, const MatrixConstant& matrix, Isa isa)
     : data_(static_cast<const float*>(operand.packed)) {
   if (data_ != nullptr && operand.packed_bytes == packed_bytes(matrix, isa)) return;
-  const auto bytes = static_cast<std::size_t>(packed_bytes(matrix, isa));
-  own_.reset(static_cast<float*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)));
-  if (own_ == nullptr) throw std::bad_alloc();
-  pack_matrix(matrix, static_cast<const float*>(operand.tensor.data), isa, own_.get());
-  data_ = own_.get();
+  own_ = FloatBuffer(packed_bytes(matrix, isa) / static_cast<std::int64_t>(sizeof(float)));
+  pack_matrix(matrix, static_cast<const float*>(operand.tensor.data), isa, own_.data());
+  data_ = own_.data();
 }
 
 }  // namespace sluice::cpu

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <memory>
-
 #include "isa.h"
+#include "ops/float_buffer.h"
 #include "plugin/kernel.h"
 
 namespace sluice::cpu {
@@ -28,10 +27,7 @@ class PackedMatrix {
   const float* data() const { return data_; }
 
  private:
-  struct FreeFloats {
-    void operator()(float* floats) const;
-  };
-  std::unique_ptr<float, FreeFloats> own_;
+  FloatBuffer own_;
   const float* data_;
 };
 

@@ -12,7 +12,11 @@ namespace {
 constexpr double kDivideNs = 1500;
 constexpr double kWakeNs = 12000;
 constexpr std::int64_t kPage = 4096;
+/// Stands for the list's shared scratch among the bindings.
+constexpr std::int32_t kSharedScratch = -2;
 constexpr double kCopyBytesPerNs = 10;
+
+std::int64_t whole_pages(std::int64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 double cost_of_copy(std::int64_t bytes) { return static_cast<double>(bytes) / kCopyBytesPerNs; }
 
@@ -57,6 +61,15 @@ Status check_arguments(const sluice_op& op, std::span<const sluice_argument> inp
 }  // namespace
 
 void CommandList::FreeBytes::operator()(std::byte* bytes) const { std::free(bytes); }
+
+Status CommandList::take_pages(std::int64_t bytes, Bytes* memory) {
+  if (bytes == 0) return plugin::ok();
+  memory->reset(static_cast<std::byte*>(
+      std::aligned_alloc(static_cast<std::size_t>(kPage), static_cast<std::size_t>(bytes))));
+  if (*memory != nullptr) return plugin::ok();
+  return {SLUICE_RESOURCE_EXHAUSTED,
+          "no memory for " + std::to_string(bytes) + " bytes of kernel scratch"};
+}
 
 void CommandList::append(Step step, std::span<const sluice_argument> inputs,
                          std::span<const sluice_argument> outputs) {
@@ -114,6 +127,9 @@ std::vector<CommandList::Access> CommandList::accesses(const Step& step) const {
     }
     add_access(arguments_[step.first_input + i], size, write, step.serial, &all);
   }
+  if (step.kernel != nullptr && step.kernel->shared_bytes() > 0) {
+    all.push_back({kSharedScratch, 0, 1, true, step.serial});
+  }
   return all;
 }
 
@@ -139,18 +155,18 @@ void CommandList::plan_barriers() {
 }
 
 Status CommandList::take_scratch() {
-  std::int64_t largest = 0;
+  std::int64_t own = 0;
+  std::int64_t shared = 0;
   for (const Step& step : steps_) {
-    if (step.kernel != nullptr) largest = std::max(largest, step.kernel->scratch_bytes());
+    if (step.kernel == nullptr) continue;
+    own = std::max(own, step.kernel->scratch_bytes());
+    shared = std::max(shared, step.kernel->shared_bytes());
   }
-  scratch_stride_ = (largest + kPage - 1) / kPage * kPage;
-  const std::int64_t total = scratch_stride_ * pool_.count();
-  if (total == 0) return plugin::ok();
-  scratch_.reset(static_cast<std::byte*>(
-      std::aligned_alloc(static_cast<std::size_t>(kPage), static_cast<std::size_t>(total))));
-  if (scratch_ != nullptr) return plugin::ok();
-  return {SLUICE_RESOURCE_EXHAUSTED,
-          "no memory for " + std::to_string(total) + " bytes of kernel scratch"};
+  scratch_stride_ = whole_pages(own);
+  if (Status status = take_pages(scratch_stride_ * pool_.count(), &scratch_); !status.is_ok()) {
+    return status;
+  }
+  return take_pages(whole_pages(shared), &shared_);
 }
 
 Status CommandList::finish() {
@@ -209,7 +225,8 @@ void CommandList::run_step(const Step& step, const Worker& worker, const Member&
     return;
   }
   const Run run(inputs, outputs,
-                std::span(actual_dims_).subspan(step.first_output, step.num_outputs), &status_);
+                std::span(actual_dims_).subspan(step.first_output, step.num_outputs), shared_.get(),
+                &status_);
   for (int phase = 0; phase < step.kernel->phases(); ++phase) {
     if (phase > 0 && worker.count > 1) member.sync();
     step.kernel->run(run, phase, worker);

@@ -57,6 +57,9 @@ class CommandList {
     void operator()(std::byte* bytes) const;
   };
 
+  using Bytes = std::unique_ptr<std::byte, FreeBytes>;
+
+  static Status take_pages(std::int64_t bytes, Bytes* memory);
   void append(Step step, std::span<const sluice_argument> inputs,
               std::span<const sluice_argument> outputs);
   void add_access(const sluice_argument& argument, std::int64_t size_bytes, bool write, bool serial,
@@ -82,7 +85,8 @@ class CommandList {
   bool every_barrier_ = false;                 ///< bindings share memory: plan does not hold
 
   std::int64_t scratch_stride_ = 0;
-  std::unique_ptr<std::byte, FreeBytes> scratch_;
+  Bytes scratch_;  ///< scratch_stride_ per worker
+  Bytes shared_;
   Status status_;
 };
 

@@ -15,8 +15,12 @@ using plugin::Status;
 class Run {
  public:
   Run(std::span<void* const> inputs, std::span<void* const> outputs,
-      std::span<std::int64_t* const> actual_dims, Status* status)
-      : inputs_(inputs), outputs_(outputs), actual_dims_(actual_dims), status_(status) {}
+      std::span<std::int64_t* const> actual_dims, std::byte* shared, Status* status)
+      : inputs_(inputs),
+        outputs_(outputs),
+        actual_dims_(actual_dims),
+        shared_(shared),
+        status_(status) {}
 
   /// In the order of the operator's inputs, then the body's; null for absent ones.
   template <typename T>
@@ -31,6 +35,9 @@ class Run {
   std::span<void* const> outputs() const { return outputs_; }
   std::span<std::int64_t* const> actual_dims() const { return actual_dims_; }
 
+  /// Kernel::shared_bytes of memory that all workers of the step see.
+  std::byte* shared() const { return shared_; }
+
   /// Ends the list after this step with the first error. Worker 0 only.
   void fail(Status status) const {
     if (status_->is_ok()) *status_ = std::move(status);
@@ -40,6 +47,7 @@ class Run {
   std::span<void* const> inputs_;
   std::span<void* const> outputs_;
   std::span<std::int64_t* const> actual_dims_;
+  std::byte* shared_;
   Status* status_;
 };
 
@@ -57,6 +65,9 @@ class Kernel {
 
   /// Bytes of Worker::scratch that `run` uses.
   virtual std::int64_t scratch_bytes() const { return 0; }
+
+  /// Bytes of Run::shared that `run` uses, in all phases.
+  virtual std::int64_t shared_bytes() const { return 0; }
 
   /// About how long one worker takes; short steps are not worth dividing.
   virtual double cost_ns() const = 0;

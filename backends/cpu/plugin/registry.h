@@ -37,6 +37,7 @@ std::vector<OpEntry> matrix_entries();
 std::vector<OpEntry> elementwise_entries();
 std::vector<OpEntry> row_entries();
 std::vector<OpEntry> attention_entries();
+std::vector<OpEntry> recurrent_entries();
 std::vector<OpEntry> copy_entries();
 
 }  // namespace sluice::cpu
