@@ -127,6 +127,15 @@ TEST_F(ShapeArithmetic, WhatDependsOnDataIsUnknownInTheGraphAndBoundedInAPlan) {
   EXPECT_EQ(context.output(0).to_string(), "i64[2,6]");
 }
 
+TEST_F(ShapeArithmetic, HowManyBoxesStayIsUnknownInTheGraph) {
+  const auto f32 = [](ir::Shape shape) { return ir::Type::tensor(ir::ElementType::kF32, shape); };
+  const auto boxes = main().add_operand({"boxes", f32({1, 6, 4}), {}});
+  const auto scores = main().add_operand({"scores", f32({1, 2, 6}), {}});
+  main().inputs = {boxes, scores};
+  const auto kept = add("NonMaxSuppression", {boxes, scores, scalar(3)});
+  EXPECT_EQ(type_of(kept).substr(0, 5), "i64[_");
+}
+
 TEST(Schemas, AllHaveAShapeFunctionADocLineAndAscendingVersions) {
   for (const OpSchema* schema : all_schemas()) {
     EXPECT_NE(schema->infer, nullptr) << schema->name;

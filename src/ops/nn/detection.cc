@@ -60,7 +60,7 @@ Status infer_non_max_suppression(InferenceContext& context) {
     if (limit != nullptr && limit->size() == 1) {
       per_class = min(per_class, max((*limit)[0], ir::Dim(0)));
     }
-    rows = (*scores)[0] * (*scores)[1] * per_class;
+    rows = context.data_dependent_dim((*scores)[0] * (*scores)[1] * per_class);
   }
   context.set_output(0, ir::ElementType::kI64, ir::Shape{rows, 3});
   return ok_status();
