@@ -61,11 +61,19 @@ function(sluice_backend name)
   target_link_libraries(sluice_backend_${name} PRIVATE ${ARG_LINK} Threads::Threads)
   set_target_properties(sluice_backend_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY
                                                           ${SLUICE_PLUGIN_DIR})
+  sluice_export_only_entry(sluice_backend_${name})
   add_dependencies(dist sluice_backend_${name})
   install(TARGETS sluice_backend_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/sluice)
   if(ARG_TESTS)
     sluice_test(backend_${name}_test SRCS ${ARG_TESTS} LINK ${objects})
   endif()
+endfunction()
+
+# sluice_export_only_entry(<target>): of a plug-in that is not made by sluice_backend.
+function(sluice_export_only_entry target)
+  set(map ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${map})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${map})
 endfunction()
 
 # sluice_tool(<name> SRCS main.cc... [DEPS room...] [LINK external...]): the program bin/<name>.

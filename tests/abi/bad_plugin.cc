@@ -1,0 +1,152 @@
+// A good plug-in with one thing wrong with it. The file's name says which: copied to
+// libsluice_backend_wrong_major.so, it tells a wrong major version.
+#include <dlfcn.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "sluice/host_backend.hpp"
+
+extern "C" SLUICE_PLUGIN_EXPORT const sluice_backend_api* sluice_backend_entry(uint16_t, uint16_t,
+                                                                               sluice_message*);
+
+namespace {
+
+using sluice::plugin::Call;
+using sluice::plugin::KernelEntry;
+using sluice::plugin::Status;
+
+std::string name_of_this_file() {
+  Dl_info info = {};
+  if (dladdr(reinterpret_cast<const void*>(&sluice_backend_entry), &info) == 0) return "";
+  const std::string path = info.dli_fname;
+  const std::string prefix = "libsluice_backend_";
+  const std::size_t begin = path.rfind(prefix) + prefix.size();
+  return path.substr(begin, path.rfind(".so") - begin);
+}
+
+const std::string kCase = name_of_this_file();  // NOLINT(cert-err58-cpp)
+
+const KernelEntry kKernels[] = {
+    {.kind = "Relu",
+     .run = [](const Call&) -> Status {
+       if (kCase == "throws_in_run") throw std::runtime_error("thrown by a kernel");
+       if (kCase == "throws_no_exception_in_run") throw 1;  // NOLINT
+       return sluice::plugin::ok();
+     }},
+};
+
+class Backend : public sluice::plugin::HostBackend {
+ public:
+  Backend() : HostBackend(kKernels) {}
+};
+
+/// A buffer of the caller's filled to its end, so that nothing terminates it.
+void fill(sluice_message* message) { std::memset(message->text, 'x', message->capacity); }
+
+void spoil_table(sluice_backend_api& api) {
+  if (kCase == "wrong_major") api.abi_major = SLUICE_BACKEND_ABI_MAJOR + 1;
+  if (kCase == "wrong_name") api.name = "another";
+  if (kCase == "null_name") api.name = nullptr;
+  if (kCase == "null_function") api.list_submit = nullptr;
+  if (kCase == "small_table") api.struct_size = 16;
+  if (kCase == "huge_table") api.struct_size = 0xffffffffU;
+}
+
+void spoil_creation(sluice_backend_api& api) {
+  if (kCase == "throws_in_create") {
+    api.create = [](const sluice_option*, int32_t, sluice_backend**, sluice_message*) -> int32_t {
+      throw std::runtime_error("thrown by create");
+    };
+  }
+  if (kCase == "creates_nothing") {
+    api.create = [](const sluice_option*, int32_t, sluice_backend**, sluice_message*) -> int32_t {
+      return SLUICE_OK;
+    };
+  }
+  if (kCase == "unknown_code") {
+    api.create = [](const sluice_option*, int32_t, sluice_backend**,
+                    sluice_message* message) -> int32_t {
+      fill(message);
+      return 12345;
+    };
+  }
+  if (kCase == "throws_in_destroy") {
+    api.destroy = [](sluice_backend*) { throw std::runtime_error("thrown by destroy"); };
+  }
+}
+
+void spoil_devices(sluice_backend_api& api) {
+  if (kCase == "no_device") api.device_count = [](sluice_backend*) -> int32_t { return 0; };
+  if (kCase == "billion_devices") {
+    api.device_count = [](sluice_backend*) -> int32_t { return 1000000000; };
+  }
+  if (kCase == "unterminated_device_name") {
+    api.device_describe = [](sluice_backend*, int32_t, sluice_device_info* info,
+                             sluice_message*) -> int32_t {
+      std::memset(info->kind, 'k', sizeof(info->kind));
+      std::memset(info->name, 'n', sizeof(info->name));
+      info->num_cores = 1;
+      return SLUICE_OK;
+    };
+  }
+  if (kCase == "no_cores") {
+    api.device_describe = [](sluice_backend*, int32_t, sluice_device_info*,
+                             sluice_message*) -> int32_t { return SLUICE_OK; };
+  }
+  if (kCase == "misaligned_memory") {
+    api.memory_allocate = [](sluice_backend*, int32_t, int64_t, void** address,
+                             sluice_message*) -> int32_t {
+      *address = reinterpret_cast<void*>(4);
+      return SLUICE_OK;
+    };
+    api.memory_free = [](sluice_backend*, int32_t, void*) {};
+  }
+}
+
+void spoil_operations(sluice_backend_api& api) {
+  if (kCase == "throws_in_query") {
+    api.op_query = [](sluice_backend*, const sluice_op*, sluice_op_support*,
+                      sluice_message*) -> int32_t { throw std::runtime_error("thrown by query"); };
+  }
+  if (kCase == "unknown_layout") {
+    api.op_query = [](sluice_backend*, const sluice_op*, sluice_op_support* support,
+                      sluice_message*) -> int32_t {
+      support->supported = 1;
+      support->preferred_layout = 99;
+      return SLUICE_OK;
+    };
+  }
+  if (kCase == "negative_packing") {
+    api.packing_query = [](sluice_backend*, const sluice_op*, int32_t, sluice_packing* packing,
+                           sluice_message*) -> int32_t {
+      packing->size_bytes = -64;
+      return SLUICE_OK;
+    };
+  }
+  if (kCase == "null_kernel") {
+    api.kernel_create = [](sluice_backend*, int32_t, const sluice_op*, sluice_kernel**,
+                           sluice_kernel_info*, sluice_message*) -> int32_t { return SLUICE_OK; };
+  }
+}
+
+}  // namespace
+
+const sluice_backend_api* sluice_backend_entry(uint16_t, uint16_t, sluice_message* message) {
+  if (kCase == "throws_in_entry") throw std::runtime_error("thrown by the entry");
+  if (kCase == "refuses") {
+    sluice::plugin::write_message(message, "not today");
+    return nullptr;
+  }
+  static sluice_backend_api api = *sluice::plugin::detail::host_backend_api<Backend>(
+      kCase.c_str(), "1", SLUICE_BACKEND_ABI_MAJOR, message);
+  if (kCase == "unaligned_table") {
+    return reinterpret_cast<const sluice_backend_api*>(reinterpret_cast<const char*>(&api) + 1);
+  }
+  spoil_table(api);
+  spoil_creation(api);
+  spoil_devices(api);
+  spoil_operations(api);
+  return &api;
+}
