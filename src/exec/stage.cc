@@ -12,6 +12,12 @@ bool all_outputs_static(const ops::InferenceContext& context) {
   return true;
 }
 
+bool has_known_elements(const ops::OperandFacts& facts) {
+  if (facts.float_values) return true;
+  return facts.values && std::all_of(facts.values->begin(), facts.values->end(),
+                                     [](const ir::Dim& value) { return value.is_known(); });
+}
+
 /// Inputs that the shape function reads and nobody has read from memory yet.
 std::vector<ir::OperandId> missing_values(const ops::OpSchema& schema,
                                           const ir::Operation& operation,

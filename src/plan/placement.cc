@@ -135,7 +135,7 @@ class Placer {
       const std::int32_t number = storage.storage_of[i];
       if (number >= 0) {
         const auto offset = placement_.layout.offset_bytes[static_cast<std::size_t>(number)];
-        place(id) = {Place::Kind::kArena, -1, offset, id};
+        place(id) = {Place::Kind::kArena, numbers_.arena(), offset, id};
       } else if (root(id) == id) {
         place(id) = outside_place(id);
       }

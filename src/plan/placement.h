@@ -22,9 +22,9 @@ inline constexpr std::int64_t kTensorAlignment = 64;
 struct Place {
   enum class Kind : std::uint8_t {
     kNone,      ///< absent, unused, or of another stage's arena
-    kArena,     ///< `offset_bytes` into the context's arena
+    kArena,     ///< `offset_bytes` into the buffer of `binding`, the context's arena
     kConstant,  ///< the bytes of constant `operand`
-    kBinding,   ///< the buffer bound as number `binding`
+    kBinding,   ///< the buffer of `binding`
   };
   Kind kind = Kind::kNone;
   std::int32_t binding = -1;
@@ -32,8 +32,8 @@ struct Place {
   ir::OperandId operand;  ///< whose memory it is: itself, or what it views
 };
 
-/// Bindings are numbered: main inputs, then main outputs, then one for each operand that outlives
-/// the stage which writes it.
+/// Bindings are numbered: main inputs, main outputs, the arena, then one for each operand that
+/// outlives the stage which writes it.
 struct BindingNumbers {
   std::int32_t num_inputs = 0;
   std::int32_t num_outputs = 0;
@@ -41,7 +41,8 @@ struct BindingNumbers {
   std::int32_t output(std::size_t index) const {
     return num_inputs + static_cast<std::int32_t>(index);
   }
-  std::int32_t kept(ir::OperandId id) const { return num_inputs + num_outputs + id.value(); }
+  std::int32_t arena() const { return num_inputs + num_outputs; }
+  std::int32_t kept(ir::OperandId id) const { return arena() + 1 + id.value(); }
 };
 
 BindingNumbers binding_numbers(const ir::Subgraph& main);

@@ -1,0 +1,29 @@
+#include "exec/aligned_buffer.h"
+
+#include <sys/mman.h>
+
+#include "base/checked.h"
+
+namespace sluice::exec {
+
+Status AlignedBuffer::reserve(std::int64_t size_bytes) {
+  if (data_ != nullptr && size_bytes <= size_bytes_) return ok_status();
+  constexpr std::int64_t kLineBytes = 64;
+  constexpr std::int64_t kHugePageBytes = std::int64_t{2} << 20;
+  const std::int64_t alignment = size_bytes >= kHugePageBytes ? kHugePageBytes : kLineBytes;
+  const auto rounded = checked_align(size_bytes > 0 ? size_bytes : 1, alignment);
+  void* memory = rounded ? std::aligned_alloc(static_cast<std::size_t>(alignment),
+                                              static_cast<std::size_t>(*rounded))
+                         : nullptr;
+  if (memory == nullptr) {
+    return make_error(Code::kResourceExhausted, "no memory for a buffer of {} bytes", size_bytes);
+  }
+  if (alignment == kHugePageBytes) {
+    ::madvise(memory, static_cast<std::size_t>(*rounded), MADV_HUGEPAGE);  // a wish only
+  }
+  data_.reset(memory);
+  size_bytes_ = size_bytes;
+  return ok_status();
+}
+
+}  // namespace sluice::exec

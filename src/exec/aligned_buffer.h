@@ -1,0 +1,30 @@
+// Host memory of a context: arenas, outputs, staging.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "base/result.h"
+
+namespace sluice::exec {
+
+/// Grows, never shrinks; growing forgets the contents. Move-only.
+class AlignedBuffer {
+ public:
+  /// Fails: kResourceExhausted.
+  Status reserve(std::int64_t size_bytes);
+
+  void* data() const { return data_.get(); }
+  std::int64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  struct Free {
+    void operator()(void* data) const { std::free(data); }  // NOLINT: pairs with aligned_alloc
+  };
+  std::unique_ptr<void, Free> data_;
+  std::int64_t size_bytes_ = 0;
+};
+
+}  // namespace sluice::exec

@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "exec/model_state.h"
+
+namespace sluice::exec {
+
+std::shared_ptr<const StagePlan> PlanCache::find(const RunKey& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = plans_.find(key);
+  return it == plans_.end() ? nullptr : it->second;
+}
+
+void PlanCache::insert(const RunKey& key, std::shared_ptr<const StagePlan> plan) {
+  const std::lock_guard lock(mutex_);
+  if (!plans_.emplace(key, std::move(plan)).second) return;
+  order_.push_back(key);
+  if (order_.size() <= kMostPlans) return;
+  plans_.erase(order_.front());
+  order_.pop_front();
+}
+
+namespace {
+
+Result<std::shared_ptr<const backend::Group>> make_group(
+    std::shared_ptr<const backend::Backend> backend, const LoadOptions& options) {
+  const backend::DeviceInfo& device = backend->devices().front();
+  if (!device.has_host_memory) {
+    return unimplemented("backend \"{}\": devices with memory of their own are not supported yet",
+                         backend->name());
+  }
+  std::vector<std::int32_t> cores = options.cores;
+  if (cores.empty()) {
+    const int wanted = options.num_threads > 0 ? options.num_threads : device.num_cores;
+    cores.resize(static_cast<std::size_t>(std::clamp(wanted, 1, std::max(1, device.num_cores))));
+    std::iota(cores.begin(), cores.end(), 0);
+  }
+  return backend::Group::create(std::move(backend), 0, cores);
+}
+
+/// Constants that no kernel gets in packed form are read as they lie in the file: check them now.
+Status verify_constants(const ModelState& model) {
+  const ir::Subgraph& main = model.main();
+  std::vector<bool> is_needed(main.num_operands(), false);
+  for (const ir::OperandId id : main.outputs) is_needed[id.index()] = true;
+  for (std::size_t at = 0; at < main.order().size(); ++at) {
+    const ir::Operation& operation = main.operation(main.order()[at]);
+    const auto packed = model.packed.of(at);
+    for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
+      const bool is_packed = i < packed.size() && !packed[i].empty();
+      const ir::OperandId id = operation.inputs[i];
+      if (id.is_valid() && !is_packed) is_needed[id.index()] = true;
+    }
+    if (!operation.body) continue;
+    for (const ir::OperandId id : operation.body->inputs) is_needed[id.index()] = true;
+  }
+  for (std::size_t i = 0; i < is_needed.size(); ++i) {
+    const ir::Constant* constant = main.find_constant(ir::OperandId(i));
+    if (constant == nullptr || !is_needed[i]) continue;
+    SLUICE_TRY(model.executable.verify(
+        constant->data, fmt::format("constant \"{}\"", main.operand(ir::OperandId(i)).name)));
+  }
+  return ok_status();
+}
+
+/// Inputs that a shape function reads, directly.
+std::vector<bool> find_shape_inputs(const ir::Subgraph& main) {
+  std::vector<bool> is_read(main.num_operands(), false);
+  for (const ir::OperationId id : main.order()) {
+    const ir::Operation& operation = main.operation(id);
+    const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+    if (schema == nullptr) continue;
+    for (std::size_t i = 0; i < operation.inputs.size() && i < schema->inputs.size(); ++i) {
+      const ir::OperandId input = operation.inputs[i];
+      if (schema->inputs[i].is_shape_value && input.is_valid()) is_read[input.index()] = true;
+    }
+  }
+  std::vector<bool> is_shape_input;
+  for (const ir::OperandId input : main.inputs) is_shape_input.push_back(is_read[input.index()]);
+  return is_shape_input;
+}
+
+/// Plans the whole model as one stage if its shapes allow.
+Status plan_static(ModelState& model) {
+  const ir::Subgraph& main = model.main();
+  ops::SubgraphFacts facts = model.initial_facts;
+  for (const ir::OperandId input : main.inputs) {
+    const ir::Type& type = main.operand(input).type;
+    if (!type.is_static()) return ok_status();
+    facts[input.index()].type = type;
+  }
+  ops::SubgraphFacts probe = facts;
+  const Stage stage = SLUICE_TRY(plan_stage(main, 0, probe));
+  if (stage.end != main.order().size() || stage.has_data_dependent_end) return ok_status();
+  model.static_plan = SLUICE_TRY(make_stage_plan(model, 0, std::move(facts), {}));
+  return ok_status();
+}
+
+}  // namespace
+
+Result<LoadedModel> LoadedModel::load(package::Executable executable,
+                                      const backend::BackendRegistry& backends,
+                                      const LoadOptions& options) {
+  auto model = std::make_shared<ModelState>();
+  model->executable = std::move(executable);
+  model->signature = package::signature_of(model->executable.graph);
+  model->options = options;
+  for (const std::string& name : model->executable.backends) {
+    model->backends.push_back(SLUICE_TRY(backends.find(name)));
+    model->groups.push_back(SLUICE_TRY(make_group(model->backends.back(), options)));
+  }
+  model->packed = SLUICE_TRY(PackedStore::create(model->executable, model->backends));
+  SLUICE_TRY(verify_constants(*model));
+  model->initial_facts = initial_facts(model->main());
+  model->is_shape_input = find_shape_inputs(model->main());
+  SLUICE_TRY(plan_static(*model));
+  return LoadedModel(std::move(model));
+}
+
+const package::Signature& LoadedModel::signature() const { return state_->signature; }
+
+const package::Executable& LoadedModel::executable() const { return state_->executable; }
+
+}  // namespace sluice::exec

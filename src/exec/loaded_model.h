@@ -1,0 +1,92 @@
+// A compiled model on a group of cores, ready to run; and the contexts that run it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/registry.h"
+#include "base/result.h"
+#include "ir/type.h"
+#include "package/executable.h"
+
+namespace sluice::exec {
+
+struct LoadOptions {
+  /// Cores of device 0 that the model's groups take; empty for `num_threads` of them.
+  std::vector<std::int32_t> cores;
+  /// 0 for all the cores that the process may use. Ignored where `cores` says which.
+  int num_threads = 0;
+  /// Most bytes that one context's intermediate tensors may take.
+  std::int64_t arena_limit_bytes = std::int64_t{1} << 40;
+};
+
+/// Memory of a caller, in row-major order.
+struct TensorView {
+  void* data = nullptr;
+  std::int64_t size_bytes = 0;
+  ir::ElementType element = ir::ElementType::kUndefined;
+  std::vector<std::int64_t> dims;
+};
+
+class Context;
+struct ModelState;
+
+/// Immutable; shared by contexts, which keep it alive. Safe from any thread.
+class LoadedModel {
+ public:
+  /// Takes kernels from the executable's backends, packed constants from the executable where they
+  /// fit the backends at hand, and packs the others now.
+  /// Fails: kNotFound for a backend that is not there; kDataLoss for damaged constants;
+  ///        kUnimplemented for an operation that a backend no longer takes.
+  static Result<LoadedModel> load(package::Executable executable, const backend::BackendRegistry& backends,
+                                  const LoadOptions& options);
+
+  const package::Signature& signature() const;
+  const package::Executable& executable() const;
+
+  /// A context owns an arena and bindings. Contexts of one model run at the same time without
+  /// taking a lock; one context is used by one thread at a time.
+  Result<Context> create_context() const;
+
+ private:
+  explicit LoadedModel(std::shared_ptr<const ModelState> state) : state_(std::move(state)) {}
+  std::shared_ptr<const ModelState> state_;
+};
+
+/// One run at a time of a loaded model. Movable.
+class Context {
+ public:
+  Context(Context&&) noexcept;
+  Context& operator=(Context&&) noexcept;
+  ~Context();
+
+  /// Uses the caller's memory, without a copy if it is aligned to 64 bytes, until the next call for
+  /// this input. It is read by `run`, never written.
+  /// Fails: kInvalidArgument for an index, type, shape or size that the signature does not take.
+  Status set_input(std::size_t index, const TensorView& tensor);
+
+  /// The output is written to the caller's memory from now on, without a copy if it is aligned to
+  /// 64 bytes. Null data returns to memory of the context's own, which is the default.
+  Status bind_output(std::size_t index, void* data, std::int64_t capacity_bytes);
+
+  /// Fails: kFailedPrecondition naming an input that was not set; kResourceExhausted for bound
+  ///        outputs that are too small; and what kernels report.
+  Status run();
+
+  /// Of the last run that succeeded. Its memory stays valid until the next run.
+  const TensorView& output(std::size_t index) const;
+
+  /// Bytes of the context's own: arena, outputs, staging.
+  std::int64_t memory_bytes() const;
+
+ private:
+  friend class LoadedModel;
+  struct State;
+  explicit Context(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sluice::exec

@@ -1,0 +1,101 @@
+#include "exec/recording.h"
+
+#include <utility>
+
+namespace sluice::exec {
+namespace {
+
+class Recorder {
+ public:
+  Recorder(const ModelState& model, Recording& recording)
+      : model_(model), plan_(*recording.plan), recording_(recording) {}
+
+  Status run() {
+    const Stage& stage = plan_.stage;
+    for (std::size_t at = stage.begin; at < stage.end; ++at) {
+      find_outputs(at);
+      if (plan_.kernels[at - stage.begin] != nullptr) SLUICE_TRY(add_step(at));
+    }
+    for (Segment& segment : recording_.segments) SLUICE_TRY(segment.list.finish());
+    return ok_status();
+  }
+
+ private:
+  void find_outputs(std::size_t at) {
+    const plan::BindingNumbers numbers = plan::binding_numbers(model_.main());
+    for (const ir::OperandId id : model_.main().operation(model_.main().order()[at]).outputs) {
+      if (!id.is_valid()) continue;
+      const plan::Place& place = plan_.placement.places[id.index()];
+      const bool is_output = place.kind == plan::Place::Kind::kBinding && place.operand == id &&
+                             place.binding >= numbers.output(0) && place.binding < numbers.arena();
+      if (!is_output) continue;
+      recording_.outputs.push_back({static_cast<std::size_t>(place.binding - numbers.output(0)),
+                                    *ir::storage_bytes(plan_.facts[id.index()].type)});
+    }
+  }
+
+  Status add_step(std::size_t at) {
+    const ir::Operation& operation = model_.main().operation(model_.main().order()[at]);
+    const bool is_data_dependent = plan_.stage.has_data_dependent_end && at + 1 == plan_.stage.end;
+    if (is_data_dependent) prepare_actual_dims(operation);
+    std::vector<sluice_argument> inputs;
+    for (const ir::OperandId id : operation.inputs) inputs.push_back(argument(id));
+    if (operation.body) {
+      for (const ir::OperandId id : operation.body->inputs) inputs.push_back(argument(id));
+    }
+    std::vector<sluice_argument> outputs;
+    for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
+      outputs.push_back(argument(operation.outputs[i]));
+      if (is_data_dependent) outputs.back().actual_dims = recording_.actual_dims[i].data();
+    }
+    Segment& segment = *SLUICE_TRY(segment_for(model_.executable.backend_of[at]));
+    return segment.list.add_kernel(plan_.kernels[at - plan_.stage.begin], inputs, outputs);
+  }
+
+  void prepare_actual_dims(const ir::Operation& operation) {
+    for (const ir::OperandId id : operation.outputs) {
+      recording_.actual_dims.push_back(
+          id.is_valid() ? *plan_.facts[id.index()].type.static_dims() : std::vector<std::int64_t>());
+    }
+  }
+
+  sluice_argument argument(ir::OperandId id) const {
+    if (!id.is_valid()) return backend::absent_argument();
+    const plan::Place& place = plan_.placement.places[id.index()];
+    switch (place.kind) {
+      case plan::Place::Kind::kArena:
+      case plan::Place::Kind::kBinding:
+        return backend::bound_argument(place.binding, place.offset_bytes);
+      case plan::Place::Kind::kConstant:
+        return backend::fixed_argument(model_.main().find_constant(place.operand)->data.data());
+      case plan::Place::Kind::kNone:
+        break;
+    }
+    return backend::absent_argument();
+  }
+
+  Result<Segment*> segment_for(std::int16_t backend_number) {
+    const auto number = static_cast<std::size_t>(backend_number);
+    if (recording_.segments.empty() || recording_.segments.back().backend != number) {
+      auto list = SLUICE_TRY(backend::CommandList::create(model_.groups[number]));
+      recording_.segments.push_back({number, std::move(list)});
+    }
+    return &recording_.segments.back();
+  }
+
+  const ModelState& model_;
+  const StagePlan& plan_;
+  Recording& recording_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Recording>> record(const ModelState& model,
+                                          std::shared_ptr<const StagePlan> plan) {
+  auto recording = std::make_unique<Recording>();
+  recording->plan = std::move(plan);
+  SLUICE_TRY(Recorder(model, *recording).run());
+  return recording;
+}
+
+}  // namespace sluice::exec

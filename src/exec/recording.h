@@ -1,0 +1,37 @@
+// A stage recorded into command lists, once per context, submitted per run.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backend/command_list.h"
+#include "exec/model_state.h"
+
+namespace sluice::exec {
+
+/// A segment: neighbouring steps of one backend.
+struct Segment {
+  std::size_t backend = 0;
+  backend::CommandList list;
+};
+
+/// A main output that a stage's steps write straight into its buffer.
+struct WrittenOutput {
+  std::size_t output = 0;
+  std::int64_t size_bytes = 0;
+};
+
+struct Recording {
+  std::shared_ptr<const StagePlan> plan;
+  std::vector<WrittenOutput> outputs;
+  std::vector<Segment> segments;
+  /// Where the last step writes its results' actual dimensions, one entry per output; empty unless
+  /// the stage ends in data-dependent shapes. Never resized after recording.
+  std::vector<std::vector<std::int64_t>> actual_dims;
+};
+
+/// Fails: what the backends' lists report.
+Result<std::unique_ptr<Recording>> record(const ModelState& model,
+                                          std::shared_ptr<const StagePlan> plan);
+
+}  // namespace sluice::exec
