@@ -8,7 +8,8 @@ namespace sluice::exec {
 namespace {
 
 bool is_aligned(const void* data) {
-  return reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(backend::kAlignment) ==
+  return reinterpret_cast<std::uintptr_t>(data) %
+             static_cast<std::uintptr_t>(backend::kAlignment) ==
          0;
 }
 
@@ -50,13 +51,13 @@ Status check_input(const package::TensorSpec& spec, const TensorView& tensor) {
 
 }  // namespace
 
-Context::Context(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Context::Context(std::unique_ptr<ContextState> state) : state_(std::move(state)) {}
 Context::Context(Context&&) noexcept = default;
 Context& Context::operator=(Context&&) noexcept = default;
 Context::~Context() = default;
 
 Result<Context> LoadedModel::create_context() const {
-  auto state = std::make_unique<Context::State>();
+  auto state = std::make_unique<ContextState>();
   state->model = state_;
   for (const auto& group : state_->groups) {
     state->streams.push_back(SLUICE_TRY(backend::Stream::create(group)));

@@ -29,7 +29,7 @@ struct BoundOutput {
   TensorView view;
 };
 
-struct Context::State {
+struct ContextState {
   std::shared_ptr<const ModelState> model;
   std::vector<backend::Stream> streams;  // one per backend
   AlignedBuffer arena;
@@ -44,7 +44,7 @@ struct Context::State {
 /// Runs the stages of a context's model one after the other, each segment after the one before.
 class LinearExecutor {
  public:
-  explicit LinearExecutor(Context::State& state) : state_(state), model_(*state.model) {}
+  explicit LinearExecutor(ContextState& state) : state_(state), model_(*state.model) {}
 
   /// Requires: every input is set.
   Status run();
@@ -67,7 +67,7 @@ class LinearExecutor {
   const void* address_of(const StagePlan& plan, ir::OperandId id) const;
   const ir::Operation& last_operation(const Stage& stage) const;
 
-  Context::State& state_;
+  ContextState& state_;
   const ModelState& model_;
 };
 

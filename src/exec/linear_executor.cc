@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t kMostRecordings = 64;
 
 bool is_aligned(const void* data) {
-  return reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(backend::kAlignment) ==
+  return reinterpret_cast<std::uintptr_t>(data) %
+             static_cast<std::uintptr_t>(backend::kAlignment) ==
          0;
 }
 
@@ -31,7 +32,8 @@ void append_facts(const ops::OperandFacts& facts, RunKey& key) {
     for (const ir::Dim& value : *facts.values) key.push_back(value.value());
   }
   if (facts.float_values) {
-    for (const double value : *facts.float_values) key.push_back(std::bit_cast<std::int64_t>(value));
+    for (const double value : *facts.float_values)
+      key.push_back(std::bit_cast<std::int64_t>(value));
   }
 }
 
@@ -123,10 +125,9 @@ Status LinearExecutor::finish_outputs(const Recording& last) {
     output.view.data = output.target;
     if (output.bound == nullptr || output.target == output.bound) continue;
     if (output.view.size_bytes > output.capacity_bytes) {
-      return make_error(Code::kResourceExhausted,
-                        "output \"{}\" has {} bytes, the memory bound to it {}",
-                        model_.signature.outputs[i].name, output.view.size_bytes,
-                        output.capacity_bytes);
+      return make_error(
+          Code::kResourceExhausted, "output \"{}\" has {} bytes, the memory bound to it {}",
+          model_.signature.outputs[i].name, output.view.size_bytes, output.capacity_bytes);
     }
     std::memcpy(output.bound, output.target, static_cast<std::size_t>(output.view.size_bytes));
     output.view.data = output.bound;

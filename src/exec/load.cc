@@ -81,6 +81,17 @@ std::vector<bool> find_shape_inputs(const ir::Subgraph& main) {
   return is_shape_input;
 }
 
+Status check_signature(const package::Signature& signature) {
+  for (const auto* specs : {&signature.inputs, &signature.outputs}) {
+    for (const package::TensorSpec& spec : *specs) {
+      if (spec.type.is_tensor()) continue;
+      return unimplemented("\"{}\" is a {}; models take and give tensors so far", spec.name,
+                           spec.type.to_string());
+    }
+  }
+  return ok_status();
+}
+
 /// Plans the whole model as one stage if its shapes allow.
 Status plan_static(ModelState& model) {
   const ir::Subgraph& main = model.main();
@@ -105,6 +116,7 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   auto model = std::make_shared<ModelState>();
   model->executable = std::move(executable);
   model->signature = package::signature_of(model->executable.graph);
+  SLUICE_TRY(check_signature(model->signature));
   model->options = options;
   for (const std::string& name : model->executable.backends) {
     model->backends.push_back(SLUICE_TRY(backends.find(name)));
@@ -121,5 +133,11 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
 const package::Signature& LoadedModel::signature() const { return state_->signature; }
 
 const package::Executable& LoadedModel::executable() const { return state_->executable; }
+
+LoadedModel::Preparation LoadedModel::preparation() const {
+  Preparation preparation = {state_->packed.all(), std::nullopt};
+  if (state_->static_plan) preparation.plan = state_->static_plan->placement.layout;
+  return preparation;
+}
 
 }  // namespace sluice::exec

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct TensorView {
 
 class Context;
 struct ModelState;
+struct ContextState;
 
 /// Immutable; shared by contexts, which keep it alive. Safe from any thread.
 class LoadedModel {
@@ -41,11 +43,20 @@ class LoadedModel {
   /// fit the backends at hand, and packs the others now.
   /// Fails: kNotFound for a backend that is not there; kDataLoss for damaged constants;
   ///        kUnimplemented for an operation that a backend no longer takes.
-  static Result<LoadedModel> load(package::Executable executable, const backend::BackendRegistry& backends,
+  static Result<LoadedModel> load(package::Executable executable,
+                                  const backend::BackendRegistry& backends,
                                   const LoadOptions& options);
 
   const package::Signature& signature() const;
   const package::Executable& executable() const;
+
+  /// What loading found out and a later load need not do again: constants in their backends' form,
+  /// and the memory plan of a model of static shapes.
+  struct Preparation {
+    std::vector<package::PackedConstant> packed;
+    std::optional<plan::ArenaLayout> plan;
+  };
+  Preparation preparation() const;
 
   /// A context owns an arena and bindings. Contexts of one model run at the same time without
   /// taking a lock; one context is used by one thread at a time.
@@ -84,9 +95,8 @@ class Context {
 
  private:
   friend class LoadedModel;
-  struct State;
-  explicit Context(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit Context(std::unique_ptr<ContextState> state);
+  std::unique_ptr<ContextState> state_;
 };
 
 }  // namespace sluice::exec

@@ -14,8 +14,8 @@
 
 namespace sluice::exec {
 
-/// Plans by what was known when they were made. Bounded: the oldest goes. Takes a lock; contexts ask
-/// only for shapes that they have not met themselves.
+/// Plans by what was known when they were made. Bounded: the oldest goes. Takes a lock; contexts
+/// ask only for shapes that they have not met themselves.
 class PlanCache {
  public:
   std::shared_ptr<const StagePlan> find(const RunKey& key) const;

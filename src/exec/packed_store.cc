@@ -1,5 +1,8 @@
 #include "exec/packed_store.h"
 
+#include <algorithm>
+#include <map>
+#include <new>
 #include <tuple>
 #include <utility>
 
@@ -37,36 +40,47 @@ Result<Bytes> pack_now(const backend::Backend& backend, const backend::Op& op, i
   return Bytes(std::move(memory), view);
 }
 
+/// The bytes that the executable has for this input, or freshly packed ones.
+Result<package::PackedConstant> provide(const package::Executable& executable,
+                                        const package::PackedConstant* kept,
+                                        const backend::Backend& backend, const backend::Op& op,
+                                        const Key& key, const backend::Packing& packing) {
+  if (kept != nullptr && fits(*kept, backend, packing)) {
+    SLUICE_TRY(executable.verify(kept->data, op.describe() + ": its packed constant"));
+    return *kept;
+  }
+  const auto [place, input] = key;
+  Bytes bytes = SLUICE_TRY(pack_now(backend, op, static_cast<int>(input), packing.size_bytes));
+  return package::PackedConstant{
+      backend.name(), backend.version(), backend.packing_key(), static_cast<std::uint32_t>(place),
+      input,          packing.format,    std::move(bytes)};
+}
+
 }  // namespace
 
 Result<PackedStore> PackedStore::create(
     const package::Executable& executable,
     std::span<const std::shared_ptr<const backend::Backend>> backends) {
   PackedStore store;
-  const auto packed = index_of(executable);
+  const auto kept = index_of(executable);
   const ir::Subgraph& main = executable.graph.main();
   for (std::size_t place = 0; place < main.order().size(); ++place) {
     const ir::Operation& operation = main.operation(main.order()[place]);
     const std::int16_t number = executable.backend_of[place];
-    if (number < 0) continue;
+    const bool has_constants =
+        std::any_of(operation.inputs.begin(), operation.inputs.end(),
+                    [&](ir::OperandId input) { return main.is_constant(input); });
+    if (number < 0 || !has_constants) continue;
     const backend::Backend& backend = *backends[static_cast<std::size_t>(number)];
+    const auto op = SLUICE_TRY(backend::Op::create({executable.graph, main, operation}));
     for (std::size_t input = 0; input < operation.inputs.size(); ++input) {
       if (!main.is_constant(operation.inputs[input])) continue;
-      const auto op = SLUICE_TRY(backend::Op::create({executable.graph, main, operation}));
       const auto packing = SLUICE_TRY(backend.query_packing(op, static_cast<int>(input)));
       if (!packing) continue;
-      const auto found = packed.find(Key(place, static_cast<std::uint32_t>(input)));
-      Bytes bytes;
-      if (found != packed.end() && fits(*found->second, backend, *packing)) {
-        bytes = found->second->data;
-        SLUICE_TRY(executable.verify(bytes, operation.describe() + ": its packed constant"));
-      } else {
-        bytes = SLUICE_TRY(pack_now(backend, op, static_cast<int>(input), packing->size_bytes));
-        store.packed_now_bytes_ += packing->size_bytes;
-      }
-      auto& inputs = store.by_place_[place];
-      inputs.resize(operation.inputs.size());
-      inputs[input] = std::move(bytes);
+      const Key key(place, static_cast<std::uint32_t>(input));
+      const auto found = kept.find(key);
+      store.all_.push_back(SLUICE_TRY(provide(
+          executable, found == kept.end() ? nullptr : found->second, backend, op, key, *packing)));
     }
   }
   return store;
@@ -74,9 +88,13 @@ Result<PackedStore> PackedStore::create(
 
 std::vector<std::span<const std::byte>> PackedStore::of(std::size_t place) const {
   std::vector<std::span<const std::byte>> spans;
-  const auto it = by_place_.find(place);
-  if (it == by_place_.end()) return spans;
-  for (const Bytes& bytes : it->second) spans.push_back(bytes.view());
+  const auto first = std::lower_bound(
+      all_.begin(), all_.end(), place,
+      [](const package::PackedConstant& packed, std::size_t at) { return packed.operation < at; });
+  for (auto it = first; it != all_.end() && it->operation == place; ++it) {
+    spans.resize(it->input + std::size_t{1});
+    spans[it->input] = it->data.view();
+  }
   return spans;
 }
 

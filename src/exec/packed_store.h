@@ -2,7 +2,6 @@
 // where it does not.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -17,18 +16,18 @@ class PackedStore {
  public:
   /// `backends[i]` runs what `executable.backend_of` gives to i.
   /// Fails: kDataLoss for a damaged packed constant; what a backend's packing reports.
-  static Result<PackedStore> create(const package::Executable& executable,
-                                    std::span<const std::shared_ptr<const backend::Backend>> backends);
+  static Result<PackedStore> create(
+      const package::Executable& executable,
+      std::span<const std::shared_ptr<const backend::Backend>> backends);
 
   /// Packed bytes of the inputs of the operation at `place` in the main order; may be empty.
   std::vector<std::span<const std::byte>> of(std::size_t place) const;
 
-  /// Bytes that were packed now, because the executable had none that fit.
-  std::int64_t packed_now_bytes() const { return packed_now_bytes_; }
+  /// All of them, as an executable keeps them.
+  const std::vector<package::PackedConstant>& all() const { return all_; }
 
  private:
-  std::map<std::size_t, std::vector<Bytes>> by_place_;
-  std::int64_t packed_now_bytes_ = 0;
+  std::vector<package::PackedConstant> all_;  // by place, then input
 };
 
 }  // namespace sluice::exec

@@ -54,8 +54,8 @@ class Recorder {
 
   void prepare_actual_dims(const ir::Operation& operation) {
     for (const ir::OperandId id : operation.outputs) {
-      recording_.actual_dims.push_back(
-          id.is_valid() ? *plan_.facts[id.index()].type.static_dims() : std::vector<std::int64_t>());
+      recording_.actual_dims.push_back(id.is_valid() ? *plan_.facts[id.index()].type.static_dims()
+                                                     : std::vector<std::int64_t>());
     }
   }
 
@@ -68,8 +68,7 @@ class Recorder {
         return backend::bound_argument(place.binding, place.offset_bytes);
       case plan::Place::Kind::kConstant:
         return backend::fixed_argument(model_.main().find_constant(place.operand)->data.data());
-      case plan::Place::Kind::kNone:
-        break;
+      case plan::Place::Kind::kNone: break;
     }
     return backend::absent_argument();
   }

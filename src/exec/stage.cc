@@ -26,10 +26,7 @@ std::vector<ir::OperandId> missing_values(const ops::OpSchema& schema,
   for (std::size_t i = 0; i < operation.inputs.size() && i < schema.inputs.size(); ++i) {
     const ir::OperandId input = operation.inputs[i];
     if (!schema.inputs[i].is_shape_value || !input.is_valid()) continue;
-    const auto& values = facts[input.index()].values;
-    const bool is_known = values && std::all_of(values->begin(), values->end(),
-                                                [](const auto& v) { return v.is_known(); });
-    if (!is_known) missing.push_back(input);
+    if (!has_known_elements(facts[input.index()])) missing.push_back(input);
   }
   return missing;
 }

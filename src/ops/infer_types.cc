@@ -76,7 +76,11 @@ class GraphInference {
                                 declared.element() != inferred.element();
     const auto declared_dims = declared.static_dims();
     const auto inferred_dims = inferred.static_dims();
-    if (elements_clash || (declared_dims && inferred_dims && *declared_dims != *inferred_dims)) {
+    const OpSchema* schema = find_schema(operation.domain, operation.kind);
+    const bool is_upper_bound = schema != nullptr && schema->has(kDataDependentShape);
+    const bool dims_clash =
+        !is_upper_bound && declared_dims && inferred_dims && *declared_dims != *inferred_dims;
+    if (elements_clash || dims_clash) {
       return invalid_argument("{}: output \"{}\" is declared as {} but computes {}",
                               operation.describe(), operand.name, declared.to_string(),
                               inferred.to_string());

@@ -1,0 +1,34 @@
+// From a graph to an executable.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backend/registry.h"
+#include "base/result.h"
+#include "ir/graph.h"
+#include "package/executable.h"
+
+namespace sluice::compile {
+
+struct CompileOptions {
+  /// In order of preference: an operation goes to the first that takes it.
+  std::vector<std::string> backends = {"cpu"};
+  bool optimize = true;
+  /// Keep constants in the executable in the form that backends want them, beside the portable one.
+  bool pack = true;
+  /// Told of each phase as it starts; may be empty.
+  std::function<void(std::string_view phase)> progress;
+};
+
+/// Rewrites the graph, gives each operation a backend, packs constants and plans memory.
+///
+/// Needs the backend "reference" for folding constants; without it none are folded.
+/// Fails: kNotFound       a backend is not there
+///        kUnimplemented  naming every operator that no backend takes, and its nodes
+///        kInvalidArgument, and what passes report
+Result<package::Executable> compile(ir::Graph graph, const backend::BackendRegistry& backends,
+                                    const CompileOptions& options);
+
+}  // namespace sluice::compile

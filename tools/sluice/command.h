@@ -1,0 +1,27 @@
+// A subcommand: what it is called, its options, what it does.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sluice::tool {
+
+/// Options are members that `add_options` binds; `run` is called once, after parsing.
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual const char* name() const = 0;
+  virtual const char* summary() const = 0;  ///< one line of `sluice --help`
+  virtual void add_options(CLI::App& app) = 0;
+  /// The exit code: 0 for success, 1 for a result that is a failure. An error prints and gives 1.
+  virtual Result<int> run() = 0;
+};
+
+std::unique_ptr<Command> make_compile_command();
+std::unique_ptr<Command> make_conformance_command();
+
+}  // namespace sluice::tool

@@ -1,0 +1,94 @@
+#include "sluice/compare.h"
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+namespace sluice::tool {
+namespace {
+
+float widen_f16(std::uint16_t bits) {
+  const bool is_negative = (bits & 0x8000U) != 0;
+  const int exponent = bits >> 10U & 0x1FU;
+  const int mantissa = bits & 0x3FFU;
+  float value = 0;
+  if (exponent == 31) {
+    value = mantissa == 0 ? INFINITY : NAN;
+  } else if (exponent == 0) {
+    value = std::ldexp(static_cast<float>(mantissa), -24);
+  } else {
+    value = std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
+  }
+  return is_negative ? -value : value;
+}
+
+float widen_bf16(std::uint16_t bits) {
+  const std::uint32_t wide = std::uint32_t{bits} << 16U;
+  float value = 0;
+  std::memcpy(&value, &wide, sizeof(value));
+  return value;
+}
+
+template <typename T, typename Widen>
+std::vector<double> widen_all(const void* data, std::int64_t size_bytes, const Widen& widen) {
+  std::vector<double> values(static_cast<std::size_t>(size_bytes) / sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    T element;
+    std::memcpy(&element, static_cast<const std::byte*>(data) + i * sizeof(T), sizeof(T));
+    values[i] = static_cast<double>(widen(element));
+  }
+  return values;
+}
+
+/// Elements of float tensors; nullopt for other types.
+std::optional<std::vector<double>> floats_of(ir::ElementType type, const void* data,
+                                             std::int64_t size_bytes) {
+  const auto keep = [](auto value) { return value; };
+  switch (type) {
+    case ir::ElementType::kF32: return widen_all<float>(data, size_bytes, keep);
+    case ir::ElementType::kF64: return widen_all<double>(data, size_bytes, keep);
+    case ir::ElementType::kF16: return widen_all<std::uint16_t>(data, size_bytes, widen_f16);
+    case ir::ElementType::kBf16: return widen_all<std::uint16_t>(data, size_bytes, widen_bf16);
+    default: return std::nullopt;
+  }
+}
+
+bool agree(double got, double expected, const Tolerance& tolerance) {
+  if (std::isnan(expected)) return std::isnan(got);
+  if (std::isinf(expected)) return got == expected;
+  return std::abs(got - expected) <= tolerance.absolute + tolerance.relative * std::abs(expected);
+}
+
+std::string compare_floats(const std::vector<double>& got, const std::vector<double>& expected,
+                           const Tolerance& tolerance) {
+  std::size_t count = 0;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (!agree(got[i], expected[i], tolerance) && count++ == 0) first = i;
+  }
+  if (count == 0) return "";
+  return fmt::format("{} of {} elements differ; element {} is {}, should be {}", count, got.size(),
+                     first, got[first], expected[first]);
+}
+
+}  // namespace
+
+std::string find_difference(const exec::TensorView& got, const ir::Constant& expected,
+                            const Tolerance& tolerance) {
+  const ir::Type type = ir::Type::tensor(got.element, ir::Shape(got.dims.begin(), got.dims.end()));
+  if (!(type == expected.type)) {
+    return fmt::format("got {}, should be {}", type.to_string(), expected.type.to_string());
+  }
+  const auto size = static_cast<std::int64_t>(expected.data.size());
+  if (got.size_bytes != size)
+    return fmt::format("got {} bytes, should be {}", got.size_bytes, size);
+  if (const auto values = floats_of(got.element, got.data, size)) {
+    return compare_floats(*values, *floats_of(got.element, expected.data.data(), size), tolerance);
+  }
+  const bool is_equal =
+      size == 0 || std::memcmp(got.data, expected.data.data(), expected.data.size()) == 0;
+  return is_equal ? "" : "elements differ";
+}
+
+}  // namespace sluice::tool

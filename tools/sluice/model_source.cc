@@ -1,0 +1,86 @@
+#include "sluice/model_source.h"
+
+#include <charconv>
+#include <utility>
+
+#include "base/file.h"
+#include "compile/compile.h"
+#include "onnx/import.h"
+#include "package/package.h"
+
+namespace sluice::tool {
+namespace {
+
+Result<std::vector<std::int64_t>> parse_dims(std::string_view text) {
+  std::vector<std::int64_t> dims;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  while (at < end) {
+    std::int64_t dim = 0;
+    const auto [next, error] = std::from_chars(at, end, dim);
+    if (error != std::errc() || dim < 0 || (next < end && *next != ',')) {
+      return invalid_argument("\"{}\" is no list of dimensions like 1,3,224,224", text);
+    }
+    dims.push_back(dim);
+    at = next + 1;
+  }
+  return dims;
+}
+
+Result<onnx::ImportOptions> import_options(const std::vector<std::string>& shapes) {
+  onnx::ImportOptions options;
+  for (const std::string& shape : shapes) {
+    const std::size_t equals = shape.rfind('=');
+    if (equals == std::string::npos) {
+      return invalid_argument("--shape {}: write it as name=1,3,224,224", shape);
+    }
+    options.shapes[shape.substr(0, equals)] =
+        SLUICE_TRY(parse_dims(std::string_view(shape).substr(equals + 1)));
+  }
+  return options;
+}
+
+Result<bool> is_package(const std::string& path) {
+  const Bytes file = SLUICE_TRY(map_file(path));
+  const std::string_view start(reinterpret_cast<const char*>(file.data()),
+                               std::min(file.size(), package::kFileMagic.size()));
+  return start == package::kFileMagic;
+}
+
+}  // namespace
+
+void ModelOptions::add_to(CLI::App& app) {
+  app.add_option("model", path, "An ONNX file, or a .sluice file made by `sluice compile`")
+      ->required();
+  app.add_option("--shape", shapes, "Fix an input's dimensions: name=1,3,224,224 (repeatable)");
+  app.add_option("--backend", backends, "Backends in order of preference")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_flag("!--no-optimize", optimize, "Leave the graph as the file has it");
+}
+
+const backend::BackendRegistry& backend_registry() {
+  static const backend::BackendRegistry kRegistry = backend::BackendRegistry::discover();
+  return kRegistry;
+}
+
+Result<package::Executable> compile_model(const ModelOptions& options, bool pack,
+                                          std::function<void(std::string_view)> progress) {
+  if (progress) progress("import");
+  const onnx::ImportOptions importing = SLUICE_TRY(import_options(options.shapes));
+  ir::Graph graph = SLUICE_TRY(onnx::import_model(options.path, importing));
+  compile::CompileOptions compiling;
+  compiling.backends = options.backends;
+  compiling.optimize = options.optimize;
+  compiling.pack = pack;
+  compiling.progress = std::move(progress);
+  return compile::compile(std::move(graph), backend_registry(), compiling);
+}
+
+Result<package::Executable> open_model(const ModelOptions& options,
+                                       std::function<void(std::string_view)> progress) {
+  if (SLUICE_TRY(is_package(options.path))) return package::read_package(options.path);
+  return compile_model(options, true, std::move(progress));
+}
+
+}  // namespace sluice::tool
