@@ -13,7 +13,10 @@ std::vector<KernelEntry> conv_transpose_kernels();
 std::vector<KernelEntry> elementwise_binary_kernels();
 std::vector<KernelEntry> elementwise_many_kernels();
 std::vector<KernelEntry> elementwise_unary_kernels();
+std::vector<KernelEntry> loss_kernels();
 std::vector<KernelEntry> matmul_kernels();
+std::vector<KernelEntry> normalization_kernels();
 std::vector<KernelEntry> pool_kernels();
+std::vector<KernelEntry> softmax_kernels();
 
 }  // namespace sluice::reference

@@ -10,10 +10,17 @@ namespace {
 
 using Family = std::vector<KernelEntry> (*)();
 constexpr Family kFamilies[] = {
-    activation_kernels,       conv_kernels,
-    conv_transpose_kernels,   elementwise_binary_kernels,
-    elementwise_many_kernels, elementwise_unary_kernels,
-    matmul_kernels,           pool_kernels,
+    activation_kernels,
+    conv_kernels,
+    conv_transpose_kernels,
+    elementwise_binary_kernels,
+    elementwise_many_kernels,
+    elementwise_unary_kernels,
+    loss_kernels,
+    matmul_kernels,
+    normalization_kernels,
+    pool_kernels,
+    softmax_kernels,
 };
 
 std::tuple<std::string_view, std::string_view> key(const KernelEntry& entry) {

@@ -182,19 +182,52 @@ Status run_global_lp_pool(const Call& call) {
   });
 }
 
-/// Indices are positions in an output of the smallest size that undoes the pooling; a larger
-/// output_shape spreads them over its own rows.
+/// Dimensions of the smallest output that undoes the pooling: what indices count in.
+std::vector<std::int64_t> unpooled_dims(const Call& call, const Window& window) {
+  const Dims x = input_dims(call, 0);
+  std::vector<std::int64_t> dims = {x[0], x[1]};
+  for (std::size_t d = 0; d < window.windows.size(); ++d) {
+    dims.push_back((window.windows[d] - 1) * window.strides[d] + window.kernel[d] -
+                   window.pads_before[d] - window.pads_after[d]);
+  }
+  return dims;
+}
+
+/// A position in `from` as one in `to`; -1 if it is outside either.
+std::int64_t move_position(std::int64_t position, Dims from, Dims to) {
+  std::int64_t result = 0;
+  std::int64_t stride = 1;
+  for (std::size_t d = from.size(); d-- > 0;) {
+    if (from[d] < 1 || position < 0) return -1;
+    const std::int64_t at = position % from[d];
+    if (at >= to[d]) return -1;
+    result += at * stride;
+    stride *= to[d];
+    position /= from[d];
+  }
+  return position == 0 ? result : -1;
+}
+
 Status run_max_unpool(const Call& call) {
+  const Dims x_dims = input_dims(call, 0);
+  const Dims y_dims = output_dims(call, 0);
   const std::vector<double> x = read_doubles(call.input(0));
   const std::vector<std::int64_t> indices = read_ints(call.input(1));
-  std::vector<double> y(index(plugin::num_elements(call.output(0))), 0.0);
-  if (x.size() != indices.size()) return refuse(call, "X and I differ in size");
-  const auto out = static_cast<std::int64_t>(y.size());
+  if (x_dims.size() < 3 || y_dims.size() != x_dims.size() || x.size() != indices.size()) {
+    return refuse(call, "X, I and the output do not fit");
+  }
+  Window window;
+  const auto kernel = call.attributes().get_ints("kernel_shape");
+  const Status status = make_window(call, kernel, x_dims.subspan(2), y_dims.subspan(2), &window);
+  if (!status.is_ok()) return status;
+  const std::vector<std::int64_t> pooled = unpooled_dims(call, window);
+  std::vector<double> y(index(size_of(y_dims)), 0.0);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (indices[i] < 0 || indices[i] >= out) {
+    const std::int64_t target = move_position(indices[i], pooled, y_dims);
+    if (target < 0) {
       return refuse(call, "index " + std::to_string(indices[i]) + " is outside the output");
     }
-    y[index(indices[i])] = x[i];
+    y[index(target)] = x[i];
   }
   return write_doubles(call, 0, y);
 }
