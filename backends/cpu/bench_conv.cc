@@ -154,7 +154,7 @@ class Network {
                            batch * blocks_of(s.out_channels) * 16 * out.h * out.w});
       if (is_depthwise(s)) {
         DepthwisePlan plan = plan_depthwise(s, layer.epilogue, active_isa());
-        Floats packed(plan.packed_size(), 0.01f);
+        Floats packed(packed_depthwise_size(s), 0.01f);
         const auto run = [plan](const ConvArgs& args, const Worker& worker) {
           run_depthwise(plan, args, worker);
         };
@@ -204,12 +204,13 @@ class Network {
 
  private:
   void work(Worker worker, int repeats, const std::vector<Floats>& buffers, SpinBarrier& barrier) {
+    const Floats bias(4096, 0.1F);
     const Floats scratch(scratch_bytes_ / 4 + 16, 0);
     worker.scratch = reinterpret_cast<std::byte*>(scratch.data());
     for (int r = 0; r < repeats; ++r) {
       double before = now();
       for (std::size_t i = 0; i < steps_.size(); ++i) {
-        const ConvArgs args = {buffers[i % 3].data(), steps_[i].packed.data(),
+        const ConvArgs args = {buffers[i % 3].data(), steps_[i].packed.data(), bias.data(),
                                buffers[(i + 2) % 3].data(), buffers[(i + 1) % 3].data()};
         steps_[i].run(args, worker);
         barrier.wait();

@@ -8,7 +8,8 @@ namespace sluice::cpu {
 /// The tensors of one run. `output` may be `residual`, nothing else overlaps.
 struct ConvArgs {
   const float* input = nullptr;
-  const float* packed = nullptr;    ///< by ConvPacking::pack
+  const float* weights = nullptr;  ///< from ConvPacking::pack
+  const float* bias = nullptr;  ///< one per output channel, zeros up to the end of the last block
   const float* residual = nullptr;  ///< when the epilogue has one
   float* output = nullptr;
 };

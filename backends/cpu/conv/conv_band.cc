@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/transpose.h"
+
 namespace sluice::cpu {
 namespace {
 
@@ -24,29 +26,33 @@ struct Pass {
 class BandRun {
  public:
   BandRun(const ConvPlan& plan, const ConvArgs& args, const Band& band, const Share& panels,
-          const float* input)
-      : plan_(plan), args_(args), band_(band), panels_(panels), input_(input) {
+          const BandPlace& place)
+      : plan_(plan), args_(args), band_(band), panels_(panels), place_(place) {
     tile_.taps = plan.taps.data();
     tile_.tap_count = static_cast<std::int32_t>(plan.taps.size());
     tile_.block_stride = plan.strip.block;
     tile_.input_row = plan.strip.rows_per_output * plan.strip.row;
     tile_.output_row = plan.output.w * kBlock;
-    tile_.output_block = plan.output.h * tile_.output_row;
+    tile_.output_block = (to_planes() ? band.count : plan.output.h) * tile_.output_row;
     tile_.low = plan.epilogue.low;
     tile_.high = plan.epilogue.high;
   }
 
   void run() {
     pass_ = pass_at(panels_.begin, 0);
-    for (std::int64_t panel = panels_.begin; panel < panels_.end;
-         pass_ = next_, panel = pass_.panel) {
+    while (true) {
       next_ = following(pass_);
       run_pass();
-      if (pass_.finishes && panel + 1 == panels_.end) return;
+      if (pass_.finishes && to_planes()) store_planes(panel(pass_.panel));
+      if (pass_.finishes && pass_.panel + 1 == panels_.end) return;
+      pass_ = next_;
     }
   }
 
  private:
+  bool to_planes() const { return plan_.shape.out_layout == Layout::kPlanes; }
+  float* output() const { return to_planes() ? place_.sums : args_.output; }
+
   const ConvPanel& panel(std::int64_t index) const {
     return plan_.packing.panels()[static_cast<std::size_t>(index)];
   }
@@ -63,8 +69,9 @@ class BandRun {
     pass.finishes = first_block + pass.blocks == all;
     pass.last_channels = pass.finishes ? p.in_channels - (all - 1) * per_block : per_block;
     pass.weights =
-        args_.packed + p.weights_offset + first_block * per_block * tile_.tap_count * p.width;
-    pass.input = input_ + (p.first_in / per_block + first_block) * plan_.strip.block;
+        args_.weights + p.weights_offset + first_block * per_block * tile_.tap_count * p.width;
+    pass.input = place_.input + (p.first_in / per_block + first_block) * plan_.strip.block;
+    if (to_planes()) return pass;
     const std::int64_t out_block =
         band_.image * blocks_of(plan_.shape.out_channels) + p.first_out / kBlock;
     pass.output = (out_block * plan_.output.h + band_.first) * plan_.output.w * kBlock;
@@ -81,7 +88,7 @@ class BandRun {
     tile_.weights = pass_.weights;
     tile_.blocks = static_cast<std::int32_t>(pass_.blocks);
     tile_.last_channels = static_cast<std::int32_t>(pass_.last_channels);
-    tile_.bias = pass_.starts ? args_.packed + p.first_out : nullptr;
+    tile_.bias = pass_.starts ? args_.bias + p.first_out : nullptr;
     tile_.activation = pass_.finishes ? plan_.epilogue.activation : Activation::kNone;
     const std::int64_t channels =
         (pass_.blocks - 1) * plan_.channels_per_block() + pass_.last_channels;
@@ -101,6 +108,21 @@ class BandRun {
     tile_.next_weights_step = divide_up(p.width, parts * divide_up(band_.count, rows));
     for (std::int64_t r = 0; r < band_.count; r += rows) {
       run_row(r, static_cast<int>(std::min(rows, band_.count - r)), plan_.output.w);
+    }
+  }
+
+  void store_planes(const ConvPanel& p) {
+    const std::int64_t plane = plan_.output.h * plan_.output.w;
+    for (std::int64_t c = 0; c < p.width; c += kBlock) {
+      const std::int64_t channel = p.first_out + c;
+      const std::int64_t channels =
+          std::min<std::int64_t>(kBlock, plan_.shape.out_channels - channel);
+      if (channels <= 0) return;
+      float* to = args_.output + (band_.image * plan_.shape.out_channels + channel) * plane +
+                  band_.first * plan_.output.w;
+      SLUICE_CPU_PICK(plan_.isa, block_to_planes)
+      (place_.sums + c / kBlock * tile_.output_block, band_.count * plan_.output.w, channels, to,
+       plane);
     }
   }
 
@@ -124,7 +146,7 @@ class BandRun {
   }
 
   void expect_next(const Pass& pass, std::int64_t r, std::int64_t c) {
-    const float* base = plan_.epilogue.residual && pass.starts ? args_.residual : args_.output;
+    const float* base = plan_.epilogue.residual && pass.starts ? args_.residual : output();
     tile_.next_input = pass.input + r * tile_.input_row + c * plan_.pixel;
     tile_.next_output = base + pass.output + r * tile_.output_row + c * kBlock;
   }
@@ -132,7 +154,7 @@ class BandRun {
   void run_tile(std::int64_t r, std::int64_t c, int rows, int cols) {
     const std::int64_t offset = pass_.output + r * tile_.output_row + c * kBlock;
     tile_.input = pass_.input + r * tile_.input_row + c * plan_.pixel;
-    tile_.output = args_.output + offset;
+    tile_.output = output() + offset;
     tile_.residual = plan_.epilogue.residual && pass_.starts ? args_.residual + offset : nullptr;
     if (rows != kernel_rows_ || cols != kernel_cols_ || width_ != kernel_width_) {
       kernel_ = plan_.tiles().find(plan_.packing.input(), rows, cols, width_);
@@ -148,7 +170,7 @@ class BandRun {
   const ConvArgs& args_;
   const Band& band_;
   const Share& panels_;
-  const float* input_;
+  const BandPlace& place_;
   ConvTile tile_;
   Pass pass_;
   Pass next_;
@@ -164,8 +186,8 @@ class BandRun {
 }  // namespace
 
 void run_band(const ConvPlan& plan, const ConvArgs& args, const Band& band, const Share& panels,
-              const float* input) {
-  BandRun(plan, args, band, panels, input).run();
+              const BandPlace& place) {
+  BandRun(plan, args, band, panels, place).run();
 }
 
 }  // namespace sluice::cpu

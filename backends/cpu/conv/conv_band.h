@@ -5,9 +5,14 @@
 
 namespace sluice::cpu {
 
-/// Computes one band of output rows for the panels [panels.begin, panels.end). `input` is where tap
-/// offset 0 of the band's first pixel lies: in the strip, or in the input tensor itself.
+/// Where a band finds its input and, when the output is planes, room for its sums.
+struct BandPlace {
+  const float* input = nullptr;  ///< tap offset 0 of the band's first pixel
+  float* sums = nullptr;         ///< one panel of the band in c16
+};
+
+/// Computes one band of output rows for the panels [panels.begin, panels.end).
 void run_band(const ConvPlan& plan, const ConvArgs& args, const Band& band, const Share& panels,
-              const float* input);
+              const BandPlace& place);
 
 }  // namespace sluice::cpu

@@ -85,9 +85,14 @@ void choose_pass(ConvPlan& plan) {
 
 }  // namespace
 
+std::int64_t ConvPlan::strip_floats() const {
+  return strip.copied ? divide_up(input_blocks() * strip.block, kBlock) * kBlock : 0;
+}
+
 std::int64_t ConvPlan::scratch_bytes() const {
-  if (!strip.copied) return 0;
-  return input_blocks() * strip.block * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t sums =
+      shape.out_layout == Layout::kPlanes ? band_rows * output.w * tiles().panel : 0;
+  return (strip_floats() + sums) * static_cast<std::int64_t>(sizeof(float));
 }
 
 ConvPlan plan_conv(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa) {

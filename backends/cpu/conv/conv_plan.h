@@ -11,7 +11,7 @@ namespace sluice::cpu {
 
 /// What is added to a convolution's sums and done to them before they are stored.
 struct ConvEpilogue {
-  bool residual = false;  ///< a tensor like the output is added first
+  bool residual = false;  ///< a tensor like the output, which is in c16, is added first
   Activation activation = Activation::kNone;
   float low = 0;   ///< smallest value, of kRelu (then 0) and kClip
   float high = 0;  ///< largest value, of kClip
@@ -48,7 +48,8 @@ struct ConvPlan {
   ConvStrip strip;
   std::vector<std::int64_t> taps;  ///< where each tap of a pixel lies, in floats
 
-  std::int64_t scratch_bytes() const;
+  std::int64_t strip_floats() const;   ///< a multiple of 16
+  std::int64_t scratch_bytes() const;  ///< the strip, then sums on their way to planes
   std::int64_t channels_per_block() const { return pixel; }
   std::int64_t input_blocks() const { return (shape.in_channels + pixel - 1) / pixel; }
   const ConvTileSet& tiles() const { return *SLUICE_CPU_PICK(isa, kConvTiles); }

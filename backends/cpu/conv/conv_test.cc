@@ -25,11 +25,12 @@ std::vector<float> planned_conv(const ConvCase& c, Isa isa, int workers) {
   const std::int64_t in_pixels = s.input.h * s.input.w;
   const std::int64_t out_pixels = s.output().h * s.output().w;
   std::vector<float> packed(static_cast<std::size_t>(plan.packing.size()), NAN);
-  plan.packing.pack(c.weights.data(), c.bias.data(), packed.data());
+  plan.packing.pack(c.weights.data(), packed.data());
+  const auto bias = testing::padded(c.bias);
   const auto input = laid_out(c.input, s.in_layout, s.batch, s.in_channels, in_pixels);
   auto output = laid_out(c.residual, s.out_layout, s.batch, s.out_channels, out_pixels);
   testing::Scratch scratch(plan.scratch_bytes());
-  const ConvArgs args = {input.data(), packed.data(), output.data(), output.data()};
+  const ConvArgs args = {input.data(), packed.data(), bias.data(), output.data(), output.data()};
   for (int i = 0; i < workers; ++i) run_conv(plan, args, {i, workers, scratch.data()});
   if (s.out_layout == Layout::kPlanes) return output;
   return testing::to_planes(output, s.batch, s.out_channels, out_pixels);
@@ -55,9 +56,12 @@ constexpr Layout kLayouts[] = {Layout::kPlanes, Layout::kBlocked};
 void expect_right_everywhere(ConvShape shape) {
   for (const Layout in : kLayouts) {
     shape.in_layout = in;
-    expect_right(shape, {});
+    for (const Layout out : kLayouts) {
+      shape.out_layout = out;
+      expect_right(shape, {});
+      expect_right(shape, {false, Activation::kClip, -0.25f, 0.5f});
+    }
     expect_right(shape, {true, Activation::kRelu, 0, 0});
-    expect_right(shape, {false, Activation::kClip, -0.25f, 0.5f});
   }
 }
 

@@ -14,8 +14,7 @@ ConvPacking::ConvPacking(const ConvShape& shape, const ConvTileSet& tiles)
       out_per_group_(shape.out_channels / shape.groups),
       out_channels_(shape.out_channels),
       taps_(shape.kernel.h * shape.kernel.w),
-      input_(shape.in_layout == Layout::kBlocked ? ConvInput::kBlocked : ConvInput::kPlanes),
-      size_(blocks_of(shape.out_channels) * kBlock) {
+      input_(shape.in_layout == Layout::kBlocked ? ConvInput::kBlocked : ConvInput::kPlanes) {
   const bool wide_fits = shape.groups == 1 || out_per_group_ % tiles.panel == 0;
   const std::int64_t wide = wide_fits ? tiles.panel : kBlock;
   for (std::int64_t out = 0; out < out_channels_; out += panels_.back().width) {
@@ -52,10 +51,7 @@ float* ConvPacking::pack_block(const ConvPanel& panel, std::int64_t first_in, st
   return packed;
 }
 
-void ConvPacking::pack(const float* weights, const float* bias, float* packed) const {
-  for (std::int64_t out = 0; out < blocks_of(out_channels_) * kBlock; ++out) {
-    packed[out] = bias != nullptr && out < out_channels_ ? bias[out] : 0.0f;
-  }
+void ConvPacking::pack(const float* weights, float* packed) const {
   const std::int64_t block = input_ == ConvInput::kBlocked ? kBlock : 1;
   for (const ConvPanel& panel : panels_) {
     float* next = packed + panel.weights_offset;

@@ -15,7 +15,7 @@ struct ConvPanel {
   std::int64_t width = 0;
   std::int64_t first_in = 0;
   std::int64_t in_channels = 0;
-  std::int64_t weights_offset = 0;  ///< floats from the start of the packed bias and weights
+  std::int64_t weights_offset = 0;  ///< floats from the start of the packed weights
 };
 
 /// How the weights of a convolution are packed: by panel of output channels, then
@@ -33,11 +33,10 @@ class ConvPacking {
   const std::vector<ConvPanel>& panels() const { return panels_; }
   ConvInput input() const { return input_; }
 
-  /// Floats of bias and weights together; the bias comes first.
-  std::int64_t size() const { return size_; }
+  std::int64_t size() const { return size_; }  ///< floats
 
-  /// Packs ONNX weights and bias (null: zeros) into `packed`, of size() floats.
-  void pack(const float* weights, const float* bias, float* packed) const;
+  /// Packs ONNX weights into `packed`, of size() floats.
+  void pack(const float* weights, float* packed) const;
 
  private:
   ConvPanel panel_at(std::int64_t first_out, std::int64_t wide) const;
@@ -51,7 +50,7 @@ class ConvPacking {
   std::int64_t taps_;
   ConvInput input_;
   std::vector<ConvPanel> panels_;
-  std::int64_t size_;
+  std::int64_t size_ = 0;
 };
 
 }  // namespace sluice::cpu

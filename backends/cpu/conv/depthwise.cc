@@ -35,9 +35,8 @@ class RowRun {
     output_ = row * plan.output.w * kBlock;
     tile_.input_row = s.dilation.h * s.input.w * kBlock;
     tile_.rows = static_cast<std::int32_t>(taps.end - taps.begin);
-    tile_.bias = args.packed + block * kBlock;
-    tile_.weights = args.packed + blocks_of(s.in_channels) * kBlock +
-                    (block * s.kernel.h + taps.begin) * s.kernel.w * kBlock;
+    tile_.bias = args.bias + block * kBlock;
+    tile_.weights = args.weights + (block * s.kernel.h + taps.begin) * s.kernel.w * kBlock;
     tile_.kernel_cols = static_cast<std::int32_t>(s.kernel.w);
     tile_.stride = static_cast<std::int32_t>(s.stride.w);
     tile_.dilation = static_cast<std::int32_t>(s.dilation.w);
@@ -97,17 +96,16 @@ DepthwisePlan plan_depthwise(const ConvShape& s, const ConvEpilogue& epilogue, I
   return plan;
 }
 
-std::int64_t DepthwisePlan::packed_size() const {
-  return blocks_of(shape.in_channels) * kBlock * (1 + shape.kernel.h * shape.kernel.w);
+std::int64_t packed_depthwise_size(const ConvShape& shape) {
+  return blocks_of(shape.in_channels) * kBlock * shape.kernel.h * shape.kernel.w;
 }
 
-void DepthwisePlan::pack(const float* weights, const float* bias, float* packed) const {
+void pack_depthwise(const ConvShape& shape, const float* weights, float* packed) {
   const std::int64_t taps = shape.kernel.h * shape.kernel.w;
   const std::int64_t channels = blocks_of(shape.in_channels) * kBlock;
   for (std::int64_t c = 0; c < channels; ++c) {
     const bool exists = c < shape.in_channels;
-    packed[c] = exists && bias != nullptr ? bias[c] : 0.0f;
-    float* to = packed + channels + c / kBlock * taps * kBlock + c % kBlock;
+    float* to = packed + c / kBlock * taps * kBlock + c % kBlock;
     for (std::int64_t t = 0; t < taps; ++t) to[t * kBlock] = exists ? weights[c * taps + t] : 0.0f;
   }
 }

@@ -17,21 +17,21 @@ struct DepthwisePlan {
   bool reuses_input = false;  ///< the shape has a kernel that loads each input pixel once per row
 
   const DepthwiseTileSet& tiles() const { return *SLUICE_CPU_PICK(isa, kDepthwiseTiles); }
-
-  /// Floats of packed bias and weights, which do not depend on batch, height, width or instruction
-  /// set: [block][16] biases, then [block][kernel.h][kernel.w][16].
-  std::int64_t packed_size() const;
-  void pack(const float* weights, const float* bias, float* packed) const;
 };
 
 /// True when plan_depthwise takes the shape: as many groups as input and output channels, both in
 /// c16.
 bool is_depthwise(const ConvShape& shape);
 
+/// Packed weights are [block][kernel.h][kernel.w][16], whatever batch, height, width and
+/// instruction set.
+std::int64_t packed_depthwise_size(const ConvShape& shape);  ///< floats
+void pack_depthwise(const ConvShape& shape, const float* weights, float* packed);
+
 /// Requires: refusal(shape) == nullptr, is_depthwise(shape).
 DepthwisePlan plan_depthwise(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa);
 
-/// This worker's share. `args.packed` is from DepthwisePlan::pack.
+/// This worker's share. `args.weights` are from pack_depthwise.
 void run_depthwise(const DepthwisePlan& plan, const ConvArgs& args, const Worker& worker);
 
 }  // namespace sluice::cpu

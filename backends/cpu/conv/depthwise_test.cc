@@ -23,11 +23,12 @@ std::vector<float> planned_depthwise(const ConvCase& c, Isa isa, int workers) {
   const DepthwisePlan plan = plan_depthwise(c.shape, c.epilogue, isa);
   const ConvShape& s = c.shape;
   const std::int64_t out_pixels = s.output().h * s.output().w;
-  std::vector<float> packed(static_cast<std::size_t>(plan.packed_size()), NAN);
-  plan.pack(c.weights.data(), c.bias.data(), packed.data());
+  std::vector<float> packed(static_cast<std::size_t>(packed_depthwise_size(s)), NAN);
+  pack_depthwise(s, c.weights.data(), packed.data());
+  const auto bias = testing::padded(c.bias);
   const auto input = testing::to_blocked(c.input, s.batch, s.in_channels, s.input.h * s.input.w);
   auto output = testing::to_blocked(c.residual, s.batch, s.out_channels, out_pixels);
-  const ConvArgs args = {input.data(), packed.data(), output.data(), output.data()};
+  const ConvArgs args = {input.data(), packed.data(), bias.data(), output.data(), output.data()};
   for (int i = 0; i < workers; ++i) run_depthwise(plan, args, {i, workers, nullptr});
   return testing::to_planes(output, s.batch, s.out_channels, out_pixels);
 }

@@ -43,6 +43,21 @@ inline std::vector<float> to_blocked(const std::vector<float>& planes, std::int6
   return blocked;
 }
 
+/// One image of at most 16 channels to a block; the channels that do not exist become zero.
+inline std::vector<float> padded_blocked(const std::vector<float>& planes, std::int64_t channels,
+                                         std::int64_t pixels) {
+  std::vector<float> block = to_blocked(planes, 1, channels, pixels);
+  for (float& v : block) v = std::isnan(v) ? 0.0F : v;
+  return block;
+}
+
+/// One value per channel, zeros up to the end of the last block.
+inline std::vector<float> padded(std::vector<float> per_channel) {
+  const auto channels = static_cast<std::int64_t>(per_channel.size());
+  per_channel.resize(static_cast<std::size_t>(blocks_of(channels) * kBlock), 0.0F);
+  return per_channel;
+}
+
 inline std::vector<float> to_planes(const std::vector<float>& blocked, std::int64_t batch,
                                     std::int64_t channels, std::int64_t pixels) {
   std::vector<float> planes;

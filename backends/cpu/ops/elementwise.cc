@@ -4,15 +4,17 @@
 #include <string_view>
 #include <utility>
 
+#include "ops/blocked.h"
 #include "plugin/registry.h"
 
 namespace sluice::cpu {
 namespace {
 
-Walk walk_of(const Chain& chain, std::span<const std::int64_t> dims) {
+Walk walk_of(const Chain& chain, const sluice_tensor& out) {
+  const Dims dims = memory_dims(out);
   std::vector<Dims> strides = {broadcast_strides(dims, dims)};
   for (const ChainSource& source : chain.sources) {
-    strides.push_back(broadcast_strides(plugin::dims_of(*source.tensor), dims));
+    strides.push_back(broadcast_strides(*memory_dims_within(*source.tensor, out), dims));
   }
   return collapse(dims, std::move(strides));
 }
@@ -37,11 +39,25 @@ bool is_scalar_loop(BodyOp op) {
 
 }  // namespace
 
-ElementwisePass::ElementwisePass(Chain chain, std::span<const std::int64_t> dims, Isa isa)
+Status check_sources(const sluice_op& op, const Chain& chain, const sluice_tensor& out) {
+  for (const ChainSource& source : chain.sources) {
+    if (!broadcasts_to(plugin::dims_of(*source.tensor), plugin::dims_of(out))) {
+      return plugin::invalid_argument(
+          plugin::kind_of(op) + ": operand " + plugin::to_string(plugin::dims_of(*source.tensor)) +
+          " does not broadcast to " + plugin::to_string(plugin::dims_of(out)));
+    }
+    if (!memory_dims_within(*source.tensor, out)) {
+      return plugin::unimplemented("operands of unlike layouts");
+    }
+  }
+  return plugin::ok();
+}
+
+ElementwisePass::ElementwisePass(Chain chain, const sluice_tensor& out, Isa isa)
     : chain_(std::move(chain)),
       run_body_(SLUICE_CPU_PICK(isa, run_body)),
-      walk_(walk_of(chain_, dims)) {
-  for (const std::int64_t dim : dims) elements_ *= dim;
+      walk_(walk_of(chain_, out)) {
+  for (const std::int64_t dim : walk_.dims) elements_ *= dim;
   const std::int64_t cols = walk_.dims.back();
   const std::int64_t rows = walk_.dims.size() > 1 ? walk_.dims[walk_.dims.size() - 2] : 1;
   if (elements_ == 0) return;
@@ -115,19 +131,7 @@ Status check(const sluice_op& op) {
   }
   Chain chain;
   if (Status status = translate(op, &chain); !status.is_ok()) return status;
-  // Elements keep their order in any layout as long as nothing is broadcast.
-  const sluice_tensor& out = op.outputs[0].tensor;
-  for (const ChainSource& source : chain.sources) {
-    if (!broadcasts_to(plugin::dims_of(*source.tensor), plugin::dims_of(out))) {
-      return plugin::invalid_argument(
-          plugin::kind_of(op) + ": operand " + plugin::to_string(plugin::dims_of(*source.tensor)) +
-          " does not broadcast to " + plugin::to_string(plugin::dims_of(out)));
-    }
-    if (source.tensor->layout != SLUICE_LAYOUT_ROW_MAJOR || out.layout != SLUICE_LAYOUT_ROW_MAJOR) {
-      return plugin::unimplemented("blocked layout");
-    }
-  }
-  return plugin::ok();
+  return check_sources(op, chain, op.outputs[0].tensor);
 }
 
 class Elementwise : public Kernel {
@@ -135,7 +139,7 @@ class Elementwise : public Kernel {
   Elementwise(const sluice_op& op, Chain chain, Isa isa)
       : Kernel(op),
         in_place_(in_place_of(op, chain)),
-        pass_(std::move(chain), plugin::dims_of(op.outputs[0].tensor), isa) {}
+        pass_(std::move(chain), op.outputs[0].tensor, isa) {}
 
   void run(const Run& run, int, const Worker& worker) const override {
     pass_.run(run, run.output<float>(0), worker);

@@ -9,11 +9,15 @@
 
 namespace sluice::cpu {
 
-/// A chain over whole tensors, cut into tiles.
+/// Ok if every source of `chain` broadcasts to `out`, in the layouts they have.
+Status check_sources(const sluice_op& op, const Chain& chain, const sluice_tensor& out);
+
+/// A chain over whole tensors, cut into tiles. In c16 it goes over the channels that pad the last
+/// block, too.
 class ElementwisePass {
  public:
-  /// Requires: every source broadcasts to `dims`.
-  ElementwisePass(Chain chain, std::span<const std::int64_t> dims, Isa isa);
+  /// Requires: every source has memory dimensions within `out` that broadcast to it.
+  ElementwisePass(Chain chain, const sluice_tensor& out, Isa isa);
 
   /// Writes this worker's tiles of `out`; the operation's own result is read from there.
   void run(const Run& run, float* out, const Worker& worker) const;

@@ -31,7 +31,7 @@ MatrixKernel::MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa)
   if (product_.constant_b) packed_b_.emplace(op.inputs[1], *product_.constant_b, isa);
   if (product_.chain.body.empty()) return;
   if (!place_epilogue()) {
-    second_pass_.emplace(product_.chain, plugin::dims_of(op.outputs[0].tensor), isa);
+    second_pass_.emplace(product_.chain, op.outputs[0].tensor, isa);
   }
 }
 

@@ -42,6 +42,24 @@ class TestOp {
     inputs_.push_back(operand(std::move(dims), values, constant));
     return *this;
   }
+  /// c16 operands; `values` as they lie in memory.
+  TestOp& blocked_input(Shape dims, const std::vector<float>& values) {
+    inputs_.push_back(operand(std::move(dims), values, false));
+    inputs_.back().tensor.layout = SLUICE_LAYOUT_C16;
+    return *this;
+  }
+  TestOp& blocked_body_input(Shape dims, const std::vector<float>& values) {
+    body_inputs_.push_back(operand(std::move(dims), values, false));
+    body_inputs_.back().tensor.layout = SLUICE_LAYOUT_C16;
+    return *this;
+  }
+  TestOp& blocked_output(const Shape& dims) {
+    std::size_t count = static_cast<std::size_t>((dims[1] + 15) / 16 * 16 * dims[0]);
+    for (std::size_t i = 2; i < dims.size(); ++i) count *= static_cast<std::size_t>(dims[i]);
+    outputs_.push_back(operand(dims, std::vector<float>(count), false));
+    outputs_.back().tensor.layout = SLUICE_LAYOUT_C16;
+    return *this;
+  }
   TestOp& absent_input() {
     inputs_.push_back({});
     return *this;

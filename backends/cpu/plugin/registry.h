@@ -39,5 +39,6 @@ std::vector<OpEntry> row_entries();
 std::vector<OpEntry> attention_entries();
 std::vector<OpEntry> recurrent_entries();
 std::vector<OpEntry> copy_entries();
+std::vector<OpEntry> conv_entries();
 
 }  // namespace sluice::cpu

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "conv/conv_plan.h"
+#include "ops/chain.h"
+
+namespace sluice::cpu {
+
+/// A Conv operation as its kernels see it.
+struct ConvOp {
+  ConvShape shape;
+  ConvEpilogue epilogue;
+  int residual_input = -1;  ///< run input that the epilogue adds
+  Chain chain;              ///< what the epilogue cannot do; an empty body for nothing
+};
+
+/// Ok if `op` is a convolution of f32 images with constant weights and bias that can be read with
+/// its fused body; dimensions of the images may be unknown (-1).
+Status check_conv(const sluice_op& op);
+
+/// What is known of the shape ahead of time: everything but batch, input extents and pads.
+/// Requires: check_conv(op) is ok.
+ConvShape conv_weights_shape(const sluice_op& op);
+
+/// Requires: check_conv(op) is ok and all dimensions are known.
+/// Fails: kUnimplemented    the shape is out of range
+Status read_conv(const sluice_op& op, ConvOp* conv);
+
+}  // namespace sluice::cpu
