@@ -71,7 +71,8 @@ typedef int32_t sluice_element_type;
 /* Order of elements in memory. Dimensions are logical whatever the layout. */
 typedef int32_t sluice_layout;
 #define SLUICE_LAYOUT_ROW_MAJOR 0
-/* [N, ceil(C/16), spatial..., 16]; the channels that pad the last block hold zeros. */
+/* [N, ceil(C/16), spatial..., 16]; the channels that pad the last block hold anything: whoever
+ * reads must not let them reach a real channel. */
 #define SLUICE_LAYOUT_C16 1
 
 typedef struct sluice_tensor {

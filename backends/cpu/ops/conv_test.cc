@@ -34,8 +34,8 @@ TestOp conv_op(const ConvCase& c, Fused fused) {
   const Shape x = dims(s.batch, s.in_channels, s.input);
   const Shape y = dims(s.batch, s.out_channels, out);
   if (s.in_layout == Layout::kBlocked) {
-    op.blocked_input(
-        x, testing::to_blocked(c.input, s.batch, s.in_channels, s.input.h * s.input.w));
+    op.blocked_input(x,
+                     testing::to_blocked(c.input, s.batch, s.in_channels, s.input.h * s.input.w));
   } else {
     op.input(x, c.input);
   }
