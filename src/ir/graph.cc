@@ -15,6 +15,25 @@ void for_each_read(Operation& operation, const Visit& visit) {
   }
 }
 
+/// Calls `visit` on every subgraph id an operation names, mutable.
+template <typename Visit>
+void for_each_subgraph(Operation& operation, const Visit& visit) {
+  if (operation.body) visit(operation.body->subgraph);
+  Attributes changed = operation.attributes;
+  for (const auto& [name, value] : operation.attributes) {
+    Attribute copy = value;
+    if (auto* id = std::get_if<SubgraphId>(&copy)) {
+      visit(*id);
+    } else if (auto* ids = std::get_if<std::vector<SubgraphId>>(&copy)) {
+      std::for_each(ids->begin(), ids->end(), visit);
+    } else {
+      continue;
+    }
+    changed.set(name, std::move(copy));
+  }
+  operation.attributes = std::move(changed);
+}
+
 }  // namespace
 
 std::string Operation::describe() const {
@@ -111,6 +130,30 @@ SubgraphId Graph::add_subgraph(std::string name) {
   subgraphs_.emplace_back();
   subgraphs_.back().name = std::move(name);
   return SubgraphId(subgraphs_.size() - 1);
+}
+
+void Graph::compact() {
+  std::vector<SubgraphId> renamed(subgraphs_.size());
+  std::vector<Subgraph> kept;
+  const auto rename = [&](SubgraphId& id) {
+    SubgraphId& target = renamed[id.index()];
+    if (!target.is_valid()) {
+      target = SubgraphId(kept.size());
+      kept.push_back(std::move(subgraphs_[id.index()]));
+    }
+    id = target;
+  };
+  SubgraphId main(std::size_t{0});
+  rename(main);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    kept[i].compact();
+    for (std::size_t at = 0; at < kept[i].num_operations(); ++at) {
+      Operation operation = kept[i].operation(OperationId(at));
+      for_each_subgraph(operation, rename);  // may move `kept`
+      kept[i].operation(OperationId(at)) = std::move(operation);
+    }
+  }
+  subgraphs_ = std::move(kept);
 }
 
 }  // namespace sluice::ir

@@ -147,6 +147,10 @@ class Graph {
   const Subgraph& subgraph(SubgraphId id) const { return subgraphs_[id.index()]; }
   std::size_t num_subgraphs() const { return subgraphs_.size(); }
 
+  /// Drops subgraphs that nothing reachable from the main one names, compacts the others, and
+  /// renumbers all ids. Requires: subgraph ids in range.
+  void compact();
+
   /// Facts about the source ("producer", "onnx_opset", ...), kept through compilation.
   std::map<std::string, std::string> metadata;
 

@@ -1,0 +1,74 @@
+#include <algorithm>
+
+#include "passes/rewrites.h"
+#include "passes/walk.h"
+
+namespace sluice::passes {
+namespace {
+
+class Sweeper {
+ public:
+  explicit Sweeper(ir::Subgraph& subgraph)
+      : subgraph_(subgraph), is_read_(subgraph.num_operands(), false) {}
+
+  int run() {
+    for (const ir::OperandId output : subgraph_.outputs) is_read_[output.index()] = true;
+    std::vector<ir::OperationId> kept;
+    const auto order = subgraph_.order();
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      ir::Operation& operation = subgraph_.operation(*it);
+      if (!is_needed(operation)) continue;
+      mark(operation.inputs);
+      if (operation.body) mark(operation.body->inputs);
+      drop_outputs(operation);
+      kept.push_back(*it);
+    }
+    const auto num_removed = static_cast<int>(order.size() - kept.size());
+    std::reverse(kept.begin(), kept.end());
+    subgraph_.set_order(std::move(kept));
+    return num_removed;
+  }
+
+ private:
+  bool is_read(ir::OperandId id) const { return id.is_valid() && is_read_[id.index()]; }
+
+  bool is_needed(const ir::Operation& operation) const {
+    return std::any_of(operation.outputs.begin(), operation.outputs.end(),
+                       [&](ir::OperandId output) { return is_read(output); });
+  }
+
+  void mark(const std::vector<ir::OperandId>& operands) {
+    for (const ir::OperandId id : operands) {
+      if (id.is_valid()) is_read_[id.index()] = true;
+    }
+  }
+
+  /// An unread optional output need not be computed.
+  void drop_outputs(ir::Operation& operation) const {
+    const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+    if (schema == nullptr) return;
+    for (std::size_t i = 0; i < std::min(operation.outputs.size(), schema->outputs.size()); ++i) {
+      if (!schema->outputs[i].is_optional || is_read(operation.outputs[i])) continue;
+      operation.outputs[i] = ir::OperandId();
+    }
+    while (!operation.outputs.empty() && !operation.outputs.back().is_valid()) {
+      operation.outputs.pop_back();
+    }
+  }
+
+  ir::Subgraph& subgraph_;
+  std::vector<bool> is_read_;
+};
+
+}  // namespace
+
+int sweep(ir::Subgraph& subgraph) { return Sweeper(subgraph).run(); }
+
+Result<int> remove_dead_code(ir::Graph& graph, const PassContext& /*context*/) {
+  const int num_removed = SLUICE_TRY(rewrite_subgraphs(
+      graph, [&](ir::SubgraphId id) -> Result<int> { return sweep(graph.subgraph(id)); }));
+  graph.compact();
+  return num_removed;
+}
+
+}  // namespace sluice::passes

@@ -1,0 +1,131 @@
+#include <cmath>
+#include <optional>
+
+#include "passes/match.h"
+#include "passes/rewrites.h"
+#include "passes/walk.h"
+
+namespace sluice::passes {
+namespace {
+
+/// y = scale * x + shift, per channel.
+struct Affine {
+  std::vector<float> scale, shift;
+};
+
+std::optional<std::vector<double>> f32_values(const ir::Subgraph& subgraph, ir::OperandId id) {
+  const ir::Constant* constant = subgraph.find_constant(id);
+  if (constant == nullptr || constant->type.element() != ir::ElementType::kF32) return std::nullopt;
+  return ir::float_values(*constant);
+}
+
+std::optional<Affine> affine_of(const ir::Subgraph& subgraph, const ir::Operation& norm) {
+  const auto scale = f32_values(subgraph, norm.input(1));
+  const auto bias = f32_values(subgraph, norm.input(2));
+  const auto mean = f32_values(subgraph, norm.input(3));
+  const auto variance = f32_values(subgraph, norm.input(4));
+  if (!scale || !bias || !mean || !variance) return std::nullopt;
+  const std::size_t channels = scale->size();
+  if (bias->size() != channels || mean->size() != channels || variance->size() != channels) {
+    return std::nullopt;
+  }
+  const double epsilon = norm.attributes.get_or("epsilon", 1e-5F);
+  Affine affine;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double factor = (*scale)[c] / std::sqrt((*variance)[c] + epsilon);
+    affine.scale.push_back(static_cast<float>(factor));
+    affine.shift.push_back(static_cast<float>((*bias)[c] - (*mean)[c] * factor));
+  }
+  return affine;
+}
+
+/// The convolution before the normalization, if its weights can take the scale.
+const ir::Operation* find_conv(const Matcher& matcher, const ir::Operation& norm,
+                               std::size_t channels) {
+  const ir::OperandId x = norm.inputs[0];
+  const ir::Operation* conv = matcher.find(x, "Conv");
+  if (conv == nullptr || !matcher.uses().has_single_use(x)) return nullptr;
+  const auto weights = f32_values(matcher.subgraph(), conv->input(1));
+  if (!weights || weights->empty() || weights->size() % channels != 0) return nullptr;
+  const auto bias = f32_values(matcher.subgraph(), conv->input(2));
+  const bool fits = conv->input(2).is_valid() ? bias && bias->size() == channels : true;
+  return fits ? conv : nullptr;
+}
+
+ir::Operation scaled_conv(ir::Subgraph& subgraph, const ir::Operation& conv, const Affine& affine) {
+  const std::size_t channels = affine.scale.size();
+  const auto weights = *f32_values(subgraph, conv.input(1));
+  const auto bias = f32_values(subgraph, conv.input(2));
+  const std::size_t per_channel = weights.size() / channels;
+  std::vector<float> scaled(weights.size());
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    scaled[i] = static_cast<float>(weights[i] * affine.scale[i / per_channel]);
+  }
+  std::vector<float> shift = affine.shift;
+  for (std::size_t c = 0; bias && c < channels; ++c) {
+    shift[c] = static_cast<float>(shift[c] + (*bias)[c] * affine.scale[c]);
+  }
+  const ir::Shape shape = *subgraph.operand(conv.input(1)).type.shape();
+  ir::Operation result = conv;
+  result.inputs.resize(3);
+  result.inputs[1] = subgraph.add_constant("", ir::make_f32_constant(scaled, shape));
+  result.inputs[2] = subgraph.add_constant(
+      "", ir::make_f32_constant(shift, {static_cast<std::int64_t>(channels)}));
+  return result;
+}
+
+/// [C] as [C,1,1] for x of rank 4.
+ir::OperandId add_per_channel(ir::Subgraph& subgraph, const std::vector<float>& values,
+                              std::size_t rank) {
+  ir::Shape shape(rank - 1, ir::Dim(1));
+  shape.front() = static_cast<std::int64_t>(values.size());
+  return subgraph.add_constant("", ir::make_f32_constant(values, std::move(shape)));
+}
+
+void replace_by_product_and_sum(ir::Subgraph& subgraph, ir::OperationId at, const Affine& affine) {
+  const ir::Operation norm = subgraph.operation(at);
+  const ir::Type& type = subgraph.operand(norm.inputs[0]).type;
+  const std::size_t rank = type.shape()->size();
+  const ir::OperandId scale = add_per_channel(subgraph, affine.scale, rank);
+  const ir::OperandId shift = add_per_channel(subgraph, affine.shift, rank);
+  const ir::OperandId product = add_operand(subgraph, subgraph.operand(norm.outputs[0]).type);
+  ir::Operation multiply = make_operation(subgraph, "Mul", {norm.inputs[0], scale}, product);
+  multiply.name = norm.name;
+  subgraph.insert_operation(at, std::move(multiply));
+  subgraph.operation(at) = make_operation(subgraph, "Add", {product, shift}, norm.outputs[0]);
+}
+
+bool is_inference(const ir::Subgraph& subgraph, const ir::Operation& norm) {
+  const ir::Shape* shape = subgraph.operand(norm.inputs[0]).type.shape();
+  return norm.attributes.get_or("training_mode", std::int64_t{0}) == 0 &&
+         norm.outputs.size() == 1 && shape != nullptr && shape->size() >= 2;
+}
+
+Result<int> run(ir::Subgraph& subgraph) {
+  const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
+  const Matcher matcher(subgraph);
+  int num_found = 0;
+  for (const ir::OperationId at : order) {
+    const ir::Operation& norm = subgraph.operation(at);
+    if (!norm.is("BatchNormalization") || norm.body || !is_inference(subgraph, norm)) continue;
+    const auto affine = affine_of(subgraph, norm);
+    if (!affine) continue;
+    ++num_found;
+    if (const ir::Operation* conv = find_conv(matcher, norm, affine->scale.size())) {
+      ir::Operation scaled = scaled_conv(subgraph, *conv, *affine);
+      scaled.outputs = norm.outputs;
+      subgraph.operation(at) = std::move(scaled);
+    } else {
+      replace_by_product_and_sum(subgraph, at, *affine);
+    }
+  }
+  return num_found;
+}
+
+}  // namespace
+
+Result<int> fuse_batch_norm(ir::Graph& graph, const PassContext& /*context*/) {
+  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return run(graph.subgraph(id)); });
+}
+
+}  // namespace sluice::passes

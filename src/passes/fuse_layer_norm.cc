@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "passes/match.h"
+#include "passes/rewrites.h"
+#include "passes/walk.h"
+
+namespace sluice::passes {
+namespace {
+
+struct LayerNorm {
+  ir::OperandId x, scale, bias;
+  std::int64_t axis = 0;
+  double epsilon = 0;
+};
+
+/// The first of the axes that a ReduceMean with kept dimensions reduces, if they are the last.
+std::optional<std::int64_t> last_axes(const ir::Subgraph& subgraph, const ir::Operation& mean) {
+  const ir::Shape* shape = subgraph.operand(mean.inputs[0]).type.shape();
+  const ir::Constant* constant = subgraph.find_constant(mean.input(1));
+  auto axes = constant ? ir::integer_values(*constant) : std::nullopt;
+  if (shape == nullptr || !axes || axes->empty() ||
+      mean.attributes.get_or("keepdims", std::int64_t{1}) == 0) {
+    return std::nullopt;
+  }
+  const auto rank = static_cast<std::int64_t>(shape->size());
+  for (std::int64_t& axis : *axes) axis += axis < 0 ? rank : 0;
+  std::sort(axes->begin(), axes->end());
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    if ((*axes)[i] != rank - static_cast<std::int64_t>(axes->size() - i)) return std::nullopt;
+  }
+  return axes->front();
+}
+
+/// d of d^2 or d * d.
+ir::OperandId centred_of(const Matcher& matcher, ir::OperandId squared) {
+  const ir::OperandId power = matcher.without_number(squared, "Pow", 2);
+  if (power.is_valid()) return power;
+  const ir::Operation* product = matcher.find(squared, "Mul");
+  return product != nullptr && product->inputs[0] == product->inputs[1] ? product->inputs[0]
+                                                                        : ir::OperandId();
+}
+
+/// x and axis of x - mean(x).
+std::optional<LayerNorm> match_centred(const Matcher& matcher, ir::OperandId centred) {
+  const ir::Operation* difference = matcher.find(centred, "Sub");
+  if (difference == nullptr) return std::nullopt;
+  const ir::Operation* mean = matcher.find(difference->inputs[1], "ReduceMean");
+  if (mean == nullptr || mean->inputs[0] != difference->inputs[0]) return std::nullopt;
+  const auto axis = last_axes(matcher.subgraph(), *mean);
+  if (!axis) return std::nullopt;
+  return LayerNorm{difference->inputs[0], {}, {}, *axis, 0};
+}
+
+/// centred / sqrt(mean(centred^2) + epsilon).
+std::optional<LayerNorm> match_normal(const Matcher& matcher, ir::OperandId normal) {
+  const ir::Operation* quotient = matcher.find(normal, "Div");
+  if (quotient == nullptr) return std::nullopt;
+  const ir::OperandId centred = quotient->inputs[0];
+  const ir::Operation* root = matcher.find(quotient->inputs[1], "Sqrt");
+  const ir::Operation* sum = root ? matcher.find(root->inputs[0], "Add") : nullptr;
+  const auto parts = sum ? matcher.with_number(*sum) : std::nullopt;
+  const ir::Operation* variance = parts ? matcher.find(parts->first, "ReduceMean") : nullptr;
+  if (variance == nullptr || centred_of(matcher, variance->inputs[0]) != centred) {
+    return std::nullopt;
+  }
+  auto found = match_centred(matcher, centred);
+  const auto axis = last_axes(matcher.subgraph(), *variance);
+  if (!found || axis != found->axis) return std::nullopt;
+  found->epsilon = parts->second;
+  return found;
+}
+
+/// Whether a scale or bias has the shape of the normalized dimensions.
+bool fits(const ir::Subgraph& subgraph, ir::OperandId id, const LayerNorm& norm) {
+  const ir::Shape* shape = subgraph.operand(id).type.shape();
+  const ir::Shape* data = subgraph.operand(norm.x).type.shape();
+  return shape != nullptr && data != nullptr &&
+         std::equal(shape->begin(), shape->end(), data->begin() + norm.axis, data->end());
+}
+
+/// normal * scale + bias.
+std::optional<LayerNorm> match(const Matcher& matcher, const ir::Operation& root) {
+  for (const std::size_t i : {0, 1}) {
+    const ir::Operation* scaled = matcher.find(root.inputs[i], "Mul");
+    if (scaled == nullptr) continue;
+    for (const std::size_t j : {0, 1}) {
+      auto found = match_normal(matcher, scaled->inputs[j]);
+      if (!found) continue;
+      found->scale = scaled->inputs[1 - j];
+      found->bias = root.inputs[1 - i];
+      if (fits(matcher.subgraph(), found->scale, *found) &&
+          fits(matcher.subgraph(), found->bias, *found)) {
+        return found;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Result<int> run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
+  ir::Subgraph& subgraph = graph.subgraph(id);
+  const Matcher matcher(subgraph);
+  int num_found = 0;
+  for (const ir::OperationId at : subgraph.order()) {
+    const ir::Operation& root = subgraph.operation(at);
+    if (!root.is("Add") || root.body || root.inputs.size() != 2) continue;
+    const auto norm = match(matcher, root);
+    if (!norm) continue;
+    ir::Attributes attributes;
+    attributes.set("axis", norm->axis);
+    attributes.set("epsilon", static_cast<float>(norm->epsilon));
+    ir::Operation fused =
+        make_operation(subgraph, "LayerNormalization", {norm->x, norm->scale, norm->bias},
+                       root.outputs[0], std::move(attributes));
+    if (!context.is_accepted(graph, subgraph, fused)) continue;
+    subgraph.operation(at) = std::move(fused);
+    ++num_found;
+  }
+  return num_found;
+}
+
+}  // namespace
+
+Result<int> fuse_layer_norm(ir::Graph& graph, const PassContext& context) {
+  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return run(graph, id, context); });
+}
+
+}  // namespace sluice::passes

@@ -1,0 +1,57 @@
+#include "passes/match.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::passes {
+
+std::optional<double> scalar_value(const ir::Subgraph& subgraph, ir::OperandId id) {
+  const ir::Constant* constant = subgraph.find_constant(id);
+  if (constant == nullptr || ir::num_elements(*constant->type.shape()) != 1) return std::nullopt;
+  if (const auto values = ir::float_values(*constant)) return values->front();
+  if (const auto values = ir::integer_values(*constant)) {
+    return static_cast<double>(values->front());
+  }
+  return std::nullopt;
+}
+
+bool is_near(double a, double b) {
+  constexpr double kTolerance = 1e-5;
+  return std::abs(a - b) <= kTolerance * std::max(std::abs(a), std::abs(b));
+}
+
+const ir::Operation* Matcher::find(ir::OperandId id, std::string_view kind) const {
+  if (!id.is_valid() || !uses_.producer(id).is_valid()) return nullptr;
+  const ir::Operation& operation = subgraph_.operation(uses_.producer(id));
+  const bool fits = operation.is(kind) && operation.output(0) == id && !operation.body;
+  return fits ? &operation : nullptr;
+}
+
+ir::OperandId Matcher::other_input(const ir::Operation& operation, ir::OperandId known) {
+  if (operation.inputs.size() != 2 || !known.is_valid()) return {};
+  if (operation.inputs[0] == known) return operation.inputs[1];
+  return operation.inputs[1] == known ? operation.inputs[0] : ir::OperandId();
+}
+
+std::optional<std::pair<ir::OperandId, double>> Matcher::with_number(
+    const ir::Operation& operation) const {
+  if (operation.inputs.size() != 2) return std::nullopt;
+  const bool commutes = operation.is("Add") || operation.is("Mul");
+  for (const std::size_t i : {1, 0}) {
+    if (i == 0 && !commutes) break;
+    const auto number = scalar_value(subgraph_, operation.inputs[i]);
+    if (number && operation.inputs[1 - i].is_valid()) {
+      return std::make_pair(operation.inputs[1 - i], *number);
+    }
+  }
+  return std::nullopt;
+}
+
+ir::OperandId Matcher::without_number(ir::OperandId id, std::string_view kind,
+                                      double number) const {
+  const ir::Operation* operation = find(id, kind);
+  const auto parts = operation ? with_number(*operation) : std::nullopt;
+  return parts && is_near(parts->second, number) ? parts->first : ir::OperandId();
+}
+
+}  // namespace sluice::passes

@@ -1,0 +1,46 @@
+// Reading patterns off a subgraph, backwards from their last operation.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "ir/graph.h"
+
+namespace sluice::passes {
+
+/// The number in a float or integer constant of one element.
+std::optional<double> scalar_value(const ir::Subgraph& subgraph, ir::OperandId id);
+
+/// Finds producers. Holds what it knew when it was made: make a new one after a rewrite.
+class Matcher {
+ public:
+  explicit Matcher(const ir::Subgraph& subgraph) : subgraph_(subgraph), uses_(subgraph) {}
+
+  const ir::Subgraph& subgraph() const { return subgraph_; }
+  const ir::UseIndex& uses() const { return uses_; }
+
+  /// The operation of ONNX's default domain that writes `id` as output 0, if it is of this kind
+  /// and has no body; else null.
+  const ir::Operation* find(ir::OperandId id, std::string_view kind) const;
+
+  /// Of a two-input operation: the other input, if one is `known`; else invalid.
+  static ir::OperandId other_input(const ir::Operation& operation, ir::OperandId known);
+
+  /// Of a two-input operation with a number on the right, or on either side if it commutes: the
+  /// other input and the number.
+  std::optional<std::pair<ir::OperandId, double>> with_number(const ir::Operation& operation) const;
+
+  /// The other input of an operation of this kind that writes `id`, if the number is near `number`.
+  ir::OperandId without_number(ir::OperandId id, std::string_view kind, double number) const;
+
+ private:
+  const ir::Subgraph& subgraph_;
+  ir::UseIndex uses_;
+};
+
+/// Equal but for the rounding of f32 and what exporters cut off.
+bool is_near(double a, double b);
+
+}  // namespace sluice::passes

@@ -1,0 +1,52 @@
+// What a pass is, and what it may ask of its caller.
+//
+// A pass rewrites a graph without changing what it computes. Before and after it the graph is
+// well-formed (ir::verify), its operations are normalized (ops/schema.h) and its types inferred;
+// operands and operations that nothing reads may be left over for `dead_code`.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/graph.h"
+
+namespace sluice::passes {
+
+/// Computes an operation whose present inputs are all constants of the subgraph; gives a constant
+/// per output. An operation for which it fails stays in the graph.
+using Evaluator =
+    std::function<Result<std::vector<ir::Constant>>(const ir::Subgraph&, const ir::Operation&)>;
+
+/// Whether some backend runs this operation, its fused body included, well. The operation need not
+/// be in the subgraph's order; its operands are, and have types.
+using Acceptance = std::function<bool(const ir::Graph&, const ir::Subgraph&, const ir::Operation&)>;
+
+struct PassContext {
+  Evaluator evaluate;  ///< null: nothing is computed
+  Acceptance accepts;  ///< null: everything is accepted
+
+  bool is_accepted(const ir::Graph& graph, const ir::Subgraph& subgraph,
+                   const ir::Operation& operation) const {
+    return !accepts || accepts(graph, subgraph, operation);
+  }
+};
+
+/// Gives the number of rewrites.
+using PassFn = Result<int> (*)(ir::Graph& graph, const PassContext& context);
+
+struct Pass {
+  std::string_view name;  ///< as in golden tests and reports
+  std::string_view doc;   ///< one line
+  PassFn run;
+};
+
+/// All passes, in the order in which they are meant to run; some names more than once.
+std::span<const Pass> default_pipeline();
+
+/// Null for an unknown name.
+const Pass* find_pass(std::string_view name);
+
+}  // namespace sluice::passes

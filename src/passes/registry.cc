@@ -1,0 +1,46 @@
+#include "passes/rewrites.h"
+
+namespace sluice::passes {
+namespace {
+
+constexpr Pass kInferTypes = {"infer_types", "fill in types again", infer_types};
+constexpr Pass kIdentities = {"identities", "drop operations that change nothing",
+                              remove_identities};
+constexpr Pass kFoldConstants = {"fold_constants", "compute what depends on constants alone",
+                                 fold_constants};
+constexpr Pass kDeadCode = {"dead_code", "drop what nothing reads", remove_dead_code};
+
+/// Shapes make constants, which make more shapes known: two rounds settle what models have.
+constexpr Pass kPipeline[] = {
+    kIdentities,
+    {"fold_shapes", "make constants of what follows from shapes", fold_shapes},
+    kFoldConstants,
+    kInferTypes,
+    kIdentities,
+    kDeadCode,
+    {"unflatten_products", "multiply on all dimensions instead of folded rows", unflatten_products},
+    {"batch_norm", "put batch normalization into the weights before it", fuse_batch_norm},
+    {"gelu", "find Gelu in its parts", fuse_gelu},
+    {"layer_norm", "find layer normalization in its parts", fuse_layer_norm},
+    {"softmax", "find softmax in its parts", fuse_softmax},
+    {"attention", "find attention in its parts", fuse_attention},
+    kFoldConstants,
+    kInferTypes,
+    kIdentities,
+    kDeadCode,
+    {"elementwise", "put element-wise operations into one pass over memory", fuse_elementwise},
+    kDeadCode,
+};
+
+}  // namespace
+
+std::span<const Pass> default_pipeline() { return kPipeline; }
+
+const Pass* find_pass(std::string_view name) {
+  for (const Pass& pass : kPipeline) {
+    if (pass.name == name) return &pass;
+  }
+  return nullptr;
+}
+
+}  // namespace sluice::passes

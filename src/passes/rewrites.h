@@ -1,0 +1,63 @@
+// The passes, one function and one file each. Values are written %x, constants %c.
+#pragma once
+
+#include "passes/pass.h"
+
+namespace sluice::passes {
+
+/// Fills in types again, after rewrites have made more of them known.
+Result<int> infer_types(ir::Graph& graph, const PassContext& context);
+
+/// Drops operations, optional outputs, operands and subgraphs that nothing reads.
+Result<int> remove_dead_code(ir::Graph& graph, const PassContext& context);
+
+/// Drops operations that give input 0 as it is: Identity, Dropout, a Cast to the same type, a
+/// Reshape to the same shape, a Transpose that moves nothing, %x + 0, %x * 1, ...
+///     %a = Identity[%x]; %y = Relu[%a]   ->   %y = Relu[%x]
+/// One that links an input, a constant or an output to another output of a graph stays.
+Result<int> remove_identities(ir::Graph& graph, const PassContext& context);
+
+/// Computes operations on constants with `context.evaluate`.
+///     %y = Add[%c1, %c2]   ->   const %y
+/// Not random ones and control flow; nor what would make the model much larger.
+Result<int> fold_constants(ir::Graph& graph, const PassContext& context);
+
+/// Makes constants of integers that follow from shapes, even partly symbolic ones.
+///     %s = Shape[%x : f32[N,128]]; %d = Gather[%s, 1]   ->   const %d = 128
+Result<int> fold_shapes(ir::Graph& graph, const PassContext& context);
+
+/// Batch normalization with constant statistics becomes part of the convolution before it, or a
+/// product and a sum.
+///     BatchNormalization[Conv[%x, %w, %b], ...]   ->   Conv[%x, %w', %b']
+///     BatchNormalization[%x, ...]                 ->   Add[Mul[%x, %scale], %shift]
+Result<int> fuse_batch_norm(ir::Graph& graph, const PassContext& context);
+
+/// A Gemm of constant weights between Reshapes that only fold and unfold rows becomes a MatMul on
+/// all dimensions, so that what follows can join its body.
+///     Reshape[Gemm[Reshape[%x], %w, %b]]   ->   Add[MatMul[%x, %w], %b]
+Result<int> unflatten_products(ir::Graph& graph, const PassContext& context);
+
+/// Finds Gelu, exact or by tanh, in its elementary operators.
+///     x * 0.5 * (1 + Erf[x / sqrt 2])   ->   Gelu[%x]
+Result<int> fuse_gelu(ir::Graph& graph, const PassContext& context);
+
+/// Finds layer normalization over the last axes in its elementary operators.
+///     d = x - ReduceMean[x]; d / Sqrt[ReduceMean[d * d] + eps] * scale + bias
+///                                       ->   LayerNormalization[%x, %scale, %bias]
+Result<int> fuse_layer_norm(ir::Graph& graph, const PassContext& context);
+
+/// Finds the softmax over one axis in its elementary operators.
+///     e = Exp[x - ReduceMax[x]]; e / ReduceSum[e]   ->   Softmax[%x]
+Result<int> fuse_softmax(ir::Graph& graph, const PassContext& context);
+
+/// Finds attention over heads.
+///     MatMul[Softmax[MatMul[q, Transpose[k]] * scale + mask], v]   ->   sluice::Attention
+/// Concatenations of past and new keys and values become part of it.
+Result<int> fuse_attention(ir::Graph& graph, const PassContext& context);
+
+/// Gathers element-wise operations of one shape into the body of the operation whose result they
+/// work on, or into one sluice::Elementwise.
+///     Relu[Add[Conv[%x, %w], %r]]   ->   Conv[%x, %w] body{Relu[Add[result, %r]]}
+Result<int> fuse_elementwise(ir::Graph& graph, const PassContext& context);
+
+}  // namespace sluice::passes

@@ -1,0 +1,40 @@
+// Small things that most passes need.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ops/schema.h"
+
+namespace sluice::passes {
+
+/// The main subgraph and those that control flow runs, without bodies of fused operations.
+std::vector<ir::SubgraphId> runnable_subgraphs(const ir::Graph& graph);
+
+/// Calls `rewrite(ir::Subgraph&) -> Result<int>` on each runnable subgraph; gives the sum.
+/// `rewrite` may add subgraphs.
+template <typename Rewrite>
+Result<int> rewrite_subgraphs(ir::Graph& graph, const Rewrite& rewrite) {
+  int total = 0;
+  for (const ir::SubgraphId id : runnable_subgraphs(graph)) total += SLUICE_TRY(rewrite(id));
+  return total;
+}
+
+/// Drops operations and optional outputs that nothing reads; ids stay. Gives how many operations.
+int sweep(ir::Subgraph& subgraph);
+
+/// Whether the operation has a schema with that trait.
+bool has_trait(const ir::Operation& operation, ops::Trait trait);
+
+/// An operation of ONNX's default domain in the newest form, with default attributes filled in.
+/// `output` has its type already. Requires: the operator is in the table and takes these inputs.
+ir::Operation make_operation(ir::Subgraph& subgraph, std::string_view kind,
+                             std::vector<ir::OperandId> inputs, ir::OperandId output,
+                             ir::Attributes attributes = {});
+
+/// A new operand without a name.
+ir::OperandId add_operand(ir::Subgraph& subgraph, ir::Type type);
+
+}  // namespace sluice::passes
