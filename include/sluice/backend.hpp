@@ -145,7 +145,8 @@ std::span<T> elements(const sluice_tensor& tensor) {
 inline std::string to_string(std::span<const std::int64_t> dims) {
   std::string text = "[";
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    text += (i == 0 ? "" : ",") + std::to_string(dims[i]);
+    if (i > 0) text += ',';
+    text += std::to_string(dims[i]);
   }
   return text + "]";
 }

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""Builds examples/3_plugin against the installed headers alone and runs the conformance suite on it.
+
+usage: out_of_tree_test.py BUILD CXX
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+BUILD, CXX = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run(*command, **environment):
+    done = subprocess.run([str(word) for word in command], env={**os.environ, **environment},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+with tempfile.TemporaryDirectory(prefix="sluice-plugin-") as folder:
+    prefix, build = pathlib.Path(folder, "prefix"), pathlib.Path(folder, "build")
+    run("cmake", "--install", BUILD, "--component", "headers", "--prefix", prefix)
+    run("cmake", "-S", ROOT / "examples/3_plugin", "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_CXX_COMPILER={CXX}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Wshadow -Werror")
+    run("cmake", "--build", build)
+    plugin = build / "libsluice_backend_example.so"
+    run(sys.executable, ROOT / "tests/abi/exports_test.py", plugin)
+    output = run(BUILD / "test/backend_conformance", SLUICE_CONFORMANCE_PLUGINS=plugin,
+                 GTEST_OUTPUT="")
+    if "RunAgainWithOtherBindings/example" not in output:
+        sys.exit(f"the suite did not run on the example:\n{output}")
+    print("\n".join(line for line in output.splitlines() if line.startswith("[  PASSED")))
