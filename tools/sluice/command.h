@@ -21,7 +21,11 @@ class Command {
   virtual Result<int> run() = 0;
 };
 
+std::unique_ptr<Command> make_bench_command();
 std::unique_ptr<Command> make_compile_command();
 std::unique_ptr<Command> make_conformance_command();
+std::unique_ptr<Command> make_doctor_command();
+std::unique_ptr<Command> make_inspect_command();
+std::unique_ptr<Command> make_run_command();
 
 }  // namespace sluice::tool

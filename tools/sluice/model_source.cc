@@ -27,19 +27,6 @@ Result<std::vector<std::int64_t>> parse_dims(std::string_view text) {
   return dims;
 }
 
-Result<onnx::ImportOptions> import_options(const std::vector<std::string>& shapes) {
-  onnx::ImportOptions options;
-  for (const std::string& shape : shapes) {
-    const std::size_t equals = shape.rfind('=');
-    if (equals == std::string::npos) {
-      return invalid_argument("--shape {}: write it as name=1,3,224,224", shape);
-    }
-    options.shapes[shape.substr(0, equals)] =
-        SLUICE_TRY(parse_dims(std::string_view(shape).substr(equals + 1)));
-  }
-  return options;
-}
-
 Result<bool> is_package(const std::string& path) {
   const Bytes file = SLUICE_TRY(map_file(path));
   const std::string_view start(reinterpret_cast<const char*>(file.data()),
@@ -59,6 +46,20 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_flag("!--no-optimize", optimize, "Leave the graph as the file has it");
 }
 
+Result<std::map<std::string, std::vector<std::int64_t>>> parse_shapes(
+    const std::vector<std::string>& shapes) {
+  std::map<std::string, std::vector<std::int64_t>> parsed;
+  for (const std::string& shape : shapes) {
+    const std::size_t equals = shape.rfind('=');
+    if (equals == std::string::npos) {
+      return invalid_argument("--shape {}: write it as name=1,3,224,224", shape);
+    }
+    parsed[shape.substr(0, equals)] =
+        SLUICE_TRY(parse_dims(std::string_view(shape).substr(equals + 1)));
+  }
+  return parsed;
+}
+
 const backend::BackendRegistry& backend_registry() {
   static const backend::BackendRegistry kRegistry = backend::BackendRegistry::discover();
   return kRegistry;
@@ -67,7 +68,7 @@ const backend::BackendRegistry& backend_registry() {
 Result<package::Executable> compile_model(const ModelOptions& options, bool pack,
                                           std::function<void(std::string_view)> progress) {
   if (progress) progress("import");
-  const onnx::ImportOptions importing = SLUICE_TRY(import_options(options.shapes));
+  const onnx::ImportOptions importing = {SLUICE_TRY(parse_shapes(options.shapes))};
   ir::Graph graph = SLUICE_TRY(onnx::import_model(options.path, importing));
   compile::CompileOptions compiling;
   compiling.backends = options.backends;

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,10 @@ struct ModelOptions {
 
   void add_to(CLI::App& app);
 };
+
+/// `shapes` of ModelOptions, by input name. Fails: kInvalidArgument.
+Result<std::map<std::string, std::vector<std::int64_t>>> parse_shapes(
+    const std::vector<std::string>& shapes);
 
 /// The plug-ins of this process, found once.
 const backend::BackendRegistry& backend_registry();

@@ -1,0 +1,143 @@
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+
+#include "sluice/command.h"
+#include "sluice/inputs.h"
+#include "sluice/model_source.h"
+
+namespace sluice::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double microseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+/// Latencies of single runs, in microseconds.
+struct Figures {
+  double median_us = 0;
+  double p90_us = 0;
+  double p99_us = 0;
+  std::size_t runs = 0;
+
+  static Figures of(std::vector<double> times) {
+    std::sort(times.begin(), times.end());
+    const auto quantile = [&](double q) {
+      return times[static_cast<std::size_t>(q * static_cast<double>(times.size() - 1))];
+    };
+    return {quantile(0.5), quantile(0.9), quantile(0.99), times.size()};
+  }
+
+  nlohmann::json json(int threads) const {
+    return {{"median_us", median_us},
+            {"p90_us", p90_us},
+            {"p99_us", p99_us},
+            {"runs", runs},
+            {"threads", threads}};
+  }
+};
+
+class BenchCommand : public Command {
+ public:
+  const char* name() const override { return "bench"; }
+  const char* summary() const override { return "Measure the latency of a model"; }
+
+  void add_options(CLI::App& app) override {
+    options_.add_to(app);
+    app.add_option("--input", inputs_, "As for `sluice run`; inputs not named are random")
+        ->take_all();
+    app.add_option("--threads", num_threads_, "Cores to use; 0 for all")->capture_default_str();
+    app.add_option("--seconds", seconds_, "How long to measure, after a tenth of it to warm up")
+        ->capture_default_str();
+    app.add_flag("--json", is_json_, "Print one JSON object");
+    app.add_flag("--open", is_open_, "Measure opening the model up to a ready context instead");
+    app.add_flag("--serve", is_serve_,
+                 "Wait for lines `run SECONDS` on stdin and answer each with a JSON line");
+  }
+
+  Result<int> run() override {
+    if (is_open_) return measure_open();
+    exec::LoadOptions loading;
+    loading.num_threads = num_threads_;
+    const auto model = SLUICE_TRY(
+        exec::LoadedModel::load(SLUICE_TRY(open_model(options_)), backend_registry(), loading));
+    const auto sources = SLUICE_TRY(parse_inputs(inputs_, model.signature(), Missing::kRandom));
+    const auto tensors = SLUICE_TRY(
+        read_inputs(sources, model.signature(), SLUICE_TRY(parse_shapes(options_.shapes))));
+    auto context = SLUICE_TRY(model.create_context());
+    SLUICE_TRY(set_inputs(context, tensors));
+    SLUICE_TRY(context.run());
+    if (is_serve_) return serve(context);
+    SLUICE_TRY(measure(context, seconds_ / 10));
+    report(SLUICE_TRY(measure(context, seconds_)));
+    return 0;
+  }
+
+ private:
+  static Result<Figures> measure(exec::Context& context, double seconds) {
+    std::vector<double> times;
+    const auto start = Clock::now();
+    do {
+      const auto run_start = Clock::now();
+      SLUICE_TRY(context.run());
+      times.push_back(microseconds_since(run_start));
+    } while (microseconds_since(start) < seconds * 1e6);
+    return Figures::of(std::move(times));
+  }
+
+  void report(const Figures& figures) const {
+    if (is_json_) {
+      fmt::print("{}\n", figures.json(num_threads_).dump());
+      return;
+    }
+    fmt::print("median {:.1f} us, p90 {:.1f} us, p99 {:.1f} us over {} runs\n", figures.median_us,
+               figures.p90_us, figures.p99_us, figures.runs);
+  }
+
+  Result<int> serve(exec::Context& context) const {
+    std::string word;
+    double seconds = 0;
+    while (std::cin >> word >> seconds) {
+      if (word != "run") return invalid_argument("\"{}\" is no command; give `run SECONDS`", word);
+      const Figures figures = SLUICE_TRY(measure(context, seconds));
+      std::cout << figures.json(num_threads_).dump() << std::endl;
+    }
+    return 0;
+  }
+
+  /// From nothing (plug-ins not loaded, file not mapped) to a context that could run.
+  Result<int> measure_open() const {
+    const auto start = Clock::now();
+    exec::LoadOptions loading;
+    loading.num_threads = num_threads_;
+    const auto model = SLUICE_TRY(
+        exec::LoadedModel::load(SLUICE_TRY(open_model(options_)), backend_registry(), loading));
+    const auto context = SLUICE_TRY(model.create_context());
+    const double open_us = microseconds_since(start);
+    if (is_json_) {
+      fmt::print("{}\n", nlohmann::json{{"open_us", open_us}}.dump());
+    } else {
+      fmt::print("open to ready: {:.2f} ms, {:.1f} MB of memory for a context\n", open_us / 1e3,
+                 static_cast<double>(context.memory_bytes()) / 1e6);
+    }
+    return 0;
+  }
+
+  ModelOptions options_;
+  std::vector<std::string> inputs_;
+  int num_threads_ = 0;
+  double seconds_ = 2;
+  bool is_json_ = false;
+  bool is_open_ = false;
+  bool is_serve_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench_command() { return std::make_unique<BenchCommand>(); }
+
+}  // namespace sluice::tool

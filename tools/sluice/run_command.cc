@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "sluice/command.h"
+#include "sluice/image.h"
+#include "sluice/inputs.h"
+#include "sluice/model_source.h"
+#include "sluice/npy.h"
+
+namespace sluice::tool {
+namespace {
+
+std::span<const float> floats_of(const exec::TensorView& view) {
+  return {static_cast<const float*>(view.data), static_cast<std::size_t>(view.size_bytes) / 4};
+}
+
+std::string type_text(const exec::TensorView& view) {
+  return ir::Type::tensor(view.element, ir::Shape(view.dims.begin(), view.dims.end())).to_string();
+}
+
+/// One line: type, and for floats the range and the first elements.
+void summarize(const std::string& output_name, const exec::TensorView& view) {
+  fmt::print("{}: {}", output_name, type_text(view));
+  if (view.element == ir::ElementType::kF32 && view.size_bytes > 0) {
+    const auto values = floats_of(view);
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+    fmt::print(", min {:.4g}, max {:.4g}, mean {:.4g}, starts", *low, *high,
+               sum / static_cast<double>(values.size()));
+    for (const float value : values.first(std::min<std::size_t>(values.size(), 4))) {
+      fmt::print(" {:.5g}", value);
+    }
+  }
+  fmt::print("\n");
+}
+
+Result<std::vector<std::string>> read_labels(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return make_error(Code::kNotFound, "cannot read labels from \"{}\"", path);
+  std::vector<std::string> labels;
+  for (std::string line; std::getline(file, line);) labels.push_back(line);
+  return labels;
+}
+
+/// Scores as probabilities: as they are if they sum to one, else through a softmax.
+std::vector<double> probabilities_of(std::span<const float> scores) {
+  std::vector<double> values(scores.begin(), scores.end());
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  const bool is_distribution =
+      std::abs(sum - 1.0) < 1e-3 &&
+      std::all_of(values.begin(), values.end(), [](double value) { return value >= 0; });
+  if (is_distribution || values.empty()) return values;
+  const double highest = *std::max_element(values.begin(), values.end());
+  double total = 0;
+  for (double& value : values) total += value = std::exp(value - highest);
+  for (double& value : values) value /= total;
+  return values;
+}
+
+class RunCommand : public Command {
+ public:
+  const char* name() const override { return "run"; }
+  const char* summary() const override { return "Run a model once on given inputs"; }
+
+  void add_options(CLI::App& app) override {
+    options_.add_to(app);
+    app.add_option("--input", inputs_, "name=x.npy, name=x.png, name=random or name=zeros")
+        ->take_all();
+    app.add_option("--output-dir", output_dir_, "Write each output there as <name>.npy");
+    app.add_option("--top", top_, "K LABELS: the K likeliest classes, named by the lines of LABELS")
+        ->expected(1, 2);
+    app.add_flag("--draw", draws_, "Draw the input images");
+    app.add_option("--threads", num_threads_, "Cores to use; 0 for all")->capture_default_str();
+  }
+
+  Result<int> run() override {
+    exec::LoadOptions loading;
+    loading.num_threads = num_threads_;
+    const auto model = SLUICE_TRY(
+        exec::LoadedModel::load(SLUICE_TRY(open_model(options_)), backend_registry(), loading));
+    const auto sources = SLUICE_TRY(parse_inputs(inputs_, model.signature(), Missing::kRefuse));
+    const auto tensors = SLUICE_TRY(
+        read_inputs(sources, model.signature(), SLUICE_TRY(parse_shapes(options_.shapes))));
+    auto context = SLUICE_TRY(model.create_context());
+    SLUICE_TRY(set_inputs(context, tensors));
+    SLUICE_TRY(context.run());
+    if (draws_) SLUICE_TRY(draw_images(sources));
+    SLUICE_TRY(write_outputs(model, context));
+    return 0;
+  }
+
+ private:
+  static Status draw_images(const std::map<std::string, std::string>& sources) {
+    for (const auto& [input, source] : sources) {
+      if (source.ends_with(".png")) fmt::print("{}", draw(SLUICE_TRY(read_png(source, 1))));
+    }
+    return ok_status();
+  }
+
+  Status write_outputs(const exec::LoadedModel& model, const exec::Context& context) const {
+    const auto& specs = model.signature().outputs;
+    if (!top_.empty()) return print_top(context.output(0));
+    if (!output_dir_.empty()) std::filesystem::create_directories(output_dir_);
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const exec::TensorView& view = context.output(i);
+      if (output_dir_.empty()) {
+        summarize(specs[i].name, view);
+        continue;
+      }
+      std::string file = specs[i].name;
+      std::replace(file.begin(), file.end(), '/', '_');
+      const std::filesystem::path path = std::filesystem::path(output_dir_) / (file + ".npy");
+      SLUICE_TRY(write_npy(path, view));
+      fmt::print("{}: {}\n", path.string(), type_text(view));
+    }
+    return ok_status();
+  }
+
+  Status print_top(const exec::TensorView& view) const {
+    if (view.element != ir::ElementType::kF32) {
+      return invalid_argument("--top needs scores of type f32, the output is {}", type_text(view));
+    }
+    std::vector<std::string> labels;
+    if (top_.size() > 1) labels = SLUICE_TRY(read_labels(top_[1]));
+    const std::vector<double> values = probabilities_of(floats_of(view));
+    std::vector<std::size_t> ranking(values.size());
+    std::iota(ranking.begin(), ranking.end(), std::size_t{0});
+    std::stable_sort(ranking.begin(), ranking.end(),
+                     [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+    const auto wanted = static_cast<std::size_t>(std::max(0, std::atoi(top_[0].c_str())));
+    if (wanted == 0) return invalid_argument("--top {}: give a number above 0", top_[0]);
+    ranking.resize(std::min(ranking.size(), wanted));
+    for (const std::size_t index : ranking) {
+      const std::string label = index < labels.size() ? labels[index] : std::to_string(index);
+      fmt::print("{:5.1f} %  {}\n", values[index] * 100, label);
+    }
+    return ok_status();
+  }
+
+  ModelOptions options_;
+  std::vector<std::string> inputs_;
+  std::string output_dir_;
+  std::vector<std::string> top_;
+  bool draws_ = false;
+  int num_threads_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_run_command() { return std::make_unique<RunCommand>(); }
+
+}  // namespace sluice::tool
