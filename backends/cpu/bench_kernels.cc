@@ -1,0 +1,262 @@
+// Times the transformer half of the kernels at the sizes of known networks, against this machine's
+// own limits: multiply-adds that never leave the registers, and reading memory.
+//
+//   bench_kernels [max workers] [seconds per line]
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <vector>
+
+#include "kernels/attention.h"
+#include "kernels/fma_peak.h"
+#include "kernels/gemm.h"
+#include "kernels/lstm.h"
+#include "kernels/rows.h"
+#include "ops/float_buffer.h"
+#include "pool/cpu_set.h"
+#include "pool/pool.h"
+
+namespace sluice::cpu {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+FloatBuffer filled(std::int64_t count) {
+  FloatBuffer buffer(count + 16);
+  for (std::int64_t i = 0; i < count; ++i) {
+    buffer.data()[i] = static_cast<float>(i % 13) * 0.01F - 0.06F;
+  }
+  return buffer;
+}
+
+using Work = std::function<void(const Worker&, int round, const Member&)>;
+
+class Bench {
+ public:
+  Bench(int workers, double seconds)
+      : pool_(cpus(workers)), seconds_(seconds), isa_(active_isa()) {
+    for (int i = 0; i < workers; ++i) scratch_.push_back(filled(4 << 20));
+    peak_ = SLUICE_CPU_PICK(isa_, fma_flops_per_second)() * workers;
+  }
+
+  Isa isa() const { return isa_; }
+  double peak() const { return peak_; }
+
+  /// Median seconds of one round; rounds are numbered so that they can use cold weights.
+  double time(const Work& work) {
+    std::vector<double> samples;
+    int round = 0;
+    for (const double start = now(); now() - start < seconds_ || samples.size() < 5; ++round) {
+      const double before = now();
+      run(work, round);
+      samples.push_back(now() - before);
+    }
+    std::sort(samples.begin(), samples.end());
+    return samples[samples.size() / 2];
+  }
+
+ private:
+  static std::vector<int> cpus(int workers) {
+    std::vector<int> all = allowed_cpus();
+    all.resize(static_cast<std::size_t>(std::min<int>(workers, static_cast<int>(all.size()))));
+    return all;
+  }
+
+  void run(const Work& work, int round) {
+    struct Task {
+      const Work* work;
+      std::vector<FloatBuffer>* scratch;
+      int round;
+    } task{&work, &scratch_, round};
+    pool_.run(
+        [](void* context, const Member& member) {
+          auto& t = *static_cast<Task*>(context);
+          float* scratch = (*t.scratch)[static_cast<std::size_t>(member.index())].data();
+          (*t.work)({member.index(), member.count(), reinterpret_cast<std::byte*>(scratch)},
+                    t.round, member);
+        },
+        &task);
+  }
+
+  WorkerPool pool_;
+  double seconds_;
+  Isa isa_;
+  double peak_ = 0;
+  std::vector<FloatBuffer> scratch_;
+};
+
+/// Bytes per second that all workers together read from `megabytes` of memory.
+double read_bandwidth(Bench& bench, std::int64_t megabytes) {
+  const std::int64_t count = megabytes << 18;
+  const FloatBuffer memory = filled(count);
+  std::vector<float> sums(64 * 16);
+  const double seconds = bench.time([&](const Worker& w, int, const Member&) {
+    // A matrix product with one row is the plainest reader there is.
+    static thread_local float row[64];
+    GemmPlan plan;
+    const Share share = share_of(count / 64, 1, w);
+    plan.m = 1;
+    plan.n = 64;
+    plan.k = share.end - share.begin;
+    plan.a_step = 0;
+    plan.b_row = 64;
+    plan.b_form = GemmB::kPacked;
+    static const float kOne = 1;
+    SLUICE_CPU_PICK(bench.isa(), run_gemm)
+    (plan, {&kOne, memory.data() + share.begin * 64, row, nullptr, {}}, Worker{0, 1, w.scratch});
+  });
+  return static_cast<double>(count) * 4 / seconds;
+}
+
+struct GemmShape {
+  const char* what;
+  std::int64_t m, n, k;
+};
+
+/// Weights rotate through several copies when they are to be cold.
+void bench_gemm(Bench& bench, const GemmShape& s, bool cold, double bandwidth) {
+  const Isa isa = bench.isa();
+  const std::int64_t floats = SLUICE_CPU_PICK(isa, packed_gemm_b_floats)(s.k, s.n);
+  const std::int64_t copies = cold ? std::max<std::int64_t>(1, (600 << 18) / floats) : 1;
+  const FloatBuffer a = filled(s.m * s.k);
+  const FloatBuffer b = filled(floats * copies);
+  const FloatBuffer bias = filled(s.n);
+  const FloatBuffer c = filled(s.m * s.n);
+  GemmPlan plan;
+  plan.m = s.m;
+  plan.n = s.n;
+  plan.k = s.k;
+  plan.a_row = s.k;
+  plan.c_row = s.n;
+  const double seconds = bench.time([&](const Worker& w, int round, const Member&) {
+    SLUICE_CPU_PICK(isa, run_gemm)
+    (plan, {a.data(), b.data() + round % copies * floats, c.data(), bias.data(), {}}, w);
+  });
+  const double flops = 2.0 * static_cast<double>(s.m * s.n * s.k) / seconds;
+  const double bytes = static_cast<double>(floats) * 4 / seconds;
+  std::printf("  %-22s %4ldx%-5ldx%-5ld %s %9.1f us %7.1f GF/s %5.1f %% of FMA peak", s.what, s.m,
+              s.n, s.k, cold ? "cold" : "warm", seconds * 1e6, flops * 1e-9,
+              flops * 100 / bench.peak());
+  if (s.m <= 8) std::printf(", %5.1f GB/s", bytes * 1e-9);
+  if (s.m <= 8 && cold) std::printf(" = %5.1f %% of reading", bytes * 100 / bandwidth);
+  std::printf("\n");
+}
+
+void bench_attention(Bench& bench, const char* what, std::int64_t heads, std::int64_t queries,
+                     std::int64_t keys, std::int64_t size) {
+  const FloatBuffer q = filled(heads * queries * size);
+  const FloatBuffer k = filled(heads * keys * size);
+  const FloatBuffer v = filled(heads * keys * size);
+  const FloatBuffer out = filled(heads * queries * size);
+  AttentionPlan plan;
+  plan.heads = plan.kv_heads = heads;
+  plan.queries = queries;
+  plan.keys = keys;
+  plan.head_size = plan.value_size = size;
+  plan.q = plan.out = {0, queries * size, size, 1};
+  plan.k = plan.v = {0, keys * size, size, 1};
+  const double seconds = bench.time([&](const Worker& w, int, const Member&) {
+    SLUICE_CPU_PICK(bench.isa(), run_attention)
+    (plan, {q.data(), k.data(), v.data(), nullptr, out.data()}, w);
+  });
+  const double flops = 4.0 * static_cast<double>(heads * queries * keys * size) / seconds;
+  std::printf("  %-22s %ld heads, %ldx%ldx%ld %9.1f us %7.1f GF/s %5.1f %% of FMA peak\n", what,
+              heads, queries, keys, size, seconds * 1e6, flops * 1e-9, flops * 100 / bench.peak());
+}
+
+void bench_rows(Bench& bench, std::int64_t rows, std::int64_t cols) {
+  const FloatBuffer x = filled(rows * cols);
+  const FloatBuffer y = filled(rows * cols);
+  const FloatBuffer scale = filled(cols);
+  const double norm = bench.time([&](const Worker& w, int, const Member&) {
+    SLUICE_CPU_PICK(bench.isa(), run_norm)
+    ({rows, cols, 1e-5F, NormKind::kLayer}, x.data(), scale.data(), scale.data(), y.data(), {}, w);
+  });
+  const double softmax = bench.time([&](const Worker& w, int, const Member&) {
+    SLUICE_CPU_PICK(bench.isa(), run_softmax)({rows, cols, 1}, x.data(), y.data(), w);
+  });
+  const double megabytes = static_cast<double>(rows * cols) * 8 * 1e-9;
+  std::printf("  layer norm %ldx%ld %.1f us (%.1f GB/s), softmax %.1f us (%.1f GB/s)\n", rows, cols,
+              norm * 1e6, megabytes / norm, softmax * 1e6, megabytes / softmax);
+}
+
+void bench_lstm(Bench& bench, std::int64_t steps, std::int64_t inputs, std::int64_t hidden) {
+  const Isa isa = bench.isa();
+  LstmPlan plan;
+  plan.steps = steps;
+  plan.batch = 1;
+  plan.inputs = inputs;
+  plan.hidden = hidden;
+  const FloatBuffer x = filled(steps * inputs);
+  const FloatBuffer w = filled(SLUICE_CPU_PICK(isa, packed_lstm_w_floats)(inputs, hidden));
+  const FloatBuffer r = filled(SLUICE_CPU_PICK(isa, packed_lstm_r_floats)(hidden));
+  const FloatBuffer bias = filled(SLUICE_CPU_PICK(isa, packed_lstm_bias_floats)(hidden));
+  const FloatBuffer y = filled(steps * hidden);
+  const FloatBuffer shared = filled(SLUICE_CPU_PICK(isa, lstm_shared_floats)(plan));
+  LstmArgs args;
+  args.x = x.data();
+  args.w = w.data();
+  args.r = r.data();
+  args.bias = bias.data();
+  args.y = y.data();
+  args.shared = shared.data();
+  const double seconds = bench.time([&](const Worker& worker, int, const Member& member) {
+    for (int phase = 0; phase < plan.phases(); ++phase) {
+      SLUICE_CPU_PICK(isa, run_lstm)(plan, args, phase, worker);
+      member.sync();
+    }
+  });
+  const double bytes = static_cast<double>(steps * hidden * hidden) * 16 / seconds;
+  std::printf("  lstm %ld steps, %ld -> %ld %9.1f us, %.1f GB/s of recurrent weights\n", steps,
+              inputs, hidden, seconds * 1e6, bytes * 1e-9);
+}
+
+void bench_barrier(Bench& bench) {
+  constexpr int kMeetings = 1000;
+  const double seconds = bench.time([](const Worker&, int, const Member& member) {
+    for (int i = 0; i < kMeetings; ++i) member.sync();
+  });
+  std::printf("  barrier %.3f us", seconds / kMeetings * 1e6);
+  const double empty = bench.time([](const Worker&, int, const Member&) {});
+  std::printf(", empty task %.3f us\n", empty * 1e6);
+}
+
+void bench_all(int workers, double seconds) {
+  Bench bench(workers, seconds);
+  const double bandwidth = read_bandwidth(bench, 512);
+  std::printf("%s, %d workers: peak %.1f GF/s, reading %.1f GB/s (512 MB), %.1f GB/s (1 MB)\n",
+              isa_name(bench.isa()), workers, bench.peak() * 1e-9, bandwidth * 1e-9,
+              read_bandwidth(bench, 1) * 1e-9);
+  const GemmShape shapes[] = {
+      {"BERT projection", 128, 768, 768}, {"BERT ffn in", 128, 3072, 768},
+      {"BERT ffn out", 128, 768, 3072},   {"GPT-2 qkv, decode", 1, 2304, 768},
+      {"GPT-2 ffn, decode", 1, 3072, 768}, {"GPT-2 vocabulary", 1, 50257, 768},
+      {"four rows", 4, 3072, 768},        {"MLP 784-512", 1, 512, 784},
+      {"MLP 512-512", 1, 512, 512},       {"MLP 256-10", 1, 10, 256},
+      {"large", 1024, 1024, 1024}};
+  for (const GemmShape& s : shapes) {
+    bench_gemm(bench, s, false, bandwidth);
+    if (s.m <= 128 && s.n * s.k > 200000) bench_gemm(bench, s, true, bandwidth);
+  }
+  bench_attention(bench, "BERT", 12, 128, 128, 64);
+  bench_attention(bench, "GPT-2 decode", 12, 1, 257, 64);
+  bench_attention(bench, "long", 8, 1024, 1024, 64);
+  bench_rows(bench, 128, 768);
+  bench_lstm(bench, 100, 512, 512);
+  bench_barrier(bench);
+}
+
+}  // namespace
+}  // namespace sluice::cpu
+
+int main(int argc, char** argv) {
+  const int workers = argc > 1 ? std::atoi(argv[1]) : sluice::cpu::default_worker_count();
+  const double seconds = argc > 2 ? std::atof(argv[2]) : 0.2;
+  for (int count = 1; count <= workers; count *= 2) sluice::cpu::bench_all(count, seconds);
+  return 0;
+}
