@@ -38,8 +38,7 @@ using Work = std::function<void(const Worker&, int round, const Member&)>;
 
 class Bench {
  public:
-  Bench(int workers, double seconds)
-      : pool_(cpus(workers)), seconds_(seconds), isa_(active_isa()) {
+  Bench(int workers, double seconds) : pool_(cpus(workers)), seconds_(seconds), isa_(active_isa()) {
     for (int i = 0; i < workers; ++i) scratch_.push_back(filled(4 << 20));
     peak_ = SLUICE_CPU_PICK(isa_, fma_flops_per_second)() * workers;
   }
@@ -233,11 +232,11 @@ void bench_all(int workers, double seconds) {
               isa_name(bench.isa()), workers, bench.peak() * 1e-9, bandwidth * 1e-9,
               read_bandwidth(bench, 1) * 1e-9);
   const GemmShape shapes[] = {
-      {"BERT projection", 128, 768, 768}, {"BERT ffn in", 128, 3072, 768},
-      {"BERT ffn out", 128, 768, 3072},   {"GPT-2 qkv, decode", 1, 2304, 768},
+      {"BERT projection", 128, 768, 768},  {"BERT ffn in", 128, 3072, 768},
+      {"BERT ffn out", 128, 768, 3072},    {"GPT-2 qkv, decode", 1, 2304, 768},
       {"GPT-2 ffn, decode", 1, 3072, 768}, {"GPT-2 vocabulary", 1, 50257, 768},
-      {"four rows", 4, 3072, 768},        {"MLP 784-512", 1, 512, 784},
-      {"MLP 512-512", 1, 512, 512},       {"MLP 256-10", 1, 10, 256},
+      {"four rows", 4, 3072, 768},         {"MLP 784-512", 1, 512, 784},
+      {"MLP 512-512", 1, 512, 512},        {"MLP 256-10", 1, 10, 256},
       {"large", 1024, 1024, 1024}};
   for (const GemmShape& s : shapes) {
     bench_gemm(bench, s, false, bandwidth);

@@ -42,6 +42,15 @@ struct Panel {
   const char* next;  ///< packed panel that follows in memory order of use, or null
 };
 
+/// Rows of one register tile; `index` of `count` tiles over the same panel, or none where the panel
+/// is read only once and nothing is fetched ahead.
+struct RowTile {
+  std::int64_t begin;
+  std::int64_t end;
+  std::int64_t index;
+  std::int64_t count;
+};
+
 struct Depths {
   std::int64_t begin;
   std::int64_t end;
@@ -100,7 +109,7 @@ class Multiplication {
     for (std::int64_t t = 0; t < tiles; ++t) {
       const std::int64_t begin = region.row_begin + rows * t / tiles;
       const std::int64_t end = region.row_begin + rows * (t + 1) / tiles;
-      multiply(item, panel, depths, begin, end, t);
+      multiply(item, panel, depths, {begin, end, t, tiles});
       const bool flush = (end - finished) * columns >= kEpilogueFloats || t + 1 == tiles;
       if (depths.end == plan_.k && flush) {
         run_epilogue(item, finished, end, panel.column, columns);
@@ -118,8 +127,8 @@ class Multiplication {
         const Depths depths{p, smaller(p + step, plan_.k)};
         const Panel panel = find_panel(item, j, depths, region);
         const std::int64_t half = region.row_begin + (rows > kTileRows ? rows / 2 : 0);
-        if (half > region.row_begin) multiply(item, panel, depths, region.row_begin, half, -1);
-        multiply(item, panel, depths, half, region.row_end, -1);
+        if (half > region.row_begin) multiply(item, panel, depths, {region.row_begin, half, 0, 0});
+        multiply(item, panel, depths, {half, region.row_end, 0, 0});
       }
       const std::int64_t end = j * kPanelWidth + panel_columns(plan_.n, j);
       if ((end - finished) * rows >= kEpilogueFloats || j + 1 == region.panel_end) {
@@ -166,26 +175,27 @@ class Multiplication {
     return panel;
   }
 
-  void multiply(const Item& item, const Panel& panel, const Depths& depths, std::int64_t begin,
-                std::int64_t end, std::int64_t tile_index) const {
+  void multiply(const Item& item, const Panel& panel, const Depths& depths,
+                const RowTile& tile) const {
     TileArgs args;
     args.depth = depths.length();
-    args.a = item.a + begin * plan_.a_row + depths.begin * plan_.a_step;
+    args.a = item.a + tile.begin * plan_.a_row + depths.begin * plan_.a_step;
     args.a_row = plan_.a_row;
     args.a_step = plan_.a_step;
     args.b = panel.b;
     args.b_row = panel.b_row;
-    args.c = item.c + begin * plan_.c_row + panel.column;
+    args.c = item.c + tile.begin * plan_.c_row + panel.column;
     args.c_row = plan_.c_row;
     args.bias = args_.bias == nullptr ? nullptr : args_.bias + panel.column;
     args.prefetch = nullptr;
-    constexpr std::int64_t kLinesPerRow = kPanelWidth * 4 / 64;
-    if (panel.next != nullptr && tile_index >= 0 && tile_index < kLinesPerRow) {
-      args.prefetch = panel.next + tile_index * depths.length() * 64;
+    if (panel.next != nullptr && tile.count > 0) {
+      const std::int64_t bytes = kPanelWidth * static_cast<std::int64_t>(sizeof(float));
+      args.prefetch_step = (bytes + tile.count - 1) / tile.count;
+      args.prefetch = panel.next + tile.index * args.prefetch_step * depths.length();
     }
     args.tail = panel.tail;
     args.accumulate = depths.begin > 0;
-    find_tile(end - begin, panel.vectors)(args);
+    find_tile(tile.end - tile.begin, panel.vectors)(args);
   }
 
   void run_epilogue(const Item& item, std::int64_t row_begin, std::int64_t row_end,

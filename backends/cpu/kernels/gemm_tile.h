@@ -15,7 +15,7 @@ inline constexpr int kTileVectors = kVectorRegisters == 32 ? 4 : 2;
 inline constexpr int kPanelWidth = kTileVectors * kLanes;
 
 /// Tiles of so few rows read B faster than it arrives: they ask for it this many floats ahead.
-inline constexpr int kStreamRows = 3;
+inline constexpr int kStreamRows = 4;
 inline constexpr int kStreamAhead = 1024;
 
 /// Operands of one tile. A(i, p) = a[i * a_row + p * a_step], B(p, j) = b[p * b_row + j],
@@ -29,10 +29,11 @@ struct TileArgs {
   std::int64_t b_row;
   float* c;
   std::int64_t c_row;
-  const float* bias;     ///< added to every row when this is the first sweep; may be null
-  const char* prefetch;  ///< `depth` lines from here are brought to L2 on the way; may be null
-  int tail;              ///< columns used of the last vector, 1..kLanes; B is readable beyond them
-  bool accumulate;       ///< C holds the sum of earlier sweeps
+  const float* bias;           ///< added to every row when this is the first sweep; may be null
+  const char* prefetch;        ///< brought to L2 on the way; may be null
+  std::int64_t prefetch_step;  ///< bytes by which `prefetch` advances per step of the depth
+  int tail;         ///< columns used of the last vector, 1..kLanes; B is readable beyond them
+  bool accumulate;  ///< C holds the sum of earlier sweeps
 };
 
 using TileFunction = void (*)(const TileArgs&);
@@ -42,13 +43,15 @@ SLUICE_CPU_INLINE void sweep(const TileArgs& t, Vec (&acc)[kRows][kVectors]) {
   const float* a = t.a;
   const float* b = t.b;
   const char* ahead = t.prefetch;
+  const std::int64_t step_ahead = t.prefetch_step;
   const std::int64_t a_row = t.a_row;
   const std::int64_t a_step = t.a_step;
   const std::int64_t b_row = t.b_row;
+#pragma GCC unroll 2
   for (std::int64_t p = t.depth; p > 0; --p) {
     if constexpr (kPrefetch) {
       prefetch_to_l2(ahead);
-      ahead += 64;
+      ahead += step_ahead;
     }
     Vec row[kVectors];
     if constexpr (kRows <= kStreamRows) {
