@@ -141,10 +141,15 @@ class TestOp {
   Status run(const Backend& backend, int workers) {
     std::unique_ptr<Kernel> kernel;
     if (Status status = make(backend, &kernel); !status.is_ok()) return status;
+    return run(*kernel, workers);
+  }
+
+  /// Runs a kernel that was made for op().
+  Status run(const Kernel& kernel, int workers) {
     CommandList list(test_pool(workers));
     const std::vector<sluice_argument> in = arguments(inputs_, body_inputs_);
     const std::vector<sluice_argument> out = arguments(outputs_, {});
-    if (Status status = list.add_kernel(*kernel, in, out); !status.is_ok()) return status;
+    if (Status status = list.add_kernel(kernel, in, out); !status.is_ok()) return status;
     if (Status status = list.finish(); !status.is_ok()) return status;
     return list.run({});
   }

@@ -12,7 +12,7 @@ std::map<Key, OpEntry> join_families() {
   std::map<Key, OpEntry> all;
   for (const auto& family :
        {matrix_entries(), elementwise_entries(), row_entries(), attention_entries(),
-        recurrent_entries(), copy_entries(), conv_entries()}) {
+        recurrent_entries(), copy_entries(), conv_entries(), pool_entries(), reorder_entries()}) {
     for (const OpEntry& entry : family) all.emplace(Key(entry.domain, entry.kind), entry);
   }
   return all;

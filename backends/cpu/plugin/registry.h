@@ -40,5 +40,7 @@ std::vector<OpEntry> attention_entries();
 std::vector<OpEntry> recurrent_entries();
 std::vector<OpEntry> copy_entries();
 std::vector<OpEntry> conv_entries();
+std::vector<OpEntry> pool_entries();
+std::vector<OpEntry> reorder_entries();
 
 }  // namespace sluice::cpu

@@ -1,0 +1,104 @@
+#include "ops/image_testing.h"
+
+namespace sluice::cpu {
+namespace {
+
+using testing::expect_like_reference;
+using testing::ImageCase;
+
+void nothing(TestOp& /*op*/) {}
+
+std::function<void(TestOp&)> window(Shape kernel, Shape strides, Shape pads, bool counts_pads,
+                                    std::int64_t ceil_mode) {
+  return [=](TestOp& op) {
+    op.attribute("kernel_shape", kernel).attribute("strides", strides).attribute("pads", pads);
+    op.attribute("ceil_mode", ceil_mode);
+    if (counts_pads) op.attribute("count_include_pad", std::int64_t{1});
+  };
+}
+
+TEST(CpuPool, WindowsMatchTheReference) {
+  for (const char* kind : {"MaxPool", "AveragePool"}) {
+    for (const std::int64_t channels : {3, 16, 40}) {
+      expect_like_reference({kind,
+                             12,
+                             {2, channels, 13, 11},
+                             {2, channels, 7, 6},
+                             window({3, 3}, {2, 2}, {1, 1, 1, 1}, false, 0)},
+                            true, true);
+      expect_like_reference({kind,
+                             12,
+                             {1, channels, 8, 9},
+                             {1, channels, 7, 8},
+                             window({2, 2}, {1, 1}, {0, 0, 0, 0}, false, 0)},
+                            true, true);
+      expect_like_reference({kind,
+                             12,
+                             {1, channels, 6, 30},
+                             {1, channels, 3, 15},
+                             window({3, 5}, {2, 2}, {0, 2, 1, 2}, false, 1)},
+                            true, true);
+    }
+    expect_like_reference({kind, 12, {2, 5, 20}, {2, 5, 10}, window({2}, {2}, {0, 0}, false, 0)},
+                          true, true);
+  }
+}
+
+TEST(CpuPool, AverageCountsPadsOnRequest) {
+  for (const std::int64_t ceil_mode : {0, 1}) {
+    expect_like_reference({"AveragePool",
+                           11,
+                           {1, 20, 9, 9},
+                           {1, 20, 5, 5},
+                           window({3, 3}, {2, 2}, {1, 1, 1, 1}, true, ceil_mode)},
+                          true, true);
+  }
+}
+
+TEST(CpuPool, DilatedWindowsMatchTheReference) {
+  const auto details = [](TestOp& op) {
+    window({2, 3}, {1, 2}, {1, 1, 0, 2}, false, 0)(op);
+    op.attribute("dilations", Shape{3, 2});
+  };
+  expect_like_reference({"MaxPool", 12, {1, 18, 10, 14}, {1, 18, 8, 7}, details}, true, true);
+}
+
+TEST(CpuPool, WholeImagesMatchTheReference) {
+  for (const char* kind : {"GlobalMaxPool", "GlobalAveragePool"}) {
+    for (const std::int64_t channels : {1, 16, 35}) {
+      expect_like_reference({kind, 1, {2, channels, 7, 9}, {2, channels, 1, 1}, nothing}, true,
+                            true);
+    }
+  }
+}
+
+TEST(CpuPool, WholeImagesOfFullBlocksGoStraightToRowMajor) {
+  const ImageCase c = {"GlobalAveragePool", 1, {2, 32, 5, 5}, {2, 32, 1, 1}, nothing};
+  for (const Backend& backend : backends_to_test()) {
+    TestOp op(c.kind, "", 1);
+    op.blocked_input(c.input, testing::to_blocked(testing::image_values(c), 2, 32, 25));
+    op.output(c.output);
+    ASSERT_TRUE(op.run(backend, 2).is_ok());
+    EXPECT_LE(testing::largest_difference(op.result(), testing::reference_result(c)), 1e-5);
+  }
+}
+
+TEST(CpuReorder, ThereAndBackIsTheSame) {
+  for (const std::int64_t channels : {1, 16, 37}) {
+    const Shape dims = {2, channels, 33, 45};
+    const auto planes = testing::random_floats(2 * channels * 33 * 45, 3);
+    for (const Backend& backend : backends_to_test()) {
+      TestOp there("Reorder", "sluice", 1);
+      there.input(dims, planes).blocked_output(dims).attribute("layout", "c16");
+      ASSERT_TRUE(there.run(backend, 2).is_ok());
+      EXPECT_EQ(testing::to_planes(there.result(), 2, channels, 33 * 45), planes);
+      TestOp back("Reorder", "sluice", 1);
+      back.blocked_input(dims, there.result()).output(dims).attribute("layout", "row_major");
+      ASSERT_TRUE(back.run(backend, 3).is_ok());
+      EXPECT_EQ(back.result(), planes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cpu
