@@ -11,15 +11,18 @@ namespace {
 using Family = std::vector<KernelEntry> (*)();
 constexpr Family kFamilies[] = {
     activation_kernels,
+    attention_kernels,
     conv_kernels,
     conv_transpose_kernels,
     elementwise_binary_kernels,
     elementwise_many_kernels,
     elementwise_unary_kernels,
+    fused_kernels,
     loss_kernels,
     matmul_kernels,
     normalization_kernels,
     pool_kernels,
+    recurrent_kernels,
     softmax_kernels,
 };
 
