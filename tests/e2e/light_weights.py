@@ -40,8 +40,15 @@ def weight_for(use: Use, shape: list[int], rng: np.random.Generator) -> np.ndarr
     return np.float32(0.1) * noise + np.float32(around_one)
 
 
+def expose_logits(graph: onnx.GraphProto) -> None:
+    """Makes the input of a final Softmax an output too: random logits may saturate it."""
+    last = graph.node[-1]
+    if last.op_type == "Softmax":
+        graph.output.append(onnx.helper.make_empty_tensor_value_info(last.input[0]))
+
+
 def randomise(model: onnx.ModelProto, seed: int) -> None:
-    """Replaces each ConstantOfShape by an initialiser."""
+    """Replaces each ConstantOfShape by an initialiser, and exposes the logits."""
     rng = np.random.default_rng(seed)
     graph = model.graph
     uses = uses_of(graph)
@@ -56,3 +63,4 @@ def randomise(model: onnx.ModelProto, seed: int) -> None:
         graph.initializer.append(numpy_helper.from_array(values, name))
     del graph.node[:]
     graph.node.extend(kept)
+    expose_logits(graph)
