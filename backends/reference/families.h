@@ -9,17 +9,29 @@ namespace sluice::reference {
 
 std::vector<KernelEntry> activation_kernels();
 std::vector<KernelEntry> attention_kernels();
+std::vector<KernelEntry> cast_kernels();
+std::vector<KernelEntry> concat_split_kernels();
 std::vector<KernelEntry> conv_kernels();
 std::vector<KernelEntry> conv_transpose_kernels();
+std::vector<KernelEntry> cumulative_kernels();
 std::vector<KernelEntry> elementwise_binary_kernels();
 std::vector<KernelEntry> elementwise_many_kernels();
 std::vector<KernelEntry> elementwise_unary_kernels();
+std::vector<KernelEntry> extend_kernels();
 std::vector<KernelEntry> fused_kernels();
+std::vector<KernelEntry> gather_kernels();
+std::vector<KernelEntry> generate_kernels();
 std::vector<KernelEntry> loss_kernels();
 std::vector<KernelEntry> matmul_kernels();
 std::vector<KernelEntry> normalization_kernels();
 std::vector<KernelEntry> pool_kernels();
+std::vector<KernelEntry> rearrange_kernels();
 std::vector<KernelEntry> recurrent_kernels();
+std::vector<KernelEntry> reduction_kernels();
+std::vector<KernelEntry> reshape_kernels();
+std::vector<KernelEntry> scatter_kernels();
+std::vector<KernelEntry> select_kernels();
+std::vector<KernelEntry> slice_kernels();
 std::vector<KernelEntry> softmax_kernels();
 
 }  // namespace sluice::reference

@@ -64,8 +64,8 @@ typedef struct sluice_message {
 /* ---- tensors ------------------------------------------------------------------------------ */
 
 /* Element types have the numbers of ONNX's TensorProto.DataType (1 = float, 7 = int64, ...).
- * 4-bit elements are packed two to a byte, the first in the low half. Strings: n + 1 int64 offsets,
- * then the bytes they delimit. */
+ * 4-bit elements are packed two to a byte and 2-bit ones four, the first in the low bits. Strings:
+ * n + 1 int64 offsets, then the bytes they delimit. */
 typedef int32_t sluice_element_type;
 
 /* Order of elements in memory. Dimensions are logical whatever the layout. */

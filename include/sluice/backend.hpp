@@ -101,12 +101,14 @@ enum ElementType : sluice_element_type {
   kI4 = 22,
   kF4E2M1 = 23,
   kF8E8M0 = 24,
+  kU2 = 25,
+  kI2 = 26,
 };
 
 /// Bits of one element; 0 for strings and unknown numbers.
 inline int element_bits(sluice_element_type type) {
-  constexpr std::uint8_t kBits[] = {0,  32, 8,   8,  16, 16, 32, 64, 0, 8, 16, 64, 32,
-                                    64, 64, 128, 16, 8,  8,  8,  8,  4, 4, 4,  8};
+  constexpr std::uint8_t kBits[] = {0,  32,  8,  8, 16, 16, 32, 64, 0, 8, 16, 64, 32, 64,
+                                    64, 128, 16, 8, 8,  8,  8,  4,  4, 4, 8,  2,  2};
   return type < 0 || type >= static_cast<int>(std::size(kBits)) ? 0 : kBits[type];
 }
 
