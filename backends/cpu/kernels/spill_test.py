@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Reads the machine code of the kernels: no vector register goes to the stack inside a loop of
+multiply-adds. A compiler that runs out of registers there halves the speed without a word.
+
+Usage: spill_test.py libsluice_cpu_kernels.a
+"""
+
+import re
+import subprocess
+import sys
+
+FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")
+INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+) *(.*)$")
+# Register tiles: the template instances and whatever was inlined into them.
+KERNEL = re.compile(r"::(avx2|avx512)::.*(tile|run_units|conv_tile)")
+MIN_FMAS = 4
+# Needs 17 of 16 registers; a narrower tile would load its weights once more often.
+KNOWN = re.compile(r"avx2::.*depthwise_tile<7, 1, 8>")
+
+
+def functions(archive):
+    """(name, [(address, mnemonic, operands)]) of every function of the archive."""
+    dump = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", "-C", archive],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    name, body = None, []
+    for line in dump.splitlines():
+        if match := FUNCTION.match(line):
+            if name:
+                yield name, body
+            name, body = match[1], []
+        elif match := INSTRUCTION.match(line):
+            body.append((int(match[1], 16), match[2], match[3]))
+    if name:
+        yield name, body
+
+
+def innermost_loops(body):
+    """Instructions between the target of a jump backwards and the jump, where no other such pair lies
+    inside."""
+    spans = []
+    for address, mnemonic, operands in body:
+        target = re.match(r"([0-9a-f]+) <", operands)
+        if mnemonic.startswith("j") and target and int(target[1], 16) <= address:
+            spans.append((int(target[1], 16), address))
+    for begin, end in spans:
+        if not any(b >= begin and e <= end and (b, e) != (begin, end) for b, e in spans):
+            yield [i for i in body if begin <= i[0] <= end]
+
+
+def spills(loop):
+    return [
+        f"{mnemonic} {operands}"
+        for _, mnemonic, operands in loop
+        if re.search(r"\(%r[sb]p", operands) and re.search(r"%[xyz]mm", operands)
+    ]
+
+
+def main():
+    checked = 0
+    failed = 0
+    for name, body in functions(sys.argv[1]):
+        if not KERNEL.search(name) or KNOWN.search(name):
+            continue
+        for loop in innermost_loops(body):
+            if sum(mnemonic.startswith("vfmadd") for _, mnemonic, _ in loop) < MIN_FMAS:
+                continue
+            checked += 1
+            if found := spills(loop):
+                failed += 1
+                print(f"{name}: {len(found)} vector moves to or from the stack, e.g. {found[0]}")
+    if checked < 20:
+        print(f"only {checked} loops found: the names of the kernels must have changed")
+        failed += 1
+    print(f"{checked} loops of multiply-adds looked at, {failed} with spills")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
