@@ -1,4 +1,4 @@
-// Operators that only move elements: Transpose, Slice, Expand, Concat, Split, Gather.
+// Operators that only move elements: Transpose, Slice, Expand, Gather.
 
 #include <algorithm>
 #include <cstring>
@@ -152,92 +152,6 @@ Status make_slice(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
   return plugin::ok();
 }
 
-// ---- Concat and Split: runs of bytes
-// --------------------------------------------------------------------
-
-/// One operand's part of every row of the joined tensor.
-struct Part {
-  std::int64_t offset_bytes;
-  std::int64_t bytes;
-};
-
-class Join : public Kernel {
- public:
-  Join(const sluice_op& op, bool joins) : Kernel(op), joins_(joins) {
-    const auto& parts = joins ? plugin::inputs_of(op) : plugin::outputs_of(op);
-    const sluice_tensor& whole = joins ? op.outputs[0].tensor : op.inputs[0].tensor;
-    const std::int64_t axis = from_front(Attributes(op).get_int("axis"), whole.rank);
-    const std::int64_t bytes = element_bytes(whole);
-    rows_ = product(dims_of(whole), 0, axis);
-    row_bytes_ = product(dims_of(whole), axis, whole.rank) * bytes;
-    std::int64_t offset = 0;
-    for (const sluice_operand& part : parts) {
-      const std::int64_t length = product(dims_of(part.tensor), axis, whole.rank) * bytes;
-      parts_.push_back({offset, length});
-      offset += length;
-    }
-  }
-
-  void run(const Run& run, int, const Worker& worker) const override {
-    // Rows first; a single row is cut by its bytes.
-    const bool by_rows = rows_ >= worker.count;
-    const Share rows = by_rows ? share_of(rows_, 1, worker) : Share{0, rows_};
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const Share bytes =
-          by_rows ? Share{0, parts_[i].bytes} : share_of(parts_[i].bytes, 64, worker);
-      copy_part(run, static_cast<int>(i), rows, bytes);
-    }
-  }
-  double cost_ns() const override { return static_cast<double>(rows_ * row_bytes_) * 0.1; }
-
- private:
-  void copy_part(const Run& run, int index, Share rows, Share bytes) const {
-    const Part& part = parts_[static_cast<std::size_t>(index)];
-    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes.end - bytes.begin, 0));
-    if (size == 0) return;
-    for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-      const std::int64_t in_whole = r * row_bytes_ + part.offset_bytes + bytes.begin;
-      const std::int64_t in_part = r * part.bytes + bytes.begin;
-      if (joins_) {
-        std::memcpy(run.output<std::byte>(0) + in_whole, run.input<std::byte>(index) + in_part,
-                    size);
-      } else {
-        std::memcpy(run.output<std::byte>(index) + in_part, run.input<std::byte>(0) + in_whole,
-                    size);
-      }
-    }
-  }
-
-  bool joins_;
-  std::int64_t rows_ = 0;
-  std::int64_t row_bytes_ = 0;
-  std::vector<Part> parts_;
-};
-
-Status check_axis(const sluice_op& op) {
-  const std::int64_t rank = op.outputs[0].tensor.rank;
-  const std::int64_t axis = Attributes(op).get_int("axis");
-  if (rank == 0 || axis < -rank || axis >= rank) return unimplemented("axis out of range");
-  return check_movable(op);
-}
-
-Status check_split(const sluice_op& op) {
-  for (const sluice_operand& output : plugin::outputs_of(op)) {
-    if (plugin::is_absent(output.tensor)) return unimplemented("Split with unused parts");
-  }
-  return check_axis(op);
-}
-
-Status make_concat(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
-  *kernel = std::make_unique<Join>(op, true);
-  return plugin::ok();
-}
-
-Status make_split(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
-  *kernel = std::make_unique<Join>(op, false);
-  return plugin::ok();
-}
-
 // ---- Gather
 // ---------------------------------------------------------------------------------------------
 
@@ -308,11 +222,9 @@ Status make_gather(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
 }  // namespace
 
 std::vector<OpEntry> copy_entries() {
-  return {{.kind = "Concat", .check = check_axis, .make = make_concat},
-          {.kind = "Expand", .check = check_movable, .make = make_expand},
+  return {{.kind = "Expand", .check = check_movable, .make = make_expand},
           {.kind = "Gather", .check = check_gather, .make = make_gather},
           {.kind = "Slice", .check = check_slice, .make = make_slice},
-          {.kind = "Split", .check = check_split, .make = make_split},
           {.kind = "Transpose", .check = check_transpose, .make = make_transpose}};
 }
 

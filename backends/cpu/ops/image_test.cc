@@ -83,6 +83,54 @@ TEST(CpuPool, WholeImagesOfFullBlocksGoStraightToRowMajor) {
   }
 }
 
+void expect_concat_of_blocks(const Shape& channels) {
+  std::int64_t total = 0;
+  for (const std::int64_t c : channels) total += c;
+  for (const Backend& backend : backends_to_test()) {
+    for (const int workers : {1, 3}) {
+      TestOp op("Concat");
+      std::vector<float> want;
+      std::vector<std::vector<float>> parts;
+      for (const std::int64_t c : channels) {
+        parts.push_back(testing::random_floats(2 * c * 35, static_cast<unsigned>(c)));
+        op.blocked_input({2, c, 5, 7}, testing::to_blocked(parts.back(), 2, c, 35));
+      }
+      for (std::ptrdiff_t n = 0; n < 2; ++n) {
+        for (const auto& part : parts) {
+          const auto half = static_cast<std::ptrdiff_t>(part.size() / 2);
+          want.insert(want.end(), part.begin() + n * half, part.begin() + (n + 1) * half);
+        }
+      }
+      op.blocked_output({2, total, 5, 7}).attribute("axis", std::int64_t{1});
+      ASSERT_TRUE(op.run(backend, workers).is_ok());
+      EXPECT_EQ(testing::to_planes(op.result(), 2, total, 35), want);
+    }
+  }
+}
+
+TEST(CpuConcat, JoinsWholeBlocks) { expect_concat_of_blocks({16, 48, 32, 5}); }
+
+TEST(CpuConcat, ShiftsChannelsThatDoNotFillBlocks) { expect_concat_of_blocks({3, 24, 16, 37, 1}); }
+
+TEST(CpuSplit, CutsBetweenBlocks) {
+  const auto whole = testing::random_floats(2 * 40 * 6, 1);
+  for (const Backend& backend : backends_to_test()) {
+    TestOp op("Split", "", 13);
+    op.blocked_input({2, 40, 2, 3}, testing::to_blocked(whole, 2, 40, 6));
+    op.blocked_output({2, 32, 2, 3})
+        .blocked_output({2, 8, 2, 3})
+        .attribute("axis", std::int64_t{1});
+    ASSERT_TRUE(op.run(backend, 2).is_ok());
+    const auto head = testing::to_planes(op.result(0), 2, 32, 6);
+    const auto tail = testing::to_planes(op.result(1), 2, 8, 6);
+    for (std::size_t n = 0; n < 2; ++n) {
+      for (std::size_t i = 0; i < 240; ++i) {
+        EXPECT_EQ(i < 192 ? head[n * 192 + i] : tail[n * 48 + i - 192], whole[n * 240 + i]);
+      }
+    }
+  }
+}
+
 TEST(CpuReorder, ThereAndBackIsTheSame) {
   for (const std::int64_t channels : {1, 16, 37}) {
     const Shape dims = {2, channels, 33, 45};

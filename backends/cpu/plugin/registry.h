@@ -42,5 +42,6 @@ std::vector<OpEntry> copy_entries();
 std::vector<OpEntry> conv_entries();
 std::vector<OpEntry> pool_entries();
 std::vector<OpEntry> reorder_entries();
+std::vector<OpEntry> join_entries();
 
 }  // namespace sluice::cpu
