@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -34,6 +36,36 @@ class Bytes {
  private:
   std::shared_ptr<const void> owner_;
   std::span<const std::byte> view_;
+};
+
+/// New memory, written once and then frozen. Zeroed. Running out of memory ends the process.
+class MutableBytes {
+ public:
+  /// Requires: `alignment` is a power of two.
+  explicit MutableBytes(std::size_t size, std::size_t alignment = 64)
+      : owner_(static_cast<std::byte*>(::operator new(size, std::align_val_t{alignment})),
+               [alignment](std::byte* data) {
+                 ::operator delete(data, std::align_val_t{alignment});
+               }),
+        size_(size) {
+    if (size > 0) std::memset(owner_.get(), 0, size);
+  }
+
+  static MutableBytes copy_of(std::span<const std::byte> bytes) {
+    MutableBytes copy(bytes.size());
+    if (!bytes.empty()) std::memcpy(copy.view().data(), bytes.data(), bytes.size());
+    return copy;
+  }
+
+  std::span<std::byte> view() { return {owner_.get(), size_}; }
+  Bytes freeze() && {
+    const std::span<const std::byte> view(owner_.get(), size_);
+    return Bytes(std::move(owner_), view);
+  }
+
+ private:
+  std::shared_ptr<std::byte> owner_;
+  std::size_t size_;
 };
 
 }  // namespace sluice

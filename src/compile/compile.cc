@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "compile/assign.h"
+#include "compile/layouts.h"
 #include "exec/loaded_model.h"
 #include "ir/verify.h"
 #include "ops/inference.h"
@@ -22,6 +23,9 @@ class Compiler {
     report("infer shapes");
     SLUICE_TRY(ir::verify(graph));
     SLUICE_TRY(ops::infer_types(graph));
+    report("choose layouts");
+    SLUICE_TRY(choose_layouts(graph, backends_));
+    SLUICE_TRY(ir::verify(graph));
     report("assign backends");
     package::Executable executable;
     executable.backends = options_.backends;

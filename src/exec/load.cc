@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <utility>
 
@@ -81,6 +82,17 @@ std::vector<bool> find_shape_inputs(const ir::Subgraph& main) {
   return is_shape_input;
 }
 
+/// Constants of a mapped package are aligned as kernels want them; others are copied if they are not.
+void align_constants(ir::Subgraph& main) {
+  for (std::size_t i = 0; i < main.num_operands(); ++i) {
+    auto& constant = main.operand(ir::OperandId(i)).constant;
+    if (!constant) continue;
+    const auto address = reinterpret_cast<std::uintptr_t>(constant->data.data());
+    if (address % static_cast<std::uintptr_t>(backend::kAlignment) == 0) continue;
+    constant->data = MutableBytes::copy_of(constant->data.view()).freeze();
+  }
+}
+
 Status check_signature(const package::Signature& signature) {
   for (const auto* specs : {&signature.inputs, &signature.outputs}) {
     for (const package::TensorSpec& spec : *specs) {
@@ -115,6 +127,7 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
                                       const LoadOptions& options) {
   auto model = std::make_shared<ModelState>();
   model->executable = std::move(executable);
+  align_constants(model->executable.graph.main());
   model->signature = package::signature_of(model->executable.graph);
   SLUICE_TRY(check_signature(model->signature));
   model->options = options;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <new>
 #include <tuple>
 #include <utility>
 
@@ -27,19 +26,6 @@ bool fits(const package::PackedConstant& packed, const backend::Backend& backend
          packed.data.size() == static_cast<std::size_t>(packing.size_bytes);
 }
 
-/// Bytes of a heap buffer with the alignment that tensors have.
-Result<Bytes> pack_now(const backend::Backend& backend, const backend::Op& op, int input,
-                       std::int64_t size_bytes) {
-  const auto size = static_cast<std::size_t>(size_bytes);
-  const std::align_val_t alignment{4096};
-  std::shared_ptr<std::byte> memory(new (alignment) std::byte[size], [=](std::byte* bytes) {
-    ::operator delete[](bytes, alignment);
-  });
-  const std::span<std::byte> view(memory.get(), size);
-  SLUICE_TRY(backend.pack(op, input, view));
-  return Bytes(std::move(memory), view);
-}
-
 /// The bytes that the executable has for this input, or freshly packed ones.
 Result<package::PackedConstant> provide(const package::Executable& executable,
                                         const package::PackedConstant* kept,
@@ -50,10 +36,12 @@ Result<package::PackedConstant> provide(const package::Executable& executable,
     return *kept;
   }
   const auto [place, input] = key;
-  Bytes bytes = SLUICE_TRY(pack_now(backend, op, static_cast<int>(input), packing.size_bytes));
+  constexpr std::size_t kPageBytes = 4096;
+  MutableBytes bytes(static_cast<std::size_t>(packing.size_bytes), kPageBytes);
+  SLUICE_TRY(backend.pack(op, static_cast<int>(input), bytes.view()));
   return package::PackedConstant{
       backend.name(), backend.version(), backend.packing_key(), static_cast<std::uint32_t>(place),
-      input,          packing.format,    std::move(bytes)};
+      input,          packing.format,    std::move(bytes).freeze()};
 }
 
 }  // namespace
