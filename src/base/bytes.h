@@ -43,9 +43,9 @@ class MutableBytes {
  public:
   /// Requires: `alignment` is a power of two.
   explicit MutableBytes(std::size_t size, std::size_t alignment = 64)
-      : owner_(static_cast<std::byte*>(::operator new(size, std::align_val_t{alignment})),
+      : owner_(static_cast<std::byte*>(::operator new (size, std::align_val_t{alignment})),
                [alignment](std::byte* data) {
-                 ::operator delete(data, std::align_val_t{alignment});
+                 ::operator delete (data, std::align_val_t{alignment});
                }),
         size_(size) {
     if (size > 0) std::memset(owner_.get(), 0, size);

@@ -1,12 +1,16 @@
 #include "compile/compile.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "compile/assign.h"
+#include "compile/evaluate.h"
 #include "compile/layouts.h"
 #include "exec/loaded_model.h"
 #include "ir/verify.h"
 #include "ops/inference.h"
+#include "passes/pass_manager.h"
 
 namespace sluice::compile {
 namespace {
@@ -23,6 +27,7 @@ class Compiler {
     report("infer shapes");
     SLUICE_TRY(ir::verify(graph));
     SLUICE_TRY(ops::infer_types(graph));
+    if (options_.optimize) SLUICE_TRY(optimize(graph));
     report("choose layouts");
     SLUICE_TRY(choose_layouts(graph, backends_));
     SLUICE_TRY(ir::verify(graph));
@@ -38,6 +43,33 @@ class Compiler {
  private:
   void report(std::string_view phase) const {
     if (options_.progress) options_.progress(phase);
+  }
+
+  Status optimize(ir::Graph& graph) const {
+    report("optimize");
+    passes::PassContext context;
+    context.accepts = [this](const ir::Graph& whole, const ir::Subgraph& subgraph,
+                             const ir::Operation& operation) {
+      return is_taken(whole, subgraph, operation);
+    };
+    std::optional<Evaluator> evaluator;
+    if (const auto reference = registry_.find("reference"); reference.is_ok()) {
+      evaluator = SLUICE_TRY(Evaluator::create(*reference));
+      context.evaluate = [&](const ir::Subgraph& subgraph, const ir::Operation& operation) {
+        return evaluator->run(graph, subgraph, operation);
+      };
+    }
+    return passes::run_passes(graph, passes::default_pipeline(), context).status();
+  }
+
+  bool is_taken(const ir::Graph& graph, const ir::Subgraph& subgraph,
+                const ir::Operation& operation) const {
+    const auto op = backend::Op::create({graph, subgraph, operation});
+    if (!op.is_ok()) return false;
+    return std::any_of(backends_.begin(), backends_.end(), [&](const auto& backend) {
+      const auto support = backend->query(*op);
+      return support.is_ok() && support->is_supported;
+    });
   }
 
   /// Loads the model as a run would: what loads here loads there, and what loading works out

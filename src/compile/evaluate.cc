@@ -51,9 +51,9 @@ Result<std::vector<ir::Constant>> Evaluator::run(const ir::Graph& graph,
   std::vector<ir::Constant> constants;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const ir::OperandId id = operation.outputs[i];
-    constants.push_back(id.is_valid() ? ir::Constant{subgraph.operand(id).type,
-                                                     std::move(results[i]).freeze()}
-                                      : ir::Constant());
+    constants.push_back(
+        id.is_valid() ? ir::Constant{subgraph.operand(id).type, std::move(results[i]).freeze()}
+                      : ir::Constant());
   }
   return constants;
 }

@@ -108,9 +108,9 @@ class LayoutChooser {
   }
 
   Result<ir::Layout> preferred_layout(const ir::Operation& operation) const {
-    const auto op = backend::Op::create(
-        {graph_, main_, operation,
-         [&](ir::OperandId id) { return type_of(id).with_layout(kRowMajor); }});
+    const auto op = backend::Op::create({graph_, main_, operation, [&](ir::OperandId id) {
+                                           return type_of(id).with_layout(kRowMajor);
+                                         }});
     if (!op.is_ok()) return kRowMajor;
     for (const auto& backend : backends_) {
       const auto support = SLUICE_TRY(backend->query(*op));
@@ -147,9 +147,8 @@ class LayoutChooser {
         candidate.outputs == kRowMajor ? 0 : type_of(operation.output(0)).shape()->size();
     const auto lay_out = [&](ir::OperandId& operand, ir::Layout layout) {
       if (!operand.is_valid()) return;
-      operand = main_.is_constant(operand) && layout != kRowMajor
-                    ? blocked_copy(operand, rank)
-                    : in_layout(operand, layout, id);
+      operand = main_.is_constant(operand) && layout != kRowMajor ? blocked_copy(operand, rank)
+                                                                  : in_layout(operand, layout, id);
     };
     for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
       lay_out(operation.inputs[i], candidate.inputs[i]);

@@ -12,8 +12,8 @@ namespace sluice::compile {
 ///     %y = Conv[%x, %w]; %z = Relu[%y]; %f = Flatten[%z]
 ///     ->  %y@c16 = Conv[%x, %w]; %z@c16 = Relu[%y]; %z' = Reorder[%z]; %f = Flatten[%z']
 ///
-/// Inputs and outputs of the graph stay row-major. Requires: types are inferred. Gives the number of
-/// operations that now work in another layout.
+/// Inputs and outputs of the graph stay row-major. Requires: types are inferred. Gives the number
+/// of operations that now work in another layout.
 Result<int> choose_layouts(ir::Graph& graph, Backends backends);
 
 }  // namespace sluice::compile

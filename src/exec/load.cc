@@ -82,7 +82,8 @@ std::vector<bool> find_shape_inputs(const ir::Subgraph& main) {
   return is_shape_input;
 }
 
-/// Constants of a mapped package are aligned as kernels want them; others are copied if they are not.
+/// Constants of a mapped package are aligned as kernels want them; others are copied if they are
+/// not.
 void align_constants(ir::Subgraph& main) {
   for (std::size_t i = 0; i < main.num_operands(); ++i) {
     auto& constant = main.operand(ir::OperandId(i)).constant;

@@ -39,9 +39,13 @@ Result<package::PackedConstant> provide(const package::Executable& executable,
   constexpr std::size_t kPageBytes = 4096;
   MutableBytes bytes(static_cast<std::size_t>(packing.size_bytes), kPageBytes);
   SLUICE_TRY(backend.pack(op, static_cast<int>(input), bytes.view()));
-  return package::PackedConstant{
-      backend.name(), backend.version(), backend.packing_key(), static_cast<std::uint32_t>(place),
-      input,          packing.format,    std::move(bytes).freeze()};
+  return package::PackedConstant{backend.name(),
+                                 backend.version(),
+                                 backend.packing_key(),
+                                 static_cast<std::uint32_t>(place),
+                                 input,
+                                 packing.format,
+                                 std::move(bytes).freeze()};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "exec/stage.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::exec {
 namespace {
@@ -36,9 +37,10 @@ void keep_outputs(const ir::Subgraph& main, const ir::Operation& operation,
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
     const ir::OperandId output = operation.outputs[i];
     if (!output.is_valid()) continue;
-    const ir::Layout layout = main.operand(output).type.layout();
-    facts[output.index()] = {context.output(i).with_layout(layout), context.output_values(i),
-                             std::nullopt};
+    const ir::Type& compiled = main.operand(output).type;
+    ir::Type type = context.output(i).with_layout(compiled.layout());
+    if (operation.body) type = type.with_element(compiled.element());
+    facts[output.index()] = {std::move(type), context.output_values(i), std::nullopt};
   }
 }
 
