@@ -73,7 +73,10 @@ void spoil_creation(sluice_backend_api& api) {
     };
   }
   if (kCase == "throws_in_destroy") {
-    api.destroy = [](sluice_backend*) { throw std::runtime_error("thrown by destroy"); };
+    api.destroy = [](sluice_backend* backend) {
+      sluice::plugin::detail::backend_destroy(backend);
+      throw std::runtime_error("thrown by destroy");
+    };
   }
 }
 
