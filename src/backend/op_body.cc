@@ -1,12 +1,12 @@
 // Fused bodies: a straight-line subgraph as steps over registers.
-#include <map>
+#include <unordered_map>
 
 #include "backend/op_storage.h"
 
 namespace sluice::backend {
 namespace {
 
-using RegisterMap = std::map<ir::OperandId, std::int32_t>;
+using RegisterMap = std::unordered_map<ir::OperandId, std::int32_t>;
 
 void number(RegisterMap& registers, ir::OperandId operand) {
   registers.emplace(operand, static_cast<std::int32_t>(registers.size()));
