@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "ops/schema.h"
+
 namespace sluice::ops {
 namespace {
 
@@ -83,6 +85,51 @@ void attribute_to_input_like_data(ir::Subgraph& subgraph, ir::Operation& operati
   const ir::OperandId id = subgraph.add_constant("", float_scalar(element, *value));
   operation.attributes.erase(name);
   set_input(operation, index, id);
+}
+
+std::optional<std::size_t> declared_rank(const ir::Subgraph& subgraph, ir::OperandId id) {
+  if (!id.is_valid()) return std::nullopt;
+  const ir::Type& type = subgraph.operand(id).type;
+  if (!type.is_tensor() || type.shape() == nullptr) return std::nullopt;
+  return type.shape()->size();
+}
+
+void append_ones(ir::Subgraph& subgraph, ir::Operation& operation, std::size_t index,
+                 std::size_t count) {
+  if (count == 0) return;
+  std::vector<std::int64_t> axes;
+  for (std::size_t i = 0; i < count; ++i) axes.push_back(-1 - static_cast<std::int64_t>(i));
+  ir::Operation unsqueeze;
+  unsqueeze.kind = "Unsqueeze";
+  unsqueeze.version = find_schema("", "Unsqueeze")->newest_version();
+  unsqueeze.name = operation.name;
+  unsqueeze.inputs = {operation.inputs[index],
+                      subgraph.add_constant("", ir::make_i64_constant(axes, vector_shape(axes)))};
+  unsqueeze.outputs = {subgraph.add_operand({})};
+  operation.inputs[index] = unsqueeze.outputs[0];
+  subgraph.add_operation(std::move(unsqueeze));
+}
+
+Status upgrade_broadcast(ir::Subgraph& subgraph, ir::Operation& operation) {
+  if (operation.version >= 7) return ok_status();
+  const auto* axis = operation.attributes.find<std::int64_t>("axis");
+  if (axis != nullptr && operation.attributes.get_or<std::int64_t>("broadcast", 0) != 0) {
+    const auto a = declared_rank(subgraph, operation.input(0));
+    const auto b = declared_rank(subgraph, operation.input(1));
+    if (!a || !b) {
+      return unimplemented("{}: broadcast along axis {} of an input of undeclared rank",
+                           operation.describe(), *axis);
+    }
+    const auto first = static_cast<std::size_t>(*axis < 0 ? *axis + static_cast<int>(*a) : *axis);
+    if (first > *a || *b > *a - first) {
+      return invalid_argument("{}: axis {} does not fit inputs of rank {} and {}",
+                              operation.describe(), *axis, *a, *b);
+    }
+    append_ones(subgraph, operation, 1, *a - first - *b);
+  }
+  operation.attributes.erase("axis");
+  operation.attributes.erase("broadcast");
+  return upgrade_unchanged(subgraph, operation);
 }
 
 }  // namespace sluice::ops

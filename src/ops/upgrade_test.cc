@@ -63,5 +63,44 @@ TEST_F(AttributeToInput, HalvesAreRoundedToNearestEven) {
   EXPECT_EQ(f16_bound(0.0F), 0x0000);
 }
 
+class UpgradeBroadcast : public testing::Test {
+ protected:
+  UpgradeBroadcast() { operation_.kind = "Add"; }
+  Status upgrade(std::int64_t axis, std::optional<ir::Shape> a, std::optional<ir::Shape> b) {
+    for (auto& shape : {a, b}) {
+      operation_.inputs.push_back(
+          graph_.main().add_operand({"", ir::Type::tensor(ir::ElementType::kF32, shape), {}}));
+    }
+    operation_.version = 6;
+    operation_.attributes.set("broadcast", std::int64_t{1});
+    operation_.attributes.set("axis", axis);
+    return upgrade_broadcast(graph_.main(), operation_);
+  }
+  ir::Graph graph_;
+  ir::Operation operation_;
+};
+
+TEST_F(UpgradeBroadcast, AnInnerAxisTakesTrailingOnes) {
+  ASSERT_TRUE(upgrade(1, ir::Shape{2, 3, 4, 5}, ir::Shape{3}).is_ok());
+  const ir::Operation& added = graph_.main().operation(graph_.main().order()[0]);
+  EXPECT_EQ(added.kind, "Unsqueeze");
+  EXPECT_EQ(*ir::integer_values(*graph_.main().find_constant(added.input(1))),
+            (std::vector<std::int64_t>{-1, -2}));
+  EXPECT_EQ(operation_.input(1), added.output(0));
+  EXPECT_EQ(operation_.version, 14);
+}
+
+TEST_F(UpgradeBroadcast, TheLastAxisNeedsNothing) {
+  ASSERT_TRUE(upgrade(1, ir::Shape{2, 3}, ir::Shape{3}).is_ok());
+  EXPECT_EQ(graph_.main().num_operations(), 0U);
+  EXPECT_FALSE(operation_.attributes.contains("axis"));
+}
+
+TEST_F(UpgradeBroadcast, UndeclaredRanksAndMisfitsAreRefused) {
+  EXPECT_EQ(upgrade(1, std::nullopt, ir::Shape{3}).code(), Code::kUnimplemented);
+  operation_.inputs.clear();
+  EXPECT_EQ(upgrade(2, ir::Shape{2, 3}, ir::Shape{3}).code(), Code::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace sluice::ops

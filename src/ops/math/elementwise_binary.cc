@@ -1,6 +1,7 @@
 // Two inputs, broadcast against each other: arithmetic, bits, logic, comparison.
 #include "ops/families.h"
 #include "ops/inference.h"
+#include "ops/upgrade.h"
 #include "ops/values.h"
 
 namespace sluice::ops {
@@ -73,7 +74,8 @@ OpSchema binary(std::string_view name, std::vector<int> versions, TypeSet types,
           .outputs = {{.name = "C", .types = types, .variable = "T"}},
           .attributes = std::move(attributes),
           .infer = infer,
-          .traits = kElementwise};
+          .traits = kElementwise,
+          .upgrade = upgrade_broadcast};
 }
 
 OpSchema comparison(std::string_view name, std::vector<int> versions, TypeSet types,
@@ -84,7 +86,7 @@ OpSchema comparison(std::string_view name, std::vector<int> versions, TypeSet ty
 }
 
 OpSchema power() {
-  OpSchema schema = binary("Pow", {7, 12, 13, 15}, kNumbers, "A to the power of B");
+  OpSchema schema = binary("Pow", {1, 7, 12, 13, 15}, kNumbers, "A to the power of B");
   schema.inputs[1].variable = "T1";
   return schema;
 }
@@ -93,28 +95,28 @@ OpSchema power() {
 
 std::vector<OpSchema> elementwise_binary_ops() {
   return {
-      binary("Add", {7, 13, 14}, kNumbers, "A + B", infer_arithmetic<sum>),
-      binary("And", {7}, kBools, "both"),
+      binary("Add", {6, 7, 13, 14}, kNumbers, "A + B", infer_arithmetic<sum>),
+      binary("And", {1, 7}, kBools, "both"),
       binary("BitShift", {11, 28}, kInts, "A shifted by B bits", infer_broadcast,
              {{.name = "direction", .default_value = std::string(), .is_required = true}}),
       binary("BitwiseAnd", {18}, kInts, "bits set in both"),
       binary("BitwiseOr", {18}, kInts, "bits set in either"),
       binary("BitwiseXor", {18}, kInts, "bits set in one only"),
-      binary("Div", {7, 13, 14}, kNumbers, "A / B; integers cut towards zero",
+      binary("Div", {6, 7, 13, 14}, kNumbers, "A / B; integers cut towards zero",
              infer_arithmetic<quotient>),
-      comparison("Equal", {7, 11, 13, 19}, kNumbers | kBools | kStrings, "A == B",
+      comparison("Equal", {1, 7, 11, 13, 19}, kNumbers | kBools | kStrings, "A == B",
                  infer_comparison<is_equal>),
-      comparison("Greater", {7, 9, 13}, kNumbers, "A > B", infer_comparison<is_greater>),
+      comparison("Greater", {1, 7, 9, 13}, kNumbers, "A > B", infer_comparison<is_greater>),
       comparison("GreaterOrEqual", {12, 16}, kNumbers, "A >= B"),
-      comparison("Less", {7, 9, 13}, kNumbers, "A < B", infer_comparison<is_less>),
+      comparison("Less", {1, 7, 9, 13}, kNumbers, "A < B", infer_comparison<is_less>),
       comparison("LessOrEqual", {12, 16}, kNumbers, "A <= B"),
       binary("Mod", {10, 13, 28}, kNumbers, "remainder with B's sign, or A's if fmod = 1",
              infer_arithmetic<remainder>, {{.name = "fmod", .default_value = std::int64_t{0}}}),
-      binary("Mul", {7, 13, 14}, kNumbers, "A * B", infer_arithmetic<product_of_two>),
-      binary("Or", {7}, kBools, "either"),
+      binary("Mul", {6, 7, 13, 14}, kNumbers, "A * B", infer_arithmetic<product_of_two>),
+      binary("Or", {1, 7}, kBools, "either"),
       power(),
-      binary("Sub", {7, 13, 14}, kNumbers, "A - B", infer_arithmetic<difference>),
-      binary("Xor", {7}, kBools, "one only"),
+      binary("Sub", {6, 7, 13, 14}, kNumbers, "A - B", infer_arithmetic<difference>),
+      binary("Xor", {1, 7}, kBools, "one only"),
   };
 }
 

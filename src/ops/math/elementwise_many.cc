@@ -52,6 +52,22 @@ Status infer_prelu(InferenceContext& context) {
                        ir::shape_to_string(*x));
 }
 
+/// Before version 7 a slope of more than one element lay along axis 1.
+Status upgrade_prelu(ir::Subgraph& subgraph, ir::Operation& operation) {
+  if (operation.version >= 7) return ok_status();
+  const ir::Shape* slope = declared_rank(subgraph, operation.input(1))
+                               ? subgraph.operand(operation.input(1)).type.shape()
+                               : nullptr;
+  const auto rank = declared_rank(subgraph, operation.input(0));
+  if (slope == nullptr || !rank) {
+    return unimplemented("{}: a slope along axis 1 of an input of undeclared rank",
+                         operation.describe());
+  }
+  const bool is_per_channel = slope->size() == 1 && !slope->front().is(1) && *rank > 2;
+  if (is_per_channel) append_ones(subgraph, operation, 1, *rank - 2);
+  return upgrade_unchanged(subgraph, operation);
+}
+
 Status upgrade_clip(ir::Subgraph& subgraph, ir::Operation& operation) {
   if (operation.version >= 11) return ok_status();
   attribute_to_input_like_data(subgraph, operation, "min", 1);
@@ -92,14 +108,15 @@ OpSchema prelu() {
   constexpr TypeSet kTypes = kFloats | kInts;
   return {.domain = "",
           .name = "PRelu",
-          .versions = {7, 9, 16},
+          .versions = {6, 7, 9, 16},
           .doc = "x if x >= 0, else slope * x",
           .inputs = {{.name = "X", .types = kTypes, .variable = "T"},
                      {.name = "slope", .types = kTypes, .variable = "T"}},
           .outputs = {{.name = "Y", .types = kTypes, .variable = "T"}},
           .attributes = {},
           .infer = infer_prelu,
-          .traits = kElementwise};
+          .traits = kElementwise,
+          .upgrade = upgrade_prelu};
 }
 
 OpSchema where() {
