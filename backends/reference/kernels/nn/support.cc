@@ -1,5 +1,8 @@
 #include "reference/kernels/nn/support.h"
 
+#include <cmath>
+#include <limits>
+
 namespace sluice::reference {
 namespace {
 
@@ -13,6 +16,19 @@ std::vector<To> read_as(const sluice_tensor& tensor) {
     return plugin::ok();
   });
   return status.is_ok() ? values : std::vector<To>();
+}
+
+/// `value` as a `T`; what an integer cannot hold becomes its nearest, NaN 0.
+template <typename T>
+T narrowed(double value) {
+  if constexpr (std::is_integral_v<T>) {
+    constexpr auto kLowest = std::numeric_limits<T>::lowest();
+    constexpr auto kLargest = std::numeric_limits<T>::max();
+    if (std::isnan(value)) return 0;
+    if (value <= static_cast<double>(kLowest)) return kLowest;
+    if (value >= static_cast<double>(kLargest)) return kLargest;
+  }
+  return static_cast<T>(static_cast<Compute<T>>(value));
 }
 
 }  // namespace
@@ -52,9 +68,7 @@ Status write_doubles(const Call& call, int output, std::span<const double> value
   }
   return dispatch(kNumbersAndBool, tensor.element_type, [&]<typename T>() {
     const auto target = plugin::elements<T>(tensor);
-    for (std::size_t i = 0; i < target.size(); ++i) {
-      target[i] = static_cast<T>(static_cast<Compute<T>>(values[i]));
-    }
+    for (std::size_t i = 0; i < target.size(); ++i) target[i] = narrowed<T>(values[i]);
     return plugin::ok();
   });
 }

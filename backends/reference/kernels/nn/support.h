@@ -40,7 +40,8 @@ inline std::int64_t wrap_axis(std::int64_t axis, std::size_t rank) {
 std::vector<double> read_doubles(const sluice_tensor& tensor);
 std::vector<std::int64_t> read_ints(const sluice_tensor& tensor);
 
-/// Rounds to the element type of a tensor of floats; integers are truncated, as casts do.
+/// Rounds to the element type of a tensor of floats; integers are truncated, as casts do, and what
+/// they cannot hold becomes the nearest that they can.
 /// Fails: SLUICE_INVALID_ARGUMENT if there are not as many values as elements;
 ///        SLUICE_UNIMPLEMENTED for a type that is no number.
 Status write_doubles(const Call& call, int output, std::span<const double> values);

@@ -1,0 +1,117 @@
+// QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/families.h"
+#include "reference/kernels/nn/support.h"
+
+namespace sluice::reference {
+namespace {
+
+constexpr Types<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t> kQuantized;
+
+/// Scales and zero points, and which of them an element takes: one for all, one per index of an
+/// axis, or one per block along it.
+struct Scales {
+  std::vector<double> scale, zero;
+  std::int64_t axis_size = 1, inner = 1, block = 0, blocks = 1;
+
+  std::size_t at(std::size_t element) const {
+    if (scale.size() == 1) return 0;
+    const std::int64_t flat = static_cast<std::int64_t>(element);
+    const std::int64_t along = flat / inner % axis_size;
+    if (block == 0) return index(along);
+    return index((flat / (inner * axis_size) * blocks + along / block) * inner + flat % inner);
+  }
+};
+
+Status read_scales(const Call& call, Scales* scales) {
+  const Dims x = input_dims(call, 0);
+  scales->scale = read_doubles(call.input(1));
+  scales->zero.assign(scales->scale.size(), 0.0);
+  if (call.has_input(2)) scales->zero = read_doubles(call.input(2));
+  if (scales->scale.empty() || scales->zero.size() != scales->scale.size()) {
+    return refuse(call, "scale and zero point do not fit, or have another type");
+  }
+  if (scales->scale.size() == 1) return plugin::ok();
+  const std::int64_t axis = wrap_axis(call.attributes().get_int("axis", 1), x.size());
+  if (axis < 0) return refuse(call, "the axis is outside the input");
+  scales->axis_size = x[index(axis)];
+  scales->inner = std::max<std::int64_t>(1, size_of(x.subspan(index(axis) + 1)));
+  scales->block = call.attributes().get_int("block_size");
+  if (scales->block <= 0) {
+    scales->block = 0;
+    return check_dims(call, call.input(1), std::array{scales->axis_size}, "scale");
+  }
+  std::vector<std::int64_t> expected(x.begin(), x.end());
+  scales->blocks = (scales->axis_size + scales->block - 1) / scales->block;
+  expected[index(axis)] = scales->blocks;
+  return check_dims(call, call.input(1), expected, "scale");
+}
+
+Status run_quantize(const Call& call) {
+  Scales scales;
+  if (Status status = read_scales(call, &scales); !status.is_ok()) return status;
+  const std::vector<double> x = read_doubles(call.input(0));
+  return dispatch(kQuantized, call.output(0).element_type, [&]<typename T>() {
+    const auto y = call.output_elements<T>(0);
+    if (x.size() != y.size()) return refuse(call, "the output has another size than the input");
+    constexpr auto kLowest = static_cast<double>(std::numeric_limits<T>::lowest());
+    constexpr auto kLargest = static_cast<double>(std::numeric_limits<T>::max());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t at = scales.at(i);
+      // Floats divide as floats: where the quotient is a tie decides how it rounds.
+      const float quotient = static_cast<float>(x[i]) / static_cast<float>(scales.scale[at]);
+      const double shifted = std::nearbyint(static_cast<double>(quotient)) + scales.zero[at];
+      y[i] = static_cast<T>(std::isnan(shifted) ? 0 : std::clamp(shifted, kLowest, kLargest));
+    }
+    return plugin::ok();
+  });
+}
+
+Status run_dequantize(const Call& call) {
+  Scales scales;
+  if (Status status = read_scales(call, &scales); !status.is_ok()) return status;
+  std::vector<double> x = read_doubles(call.input(0));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t at = scales.at(i);
+    x[i] = (x[i] - scales.zero[at]) * scales.scale[at];
+  }
+  return write_doubles(call, 0, x);
+}
+
+/// The range is made to hold 0, so that 0 has an exact place.
+Status run_dynamic_quantize(const Call& call) {
+  if (call.input(0).element_type != plugin::kF32 || call.output(0).element_type != plugin::kU8) {
+    return refuse(call, "it quantizes f32 to u8");
+  }
+  const auto x = call.input_elements<float>(0);
+  const auto y = call.output_elements<std::uint8_t>(0);
+  if (x.size() != y.size()) return refuse(call, "the output has another size than the input");
+  float least = 0;
+  float largest = 0;
+  for (const float value : x) {
+    least = std::min(least, value);
+    largest = std::max(largest, value);
+  }
+  const float scale = largest == least ? 1.0F : (largest - least) / 255;
+  const float zero = std::clamp(std::nearbyint(-least / scale), 0.0F, 255.0F);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float value = std::nearbyint(x[i] / scale) + zero;
+    y[i] = static_cast<std::uint8_t>(std::isnan(value) ? 0 : std::clamp(value, 0.0F, 255.0F));
+  }
+  Status status = write_doubles(call, 1, std::array{static_cast<double>(scale)});
+  if (status.is_ok()) status = write_doubles(call, 2, std::array{static_cast<double>(zero)});
+  return status;
+}
+
+}  // namespace
+
+std::vector<KernelEntry> quantize_kernels() {
+  return {{.kind = "QuantizeLinear", .run = run_quantize},
+          {.kind = "DequantizeLinear", .run = run_dequantize},
+          {.kind = "DynamicQuantizeLinear", .run = run_dynamic_quantize}};
+}
+
+}  // namespace sluice::reference
