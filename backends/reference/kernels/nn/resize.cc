@@ -36,6 +36,7 @@ double coordinate(const Options& options, const Axis& axis, double i) {
     return inside + axis.roi_begin * (in - 1);
   }
   if (mode == "pytorch_half_pixel" && resized == 1) return -0.5;
+  if (mode == "tf_half_pixel_for_nn") return (i + 0.5) / axis.scale;
   const double centre = (i + 0.5) / axis.scale - 0.5;
   if (mode != "half_pixel_symmetric") return centre;
   return centre + in / 2 * (1 - static_cast<double>(axis.out) / resized);
