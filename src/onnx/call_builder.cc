@@ -9,7 +9,7 @@ namespace sluice::onnx {
 namespace {
 
 constexpr int kMaxDepth = 32;
-constexpr std::int64_t kMaxCost = std::int64_t{1} << 22;
+constexpr std::int64_t kMaxCost = std::int64_t{1} << 20;
 constexpr std::size_t kMaxPrefix = 256;
 
 Status check_call(const pb::NodeProto& node, const pb::FunctionProto& function) {

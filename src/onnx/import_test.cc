@@ -1,7 +1,10 @@
 #include "onnx/import.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/text.h"
+#include "ir/verify.h"
 #include "onnx/test_models.h"
 
 namespace sluice::onnx {
@@ -9,20 +12,210 @@ namespace {
 
 using testing::add_input;
 using testing::add_node;
+using testing::add_output;
+using testing::add_weight;
+using ::testing::HasSubstr;
 using testing::import_proto;
 using testing::new_model;
+using ::testing::Not;
+
+/// The text of the imported graph, without its facts; the error where there is none.
+std::string text_of(const pb::ModelProto& model, const ImportOptions& options = {}) {
+  auto graph = import_proto(model, options);
+  if (!graph.is_ok()) return graph.status().to_string();
+  const Status status = ir::verify(*graph);
+  if (!status.is_ok()) return status.to_string();
+  graph->metadata.clear();
+  return ir::print(*graph);
+}
+
+pb::ModelProto relu_of(const std::vector<std::string>& dims) {
+  pb::ModelProto model = new_model();
+  add_input(model, "x", pb::TensorProto::FLOAT, dims);
+  add_node(model, "Relu", {"x"}, {"y"});
+  add_output(model, "y");
+  return model;
+}
 
 TEST(Import, ReadsOneNode) {
-  pb::ModelProto model = new_model();
-  add_input(model, "x", pb::TensorProto::FLOAT, {"N", "3"});
-  add_node(model, "Relu", {"x"}, {"y"});
-  model.mutable_graph()->add_output()->set_name("y");
+  const pb::ModelProto model = relu_of({"N", "3"});
+  EXPECT_EQ(text_of(model), R"(subgraph @0 "test" {
+  input %x : f32[N,3]
+  [%y : f32[N,3]] = Relu.14[%x] "y"
+  output [%y]
+}
+)");
+}
+
+TEST(Import, KeepsFactsAboutTheSource) {
+  pb::ModelProto model = relu_of({"N", "3"});
+  model.set_producer_name("maker");
+  model.set_producer_version("2.1");
   const auto graph = import_proto(model);
-  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
-  const ir::Subgraph& main = graph->main();
-  ASSERT_EQ(main.num_operations(), 1U);
-  EXPECT_EQ(main.operand(main.outputs[0]).type.to_string(), "f32[N,3]");
+  ASSERT_TRUE(graph.is_ok());
+  EXPECT_EQ(graph->metadata.at("producer"), "maker 2.1");
+  EXPECT_EQ(graph->metadata.at("onnx_opset"), "17");
   EXPECT_EQ(graph->metadata.at("batch_symbol"), "N");
+}
+
+TEST(Import, MakesSymbolsOfAnyDimensionName) {
+  EXPECT_THAT(text_of(relu_of({"batch size", "a+b", "a_b", "", "-1", "max", "_u1"})),
+              HasSubstr("input %x : f32[batch_size,a_b,a_b.2,x_dim3,x_dim4,d_max,d__u1]"));
+}
+
+TEST(Import, SortsNodes) {
+  pb::ModelProto model = new_model();
+  add_input(model, "x", pb::TensorProto::FLOAT, {"2"});
+  add_node(model, "Relu", {"b"}, {"y"});
+  add_node(model, "Sqrt", {"a"}, {"b"});
+  add_node(model, "Neg", {"x"}, {"a"});
+  add_output(model, "y");
+  EXPECT_THAT(text_of(model), HasSubstr(R"(  [%a : f32[2]] = Neg.13[%x] "a"
+  [%b : f32[2]] = Sqrt.13[%a] "b"
+  [%y : f32[2]] = Relu.14[%b] "y"
+)"));
+}
+
+TEST(Import, TakesInitializersAndConstantNodesAsConstants) {
+  pb::ModelProto model = new_model();
+  add_input(model, "w", pb::TensorProto::FLOAT, {"2"});  // a default that a caller may override
+  add_weight(model, "w", {2}, {1, 2});
+  auto& attribute = *add_node(model, "Constant", {}, {"c"}).add_attribute();
+  attribute.set_name("value_floats");
+  attribute.set_type(pb::AttributeProto::FLOATS);
+  attribute.add_floats(3);
+  attribute.add_floats(4);
+  add_node(model, "Add", {"w", "c"}, {"y"});
+  add_output(model, "y");
+  EXPECT_EQ(text_of(model), R"(subgraph @0 "test" {
+  const %w : f32[2] = [1.0, 2.0]
+  const %c : f32[2] = [3.0, 4.0]
+  [%y : f32[2]] = Add.14[%w, %c] "y"
+  output [%y]
+}
+)");
+}
+
+TEST(Import, FillsSparseInitializersWithZeros) {
+  pb::ModelProto model = new_model();
+  pb::SparseTensorProto& sparse = *model.mutable_graph()->add_sparse_initializer();
+  sparse.add_dims(2);
+  sparse.add_dims(3);
+  sparse.mutable_values()->set_name("s");
+  sparse.mutable_values()->set_data_type(pb::TensorProto::FLOAT);
+  sparse.mutable_values()->add_dims(2);
+  sparse.mutable_indices()->set_data_type(pb::TensorProto::INT64);
+  sparse.mutable_indices()->add_dims(2);
+  sparse.mutable_indices()->add_dims(2);
+  for (const float value : {5.0F, 7.0F}) sparse.mutable_values()->add_float_data(value);
+  for (const std::int64_t index : {0, 1, 1, 2}) sparse.mutable_indices()->add_int64_data(index);
+  add_output(model, "s");
+  EXPECT_THAT(text_of(model), HasSubstr("const %s : f32[2,3] = [0.0, 5.0, 0.0, 0.0, 0.0, 7.0]"));
+}
+
+TEST(Import, BindsSymbolsToTheShapesGiven) {
+  pb::ModelProto model = relu_of({"N", "C"});
+  add_input(model, "z", pb::TensorProto::FLOAT, {"N"});
+  ImportOptions options;
+  options.shapes = {{"x", {4, 3}}};
+  EXPECT_THAT(text_of(model, options), HasSubstr("input %x : f32[4,3]\n  input %z : f32[4]\n"));
+}
+
+TEST(Import, RefusesShapesThatContradictTheModel) {
+  const auto error = [](std::map<std::string, std::vector<std::int64_t>> shapes) {
+    pb::ModelProto model = relu_of({"N", "3"});
+    add_input(model, "z", pb::TensorProto::FLOAT, {"N"});
+    return text_of(model, ImportOptions{std::move(shapes)});
+  };
+  EXPECT_THAT(error({{"x", {1, 4}}}),
+              HasSubstr("\"x\": dimension 1 is 3 in the model, 4 is wanted"));
+  EXPECT_THAT(error({{"x", {1}}}), HasSubstr("has 2 dimensions in the model, 1 are wanted"));
+  EXPECT_THAT(error({{"x", {1, 3}}, {"z", {2}}}), HasSubstr("\"N\", which is 1 elsewhere"));
+  EXPECT_THAT(error({{"image", {1, 3}}}), HasSubstr("no input; inputs are \"x\", \"z\""));
+  EXPECT_THAT(error({{"x", {-1, 3}}}), HasSubstr("negative"));
+}
+
+/// y = F(x) where F(a) = alpha-elu of relu of a.
+pb::ModelProto calling_model() {
+  pb::ModelProto model = new_model();
+  auto& import = *model.add_opset_import();
+  import.set_domain("my");
+  import.set_version(1);
+  pb::FunctionProto& function = *model.add_functions();
+  function.set_domain("my");
+  function.set_name("F");
+  function.add_input("a");
+  function.add_output("r");
+  function.add_attribute("alpha");
+  function.add_opset_import()->set_version(17);
+  for (const auto& [kind, from, to] : {std::tuple("Elu", "h", "r"), std::tuple("Relu", "a", "h")}) {
+    pb::NodeProto& node = *function.add_node();
+    node.set_op_type(kind);
+    node.add_input(from);
+    node.add_output(to);
+  }
+  auto& reference = *function.mutable_node(0)->add_attribute();
+  reference.set_name("alpha");
+  reference.set_type(pb::AttributeProto::FLOAT);
+  reference.set_ref_attr_name("alpha");
+  add_input(model, "x", pb::TensorProto::FLOAT, {"2"});
+  pb::NodeProto& call = add_node(model, "F", {"x"}, {"y"});
+  call.set_domain("my");
+  call.set_name("call");
+  auto& alpha = *call.add_attribute();
+  alpha.set_name("alpha");
+  alpha.set_type(pb::AttributeProto::FLOAT);
+  alpha.set_f(0.5F);
+  add_output(model, "y");
+  return model;
+}
+
+TEST(Import, InlinesFunctionsWithTheirAttributes) {
+  EXPECT_THAT(text_of(calling_model()), HasSubstr(R"(
+  [%call/h : f32[2]] = Relu.14[%x] "call/h"
+  [%y : f32[2]] = Elu.)"));
+  EXPECT_THAT(text_of(calling_model()), HasSubstr("{alpha = 0.5} \"call/r\""));
+}
+
+TEST(Import, TakesTheDefaultOfAnAbsentParameter) {
+  pb::ModelProto model = calling_model();
+  model.mutable_graph()->mutable_node(0)->clear_attribute();
+  EXPECT_THAT(text_of(model), HasSubstr("{alpha = 1.0}"));  // the operator's
+  pb::AttributeProto alpha;
+  alpha.set_name("alpha");
+  alpha.set_type(pb::AttributeProto::FLOAT);
+  alpha.set_f(0.25F);
+  constexpr int kAttributeProto = 11;
+  model.mutable_functions(0)->mutable_unknown_fields()->AddLengthDelimited(
+      kAttributeProto, alpha.SerializeAsString());
+  EXPECT_THAT(text_of(model), HasSubstr("{alpha = 0.25}"));  // the function's
+}
+
+TEST(Import, CopiesWhatAFunctionHandsThrough) {
+  pb::ModelProto model = calling_model();
+  model.mutable_functions(0)->set_output(0, "a");
+  model.mutable_graph()->mutable_node(0)->clear_attribute();
+  EXPECT_THAT(text_of(model), HasSubstr("[%y : f32[2]] = Identity."));
+}
+
+TEST(Import, TellsAllUnsupportedOperatorsAtOnce) {
+  pb::ModelProto model = new_model();
+  auto& import = *model.add_opset_import();
+  import.set_domain("com.x");
+  import.set_version(3);
+  add_input(model, "x", pb::TensorProto::FLOAT, {"2"});
+  for (int i = 0; i < 5; ++i) {
+    pb::NodeProto& node = add_node(model, "Foo", {"x"}, {"f" + std::to_string(i)});
+    node.set_domain("com.x");
+    node.set_name("foo" + std::to_string(i));
+  }
+  add_node(model, "Bar", {"x"}, {"b"});
+  add_output(model, "b");
+  const auto graph = import_proto(model);
+  EXPECT_EQ(graph.status().code(), Code::kUnimplemented);
+  EXPECT_EQ(graph.status().message(),
+            "not supported: Bar of opset 17 (\"b\"), com.x::Foo of opset 3 (\"foo0\", \"foo1\", "
+            "\"foo2\" and 2 more); export the model without them, or add them to src/ops");
 }
 
 }  // namespace

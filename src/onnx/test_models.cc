@@ -49,6 +49,14 @@ pb::NodeProto& add_node(pb::ModelProto& model, const std::string& kind,
   return add_node(*model.mutable_graph(), kind, inputs, outputs);
 }
 
+pb::GraphProto& add_graph(pb::NodeProto& node, const std::string& attribute) {
+  pb::AttributeProto& added = *node.add_attribute();
+  added.set_name(attribute);
+  added.set_type(pb::AttributeProto::GRAPH);
+  added.mutable_g()->set_name(attribute);
+  return *added.mutable_g();
+}
+
 pb::TensorProto& add_weight(pb::ModelProto& model, const std::string& name,
                             const std::vector<std::int64_t>& dims, const std::vector<float>& data) {
   pb::TensorProto& tensor = *model.mutable_graph()->add_initializer();

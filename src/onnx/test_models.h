@@ -27,6 +27,9 @@ pb::NodeProto& add_node(pb::ModelProto& model, const std::string& kind,
                         const std::vector<std::string>& inputs,
                         const std::vector<std::string>& outputs);
 
+/// A graph as an attribute of a node.
+pb::GraphProto& add_graph(pb::NodeProto& node, const std::string& attribute);
+
 /// An f32 initializer with these values as raw data.
 pb::TensorProto& add_weight(pb::ModelProto& model, const std::string& name,
                             const std::vector<std::int64_t>& dims, const std::vector<float>& data);

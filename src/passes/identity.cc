@@ -70,7 +70,7 @@ ir::OperandId copied_input(const ir::Subgraph& subgraph, const ir::Operation& op
 class Classes {
  public:
   explicit Classes(const ir::Subgraph& subgraph)
-      : subgraph_(subgraph), uses_(subgraph), names_(subgraph.num_operands()) {
+      : uses_(subgraph), names_(subgraph.num_operands()) {
     for (std::size_t i = 0; i < names_.size(); ++i) names_[i] = ir::OperandId(i);
   }
 
@@ -97,7 +97,6 @@ class Classes {
   }
 
  private:
-  const ir::Subgraph& subgraph_;
   ir::UseIndex uses_;
   std::vector<ir::OperandId> names_;  // towards the class's name
 };

@@ -160,8 +160,9 @@ OpSchema generator(std::string_view name, std::vector<int> versions, std::string
 }
 
 OpSchema range() {
-  constexpr TypeSet kTypes = {ir::ElementType::kF32, ir::ElementType::kF64, ir::ElementType::kI16,
-                              ir::ElementType::kI32, ir::ElementType::kI64};
+  static constexpr TypeSet kTypes = {ir::ElementType::kF32, ir::ElementType::kF64,
+                                     ir::ElementType::kI16, ir::ElementType::kI32,
+                                     ir::ElementType::kI64};
   const auto bound = [](std::string_view name) {
     return OperandSpec{.name = name, .types = kTypes, .variable = "T", .is_shape_value = true};
   };
