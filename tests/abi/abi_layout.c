@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "sluice/backend.h"
+#include "sluice/sluice.h"
 
 _Static_assert(sizeof(void*) == 8, "these offsets are of 64-bit machines");
 

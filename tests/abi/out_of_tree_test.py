@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Builds examples/3_plugin against the installed headers alone and runs the conformance suite on it.
+"""Builds examples/3_plugin against the installed headers alone, runs the conformance suite on it, then
+a network of which it computes one operator.
 
 usage: out_of_tree_test.py BUILD CXX
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -22,6 +24,22 @@ def run(*command, **environment):
     return done.stdout
 
 
+def run_digits_with(plugin, folder):
+    """Its Softmax runs on the example, the rest on cpu; the answers stay right."""
+    sluice, digits = BUILD / "bin/sluice", ROOT / "examples/digits"
+    package, place = folder / "digits.sluice", {"SLUICE_BACKEND_PATH": str(plugin.parent)}
+    run(sluice, "compile", digits / "digits.onnx", "-o", package, "--backend", "example,cpu", **place)
+    facts = json.loads(run(sluice, "inspect", package, "--json", **place))
+    assigned = {entry["operator"]: entry["backend"] for entry in facts["operations"]}
+    assert assigned["Softmax"] == "example", assigned
+    assert "cpu" in assigned.values(), assigned
+    for line in (digits / "expected.txt").read_text().splitlines()[:3]:
+        image, truth = line.split()
+        answer = run(sluice, "run", package, "--input", f"image={digits / 'images' / image}", "--top", 1,
+                     digits / "labels.txt", **place)
+        assert truth in answer, f"{image} is a {truth}, got {answer}"
+
+
 with tempfile.TemporaryDirectory(prefix="sluice-plugin-") as folder:
     prefix, build = pathlib.Path(folder, "prefix"), pathlib.Path(folder, "build")
     run("cmake", "--install", BUILD, "--component", "headers", "--prefix", prefix)
@@ -34,4 +52,5 @@ with tempfile.TemporaryDirectory(prefix="sluice-plugin-") as folder:
                  GTEST_OUTPUT="")
     if "RunAgainWithOtherBindings/example" not in output:
         sys.exit(f"the suite did not run on the example:\n{output}")
+    run_digits_with(plugin, pathlib.Path(folder))
     print("\n".join(line for line in output.splitlines() if line.startswith("[  PASSED")))
