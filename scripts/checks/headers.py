@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Every header compiles alone; the public .h ones also as C11."""
+"""Every header compiles alone; the public .h ones also as C11. Needs a configured build/release."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -9,33 +11,45 @@ from concurrent.futures import ThreadPoolExecutor
 import project
 import stamps
 
-CPP = ["g++", "-std=c++20", "-x", "c++"]
-C = ["gcc", "-std=c11", "-pedantic-errors", "-x", "c"]
+BUILD = project.ROOT / "build/release"
+FLAG = re.compile(r"^-(I|D|isystem|m)")
+
+
+def flags_of(folder, commands):
+    """Include folders and definitions with which the sources of a folder, or around it, are compiled."""
+    while folder.parts:
+        for path, command in commands.items():
+            if path.is_relative_to(folder):
+                words = shlex.split(command)
+                return [part for word, after in zip(words, [*words[1:], ""]) if FLAG.match(word)
+                        for part in ([word, after] if word == "-isystem" else [word])]
+        folder = folder.parent
+    return [f"-I{root}" for root in stamps.ROOTS]
 
 
 def jobs():
-    """(header, compiler) of what is to be tried."""
+    """(header, command) of what is to be tried."""
+    commands = project.compile_commands(BUILD)
     for path in project.files({".h", ".hpp"}):
         if path.parts[0] in ("src", "include", "backends", "tools", "tests"):
-            yield path, CPP
+            flags = flags_of(path.parent, commands)
+            yield path, ["g++", "-std=c++20", "-x", "c++", *flags]
         if path.parts[0] == "include" and path.suffix == ".h":
-            yield path, C
+            yield path, ["gcc", "-std=c11", "-pedantic-errors", "-x", "c", f"-I{project.ROOT}/include"]
 
 
 def try_alone(job):
-    path, compiler = job
-    own = [project.ROOT.joinpath(*path.parts[:2])] if path.parts[0] == "backends" else []
-    command = [*compiler, "-Wall", "-Werror", "-fsyntax-only",
-               *(f"-I{root}" for root in [*own, *stamps.ROOTS])]
+    path, command = job
+    command = [*command, "-Wall", "-Werror", "-fsyntax-only"]
     stamp = stamps.stamp("headers", project.ROOT / path, *command)
     if stamp.exists():
         return None
-    run = subprocess.run([*command, "-include", str(project.ROOT / path), "/dev/null"], cwd=project.ROOT, capture_output=True, text=True,
-                         check=False)
+    run = subprocess.run([*command, "-include", str(project.ROOT / path), "/dev/null"],
+                         cwd=project.ROOT, capture_output=True, text=True, check=False)
     if run.returncode == 0:
         stamp.touch()
         return None
-    return f"{path}: does not compile alone ({compiler[1]})\n{run.stderr}"
+    return f"{path}: does not compile alone as {command[1][5:]}\n{run.stderr}"
 
 
 def main():

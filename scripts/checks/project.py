@@ -1,5 +1,6 @@
 """The files of the project, for the checks."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -27,6 +28,16 @@ def _walk():
         subfolders[:] = [name for name in subfolders if name not in _NOT_OURS]
         for name in names:
             yield str(pathlib.Path(folder, name).relative_to(ROOT))
+
+
+def compile_commands(build):
+    """Path to compile command of each source; the first where one is compiled several times."""
+    found = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        path = pathlib.Path(entry["file"]).resolve()
+        if path.is_relative_to(ROOT) and not path.is_relative_to(build):
+            found.setdefault(path.relative_to(ROOT), entry["command"])
+    return found
 
 
 def report(problems, all_well):

@@ -8,7 +8,7 @@ import project
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 ROOTS = [project.ROOT / name
-         for name in ("src", "include", "tools", "tests", "build/release/generated")]
+         for name in ("src", "include", "backends", "tools", "tests", "build/release/generated")]
 
 
 @lru_cache(maxsize=None)
@@ -16,7 +16,7 @@ def included(path):
     """The project's headers that a file includes itself."""
     found = []
     for header in INCLUDE.findall(path.read_text(errors="replace")):
-        near = [path.parent, *path.parents[1:3]]  # a plug-in's own folder is its include root
+        near = [path.parent, *path.parents[1:3]]  # a plug-in's own folder is an include root
         places = [folder / header for folder in [*near, *ROOTS]]
         found += [place.resolve() for place in places if place.is_file()][:1]
     return found

@@ -5,7 +5,6 @@ Needs a configured and built build folder (generated headers): build/release, or
 """
 
 import argparse
-import json
 import os
 import pathlib
 import shutil
@@ -23,22 +22,12 @@ def configuration():
                    if path.name == ".clang-tidy")
 
 
-def commands(build):
-    """Path to compile command of each of our sources; the first where one is compiled several times."""
-    found = {}
-    for entry in json.loads((build / "compile_commands.json").read_text()):
-        path = pathlib.Path(entry["file"]).resolve()
-        ours = path.is_relative_to(project.ROOT) and not path.is_relative_to(build)
-        if ours and not path.stem.endswith("_test"):
-            found.setdefault(path, entry["command"])
-    return found
-
-
 def tidy(tool, build, path):
     # The commands are GCC's: flags clang does not know, and warnings that are not clang-tidy's, pass.
     run = subprocess.run(
         [tool, "-p", str(build), "--quiet", "--extra-arg=-Wno-unknown-warning-option",
-         "--extra-arg=-Wno-error", str(path)], capture_output=True, text=True, check=False)
+         "--extra-arg=-Wno-error", str(path)], cwd=project.ROOT,
+        capture_output=True, text=True, check=False)
     return run.returncode == 0, run.stdout + ("" if run.stdout else run.stderr)
 
 
@@ -53,15 +42,15 @@ def main():
         print(f"tidy: needs clang-tidy (scripts/install-deps check) and a configured {args.build}")
         return 1
     settings = configuration()
-    only = {path.resolve() for path in args.files}
-    waiting = {path: stamps.stamp("tidy", path, settings, command) for path, command in sorted(commands(build).items())
-               if not only or path in only}
+    waiting = {path: stamps.stamp("tidy", project.ROOT / path, settings, command)
+               for path, command in sorted(project.compile_commands(build).items())
+               if not path.stem.endswith("_test") and (not args.files or path in args.files)}
     waiting = {path: stamp for path, stamp in waiting.items() if not stamp.exists()}
     problems = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(lambda path: (path, *tidy(tool, build, path)), waiting)
         for done, (path, clean, output) in enumerate(results, 1):
-            print(f"[{done}/{len(waiting)}] {path.relative_to(project.ROOT)}", flush=True)
+            print(f"[{done}/{len(waiting)}] {path}", flush=True)
             if clean:
                 waiting[path].touch()
             else:
