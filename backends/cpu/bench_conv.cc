@@ -147,9 +147,9 @@ class Network {
       ConvShape& s = layer.shape;
       s.batch = batch;
       const Extent out = s.output();
-      const double flops =
-          2.0 * static_cast<double>(batch * out.h * out.w * s.out_channels *
-                                    (s.in_channels / s.groups) * s.kernel.h * s.kernel.w);
+      const std::int64_t group_channels = s.in_channels / s.groups;
+      const double flops = 2.0 * static_cast<double>(batch * out.h * out.w * s.out_channels *
+                                                     group_channels * s.kernel.h * s.kernel.w);
       largest_ = std::max({largest_, batch * blocks_of(s.in_channels) * 16 * s.input.h * s.input.w,
                            batch * blocks_of(s.out_channels) * 16 * out.h * out.w});
       if (is_depthwise(s)) {

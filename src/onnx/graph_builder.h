@@ -46,7 +46,7 @@ class GraphBuilder {
   // node_builder.cc: one node
   Status add_node(pb::NodeProto& node, Scope& scope);
   Status add_operation(pb::NodeProto& node, Scope& scope);
-  Status add_captures(std::vector<Nested> nested, ir::Operation& operation, Scope& scope);
+  Status add_captures(const std::vector<Nested>& nested, ir::Operation& operation, Scope& scope);
   Status set_version(ir::Operation& operation, const Scope& scope);
   Result<std::vector<ir::OperandId>> find_inputs(const pb::NodeProto& node, Scope& scope);
   Result<ir::Attributes> read_attributes(pb::NodeProto& node, Scope& scope,

@@ -54,7 +54,7 @@ void describe_source(const pb::ModelProto& model, const Opsets& opsets, ir::Grap
   const auto set = [&](const std::string& key, const std::string& value) {
     if (!value.empty() && check_name(value).is_ok()) graph.metadata.insert_or_assign(key, value);
   };
-  const std::string version = model.producer_version();
+  const std::string& version = model.producer_version();
   set("producer", model.producer_name() + (version.empty() ? "" : " " + version));
   set("ir_version", std::to_string(model.ir_version()));
   for (const auto& [domain, number] : opsets) {

@@ -52,7 +52,7 @@ Status GraphBuilder::add_operation(pb::NodeProto& node, Scope& scope) {
                                                : SLUICE_TRY(scope.define_operand(output)));
   }
   SLUICE_TRY(set_version(operation, scope));
-  if (!nested.empty()) SLUICE_TRY(add_captures(std::move(nested), operation, scope));
+  if (!nested.empty()) SLUICE_TRY(add_captures(nested, operation, scope));
   scope.subgraph().add_operation(std::move(operation));
   return ok_status();
 }
@@ -90,7 +90,7 @@ Status GraphBuilder::set_version(ir::Operation& operation, const Scope& scope) {
   return ops::normalize(*schema, scope.subgraph(), operation);
 }
 
-Status GraphBuilder::add_captures(std::vector<Nested> nested, ir::Operation& operation,
+Status GraphBuilder::add_captures(const std::vector<Nested>& nested, ir::Operation& operation,
                                   Scope& scope) {
   std::vector<ir::OperandId> captured;  // by any of the bodies, each once
   std::set<ir::OperandId> seen;

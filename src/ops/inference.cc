@@ -97,7 +97,7 @@ ir::Dim InferenceContext::unknown_dim() {
 }
 
 ir::Dim InferenceContext::data_dependent_dim(ir::Dim upper_bound) {
-  return shows_bounds_ ? upper_bound : unknown_dim();
+  return shows_bounds_ ? std::move(upper_bound) : unknown_dim();
 }
 
 void InferenceContext::set_output(std::size_t index, ir::Type type) {

@@ -74,7 +74,7 @@ OpMaker& OpMaker::body_constant(ir::Constant constant) {
   return *this;
 }
 
-OpMaker& OpMaker::step(std::string kind, int version, std::vector<int> registers) {
+OpMaker& OpMaker::step(std::string kind, int version, const std::vector<int>& registers) {
   ir::Subgraph& subgraph = body();
   ir::Operation step;
   step.kind = std::move(kind);

@@ -31,7 +31,7 @@ class OpMaker {
   /// the result.
   OpMaker& body_input(const ir::Type& type);
   OpMaker& body_constant(ir::Constant constant);
-  OpMaker& step(std::string kind, int version, std::vector<int> registers);
+  OpMaker& step(std::string kind, int version, const std::vector<int>& registers);
 
   /// Bytes that `pack` made of an input.
   OpMaker& packed(std::size_t input, std::span<const std::byte> bytes);

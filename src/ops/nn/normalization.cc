@@ -7,8 +7,6 @@
 namespace sluice::ops {
 namespace {
 
-using ir::ElementType;
-
 constexpr float kEpsilon = 1e-5F;
 
 AttributeSpec epsilon() { return {"epsilon", kEpsilon}; }

@@ -48,7 +48,7 @@ Status make_product(const Call& call, Dims a, Dims b, Product* product) {
 template <typename T>
 void add_products(const Product& product, std::span<const T> a, std::span<const T> b,
                   std::vector<T>& y) {
-  const auto [m, n, k] = std::tuple(product.m, product.n, product.k);
+  const std::int64_t m = product.m, n = product.n, k = product.k;
   const std::array<Dims, 2> sources = {product.a_batch, product.b_batch};
   for_each_broadcast(Dims(product.batch), sources, [&](std::int64_t i, const auto& offsets) {
     add_product(m, n, k, a.data() + offsets[0] * m * k, k, b.data() + offsets[1] * k * n, n,
