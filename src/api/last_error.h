@@ -1,0 +1,29 @@
+// The text behind sluice_last_error().
+#pragma once
+
+#include <exception>
+#include <utility>
+
+#include "base/status.h"
+
+namespace sluice::api {
+
+/// Of the calling thread; "" until something fails.
+const char* last_error();
+
+/// Keeps the message of a failure for `last_error`. Gives the code as a number.
+std::int32_t report(const Status& status);
+
+/// What `function`, which returns a Status, reports; nothing it throws reaches the C caller.
+template <typename Function>
+std::int32_t guard(Function&& function) noexcept {
+  try {
+    return report(std::forward<Function>(function)());
+  } catch (const std::exception& error) {
+    return report(internal_error("{}", error.what()));
+  } catch (...) {
+    return report(internal_error("unknown exception"));
+  }
+}
+
+}  // namespace sluice::api
