@@ -8,11 +8,11 @@
 namespace sluice::exec {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::Aligned;
+using ::testing::ElementsAre;
 using testing::f32_view;
 using testing::floats;
+using ::testing::HasSubstr;
 using testing::i64_view;
 using testing::load;
 

@@ -8,8 +8,8 @@
 namespace sluice::exec {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::executable_of;
+using ::testing::HasSubstr;
 using testing::registry;
 
 constexpr std::string_view kProduct = R"(
