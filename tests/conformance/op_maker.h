@@ -36,6 +36,7 @@ class OpMaker {
   /// Bytes that `pack` made of an input.
   OpMaker& packed(std::size_t input, std::span<const std::byte> bytes);
 
+  const std::string& kind() const { return operation_.kind; }
   Result<backend::Op> make() const;
 
  private:
