@@ -39,7 +39,8 @@ InferenceContext::InferenceContext(const ir::Operation& operation,
                                    std::span<const OperandFacts* const> inputs,
                                    const SubgraphInference* subgraphs)
     : operation_(operation),
-      inputs_(inputs),
+      inputs_(inputs.first(operation.inputs.size())),
+      body_inputs_(inputs.subspan(operation.inputs.size())),
       subgraphs_(subgraphs),
       outputs_(operation.outputs.size()),
       output_values_(operation.outputs.size()) {}
@@ -123,7 +124,7 @@ Result<std::vector<ir::Type>> InferenceContext::infer_subgraph(std::string_view 
 
 std::vector<ir::Type> InferenceContext::body_inputs() const {
   std::vector<ir::Type> types;
-  for (std::size_t i = num_inputs(); i < inputs_.size(); ++i) types.push_back(inputs_[i]->type);
+  for (const OperandFacts* input : body_inputs_) types.push_back(input->type);
   return types;
 }
 

@@ -106,7 +106,8 @@ class InferenceContext {
 
  private:
   const ir::Operation& operation_;
-  std::span<const OperandFacts* const> inputs_;
+  std::span<const OperandFacts* const> inputs_;  ///< never the body's: an absent one stays absent
+  std::span<const OperandFacts* const> body_inputs_;
   const SubgraphInference* subgraphs_;
   std::vector<ir::Type> outputs_;
   std::vector<std::optional<Values>> output_values_;

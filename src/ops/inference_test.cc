@@ -27,6 +27,19 @@ TEST(NormalizeAxis, CountsFromTheEndAndRefusesWhatIsOutside) {
   EXPECT_FALSE(normalize_axis(-5, 4).is_ok());
 }
 
+TEST(InferenceContext, TheBodysInputsAreNotTakenForAbsentInputs) {
+  ir::Operation operation;
+  operation.inputs.resize(1);
+  operation.outputs.resize(1);
+  const OperandFacts data{ir::Type::tensor(ir::ElementType::kF32, Shape{2}), {}, {}};
+  const OperandFacts body{ir::Type::tensor(ir::ElementType::kI64, Shape{1}), Values{Dim(0)}, {}};
+  const std::vector<const OperandFacts*> facts = {&data, &body};
+  const InferenceContext context(operation, facts);
+  EXPECT_FALSE(context.has_input(1));
+  EXPECT_EQ(context.values(1), nullptr);
+  EXPECT_EQ(context.body_inputs(), std::vector{body.type});
+}
+
 class InferTypes : public testing::Test {
  protected:
   InferTypes() {
