@@ -52,6 +52,9 @@ if(SLUICE_DEVELOPER AND "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
 endif()
 
 if(SLUICE_SANITIZE)
+  if(SLUICE_SANITIZE MATCHES "fuzzer")
+    add_compile_definitions(FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION)
+  endif()
   add_compile_options(-fsanitize=${SLUICE_SANITIZE} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${SLUICE_SANITIZE})

@@ -94,6 +94,20 @@ void align_constants(ir::Subgraph& main) {
   }
 }
 
+/// A package may come from anywhere: its operations must be what the operator table says.
+Status check_operations(ir::Graph& graph) {
+  for (std::size_t i = 0; i < graph.num_subgraphs(); ++i) {
+    ir::Subgraph& subgraph = graph.subgraph(ir::SubgraphId(i));
+    for (const ir::OperationId id : subgraph.order()) {
+      ir::Operation& operation = subgraph.operation(id);
+      const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+      if (schema == nullptr) return unimplemented("{}: no such operator", operation.describe());
+      SLUICE_TRY(ops::normalize(*schema, subgraph, operation));
+    }
+  }
+  return ok_status();
+}
+
 Status check_signature(const package::Signature& signature) {
   for (const auto* specs : {&signature.inputs, &signature.outputs}) {
     for (const package::TensorSpec& spec : *specs) {
@@ -115,7 +129,7 @@ Status plan_static(ModelState& model) {
     facts[input.index()].type = type;
   }
   ops::SubgraphFacts probe = facts;
-  const Stage stage = SLUICE_TRY(plan_stage(main, 0, probe));
+  const Stage stage = SLUICE_TRY(plan_stage(model.executable.graph, 0, probe));
   if (stage.end != main.order().size() || stage.has_data_dependent_end) return ok_status();
   model.static_plan = SLUICE_TRY(make_stage_plan(model, 0, std::move(facts), {}));
   return ok_status();
@@ -128,6 +142,7 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
                                       const LoadOptions& options) {
   auto model = std::make_shared<ModelState>();
   model->executable = std::move(executable);
+  SLUICE_TRY(check_operations(model->executable.graph));
   align_constants(model->executable.graph.main());
   model->signature = package::signature_of(model->executable.graph);
   SLUICE_TRY(check_signature(model->signature));

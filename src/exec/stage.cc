@@ -37,11 +37,31 @@ void keep_outputs(const ir::Subgraph& main, const ir::Operation& operation,
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
     const ir::OperandId output = operation.outputs[i];
     if (!output.is_valid()) continue;
-    const ir::Type& compiled = main.operand(output).type;
-    ir::Type type = context.output(i).with_layout(compiled.layout());
-    if (operation.body) type = type.with_element(compiled.element());
-    facts[output.index()] = {std::move(type), context.output_values(i), std::nullopt};
+    const ir::Layout layout = main.operand(output).type.layout();
+    facts[output.index()] = {context.output(i).with_layout(layout), context.output_values(i),
+                             std::nullopt};
   }
+}
+
+/// Types of a fused body's outputs; a body has no subgraphs of its own.
+Result<std::vector<ir::Type>> infer_body(const ir::Subgraph& body,
+                                         std::span<const ir::Type> inputs) {
+  if (inputs.size() != body.inputs.size()) {
+    return invalid_argument("body \"{}\" takes {} inputs, not {}", body.name, body.inputs.size(),
+                            inputs.size());
+  }
+  ops::SubgraphFacts facts = initial_facts(body);
+  for (std::size_t i = 0; i < inputs.size(); ++i) facts[body.inputs[i].index()].type = inputs[i];
+  for (const ir::OperationId id : body.order()) {
+    const ir::Operation& operation = body.operation(id);
+    const auto operands = ops::input_facts(operation, facts);
+    ops::InferenceContext context(operation, operands);
+    SLUICE_TRY(ops::infer_operation(context));
+    keep_outputs(body, operation, context, facts);
+  }
+  std::vector<ir::Type> outputs;
+  for (const ir::OperandId output : body.outputs) outputs.push_back(facts[output.index()].type);
+  return outputs;
 }
 
 }  // namespace
@@ -55,14 +75,18 @@ ops::SubgraphFacts initial_facts(const ir::Subgraph& main) {
   return facts;
 }
 
-Result<Stage> plan_stage(const ir::Subgraph& main, std::size_t begin, ops::SubgraphFacts& facts) {
+Result<Stage> plan_stage(const ir::Graph& graph, std::size_t begin, ops::SubgraphFacts& facts) {
+  const ir::Subgraph& main = graph.main();
+  const ops::SubgraphInference bodies = [&](ir::SubgraphId id, std::span<const ir::Type> types) {
+    return infer_body(graph.subgraph(id), types);
+  };
   Stage stage{begin, begin, {}, false};
   for (; stage.end < main.order().size(); ++stage.end) {
     const ir::Operation& operation = main.operation(main.order()[stage.end]);
     const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
     if (schema == nullptr) return unimplemented("{}: no such operator", operation.describe());
     const auto inputs = ops::input_facts(operation, facts);
-    ops::InferenceContext context(operation, inputs);
+    ops::InferenceContext context(operation, inputs, &bodies);
     SLUICE_TRY(ops::infer_operation(context));
     if (!all_outputs_static(context)) {
       stage.wanted_values = missing_values(*schema, operation, facts);

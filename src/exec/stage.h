@@ -29,7 +29,7 @@ struct Stage {
 ///
 /// Fails: whatever a shape function objects to; kInvalidArgument where a shape cannot be known
 ///        although every value it needs is there.
-Result<Stage> plan_stage(const ir::Subgraph& main, std::size_t begin, ops::SubgraphFacts& facts);
+Result<Stage> plan_stage(const ir::Graph& graph, std::size_t begin, ops::SubgraphFacts& facts);
 
 /// Facts before the first stage: constants' types and small values.
 ops::SubgraphFacts initial_facts(const ir::Subgraph& main);

@@ -73,7 +73,7 @@ Result<std::shared_ptr<const StagePlan>> make_stage_plan(const ModelState& model
                                                          std::span<const plan::Place> earlier) {
   auto plan = std::make_shared<StagePlan>();
   plan->facts = std::move(facts);
-  plan->stage = SLUICE_TRY(plan_stage(model.main(), begin, plan->facts));
+  plan->stage = SLUICE_TRY(plan_stage(model.executable.graph, begin, plan->facts));
   const auto traits = SLUICE_TRY(KernelMaker(model, *plan).run());
 
   std::vector<ir::Type> types;

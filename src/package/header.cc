@@ -13,6 +13,16 @@ std::uint64_t checksum_of(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+bool matches(std::span<const std::byte> bytes, std::uint64_t checksum) {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+  static_cast<void>(bytes);
+  static_cast<void>(checksum);
+  return true;
+#else
+  return checksum_of(bytes) == checksum;
+#endif
+}
+
 Result<FileHeader> parse_header(const Bytes& file) {
   FileHeader header = {};
   if (file.size() >= kFileMagic.size() &&
@@ -24,8 +34,7 @@ Result<FileHeader> parse_header(const Bytes& file) {
                       file.size());
   }
   std::memcpy(&header, file.data(), sizeof(header));
-  if (header.header_checksum !=
-      checksum_of(file.view().first(offsetof(FileHeader, header_checksum)))) {
+  if (!matches(file.view().first(offsetof(FileHeader, header_checksum)), header.header_checksum)) {
     return make_error(Code::kDataLoss, "section \"header\" is damaged");
   }
   if (header.format_major != kFormatMajor) {
@@ -42,7 +51,7 @@ Result<FileHeader> parse_header(const Bytes& file) {
     return make_error(Code::kDataLoss, "section \"index\" lies outside the file");
   }
   const auto index = file.view().subspan(header.index_offset, header.index_bytes);
-  if (header.index_checksum != checksum_of(index)) {
+  if (!matches(index, header.index_checksum)) {
     return make_error(Code::kDataLoss, "section \"index\" is damaged");
   }
   return header;

@@ -63,7 +63,7 @@ class Reader {
     for (const schema::Section* section : *index_.sections()) {
       if (section->name()->string_view() != "graph") continue;
       const Bytes text = SLUICE_TRY(slice(file_, *section->extent(), "section \"graph\""));
-      if (checksum_of(text.view()) != section->extent()->checksum()) {
+      if (!matches(text.view(), section->extent()->checksum())) {
         return make_error(Code::kDataLoss, "section \"graph\" is damaged");
       }
       const std::string_view view(reinterpret_cast<const char*>(text.data()), text.size());
