@@ -1,0 +1,125 @@
+// What a caller of the C interface sees when it does something wrong.
+#include "sluice/sluice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "support/paths.h"
+
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int32_t kInvalidArgument = 3;
+constexpr std::int32_t kNotFound = 5;
+constexpr std::int32_t kFailedPrecondition = 9;
+
+class SluiceApi : public testing::Test {
+ protected:
+  SluiceApi() {
+    const auto path = sluice::testing::source_path("tests/golden/package/format_1_0.sluice");
+    EXPECT_EQ(sluice_model_open(path.c_str(), nullptr, &model_), SLUICE_STATUS_OK)
+        << sluice_last_error();
+    EXPECT_EQ(sluice_context_create(model_, &context_), SLUICE_STATUS_OK) << sluice_last_error();
+  }
+  ~SluiceApi() override {
+    sluice_context_free(context_);
+    sluice_model_close(model_);
+  }
+
+  sluice_array image() { return {pixels_.data(), sizeof(pixels_), 1, 4, dims_.data()}; }
+
+  alignas(64) std::array<float, 64> pixels_ = {};
+  std::array<std::int64_t, 4> dims_ = {1, 1, 8, 8};
+  sluice_model* model_ = nullptr;
+  sluice_context* context_ = nullptr;
+};
+
+TEST_F(SluiceApi, DescribesTheModel) {
+  ASSERT_EQ(sluice_model_num_inputs(model_), 1U);
+  const sluice_tensor_spec* input = sluice_model_input(model_, 0);
+  EXPECT_STREQ(input->name, "image");
+  EXPECT_STREQ(input->type, "f32[N,1,8,8]");
+  EXPECT_EQ(input->rank, 4);
+  EXPECT_EQ(input->dims[0], -1);
+  EXPECT_EQ(input->dims[3], 8);
+  EXPECT_EQ(input->batch_axis, 0);
+  EXPECT_EQ(sluice_model_input(model_, 1), nullptr);
+}
+
+TEST_F(SluiceApi, ContextOutlivesTheModelHandle) {
+  sluice_model_close(model_);
+  model_ = nullptr;
+  const sluice_array array = image();
+  ASSERT_EQ(sluice_context_set_input(context_, nullptr, &array), SLUICE_STATUS_OK);
+  EXPECT_EQ(sluice_context_run(context_), SLUICE_STATUS_OK) << sluice_last_error();
+  sluice_array output = {};
+  ASSERT_EQ(sluice_context_output(context_, nullptr, &output), SLUICE_STATUS_OK);
+  EXPECT_EQ(output.rank, 2);
+  EXPECT_EQ(output.size_bytes, 40);
+}
+
+TEST_F(SluiceApi, UnknownNameListsTheOnesThereAre) {
+  const sluice_array array = image();
+  EXPECT_EQ(sluice_context_set_input(context_, "picture", &array), kNotFound);
+  EXPECT_THAT(sluice_last_error(), HasSubstr("no input \"picture\"; it has \"image\""));
+}
+
+TEST_F(SluiceApi, WrongShapeNamesWhatTheModelTakes) {
+  dims_[3] = 9;
+  const sluice_array array = image();
+  EXPECT_EQ(sluice_context_set_input(context_, "image", &array), kInvalidArgument);
+  EXPECT_STREQ(sluice_last_error(),
+               "input \"image\": got f32[1,1,8,9], model takes f32[N,1,8,8]");
+}
+
+TEST_F(SluiceApi, NonsenseArraysAreRefused) {
+  sluice_array array = image();
+  array.element_type = 99;
+  EXPECT_EQ(sluice_context_set_input(context_, "image", &array), kInvalidArgument);
+  array = image();
+  array.rank = -1;
+  EXPECT_EQ(sluice_context_set_input(context_, "image", &array), kInvalidArgument);
+  array = image();
+  array.dims = nullptr;
+  EXPECT_EQ(sluice_context_set_input(context_, "image", &array), kInvalidArgument);
+  array = image();
+  array.data = nullptr;
+  EXPECT_EQ(sluice_context_set_input(context_, "image", &array), kInvalidArgument);
+  dims_[0] = -5;
+  array = image();
+  EXPECT_EQ(sluice_context_set_input(context_, "image", &array), kInvalidArgument);
+}
+
+TEST_F(SluiceApi, RunWithoutInputsSaysSo) {
+  EXPECT_EQ(sluice_context_run(context_), kFailedPrecondition);
+  EXPECT_THAT(sluice_last_error(), HasSubstr("\"image\""));
+  sluice_array output = {};
+  EXPECT_EQ(sluice_context_output(context_, nullptr, &output), kFailedPrecondition);
+}
+
+TEST(SluiceApiErrors, NullHandlesAreRefused) {
+  sluice_model* model = nullptr;
+  sluice_array array = {};
+  EXPECT_EQ(sluice_model_open(nullptr, nullptr, &model), kInvalidArgument);
+  EXPECT_EQ(sluice_model_open("x", nullptr, nullptr), kInvalidArgument);
+  EXPECT_EQ(sluice_context_create(nullptr, nullptr), kInvalidArgument);
+  EXPECT_EQ(sluice_context_run(nullptr), kInvalidArgument);
+  EXPECT_EQ(sluice_context_set_input(nullptr, "x", &array), kInvalidArgument);
+  EXPECT_EQ(sluice_context_output(nullptr, "x", &array), kInvalidArgument);
+  EXPECT_EQ(sluice_model_num_inputs(nullptr), 0U);
+  sluice_model_close(nullptr);
+  sluice_context_free(nullptr);
+}
+
+TEST(SluiceApiErrors, MissingFileIsNamed) {
+  sluice_model* model = nullptr;
+  EXPECT_EQ(sluice_model_open("/no/such/model.sluice", nullptr, &model), kNotFound);
+  EXPECT_THAT(sluice_last_error(), HasSubstr("/no/such/model.sluice"));
+  EXPECT_EQ(model, nullptr);
+}
+
+}  // namespace
