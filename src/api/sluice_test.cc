@@ -72,8 +72,7 @@ TEST_F(SluiceApi, WrongShapeNamesWhatTheModelTakes) {
   dims_[3] = 9;
   const sluice_array array = image();
   EXPECT_EQ(sluice_context_set_input(context_, "image", &array), kInvalidArgument);
-  EXPECT_STREQ(sluice_last_error(),
-               "input \"image\": got f32[1,1,8,9], model takes f32[N,1,8,8]");
+  EXPECT_STREQ(sluice_last_error(), "input \"image\": got f32[1,1,8,9], model takes f32[N,1,8,8]");
 }
 
 TEST_F(SluiceApi, NonsenseArraysAreRefused) {
