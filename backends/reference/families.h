@@ -14,6 +14,7 @@ std::vector<KernelEntry> concat_split_kernels();
 std::vector<KernelEntry> conv_kernels();
 std::vector<KernelEntry> conv_transpose_kernels();
 std::vector<KernelEntry> cumulative_kernels();
+std::vector<KernelEntry> detection_kernels();
 std::vector<KernelEntry> einsum_kernels();
 std::vector<KernelEntry> elementwise_binary_kernels();
 std::vector<KernelEntry> elementwise_many_kernels();
@@ -27,15 +28,18 @@ std::vector<KernelEntry> matmul_kernels();
 std::vector<KernelEntry> normalization_kernels();
 std::vector<KernelEntry> pool_kernels();
 std::vector<KernelEntry> quantize_kernels();
+std::vector<KernelEntry> random_kernels();
 std::vector<KernelEntry> rearrange_kernels();
 std::vector<KernelEntry> recurrent_kernels();
 std::vector<KernelEntry> reduction_kernels();
 std::vector<KernelEntry> reshape_kernels();
 std::vector<KernelEntry> resize_kernels();
+std::vector<KernelEntry> sampling_kernels();
 std::vector<KernelEntry> scatter_kernels();
 std::vector<KernelEntry> select_kernels();
 std::vector<KernelEntry> signal_kernels();
 std::vector<KernelEntry> slice_kernels();
 std::vector<KernelEntry> softmax_kernels();
+std::vector<KernelEntry> top_k_kernels();
 
 }  // namespace sluice::reference

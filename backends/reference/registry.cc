@@ -17,6 +17,7 @@ constexpr Family kFamilies[] = {
     conv_kernels,
     conv_transpose_kernels,
     cumulative_kernels,
+    detection_kernels,
     einsum_kernels,
     elementwise_binary_kernels,
     elementwise_many_kernels,
@@ -30,16 +31,19 @@ constexpr Family kFamilies[] = {
     normalization_kernels,
     pool_kernels,
     quantize_kernels,
+    random_kernels,
     rearrange_kernels,
     recurrent_kernels,
     reduction_kernels,
     reshape_kernels,
     resize_kernels,
+    sampling_kernels,
     scatter_kernels,
     select_kernels,
     signal_kernels,
     slice_kernels,
     softmax_kernels,
+    top_k_kernels,
 };
 
 std::tuple<std::string_view, std::string_view> key(const KernelEntry& entry) {
