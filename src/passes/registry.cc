@@ -24,6 +24,7 @@ constexpr Pass kPipeline[] = {
     {"layer_norm", "find layer normalization in its parts", fuse_layer_norm},
     {"softmax", "find softmax in its parts", fuse_softmax},
     {"attention", "find attention in its parts", fuse_attention},
+    {"transposes", "join transposes, and drop those that move nothing", simplify_transposes},
     kFoldConstants,
     kInferTypes,
     kIdentities,

@@ -55,6 +55,10 @@ Result<int> fuse_softmax(ir::Graph& graph, const PassContext& context);
 /// Concatenations of past and new keys and values become part of it.
 Result<int> fuse_attention(ir::Graph& graph, const PassContext& context);
 
+/// Two transposes in a row become one; one that moves only dimensions of 1 becomes a view.
+///     Transpose[%x : f32[1,1,12,64]] {perm = [0, 2, 1, 3]}   ->   Reshape[%x, [1, 12, 1, 64]]
+Result<int> simplify_transposes(ir::Graph& graph, const PassContext& context);
+
 /// Gathers element-wise operations of one shape into the body of the operation whose result they
 /// work on, or into one sluice::Elementwise.
 ///     Relu[Add[Conv[%x, %w], %r]]   ->   Conv[%x, %w] body{Relu[Add[result, %r]]}
