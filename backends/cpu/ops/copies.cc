@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ops/checks.h"
+#include "ops/constants.h"
 #include "ops/strided_copy.h"
 #include "plugin/registry.h"
 
@@ -96,23 +97,6 @@ Status make_expand(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
   return plugin::ok();
 }
 
-/// Values of a constant integer operand; false where it is not constant.
-bool constant_integers(const sluice_op& op, int input, Dims* values) {
-  values->clear();
-  if (op.num_inputs <= input || plugin::is_absent(op.inputs[input].tensor)) return true;
-  const sluice_operand& operand = op.inputs[input];
-  if (operand.is_constant == 0 || operand.tensor.data == nullptr) return false;
-  if (operand.tensor.element_type == plugin::kI64) {
-    const auto all = plugin::elements<const std::int64_t>(operand.tensor);
-    values->assign(all.begin(), all.end());
-    return true;
-  }
-  if (operand.tensor.element_type != plugin::kI32) return false;
-  const auto all = plugin::elements<const std::int32_t>(operand.tensor);
-  values->assign(all.begin(), all.end());
-  return true;
-}
-
 Status check_slice(const sluice_op& op) {
   Dims values;
   for (int input = 1; input < op.num_inputs; ++input) {
@@ -146,7 +130,7 @@ Status make_slice(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
     start =
         std::clamp<std::int64_t>(start, 0, step < 0 ? std::max<std::int64_t>(in[d] - 1, 0) : in[d]);
     offset += start * from[d];
-    from[d] *= step;
+    from[d] = op.outputs[0].tensor.dims[d] > 1 ? from[d] * step : 0;
   }
   *kernel = std::make_unique<OneCopy>(op, copy_to_output(op, from), offset);
   return plugin::ok();

@@ -265,6 +265,21 @@ TEST(CpuAttention, PastIsJoinedAndSeenByCausalQueries) {
   }
 }
 
+TEST(CpuReduce, AxesFromAttributesInputsOrNowhere) {
+  TestOp mean("ReduceMean", "", 13);
+  mean.input({2, 2, 3}, iota(12)).output({2, 1, 3}).attribute("axes", Shape{-2});
+  expect_runs(mean, Backend(), 2);
+  expect_near(mean.result(), {1.5F, 2.5F, 3.5F, 7.5F, 8.5F, 9.5F}, 1e-6F);
+  TestOp largest("ReduceMax", "", 18);
+  largest.input({2, 2, 3}, iota(12)).input<std::int64_t>({2}, {1, 2}, true).output({2});
+  expect_runs(largest, Backend(), 1);
+  EXPECT_EQ(largest.result(), (Floats{5, 11}));
+  TestOp all("ReduceL2", "", 18);
+  all.input({2, 2}, {1, 1, 1, 1}).output({});
+  expect_runs(all, Backend(), 1);
+  EXPECT_EQ(all.result(), (Floats{2}));
+}
+
 TEST(CpuLstm, OneUnitCountsItsInputs) {
   // All gates open wide, candidate saturated: c counts the steps, h is its tanh.
   for (const Backend& backend : backends_to_test()) {

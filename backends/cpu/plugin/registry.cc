@@ -10,9 +10,10 @@ using Key = std::pair<std::string_view, std::string_view>;
 
 std::map<Key, OpEntry> join_families() {
   std::map<Key, OpEntry> all;
-  for (const auto& family : {matrix_entries(), elementwise_entries(), row_entries(),
-                             attention_entries(), recurrent_entries(), copy_entries(),
-                             conv_entries(), pool_entries(), reorder_entries(), join_entries()}) {
+  for (const auto& family :
+       {matrix_entries(), elementwise_entries(), row_entries(), reduce_entries(),
+        attention_entries(), recurrent_entries(), copy_entries(), conv_entries(), pool_entries(),
+        reorder_entries(), join_entries()}) {
     for (const OpEntry& entry : family) all.emplace(Key(entry.domain, entry.kind), entry);
   }
   return all;

@@ -36,6 +36,7 @@ const OpEntry* find_entry(std::string_view domain, std::string_view kind);
 std::vector<OpEntry> matrix_entries();
 std::vector<OpEntry> elementwise_entries();
 std::vector<OpEntry> row_entries();
+std::vector<OpEntry> reduce_entries();
 std::vector<OpEntry> attention_entries();
 std::vector<OpEntry> recurrent_entries();
 std::vector<OpEntry> copy_entries();
