@@ -10,9 +10,9 @@ std::optional<SmallFloat> SmallFloat::of(sluice_element_type type) {
   switch (type) {
     case plugin::kF8E4M3Fn: return SmallFloat{4, 3, 7, 0x7e, 0x7f};
     case plugin::kF8E4M3Fnuz: return SmallFloat{4, 3, 8, 0x7f, 0x80, false, false};
-    case plugin::kF8E5M2: return SmallFloat{5, 2, 15, 0x7b, 0x7f, true};
+    case plugin::kF8E5M2: return SmallFloat{5, 2, 15, 0x7b, 0x7e, true};
     case plugin::kF8E5M2Fnuz: return SmallFloat{5, 2, 16, 0x7f, 0x80, false, false};
-    case plugin::kF4E2M1: return SmallFloat{2, 1, 1, 0x7, -1};
+    case plugin::kF4E2M1: return SmallFloat{2, 1, 1, 0x7, 0x8, false, true, true};
     default: return std::nullopt;
   }
 }
@@ -37,7 +37,7 @@ std::uint8_t SmallFloat::encode(float value, bool saturates) const {
   const int sign = std::signbit(value) ? 1 << (exponent_bits + mantissa_bits) : 0;
   const auto finish = [&](int bits) { return static_cast<std::uint8_t>(bits); };
   const int signed_nan = has_negative_zero ? nan | sign : nan;
-  if (std::isnan(value)) return finish(nan < 0 ? largest : signed_nan);
+  if (std::isnan(value)) return finish(signed_nan);
   if (value == 0) return finish(has_negative_zero ? sign : 0);
   int bits = largest + 1;
   if (!std::isinf(value)) {
@@ -51,7 +51,7 @@ std::uint8_t SmallFloat::encode(float value, bool saturates) const {
   }
   if (bits == 0) return finish(has_negative_zero ? sign : 0);
   if (bits <= largest) return finish(bits | sign);
-  if (saturates || nan < 0) return finish(largest | sign);
+  if (saturates || always_saturates) return finish(largest | sign);
   return finish(has_infinity ? (largest + 1) | sign : signed_nan);
 }
 

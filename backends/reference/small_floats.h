@@ -14,9 +14,10 @@ namespace sluice::reference {
 struct SmallFloat {
   int exponent_bits, mantissa_bits, bias;
   int largest;  ///< bits of the largest finite value
-  int nan;      ///< bits of NaN, -1 for none
+  int nan;      ///< bits that NaN becomes
   bool has_infinity = false;
   bool has_negative_zero = true;
+  bool always_saturates = false;  ///< there is neither infinity nor NaN
 
   /// Of the formats that OCP's "8-bit Floating Point Specification" (E4M3, E5M2, FNUZ variants)
   /// and "Microscaling Formats" (E2M1) define; nullopt for other element types.

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "ir/short_float.h"
+
 namespace sluice::ir {
 namespace {
 
@@ -12,15 +14,20 @@ Constant make_constant(ElementType element, const std::vector<T>& values, Shape 
   return Constant{Type::tensor(element, std::move(shape)), Bytes::own(std::move(data))};
 }
 
-template <typename Stored, typename Wide>
-std::vector<Wide> widen(const Constant& constant) {
+template <typename Stored, typename Wide, typename Convert>
+std::vector<Wide> widen_with(const Constant& constant, const Convert& convert) {
   std::vector<Wide> values(constant.data.size() / sizeof(Stored));
   for (std::size_t i = 0; i < values.size(); ++i) {
     Stored element;
     std::memcpy(&element, constant.data.data() + i * sizeof(Stored), sizeof(Stored));
-    values[i] = static_cast<Wide>(element);
+    values[i] = static_cast<Wide>(convert(element));
   }
   return values;
+}
+
+template <typename Stored, typename Wide>
+std::vector<Wide> widen(const Constant& constant) {
+  return widen_with<Stored, Wide>(constant, [](Stored element) { return element; });
 }
 
 }  // namespace
@@ -51,6 +58,8 @@ std::optional<std::vector<double>> float_values(const Constant& constant) {
   switch (constant.type.element()) {
     case ElementType::kF32: return widen<float, double>(constant);
     case ElementType::kF64: return widen<double, double>(constant);
+    case ElementType::kF16: return widen_with<std::uint16_t, double>(constant, widen_f16);
+    case ElementType::kBf16: return widen_with<std::uint16_t, double>(constant, widen_bf16);
     default: return std::nullopt;
   }
 }

@@ -91,7 +91,10 @@ Status infer_operation(InferenceContext& context) {
   }
   SLUICE_TRY(check_inputs(*schema, context));
   SLUICE_TRY(schema->infer(context));
-  if (operation.body && !operation.is("Elementwise", "sluice")) SLUICE_TRY(apply_body(context));
+  if (operation.body && !operation.is("Elementwise", "sluice")) {
+    SLUICE_TRY(apply_body(context));
+    context.forget_output_values();
+  }
   return check_outputs(context);
 }
 

@@ -114,6 +114,10 @@ void InferenceContext::set_output_values(std::size_t index, Values values) {
   if (index < output_values_.size()) output_values_[index] = std::move(values);
 }
 
+void InferenceContext::forget_output_values() {
+  for (std::optional<Values>& values : output_values_) values.reset();
+}
+
 Result<std::vector<ir::Type>> InferenceContext::infer_subgraph(std::string_view attribute,
                                                                std::span<const ir::Type> inputs) {
   const auto* id = attributes().find<ir::SubgraphId>(attribute);

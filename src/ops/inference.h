@@ -84,6 +84,7 @@ class InferenceContext {
   void set_output(std::size_t index, ir::Type type);
   void set_output(std::size_t index, ir::ElementType element, std::optional<ir::Shape> shape);
   void set_output_values(std::size_t index, Values values);
+  void forget_output_values();  ///< a body changes them
   const ir::Type& output(std::size_t index) const { return outputs_[index]; }
   const std::optional<Values>& output_values(std::size_t index) const {
     return output_values_[index];

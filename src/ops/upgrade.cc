@@ -1,10 +1,10 @@
 #include "ops/upgrade.h"
 
-#include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "ir/short_float.h"
 #include "ops/schema.h"
 
 namespace sluice::ops {
@@ -36,20 +36,6 @@ std::optional<ir::Constant> constant_of(const ir::Attributes& attributes, std::s
   return std::nullopt;
 }
 
-/// Rounds to the nearest f16, ties to even; what is too large becomes infinite.
-std::uint16_t f16_bits(float value) {
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  if (std::isnan(value)) return sign | 0x7e00;
-  const float magnitude = std::fabs(value);
-  if (magnitude == 0.0F) return sign;
-  if (magnitude >= 65520.0F) return sign | 0x7c00;
-  int exponent = 0;
-  std::frexp(magnitude, &exponent);               // magnitude = [0.5, 1) * 2^exponent
-  const int unit = std::max(exponent - 11, -24);  // exponent of the last place
-  const float places = std::nearbyint(std::ldexp(magnitude, -unit));
-  return static_cast<std::uint16_t>(sign + static_cast<int>(places) + (unit + 24) * 1024);
-}
-
 template <typename T>
 ir::Constant scalar(ir::ElementType element, T value) {
   std::vector<std::byte> data(sizeof(T));
@@ -60,7 +46,7 @@ ir::Constant scalar(ir::ElementType element, T value) {
 ir::Constant float_scalar(ir::ElementType element, float value) {
   switch (element) {
     case ir::ElementType::kF64: return scalar<double>(element, value);
-    case ir::ElementType::kF16: return scalar<std::uint16_t>(element, f16_bits(value));
+    case ir::ElementType::kF16: return scalar<std::uint16_t>(element, ir::narrow_to_f16(value));
     default: return ir::make_f32_constant({value}, {});
   }
 }

@@ -160,9 +160,7 @@ OpSchema generator(std::string_view name, std::vector<int> versions, std::string
 }
 
 OpSchema range() {
-  static constexpr TypeSet kTypes = {ir::ElementType::kF32, ir::ElementType::kF64,
-                                     ir::ElementType::kI16, ir::ElementType::kI32,
-                                     ir::ElementType::kI64};
+  static constexpr TypeSet kTypes = kFloats | kIndices | TypeSet{ir::ElementType::kI16};
   const auto bound = [](std::string_view name) {
     return OperandSpec{.name = name, .types = kTypes, .variable = "T", .is_shape_value = true};
   };

@@ -89,15 +89,10 @@ Status read_wide(const Call& call, Wide* wide) {
   });
 }
 
-/// Floats are clamped to the few values of the type, integers cut to their low bits.
+/// Of the integer towards zero; whoever packs it takes the low bits.
 template <typename W>
-std::uint8_t to_packed(sluice_element_type type, W value) {
-  if constexpr (std::is_floating_point_v<W>) {
-    const int range = 1 << packed_bits(type);
-    const int low = is_signed(type) ? -range / 2 : 0;
-    return static_cast<std::uint8_t>(std::clamp(convert<int>(value), low, low + range - 1));
-  }
-  return static_cast<std::uint8_t>(value);
+std::uint8_t low_byte(W value) {
+  return static_cast<std::uint8_t>(convert<std::int64_t>(value));
 }
 
 template <typename W>
@@ -116,7 +111,7 @@ void write_small(const Call& call, const std::vector<W>& values) {
     const auto value = static_cast<float>(values[i]);
     const std::uint8_t bits = format                    ? format->encode(value, saturates)
                               : type == plugin::kF8E8M0 ? encode_e8m0(value, saturates, rounding)
-                                                        : to_packed(type, values[i]);
+                                                        : low_byte(values[i]);
     if (is_packed) {
       packed_of(tensor).set(i, bits);
     } else {

@@ -82,7 +82,7 @@ Status run_constant_of_shape(const Call& call) {
   return plugin::ok();
 }
 
-inline constexpr Types<float, double, std::int16_t, std::int32_t, std::int64_t> kRangeTypes;
+constexpr auto kRangeTypes = kFloats + kIndices + Types<std::int16_t>();
 
 Status check_range(const sluice_op& op) {
   for (int i = 0; i < 3; ++i) {
@@ -101,10 +101,10 @@ Status check_range(const sluice_op& op) {
 Status run_range(const Call& call) {
   return dispatch(kRangeTypes, call.input(0).element_type, [&]<typename T>() {
     const auto y = call.output_elements<T>(0);
-    const T start = call.input_elements<T>(0)[0];
-    const T delta = call.input_elements<T>(2)[0];
+    const Compute<T> start = call.input_elements<T>(0)[0];
+    const Compute<T> delta = call.input_elements<T>(2)[0];
     for (std::size_t i = 0; i < y.size(); ++i) {
-      y[i] = add(start, multiply(static_cast<T>(i), delta));
+      y[i] = add(start, multiply(static_cast<Compute<T>>(i), delta));
     }
     return plugin::ok();
   });
