@@ -58,13 +58,24 @@ class ElementwiseFuser {
     const ir::Operation& op = operation(id);
     const bool is_plain = op.domain.empty() && !op.body && op.outputs.size() == 1 &&
                           op.output(0).is_valid() && has_trait(op, ops::kElementwise);
-    known = is_plain && has_shape(op.output(0)) && try_fuse({id}, std::nullopt).has_value();
+    known = is_plain && has_shape(op.output(0)) && !may_size_a_tensor(op.output(0)) &&
+            try_fuse({id}, std::nullopt).has_value();
     return *known;
   }
 
   bool has_shape(ir::OperandId id) {
     const ir::Type& type = subgraph().operand(id).type;
     return type.is_tensor() && type.shape() != nullptr;
+  }
+
+  /// Shape arithmetic stays in the open, where shape functions follow its values.
+  bool may_size_a_tensor(ir::OperandId id) {
+    const ir::Type& type = subgraph().operand(id).type;
+    return !ir::is_floating_point(type.element()) && type.shape()->size() <= 1;
+  }
+
+  bool same_element(ir::OperandId a, ir::OperandId b) {
+    return subgraph().operand(a).type.element() == subgraph().operand(b).type.element();
   }
 
   bool same_shape(ir::OperandId a, ir::OperandId b) {
@@ -122,6 +133,7 @@ class ElementwiseFuser {
            !has_trait(op, ops::kControlFlow) &&
            std::none_of(op.attributes.begin(), op.attributes.end(), is_nested) &&
            same_shape(result_of(id), result_of(group.front())) &&
+           same_element(result_of(id), result_of(group.front())) &&  // both are in one memory
            is_read_only_by(result_of(id), group);
   }
 

@@ -136,6 +136,34 @@ TEST_F(ShapeArithmetic, HowManyBoxesStayIsUnknownInTheGraph) {
   EXPECT_EQ(type_of(kept).substr(0, 5), "i64[_");
 }
 
+TEST_F(ShapeArithmetic, InputsOfABodyAreNotTheOperations) {
+  ir::Operation sum;
+  sum.kind = "ReduceSum";
+  sum.inputs = {x_};
+  sum.outputs = {x_};
+  sum.attributes.set("keepdims", std::int64_t{0});
+  sum.body = ir::Body{graph_.add_subgraph("body"), {x_}};
+  const OperandFacts x = {ir::Type::tensor(ir::ElementType::kF32, ir::Shape{2, 3}), {}, {}};
+  const OperandFacts* inputs[] = {&x, &x};  // the second would be `axes`
+  InferenceContext context(sum, inputs);
+  ASSERT_TRUE(infer_operation(context).is_ok());
+  EXPECT_FALSE(context.has_input(1));
+  EXPECT_EQ(context.output(0).to_string(), "f32[]");
+}
+
+TEST_F(ShapeArithmetic, ABodyChangesTheValuesThatItsOperationComputes) {
+  ir::Operation sum;
+  sum.kind = "Add";
+  sum.inputs = {x_, x_};
+  sum.outputs = {x_};
+  sum.body = ir::Body{graph_.add_subgraph("body"), {}};
+  const OperandFacts x = {ir::Type::tensor(ir::ElementType::kI64, ir::Shape{1}), Values{3}, {}};
+  const OperandFacts* inputs[] = {&x, &x};
+  InferenceContext context(sum, inputs);
+  ASSERT_TRUE(infer_operation(context).is_ok());
+  EXPECT_FALSE(context.output_values(0).has_value());
+}
+
 TEST(Schemas, AllHaveAShapeFunctionADocLineAndAscendingVersions) {
   for (const OpSchema* schema : all_schemas()) {
     EXPECT_NE(schema->infer, nullptr) << schema->name;
