@@ -76,8 +76,9 @@ void run_conv(const ConvPlan& plan, const ConvArgs& args, const Worker& worker) 
     Band band = {row / plan.output.h, row % plan.output.h};
     band.count = std::min({plan.band_rows, plan.output.h - band.first, rows.end - row});
     auto* strip = reinterpret_cast<float*>(worker.scratch);
+    float* sums = strip + plan.strip_floats();
     const float* input = band_input(plan, args.input, band, panels, strip);
-    run_band(plan, args, band, panels, {input, strip + plan.strip_floats()});
+    run_band(plan, args, band, panels, {input, sums, sums + plan.sums_floats()});
     row += band.count;
   }
 }

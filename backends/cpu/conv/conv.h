@@ -5,13 +5,14 @@
 
 namespace sluice::cpu {
 
-/// The tensors of one run. `output` may be `residual`, nothing else overlaps.
+/// The tensors of one run. `output` may be `residual`; nothing else overlaps.
 struct ConvArgs {
   const float* input = nullptr;
   const float* weights = nullptr;  ///< from ConvPacking::pack
   const float* bias = nullptr;  ///< one per output channel, zeros up to the end of the last block
   const float* residual = nullptr;  ///< when the epilogue has one
   float* output = nullptr;
+  const float* extra[kBodyMaxInputs] = {};  ///< operands of the epilogue's body, from 1 on
 };
 
 /// This worker's share of the convolution. Requires: worker.scratch of plan.scratch_bytes().

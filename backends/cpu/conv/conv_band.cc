@@ -43,7 +43,7 @@ class BandRun {
     while (true) {
       next_ = following(pass_);
       run_pass();
-      if (pass_.finishes && to_planes()) store_planes(panel(pass_.panel));
+      if (pass_.finishes) finish_panel(panel(pass_.panel));
       if (pass_.finishes && pass_.panel + 1 == panels_.end) return;
       pass_ = next_;
     }
@@ -111,19 +111,33 @@ class BandRun {
     }
   }
 
-  void store_planes(const ConvPanel& p) {
-    const std::int64_t plane = plan_.output.h * plan_.output.w;
-    for (std::int64_t c = 0; c < p.width; c += kBlock) {
-      const std::int64_t channel = p.first_out + c;
-      const std::int64_t channels =
-          std::min<std::int64_t>(kBlock, plan_.shape.out_channels - channel);
-      if (channels <= 0) return;
-      float* to = args_.output + (band_.image * plan_.shape.out_channels + channel) * plane +
-                  band_.first * plan_.output.w;
-      SLUICE_CPU_PICK(plan_.isa, block_to_planes)
-      (place_.sums + c / kBlock * tile_.output_block, band_.count * plan_.output.w, channels, to,
-       plane);
+  /// Puts the sums in their place, if they are not there yet, and runs the body over them.
+  void finish_panel(const ConvPanel& p) {
+    if (!to_planes() && plan_.epilogue.body.empty()) return;
+    ConvPiece piece;
+    piece.image = band_.image;
+    piece.first_pixel = band_.first * plan_.output.w;
+    piece.pixels = band_.count * plan_.output.w;
+    for (std::int64_t c = 0; c < p.width && p.first_out + c < plan_.shape.out_channels;
+         c += kBlock) {
+      const std::int64_t block = c / kBlock * tile_.output_block;
+      piece.out = args_.output + pass_.output + block;
+      piece.channel = (p.first_out + c) / kBlock;
+      if (to_planes()) store_planes(place_.sums + block, p.first_out + c, &piece);
+      if (plan_.epilogue.body.empty()) continue;
+      run_conv_body(plan_.epilogue.body, SLUICE_CPU_PICK(plan_.isa, run_body), args_.extra,
+                    plan_.shape.out_layout, piece, place_.body_scratch);
     }
+  }
+
+  void store_planes(const float* block, std::int64_t channel, ConvPiece* piece) {
+    piece->channel = channel;
+    piece->plane = plan_.output.h * plan_.output.w;
+    piece->planes = std::min<std::int64_t>(kBlock, plan_.shape.out_channels - channel);
+    piece->out = args_.output + piece->first_pixel +
+                 (band_.image * plan_.shape.out_channels + channel) * piece->plane;
+    SLUICE_CPU_PICK(plan_.isa, block_to_planes)
+    (block, piece->pixels, piece->planes, piece->out, piece->plane);
   }
 
   /// `rows` output rows from row `r` of the band on, cut into tiles of nearly equal width.

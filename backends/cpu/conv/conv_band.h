@@ -5,10 +5,11 @@
 
 namespace sluice::cpu {
 
-/// Where a band finds its input and, when the output is planes, room for its sums.
+/// Where a band finds its input and room for what it needs meanwhile.
 struct BandPlace {
   const float* input = nullptr;  ///< tap offset 0 of the band's first pixel
-  float* sums = nullptr;         ///< one panel of the band in c16
+  float* sums = nullptr;         ///< one panel of the band in c16, when the output is planes
+  float* body_scratch = nullptr;
 };
 
 /// Computes one band of output rows for the panels [panels.begin, panels.end).

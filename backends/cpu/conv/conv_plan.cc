@@ -89,10 +89,13 @@ std::int64_t ConvPlan::strip_floats() const {
   return strip.copied ? divide_up(input_blocks() * strip.block, kBlock) * kBlock : 0;
 }
 
+std::int64_t ConvPlan::sums_floats() const {
+  return shape.out_layout == Layout::kPlanes ? band_rows * output.w * tiles().panel : 0;
+}
+
 std::int64_t ConvPlan::scratch_bytes() const {
-  const std::int64_t sums =
-      shape.out_layout == Layout::kPlanes ? band_rows * output.w * tiles().panel : 0;
-  return (strip_floats() + sums) * static_cast<std::int64_t>(sizeof(float));
+  return (strip_floats() + sums_floats()) * static_cast<std::int64_t>(sizeof(float)) +
+         epilogue.body.body.scratch_bytes();
 }
 
 ConvPlan plan_conv(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa) {

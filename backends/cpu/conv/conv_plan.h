@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "conv/conv_body.h"
 #include "conv/conv_shape.h"
 #include "conv/conv_weights.h"
 #include "isa.h"
@@ -13,8 +14,9 @@ namespace sluice::cpu {
 struct ConvEpilogue {
   bool residual = false;  ///< a tensor like the output, which is in c16, is added first
   Activation activation = Activation::kNone;
-  float low = 0;   ///< smallest value, of kRelu (then 0) and kClip
-  float high = 0;  ///< largest value, of kClip
+  float low = 0;       ///< smallest value, of kRelu (then 0) and kClip
+  float high = 0;      ///< largest value, of kClip
+  ConvBody body = {};  ///< what else is done, behind all of this
 };
 
 /// The padded copy of the input rows under a band of output rows. Columns are sorted by their
@@ -49,7 +51,8 @@ struct ConvPlan {
   std::vector<std::int64_t> taps;  ///< where each tap of a pixel lies, in floats
 
   std::int64_t strip_floats() const;   ///< a multiple of 16
-  std::int64_t scratch_bytes() const;  ///< the strip, then sums on their way to planes
+  std::int64_t sums_floats() const;    ///< likewise
+  std::int64_t scratch_bytes() const;  ///< the strip, sums on their way to planes, the body's
   std::int64_t channels_per_block() const { return pixel; }
   std::int64_t input_blocks() const { return (shape.in_channels + pixel - 1) / pixel; }
   const ConvTileSet& tiles() const { return *SLUICE_CPU_PICK(isa, kConvTiles); }

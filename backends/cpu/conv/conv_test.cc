@@ -10,7 +10,6 @@ namespace {
 using testing::ConvCase;
 using testing::describe;
 using testing::largest_difference;
-using testing::naive_conv;
 using testing::square;
 
 std::vector<float> laid_out(const std::vector<float>& planes, Layout layout, std::int64_t batch,
@@ -36,32 +35,29 @@ std::vector<float> planned_conv(const ConvCase& c, Isa isa, int workers) {
   return testing::to_planes(output, s.batch, s.out_channels, out_pixels);
 }
 
-void expect_right(const ConvShape& shape, const ConvEpilogue& epilogue) {
+/// Every input and output layout, with and without an epilogue.
+void expect_right_everywhere(const ConvShape& shape) {
   ASSERT_EQ(refusal(shape), nullptr) << describe(shape);
-  const ConvCase c(shape, epilogue);
-  const std::vector<float> expected = naive_conv(c);
-  const double depth = static_cast<double>(c.weights.size() / shape.out_channels);
-  for (const Isa isa : isas_to_test()) {
-    for (const int workers : {1, 3}) {
-      const double error = largest_difference(planned_conv(c, isa, workers), expected);
-      EXPECT_LE(error, 1e-6 * (4 + depth))
-          << describe(shape) << " " << isa_name(isa) << " " << workers << " workers";
+  const std::vector<float> sums = testing::naive_sums(ConvCase(shape, {}));
+  const auto depth = static_cast<double>(shape.in_channels * shape.kernel.h * shape.kernel.w);
+  const auto expect_right = [&](Layout in, Layout out, const ConvEpilogue& epilogue) {
+    ConvCase c(shape, epilogue);
+    c.shape.in_layout = in;
+    c.shape.out_layout = out;
+    const std::vector<float> expected = testing::finished(sums, c);
+    for (const Isa isa : isas_to_test()) {
+      for (const int workers : {1, 3}) {
+        EXPECT_LE(largest_difference(planned_conv(c, isa, workers), expected), 1e-6 * (4 + depth))
+            << describe(shape) << " " << isa_name(isa) << " " << workers << " workers";
+      }
     }
-  }
-}
-
-constexpr Layout kLayouts[] = {Layout::kPlanes, Layout::kBlocked};
-
-/// The shape in every input layout, with and without the epilogue.
-void expect_right_everywhere(ConvShape shape) {
-  for (const Layout in : kLayouts) {
-    shape.in_layout = in;
-    for (const Layout out : kLayouts) {
-      shape.out_layout = out;
-      expect_right(shape, {});
-      expect_right(shape, {false, Activation::kClip, -0.25f, 0.5f});
+  };
+  for (const Layout in : {Layout::kPlanes, Layout::kBlocked}) {
+    for (const Layout out : {Layout::kPlanes, Layout::kBlocked}) {
+      expect_right(in, out, {});
+      expect_right(in, out, {false, Activation::kClip, -0.25F, 0.5F});
     }
-    expect_right(shape, {true, Activation::kRelu, 0, 0});
+    expect_right(in, Layout::kBlocked, {true, Activation::kRelu, 0, 0});
   }
 }
 
@@ -79,7 +75,7 @@ TEST(Conv, PointwiseWithStrideMatchesPlainLoops) {
 }
 
 TEST(Conv, ThreeByThreeMatchesPlainLoopsAtEveryWidth) {
-  for (std::int64_t size = 1; size <= 30; ++size) {
+  for (const std::int64_t size : {1, 2, 3, 5, 7, 8, 13, 14, 15, 20, 28, 29, 30}) {
     expect_right_everywhere(square(17, 33, size, 3, 1, 1));
   }
   for (const std::int64_t size : {7, 14, 28, 57})

@@ -23,7 +23,8 @@ Taps taps_inside(std::int64_t first, std::int64_t dilation, std::int64_t kernel,
 /// One output row of one block.
 class RowRun {
  public:
-  RowRun(const DepthwisePlan& plan, const ConvArgs& args, std::int64_t row) : plan_(plan) {
+  RowRun(const DepthwisePlan& plan, const ConvArgs& args, std::int64_t row)
+      : plan_(plan), row_(row) {
     const ConvShape& s = plan.shape;
     const std::int64_t y = row % plan.output.h;
     const std::int64_t image_block = row / plan.output.h;
@@ -45,7 +46,7 @@ class RowRun {
     tile_.high = plan.epilogue.high;
   }
 
-  void run(const ConvArgs& args) {
+  void run(const ConvArgs& args, float* scratch) {
     const std::int64_t width = plan_.output.w;
     const std::int64_t parts = plan_.reuses_input ? divide_up(width, plan_.tiles().most_cols) : 1;
     const std::int64_t wider = width % parts;
@@ -55,6 +56,7 @@ class RowRun {
       run_tile(args, begin, cols);
       begin += cols;
     }
+    if (!plan_.epilogue.body.empty()) run_body(args, scratch);
   }
 
  private:
@@ -74,7 +76,21 @@ class RowRun {
     kernel(tile_);
   }
 
+  void run_body(const ConvArgs& args, float* scratch) {
+    const std::int64_t blocks = blocks_of(plan_.shape.in_channels);
+    const std::int64_t image_block = row_ / plan_.output.h;
+    ConvPiece piece;
+    piece.out = args.output + output_;
+    piece.image = image_block / blocks;
+    piece.channel = image_block % blocks;
+    piece.first_pixel = row_ % plan_.output.h * plan_.output.w;
+    piece.pixels = plan_.output.w;
+    run_conv_body(plan_.epilogue.body, SLUICE_CPU_PICK(plan_.isa, run_body), args.extra,
+                  Layout::kBlocked, piece, scratch);
+  }
+
   const DepthwisePlan& plan_;
+  std::int64_t row_;
   DepthwiseTile tile_;
   const float* input_ = nullptr;
   std::int64_t output_ = 0;
@@ -113,7 +129,10 @@ void pack_depthwise(const ConvShape& shape, const float* weights, float* packed)
 void run_depthwise(const DepthwisePlan& plan, const ConvArgs& args, const Worker& worker) {
   const std::int64_t rows = plan.shape.batch * blocks_of(plan.shape.in_channels) * plan.output.h;
   const Share share = share_of(rows, 1, worker);
-  for (std::int64_t row = share.begin; row < share.end; ++row) RowRun(plan, args, row).run(args);
+  auto* scratch = reinterpret_cast<float*>(worker.scratch);
+  for (std::int64_t row = share.begin; row < share.end; ++row) {
+    RowRun(plan, args, row).run(args, scratch);
+  }
 }
 
 }  // namespace sluice::cpu

@@ -8,7 +8,7 @@
 namespace sluice::cpu {
 
 /// A convolution of every channel by a filter of its own, c16 to c16. Plain numbers, shared by all
-/// workers and contexts. Needs no scratch.
+/// workers and contexts.
 struct DepthwisePlan {
   ConvShape shape;
   Extent output;
@@ -16,6 +16,7 @@ struct DepthwisePlan {
   Isa isa = Isa::kPortable;
   bool reuses_input = false;  ///< the shape has a kernel that loads each input pixel once per row
 
+  std::int64_t scratch_bytes() const { return epilogue.body.body.scratch_bytes(); }
   const DepthwiseTileSet& tiles() const { return *SLUICE_CPU_PICK(isa, kDepthwiseTiles); }
 };
 

@@ -54,21 +54,29 @@ inline double naive_sum(const ConvCase& c, std::int64_t n, std::int64_t oc, std:
   return sum;
 }
 
-inline std::vector<float> naive_conv(const ConvCase& c) {
+/// Without the epilogue.
+inline std::vector<float> naive_sums(const ConvCase& c) {
   const ConvShape& s = c.shape;
   const Extent out = s.output();
   std::vector<float> result;
   for (std::int64_t n = 0; n < s.batch; ++n) {
     for (std::int64_t oc = 0; oc < s.out_channels; ++oc) {
       for (std::int64_t p = 0; p < out.h * out.w; ++p) {
-        double sum = naive_sum(c, n, oc, p / out.w, p % out.w);
-        if (c.epilogue.residual) sum += static_cast<double>(c.residual[result.size()]);
-        result.push_back(activated(c.epilogue, sum));
+        result.push_back(static_cast<float>(naive_sum(c, n, oc, p / out.w, p % out.w)));
       }
     }
   }
   return result;
 }
+
+inline std::vector<float> finished(std::vector<float> sums, const ConvCase& c) {
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    sums[i] = activated(c.epilogue, sums[i] + (c.epilogue.residual ? c.residual[i] : 0.0F));
+  }
+  return sums;
+}
+
+inline std::vector<float> naive_conv(const ConvCase& c) { return finished(naive_sums(c), c); }
 
 inline std::string describe(const ConvShape& s) {
   const auto pair = [](Extent e) { return std::to_string(e.h) + "," + std::to_string(e.w); };

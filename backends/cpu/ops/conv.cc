@@ -60,7 +60,10 @@ void pack(const sluice_op& op, int /*input*/, Isa isa, void* packed) {
 class Conv : public Kernel {
  public:
   Conv(const sluice_op& op, ConvOp conv, Isa isa)
-      : Kernel(op), residual_input_(conv.residual_input), plan_(plan(conv, isa)) {
+      : Kernel(op),
+        residual_input_(conv.residual_input),
+        body_sources_(std::move(conv.body_sources)),
+        plan_(plan(conv, isa)) {
     take_weights(conv.shape, isa);
     take_bias(conv.shape.out_channels);
     const Extent out = conv.shape.output();
@@ -80,6 +83,9 @@ class Conv : public Kernel {
     args.bias = bias_.data();
     if (residual_input_ >= 0) args.residual = run.input<float>(residual_input_);
     args.output = run.output<float>(0);
+    for (std::size_t i = 1; i < body_sources_.size(); ++i) {
+      args.extra[i] = source_address(body_sources_[i], run);
+    }
     if (const auto* dense = std::get_if<ConvPlan>(&plan_)) {
       run_conv(*dense, args, worker);
     } else {
@@ -89,9 +95,9 @@ class Conv : public Kernel {
 
   int phases() const override { return second_pass_ ? 2 : 1; }
   std::int64_t scratch_bytes() const override {
-    const auto* dense = std::get_if<ConvPlan>(&plan_);
-    return std::max(dense != nullptr ? dense->scratch_bytes() : 0,
-                    second_pass_ ? second_pass_->scratch_bytes() : 0);
+    const std::int64_t own =
+        std::visit([](const auto& plan) { return plan.scratch_bytes(); }, plan_);
+    return std::max(own, second_pass_ ? second_pass_->scratch_bytes() : 0);
   }
   double cost_ns() const override {
     return sums_ / 80 + (second_pass_ ? second_pass_->cost_ns() : 0);
@@ -126,6 +132,7 @@ class Conv : public Kernel {
   }
 
   int residual_input_;
+  std::vector<ChainSource> body_sources_;
   Plan plan_;
   FloatBuffer own_weights_;
   const float* weights_ = nullptr;

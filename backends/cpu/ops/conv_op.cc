@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "ops/blocked.h"
 #include "ops/elementwise.h"
 #include "ops/window.h"
 
@@ -80,6 +82,32 @@ void place_in_epilogue(const sluice_op& op, ConvOp* conv) {
   conv->chain = {};
 }
 
+/// How a source of the body lies beside the output; false where no pixel distance describes it.
+bool place_operand(const sluice_tensor& source, const sluice_tensor& out, ConvBodyOperand* placed) {
+  const Dims dims = memory_dims(out);
+  const Dims strides = broadcast_strides(*memory_dims_within(source, out), dims);
+  const bool blocked = out.layout == SLUICE_LAYOUT_C16;
+  const std::size_t spatial = dims.size() - (blocked ? 3 : 2);
+  placed->image = strides[0];
+  placed->channel = strides[1];
+  placed->lane = blocked ? strides.back() : 0;
+  placed->pixel =
+      merged_stride(std::span(dims).subspan(2, spatial), std::span(strides).subspan(2, spatial));
+  return placed->pixel >= 0;
+}
+
+/// Lets the body run on each piece of the output as it is done.
+void place_body(const sluice_op& op, ConvOp* conv) {
+  ConvBody body;
+  for (std::size_t i = 1; i < conv->chain.sources.size(); ++i) {
+    const ChainSource& source = conv->chain.sources[i];
+    if (!place_operand(*source.tensor, op.outputs[0].tensor, &body.operands[i])) return;
+  }
+  body.body = conv->chain.body;
+  conv->epilogue.body = body;
+  conv->body_sources = std::exchange(conv->chain, {}).sources;
+}
+
 }  // namespace
 
 Status check_conv(const sluice_op& op) {
@@ -124,6 +152,7 @@ Status read_conv(const sluice_op& op, ConvOp* conv) {
   if (op.body == nullptr) return plugin::ok();
   if (Status status = translate_body(op, &conv->chain); !status.is_ok()) return status;
   place_in_epilogue(op, conv);
+  if (!conv->chain.body.empty()) place_body(op, conv);
   return plugin::ok();
 }
 

@@ -9,8 +9,9 @@ namespace sluice::cpu {
 struct ConvOp {
   ConvShape shape;
   ConvEpilogue epilogue;
-  int residual_input = -1;  ///< run input that the epilogue adds
-  Chain chain;              ///< what the epilogue cannot do; an empty body for nothing
+  int residual_input = -1;                ///< run input that the epilogue adds
+  std::vector<ChainSource> body_sources;  ///< of the epilogue's body
+  Chain chain;                            ///< a body that the epilogue cannot run; empty for none
 };
 
 /// Ok if `op` is a convolution of f32 images with constant weights and bias that can be read with

@@ -12,15 +12,28 @@ using testing::ConvCase;
 using testing::largest_difference;
 using testing::square;
 
-enum class Fused { kNothing, kResidualRelu, kSilu };
+enum class Fused { kNothing, kResidualRelu, kSilu, kScaleAndMap };
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
+std::vector<float> channel_scale(const ConvCase& c) {
+  return testing::random_floats(c.shape.out_channels, 8);
+}
+
+std::vector<float> pixel_map(const ConvCase& c) {
+  return testing::random_floats(c.shape.output().h * c.shape.output().w, 9);
+}
+
 std::vector<float> expected(const ConvCase& c, Fused fused) {
   std::vector<float> y = testing::naive_conv(c);
+  const auto scale = channel_scale(c);
+  const auto map = pixel_map(c);
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (fused == Fused::kResidualRelu) y[i] = std::max(0.0F, y[i] + c.residual[i]);
     if (fused == Fused::kSilu) y[i] = static_cast<float>(silu(y[i]));
+    if (fused == Fused::kScaleAndMap) {
+      y[i] = y[i] * scale[i / map.size() % scale.size()] + map[i % map.size()];
+    }
   }
   return y;
 }
@@ -51,6 +64,13 @@ TestOp conv_op(const ConvCase& c, Fused fused) {
     blocked ? op.blocked_body_input(y, r) : op.body_input(y, c.residual);
     op.step("Add", {0, 1}).step("Relu", {2});
   }
+  if (fused == Fused::kScaleAndMap) {
+    const Shape per_channel = {1, s.out_channels, 1, 1};
+    const auto scale = channel_scale(c);
+    blocked ? op.blocked_body_input(per_channel, testing::to_blocked(scale, 1, s.out_channels, 1))
+            : op.body_input(per_channel, scale);
+    op.body_input({1, 1, out.h, out.w}, pixel_map(c)).step("Mul", {0, 1}).step("Add", {3, 2});
+  }
   if (fused == Fused::kSilu) op.step("Sigmoid", {0}).step("Mul", {0, 1});
   return op;
 }
@@ -61,7 +81,8 @@ void expect_right(ConvShape shape) {
       shape.in_layout = in;
       shape.out_layout = out;
       const ConvCase c(shape, {});
-      for (const Fused fused : {Fused::kNothing, Fused::kResidualRelu, Fused::kSilu}) {
+      for (const Fused fused :
+           {Fused::kNothing, Fused::kResidualRelu, Fused::kSilu, Fused::kScaleAndMap}) {
         for (const Backend& backend : backends_to_test()) {
           TestOp op = conv_op(c, fused);
           const Status status = op.run(backend, 2);
