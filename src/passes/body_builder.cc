@@ -1,5 +1,6 @@
 #include "passes/body_builder.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -14,8 +15,9 @@ class BodyBuilder {
 
   void add_step(const ir::Operation& operation) {
     ir::Operation step = operation;
+    const std::size_t rank = highest_variable_rank(operation);
     for (ir::OperandId& input : step.inputs) {
-      if (input.is_valid()) input = find(input);
+      if (input.is_valid()) input = find(input, rank);
     }
     step.outputs = {add(operation.outputs[0])};
     result_ = step.outputs[0];
@@ -36,11 +38,24 @@ class BodyBuilder {
     return inner;
   }
 
-  ir::OperandId find(ir::OperandId outer) {
+  std::size_t highest_variable_rank(const ir::Operation& operation) const {
+    std::size_t highest = 0;
+    for (const ir::OperandId input : operation.inputs) {
+      if (!input.is_valid() || subgraph_.is_constant(input)) continue;
+      const ir::Shape* shape = subgraph_.operand(input).type.shape();
+      if (shape != nullptr) highest = std::max(highest, shape->size());
+    }
+    return highest;
+  }
+
+  /// A constant of one element goes into the program, unless its rank gives the result's: a body's
+  /// result has the shape of its inputs.
+  ir::OperandId find(ir::OperandId outer, std::size_t rank) {
     const auto known = inner_.find(outer);
     if (known != inner_.end()) return known->second;
     const ir::Constant* constant = subgraph_.find_constant(outer);
-    if (constant != nullptr && ir::num_elements(*constant->type.shape()) == 1) {
+    if (constant != nullptr && ir::num_elements(*constant->type.shape()) == 1 &&
+        constant->type.shape()->size() <= rank) {
       return inner_[outer] = parts_.program.add_constant("", *constant);
     }
     parts_.inputs.push_back(outer);
