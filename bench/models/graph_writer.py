@@ -33,7 +33,10 @@ class GraphWriter:
         self._inputs.append(helper.make_tensor_value_info(name, ELEMENT_TYPES[dtype], shape))
         return name
 
-    def output(self, name: str, shape: Sequence[int | str], dtype: str = "float32") -> None:
+    def output(
+        self, name: str, shape: Sequence[int | str] | None, dtype: str = "float32"
+    ) -> None:
+        """A `shape` of None leaves even the rank open."""
         self._outputs.append(helper.make_tensor_value_info(name, ELEMENT_TYPES[dtype], shape))
 
     def weight(self, name: str, values: np.ndarray) -> str:

@@ -27,6 +27,7 @@ class Case:
         self.writer = GraphWriter(name, seed)
         self.rng = self.writer.rng
         self.feeds: dict[str, np.ndarray] = {}
+        self._is_symbolic = False
 
     def pick(self, choices: Sequence[T]) -> T:
         return choices[int(self.rng.integers(len(choices)))]
@@ -38,9 +39,12 @@ class Case:
         """Inclusive at both ends."""
         return int(self.rng.integers(low, high + 1))
 
-    def input(self, shape: Shape) -> Value:
+    def input(self, shape: Shape, symbols: dict[int, str] | None = None) -> Value:
+        """`symbols` names the dimensions that the model leaves open."""
         name = f"x{len(self.feeds)}"
-        self.writer.input(name, shape)
+        symbols = symbols or {}
+        self._is_symbolic |= bool(symbols)
+        self.writer.input(name, [symbols.get(k, size) for k, size in enumerate(shape)])
         self.feeds[name] = self.rng.standard_normal(shape, dtype=np.float32)
         return Value(name, shape)
 
@@ -67,7 +71,7 @@ class Case:
         """Makes `value` an output, through an Identity so that it may be an input or one twice."""
         count = len(self.writer.model().graph.output)
         self.writer.op("Identity", value.name, name=f"y{count}")
-        self.writer.output(f"y{count}", value.shape)
+        self.writer.output(f"y{count}", None if self._is_symbolic else value.shape)
 
     def activation(self, x: Value) -> Value:
         kind = self.pick(["Relu", "Relu", "Clip", "LeakyRelu", "Sigmoid", "Tanh", "HardSwish",

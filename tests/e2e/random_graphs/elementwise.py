@@ -42,7 +42,7 @@ def select(case: Case, values: list[Value]) -> Value:
 
 def build(case: Case) -> None:
     shape = tuple(case.between(1, 12) for _ in range(case.between(1, 4)))
-    values = [case.input(shape)]
+    values = [case.input(shape, {0: "N"} if case.chance(0.3) else None)]
     values += [case.input(broadcastable(case, shape)) for _ in range(case.between(0, 2))]
     constant = broadcastable(case, shape)
     values.append(Value(case.weight(constant, 1.0), constant))

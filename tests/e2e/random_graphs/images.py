@@ -100,8 +100,9 @@ LAYERS = [conv, conv, conv, pointwise, residual, batch_norm, pool, squeeze_excit
 
 
 def build(case: Case) -> None:
-    x = case.input((case.between(1, 2), case.between(1, 40), case.between(3, 20),
-                    case.between(3, 20)))
+    symbols = case.pick([{}, {}, {0: "N"}, {0: "N", 2: "H", 3: "W"}])
+    sizes = (case.between(1, 2), case.between(1, 40), case.between(3, 20), case.between(3, 20))
+    x = case.input(sizes, symbols)
     middle = x
     for _ in range(case.between(2, 6)):
         x = case.pick(LAYERS)(case, x)
