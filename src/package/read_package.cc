@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "base/file.h"
@@ -11,13 +12,34 @@
 namespace sluice::package {
 namespace {
 
+bool is_aligned(const void* data) {
+  return reinterpret_cast<std::uintptr_t>(data) % alignof(schema::Extent) == 0;
+}
+
+/// What FlatBuffers' own verifier leaves open: whether structs of 8-byte numbers lie on 8 bytes.
+bool has_aligned_extents(const schema::Index& index) {
+  if (!is_aligned(index.constants()->Data())) return false;
+  for (const schema::Section* section : *index.sections()) {
+    if (!is_aligned(section->extent())) return false;
+  }
+  if (index.packed() == nullptr) return true;
+  for (const schema::Packed* packed : *index.packed()) {
+    if (!is_aligned(packed->extent())) return false;
+  }
+  return true;
+}
+
 Result<const schema::Index*> parse_index(const Bytes& file, const FileHeader& header) {
   const auto* data = reinterpret_cast<const std::uint8_t*>(file.data() + header.index_offset);
   flatbuffers::Verifier verifier(data, header.index_bytes);
   if (!verifier.VerifyBuffer<schema::Index>(nullptr)) {
     return make_error(Code::kDataLoss, "section \"index\" is malformed");
   }
-  return flatbuffers::GetRoot<schema::Index>(data);
+  const auto* index = flatbuffers::GetRoot<schema::Index>(data);
+  if (!has_aligned_extents(*index)) {
+    return make_error(Code::kDataLoss, "section \"index\" is malformed");
+  }
+  return index;
 }
 
 /// The bytes of an extent, after checking that they lie in the file and are aligned.
