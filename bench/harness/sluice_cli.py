@@ -65,4 +65,8 @@ def run_model(package: Path, feeds: Arrays, outputs: Sequence[str]) -> Arrays:
         arguments = save_inputs(feeds, Path(scratch) / "inputs")
         folder = Path(scratch) / "outputs"
         run_command("run", package, *arguments, "--output-dir", folder)
-        return {name: np.load(folder / f"{name.replace('/', '_')}.npy") for name in outputs}
+        files = {name: folder / f"{name.replace('/', '_')}.npy" for name in outputs}
+        missing = [name for name, path in files.items() if not path.exists()]
+        if missing:
+            raise SluiceError(f"sluice run: no output called {', '.join(missing)}")
+        return {name: np.load(path) for name, path in files.items()}

@@ -32,9 +32,7 @@ class LayoutChooser {
   Result<int> run() {
     const std::vector<ir::OperationId> order(main_.order().begin(), main_.order().end());
     for (const ir::OperationId id : order) SLUICE_TRY(visit(id));
-    for (ir::OperandId& output : main_.outputs) {
-      output = in_layout(output, kRowMajor, std::nullopt);
-    }
+    restore_outputs();
     return num_changed_;
   }
 
@@ -188,6 +186,21 @@ class LayoutChooser {
       main_.add_operation(std::move(reorder));
     }
     return it->second;
+  }
+
+  /// What callers see is row-major and has the name they know.
+  void restore_outputs() {
+    std::map<ir::OperandId, ir::OperandId> restored;
+    for (ir::OperandId& output : main_.outputs) {
+      const auto [it, is_new] = restored.emplace(output, output);
+      if (is_new && is_blocked(output)) {
+        it->second = in_layout(output, kRowMajor, std::nullopt);
+        ir::Operand& blocked = main_.operand(output);
+        main_.operand(it->second).name = blocked.name;
+        blocked.name += fmt::format("@{}", ir::layout_name(blocked.type.layout()));
+      }
+      output = it->second;
+    }
   }
 
   ir::OperandId blocked_copy(ir::OperandId operand, std::size_t rank) {
