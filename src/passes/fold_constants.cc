@@ -6,32 +6,53 @@
 namespace sluice::passes {
 namespace {
 
-constexpr std::int64_t kAlwaysFolded = std::int64_t{1} << 20;
+constexpr std::int64_t kAlwaysFolded = std::int64_t{8} << 20;
 constexpr std::int64_t kMostGrowth = 2;
+constexpr std::int64_t kBaseBudget = std::int64_t{256} << 20;
+constexpr std::int64_t kMostRounds = 4;  // transposed, cast, ...: each constant a few times
 
-std::int64_t input_bytes(const ir::Subgraph& subgraph, const ir::Operation& operation) {
+/// Bytes that the constants among these operands hold.
+template <typename Ids>
+std::int64_t constant_bytes(const ir::Subgraph& subgraph, const Ids& operands) {
   std::int64_t bytes = 0;
-  for (const ir::OperandId input : operation.inputs) {
-    const ir::Constant* constant = subgraph.find_constant(input);
+  for (const ir::OperandId id : operands) {
+    const ir::Constant* constant = subgraph.find_constant(id);
     if (constant != nullptr) bytes += static_cast<std::int64_t>(constant->data.size());
   }
   return bytes;
 }
 
-/// Small enough, or not much larger than what it was made of.
-bool is_worth_keeping(const ir::Subgraph& subgraph, const ir::Operation& operation) {
-  const std::int64_t limit =
-      std::max(kAlwaysFolded, kMostGrowth * input_bytes(subgraph, operation));
-  for (const ir::OperandId output : operation.outputs) {
-    if (!output.is_valid()) continue;
-    const ir::Type& type = subgraph.operand(output).type;
-    if (!type.is_tensor()) return false;
-    if (type.element() == ir::ElementType::kString || !type.is_static()) continue;
-    const auto bytes = ir::storage_bytes(type);
-    if (!bytes || *bytes > limit) return false;
+/// Bounds what folding may add, so that a small file cannot ask for all memory.
+class Budget {
+ public:
+  explicit Budget(const ir::Subgraph& subgraph) : left_(kBaseBudget) {
+    std::vector<ir::OperandId> all;
+    for (std::size_t i = 0; i < subgraph.num_operands(); ++i) all.emplace_back(i);
+    left_ += kMostRounds * constant_bytes(subgraph, all);
   }
-  return true;
-}
+
+  /// Whether the outputs are small enough, or not much larger than what they are made of.
+  bool allows(const ir::Subgraph& subgraph, const ir::Operation& operation) const {
+    const std::int64_t limit = std::min(
+        left_, std::max(kAlwaysFolded, kMostGrowth * constant_bytes(subgraph, operation.inputs)));
+    for (const ir::OperandId output : operation.outputs) {
+      if (!output.is_valid()) continue;
+      const ir::Type& type = subgraph.operand(output).type;
+      if (!type.is_tensor()) return false;
+      if (type.element() == ir::ElementType::kString || !type.is_static()) continue;
+      const auto bytes = ir::storage_bytes(type);
+      if (!bytes || *bytes > limit) return false;
+    }
+    return true;
+  }
+
+  void spend(const ir::Constant& constant) {
+    left_ -= static_cast<std::int64_t>(constant.data.size());
+  }
+
+ private:
+  std::int64_t left_;
+};
 
 bool is_foldable(const ir::Subgraph& subgraph, const ir::Operation& operation) {
   const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
@@ -39,10 +60,9 @@ bool is_foldable(const ir::Subgraph& subgraph, const ir::Operation& operation) {
       operation.body) {
     return false;
   }
-  const bool are_constants = std::all_of(
-      operation.inputs.begin(), operation.inputs.end(),
-      [&](ir::OperandId input) { return !input.is_valid() || subgraph.is_constant(input); });
-  return are_constants && is_worth_keeping(subgraph, operation);
+  return std::all_of(operation.inputs.begin(), operation.inputs.end(), [&](ir::OperandId input) {
+    return !input.is_valid() || subgraph.is_constant(input);
+  });
 }
 
 bool fits(const ir::Subgraph& subgraph, const ir::Operation& operation,
@@ -59,11 +79,12 @@ bool fits(const ir::Subgraph& subgraph, const ir::Operation& operation,
 
 Result<int> run(ir::Subgraph& subgraph, const Evaluator& evaluate) {
   int num_folded = 0;
+  Budget budget(subgraph);
   std::vector<ir::OperationId> kept;
   for (const ir::OperationId id : subgraph.order()) {
     const ir::Operation& operation = subgraph.operation(id);
     kept.push_back(id);
-    if (!is_foldable(subgraph, operation)) continue;
+    if (!is_foldable(subgraph, operation) || !budget.allows(subgraph, operation)) continue;
     const auto values = evaluate(subgraph, operation);
     if (!values.is_ok() || !fits(subgraph, operation, *values)) continue;
     for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
@@ -71,6 +92,7 @@ Result<int> run(ir::Subgraph& subgraph, const Evaluator& evaluate) {
       ir::Operand& output = subgraph.operand(operation.outputs[i]);
       output.constant = (*values)[i];
       output.type = output.constant->type;
+      budget.spend(*output.constant);
     }
     kept.pop_back();
     ++num_folded;

@@ -55,11 +55,39 @@ TEST(FoldConstants, LeavesWhatCannotBeEvaluated) {
 TEST(FoldConstants, LeavesWhatWouldGrowTheModel) {
   const std::string text = R"(subgraph @0 "main" {
   const %c : f32[] = [1.0]
-  [%a : f32[1024,1024]] = Neg.13[%c]
+  [%a : f32[4096,4096]] = Neg.13[%c]
   output [%a]
 }
 )";
   EXPECT_EQ(fold(text), text);
+}
+
+/// Each of 60 operations doubles its input: 2^60 elements in the end.
+TEST(FoldConstants, StopsDoublingConstants) {
+  std::string text = "subgraph @0 \"main\" {\n  const %c0 : f32[1] = [1.0]\n";
+  std::int64_t size = 1;
+  constexpr int kSteps = 60;
+  for (int i = 0; i < kSteps; ++i) {
+    size *= 2;
+    text +=
+        fmt::format("  [%c{} : f32[{}]] = Concat.13[%c{}, %c{}] {{axis = 0}}\n", i + 1, size, i, i);
+  }
+  text += fmt::format("  output [%c{}]\n}}\n", kSteps);
+  auto graph = ir::parse_graph(text);
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  PassContext context;
+  std::int64_t largest = 0;
+  context.evaluate = [&](const ir::Subgraph& subgraph,
+                         const ir::Operation& operation) -> Result<std::vector<ir::Constant>> {
+    const ir::Type& type = subgraph.operand(operation.outputs[0]).type;
+    largest = *ir::storage_bytes(type);
+    std::vector<std::byte> zeros(static_cast<std::size_t>(largest));
+    return std::vector<ir::Constant>{{type, Bytes::own(std::move(zeros))}};
+  };
+  const std::vector<Pass> passes = {*find_pass("fold_constants")};
+  ASSERT_TRUE(run_passes(*graph, passes, context).is_ok());
+  EXPECT_LE(largest, std::int64_t{256} << 20);
+  EXPECT_GT(graph->main().num_operations(), 30U);
 }
 
 TEST(FoldConstants, NeverFoldsRandomNumbers) {

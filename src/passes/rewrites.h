@@ -19,7 +19,7 @@ Result<int> remove_identities(ir::Graph& graph, const PassContext& context);
 
 /// Computes operations on constants with `context.evaluate`.
 ///     %y = Add[%c1, %c2]   ->   const %y
-/// Not random ones and control flow; nor what would make the model much larger.
+/// Not random ones and control flow; nor what would make the model much larger, alone or together.
 Result<int> fold_constants(ir::Graph& graph, const PassContext& context);
 
 /// Makes constants of integers that follow from shapes, even partly symbolic ones.
