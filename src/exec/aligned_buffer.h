@@ -6,9 +6,17 @@
 #include <cstdlib>
 #include <memory>
 
+#include "backend/backend.h"
 #include "base/result.h"
 
 namespace sluice::exec {
+
+/// Whether kernels may use this address as a tensor's.
+inline bool is_aligned(const void* data) {
+  return reinterpret_cast<std::uintptr_t>(data) %
+             static_cast<std::uintptr_t>(backend::kAlignment) ==
+         0;
+}
 
 /// Grows, never shrinks; growing forgets the contents. Move-only.
 class AlignedBuffer {

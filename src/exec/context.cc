@@ -7,12 +7,6 @@
 namespace sluice::exec {
 namespace {
 
-bool is_aligned(const void* data) {
-  return reinterpret_cast<std::uintptr_t>(data) %
-             static_cast<std::uintptr_t>(backend::kAlignment) ==
-         0;
-}
-
 ir::Shape shape_of(const std::vector<std::int64_t>& dims) {
   return ir::Shape(dims.begin(), dims.end());
 }

@@ -10,12 +10,6 @@ namespace {
 
 constexpr std::size_t kMostRecordings = 64;
 
-bool is_aligned(const void* data) {
-  return reinterpret_cast<std::uintptr_t>(data) %
-             static_cast<std::uintptr_t>(backend::kAlignment) ==
-         0;
-}
-
 /// Facts of a tensor in memory, its elements included.
 ops::OperandFacts read_facts(const ir::Type& type, const void* data) {
   const auto size = static_cast<std::size_t>(ir::storage_bytes(type).value_or(0));

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cstdint>
 #include <numeric>
 #include <utility>
 
+#include "exec/aligned_buffer.h"
 #include "exec/model_state.h"
 
 namespace sluice::exec {
@@ -88,8 +88,7 @@ void align_constants(ir::Subgraph& main) {
   for (std::size_t i = 0; i < main.num_operands(); ++i) {
     auto& constant = main.operand(ir::OperandId(i)).constant;
     if (!constant) continue;
-    const auto address = reinterpret_cast<std::uintptr_t>(constant->data.data());
-    if (address % static_cast<std::uintptr_t>(backend::kAlignment) == 0) continue;
+    if (is_aligned(constant->data.data())) continue;
     constant->data = MutableBytes::copy_of(constant->data.view()).freeze();
   }
 }

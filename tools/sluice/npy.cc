@@ -61,9 +61,9 @@ Result<std::string_view> find_value(std::string_view header, std::string_view ke
 }
 
 Result<ir::ElementType> parse_descr(std::string_view value) {
-  const std::size_t end = value.find('\'', 1);
-  const std::string_view descr =
-      value.substr(1, end == std::string_view::npos ? std::string_view::npos : end - 1);
+  const std::size_t end = value.starts_with('\'') ? value.find('\'', 1) : std::string_view::npos;
+  if (end == std::string_view::npos) return invalid_argument("the .npy header has no element type");
+  const std::string_view descr = value.substr(1, end - 1);
   const bool has_order =
       !descr.empty() && std::string_view("<|=").find(descr.front()) != std::string_view::npos;
   for (const auto& [name, type] : kTypes) {
