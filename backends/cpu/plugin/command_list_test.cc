@@ -76,6 +76,29 @@ TEST_F(CommandListTest, BindingsThatShareMemoryAreNoticed) {
   EXPECT_EQ(even, std::vector<float>(100, 10));
 }
 
+TEST_F(CommandListTest, ListsOfOnePoolRunFromSeveralThreadsAtOnce) {
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      CommandList list(test_pool(2));
+      for (int i = 0; i < 4; ++i) {
+        const sluice_argument in = at(0, i % 2 * 512);
+        const sluice_argument out = at(0, (i + 1) % 2 * 512);
+        (void)list.add_kernel(kernel_, {&in, 1}, {&out, 1});
+      }
+      (void)list.finish();
+      for (int round = 0; round < 20; ++round) {
+        std::vector<float> arena(256);
+        void* binding = arena.data();
+        right += list.run({&binding, 1}).is_ok() && arena[0] == 4 && arena[99] == 4;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 60);
+}
+
 TEST_F(CommandListTest, RefusesTooFewBindingsAndLateAdditions) {
   CommandList list(test_pool(1));
   const sluice_argument in = at(0, 0);
