@@ -83,6 +83,21 @@ TEST(CpuPool, WholeImagesOfFullBlocksGoStraightToRowMajor) {
   }
 }
 
+TEST(CpuLrn, MatchesTheReference) {
+  for (const float beta : {0.75F, 0.5F, 1.0F, 0.6F}) {
+    for (const std::int64_t size : {1, 4, 5, 33}) {
+      for (const std::int64_t channels : {3, 16, 40}) {
+        const auto details = [=](TestOp& op) {
+          op.attribute("size", size).attribute("alpha", 0.5F).attribute("beta", beta);
+          op.attribute("bias", 1.5F);
+        };
+        expect_like_reference({"LRN", 13, {2, channels, 5, 7}, {2, channels, 5, 7}, details}, true,
+                              true);
+      }
+    }
+  }
+}
+
 void expect_concat_of_blocks(const Shape& channels) {
   std::int64_t total = 0;
   for (const std::int64_t c : channels) total += c;

@@ -44,5 +44,6 @@ std::vector<OpEntry> conv_entries();
 std::vector<OpEntry> pool_entries();
 std::vector<OpEntry> reorder_entries();
 std::vector<OpEntry> join_entries();
+std::vector<OpEntry> lrn_entries();
 
 }  // namespace sluice::cpu
