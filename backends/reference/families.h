@@ -14,6 +14,7 @@ std::vector<KernelEntry> concat_split_kernels();
 std::vector<KernelEntry> conv_kernels();
 std::vector<KernelEntry> conv_transpose_kernels();
 std::vector<KernelEntry> cumulative_kernels();
+std::vector<KernelEntry> deform_conv_kernels();
 std::vector<KernelEntry> detection_kernels();
 std::vector<KernelEntry> einsum_kernels();
 std::vector<KernelEntry> elementwise_binary_kernels();

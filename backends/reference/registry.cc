@@ -17,6 +17,7 @@ constexpr Family kFamilies[] = {
     conv_kernels,
     conv_transpose_kernels,
     cumulative_kernels,
+    deform_conv_kernels,
     detection_kernels,
     einsum_kernels,
     elementwise_binary_kernels,

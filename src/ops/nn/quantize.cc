@@ -11,25 +11,30 @@ using ir::ElementType;
 
 constexpr TypeSet kQuantized =
     TypeSet{ElementType::kU8, ElementType::kI8, ElementType::kU16, ElementType::kI16} |
-    kEightBitFloats | kFourBits;
+    kEightBitFloats | kFourBits | kTwoBits;
 constexpr TypeSet kScales = {ElementType::kF32, ElementType::kF16, ElementType::kBf16,
                              ElementType::kF8E8M0};
 constexpr TypeSet kSources = {ElementType::kF32, ElementType::kF16, ElementType::kBf16,
                               ElementType::kI32};
+
+bool is_single(const ir::Shape& shape) {
+  return shape.empty() || (shape.size() == 1 && shape[0].is(1));
+}
 
 /// Scale: a scalar, one per index of an axis, or one per block along it.
 Status check_scale(const InferenceContext& context) {
   const ir::Shape* data = context.shape(0);
   const ir::Shape* scale = context.shape(1);
   const ir::Shape* zero = context.shape(2);
-  if (scale != nullptr && zero != nullptr && scale->size() != zero->size()) {
+  if (scale != nullptr && zero != nullptr && scale->size() != zero->size() &&
+      !(is_single(*scale) && is_single(*zero))) {
     return context.error("scale {} and zero point {} must have the same shape",
                          ir::shape_to_string(*scale), ir::shape_to_string(*zero));
   }
   const std::int64_t block = context.int_attribute("block_size");
   if (block < 0) return context.error("block_size is {}", block);
-  if (data == nullptr || scale == nullptr || scale->empty()) return ok_status();
-  if (scale->size() == 1 && (*scale)[0].is(1) && block == 0) return ok_status();
+  if (data == nullptr || scale == nullptr) return ok_status();
+  if (scale->empty() || (is_single(*scale) && block == 0)) return ok_status();
   const auto axis = normalize_axis(context.int_attribute("axis", 1), data->size());
   if (!axis.is_ok()) return context.error("{}", axis.status().message());
   const ir::Dim& along = (*data)[static_cast<std::size_t>(axis.value())];

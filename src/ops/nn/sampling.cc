@@ -5,6 +5,7 @@
 #include "ops/families.h"
 #include "ops/inference.h"
 #include "ops/upgrade.h"
+#include "ops/values.h"
 
 namespace sluice::ops {
 namespace {
@@ -54,6 +55,11 @@ Status infer_affine_grid(InferenceContext& context) {
     shape = ir::Shape{size->front()};
     shape->insert(shape->end(), size->begin() + 2, size->end());
     shape->emplace_back(spatial);
+  } else if (theta != nullptr && theta->size() == 3 && ((*theta)[1].is(2) || (*theta)[1].is(3))) {
+    shape = ir::Shape{(*theta)[0]};
+    const ir::Shape pixels = unknown_shape(context, (*theta)[1].value());
+    shape->insert(shape->end(), pixels.begin(), pixels.end());
+    shape->push_back((*theta)[1]);
   }
   context.set_output(0, context.element(0), std::move(shape));
   return ok_status();
@@ -102,6 +108,10 @@ Status infer_col2im(InferenceContext& context) {
     }
     shape = ir::Shape{(*data)[0], channels};
     shape->insert(shape->end(), image->begin(), image->end());
+  } else if (const auto rank = vector_length(context, 1); data != nullptr && rank) {
+    shape = ir::Shape{(*data)[0], context.unknown_dim()};
+    const ir::Shape pixels = unknown_shape(context, *rank);
+    shape->insert(shape->end(), pixels.begin(), pixels.end());
   }
   context.set_output(0, context.element(0), std::move(shape));
   return ok_status();

@@ -36,7 +36,8 @@ Status infer_dft(InferenceContext& context) {
   }
   const bool is_one_sided = context.int_attribute("onesided") != 0;
   if (is_one_sided && context.int_attribute("inverse") != 0) {
-    return context.error("an inverse transform is never one-sided");
+    return unimplemented("{}: one-sided inverse transforms are not supported",
+                         context.operation().describe());
   }
   ir::Shape shape = *data;
   if (shape.size() < 2) return context.error("input {} is too flat", ir::shape_to_string(shape));

@@ -106,11 +106,28 @@ Status run_dynamic_quantize(const Call& call) {
   return status;
 }
 
+/// Types of less than 8 bits and 8-bit floats are not supported.
+Status check_types(const sluice_op& op) {
+  const auto check = [&](const sluice_tensor& tensor) {
+    const bool is_known = plugin::is_absent(tensor) || contains(kNumbers, tensor.element_type);
+    return is_known
+               ? plugin::ok()
+               : plugin::unimplemented(plugin::kind_of(op) + ": element type " +
+                                       std::to_string(tensor.element_type) + " is not supported");
+  };
+  for (const auto& operands : {plugin::inputs_of(op), plugin::outputs_of(op)}) {
+    for (const sluice_operand& operand : operands) {
+      if (Status status = check(operand.tensor); !status.is_ok()) return status;
+    }
+  }
+  return plugin::ok();
+}
+
 }  // namespace
 
 std::vector<KernelEntry> quantize_kernels() {
-  return {{.kind = "QuantizeLinear", .run = run_quantize},
-          {.kind = "DequantizeLinear", .run = run_dequantize},
+  return {{.kind = "QuantizeLinear", .run = run_quantize, .check = check_types},
+          {.kind = "DequantizeLinear", .run = run_dequantize, .check = check_types},
           {.kind = "DynamicQuantizeLinear", .run = run_dynamic_quantize}};
 }
 
