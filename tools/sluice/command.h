@@ -26,6 +26,7 @@ std::unique_ptr<Command> make_compile_command();
 std::unique_ptr<Command> make_conformance_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_inspect_command();
+std::unique_ptr<Command> make_operators_command();
 std::unique_ptr<Command> make_run_command();
 
 }  // namespace sluice::tool

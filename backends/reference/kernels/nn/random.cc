@@ -94,9 +94,9 @@ Status run_multinomial(const Call& call) {
 }  // namespace
 
 std::vector<KernelEntry> random_kernels() {
-  return {{.kind = "RandomNormal", .run = run_normal},
+  return {{.kind = "RandomNormal", .run = run_normal, .num_required_inputs = 0},
           {.kind = "RandomNormalLike", .run = run_normal},
-          {.kind = "RandomUniform", .run = run_uniform},
+          {.kind = "RandomUniform", .run = run_uniform, .num_required_inputs = 0},
           {.kind = "RandomUniformLike", .run = run_uniform},
           {.kind = "Bernoulli", .run = run_bernoulli},
           {.kind = "Multinomial", .run = run_multinomial}};

@@ -1,0 +1,153 @@
+#include "sluice/operator_probe.h"
+
+#include <map>
+
+#include "backend/op.h"
+#include "ops/inference.h"
+
+namespace sluice::tool {
+namespace {
+
+constexpr std::size_t kNoneIsThere = 100;
+constexpr std::size_t kAllAreThere = 101;
+
+/// One made-up operation.
+struct Probe {
+  ir::ElementType element;  ///< of the first input, and of all with its type variable
+  std::size_t first_rank;
+  std::size_t second_rank;
+  std::size_t other_rank;
+  std::size_t optional_input;  ///< which of the optional inputs is there: one of two below, or it
+  bool is_open;                ///< dimensions are known at the run only; else all are 1
+};
+
+ir::Attribute required_value(const ops::AttributeSpec& spec, const Probe& probe) {
+  if (spec.name == "direction") return std::string("LEFT");
+  if (spec.name == "equation") return std::string("i->i");
+  if (spec.name == "kernel_shape") {
+    return std::vector<std::int64_t>(probe.first_rank > 2 ? probe.first_rank - 2 : 1, 1);
+  }
+  if (spec.name == "pooled_shape") return std::vector<std::int64_t>{1, 1};
+  if (spec.name == "shape") return std::vector<std::int64_t>{1};
+  if (!spec.default_value) return std::int64_t{1};
+  ir::Attribute value = *spec.default_value;
+  if (auto* number = std::get_if<std::int64_t>(&value)) *number = 1;
+  if (auto* numbers = std::get_if<std::vector<std::int64_t>>(&value)) *numbers = {1};
+  return value;
+}
+
+ir::ElementType element_of(const ops::OperandSpec& spec, const ops::OpSchema& schema,
+                           const Probe& probe) {
+  using ir::ElementType;
+  const bool follows = !schema.inputs.empty() && spec.variable == schema.inputs[0].variable &&
+                       !spec.variable.empty();
+  if (follows) return probe.element;
+  for (const auto likely : {ElementType::kF32, ElementType::kI64, ElementType::kBool}) {
+    if (spec.types.contains(likely)) return likely;
+  }
+  return probe.element;
+}
+
+class ProbeGraph {
+ public:
+  ProbeGraph(const ops::OpSchema& schema, const Probe& probe) {
+    operation_.domain = schema.domain;
+    operation_.kind = schema.name;
+    operation_.version = schema.newest_version();
+    for (std::size_t i = 0; i < schema.inputs.size(); ++i) {
+      const ops::OperandSpec& spec = schema.inputs[i];
+      const bool is_there =
+          !spec.is_optional || probe.optional_input == kAllAreThere || probe.optional_input == i;
+      operation_.inputs.push_back(is_there ? add_input(spec, schema, probe, i) : ir::OperandId());
+    }
+    for (const ops::OperandSpec& spec : schema.outputs) {
+      const bool is_there = !spec.is_optional;
+      operation_.outputs.push_back(is_there ? graph_.main().add_operand({}) : ir::OperandId());
+    }
+    facts_.resize(graph_.main().num_operands());
+    if (schema.inputs.empty()) {
+      operation_.attributes.set("shape", std::vector<std::int64_t>{1});
+      operation_.attributes.set("value", ir::make_f32_constant({0}, {1}));
+    }
+    for (const ops::AttributeSpec& spec : schema.attributes) {
+      if (spec.is_required) {
+        operation_.attributes.set(std::string(spec.name), required_value(spec, probe));
+      }
+    }
+  }
+
+  /// Whether the operation is a sound one, and the backend takes it.
+  bool is_taken(const ops::OpSchema& schema, const backend::Backend& backend) {
+    if (!ops::normalize(schema, graph_.main(), operation_).is_ok()) return false;
+    const auto inputs = ops::input_facts(operation_, facts_);
+    ops::InferenceContext context(operation_, inputs);
+    if (!ops::infer_operation(context).is_ok()) return false;
+    for (std::size_t i = 0; i < operation_.outputs.size(); ++i) {
+      if (!operation_.outputs[i].is_valid()) continue;
+      graph_.main().operand(operation_.outputs[i]).type = context.output(i);
+    }
+    const auto op = backend::Op::create({graph_, graph_.main(), operation_});
+    if (!op.is_ok()) return false;
+    const auto support = backend.query(*op);
+    return support.is_ok() && support->is_supported;
+  }
+
+ private:
+  ir::OperandId add_input(const ops::OperandSpec& spec, const ops::OpSchema& schema,
+                          const Probe& probe, std::size_t index) {
+    std::size_t rank = index == 1 ? probe.second_rank : probe.other_rank;
+    if (spec.is_shape_value) rank = 1;
+    if (index == 0) rank = probe.first_rank;
+    const auto element = index == 0 ? probe.element : element_of(spec, schema, probe);
+    constexpr std::int64_t kLength = 4;  // of a vector that sizes the result
+    const ir::Dim open = spec.is_shape_value ? ir::Dim(kLength) : ir::Dim::symbol("N");
+    const ir::Dim dim = probe.is_open ? open : ir::Dim(1);
+    const ir::Type type = ir::Type::tensor(element, ir::Shape(rank, dim));
+    const ir::OperandId id = graph_.main().add_operand({"", type, {}});
+    facts_.resize(graph_.main().num_operands());
+    facts_[id.index()] = {type, std::nullopt, std::nullopt};
+    if (spec.is_shape_value) {
+      const auto length = static_cast<std::size_t>(probe.is_open ? kLength : 1);
+      facts_[id.index()].values = ops::Values(length, 1);
+      facts_[id.index()].float_values = ops::FloatValues(length, 1.0);
+    }
+    return id;
+  }
+
+  ir::Graph graph_;
+  ir::Operation operation_;
+  ops::SubgraphFacts facts_;
+};
+
+/// All ranks alike, all others alike, or each less than the one before: RoiAlign's.
+bool takes(const backend::Backend& backend, const ops::OpSchema& schema, ir::ElementType element) {
+  for (const std::size_t first : {4, 3, 2, 1, 0}) {
+    for (const std::size_t second : {first, std::size_t{2}, std::size_t{1}, std::size_t{0}}) {
+      for (const std::size_t other : {second, std::size_t{1}, std::size_t{0}}) {
+        for (const std::size_t optional : {kNoneIsThere, kAllAreThere, std::size_t{2}}) {
+          for (const bool is_open : {false, true}) {
+            const Probe probe = {element, first, second, other, optional, is_open};
+            if (ProbeGraph(schema, probe).is_taken(schema, backend)) return true;
+          }
+        }
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<ir::ElementType> types_taken(const backend::Backend& backend,
+                                         const ops::OpSchema& schema) {
+  std::vector<ir::ElementType> taken;
+  if (schema.has(ops::kControlFlow) || schema.outputs.empty()) return taken;
+  const ops::OperandSpec& spec = schema.inputs.empty() ? schema.outputs[0] : schema.inputs[0];
+  for (int number = 1; ir::element_type_from_onnx(number); ++number) {
+    const ir::ElementType element = *ir::element_type_from_onnx(number);
+    if (spec.types.contains(element) && takes(backend, schema, element)) taken.push_back(element);
+  }
+  return taken;
+}
+
+}  // namespace sluice::tool

@@ -1,0 +1,17 @@
+// What a backend takes of an operator, found out by asking it about small made-up operations.
+#pragma once
+
+#include <vector>
+
+#include "backend/backend.h"
+#include "ops/schema.h"
+
+namespace sluice::tool {
+
+/// Element types of the operator's first input (of its output, if it has no inputs) with which
+/// `backend` takes some operation of the kind: of rank 0 to 4, with and without optional inputs.
+/// Empty for operators that never reach a backend.
+std::vector<ir::ElementType> types_taken(const backend::Backend& backend,
+                                         const ops::OpSchema& schema);
+
+}  // namespace sluice::tool
