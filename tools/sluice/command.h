@@ -29,4 +29,7 @@ std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_operators_command();
 std::unique_ptr<Command> make_run_command();
 
+/// The commands that only a build with the compiler has.
+std::vector<std::unique_ptr<Command>> make_compiler_commands();
+
 }  // namespace sluice::tool

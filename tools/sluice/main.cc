@@ -8,12 +8,10 @@ namespace sluice::tool {
 namespace {
 
 std::vector<std::unique_ptr<Command>> make_commands() {
-  std::vector<std::unique_ptr<Command>> commands;
-  commands.push_back(make_compile_command());
+  std::vector<std::unique_ptr<Command>> commands = make_compiler_commands();
   commands.push_back(make_inspect_command());
   commands.push_back(make_run_command());
   commands.push_back(make_bench_command());
-  commands.push_back(make_conformance_command());
   commands.push_back(make_operators_command());
   commands.push_back(make_doctor_command());
   return commands;

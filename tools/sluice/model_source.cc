@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "base/file.h"
-#include "compile/compile.h"
-#include "onnx/import.h"
 #include "package/package.h"
 
 namespace sluice::tool {
@@ -63,19 +61,6 @@ Result<std::map<std::string, std::vector<std::int64_t>>> parse_shapes(
 const backend::BackendRegistry& backend_registry() {
   static const backend::BackendRegistry kRegistry = backend::BackendRegistry::discover();
   return kRegistry;
-}
-
-Result<package::Executable> compile_model(const ModelOptions& options, bool pack,
-                                          std::function<void(std::string_view)> progress) {
-  if (progress) progress("import");
-  const onnx::ImportOptions importing = {SLUICE_TRY(parse_shapes(options.shapes))};
-  ir::Graph graph = SLUICE_TRY(onnx::import_model(options.path, importing));
-  compile::CompileOptions compiling;
-  compiling.backends = options.backends;
-  compiling.optimize = options.optimize;
-  compiling.pack = pack;
-  compiling.progress = std::move(progress);
-  return compile::compile(std::move(graph), backend_registry(), compiling);
 }
 
 Result<package::Executable> open_model(const ModelOptions& options,
