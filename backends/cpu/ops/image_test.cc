@@ -98,6 +98,35 @@ TEST(CpuLrn, MatchesTheReference) {
   }
 }
 
+TEST(CpuResize, MatchesTheReference) {
+  const Shape sizes[] = {{2, 20, 14, 10}, {2, 20, 3, 4}, {2, 20, 9, 1}};
+  for (const char* mode : {"nearest", "linear"}) {
+    for (const char* coordinates :
+         {"half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"}) {
+      for (const char* rounding : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) {
+        for (const Shape& out : sizes) {
+          const auto details = [&](TestOp& op) {
+            op.absent_input().absent_input().input<std::int64_t>({4}, out, true);
+            op.attribute("mode", mode).attribute("coordinate_transformation_mode", coordinates);
+            op.attribute("nearest_mode", rounding);
+          };
+          expect_like_reference({"Resize", 19, {2, 20, 7, 5}, out, details}, false, true);
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuResize, ScalesThatDoNotDivideMatchTheReference) {
+  for (const char* mode : {"nearest", "linear"}) {
+    const auto details = [&](TestOp& op) {
+      op.absent_input().input({4}, std::vector<float>{1, 1, 1.7F, 0.6F}, true);
+      op.attribute("mode", mode);
+    };
+    expect_like_reference({"Resize", 19, {1, 16, 7, 9}, {1, 16, 11, 5}, details}, false, true);
+  }
+}
+
 void expect_concat_of_blocks(const Shape& channels) {
   std::int64_t total = 0;
   for (const std::int64_t c : channels) total += c;

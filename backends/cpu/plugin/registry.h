@@ -45,5 +45,6 @@ std::vector<OpEntry> pool_entries();
 std::vector<OpEntry> reorder_entries();
 std::vector<OpEntry> join_entries();
 std::vector<OpEntry> lrn_entries();
+std::vector<OpEntry> resize_entries();
 
 }  // namespace sluice::cpu
