@@ -22,6 +22,9 @@ class TestTensor {
   TestTensor(std::vector<std::int64_t> dims, sluice_element_type type, std::size_t size_bytes)
       : dims_(std::move(dims)), type_(type), bytes_(size_bytes) {}
 
+  /// Stands for an optional input that is not there.
+  static TestTensor absent() { return TestTensor({}, plugin::kAbsent, 0); }
+
   sluice_tensor view() {
     sluice_tensor tensor = {};
     tensor.data = bytes_.data();
@@ -48,7 +51,8 @@ class TestTensor {
 /// An operator with integer and text attributes, checked, made and run once.
 class TestOp {
  public:
-  explicit TestOp(const char* kind) : kind_(kind) {}
+  explicit TestOp(const char* kind, const char* domain = "", std::int32_t version = 1)
+      : kind_(kind), domain_(domain), version_(version) {}
 
   TestOp& with(const char* name, std::int64_t value) {
     ints_.push_back(std::make_unique<std::int64_t>(value));
@@ -61,6 +65,13 @@ class TestOp {
         sluice_text{value, static_cast<std::int64_t>(std::strlen(value))}));
     attributes_.push_back(
         {name, SLUICE_ATTRIBUTE_TEXT, 1, nullptr, nullptr, texts_.back().get(), nullptr});
+    return *this;
+  }
+  TestOp& with(const char* name, std::vector<std::int64_t> values) {
+    lists_.push_back(std::make_unique<std::vector<std::int64_t>>(std::move(values)));
+    const std::vector<std::int64_t>& list = *lists_.back();
+    attributes_.push_back({name, SLUICE_ATTRIBUTE_INTS, static_cast<std::int64_t>(list.size()),
+                           list.data(), nullptr, nullptr, nullptr});
     return *this;
   }
 
@@ -76,8 +87,8 @@ class TestOp {
     const sluice_operand out = {result, 0, nullptr, 0};
     sluice_op op = {};
     op.struct_size = sizeof(op);
-    op.version = 1;
-    op.domain = "";
+    op.version = version_;
+    op.domain = domain_;
     op.kind = kind_;
     op.name = "";
     op.num_inputs = static_cast<std::int32_t>(inputs.size());
@@ -95,9 +106,12 @@ class TestOp {
 
  private:
   const char* kind_;
+  const char* domain_;
+  std::int32_t version_;
   std::vector<sluice_attribute> attributes_;
   std::vector<std::unique_ptr<std::int64_t>> ints_;
   std::vector<std::unique_ptr<sluice_text>> texts_;
+  std::vector<std::unique_ptr<std::vector<std::int64_t>>> lists_;
 };
 
 }  // namespace sluice::reference
