@@ -7,19 +7,19 @@
 
 #include "sluice/sluice.h"
 
-static float kSeven[64] = {0, 0, .5f, 1,   1,   1,   .4f, 0, /* */
-                           0, 0, .7f, .6f, .5f, 1,   .4f, 0, /* */
-                           0, 0, 0,   0,   .3f, 1,   .1f, 0, /* */
-                           0, 0, .2f, .5f, .9f, 1,   .6f, 0, /* */
-                           0, 0, .8f, 1,   1,   .7f, .4f, 0, /* */
-                           0, 0, 0,   .5f, .9f, 0,   0,   0, /* */
-                           0, 0, 0,   1,   .5f, 0,   0,   0, /* */
-                           0, 0, .6f, 1,   .1f, 0,   0,   0};
+static float seven[64] = {0, 0, .5f, 1,   1,   1,   .4f, 0, /* */
+                          0, 0, .7f, .6f, .5f, 1,   .4f, 0, /* */
+                          0, 0, 0,   0,   .3f, 1,   .1f, 0, /* */
+                          0, 0, .2f, .5f, .9f, 1,   .6f, 0, /* */
+                          0, 0, .8f, 1,   1,   .7f, .4f, 0, /* */
+                          0, 0, 0,   .5f, .9f, 0,   0,   0, /* */
+                          0, 0, 0,   1,   .5f, 0,   0,   0, /* */
+                          0, 0, .6f, 1,   .1f, 0,   0,   0};
 
 /* Runs the model on one image; 0 on success. */
 static int32_t classify(sluice_model* model, float probabilities[10]) {
   static const int64_t dims[4] = {1, 1, 8, 8};
-  const sluice_array image = {kSeven, sizeof(kSeven), 1, 4, dims};
+  const sluice_array image = {seven, sizeof(seven), 1, 4, dims};
   sluice_context* context = NULL;
   int32_t code = sluice_context_create(model, &context);
   if (code == SLUICE_STATUS_OK) code = sluice_context_set_input(context, "image", &image);

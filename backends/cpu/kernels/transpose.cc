@@ -11,7 +11,15 @@ SLUICE_CPU_INLINE Vec interleave(Vec a, Vec b, int half) {
   VecI order;
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) order[i] = half * kLanes / 2 + i / 2 + (i % 2) * kLanes;
+#if defined(__clang__)  // has no shuffle by a computed order, and finds the instruction by itself
+  Vec result;
+  for (int i = 0; i < kLanes; ++i) {
+    result[i] = order[i] < kLanes ? a[order[i]] : b[order[i] - kLanes];
+  }
+  return result;
+#else
   return __builtin_shuffle(a, b, order);
+#endif
 }
 
 /// Rows become columns: log2(kLanes) rounds of perfect shuffles.

@@ -67,9 +67,9 @@ class Conv : public Kernel {
     take_weights(conv.shape, isa);
     take_bias(conv.shape.out_channels);
     const Extent out = conv.shape.output();
+    const std::int64_t channels_per_group = conv.shape.in_channels / conv.shape.groups;
     sums_ = static_cast<double>(conv.shape.batch * conv.shape.out_channels * out.h * out.w) *
-            static_cast<double>(conv.shape.in_channels / conv.shape.groups * conv.shape.kernel.h *
-                                conv.shape.kernel.w);
+            static_cast<double>(channels_per_group * conv.shape.kernel.h * conv.shape.kernel.w);
     if (!conv.chain.body.empty()) {
       second_pass_.emplace(std::move(conv.chain), op.outputs[0].tensor, isa);
     }
