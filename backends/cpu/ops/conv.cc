@@ -141,9 +141,24 @@ class Conv : public Kernel {
   std::optional<ElementwisePass> second_pass_;
 };
 
+/// Ok if the constants are there, packed for this instruction set or as they were.
+Status check_constants(const sluice_op& op, const ConvShape& shape, Isa isa) {
+  const sluice_operand& weights = op.inputs[1];
+  const bool is_packed =
+      weights.packed != nullptr && weights.packed_bytes == WeightsForm(shape, isa).bytes();
+  const bool has_bias = op.num_inputs > 2 && !plugin::is_absent(op.inputs[2].tensor);
+  if ((!is_packed && weights.tensor.data == nullptr) ||
+      (has_bias && op.inputs[2].tensor.data == nullptr)) {
+    return plugin::invalid_argument(
+        "Conv: the packed weights do not fit and the originals are gone; compile the model again");
+  }
+  return plugin::ok();
+}
+
 Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   ConvOp conv;
   if (Status status = read_conv(op, &conv); !status.is_ok()) return status;
+  if (Status status = check_constants(op, conv.shape, isa); !status.is_ok()) return status;
   *kernel = std::make_unique<Conv>(op, std::move(conv), isa);
   return plugin::ok();
 }

@@ -110,6 +110,18 @@ TEST(CpuConv, DepthwiseInEveryLayoutWithFusedBodies) {
   expect_right(s);
 }
 
+TEST(CpuConv, RefusesPackedWeightsOfAnotherSize) {
+  TestOp op = conv_op(ConvCase(square(20, 36, 11, 3, 2, 1), {}), Fused::kNothing);
+  sluice_op damaged = op.op();
+  std::vector<sluice_operand> inputs(damaged.inputs, damaged.inputs + damaged.num_inputs);
+  inputs[1].packed = inputs[1].tensor.data;
+  inputs[1].packed_bytes = 64;
+  inputs[1].tensor.data = nullptr;
+  damaged.inputs = inputs.data();
+  std::unique_ptr<Kernel> kernel;
+  EXPECT_EQ(Backend().make_kernel(damaged, &kernel).code, SLUICE_INVALID_ARGUMENT);
+}
+
 TEST(CpuConv, AsksForBlocksAndPacksOnlyWeights) {
   const ConvCase c(square(20, 36, 11, 3, 2, 1), {});
   TestOp op = conv_op(c, Fused::kNothing);
