@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -12,15 +13,19 @@ _NOT_OURS = {"build", ".git", ".venv", ".cache", "__pycache__"}
 
 def files(suffixes=None):
     """Paths relative to the root: what git tracks or would; all but build products without git."""
-    git = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                         capture_output=True, text=True, check=False) if (ROOT / ".git").exists() else None
-    if git is not None and git.returncode == 0:
-        names = git.stdout.splitlines()
-    else:
-        names = list(_walk())
+    names = _known_to_git() or _walk()
     paths = (pathlib.Path(name) for name in sorted(names))
     return [path for path in paths
             if (ROOT / path).is_file() and (suffixes is None or path.suffix in suffixes)]
+
+
+def _known_to_git():
+    """Nothing without git, or where it refuses: a copy of the tree, somebody else's clone."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        return []
+    listing = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+                             cwd=ROOT, capture_output=True, text=True, check=False)
+    return listing.stdout.splitlines()
 
 
 def _walk():
