@@ -29,6 +29,7 @@ struct DeviceInfo {
   std::string kind;              ///< "cpu", "gpu", "sim"
   std::string name;              ///< for people
   bool has_host_memory = false;  ///< kernels read and write ordinary host memory
+  bool has_own_memory = false;   ///< tensors are best copied into DeviceMemory
   int num_cores = 0;
   std::int64_t memory_bytes = 0;  ///< 0 if it does not tell
 };

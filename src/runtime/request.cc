@@ -12,6 +12,7 @@ Reply infer(RequestSink& sink, Request request) {
     reply = std::move(answer);
     is_done.store(true, std::memory_order_release);
   };
+  request.will_wait = true;
   const auto id = sink.submit(request);
   if (!id.is_ok()) return {runtime_code_of(id.status()), ErrorList(id.status()), {}, {}};
   // The deadline is the sink's to keep: it answers in any case.

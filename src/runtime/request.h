@@ -55,6 +55,8 @@ struct Request {
   std::int64_t deadline_ns = kNoDeadline;  ///< on the engine's clock
   std::int32_t priority = 0;               ///< higher goes first
   bool wants_detail = false;
+  /// The caller goes straight into RequestSink::wait: nobody else need be woken for the work.
+  bool will_wait = false;
   /// Called exactly once if the request was taken, on any thread, without a lock held. It may
   /// submit and cancel, but must not wait.
   std::function<void(Reply)> on_done;
