@@ -18,17 +18,23 @@ LOOKS_LIKE_ROW = re.compile(r"^\| *[NM]-.*$", re.M)
 NAME = re.compile(r"`([^`]+)`")
 
 
+def suite_name(text):
+    """The suite in `Prefix/Suite.`, `Suite/0.` or `Suite.`, as the source has it."""
+    parts = text.rstrip(".").split("/")
+    return [part for part in parts if not part.isdigit()][-1]
+
+
 def tests_of(program):
-    """"Suite.Test" of a googletest program; of parametrised ones without their number."""
+    """"Suite.Test" of a googletest program; of parametrised ones without prefix and parameter."""
     run = subprocess.run([program, "--gtest_list_tests"], capture_output=True, text=True, timeout=60,
                          check=False, cwd=project.ROOT)
     suite, found = "", set()
     for line in run.stdout.splitlines():
         text = line.split("#")[0].rstrip()
         if text and not text.startswith(" "):
-            suite = text.split("/")[-2] + "." if text.count("/") > 1 else text
+            suite = suite_name(text)
         elif text:
-            found.add(suite + text.strip().split("/")[0])
+            found.add(f"{suite}.{text.strip().split('/')[0]}")
     return found
 
 

@@ -69,6 +69,10 @@ class SeedCoverageTest(unittest.TestCase):
     def problems(self, text):
         return list(seed_coverage.problems_in(text, {"Map.IsRead", "Map.IsWritten"}))
 
+    def test_suites_are_called_as_in_the_source(self):
+        names = [seed_coverage.suite_name(text) for text in ("Map.", "Drivers/Map.", "Map/0.", "All/Map/1.")]
+        self.assertEqual(names, ["Map"] * 4)
+
     def test_claims_with_known_tests_are_right(self):
         self.assertEqual(self.problems("| N-1.1 | a claim | `Map.IsRead` |\n| M-1.1 | b | `Map.IsWritten` |\n"), [])
 
