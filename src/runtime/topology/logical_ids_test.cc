@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/topology/core_groups.h"
 #include "runtime/topology/topology_testing.h"
 
 namespace sluice::runtime {
@@ -163,6 +164,42 @@ TEST(SelectDevices, RefusesUnknownRepeatedAndNoDevices) {
   EXPECT_EQ(select_devices(four_in_a_row(), testing::ids({1, 1})).status().code(),
             Code::kInvalidArgument);
   EXPECT_EQ(select_devices(four_in_a_row(), {}).status().code(), Code::kInvalidArgument);
+}
+
+TEST(SelectDevices, RuntimesWithPartsOfAMachineDoNotMeet) {
+  // Three of the four devices for one runtime, the last for another.
+  const auto three = select_devices(four_in_a_row(), testing::ids({0, 1, 2}));
+  const auto one = select_devices(four_in_a_row(), testing::ids({3}));
+  ASSERT_TRUE(three.is_ok());
+  ASSERT_TRUE(one.is_ok());
+  CoreGroups first(*three);
+  CoreGroups second(*one);
+  EXPECT_EQ(first.num_free_cores(), 12);
+  EXPECT_EQ(second.num_free_cores(), 4);
+  const auto all = first.create({}, GroupOrigin::kExplicit);
+  ASSERT_TRUE(all.is_ok());
+  EXPECT_EQ(second.num_free_cores(), 4);
+  EXPECT_EQ(second.create({.num_cores = 1, .devices = testing::ids({0})}, GroupOrigin::kExplicit)
+                .status()
+                .code(),
+            Code::kNotFound);
+}
+
+TEST(SelectDevices, ADeviceIsTheSmallestPart) {
+  const auto part = select_devices(four_in_a_row(), testing::ids({1}));
+  ASSERT_TRUE(part.is_ok());
+  EXPECT_EQ(part->devices[0].num_cores, 4);
+  EXPECT_EQ(part->devices[0], four_in_a_row().devices[1]);
+}
+
+TEST(SelectDevices, APartHasNoRoomForWhatNeedsMoreCores) {
+  const auto part = select_devices(four_in_a_row(), testing::ids({1}));
+  ASSERT_TRUE(part.is_ok());
+  CoreGroups groups(*part);
+  EXPECT_EQ(groups.create({.num_cores = 5}, GroupOrigin::kImplicit).status().code(),
+            Code::kFailedPrecondition);
+  CoreGroups whole(four_in_a_row());
+  EXPECT_TRUE(whole.create({.num_cores = 5}, GroupOrigin::kImplicit).is_ok());
 }
 
 }  // namespace
