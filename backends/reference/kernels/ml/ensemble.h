@@ -50,8 +50,8 @@ struct TreeRules {
   bool is_probability = true;  ///< no weight is negative
 
   /// Aggregated scores to final ones, in place; `has_score` tells which targets any leaf named.
-  /// Gives the class of a classifier.
-  std::size_t finish(std::vector<double>* scores, std::span<const std::uint8_t> has_score) const;
+  /// Gives the class of a classifier. Requires: num_targets of both. Allocates nothing.
+  std::size_t finish(std::span<double> scores, std::span<const std::uint8_t> has_score) const;
 };
 
 struct Ensemble {

@@ -60,16 +60,13 @@ void transform_scores(ScoreTransform transform, std::span<double> scores) {
   }
 }
 
-void complete_pair(ScoreTransform transform, bool is_probability, std::vector<double>* scores) {
-  const double score = scores->front();
-  if (transform == ScoreTransform::kProbit) {
-    transform_scores(transform, *scores);
-  } else if (transform == ScoreTransform::kLogistic) {
-    *scores = {-score, score};
-    transform_scores(transform, *scores);
-  } else {
-    *scores = {is_probability ? 1 - score : -score, score};
-  }
+void complete_pair(ScoreTransform transform, bool is_probability, std::span<double> scores) {
+  scores[1] = 0;
+  if (transform == ScoreTransform::kProbit) return transform_scores(transform, scores.first(1));
+  const bool is_logistic = transform == ScoreTransform::kLogistic;
+  scores[1] = scores[0];
+  scores[0] = is_probability && !is_logistic ? 1 - scores[1] : -scores[1];
+  if (is_logistic) transform_scores(transform, scores);
 }
 
 std::size_t best_of(std::span<const double> scores) {

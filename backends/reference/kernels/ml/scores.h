@@ -20,10 +20,10 @@ ScoreTransform find_transform(std::string_view name);
 /// ("A handy approximation for the error function and its inverse", 2008), as converters expect.
 void transform_scores(ScoreTransform transform, std::span<double> scores);
 
-/// The score s of the second of two classes, as both: `scores` grows to two. Probabilities become
+/// The score s of the second of two classes, which stands first, as both. Probabilities become
 /// 1 - s and s, other scores -s and s, the logistic transform takes -s and s of both; the probit
-/// alone leaves one.
-void complete_pair(ScoreTransform transform, bool is_probability, std::vector<double>* scores);
+/// leaves the second 0. Requires: two scores.
+void complete_pair(ScoreTransform transform, bool is_probability, std::span<double> scores);
 
 /// Place of the first largest; 0 for none.
 std::size_t best_of(std::span<const double> scores);

@@ -50,8 +50,7 @@ Status run_trees(const Call& call) {
         row.add(rules.aggregate, ensemble.weights[index(leaf.first + w)]);
       }
     }
-    classes.push_back(rules.finish(&row.scores, row.has_score));
-    row.scores.resize(index(rules.num_targets));
+    classes.push_back(rules.finish(row.scores, row.has_score));
     results.insert(results.end(), row.scores.begin(), row.scores.end());
   }
   if (!rules.is_classifier) return write_doubles(call, 0, results);
