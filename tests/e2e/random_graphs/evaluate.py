@@ -91,6 +91,9 @@ def runner(nodes: Sequence[onnx.NodeProto], inputs: dict[str, np.ndarray],
             pass
     if opinion is exceptions.Opinion.NONE:
         raise Refused
+    if opinion is exceptions.Opinion.FORMULA:
+        formula = exceptions.FORMULAS[nodes[0].op_type]
+        return (lambda given: [formula(*given)]), [formula(*arrays)]
     try:
         run = by_reference(model, names)
         results = run(arrays)
