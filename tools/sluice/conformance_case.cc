@@ -105,6 +105,11 @@ std::optional<std::string> find_contradiction(const package::Signature& signatur
 
 Outcome compare_outputs(const CaseModel& loaded, const exec::Context& context,
                         std::vector<ir::Constant> expected, const Tolerances& tolerances) {
+  const std::size_t num_outputs = loaded.model.signature().outputs.size();
+  if (expected.size() > num_outputs) {
+    return {Outcome::Kind::kFailed,
+            fmt::format("it has {} outputs, data for {}", num_outputs, expected.size())};
+  }
   bool has_types = true;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const auto& output = loaded.model.signature().outputs[i];

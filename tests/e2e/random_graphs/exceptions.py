@@ -61,6 +61,14 @@ def hard_swish(x: np.ndarray) -> np.ndarray:
     return x * np.clip(x / 6 + 0.5, 0, 1)
 
 
+def is_not_f32(query: Query) -> bool:
+    return query.inputs[0].dtype != np.float32
+
+
+def is_short(query: Query) -> bool:
+    return query.inputs[0].dtype.itemsize < 4
+
+
 FORMULAS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "Erf": np.vectorize(math.erf, otypes=[np.float64]),
     "HardSwish": hard_swish,
@@ -80,6 +88,18 @@ TABLE = [
                "onnxruntime leaves out the 1e-9 beside the deviation: 0 / 0 for equal elements"),
     Exception_(("ReduceLogSumExp",), lambda q: q.inputs[0].dtype.kind in "iu", Opinion.NONE,
                "onnxruntime rounds the powers of integers before it adds them"),
+    Exception_(("GroupNormalization", "DFT", "STFT"), is_f64, Opinion.NONE,
+               "onnxruntime calculates in f32 within, and so does the reference evaluator"),
+    Exception_(("Resize", "Upsample", "GridSample", "AffineGrid", "RoiAlign", "MaxRoiPool",
+                "DeformConv"), is_not_f32, Opinion.NONE,
+               "onnxruntime interpolates in f32 or not at all, and the reference evaluator takes "
+               "seconds for an image"),
+    Exception_(("LSTM", "GRU", "RNN"), is_not_f32, Opinion.NONE,
+               "onnxruntime has f32 only, and the reference evaluator knows neither clip, lengths "
+               "nor the other activations"),
+    Exception_(("LRN", "MaxPool", "AveragePool", "LpPool"), is_short, Opinion.NONE,
+               "onnxruntime refuses most of it, and the reference evaluator pads one side less "
+               "under SAME_LOWER and rounds every square"),
     Exception_(("Hardmax",), lambda q: q.opset < 13 and q.inputs[0].dtype != np.float32,
                Opinion.NONE, "onnxruntime has f32 only, and the reference evaluator reduces one "
                "axis where the standard then joined all from there on"),
