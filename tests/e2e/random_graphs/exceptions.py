@@ -69,6 +69,11 @@ def is_short(query: Query) -> bool:
     return query.inputs[0].dtype.itemsize < 4
 
 
+def is_odd_resize(query: Query) -> bool:
+    mode = query.attribute("coordinate_transformation_mode", b"half_pixel")
+    return mode not in (b"half_pixel", b"asymmetric") or query.attribute("exclude_outside", 0) == 1
+
+
 FORMULAS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "Erf": np.vectorize(math.erf, otypes=[np.float64]),
     "HardSwish": hard_swish,
@@ -97,9 +102,16 @@ TABLE = [
     Exception_(("LSTM", "GRU", "RNN"), is_not_f32, Opinion.NONE,
                "onnxruntime has f32 only, and the reference evaluator knows neither clip, lengths "
                "nor the other activations"),
-    Exception_(("LRN", "MaxPool", "AveragePool", "LpPool"), is_short, Opinion.NONE,
+    Exception_(("LSTM",), lambda q: q.attribute("clip") is not None, Opinion.NONE,
+               "onnxruntime clips what goes into the gates but not the cell, which goes into an "
+               "activation too; the reference evaluator does not clip"),
+    Exception_(("LRN",), is_not_f32, Opinion.NONE,
+               "onnxruntime has f32 only, and the reference evaluator takes batches for channels"),
+    Exception_(("Resize",), is_odd_resize, Opinion.REFERENCE,
+               "onnxruntime places samples by the scale, not by the sizes that come of it"),
+    Exception_(("MaxPool", "AveragePool", "LpPool"), is_short, Opinion.NONE,
                "onnxruntime refuses most of it, and the reference evaluator pads one side less "
-               "under SAME_LOWER and rounds every square"),
+               "under SAME_LOWER"),
     Exception_(("Hardmax",), lambda q: q.opset < 13 and q.inputs[0].dtype != np.float32,
                Opinion.NONE, "onnxruntime has f32 only, and the reference evaluator reduces one "
                "axis where the standard then joined all from there on"),
