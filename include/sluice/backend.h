@@ -64,8 +64,9 @@ typedef struct sluice_message {
 /* ---- tensors ------------------------------------------------------------------------------ */
 
 /* Element types have the numbers of ONNX's TensorProto.DataType (1 = float, 7 = int64, ...).
- * 4-bit elements are packed two to a byte and 2-bit ones four, the first in the low bits. Strings:
- * n + 1 int64 offsets, then the bytes they delimit. */
+ * 4-bit elements are packed two to a byte and 2-bit ones four, the first in the low bits. An
+ * element of a tensor of strings is a `sluice_text`: 16 bytes, moved like any other; see
+ * sluice_text_pool. */
 typedef int32_t sluice_element_type;
 
 /* Order of elements in memory. Dimensions are logical whatever the layout. */
@@ -77,7 +78,7 @@ typedef int32_t sluice_layout;
 
 typedef struct sluice_tensor {
   void* data;         /* null for an absent optional operand, or for one not known yet */
-  int64_t size_bytes; /* -1 where not known: a dimension is not, or the elements are strings */
+  int64_t size_bytes; /* -1 where a dimension is not known */
   sluice_element_type element_type; /* 0 for an absent optional operand */
   sluice_layout layout;
   int32_t rank;
@@ -87,10 +88,19 @@ typedef struct sluice_tensor {
 
 /* ---- operations ---------------------------------------------------------------------------- */
 
+/* UTF-8. All bits zero: the empty text. */
 typedef struct sluice_text {
   const char* data; /* not NUL-terminated */
   int64_t size_bytes;
 } sluice_text;
+
+/* Where kernels put the bytes of texts that they make. What an input's elements point to, and what
+ * the pool gave, stays valid until the run's results are read: a result may point to either. */
+typedef struct sluice_text_pool {
+  void* owner; /* the host's */
+  /* Null if there is no memory. May be called from several threads at once. */
+  char* (*allocate)(struct sluice_text_pool* pool, int64_t size_bytes);
+} sluice_text_pool;
 
 typedef int32_t sluice_attribute_kind;
 #define SLUICE_ATTRIBUTE_INT 1    /* ints[0] */
@@ -206,7 +216,7 @@ typedef struct sluice_kernel_info {
  * the submission gives for `binding`. */
 typedef struct sluice_argument {
   int32_t binding; /* -1: `address` holds the tensor; -2: absent optional operand */
-  int32_t reserved;
+  int32_t texts; /* of an output of strings: the binding, above 0, of a sluice_text_pool; else 0 */
   void* address;
   int64_t offset_bytes;
   /* For outputs of operators whose result shape depends on data: where to write the actual

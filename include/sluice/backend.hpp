@@ -105,10 +105,10 @@ enum ElementType : sluice_element_type {
   kI2 = 26,
 };
 
-/// Bits of one element; 0 for strings and unknown numbers.
+/// Bits of one element, a `sluice_text` for strings; 0 for unknown numbers.
 inline int element_bits(sluice_element_type type) {
-  constexpr std::uint8_t kBits[] = {0,  32,  8,  8, 16, 16, 32, 64, 0, 8, 16, 64, 32, 64,
-                                    64, 128, 16, 8, 8,  8,  8,  4,  4, 4, 8,  2,  2};
+  constexpr std::uint8_t kBits[] = {0,  32,  8,  8, 16, 16, 32, 64, 128, 8, 16, 64, 32, 64,
+                                    64, 128, 16, 8, 8,  8,  8,  4,  4,   4, 8,  2,  2};
   return type < 0 || type >= static_cast<int>(std::size(kBits)) ? 0 : kBits[type];
 }
 
@@ -151,6 +151,11 @@ inline std::string to_string(std::span<const std::int64_t> dims) {
     text += std::to_string(dims[i]);
   }
   return text + "]";
+}
+
+/// A text's characters.
+inline std::string_view view(const sluice_text& text) {
+  return {text.data, static_cast<std::size_t>(text.size_bytes)};
 }
 
 // ---- operations ---------------------------------------------------------------------------------
@@ -208,10 +213,6 @@ class Attributes {
   }
 
  private:
-  static std::string_view view(const sluice_text& text) {
-    return {text.data, static_cast<std::size_t>(text.size_bytes)};
-  }
-
   std::span<const sluice_attribute> all_;
 };
 

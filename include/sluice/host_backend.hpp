@@ -23,8 +23,9 @@ namespace sluice::plugin {
 class Call {
  public:
   Call(const sluice_op& op, std::span<const sluice_tensor> inputs,
-       std::span<const sluice_tensor> outputs, std::span<std::int64_t* const> actual_dims)
-      : op_(op), inputs_(inputs), outputs_(outputs), actual_dims_(actual_dims) {}
+       std::span<const sluice_tensor> outputs, std::span<std::int64_t* const> actual_dims,
+       sluice_text_pool* texts = nullptr)
+      : op_(op), inputs_(inputs), outputs_(outputs), actual_dims_(actual_dims), texts_(texts) {}
 
   const sluice_op& op() const { return op_; }
   Attributes attributes() const { return op_; }
@@ -60,6 +61,19 @@ class Call {
     if (target != nullptr) std::ranges::copy(dims, target);
   }
 
+  /// A copy of `text` that outlives the call: an element for an output of strings. Safe across
+  /// threads. Throws std::bad_alloc, which becomes SLUICE_RESOURCE_EXHAUSTED.
+  sluice_text keep(std::string_view text) const {
+    if (text.empty()) return {};
+    const auto size = static_cast<std::int64_t>(text.size());
+    char* kept = texts_ != nullptr ? texts_->allocate(texts_, size) : nullptr;
+    if (kept == nullptr) throw std::bad_alloc();
+    std::memcpy(kept, text.data(), text.size());
+    return {kept, size};
+  }
+  /// Null unless an output holds strings.
+  sluice_text_pool* texts() const { return texts_; }
+
  private:
   static std::size_t count(int value) { return static_cast<std::size_t>(value); }
   static const sluice_tensor& at(std::span<const sluice_tensor> tensors, int index) {
@@ -71,6 +85,7 @@ class Call {
   std::span<const sluice_tensor> inputs_;  // the operator's, then the body's
   std::span<const sluice_tensor> outputs_;
   std::span<std::int64_t* const> actual_dims_;  // [outputs], each may be null
+  sluice_text_pool* texts_;
 };
 
 /// An operator's implementation. Both functions may be called by several threads at once.

@@ -130,7 +130,7 @@ inline sluice_code pack(sluice_backend*, const sluice_op* op, std::int32_t, void
 /// The dimensions are known, and the bytes are those of a packed tensor.
 inline Status check_tensor(const sluice_op& op, const sluice_tensor& tensor) {
   const int bits = element_bits(tensor.element_type);
-  if (bits == 0) return ok();  // absent, or strings, whose size depends on their text
+  if (bits == 0) return ok();  // absent
   const std::int64_t count = num_elements(tensor);
   if (count < 0 || count > (INT64_MAX - 7) / bits) {
     return invalid_argument(kind_of(op) + ": dimensions " + to_string(dims_of(tensor)) +
@@ -258,7 +258,9 @@ inline Status check_arguments(const Command& command) {
 inline void add_command(CommandList& list, Command command) {
   for (const auto* arguments : {&command.inputs, &command.outputs}) {
     for (const sluice_argument& argument : *arguments) {
-      list.num_bindings = std::max(list.num_bindings, argument.binding + 1);
+      const std::int32_t last =
+          std::max(argument.binding, argument.texts > 0 ? argument.texts : -1);
+      list.num_bindings = std::max(list.num_bindings, last + 1);
     }
   }
   list.commands.push_back(std::move(command));
@@ -334,6 +336,15 @@ inline void bind(std::span<const sluice_operand> operands, std::span<const sluic
   }
 }
 
+/// The pool for the outputs that hold strings; null without one.
+inline sluice_text_pool* find_texts(std::span<const sluice_argument> outputs,
+                                    void* const* bindings) {
+  for (const sluice_argument& output : outputs) {
+    if (output.texts > 0) return static_cast<sluice_text_pool*>(bindings[output.texts]);
+  }
+  return nullptr;
+}
+
 inline Status run_command(const Command& command, void* const* bindings) {
   if (command.kernel == nullptr) {
     if (command.size_bytes > 0) {
@@ -353,7 +364,8 @@ inline Status run_command(const Command& command, void* const* bindings) {
   bind(outputs_of(op), command.outputs, bindings, outputs);
   std::vector<std::int64_t*> actual_dims;
   for (const sluice_argument& output : command.outputs) actual_dims.push_back(output.actual_dims);
-  return command.kernel->run->run(Call(op, inputs, outputs, actual_dims));
+  return command.kernel->run->run(
+      Call(op, inputs, outputs, actual_dims, find_texts(command.outputs, bindings)));
 }
 
 inline Status run_list(const CommandList& list, void* const* bindings) {

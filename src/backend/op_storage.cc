@@ -3,6 +3,8 @@
 #include <string>
 #include <type_traits>
 
+#include "backend/texts.h"
+
 namespace sluice::backend {
 namespace {
 
@@ -82,8 +84,8 @@ Result<sluice_tensor> make_tensor(OpStorage& storage, const ir::Type& type) {
   SLUICE_TRY(checked_dims(type, dims));
   sluice_tensor tensor = {};
   tensor.size_bytes = -1;
-  if (type.is_static() && type.element() != ir::ElementType::kString) {
-    const auto bytes = ir::storage_bytes(type);
+  if (type.is_static()) {
+    const auto bytes = ir::run_bytes(type);
     if (!bytes) return invalid_argument("{} is too large", type.to_string());
     tensor.size_bytes = *bytes;
   }
@@ -96,8 +98,12 @@ Result<sluice_tensor> make_tensor(OpStorage& storage, const ir::Type& type) {
 
 Result<sluice_tensor> make_constant(OpStorage& storage, const ir::Constant& constant) {
   sluice_tensor tensor = SLUICE_TRY(make_tensor(storage, constant.type));
+  if (constant.type.element() == ir::ElementType::kString) {
+    const ir::Constant& kept = storage.constants.emplace_back(constant);
+    tensor.data = storage.texts.emplace_back(SLUICE_TRY(decode_texts(kept))).data();
+    return tensor;
+  }
   const auto held = static_cast<std::int64_t>(constant.data.size());
-  if (tensor.size_bytes < 0) tensor.size_bytes = held;
   if (tensor.size_bytes > held) {
     return invalid_argument("a constant {} has {} of {} bytes", constant.type.to_string(), held,
                             tensor.size_bytes);

@@ -16,7 +16,7 @@ struct OpStorage {
   std::deque<ir::Constant> constants;
   std::deque<std::vector<std::int64_t>> dims;
   std::deque<sluice_tensor> tensors;
-  std::deque<std::vector<sluice_text>> texts;
+  std::deque<std::vector<sluice_text>> texts;  // of attributes and of constants of strings
   std::deque<std::vector<sluice_attribute>> attributes;
   std::deque<std::vector<std::int32_t>> registers;
   std::vector<sluice_operand> inputs;

@@ -53,7 +53,7 @@ Context::~Context() = default;
 Result<Context> LoadedModel::create_context() const {
   auto state = std::make_unique<ContextState>();
   state->model = state_;
-  for (const auto& group : state_->groups) {
+  for (const auto& group : state_->segments.groups) {
     state->streams.push_back(SLUICE_TRY(backend::Stream::create(group)));
   }
   const ir::Subgraph& main = state_->main();
@@ -96,11 +96,13 @@ Status Context::bind_output(std::size_t index, void* data, std::int64_t capacity
   return ok_status();
 }
 
-Status Context::run() {
-  for (std::size_t i = 0; i < state_->inputs.size(); ++i) {
-    BoundInput& input = state_->inputs[i];
+namespace {
+
+Status take_inputs(ContextState& state) {
+  for (std::size_t i = 0; i < state.inputs.size(); ++i) {
+    BoundInput& input = state.inputs[i];
     if (!input.is_set) {
-      const package::TensorSpec& spec = state_->model->signature.inputs[i];
+      const package::TensorSpec& spec = state.model->signature.inputs[i];
       return make_error(Code::kFailedPrecondition, "input \"{}\" of type {} was not set", spec.name,
                         spec.type.to_string());
     }
@@ -108,10 +110,32 @@ Status Context::run() {
       std::memcpy(input.staging.data(), input.view.data,
                   static_cast<std::size_t>(input.view.size_bytes));
     }
-    state_->bindings[i] = const_cast<void*>(input.address);  // NOLINT: inputs are only read
+    state.bindings[i] = const_cast<void*>(input.address);  // NOLINT: inputs are only read
   }
+  return ok_status();
+}
+
+}  // namespace
+
+Status Context::run() {
+  SLUICE_TRY(take_inputs(*state_));
   return LinearExecutor(*state_).run();
 }
+
+Status Context::begin() {
+  SLUICE_TRY(take_inputs(*state_));
+  return LinearExecutor(*state_).begin();
+}
+
+Status Context::submit_segment(std::size_t segment) {
+  return LinearExecutor(*state_).submit(segment);
+}
+
+Result<bool> Context::poll_segment(std::size_t segment) {
+  return LinearExecutor(*state_).poll(segment);
+}
+
+Status Context::finish() { return LinearExecutor(*state_).finish(); }
 
 const TensorView& Context::output(std::size_t index) const { return state_->outputs[index].view; }
 

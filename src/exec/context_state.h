@@ -31,7 +31,7 @@ struct BoundOutput {
 
 struct ContextState {
   std::shared_ptr<const ModelState> model;
-  std::vector<backend::Stream> streams;  // one per backend
+  std::vector<backend::Stream> streams;  // one per group of the model
   AlignedBuffer arena;
   std::vector<BoundInput> inputs;
   std::vector<BoundOutput> outputs;
@@ -48,6 +48,12 @@ class LinearExecutor {
 
   /// Requires: every input is set.
   Status run();
+
+  // The same for a model of static shapes, a segment at a time; see Context::begin.
+  Status begin();
+  Status submit(std::size_t segment);
+  Result<bool> poll(std::size_t segment);
+  Status finish();
 
  private:
   Status run_stages();

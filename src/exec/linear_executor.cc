@@ -43,6 +43,30 @@ Status LinearExecutor::run() {
   return finish_outputs(*state_.static_recording);
 }
 
+Status LinearExecutor::begin() { return prepare_memory(*state_.static_recording); }
+
+Status LinearExecutor::submit(std::size_t segment) {
+  for (const Segment& part : state_.static_recording->segments) {
+    if (part.index != segment) continue;
+    backend::Stream& stream = state_.streams[model_.segments.group_index[segment]];
+    return stream.submit(part.list, state_.bindings);
+  }
+  return ok_status();  // views only: nothing runs
+}
+
+Result<bool> LinearExecutor::poll(std::size_t segment) {
+  backend::Stream& stream = state_.streams[model_.segments.group_index[segment]];
+  const Status status = stream.wait(std::chrono::nanoseconds(0));
+  if (status.is_ok()) return true;
+  if (status.code() == Code::kDeadlineExceeded) return false;
+  return status;
+}
+
+Status LinearExecutor::finish() {
+  SLUICE_TRY(copy_outputs(*state_.static_recording->plan));
+  return finish_outputs(*state_.static_recording);
+}
+
 Status LinearExecutor::run_stages() {
   RunKey key = input_key();
   const Recording* recording = nullptr;
@@ -57,7 +81,7 @@ Status LinearExecutor::run_stages() {
 Status LinearExecutor::run_stage(const Recording& recording) {
   SLUICE_TRY(prepare_memory(recording));
   for (const Segment& segment : recording.segments) {
-    backend::Stream& stream = state_.streams[segment.backend];
+    backend::Stream& stream = state_.streams[model_.segments.group_index[segment.index]];
     SLUICE_TRY(stream.submit(segment.list, state_.bindings));
     SLUICE_TRY(stream.wait());
   }

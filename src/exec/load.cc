@@ -24,22 +24,6 @@ void PlanCache::insert(const RunKey& key, std::shared_ptr<const StagePlan> plan)
 
 namespace {
 
-Result<std::shared_ptr<const backend::Group>> make_group(
-    std::shared_ptr<const backend::Backend> backend, const LoadOptions& options) {
-  const backend::DeviceInfo& device = backend->devices().front();
-  if (!device.has_host_memory) {
-    return unimplemented("backend \"{}\": devices with memory of their own are not supported yet",
-                         backend->name());
-  }
-  std::vector<std::int32_t> cores = options.cores;
-  if (cores.empty()) {
-    const int wanted = options.num_threads > 0 ? options.num_threads : device.num_cores;
-    cores.resize(static_cast<std::size_t>(std::clamp(wanted, 1, std::max(1, device.num_cores))));
-    std::iota(cores.begin(), cores.end(), 0);
-  }
-  return backend::Group::create(std::move(backend), 0, cores);
-}
-
 /// Constants that no kernel gets in packed form are read as they lie in the file: check them now.
 Status verify_constants(const ModelState& model) {
   const ir::Subgraph& main = model.main();
@@ -139,17 +123,17 @@ Status plan_static(ModelState& model) {
 Result<LoadedModel> LoadedModel::load(package::Executable executable,
                                       const backend::BackendRegistry& backends,
                                       const LoadOptions& options) {
-  auto model = std::make_shared<ModelState>();
-  model->executable = std::move(executable);
-  SLUICE_TRY(check_operations(model->executable.graph));
-  align_constants(model->executable.graph.main());
+  SLUICE_TRY(check_operations(executable.graph));
+  align_constants(executable.graph.main());
+  auto model = std::make_shared<ModelState>(
+      std::make_shared<const package::Executable>(std::move(executable)));
   model->signature = package::signature_of(model->executable.graph);
   SLUICE_TRY(check_signature(model->signature));
   model->options = options;
   for (const std::string& name : model->executable.backends) {
     model->backends.push_back(SLUICE_TRY(backends.find(name)));
-    model->groups.push_back(SLUICE_TRY(make_group(model->backends.back(), options)));
   }
+  model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
   model->packed = SLUICE_TRY(PackedStore::create(model->executable, model->backends));
   SLUICE_TRY(verify_constants(*model));
   model->initial_facts = initial_facts(model->main());
@@ -158,9 +142,43 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   return LoadedModel(std::move(model));
 }
 
+Result<LoadedModel> LoadedModel::place(const LoadOptions& options) const {
+  auto model = std::make_shared<ModelState>(state_->executable_owner);
+  model->signature = state_->signature;
+  model->options = options;
+  model->backends = state_->backends;
+  model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
+  model->packed = state_->packed;
+  model->initial_facts = state_->initial_facts;
+  model->is_shape_input = state_->is_shape_input;
+  if (model->segments.devices() == state_->segments.devices()) {
+    model->static_plan = state_->static_plan;
+  } else {
+    SLUICE_TRY(plan_static(*model));
+  }
+  return LoadedModel(std::move(model));
+}
+
 const package::Signature& LoadedModel::signature() const { return state_->signature; }
 
 const package::Executable& LoadedModel::executable() const { return state_->executable; }
+
+std::size_t LoadedModel::num_segments() const { return state_->segments.group_index.size(); }
+
+bool LoadedModel::has_static_shapes() const { return state_->static_plan != nullptr; }
+
+const std::shared_ptr<const backend::Group>& LoadedModel::group_of(std::size_t segment) const {
+  return state_->segments.group_of(segment);
+}
+
+std::int64_t LoadedModel::context_bytes() const {
+  if (!state_->static_plan) return -1;
+  std::int64_t total = state_->static_plan->placement.layout.arena_bytes;
+  for (const package::TensorSpec& spec : state_->signature.outputs) {
+    total += ir::storage_bytes(spec.type).value_or(0);
+  }
+  return total;
+}
 
 LoadedModel::Preparation LoadedModel::preparation() const {
   Preparation preparation = {state_->packed.all(), std::nullopt};

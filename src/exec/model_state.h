@@ -10,6 +10,7 @@
 #include "backend/group.h"
 #include "exec/loaded_model.h"
 #include "exec/packed_store.h"
+#include "exec/segment_map.h"
 #include "exec/stage_plan.h"
 
 namespace sluice::exec {
@@ -29,11 +30,15 @@ class PlanCache {
 };
 
 struct ModelState {
-  package::Executable executable;
+  explicit ModelState(std::shared_ptr<const package::Executable> shared)
+      : executable_owner(std::move(shared)), executable(*executable_owner) {}
+
+  std::shared_ptr<const package::Executable> executable_owner;  // shared by all placements
+  const package::Executable& executable;
   package::Signature signature;
   LoadOptions options;
   std::vector<std::shared_ptr<const backend::Backend>> backends;
-  std::vector<std::shared_ptr<const backend::Group>> groups;  // one per backend
+  SegmentMap segments;
   PackedStore packed;
   ops::SubgraphFacts initial_facts;
   /// Of a model whose every shape is known at load: one stage. Null otherwise.

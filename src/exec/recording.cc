@@ -48,7 +48,7 @@ class Recorder {
       outputs.push_back(argument(operation.outputs[i]));
       if (is_data_dependent) outputs.back().actual_dims = recording_.actual_dims[i].data();
     }
-    Segment& segment = *SLUICE_TRY(segment_for(model_.executable.backend_of[at]));
+    Segment& segment = *SLUICE_TRY(segment_for(model_.segments.index_of_place[at]));
     return segment.list.add_kernel(plan_.kernels[at - plan_.stage.begin], inputs, outputs);
   }
 
@@ -73,11 +73,10 @@ class Recorder {
     return backend::absent_argument();
   }
 
-  Result<Segment*> segment_for(std::int16_t backend_number) {
-    const auto number = static_cast<std::size_t>(backend_number);
-    if (recording_.segments.empty() || recording_.segments.back().backend != number) {
-      auto list = SLUICE_TRY(backend::CommandList::create(model_.groups[number]));
-      recording_.segments.push_back({number, std::move(list)});
+  Result<Segment*> segment_for(std::size_t index) {
+    if (recording_.segments.empty() || recording_.segments.back().index != index) {
+      auto list = SLUICE_TRY(backend::CommandList::create(model_.segments.group_of(index)));
+      recording_.segments.push_back({index, std::move(list)});
     }
     return &recording_.segments.back();
   }

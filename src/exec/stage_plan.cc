@@ -58,8 +58,8 @@ class KernelMaker {
     source.packed = model_.packed.of(at);
     auto op = SLUICE_TRY(backend::Op::create(source));
     const auto index = static_cast<std::size_t>(number);
-    return backend::Kernel::create(model_.backends[index], model_.groups[index]->device(),
-                                   std::move(op));
+    const auto& group = model_.segments.group_of(model_.segments.index_of_place[at]);
+    return backend::Kernel::create(model_.backends[index], group->device(), std::move(op));
   }
 
   const ModelState& model_;

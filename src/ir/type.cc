@@ -116,6 +116,13 @@ std::optional<std::int64_t> storage_bytes(const Type& type) {
   return elements ? storage_bytes(type.element(), *elements) : std::nullopt;
 }
 
+std::optional<std::int64_t> run_bytes(const Type& type) {
+  if (type.element() != ElementType::kString) return storage_bytes(type);
+  constexpr std::int64_t kTextBytes = 16;  // a sluice_text
+  const auto elements = type.is_static() ? num_elements(*type.shape()) : std::nullopt;
+  return elements ? checked_mul(*elements, kTextBytes) : std::nullopt;
+}
+
 namespace {
 
 Result<Shape> parse_shape(std::string_view text) {

@@ -74,6 +74,9 @@ std::optional<std::int64_t> num_elements(const Shape& shape);
 /// Bytes in memory of a static tensor in its layout (c16 pads channels); nullopt as above.
 std::optional<std::int64_t> storage_bytes(const Type& type);
 
+/// Bytes while a model runs: as `storage_bytes`, and 16 for each string, whose text lies elsewhere.
+std::optional<std::int64_t> run_bytes(const Type& type);
+
 std::string shape_to_string(const Shape& shape);  ///< "[N,3,224,224]"
 
 }  // namespace sluice::ir

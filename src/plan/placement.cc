@@ -108,7 +108,7 @@ class Placer {
   }
 
   Result<std::int64_t> size_of(ir::OperandId id) const {
-    const auto bytes = ir::storage_bytes(request_.types[id.index()]);
+    const auto bytes = ir::run_bytes(request_.types[id.index()]);
     if (bytes) return *bytes;
     return internal_error("operand \"{}\" of type {} has no size", main_.operand(id).name,
                           request_.types[id.index()].to_string());

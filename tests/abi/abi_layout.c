@@ -18,6 +18,10 @@ AT(sluice_tensor, rank, 24);
 AT(sluice_tensor, dims, 32);
 _Static_assert(sizeof(sluice_tensor) == 40, "sluice_tensor is in arrays: its size is fixed");
 
+AT(sluice_text, size_bytes, 8);
+_Static_assert(sizeof(sluice_text) == 16, "sluice_text is an element of tensors");
+AT(sluice_text_pool, allocate, 8);
+
 AT(sluice_attribute, name, 0);
 AT(sluice_attribute, kind, 8);
 AT(sluice_attribute, count, 16);
@@ -37,6 +41,7 @@ AT(sluice_body_step, inputs, 16);
 AT(sluice_body_step, attributes, 32);
 _Static_assert(sizeof(sluice_body_step) == 40, "sluice_body_step is in arrays");
 
+AT(sluice_argument, texts, 4);
 AT(sluice_argument, address, 8);
 AT(sluice_argument, offset_bytes, 16);
 AT(sluice_argument, actual_dims, 24);

@@ -180,7 +180,14 @@ Status CommandList::finish() {
   plan_barriers();
   if (Status status = take_scratch(); !status.is_ok()) return status;
   addresses_.resize(arguments_.size());
-  for (const sluice_argument& argument : arguments_) actual_dims_.push_back(argument.actual_dims);
+  for (const sluice_argument& argument : arguments_) {
+    actual_dims_.push_back(argument.actual_dims);
+    texts_binding_ = std::max(texts_binding_, argument.texts);
+  }
+  const auto num_bindings = static_cast<std::size_t>(texts_binding_) + 1;
+  if (texts_binding_ > 0 && binding_bytes_.size() < num_bindings) {
+    binding_bytes_.resize(num_bindings);
+  }
   finished_ = true;
   return plugin::ok();
 }
@@ -208,6 +215,9 @@ void CommandList::bind(std::span<void* const> bindings) {
       addresses_[i] = static_cast<std::byte*>(bindings[binding]) + argument.offset_bytes;
     }
   }
+  if (texts_binding_ > 0) {
+    texts_ = static_cast<sluice_text_pool*>(bindings[static_cast<std::size_t>(texts_binding_)]);
+  }
   every_barrier_ = bindings_overlap(bindings);
 }
 
@@ -225,8 +235,8 @@ void CommandList::run_step(const Step& step, const Worker& worker, const Member&
     return;
   }
   const Run run(inputs, outputs,
-                std::span(actual_dims_).subspan(step.first_output, step.num_outputs), shared_.get(),
-                &status_);
+                std::span(actual_dims_).subspan(step.first_output, step.num_outputs), texts_,
+                shared_.get(), &status_);
   for (int phase = 0; phase < step.kernel->phases(); ++phase) {
     if (phase > 0 && worker.count > 1) member.sync();
     step.kernel->run(run, phase, worker);

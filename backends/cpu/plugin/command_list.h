@@ -82,6 +82,8 @@ class CommandList {
   std::vector<void*> bound_;                   ///< bindings of the last run
   std::vector<void*> addresses_;               ///< of arguments_, for those bindings
   std::vector<std::int64_t*> actual_dims_;     ///< of arguments_
+  std::int32_t texts_binding_ = 0;             ///< of the pool for outputs of strings; 0: none
+  sluice_text_pool* texts_ = nullptr;          ///< for those bindings
   bool every_barrier_ = false;                 ///< bindings share memory: plan does not hold
 
   std::int64_t scratch_stride_ = 0;

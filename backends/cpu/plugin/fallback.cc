@@ -21,7 +21,7 @@ class Fallback : public Kernel {
       collect(plugin::inputs_of(op()), run.inputs(), inputs);
       collect(plugin::body_inputs_of(op()), run.inputs().subspan(inputs.size()), inputs);
       collect(plugin::outputs_of(op()), run.outputs(), outputs);
-      return kernel_->run(plugin::Call(op(), inputs, outputs, run.actual_dims()));
+      return kernel_->run(plugin::Call(op(), inputs, outputs, run.actual_dims(), run.texts()));
     }));
   }
 

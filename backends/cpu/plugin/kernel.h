@@ -15,10 +15,12 @@ using plugin::Status;
 class Run {
  public:
   Run(std::span<void* const> inputs, std::span<void* const> outputs,
-      std::span<std::int64_t* const> actual_dims, std::byte* shared, Status* status)
+      std::span<std::int64_t* const> actual_dims, sluice_text_pool* texts, std::byte* shared,
+      Status* status)
       : inputs_(inputs),
         outputs_(outputs),
         actual_dims_(actual_dims),
+        texts_(texts),
         shared_(shared),
         status_(status) {}
 
@@ -34,6 +36,8 @@ class Run {
   std::span<void* const> inputs() const { return inputs_; }
   std::span<void* const> outputs() const { return outputs_; }
   std::span<std::int64_t* const> actual_dims() const { return actual_dims_; }
+  /// Where texts that the kernel makes are kept; null in lists that make none.
+  sluice_text_pool* texts() const { return texts_; }
 
   /// Kernel::shared_bytes of memory that all workers of the step see.
   std::byte* shared() const { return shared_; }
@@ -47,6 +51,7 @@ class Run {
   std::span<void* const> inputs_;
   std::span<void* const> outputs_;
   std::span<std::int64_t* const> actual_dims_;
+  sluice_text_pool* texts_;
   std::byte* shared_;
   Status* status_;
 };

@@ -110,10 +110,7 @@ Result<Reservation> CoreAllocator::reserve(CoreGroupId owner, const CoreRequest&
   SLUICE_TRY(check(request));
   const CoreRequest wanted = with_full_addresses(map_, request);
   auto found = find_cores(map_, chains_, state_, wanted);
-  if (!found) {
-    const bool is_possible = find_cores(map_, chains_, empty_state(map_), wanted).has_value();
-    return is_possible ? explain_not_now(wanted) : explain_never(wanted);
-  }
+  if (!found) return explain_not_now(wanted);
   for (const CoreRef& core : found->cores) state_.owners[core] = owner;
   for (const MemoryShare& share : found->memory) state_.free_bytes[share.device] -= share.bytes;
   granted_[owner] = *found;
@@ -162,6 +159,13 @@ std::vector<DeviceId> CoreAllocator::candidates(const CoreRequest& request) cons
 }
 
 Status CoreAllocator::check(const CoreRequest& request) const {
+  SLUICE_TRY(check_names(request));
+  const CoreRequest wanted = with_full_addresses(map_, request);
+  const bool is_possible = find_cores(map_, chains_, empty_state(map_), wanted).has_value();
+  return is_possible ? ok_status() : explain_never(wanted);
+}
+
+Status CoreAllocator::check_names(const CoreRequest& request) const {
   SLUICE_TRY(check_numbers(request));
   for (const DeviceId id : request.devices) SLUICE_TRY(check_device(map_, id));
   for (const std::string& address : request.bus_addresses) {

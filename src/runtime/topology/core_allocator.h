@@ -32,6 +32,10 @@ class CoreAllocator {
   ///                             free, and whose release would help
   Result<Reservation> reserve(CoreGroupId owner, const CoreRequest& request);
 
+  /// Whether the request could be met if every core were free. Fails: as reserve, but for
+  /// kResourceExhausted.
+  Status check(const CoreRequest& request) const;
+
   /// Cores and memory of `owner` are free again; nothing happens if it has none.
   void release(CoreGroupId owner);
 
@@ -48,7 +52,7 @@ class CoreAllocator {
   std::vector<DeviceId> candidates(const CoreRequest& request) const;
 
  private:
-  Status check(const CoreRequest& request) const;
+  Status check_names(const CoreRequest& request) const;
   Status explain_never(const CoreRequest& request) const;
   Status explain_not_now(const CoreRequest& request) const;
   std::vector<CoreGroupId> who_would_help(const CoreRequest& request) const;

@@ -21,11 +21,8 @@ using Wide =
 /// Text as C's strtod reads it: "3.14", "1e-5", "NaN", "-INF".
 Status read_text(const Call& call, std::vector<double>* values) {
   const sluice_tensor& tensor = call.input(0);
-  const auto count = static_cast<std::size_t>(plugin::num_elements(tensor));
-  const auto* offsets = static_cast<const std::int64_t*>(tensor.data);
-  const char* characters = static_cast<const char*>(tensor.data) + (count + 1) * sizeof(*offsets);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string text(characters + offsets[i], characters + offsets[i + 1]);
+  for (const sluice_text& element : plugin::elements<const sluice_text>(tensor)) {
+    const std::string text(plugin::view(element));
     char* end = nullptr;
     values->push_back(std::strtod(text.c_str(), &end));
     if (end == text.c_str() || *end != '\0') {
