@@ -38,13 +38,14 @@ class Batch:
         self.families = families
         self.operators: Counter[str] = Counter()
         self.plain = [folder / "agree" / f"seed_{seed}" for seed in seeds]
-        self.hostile = []
+        self.hostile: dict[str, list[Path]] = {"integers": [], "floats": []}
         for seed, path in zip(seeds, self.plain):
             case = grow(seed, families)
             write_case(case, path)
-            hostile = folder / "hostile" / path.name
-            if write_hostile(case, hostile):
-                self.hostile.append(hostile)
+            kind = case.pick(list(self.hostile))
+            hostile = folder / kind / path.name
+            if write_hostile(case, hostile, kind == "floats"):
+                self.hostile[kind].append(hostile)
             self.operators.update(node.op_type for item in case.fragments for node in item.nodes)
 
     def explain(self, name: str, backend: str) -> str:
@@ -100,8 +101,10 @@ def main() -> int:
         for backend in ("reference", "cpu"):
             title = f"{backend} and onnxruntime"
             report_verdicts(batch, judge(batch.plain, backend), title, backend, report)
-        verdicts = judge(batch.hostile, "cpu", against="reference")
-        report_verdicts(batch, verdicts, "hostile inputs, cpu against reference", "cpu", report)
+        for kind, folders in batch.hostile.items():
+            more = ["--any-values"] if kind == "floats" else []
+            verdicts = judge(folders, "cpu", "--against", "reference", *more)
+            report_verdicts(batch, verdicts, f"hostile {kind}, cpu and reference", "cpu", report)
         print(f"{time.perf_counter() - start:.0f} s in all")
     return report.finish()
 

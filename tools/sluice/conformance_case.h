@@ -18,6 +18,7 @@ struct Outcome {
 struct CaseOptions {
   ModelOptions model;  ///< its path is the case's
   Tolerances tolerances = default_tolerances();
+  bool takes_any_values = false;  ///< run_case_against asks only whether both run or both refuse
 };
 
 /// Runs every data set of the case and compares with its outputs. What the compiler does not know

@@ -52,6 +52,8 @@ class ConformanceCommand : public Command {
                    "For a float type: f32=1e-4,1e-6, relative and absolute (repeatable)");
     app.add_option("--against", against_,
                    "Compare with what this backend answers: outputs, or that it refuses");
+    app.add_flag("--any-values", options_.takes_any_values,
+                 "With --against: outputs may differ, refusals may not");
   }
 
   Result<int> run() override {

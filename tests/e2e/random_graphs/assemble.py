@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -62,6 +63,7 @@ def model_of(fragments: Sequence[Fragment], inputs: Arrays, weights: Arrays, out
 def write_folder(folder: Path, model: onnx.ModelProto, inputs: Arrays, outputs: Arrays) -> None:
     """model.onnx and test_data_set_0/*.pb, as ONNX's own test data has them."""
     data = folder / "test_data_set_0"
+    shutil.rmtree(folder, ignore_errors=True)
     data.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     for kind, values in (("input", inputs), ("output", outputs)):

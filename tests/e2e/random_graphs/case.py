@@ -97,7 +97,7 @@ class Case:
         """A weight with probability `constant`, else an input of the graph."""
         data = np.asarray(data)
         kept = self.weights if self.chance(constant) else self.feeds
-        name = self._fresh("w" if kept is self.weights else "x")
+        name = self.fresh("w" if kept is self.weights else "x")
         kept[name] = data
         value = Value(name, data, (data, data))
         self.values.append(value)
@@ -162,7 +162,7 @@ class Case:
         """A node of several outputs. Inputs that are None are left out, as are attributes."""
         self.require(exists(kind, self.opset))
         names = ["" if item is None else item.name for item in inputs]
-        results = [self._fresh(kind.lower()) for _ in range(outputs)]
+        results = [self.fresh(kind.lower()) for _ in range(outputs)]
         node = helper.make_node(kind, names, results,
                                 **{k: v for k, v in attributes.items() if v is not None})
         return self.fragment([node], [item for item in inputs if item is not None], results)
@@ -219,6 +219,6 @@ class Case:
             return False
         return True
 
-    def _fresh(self, stem: str) -> str:
+    def fresh(self, stem: str) -> str:
         self._count += 1
         return f"{stem}_{self._count}"

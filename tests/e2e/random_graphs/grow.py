@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from random_graphs import elementwise, indexing, movement, reduction
+from random_graphs import (dense, elementwise, images, indexing, movement, quantization,
+                           recurrent, reduction, sampling, signal)
 from random_graphs.case import Case
 
 FAMILIES: dict[str, list[Callable[[Case], object]]] = {
@@ -12,6 +13,12 @@ FAMILIES: dict[str, list[Callable[[Case], object]]] = {
     "reduction": reduction.RECIPES,
     "movement": movement.RECIPES,
     "indexing": indexing.RECIPES,
+    "images": images.RECIPES,
+    "sampling": sampling.RECIPES,
+    "dense": dense.RECIPES,
+    "recurrent": recurrent.RECIPES,
+    "signal": signal.RECIPES,
+    "quantization": quantization.RECIPES,
 }
 
 

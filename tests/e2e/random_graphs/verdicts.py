@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import resource
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +13,8 @@ from pathlib import Path
 from harness.sluice_cli import binary
 from random_graphs import tolerance
 
-LIMIT_S = 300
+LIMIT_S = 100
+MEMORY = 6 << 30  # bytes of address space: what hostile sizes ask for is refused, not swapped
 
 
 @dataclass(frozen=True)
@@ -24,12 +27,17 @@ class Verdict:
         return self.word in ("FAIL", "CRASH")
 
 
+def _limit_memory() -> None:
+    if "ASAN_OPTIONS" not in os.environ:  # whose shadow takes terabytes, and has limits of its own
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
 def _run_once(folders: Sequence[Path], options: Sequence[str]) -> tuple[dict[str, Verdict], str]:
     """The verdicts, and what the end of the process looked like."""
     command = [str(binary()), "conformance", *map(str, folders), "--verbose", *options]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace",
-                              timeout=LIMIT_S)
+                              timeout=LIMIT_S, preexec_fn=_limit_memory)
         output, end = done.stdout, f"exit code {done.returncode}: {done.stderr[-4000:]}"
     except subprocess.TimeoutExpired as late:
         output = (late.stdout or b"").decode(errors="replace")
@@ -42,12 +50,10 @@ def _run_once(folders: Sequence[Path], options: Sequence[str]) -> tuple[dict[str
     return verdicts, end
 
 
-def judge(folders: Sequence[Path], backend: str, against: str = "") -> dict[str, Verdict]:
+def judge(folders: Sequence[Path], backend: str, *more: str) -> dict[str, Verdict]:
     """By folder name. One process for all; where it dies, the case that it was at has crashed and
     another process takes the rest."""
-    options = ["--backend", backend, *tolerance.options()]
-    if against:
-        options += ["--against", against]
+    options = ["--backend", backend, *tolerance.options(), *more]
     verdicts: dict[str, Verdict] = {}
     rest = list(folders)
     while rest:
