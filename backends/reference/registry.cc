@@ -13,6 +13,7 @@ constexpr Family kFamilies[] = {
     activation_kernels,
     attention_kernels,
     cast_kernels,
+    causal_kernels,
     concat_split_kernels,
     conv_kernels,
     conv_transpose_kernels,
@@ -27,9 +28,11 @@ constexpr Family kFamilies[] = {
     fused_kernels,
     gather_kernels,
     generate_kernels,
+    image_decoder_kernels,
     loss_kernels,
     matmul_kernels,
     normalization_kernels,
+    normalizer_kernels,
     pool_kernels,
     quantize_kernels,
     random_kernels,
@@ -44,6 +47,8 @@ constexpr Family kFamilies[] = {
     signal_kernels,
     slice_kernels,
     softmax_kernels,
+    string_kernels,
+    tfidf_kernels,
     top_k_kernels,
 };
 

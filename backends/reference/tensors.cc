@@ -27,9 +27,7 @@ void clear_padding(const sluice_tensor& tensor) {
 }  // namespace
 
 Mover::Mover(const sluice_tensor& from, const sluice_tensor& to)
-    : from_(bits_of(from)),
-      to_(bits_of(to)),
-      size_(plugin::element_bits(from.element_type) / 8) {
+    : from_(bits_of(from)), to_(bits_of(to)), size_(plugin::element_bits(from.element_type) / 8) {
   clear_padding(to);
 }
 

@@ -10,6 +10,7 @@ namespace sluice::ops {
 std::vector<OpSchema> activation_ops();
 std::vector<OpSchema> attention_ops();
 std::vector<OpSchema> cast_ops();
+std::vector<OpSchema> causal_ops();
 std::vector<OpSchema> concat_split_ops();
 std::vector<OpSchema> conv_ops();
 std::vector<OpSchema> cumulative_ops();
@@ -22,6 +23,7 @@ std::vector<OpSchema> extend_ops();
 std::vector<OpSchema> fused_ops();
 std::vector<OpSchema> gather_ops();
 std::vector<OpSchema> generate_ops();
+std::vector<OpSchema> image_decoder_ops();
 std::vector<OpSchema> loss_ops();
 std::vector<OpSchema> matmul_ops();
 std::vector<OpSchema> normalization_ops();
@@ -40,5 +42,7 @@ std::vector<OpSchema> shape_query_ops();
 std::vector<OpSchema> signal_ops();
 std::vector<OpSchema> slice_ops();
 std::vector<OpSchema> softmax_ops();
+std::vector<OpSchema> string_ops();
+std::vector<OpSchema> tfidf_ops();
 
 }  // namespace sluice::ops

@@ -13,6 +13,7 @@ constexpr Family kFamilies[] = {
     activation_ops,
     attention_ops,
     cast_ops,
+    causal_ops,
     concat_split_ops,
     conv_ops,
     cumulative_ops,
@@ -25,6 +26,7 @@ constexpr Family kFamilies[] = {
     fused_ops,
     gather_ops,
     generate_ops,
+    image_decoder_ops,
     loss_ops,
     matmul_ops,
     normalization_ops,
@@ -43,6 +45,8 @@ constexpr Family kFamilies[] = {
     signal_ops,
     slice_ops,
     softmax_ops,
+    string_ops,
+    tfidf_ops,
 };
 
 auto key(const OpSchema* schema) { return std::tie(schema->domain, schema->name); }

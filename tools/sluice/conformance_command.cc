@@ -45,7 +45,8 @@ class ConformanceCommand : public Command {
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--filter", filter_, "Only cases whose name matches this regular expression");
-    app.add_flag("!--no-optimize", options_.model.optimize, "Leave graphs as their files have them");
+    app.add_flag("!--no-optimize", options_.model.optimize,
+                 "Leave graphs as their files have them");
     app.add_flag("-v,--verbose", is_verbose_, "List passed cases too");
     app.add_option("--tolerance", tolerances_,
                    "For a float type: f32=1e-4,1e-6, relative and absolute (repeatable)");
@@ -63,9 +64,8 @@ class ConformanceCommand : public Command {
     for (const fs::path& folder : cases) {
       const std::string case_name = folder.filename().string();
       if (!std::regex_search(case_name, filter)) continue;
-      const Outcome outcome =
-          against_.empty() ? run_case(folder, options_)
-                           : run_case_against(folder, options_, against_);
+      const Outcome outcome = against_.empty() ? run_case(folder, options_)
+                                               : run_case_against(folder, options_, against_);
       ++counts[outcome.kind];
       report(case_name, outcome);
     }
