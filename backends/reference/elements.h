@@ -2,8 +2,10 @@
 #pragma once
 
 #include <bit>
+#include <complex>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "sluice/backend.hpp"
@@ -37,7 +39,20 @@ struct Bool {
   operator bool() const { return byte != 0; }  // NOLINT(google-explicit-constructor)
 };
 
-/// The type to compute in: float for Half and Bfloat16, bool for Bool, else `T` itself.
+/// An element of a tensor of strings. Whoever makes new text keeps it with `Call::keep`.
+struct Text {
+  sluice_text text = {};
+
+  Text() = default;
+  Text(sluice_text from) : text(from) {}  // NOLINT(google-explicit-constructor)
+  operator std::string_view() const {
+    return plugin::view(text);
+  }  // NOLINT(google-explicit-constructor)
+};
+static_assert(sizeof(Text) == sizeof(sluice_text));
+
+/// The type to compute in: float for Half and Bfloat16, bool for Bool, std::string_view for Text,
+/// else `T` itself.
 template <typename T>
 struct ComputeOf {
   using Type = T;
@@ -54,6 +69,10 @@ template <>
 struct ComputeOf<Bool> {
   using Type = bool;
 };
+template <>
+struct ComputeOf<Text> {
+  using Type = std::string_view;
+};
 template <typename T>
 using Compute = typename ComputeOf<T>::Type;
 
@@ -65,6 +84,9 @@ constexpr plugin::ElementType element_type_of() {
   if constexpr (std::is_same_v<T, float>) return kF32;
   if constexpr (std::is_same_v<T, double>) return kF64;
   if constexpr (std::is_same_v<T, Bool>) return kBool;
+  if constexpr (std::is_same_v<T, Text>) return kString;
+  if constexpr (std::is_same_v<T, std::complex<float>>) return kC64;
+  if constexpr (std::is_same_v<T, std::complex<double>>) return kC128;
   if constexpr (std::is_same_v<T, std::int8_t>) return kI8;
   if constexpr (std::is_same_v<T, std::int16_t>) return kI16;
   if constexpr (std::is_same_v<T, std::int32_t>) return kI32;
@@ -91,6 +113,8 @@ inline constexpr Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t> kS
 inline constexpr Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t> kUnsignedInts;
 inline constexpr Types<std::int32_t, std::int64_t> kIndices;
 inline constexpr Types<Bool> kBools;
+inline constexpr Types<Text> kTexts;
+inline constexpr Types<std::complex<float>, std::complex<double>> kComplex;
 inline constexpr auto kInts = kSignedInts + kUnsignedInts;
 inline constexpr auto kNumbers = kFloats + kInts;
 inline constexpr auto kNumbersAndBool = kNumbers + kBools;

@@ -10,6 +10,7 @@ namespace sluice::reference {
 std::vector<KernelEntry> activation_kernels();
 std::vector<KernelEntry> attention_kernels();
 std::vector<KernelEntry> cast_kernels();
+std::vector<KernelEntry> causal_kernels();
 std::vector<KernelEntry> concat_split_kernels();
 std::vector<KernelEntry> conv_kernels();
 std::vector<KernelEntry> conv_transpose_kernels();
@@ -24,9 +25,11 @@ std::vector<KernelEntry> extend_kernels();
 std::vector<KernelEntry> fused_kernels();
 std::vector<KernelEntry> gather_kernels();
 std::vector<KernelEntry> generate_kernels();
+std::vector<KernelEntry> image_decoder_kernels();
 std::vector<KernelEntry> loss_kernels();
 std::vector<KernelEntry> matmul_kernels();
 std::vector<KernelEntry> normalization_kernels();
+std::vector<KernelEntry> normalizer_kernels();
 std::vector<KernelEntry> pool_kernels();
 std::vector<KernelEntry> quantize_kernels();
 std::vector<KernelEntry> random_kernels();
@@ -41,6 +44,8 @@ std::vector<KernelEntry> select_kernels();
 std::vector<KernelEntry> signal_kernels();
 std::vector<KernelEntry> slice_kernels();
 std::vector<KernelEntry> softmax_kernels();
+std::vector<KernelEntry> string_kernels();
+std::vector<KernelEntry> tfidf_kernels();
 std::vector<KernelEntry> top_k_kernels();
 std::vector<KernelEntry> tree_kernels();
 

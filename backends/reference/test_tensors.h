@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstring>
+#include <deque>
+#include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +22,15 @@ class TestTensor {
       : dims_(std::move(dims)), type_(element_type_of<T>()), bytes_(values.size() * sizeof(T)) {
     if (!bytes_.empty()) std::memcpy(bytes_.data(), values.data(), bytes_.size());
   }
+  /// Strings; the literals outlive the tensor.
+  TestTensor(std::vector<std::int64_t> dims, std::initializer_list<const char*> texts)
+      : dims_(std::move(dims)), type_(plugin::kString) {
+    for (const char* text : texts) {
+      const sluice_text element = {text, static_cast<std::int64_t>(std::strlen(text))};
+      const auto* bytes = reinterpret_cast<const std::byte*>(&element);
+      bytes_.insert(bytes_.end(), bytes, bytes + sizeof(element));
+    }
+  }
   TestTensor(std::vector<std::int64_t> dims, sluice_element_type type, std::size_t size_bytes)
       : dims_(std::move(dims)), type_(type), bytes_(size_bytes) {}
 
@@ -35,6 +47,12 @@ class TestTensor {
     return tensor;
   }
 
+  std::vector<std::string> texts() const {
+    std::vector<std::string> texts;
+    for (const sluice_text& text : values<sluice_text>()) texts.emplace_back(plugin::view(text));
+    return texts;
+  }
+
   template <typename T>
   std::vector<T> values() const {
     std::vector<T> values(bytes_.size() / sizeof(T));
@@ -47,6 +65,16 @@ class TestTensor {
   sluice_element_type type_;
   std::vector<std::byte> bytes_;
 };
+
+/// Keeps what kernels write of text until the test program ends.
+inline sluice_text_pool* test_texts() {
+  static std::deque<std::string> kept;
+  static sluice_text_pool pool = {nullptr, [](sluice_text_pool*, std::int64_t size_bytes) {
+                                    kept.emplace_back(static_cast<std::size_t>(size_bytes), ' ');
+                                    return kept.back().data();
+                                  }};
+  return &pool;
+}
 
 /// An operator with integer and text attributes, checked, made and run once.
 class TestOp {
@@ -67,6 +95,15 @@ class TestOp {
         {name, SLUICE_ATTRIBUTE_TEXT, 1, nullptr, nullptr, texts_.back().get(), nullptr});
     return *this;
   }
+  TestOp& with_texts(const char* name, std::initializer_list<const char*> values) {
+    std::vector<sluice_text>& texts = text_lists_.emplace_back();
+    for (const char* value : values) {
+      texts.push_back({value, static_cast<std::int64_t>(std::strlen(value))});
+    }
+    attributes_.push_back({name, SLUICE_ATTRIBUTE_TEXTS, static_cast<std::int64_t>(texts.size()),
+                           nullptr, nullptr, texts.data(), nullptr});
+    return *this;
+  }
   TestOp& with(const char* name, std::vector<std::int64_t> values) {
     lists_.push_back(std::make_unique<std::vector<std::int64_t>>(std::move(values)));
     const std::vector<std::int64_t>& list = *lists_.back();
@@ -74,6 +111,9 @@ class TestOp {
                            list.data(), nullptr, nullptr, nullptr});
     return *this;
   }
+
+  /// Where the kernel writes the dimensions of a result whose shape depends on data.
+  mutable std::vector<std::int64_t> actual_dims;
 
   /// The text of the failure; "" for success.
   std::string run(std::vector<TestTensor> inputs, TestTensor& output) const {
@@ -100,8 +140,9 @@ class TestOp {
     if (Status status = check_op(op); !status.is_ok()) return status.text;
     std::unique_ptr<plugin::HostKernel> kernel;
     if (Status status = make_kernel(op, &kernel); !status.is_ok()) return status.text;
-    std::int64_t* const none = nullptr;
-    return kernel->run(Call(op, tensors, {&result, 1}, {&none, 1})).text;
+    actual_dims.assign(static_cast<std::size_t>(result.rank), -1);
+    std::int64_t* const dims = actual_dims.data();
+    return kernel->run(Call(op, tensors, {&result, 1}, {&dims, 1}, test_texts())).text;
   }
 
  private:
@@ -112,6 +153,7 @@ class TestOp {
   std::vector<std::unique_ptr<std::int64_t>> ints_;
   std::vector<std::unique_ptr<sluice_text>> texts_;
   std::vector<std::unique_ptr<std::vector<std::int64_t>>> lists_;
+  std::deque<std::vector<sluice_text>> text_lists_;
 };
 
 }  // namespace sluice::reference

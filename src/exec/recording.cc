@@ -11,6 +11,7 @@ class Recorder {
       : model_(model), plan_(*recording.plan), recording_(recording) {}
 
   Status run() {
+    SLUICE_TRY(refuse_strings());
     const Stage& stage = plan_.stage;
     for (std::size_t at = stage.begin; at < stage.end; ++at) {
       find_outputs(at);
@@ -21,6 +22,19 @@ class Recorder {
   }
 
  private:
+  /// Kernels take strings; what goes in and out of a context does not yet.
+  Status refuse_strings() const {
+    const ir::Subgraph& main = model_.main();
+    for (std::size_t i = 0; i < main.num_operands(); ++i) {
+      const ir::Operand& operand = main.operand(ir::OperandId(i));
+      if (operand.type.is_tensor() && operand.type.element() == ir::ElementType::kString) {
+        return unimplemented("\"{}\" is {}: strings cannot be run yet", operand.name,
+                             operand.type.to_string());
+      }
+    }
+    return ok_status();
+  }
+
   void find_outputs(std::size_t at) {
     const plan::BindingNumbers numbers = plan::binding_numbers(model_.main());
     for (const ir::OperandId id : model_.main().operation(model_.main().order()[at]).outputs) {

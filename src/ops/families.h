@@ -11,6 +11,7 @@ std::vector<OpSchema> activation_ops();
 std::vector<OpSchema> attention_ops();
 std::vector<OpSchema> cast_ops();
 std::vector<OpSchema> category_ops();
+std::vector<OpSchema> causal_ops();
 std::vector<OpSchema> concat_split_ops();
 std::vector<OpSchema> conv_ops();
 std::vector<OpSchema> cumulative_ops();
@@ -25,6 +26,7 @@ std::vector<OpSchema> fused_ops();
 std::vector<OpSchema> gather_ops();
 std::vector<OpSchema> generate_ops();
 std::vector<OpSchema> linear_model_ops();
+std::vector<OpSchema> image_decoder_ops();
 std::vector<OpSchema> loss_ops();
 std::vector<OpSchema> map_ops();
 std::vector<OpSchema> matmul_ops();
@@ -45,5 +47,7 @@ std::vector<OpSchema> signal_ops();
 std::vector<OpSchema> slice_ops();
 std::vector<OpSchema> softmax_ops();
 std::vector<OpSchema> tree_ops();
+std::vector<OpSchema> string_ops();
+std::vector<OpSchema> tfidf_ops();
 
 }  // namespace sluice::ops

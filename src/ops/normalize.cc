@@ -52,7 +52,8 @@ Status upgrade_unchanged(ir::Subgraph& /*subgraph*/, ir::Operation& operation) {
 }
 
 Status normalize(const OpSchema& schema, ir::Subgraph& subgraph, ir::Operation& operation) {
-  if (schema.upgrade != nullptr && operation.version != schema.newest_version()) {
+  const bool is_newest = operation.version == schema.newest_version();
+  if (schema.upgrade != nullptr && (!is_newest || schema.has(kLowered))) {
     SLUICE_TRY(schema.upgrade(subgraph, operation));
     if (operation.kind != schema.name) {  // another operator took its place
       return normalize(*find_schema(operation.domain, operation.kind), subgraph, operation);

@@ -14,6 +14,7 @@ constexpr Family kFamilies[] = {
     attention_ops,
     cast_ops,
     category_ops,
+    causal_ops,
     concat_split_ops,
     conv_ops,
     cumulative_ops,
@@ -28,6 +29,7 @@ constexpr Family kFamilies[] = {
     gather_ops,
     generate_ops,
     linear_model_ops,
+    image_decoder_ops,
     loss_ops,
     map_ops,
     matmul_ops,
@@ -48,6 +50,8 @@ constexpr Family kFamilies[] = {
     slice_ops,
     softmax_ops,
     tree_ops,
+    string_ops,
+    tfidf_ops,
 };
 
 auto key(const OpSchema* schema) { return std::tie(schema->domain, schema->name); }

@@ -91,6 +91,8 @@ enum Trait : std::uint32_t {
   kControlFlow = 1U << 3,
   /// Output 0 has exactly input 0's elements in the same order: no kernel is needed.
   kView = 1U << 4,
+  /// Its newest form, too, is rewritten by `upgrade`, into operators of domain "sluice".
+  kLowered = 1U << 5,
 };
 
 /// Sets output types (and, where known, small integer values) from the inputs'.

@@ -112,6 +112,24 @@ void append_ones(ir::Subgraph& subgraph, ir::Operation& operation, std::size_t i
   subgraph.add_operation(std::move(unsqueeze));
 }
 
+Status measure_first(ir::Subgraph& subgraph, ir::Operation& operation, std::string_view measure,
+                     std::string_view rest) {
+  ir::Operation first;
+  first.domain = "sluice";
+  first.kind = measure;
+  first.version = find_schema("sluice", measure)->newest_version();
+  first.name = operation.name;
+  first.inputs = operation.inputs;
+  first.attributes = operation.attributes;
+  first.outputs = {subgraph.add_operand({})};
+  operation.domain = "sluice";
+  operation.kind = rest;
+  operation.version = find_schema("sluice", rest)->newest_version();
+  operation.inputs.push_back(first.outputs[0]);
+  subgraph.add_operation(std::move(first));
+  return ok_status();
+}
+
 Status upgrade_broadcast(ir::Subgraph& subgraph, ir::Operation& operation) {
   if (operation.version >= 7) return ok_status();
   const auto* axis = operation.attributes.find<std::int64_t>("axis");

@@ -29,6 +29,12 @@ Status upgrade_broadcast(ir::Subgraph& subgraph, ir::Operation& operation);
 void append_ones(ir::Subgraph& subgraph, ir::Operation& operation, std::size_t index,
                  std::size_t count);
 
+/// For results whose shape nobody can bound before reading the data: adds operator `measure` of
+/// domain "sluice" with the same inputs and attributes, and turns `operation` into operator `rest`
+/// of that domain, which takes what `measure` found as its last input.
+Status measure_first(ir::Subgraph& subgraph, ir::Operation& operation, std::string_view measure,
+                     std::string_view rest);
+
 /// nullopt if it is not declared.
 std::optional<std::size_t> declared_rank(const ir::Subgraph& subgraph, ir::OperandId id);
 

@@ -79,6 +79,7 @@ class ProbeGraph {
   /// Whether the operation is a sound one, and the backend takes it.
   bool is_taken(const ops::OpSchema& schema, const backend::Backend& backend) {
     if (!ops::normalize(schema, graph_.main(), operation_).is_ok()) return false;
+    facts_.resize(graph_.main().num_operands());
     const auto inputs = ops::input_facts(operation_, facts_);
     ops::InferenceContext context(operation_, inputs);
     if (!ops::infer_operation(context).is_ok()) return false;

@@ -32,6 +32,7 @@ std::string names_of(const std::vector<ir::ElementType>& types) {
 std::string support_of(const backend::Backend& backend, const ops::OpSchema& schema) {
   if (schema.has(ops::kControlFlow)) return "executor";
   if (schema.has(ops::kView)) return "any: a view";
+  if (schema.has(ops::kLowered)) return "as two operators of sluice";
   if (schema.name == "Elementwise") return "as its steps";
   const std::string types = names_of(types_taken(backend, schema));
   if (types.empty() && schema.name == "Upsample") return "as Resize";

@@ -1,4 +1,6 @@
 // Activation functions: element-wise, most with a constant or two.
+#include <algorithm>
+
 #include "ops/families.h"
 #include "ops/inference.h"
 
@@ -20,6 +22,31 @@ OpSchema activation(std::string_view name, std::vector<int> versions, std::strin
           .attributes = std::move(attributes),
           .infer = infer_same_as_input,
           .traits = kElementwise};
+}
+
+/// Gate and value have one shape: nothing is stretched.
+Status infer_swiglu(InferenceContext& context) {
+  SLUICE_TRY(infer_same_as_input(context));
+  const ir::Shape* gate = context.shape(0);
+  const ir::Shape* value = context.shape(1);
+  if (gate == nullptr || value == nullptr) return ok_status();
+  const auto may_be_equal = [](const ir::Dim& a, const ir::Dim& b) {
+    return !a.is_known() || !b.is_known() || a == b;
+  };
+  if (std::equal(gate->begin(), gate->end(), value->begin(), value->end(), may_be_equal)) {
+    return ok_status();
+  }
+  return context.error("A {} and B {} must have the same shape", ir::shape_to_string(*gate),
+                       ir::shape_to_string(*value));
+}
+
+OpSchema swiglu() {
+  OpSchema schema =
+      activation("SwiGLU", {28}, "A * sigmoid(alpha * A) * B", {constant("alpha", 1.0F)});
+  schema.inputs = {{.name = "A", .types = kFloats, .variable = "T"},
+                   {.name = "B", .types = kFloats, .variable = "T"}};
+  schema.infer = infer_swiglu;
+  return schema;
 }
 
 }  // namespace
@@ -46,6 +73,7 @@ std::vector<OpSchema> activation_ops() {
       activation("Sigmoid", {6, 13}, "1 / (1 + exp(-x))"),
       activation("Softplus", {1, 22}, "log(1 + exp(x))"),
       activation("Softsign", {1, 22}, "x / (1 + |x|)"),
+      swiglu(),
       activation("Swish", {24}, "x * sigmoid(alpha * x)", {constant("alpha", 1.0F)}),
       activation("ThresholdedRelu", {10, 22}, "x if x > alpha, else 0", {constant("alpha", 1.0F)}),
   };

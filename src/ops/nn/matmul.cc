@@ -10,6 +10,8 @@ namespace {
 using ir::ElementType;
 
 constexpr TypeSet kBytes = {ElementType::kU8, ElementType::kI8};
+constexpr TypeSet kQuantized = kBytes | TypeSet{ElementType::kF8E4M3Fn, ElementType::kF8E4M3Fnuz,
+                                                ElementType::kF8E5M2, ElementType::kF8E5M2Fnuz};
 constexpr TypeSet kScales = {ElementType::kF32, ElementType::kF16, ElementType::kBf16};
 constexpr TypeSet kProducts =
     kFloats | TypeSet{ElementType::kI32, ElementType::kI64, ElementType::kU32, ElementType::kU64};
@@ -169,15 +171,15 @@ std::vector<OpSchema> matmul_ops() {
                  .name = "QLinearMatMul",
                  .versions = {10, 21},
                  .doc = "matrix product of quantized tensors, quantized again",
-                 .inputs = {{"a", kBytes, "T1"},
+                 .inputs = {{"a", kQuantized, "T1"},
                             {"a_scale", kScales, "TS"},
-                            {"a_zero_point", kBytes, "T1"},
-                            {"b", kBytes, "T2"},
+                            {"a_zero_point", kQuantized, "T1"},
+                            {"b", kQuantized, "T2"},
                             {"b_scale", kScales, "TS"},
-                            {"b_zero_point", kBytes, "T2"},
+                            {"b_zero_point", kQuantized, "T2"},
                             {"y_scale", kScales, "TS"},
-                            {"y_zero_point", kBytes, "T3"}},
-                 .outputs = {{"y", kBytes, "T3"}},
+                            {"y_zero_point", kQuantized, "T3"}},
+                 .outputs = {{"y", kQuantized, "T3"}},
                  .attributes = {},
                  .infer = infer_qlinear_matmul,
                  .upgrade = upgrade_unchanged});

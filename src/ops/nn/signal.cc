@@ -35,13 +35,15 @@ Status infer_dft(InferenceContext& context) {
     return ok_status();
   }
   const bool is_one_sided = context.int_attribute("onesided") != 0;
-  if (is_one_sided && context.int_attribute("inverse") != 0) {
-    return unimplemented("{}: one-sided inverse transforms are not supported",
-                         context.operation().describe());
-  }
+  const bool is_inverse = context.int_attribute("inverse") != 0;
   ir::Shape shape = *data;
-  if (shape.size() < 2) return context.error("input {} is too flat", ir::shape_to_string(shape));
-  shape.back() = 2;
+  const bool has_parts =
+      shape.size() >= 2 && (!shape.back().is_known() || shape.back().is(1) || shape.back().is(2));
+  if (!has_parts) {
+    return context.error("input {} must end in an axis of 1 or 2: real and imaginary parts",
+                         ir::shape_to_string(shape));
+  }
+  shape.back() = is_one_sided && is_inverse ? 1 : 2;
   const auto axis_value = context.static_values(2);
   if (context.has_input(2) && (!axis_value || axis_value->size() != 1)) {
     for (std::size_t i = 0; i + 1 < shape.size(); ++i) shape[i] = context.unknown_dim();
@@ -52,8 +54,14 @@ Status infer_dft(InferenceContext& context) {
       return context.error("the last axis holds real and imaginary parts");
     }
     Dim& length = shape[static_cast<std::size_t>(axis.value())];
+    // Half a spectrum stands for twice as many points, less its ends.
+    if (is_one_sided && is_inverse) length = (length - 1) * 2;
     if (context.has_input(1)) length = scalar_or_unknown(context, 1);
-    if (is_one_sided) length = floor_div(length, 2) + 1;
+    if (length.is_known() && length.value() < 1) {
+      return context.error("the length of the transform is {}; it must be positive",
+                           length.value());
+    }
+    if (is_one_sided && !is_inverse) length = floor_div(length, 2) + 1;
   }
   context.set_output(0, context.element(0), std::move(shape));
   return ok_status();

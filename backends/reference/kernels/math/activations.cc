@@ -80,6 +80,16 @@ KernelEntry gelu() {
   return entry;
 }
 
+Status run_swiglu(const Call& call) {
+  const float alpha = call.attributes().get_float("alpha", 1);
+  return dispatch(kFloats, call.input(0).element_type, [&]<typename T>() {
+    map_binary<T, T>(call, [alpha](auto a, auto b) {
+      return a * sigmoid(static_cast<decltype(a)>(alpha) * a) * b;
+    });
+    return plugin::ok();
+  });
+}
+
 }  // namespace
 
 std::vector<KernelEntry> activation_kernels() {
@@ -119,6 +129,11 @@ std::vector<KernelEntry> activation_kernels() {
       unary<kFloats>("Sigmoid", [](auto x) { return sigmoid(x); }),
       unary<kFloats>("Softplus", [](auto x) { return softplus(x); }),
       unary<kFloats>("Softsign", [](auto x) { return x / (1 + std::fabs(x)); }),
+      {.kind = "SwiGLU",
+       .run = run_swiglu,
+       .check = check_elementwise<kFloats>,
+       .result_type = type_of_first_input,
+       .num_required_inputs = 2},
       unary_with<kFloats>("Swish",
                           [](const Attributes& a) {
                             return [alpha = a.get_float("alpha", 1)](auto x) {

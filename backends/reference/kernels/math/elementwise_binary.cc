@@ -133,7 +133,7 @@ std::vector<KernelEntry> elementwise_binary_kernels() {
        .check = check_elementwise<kNumbers>,
        .result_type = type_of_first_input,
        .num_required_inputs = 2},
-      comparison<kNumbersAndBool>("Equal", [](auto a, auto b) { return a == b; }),
+      comparison<kNumbersAndBool + kTexts>("Equal", [](auto a, auto b) { return a == b; }),
       comparison<kNumbers>("Greater", [](auto a, auto b) { return a > b; }),
       comparison<kNumbers>("GreaterOrEqual", [](auto a, auto b) { return a >= b; }),
       comparison<kNumbers>("Less", [](auto a, auto b) { return a < b; }),

@@ -4,6 +4,7 @@
 #include "reference/arithmetic.h"
 #include "reference/elementwise.h"
 #include "reference/families.h"
+#include "reference/small_elements.h"
 
 namespace sluice::reference {
 namespace {
@@ -22,19 +23,33 @@ struct SignOf {
   }
 };
 
-/// An element-wise test: floats in, bools out.
+template <typename Function>
+Status test_small(const Call& call, const Function& function) {
+  const std::vector<double> x = read_small(call.input(0));
+  const auto y = call.output_elements<Bool>(0);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = function(x[i]);
+  return plugin::ok();
+}
+
+Status check_predicate(const sluice_op& op) {
+  const sluice_element_type type = op.inputs[0].tensor.element_type;
+  return is_small(type) ? check_broadcast(op) : check_elementwise<kFloats>(op);
+}
+
+/// An element-wise test: floats in, those of 8 bits too, bools out.
 template <typename Make>
 KernelEntry predicate(const char* kind, Make /*stateless*/) {
   return {.kind = kind,
           .run =
               [](const Call& call) {
                 const auto function = Make()(call.attributes());
+                if (is_small(call.input(0).element_type)) return test_small(call, function);
                 return dispatch(kFloats, call.input(0).element_type, [&]<typename T>() {
                   map_unary<T, Bool>(call, function);
                   return plugin::ok();
                 });
               },
-          .check = check_elementwise<kFloats>,
+          .check = check_predicate,
           .result_type = bool_type};
 }
 

@@ -16,7 +16,9 @@ using Combine = std::function<void(std::int64_t from, std::int64_t to, std::int6
 
 template <typename T>
 T combine_elements(std::string_view reduction, T old, T update) {
-  if constexpr (std::is_same_v<T, bool>) {
+  if constexpr (contains(kComplex, element_type_of<T>())) {
+    return reduction == "add" ? old + update : old * update;
+  } else if constexpr (std::is_same_v<T, bool>) {
     return reduction == "add" || reduction == "max" ? old || update : old && update;
   } else {
     if (reduction == "add") return add(old, update);
@@ -35,7 +37,7 @@ Status combiner_of(const Call& call, Combine* combine) {
     };
     return plugin::ok();
   }
-  return dispatch(kNumbersAndBool, call.input(0).element_type, [&]<typename T>() {
+  return dispatch(kNumbersAndBool + kComplex, call.input(0).element_type, [&]<typename T>() {
     const auto updates = call.input_elements<T>(2);
     const auto y = call.output_elements<T>(0);
     *combine = [=](std::int64_t from, std::int64_t to, std::int64_t count) {
@@ -59,7 +61,10 @@ void copy_data(const Call& call) {
 Status check_scatter(const sluice_op& op) {
   const std::string_view reduction = plugin::Attributes(op).get_text("reduction", "none");
   if (reduction != "none") {
-    if (Status status = check_type(op, 0, kNumbersAndBool); !status.is_ok()) return status;
+    const bool has_order = reduction == "max" || reduction == "min";
+    Status status = has_order ? check_type(op, 0, kNumbersAndBool)
+                              : check_type(op, 0, kNumbersAndBool + kComplex);
+    if (!status.is_ok()) return status;
     if (reduction != "add" && reduction != "mul" && reduction != "max" && reduction != "min") {
       return refuse(op, "reduction must be none, add, mul, max or min");
     }

@@ -11,6 +11,9 @@ namespace {
 
 using plugin::dims_of;
 
+/// All that can be told apart. 0, false and "" are nothing.
+constexpr auto kComparable = kNumbersAndBool + kTexts + kComplex;
+
 /// The tensor around the attribute `axis`, or flat without one.
 Status selection_view(const Call& call, AxisView* view, std::size_t* axis) {
   const Dims dims = dims_of(call.input(0));
@@ -66,10 +69,10 @@ Status run_nonzero(const Call& call) {
   const Dims input = dims_of(call.input(0));
   const Ints dims = input.empty() ? Ints{1} : Ints(input.begin(), input.end());
   std::vector<Ints> coordinates(dims.size());
-  Status status = dispatch(kNumbersAndBool, call.input(0).element_type, [&]<typename T>() {
+  Status status = dispatch(kComparable, call.input(0).element_type, [&]<typename T>() {
     const auto x = call.input_elements<T>(0);
     for_each_index(dims, [&](std::int64_t i, Dims index) {
-      if (static_cast<Compute<T>>(x[static_cast<std::size_t>(i)]) == Compute<T>{0}) return;
+      if (static_cast<Compute<T>>(x[static_cast<std::size_t>(i)]) == Compute<T>{}) return;
       for (std::size_t d = 0; d < dims.size(); ++d) coordinates[d].push_back(index[d]);
     });
     return plugin::ok();
@@ -87,7 +90,7 @@ Status run_nonzero(const Call& call) {
 
 Status check_nonzero(const sluice_op& op) {
   if (op.outputs[0].tensor.element_type != plugin::kI64) return refuse(op, "the output is of i64");
-  return check_type(op, 0, kNumbersAndBool);
+  return check_type(op, 0, kComparable);
 }
 
 /// Slices of a view, compared element by element.
@@ -107,7 +110,7 @@ class Slices {
           if (is_nan(left) && is_nan(right)) return a < b ? -1 : a > b ? 1 : 0;
           return is_nan(left) ? 1 : -1;
         }
-        return left < right ? -1 : 1;
+        return is_less(left, right) ? -1 : 1;
       }
     }
     return 0;
@@ -115,6 +118,14 @@ class Slices {
 
  private:
   static bool is_nan(Compute<T> value) { return value != value; }
+  /// Complex numbers by their real parts, then by the imaginary ones; strings by their bytes.
+  static bool is_less(Compute<T> a, Compute<T> b) {
+    if constexpr (contains(kComplex, element_type_of<T>())) {
+      return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+    } else {
+      return a < b;
+    }
+  }
   Compute<T> at(std::int64_t outer, std::int64_t k, std::int64_t inner) const {
     return elements_[static_cast<std::size_t>((outer * view_.size + k) * view_.inner + inner)];
   }
@@ -173,7 +184,7 @@ Status run_unique(const Call& call) {
   if (Status status = selection_view(call, &view, &axis); !status.is_ok()) return status;
   const bool is_sorted = call.attributes().get_int("sorted", 1) != 0;
   Distinct distinct;
-  Status status = dispatch(kNumbersAndBool, call.input(0).element_type, [&]<typename T>() {
+  Status status = dispatch(kComparable, call.input(0).element_type, [&]<typename T>() {
     const Slices<T> slices(call.input_elements<T>(0), view);
     distinct = find_distinct(slices, view.size, is_sorted);
     return plugin::ok();
@@ -191,7 +202,7 @@ Status check_unique(const sluice_op& op) {
     const sluice_element_type type = op.outputs[i].tensor.element_type;
     if (type != plugin::kAbsent && type != plugin::kI64) return refuse(op, "positions are of i64");
   }
-  return check_type(op, 0, kNumbersAndBool);
+  return check_type(op, 0, kComparable);
 }
 
 }  // namespace

@@ -140,35 +140,36 @@ Status run_gemm(const Call& call) {
                   [&]<typename T>() { return run_gemm_of<T>(call, m, n, k); });
 }
 
-/// The product of integers less their zero points: a's per row, b's per column.
-Status integer_product(const Call& call, int a, int a_zero, int b, int b_zero,
-                       std::vector<std::int32_t>* y) {
+/// The product of quantized numbers less their zero points: a's per row, b's per column.
+template <typename V>
+Status quantized_product(const Call& call, int a, int a_zero, int b, int b_zero,
+                         std::vector<V>* y) {
   Product product;
   if (Status status = make_product(call, input_dims(call, a), input_dims(call, b), &product);
       !status.is_ok()) {
     return status;
   }
-  std::vector<std::int32_t> a_values, b_values;
+  std::vector<V> a_values, b_values;
   const Status shifted_a = read_shifted(call, a, a_zero, kRowAxis, &a_values);
   if (!shifted_a.is_ok()) return shifted_a;
   const Status shifted_b = read_shifted(call, b, b_zero, kColumnAxis, &b_values);
   if (!shifted_b.is_ok()) return shifted_b;
   y->assign(index(plugin::num_elements(call.output(0))), 0);
-  add_products<std::int32_t>(product, a_values, b_values, *y);
+  add_products<V>(product, a_values, b_values, *y);
   return plugin::ok();
 }
 
 Status run_matmul_integer(const Call& call) {
   std::vector<std::int32_t> y;
-  if (Status status = integer_product(call, 0, 2, 1, 3, &y); !status.is_ok()) return status;
+  if (Status status = quantized_product(call, 0, 2, 1, 3, &y); !status.is_ok()) return status;
   if (call.output(0).element_type != plugin::kI32) return refuse(call, "the output must be i32");
   store<std::int32_t>(call.output(0), y);
   return plugin::ok();
 }
 
 Status run_qlinear_matmul(const Call& call) {
-  std::vector<std::int32_t> y;
-  if (Status status = integer_product(call, 0, 2, 3, 5, &y); !status.is_ok()) return status;
+  std::vector<double> y;
+  if (Status status = quantized_product(call, 0, 2, 3, 5, &y); !status.is_ok()) return status;
   const std::vector<double> a_scale = read_doubles(call.input(1));
   const std::vector<double> b_scale = read_doubles(call.input(4));
   const std::vector<double> y_scale = read_doubles(call.input(6));

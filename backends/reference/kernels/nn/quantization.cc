@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+
+#include "reference/small_elements.h"
 
 namespace sluice::reference {
 namespace {
@@ -21,28 +24,61 @@ std::pair<std::int64_t, std::int64_t> axis_step(Dims dims, ZeroPointAxis axis) {
 }  // namespace
 
 Status read_shifted(const Call& call, int input, int zero, ZeroPointAxis axis,
-                    std::vector<std::int32_t>* values) {
+                    std::vector<double>* values) {
   const sluice_tensor& tensor = call.input(input);
-  if (!contains(kBytes, tensor.element_type)) return refuse(call, "inputs must be u8 or i8");
-  const std::vector<std::int64_t> elements = read_ints(tensor);
-  std::vector<std::int64_t> zeros = {0};
-  if (call.has_input(zero)) zeros = read_ints(call.input(zero));
+  if (!contains(kBytes, tensor.element_type) && !SmallFloat::of(tensor.element_type)) {
+    return refuse(call, "inputs must be u8, i8 or floats of 8 bits");
+  }
+  *values = read_doubles(tensor);
+  std::vector<double> zeros = {0};
+  if (call.has_input(zero)) zeros = read_doubles(call.input(zero));
   const auto [step, size] = axis_step(plugin::dims_of(tensor), axis);
   if (zeros.size() != 1 && zeros.size() != index(size)) {
     return refuse(call, std::to_string(zeros.size()) + " zero points do not fit input " +
                             plugin::to_string(plugin::dims_of(tensor)));
   }
-  values->resize(elements.size());
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    const std::size_t at = zeros.size() == 1 ? 0 : i / index(step) % index(size);
-    (*values)[i] = static_cast<std::int32_t>(elements[i] - zeros[at]);
+  for (std::size_t i = 0; i < values->size(); ++i) {
+    (*values)[i] -= zeros[zeros.size() == 1 ? 0 : i / index(step) % index(size)];
   }
+  return plugin::ok();
+}
+
+Status read_shifted(const Call& call, int input, int zero, ZeroPointAxis axis,
+                    std::vector<std::int32_t>* values) {
+  if (!contains(kBytes, call.input(input).element_type)) {
+    return refuse(call, "inputs must be u8 or i8");
+  }
+  std::vector<double> exact;
+  if (Status status = read_shifted(call, input, zero, axis, &exact); !status.is_ok()) return status;
+  values->clear();
+  for (const double value : exact) values->push_back(static_cast<std::int32_t>(value));
+  return plugin::ok();
+}
+
+/// Floats of 8 bits: value + zero, rounded and cut to the largest.
+static Status write_small_quantized(const Call& call, const sluice_tensor& tensor,
+                                    std::span<const double> values,
+                                    const sluice_tensor& zero_point) {
+  const auto format = SmallFloat::of(tensor.element_type);
+  const std::vector<double> zero =
+      plugin::is_absent(zero_point) ? std::vector<double>{0} : read_doubles(zero_point);
+  if (zero.size() != 1 || std::cmp_not_equal(values.size(), plugin::num_elements(tensor))) {
+    return refuse(call, "output and zero point do not fit");
+  }
+  std::vector<std::uint8_t> bits;
+  for (const double value : values) {
+    bits.push_back(format->encode(static_cast<float>(value + zero[0]), true));
+  }
+  write_small(tensor, bits);
   return plugin::ok();
 }
 
 Status write_quantized(const Call& call, int output, std::span<const double> values,
                        const sluice_tensor& zero_point) {
   const sluice_tensor& tensor = call.output(output);
+  if (SmallFloat::of(tensor.element_type)) {
+    return write_small_quantized(call, tensor, values, zero_point);
+  }
   std::vector<std::int64_t> zero = {0};
   if (!plugin::is_absent(zero_point)) zero = read_ints(zero_point);
   if (zero.size() != 1) return refuse(call, "the output's zero point must be one number");

@@ -17,8 +17,12 @@ enum ZeroPointAxis { kRowAxis, kColumnAxis, kFirstAxis };
 /// Fails: SLUICE_INVALID_ARGUMENT if the input is no 8-bit integer, or the zero points do not fit.
 Status read_shifted(const Call& call, int input, int zero, ZeroPointAxis axis,
                     std::vector<std::int32_t>* values);
+/// As above for 8-bit floats, too.
+Status read_shifted(const Call& call, int input, int zero, ZeroPointAxis axis,
+                    std::vector<double>* values);
 
 /// saturate(round(value) + zero), half to even; `zero_point` is one number of the output's type.
+/// 8-bit floats are not rounded to integers first.
 Status write_quantized(const Call& call, int output, std::span<const double> values,
                        const sluice_tensor& zero_point);
 

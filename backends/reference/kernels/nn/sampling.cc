@@ -4,6 +4,7 @@
 
 #include "reference/families.h"
 #include "reference/kernels/nn/window.h"
+#include "reference/tensors.h"
 
 namespace sluice::reference {
 namespace {
@@ -170,25 +171,24 @@ Status run_center_crop_pad(const Call& call) {
   const Dims x = input_dims(call, 0);
   const Dims y = output_dims(call, 0);
   if (x.size() != y.size()) return refuse(call, "input and output differ in rank");
-  const Doubles values = read_doubles(call.input(0));
-  if (values.size() != index(size_of(x))) return refuse(call, "unknown element type");
-  Doubles result(index(size_of(y)), 0.0);
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    auto flat = static_cast<std::int64_t>(i);
+  const Ints strides = strides_of(x);
+  const Mover mover(call.input(0), call.output(0));
+  for_each_index(y, [&](std::int64_t i, Dims place) {
     std::int64_t offset = 0;
-    std::int64_t stride = 1;
     bool is_inside = true;
-    for (std::size_t d = x.size(); d-- > 0;) {
+    for (std::size_t d = 0; d < x.size(); ++d) {
       const std::int64_t shift = x[d] > y[d] ? (x[d] - y[d]) / 2 : -((y[d] - x[d]) / 2);
-      const std::int64_t at = flat % y[d] + shift;
+      const std::int64_t at = place[d] + shift;
       is_inside = is_inside && at >= 0 && at < x[d];
-      offset += at * stride;
-      stride *= x[d];
-      flat /= y[d];
+      offset += at * strides[d];
     }
-    if (is_inside) result[i] = values[index(offset)];
-  }
-  return write_doubles(call, 0, result);
+    if (is_inside) {
+      mover.copy(offset, i);
+    } else {
+      mover.clear(i);
+    }
+  });
+  return plugin::ok();
 }
 
 /// Blocks along each axis: as many as fit.
@@ -238,7 +238,7 @@ Status run_col2im(const Call& call) {
 std::vector<KernelEntry> sampling_kernels() {
   return {{.kind = "GridSample", .run = run_grid_sample},
           {.kind = "AffineGrid", .run = run_affine_grid},
-          {.kind = "CenterCropPad", .run = run_center_crop_pad},
+          {.kind = "CenterCropPad", .run = run_center_crop_pad, .check = check_first_movable},
           {.kind = "Col2Im", .run = run_col2im}};
 }
 

@@ -49,43 +49,69 @@ std::int64_t scalar_or(const Call& call, int input, std::int64_t fallback) {
   return values.size() == 1 ? values[0] : fallback;
 }
 
-Status run_dft(const Call& call) {
+/// How a DFT walks its tensors: lines of `points` along the axis become lines of `bins`.
+struct DftPlan {
+  std::int64_t points = 0, bins = 0, length = 0, outer = 0, inner = 0;
+  bool is_inverse = false;
+  bool gives_reals = false;  ///< from half a spectrum, whose other half mirrors it
+};
+
+Status plan_dft(const Call& call, DftPlan* plan) {
   const Dims x = input_dims(call, 0);
-  const Dims y = output_dims(call, 0);
-  if (x.size() < 2 || y.size() != x.size() || (x.back() != 1 && x.back() != 2)) {
+  if (x.size() < 2 || (x.back() != 1 && x.back() != 2)) {
     return refuse(call, "the last axis must hold 1 or 2 parts");
   }
   const std::int64_t axis = wrap_axis(scalar_or(call, 2, -2), x.size());
   if (axis < 0 || index(axis) + 1 == x.size()) return refuse(call, "the axis does not fit");
-  const std::int64_t length = scalar_or(call, 1, x[index(axis)]);
-  const bool is_inverse = call.attributes().get_int("inverse") != 0;
   const bool is_one_sided = call.attributes().get_int("onesided") != 0;
-  if (length < 1 || length > (std::int64_t{1} << 31))
-    return refuse(call, "the length does not fit");
-  std::vector<std::int64_t> expected(x.begin(), x.end());
-  const std::int64_t bins = is_one_sided ? length / 2 + 1 : length;
-  expected[index(axis)] = bins;
-  expected.back() = 2;
-  if (Status status = check_dims(call, call.output(0), expected, "output"); !status.is_ok()) {
-    return status;
+  plan->is_inverse = call.attributes().get_int("inverse") != 0;
+  plan->gives_reals = is_one_sided && plan->is_inverse;
+  plan->points = x[index(axis)];
+  plan->length = scalar_or(call, 1, plan->gives_reals ? 2 * (plan->points - 1) : plan->points);
+  if (plan->length < 1 || plan->length > (std::int64_t{1} << 31)) {
+    return refuse(call, "a length of " + std::to_string(plan->length) + " does not fit");
   }
-  const std::vector<Complex> values = read_complex(call.input(0), x.back());
-  const std::int64_t outer = size_of(x.first(index(axis)));
-  const std::int64_t inner = size_of(x.subspan(index(axis) + 1)) / x.back();
-  std::vector<Complex> result(index(outer * bins * inner));
-  std::vector<Complex> line(index(x[index(axis)]));
-  if (values.size() != index(outer * inner) * line.size()) return refuse(call, "unknown type");
-  for (std::int64_t o = 0; o < outer; ++o) {
-    for (std::int64_t i = 0; i < inner; ++i) {
-      for (std::size_t n = 0; n < line.size(); ++n) {
-        line[n] = values[(index(o) * line.size() + n) * index(inner) + index(i)];
+  plan->bins = is_one_sided && !plan->is_inverse ? plan->length / 2 + 1 : plan->length;
+  plan->outer = size_of(x.first(index(axis)));
+  plan->inner = size_of(x.subspan(index(axis) + 1)) / x.back();
+  std::vector<std::int64_t> expected(x.begin(), x.end());
+  expected[index(axis)] = plan->bins;
+  expected.back() = plan->gives_reals ? 1 : 2;
+  return check_dims(call, call.output(0), expected, "output");
+}
+
+/// The whole spectrum of real numbers from its first half.
+void mirror(std::vector<Complex>& line, std::int64_t length) {
+  line.resize(index(length / 2 + 1));
+  for (std::int64_t k = length / 2 + 1; k < length; ++k) {
+    line.push_back(std::conj(line[index(length - k)]));
+  }
+}
+
+Status run_dft(const Call& call) {
+  DftPlan plan;
+  if (Status status = plan_dft(call, &plan); !status.is_ok()) return status;
+  const std::vector<Complex> values = read_complex(call.input(0), input_dims(call, 0).back());
+  const auto points = index(plan.points);
+  if (values.size() != index(plan.outer * plan.inner) * points) return refuse(call, "unknown type");
+  std::vector<Complex> result(index(plan.outer * plan.bins * plan.inner));
+  for (std::int64_t o = 0; o < plan.outer; ++o) {
+    for (std::int64_t i = 0; i < plan.inner; ++i) {
+      std::vector<Complex> line(points);
+      for (std::size_t n = 0; n < points; ++n) {
+        line[n] = values[(index(o) * points + n) * index(plan.inner) + index(i)];
       }
-      for (std::int64_t k = 0; k < bins; ++k) {
-        result[index((o * bins + k) * inner + i)] = transform(line, length, k, is_inverse);
+      if (plan.gives_reals) mirror(line, plan.length);
+      for (std::int64_t k = 0; k < plan.bins; ++k) {
+        result[index((o * plan.bins + k) * plan.inner + i)] =
+            transform(line, plan.length, k, plan.is_inverse);
       }
     }
   }
-  return write_complex(call, result);
+  if (!plan.gives_reals) return write_complex(call, result);
+  std::vector<double> reals;
+  for (const Complex& value : result) reals.push_back(value.real());
+  return write_doubles(call, 0, reals);
 }
 
 Status run_stft(const Call& call) {

@@ -1,0 +1,88 @@
+"""What does not run, and why; what cannot be tried node by node, and what tries it instead."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Variant:
+    operator: str
+    version: int
+    parameter: str  # of types; "" for the node as its own case has it
+    type: str  # "tensor(float)"
+
+    @property
+    def case(self) -> str:
+        name = f"{self.operator}-{self.version}"
+        return name + f"-{self.parameter}-{re.sub(r'[^a-z0-9]', '', self.type)}" * bool(self.type)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Holds for the variants whose "operator parameter type" the expression matches."""
+
+    pattern: str
+    reason: str
+
+    def holds(self, variant: Variant) -> bool:
+        text = f"{variant.operator} {variant.parameter} {variant.type}"
+        return re.fullmatch(self.pattern, text) is not None
+
+
+SIX_BITS = "6-bit floats: no element type of Sluice"
+BLENDED = "a blend of neighbours: complex numbers have no kernel"
+
+STRINGS = "strings: kernels take them, the executor does not yet"
+
+UNSUPPORTED = [
+    Rule(r".* tensor\(string\)|(RegexFullMatch|String\w+) .*", STRINGS),
+    Rule(r".* tensor\(float6e[23]m[23]\)", SIX_BITS),
+    Rule(r"(Resize|Upsample|GridSample) \w+ tensor\(complex\d+\)", BLENDED),
+    Rule(r"Col2Im T tensor\((bool|complex\d+)\)",
+         "columns are added up: bools have no sum, complex numbers no kernel"),
+    Rule(r"OneHot T2 tensor\(uint64\)", "a depth of u64 is not read before the run"),
+]
+
+# Variants that no test case of the onnx package becomes.
+ELSEWHERE = [
+    Rule(r"(If|Loop|Scan) .*", "runs subgraphs: the conformance cases try it"),
+    Rule(r"(Sequence\w+|SplitToSequence|ConcatFromSequence|Optional\w*) .*",
+         "takes or gives a sequence or an optional: the conformance cases try it"),
+    Rule(r".* (seq|optional)\(.*", "a sequence or an optional: the conformance cases try it"),
+]
+
+
+def rule_for(rules: list[Rule], variant: Variant) -> Rule | None:
+    return next((rule for rule in rules if rule.holds(variant)), None)
+
+
+def types_of(variants: list[Variant]) -> str:
+    names = sorted({re.sub(r"tensor\((\w+)\)", r"\1", variant.type) for variant in variants})
+    return ", ".join(filter(None, names))
+
+
+def document(missing: dict[Rule, list[Variant]], count: int) -> str:
+    """Markdown: a row for each operator under each rule."""
+    lines = [
+        "# What of ONNX's operators does not run",
+        "",
+        f"Of {count} combinations of operator, version and element type that ONNX's default domain",
+        "defines from opset 7 on, these are refused when a model is compiled, with a message that",
+        "names the node. Everything else runs on every backend.",
+        "",
+        "`python3 tests/e2e/operator_coverage.py --write` writes this file; a test compares.",
+        "",
+        "| operator | versions | types | reason |",
+        "|---|---|---|---|",
+    ]
+    for rule in UNSUPPORTED:
+        by_operator: dict[str, list[Variant]] = defaultdict(list)
+        for variant in missing.get(rule, []):
+            by_operator[variant.operator].append(variant)
+        for operator, variants in sorted(by_operator.items()):
+            versions = ", ".join(map(str, sorted({variant.version for variant in variants})))
+            lines.append(f"| {operator} | {versions} | {types_of(variants)} | {rule.reason} |")
+    return "\n".join(lines) + "\n"
