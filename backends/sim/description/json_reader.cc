@@ -45,15 +45,17 @@ Status parse_json(std::string_view text, Json* json) {
   const auto check = [&guard](int depth, Json::parse_event_t event, const Json& parsed) {
     return guard(depth, event, parsed);
   };
+  std::string problem;
   try {
     *json = Json::parse(text, check);
-    return guard.problem.empty() ? plugin::ok() : plugin::invalid_argument(guard.problem);
   } catch (const Json::parse_error& error) {
-    return plugin::invalid_argument("no JSON: wrong near byte " + std::to_string(error.byte) +
-                                    " of " + std::to_string(text.size()));
+    problem = "no JSON: wrong near byte " + std::to_string(error.byte) + " of " +
+              std::to_string(text.size());
   } catch (const Json::exception&) {
-    return plugin::invalid_argument("no JSON: a number is too large");
+    problem = "no JSON: a number is too large";
   }
+  if (!guard.problem.empty()) problem = guard.problem;
+  return problem.empty() ? plugin::ok() : plugin::invalid_argument(problem);
 }
 
 ObjectReader::ObjectReader(const Json& json, std::string path, Status* status)

@@ -7,7 +7,7 @@
 namespace sluice::sim {
 namespace {
 
-/// By the polar form of Box and Muller.
+/// By the transform of Box and Muller.
 double standard_normal(Random& random) {
   const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
   return radius * std::cos(2 * std::numbers::pi * random.uniform());

@@ -69,7 +69,7 @@ Status Simulator::allocate(int device, std::int64_t size_bytes, void** address) 
 void Simulator::free(int device, void* address) {
   const std::lock_guard lock(mutex_);
   const std::int64_t size_bytes = memories_.free(address);
-  if (size_bytes < 0) return;
+  if (size_bytes < 0 || !check_device(device).is_ok()) return;
   log_.add(now_ns_, "free", "device=", device, " bytes=", size_bytes,
            " used=", memories_.used_bytes(device));
 }
