@@ -46,11 +46,10 @@ class ThreadDriver final : public Driver {
     work_.notify_one();
   }
 
-  // A waiter raises num_waiting_ and then looks whether it is done; here it is the other way round:
-  // one of the two sees the other.
+  // A waiter raises num_waiting_ and then looks whether it is done; here it is the other way round,
+  // and one of the two read-modify-writes comes first: its side is seen by the other.
   void announce() override {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (num_waiting_.load() == 0) return;
+    if (num_waiting_.fetch_add(0) == 0) return;
     { const std::lock_guard lock(mutex_); }
     done_.notify_all();
   }

@@ -1,0 +1,306 @@
+// The runtime in virtual time: pipelining against the analytic bound, deadlines, lost devices. All
+// exact, nothing sleeps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/engine_testing.h"
+#include "runtime/inference/manual_driver.h"
+#include "support/sim.h"
+
+namespace sluice::runtime {
+namespace {
+
+using testing::add_relu_in;
+using ::testing::ElementsAre;
+using testing::floats;
+using ::testing::HasSubstr;
+using testing::load_of;
+using testing::request_of;
+
+constexpr std::int64_t kCopyInNs = 10'000;
+constexpr std::int64_t kKernelNs = 20'000;
+constexpr std::int64_t kCopyOutNs = 5'000;
+/// Two segments of one kernel each.
+constexpr std::int64_t kTotalNs = kCopyInNs + 2 * kKernelNs + kCopyOutNs;
+
+constexpr const char* kMachine = R"({"devices": [{"cores": 4,
+    "compute": {"kernel_ns": 20000},
+    "copy": {"to_device": {"latency_ns": 10000, "bytes_per_s": 1e15},
+             "to_host": {"latency_ns": 5000, "bytes_per_s": 1e15}}}]})";
+
+sluice::testing::Sim machine() {
+  auto sim = sluice::testing::make_sim(kMachine);
+  EXPECT_TRUE(sim.is_ok()) << sim.status().to_string();
+  return std::move(sim).value();
+}
+
+class SimTest : public ::testing::Test {
+ protected:
+  SimTest() : sim_(machine()), drivers_(*sim_.time) {
+    EngineOptions options;
+    Device device;
+    device.id = DeviceId(0);
+    device.kind = sim_.backend->devices()[0].kind;
+    device.backend = "sim";
+    device.backend_index = 0;
+    device.num_cores = 4;
+    options.devices.devices = {device};
+    options.hang_limit_ns = 1'000'000;
+    engine_ = std::make_unique<Engine>(sim_.registry, drivers_, std::move(options));
+  }
+
+  /// `cores` of an explicit group; 0 for an implicit one. Started.
+  ModelHandle load(std::vector<std::int32_t> segments, int depth, std::int32_t cores = 0) {
+    LoadRequest request = load_of(add_relu_in(std::move(segments), "sim"));
+    request.depth = depth;
+    if (cores > 0) {
+      CoreRequest group;
+      group.num_cores = cores;
+      request.group = engine_->create_group(group).value();
+    }
+    const auto handle = engine_->load(request);
+    EXPECT_TRUE(handle.is_ok()) << handle.status().to_string();
+    if (cores > 0) {
+      EXPECT_TRUE(engine_->start(*handle).is_ok());
+    }
+    return *handle;
+  }
+
+  /// Virtual time that `count` requests take, `depth` of them in flight at any time.
+  std::int64_t run(ModelHandle model, int depth, int count) {
+    const auto sink = engine_->sink(model).value();
+    int submitted = 0;
+    int done = 0;
+    std::function<void()> submit = [&] {
+      Request request = request_of(1);
+      request.on_done = [&](const Reply& reply) {
+        EXPECT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
+        ++done;
+        if (submitted < count) submit();
+      };
+      ++submitted;
+      const auto id = sink->submit(request);
+      EXPECT_TRUE(id.is_ok()) << id.status().to_string();
+    };
+    const std::int64_t start = sim_.time->now_ns();
+    for (int i = 0; i < depth; ++i) submit();
+    EXPECT_TRUE(sink->wait([&] { return done == count; }, kNoDeadline));
+    return sim_.time->now_ns() - start;
+  }
+
+  sluice::testing::Sim sim_;
+  ManualDrivers drivers_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(SimTest, ARequestTakesItsCopiesAndItsKernels) {
+  const ModelHandle model = load({1, 1}, 1);
+  Request request = request_of(1);
+  request.wants_detail = true;
+  const Reply reply = engine_->infer(model, request);
+  ASSERT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
+  EXPECT_THAT(floats(reply.outputs[0]), ElementsAre(2, 0, 4, 0));
+  EXPECT_EQ(reply.detail.copy_ns, kCopyInNs + kCopyOutNs);
+  EXPECT_EQ(reply.detail.compute_ns, 2 * kKernelNs);
+  EXPECT_EQ(sim_.time->now_ns() >= kTotalNs, true);
+}
+
+TEST_F(SimTest, ThroughputIsWithinFivePercentOfTheAnalyticBoundAtAnyDepth) {
+  constexpr int kCount = 400;
+  for (const int depth : {1, 2, 4, 8}) {
+    const ModelHandle model = load({1, 1}, depth);
+    // A request every total/depth, but no faster than the slowest stage.
+    const double interval =
+        std::max(static_cast<double>(kTotalNs) / depth, static_cast<double>(kKernelNs));
+    const double bound = interval * kCount;
+    const auto taken = static_cast<double>(run(model, depth, kCount));
+    EXPECT_GE(taken, bound * 0.99) << depth;
+    EXPECT_LE(taken, bound * 1.05) << depth;
+    ASSERT_TRUE(engine_->unload(model).is_ok());
+  }
+}
+
+TEST_F(SimTest, NormalModePipelinesRequestsThroughSegmentsAndCopiesOfTheNextOverlap) {
+  const ModelHandle one = load({1, 1}, 1);
+  const std::int64_t serial = run(one, 1, 100);
+  ASSERT_TRUE(engine_->unload(one).is_ok());
+  const ModelHandle four = load({1, 1}, 4);
+  const std::int64_t pipelined = run(four, 4, 100);
+  EXPECT_LT(pipelined, serial / 2);
+}
+
+TEST_F(SimTest, SharedModeLosesWhatTheorySays) {
+  constexpr int kCount = 200;
+  const ModelHandle normal = load({1, 1}, 4, 2);
+  const ModelHandle shared = load({1, 1}, 4, 1);
+  ASSERT_EQ(engine_->info(shared).value().mode, LoadMode::kShared);
+  const auto pipelined = static_cast<double>(run(normal, 4, kCount));
+  const auto serial = static_cast<double>(run(shared, 4, kCount));
+  // One request at a time against one every slowest stage.
+  const double theory = static_cast<double>(kTotalNs) / static_cast<double>(kKernelNs);
+  EXPECT_NEAR(serial / pipelined, theory, theory * 0.05);
+}
+
+TEST_F(SimTest, ModelsOfDifferentGroupsRunInParallel) {
+  const ModelHandle a = load({2}, 1);
+  const ModelHandle b = load({2}, 1);
+  Request first = request_of(1);
+  Request second = request_of(2);
+  const std::int64_t start = sim_.time->now_ns();
+  const Cookie x = engine_->post(a, first).value();
+  const Cookie y = engine_->post(b, second).value();
+  EXPECT_EQ(engine_->wait(x, kNoDeadline).code, RuntimeCode::kOk);
+  EXPECT_EQ(engine_->wait(y, kNoDeadline).code, RuntimeCode::kOk);
+  const std::int64_t taken = sim_.time->now_ns() - start;
+  EXPECT_LT(taken, 2 * kTotalNs - kKernelNs) << "kernels overlap; copies share an engine";
+}
+
+TEST_F(SimTest, PendingCookiesAreNotDoneAndWaitsEndAtTheirDeadline) {
+  const ModelHandle model = load({1, 1}, 2);
+  Request request = request_of(1);
+  const Cookie cookie = engine_->post(model, request).value();
+  EXPECT_EQ(engine_->poll(cookie).code, RuntimeCode::kPending);
+  EXPECT_TRUE(engine_->completed(std::vector{cookie}).empty());
+  EXPECT_EQ(engine_->wait(cookie, sim_.time->now_ns() + kKernelNs).code, RuntimeCode::kPending);
+  EXPECT_EQ(engine_->wait(cookie, kNoDeadline).code, RuntimeCode::kOk);
+}
+
+TEST_F(SimTest, AFullQueueRefusesAndServesAgainWhenThereIsRoom) {
+  const ModelHandle model = load({1, 1}, 2);
+  Request requests[3] = {request_of(1), request_of(2), request_of(3)};
+  const Cookie first = engine_->post(model, requests[0]).value();
+  ASSERT_TRUE(engine_->post(model, requests[1]).is_ok());
+  const Status full = engine_->post(model, requests[2]).status();
+  EXPECT_EQ(runtime_code_of(full), RuntimeCode::kQueueFull);
+  EXPECT_THAT(full.message(), HasSubstr("2 requests are in flight"));
+  EXPECT_EQ(engine_->wait(first, kNoDeadline).code, RuntimeCode::kOk);
+  EXPECT_TRUE(engine_->post(model, requests[2]).is_ok());
+}
+
+TEST_F(SimTest, DeadlinesPassWhileWaitingAndWhileRunning) {
+  const ModelHandle model = load({1, 1}, 3, 1);  // shared: one slot
+  Request running = request_of(1);
+  Request waiting = request_of(2);
+  const std::int64_t now = sim_.time->now_ns();
+  running.deadline_ns = now + kCopyInNs + kKernelNs / 2;
+  waiting.deadline_ns = now + kCopyInNs / 2;
+  const Cookie a = engine_->post(model, running).value();
+  const Cookie b = engine_->post(model, waiting).value();
+  EXPECT_EQ(engine_->wait(b, kNoDeadline).code, RuntimeCode::kTimeout);
+  EXPECT_EQ(sim_.time->now_ns(), now + kCopyInNs / 2);
+  const Reply reply = engine_->wait(a, kNoDeadline);
+  EXPECT_EQ(reply.code, RuntimeCode::kTimeout);
+  EXPECT_EQ(sim_.time->now_ns(), now + kCopyInNs + kKernelNs / 2) << "at the deadline, not after";
+  EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk)
+      << "the slot is free again";
+}
+
+TEST_F(SimTest, BorrowedMemoryIsHeldUntilTheStageIsDone) {
+  const ModelHandle model = load({1, 1}, 1);
+  Request request = request_of(1);
+  const auto owner = std::move(request.memory_owner);
+  const std::int64_t now = sim_.time->now_ns();
+  request.deadline_ns = now + kCopyInNs / 2;
+  EXPECT_EQ(engine_->infer(model, request).code, RuntimeCode::kTimeout);
+  EXPECT_EQ(sim_.time->now_ns(), now + kCopyInNs);
+}
+
+TEST_F(SimTest, HigherPriorityGoesFirst) {
+  const ModelHandle model = load({1, 1}, 3, 1);
+  std::vector<int> order;
+  const auto sink = engine_->sink(model).value();
+  for (const int priority : {0, 1, 2}) {
+    Request request = request_of(1);
+    request.priority = priority;
+    request.on_done = [&order, priority](const Reply&) { order.push_back(priority); };
+    ASSERT_TRUE(sink->submit(request).is_ok());
+  }
+  sink->wait([&] { return order.size() == 3; }, kNoDeadline);
+  EXPECT_THAT(order, ElementsAre(2, 1, 0));
+}
+
+TEST_F(SimTest, ACancelledRequestIsAnsweredWhereverItIs) {
+  const ModelHandle model = load({1, 1}, 2, 1);
+  Request running = request_of(1);
+  Request waiting = request_of(2);
+  const Cookie a = engine_->post(model, running).value();
+  const Cookie b = engine_->post(model, waiting).value();
+  EXPECT_EQ(engine_->wait(a, sim_.time->now_ns() + kCopyInNs + 1).code, RuntimeCode::kPending);
+  EXPECT_TRUE(engine_->cancel(a).is_ok());
+  EXPECT_TRUE(engine_->cancel(b).is_ok());
+  EXPECT_EQ(engine_->wait(b, kNoDeadline).code, RuntimeCode::kCancelled);
+  EXPECT_EQ(engine_->wait(a, kNoDeadline).code, RuntimeCode::kCancelled);
+  EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
+}
+
+TEST_F(SimTest, AFailedKernelFailsItsRequestOnly) {
+  const ModelHandle model = load({1, 1}, 1);
+  ASSERT_TRUE(sim_.time->inject_fault(R"({"kind": "failed_kernel", "operator": "Relu"})").is_ok());
+  const Reply reply = engine_->infer(model, request_of(1));
+  EXPECT_EQ(reply.code, RuntimeCode::kCompletedWithError);
+  EXPECT_TRUE(reply.outputs.empty());
+  EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
+}
+
+TEST_F(SimTest, ALostDeviceAnswersEverybodyAndTheModelRecoversByReset) {
+  const ModelHandle model = load({1, 1}, 3);
+  std::vector<Cookie> cookies;
+  for (int i = 0; i < 3; ++i) {
+    Request request = request_of(1);
+    cookies.push_back(engine_->post(model, request).value());
+  }
+  EXPECT_EQ(engine_->wait(cookies[0], sim_.time->now_ns() + kCopyInNs + 1).code,
+            RuntimeCode::kPending);
+  ASSERT_TRUE(sim_.time->inject_fault(R"({"kind": "lost_device", "device": 0})").is_ok());
+  for (const Cookie cookie : cookies) {
+    EXPECT_EQ(engine_->wait(cookie, kNoDeadline).code, RuntimeCode::kDeviceError);
+  }
+  EXPECT_EQ(engine_->info(model).value().phase, ModelPhase::kFailed);
+  EXPECT_EQ(engine_->health(model).value().state, HealthState::kFailed);
+  EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kModelFailed);
+  EXPECT_EQ(runtime_code_of(engine_->start(model)), RuntimeCode::kModelFailed);
+  EXPECT_EQ(runtime_code_of(engine_->stop(model)), RuntimeCode::kModelFailed);
+
+  ASSERT_TRUE(sim_.time->reset_device(0).is_ok());
+  ASSERT_TRUE(engine_->reset(model).is_ok());
+  EXPECT_EQ(engine_->info(model).value().phase, ModelPhase::kStopped);
+  ASSERT_TRUE(engine_->start(model).is_ok());
+  EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
+  EXPECT_EQ(engine_->health(model).value().state, HealthState::kDegraded);
+}
+
+TEST_F(SimTest, AHungKernelTimesOutAndStoppingGivesUpOnItsDevice) {
+  const ModelHandle model = load({1, 1}, 2);
+  ASSERT_TRUE(sim_.time->inject_fault(R"({"kind": "hung_kernel", "operator": "Add"})").is_ok());
+  Request request = request_of(1);
+  request.deadline_ns = sim_.time->now_ns() + 100'000;
+  EXPECT_EQ(engine_->infer(model, request).code, RuntimeCode::kTimeout);
+  EXPECT_EQ(runtime_code_of(engine_->stop(model)), RuntimeCode::kDeviceError);
+  EXPECT_EQ(engine_->info(model).value().phase, ModelPhase::kFailed);
+  ASSERT_TRUE(sim_.time->clear_all_faults().is_ok());
+  EXPECT_TRUE(engine_->unload(model).is_ok());
+  EXPECT_EQ(engine_->num_free_cores(), 4);
+}
+
+TEST_F(SimTest, UnloadInFlightLetsRequestsFinishOrCancelsThemAtTheDeadline) {
+  for (const bool has_time : {true, false}) {
+    const ModelHandle model = load({1, 1}, 1);
+    Request request = request_of(1);
+    const Cookie cookie = engine_->post(model, request).value();
+    const std::int64_t drain_ns = has_time ? sim_.time->now_ns() + 10 * kTotalNs : 0;
+    ASSERT_TRUE(engine_->unload(model, drain_ns).is_ok());
+    EXPECT_EQ(engine_->poll(cookie).code, has_time ? RuntimeCode::kOk : RuntimeCode::kCancelled);
+  }
+}
+
+TEST_F(SimTest, UnloadReturnsTheDevicesMemory) {
+  const std::int64_t before = sim_.time->memory_used_bytes(0);
+  const ModelHandle model = load({1, 1}, 4);
+  EXPECT_GE(sim_.time->memory_used_bytes(0) - before, 4 * 2 * 16)
+      << "inputs and outputs of 4 slots";
+  ASSERT_TRUE(engine_->unload(model).is_ok());
+  EXPECT_EQ(sim_.time->memory_used_bytes(0), before);
+}
+
+}  // namespace
+}  // namespace sluice::runtime
