@@ -26,7 +26,8 @@ std::vector<exec::TensorView> make_inputs(const package::Signature& signature,
   for (const package::TensorSpec& spec : signature.inputs) {
     std::vector<std::int64_t> dims;
     for (const ir::Dim& dim : *spec.type.shape()) dims.push_back(dim.is_known() ? dim.value() : 1);
-    const ir::Type type = ir::Type::tensor(spec.type.element(), ir::Shape(dims.begin(), dims.end()));
+    const ir::Type type =
+        ir::Type::tensor(spec.type.element(), ir::Shape(dims.begin(), dims.end()));
     const auto size_bytes = ir::storage_bytes(type).value_or(0);
     memory.emplace_back(static_cast<std::size_t>(size_bytes));
     inputs.push_back({memory.back().view().data(), size_bytes, spec.type.element(), dims});
