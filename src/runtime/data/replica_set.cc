@@ -162,6 +162,7 @@ void ReplicaSet::start_waiting() {
       const std::lock_guard lock(mutex_);
       const auto it = left_line_.find(id);  // gone if it has been answered already
       if (it != left_line_.end()) it->second = *in_flight;
+      wake_waiters();  // one of them may be who runs it
     }
   });
 }
