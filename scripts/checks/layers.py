@@ -21,7 +21,8 @@ def includes(path):
 def allowed_in(path):
     """First folders or whole headers that this file may include; None: anything of the project."""
     top = path.parts[0]
-    for_tests = ["support"] if path.stem.endswith("_test") else []
+    is_test = path.stem.endswith(("_test", "_testing"))
+    for_tests = ["support"] if is_test else []
     if top == "src" and len(path.parts) > 2:
         return [path.parts[1], *ROOMS.get(path.parts[1], []), *for_tests]
     if top == "backends" and len(path.parts) > 2:

@@ -1,0 +1,72 @@
+// Memory of a device, kept between users instead of given back each time.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "backend/memory.h"
+#include "base/result.h"
+#include "device/memory_usage.h"
+
+namespace sluice::device {
+
+struct MemoryPoolOptions {
+  /// Most bytes to hold of the device.
+  std::int64_t limit_bytes = std::numeric_limits<std::int64_t>::max();
+  /// Most bytes to hold that nobody uses. 0 keeps nothing.
+  std::int64_t slack_bytes = std::int64_t{16} << 20;
+};
+
+struct MemoryPoolState;
+
+/// Memory out of a pool, aligned as the device aligns; goes back when it is destroyed. Move-only;
+/// keeps what the pool holds alive, the pool may go first.
+class PooledMemory {
+ public:
+  PooledMemory() = default;
+  PooledMemory(PooledMemory&& other) noexcept;
+  PooledMemory& operator=(PooledMemory&& other) noexcept;
+  PooledMemory(const PooledMemory&) = delete;
+  PooledMemory& operator=(const PooledMemory&) = delete;
+  ~PooledMemory();
+
+  void* address() const { return block_ ? block_->address() : nullptr; }
+  std::int64_t size_bytes() const { return size_bytes_; }  ///< as asked for
+
+ private:
+  friend class MemoryPool;
+  std::shared_ptr<MemoryPoolState> pool_;
+  std::unique_ptr<backend::DeviceMemory> block_;
+  std::int64_t size_bytes_ = 0;
+  std::string client_;
+  MemoryCategory category_ = MemoryCategory::kOther;
+};
+
+/// Grows lazily: asks the device only when no idle block fits. Shrinks eagerly: what is idle beyond
+/// the slack goes back to the device at once, and all of it before the pool says that it has none.
+/// Safe across threads.
+class MemoryPool {
+ public:
+  using Source = std::function<Result<backend::DeviceMemory>(std::int64_t size_bytes)>;
+
+  /// Of one device of a backend.
+  static MemoryPool of_device(std::shared_ptr<const backend::Backend> backend, int device,
+                              const MemoryPoolOptions& options = {});
+  MemoryPool(Source source, const MemoryPoolOptions& options);
+
+  /// Fails: kInvalidArgument    a negative size
+  ///        kResourceExhausted  past the limit, or the device has no more; names who uses how much
+  Result<PooledMemory> allocate(std::int64_t size_bytes, std::string_view client,
+                                MemoryCategory category);
+
+  MemoryUsage usage() const;
+  /// Gives idle blocks back to the device.
+  void release_idle();
+
+ private:
+  std::shared_ptr<MemoryPoolState> state_;
+};
+
+}  // namespace sluice::device

@@ -1,0 +1,52 @@
+// Streams of a group, handed from user to user instead of made and destroyed.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "backend/group.h"
+
+namespace sluice::device {
+
+struct StreamPoolState;
+
+/// A stream out of a pool: marked unused, not destroyed, when this is. Move-only; keeps the pool's
+/// streams alive. Used by one thread at a time.
+class PooledStream {
+ public:
+  PooledStream(PooledStream&& other) noexcept = default;
+  PooledStream& operator=(PooledStream&& other) noexcept;
+  PooledStream(const PooledStream&) = delete;
+  PooledStream& operator=(const PooledStream&) = delete;
+  ~PooledStream();
+
+  backend::Stream& operator*() { return *stream_; }
+  backend::Stream* operator->() { return &*stream_; }
+
+ private:
+  friend class StreamPool;
+  PooledStream(std::shared_ptr<StreamPoolState> pool, backend::Stream stream)
+      : pool_(std::move(pool)), stream_(std::move(stream)) {}
+
+  std::shared_ptr<StreamPoolState> pool_;
+  std::optional<backend::Stream> stream_;
+};
+
+/// Safe across threads.
+class StreamPool {
+ public:
+  explicit StreamPool(std::shared_ptr<const backend::Group> group);
+
+  /// An unused stream whose work is done, its old errors forgotten; a new one where there is none.
+  /// Fails: as the plug-in says of a new stream.
+  Result<PooledStream> take();
+
+  std::size_t num_unused() const;
+  /// Made so far; none is destroyed before the pool and its users are.
+  std::size_t num_streams() const;
+
+ private:
+  std::shared_ptr<StreamPoolState> state_;
+};
+
+}  // namespace sluice::device

@@ -1,0 +1,36 @@
+// A copy of bytes between host and device that somebody asked for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/id.h"
+#include "base/status.h"
+
+namespace sluice::device {
+
+using ClientId = Id<struct TransferClientTag>;
+enum class TransferId : std::uint64_t {};
+
+enum class Direction : std::uint8_t { kToDevice, kFromDevice };
+
+/// What became of a transfer. Times by the service's clock.
+struct TransferReport {
+  Status status;
+  std::int64_t copied_bytes = 0;  ///< those of an interrupted transfer are in the target
+  std::int64_t queue_ns = 0;      ///< until its first block started
+  std::int64_t copy_ns = 0;  ///< from then to its end, other clients' blocks between its own too
+};
+
+struct Transfer {
+  ClientId client;
+  Direction direction = Direction::kToDevice;
+  const void* source = nullptr;
+  void* target = nullptr;  ///< as `source`, borrowed until the report
+  std::int64_t size_bytes = 0;
+  /// Called once from `step`, `cancel`, `remove_client` or `stop`; may submit and cancel.
+  std::function<void(const TransferReport&)> on_done;
+};
+
+}  // namespace sluice::device

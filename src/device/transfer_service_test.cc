@@ -1,0 +1,242 @@
+#include "device/transfer_service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "device/device_testing.h"
+
+namespace sluice::device {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::make_device;
+using testing::TestDevice;
+
+constexpr std::int64_t kBlock = 1000;
+
+/// Virtual time runs as far as the service waits; a byte takes a nanosecond.
+class TransferServiceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto service = TransferService::create(device_.group, *device_.sim.time, {kBlock});
+    ASSERT_TRUE(service.is_ok()) << service.status().to_string();
+    service_ = std::move(service).value();
+  }
+
+  struct Upload {
+    std::vector<char> bytes;
+    backend::DeviceMemory memory;
+    TransferId id = {};
+    bool is_done = false;
+    TransferReport report;
+    std::int64_t done_ns = 0;
+  };
+
+  std::unique_ptr<Upload> upload(ClientId client, std::int64_t size_bytes) {
+    auto result =
+        std::make_unique<Upload>(Upload{std::vector<char>(static_cast<std::size_t>(size_bytes)),
+                                        device_.allocate(size_bytes),
+                                        {},
+                                        false,
+                                        {},
+                                        0});
+    std::iota(result->bytes.begin(), result->bytes.end(), '\1');
+    const auto on_done = [this, upload = result.get()](const TransferReport& report) {
+      upload->is_done = true;
+      upload->report = report;
+      upload->done_ns = device_.now_ns();
+      order_.push_back(upload);
+    };
+    const auto id = service_->submit({client, Direction::kToDevice, result->bytes.data(),
+                                      result->memory.address(), size_bytes, on_done});
+    EXPECT_TRUE(id.is_ok()) << id.status().to_string();
+    result->id = *id;
+    return result;
+  }
+  void drain() {
+    while (service_->wait(-1)) {
+    }
+  }
+  void run_until(std::int64_t time_ns) {
+    while (device_.now_ns() < time_ns && service_->wait(time_ns - device_.now_ns())) {
+    }
+  }
+
+  TestDevice device_ = make_device();
+  std::unique_ptr<TransferService> service_;
+  std::vector<const Upload*> order_;
+};
+
+TEST_F(TransferServiceTest, CopiesBothWaysInBlocksAndTailsAlike) {
+  const ClientId client = service_->add_client("model");
+  for (const std::int64_t size : {1, 999, 1000, 1001, 5500}) {
+    const auto up = upload(client, size);
+    drain();
+    ASSERT_TRUE(up->is_done);
+    EXPECT_TRUE(up->report.status.is_ok()) << up->report.status.to_string();
+    EXPECT_EQ(up->report.copied_bytes, size);
+    EXPECT_EQ(up->report.copy_ns, size);
+    std::vector<char> back(up->bytes.size());
+    const Status status = transfer_and_wait(
+        *service_, {client, Direction::kFromDevice, up->memory.address(), back.data(), size, {}});
+    EXPECT_TRUE(status.is_ok()) << status.to_string();
+    EXPECT_EQ(back, up->bytes);
+  }
+}
+
+/// A thousand blocks, as 2 GB are in blocks of 2 MB.
+TEST_F(TransferServiceTest, ABigUploadDelaysASmallInputByAtMostOneBlock) {
+  const auto big = upload(service_->add_client("weights"), 1000 * kBlock);
+  run_until(300 * kBlock + kBlock / 3);
+  const std::int64_t arrival_ns = device_.now_ns();
+  const auto small = upload(service_->add_client("input"), 100);
+  drain();
+  EXPECT_LE(small->done_ns - arrival_ns, kBlock + 100);
+  EXPECT_LE(small->report.queue_ns, kBlock);
+  EXPECT_FALSE(big->done_ns < small->done_ns);
+  EXPECT_EQ(big->done_ns, 1000 * kBlock + 100) << "and no time is lost";
+}
+
+TEST_F(TransferServiceTest, ANewcomerIsNextWhateverTheNumberOfBigUploads) {
+  std::vector<std::unique_ptr<Upload>> uploads;
+  for (int i = 0; i < 5; ++i)
+    uploads.push_back(upload(service_->add_client("weights"), 50 * kBlock));
+  run_until(20 * kBlock + 1);
+  const std::int64_t arrival_ns = device_.now_ns();
+  const auto small = upload(service_->add_client("input"), 100);
+  drain();
+  EXPECT_LE(small->done_ns - arrival_ns, kBlock + 100);
+}
+
+TEST_F(TransferServiceTest, ClientsShareByTheirWeights) {
+  const auto light = upload(service_->add_client("light", 1), 100 * kBlock);
+  const auto heavy = upload(service_->add_client("heavy", 3), 75 * kBlock);
+  run_until(80 * kBlock);
+  drain();
+  EXPECT_NEAR(static_cast<double>(heavy->done_ns), 100.0 * kBlock, 2.0 * kBlock)
+      << "three blocks of four";
+  EXPECT_EQ(light->done_ns, 175 * kBlock);
+}
+
+TEST_F(TransferServiceTest, AnIdleClientSavesUpNoClaim) {
+  const ClientId idle = service_->add_client("idle");
+  const auto first = upload(service_->add_client("busy"), 100 * kBlock);
+  run_until(50 * kBlock);
+  const auto late = upload(idle, 20 * kBlock);
+  drain();
+  EXPECT_NEAR(static_cast<double>(late->done_ns), 90.0 * kBlock, 2.0 * kBlock)
+      << "half of the lane from when it came";
+}
+
+TEST_F(TransferServiceTest, TransfersOfOneClientKeepTheirOrder) {
+  const ClientId client = service_->add_client("model");
+  const auto a = upload(client, 3 * kBlock);
+  const auto b = upload(client, 10);
+  const auto c = upload(client, kBlock);
+  drain();
+  EXPECT_THAT(order_, ElementsAre(a.get(), b.get(), c.get()));
+}
+
+TEST_F(TransferServiceTest, CancellingEndsATransferAtABlocksBorder) {
+  const ClientId client = service_->add_client("model");
+  const auto running = upload(client, 100 * kBlock);
+  const auto waiting = upload(client, kBlock);
+  run_until(2 * kBlock + 1);
+  EXPECT_TRUE(service_->cancel(waiting->id));
+  EXPECT_TRUE(waiting->is_done) << "nothing of it runs";
+  EXPECT_TRUE(service_->cancel(running->id));
+  EXPECT_FALSE(running->is_done) << "its block is being copied";
+  drain();
+  ASSERT_TRUE(running->is_done);
+  EXPECT_EQ(running->report.status.code(), Code::kCancelled);
+  EXPECT_EQ(running->report.copied_bytes, 3 * kBlock);
+  EXPECT_EQ(device_.now_ns(), 3 * kBlock);
+  EXPECT_FALSE(service_->cancel(running->id));
+  EXPECT_TRUE(service_->is_idle());
+}
+
+TEST_F(TransferServiceTest, AFailedBlockFailsItsTransferOnly) {
+  ASSERT_TRUE(device_.sim.time->inject_fault(R"({"kind": "failed_copy", "nth": 3})").is_ok());
+  const ClientId client = service_->add_client("resnet");
+  const auto failing = upload(client, 5 * kBlock);
+  const auto next = upload(client, kBlock);
+  drain();
+  EXPECT_FALSE(failing->report.status.is_ok());
+  EXPECT_THAT(failing->report.status.message(),
+              HasSubstr("copying 5000 bytes for \"resnet\", after 2000 of them"));
+  EXPECT_TRUE(next->report.status.is_ok());
+}
+
+TEST_F(TransferServiceTest, StoppingAnswersEverybody) {
+  const ClientId client = service_->add_client("model");
+  const auto a = upload(client, 10 * kBlock);
+  const auto b = upload(client, 10);
+  run_until(1);
+  service_->stop();
+  EXPECT_EQ(a->report.status.code(), Code::kCancelled);
+  EXPECT_EQ(b->report.status.code(), Code::kCancelled);
+  const auto late =
+      service_->submit({client, Direction::kToDevice, a->bytes.data(), a->memory.address(), 1, {}});
+  EXPECT_EQ(late.status().code(), Code::kFailedPrecondition);
+}
+
+TEST_F(TransferServiceTest, RemovingAClientTakesItsTransfersAlong) {
+  const ClientId client = service_->add_client("gone");
+  const ClientId other = service_->add_client("other");
+  const auto a = upload(client, 10 * kBlock);
+  const auto b = upload(other, 2 * kBlock);
+  run_until(1);
+  service_->remove_client(client);
+  EXPECT_EQ(a->report.status.code(), Code::kCancelled);
+  drain();
+  EXPECT_TRUE(b->report.status.is_ok());
+  EXPECT_EQ(
+      service_->submit({client, Direction::kToDevice, a->bytes.data(), a->memory.address(), 1, {}})
+          .status()
+          .code(),
+      Code::kInvalidArgument);
+}
+
+TEST_F(TransferServiceTest, NonsenseIsRefused) {
+  const ClientId client = service_->add_client("model");
+  char byte = 0;
+  EXPECT_EQ(service_->submit({client, Direction::kToDevice, nullptr, &byte, 1, {}}).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(service_->submit({client, Direction::kToDevice, &byte, &byte, -1, {}}).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(
+      service_->submit({ClientId(), Direction::kToDevice, &byte, &byte, 1, {}}).status().code(),
+      Code::kInvalidArgument);
+  EXPECT_FALSE(TransferService::create(device_.group, *device_.sim.time, {0}).is_ok());
+}
+
+TEST_F(TransferServiceTest, ACallbackMaySubmit) {
+  const ClientId client = service_->add_client("model");
+  std::vector<char> bytes(10);
+  const backend::DeviceMemory memory = device_.allocate(10);
+  int num_done = 0;
+  std::function<void(const TransferReport&)> again = [&](const TransferReport&) {
+    if (++num_done == 3) return;
+    EXPECT_TRUE(
+        service_->submit({client, Direction::kToDevice, bytes.data(), memory.address(), 10, again})
+            .is_ok());
+  };
+  again({});
+  drain();
+  EXPECT_EQ(num_done, 3);
+}
+
+TEST(NeedsTransfers, OnlyDevicesWithMemoryOfTheirOwn) {
+  backend::DeviceInfo device;
+  device.has_host_memory = true;
+  EXPECT_FALSE(needs_transfers(device));
+  device.has_own_memory = true;
+  EXPECT_TRUE(needs_transfers(device));
+}
+
+}  // namespace
+}  // namespace sluice::device

@@ -1,0 +1,238 @@
+#include "runtime/data/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "exec/exec_testing.h"
+#include "runtime/data/model_runner.h"
+#include "support/paths.h"
+
+namespace sluice::runtime {
+namespace {
+
+using exec::testing::Aligned;
+using exec::testing::executable_of;
+using exec::testing::f32_view;
+using exec::testing::registry;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// y = x + c, and s = x * w.
+constexpr std::string_view kGraph = R"(
+subgraph @0 "main" {
+  input %x : f32[2]
+  const %c : f32[2] = [10.0, 20.0]
+  const %w : f32[2] = [2.0, 3.0]
+  [%y : f32[2]] = Add.14[%x, %c]
+  [%s : f32[2]] = Mul.14[%x, %w]
+  output [%y, %s]
+}
+)";
+
+ir::Constant pair_of(float a, float b) {
+  const std::vector<float> values = {a, b};
+  return {ir::Type::tensor(ir::ElementType::kF32, ir::Shape{2}),
+          MutableBytes::copy_of(std::as_bytes(std::span(values))).freeze()};
+}
+
+class SessionTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Session> make(SessionOptions options = {}) {
+    auto session = Session::create(executable_of(kGraph), system_clock(), std::move(options));
+    EXPECT_TRUE(session.is_ok()) << session.status().to_string();
+    return std::move(session).value();
+  }
+  /// Binds x, y and s to memory of this test, loads and runs once.
+  void run(Session& session) {
+    ASSERT_TRUE(session.bind_source("x", f32_view(x_, {2})).is_ok());
+    ASSERT_TRUE(session.bind_sink("y", OutputMemory{y_.data(), 8}).is_ok());
+    ASSERT_TRUE(session.bind_sink("s", OutputMemory{s_.data(), 8}).is_ok());
+    const Status loaded = session.load(registry());
+    ASSERT_TRUE(loaded.is_ok()) << loaded.to_string();
+    const Status run = session.run_main();
+    ASSERT_TRUE(run.is_ok()) << run.to_string();
+  }
+
+  Aligned<float> x_{{1, 1}};
+  Aligned<float> y_{{0, 0}};
+  Aligned<float> s_{{0, 0}};
+};
+
+TEST_F(SessionTest, ListsTheTensorsOfItsPrograms) {
+  const auto session = make();
+  std::vector<std::string> names;
+  for (const ProgramTensor& tensor : session->tensors()) names.push_back(tensor.name);
+  EXPECT_THAT(names, ElementsAre("c", "w", "x", "y", "s"));
+  EXPECT_EQ(session->tensors()[0].program(), Program::kLoad);
+  EXPECT_EQ(session->tensors()[2].program(), Program::kMain);
+}
+
+TEST_F(SessionTest, ValuesCompiledInNeedNoBinding) {
+  const auto session = make();
+  run(*session);
+  EXPECT_EQ(y_.data()[0], 11);
+  EXPECT_EQ(y_.data()[1], 21);
+  EXPECT_EQ(s_.data()[1], 3);
+}
+
+TEST_F(SessionTest, StoredTensorDataIsBoundBeforeTheFirstRun) {
+  SessionOptions options;
+  options.stored.emplace("c", pair_of(100, 200));
+  const auto session = make(std::move(options));
+  run(*session);
+  EXPECT_EQ(y_.data()[1], 201);
+  EXPECT_EQ(s_.data()[1], 3) << "the other as compiled";
+}
+
+TEST_F(SessionTest, TheUsersDataOverridesStoredData) {
+  SessionOptions options;
+  options.stored.emplace("c", pair_of(100, 200));
+  const auto session = make(std::move(options));
+  ASSERT_TRUE(session->bind_source("c", pair_of(7, 8)).is_ok());
+  run(*session);
+  EXPECT_EQ(y_.data()[1], 9);
+}
+
+TEST_F(SessionTest, PredicatesDecideWhatIsBoundByItself) {
+  const auto value_of_y = [&](BindPredicate predicate) {
+    SessionOptions options;
+    options.stored.emplace("c", pair_of(100, 200));
+    options.binds_stored = std::move(predicate);
+    run(*make(std::move(options)));
+    return y_.data()[1];
+  };
+  EXPECT_EQ(value_of_y(bind_all()), 201);
+  EXPECT_EQ(value_of_y(bind_none()), 21);
+  EXPECT_EQ(value_of_y(bind_only_constants()), 201);
+  EXPECT_EQ(value_of_y(bind_only_main()), 21);
+  EXPECT_EQ(value_of_y(bind_names({"w"})), 21);
+}
+
+TEST_F(SessionTest, VerifyNamesEveryTensorWithoutSourceOrSink) {
+  const auto session = make();
+  ASSERT_TRUE(session->bind_sink("y", OutputMemory{y_.data(), 8}).is_ok());
+  ASSERT_TRUE(session->load(registry()).is_ok());
+  const Status status = session->run_main();
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "input \"x\" of type f32[2] has no source; output \"s\" of type f32[2] has no sink");
+}
+
+TEST_F(SessionTest, CallbacksMoveDataWhenAProgramAsks) {
+  const auto session = make();
+  float next = 1;
+  std::vector<float> seen;
+  ASSERT_TRUE(session
+                  ->bind_source("x", DataProvider([&](const exec::TensorView& target) {
+                                  static_cast<float*>(target.data)[0] = next++;
+                                  static_cast<float*>(target.data)[1] = 0;
+                                  return ok_status();
+                                }))
+                  .is_ok());
+  ASSERT_TRUE(session
+                  ->bind_sink("y", DataConsumer([&](const exec::TensorView& source) {
+                                seen.push_back(static_cast<const float*>(source.data)[0]);
+                                return ok_status();
+                              }))
+                  .is_ok());
+  ASSERT_TRUE(session->bind_sink("s", OutputMemory{s_.data(), 8}).is_ok());
+  ASSERT_TRUE(session->load(registry()).is_ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(session->run_main().is_ok());
+  EXPECT_THAT(seen, ElementsAre(11, 12, 13));
+}
+
+TEST_F(SessionTest, AProvidersErrorIsTheRuns) {
+  const auto session = make();
+  ASSERT_TRUE(session
+                  ->bind_source("c", DataProvider([](const exec::TensorView&) {
+                                  return Status(Code::kUnavailable, "the store is down");
+                                }))
+                  .is_ok());
+  const Status status = session->load(registry());
+  EXPECT_EQ(status.message(), "providing \"c\": the store is down");
+}
+
+TEST_F(SessionTest, SaveBringsSelectedConstantsBack) {
+  const auto session = make();
+  ASSERT_TRUE(session->bind_source("c", pair_of(7, 8)).is_ok());
+  Aligned<float> saved({0, 0});
+  ASSERT_TRUE(session->bind_sink("c", OutputMemory{saved.data(), 8}).is_ok());
+  EXPECT_EQ(session->run_save().code(), Code::kFailedPrecondition) << "nothing is loaded";
+  run(*session);
+  ASSERT_TRUE(session->run_save().is_ok());
+  EXPECT_EQ(saved.data()[0], 7);
+  EXPECT_EQ(saved.data()[1], 8);
+}
+
+TEST_F(SessionTest, WrongSourcesAreNamed) {
+  const auto session = make();
+  Aligned<float> three({1, 2, 3});
+  EXPECT_THAT(session->bind_source("x", f32_view(three, {3})).message(),
+              HasSubstr("\"x\": got f32[3], model takes f32[2]"));
+  EXPECT_EQ(session->bind_source("q", f32_view(three, {3})).code(), Code::kNotFound);
+  EXPECT_EQ(session->bind_source("y", f32_view(x_, {2})).code(), Code::kInvalidArgument);
+  EXPECT_EQ(session->bind_sink("x", OutputMemory{y_.data(), 8}).code(), Code::kInvalidArgument);
+  SessionOptions options;
+  options.stored.emplace("q", pair_of(1, 2));
+  EXPECT_THAT(Session::create(executable_of(kGraph), system_clock(), options).status().message(),
+              HasSubstr("stored tensor \"q\""));
+}
+
+TEST_F(SessionTest, ProgramsRunInTheirStateOnly) {
+  const auto session = make();
+  EXPECT_EQ(session->run_main().code(), Code::kFailedPrecondition);
+  run(*session);
+  EXPECT_EQ(session->load(registry()).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(session->bind_source("c", pair_of(1, 2)).code(), Code::kFailedPrecondition);
+  session->stop();
+  EXPECT_EQ(session->model(), nullptr);
+  EXPECT_EQ(session->run_main().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(session->load(registry()).code(), Code::kFailedPrecondition);
+  session->stop();
+}
+
+TEST_F(SessionTest, RawFilesAreCheckedBySize) {
+  const sluice::testing::TempDir folder;
+  const auto path = folder / "c.bin";
+  const ir::Constant value = pair_of(7, 8);
+  ASSERT_TRUE(write_file_atomically(path, value.data.view()).is_ok());
+  SessionOptions options;
+  auto mapped = map_raw_tensor(path, value.type);
+  ASSERT_TRUE(mapped.is_ok()) << mapped.status().to_string();
+  options.stored.emplace("c", *mapped);
+  run(*make(std::move(options)));
+  EXPECT_EQ(y_.data()[1], 9);
+  const auto three = ir::Type::tensor(ir::ElementType::kF32, ir::Shape{3});
+  EXPECT_THAT(map_raw_tensor(path, three).status().message(),
+              HasSubstr("has 8 bytes, f32[3] takes 12"));
+}
+
+TEST_F(SessionTest, ItsModelServesQueuesAndRunners) {
+  const auto session = make();
+  EXPECT_FALSE(session->create_queue_manager().is_ok()) << "not loaded";
+  ASSERT_TRUE(session->load(registry()).is_ok());
+  {
+    auto queues = session->create_queue_manager();
+    ASSERT_TRUE(queues.is_ok());
+    bool is_done = false;
+    const QueueCallback done = {
+        [](void* context, const QueueCompletion&) { *static_cast<bool*>(context) = true; },
+        &is_done};
+    ASSERT_TRUE((*queues)->find("x")->enqueue(x_.data(), 8, {}).is_ok());
+    ASSERT_TRUE((*queues)->find("s")->enqueue(s_.data(), 8, {}).is_ok());
+    ASSERT_TRUE((*queues)->find("y")->enqueue(y_.data(), 8, done).is_ok());
+    EXPECT_TRUE((*queues)->wait([&] { return is_done; }, kNoDeadline));
+    EXPECT_EQ(y_.data()[0], 11);
+  }
+  auto runner = ModelRunner::create({session->model()});
+  ASSERT_TRUE(runner.is_ok());
+  auto request = (*runner)->make_request({{"x", f32_view(x_, {2})}});
+  ASSERT_TRUE(request.is_ok());
+  const Reply reply = (*runner)->run(std::move(request).value());
+  EXPECT_EQ(reply.code, RuntimeCode::kOk);
+  EXPECT_EQ(exec::testing::floats(reply.outputs.at(1).view)[1], 3);
+}
+
+}  // namespace
+}  // namespace sluice::runtime
