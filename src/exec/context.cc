@@ -21,6 +21,8 @@ bool shape_fits(const ir::Type& declared, const std::vector<std::int64_t>& dims)
   return true;
 }
 
+}  // namespace
+
 Status check_input(const package::TensorSpec& spec, const TensorView& tensor) {
   const ir::Type given = ir::Type::tensor(tensor.element, shape_of(tensor.dims));
   if (!spec.type.is_tensor()) {
@@ -42,8 +44,6 @@ Status check_input(const package::TensorSpec& spec, const TensorView& tensor) {
   }
   return ok_status();
 }
-
-}  // namespace
 
 Context::Context(std::unique_ptr<ContextState> state) : state_(std::move(state)) {}
 Context::Context(Context&&) noexcept = default;

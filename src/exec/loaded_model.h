@@ -44,6 +44,10 @@ struct TensorView {
   std::vector<std::int64_t> dims;
 };
 
+/// Whether `tensor` is what `spec` takes. Fails: kInvalidArgument naming the tensor, what came and
+/// what the model takes.
+Status check_input(const package::TensorSpec& spec, const TensorView& tensor);
+
 class Context;
 struct ModelState;
 struct ContextState;

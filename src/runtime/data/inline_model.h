@@ -1,0 +1,56 @@
+// A loaded model that runs requests on the threads that wait for them.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/request.h"
+
+namespace sluice::runtime {
+
+/// The smallest sink: contexts and a line of requests, no thread of its own. `submit` queues; a
+/// request runs when somebody is in `wait`, or calls `run_one`. Safe from any thread.
+class InlineModel final : public RequestSink {
+ public:
+  /// `depth` contexts, made here. Fails: kInvalidArgument for a depth below 1; what contexts
+  /// report.
+  static Result<std::unique_ptr<InlineModel>> create(exec::LoadedModel model, int depth,
+                                                     Clock& clock);
+
+  const package::Signature& signature() const override { return model_.signature(); }
+  int depth() const override { return static_cast<int>(contexts_.size()); }
+  Clock& clock() const override { return clock_; }
+  Result<std::uint64_t> submit(Request& request) override;
+  bool cancel(std::uint64_t id) override;
+  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
+
+  /// Runs a request that waits, the one of the highest priority; false if there is none.
+  bool run_one();
+
+ private:
+  struct Waiting {
+    std::uint64_t id = 0;
+    std::int64_t submitted_ns = 0;
+    Request request;
+  };
+
+  InlineModel(exec::LoadedModel model, Clock& clock) : model_(std::move(model)), clock_(clock) {}
+  bool take(Waiting& waiting, std::size_t& context);
+  void finish(std::size_t context);
+  Reply run(exec::Context& context, const Waiting& waiting) const;
+
+  exec::LoadedModel model_;
+  Clock& clock_;
+  std::vector<exec::Context> contexts_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Waiting> waiting_;
+  std::vector<std::size_t> free_contexts_;
+  std::size_t in_flight_ = 0;
+  std::uint64_t next_id_ = 1;
+};
+
+}  // namespace sluice::runtime

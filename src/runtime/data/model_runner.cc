@@ -1,0 +1,139 @@
+#include "runtime/data/model_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::runtime {
+namespace {
+
+Reply failure(const Status& status) { return {runtime_code_of(status), ErrorList(status), {}, {}}; }
+
+std::string list_names(const std::vector<package::TensorSpec>& specs) {
+  std::string names;
+  for (const package::TensorSpec& spec : specs) {
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", spec.name);
+  }
+  return names;
+}
+
+template <typename Value>
+Status check_names(const std::map<std::string, Value, std::less<>>& values,
+                   const std::vector<package::TensorSpec>& specs, std::string_view kind) {
+  for (const auto& [name, value] : values) {
+    const auto is_it = [&name = name](const package::TensorSpec& spec) {
+      return spec.name == name;
+    };
+    if (std::ranges::any_of(specs, is_it)) continue;
+    return runtime_error(RuntimeCode::kBadInput, "the model has no {} \"{}\"; it has {}", kind,
+                         name, list_names(specs));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ModelRunner>> ModelRunner::create(std::vector<RequestSink*> replicas,
+                                                         const RunnerOptions& options) {
+  std::unique_ptr<ModelRunner> runner(new ModelRunner(options));
+  runner->replicas_ = SLUICE_TRY(ReplicaSet::create(std::move(replicas), options.replicas));
+  if (options.batching) {
+    runner->batcher_ = SLUICE_TRY(Batcher::create(*runner->replicas_, *options.batching));
+  }
+  if (options.has_timer) runner->timer_ = std::thread([self = runner.get()] { self->keep_time(); });
+  return runner;
+}
+
+ModelRunner::~ModelRunner() { shutdown(); }
+
+RequestSink& ModelRunner::sink() const {
+  if (batcher_) return *batcher_;
+  return *replicas_;
+}
+
+Result<Request> ModelRunner::make_request(const NamedInputs& inputs,
+                                          const NamedOutputs& outputs) const {
+  const package::Signature& names = signature();
+  SLUICE_TRY(check_names(inputs, names.inputs, "input"));
+  SLUICE_TRY(check_names(outputs, names.outputs, "output"));
+  Request request;
+  for (const package::TensorSpec& spec : names.inputs) {
+    const auto it = inputs.find(spec.name);
+    if (it == inputs.end()) {
+      return runtime_error(RuntimeCode::kBadInput, "input \"{}\" of type {} is missing", spec.name,
+                           spec.type.to_string());
+    }
+    request.inputs.push_back(it->second);
+  }
+  for (const package::TensorSpec& spec : names.outputs) {
+    const auto it = outputs.find(spec.name);
+    request.outputs.push_back(it == outputs.end() ? OutputMemory{} : it->second);
+  }
+  return request;
+}
+
+Reply ModelRunner::run(Request request) {
+  std::atomic<bool> is_done = false;
+  Reply reply;
+  request.on_done = [&](Reply answer) {
+    reply = std::move(answer);
+    is_done.store(true, std::memory_order_release);
+  };
+  num_callers_.fetch_add(1, std::memory_order_acq_rel);
+  const Status status = submit(request);
+  if (status.is_ok()) {
+    sink().wait([&] { return is_done.load(std::memory_order_acquire); }, kNoDeadline);
+  }
+  num_callers_.fetch_sub(1, std::memory_order_acq_rel);
+  return status.is_ok() ? std::move(reply) : failure(status);
+}
+
+std::future<Reply> ModelRunner::run_async(Request request) {
+  auto promise = std::make_shared<std::promise<Reply>>();
+  std::future<Reply> future = promise->get_future();
+  request.on_done = [promise](Reply reply) { promise->set_value(std::move(reply)); };
+  run_with_callback(std::move(request));
+  return future;
+}
+
+void ModelRunner::run_with_callback(Request request) {
+  num_callers_.fetch_add(1, std::memory_order_acq_rel);
+  const Status status = submit(request);
+  num_callers_.fetch_sub(1, std::memory_order_acq_rel);
+  if (!status.is_ok()) return request.on_done(failure(status));
+  if (!options_.has_timer) return;
+  has_news_.store(true, std::memory_order_seq_cst);
+  timer_spot_.wake();
+}
+
+Status ModelRunner::submit(Request& request) {
+  if (options_.timeout_ns > 0 && request.deadline_ns == kNoDeadline) {
+    request.deadline_ns = sink().clock().now_ns() + options_.timeout_ns;
+  }
+  auto id = sink().submit(request);
+  return id.is_ok() ? ok_status() : std::move(id).status();
+}
+
+std::int64_t ModelRunner::step() {
+  const std::int64_t next_batch_ns = batcher_ ? batcher_->flush() : kNoDeadline;
+  return std::min(next_batch_ns, replicas_->expire());
+}
+
+void ModelRunner::keep_time() {
+  const auto has_news = [this] { return is_shut_down_.load() || has_news_.load(); };
+  while (!is_shut_down_.load()) {
+    has_news_.store(false, std::memory_order_seq_cst);
+    timer_spot_.wait(sink().clock(), step(), has_news);
+  }
+}
+
+void ModelRunner::shutdown() {
+  const bool is_first = !is_shut_down_.exchange(true);
+  timer_spot_.wake();
+  if (is_first && timer_.joinable()) timer_.join();
+  if (batcher_) batcher_->shutdown();
+  replicas_->shutdown();
+  // Callers in `run` have their answers and only have to leave.
+  while (num_callers_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,284 @@
+#include "runtime/data/replica_set.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::runtime {
+namespace {
+
+/// Ids of requests that waited in line have this bit; others tell replica and the replica's own id.
+constexpr std::uint64_t kLineBit = std::uint64_t{1} << 63U;
+
+/// When the replicas are full of others' requests, whose ends nobody tells of.
+constexpr std::int64_t kRetryNs = 100'000;
+
+Reply failure(const Status& status) { return {runtime_code_of(status), ErrorList(status), {}, {}}; }
+
+Status is_same_signature(const package::Signature& a, const package::Signature& b) {
+  const auto is_same = [](const package::TensorSpec& x, const package::TensorSpec& y) {
+    return x.name == y.name && x.type == y.type;
+  };
+  if (std::ranges::equal(a.inputs, b.inputs, is_same) &&
+      std::ranges::equal(a.outputs, b.outputs, is_same)) {
+    return ok_status();
+  }
+  return invalid_argument("replicas: their inputs or outputs differ; all must be of one model");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReplicaSet>> ReplicaSet::create(std::vector<RequestSink*> replicas,
+                                                       const ReplicaOptions& options) {
+  if (replicas.empty()) return invalid_argument("replicas: there is none");
+  std::unique_ptr<ReplicaSet> set(new ReplicaSet(options));
+  for (RequestSink* sink : replicas) {
+    SLUICE_TRY(is_same_signature(sink->signature(), replicas.front()->signature()));
+    set->replicas_.emplace_back().sink = sink;
+  }
+  return set;
+}
+
+ReplicaSet::~ReplicaSet() { shutdown(); }
+
+int ReplicaSet::depth() const {
+  int total = static_cast<int>(options_.most_waiting);
+  for (const Replica& replica : replicas_) total += replica.sink->depth();
+  return total;
+}
+
+Result<std::uint64_t> ReplicaSet::submit(Request& request) {
+  if (is_shut_down_.load(std::memory_order_acquire)) {
+    return runtime_error(RuntimeCode::kFailed, "the runner was shut down");
+  }
+  const bool has_line = num_waiting_.load(std::memory_order_acquire) > 0;
+  if (!has_line) {
+    auto id = offer(request);
+    if (id.is_ok() || runtime_code_of(id.status()) != RuntimeCode::kQueueFull) return id;
+  }
+  auto id = enter_line(request);
+  if (id.is_ok()) start_waiting();  // a place may have become free meanwhile
+  return id;
+}
+
+/// To the best replica first, then to whichever takes it. Refused, the request is as it was.
+Result<std::uint64_t> ReplicaSet::offer(Request& request) {
+  const std::size_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
+  Status status = runtime_error(RuntimeCode::kQueueFull, "every replica has its depth in flight");
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    Replica* replica = choose(turn + i);
+    if (replica == nullptr) break;
+    request.on_done = OnDone{this, replica, std::move(request.on_done)};
+    replica->in_flight.fetch_add(1, std::memory_order_acq_rel);
+    replica->open.fetch_add(1, std::memory_order_acq_rel);
+    auto id = replica->sink->submit(request);
+    if (id.is_ok()) {
+      const auto index = static_cast<std::uint64_t>(
+          std::ranges::find_if(replicas_, [&](const Replica& r) { return &r == replica; }) -
+          replicas_.begin());
+      return *id * replicas_.size() + index;
+    }
+    auto callers = std::move(request.on_done.target<OnDone>()->callers);
+    request.on_done = std::move(callers);
+    replica->in_flight.fetch_sub(1, std::memory_order_acq_rel);
+    replica->open.fetch_sub(1, std::memory_order_acq_rel);
+    status = std::move(id).status();
+    if (runtime_code_of(status) != RuntimeCode::kQueueFull) break;
+  }
+  return status;
+}
+
+/// With room by what this set has given it; null if none has. Ties go to whose turn it is.
+ReplicaSet::Replica* ReplicaSet::choose(std::size_t turn) {
+  Replica* best = nullptr;
+  int least = 0;
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    Replica& replica = replicas_[(turn + i) % replicas_.size()];
+    const int in_flight = replica.in_flight.load(std::memory_order_relaxed);
+    if (in_flight >= replica.sink->depth()) continue;
+    if (options_.choice == ReplicaChoice::kRoundRobin) return &replica;
+    if (best != nullptr && in_flight >= least) continue;
+    best = &replica;
+    least = in_flight;
+  }
+  return best;
+}
+
+void ReplicaSet::OnDone::operator()(Reply reply) {
+  ReplicaSet* owner = set;
+  Replica* finished = replica;
+  finished->in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  callers(std::move(reply));
+  if (owner->num_waiting_.load(std::memory_order_seq_cst) > 0) owner->start_waiting();
+  owner->wake_waiters();
+  finished->open.fetch_sub(1,
+                           std::memory_order_acq_rel);  // the last touch: `shutdown` waits for it
+}
+
+Result<std::uint64_t> ReplicaSet::enter_line(Request& request) {
+  const std::int64_t now_ns = clock().now_ns();
+  if (request.deadline_ns <= now_ns) {
+    return runtime_error(RuntimeCode::kTimeout, "the deadline passed {} ns ago",
+                         now_ns - request.deadline_ns);
+  }
+  const std::lock_guard lock(mutex_);
+  if (is_shut_down_.load(std::memory_order_acquire)) {
+    return runtime_error(RuntimeCode::kFailed, "the runner was shut down");
+  }
+  if (line_.size() >= options_.most_waiting) {
+    return runtime_error(RuntimeCode::kQueueFull, "every replica is busy and {} requests wait",
+                         line_.size());
+  }
+  const auto after = std::ranges::find_if(
+      line_, [&](const Waiting& other) { return other.request.priority < request.priority; });
+  const std::uint64_t id = kLineBit | ++num_lined_up_;
+  // Forgotten when it is answered, wherever that is.
+  const auto forget = [this, id, callers = std::move(request.on_done)](Reply reply) {
+    {
+      const std::lock_guard own(mutex_);
+      left_line_.erase(id);
+    }
+    callers(std::move(reply));
+  };
+  request.on_done = forget;
+  line_.insert(after, {id, std::move(request)});
+  num_waiting_.store(line_.size(), std::memory_order_seq_cst);
+  return id;
+}
+
+void ReplicaSet::start_waiting() {
+  pump_.run([this] {
+    Waiting waiting;
+    while (pop_line(waiting)) {
+      const std::uint64_t id = waiting.id;
+      auto in_flight = offer(waiting.request);
+      if (!in_flight.is_ok()) {
+        if (runtime_code_of(in_flight.status()) == RuntimeCode::kQueueFull) {
+          put_back(std::move(waiting));
+          return;
+        }
+        waiting.request.on_done(failure(in_flight.status()));
+        continue;
+      }
+      const std::lock_guard lock(mutex_);
+      const auto it = left_line_.find(id);  // gone if it has been answered already
+      if (it != left_line_.end()) it->second = *in_flight;
+    }
+  });
+}
+
+bool ReplicaSet::pop_line(Waiting& waiting) {
+  const std::lock_guard lock(mutex_);
+  if (line_.empty()) return false;
+  waiting = std::move(line_.front());
+  line_.pop_front();
+  left_line_[waiting.id] = kLineBit;  // between line and replica
+  num_waiting_.store(line_.size(), std::memory_order_seq_cst);
+  return true;
+}
+
+void ReplicaSet::put_back(Waiting waiting) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_shut_down_.load(std::memory_order_acquire)) {
+      left_line_.erase(waiting.id);
+      line_.push_front(std::move(waiting));
+      num_waiting_.store(line_.size(), std::memory_order_seq_cst);
+      return;
+    }
+  }
+  waiting.request.on_done(failure(runtime_error(RuntimeCode::kCancelled, "the runner shuts down")));
+}
+
+std::deque<ReplicaSet::Waiting> ReplicaSet::take_from_line(
+    const std::function<bool(const Waiting&)>& is_meant) {
+  std::deque<Waiting> taken;
+  const std::lock_guard lock(mutex_);
+  const auto end = std::ranges::stable_partition(
+      line_, [&](const Waiting& waiting) { return !is_meant(waiting); });
+  taken.assign(std::make_move_iterator(end.begin()), std::make_move_iterator(end.end()));
+  line_.erase(end.begin(), end.end());
+  num_waiting_.store(line_.size(), std::memory_order_seq_cst);
+  return taken;
+}
+
+bool ReplicaSet::cancel(std::uint64_t id) {
+  if ((id & kLineBit) != 0) {
+    auto taken = take_from_line([&](const Waiting& waiting) { return waiting.id == id; });
+    if (!taken.empty()) {
+      taken.front().request.on_done(
+          failure(runtime_error(RuntimeCode::kCancelled, "the request was cancelled")));
+      wake_waiters();
+      return true;
+    }
+    const std::lock_guard lock(mutex_);
+    const auto it = left_line_.find(id);
+    if (it == left_line_.end() || it->second == kLineBit) return false;
+    id = it->second;
+  }
+  const std::size_t num_replicas = replicas_.size();
+  return replicas_[id % num_replicas].sink->cancel(id / num_replicas);
+}
+
+std::int64_t ReplicaSet::expire() {
+  const std::int64_t now_ns = clock().now_ns();
+  if (num_waiting_.load(std::memory_order_acquire) == 0) return kNoDeadline;
+  for (Waiting& waiting : take_from_line(
+           [&](const Waiting& waiting) { return waiting.request.deadline_ns <= now_ns; })) {
+    waiting.request.on_done(
+        failure(runtime_error(RuntimeCode::kTimeout, "the deadline passed while it waited")));
+    wake_waiters();
+  }
+  start_waiting();
+  const bool is_idle = std::ranges::all_of(
+      replicas_, [](const Replica& replica) { return replica.in_flight.load() == 0; });
+  const std::lock_guard lock(mutex_);
+  std::int64_t next_ns = is_idle && !line_.empty() ? now_ns + kRetryNs : kNoDeadline;
+  for (const Waiting& waiting : line_) next_ns = std::min(next_ns, waiting.request.deadline_ns);
+  return next_ns;
+}
+
+bool ReplicaSet::wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
+  while (!is_done()) {
+    const std::int64_t now_ns = clock().now_ns();
+    if (now_ns >= deadline_ns) return false;
+    const std::int64_t until_ns = std::min(deadline_ns, expire());
+    if (replicas_.size() == 1) {
+      (void)replicas_.front().sink->wait(is_done, until_ns);
+      continue;
+    }
+    for (Replica& replica : replicas_) {
+      if (replica.sink->wait(is_done, now_ns)) return true;
+    }
+    std::unique_lock lock(park_mutex_);
+    num_parked_.fetch_add(1, std::memory_order_seq_cst);
+    if (!is_done()) clock().wait_until(lock, changed_, until_ns);
+    num_parked_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  return true;
+}
+
+void ReplicaSet::wake_waiters() {
+  // A read-modify-write, so that it comes after what made a waiter's condition true.
+  if (num_parked_.fetch_add(0, std::memory_order_seq_cst) == 0) return;
+  { const std::lock_guard lock(park_mutex_); }
+  changed_.notify_all();
+}
+
+void ReplicaSet::shutdown() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_shut_down_.store(true, std::memory_order_release);
+  }
+  for (Waiting& waiting : take_from_line([](const Waiting&) { return true; })) {
+    waiting.request.on_done(
+        failure(runtime_error(RuntimeCode::kCancelled, "the runner was shut down")));
+    wake_waiters();
+  }
+  for (Replica& replica : replicas_) {
+    const auto is_done = [&] { return replica.open.load(std::memory_order_acquire) == 0; };
+    while (!replica.sink->wait(is_done, kNoDeadline)) {
+    }
+  }
+}
+
+}  // namespace sluice::runtime

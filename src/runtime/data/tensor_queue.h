@@ -1,0 +1,72 @@
+// A tensor's queue: where its next data lies, or goes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/ring.h"
+#include "runtime/request.h"
+
+namespace sluice::runtime {
+
+/// What became of memory that was enqueued: it is its owner's again.
+struct QueueCompletion {
+  RuntimeCode code = RuntimeCode::kOk;
+  std::int64_t size_bytes = 0;  ///< an output's actual size; an input's as enqueued
+};
+
+/// A function and what it is called with, for records that are copied as bytes. Must not wait.
+struct QueueCallback {
+  void (*function)(void* context, const QueueCompletion& completion) = nullptr;
+  void* context = nullptr;
+
+  void operator()(const QueueCompletion& completion) const {
+    if (function != nullptr) function(context, completion);
+  }
+};
+
+/// A ring of pointers into its user's memory; no tensor bytes are stored or copied. One thread at a
+/// time enqueues; queues of different tensors may have different threads.
+class TensorQueue {
+ public:
+  /// `on_enqueued` is called after every entry, by the thread that enqueued it.
+  TensorQueue(package::TensorSpec spec, bool is_output, std::size_t capacity, Clock& clock,
+              std::function<void()> on_enqueued);
+
+  /// Memory of an input to read or an output to write, until the callback. Waits while the queue is
+  /// full, at most until `deadline_ns` by the manager's clock; 0 does not wait. The callback is
+  /// called exactly once if the answer is ok, else never.
+  /// Fails: kBadInput  null, or of another size than the tensor; names it
+  ///        kQueueFull  no place until the deadline
+  ///        kFailed  closed
+  Status enqueue(void* data, std::int64_t size_bytes, QueueCallback on_done,
+                 std::int64_t deadline_ns = 0);
+
+  const package::TensorSpec& spec() const { return spec_; }
+  std::size_t capacity() const { return ring_.capacity(); }
+  /// What waits here; what a request already has taken does not count.
+  std::size_t size() const { return ring_.size(); }
+
+ private:
+  friend class QueueManager;
+  struct Record {
+    void* data = nullptr;
+    std::int64_t size_bytes = 0;
+    QueueCallback on_done;
+  };
+
+  Status check(const void* data, std::int64_t size_bytes) const;
+  /// Requires: `check` was ok with this size.
+  std::vector<std::int64_t> dims_of(std::int64_t size_bytes) const;
+
+  package::TensorSpec spec_;
+  bool is_output_;
+  std::int64_t unit_bytes_ = -1;  ///< with an unknown leading dimension as 1; -1 if not known
+  bool has_unknown_rows_ = false;
+  Clock& clock_;
+  std::function<void()> on_enqueued_;
+  Ring<Record> ring_;
+};
+
+}  // namespace sluice::runtime
