@@ -3,9 +3,6 @@
 namespace sluice::runtime {
 namespace {
 
-/// The kind that the plug-in which simulates hardware gives its devices.
-constexpr std::string_view kSimulatedKind = "sim";
-
 void add_reason(Findings& found, const std::string& reason) {
   std::string& text = found.report.reason;
   text += (text.empty() ? "" : "; ") + reason;
@@ -17,23 +14,33 @@ Device device_of(const backend::Backend& backend, std::size_t index) {
   Device device;
   device.kind = info.kind;
   device.name = info.name;
+  device.bus_address = info.bus_address;
   device.num_cores = info.num_cores;
   device.memory_bytes = info.memory_bytes;
+  if (info.is_simulated) device.features.emplace_back("simulated");
   if (device.kind == kCpuKind) return device;
   device.backend = backend.name();
   device.backend_index = static_cast<std::int32_t>(index);
   return device;
 }
 
-/// What of a plug-in's devices is asked for; processors once.
+/// What of a plug-in's devices is asked for, and the links between those.
 void add_devices(const backend::Backend& backend, bool& has_cpus, bool simulated, Findings& found) {
-  for (std::size_t i = 0; i < backend.devices().size(); ++i) {
-    const std::string& kind = backend.devices()[i].kind;
-    const bool is_host = kind == kCpuKind;
-    if ((kind == kSimulatedKind) != simulated || (is_host && has_cpus)) continue;
+  std::vector<DeviceId> ids(backend.devices().size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const backend::DeviceInfo& info = backend.devices()[i];
+    const bool is_host = info.kind == kCpuKind;
+    if (info.is_simulated != simulated || (is_host && has_cpus)) continue;
     has_cpus = has_cpus || is_host;
+    ids[i] = DeviceId(found.devices.size());
     found.devices.push_back(device_of(backend, i));
-    found.devices.back().id = DeviceId(found.devices.size() - 1);
+    found.devices.back().id = ids[i];
+  }
+  for (const backend::Link& link : backend.links()) {
+    const DeviceId a = ids[static_cast<std::size_t>(link.device_a)];
+    const DeviceId b = ids[static_cast<std::size_t>(link.device_b)];
+    if (!a.is_valid() || !b.is_valid()) continue;
+    found.links.push_back({a, b, backend.name(), link.bytes_per_s, link.latency_ns});
   }
 }
 
