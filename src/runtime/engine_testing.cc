@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/text.h"
-#include "ops/inference.h"
+#include "exec/exec_testing.h"
 #include "runtime/topology/plugin_cores.h"
 
 namespace sluice::runtime::testing {
@@ -61,14 +60,7 @@ std::shared_ptr<const package::Executable> add_relu(std::string_view backend) {
 
 std::shared_ptr<const package::Executable> add_relu_in(std::vector<std::int32_t> cores,
                                                        std::string_view backend) {
-  auto graph = ir::parse_graph(kAddRelu);
-  EXPECT_TRUE(graph.is_ok()) << graph.status().to_string();
-  const Status inferred = ops::infer_types(*graph);
-  EXPECT_TRUE(inferred.is_ok()) << inferred.to_string();
-  package::Executable executable;
-  executable.backends = {std::string(backend)};
-  executable.backend_of = {0, 0};
-  executable.graph = std::move(*graph);
+  package::Executable executable = exec::testing::executable_of(kAddRelu, backend);
   for (std::size_t i = 0; i < cores.size(); ++i) {
     executable.segments.push_back(
         {fmt::format("part {}", i), static_cast<std::uint32_t>(i), cores[i]});

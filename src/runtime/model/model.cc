@@ -56,7 +56,8 @@ bool Model::drain(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns)
   const std::string& name = parts_.info.name;
   scheduler.refuse(
       runtime_error(RuntimeCode::kFailed, "model \"{}\" is stopped; start it first", name));
-  if (!scheduler.wait(is_idle, drain_deadline_ns)) {
+  const bool may_drain = drain_deadline_ns > scheduler.clock().now_ns();
+  if (!may_drain || !scheduler.wait(is_idle, drain_deadline_ns)) {
     scheduler.cancel_all(fmt::format("model \"{}\": cancelled, the model is being stopped", name));
     if (!scheduler.wait(is_idle, hang_deadline_ns)) {
       scheduler.give_up(runtime_error(RuntimeCode::kDeviceError,
