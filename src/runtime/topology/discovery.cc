@@ -21,8 +21,8 @@ void fill_in(Device& known, const Device& later) {
   if (known.memory_bytes == 0) known.memory_bytes = later.memory_bytes;
   known.features.insert(known.features.end(), later.features.begin(), later.features.end());
   std::ranges::sort(known.features);
-  const auto repeated = std::ranges::unique(known.features);
-  known.features.erase(repeated.begin(), repeated.end());
+  known.features.erase(std::unique(known.features.begin(), known.features.end()),
+                       known.features.end());
 }
 
 void add_link(DeviceMap& map, Link link) {

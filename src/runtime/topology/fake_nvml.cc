@@ -23,6 +23,7 @@ unsigned bus_of(unsigned gpu) { return 0x1c + gpu; }
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the names are the vendor's.
 SLUICE_FAKE int nvmlInit_v2() {
 #ifdef SLUICE_FAKE_NVML_FAILS
   return 9;
@@ -70,3 +71,4 @@ SLUICE_FAKE int nvmlDeviceGetNvLinkRemotePciInfo_v2(NvmlDevice device, unsigned,
   end->bus = gpu < 2 ? bus_of(1 - gpu) : kSwitchBus;
   return 0;
 }
+// NOLINTEND(readability-identifier-naming)
