@@ -2,6 +2,7 @@
 #include <functional>
 #include <tuple>
 
+#include "ops/contrib/lowering.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -15,6 +16,7 @@ constexpr Family kFamilies[] = {
     cast_ops,
     category_ops,
     concat_split_ops,
+    contrib_ops,
     conv_ops,
     cumulative_ops,
     detection_ops,
