@@ -65,12 +65,14 @@ def measure(network: Prepared, threads: int, rounds: int, seconds: float) -> Row
     crew: dict[str, workers.Worker] = {
         "sluice": workers.sluice_worker(network.package, network.inputs, threads)
     }
-    for peer in workers.PEERS:
+    for peer in NETWORKS[network.name].peers:
         crew[peer] = workers.peer_worker(peer, network.model, network.inputs, threads)
     try:
         for worker in crew.values():
             worker.run(seconds)  # warm-up
-        turns = [{name: crew[name].run(seconds) for name in ENGINES} for _ in range(rounds)]
+        turns = [
+            {name: worker.run(seconds) for name, worker in crew.items()} for _ in range(rounds)
+        ]
     finally:
         for worker in crew.values():
             worker.close()
@@ -88,9 +90,9 @@ def summarise(network: Prepared, threads: int, turns: list[dict[str, workers.Fig
     return Row(
         network.name,
         threads,
-        {engine: over_rounds(engine, "median_us") for engine in ENGINES},
-        {engine: over_rounds(engine, "p99_us") for engine in ENGINES},
-        {peer: ratio(peer) for peer in workers.PEERS},
+        {engine: over_rounds(engine, "median_us") for engine in turns[0]},
+        {engine: over_rounds(engine, "p99_us") for engine in turns[0]},
+        {peer: ratio(peer) for peer in turns[0] if peer != "sluice"},
         network.error,
     )
 
@@ -102,10 +104,12 @@ HEADER = (
 
 
 def format_row(row: Row) -> str:
-    sluice, ort, openvino = (f"{row.median_us[engine] / 1e3:.3f}" for engine in ENGINES)
+    nan = float("nan")  # of a peer that does not read the network
+    sluice, ort, openvino = (f"{row.median_us.get(engine, nan) / 1e3:.3f}" for engine in ENGINES)
     return (
         f"{row.network:<12} {row.threads:>7} {sluice:>10} {ort:>12} {openvino:>10}"
-        f" {row.ratio['onnxruntime']:>7.2f} {row.ratio['openvino']:>7.2f} {row.error:>9.1e}"
+        f" {row.ratio['onnxruntime']:>7.2f} {row.ratio.get('openvino', nan):>7.2f}"
+        f" {row.error:>9.1e}"
     )
 
 

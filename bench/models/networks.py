@@ -20,7 +20,10 @@ import trees
 class Network:
     build: Callable[[], onnx.ModelProto]
     inputs: Callable[[np.random.Generator], dict[str, np.ndarray]]
+    peers: tuple[str, ...] = ("onnxruntime", "openvino")
 
+
+ORT_ONLY = ("onnxruntime",)  # openvino reads no ai.onnx.ml
 
 NETWORKS: dict[str, Network] = {
     "resnet50": Network(resnet50.build, resnet50.inputs),
@@ -30,10 +33,10 @@ NETWORKS: dict[str, Network] = {
     "mlp": Network(mlp.build, mlp.inputs),
     "lstm": Network(lstm.build, lstm.inputs),
     "mlp_tiny": Network(mlp.build_tiny, mlp.tiny_inputs),
-    "forest_1": Network(trees.build_forest, trees.one_row),
-    "forest_1000": Network(trees.build_forest, trees.thousand_rows),
-    "boosted_1": Network(trees.build_boosted, trees.one_row),
-    "boosted_1000": Network(trees.build_boosted, trees.thousand_rows),
+    "forest_1": Network(trees.build_forest, trees.one_row, ORT_ONLY),
+    "forest_1000": Network(trees.build_forest, trees.thousand_rows, ORT_ONLY),
+    "boosted_1": Network(trees.build_boosted, trees.one_row, ORT_ONLY),
+    "boosted_1000": Network(trees.build_boosted, trees.thousand_rows, ORT_ONLY),
 }
 CLASSIC_NAMES = [name for name in NETWORKS if name.startswith(("forest", "boosted"))]
 DEFAULT_NAMES = [name for name in NETWORKS if name != "mlp_tiny" and name not in CLASSIC_NAMES]

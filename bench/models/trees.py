@@ -45,11 +45,11 @@ def model_of(node: onnx.NodeProto, outputs: list[onnx.ValueInfoProto]) -> onnx.M
 
 
 def build_forest() -> onnx.ModelProto:
-    """200 trees of up to 14 levels; a leaf holds the share of each class."""
+    """100 trees of up to 12 levels; a leaf holds the share of each class."""
     rng = np.random.default_rng(1)
-    nodes = [node for tree in range(200) for node in grow(rng, tree, 14, 0.2)]
+    nodes = [node for tree in range(100) for node in grow(rng, tree, 12, 0.25)]
     leaves = [(tree, node) for tree, node, feature, *_ in nodes if feature < 0]
-    shares = rng.dirichlet([0.5] * CLASSES, len(leaves)) / 200
+    shares = rng.dirichlet([0.5] * CLASSES, len(leaves)) / 100
     attributes = node_lists(nodes) | {
         "class_treeids": [tree for tree, _ in leaves for _ in range(CLASSES)],
         "class_nodeids": [node for _, node in leaves for _ in range(CLASSES)],

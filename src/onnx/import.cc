@@ -7,6 +7,7 @@
 #include "onnx/graph_builder.h"
 #include "onnx/names.h"
 #include "onnx/proto.h"
+#include "ops/contrib/lowering.h"
 #include "ops/inference.h"
 
 namespace sluice::onnx {
@@ -71,6 +72,8 @@ Result<ir::Graph> import_parsed(pb::ModelProto& model, const std::filesystem::pa
   GraphBuilder builder(folder, functions, opsets);
   ir::Graph graph = SLUICE_TRY(builder.build(*model.mutable_graph(), options));
   describe_source(model, opsets, graph);
+  SLUICE_TRY(ops::infer_types(graph));
+  SLUICE_TRY(ops::lower_operations(graph));
   SLUICE_TRY(ops::infer_types(graph));
   return graph;
 }

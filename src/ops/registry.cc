@@ -2,6 +2,7 @@
 #include <functional>
 #include <tuple>
 
+#include "ops/contrib/lowering.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -16,6 +17,7 @@ constexpr Family kFamilies[] = {
     category_ops,
     causal_ops,
     concat_split_ops,
+    contrib_ops,
     conv_ops,
     cumulative_ops,
     detection_ops,

@@ -55,6 +55,22 @@ class PackageTest : public testing::Test {
   std::filesystem::path path_;
 };
 
+TEST_F(PackageTest, ReadsBackWithoutConstantsOrPlan) {
+  std::string steps;
+  for (int count = 1; count <= 4; ++count) {  // every place where an empty list may come to stand
+    steps += fmt::format("  [%y{} : f32[N,2]] = Relu.14[%x]\n", count);
+    Executable bare;
+    bare.graph = ir::parse_graph("subgraph @0 \"main\" {\n  input %x : f32[N,2]\n" + steps +
+                                 "  output [%y1]\n}\n")
+                     .value();
+    bare.backends = {"cpu"};
+    bare.backend_of.assign(static_cast<std::size_t>(count), 0);
+    ASSERT_TRUE(write_package(bare, path_).is_ok());
+    const auto executable = read_package(path_);
+    EXPECT_TRUE(executable.is_ok()) << executable.status().to_string();
+  }
+}
+
 TEST_F(PackageTest, ReadsBackWhatWasWritten) {
   written();
   const auto executable = read_package(path_);

@@ -18,7 +18,8 @@ bool is_aligned(const void* data) {
 
 /// What FlatBuffers' own verifier leaves open: whether structs of 8-byte numbers lie on 8 bytes.
 bool has_aligned_extents(const schema::Index& index) {
-  if (!is_aligned(index.constants()->Data())) return false;
+  const bool has_constants = index.constants()->size() > 0;  // no elements stand anywhere
+  if (has_constants && !is_aligned(index.constants()->Data())) return false;
   for (const schema::Section* section : *index.sections()) {
     if (!is_aligned(section->extent())) return false;
   }

@@ -48,6 +48,39 @@ ir::ElementType element_of(const ops::OperandSpec& spec, const ops::OpSchema& sc
   return probe.element;
 }
 
+ir::Constant small_tensor(ir::ElementType element) {
+  const auto bytes = ir::storage_bytes(element, 2).value_or(0);
+  return {ir::Type::tensor(element, ir::Shape{2}),
+          Bytes::own(std::vector<std::byte>(static_cast<std::size_t>(bytes)))};
+}
+
+/// Lists that only make sense together, and so have no defaults: the smallest tree ensembles.
+void add_samples(const ops::OpSchema& schema, const Probe& probe, ir::Operation& operation) {
+  using Ints = std::vector<std::int64_t>;
+  const auto set = [&](std::string name, ir::Attribute value) {
+    operation.attributes.set(std::move(name), std::move(value));
+  };
+  if (schema.name == "TreeEnsemble") {
+    for (const char* name :
+         {"nodes_truenodeids", "nodes_falsenodeids", "nodes_featureids", "leaf_targetids"}) {
+      set(name, Ints{0, 0});
+    }
+    for (const char* name : {"nodes_trueleafs", "nodes_falseleafs"}) set(name, Ints{1, 1});
+    for (const char* name : {"nodes_splits", "leaf_weights"})
+      set(name, small_tensor(probe.element));
+    set("nodes_modes", small_tensor(ir::ElementType::kU8));
+    set("tree_roots", Ints{0});
+  } else if (schema.name.starts_with("TreeEnsemble")) {
+    for (const char* name : {"nodes_treeids", "nodes_nodeids", "nodes_truenodeids",
+                             "nodes_falsenodeids", "nodes_featureids"}) {
+      set(name, Ints{0});
+    }
+    set("nodes_modes", std::vector<std::string>{"LEAF"});
+    set("nodes_values", std::vector<float>{0});
+    set("classlabels_int64s", Ints{0, 1});
+  }
+}
+
 class ProbeGraph {
  public:
   ProbeGraph(const ops::OpSchema& schema, const Probe& probe) {
@@ -74,6 +107,7 @@ class ProbeGraph {
         operation_.attributes.set(std::string(spec.name), required_value(spec, probe));
       }
     }
+    add_samples(schema, probe, operation_);
   }
 
   /// Whether the operation is a sound one, and the backend takes it.

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "ops/contrib/lowering.h"
 #include "ops/schema.h"
 #include "sluice/command.h"
 #include "sluice/model_source.h"
@@ -33,6 +34,7 @@ std::string support_of(const backend::Backend& backend, const ops::OpSchema& sch
   if (schema.has(ops::kControlFlow)) return "executor";
   if (schema.has(ops::kView)) return "any: a view";
   if (schema.has(ops::kLowered)) return "as two operators of sluice";
+  if (ops::find_lowering(schema.domain, schema.name) != nullptr) return "as ONNX's operators";
   if (schema.name == "Elementwise") return "as its steps";
   const std::string types = names_of(types_taken(backend, schema));
   if (types.empty() && schema.name == "Upsample") return "as Resize";

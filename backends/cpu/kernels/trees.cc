@@ -64,8 +64,8 @@ void walk_rows(const TreeNodes& nodes, std::uint32_t root, int depth, const std:
   }
 }
 
-void walk_trees(const TreeNodes& nodes, const std::uint32_t* roots, int depth, const std::int32_t* row,
-                std::uint32_t* ends) {
+void walk_trees(const TreeNodes& nodes, const std::uint32_t* roots, int depth,
+                const std::int32_t* row, std::uint32_t* ends) {
   if (nodes.is_flagged) {
     walk<true, 1, 0>(nodes, roots, depth, row, ends);
   } else {

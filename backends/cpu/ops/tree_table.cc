@@ -126,8 +126,8 @@ class Builder {
   bool put(std::uint32_t place, const Test& test, std::int32_t feature, std::uint32_t distance) {
     if (distance >= std::uint32_t{1} << (31 - table_.child_shift)) return false;
     table_.is_flagged = table_.is_flagged || test.flags != 0;
-    const std::uint32_t link = distance << table_.child_shift |
-                               static_cast<std::uint32_t>(feature) << 2U | test.flags;
+    const std::uint32_t link =
+        distance << table_.child_shift | static_cast<std::uint32_t>(feature) << 2U | test.flags;
     table_.nodes[place] = std::uint64_t{link} << 32 | static_cast<std::uint32_t>(test.split);
     return true;
   }

@@ -1,10 +1,10 @@
 // Tree ensembles.
 
-#include "ops/tree_table.h"
-#include "plugin/registry.h"
-
 #include <algorithm>
 #include <bit>
+
+#include "ops/tree_table.h"
+#include "plugin/registry.h"
 
 namespace sluice::cpu {
 namespace {
@@ -72,8 +72,8 @@ class Trees : public Kernel {
   float* sums(const Run& run) const { return reinterpret_cast<float*>(run.shared()); }
 
   /// Features of `count` rows from `first` on, as keys: to[column * pitch + row * step].
-  void read(const Run& run, std::int64_t first, std::int64_t count, std::int32_t* to, std::int64_t pitch,
-            std::int64_t step) const {
+  void read(const Run& run, std::int64_t first, std::int64_t count, std::int32_t* to,
+            std::int64_t pitch, std::int64_t step) const {
     const auto copy = [&](const auto* from) {
       for (std::int64_t r = 0; r < count; ++r) {
         for (std::int64_t c = 0; c < columns_; ++c) {
@@ -136,7 +136,8 @@ class Trees : public Kernel {
     }
   }
 
-  void sum_block(const Run& run, std::int32_t* features, std::int64_t first, std::int64_t count) const {
+  void sum_block(const Run& run, std::int32_t* features, std::int64_t first,
+                 std::int64_t count) const {
     for (std::int64_t r = 0; r < count; r += kLanes) {
       std::int32_t* group = features + r * columns_;
       const std::int64_t there = std::min(kLanes, count - r);

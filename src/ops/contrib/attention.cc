@@ -1,0 +1,234 @@
+// Attention, QAttention, MultiHeadAttention and RotaryEmbedding of com.microsoft.
+#include "ops/contrib/lowering.h"
+
+namespace sluice::ops {
+namespace {
+
+using ir::OperandId;
+using Ints = std::vector<std::int64_t>;
+
+constexpr std::int64_t kF32 = static_cast<std::int64_t>(ir::ElementType::kF32);
+
+Result<std::int64_t> num_heads(const Lowering& op) {
+  constexpr std::int64_t kMost = 1 << 16;
+  const std::int64_t heads = op.int_of("num_heads");
+  if (heads >= 1 && heads <= kMost) return heads;
+  return op.error("attribute \"num_heads\" is {}", heads);
+}
+
+/// [B, S, H * D] as [B, H, S, D].
+Result<OperandId> split_heads(Lowering& op, OperandId x, std::int64_t heads) {
+  const OperandId parts = SLUICE_TRY(op.emit("Reshape", {x, op.ints({0, 0, heads, -1})}));
+  return op.emit("Transpose", {parts}, {{"perm", Ints{0, 2, 1, 3}}});
+}
+
+/// A mask of integers, 0 where a key must not be seen, as numbers to add; `axes` are put into it.
+Result<OperandId> additive(Lowering& op, std::size_t index, Ints axes) {
+  const OperandId zero = op.constant(ir::make_i64_constant({0}, {}));
+  const OperandId wide = SLUICE_TRY(op.emit(
+      "Cast", {op.input(index)}, {{"to", static_cast<std::int64_t>(ir::ElementType::kI64)}}));
+  const OperandId is_hidden = SLUICE_TRY(op.emit("Equal", {wide, zero}));
+  const OperandId filter = SLUICE_TRY(op.number(op.float_of("mask_filter_value", -10000.0F)));
+  const OperandId nothing = SLUICE_TRY(op.number(0));
+  const OperandId mask = SLUICE_TRY(op.emit("Where", {is_hidden, filter, nothing}));
+  return op.emit("Unsqueeze", {mask, op.ints(axes)});
+}
+
+/// Masks of the forms [B, T] and [B, S, T]; lengths alone are not supported.
+Result<OperandId> padding_mask(Lowering& op, std::size_t index) {
+  if (!op.has(index)) return OperandId();
+  const std::size_t rank = SLUICE_TRY(op.rank(index));
+  if (rank == 2) return additive(op, index, {1, 2});
+  if (rank == 3) return additive(op, index, {1});
+  return unimplemented("a mask of rank {} is not supported; give one of rank 2 or 3", rank);
+}
+
+Result<OperandId> sum_of(Lowering& op, OperandId a, OperandId b) {
+  if (!a.is_valid() || !b.is_valid()) return a.is_valid() ? a : b;
+  return op.emit("Add", {a, b});
+}
+
+struct Parts {
+  OperandId q, k, v;  ///< [B, H, S, D]
+  OperandId mask, past_k, past_v;
+};
+
+Lowering::AttributeList attributes_of(const Lowering& op) {
+  return {{"scale", op.float_of("scale")}, {"is_causal", op.int_of("unidirectional")}};
+}
+
+/// Joins the heads again: output 0.
+Status finish_heads(Lowering& op, OperandId y) {
+  const OperandId rows = SLUICE_TRY(op.emit("Transpose", {y}, {{"perm", Ints{0, 2, 1, 3}}}));
+  return op.finish("Reshape", {rows, op.ints({0, 0, -1})});
+}
+
+Status lower_multi_head(Lowering& op) {
+  const std::int64_t heads = SLUICE_TRY(num_heads(op));
+  if (!op.has(1) || !op.has(2)) return unimplemented("packed queries, keys and values");
+  Parts parts;
+  OperandId* const targets[] = {&parts.q, &parts.k, &parts.v};
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::size_t rank = SLUICE_TRY(op.rank(i));
+    OperandId x = op.input(i);
+    if (rank == 4 && i > 0 && !op.has(3)) {  // keys and values of a cache
+      *targets[i] = x;
+      continue;
+    }
+    if (rank != 3) return op.error("input {} has rank {}; it must be 3", i, rank);
+    if (op.has(3)) {
+      const std::int64_t columns = SLUICE_TRY(op.dim(i, 2));
+      const OperandId own =
+          SLUICE_TRY(op.emit("Slice", {op.input(3), op.ints({begin}), op.ints({begin + columns})}));
+      x = SLUICE_TRY(op.emit("Add", {x, own}));
+      begin += columns;
+    }
+    *targets[i] = SLUICE_TRY(split_heads(op, x, heads));
+  }
+  parts.mask = SLUICE_TRY(sum_of(op, SLUICE_TRY(padding_mask(op, 4)), op.input(5)));
+  for (const std::size_t i : {8, 9}) {
+    if (op.has(i)) return unimplemented("input {} is not supported", i);
+  }
+  const Lowering::Inputs inputs = {parts.q, parts.k, parts.v, parts.mask, op.input(6), op.input(7)};
+  OperandId y;
+  if (op.wants(1) || op.wants(2)) {
+    const auto made = SLUICE_TRY(op.emit_many("Attention", inputs, 3, attributes_of(op), "sluice"));
+    y = made[0];
+    if (op.wants(1)) SLUICE_TRY(op.finish("Identity", {made[1]}, {}, {1}));
+    if (op.wants(2)) SLUICE_TRY(op.finish("Identity", {made[2]}, {}, {2}));
+  } else {
+    y = SLUICE_TRY(op.emit("Attention", inputs, attributes_of(op), "sluice"));
+  }
+  return finish_heads(op, y);
+}
+
+/// Rows of queries, keys and values side by side [B, S, 3 * H * D], with a mask, a past of keys and
+/// values stacked [2, B, H, P, D], and numbers to add to the scores: inputs by place.
+Status finish_packed(Lowering& op, OperandId rows, std::size_t mask, std::size_t past,
+                     std::size_t bias) {
+  const std::int64_t heads = SLUICE_TRY(num_heads(op));
+  if (op.int_of("do_rotary") != 0) return unimplemented("attribute \"do_rotary\"");
+  const Ints sizes = op.operation().attributes.get_or<Ints>("qkv_hidden_sizes", {});
+  if (!sizes.empty() && sizes.size() != 3) {
+    return op.error("attribute \"qkv_hidden_sizes\" has {} entries; it takes 3", sizes.size());
+  }
+  Lowering::AttributeList split = {{"axis", std::int64_t{2}}};
+  if (sizes.empty()) split.emplace_back("num_outputs", std::int64_t{3});
+  const OperandId lengths = sizes.empty() ? OperandId() : op.ints(sizes);
+  const auto parts = SLUICE_TRY(op.emit_many("Split", {rows, lengths}, 3, std::move(split)));
+  Lowering::Inputs inputs;
+  for (const OperandId part : parts) inputs.push_back(SLUICE_TRY(split_heads(op, part, heads)));
+  inputs.push_back(SLUICE_TRY(sum_of(op, SLUICE_TRY(padding_mask(op, mask)), op.input(bias))));
+  for (const std::int64_t side : {0, 1}) {
+    if (!op.has(past)) break;
+    const OperandId place = op.constant(ir::make_i64_constant({side}, {}));
+    inputs.push_back(SLUICE_TRY(op.emit("Gather", {op.input(past), place})));
+  }
+  if (!op.wants(1)) {
+    return finish_heads(op, SLUICE_TRY(op.emit("Attention", inputs, attributes_of(op), "sluice")));
+  }
+  const auto made = SLUICE_TRY(op.emit_many("Attention", inputs, 3, attributes_of(op), "sluice"));
+  const OperandId k = SLUICE_TRY(op.emit("Unsqueeze", {made[1], op.ints({0})}));
+  const OperandId v = SLUICE_TRY(op.emit("Unsqueeze", {made[2], op.ints({0})}));
+  SLUICE_TRY(op.finish("Concat", {k, v}, {{"axis", std::int64_t{0}}}, {1}));
+  return finish_heads(op, made[0]);
+}
+
+/// input, weights, bias, mask_index, past, attention_bias
+Status lower_attention(Lowering& op) {
+  const OperandId product = SLUICE_TRY(op.emit("MatMul", {op.input(0), op.input(1)}));
+  return finish_packed(op, SLUICE_TRY(op.plus(product, 2)), 3, 4, 5);
+}
+
+/// input, weight, bias, their scales, mask_index, their zero points, past
+Status lower_q_attention(Lowering& op) {
+  const OperandId sum =
+      SLUICE_TRY(op.emit("MatMulInteger", {op.input(0), op.input(1), op.input(6), op.input(7)}));
+  const OperandId wide = SLUICE_TRY(op.emit("Cast", {sum}, {{"to", kF32}}));
+  const OperandId scale = SLUICE_TRY(op.emit("Mul", {op.input(3), op.input(4)}));
+  const OperandId scaled = SLUICE_TRY(op.emit("Mul", {wide, scale}));
+  constexpr std::size_t kAbsent = 100;
+  return finish_packed(op, SLUICE_TRY(op.plus(scaled, 2)), 5, 8, kAbsent);
+}
+
+/// input, position_ids, cos_cache, sin_cache
+Status lower_rotary(Lowering& op) {
+  const auto shape = SLUICE_TRY(op.shape(0));
+  if (shape.size() != 3 && shape.size() != 4) {
+    return op.error("input has rank {}; it must be 3 or 4", shape.size());
+  }
+  if (op.float_of("scale", 1) != 1.0F || op.int_of("is_packed_batching") != 0) {
+    return unimplemented("attributes \"scale\" and \"is_packed_batching\"");
+  }
+  std::int64_t heads = op.int_of("num_heads");
+  if (shape.size() == 3 && heads == 0) {
+    const std::int64_t half = SLUICE_TRY(op.dim(2, 1));
+    const std::int64_t columns = SLUICE_TRY(op.dim(0, 2));
+    if (half < 1 || columns % (2 * half) != 0) {
+      return op.error("{} columns cannot be divided into heads of {}", columns, 2 * half);
+    }
+    heads = columns / (2 * half);
+  }
+  OperandId places = op.input(1);
+  if (SLUICE_TRY(op.rank(1)) == 1) {  // the place of the first row; others follow it
+    const std::int64_t axis = shape.size() == 3 ? 1 : 2;
+    const OperandId length =
+        SLUICE_TRY(op.emit("Shape", {op.input(0)}, {{"start", axis}, {"end", axis + 1}}));
+    const auto scalar = [&](std::int64_t v) { return op.constant(ir::make_i64_constant({v}, {})); };
+    const OperandId count = SLUICE_TRY(op.emit("Squeeze", {length}));
+    const OperandId offsets = SLUICE_TRY(op.emit("Range", {scalar(0), count, scalar(1)}));
+    const OperandId row = SLUICE_TRY(op.emit("Add", {places, offsets}));
+    const OperandId batch = SLUICE_TRY(
+        op.emit("Shape", {op.input(0)}, {{"start", std::int64_t{0}}, {"end", std::int64_t{1}}}));
+    const OperandId whole =
+        SLUICE_TRY(op.emit("Concat", {batch, length}, {{"axis", std::int64_t{0}}}));
+    places = SLUICE_TRY(op.emit("Expand", {row, whole}));
+  }
+  return op.finish("RotaryEmbedding", {op.input(0), op.input(2), op.input(3), places},
+                   {{"interleaved", op.int_of("interleaved")},
+                    {"num_heads", heads},
+                    {"rotary_embedding_dim", op.int_of("rotary_embedding_dim")}});
+}
+
+}  // namespace
+
+std::vector<LoweredOperator> lowered_attention() {
+  const std::int64_t no = 0;
+  const OperandSpec x = {"input", kFloats, "T"}, maybe = {"optional", kFloats, "T", true};
+  const OperandSpec mask = {"mask", kIndices, "", true};
+  const OperandSpec bytes = {"bytes", kInts}, zero = {"zero_point", kInts, "", true};
+  const OperandSpec scale = {"scale", kFloats}, numbers = {"optional", kInts, "", true};
+  const std::vector<AttributeSpec> own = {{"num_heads", no, true},
+                                          {"unidirectional", no},
+                                          {"scale", 0.0F},
+                                          {"mask_filter_value", -10000.0F}};
+  return {
+      {"Attention",
+       "heads of a product, attention over them, joined",
+       {x, x, maybe, mask, maybe, maybe, numbers},
+       {"output", "present"},
+       own,
+       lower_attention},
+      {"QAttention",
+       "Attention over quantized rows and weights",
+       {bytes, bytes, x, scale, scale, mask, zero, zero, maybe},
+       {"output", "present"},
+       own,
+       lower_q_attention},
+      {"MultiHeadAttention",
+       "attention over heads, joined",
+       {x, maybe, maybe, maybe, mask, maybe, maybe, maybe, numbers, numbers},
+       {"output", "present_key", "present_value", "qk"},
+       own,
+       lower_multi_head},
+      {"RotaryEmbedding",
+       "ONNX's, its inputs in another order",
+       {x, {"position_ids", kI64Only}, x, x},
+       {"output"},
+       {{"interleaved", no}, {"num_heads", no}, {"rotary_embedding_dim", no}, {"scale", 1.0F}},
+       lower_rotary},
+  };
+}
+
+}  // namespace sluice::ops

@@ -1,0 +1,130 @@
+// Operators of com.microsoft are other words for what ONNX's operators say: import replaces them.
+//
+// A lowering is all that such an operator has. Its shape function runs the lowering on a scratch
+// graph (`infer_lowered`), so that shapes and computation cannot disagree, and no backend ever sees
+// the operator.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ops/inference.h"
+
+namespace sluice::ops {
+
+/// One operation under replacement. Operations it emits are normalized and stand before it.
+class Lowering {
+ public:
+  using Inputs = std::vector<ir::OperandId>;
+  using AttributeList = std::vector<std::pair<std::string, ir::Attribute>>;
+
+  /// `has_values` is false where shapes are inferred: then no input is a constant.
+  Lowering(ir::Subgraph& subgraph, ir::OperationId at, bool has_values)
+      : subgraph_(subgraph), at_(at), operation_(subgraph.operation(at)), has_values_(has_values) {}
+  bool has_values() const { return has_values_; }
+
+  const ir::Operation& operation() const { return operation_; }
+  ir::OperandId input(std::size_t index) const { return operation_.input(index); }
+  bool has(std::size_t index) const { return input(index).is_valid(); }
+  bool wants(std::size_t output) const { return operation_.output(output).is_valid(); }
+  ir::ElementType element(std::size_t index) const {
+    return has(index) ? subgraph_.operand(input(index)).type.element()
+                      : ir::ElementType::kUndefined;
+  }
+  std::int64_t int_of(std::string_view name, std::int64_t fallback = 0) const {
+    return operation_.attributes.get_or<std::int64_t>(name, fallback);
+  }
+  float float_of(std::string_view name, float fallback = 0) const {
+    return operation_.attributes.get_or<float>(name, fallback);
+  }
+
+  /// Fails: kUnimplemented if it is not known.
+  Result<std::vector<ir::Dim>> shape(std::size_t index) const;
+  Result<std::size_t> rank(std::size_t index) const;
+  /// A dimension that must be a number. `index` of an input, `axis` from the front.
+  Result<std::int64_t> dim(std::size_t index, std::size_t axis) const;
+
+  /// Adds an operation of ONNX's default domain, in its newest form; gives its only output.
+  Result<ir::OperandId> emit(std::string_view kind, Inputs inputs, AttributeList attributes = {},
+                             std::string_view domain = "");
+  /// As above; it writes outputs of the operation under replacement, an absent one for -1.
+  Status finish(std::string_view kind, Inputs inputs, AttributeList attributes = {},
+                std::vector<int> outputs = {0}, std::string_view domain = "");
+  /// Several outputs, new ones.
+  Result<std::vector<ir::OperandId>> emit_many(std::string_view kind, Inputs inputs,
+                                               std::size_t outputs, AttributeList attributes = {},
+                                               std::string_view domain = "");
+
+  ir::OperandId ints(const std::vector<std::int64_t>& values);  ///< a constant vector
+  ir::OperandId constant(ir::Constant value) {
+    return subgraph_.add_constant("", std::move(value));
+  }
+  /// A number of the element type of input `like`.
+  Result<ir::OperandId> number(float value, std::size_t like = 0);
+  /// `value` itself, or its sum with an input that is there.
+  Result<ir::OperandId> plus(ir::OperandId value, std::size_t input);
+
+  const ir::Constant* find_constant(std::size_t index) const {
+    return subgraph_.find_constant(input(index));
+  }
+  /// An output of the operation as another input: for what must be read once more.
+  ir::OperandId output(std::size_t index) const { return operation_.output(index); }
+
+  template <typename... Args>
+  Status error(fmt::format_string<Args...> format, Args&&... args) const {
+    return invalid_argument(format, std::forward<Args>(args)...);
+  }
+
+  /// Every output that is there has been written.
+  Status check_complete() const;
+
+ private:
+  Result<ir::Operation> make(std::string_view kind, Inputs inputs, AttributeList attributes,
+                             std::string_view domain);
+
+  ir::Subgraph& subgraph_;
+  ir::OperationId at_;
+  ir::Operation operation_;  // a copy: the subgraph's moves when operations are added
+  bool has_values_;
+  std::vector<std::size_t> written_;
+};
+
+using LowerFn = Status (*)(Lowering& lowering);
+
+/// An operator that is nothing but its lowering.
+struct LoweredOperator {
+  std::string_view name;
+  std::string_view doc;
+  std::vector<OperandSpec> inputs;
+  std::vector<std::string_view> outputs;  ///< the first is required
+  std::vector<AttributeSpec> attributes;
+  LowerFn lower = nullptr;
+  std::string_view domain = "com.microsoft";
+};
+
+/// Null for an operator that stands for itself.
+LowerFn find_lowering(std::string_view domain, std::string_view name);
+
+/// Replaces all operations that have a lowering, in all subgraphs. Requires: types are inferred;
+/// afterwards those of new operands are not.
+/// Fails: kInvalidArgument or kUnimplemented, naming the node.
+Status lower_operations(ir::Graph& graph);
+
+/// The shape function of operators that have a lowering.
+Status infer_lowered(InferenceContext& context);
+
+/// Schemas of the operators that are nothing but a lowering.
+std::vector<OpSchema> contrib_ops();
+
+// Families, a file each.
+std::vector<LoweredOperator> lowered_activations();
+std::vector<LoweredOperator> lowered_products();
+std::vector<LoweredOperator> lowered_normalizations();
+std::vector<LoweredOperator> lowered_quantized();
+std::vector<LoweredOperator> lowered_attention();
+std::vector<LoweredOperator> lowered_movement();
+
+}  // namespace sluice::ops
