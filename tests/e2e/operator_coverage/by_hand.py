@@ -31,7 +31,18 @@ def ramp(*shape: int) -> np.ndarray:
     return np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape)
 
 
+def linear_attention() -> Recipe:
+    """With a state before, whose type need not be that of the sequence."""
+    sequence, state = ramp(1, 2, 3), ramp(1, 1, 3, 3)
+    return made("LinearAttention", [sequence, sequence, sequence, state],
+                [(FLOAT, [1, 2, 3]), (FLOAT, [1, 1, 3, 3])], q_num_heads=1, kv_num_heads=1,
+                update_rule="linear")
+
+
 MISSING = {
+    "LinearAttention": linear_attention,
+    "ScatterND": lambda: made("ScatterND", [ramp(3), np.array([[1]], np.int64), ramp(1)],
+                              [(FLOAT, [3])]),  # max and min have no order of complex numbers
     "GlobalLpPool": lambda: made("GlobalLpPool", [ramp(1, 2, 3)], [(FLOAT, [1, 2, 1])]),
     "MaxRoiPool": lambda: made("MaxRoiPool", [ramp(1, 1, 4, 4),
                                               np.array([[0, 0, 0, 3, 3]], np.float32)],

@@ -87,6 +87,8 @@ def retyped(recipe: Recipe, schema: Schema, parameter: str, element: int) -> Rec
     op = recipe.node.op_type
     if outputs and op in TYPE_ATTRIBUTES and TYPE_ATTRIBUTES[op] in schema.attributes:
         recipe.set_attribute(TYPE_ATTRIBUTES[op], element)
+    if op == "Bernoulli" and not outputs:
+        recipe.set_attribute("dtype", recipe.types[recipe.node.output[0]].tensor_type.elem_type)
     if (op, parameter) in PARAMETER_ATTRIBUTES:
         recipe.set_attribute(PARAMETER_ATTRIBUTES[op, parameter], element)
     if outputs and not inputs and op in VALUE_ATTRIBUTES:

@@ -190,8 +190,9 @@ Status rotate(const Call& call, Heads& x, std::int64_t rotated) {
   const bool has_positions = call.has_input(3);
   const std::vector<std::int64_t> positions = read_ints(call.input(3));
   const auto places = x.batch * x.length;
-  if (cosines.size() != sines.size() || half < 1 || rotated > x.size ||
-      cosines.size() % index(half) != 0 || (has_positions && positions.size() != index(places))) {
+  const Dims cache = input_dims(call, 1);
+  if (cosines.size() != sines.size() || half < 1 || rotated > x.size || cache.empty() ||
+      cache.back() != half || (has_positions && positions.size() != index(places))) {
     return refuse(call, "caches or positions do not fit");
   }
   const auto rows = static_cast<std::int64_t>(cosines.size()) / half;

@@ -1,8 +1,9 @@
 #include "reference/kernels/nn/image_formats.h"
 
 // clang-format off: libjpeg's header needs FILE and size_t
-#include <cstdio>
 #include <jpeglib.h>
+
+#include <cstdio>
 // clang-format on
 #include <png.h>
 

@@ -144,6 +144,10 @@ Status read_sizes(const Call& call, std::int64_t gates, Network* network) {
   const plugin::Attributes attributes = call.attributes();
   const std::string_view direction = attributes.get_text("direction", "forward");
   network->is_batch_first = attributes.get_int("layout") != 0;
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
+    return refuse(call, "direction \"" + std::string(direction) +
+                            "\" is none of forward, reverse, bidirectional");
+  }
   network->directions = direction == "bidirectional" ? 2 : 1;
   network->is_reverse = direction == "reverse";
   network->gates = gates;

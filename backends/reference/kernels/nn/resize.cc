@@ -185,6 +185,21 @@ Status read_axes(const Call& call, std::vector<Axis>* result) {
   return plugin::ok();
 }
 
+Status check_modes(const Call& call, const Options& options) {
+  const auto is_one_of = [](std::string_view name, std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  if (!is_one_of(options.mode, {"nearest", "linear", "cubic"})) {
+    return refuse(call,
+                  "mode \"" + std::string(options.mode) + "\" is none of nearest, linear, cubic");
+  }
+  if (!is_one_of(options.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})) {
+    return refuse(call, "nearest_mode \"" + std::string(options.nearest) +
+                            "\" is none of round_prefer_floor, round_prefer_ceil, floor, ceil");
+  }
+  return plugin::ok();
+}
+
 Status run_resize(const Call& call) {
   const plugin::Attributes attributes = call.attributes();
   Options options;
@@ -195,6 +210,7 @@ Status run_resize(const Call& call) {
   options.extrapolation = attributes.get_float("extrapolation_value");
   options.is_antialiased = attributes.get_int("antialias") != 0;
   options.excludes_outside = attributes.get_int("exclude_outside") != 0;
+  if (Status status = check_modes(call, options); !status.is_ok()) return status;
   std::vector<Axis> axes;
   if (Status status = read_axes(call, &axes); !status.is_ok()) return status;
   std::vector<double> values = read_doubles(call.input(0));
