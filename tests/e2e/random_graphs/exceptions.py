@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
+from random_graphs.tolerance import BF16
+
 
 class Opinion(enum.Enum):
     ONNXRUNTIME = "onnxruntime"
@@ -69,6 +71,20 @@ def is_short(query: Query) -> bool:
     return query.inputs[0].dtype.itemsize < 4
 
 
+def is_bf16(query: Query) -> bool:
+    return query.inputs[0].dtype == BF16
+
+
+def is_skipping_pool(query: Query) -> bool:
+    kernel, strides = query.attribute("kernel_shape", []), query.attribute("strides", [])
+    is_same = query.attribute("auto_pad", b"NOTSET").startswith(b"SAME")
+    return is_same and any(k < s for k, s in zip(kernel, strides))
+
+
+def is_symmetric(query: Query) -> bool:
+    return query.attribute("coordinate_transformation_mode") == b"half_pixel_symmetric"
+
+
 def is_odd_resize(query: Query) -> bool:
     mode = query.attribute("coordinate_transformation_mode", b"half_pixel")
     return mode not in (b"half_pixel", b"asymmetric") or query.attribute("exclude_outside", 0) == 1
@@ -107,8 +123,18 @@ TABLE = [
                "activation too; the reference evaluator does not clip"),
     Exception_(("LRN",), is_not_f32, Opinion.NONE,
                "onnxruntime has f32 only, and the reference evaluator takes batches for channels"),
+    Exception_(("Det",), is_short, Opinion.NONE,
+               "onnxruntime refuses, and the reference evaluator answers in f64"),
+    Exception_(("Resize",), is_symmetric, Opinion.NONE,
+               "onnxruntime places samples by the scale there too, and the reference evaluator "
+               "takes the left neighbour where a sample meets an element"),
     Exception_(("Resize",), is_odd_resize, Opinion.REFERENCE,
                "onnxruntime places samples by the scale, not by the sizes that come of it"),
+    Exception_(("MaxPool", "AveragePool", "LpPool"), is_skipping_pool, Opinion.NONE,
+               "both shift the windows, or lose one, where SAME padding would be below zero"),
+    Exception_(("BatchNormalization", "InstanceNormalization", "LayerNormalization",
+                "GroupNormalization", "RMSNormalization", "MeanVarianceNormalization"), is_bf16,
+               Opinion.NONE, "onnxruntime refuses, and the reference evaluator rounds each step"),
     Exception_(("MaxPool", "AveragePool", "LpPool"), is_short, Opinion.NONE,
                "onnxruntime refuses most of it, and the reference evaluator pads one side less "
                "under SAME_LOWER"),
