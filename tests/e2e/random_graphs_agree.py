@@ -69,7 +69,8 @@ def report_verdicts(batch: Batch, verdicts: dict[str, Verdict], title: str, back
             refusals[refusal] += bool(refusal)
             continue
         report.add(False, f"{title}: {name}: {verdict.word} {verdict.text}")
-        print(f"     again: {sys.argv[0]} {' '.join(batch.families)} "
+        chosen = "" if batch.families == list(FAMILIES) else " ".join(batch.families) + " "
+        print(f"     again: {sys.argv[0]} {chosen}"
               f"--seed {name.removeprefix('seed_')} --count 1 --keep DIR", flush=True)
         if title.endswith("onnxruntime") and num_shrunk < MOST_SHRUNK:
             num_shrunk += 1

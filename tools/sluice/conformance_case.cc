@@ -203,9 +203,8 @@ Outcome run_case_against(const fs::path& folder, const CaseOptions& options,
   const auto other_model = load_case(folder, other);
   if (!other_model.is_ok()) return outcome_of(other_model.status());
   for (const fs::path& data_set : data_sets_of(folder)) {
-    const std::string difference =
-        find_difference(outputs_of(*model, data_set), outputs_of(*other_model, data_set), backend,
-                        options);
+    const std::string difference = find_difference(
+        outputs_of(*model, data_set), outputs_of(*other_model, data_set), backend, options);
     if (!difference.empty()) return {Outcome::Kind::kFailed, difference};
   }
   return {};

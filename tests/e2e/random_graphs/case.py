@@ -9,11 +9,11 @@ from typing import TypeVar
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from random_graphs import evaluate, tolerance
 from random_graphs.evaluate import Refused
-from random_graphs.values import (ALL, BOOL, F32, I64, NUMBERS, STRING, Shape, a_shape,
+from random_graphs.values import (ALL, F32, I64, NUMBERS, STRING, Shape, a_shape,
                                   broadcastable, choose_type, exists, numbers, types_of_input)
 
 T = TypeVar("T")

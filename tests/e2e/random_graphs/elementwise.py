@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from random_graphs.case import Case, Value
+from random_graphs.evaluate import element_type
 from random_graphs.values import ALL, BOOL, FLOATS, INTEGERS, NUMBERS, UNSIGNED
 
 UNARY = ["Abs", "Neg", "Sign", "Relu", "Ceil", "Floor", "Round", "Sigmoid", "Tanh", "Erf", "Sin",
@@ -122,8 +123,6 @@ def silu(case: Case) -> Value:
 
 def cast(case: Case) -> Value:
     """Between types that hold what is there; floats to integers only where none is out of range."""
-    from random_graphs.evaluate import element_type
-
     x = case.value(ALL)
     to = case.pick([t for t in ALL if t != x.dtype or case.chance(0.1)])
     if to in INTEGERS and x.data.size and x.dtype in NUMBERS:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
+from random_graphs.tolerance import BF16
+
 
 class Opinion(enum.Enum):
     ONNXRUNTIME = "onnxruntime"
@@ -38,7 +40,9 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Exception_:
+class Row:
+    """For these operators, where `applies` holds, `ask` is asked."""
+
     kinds: tuple[str, ...]
     applies: Callable[[Query], bool]
     ask: Opinion
@@ -69,6 +73,20 @@ def is_short(query: Query) -> bool:
     return query.inputs[0].dtype.itemsize < 4
 
 
+def is_bf16(query: Query) -> bool:
+    return query.inputs[0].dtype == BF16
+
+
+def is_skipping_pool(query: Query) -> bool:
+    kernel, strides = query.attribute("kernel_shape", []), query.attribute("strides", [])
+    is_same = query.attribute("auto_pad", b"NOTSET").startswith(b"SAME")
+    return is_same and any(k < s for k, s in zip(kernel, strides))
+
+
+def is_symmetric(query: Query) -> bool:
+    return query.attribute("coordinate_transformation_mode") == b"half_pixel_symmetric"
+
+
 def is_odd_resize(query: Query) -> bool:
     mode = query.attribute("coordinate_transformation_mode", b"half_pixel")
     return mode not in (b"half_pixel", b"asymmetric") or query.attribute("exclude_outside", 0) == 1
@@ -82,48 +100,58 @@ REDUCTIONS = tuple(f"Reduce{name}" for name in (
     "Sum", "Mean", "Max", "Min", "L1", "L2", "SumSquare", "Prod", "LogSum", "LogSumExp"))
 
 TABLE = [
-    Exception_(("Erf",), is_f64, Opinion.FORMULA,
-               "onnxruntime has no f64, and the reference evaluator rounds to f32"),
-    Exception_(("HardSwish",), is_f64, Opinion.FORMULA,
-               "its 1/6 is rounded to f32 in the definition that the reference evaluator expands"),
-    Exception_(REDUCTIONS, is_empty, Opinion.REFERENCE,
-               "onnxruntime leaves 0 in place of a reduced dimension that was empty"),
-    Exception_(("Shrink",), is_f64, Opinion.REFERENCE, "onnxruntime calculates it in f32"),
-    Exception_(("MeanVarianceNormalization",), always, Opinion.REFERENCE,
-               "onnxruntime leaves out the 1e-9 beside the deviation: 0 / 0 for equal elements"),
-    Exception_(("ReduceLogSumExp",), lambda q: q.inputs[0].dtype.kind in "iu", Opinion.NONE,
-               "onnxruntime rounds the powers of integers before it adds them"),
-    Exception_(("GroupNormalization", "DFT", "STFT"), is_f64, Opinion.NONE,
-               "onnxruntime calculates in f32 within, and so does the reference evaluator"),
-    Exception_(("Resize", "Upsample", "GridSample", "AffineGrid", "RoiAlign", "MaxRoiPool",
-                "DeformConv"), is_not_f32, Opinion.NONE,
-               "onnxruntime interpolates in f32 or not at all, and the reference evaluator takes "
-               "seconds for an image"),
-    Exception_(("LSTM", "GRU", "RNN"), is_not_f32, Opinion.NONE,
-               "onnxruntime has f32 only, and the reference evaluator knows neither clip, lengths "
-               "nor the other activations"),
-    Exception_(("LSTM",), lambda q: q.attribute("clip") is not None, Opinion.NONE,
-               "onnxruntime clips what goes into the gates but not the cell, which goes into an "
-               "activation too; the reference evaluator does not clip"),
-    Exception_(("LRN",), is_not_f32, Opinion.NONE,
-               "onnxruntime has f32 only, and the reference evaluator takes batches for channels"),
-    Exception_(("Resize",), is_odd_resize, Opinion.REFERENCE,
-               "onnxruntime places samples by the scale, not by the sizes that come of it"),
-    Exception_(("MaxPool", "AveragePool", "LpPool"), is_short, Opinion.NONE,
-               "onnxruntime refuses most of it, and the reference evaluator pads one side less "
-               "under SAME_LOWER"),
-    Exception_(("Hardmax",), lambda q: q.opset < 13 and q.inputs[0].dtype != np.float32,
-               Opinion.NONE, "onnxruntime has f32 only, and the reference evaluator reduces one "
-               "axis where the standard then joined all from there on"),
-    Exception_(("Unique",), lambda q: q.attribute("sorted", 1) == 0
-               and q.inputs[0].dtype not in (np.float32, np.float64, np.int64, np.int8),
-               Opinion.NONE, "onnxruntime has few types, and the reference evaluator loses the "
-               "axis when it need not sort"),
+    Row(("Erf",), is_f64, Opinion.FORMULA,
+        "onnxruntime has no f64, and the reference evaluator rounds to f32"),
+    Row(("HardSwish",), is_f64, Opinion.FORMULA,
+        "its 1/6 is rounded to f32 in the definition that the reference evaluator expands"),
+    Row(REDUCTIONS, is_empty, Opinion.REFERENCE,
+        "onnxruntime leaves 0 in place of a reduced dimension that was empty"),
+    Row(("Shrink",), is_f64, Opinion.REFERENCE, "onnxruntime calculates it in f32"),
+    Row(("MeanVarianceNormalization",), always, Opinion.REFERENCE,
+        "onnxruntime leaves out the 1e-9 beside the deviation: 0 / 0 for equal elements"),
+    Row(("ReduceLogSumExp",), lambda q: q.inputs[0].dtype.kind in "iu", Opinion.NONE,
+        "cut to an integer: a rounding before that decides between two of them"),
+    Row(("GroupNormalization", "DFT", "STFT"), is_f64, Opinion.NONE,
+        "onnxruntime calculates in f32 within, and so does the reference evaluator"),
+    Row(("Resize", "Upsample", "GridSample", "AffineGrid", "RoiAlign", "MaxRoiPool",
+         "DeformConv"), is_not_f32, Opinion.NONE,
+        "onnxruntime interpolates in f32 or not at all, and the reference evaluator takes "
+        "seconds for an image"),
+    Row(("LSTM", "GRU", "RNN"), is_not_f32, Opinion.NONE,
+        "onnxruntime has f32 only, and the reference evaluator knows neither clip, lengths "
+        "nor the other activations"),
+    Row(("LSTM",), lambda q: q.attribute("clip") is not None, Opinion.NONE,
+        "onnxruntime clips what goes into the gates but not the cell, which goes into an "
+        "activation too; the reference evaluator does not clip"),
+    Row(("LRN",), is_not_f32, Opinion.NONE,
+        "onnxruntime has f32 only, and the reference evaluator takes batches for channels"),
+    Row(("Det",), is_short, Opinion.NONE,
+        "onnxruntime refuses, and the reference evaluator answers in f64"),
+    Row(("Resize",), is_symmetric, Opinion.NONE,
+        "onnxruntime places samples by the scale there too, and the reference evaluator errs "
+        "where a sample meets an element"),
+    Row(("Resize",), is_odd_resize, Opinion.REFERENCE,
+        "onnxruntime places samples by the scale, not by the sizes that come of it"),
+    Row(("MaxPool", "AveragePool", "LpPool"), is_skipping_pool, Opinion.NONE,
+        "both shift the windows, or lose one, where SAME padding would be below zero"),
+    Row(("BatchNormalization", "InstanceNormalization", "LayerNormalization",
+         "GroupNormalization", "RMSNormalization", "MeanVarianceNormalization"), is_bf16,
+        Opinion.NONE, "onnxruntime refuses, and the reference evaluator rounds each step"),
+    Row(("MaxPool", "AveragePool", "LpPool"), is_short, Opinion.NONE,
+        "onnxruntime refuses most of it, and the reference evaluator pads one side less "
+        "under SAME_LOWER"),
+    Row(("Hardmax",), lambda q: q.opset < 13 and q.inputs[0].dtype != np.float32,
+        Opinion.NONE, "onnxruntime has f32 only, and the reference evaluator reduces one "
+        "axis where the standard then joined all from there on"),
+    Row(("Unique",), lambda q: q.attribute("sorted", 1) == 0
+        and q.inputs[0].dtype not in (np.float32, np.float64, np.int64, np.int8),
+        Opinion.NONE, "onnxruntime has few types, and the reference evaluator loses the "
+        "axis when it need not sort"),
 ]
 
 
 def opinion_on(nodes: Sequence[onnx.NodeProto], inputs: dict[str, np.ndarray],
-               opset: int) -> Opinion:
+        opset: int) -> Opinion:
     for node in nodes:
         known = [inputs[name] for name in node.input if name in inputs]
         query = Query(node, known, opset)

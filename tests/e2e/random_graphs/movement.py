@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from onnx import numpy_helper
 
 from random_graphs.case import Case, Value
 from random_graphs.reduction import an_axis
@@ -205,8 +206,6 @@ def reshape_by_shape(case: Case) -> Value:
 
 
 def made_of_shape(case: Case) -> Value:
-    from onnx import numpy_helper
-
     sizes = [case.between(0 if case.chance(0.1) else 1, 4) for _ in range(case.between(0, 3))]
     if case.chance(0.3):
         x = case.value(ranks=(2, 2), types=tuple(t for t in ALL if t != BOOL))

@@ -29,8 +29,10 @@ def resize(case: Case) -> Value:
         attributes["antialias"] = 1
         case.require(mode != "nearest")
     roi = None if case.since(13) else case.given(np.zeros(0, F32), 1.0)
-    if case.chance(0.5):
-        scales = [1.0, 1.0, *(case.pick([0.5, 0.75, 1.0, 1.5, 2.0, 3.0]) for _ in range(2))]
+    exact = [0.5, 1.0, 2.0, 3.0]  # "nearest" is a tie, or one but for a rounding, under others
+    if case.chance(0.5) or mode == "nearest":
+        factors = exact if mode == "nearest" else [*exact, 0.75, 1.5]
+        scales = [1.0, 1.0, *(case.pick(factors) for _ in range(2))]
         return case.op("Resize", x, roi, case.given(np.array(scales, F32), 0.9), **attributes)
     sizes = case.ints([*x.shape[:2], *(case.between(1, 12) for _ in range(2))])
     none = None if case.since(13) else case.given(np.zeros(0, F32), 1.0)
