@@ -14,6 +14,14 @@ std::string quoted_list(const std::vector<int>& numbers) {
   return text;
 }
 
+Station link_station(int from, int to) {
+  std::string name = "link";
+  name += std::to_string(from);
+  name += '-';
+  name += std::to_string(to);
+  return {.name = std::move(name)};
+}
+
 }  // namespace
 
 Simulator::Simulator(Description description)
@@ -31,10 +39,8 @@ Simulator::Simulator(Description description)
     state.within = {.name = name + ".within", .servers = device.within.engines};
   }
   for (const Link& link : description_.links) {
-    const std::string a = std::to_string(link.device_a);
-    const std::string b = std::to_string(link.device_b);
     links_.push_back(
-        {Station{.name = "link" + a + "-" + b}, Station{.name = "link" + b + "-" + a}});
+        {link_station(link.device_a, link.device_b), link_station(link.device_b, link.device_a)});
   }
   for (const Fault& fault : description_.faults) inject(fault);
 }
