@@ -1,0 +1,66 @@
+// What the runtime adds to a run of a small model, and what of that is statistics.
+#include <algorithm>
+#include <vector>
+
+#include "networks.h"
+#include "runtime/inference/thread_driver.h"
+#include "runtime/statistics/model_statistics.h"
+
+namespace sluice::bench {
+namespace {
+
+constexpr int kWidth = 64;
+constexpr int kCalls = 5'000;
+
+template <typename Call>
+double best_ns(Clock& clock, const Call& call) {
+  double best = 1e18;
+  for (int round = 0; round < 41; ++round) {
+    const std::int64_t start = clock.now_ns();
+    for (int i = 0; i < kCalls; ++i) call();
+    best = std::min(best, static_cast<double>(clock.now_ns() - start) / kCalls);
+  }
+  return best;
+}
+
+void run() {
+  const auto registry = backend::BackendRegistry::discover();
+  runtime::ThreadDrivers drivers;
+  runtime::Engine engine(registry, drivers, this_machine());
+  runtime::LoadRequest request;
+  request.executable = products(3, kWidth);
+  const auto handle = value_of(engine.load(request));
+  Caller caller(kWidth);
+  const double through = best_ns(engine.clock(), [&] { caller.infer(engine, handle); });
+
+  exec::LoadOptions options;
+  options.cores = {0};
+  const auto model = value_of(exec::LoadedModel::load(*request.executable, registry, options));
+  auto context = value_of(model.create_context());
+  const runtime::Request bound = caller.request();
+  const double direct = best_ns(engine.clock(), [&] {
+    check(context.set_input(0, bound.inputs[0]));
+    check(context.bind_output(0, bound.outputs[0].data, bound.outputs[0].capacity_bytes));
+    check(context.run());
+  });
+
+  runtime::ModelStatistics statistics;
+  std::int64_t value = 1;
+  const double counting = best_ns(engine.clock(), [&] {
+    value = value * 6364136223846793005 + 1;
+    const std::int64_t some = (value >> 40) & 0xFFFFF;
+    statistics.count_accepted();
+    statistics.count_answer(runtime::RuntimeCode::kOk);
+    statistics.record({some, 0, some + 1, some + 2});
+    statistics.add_busy(some);
+  });
+  fmt::print("direct run {:8.0f} ns\nthrough the engine {:8.0f} ns: {:.2f} us more\n", direct,
+             through, (through - direct) / 1e3);
+  fmt::print("statistics {:8.0f} ns: {:.1f} % of such a small request, {:.2f} % of one of 100 us\n",
+             counting, 100 * counting / through, 100 * counting / 1e5);
+}
+
+}  // namespace
+}  // namespace sluice::bench
+
+int main() { sluice::bench::run(); }
