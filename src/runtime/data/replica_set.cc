@@ -194,10 +194,10 @@ std::deque<ReplicaSet::Waiting> ReplicaSet::take_from_line(
     const std::function<bool(const Waiting&)>& is_meant) {
   std::deque<Waiting> taken;
   const std::lock_guard lock(mutex_);
-  const auto end = std::ranges::stable_partition(
-      line_, [&](const Waiting& waiting) { return !is_meant(waiting); });
-  taken.assign(std::make_move_iterator(end.begin()), std::make_move_iterator(end.end()));
-  line_.erase(end.begin(), end.end());
+  const auto end = std::stable_partition(
+      line_.begin(), line_.end(), [&](const Waiting& waiting) { return !is_meant(waiting); });
+  taken.assign(std::make_move_iterator(end), std::make_move_iterator(line_.end()));
+  line_.erase(end, line_.end());
   num_waiting_.store(line_.size(), std::memory_order_seq_cst);
   return taken;
 }
