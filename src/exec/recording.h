@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend/command_list.h"
-#include "exec/model_state.h"
+#include "exec/stage_plan.h"
 
 namespace sluice::exec {
 
@@ -15,7 +15,7 @@ struct Segment {
   backend::CommandList list;
 };
 
-/// A main output that a stage's steps write straight into its buffer.
+/// An output of the subgraph that a stage's kernels write straight into its buffer.
 struct WrittenOutput {
   std::size_t output = 0;
   std::int64_t size_bytes = 0;
@@ -31,7 +31,7 @@ struct Recording {
 };
 
 /// Fails: what the backends' lists report.
-Result<std::unique_ptr<Recording>> record(const ModelState& model,
+Result<std::unique_ptr<Recording>> record(const ModelState& model, const Program& program,
                                           std::shared_ptr<const StagePlan> plan);
 
 }  // namespace sluice::exec

@@ -4,7 +4,7 @@
 #include <regex>
 
 #include "exec/loaded_model.h"
-#include "onnx/tensor_file.h"
+#include "onnx/value_file.h"
 #include "ops/schema.h"
 #include "sluice/command.h"
 #include "sluice/compare.h"
@@ -22,27 +22,32 @@ struct Outcome {
   std::string text;
 };
 
-/// input_0.pb, input_1.pb, ... of a data set, in order.
-Result<std::vector<ir::Constant>> read_tensors(const fs::path& data_set, std::string_view prefix) {
-  std::vector<ir::Constant> tensors;
-  for (int i = 0;; ++i) {
-    const fs::path file = data_set / fmt::format("{}_{}.pb", prefix, i);
-    if (!fs::exists(file)) return tensors;
-    tensors.push_back(SLUICE_TRY(onnx::read_tensor_file(file)));
-  }
+/// Old writers kept the bits of bf16 tensors as u16.
+void read_as(const ir::Type& wanted, onnx::FileValue& value) {
+  if (!value.tensor) return;
+  const bool is_bits = wanted.is_tensor() && wanted.element() == ir::ElementType::kBf16 &&
+                       value.tensor->type.element() == ir::ElementType::kU16;
+  if (is_bits) value.tensor->type = value.tensor->type.with_element(ir::ElementType::kBf16);
 }
 
-/// Old writers kept the bits of bf16 tensors as u16.
-void read_as(const ir::Type& wanted, ir::Constant& tensor) {
-  const bool is_bits = wanted.is_tensor() && wanted.element() == ir::ElementType::kBf16 &&
-                       tensor.type.element() == ir::ElementType::kU16;
-  if (is_bits) tensor.type = tensor.type.with_element(ir::ElementType::kBf16);
+/// input_0.pb, input_1.pb, ... of a data set, in order, as far as the model has operands for them.
+/// Some cases keep data for inputs that their model lost.
+Result<std::vector<onnx::FileValue>> read_values(const fs::path& data_set, std::string_view prefix,
+                                                 const std::vector<package::TensorSpec>& specs) {
+  std::vector<onnx::FileValue> values;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const fs::path file = data_set / fmt::format("{}_{}.pb", prefix, i);
+    if (!fs::exists(file)) return values;
+    values.push_back(SLUICE_TRY(onnx::read_value_file(file, specs[i].type)));
+    read_as(specs[i].type, values.back());
+  }
+  return values;
 }
 
 /// Some cases keep data of another shape than their model declares.
-bool contradicts(const ir::Type& declared, const ir::Constant& tensor) {
+bool contradicts(const ir::Type& declared, const onnx::FileValue& value) {
   const auto dims = declared.static_dims();
-  return dims && *dims != *tensor.type.static_dims();
+  return dims && value.tensor && *dims != *value.tensor->type.static_dims();
 }
 
 bool draws_random_numbers(const ir::Graph& graph) {
@@ -55,6 +60,41 @@ bool draws_random_numbers(const ir::Graph& graph) {
     }
   }
   return false;
+}
+
+Status set_input(exec::Context& context, std::size_t index, const ir::Type& type,
+                 const onnx::FileValue& value) {
+  if (type.is_tensor()) return context.set_input(index, view_of(*value.tensor));
+  exec::Value given;
+  if (value.tensor) given.tensor = SLUICE_TRY(exec::copy_tensor(view_of(*value.tensor)));
+  if (value.sequence) given.sequence = std::make_shared<exec::Sequence>();
+  for (const ir::Constant& item : value.sequence.value_or(std::vector<ir::Constant>())) {
+    given.sequence->element = item.type.element();
+    given.sequence->items.push_back(SLUICE_TRY(exec::copy_tensor(view_of(item))));
+  }
+  return context.set_input_value(index, std::move(given));
+}
+
+/// As find_difference, for what may be a sequence or empty.
+std::string find_value_difference(const exec::Value& got, const onnx::FileValue& expected,
+                                  const Tolerance& tolerance) {
+  if (expected.tensor && got.tensor) {
+    return find_difference(got.tensor->view, *expected.tensor, tolerance);
+  }
+  if (!expected.sequence || !got.sequence) {
+    const bool is_empty = !expected.tensor && !expected.sequence && got.is_empty();
+    return is_empty ? "" : fmt::format("got {}, should be another kind of value", got.describe());
+  }
+  const auto& items = got.sequence->items;
+  if (items.size() != expected.sequence->size()) {
+    return fmt::format("got {} items, should be {}", items.size(), expected.sequence->size());
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string difference =
+        find_difference(items[i]->view, (*expected.sequence)[i], tolerance);
+    if (!difference.empty()) return fmt::format("item {}: {}", i, difference);
+  }
+  return "";
 }
 
 bool has_type_of(const exec::TensorView& got, const ir::Constant& expected) {
@@ -157,35 +197,34 @@ class ConformanceCommand : public Command {
   }
 
   Result<Outcome> run_data_set(const exec::LoadedModel& model, const fs::path& data_set) const {
-    auto inputs = SLUICE_TRY(read_tensors(data_set, "input"));
-    auto expected = SLUICE_TRY(read_tensors(data_set, "output"));
+    const package::Signature& signature = model.signature();
+    const auto inputs = SLUICE_TRY(read_values(data_set, "input", signature.inputs));
+    const auto expected = SLUICE_TRY(read_values(data_set, "output", signature.outputs));
     auto context = SLUICE_TRY(model.create_context());
-    const std::size_t num_inputs = model.signature().inputs.size();
-    if (inputs.size() < num_inputs) {
-      return invalid_argument("{} inputs, data for {}", num_inputs, inputs.size());
+    if (inputs.size() < signature.inputs.size()) {
+      return invalid_argument("{} inputs, data for {}", signature.inputs.size(), inputs.size());
     }
-    inputs.resize(num_inputs);  // some cases keep data for inputs that their model lost
-    for (std::size_t i = 0; i < num_inputs; ++i) {
-      const auto& input = model.signature().inputs[i];
-      read_as(input.type, inputs[i]);
-      if (contradicts(input.type, inputs[i])) {
-        return Outcome{Outcome::Kind::kSkipped,
-                       fmt::format("its data for input \"{}\" is {}, its model takes {}",
-                                   input.name, inputs[i].type.to_string(), input.type.to_string())};
-      }
-    }
-    SLUICE_TRY(set_inputs(context, inputs));
-    SLUICE_TRY(context.run());
-    bool has_types = true;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      read_as(model.signature().outputs[i].type, expected[i]);
-      has_types = has_types && has_type_of(context.output(i), expected[i]);
-      if (is_random_ && has_types) continue;
-      const std::string difference = find_difference(context.output(i), expected[i], tolerance_);
-      if (difference.empty()) continue;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto& input = signature.inputs[i];
+      if (!contradicts(input.type, inputs[i])) continue;
       return Outcome{
-          Outcome::Kind::kFailed,
-          fmt::format("output \"{}\": {}", model.signature().outputs[i].name, difference)};
+          Outcome::Kind::kSkipped,
+          fmt::format("its data for input \"{}\" is {}, its model takes {}", input.name,
+                      inputs[i].tensor->type.to_string(), input.type.to_string())};
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      SLUICE_TRY(set_input(context, i, signature.inputs[i].type, inputs[i]));
+    }
+    SLUICE_TRY(context.run());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const bool is_tensor = signature.outputs[i].type.is_tensor();
+      if (is_random_ && is_tensor && has_type_of(context.output(i), *expected[i].tensor)) continue;
+      const std::string difference =
+          is_tensor ? find_difference(context.output(i), *expected[i].tensor, tolerance_)
+                    : find_value_difference(context.output_value(i), expected[i], tolerance_);
+      if (difference.empty()) continue;
+      return Outcome{Outcome::Kind::kFailed,
+                     fmt::format("output \"{}\": {}", signature.outputs[i].name, difference)};
     }
     if (is_random_) {
       return Outcome{Outcome::Kind::kSkipped,
