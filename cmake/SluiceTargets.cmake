@@ -2,6 +2,8 @@
 
 # What `make build` makes: programs, plug-ins and the library, without tests and benchmarks.
 add_custom_target(dist)
+# Programs that print figures of speed.
+add_custom_target(benches)
 
 # sluice_add_rooms(<folder>...): add_subdirectory of each that has a CMakeLists.txt.
 function(sluice_add_rooms)
@@ -93,4 +95,17 @@ function(_sluice_reject_unknown name unparsed)
   if(unparsed)
     message(FATAL_ERROR "${name}: unknown arguments: ${unparsed}")
   endif()
+endfunction()
+
+# sluice_bench(<name> SRCS a.cc... [DEPS room...] [LINK external...]): the program bench/<name> of
+# the build folder, built by name or with the target `benches`; it prints figures and is no test.
+function(sluice_bench name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS;LINK")
+  _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
+  add_executable(bench_${name} EXCLUDE_FROM_ALL ${ARG_SRCS})
+  set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
+                                                 ${CMAKE_BINARY_DIR}/bench)
+  list(TRANSFORM ARG_DEPS PREPEND sluice:: OUTPUT_VARIABLE deps)
+  target_link_libraries(bench_${name} PRIVATE ${deps} ${ARG_LINK})
+  add_dependencies(benches bench_${name})
 endfunction()

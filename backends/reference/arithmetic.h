@@ -53,10 +53,13 @@ T remainder_like_dividend(T a, T b) {
   return subtract(a, multiply(divide(a, b), b));
 }
 
-/// With the sign of b. Requires: b != 0 for integers.
+/// With the sign of b, zeros included. Requires: b != 0 for integers.
 template <typename T>
 T remainder_like_divisor(T a, T b) {
   const T rest = remainder_like_dividend(a, b);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (rest == 0) return std::copysign(rest, b);
+  }
   return rest != T{0} && is_negative(rest) != is_negative(b) ? add(rest, b) : rest;
 }
 

@@ -118,6 +118,10 @@ Status BodyProgram::add_step(const sluice_op& op, const sluice_body_step& step) 
   registers_.push_back(result);
   steps_.push_back(std::move(made));
   const Step& added = *steps_.back();
+  if (plugin::element_bits(result.element_type) % 8 != 0) {
+    return plugin::unimplemented(kind_of(op) + ": body step " + step.kind +
+                                 " makes elements that share bytes");
+  }
   return check_entry(*added.entry, added.op);
 }
 

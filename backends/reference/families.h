@@ -42,5 +42,6 @@ std::vector<KernelEntry> signal_kernels();
 std::vector<KernelEntry> slice_kernels();
 std::vector<KernelEntry> softmax_kernels();
 std::vector<KernelEntry> top_k_kernels();
+std::vector<KernelEntry> tree_kernels();
 
 }  // namespace sluice::reference

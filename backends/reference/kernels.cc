@@ -39,14 +39,20 @@ class FusedKernel : public plugin::HostKernel {
 
 }  // namespace
 
+Status refuse(const sluice_op& op, const std::string& text) {
+  const std::string kind = plugin::kind_of(op);
+  const std::string_view name = op.name != nullptr ? op.name : "";
+  if (name.empty()) return plugin::invalid_argument(kind + ": " + text);
+  return plugin::invalid_argument("node \"" + std::string(name) + "\" (" + kind + "): " + text);
+}
+
 Status check_entry(const KernelEntry& entry, const sluice_op& op) {
   for (int i = 0; i < entry.num_required_inputs; ++i) {
     if (i < op.num_inputs && !plugin::is_absent(op.inputs[i].tensor)) continue;
-    return plugin::invalid_argument(plugin::kind_of(op) + ": input " + std::to_string(i) +
-                                    " is missing");
+    return refuse(op, "input " + std::to_string(i) + " is missing");
   }
   if (op.num_outputs < 1 || (op.num_outputs == 1 && plugin::is_absent(op.outputs[0].tensor))) {
-    return plugin::invalid_argument(plugin::kind_of(op) + ": has no output");
+    return refuse(op, "has no output");
   }
   return entry.check != nullptr ? entry.check(op) : plugin::ok();
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,9 @@ const KernelEntry* find_kernel(std::string_view domain, std::string_view kind);
 
 /// All entries, ordered by domain, then kind.
 const std::vector<KernelEntry>& all_kernels();
+
+/// SLUICE_INVALID_ARGUMENT: `node "cut" (Slice): text`, `Slice: text` for a node without a name.
+Status refuse(const sluice_op& op, const std::string& text);
 
 /// The entry's own check, after that for its required inputs and for the only output.
 Status check_entry(const KernelEntry& entry, const sluice_op& op);

@@ -45,6 +45,7 @@ constexpr Family kFamilies[] = {
     slice_kernels,
     softmax_kernels,
     top_k_kernels,
+    tree_kernels,
 };
 
 std::tuple<std::string_view, std::string_view> key(const KernelEntry& entry) {

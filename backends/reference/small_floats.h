@@ -41,6 +41,7 @@ class PackedBits {
 
   std::uint8_t get(std::size_t index) const;
   void set(std::size_t index, std::uint8_t value) const;
+  std::byte* bytes() const { return bytes_.data(); }
 
  private:
   int shift(std::size_t index) const { return static_cast<int>(index % per_byte()) * bits_; }

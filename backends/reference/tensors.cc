@@ -7,33 +7,58 @@ namespace sluice::reference {
 
 using plugin::dims_of;
 
+namespace {
+
+PackedBits bits_of(const sluice_tensor& tensor) {
+  const int bits = plugin::element_bits(tensor.element_type);
+  return {{static_cast<std::byte*>(tensor.data), static_cast<std::size_t>(tensor.size_bytes)},
+          bits};
+}
+
+/// Elements of whole bytes leave nothing to pad.
+void clear_padding(const sluice_tensor& tensor) {
+  const int used = static_cast<int>(plugin::num_elements(tensor) *
+                                    plugin::element_bits(tensor.element_type) % 8);
+  if (used == 0 || tensor.size_bytes == 0) return;
+  auto& last = static_cast<std::uint8_t*>(tensor.data)[tensor.size_bytes - 1];
+  last = static_cast<std::uint8_t>(last & ((1U << used) - 1));
+}
+
+}  // namespace
+
 Mover::Mover(const sluice_tensor& from, const sluice_tensor& to)
-    : from_(static_cast<const std::byte*>(from.data)),
-      to_(static_cast<std::byte*>(to.data)),
-      size_(plugin::element_bits(from.element_type) / 8) {}
+    : from_(bits_of(from)), to_(bits_of(to)), size_(plugin::element_bits(from.element_type) / 8) {
+  clear_padding(to);
+}
 
 void Mover::copy(std::int64_t from_index, std::int64_t to_index, std::int64_t count) const {
   if (count <= 0) return;
-  std::memmove(to_ + to_index * size_, from_ + from_index * size_,
-               static_cast<std::size_t>(count * size_));
+  if (size_ > 0) {
+    std::memmove(to_.bytes() + to_index * size_, from_.bytes() + from_index * size_,
+                 static_cast<std::size_t>(count * size_));
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    to_.set(static_cast<std::size_t>(to_index + i),
+            from_.get(static_cast<std::size_t>(from_index + i)));
+  }
 }
 
 void Mover::clear(std::int64_t to_index) const {
-  std::memset(to_ + to_index * size_, 0, static_cast<std::size_t>(size_));
+  if (size_ > 0) {
+    std::memset(to_.bytes() + to_index * size_, 0, static_cast<std::size_t>(size_));
+  } else {
+    to_.set(static_cast<std::size_t>(to_index), 0);
+  }
 }
 
 Status check_movable(const sluice_op& op, int input) {
   if (input >= op.num_inputs) return plugin::ok();
   const sluice_element_type type = op.inputs[input].tensor.element_type;
-  const int bits = plugin::element_bits(type);
-  return bits != 0 && bits % 8 == 0 ? plugin::ok() : unsupported_type(op, type);
+  return plugin::element_bits(type) != 0 ? plugin::ok() : unsupported_type(op, type);
 }
 
 Status check_first_movable(const sluice_op& op) { return check_movable(op, 0); }
-
-Status refuse(const sluice_op& op, const std::string& text) {
-  return plugin::invalid_argument(plugin::kind_of(op) + ": " + text);
-}
 
 Ints read_integers(const sluice_tensor& tensor) {
   Ints values;

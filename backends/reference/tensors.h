@@ -10,25 +10,26 @@
 #include "reference/broadcast.h"
 #include "reference/elements.h"
 #include "reference/kernels.h"
+#include "reference/small_floats.h"
 
 namespace sluice::reference {
 
 using Ints = std::vector<std::int64_t>;
 
-/// Copies elements of one type as opaque bytes, whatever they mean.
-/// Requires: elements of whole bytes (`check_movable`).
+/// Copies elements of one type as opaque bits, whatever they mean: numbers, texts, parts of bytes.
+/// Requires: `check_movable`. The bits that pad the last byte of `to` become 0.
 class Mover {
  public:
   Mover(const sluice_tensor& from, const sluice_tensor& to);
 
   void copy(std::int64_t from_index, std::int64_t to_index, std::int64_t count = 1) const;
-  /// The element of all zero bits: 0, 0.0, false.
+  /// The element of all zero bits: 0, 0.0, false, "".
   void clear(std::int64_t to_index) const;
 
  private:
-  const std::byte* from_;
-  std::byte* to_;
-  std::int64_t size_;
+  PackedBits from_;
+  PackedBits to_;
+  std::int64_t size_;  ///< bytes of an element; 0 for parts of bytes
 };
 
 /// `check` of kernels that move the elements of input `input` with a Mover.
@@ -38,9 +39,6 @@ Status check_first_movable(const sluice_op& op);
 /// Input `input` is absent or has one of the types.
 template <typename... Ts>
 Status check_type(const sluice_op& op, int input, Types<Ts...> types);
-
-/// `Slice: the text`.
-Status refuse(const sluice_op& op, const std::string& text);
 
 /// Elements of a tensor of any integer type or bool; empty if it is absent.
 Ints read_integers(const sluice_tensor& tensor);

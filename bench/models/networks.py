@@ -13,6 +13,7 @@ import mobilenetv2
 import numpy as np
 import onnx
 import resnet50
+import trees
 
 
 @dataclass(frozen=True)
@@ -29,5 +30,10 @@ NETWORKS: dict[str, Network] = {
     "mlp": Network(mlp.build, mlp.inputs),
     "lstm": Network(lstm.build, lstm.inputs),
     "mlp_tiny": Network(mlp.build_tiny, mlp.tiny_inputs),
+    "forest_1": Network(trees.build_forest, trees.one_row),
+    "forest_1000": Network(trees.build_forest, trees.thousand_rows),
+    "boosted_1": Network(trees.build_boosted, trees.one_row),
+    "boosted_1000": Network(trees.build_boosted, trees.thousand_rows),
 }
-DEFAULT_NAMES = [name for name in NETWORKS if name != "mlp_tiny"]
+CLASSIC_NAMES = [name for name in NETWORKS if name.startswith(("forest", "boosted"))]
+DEFAULT_NAMES = [name for name in NETWORKS if name != "mlp_tiny" and name not in CLASSIC_NAMES]

@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 #define SLUICE_BACKEND_ABI_MAJOR 1
-#define SLUICE_BACKEND_ABI_MINOR 0
+#define SLUICE_BACKEND_ABI_MINOR 1
 #define SLUICE_BACKEND_ENTRY "sluice_backend_entry"
 #define SLUICE_ALIGNMENT 64
 
@@ -188,6 +188,11 @@ typedef struct sluice_packing {
 /* ---- devices, memory, groups, streams -------------------------------------------------------- */
 
 #define SLUICE_DEVICE_HOST_MEMORY 1u /* kernels read and write ordinary host memory */
+/* 1.1: inputs, outputs and constants are best moved into memory_allocate'd memory by copies in
+ * command lists. With HOST_MEMORY beside it nothing breaks where they are not. */
+#define SLUICE_DEVICE_OWN_MEMORY 2u
+/* 1.1: not hardware but a model of it: used when asked for, never chosen. */
+#define SLUICE_DEVICE_SIMULATED 4u
 
 typedef struct sluice_device_info {
   uint32_t struct_size;
@@ -197,6 +202,8 @@ typedef struct sluice_device_info {
   int32_t num_cores;
   int32_t reserved;
   int64_t memory_bytes;
+  /* 1.1 */
+  char bus_address[32]; /* "0000:3b:00.0"; "" where there is none */
 } sluice_device_info;
 
 typedef struct sluice_backend sluice_backend;
@@ -296,7 +303,8 @@ typedef struct sluice_backend_api {
                                  const sluice_argument* inputs, int32_t num_inputs,
                                  const sluice_argument* outputs, int32_t num_outputs,
                                  sluice_message* message);
-  /* Between device and host, either way, or within the device. */
+  /* Between device and host, either way, within the device, or (1.1) to or from another device of
+   * the backend. */
   sluice_code (*list_add_copy)(sluice_command_list* list, const sluice_argument* source,
                                const sluice_argument* target, int64_t size_bytes,
                                sluice_message* message);
@@ -307,6 +315,11 @@ typedef struct sluice_backend_api {
    * only when its last run is done. */
   sluice_code (*list_submit)(sluice_stream* stream, sluice_command_list* list,
                              void* const* bindings, int32_t num_bindings, sluice_message* message);
+
+  /* 1.1, may be null. The table of an optional extension, which lives as long as the backend; null
+   * for a name it does not know. Names end in the extension's version: "sluice.topology/1". The
+   * type behind a name is that extension's header's. */
+  const void* (*find_extension)(sluice_backend* backend, const char* name);
 } sluice_backend_api;
 
 /* Type of the exported symbol SLUICE_BACKEND_ENTRY. Returns a table that lives as long as the

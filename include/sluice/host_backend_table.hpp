@@ -327,8 +327,9 @@ inline void* address_of(const sluice_argument& argument, void* const* bindings) 
 }
 
 /// The tensors that the operands describe, at the addresses that the arguments name.
-inline void bind(std::span<const sluice_operand> operands, std::span<const sluice_argument> from,
-                 void* const* bindings, std::vector<sluice_tensor>& tensors) {
+inline void bind_tensors(std::span<const sluice_operand> operands,
+                         std::span<const sluice_argument> from, void* const* bindings,
+                         std::vector<sluice_tensor>& tensors) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     sluice_tensor tensor = operands[i].tensor;
     tensor.data = address_of(from[i], bindings);
@@ -359,9 +360,9 @@ inline Status run_command(const Command& command, void* const* bindings) {
   const auto num_inputs = static_cast<std::size_t>(op.num_inputs);
   std::vector<sluice_tensor> inputs;
   std::vector<sluice_tensor> outputs;
-  bind(inputs_of(op), arguments.first(num_inputs), bindings, inputs);
-  bind(body_inputs_of(op), arguments.subspan(num_inputs), bindings, inputs);
-  bind(outputs_of(op), command.outputs, bindings, outputs);
+  bind_tensors(inputs_of(op), arguments.first(num_inputs), bindings, inputs);
+  bind_tensors(body_inputs_of(op), arguments.subspan(num_inputs), bindings, inputs);
+  bind_tensors(outputs_of(op), command.outputs, bindings, outputs);
   std::vector<std::int64_t*> actual_dims;
   for (const sluice_argument& output : command.outputs) actual_dims.push_back(output.actual_dims);
   return command.kernel->run->run(

@@ -4,12 +4,14 @@
 
 #include "backend/handle.h"
 #include "backend/handshake.h"
+#include "sluice/topology.h"
 
 namespace sluice::backend {
 namespace {
 
 constexpr std::size_t kLongestText = 256;
 constexpr std::int32_t kMostDevices = 4096;
+constexpr std::int32_t kMostLinks = 1 << 20;
 constexpr std::int64_t kLargestPacking = std::int64_t{1} << 46;
 
 template <std::size_t N>
@@ -25,8 +27,22 @@ Result<DeviceInfo> checked(const sluice_device_info& info) {
   return DeviceInfo{.kind = text_of(info.kind),
                     .name = text_of(info.name),
                     .has_host_memory = (info.flags & SLUICE_DEVICE_HOST_MEMORY) != 0,
+                    .has_own_memory = (info.flags & SLUICE_DEVICE_OWN_MEMORY) != 0,
+                    .is_simulated = (info.flags & SLUICE_DEVICE_SIMULATED) != 0,
                     .num_cores = info.num_cores,
-                    .memory_bytes = info.memory_bytes};
+                    .memory_bytes = info.memory_bytes,
+                    .bus_address = text_of(info.bus_address)};
+}
+
+Result<Link> checked(const sluice_link& link, std::size_t num_devices) {
+  const bool are_devices = 0 <= link.device_a && link.device_a < link.device_b &&
+                           static_cast<std::size_t>(link.device_b) < num_devices;
+  if (!are_devices || link.bytes_per_s < 0 || link.latency_ns < 0) {
+    return internal_error("a link joins devices {} and {} of {}, with {} bytes/s and {} ns",
+                          link.device_a, link.device_b, num_devices, link.bytes_per_s,
+                          link.latency_ns);
+  }
+  return Link{link.device_a, link.device_b, link.bytes_per_s, link.latency_ns};
 }
 
 std::vector<sluice_option> as_c(const Options& options) {
@@ -78,7 +94,8 @@ Status Backend::start(const Options& options) {
     packing_key_ = bounded_text(api_->packing_key(handle_), kLongestText).value_or("");
     return SLUICE_OK;
   }));
-  return read_devices();
+  SLUICE_TRY(read_devices());
+  return read_links();
 }
 
 Status Backend::read_devices() {
@@ -98,6 +115,46 @@ Status Backend::read_devices() {
     devices_.push_back(SLUICE_TRY(checked(info)));
   }
   return ok_status();
+}
+
+Status Backend::read_links() {
+  const auto* topology =
+      static_cast<const sluice_topology*>(SLUICE_TRY(find_extension(SLUICE_TOPOLOGY)));
+  if (topology == nullptr) return ok_status();
+  if (topology->struct_size < sizeof(sluice_topology)) {
+    return internal_error("backend \"{}\": its {} has {} bytes, not {}", name_, SLUICE_TOPOLOGY,
+                          topology->struct_size, sizeof(sluice_topology));
+  }
+  std::int32_t count = 0;
+  SLUICE_TRY(call_plugin(name_, [&](sluice_message*) {
+    count = topology->link_count(handle_);
+    return SLUICE_OK;
+  }));
+  if (count < 0 || count > kMostLinks) {
+    return internal_error("backend \"{}\" tells {} links", name_, count);
+  }
+  for (std::int32_t i = 0; i < count; ++i) {
+    sluice_link link = {};
+    link.struct_size = sizeof(link);
+    SLUICE_TRY(call_plugin(name_, [&](sluice_message* message) {
+      return topology->describe_link(handle_, i, &link, message);
+    }));
+    links_.push_back(SLUICE_TRY(checked(link, devices_.size()).with_context(name_)));
+  }
+  return ok_status();
+}
+
+Result<const void*> Backend::find_extension(const char* name) const {
+  const void* table = nullptr;
+  if (!has_field(*api_, &sluice_backend_api::find_extension)) return table;
+  SLUICE_TRY(call_plugin(name_, [&](sluice_message*) {
+    table = api_->find_extension(handle_, name);
+    return SLUICE_OK;
+  }));
+  if (reinterpret_cast<std::uintptr_t>(table) % alignof(void*) != 0) {
+    return internal_error("backend \"{}\": its extension {} is at {}", name_, name, table);
+  }
+  return table;
 }
 
 Result<OpSupport> Backend::query(const Op& op) const {

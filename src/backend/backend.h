@@ -29,8 +29,19 @@ struct DeviceInfo {
   std::string kind;              ///< "cpu", "gpu", "sim"
   std::string name;              ///< for people
   bool has_host_memory = false;  ///< kernels read and write ordinary host memory
+  bool has_own_memory = false;   ///< tensors are best copied into DeviceMemory
+  bool is_simulated = false;     ///< a model of hardware: used when asked for, never chosen
   int num_cores = 0;
   std::int64_t memory_bytes = 0;  ///< 0 if it does not tell
+  std::string bus_address;        ///< "0000:3b:00.0"; "" where there is none
+};
+
+/// A connection of two devices of one backend, the same in both directions.
+struct Link {
+  int device_a = 0;  ///< the smaller index
+  int device_b = 0;
+  std::int64_t bytes_per_s = 0;  ///< in each direction
+  std::int64_t latency_ns = 0;
 };
 
 struct OpSupport {
@@ -70,6 +81,13 @@ class Backend {
   const std::string& packing_key() const { return packing_key_; }
   /// In order of device index; never empty.
   std::span<const DeviceInfo> devices() const { return devices_; }
+  /// Between devices, as the plug-in's extension "sluice.topology/1" tells; empty without it.
+  std::span<const Link> links() const { return links_; }
+
+  /// The table of an optional extension of the plug-in, which lives as long as this; null if it has
+  /// none of that name. Its type is that of the header that the name belongs to, and its first
+  /// field the `struct_size`: compare that before a later field is read.
+  Result<const void*> find_extension(const char* name) const;
 
   /// Whether a kernel for `op` can be made. Fails when the plug-in cannot even tell.
   Result<OpSupport> query(const Op& op) const;
@@ -87,6 +105,7 @@ class Backend {
   Backend(std::filesystem::path path, DynamicLibrary library, const sluice_backend_api* api);
   Status start(const Options& options);
   Status read_devices();
+  Status read_links();
 
   std::filesystem::path path_;
   DynamicLibrary library_;
@@ -96,6 +115,7 @@ class Backend {
   std::string version_;
   std::string packing_key_;
   std::vector<DeviceInfo> devices_;
+  std::vector<Link> links_;
 };
 
 }  // namespace sluice::backend

@@ -18,6 +18,7 @@ class Group {
                                                      std::span<const std::int32_t> cores);
 
   const Backend& backend() const { return *handle_.parent(); }
+  const std::shared_ptr<const Backend>& shared_backend() const { return handle_.parent(); }
   int device() const { return device_; }
   sluice_group* get() const { return handle_.get(); }
 

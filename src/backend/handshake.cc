@@ -1,6 +1,7 @@
 #include "backend/handshake.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -10,6 +11,8 @@ namespace sluice::backend {
 namespace {
 
 constexpr std::size_t kLongestName = 64;
+/// The table of 1.0 ended before this; minor versions only add to its end.
+constexpr std::uint32_t kTableOf1_0 = offsetof(sluice_backend_api, find_extension);
 /// No table of any minor version comes near it: one that says so is no table.
 constexpr std::uint32_t kLargestTable = 1U << 16;
 
@@ -23,9 +26,9 @@ Status check_version(const sluice_backend_api& api) {
     return refuse("made for version {}.{} of the plug-in table; this host has {}.{}: rebuild it",
                   api.abi_major, api.abi_minor, SLUICE_BACKEND_ABI_MAJOR, SLUICE_BACKEND_ABI_MINOR);
   }
-  if (api.struct_size < sizeof(sluice_backend_api) || api.struct_size > kLargestTable) {
-    return refuse("its table says it has {} bytes; version {}.{} has {}", api.struct_size,
-                  SLUICE_BACKEND_ABI_MAJOR, SLUICE_BACKEND_ABI_MINOR, sizeof(sluice_backend_api));
+  if (api.struct_size < kTableOf1_0 || api.struct_size > kLargestTable) {
+    return refuse("its table says it has {} bytes; version {}.0 has {}", api.struct_size,
+                  SLUICE_BACKEND_ABI_MAJOR, kTableOf1_0);
   }
   return ok_status();
 }

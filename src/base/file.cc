@@ -115,6 +115,8 @@ Status AtomicFile::overwrite_start(std::span<const std::byte> bytes) {
 }
 
 Status AtomicFile::commit() {
+  // Before the name changes hands: after a power failure the file would be there without its bytes.
+  if (::fsync(fd_) != 0) return errno_error(errno, "flush", target_);
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
     return errno_error(errno, "rename a new file over", target_);
   }

@@ -39,7 +39,7 @@ class AtomicFile {
   Status overwrite_start(std::span<const std::byte> bytes);
   /// Bytes appended so far.
   std::int64_t size() const { return size_; }
-  /// Renames over the target. Nothing may be appended after it.
+  /// Renames over the target once the bytes are on the disk. Nothing may be appended after it.
   Status commit();
 
  private:

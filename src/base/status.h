@@ -39,9 +39,14 @@ class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+  Status(Code code, std::int32_t detail, std::string message)
+      : code_(code), detail_(detail), message_(std::move(message)) {}
 
   bool is_ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
+  /// A finer code that the layer that failed defines (runtime/runtime_code.h), and that context
+  /// added on the way up keeps; 0 for none.
+  std::int32_t detail() const { return detail_; }
   const std::string& message() const { return message_; }
 
   /// Puts `context` before the message: `loading a.sluice: section "plan" is truncated`.
@@ -53,6 +58,7 @@ class [[nodiscard]] Status {
 
  private:
   Code code_ = Code::kOk;
+  std::int32_t detail_ = 0;
   std::string message_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compile/assign.h"
+#include "compile/cut.h"
 #include "compile/evaluate.h"
 #include "compile/layouts.h"
 #include "exec/loaded_model.h"
@@ -36,6 +37,7 @@ class Compiler {
     executable.backends = options_.backends;
     executable.backend_of = SLUICE_TRY(assign_backends(graph, backends_));
     executable.graph = std::move(graph);
+    executable.segments = SLUICE_TRY(cut_segments(executable, options_.cuts, options_.cores));
     report("prepare kernels");
     return prepare(std::move(executable));
   }

@@ -18,6 +18,10 @@ struct CompileOptions {
   bool optimize = true;
   /// Keep constants in the executable in the form that backends want them, beside the portable one.
   bool pack = true;
+  /// Names of operations of the compiled graph at which a new segment starts, in any order.
+  std::vector<std::string> cuts;
+  /// How many cores each segment wants, in order; empty for one each.
+  std::vector<std::int32_t> cores;
   /// Told of each phase as it starts; may be empty.
   std::function<void(std::string_view phase)> progress;
 };
@@ -27,7 +31,7 @@ struct CompileOptions {
 /// Needs the backend "reference" for folding constants; without it none are folded.
 /// Fails: kNotFound       a backend is not there
 ///        kUnimplemented  naming every operator that no backend takes, and its nodes
-///        kInvalidArgument, and what passes report
+///        kInvalidArgument for cuts and cores that do not fit the graph, and what passes report
 Result<package::Executable> compile(ir::Graph graph, const backend::BackendRegistry& backends,
                                     const CompileOptions& options);
 

@@ -69,6 +69,25 @@ class Run {
       : state_(state), main_(state.frame(ir::SubgraphId(std::size_t{0}))) {}
 
   Status run() {
+    SLUICE_TRY(take_inputs());
+    SLUICE_TRY(LinearExecutor(state_, main_).run());
+    return take_outputs();
+  }
+
+  Status begin() {
+    SLUICE_TRY(take_inputs());
+    return executor().begin();
+  }
+
+  Status finish() {
+    SLUICE_TRY(executor().finish());
+    return take_outputs();
+  }
+
+  LinearExecutor executor() { return LinearExecutor(state_, main_); }
+
+ private:
+  Status take_inputs() {
     state_.texts.reset();
     for (std::size_t i = 0; i < state_.inputs.size(); ++i) {
       SLUICE_TRY(pass_input(i));
@@ -78,12 +97,14 @@ class Run {
       main_.outputs[i].bound = is_direct ? state_.outputs[i].bound : nullptr;
       main_.outputs[i].capacity_bytes = state_.outputs[i].capacity_bytes;
     }
-    SLUICE_TRY(LinearExecutor(state_, main_).run());
+    return ok_status();
+  }
+
+  Status take_outputs() {
     for (std::size_t i = 0; i < state_.outputs.size(); ++i) SLUICE_TRY(take_output(i));
     return ok_status();
   }
 
- private:
   const package::TensorSpec& input_spec(std::size_t i) const {
     return state_.model->signature.inputs[i];
   }
@@ -173,7 +194,7 @@ Context::~Context() = default;
 Result<Context> LoadedModel::create_context() const {
   auto state = std::make_unique<ContextState>();
   state->model = state_;
-  for (const auto& group : state_->groups) {
+  for (const auto& group : state_->segments.groups) {
     state->streams.push_back(SLUICE_TRY(backend::Stream::create(group)));
   }
   state->inputs.resize(state_->signature.inputs.size());
@@ -236,6 +257,18 @@ Status Context::bind_output(std::size_t index, void* data, std::int64_t capacity
 }
 
 Status Context::run() { return Run(*state_).run(); }
+
+Status Context::begin() { return Run(*state_).begin(); }
+
+Status Context::submit_segment(std::size_t segment) {
+  return Run(*state_).executor().submit(segment);
+}
+
+Result<bool> Context::poll_segment(std::size_t segment) {
+  return Run(*state_).executor().poll(segment);
+}
+
+Status Context::finish() { return Run(*state_).finish(); }
 
 const TensorView& Context::output(std::size_t index) const { return state_->outputs[index].view; }
 

@@ -29,7 +29,7 @@ struct BoundOutput {
 
 struct ContextState {
   std::shared_ptr<const ModelState> model;
-  std::vector<backend::Stream> streams;  // one per backend
+  std::vector<backend::Stream> streams;  // one per group of the model
   backend::TextPool texts;               // of the run under way, or the last one
   std::vector<BoundInput> inputs;
   std::vector<BoundOutput> outputs;

@@ -1,6 +1,7 @@
 #include "exec/linear_executor.h"
 
 #include <bit>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -42,6 +43,30 @@ Status LinearExecutor::run() {
   return status;
 }
 
+Status LinearExecutor::begin() { return prepare_memory(*frame_.static_recording); }
+
+Status LinearExecutor::submit(std::size_t segment) {
+  for (const Segment& part : frame_.static_recording->segments) {
+    if (part.index == segment)
+      return context_.streams[part.group].submit(part.list, frame_.bindings);
+  }
+  return ok_status();  // views only: nothing runs
+}
+
+Result<bool> LinearExecutor::poll(std::size_t segment) {
+  backend::Stream& stream = context_.streams[model_.segments.group_index[segment]];
+  const Status status = stream.wait(std::chrono::nanoseconds(0));
+  if (status.is_ok()) return true;
+  if (status.code() == Code::kDeadlineExceeded) return false;
+  return status;
+}
+
+Status LinearExecutor::finish() {
+  SLUICE_TRY(copy_outputs(*frame_.static_recording));
+  finish_outputs(*frame_.static_recording);
+  return ok_status();
+}
+
 bool LinearExecutor::fits_static_plan() const {
   for (std::size_t i = 0; i < frame_.inputs.size(); ++i) {
     const ir::Type& declared = program_.subgraph->operand(program_.subgraph->inputs[i]).type;
@@ -78,7 +103,7 @@ Status LinearExecutor::run_stages() {
 Status LinearExecutor::run_stage(const Recording& recording) {
   SLUICE_TRY(prepare_memory(recording));
   for (const Segment& segment : recording.segments) {
-    backend::Stream& stream = context_.streams[segment.backend];
+    backend::Stream& stream = context_.streams[segment.group];
     SLUICE_TRY(stream.submit(segment.list, frame_.bindings));
     SLUICE_TRY(stream.wait());
   }

@@ -15,6 +15,13 @@ class LinearExecutor {
   /// Fails: what kernels and the executor's own steps report; kResourceExhausted.
   Status run();
 
+  // The same for the main frame of a model of static shapes, a segment at a time; see
+  // Context::begin.
+  Status begin();
+  Status submit(std::size_t segment);
+  Result<bool> poll(std::size_t segment);
+  Status finish();
+
  private:
   bool fits_static_plan() const;
   Status run_static();

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "exec/aligned_buffer.h"
@@ -9,22 +8,6 @@
 namespace sluice::exec {
 
 namespace {
-
-Result<std::shared_ptr<const backend::Group>> make_group(
-    std::shared_ptr<const backend::Backend> backend, const LoadOptions& options) {
-  const backend::DeviceInfo& device = backend->devices().front();
-  if (!device.has_host_memory) {
-    return unimplemented("backend \"{}\": devices with memory of their own are not supported yet",
-                         backend->name());
-  }
-  std::vector<std::int32_t> cores = options.cores;
-  if (cores.empty()) {
-    const int wanted = options.num_threads > 0 ? options.num_threads : device.num_cores;
-    cores.resize(static_cast<std::size_t>(std::clamp(wanted, 1, std::max(1, device.num_cores))));
-    std::iota(cores.begin(), cores.end(), 0);
-  }
-  return backend::Group::create(std::move(backend), 0, cores);
-}
 
 /// Constants that no kernel gets in packed form are read as they lie in the file: check them now.
 Status verify_constants(const ModelState& model, const Program& program) {
@@ -116,14 +99,20 @@ Status plan_static(const ModelState& model, Program& program) {
   return ok_status();
 }
 
-Status make_programs(ModelState& model) {
+/// `same`: a model that was verified and whose static plans serve, or null.
+Status make_programs(ModelState& model, const ModelState* same) {
   const ir::Graph& graph = model.executable.graph;
   model.programs.resize(graph.num_subgraphs());
   for (const ir::SubgraphId id : ops::runnable_subgraphs(graph)) {
     std::unique_ptr<Program>& program = model.programs[id.index()];
     program = SLUICE_TRY(make_program(graph, id));
-    SLUICE_TRY(verify_constants(model, *program));
-    SLUICE_TRY(plan_static(model, *program));
+    if (same == nullptr) {
+      SLUICE_TRY(verify_constants(model, *program));
+      SLUICE_TRY(plan_static(model, *program));
+    } else {
+      program->static_plan = same->programs[id.index()]->static_plan;
+      program->static_dims = same->programs[id.index()]->static_dims;
+    }
   }
   return ok_status();
 }
@@ -133,25 +122,55 @@ Status make_programs(ModelState& model) {
 Result<LoadedModel> LoadedModel::load(package::Executable executable,
                                       const backend::BackendRegistry& backends,
                                       const LoadOptions& options) {
-  auto model = std::make_shared<ModelState>();
-  model->executable = std::move(executable);
-  SLUICE_TRY(check_operations(model->executable.graph));
-  SLUICE_TRY(check_assignment(model->executable));
-  SLUICE_TRY(align_constants(model->executable));
+  SLUICE_TRY(check_operations(executable.graph));
+  SLUICE_TRY(check_assignment(executable));
+  SLUICE_TRY(align_constants(executable));
+  auto model = std::make_shared<ModelState>(
+      std::make_shared<const package::Executable>(std::move(executable)));
   model->signature = package::signature_of(model->executable.graph);
   model->options = options;
   for (const std::string& name : model->executable.backends) {
     model->backends.push_back(SLUICE_TRY(backends.find(name)));
-    model->groups.push_back(SLUICE_TRY(make_group(model->backends.back(), options)));
   }
+  model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
   model->packed = SLUICE_TRY(PackedStore::create(model->executable, model->backends));
-  SLUICE_TRY(make_programs(*model));
+  SLUICE_TRY(make_programs(*model, nullptr));
+  return LoadedModel(std::move(model));
+}
+
+Result<LoadedModel> LoadedModel::place(const LoadOptions& options) const {
+  auto model = std::make_shared<ModelState>(state_->executable_owner);
+  model->signature = state_->signature;
+  model->options = options;
+  model->backends = state_->backends;
+  model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
+  model->packed = state_->packed;
+  const bool shares_kernels = model->segments.devices() == state_->segments.devices();
+  SLUICE_TRY(make_programs(*model, shares_kernels ? state_.get() : nullptr));
   return LoadedModel(std::move(model));
 }
 
 const package::Signature& LoadedModel::signature() const { return state_->signature; }
 
 const package::Executable& LoadedModel::executable() const { return state_->executable; }
+
+std::size_t LoadedModel::num_segments() const { return state_->segments.group_index.size(); }
+
+bool LoadedModel::has_static_shapes() const { return state_->main().static_plan != nullptr; }
+
+const std::shared_ptr<const backend::Group>& LoadedModel::group_of(std::size_t segment) const {
+  return state_->segments.group_of(segment);
+}
+
+std::int64_t LoadedModel::context_bytes() const {
+  const auto& plan = state_->main().static_plan;
+  if (!plan) return -1;
+  std::int64_t total = plan->placement.layout.arena_bytes;
+  for (const package::TensorSpec& spec : state_->signature.outputs) {
+    total += ir::run_bytes(spec.type).value_or(0);
+  }
+  return total;
+}
 
 LoadedModel::Preparation LoadedModel::preparation() const {
   Preparation preparation = {state_->packed.all(), std::nullopt};

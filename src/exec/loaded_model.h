@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/group.h"
 #include "backend/registry.h"
 #include "base/result.h"
 #include "exec/value.h"
@@ -16,7 +17,18 @@
 
 namespace sluice::exec {
 
+/// Where a segment of the executable runs.
+struct SegmentPlacement {
+  std::int32_t device = 0;  ///< of the segment's backend
+  std::vector<std::int32_t> cores;
+
+  bool operator==(const SegmentPlacement&) const = default;
+};
+
 struct LoadOptions {
+  /// One per segment of the executable (package::segments_of); segments that are placed alike share
+  /// one group of cores. Empty: all on device 0, by `cores` and `num_threads`.
+  std::vector<SegmentPlacement> segments;
   /// Cores of device 0 that the model's groups take; empty for `num_threads` of them.
   std::vector<std::int32_t> cores;
   /// 0 for all the cores that the process may use. Ignored where `cores` says which.
@@ -42,8 +54,22 @@ class LoadedModel {
                                   const backend::BackendRegistry& backends,
                                   const LoadOptions& options);
 
+  /// The same model once more, elsewhere: mapping, constants, packed constants and, on the same
+  /// devices, kernels and memory plan are shared. `options.segments` or `options.cores` say where.
+  /// Fails: what making groups reports; what `load` does where kernels are made anew.
+  Result<LoadedModel> place(const LoadOptions& options) const;
+
   const package::Signature& signature() const;
   const package::Executable& executable() const;
+
+  /// Segments of the executable; dynamic shapes make them one unit, which only Context::run runs.
+  std::size_t num_segments() const;
+  bool has_static_shapes() const;
+  /// The cores that run a segment. Requires: segment < number of package::segments_of.
+  const std::shared_ptr<const backend::Group>& group_of(std::size_t segment) const;
+  /// Bytes that one context of a model of static shapes takes at most: arena and outputs; -1 if
+  /// shapes are not known.
+  std::int64_t context_bytes() const;
 
   /// What loading found out and a later load need not do again: constants in their backends' form,
   /// and the memory plan of a model of static shapes.
@@ -83,6 +109,18 @@ class Context {
   /// Fails: kFailedPrecondition naming an input that was not set; kResourceExhausted for bound
   ///        outputs that are too small; and what kernels report.
   Status run();
+
+  // A run in parts, for a scheduler: `begin`, then every segment in order, `submit_segment` and
+  // `poll_segment` until it is done, then `finish`. Requires: a model of static shapes.
+
+  /// Takes the inputs as `run` does. Fails: as `run` does for inputs.
+  Status begin();
+  /// Starts a segment and returns; a backend without workers may run it on this thread.
+  Status submit_segment(std::size_t segment);
+  /// Whether the segment submitted last is done. Fails: what its kernels report.
+  Result<bool> poll_segment(std::size_t segment);
+  /// Makes the outputs readable. Fails: kResourceExhausted for bound outputs that are too small.
+  Status finish();
 
   /// Of the last run that succeeded. Its memory stays valid until the next run.
   const TensorView& output(std::size_t index) const;

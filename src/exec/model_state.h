@@ -2,21 +2,27 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "backend/group.h"
 #include "exec/loaded_model.h"
 #include "exec/packed_store.h"
 #include "exec/program.h"
+#include "exec/segment_map.h"
 
 namespace sluice::exec {
 
 struct ModelState {
-  package::Executable executable;
+  explicit ModelState(std::shared_ptr<const package::Executable> shared)
+      : executable_owner(std::move(shared)), executable(*executable_owner) {}
+
+  std::shared_ptr<const package::Executable> executable_owner;  // shared by all placements
+  const package::Executable& executable;
   package::Signature signature;
   LoadOptions options;
   std::vector<std::shared_ptr<const backend::Backend>> backends;
-  std::vector<std::shared_ptr<const backend::Group>> groups;  // one per backend
+  SegmentMap segments;
   PackedStore packed;
   /// By subgraph; null for bodies of fused operations, which no frame runs.
   std::vector<std::unique_ptr<Program>> programs;

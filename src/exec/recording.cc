@@ -56,8 +56,7 @@ class Recorder {
       if (is_data_dependent) outputs.back().actual_dims = recording_.actual_dims[i].data();
       if (holds_strings(operation.outputs[i])) outputs.back().texts = program_.numbers.texts();
     }
-    Segment& segment =
-        *SLUICE_TRY(segment_for(model_.executable.backend_of[program_.id.index()][at]));
+    Segment& segment = *SLUICE_TRY(segment_for(at));
     return segment.list.add_kernel(plan_.kernels[at - plan_.stage.begin], inputs, outputs);
   }
 
@@ -86,11 +85,13 @@ class Recorder {
     return backend::absent_argument();
   }
 
-  Result<Segment*> segment_for(std::int16_t backend_number) {
-    const auto number = static_cast<std::size_t>(backend_number);
-    if (recording_.segments.empty() || recording_.segments.back().backend != number) {
-      auto list = SLUICE_TRY(backend::CommandList::create(model_.groups[number]));
-      recording_.segments.push_back({number, std::move(list)});
+  Result<Segment*> segment_for(std::size_t at) {
+    const std::size_t group = model_.segments.group_at(model_.executable, program_.id, at);
+    const bool is_main = program_.id.index() == 0;
+    const std::size_t index = is_main ? model_.segments.index_of_place[at] : group;
+    if (recording_.segments.empty() || recording_.segments.back().index != index) {
+      auto list = SLUICE_TRY(backend::CommandList::create(model_.segments.groups[group]));
+      recording_.segments.push_back({index, group, std::move(list)});
     }
     return &recording_.segments.back();
   }

@@ -9,9 +9,10 @@
 
 namespace sluice::exec {
 
-/// A segment: neighbouring steps of one backend.
+/// The steps of a segment that lie in one stage.
 struct Segment {
-  std::size_t backend = 0;
+  std::size_t index = 0;  ///< of the main subgraph's segment; of a body's group
+  std::size_t group = 0;  ///< into SegmentMap::groups
   backend::CommandList list;
 };
 

@@ -61,8 +61,9 @@ class KernelMaker {
     source.packed = model_.packed.of(program_.id, at);
     auto op = SLUICE_TRY(backend::Op::create(source));
     const auto index = static_cast<std::size_t>(number);
-    return backend::Kernel::create(model_.backends[index], model_.groups[index]->device(),
-                                   std::move(op));
+    const SegmentMap& segments = model_.segments;
+    const auto& group = segments.groups[segments.group_at(model_.executable, program_.id, at)];
+    return backend::Kernel::create(model_.backends[index], group->device(), std::move(op));
   }
 
   const ModelState& model_;

@@ -10,6 +10,7 @@ namespace sluice::ops {
 std::vector<OpSchema> activation_ops();
 std::vector<OpSchema> attention_ops();
 std::vector<OpSchema> cast_ops();
+std::vector<OpSchema> category_ops();
 std::vector<OpSchema> concat_split_ops();
 std::vector<OpSchema> control_ops();
 std::vector<OpSchema> conv_ops();
@@ -20,10 +21,13 @@ std::vector<OpSchema> elementwise_binary_ops();
 std::vector<OpSchema> elementwise_many_ops();
 std::vector<OpSchema> elementwise_unary_ops();
 std::vector<OpSchema> extend_ops();
+std::vector<OpSchema> feature_ops();
 std::vector<OpSchema> fused_ops();
 std::vector<OpSchema> gather_ops();
 std::vector<OpSchema> generate_ops();
+std::vector<OpSchema> linear_model_ops();
 std::vector<OpSchema> loss_ops();
+std::vector<OpSchema> map_ops();
 std::vector<OpSchema> matmul_ops();
 std::vector<OpSchema> normalization_ops();
 std::vector<OpSchema> optional_ops();
@@ -44,5 +48,6 @@ std::vector<OpSchema> shape_query_ops();
 std::vector<OpSchema> signal_ops();
 std::vector<OpSchema> slice_ops();
 std::vector<OpSchema> softmax_ops();
+std::vector<OpSchema> tree_ops();
 
 }  // namespace sluice::ops

@@ -13,6 +13,7 @@ constexpr Family kFamilies[] = {
     activation_ops,
     attention_ops,
     cast_ops,
+    category_ops,
     concat_split_ops,
     control_ops,
     conv_ops,
@@ -23,10 +24,13 @@ constexpr Family kFamilies[] = {
     elementwise_many_ops,
     elementwise_unary_ops,
     extend_ops,
+    feature_ops,
     fused_ops,
     gather_ops,
     generate_ops,
+    linear_model_ops,
     loss_ops,
+    map_ops,
     matmul_ops,
     normalization_ops,
     optional_ops,
@@ -47,6 +51,7 @@ constexpr Family kFamilies[] = {
     signal_ops,
     slice_ops,
     softmax_ops,
+    tree_ops,
 };
 
 auto key(const OpSchema* schema) { return std::tie(schema->domain, schema->name); }

@@ -51,6 +51,21 @@ ir::Constant float_scalar(ir::ElementType element, float value) {
   }
 }
 
+/// `scalar` in the element type that `data` will turn out to have.
+ir::OperandId add_cast_like(ir::Subgraph& subgraph, const ir::Operation& reader,
+                            ir::OperandId scalar, ir::OperandId data) {
+  if (!data.is_valid()) return scalar;
+  ir::Operation cast;
+  cast.kind = "CastLike";
+  cast.version = find_schema("", "CastLike")->newest_version();
+  cast.name = reader.name;
+  cast.inputs = {scalar, data};
+  cast.outputs = {subgraph.add_operand({})};
+  const ir::OperandId result = cast.outputs[0];
+  subgraph.add_operation(std::move(cast));
+  return result;
+}
+
 }  // namespace
 
 void attribute_to_input(ir::Subgraph& subgraph, ir::Operation& operation, std::string_view name,
@@ -68,7 +83,8 @@ void attribute_to_input_like_data(ir::Subgraph& subgraph, ir::Operation& operati
   const ir::OperandId data = operation.input(0);
   const ir::ElementType element =
       data.is_valid() ? subgraph.operand(data).type.element() : ir::ElementType::kUndefined;
-  const ir::OperandId id = subgraph.add_constant("", float_scalar(element, *value));
+  ir::OperandId id = subgraph.add_constant("", float_scalar(element, *value));
+  if (element == ir::ElementType::kUndefined) id = add_cast_like(subgraph, operation, id, data);
   operation.attributes.erase(name);
   set_input(operation, index, id);
 }

@@ -15,8 +15,8 @@ namespace sluice::ops {
 void attribute_to_input(ir::Subgraph& subgraph, ir::Operation& operation, std::string_view name,
                         std::size_t index);
 
-/// As above for a single float whose input must have the element type of input 0, where that is
-/// known (f32 otherwise): Clip's bounds, Pad's value.
+/// As above for a single float whose input must have the element type of input 0: Clip's bounds,
+/// Pad's value. Where that type is not known yet, a CastLike will see to it.
 void attribute_to_input_like_data(ir::Subgraph& subgraph, ir::Operation& operation,
                                   std::string_view name, std::size_t index);
 

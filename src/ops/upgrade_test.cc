@@ -57,6 +57,17 @@ TEST_F(AttributeToInput, BoundsOfHalvesAreHalves) {
   EXPECT_EQ(constant(1)->type.to_string(), "f16[]");
 }
 
+TEST_F(AttributeToInput, AnUnknownTypeIsTakenFromTheDataLater) {
+  operation_.inputs = {graph_.main().add_operand({})};
+  operation_.attributes.set("max", 6.0F);
+  attribute_to_input_like_data(graph_.main(), operation_, "max", 1);
+  ASSERT_EQ(graph_.main().num_operations(), 1U);
+  const ir::Operation& cast = graph_.main().operation(graph_.main().order()[0]);
+  EXPECT_EQ(cast.kind, "CastLike");
+  EXPECT_EQ(cast.inputs[1], operation_.input(0));
+  EXPECT_EQ(operation_.input(1), cast.output(0));
+}
+
 class UpgradeBroadcast : public testing::Test {
  protected:
   UpgradeBroadcast() { operation_.kind = "Add"; }

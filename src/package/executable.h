@@ -26,6 +26,15 @@ struct PackedConstant {
   std::uint32_t subgraph = 0;
 };
 
+/// A run of neighbouring operations of the main subgraph that is placed on cores of its own.
+struct SegmentSpec {
+  std::string name;
+  std::uint32_t first_operation = 0;  ///< place in the main subgraph's order; it ends at the next
+  std::int32_t cores = 1;             ///< how many it was compiled for
+
+  bool operator==(const SegmentSpec&) const = default;
+};
+
 /// Immutable once made. Constants and packed bytes may be slices of a mapped file: they are shared,
 /// never copied. Safe to read from any thread.
 struct Executable {
@@ -37,6 +46,9 @@ struct Executable {
   /// Arena of the main subgraph; absent where shapes are only known at run time.
   std::optional<plan::ArenaLayout> plan;
   std::vector<PackedConstant> packed;
+  /// By first operation, the first at 0; operations of one segment have one backend. Empty: a
+  /// segment per run of operations of one backend, of one core each.
+  std::vector<SegmentSpec> segments;
   /// Checksums (XXH3-64) of what lies in a file, by address of its first byte.
   std::map<const std::byte*, std::uint64_t> checksums;
 
@@ -44,6 +56,12 @@ struct Executable {
   /// Ok for data that came from no file. Fails: kDataLoss naming `what`.
   Status verify(const Bytes& data, std::string_view what) const;
 };
+
+/// The segments of `executable`, with the default filled in: never empty unless it has no
+/// operations. Fails: kDataLoss for segments that do not start at 0, are out of order or past the
+/// end, want less
+///        than one core, or hold operations of two backends.
+Result<std::vector<SegmentSpec>> segments_of(const Executable& executable);
 
 /// One input or output of an executable.
 struct TensorSpec {

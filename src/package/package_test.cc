@@ -83,6 +83,28 @@ TEST_F(PackageTest, LargeConstantsStartOnAPage) {
   }
 }
 
+TEST_F(PackageTest, SegmentsAreKept) {
+  Executable executable = example();
+  executable.segments = {{"front", 0, 4}, {"back", 1, 1}};
+  ASSERT_TRUE(write_package(executable, path_).is_ok());
+  const auto again = read_package(path_);
+  ASSERT_TRUE(again.is_ok()) << again.status().to_string();
+  EXPECT_EQ(again->segments, executable.segments);
+}
+
+TEST_F(PackageTest, SegmentsThatDoNotFitTheGraphAreRefused) {
+  Executable executable = example();
+  executable.segments = {{"front", 0, 4}, {"back", 2, 1}};
+  ASSERT_TRUE(write_package(executable, path_).is_ok());
+  EXPECT_EQ(read_package(path_).status().code(), Code::kDataLoss);
+}
+
+TEST(SegmentsOf, WithoutAnyARunOfOneBackendIsOne) {
+  const auto segments = segments_of(example());
+  ASSERT_TRUE(segments.is_ok());
+  EXPECT_EQ(*segments, (std::vector<SegmentSpec>{{"segment 0", 0, 1}, {"segment 1", 1, 1}}));
+}
+
 TEST_F(PackageTest, TheSameExecutableGivesTheSameBytes) { EXPECT_EQ(written(), written()); }
 
 TEST_F(PackageTest, EveryTruncationIsRefused) {

@@ -67,6 +67,7 @@ class Reader {
                                             plan->offset_bytes()->end());
       executable_.plan->arena_bytes = plan->arena_bytes();
     }
+    SLUICE_TRY(read_segments());
     return std::move(executable_);
   }
 
@@ -141,6 +142,15 @@ class Reader {
                                     entry->subgraph()});
     }
     return ok_status();
+  }
+
+  Status read_segments() {
+    if (index_.segments() == nullptr) return ok_status();
+    for (const schema::Segment* segment : *index_.segments()) {
+      executable_.segments.push_back(
+          {segment->name()->str(), segment->first_operation(), segment->cores()});
+    }
+    return segments_of(executable_).with_context("section \"index\"").status();
   }
 
   const Bytes& file_;

@@ -108,6 +108,16 @@ class Writer {
     return file_.overwrite_start(bytes);
   }
 
+  std::vector<flatbuffers::Offset<schema::Segment>> make_segments(
+      flatbuffers::FlatBufferBuilder& builder) const {
+    std::vector<flatbuffers::Offset<schema::Segment>> segments;
+    for (const SegmentSpec& segment : executable_.segments) {
+      segments.push_back(schema::CreateSegment(builder, builder.CreateString(segment.name),
+                                               segment.first_operation, segment.cores));
+    }
+    return segments;
+  }
+
   void finish_index(flatbuffers::FlatBufferBuilder& builder) {
     std::vector<flatbuffers::Offset<schema::Section>> sections;
     for (const auto& [name, extent] : sections_) {
@@ -132,11 +142,14 @@ class Writer {
       plan = schema::CreateMemoryPlan(builder, builder.CreateVector(executable_.plan->offset_bytes),
                                       executable_.plan->arena_bytes);
     }
-    builder.Finish(schema::CreateIndex(
-        builder, builder.CreateVector(sections), builder.CreateVectorOfStructs(constants_),
-        builder.CreateVectorOfStrings(executable_.backends),
-        builder.CreateVector(executable_.backend_of.front()), plan, builder.CreateVector(packed),
-        builder.CreateVector(bodies)));
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::Segment>>> segments;
+    if (!executable_.segments.empty()) segments = builder.CreateVector(make_segments(builder));
+    builder.Finish(schema::CreateIndex(builder, builder.CreateVector(sections),
+                                       builder.CreateVectorOfStructs(constants_),
+                                       builder.CreateVectorOfStrings(executable_.backends),
+                                       builder.CreateVector(executable_.backend_of.front()), plan,
+                                       builder.CreateVector(packed), segments,
+                                       builder.CreateVector(bodies)));
   }
 
   const Executable& executable_;

@@ -17,6 +17,7 @@ constexpr Pass kCaptures = {"captures", "give bodies the constants that they cap
 
 /// Shapes make constants, which make more shapes known: two rounds settle what models have.
 constexpr Pass kPipeline[] = {
+    {"cast_like", "name the types of casts", name_cast_types},
     kIdentities,
     {"fold_shapes", "make constants of what follows from shapes", fold_shapes},
     kFoldConstants,

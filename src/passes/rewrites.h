@@ -8,6 +8,11 @@ namespace sluice::passes {
 /// Fills in types again, after rewrites have made more of them known.
 Result<int> infer_types(ir::Graph& graph, const PassContext& context);
 
+/// CastLike becomes Cast where the type is known, so that a constant folds though the tensor that
+/// names its type is none.
+///     CastLike[%c, %x : f64[N]]   ->   Cast[%c] {to = 11}
+Result<int> name_cast_types(ir::Graph& graph, const PassContext& context);
+
 /// Drops operations, optional outputs, operands and subgraphs that nothing reads.
 Result<int> remove_dead_code(ir::Graph& graph, const PassContext& context);
 

@@ -4,6 +4,8 @@
 
 #include "sluice/backend.h"
 #include "sluice/sluice.h"
+#include "sluice/topology.h"
+#include "sluice/virtual_time.h"
 
 _Static_assert(sizeof(void*) == 8, "these offsets are of 64-bit machines");
 
@@ -63,6 +65,7 @@ AT(sluice_device_info, kind, 8);
 AT(sluice_device_info, name, 40);
 AT(sluice_device_info, num_cores, 136);
 AT(sluice_device_info, memory_bytes, 144);
+AT(sluice_device_info, bus_address, 152);
 AT(sluice_kernel_info, in_place_inputs, 4);
 
 AT(sluice_backend_api, abi_major, 4);
@@ -78,4 +81,14 @@ AT(sluice_backend_api, stream_create, 136);
 AT(sluice_backend_api, stream_wait, 152);
 AT(sluice_backend_api, list_create, 160);
 AT(sluice_backend_api, list_submit, 200);
-_Static_assert(sizeof(sluice_backend_api) == 208, "the table of 1.0");
+AT(sluice_backend_api, find_extension, 208); /* the table of 1.0 ended here */
+_Static_assert(sizeof(sluice_backend_api) == 216, "the table of 1.1");
+
+AT(sluice_virtual_time, now_ns, 8);
+AT(sluice_virtual_time, reset_device, 64);
+_Static_assert(sizeof(sluice_virtual_time) == 80, "the table of sluice.virtual_time/1");
+
+AT(sluice_link, device_a, 4);
+AT(sluice_link, bytes_per_s, 16);
+AT(sluice_topology, describe_link, 16);
+_Static_assert(sizeof(sluice_topology) == 24, "the table of sluice.topology/1");

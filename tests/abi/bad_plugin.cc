@@ -2,11 +2,13 @@
 // libsluice_backend_wrong_major.so, it tells a wrong major version.
 #include <dlfcn.h>
 
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 
 #include "sluice/host_backend.hpp"
+#include "sluice/topology.h"
 
 extern "C" SLUICE_PLUGIN_EXPORT const sluice_backend_api* sluice_backend_entry(uint16_t, uint16_t,
                                                                                sluice_message*);
@@ -108,6 +110,37 @@ void spoil_devices(sluice_backend_api& api) {
   }
 }
 
+/// One topology with one thing wrong, whichever the case is.
+const void* bad_topology(sluice_backend*, const char*) {
+  static sluice_topology topology = {};
+  topology.struct_size = kCase == "small_topology" ? 4 : sizeof(sluice_topology);
+  topology.link_count = [](sluice_backend*) -> int32_t {
+    return kCase == "billion_links" ? 1000000000 : 1;
+  };
+  topology.describe_link = [](sluice_backend*, int32_t, sluice_link* link,
+                              sluice_message*) -> int32_t {
+    link->device_b = 7;
+    return SLUICE_OK;
+  };
+  return &topology;
+}
+
+void spoil_extensions(sluice_backend_api& api) {
+  if (kCase == "small_topology" || kCase == "link_to_nowhere" || kCase == "billion_links") {
+    api.find_extension = bad_topology;
+  }
+  if (kCase == "throws_in_find_extension") {
+    api.find_extension = [](sluice_backend*, const char*) -> const void* {
+      throw std::runtime_error("thrown by find_extension");
+    };
+  }
+  if (kCase == "abi_1_0") {  // what lies behind such a table is not its own
+    api.abi_minor = 0;
+    api.struct_size = offsetof(sluice_backend_api, find_extension);
+    std::memset(&api.find_extension, 0x5a, sizeof(api.find_extension));
+  }
+}
+
 void spoil_operations(sluice_backend_api& api) {
   if (kCase == "throws_in_query") {
     api.op_query = [](sluice_backend*, const sluice_op*, sluice_op_support*,
@@ -150,6 +183,7 @@ const sluice_backend_api* sluice_backend_entry(uint16_t, uint16_t, sluice_messag
   spoil_table(api);
   spoil_creation(api);
   spoil_devices(api);
+  spoil_extensions(api);
   spoil_operations(api);
   return &api;
 }

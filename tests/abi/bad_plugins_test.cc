@@ -4,6 +4,7 @@
 #include "backend/command_list.h"
 #include "backend/memory.h"
 #include "backend/registry.h"
+#include "backend/virtual_time.h"
 #include "conformance/op_maker.h"
 #include "support/paths.h"
 
@@ -44,7 +45,7 @@ TEST_P(BadPlugins, AreListedWithTheReason) {
 
 constexpr Refused kRefused[] = {
     {"no_entry", "no plug-in: it does not export sluice_backend_entry"},
-    {"wrong_major", "made for version 2.0 of the plug-in table; this host has 1.0: rebuild it"},
+    {"wrong_major", "made for version 2.0 of the plug-in table; this host has 1.1: rebuild it"},
     {"wrong_name", "it calls itself \"another\", its file is that of \"wrong_name\""},
     {"null_name", "it calls itself \"?\""},
     {"null_function", "its table lacks the function list_submit"},
@@ -140,6 +141,30 @@ TEST_F(MisbehavingPlugin, ThatGivesMisalignedMemory) {
   const auto memory = DeviceMemory::allocate(plugin, 0, 64);
   EXPECT_EQ(memory.status().code(), Code::kInternal);
   EXPECT_NE(memory.status().message().find("not aligned"), std::string::npos);
+}
+
+TEST_F(MisbehavingPlugin, ThatThrowsInFindExtension) {
+  EXPECT_NE(reason_of("throws_in_find_extension").find("threw: thrown by find_extension"),
+            std::string::npos);
+}
+
+TEST_F(MisbehavingPlugin, ThatHasABrokenTopology) {
+  EXPECT_NE(reason_of("small_topology").find("its sluice.topology/1 has 4 bytes, not 24"),
+            std::string::npos);
+  EXPECT_NE(reason_of("link_to_nowhere").find("a link joins devices 0 and 7 of 1"),
+            std::string::npos);
+  EXPECT_NE(reason_of("billion_links").find("tells 1000000000 links"), std::string::npos);
+}
+
+TEST_F(MisbehavingPlugin, WithoutVirtualTimeSaysSo) {
+  load("has_nothing_wrong");
+  EXPECT_EQ(VirtualTime::of(plugin).status().code(), Code::kUnimplemented);
+}
+
+TEST_F(MisbehavingPlugin, OfVersion1_0IsReadNoFurtherThanItsTable) {
+  load("abi_1_0");
+  EXPECT_EQ(plugin->find_extension("sluice.topology/1").value(), nullptr);
+  EXPECT_TRUE(run().is_ok());
 }
 
 TEST_F(MisbehavingPlugin, ThatTerminatesNoText) {

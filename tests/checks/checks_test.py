@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "scripts/checks"))
 
 import layers  # noqa: E402
 import project  # noqa: E402
+import seed_coverage  # noqa: E402
 import sizes  # noqa: E402
 
 
@@ -62,6 +63,31 @@ class LayersTest(unittest.TestCase):
     def test_a_cycle_in_the_table_is_refused(self):
         with mock.patch.dict(layers.ROOMS, {"base": ["ir"]}):
             self.assertTrue(any("reaches itself" in problem for problem in layers.table_problems()))
+
+
+class SeedCoverageTest(unittest.TestCase):
+    def problems(self, text):
+        return list(seed_coverage.problems_in(text, {"Map.IsRead", "Map.IsWritten"}))
+
+    def test_suites_are_called_as_in_the_source(self):
+        names = [seed_coverage.suite_name(text) for text in ("Map.", "Drivers/Map.", "Map/0.", "All/Map/1.")]
+        self.assertEqual(names, ["Map"] * 4)
+
+    def test_claims_with_known_tests_are_right(self):
+        self.assertEqual(self.problems("| N-1.1 | a claim | `Map.IsRead` |\n| M-1.1 | b | `Map.IsWritten` |\n"), [])
+
+    def test_a_test_that_is_not_there_is_told(self):
+        self.assertEqual(self.problems("| N-1.1 | a claim | `Map.IsRead`, `Map.IsGone` |\n"),
+                         ["N-1.1: no test Map.IsGone in the built programs"])
+
+    def test_a_claim_without_a_test_is_told(self):
+        self.assertEqual(self.problems("| N-1.1 | a claim | later |\n"), ["N-1.1: no test"])
+
+    def test_rows_that_are_none_repeated_ones_and_no_rows_are_told(self):
+        self.assertEqual(len(self.problems("| N-1.1 | a claim without its third column |\n")), 2)
+        row = "| N-1.1 | a claim | `Map.IsRead` |\n"
+        self.assertEqual(self.problems(row + row), ["N-1.1: there twice"])
+        self.assertEqual(self.problems("nothing"), ["no claims"])
 
 
 class SizesTest(unittest.TestCase):

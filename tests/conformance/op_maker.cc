@@ -24,6 +24,11 @@ OpMaker::OpMaker(std::string kind, int version, std::string domain) {
   operation_.name = "node";
 }
 
+OpMaker& OpMaker::name(std::string name) {
+  operation_.name = std::move(name);
+  return *this;
+}
+
 OpMaker& OpMaker::input(const ir::Type& type) {
   operation_.inputs.push_back(add_operand(graph_.main(), type));
   return *this;

@@ -9,43 +9,41 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import onnx
 from report import Report, scratch_folder
 
 from harness.agreement import error_against, onnxruntime_outputs
 from harness.sluice_cli import compile_model
-from random_graphs.case import Case, Value
+from models.graph_writer import GraphWriter
 
 
-def build(wanted: int | None) -> Case:
+def build(wanted: int | None) -> onnx.ModelProto:
     """The graph with all its values as outputs, or only number `wanted`."""
-    case = Case("outputs", seed=7)
-    x = case.input((1, 24, 9, 9))
-    values: list[Value] = []
-
-    def keep(value: Value) -> Value:
-        values.append(value)
-        return value
-
+    graph = GraphWriter("outputs", seed=7)
     shape = (1, 32, 9, 9)
-    weight = case.weight((32, 24, 3, 3))
-    first = keep(case.op("Conv", shape, x, weight, pads=[1, 1, 1, 1], kernel_shape=[3, 3]))
-    first = keep(case.op("Relu", shape, first))
-    weight = case.weight((32, 32, 1, 1))
-    second = keep(case.op("Conv", shape, first, weight, kernel_shape=[1, 1]))
-    total = keep(case.op("Add", shape, first, second))
-    keep(case.op("MaxPool", (1, 32, 4, 4), total, kernel_shape=[2, 2], strides=[2, 2]))
-    for value in values if wanted is None else [values[wanted]]:
-        case.writer.output(value.name, value.shape)
-    return case
+    weight = graph.normal("w1", (32, 24, 3, 3), std=0.1)
+    image = graph.input("image", (1, 24, 9, 9))
+    convolved = graph.op("Conv", image, weight, pads=[1, 1, 1, 1], kernel_shape=[3, 3])
+    rectified = graph.op("Relu", convolved)
+    weight = graph.normal("w2", (32, 32, 1, 1), std=0.1)
+    mixed = graph.op("Conv", rectified, weight, kernel_shape=[1, 1])
+    total = graph.op("Add", rectified, mixed)
+    pooled = graph.op("MaxPool", total, kernel_shape=[2, 2], strides=[2, 2])
+    values = [(name, shape) for name in (convolved, rectified, mixed, total)]
+    values.append((pooled, (1, 32, 4, 4)))
+    for name, shape in values if wanted is None else [values[wanted]]:
+        graph.output(name, shape)
+    return graph.model()
 
 
 def error_of(wanted: int | None, folder: Path) -> float:
-    case = build(wanted)
     path = folder / "model.onnx"
-    onnx.save_model(case.writer.model(), path)
+    onnx.save_model(build(wanted), path)
     package = compile_model(path, folder / "model.sluice")
-    return error_against(package, case.feeds, onnxruntime_outputs(path, case.feeds))
+    image = np.random.default_rng(7).standard_normal((1, 24, 9, 9), dtype=np.float32)
+    feeds = {"image": image}
+    return error_against(package, feeds, onnxruntime_outputs(path, feeds))
 
 
 def main() -> int:

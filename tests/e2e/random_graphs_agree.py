@@ -1,83 +1,111 @@
 #!/usr/bin/env python3
-"""Small random graphs in odd sizes: `cpu` agrees with onnxruntime on each.
+"""Random graphs: `reference` and `cpu` agree with onnxruntime on every one.
 
-Every case is made from its own seed, so that one can be made again: --seed 17 --count 1 --keep DIR.
+Each graph is made from its own seed; operators, element types, shapes, opset and what is left open
+until the run are drawn. The same graphs get hostile inputs too: both backends then answer, or both
+refuse. A graph that fails is shrunk, printed, and can be made again: --seed 17 --count 1 --keep DIR.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections import Counter
 from pathlib import Path
 
 import onnx
-from onnx import numpy_helper
 from report import Report, scratch_folder
 
-from harness.agreement import onnxruntime_outputs
-from harness.sluice_cli import binary
-from random_graphs import dense, elementwise, images, movement, recurrent
-from random_graphs.case import Case
+from random_graphs import evaluate, exceptions
+from random_graphs.assemble import write_case
+from random_graphs.grow import FAMILIES, grow
+from random_graphs.hostile import write_hostile
+from random_graphs.shrink import shrink
+from random_graphs.verdicts import Verdict, judge
 
-FAMILIES: dict[str, Callable[[Case], None]] = {
-    "images": images.build,
-    "dense": dense.build,
-    "elementwise": elementwise.build,
-    "movement": movement.build,
-    "recurrent": recurrent.build,
-}
-ABSOLUTE = "1e-4"  # beside the relative 1e-3: values are near one
+SEED = 1
+COUNT = 1000
+MOST_SHRUNK = 5
+LONGEST = 4000  # characters of a printed graph
 
 
-def write_case(family: str, seed: int, folder: Path) -> None:
-    """A folder as ONNX's own test data has them: model.onnx and test_data_set_0/*.pb."""
-    case = Case(f"{family}_{seed}", seed)
-    FAMILIES[family](case)
-    model = case.writer.model()
-    data = folder / f"test_{family}_{seed}" / "test_data_set_0"
-    data.mkdir(parents=True, exist_ok=True)
-    path = data.parent / "model.onnx"
-    onnx.save_model(model, path)
-    outputs = onnxruntime_outputs(path, case.feeds)
-    for kind, values in (("input", case.feeds), ("output", outputs)):
-        for index, (name, array) in enumerate(values.items()):
-            tensor = numpy_helper.from_array(array, name)
-            (data / f"{kind}_{index}.pb").write_bytes(tensor.SerializeToString())
+class Batch:
+    """The cases of a run, in folders that are named after their seeds."""
+
+    def __init__(self, seeds: range, families: list[str], folder: Path) -> None:
+        self.folder = folder
+        self.families = families
+        self.operators: Counter[str] = Counter()
+        self.plain = [folder / "agree" / f"seed_{seed}" for seed in seeds]
+        self.hostile: dict[str, list[Path]] = {"integers": [], "floats": []}
+        for seed, path in zip(seeds, self.plain):
+            case = grow(seed, families)
+            write_case(case, path)
+            kind = case.pick(list(self.hostile))
+            hostile = folder / kind / path.name
+            if write_hostile(case, hostile, kind == "floats"):
+                self.hostile[kind].append(hostile)
+            self.operators.update(node.op_type for item in case.fragments for node in item.nodes)
+
+    def explain(self, name: str, backend: str) -> str:
+        """The smallest part that fails, as text."""
+        case = grow(int(name.removeprefix("seed_")), self.families)
+        found = shrink(case, backend, self.folder / "shrunk" / name)
+        path = found or self.folder / "agree" / name
+        model = onnx.load(path / "model.onnx")
+        text = onnx.printer.to_text(model)
+        whole = "" if found else "no part of it fails alone; the whole graph:\n"
+        return whole + (text if len(text) <= LONGEST else text[:LONGEST] + " ...")
 
 
-def run_cases(folder: Path, backend: str, report: Report) -> None:
-    command = [str(binary()), "conformance", str(folder), "--verbose", "--backend", backend,
-               "--absolute", ABSOLUTE]
-    output = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
-    names = {path.name for path in folder.iterdir()}
-    for line in output.splitlines():
-        told = re.match(r"(pass|FAIL|skip) (\w+)", line)
-        if told and told[2] in names:
-            names.discard(told[2])
-            report.add(told[1] == "pass", line)
-    for name in sorted(names):
-        report.add(False, f"{name}: no verdict; the command ended early")
+def report_verdicts(batch: Batch, verdicts: dict[str, Verdict], title: str, backend: str,
+                    report: Report) -> None:
+    passed, refusals, num_shrunk = 0, Counter[str](), 0
+    for name, verdict in sorted(verdicts.items()):
+        refusal = exceptions.refusal(verdict.text) if verdict.word != "pass" else ""
+        if verdict.word == "pass" or refusal:
+            passed += verdict.word == "pass"
+            refusals[refusal] += bool(refusal)
+            continue
+        report.add(False, f"{title}: {name}: {verdict.word} {verdict.text}")
+        print(f"     again: {sys.argv[0]} {' '.join(batch.families)} "
+              f"--seed {name.removeprefix('seed_')} --count 1 --keep DIR", flush=True)
+        if title.endswith("onnxruntime") and num_shrunk < MOST_SHRUNK:
+            num_shrunk += 1
+            print(batch.explain(name, backend), flush=True)
+    report.add(passed > 0, f"{title}: {passed} of {len(verdicts)} graphs agree")
+    for reason, count in refusals.items():
+        if reason:
+            print(f"     {count} not compared: {reason}")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("families", nargs="*", metavar="family",
                         help=f"of {', '.join(FAMILIES)} (default: all)")
-    parser.add_argument("--seed", type=int, default=0, help="of the first case")
-    parser.add_argument("--count", type=int, default=100, help="cases per family (default: 100)")
-    parser.add_argument("--backend", default="cpu", help="default: %(default)s")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the cases here")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the first graph (%(default)s)")
+    parser.add_argument("--count", type=int, default=COUNT, help="of graphs (%(default)s)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the graphs here")
     arguments = parser.parse_intermixed_args()
+    families = arguments.families or list(FAMILIES)
+    seeds = range(arguments.seed, arguments.seed + arguments.count)
+    print(f"seeds {seeds.start} to {seeds.stop - 1}", flush=True)
     report = Report()
     with scratch_folder() as scratch:
-        folder = arguments.keep or Path(scratch)
-        for family in arguments.families or FAMILIES:
-            for seed in range(arguments.seed, arguments.seed + arguments.count):
-                write_case(family, seed, folder)
-        run_cases(folder, arguments.backend, report)
+        start = time.perf_counter()
+        batch = Batch(seeds, families, arguments.keep or Path(scratch))
+        print(f"{sum(batch.operators.values())} nodes of {len(batch.operators)} operators; "
+              f"fragments by {dict(evaluate.opinions)}; {time.perf_counter() - start:.0f} s",
+              flush=True)
+        for backend in ("reference", "cpu"):
+            title = f"{backend} and onnxruntime"
+            report_verdicts(batch, judge(batch.plain, backend), title, backend, report)
+        for kind, folders in batch.hostile.items():
+            more = ["--any-values"] if kind == "floats" else []
+            verdicts = judge(folders, "cpu", "--against", "reference", *more)
+            report_verdicts(batch, verdicts, f"hostile {kind}, cpu and reference", "cpu", report)
+        print(f"{time.perf_counter() - start:.0f} s in all")
     return report.finish()
 
 

@@ -24,8 +24,10 @@ class Command {
 std::unique_ptr<Command> make_bench_command();
 std::unique_ptr<Command> make_compile_command();
 std::unique_ptr<Command> make_conformance_command();
+std::unique_ptr<Command> make_discover_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_inspect_command();
+std::unique_ptr<Command> make_ls_command();
 std::unique_ptr<Command> make_operators_command();
 std::unique_ptr<Command> make_run_command();
 

@@ -1,6 +1,7 @@
 #include "sluice/compare.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -41,16 +42,6 @@ bool agree(double got, double expected, const Tolerance& tolerance) {
   return std::abs(got - expected) <= tolerance.absolute + tolerance.relative * std::abs(expected);
 }
 
-/// Short floats may differ by two in their last place: writers of expected values cut or round, and
-/// do so at other steps of a computation.
-Tolerance at_least_last_place(Tolerance tolerance, ir::ElementType element) {
-  double last_place = 0;
-  if (element == ir::ElementType::kBf16) last_place = std::ldexp(1.0, -6);
-  if (element == ir::ElementType::kF16) last_place = std::ldexp(1.0, -9);
-  tolerance.relative = std::max(tolerance.relative, last_place);
-  return tolerance;
-}
-
 std::string compare_floats(const std::vector<double>& got, const std::vector<double>& expected,
                            const Tolerance& tolerance) {
   std::size_t count = 0;
@@ -63,10 +54,41 @@ std::string compare_floats(const std::vector<double>& got, const std::vector<dou
                      first, got[first], expected[first]);
 }
 
+/// The number that fills `text` from behind `separator` up to `end`.
+bool read_number(std::string_view text, std::size_t separator, std::size_t end, double& number) {
+  if (separator + 1 >= end) return false;
+  const char* const last = text.data() + end;
+  const auto [stop, error] = std::from_chars(text.data() + separator + 1, last, number);
+  return error == std::errc() && stop == last && number >= 0;
+}
+
 }  // namespace
 
+Tolerances default_tolerances() {
+  return {{ir::ElementType::kF64, {1e-3, 1e-7}},
+          {ir::ElementType::kF32, {1e-3, 1e-7}},
+          {ir::ElementType::kF16, {std::ldexp(1.0, -9), 1e-7}},
+          {ir::ElementType::kBf16, {std::ldexp(1.0, -6), 1e-7}}};
+}
+
+Result<Tolerances> parse_tolerances(const std::vector<std::string>& overrides) {
+  Tolerances tolerances = default_tolerances();
+  for (const std::string& text : overrides) {
+    const std::size_t equals = std::min(text.find('='), text.size());
+    const std::size_t comma = std::min(text.find(',', equals), text.size());
+    const auto element = ir::find_element_type(std::string_view(text).substr(0, equals));
+    const auto row = element ? tolerances.find(*element) : tolerances.end();
+    if (row == tolerances.end() || !read_number(text, equals, comma, row->second.relative) ||
+        !read_number(text, comma, text.size(), row->second.absolute)) {
+      return invalid_argument("--tolerance {}: write it as f32=1e-4,1e-6 (relative, absolute)",
+                              text);
+    }
+  }
+  return tolerances;
+}
+
 std::string find_difference(const exec::TensorView& got, const ir::Constant& expected,
-                            const Tolerance& tolerance) {
+                            const Tolerances& tolerances) {
   const ir::Type type = ir::Type::tensor(got.element, ir::Shape(got.dims.begin(), got.dims.end()));
   if (!(type == expected.type)) {
     return fmt::format("got {}, should be {}", type.to_string(), expected.type.to_string());
@@ -76,7 +98,7 @@ std::string find_difference(const exec::TensorView& got, const ir::Constant& exp
     return fmt::format("got {} bytes, should be {}", got.size_bytes, size);
   if (const auto values = floats_of(got.element, got.data, size)) {
     return compare_floats(*values, *floats_of(got.element, expected.data.data(), size),
-                          at_least_last_place(tolerance, got.element));
+                          tolerances.at(got.element));
   }
   const bool is_equal =
       size == 0 || std::memcmp(got.data, expected.data.data(), expected.data.size()) == 0;

@@ -1,21 +1,34 @@
 // Is a tensor what it should be?
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "exec/loaded_model.h"
 #include "ir/attribute.h"
 
 namespace sluice::tool {
 
+/// Allowed: |got - expected| <= absolute + relative * |expected|.
 struct Tolerance {
   double relative = 1e-3;
   double absolute = 1e-7;
 };
 
-/// "" if `got` has the type and shape of `expected` and every element agrees, within the tolerance
-/// for floats and exactly for the rest; else what differs first and worst.
+/// Per float type; the rest must be equal.
+using Tolerances = std::map<ir::ElementType, Tolerance>;
+
+/// Made for expected values that others wrote: short floats may differ by two in their last place,
+/// because writers cut or round, and do so at other steps of a computation.
+Tolerances default_tolerances();
+
+/// The defaults, and what `overrides` say: "f32=1e-4,1e-6" is relative and absolute.
+/// Fails: kInvalidArgument.
+Result<Tolerances> parse_tolerances(const std::vector<std::string>& overrides);
+
+/// "" if `got` has the type and shape of `expected` and every element agrees; else what differs.
 std::string find_difference(const exec::TensorView& got, const ir::Constant& expected,
-                            const Tolerance& tolerance);
+                            const Tolerances& tolerances);
 
 }  // namespace sluice::tool

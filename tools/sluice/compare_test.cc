@@ -11,11 +11,11 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string compare(std::vector<float> got, const std::vector<float>& expected,
-                    const Tolerance& tolerance = {}) {
+                    const Tolerances& tolerances = default_tolerances()) {
   const auto count = static_cast<std::int64_t>(got.size());
   const auto wanted = static_cast<std::int64_t>(expected.size());
   return find_difference({got.data(), count * 4, ir::ElementType::kF32, {count}},
-                         ir::make_f32_constant(expected, {wanted}), tolerance);
+                         ir::make_f32_constant(expected, {wanted}), tolerances);
 }
 
 TEST(FindDifference, AcceptsWhatTheToleranceCovers) {
@@ -49,6 +49,22 @@ TEST(FindDifference, IntegersAreExact) {
   const auto expected = ir::make_i64_constant({1000000}, {1});
   EXPECT_EQ(find_difference({got.data(), 8, ir::ElementType::kI64, {1}}, expected, {}),
             "elements differ");
+}
+
+TEST(ParseTolerances, ChangesTheTypesThatItNames) {
+  const auto tolerances = parse_tolerances({"f32=0.5,0.25"});
+  ASSERT_TRUE(tolerances.is_ok());
+  EXPECT_EQ(compare({3.25F}, {2.0F}, *tolerances), "");
+  EXPECT_NE(compare({3.3F}, {2.0F}, *tolerances), "");
+  EXPECT_EQ(tolerances->at(ir::ElementType::kF64).relative,
+            default_tolerances()[ir::ElementType::kF64].relative);
+}
+
+TEST(ParseTolerances, RefusesWhatIsNoPairOfNumbersForAFloat) {
+  for (const char* text : {"f32", "f32=", "f32=1", "f32=1,", "f32=,1", "f32=1,x", "f32=-1,1",
+                           "i32=1,1", "nothing=1,1", "=1,1", ""}) {
+    EXPECT_FALSE(parse_tolerances({text}).is_ok()) << text;
+  }
 }
 
 }  // namespace

@@ -18,6 +18,11 @@ class CompileCommand : public Command {
   void add_options(CLI::App& app) override {
     options_.add_to(app);
     app.add_option("-o,--output", output_, "Where to write; default: beside the model");
+    app.add_option("--cut", options_.cuts,
+                   "Start a segment, to be placed on cores of its own, at this node")
+        ->delimiter(',');
+    app.add_option("--cores", options_.cores, "Cores that each segment wants, in order: 4,1")
+        ->delimiter(',');
     app.add_flag("!--no-pack", pack_, "Keep constants only in their portable form");
   }
 

@@ -24,6 +24,8 @@ Result<package::Executable> compile_model(const ModelOptions& options, bool pack
   compiling.backends = options.backends;
   compiling.optimize = options.optimize;
   compiling.pack = pack;
+  compiling.cuts = options.cuts;
+  compiling.cores = options.cores;
   compiling.progress = std::move(progress);
   return compile::compile(std::move(graph), backend_registry(), compiling);
 }

@@ -92,12 +92,18 @@ class InspectCommand : public Command {
     return found.is_ok() ? std::move(found).value() : std::vector<package::SectionInfo>();
   }
 
+  static std::vector<package::SegmentSpec> segments(const package::Executable& executable) {
+    auto found = package::segments_of(executable);  // checked when it was read
+    return found.is_ok() ? std::move(found).value() : std::vector<package::SegmentSpec>();
+  }
+
   nlohmann::json describe(const package::Executable& executable) const {
     const package::Signature signature = package::signature_of(executable.graph);
     nlohmann::json json = {{"inputs", nlohmann::json::array()},
                            {"outputs", nlohmann::json::array()},
                            {"operations", nlohmann::json::array()},
                            {"sections", nlohmann::json::array()},
+                           {"segments", nlohmann::json::array()},
                            {"facts", executable.graph.metadata},
                            {"constant_bytes", constant_bytes(executable.graph)},
                            {"arena_bytes", nullptr}};
@@ -111,6 +117,11 @@ class InspectCommand : public Command {
       json["sections"].push_back({{"name", section.name},
                                   {"offset_bytes", section.offset_bytes},
                                   {"size_bytes", section.size_bytes}});
+    }
+    for (const package::SegmentSpec& segment : segments(executable)) {
+      json["segments"].push_back({{"name", segment.name},
+                                  {"first_operation", segment.first_operation},
+                                  {"cores", segment.cores}});
     }
     if (executable.plan) json["arena_bytes"] = executable.plan->arena_bytes;
     return json;
@@ -127,6 +138,10 @@ class InspectCommand : public Command {
     fmt::print("\n{:>5}  {:<12} operator\n", "count", "backend");
     for (const auto& [key, count] : count_operations(executable)) {
       fmt::print("{:>5}  {:<12} {}\n", count, key.first, key.second);
+    }
+    fmt::print("\n{:>5}  {:>12}  segment\n", "cores", "first");
+    for (const package::SegmentSpec& segment : segments(executable)) {
+      fmt::print("{:>5}  {:>12}  {}\n", segment.cores, segment.first_operation, segment.name);
     }
     fmt::print("\nconstants  {:.2f} MB\n", megabytes(constant_bytes(executable.graph)));
     if (executable.plan) {

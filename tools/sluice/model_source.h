@@ -19,6 +19,8 @@ struct ModelOptions {
   std::vector<std::string> shapes;              ///< "name=1,3,224,224"
   std::vector<std::string> backends = {"cpu"};  ///< in order of preference
   bool optimize = true;
+  std::vector<std::string> cuts;    ///< operations at which a segment starts
+  std::vector<std::int32_t> cores;  ///< by segment
 
   void add_to(CLI::App& app);
 };

@@ -46,5 +46,6 @@ std::vector<OpEntry> reorder_entries();
 std::vector<OpEntry> join_entries();
 std::vector<OpEntry> lrn_entries();
 std::vector<OpEntry> resize_entries();
+std::vector<OpEntry> tree_entries();
 
 }  // namespace sluice::cpu

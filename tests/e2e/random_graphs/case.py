@@ -1,33 +1,78 @@
-"""A small random graph under construction, with the shape of every value known."""
+"""A random graph under construction. Each node is evaluated as it is added, so that the next one
+can be chosen by the shapes and the numbers that there are."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from graph_writer import GraphWriter
+import onnx
+from onnx import helper, numpy_helper
+
+from random_graphs import evaluate, tolerance
+from random_graphs.evaluate import Refused
+from random_graphs.values import (ALL, BOOL, F32, I64, NUMBERS, STRING, Shape, a_shape,
+                                  broadcastable, choose_type, exists, numbers, types_of_input)
 
 T = TypeVar("T")
-Shape = tuple[int, ...]
+LARGEST = 40_000  # elements of a value
+MOVERS = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather",
+          "GatherElements", "GatherND", "Concat", "Split", "Expand", "Tile", "Pad", "Dropout",
+          "DepthToSpace", "SpaceToDepth", "ReverseSequence", "Trilu", "Compress", "Where"}
+ADDERS = {"MatMul", "Gemm", "Conv", "ConvTranspose", "DeformConv", "Einsum", "ReduceSum", "CumSum",
+          "ReduceMean", "GlobalAveragePool", "DFT", "STFT", "Det", "LSTM", "GRU", "RNN", "Sum",
+          "ReduceLogSum", "ReduceLogSumExp", "Attention", "LayerNormalization", "Resize", "Sub",
+          "Add", "AveragePool", "Col2Im", "GridSample", "BatchNormalization", "Mean",
+          "InstanceNormalization", "GroupNormalization", "RoiAlign", "MeanVarianceNormalization"}
 
 
 @dataclass(frozen=True)
 class Value:
+    """`twins` are what the value becomes under noise of one sign and of the other."""
+
     name: str
-    shape: Shape
+    data: np.ndarray
+    twins: tuple[np.ndarray, np.ndarray]
+
+    @property
+    def shape(self) -> Shape:
+        return self.data.shape
+
+    @property
+    def rank(self) -> int:
+        return self.data.ndim
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.data.dtype
+
+
+@dataclass
+class Fragment:
+    """Nodes that are evaluated as one."""
+
+    nodes: list[onnx.NodeProto]
+    inputs: list[str]
+    outputs: list[str]
+    run: evaluate.Run
 
 
 class Case:
-    """Wraps a GraphWriter; inputs are made and remembered as they are asked for."""
-
-    def __init__(self, name: str, seed: int) -> None:
-        self.writer = GraphWriter(name, seed)
-        self.rng = self.writer.rng
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.opset = int(self.rng.choice([*range(8, 29), 13, 17, 18, 20, 21, 22, 23, 24]))
+        self.is_dynamic = self.chance(0.35)
+        self.favourite = choose_type(self.rng, ALL)
+        self.fragments: list[Fragment] = []
+        self.values: list[Value] = []
         self.feeds: dict[str, np.ndarray] = {}
-        self._is_symbolic = False
+        self.weights: dict[str, np.ndarray] = {}
+        self.tried: dict[str, int] = {}
+        self._count = 0
+
+    # Choices.
 
     def pick(self, choices: Sequence[T]) -> T:
         return choices[int(self.rng.integers(len(choices)))]
@@ -39,49 +84,141 @@ class Case:
         """Inclusive at both ends."""
         return int(self.rng.integers(low, high + 1))
 
-    def input(self, shape: Shape, symbols: dict[int, str] | None = None) -> Value:
-        """`symbols` names the dimensions that the model leaves open."""
-        name = f"x{len(self.feeds)}"
-        symbols = symbols or {}
-        self._is_symbolic |= bool(symbols)
-        self.writer.input(name, [symbols.get(k, size) for k, size in enumerate(shape)])
-        self.feeds[name] = self.rng.standard_normal(shape, dtype=np.float32)
-        return Value(name, shape)
+    def require(self, condition: bool) -> None:
+        if not condition:
+            raise Refused
 
-    def weight(self, shape: Shape, std: float | None = None, mean: float = 0.0) -> str:
-        """Normal values; scaled to keep a product over all but the first dimension near one."""
-        if std is None:
-            std = math.sqrt(1 / max(1, math.prod(shape[1:])))
-        return self.writer.normal(f"w{self.rng.integers(1 << 40)}", shape, std, mean)
+    def since(self, opset: int) -> bool:
+        return self.opset >= opset
 
-    def positive_weight(self, shape: Shape) -> str:
-        return self.writer.uniform(f"w{self.rng.integers(1 << 40)}", shape, 0.5, 1.5)
+    # Values without a node.
 
-    def ints(self, values: Sequence[int] | int) -> str:
-        return self.writer.constant(values, "int64")
+    def given(self, data: np.ndarray, constant: float = 0.5) -> Value:
+        """A weight with probability `constant`, else an input of the graph."""
+        data = np.asarray(data)
+        kept = self.weights if self.chance(constant) else self.feeds
+        name = self.fresh("w" if kept is self.weights else "x")
+        kept[name] = data
+        value = Value(name, data, (data, data))
+        self.values.append(value)
+        return value
 
-    def float(self, value: float) -> str:
-        return self.writer.constant(value, "float32")
+    def ints(self, values: Sequence[int] | int, dtype: np.dtype = I64) -> Value:
+        """Shapes, axes, indices: mostly weights, as exporters write them."""
+        return self.given(np.array(values, dtype), constant=0.85)
 
-    def op(self, kind: str, shape: Shape, *inputs: Value | str, **attributes: object) -> Value:
-        names = [item.name if isinstance(item, Value) else item for item in inputs]
-        return Value(self.writer.op(kind, *names, **attributes), tuple(shape))
+    def scalar(self, value: float, dtype: np.dtype = F32) -> Value:
+        return self.given(np.array(value).astype(dtype), constant=0.9)
 
-    def output(self, value: Value) -> None:
-        """Makes `value` an output, through an Identity so that it may be an input or one twice."""
-        count = len(self.writer.model().graph.output)
-        self.writer.op("Identity", value.name, name=f"y{count}")
-        self.writer.output(f"y{count}", None if self._is_symbolic else value.shape)
+    def new(self, dtype: np.dtype, shape: Shape, constant: float = 0.4) -> Value:
+        return self.given(numbers(self.rng, dtype, shape), constant)
 
-    def activation(self, x: Value) -> Value:
-        kind = self.pick(["Relu", "Relu", "Clip", "LeakyRelu", "Sigmoid", "Tanh", "HardSwish",
-                          "HardSigmoid", "Elu", "Softplus", "SiLU", "GELU"])
-        if kind == "Clip":
-            return self.op("Clip", x.shape, x, self.float(-0.5), self.float(0.75))
-        if kind == "SiLU":
-            return self.op("Mul", x.shape, x, self.op("Sigmoid", x.shape, x))
-        if kind == "GELU":
-            erf = self.op("Erf", x.shape, self.op("Div", x.shape, x, self.float(math.sqrt(2))))
-            gate = self.op("Add", x.shape, erf, self.float(1.0))
-            return self.op("Mul", x.shape, self.op("Mul", x.shape, x, gate), self.float(0.5))
-        return self.op(kind, x.shape, x)
+    # Values to go on from.
+
+    def value(self, types: Sequence[np.dtype] = ALL, ranks: tuple[int, int] = (0, 6),
+              where: Callable[[Value], bool] = lambda value: True) -> Value:
+        """One that is there, the latest most likely; a new one if none fits."""
+        fits = [item for item in self.values
+                if item.dtype in types and ranks[0] <= item.rank <= ranks[1] and where(item)]
+        if not fits or self.chance(0.08):
+            dtype = self.favourite if self.favourite in types and self.chance(
+                0.7) else choose_type(self.rng, tuple(types))
+            fresh = self.new(dtype, a_shape(self.rng, ranks[0], min(5, ranks[1])), 0.15)
+            self.require(where(fresh))
+            return fresh
+        return fits[-1] if self.chance(0.6) else self.pick(fits)
+
+    def value_for(self, kind: str, index: int = 0, types: Sequence[np.dtype] = ALL,
+                  **wanted: object) -> Value:
+        """One that input `index` of the operator may be."""
+        self.require(exists(kind, self.opset))
+        allowed = types_of_input(kind, self.opset, index)
+        both = tuple(dtype for dtype in types if dtype in allowed)
+        self.require(bool(both))
+        return self.value(both, **wanted)  # type: ignore[arg-type]
+
+    def partner(self, value: Value) -> Value:
+        """Of the same type, and broadcastable with `value`."""
+
+        def fits(other: Value) -> bool:
+            try:
+                shape = np.broadcast_shapes(value.shape, other.shape)
+            except ValueError:
+                return False
+            return other.dtype == value.dtype and np.prod(shape) <= LARGEST
+
+        fitting = [item for item in self.values if fits(item)]
+        if fitting and self.chance(0.6):
+            return self.pick(fitting)
+        return self.new(value.dtype, broadcastable(self.rng, value.shape))
+
+    # Nodes.
+
+    def op(self, kind: str, *inputs: Value | None, **attributes: object) -> Value:
+        return self.ops(kind, *inputs, outputs=1, **attributes)[0]
+
+    def ops(self, kind: str, *inputs: Value | None, outputs: int, **attributes: object
+            ) -> list[Value]:
+        """A node of several outputs. Inputs that are None are left out, as are attributes."""
+        self.require(exists(kind, self.opset))
+        names = ["" if item is None else item.name for item in inputs]
+        results = [self.fresh(kind.lower()) for _ in range(outputs)]
+        node = helper.make_node(kind, names, results,
+                                **{k: v for k, v in attributes.items() if v is not None})
+        return self.fragment([node], [item for item in inputs if item is not None], results)
+
+    def fragment(self, nodes: list[onnx.NodeProto], inputs: Sequence[Value],
+                 outputs: list[str]) -> list[Value]:
+        """Nodes evaluated as one: of what is between them, nobody here asks for the values."""
+        given = {item.name: item.data for item in inputs}
+        run, results = evaluate.runner(nodes, given, outputs, self.opset)
+        for result in results:
+            self._require_tame(result)
+        made = self._with_twins(nodes, dict((v.name, v) for v in inputs), outputs, run, results)
+        self.fragments.append(Fragment(nodes, list(given), outputs, run))
+        self.values += made
+        return made
+
+    def _require_tame(self, data: np.ndarray) -> None:
+        self.require(data.size <= LARGEST)
+        self.require(data.dtype in ALL or data.dtype == STRING)
+        if data.dtype in NUMBERS and data.size:
+            wide = data.astype(np.float64)
+            limit = 300 if data.dtype.itemsize < 4 and tolerance.is_float(data.dtype) else 1e4
+            self.require(bool(np.isfinite(wide).all()) or self.chance(0.05))
+            self.require(bool((np.abs(wide[np.isfinite(wide)]) <= limit).all())
+                         or self.chance(0.02))
+
+    def _with_twins(self, nodes: list[onnx.NodeProto], inputs: dict[str, Value],
+                    outputs: list[str], run: evaluate.Run, results: list[np.ndarray]
+                    ) -> list[Value]:
+        kinds = {node.op_type for node in nodes}
+        floats = [v.dtype for v in inputs.values()] + [r.dtype for r in results]
+        if not any(map(tolerance.is_float, floats)):
+            return [Value(n, r, (r, r)) for n, r in zip(outputs, results)]
+        of_largest = 0.1 if kinds & ADDERS else 0.0
+        signs = [self.rng.choice([-1.0, 1.0], r.shape) for r in results]
+        twins = []
+        for side, sign in enumerate((1, -1)):
+            noisy = run([item.twins[side] for item in inputs.values()])
+            for clean, twin in zip(results, noisy):
+                self.require(tolerance.agree(np.asarray(twin), clean, share=0.5))
+            twins.append([twin if kinds <= MOVERS else tolerance.disturb(twin, sign * s, of_largest)
+                          for twin, s in zip(noisy, signs)])
+        return [Value(n, r, (a, b)) for n, r, a, b in zip(outputs, results, *twins)]
+
+    def attempt(self, recipe: Callable[[Case], object]) -> bool:
+        """Lets `recipe` add nodes; takes all of them back if one is refused."""
+        before = (len(self.fragments), len(self.values), dict(self.feeds), dict(self.weights))
+        try:
+            recipe(self)
+        except Refused:
+            del self.fragments[before[0] :]
+            del self.values[before[1] :]
+            self.feeds, self.weights = before[2], before[3]
+            return False
+        return True
+
+    def fresh(self, stem: str) -> str:
+        self._count += 1
+        return f"{stem}_{self._count}"

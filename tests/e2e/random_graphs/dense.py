@@ -1,128 +1,198 @@
-"""Matrix products, normalisations, softmax and attention, in odd sizes."""
+"""Matrix products, normalisations and attention, in odd sizes."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from random_graphs.case import Case, Value
+from random_graphs.images import weight
+from random_graphs.values import F32, FLOATS, INTEGERS, I32, Shape
 
 
-def matmul(case: Case, x: Value) -> Value:
-    outs = case.between(1, 90)
-    y = case.op("MatMul", (*x.shape[:-1], outs), x, case.weight((outs, x.shape[-1])[::-1],
-                math.sqrt(1 / x.shape[-1])))
+def rows(case: Case, ranks: tuple[int, int] = (2, 4)) -> Value:
+    """Something to multiply: mostly [batch, tokens, width]."""
+    fits = [v for v in case.values if ranks[0] <= v.rank <= ranks[1] and v.dtype in FLOATS
+            and v.data.size and v.data.size < 6000]
+    if not fits or case.chance(0.25):
+        shape = (case.between(1, 2), case.between(1, 40), case.between(1, 60))[3 - min(3, ranks[1]):]
+        return case.new(case.pick([F32, F32, F32, *FLOATS]), shape, 0.1)
+    return case.pick(fits[-3:])
+
+
+def project(case: Case, x: Value, outs: int) -> Value:
+    data = case.rng.standard_normal((x.shape[-1], outs)) / math.sqrt(max(1, x.shape[-1]))
+    return case.op("MatMul", x, case.given(data.astype(x.dtype), 0.9))
+
+
+def matmul(case: Case) -> Value:
+    x = rows(case)
+    y = project(case, x, case.between(1, 70))
     if case.chance(0.7):
-        bias = case.weight((outs,), 0.3)
-        y = case.op("Add", y.shape, *((y, bias) if case.chance(0.5) else (bias, y)))
-    return y
+        bias = weight(case, x, y.shape[-1:], spread=0.3)
+        y = case.op("Add", *((y, bias) if case.chance(0.5) else (bias, y)))
+    return case.op(case.pick(["Relu", "Tanh", "Sigmoid"]), y) if case.chance(0.3) else y
 
 
-def gemm(case: Case, x: Value) -> Value:
-    rows, inner = math.prod(x.shape[:-1]), x.shape[-1]
-    flat = case.op("Reshape", (rows, inner), x, case.ints([rows, inner]))
-    outs = case.between(1, 90)
-    transposed = case.chance(0.5)
-    shape = (outs, inner) if transposed else (inner, outs)
-    weight = case.weight(shape, math.sqrt(1 / inner))
-    bias_shape = case.pick([(outs,), (1, outs), (rows, outs), (rows, 1), (1,)])
-    bias = [case.weight(bias_shape, 0.3)] if case.chance(0.8) else []
-    y = case.op("Gemm", (rows, outs), flat, weight, *bias, transB=int(transposed),
-                alpha=case.pick([1.0, 0.5]), beta=case.pick([1.0, 2.0]))
-    return case.op("Reshape", (*x.shape[:-1], outs), y, case.ints([*x.shape[:-1], outs]))
+def matmul_of_two(case: Case) -> Value:
+    """Batches that broadcast, vectors, integers."""
+    x = case.value_for("MatMul", ranks=(1, 4), where=lambda v: v.data.size < 4000)
+    lead: Shape = tuple(1 if case.chance(0.4) else size for size in x.shape[:-2])
+    shape = (*lead[case.between(0, len(lead)):], x.shape[-1], case.between(1, 9))
+    other = case.new(x.dtype, shape[-1 if case.chance(0.15) else 0 :][: len(shape)])
+    if other.rank == 1:
+        other = case.new(x.dtype, (x.shape[-1],))
+    return case.op("MatMul", x, other)
 
 
-def layer_norm(case: Case, x: Value) -> Value:
-    width = x.shape[-1:]
-    scale, bias = case.weight(width, 0.2, 1.0), case.weight(width, 0.2)
-    return case.op("LayerNormalization", x.shape, x, scale, bias, axis=-1,
-                   epsilon=case.pick([1e-5, 1e-2]))
+def gemm(case: Case) -> Value:
+    x = rows(case, (2, 2)) if case.chance(0.5) else case.op("Flatten", rows(case))
+    if x.dtype in INTEGERS or case.chance(0.1):
+        x = case.new(I32, (case.between(1, 9), case.between(1, 9)))
+    turned_x, turned = case.chance(0.2), case.chance(0.5)
+    count, inner = x.shape[::-1] if turned_x else x.shape
+    outs = case.between(1, 70)
+    spread = math.sqrt(1 / max(1, inner)) if x.dtype in FLOATS else 3
+    filters = weight(case, x, (outs, inner) if turned else (inner, outs), spread=spread)
+    bias_shape = case.pick([(outs,), (1, outs), (count, outs), (count, 1), (1,), ()])
+    bias = [weight(case, x, bias_shape, spread=1.0)] if case.chance(0.8) or not case.since(11) else []
+    floats = x.dtype in FLOATS
+    return case.op("Gemm", x, filters, *bias, transA=int(turned_x), transB=int(turned),
+                   alpha=case.pick([None, 0.5]) if floats else None,
+                   beta=case.pick([None, 2.0]) if floats else None)
 
 
-def spelled_layer_norm(case: Case, x: Value) -> Value:
-    reduced = (*x.shape[:-1], 1)
-    centred = case.op("Sub", x.shape, x, case.op("ReduceMean", reduced, x, axes=[-1]))
-    square = case.op("Pow", x.shape, centred, case.float(2.0))
-    variance = case.op("ReduceMean", reduced, square, axes=[-1])
-    deviation = case.op("Sqrt", reduced, case.op("Add", reduced, variance, case.float(1e-5)))
-    normal = case.op("Div", x.shape, centred, deviation)
-    scaled = case.op("Mul", x.shape, normal, case.weight(x.shape[-1:], 0.2, 1.0))
-    return case.op("Add", x.shape, scaled, case.weight(x.shape[-1:], 0.2))
+def einsum(case: Case) -> Value:
+    size = {letter: case.between(1, 6) for letter in "bijkh"}
+    equation = case.pick(["bij,bjk->bik", "ij,jk->ik", "ij->ji", "bij->b", "i,j->ij", "bhij,bhjk->bhik",
+                          "bij,bij->bij", "ij,ij", "ii->i", "b...,b...->b...", "bijk->bkij"])
+    parts = equation.replace("...", "ij").split("->")[0].split(",")
+    dtype = case.pick([F32, F32, F32, *FLOATS])
+    given = [case.new(dtype, tuple(size[letter] for letter in part), 0.2) for part in parts]
+    return case.op("Einsum", *given, equation=equation)
 
 
-def softmax(case: Case, x: Value) -> Value:
-    axis = case.between(-len(x.shape), len(x.shape) - 1)
-    return case.op(case.pick(["Softmax", "LogSoftmax"]), x.shape, x, axis=axis)
+def integer_product(case: Case) -> Value:
+    rng, types = case.rng, [np.dtype(np.uint8), np.dtype(np.int8)]
+    shape = (case.between(1, 6), case.between(1, 9))
+    a = case.given(rng.integers(0, 60, shape).astype(case.pick(types)), 0.1)
+    b = case.given(rng.integers(0, 60, (shape[1], case.between(1, 7))).astype(case.pick(types)))
+    zeros = [case.given(np.array(case.between(0, 9)).astype(v.dtype), 0.9) for v in (a, b)]
+    if case.chance(0.5):
+        return case.op("MatMulInteger", a, b, *zeros[: case.between(0, 2)])
+    scales = [case.given(np.array(s, F32), 0.9) for s in (0.02, 0.03, 0.05)]
+    last = case.given(np.array(5).astype(case.pick([a.dtype, b.dtype])), 0.9)
+    return case.op("QLinearMatMul", a, scales[0], zeros[0], b, scales[1], zeros[1], scales[2], last)
 
 
-def reduction(case: Case, x: Value) -> Value:
-    kind = case.pick(["ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceLogSumExp"])
-    axis = case.between(0, len(x.shape) - 1)
-    shape = tuple(1 if k == axis else size for k, size in enumerate(x.shape))
-    return case.op("Sub", x.shape, x, case.op(kind, shape, x, axes=[axis], keepdims=1))
+def layer_norm(case: Case) -> Value:
+    x = rows(case)
+    case.require(x.shape[-1] > 1)
+    kind = case.pick(["LayerNormalization", "LayerNormalization", "RMSNormalization"])
+    axis = case.pick([-1, -1, -2, x.rank - 1])
+    scale = weight(case, x, x.shape[axis:], 1.0, 0.2)
+    bias = [weight(case, x, x.shape[axis:], 0.0, 0.2)] if kind[0] == "L" and case.chance(0.7) else []
+    return case.op(kind, x, scale, *bias, axis=axis, epsilon=case.pick([None, 1e-2]))
+
+
+def mean_of_rows(case: Case, x: Value) -> Value:
+    if case.since(18):
+        return case.op("ReduceMean", x, case.ints([-1]))
+    return case.op("ReduceMean", x, axes=[-1])
+
+
+def spelled_layer_norm(case: Case) -> Value:
+    x = rows(case)
+    case.require(x.shape[-1] > 1)
+    centred = case.op("Sub", x, mean_of_rows(case, x))
+    square = case.op("Pow", centred, case.scalar(2.0, x.dtype))
+    steady = case.op("Add", mean_of_rows(case, square), case.scalar(1e-3, x.dtype))
+    normal = case.op("Div", centred, case.op("Sqrt", steady))
+    scaled = case.op("Mul", normal, weight(case, x, x.shape[-1:], 1.0, 0.2))
+    return case.op("Add", scaled, weight(case, x, x.shape[-1:], 0.0, 0.2))
+
+
+def spelled_softmax(case: Case) -> Value:
+    x = rows(case)
+    axes = [case.ints([-1])] if case.since(18) else []
+    named = {} if case.since(18) else {"axes": [-1]}
+    power = case.op("Exp", case.op("Sub", x, case.op("ReduceMax", x, *axes, **named)))
+    axes = [case.ints([-1])] if case.since(13) else []
+    named = {} if case.since(13) else {"axes": [-1]}
+    return case.op("Div", power, case.op("ReduceSum", power, *axes, **named))
 
 
 def heads_of(case: Case, x: Value, heads: int, perm: list[int]) -> Value:
     """[batch, tokens, width] projected and permuted from [batch, tokens, heads, width / heads]."""
     batch, tokens, width = x.shape
-    weight = case.weight((width, width), math.sqrt(1 / width))
-    y = case.op("MatMul", x.shape, x, weight)
+    y = project(case, x, width)
     if case.chance(0.7):
-        y = case.op("Add", x.shape, y, case.weight((width,), 0.2))
-    split = (batch, tokens, heads, width // heads)
-    y = case.op("Reshape", split, y, case.ints(list(split)))
-    return case.op("Transpose", tuple(split[k] for k in perm), y, perm=perm)
+        y = case.op("Add", y, weight(case, x, (width,), spread=0.2))
+    y = case.op("Reshape", y, case.ints([batch, tokens, heads, width // heads]))
+    return case.op("Transpose", y, perm=perm)
 
 
-def attention(case: Case, x: Value) -> Value:
+def spelled_attention(case: Case) -> Value:
     """Self-attention as exporters spell it: scale before or after, key turned once or twice."""
-    heads, size = case.pick([1, 2, 3, 5]), case.pick([4, 8, 16, 20, 32, 64])
-    x = matmul_to(case, x, heads * size)
+    heads, size = case.pick([1, 2, 3, 5]), case.pick([4, 8, 16, 20, 32])
+    x = project(case, case.value((F32,), ranks=(3, 3), where=lambda v: v.data.size > 0),
+                heads * size)
     batch, tokens, width = x.shape
     query, value = (heads_of(case, x, heads, [0, 2, 1, 3]) for _ in range(2))
-    key_shape = (batch, heads, size, tokens)
     if case.chance(0.5):
         key = heads_of(case, x, heads, [0, 2, 3, 1])
     else:
-        key = case.op("Transpose", key_shape, heads_of(case, x, heads, [0, 2, 1, 3]),
-                      perm=[0, 1, 3, 2])
+        key = case.op("Transpose", heads_of(case, x, heads, [0, 2, 1, 3]), perm=[0, 1, 3, 2])
     early = case.chance(0.3)
     if early:
-        query = case.op("Mul", query.shape, query, case.float(size**-0.5))
-    scores = case.op("MatMul", (batch, heads, tokens, tokens), query, key)
+        query = case.op("Mul", query, case.scalar(size**-0.5))
+    scores = case.op("MatMul", query, key)
     if not early:
         kind = case.pick(["Mul", "Div"])
-        factor = size**-0.5 if kind == "Mul" else size**0.5
-        scores = case.op(kind, scores.shape, scores, case.float(factor))
+        scores = case.op(kind, scores, case.scalar(size ** (-0.5 if kind == "Mul" else 0.5)))
     if case.chance(0.5):
         mask = case.pick([(1, 1, tokens, tokens), (batch, 1, 1, tokens), (tokens,)])
-        scores = case.op("Add", scores.shape, scores, case.weight(mask, 1.0))
-    weights = case.op("Softmax", scores.shape, scores, axis=-1)
-    mixed = case.op("MatMul", query.shape, weights, value)
-    turned = case.op("Transpose", (batch, tokens, heads, size), mixed, perm=[0, 2, 1, 3])
-    return case.op("Reshape", x.shape, turned, case.ints([batch, tokens, width]))
+        scores = case.op("Add", scores, weight(case, x, mask, spread=1.0))
+    mixed = case.op("MatMul", case.op("Softmax", scores, axis=-1 if case.since(13) else 3), value)
+    turned = case.op("Transpose", mixed, perm=[0, 2, 1, 3])
+    return case.op("Reshape", turned, case.ints([batch, tokens, width]))
 
 
-def matmul_to(case: Case, x: Value, outs: int) -> Value:
-    weight = case.weight((x.shape[-1], outs), math.sqrt(1 / x.shape[-1]))
-    return case.op("MatMul", (*x.shape[:-1], outs), x, weight)
+def attention(case: Case) -> Value:
+    """The operator: grouped heads, masks, a causal one, a past."""
+    batch, groups, repeat = case.between(1, 2), case.between(1, 2), case.between(1, 2)
+    queries, keys, size = case.between(1, 6), case.between(1, 7), case.pick([2, 4, 8])
+    dtype = case.pick([F32, F32, F32, *FLOATS])
+    q = case.new(dtype, (batch, groups * repeat, queries, size), 0.1)
+    k, v = (case.new(dtype, (batch, groups, keys, size), 0.1) for _ in range(2))
+    mask = case.new(dtype, (queries, keys), 0.3) if case.chance(0.5) else None
+    return case.op("Attention", q, k, v, *([mask] if mask else []),
+                   is_causal=case.pick([None, 1]), scale=case.pick([None, 0.5]),
+                   softcap=case.pick([None, 2.0]))
 
 
-def skip(case: Case, x: Value) -> Value:
+def rotary(case: Case) -> Value:
+    batch, heads, tokens, size = (case.between(1, 2), case.between(1, 3), case.between(1, 5),
+                                  case.pick([2, 4, 8]))
+    x = case.new(case.pick([F32, F32, *FLOATS]), (batch, heads, tokens, size), 0.1)
+    cos, sin = (case.new(x.dtype, (9, size // 2), 0.5) for _ in range(2))
+    at = case.ints([[case.between(0, 8) for _ in range(tokens)] for _ in range(batch)])
+    return case.op("RotaryEmbedding", x, cos, sin, at, interleaved=case.pick([None, 1]))
+
+
+def det(case: Case) -> Value:
+    size = case.between(1, 4)
+    lead = tuple(case.between(1, 3) for _ in range(case.between(0, 2)))
+    return case.op("Det", case.new(case.pick([F32, *FLOATS]), (*lead, size, size), 0.1))
+
+
+def skip(case: Case) -> Value:
     """A two-layer block added to its input."""
-    inner = case.activation(matmul_to(case, x, case.between(1, 100)))
-    return case.op("Add", x.shape, x, matmul_to(case, inner, x.shape[-1]))
+    x = rows(case)
+    inner = case.op(case.pick(["Relu", "Tanh"]), project(case, x, case.between(1, 60)))
+    return case.op("Add", x, project(case, inner, x.shape[-1]))
 
 
-def activate(case: Case, x: Value) -> Value:
-    return case.activation(x)
-
-
-LAYERS = [matmul, matmul, gemm, gemm, layer_norm, spelled_layer_norm, softmax, reduction,
-          attention, attention, skip, activate, activate]
-
-
-def build(case: Case) -> None:
-    x = case.input((case.between(1, 2), case.between(1, 40), case.between(1, 80)))
-    for _ in range(case.between(2, 6)):
-        x = case.pick(LAYERS)(case, x)
-    case.output(x)
+RECIPES = [matmul, matmul, matmul_of_two, gemm, gemm, einsum, integer_product, layer_norm,
+           spelled_layer_norm, spelled_softmax, spelled_attention, attention, rotary, det, skip]

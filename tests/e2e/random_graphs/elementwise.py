@@ -1,52 +1,140 @@
-"""Chains and diamonds of element-wise operators over broadcast shapes."""
+"""Element-wise operators over broadcast shapes, in every element type they have."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from random_graphs.case import Case, Shape, Value
+from random_graphs.case import Case, Value
+from random_graphs.values import ALL, BOOL, FLOATS, INTEGERS, NUMBERS, UNSIGNED
 
-UNARY = ["Abs", "Neg", "Sigmoid", "Tanh", "Erf", "Relu", "Softsign", "Sin", "Cos", "Floor", "Sign"]
-BINARY = ["Add", "Sub", "Mul", "Max", "Min"]
-
-
-def broadcastable(case: Case, shape: Shape) -> Shape:
-    """`shape` with some dimensions made 1 and maybe the first ones dropped."""
-    thinned = tuple(1 if case.chance(0.3) else size for size in shape)
-    return thinned[case.between(0, len(shape) - 1) if case.chance(0.3) else 0 :]
-
-
-def unary(case: Case, values: list[Value]) -> Value:
-    x = case.pick(values)
-    return case.op(case.pick(UNARY), x.shape, x)
+UNARY = ["Abs", "Neg", "Sign", "Relu", "Ceil", "Floor", "Round", "Sigmoid", "Tanh", "Erf", "Sin",
+         "Cos", "Atan", "Softsign", "Softplus", "Exp", "Asinh", "HardSwish", "Mish", "Sinh", "Cosh",
+         "IsNaN", "IsInf", "Not", "BitwiseNot", "Identity"]
+OF_ALPHA = {"LeakyRelu": 0.1, "Elu": 0.8, "Celu": 1.5, "ThresholdedRelu": 0.4, "Swish": 1.2,
+            "HardSigmoid": 0.3, "Selu": 1.5}
+BOUNDED = ["Acos", "Asin", "Atanh", "Tan"]  # after Tanh, which leaves them away from their poles
+POSITIVE = ["Sqrt", "Log", "Reciprocal", "Acosh"]
+BINARY = ["Add", "Sub", "Mul", "Add", "Sub", "Mul", "And", "Or", "Xor", "BitwiseAnd", "BitwiseOr",
+          "BitwiseXor", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "PRelu"]
+MANY = ["Max", "Min", "Sum", "Mean"]
 
 
-def positive(case: Case, values: list[Value]) -> Value:
-    """Operators of a restricted domain, on a shifted magnitude."""
-    x = case.pick(values)
-    shifted = case.op("Add", x.shape, case.op("Abs", x.shape, x), case.float(0.5))
-    return case.op(case.pick(["Sqrt", "Log", "Reciprocal"]), x.shape, shifted)
+def unary(case: Case) -> Value:
+    kind = case.pick(UNARY)
+    return case.op(kind, case.value_for(kind))
 
 
-def binary(case: Case, values: list[Value]) -> Value:
-    a, b = case.pick(values), case.pick(values)
-    return case.op(case.pick(BINARY), np.broadcast_shapes(a.shape, b.shape), a, b)
+def activation(case: Case) -> Value:
+    kind = case.pick(list(OF_ALPHA))
+    alpha = OF_ALPHA[kind] if case.chance(0.6) else None
+    return case.op(kind, case.value_for(kind), alpha=alpha)
 
 
-def select(case: Case, values: list[Value]) -> Value:
-    a, b = case.pick(values), case.pick(values)
+def other_activations(case: Case) -> Value:
+    kind = case.pick(["Shrink", "Gelu", "Clip"])
+    x = case.value_for(kind)
+    if kind == "Shrink":
+        return case.op(kind, x, lambd=case.pick([0.5, 2.0]), bias=case.pick([0.0, 0.25]))
+    if kind == "Gelu":
+        return case.op(kind, x, approximate=case.pick([None, "none", "tanh"]))
+    if not case.since(11):
+        return case.op(kind, x, min=-0.5, max=case.pick([None, 0.75]))
+    low = case.scalar(0 if x.dtype in UNSIGNED else -1, x.dtype) if case.chance(0.7) else None
+    high = case.scalar(case.pick([1, 3]), x.dtype) if case.chance(0.7) else None
+    return case.op(kind, x, low, high)
+
+
+def bounded(case: Case) -> Value:
+    kind = case.pick(BOUNDED)
+    return case.op(kind, case.op("Tanh", case.value_for(kind)))
+
+
+def away_from_zero(case: Case, x: Value) -> Value:
+    """|x| + 1, which every type of number has."""
+    one = case.scalar(1.25 if x.dtype in FLOATS else 1, x.dtype)
+    return case.op("Add", x if x.dtype in UNSIGNED else case.op("Abs", x), one)
+
+
+def positive(case: Case) -> Value:
+    kind = case.pick(POSITIVE)
+    return case.op(kind, away_from_zero(case, case.value_for(kind)))
+
+
+def binary(case: Case) -> Value:
+    kind = case.pick(BINARY)
+    a = case.value_for(kind)
+    b = case.partner(a)
+    if kind == "PRelu":  # its slope broadcasts one way
+        case.require(np.broadcast_shapes(a.shape, b.shape) == a.shape)
+        return case.op(kind, a, b)
+    return case.op(kind, *((a, b) if case.chance(0.5) else (b, a)))
+
+
+def many(case: Case) -> Value:
+    kind = case.pick(MANY)
+    values = [case.value_for(kind)]
+    for _ in range(case.between(0, 3)):
+        values.append(case.partner(values[0]))
+    return case.op(kind, *values)
+
+
+def division(case: Case) -> Value:
+    kind = case.pick(["Div", "Div", "Mod", "Pow"])
+    a = case.value_for(kind)
+    b = case.partner(a)
+    if kind == "Pow":
+        base = away_from_zero(case, a) if a.dtype in FLOATS else a
+        small = case.given(case.rng.integers(0, 3, b.shape).astype(
+            case.pick([a.dtype, np.dtype(np.float32), np.dtype(np.int64)])))
+        return case.op(kind, base, small)
+    fmod = 1 if kind == "Mod" and (a.dtype in FLOATS or case.chance(0.3)) else None
+    return case.op(kind, a, away_from_zero(case, b), fmod=fmod)
+
+
+def shift(case: Case) -> Value:
+    x = case.value_for("BitShift", types=UNSIGNED)
+    by = case.given(case.rng.integers(0, 4, x.shape).astype(x.dtype))
+    return case.op("BitShift", x, by, direction=case.pick(["LEFT", "RIGHT"]))
+
+
+def where(case: Case) -> Value:
+    a = case.value_for("Where", 1)
+    b = case.partner(a)
+    bools = [item for item in case.values if item.dtype == BOOL and item.rank <= 3]
     shape = np.broadcast_shapes(a.shape, b.shape)
-    larger = case.op(case.pick(["Greater", "Less", "GreaterOrEqual"]), shape, a, b)
-    return case.op("Where", shape, larger, a, b)
+    fitting = [item for item in bools if item.shape == shape]
+    condition = case.pick(fitting) if fitting else case.new(BOOL, shape, 0.3)
+    return case.op("Where", condition, a, b)
 
 
-def build(case: Case) -> None:
-    shape = tuple(case.between(1, 12) for _ in range(case.between(1, 4)))
-    values = [case.input(shape, {0: "N"} if case.chance(0.3) else None)]
-    values += [case.input(broadcastable(case, shape)) for _ in range(case.between(0, 2))]
-    constant = broadcastable(case, shape)
-    values.append(Value(case.weight(constant, 1.0), constant))
-    for _ in range(case.between(2, 12)):
-        values.append(case.pick([unary, unary, positive, binary, binary, select])(case, values))
-    for value in {values[-1], values[-1 - case.between(0, 2)]}:
-        case.output(value)
+def spelled_gelu(case: Case) -> Value:
+    """As exporters wrote it before there was a Gelu."""
+    x = case.value(FLOATS)
+    erf = case.op("Erf", case.op("Div", x, case.scalar(2**0.5, x.dtype)))
+    gate = case.op("Add", erf, case.scalar(1, x.dtype))
+    return case.op("Mul", case.op("Mul", x, gate), case.scalar(0.5, x.dtype))
+
+
+def silu(case: Case) -> Value:
+    x = case.value(FLOATS)
+    return case.op("Mul", x, case.op("Sigmoid", x))
+
+
+def cast(case: Case) -> Value:
+    """Between types that hold what is there; floats to integers only where none is out of range."""
+    from random_graphs.evaluate import element_type
+
+    x = case.value(ALL)
+    to = case.pick([t for t in ALL if t != x.dtype or case.chance(0.1)])
+    if to in INTEGERS and x.data.size and x.dtype in NUMBERS:
+        info, wide = np.iinfo(to), x.data.astype(np.float64)
+        case.require(bool(np.isfinite(wide).all()))
+        if x.dtype in FLOATS:
+            case.require(wide.min() >= info.min + 1 and wide.max() <= min(info.max - 1, 1e6))
+    if case.since(15) and case.chance(0.2):
+        return case.op("CastLike", x, case.new(to, (case.between(0, 2),)))
+    return case.op("Cast", x, to=element_type(np.empty(0, to)))
+
+
+RECIPES = [unary, unary, unary, unary, activation, other_activations, bounded, positive, binary,
+           binary, binary, binary, many, division, shift, where, spelled_gelu, silu, cast, cast]

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from random_graphs.case import Case, Value
+from random_graphs.images import weight
+from random_graphs.values import F32, I32
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
-def lengths(case: Case, batch: int, steps: int) -> str:
-    if case.chance(0.7):
-        return ""
-    values = case.rng.integers(1, steps + 1, batch).astype(np.int32)
-    return case.writer.weight("lengths", values)
-
-
-def build(case: Case) -> None:
+def recurrent(case: Case) -> list[Value]:
     kind = case.pick(list(GATES))
-    steps, batch = case.between(1, 12), case.between(1, 4)
-    ins, hidden = case.between(1, 40), case.between(1, 40)
+    steps, batch = case.between(1, 9), case.between(1, 4)
+    ins, hidden = case.between(1, 20), case.between(1, 20)
     direction = case.pick(["forward", "forward", "reverse", "bidirectional"])
     ways = 2 if direction == "bidirectional" else 1
     gates = GATES[kind]
-    x = case.input((steps, batch, ins))
-    inputs = [x.name, case.weight((ways, gates * hidden, ins), ins**-0.5),
-              case.weight((ways, gates * hidden, hidden), hidden**-0.5),
-              case.weight((ways, 2 * gates * hidden), 0.3) if case.chance(0.7) else "",
-              lengths(case, batch, steps)]
-    state = (ways, batch, hidden)
+    x = case.new(F32, (steps, batch, ins), 0.05)
+    inputs: list[Value | None] = [
+        x, weight(case, x, (ways, gates * hidden, ins), spread=ins**-0.5),
+        weight(case, x, (ways, gates * hidden, hidden), spread=hidden**-0.5),
+        weight(case, x, (ways, 2 * gates * hidden), spread=0.3) if case.chance(0.7) else None]
+    lengths = case.rng.integers(1, steps + 1, batch).astype(I32)
+    inputs.append(case.given(lengths) if case.chance(0.3) else None)
     if case.chance(0.5):
-        inputs += [case.input(state).name for _ in range(2 if kind == "LSTM" else 1)]
-    while not inputs[-1]:
+        inputs += [case.new(x.dtype, (ways, batch, hidden), 0.2)
+                   for _ in range(2 if kind == "LSTM" else 1)]
+        if kind == "LSTM" and case.chance(0.3):  # peepholes
+            inputs.append(weight(case, x, (ways, 3 * hidden), spread=0.3))
+    while inputs[-1] is None:
         inputs.pop()
-    attributes = {"linear_before_reset": case.between(0, 1)} if kind == "GRU" else {}
-    names = ["Y", "Y_h", "Y_c"][: 3 if kind == "LSTM" else 2]
-    case.writer.multi_op(kind, *inputs, names=names, hidden_size=hidden, direction=direction,
-                         **attributes)
-    case.output(Value("Y", (steps, ways, batch, hidden)))
-    for name in names[1:]:
-        case.output(Value(name, state))
+    names = {"RNN": ["Tanh", "Relu", "Sigmoid"]}.get(kind)
+    return case.ops(kind, *inputs, outputs=3 if kind == "LSTM" else 2, hidden_size=hidden,
+                    direction=direction, clip=case.pick([None, None, 2.0]),
+                    activations=[case.pick(names)] * ways if names and case.chance(0.5) else None,
+                    linear_before_reset=case.between(0, 1) if kind == "GRU" else None,
+                    input_forget=case.pick([None, None, 1]) if kind == "LSTM" else None)
+
+
+RECIPES = [recurrent]

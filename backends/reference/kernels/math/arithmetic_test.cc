@@ -37,6 +37,14 @@ TEST(Mod, HasTheSignOfTheDivisorOrWithFmodOfTheDividend) {
   EXPECT_NE(TestOp("Mod").run({a, vector(Ints{1, 1, 0})}, y), "");
 }
 
+TEST(Mod, OfFloatsGivesZerosTheSignOfTheDivisor) {
+  TestTensor z = vector(std::vector<float>(2));
+  const TestTensor a = vector(std::vector<float>{-0.0F, 6});
+  EXPECT_EQ(TestOp("Mod", "", 28).run({a, vector(std::vector<float>{3, -3})}, z), "");
+  EXPECT_FALSE(std::signbit(z.values<float>()[0]));
+  EXPECT_TRUE(std::signbit(z.values<float>()[1]));
+}
+
 TEST(BitShift, BeyondTheWidthLeavesZero) {
   using Bytes = std::vector<std::uint8_t>;
   TestTensor y = vector(Bytes(3));

@@ -8,7 +8,7 @@
 #include "reference/arithmetic.h"
 #include "reference/elementwise.h"
 #include "reference/families.h"
-#include "reference/small_floats.h"
+#include "reference/small_elements.h"
 #include "reference/tensors.h"
 
 namespace sluice::reference {
@@ -17,41 +17,6 @@ namespace {
 /// Exact for every element type but strings.
 using Wide =
     std::variant<std::vector<double>, std::vector<std::int64_t>, std::vector<std::uint64_t>>;
-
-int packed_bits(sluice_element_type type) {
-  const int bits = plugin::element_bits(type);
-  return bits == 4 || bits == 2 ? bits : 0;
-}
-
-bool is_small(sluice_element_type type) {
-  return SmallFloat::of(type).has_value() || type == plugin::kF8E8M0 || packed_bits(type) != 0;
-}
-
-PackedBits packed_of(const sluice_tensor& tensor) {
-  return {{static_cast<std::byte*>(tensor.data), static_cast<std::size_t>(tensor.size_bytes)},
-          packed_bits(tensor.element_type)};
-}
-
-bool is_signed(sluice_element_type type) { return type == plugin::kI4 || type == plugin::kI2; }
-
-/// What the bits of an element of at most 8 bits mean.
-double decode(sluice_element_type type, std::uint8_t bits) {
-  if (const auto format = SmallFloat::of(type)) return format->decode(bits);
-  if (type == plugin::kF8E8M0) return decode_e8m0(bits);
-  const int range = 1 << packed_bits(type);
-  return is_signed(type) && bits >= range / 2 ? bits - range : bits;
-}
-
-std::vector<double> read_small(const sluice_tensor& tensor) {
-  std::vector<double> values(static_cast<std::size_t>(plugin::num_elements(tensor)));
-  const auto* bytes = static_cast<const std::uint8_t*>(tensor.data);
-  const bool is_packed = packed_bits(tensor.element_type) != 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint8_t bits = is_packed ? packed_of(tensor).get(i) : bytes[i];
-    values[i] = decode(tensor.element_type, bits);
-  }
-  return values;
-}
 
 /// Text as C's strtod reads it: "3.14", "1e-5", "NaN", "-INF".
 Status read_text(const Call& call, std::vector<double>* values) {
@@ -93,35 +58,26 @@ std::uint8_t low_byte(W value) {
 }
 
 template <typename W>
-void write_small(const Call& call, const std::vector<W>& values) {
-  const sluice_tensor& tensor = call.output(0);
-  const sluice_element_type type = tensor.element_type;
+void write_bits(const Call& call, const std::vector<W>& values) {
+  const sluice_element_type type = call.output(0).element_type;
   const bool saturates = call.attributes().get_int("saturate", 1) != 0;
   const std::string_view rounding = call.attributes().get_text("round_mode", "up");
   const auto format = SmallFloat::of(type);
-  auto* bytes = static_cast<std::uint8_t*>(tensor.data);
-  const bool is_packed = packed_bits(type) != 0;
-  if (is_packed && tensor.size_bytes > 0) {
-    std::memset(tensor.data, 0, static_cast<std::size_t>(tensor.size_bytes));
-  }
+  std::vector<std::uint8_t> bits(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto value = static_cast<float>(values[i]);
-    const std::uint8_t bits = format                    ? format->encode(value, saturates)
-                              : type == plugin::kF8E8M0 ? encode_e8m0(value, saturates, rounding)
-                                                        : low_byte(values[i]);
-    if (is_packed) {
-      packed_of(tensor).set(i, bits);
-    } else {
-      bytes[i] = bits;
-    }
+    bits[i] = format                    ? format->encode(value, saturates)
+              : type == plugin::kF8E8M0 ? encode_e8m0(value, saturates, rounding)
+                                        : low_byte(values[i]);
   }
+  write_small(call.output(0), bits);
 }
 
 template <typename W>
 Status write_wide(const Call& call, const std::vector<W>& values) {
   const sluice_tensor& tensor = call.output(0);
   if (is_small(tensor.element_type)) {
-    write_small(call, values);
+    write_bits(call, values);
     return plugin::ok();
   }
   return dispatch(kNumbersAndBool, tensor.element_type, [&]<typename T>() {

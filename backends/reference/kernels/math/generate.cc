@@ -69,7 +69,7 @@ Status check_constant_of_shape(const sluice_op& op) {
   if (value == nullptr || plugin::num_elements(*value) != 1 || value->element_type != type) {
     return refuse(op, "value must have one element of the output's type");
   }
-  if (bits == 0 || bits % 8 != 0) return unsupported_type(op, type);
+  if (bits == 0) return unsupported_type(op, type);
   return check_type(op, 0, kIndices);
 }
 

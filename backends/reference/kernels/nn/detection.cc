@@ -139,8 +139,10 @@ Status run_roi_align(const Call& call) {
 std::pair<std::int64_t, std::int64_t> cell_range(double begin, double length, std::int64_t i,
                                                  std::int64_t cells, std::int64_t limit) {
   const double step = length / static_cast<double>(cells);
-  const auto bound = [&](double value) {
-    return static_cast<std::int64_t>(std::clamp(value + begin, 0.0, static_cast<double>(limit)));
+  const auto bound = [&](double value) -> std::int64_t {
+    const double place = value + begin;
+    if (!(place > 0)) return 0;  // NaN is no place either
+    return place < static_cast<double>(limit) ? static_cast<std::int64_t>(place) : limit;
   };
   return {bound(std::floor(static_cast<double>(i) * step)),
           bound(std::ceil(static_cast<double>(i + 1) * step))};

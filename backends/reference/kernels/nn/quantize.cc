@@ -5,11 +5,13 @@
 
 #include "reference/families.h"
 #include "reference/kernels/nn/support.h"
+#include "reference/small_elements.h"
+#include "reference/tensors.h"
 
 namespace sluice::reference {
 namespace {
 
-constexpr Types<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t> kQuantized;
+constexpr Types<std::uint8_t, std::int8_t, std::uint16_t, std::int16_t> kWholeBytes;
 
 /// Scales and zero points, and which of them an element takes: one for all, one per index of an
 /// axis, or one per block along it.
@@ -50,21 +52,64 @@ Status read_scales(const Call& call, Scales* scales) {
   return check_dims(call, call.input(1), expected, "scale");
 }
 
+/// What x / scale is rounded to: the attribute, or else the type of the scale.
+sluice_element_type precision_of(const Call& call) {
+  const auto given = static_cast<sluice_element_type>(call.attributes().get_int("precision"));
+  return given != plugin::kAbsent ? given : call.input(1).element_type;
+}
+
+/// Floats divide as floats: where the quotient is a tie decides how it rounds.
+double divide_in(sluice_element_type precision, double x, double scale) {
+  if (precision == plugin::kF64) return x / scale;
+  const float quotient = static_cast<float>(x) / static_cast<float>(scale);
+  if (precision == plugin::kF16) return Half(quotient);
+  return precision == plugin::kBf16 ? static_cast<float>(Bfloat16(quotient)) : quotient;
+}
+
+/// The nearest integer, ties to even, cut to what the type holds; NaN is 0.
+double to_integer(double quotient, double zero, double lowest, double largest) {
+  const double shifted = std::nearbyint(quotient) + zero;
+  return std::isnan(shifted) ? 0 : std::clamp(shifted, lowest, largest);
+}
+
+/// Quotients and their zero points to a type of at most 8 bits.
+void write_small_quantized(const Call& call, const Scales& scales,
+                           const std::vector<double>& quotients) {
+  const sluice_tensor& y = call.output(0);
+  const bool saturates = call.attributes().get_int("saturate", 1) != 0;
+  const auto format = SmallFloat::of(y.element_type);
+  const SmallRange range = format ? SmallRange{0, 0} : small_range(y.element_type);
+  std::vector<std::uint8_t> bits(quotients.size());
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    const double zero = scales.zero[scales.at(i)];
+    bits[i] = format ? format->encode(static_cast<float>(quotients[i] + zero), saturates)
+                     : static_cast<std::uint8_t>(static_cast<int>(
+                           to_integer(quotients[i], zero, range.lowest, range.largest)));
+  }
+  write_small(y, bits);
+}
+
 Status run_quantize(const Call& call) {
   Scales scales;
   if (Status status = read_scales(call, &scales); !status.is_ok()) return status;
-  const std::vector<double> x = read_doubles(call.input(0));
-  return dispatch(kQuantized, call.output(0).element_type, [&]<typename T>() {
+  std::vector<double> x = read_doubles(call.input(0));
+  if (static_cast<std::int64_t>(x.size()) != plugin::num_elements(call.output(0))) {
+    return refuse(call, "the output has another size than the input");
+  }
+  const sluice_element_type precision = precision_of(call);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = divide_in(precision, x[i], scales.scale[scales.at(i)]);
+  }
+  if (is_small(call.output(0).element_type)) {
+    write_small_quantized(call, scales, x);
+    return plugin::ok();
+  }
+  return dispatch(kWholeBytes, call.output(0).element_type, [&]<typename T>() {
     const auto y = call.output_elements<T>(0);
-    if (x.size() != y.size()) return refuse(call, "the output has another size than the input");
     constexpr auto kLowest = static_cast<double>(std::numeric_limits<T>::lowest());
     constexpr auto kLargest = static_cast<double>(std::numeric_limits<T>::max());
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::size_t at = scales.at(i);
-      // Floats divide as floats: where the quotient is a tie decides how it rounds.
-      const float quotient = static_cast<float>(x[i]) / static_cast<float>(scales.scale[at]);
-      const double shifted = std::nearbyint(static_cast<double>(quotient)) + scales.zero[at];
-      y[i] = static_cast<T>(std::isnan(shifted) ? 0 : std::clamp(shifted, kLowest, kLargest));
+      y[i] = static_cast<T>(to_integer(x[i], scales.zero[scales.at(i)], kLowest, kLargest));
     }
     return plugin::ok();
   });
@@ -106,14 +151,11 @@ Status run_dynamic_quantize(const Call& call) {
   return status;
 }
 
-/// Types of less than 8 bits and 8-bit floats are not supported.
 Status check_types(const sluice_op& op) {
   const auto check = [&](const sluice_tensor& tensor) {
-    const bool is_known = plugin::is_absent(tensor) || contains(kNumbers, tensor.element_type);
-    return is_known
-               ? plugin::ok()
-               : plugin::unimplemented(plugin::kind_of(op) + ": element type " +
-                                       std::to_string(tensor.element_type) + " is not supported");
+    const bool is_known = plugin::is_absent(tensor) || is_small(tensor.element_type) ||
+                          contains(kNumbers, tensor.element_type);
+    return is_known ? plugin::ok() : unsupported_type(op, tensor.element_type);
   };
   for (const auto& operands : {plugin::inputs_of(op), plugin::outputs_of(op)}) {
     for (const sluice_operand& operand : operands) {

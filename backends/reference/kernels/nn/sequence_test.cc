@@ -119,6 +119,16 @@ TEST(QuantizeKernel, RoundsHalfToEvenAndSaturates) {
   EXPECT_NE(TestOp("QuantizeLinear").run({x, floats({2}, {1, 1})}, y), "");
 }
 
+TEST(MaxRoiPoolKernel, EndsWhereRegionsAreNoNumbers) {
+  const TestTensor x = floats({1, 1, 2, 2}, {1, 2, 3, 4});
+  for (const float edge : {NAN, INFINITY, -INFINITY}) {
+    TestTensor y = floats({1, 1, 2, 2}, {9, 9, 9, 9});
+    const TestTensor region = floats({1, 5}, {0, -edge, edge, edge, edge});
+    EXPECT_EQ(TestOp("MaxRoiPool").with("pooled_shape", Longs{2, 2}).run({x, region}, y), "");
+    EXPECT_NE(y.values<float>()[0], 9);
+  }
+}
+
 TEST(RoiAlignKernel, RefusesARegionOfNoImage) {
   TestTensor y = floats({1, 1, 1, 1}, {0});
   const TestTensor x = floats({1, 1, 2, 2}, {4, 4, 4, 4});

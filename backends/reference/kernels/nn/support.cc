@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/small_elements.h"
+
 namespace sluice::reference {
 namespace {
 
@@ -33,9 +35,7 @@ T narrowed(double value) {
 
 }  // namespace
 
-Status refuse(const Call& call, const std::string& text) {
-  return plugin::invalid_argument(plugin::kind_of(call.op()) + ": " + text);
-}
+Status refuse(const Call& call, const std::string& text) { return refuse(call.op(), text); }
 
 Status check_dims(const Call& call, const sluice_tensor& tensor, Dims expected, const char* name) {
   const Dims dims = plugin::dims_of(tensor);
@@ -52,7 +52,9 @@ Status check_types(const Call& call, sluice_element_type type) {
   return is_fit ? plugin::ok() : refuse(call, "its operands must have the same element type");
 }
 
-std::vector<double> read_doubles(const sluice_tensor& tensor) { return read_as<double>(tensor); }
+std::vector<double> read_doubles(const sluice_tensor& tensor) {
+  return is_small(tensor.element_type) ? read_small(tensor) : read_as<double>(tensor);
+}
 
 std::vector<std::int64_t> read_ints(const sluice_tensor& tensor) {
   const bool is_float = contains(kFloats, tensor.element_type);

@@ -35,8 +35,8 @@ inline std::int64_t wrap_axis(std::int64_t axis, std::size_t rank) {
   return axis < 0 ? axis + signed_rank : axis;
 }
 
-/// All elements of a tensor of numbers or bools; empty if it is absent or of another type, so that
-/// whoever compares sizes finds out.
+/// All elements of a tensor of numbers, small ones too, or bools; empty if it is absent or of
+/// another type, so that whoever compares sizes finds out.
 std::vector<double> read_doubles(const sluice_tensor& tensor);
 std::vector<std::int64_t> read_ints(const sluice_tensor& tensor);
 

@@ -1,0 +1,61 @@
+#include "engine/memory.h"
+
+#include <cstdlib>
+
+#include "sluice/host_backend.hpp"
+
+namespace sluice::sim {
+
+DeviceMemories::DeviceMemories(const std::vector<Device>& devices) {
+  for (const Device& device : devices) capacity_.push_back(device.memory_bytes);
+  used_.resize(devices.size());
+}
+
+DeviceMemories::~DeviceMemories() {
+  for (const auto& [address, block] : blocks_) {
+    std::free(reinterpret_cast<void*>(address));  // NOLINT(performance-no-int-to-ptr)
+  }
+}
+
+Status DeviceMemories::allocate(int device, std::int64_t size_bytes, void** address) {
+  if (size_bytes < 0) {
+    return plugin::invalid_argument("cannot allocate " + std::to_string(size_bytes) + " bytes");
+  }
+  const std::int64_t capacity = capacity_[static_cast<std::size_t>(device)];
+  std::int64_t& used = used_[static_cast<std::size_t>(device)];
+  if (size_bytes > capacity - used) {
+    return {SLUICE_RESOURCE_EXHAUSTED,
+            "device " + std::to_string(device) + " has " + std::to_string(capacity) +
+                " bytes of memory and " + std::to_string(used) + " are used: " +
+                std::to_string(size_bytes) + " more do not fit; free some, or use another device"};
+  }
+  const sluice_code code =
+      plugin::detail::memory_allocate(nullptr, 0, size_bytes, address, nullptr);
+  if (code != SLUICE_OK) {
+    return {code, "the host has no " + std::to_string(size_bytes) + " bytes to simulate with"};
+  }
+  used += size_bytes;
+  blocks_[reinterpret_cast<std::uintptr_t>(*address)] = {device, size_bytes};
+  return plugin::ok();
+}
+
+std::int64_t DeviceMemories::free(void* address) {
+  const auto found = blocks_.find(reinterpret_cast<std::uintptr_t>(address));
+  if (found == blocks_.end()) return -1;
+  const Block block = found->second;
+  blocks_.erase(found);
+  used_[static_cast<std::size_t>(block.device)] -= block.size_bytes;
+  std::free(address);
+  return block.size_bytes;
+}
+
+int DeviceMemories::device_of(const void* address) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  auto found = blocks_.upper_bound(at);
+  if (found == blocks_.begin()) return -1;
+  --found;
+  const auto size = static_cast<std::uintptr_t>(found->second.size_bytes);
+  return at < found->first + size ? found->second.device : -1;
+}
+
+}  // namespace sluice::sim

@@ -1,0 +1,40 @@
+// The memory of all simulated devices: really host memory, counted against what each device has.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "description/description.h"
+
+namespace sluice::sim {
+
+class DeviceMemories {
+ public:
+  explicit DeviceMemories(const std::vector<Device>& devices);
+  ~DeviceMemories();
+  DeviceMemories(const DeviceMemories&) = delete;
+  DeviceMemories& operator=(const DeviceMemories&) = delete;
+
+  /// Fails: SLUICE_RESOURCE_EXHAUSTED, telling what the device has and what of it is used.
+  Status allocate(int device, std::int64_t size_bytes, void** address);
+  /// Bytes that it had; -1 if `address` is none of ours.
+  std::int64_t free(void* address);
+
+  std::int64_t used_bytes(int device) const { return used_[static_cast<std::size_t>(device)]; }
+
+  /// The device whose memory holds `address`; -1 for host memory.
+  int device_of(const void* address) const;
+
+ private:
+  struct Block {
+    int device;
+    std::int64_t size_bytes;
+  };
+
+  std::vector<std::int64_t> capacity_;
+  std::vector<std::int64_t> used_;
+  std::map<std::uintptr_t, Block> blocks_;
+};
+
+}  // namespace sluice::sim

@@ -1,0 +1,37 @@
+/* The extension "sluice.topology/1" of a plug-in: which of its devices are connected, and how fast.
+ * Without it a backend's devices count as unconnected.
+ *
+ * Conventions as in sluice/backend.h. Functions may be called by several threads at once; what they
+ * tell never changes while the backend lives. */
+#ifndef SLUICE_TOPOLOGY_H_
+#define SLUICE_TOPOLOGY_H_
+
+#include "sluice/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SLUICE_TOPOLOGY "sluice.topology/1"
+
+/* A connection of two devices, the same in both directions. */
+typedef struct sluice_link {
+  uint32_t struct_size;
+  int32_t device_a; /* indices of the backend's devices, a < b */
+  int32_t device_b;
+  int32_t reserved;
+  int64_t bytes_per_s; /* in each direction */
+  int64_t latency_ns;
+} sluice_link;
+
+typedef struct sluice_topology {
+  uint32_t struct_size;
+  int32_t (*link_count)(sluice_backend* backend);
+  sluice_code (*describe_link)(sluice_backend* backend, int32_t index, sluice_link* link,
+                               sluice_message* message);
+} sluice_topology;
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SLUICE_TOPOLOGY_H_ */

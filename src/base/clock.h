@@ -1,0 +1,61 @@
+// Time that tests can replace: nobody in the project asks the system for it anywhere else.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <vector>
+
+namespace sluice {
+
+/// A deadline that never passes.
+inline constexpr std::int64_t kNoDeadline = std::numeric_limits<std::int64_t>::max();
+
+/// Nanoseconds since a start of its own, never going back; and waiting by them. Safe across
+/// threads.
+class Clock {
+ public:
+  Clock() = default;
+  Clock(const Clock&) = delete;
+  Clock& operator=(const Clock&) = delete;
+  virtual ~Clock() = default;
+
+  virtual std::int64_t now_ns() const = 0;
+
+  /// Waits on `condition` until somebody notifies it or this clock reaches `deadline_ns`; may wake
+  /// for no reason, so callers loop.
+  /// Requires: `lock` holds the mutex that goes with `condition`.
+  virtual void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& condition,
+                          std::int64_t deadline_ns) = 0;
+};
+
+/// The machine's monotonic clock; one for everybody.
+Clock& system_clock();
+
+/// Stands still until it is told. Waits end when `advance` passes their deadline.
+class ManualClock final : public Clock {
+ public:
+  std::int64_t now_ns() const override;
+  void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& condition,
+                  std::int64_t deadline_ns) override;
+
+  /// Requires: `duration_ns` >= 0; the caller holds no mutex of a waiting thread, and those mutexes
+  /// and conditions outlive the call.
+  void advance(std::int64_t duration_ns);
+
+  /// How many threads wait on this clock now: lets a test advance it only when they do.
+  std::size_t num_waiting() const;
+
+ private:
+  struct Waiter {
+    std::mutex* mutex;
+    std::condition_variable* condition;
+  };
+
+  mutable std::mutex mutex_;
+  std::int64_t now_ns_ = 0;
+  std::vector<Waiter> waiters_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,46 @@
+#include "base/clock.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace sluice {
+namespace {
+
+TEST(SystemClock, NeverGoesBack) {
+  const std::int64_t before = system_clock().now_ns();
+  EXPECT_GE(system_clock().now_ns(), before);
+}
+
+TEST(ManualClock, StandsStillUntilAdvanced) {
+  ManualClock clock;
+  EXPECT_EQ(clock.now_ns(), 0);
+  clock.advance(5);
+  EXPECT_EQ(clock.now_ns(), 5);
+}
+
+TEST(ManualClock, AWaitForThePastReturnsAtOnce) {
+  ManualClock clock;
+  std::mutex mutex;
+  std::condition_variable condition;
+  std::unique_lock lock(mutex);
+  clock.wait_until(lock, condition, 0);
+  EXPECT_EQ(clock.num_waiting(), 0U);
+}
+
+TEST(ManualClock, AdvancingEndsAWait) {
+  ManualClock clock;
+  std::mutex mutex;
+  std::condition_variable condition;
+  std::thread waiter([&] {
+    std::unique_lock lock(mutex);
+    while (clock.now_ns() < 100) clock.wait_until(lock, condition, 100);
+  });
+  while (clock.num_waiting() == 0) std::this_thread::yield();
+  clock.advance(100);
+  waiter.join();
+  EXPECT_EQ(clock.num_waiting(), 0U);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,64 @@
+// What the operators of the domain ai.onnx.ml share: rows of features, lists, labels of classes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ops/inference.h"
+
+namespace sluice::ops {
+
+inline constexpr std::string_view kMlDomain = "ai.onnx.ml";
+inline constexpr TypeSet kFeatures = {ir::ElementType::kF32, ir::ElementType::kF64,
+                                      ir::ElementType::kI64, ir::ElementType::kI32};
+inline constexpr TypeSet kLabels = {ir::ElementType::kI64, ir::ElementType::kString};
+
+/// A list attribute; empty where it is absent. Borrows from the operation.
+/// Fails: kInvalidArgument if the attribute is there and of another kind.
+template <typename T>
+Result<std::span<const T>> list_attribute(const InferenceContext& context, std::string_view name) {
+  if (!context.attributes().contains(name)) return std::span<const T>();
+  const auto* list = context.attributes().find<std::vector<T>>(name);
+  if (list == nullptr) return context.error("attribute \"{}\" is of the wrong kind", name);
+  return std::span<const T>(*list);
+}
+
+/// Input 0 as rows of features, from [rows, columns] or a single row [columns].
+struct Rows {
+  ir::Dim rows, columns;
+};
+
+/// Dimensions of unknown rank are unknown dimensions.
+/// Fails: kInvalidArgument for other ranks.
+Result<Rows> feature_rows(InferenceContext& context);
+
+/// Ok if a list with an entry per feature has one for all, or `columns` entries.
+Status check_per_feature(const InferenceContext& context, std::string_view name, std::size_t size,
+                         const ir::Dim& columns);
+
+/// Attribute `name` is one of `allowed`.
+Status check_choice(const InferenceContext& context, std::string_view name,
+                    std::span<const std::string_view> allowed);
+
+/// Attribute `post_transform` names one.
+Status check_post_transform(const InferenceContext& context);
+
+/// The labels of a classifier's classes: exactly one of two lists.
+struct ClassLabels {
+  std::size_t count = 0;
+  ir::ElementType element = ir::ElementType::kI64;
+};
+Result<ClassLabels> class_labels(const InferenceContext& context, std::string_view ints,
+                                 std::string_view texts);
+
+/// Outputs of a classifier: a label per row, and scores [rows, columns].
+void set_class_outputs(InferenceContext& context, const ClassLabels& labels, const ir::Dim& rows,
+                       ir::Dim columns);
+
+/// An entry of the table, of one version; `infer` checks the attributes that have no default.
+OpSchema ml_schema(std::string_view name, std::string_view doc, InferFn infer,
+                   std::vector<AttributeSpec> attributes);
+
+}  // namespace sluice::ops

@@ -1,0 +1,38 @@
+// What a tree ensemble's lists must satisfy, whichever of ONNX's two forms they come in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ops/inference.h"
+
+namespace sluice::ops {
+
+/// Nodes by their place in the lists.
+struct TreeLinks {
+  static constexpr std::int64_t kLeaf = -1;
+  struct Children {
+    std::int64_t on_true = kLeaf, on_false = kLeaf;
+  };
+  std::vector<Children> children;
+  std::vector<std::int64_t> roots;
+};
+
+/// No node is its own descendant. Nodes may share a child: converters write sets of categories so.
+/// Requires: children are places in the list, or kLeaf twice. Time: linear.
+/// Fails:    kInvalidArgument naming a node on a cycle.
+Status check_acyclic(const InferenceContext& context, const TreeLinks& links);
+
+/// Reads the lists of TreeEnsembleRegressor and TreeEnsembleClassifier, which name nodes by tree
+/// and number; `weights` is "target" or "class", the prefix of the lists of leaf weights.
+/// Every list has its length, every id exists, every feature is below `columns`.
+/// Fails: kInvalidArgument naming the list, the entry and its value.
+Status check_named_trees(const InferenceContext& context, const std::string& weights,
+                         std::int64_t num_targets, const ir::Dim& columns);
+
+/// As above for the lists of TreeEnsemble, which name nodes and leaves by their place.
+Status check_placed_trees(const InferenceContext& context, std::int64_t num_targets,
+                          const ir::Dim& columns);
+
+}  // namespace sluice::ops

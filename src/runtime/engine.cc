@@ -1,0 +1,169 @@
+#include "runtime/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::runtime {
+namespace {
+
+Status closed() {
+  return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
+                "the runtime is shut down");
+}
+
+Status unknown_model(ModelHandle handle) {
+  return runtime_error(RuntimeCode::kInvalidHandle, "no model has handle {:#x}, or it was unloaded",
+                       static_cast<std::uint64_t>(handle));
+}
+
+}  // namespace
+
+Engine::Engine(const backend::BackendRegistry& backends, DriverSource& drivers,
+               EngineOptions options)
+    : clock_(drivers.clock()),
+      options_(std::move(options)),
+      groups_(options_.devices, drivers),
+      loader_(backends, groups_, clock_) {}
+
+Engine::~Engine() { shutdown(); }
+
+Status Engine::check_open() const {
+  const std::shared_lock lock(open_mutex_);
+  return is_open_ ? ok_status() : closed();
+}
+
+Result<CoreGroupId> Engine::create_group(const CoreRequest& request) {
+  SLUICE_TRY(check_open());
+  return groups_.create(request);
+}
+
+Status Engine::destroy_group(CoreGroupId id) { return groups_.destroy(id); }
+
+std::vector<GroupInfo> Engine::list_groups() const {
+  std::vector<GroupInfo> infos;
+  for (const CoreGroups::Listed& listed : groups_.core_groups().list()) {
+    GroupInfo info;
+    info.id = listed.group->id;
+    info.origin = listed.group->origin;
+    info.cores = listed.group->cores;
+    info.num_models = listed.num_models;
+    info.memory_used_bytes = listed.group->budget->used_bytes();
+    info.memory_limit_bytes = listed.group->budget->limit_bytes();
+    if (const auto scheduler = groups_.find(info.id)) {
+      info.num_switches = scheduler->num_switches();
+      if (const auto active = scheduler->active()) info.active_model = active->options().name;
+    }
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+Result<ModelHandle> Engine::load(const LoadRequest& request, const std::stop_token& stop) {
+  SLUICE_TRY(check_open());
+  auto model = SLUICE_TRY(loader_.load(request, stop));
+  {
+    const std::shared_lock lock(open_mutex_);
+    if (is_open_) return ModelHandle(models_.insert(std::move(model)));
+  }
+  unload(model, 0);
+  return closed();
+}
+
+std::shared_ptr<LoadJob> Engine::load_later(LoadRequest request) {
+  return jobs_.start(
+      std::move(request),
+      [this](const LoadRequest& wanted, const std::stop_token& stop) -> Result<std::uint64_t> {
+        return static_cast<std::uint64_t>(SLUICE_TRY(load(wanted, stop)));
+      });
+}
+
+Result<std::shared_ptr<Model>> Engine::find(ModelHandle handle) const {
+  auto model = models_.find(static_cast<std::uint64_t>(handle));
+  if (model == nullptr) return unknown_model(handle);
+  return model;
+}
+
+std::int64_t Engine::hang_deadline_ns(std::int64_t drain_deadline_ns) const {
+  const std::int64_t start = std::max(drain_deadline_ns, clock_.now_ns());
+  return start > kNoDeadline - options_.hang_limit_ns ? kNoDeadline
+                                                      : start + options_.hang_limit_ns;
+}
+
+Status Engine::start(ModelHandle handle) { return SLUICE_TRY(find(handle))->start(); }
+
+Status Engine::stop(ModelHandle handle, std::int64_t drain_deadline_ns) {
+  const auto model = SLUICE_TRY(find(handle));
+  return model->stop(drain_deadline_ns, hang_deadline_ns(drain_deadline_ns));
+}
+
+Status Engine::reset(ModelHandle handle) { return SLUICE_TRY(find(handle))->reset(); }
+
+Status Engine::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
+  const auto model = models_.remove(static_cast<std::uint64_t>(handle));
+  if (model == nullptr) return unknown_model(handle);
+  unload(model, drain_deadline_ns);
+  return ok_status();
+}
+
+void Engine::unload(const std::shared_ptr<Model>& model, std::int64_t drain_deadline_ns) {
+  model->unload(drain_deadline_ns, hang_deadline_ns(drain_deadline_ns));
+  groups_.leave(model->group()->group().id);
+}
+
+Result<ModelInfo> Engine::info(ModelHandle handle) const {
+  ModelInfo info = SLUICE_TRY(find(handle))->info();
+  info.handle = static_cast<std::uint64_t>(handle);
+  return info;
+}
+
+std::vector<ModelInfo> Engine::list_models() const {
+  std::vector<ModelInfo> infos;
+  for (const auto& [handle, model] : models_.all()) {
+    infos.push_back(model->info());
+    infos.back().handle = handle;
+  }
+  return infos;
+}
+
+Result<ModelStatisticsSnapshot> Engine::statistics(ModelHandle handle) const {
+  return SLUICE_TRY(find(handle))->scheduler()->statistics().snapshot();
+}
+
+Result<Health> Engine::health(ModelHandle handle) const {
+  const auto model = SLUICE_TRY(find(handle));
+  return health_of(model->scheduler()->statistics().snapshot(),
+                   model->phase() == ModelPhase::kFailed);
+}
+
+Result<std::shared_ptr<RequestSink>> Engine::sink(ModelHandle handle) const {
+  return std::shared_ptr<RequestSink>(SLUICE_TRY(find(handle))->scheduler());
+}
+
+Reply Engine::infer(ModelHandle handle, Request request) {
+  const auto model = find(handle);
+  if (!model.is_ok()) {
+    return {runtime_code_of(model.status()), ErrorList(model.status()), {}, {}};
+  }
+  return runtime::infer(*(*model)->scheduler(), std::move(request));
+}
+
+Result<Cookie> Engine::post(ModelHandle handle, Request& request) {
+  return cookies_.post(SLUICE_TRY(find(handle))->scheduler(), request);
+}
+
+void Engine::shutdown(std::int64_t drain_deadline_ns) {
+  {
+    const std::unique_lock lock(open_mutex_);
+    is_open_ = false;
+  }
+  jobs_.close();
+  for (const auto& [handle, model] : models_.all()) {
+    if (models_.remove(handle) != nullptr) unload(model, drain_deadline_ns);
+  }
+  for (const auto& group : groups_.all()) {
+    const Status status = groups_.destroy(group->group().id);
+    (void)status;  // somebody else destroyed it
+  }
+}
+
+}  // namespace sluice::runtime

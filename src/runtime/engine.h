@@ -1,0 +1,117 @@
+// The runtime in one object: core groups, models, inference. What a daemon serves, and what a
+// program links that needs no daemon.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/inference/cookies.h"
+#include "runtime/inference/driver.h"
+#include "runtime/model/load_jobs.h"
+#include "runtime/model/loader.h"
+#include "runtime/statistics/health.h"
+
+namespace sluice::runtime {
+
+/// Identifies a loaded model until it is unloaded, then nothing.
+enum class ModelHandle : std::uint64_t {};
+
+struct EngineOptions {
+  /// Devices of this engine. Requires: the plug-ins that drive them are in the registry.
+  DeviceMap devices;
+  /// How long a stage may go on after its request was cancelled before its device counts as lost.
+  std::int64_t hang_limit_ns = 10'000'000'000;
+};
+
+struct GroupInfo {
+  CoreGroupId id = {};
+  GroupOrigin origin = GroupOrigin::kExplicit;
+  std::vector<CoreRef> cores;
+  std::int32_t num_models = 0;
+  std::string active_model;  ///< empty if none is started
+  std::int64_t num_switches = 0;
+  std::int64_t memory_used_bytes = 0;
+  std::int64_t memory_limit_bytes = MemoryBudget::kUnlimited;
+};
+
+/// Safe from any thread; callbacks of requests may submit and cancel, nothing else. Every Status
+/// carries a RuntimeCode. Times are on `clock()`.
+class Engine {
+ public:
+  /// `backends` and `drivers` outlive the engine.
+  Engine(const backend::BackendRegistry& backends, DriverSource& drivers, EngineOptions options);
+  /// Shuts down, cancelling what is in flight.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  Clock& clock() { return clock_; }
+
+  // ---- core groups
+
+  /// Fails: kNotEnoughCores, kInvalid.
+  Result<CoreGroupId> create_group(const CoreRequest& request);
+  /// Fails: kInvalidHandle; kFailed while models are on it.
+  Status destroy_group(CoreGroupId id);
+  std::vector<GroupInfo> list_groups() const;
+  std::int32_t num_free_cores() { return groups_.core_groups().num_free_cores(); }
+
+  // ---- models
+
+  /// Fails: as Loader::load. Blocks; a cancelled `stop` ends it between phases.
+  Result<ModelHandle> load(const LoadRequest& request, const std::stop_token& stop = {});
+  /// The same on a thread of its own; loads run beside each other.
+  std::shared_ptr<LoadJob> load_later(LoadRequest request);
+  Result<Footprint> estimate(const LoadRequest& request) { return loader_.estimate(request); }
+
+  Status start(ModelHandle handle);
+  /// Requests in flight go on until `drain_deadline_ns`, then they are cancelled.
+  Status stop(ModelHandle handle, std::int64_t drain_deadline_ns = 0);
+  Status reset(ModelHandle handle);
+  /// As stop, then frees the model's memory and its implicit group. The handle is stale at once.
+  Status unload(ModelHandle handle, std::int64_t drain_deadline_ns = 0);
+
+  Result<ModelInfo> info(ModelHandle handle) const;
+  std::vector<ModelInfo> list_models() const;
+  Result<ModelStatisticsSnapshot> statistics(ModelHandle handle) const;
+  Result<Health> health(ModelHandle handle) const;
+
+  // ---- inference
+
+  /// Where requests for a model go. Keeps working, by refusing, after the model is unloaded.
+  Result<std::shared_ptr<RequestSink>> sink(ModelHandle handle) const;
+  /// Blocks until the answer.
+  Reply infer(ModelHandle handle, Request request);
+  Result<Cookie> post(ModelHandle handle, Request& request);
+  Reply poll(Cookie cookie) { return cookies_.poll(cookie); }
+  Reply wait(Cookie cookie, std::int64_t deadline_ns) { return cookies_.wait(cookie, deadline_ns); }
+  std::vector<Cookie> completed(std::span<const Cookie> cookies) const {
+    return cookies_.completed(cookies);
+  }
+  Status cancel(Cookie cookie) { return cookies_.cancel(cookie); }
+
+  /// No more loads, requests or groups; requests in flight go on until `drain_deadline_ns`, then
+  /// they are cancelled; every caller has an answer when this returns. May be called again.
+  void shutdown(std::int64_t drain_deadline_ns = 0);
+
+ private:
+  Result<std::shared_ptr<Model>> find(ModelHandle handle) const;
+  Status check_open() const;
+  void unload(const std::shared_ptr<Model>& model, std::int64_t drain_deadline_ns);
+  std::int64_t hang_deadline_ns(std::int64_t drain_deadline_ns) const;
+
+  Clock& clock_;
+  const EngineOptions options_;
+  GroupTable groups_;
+  Loader loader_;
+  HandleTable<Model> models_;
+  CookieTable cookies_;
+  mutable std::shared_mutex open_mutex_;  ///< shared while a model is entered
+  bool is_open_ = true;
+  LoadJobs jobs_;  ///< last: its threads use all of the above
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,60 @@
+// The rules of the engine as plain bookkeeping: what a call must answer, whatever came before.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "runtime/engine.h"
+
+namespace sluice::runtime::testing {
+
+/// One device of `num_cores` cores in a row; models of one or two segments; drivers that work only
+/// while somebody waits, so that what was posted stays in flight until then.
+class EngineRules {
+ public:
+  explicit EngineRules(int num_cores) : owner_(static_cast<std::size_t>(num_cores), kFree) {}
+
+  struct Group {
+    std::vector<std::int32_t> cores;
+    bool is_implicit = false;
+    std::set<ModelHandle> models;
+  };
+  struct Model {
+    CoreGroupId group = {};
+    ModelPhase phase = ModelPhase::kLoaded;
+    int depth = 1;
+    std::set<Cookie> in_flight;
+  };
+
+  std::map<CoreGroupId, Group> groups;
+  std::map<ModelHandle, Model> models;
+  /// What poll will answer, by cookie; kPending while in flight.
+  std::map<Cookie, RuntimeCode> cookies;
+
+  bool has_free_run(std::int32_t length) const;
+  /// Whether these cores were free and lie in a row; takes them.
+  bool take(CoreGroupId id, const std::vector<CoreRef>& cores, bool is_implicit);
+  void release(CoreGroupId id);
+  std::int32_t num_free() const;
+
+  RuntimeCode on_destroy(CoreGroupId id);
+  /// nullopt: the load must succeed.
+  std::optional<RuntimeCode> refuses_load(const std::vector<std::int32_t>& segments,
+                                          std::optional<CoreGroupId> group) const;
+  void on_loaded(ModelHandle handle, CoreGroupId group, int depth);
+  RuntimeCode on_start(ModelHandle handle);
+  RuntimeCode on_stop(ModelHandle handle);
+  RuntimeCode on_unload(ModelHandle handle);
+  RuntimeCode on_post(ModelHandle handle) const;
+  /// Somebody waits: all that is in flight gets done.
+  void on_wait();
+
+ private:
+  static constexpr CoreGroupId kFree = {};
+  void cancel_all(Model& model);
+  std::vector<CoreGroupId> owner_;
+};
+
+}  // namespace sluice::runtime::testing

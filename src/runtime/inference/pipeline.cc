@@ -1,0 +1,172 @@
+#include "runtime/inference/pipeline.h"
+
+#include <cstring>
+#include <utility>
+
+#include "exec/aligned_buffer.h"
+
+namespace sluice::runtime {
+namespace {
+
+/// Whether requests' tensors are moved into memory of the device.
+bool needs_copies(const exec::LoadedModel& model) {
+  if (!model.has_static_shapes() || model.num_segments() == 0) return false;
+  for (const std::size_t segment : {std::size_t{0}, model.num_segments() - 1}) {
+    const backend::Group& group = *model.group_of(segment);
+    const auto device = static_cast<std::size_t>(group.device());
+    if (!group.backend().devices()[device].has_own_memory) return false;
+  }
+  return true;
+}
+
+struct OwnedMemory {
+  std::shared_ptr<void> owner;
+  void* data = nullptr;
+};
+
+Result<OwnedMemory> allocate(std::int64_t size_bytes) {
+  auto buffer = std::make_shared<exec::AlignedBuffer>();
+  SLUICE_TRY(buffer->reserve(size_bytes));
+  void* data = buffer->data();
+  return OwnedMemory{std::move(buffer), data};
+}
+
+}  // namespace
+
+Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots) {
+  Pipeline pipeline(std::move(model));
+  const exec::LoadedModel& loaded = pipeline.model_;
+  const bool has_copies = needs_copies(loaded);
+  for (std::size_t i = 0; i < num_slots; ++i) {
+    Slot slot = {SLUICE_TRY(loaded.create_context()), nullptr, {}, {}, {}};
+    if (has_copies) {
+      slot.device = SLUICE_TRY(
+          DeviceIo::create(loaded, loaded.group_of(0), loaded.group_of(loaded.num_segments() - 1)));
+    }
+    slot.owners.resize(loaded.signature().outputs.size());
+    slot.targets.resize(loaded.signature().outputs.size());
+    pipeline.slots_.push_back(std::move(slot));
+  }
+  pipeline.add_stages(has_copies);
+  return pipeline;
+}
+
+void Pipeline::add_stages(bool has_copies) {
+  if (has_copies) stages_.push_back({StageKind::kCopyIn, 0, num_lanes_++});
+  if (!model_.has_static_shapes()) {
+    stages_.push_back({StageKind::kCompute, 0, num_lanes_++});
+    return;
+  }
+  // Segments on the same cores share a lane.
+  std::vector<const backend::Group*> groups;
+  std::vector<std::size_t> lanes;
+  for (std::size_t segment = 0; segment < model_.num_segments(); ++segment) {
+    const backend::Group* group = model_.group_of(segment).get();
+    std::size_t at = 0;
+    while (at < groups.size() && groups[at] != group) ++at;
+    if (at == groups.size()) {
+      groups.push_back(group);
+      lanes.push_back(num_lanes_++);
+    }
+    stages_.push_back({StageKind::kCompute, segment, lanes[at]});
+  }
+  if (has_copies) stages_.push_back({StageKind::kCopyOut, 0, num_lanes_++});
+}
+
+std::int64_t Pipeline::memory_bytes() const {
+  std::int64_t total = 0;
+  for (const Slot& slot : slots_) {
+    total += slot.context.memory_bytes();
+    if (slot.device != nullptr) total += slot.device->memory_bytes();
+  }
+  return total;
+}
+
+Status Pipeline::prepare(std::size_t index, const Request& request) {
+  Slot& slot = slots_[index];
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    exec::TensorView view = request.inputs[i];
+    if (slot.device != nullptr) view.data = slot.device->input(i);
+    const Status status = slot.context.set_input(i, view);
+    if (!status.is_ok()) return with_runtime_code(status, RuntimeCode::kBadInput);
+  }
+  slot.sources.clear();
+  for (const exec::TensorView& input : request.inputs) slot.sources.push_back(input.data);
+  return bind_outputs(slot, request);
+}
+
+Status Pipeline::bind_outputs(Slot& slot, const Request& request) {
+  const auto& specs = model_.signature().outputs;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    slot.owners[i] = nullptr;
+    slot.targets[i] = i < request.outputs.size() ? request.outputs[i] : OutputMemory{};
+    const auto size = ir::storage_bytes(specs[i].type);
+    if (slot.targets[i].data == nullptr && size) {
+      OwnedMemory memory = SLUICE_TRY(allocate(*size));
+      slot.owners[i] = std::move(memory.owner);
+      slot.targets[i] = {memory.data, *size};
+    }
+    if (slot.device != nullptr && slot.targets[i].capacity_bytes < size.value_or(0)) {
+      return runtime_error(RuntimeCode::kBadInput, "output \"{}\" has {} bytes, its memory {}",
+                           specs[i].name, *size, slot.targets[i].capacity_bytes);
+    }
+    OutputMemory bound = slot.targets[i];
+    if (slot.device != nullptr) bound = {slot.device->output(i), *size};
+    SLUICE_TRY(slot.context.bind_output(i, bound.data, bound.capacity_bytes));
+  }
+  return ok_status();
+}
+
+bool Pipeline::is_last_compute(std::size_t stage) const {
+  return stage + 1 == stages_.size() || stages_[stage + 1].kind == StageKind::kCopyOut;
+}
+
+Status Pipeline::start(std::size_t index, std::size_t number) {
+  Slot& slot = slots_[index];
+  const Stage& stage = stages_[number];
+  switch (stage.kind) {
+    case StageKind::kCopyIn: return slot.device->start_copy_in(slot.sources);
+    case StageKind::kCopyOut: {
+      std::vector<void*> targets;
+      for (const OutputMemory& target : slot.targets) targets.push_back(target.data);
+      return slot.device->start_copy_out(targets);
+    }
+    case StageKind::kCompute: break;
+  }
+  if (!model_.has_static_shapes()) return slot.context.run();
+  if (stage.segment == 0) SLUICE_TRY(slot.context.begin());
+  return slot.context.submit_segment(stage.segment);
+}
+
+Result<bool> Pipeline::poll(std::size_t index, std::size_t number) {
+  Slot& slot = slots_[index];
+  const Stage& stage = stages_[number];
+  if (stage.kind == StageKind::kCopyIn) return slot.device->poll_copy_in();
+  if (stage.kind == StageKind::kCopyOut) return slot.device->poll_copy_out();
+  if (!model_.has_static_shapes()) return true;
+  const bool is_done = SLUICE_TRY(slot.context.poll_segment(stage.segment));
+  if (is_done && is_last_compute(number)) SLUICE_TRY(slot.context.finish());
+  return is_done;
+}
+
+Result<std::vector<OutputTensor>> Pipeline::take_outputs(std::size_t index) {
+  Slot& slot = slots_[index];
+  std::vector<OutputTensor> outputs;
+  for (std::size_t i = 0; i < slot.targets.size(); ++i) {
+    OutputTensor output = {slot.context.output(i), std::move(slot.owners[i])};
+    if (slot.device != nullptr) output.view.data = slot.targets[i].data;
+    if (slot.targets[i].data == nullptr) {  // of dynamic shape: in the context's memory so far
+      OwnedMemory memory = SLUICE_TRY(allocate(output.view.size_bytes));
+      if (output.view.size_bytes > 0) {
+        std::memcpy(memory.data, output.view.data,
+                    static_cast<std::size_t>(output.view.size_bytes));
+      }
+      output.view.data = memory.data;
+      output.owner = std::move(memory.owner);
+    }
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,136 @@
+#include "runtime/inference/thread_driver.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace sluice::runtime {
+namespace {
+
+/// How often running work is asked for before the thread naps, and how long it does.
+constexpr int kBusyLooks = 2000;
+constexpr std::int64_t kBusyNapNs = 20'000;
+
+void stay_on(const std::vector<std::int32_t>& cpus) {
+  if (cpus.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const std::int32_t cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
+  pthread_setaffinity_np(pthread_self(), sizeof(set), &set);  // a wish: cpus may have gone offline
+}
+
+class ThreadDriver final : public Driver {
+ public:
+  ThreadDriver(Steppable& machine, Clock& clock, std::vector<std::int32_t> cpus)
+      : machine_(machine), clock_(clock), thread_([this, cpus = std::move(cpus)] {
+          stay_on(cpus);
+          run();
+        }) {}
+
+  ~ThreadDriver() override {
+    is_stopping_.store(true, std::memory_order_release);
+    notify();
+    thread_.join();
+  }
+
+  void notify() override {
+    {
+      const std::lock_guard lock(mutex_);
+      ++signals_;
+    }
+    work_.notify_one();
+  }
+
+  // A waiter raises num_waiting_ and then looks whether it is done; here it is the other way round:
+  // one of the two sees the other.
+  void announce() override {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (num_waiting_.load() == 0) return;
+    { const std::lock_guard lock(mutex_); }
+    done_.notify_all();
+  }
+
+  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override {
+    if (is_done()) return true;
+    bool needs_thread = true;
+    if (token_.try_lock()) {
+      const StepResult last = pump(is_done, deadline_ns);
+      token_.unlock();
+      needs_thread = last.is_running || last.next_deadline_ns != kNoDeadline || !is_done();
+    }
+    if (needs_thread) notify();
+    num_waiting_.fetch_add(1);
+    {
+      std::unique_lock lock(mutex_);
+      while (!is_done() && clock_.now_ns() < deadline_ns) {
+        clock_.wait_until(lock, done_, deadline_ns);
+      }
+    }
+    num_waiting_.fetch_sub(1);
+    return is_done();
+  }
+
+ private:
+  /// Steps until `is_stop`, the deadline, or there is nothing left to do. Requires: the token.
+  StepResult pump(const std::function<bool()>& is_stop, std::int64_t deadline_ns) {
+    StepResult result;
+    int looks = 0;
+    do {
+      const std::int64_t now_ns = clock_.now_ns();
+      result = machine_.step(now_ns);
+      looks = result.has_moved ? 0 : looks + 1;
+      if (is_stop() || now_ns >= deadline_ns) break;
+    } while (result.has_moved || (result.is_running && looks < kBusyLooks));
+    return result;
+  }
+
+  void run() {
+    const std::function<bool()> is_stop = [this] {
+      return is_stopping_.load(std::memory_order_acquire);
+    };
+    std::uint64_t seen = 0;
+    while (!is_stop()) {
+      StepResult result;
+      {
+        const std::lock_guard token(token_);
+        result = pump(is_stop, kNoDeadline);
+      }
+      std::int64_t until_ns = result.next_deadline_ns;
+      if (result.is_running) until_ns = std::min(until_ns, clock_.now_ns() + kBusyNapNs);
+      seen = sleep(seen, until_ns);
+    }
+  }
+
+  /// Until there is a signal after the `seen`-th, or the deadline; the number of signals.
+  std::uint64_t sleep(std::uint64_t seen, std::int64_t deadline_ns) {
+    std::unique_lock lock(mutex_);
+    while (signals_ == seen && clock_.now_ns() < deadline_ns) {
+      clock_.wait_until(lock, work_, deadline_ns);
+    }
+    return signals_;
+  }
+
+  Steppable& machine_;
+  Clock& clock_;
+  std::mutex token_;  ///< whoever holds it drives
+  std::mutex mutex_;
+  std::condition_variable work_;  ///< for the thread
+  std::condition_variable done_;  ///< for callers that wait
+  std::uint64_t signals_ = 0;
+  std::atomic<int> num_waiting_ = 0;
+  std::atomic<bool> is_stopping_ = false;
+  std::thread thread_;  ///< last: it uses all of the above
+};
+
+}  // namespace
+
+std::unique_ptr<Driver> ThreadDrivers::drive(Steppable& machine, std::vector<std::int32_t> cpus) {
+  return std::make_unique<ThreadDriver>(machine, clock_, std::move(cpus));
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,133 @@
+#include "runtime/model/demand_loader.h"
+
+#include <utility>
+
+#include "runtime/runtime_code.h"
+
+namespace sluice::runtime {
+namespace {
+
+Status unknown(const std::string& name) {
+  return runtime_error(RuntimeCode::kInvalid, "no model is called \"{}\"; add it first", name);
+}
+
+}  // namespace
+
+DemandLoader::Use::Use(Use&& other) noexcept
+    : owner_(std::exchange(other.owner_, nullptr)),
+      name_(std::move(other.name_)),
+      handle_(other.handle_) {}
+
+DemandLoader::Use::~Use() {
+  if (owner_ != nullptr) owner_->release(name_);
+}
+
+Status DemandLoader::add(const std::string& name, bool is_pinned) {
+  const std::lock_guard lock(mutex_);
+  Entry entry;
+  entry.is_pinned = is_pinned;
+  if (entries_.emplace(name, entry).second) return ok_status();
+  return runtime_error(RuntimeCode::kInvalid, "a model is called \"{}\" already", name);
+}
+
+Status DemandLoader::pin(const std::string& name, bool is_pinned) {
+  const std::lock_guard lock(mutex_);
+  const auto it = entries_.find(name);
+  if (it == entries_.end()) return unknown(name);
+  it->second.is_pinned = is_pinned;
+  return ok_status();
+}
+
+Result<DemandLoader::Use> DemandLoader::use(const std::string& name) {
+  std::unique_lock lock(mutex_);
+  const auto it = entries_.find(name);
+  if (it == entries_.end()) return unknown(name);
+  Entry& entry = it->second;
+  // Loading ends, with or without success; so does unloading.
+  changed_.wait(lock, [&] { return entry.state != State::kChanging; });
+  if (entry.state == State::kAbsent) SLUICE_TRY(load(name, entry, lock));
+  ++entry.num_uses;
+  entry.last_use = ++num_uses_;
+  return Use(*this, name, entry.handle);
+}
+
+Status DemandLoader::load(const std::string& name, Entry& entry,
+                          std::unique_lock<std::mutex>& lock) {
+  entry.state = State::kChanging;
+  lock.unlock();
+  const auto bytes = actions_.estimate_bytes(name);
+  lock.lock();
+  Status status = bytes.is_ok() ? make_room(name, *bytes, lock) : bytes.status();
+  if (status.is_ok()) {
+    entry.bytes = *bytes;
+    used_bytes_ += *bytes;
+    lock.unlock();
+    const auto loaded = actions_.load(name);
+    lock.lock();
+    used_bytes_ -= entry.bytes;
+    status = loaded.status();
+    if (loaded.is_ok()) {
+      entry.bytes = loaded->bytes;
+      entry.handle = loaded->handle;
+      used_bytes_ += entry.bytes;
+    }
+  }
+  entry.state = status.is_ok() ? State::kLoaded : State::kAbsent;
+  changed_.notify_all();
+  return status;
+}
+
+Status DemandLoader::make_room(const std::string& name, std::int64_t bytes,
+                               std::unique_lock<std::mutex>& lock) {
+  while (used_bytes_ + bytes > budget_bytes_) {
+    Entry* victim = find_victim();
+    if (victim == nullptr && num_leaving_ > 0) {  // room is being made
+      changed_.wait(lock);
+      continue;
+    }
+    if (victim == nullptr) {
+      return runtime_error(RuntimeCode::kOutOfResources,
+                           "model \"{}\" takes {} bytes; of {} are {} in use, and nothing else may "
+                           "be unloaded: unpin a model, or raise the budget",
+                           name, bytes, budget_bytes_, used_bytes_);
+    }
+    victim->state = State::kChanging;
+    ++num_leaving_;
+    const std::uint64_t handle = victim->handle;
+    lock.unlock();
+    actions_.unload(handle);
+    lock.lock();
+    --num_leaving_;
+    used_bytes_ -= victim->bytes;
+    victim->state = State::kAbsent;
+    changed_.notify_all();
+  }
+  return ok_status();
+}
+
+DemandLoader::Entry* DemandLoader::find_victim() {
+  Entry* victim = nullptr;
+  for (auto& [name, entry] : entries_) {
+    if (entry.state != State::kLoaded || entry.is_pinned || entry.num_uses > 0) continue;
+    if (victim == nullptr || entry.last_use < victim->last_use) victim = &entry;
+  }
+  return victim;
+}
+
+void DemandLoader::release(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  --entries_.find(name)->second.num_uses;
+}
+
+bool DemandLoader::is_loaded(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = entries_.find(name);
+  return it != entries_.end() && it->second.state == State::kLoaded;
+}
+
+std::int64_t DemandLoader::loaded_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return used_bytes_;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,94 @@
+#include "runtime/model/demand_loader.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "runtime/runtime_code.h"
+
+namespace sluice::runtime {
+namespace {
+
+/// Three models fit at once.
+class DemandLoaderTest : public ::testing::Test {
+ protected:
+  DemandLoaderTest()
+      : loader_(30, {[](const std::string&) { return Result<std::int64_t>(10); },
+                     [this](const std::string&) {
+                       ++num_loads_;
+                       return Result<DemandLoader::Loaded>({++next_, 10});
+                     },
+                     [this](std::uint64_t) { ++num_unloads_; }}) {
+    for (const char* name : {"a", "b", "c", "d"}) EXPECT_TRUE(loader_.add(name, false).is_ok());
+  }
+
+  void touch(const std::string& name) { EXPECT_TRUE(loader_.use(name).is_ok()) << name; }
+
+  std::atomic<std::uint64_t> next_ = 0;
+  std::atomic<int> num_loads_ = 0;
+  std::atomic<int> num_unloads_ = 0;
+  DemandLoader loader_;
+};
+
+TEST_F(DemandLoaderTest, LoadsAtTheFirstUseOnly) {
+  EXPECT_FALSE(loader_.is_loaded("a"));
+  touch("a");
+  touch("a");
+  EXPECT_EQ(num_loads_, 1);
+  EXPECT_EQ(loader_.loaded_bytes(), 10);
+}
+
+TEST_F(DemandLoaderTest, TheLeastRecentlyUsedGoesToMakeRoom) {
+  for (const char* name : {"a", "b", "c", "a", "d"}) touch(name);
+  EXPECT_TRUE(loader_.is_loaded("a"));
+  EXPECT_FALSE(loader_.is_loaded("b"));
+  EXPECT_TRUE(loader_.is_loaded("d"));
+  EXPECT_EQ(loader_.loaded_bytes(), 30);
+}
+
+TEST_F(DemandLoaderTest, PinnedAndUsedModelsStay) {
+  ASSERT_TRUE(loader_.pin("a", true).is_ok());
+  touch("a");
+  const auto used = loader_.use("b");
+  ASSERT_TRUE(used.is_ok());
+  for (const char* name : {"c", "d", "c", "d"}) touch(name);
+  EXPECT_TRUE(loader_.is_loaded("a"));
+  EXPECT_TRUE(loader_.is_loaded("b"));
+}
+
+TEST_F(DemandLoaderTest, NothingThatMayGoIsAnErrorThatSaysSo) {
+  std::vector<DemandLoader::Use> uses;
+  for (const char* name : {"a", "b", "c"}) uses.push_back(loader_.use(name).value());
+  EXPECT_EQ(runtime_code_of(loader_.use("d").status()), RuntimeCode::kOutOfResources);
+  uses.clear();
+  touch("d");
+}
+
+TEST_F(DemandLoaderTest, UnknownNamesAreRefused) {
+  EXPECT_EQ(runtime_code_of(loader_.use("x").status()), RuntimeCode::kInvalid);
+  EXPECT_FALSE(loader_.pin("x", true).is_ok());
+  EXPECT_FALSE(loader_.add("a", false).is_ok());
+}
+
+TEST_F(DemandLoaderTest, ManyThreadsStayWithinTheBudget) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 500; ++i) {
+        const std::string name(1, static_cast<char>('a' + (t + i * 7) % 4));
+        const auto use = loader_.use(name);
+        EXPECT_TRUE(use.is_ok()) << "at most two others are in use";
+        EXPECT_LE(loader_.loaded_bytes(), 30);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(num_loads_ - num_unloads_, loader_.loaded_bytes() / 10);
+}
+
+}  // namespace
+}  // namespace sluice::runtime

@@ -1,0 +1,78 @@
+#include "runtime/model/load_plan.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "runtime/runtime_code.h"
+
+namespace sluice::runtime {
+namespace {
+
+/// The first `count` cores from `begin` on that lie on one device; nullopt if there are none. Moves
+/// `begin` behind them.
+std::optional<std::vector<CoreRef>> take_run(std::span<const CoreRef> cores, std::size_t& begin,
+                                             std::int32_t count) {
+  const auto wanted = static_cast<std::size_t>(count);
+  for (std::size_t at = begin; at + wanted <= cores.size(); ++at) {
+    if (cores[at].device != cores[at + wanted - 1].device) continue;
+    begin = at + wanted;
+    return std::vector<CoreRef>(cores.begin() + static_cast<std::ptrdiff_t>(at),
+                                cores.begin() + static_cast<std::ptrdiff_t>(begin));
+  }
+  return std::nullopt;
+}
+
+std::optional<LoadPlan> plan_normal(std::span<const SegmentNeed> needs,
+                                    std::span<const CoreRef> cores) {
+  LoadPlan plan;
+  std::size_t begin = 0;
+  for (const SegmentNeed& need : needs) {
+    plan.cores.emplace_back();
+    if (!need.is_on_group) continue;
+    auto run = take_run(cores, begin, need.cores);
+    if (!run) return std::nullopt;
+    plan.cores.back() = std::move(*run);
+  }
+  return plan;
+}
+
+std::optional<LoadPlan> plan_shared(std::span<const SegmentNeed> needs,
+                                    std::span<const CoreRef> cores) {
+  std::size_t begin = 0;
+  const auto run = take_run(cores, begin, cores_for_shared(needs));
+  if (!run) return std::nullopt;
+  LoadPlan plan = {LoadMode::kShared, {}};
+  for (const SegmentNeed& need : needs) {
+    plan.cores.emplace_back();
+    if (need.is_on_group) plan.cores.back() = *run;
+  }
+  return plan;
+}
+
+}  // namespace
+
+std::int32_t cores_for_normal(std::span<const SegmentNeed> needs) {
+  std::int32_t total = 0;
+  for (const SegmentNeed& need : needs) total += need.is_on_group ? need.cores : 0;
+  return std::max(total, 1);
+}
+
+std::int32_t cores_for_shared(std::span<const SegmentNeed> needs) {
+  std::int32_t most = 1;
+  for (const SegmentNeed& need : needs) most = std::max(most, need.is_on_group ? need.cores : 0);
+  return most;
+}
+
+Result<LoadPlan> plan_load(std::span<const SegmentNeed> needs, std::span<const CoreRef> cores,
+                           bool may_share) {
+  if (auto plan = plan_normal(needs, cores)) return std::move(*plan);
+  if (may_share) {
+    if (auto plan = plan_shared(needs, cores)) return std::move(*plan);
+  }
+  return runtime_error(RuntimeCode::kNotEnoughCores,
+                       "the model needs {} cores, {} in shared mode, those of a segment on one "
+                       "device; the group has {}",
+                       cores_for_normal(needs), cores_for_shared(needs), cores.size());
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,154 @@
+#include "runtime/model/loader.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::runtime {
+namespace {
+
+Status cancelled(const std::string& name) {
+  return runtime_error(RuntimeCode::kCancelled, "loading model \"{}\" was cancelled", name);
+}
+
+std::string name_of(const LoadRequest& request) {
+  if (!request.name.empty()) return request.name;
+  return request.path.empty() ? "model" : request.path.stem().string();
+}
+
+/// As the research and the seed advise: a request in each place that may work, and one that waits.
+int default_depth(const SegmentTargets& targets, const LoadPlan& plan) {
+  if (plan.mode == LoadMode::kShared) return 1;
+  return std::min(kMostDepth, cores_for_normal(targets.needs) + targets.num_host_segments() + 1);
+}
+
+Status check_depth(int depth) {
+  if (depth >= 0 && depth <= kMostDepth) return ok_status();
+  return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}", depth,
+                       kMostDepth);
+}
+
+/// The group has no room: says what it was for.
+Status too_large(const Status& status, const Footprint& footprint) {
+  return with_runtime_code(
+      status.with_context(fmt::format("the model takes {}", footprint.to_string())),
+      RuntimeCode::kOutOfResources);
+}
+
+ReplyDetail where(const GroupScheduler& group, const SegmentTargets& targets) {
+  ReplyDetail detail;
+  detail.group = static_cast<std::uint64_t>(group.group().id.value());
+  for (const CoreRef& core : group.group().cores) detail.cores.push_back(core.core);
+  for (const auto& backend : targets.backends) detail.backends.push_back(backend->name());
+  return detail;
+}
+
+}  // namespace
+
+std::string_view phase_name(LoadPhase phase) {
+  switch (phase) {
+    case LoadPhase::kReading: return "reading";
+    case LoadPhase::kPlacing: return "placing";
+    case LoadPhase::kPreparing: return "preparing";
+    case LoadPhase::kAllocating: return "allocating";
+    case LoadPhase::kDone: break;
+  }
+  return "done";
+}
+
+Result<std::shared_ptr<CachedPackage>> Loader::open(const LoadRequest& request) {
+  if (request.executable != nullptr) return cache_.open(request.executable);
+  if (request.path.empty()) {
+    return runtime_error(RuntimeCode::kInvalid, "neither a path nor an executable to load");
+  }
+  return cache_.open(request.path);
+}
+
+Result<Footprint> Loader::estimate(const LoadRequest& request) {
+  SLUICE_TRY(check_depth(request.depth));
+  const auto package = SLUICE_TRY(open(request));
+  const auto executable = SLUICE_TRY(package->executable());
+  const SegmentTargets targets = SLUICE_TRY(find_targets(*executable, backends_));
+  const int depth = request.depth > 0 ? request.depth : default_depth(targets, LoadPlan{});
+  return estimate_footprint(*executable, depth);
+}
+
+Result<std::shared_ptr<GroupScheduler>> Loader::find_group(const LoadRequest& request,
+                                                           const SegmentTargets& targets) {
+  if (request.group) return groups_.enter(*request.group);
+  CoreRequest wanted = request.where;
+  if (wanted.kind.empty()) wanted.kind = targets.kind;
+  wanted.num_cores = cores_for_normal(targets.needs);
+  return groups_.enter_new(wanted);
+}
+
+Result<std::shared_ptr<Model>> Loader::load(const LoadRequest& request,
+                                            const std::stop_token& stop) {
+  const auto report = [&](LoadPhase phase) {
+    if (request.on_progress) request.on_progress(phase);
+    return stop.stop_requested() ? cancelled(name_of(request)) : ok_status();
+  };
+  SLUICE_TRY(check_depth(request.depth));
+  SLUICE_TRY(report(LoadPhase::kReading));
+  auto package = SLUICE_TRY(open(request));
+  const auto executable = SLUICE_TRY(package->executable());
+  SLUICE_TRY(report(LoadPhase::kPlacing));
+  const SegmentTargets targets = SLUICE_TRY(find_targets(*executable, backends_));
+  const auto group = SLUICE_TRY(find_group(request, targets));
+  auto model = load_on(request, targets, std::move(package), group, stop);
+  if (model.is_ok() && !request.group) {
+    const Status status = (*model)->start();
+    if (!status.is_ok()) model = status;
+  }
+  if (!model.is_ok()) groups_.leave(group->group().id);
+  return std::move(model).with_context(fmt::format("loading model \"{}\"", name_of(request)));
+}
+
+Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
+                                               const SegmentTargets& targets,
+                                               std::shared_ptr<CachedPackage> package,
+                                               const std::shared_ptr<GroupScheduler>& group,
+                                               const std::stop_token& stop) {
+  const auto report = [&](LoadPhase phase) {
+    if (request.on_progress) request.on_progress(phase);
+    return stop.stop_requested() ? cancelled(name_of(request)) : ok_status();
+  };
+  Model::Parts parts;
+  parts.group = group;
+  parts.plan = SLUICE_TRY(
+      plan_load(targets.needs, group->group().cores, /*may_share=*/request.group.has_value()));
+  const exec::LoadOptions options = SLUICE_TRY(place_segments(targets, parts.plan, groups_.map()));
+  const bool is_shared_mode = parts.plan.mode == LoadMode::kShared;
+  const int depth = request.depth > 0 ? request.depth : default_depth(targets, parts.plan);
+  const int num_slots = is_shared_mode ? 1 : depth;
+
+  SLUICE_TRY(report(LoadPhase::kPreparing));
+  const auto executable = SLUICE_TRY(package->executable());
+  parts.info.footprint = estimate_footprint(*executable, num_slots);
+  auto memory =
+      MemoryLease::reserve(*group->group().budget, "models", parts.info.footprint.total_bytes());
+  if (!memory.is_ok()) return too_large(memory.status(), parts.info.footprint);
+  parts.memory = std::move(*memory);
+  auto placed = SLUICE_TRY(package->place(backends_, options));
+  parts.placement = std::move(placed.model);
+  parts.package = std::move(package);
+
+  SLUICE_TRY(report(LoadPhase::kAllocating));
+  auto pipeline = std::make_unique<Pipeline>(
+      SLUICE_TRY(Pipeline::create(*parts.placement, static_cast<std::size_t>(num_slots))));
+  parts.info.name = name_of(request);
+  parts.info.group = group->group().id;
+  parts.info.is_implicit = !request.group.has_value();
+  parts.info.mode = parts.plan.mode;
+  parts.info.depth = depth;
+  parts.info.num_slots = pipeline->num_slots();
+  parts.info.shares_package = placed.is_shared;
+  parts.info.slots_bytes = pipeline->memory_bytes();
+  parts.scheduler = std::make_shared<ModelScheduler>(
+      std::move(pipeline),
+      SchedulerOptions{parts.info.name, depth, request.nan_policy, where(*group, targets)}, clock_);
+  parts.scheduler->set_driver(std::shared_ptr<Driver>(group, &group->driver()));
+  SLUICE_TRY(report(LoadPhase::kDone));
+  return std::make_shared<Model>(std::move(parts));
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,99 @@
+#include "runtime/model/model.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::runtime {
+
+ModelPhase Model::phase() const {
+  const std::lock_guard lock(mutex_);
+  return phase_locked();
+}
+
+ModelPhase Model::phase_locked() const {
+  const bool has_failed = phase_ == ModelPhase::kStarted && parts_.scheduler->has_failed();
+  return has_failed ? ModelPhase::kFailed : phase_;
+}
+
+ModelInfo Model::info() const {
+  ModelInfo info = parts_.info;
+  info.phase = phase();
+  return info;
+}
+
+Result<ModelPhase> Model::check(ModelAction action) const {
+  return next_phase(phase(), action).with_context(fmt::format("model \"{}\"", parts_.info.name));
+}
+
+Status Model::start() {
+  const std::lock_guard change(change_mutex_);
+  const ModelPhase next = SLUICE_TRY(check(ModelAction::kStart));
+  SLUICE_TRY(parts_.group->activate(parts_.scheduler));
+  {
+    const std::lock_guard lock(mutex_);
+    phase_ = next;
+  }
+  parts_.scheduler->statistics().count_start();
+  parts_.scheduler->accept();
+  return ok_status();
+}
+
+Status Model::stop(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns) {
+  const std::lock_guard change(change_mutex_);
+  SLUICE_TRY(check(ModelAction::kStop));
+  const bool is_drained = drain(drain_deadline_ns, hang_deadline_ns);
+  const std::lock_guard lock(mutex_);
+  phase_ = is_drained ? ModelPhase::kStopped : ModelPhase::kFailed;
+  if (is_drained) return ok_status();
+  return runtime_error(RuntimeCode::kDeviceError,
+                       "model \"{}\": its device did not finish; the model has failed",
+                       parts_.info.name);
+}
+
+bool Model::drain(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns) {
+  ModelScheduler& scheduler = *parts_.scheduler;
+  const auto is_idle = [&] { return scheduler.is_idle(); };
+  const std::string& name = parts_.info.name;
+  scheduler.refuse(
+      runtime_error(RuntimeCode::kFailed, "model \"{}\" is stopped; start it first", name));
+  const bool may_drain = drain_deadline_ns > scheduler.clock().now_ns();
+  if (!may_drain || !scheduler.wait(is_idle, drain_deadline_ns)) {
+    scheduler.cancel_all(fmt::format("model \"{}\": cancelled, the model is being stopped", name));
+    if (!scheduler.wait(is_idle, hang_deadline_ns)) {
+      scheduler.give_up(runtime_error(RuntimeCode::kDeviceError,
+                                      "model \"{}\": its device does not finish", name));
+      scheduler.wait(is_idle, kNoDeadline);
+    }
+  }
+  parts_.group->deactivate(scheduler);
+  return !scheduler.has_failed();
+}
+
+Status Model::reset() {
+  const std::lock_guard change(change_mutex_);
+  const ModelPhase next = SLUICE_TRY(check(ModelAction::kReset));
+  parts_.group->deactivate(*parts_.scheduler);
+  auto pipeline = SLUICE_TRY(Pipeline::create(*parts_.placement, parts_.info.num_slots));
+  parts_.scheduler->replace(std::make_unique<Pipeline>(std::move(pipeline)));
+  parts_.scheduler->refuse(runtime_error(
+      RuntimeCode::kFailed, "model \"{}\" is stopped; start it first", parts_.info.name));
+  const std::lock_guard lock(mutex_);
+  phase_ = next;
+  return ok_status();
+}
+
+void Model::unload(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns) {
+  const std::lock_guard change(change_mutex_);
+  if (!check(ModelAction::kUnload).is_ok()) return;
+  drain(drain_deadline_ns, hang_deadline_ns);
+  parts_.scheduler->refuse(
+      runtime_error(RuntimeCode::kInvalidHandle, "model \"{}\" is unloaded", parts_.info.name));
+  parts_.scheduler->replace(nullptr);
+  parts_.placement = nullptr;
+  parts_.package = nullptr;
+  parts_.memory = MemoryLease();
+  const std::lock_guard lock(mutex_);
+  phase_ = ModelPhase::kUnloaded;
+}
+
+}  // namespace sluice::runtime

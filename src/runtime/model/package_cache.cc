@@ -1,0 +1,94 @@
+#include "runtime/model/package_cache.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "package/package.h"
+#include "runtime/runtime_code.h"
+
+namespace sluice::runtime {
+namespace {
+
+/// Equal for two paths of one file that was not written to in between.
+Result<std::string> identity_of(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path canonical = std::filesystem::canonical(path, error);
+  if (error) {
+    return runtime_error(RuntimeCode::kInvalid, "{}: {}", path.string(), error.message());
+  }
+  const auto size = std::filesystem::file_size(canonical, error);
+  if (error) {
+    return runtime_error(RuntimeCode::kInvalid, "{}: not a file", path.string());
+  }
+  const auto time = std::filesystem::last_write_time(canonical, error).time_since_epoch().count();
+  return fmt::format("{}\n{}\n{}", canonical.string(), size, time);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const package::Executable>> CachedPackage::executable() {
+  const std::lock_guard lock(mutex_);
+  if (executable_ == nullptr) {
+    auto executable = package::read_package(path_);
+    if (!executable.is_ok()) {
+      const bool is_version = executable.status().code() == Code::kUnimplemented;
+      return with_runtime_code(executable.status(), is_version ? RuntimeCode::kUnsupportedVersion
+                                                               : RuntimeCode::kInvalid);
+    }
+    executable_ = std::make_shared<const package::Executable>(std::move(*executable));
+  }
+  return executable_;
+}
+
+Result<CachedPackage::Placed> CachedPackage::place(const backend::BackendRegistry& backends,
+                                                   const exec::LoadOptions& options) {
+  const auto executable_now = SLUICE_TRY(executable());
+  const std::lock_guard lock(place_mutex_);
+  std::erase_if(placed_, [](const auto& model) { return model.expired(); });
+  std::shared_ptr<const exec::LoadedModel> model;
+  for (const auto& weak : placed_) {
+    if (model == nullptr) model = weak.lock();
+  }
+  const bool is_shared = model != nullptr;
+  auto loaded = is_shared ? model->place(options)
+                          : exec::LoadedModel::load(*executable_now, backends, options);
+  auto shared = std::make_shared<const exec::LoadedModel>(SLUICE_TRY(std::move(loaded)));
+  placed_.push_back(shared);
+  return Placed{std::move(shared), is_shared};
+}
+
+Result<std::shared_ptr<CachedPackage>> PackageCache::open(const std::filesystem::path& path) {
+  const std::string key = SLUICE_TRY(identity_of(path));
+  const std::lock_guard lock(mutex_);
+  if (auto found = find(key)) return found;
+  std::erase_if(packages_, [](const auto& entry) { return entry.second.expired(); });
+  auto made = std::make_shared<CachedPackage>(path);
+  packages_[key] = made;
+  return made;
+}
+
+std::shared_ptr<CachedPackage> PackageCache::open(
+    std::shared_ptr<const package::Executable> executable) {
+  // The address stays this executable's while its entry lives.
+  const std::string key = fmt::format("{}", static_cast<const void*>(executable.get()));
+  const std::lock_guard lock(mutex_);
+  if (auto found = find(key)) return found;
+  std::erase_if(packages_, [](const auto& entry) { return entry.second.expired(); });
+  auto made = std::make_shared<CachedPackage>(std::move(executable));
+  packages_[key] = made;
+  return made;
+}
+
+std::shared_ptr<CachedPackage> PackageCache::find(const std::string& key) const {
+  const auto it = packages_.find(key);
+  return it == packages_.end() ? nullptr : it->second.lock();
+}
+
+std::size_t PackageCache::size() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(packages_, [](const auto& entry) { return !entry.second.expired(); }));
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,60 @@
+// Packages that are loaded now, each once however many models were made of it.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "exec/loaded_model.h"
+
+namespace sluice::runtime {
+
+/// A package and the models made of it. Safe across threads.
+class CachedPackage {
+ public:
+  /// Reads nothing yet.
+  explicit CachedPackage(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit CachedPackage(std::shared_ptr<const package::Executable> executable)
+      : executable_(std::move(executable)) {}
+
+  /// Maps the file at the first call. Fails: as package::read_package; kUnsupportedVersion.
+  Result<std::shared_ptr<const package::Executable>> executable();
+
+  struct Placed {
+    std::shared_ptr<const exec::LoadedModel> model;
+    bool is_shared = false;  ///< constants and kernels were there already
+  };
+  /// A model of the package on these cores. While another one lives, it shares that one's mapping,
+  /// constants, packed constants and kernels. Loads of one package wait for each other.
+  Result<Placed> place(const backend::BackendRegistry& backends, const exec::LoadOptions& options);
+
+ private:
+  const std::filesystem::path path_;
+  std::mutex mutex_;
+  std::shared_ptr<const package::Executable> executable_;
+  std::mutex place_mutex_;
+  std::vector<std::weak_ptr<const exec::LoadedModel>> placed_;
+};
+
+/// Keeps no package alive itself: what nobody has loaded is read again. Safe across threads.
+class PackageCache {
+ public:
+  /// One per file as it is now: a file that was replaced since is another package.
+  /// Fails: kInvalid for a path without a file.
+  Result<std::shared_ptr<CachedPackage>> open(const std::filesystem::path& path);
+  std::shared_ptr<CachedPackage> open(std::shared_ptr<const package::Executable> executable);
+
+  /// Packages that somebody has loaded.
+  std::size_t size() const;
+
+ private:
+  std::shared_ptr<CachedPackage> find(const std::string& key) const;
+
+  mutable std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<CachedPackage>> packages_;
+};
+
+}  // namespace sluice::runtime

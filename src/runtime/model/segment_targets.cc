@@ -1,0 +1,72 @@
+#include "runtime/model/segment_targets.h"
+
+#include <algorithm>
+
+#include "runtime/runtime_code.h"
+#include "runtime/topology/plugin_cores.h"
+
+namespace sluice::runtime {
+namespace {
+
+/// A plug-in's kind is that of its first device.
+const std::string& kind_of(const backend::Backend& backend) { return backend.devices()[0].kind; }
+
+/// The backend that runs the operations [begin, end): the first for those that need none.
+std::size_t backend_of(const package::Executable& executable, std::size_t begin, std::size_t end) {
+  std::int16_t number = 0;
+  for (std::size_t place = begin; place < end; ++place) {
+    number = std::max(number, executable.backend_of.front()[place]);
+  }
+  return static_cast<std::size_t>(number);
+}
+
+}  // namespace
+
+std::int32_t SegmentTargets::num_host_segments() const {
+  return static_cast<std::int32_t>(std::ranges::count(needs, false, &SegmentNeed::is_on_group));
+}
+
+Result<SegmentTargets> find_targets(const package::Executable& executable,
+                                    const backend::BackendRegistry& backends) {
+  const auto specs = package::segments_of(executable);
+  if (!specs.is_ok()) return with_runtime_code(specs.status(), RuntimeCode::kInvalid);
+  SegmentTargets targets = {std::string(kCpuKind), {}, {}};
+  for (std::size_t i = 0; i < specs->size(); ++i) {
+    const package::SegmentSpec& spec = (*specs)[i];
+    const std::size_t end =
+        i + 1 < specs->size() ? (*specs)[i + 1].first_operation : executable.backend_of.front().size();
+    const std::size_t number = backend_of(executable, spec.first_operation, end);
+    if (number >= executable.backends.size()) {
+      return runtime_error(RuntimeCode::kInvalid, "segment \"{}\" has no backend", spec.name);
+    }
+    auto backend = backends.find(executable.backends[number]);
+    if (!backend.is_ok()) return with_runtime_code(backend.status(), RuntimeCode::kInvalid);
+    if (kind_of(**backend) != kCpuKind) targets.kind = kind_of(**backend);
+    targets.needs.push_back({spec.name, spec.cores, true});
+    targets.backends.push_back(std::move(*backend));
+  }
+  for (std::size_t i = 0; i < targets.needs.size(); ++i) {
+    targets.needs[i].is_on_group = kind_of(*targets.backends[i]) == targets.kind;
+  }
+  return targets;
+}
+
+Result<exec::LoadOptions> place_segments(const SegmentTargets& targets, const LoadPlan& plan,
+                                         const DeviceMap& map) {
+  exec::LoadOptions options;
+  const std::vector<std::int32_t> cpus = usable_cpus();
+  for (std::size_t i = 0; i < targets.needs.size(); ++i) {
+    if (!targets.needs[i].is_on_group) {
+      options.segments.push_back({0, {0}});
+      continue;
+    }
+    const backend::Backend& backend = *targets.backends[i];
+    auto cores = plugin_cores(map, plan.cores[i], backend.name(), backend.devices(), cpus);
+    PluginCores found = SLUICE_TRY(
+        std::move(cores).with_context(fmt::format("segment \"{}\"", targets.needs[i].name)));
+    options.segments.push_back({found.device, std::move(found.cores)});
+  }
+  return options;
+}
+
+}  // namespace sluice::runtime

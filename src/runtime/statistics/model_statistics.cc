@@ -1,0 +1,70 @@
+#include "runtime/statistics/model_statistics.h"
+
+#include <algorithm>
+
+#include "runtime/statistics/counter.h"
+
+namespace sluice::runtime {
+
+void ModelStatisticsSnapshot::merge(const ModelStatisticsSnapshot& other) {
+  accepted += other.accepted;
+  refused += other.refused;
+  started += other.started;
+  busy_ns += other.busy_ns;
+  queue.merge(other.queue);
+  copy.merge(other.copy);
+  compute.merge(other.compute);
+  total.merge(other.total);
+  for (const CodeCount& theirs : other.answered) {
+    const auto mine = std::ranges::find(answered, theirs.code, &CodeCount::code);
+    if (mine == answered.end()) {
+      answered.push_back(theirs);
+    } else {
+      mine->count += theirs.count;
+    }
+  }
+}
+
+std::int64_t ModelStatisticsSnapshot::num_answered() const {
+  std::int64_t total_count = 0;
+  for (const CodeCount& entry : answered) total_count += entry.count;
+  return total_count;
+}
+
+std::int64_t ModelStatisticsSnapshot::num_errors() const {
+  const auto ok = std::ranges::find(answered, RuntimeCode::kOk, &CodeCount::code);
+  return num_answered() - (ok == answered.end() ? 0 : ok->count);
+}
+
+std::size_t ModelStatistics::index_of(RuntimeCode code) {
+  const auto number = static_cast<std::size_t>(code);
+  return number <= 10 ? number : number - 1000 + 11;
+}
+
+void ModelStatistics::record(const RequestTimes& times) {
+  queue_.record(times.queue_ns);
+  copy_.record(times.copy_ns);
+  compute_.record(times.compute_ns);
+  total_.record(times.total_ns);
+}
+
+void ModelStatistics::add_busy(std::int64_t duration_ns) { add_alone(busy_ns_, duration_ns); }
+
+ModelStatisticsSnapshot ModelStatistics::snapshot() const {
+  ModelStatisticsSnapshot snapshot;
+  snapshot.accepted = accepted_.load(std::memory_order_relaxed);
+  snapshot.refused = refused_.load(std::memory_order_relaxed);
+  snapshot.started = started_.load(std::memory_order_relaxed);
+  snapshot.busy_ns = busy_ns_.load(std::memory_order_relaxed);
+  for (const RuntimeCodeInfo& info : runtime_codes()) {
+    const std::int64_t count = answered_[index_of(info.code)].load(std::memory_order_relaxed);
+    if (count > 0) snapshot.answered.push_back({info.code, count});
+  }
+  snapshot.queue = queue_.snapshot();
+  snapshot.copy = copy_.snapshot();
+  snapshot.compute = compute_.snapshot();
+  snapshot.total = total_.snapshot();
+  return snapshot;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,55 @@
+#include "runtime/statistics/model_statistics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/statistics/health.h"
+
+namespace sluice::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ModelStatistics, CountsAnswersByCode) {
+  ModelStatistics statistics;
+  for (const RuntimeCodeInfo& info : runtime_codes()) statistics.count_answer(info.code);
+  statistics.count_answer(RuntimeCode::kTimeout);
+  const ModelStatisticsSnapshot snapshot = statistics.snapshot();
+  EXPECT_EQ(snapshot.num_answered(), 17);
+  EXPECT_EQ(snapshot.num_errors(), 16);
+  for (const CodeCount& entry : snapshot.answered) {
+    EXPECT_EQ(entry.count, entry.code == RuntimeCode::kTimeout ? 2 : 1);
+  }
+}
+
+TEST(ModelStatistics, MergingAddsWhatEitherHas) {
+  ModelStatistics a;
+  ModelStatistics b;
+  a.count_answer(RuntimeCode::kOk);
+  a.record({10, 20, 30, 60});
+  b.count_answer(RuntimeCode::kTimeout);
+  b.count_answer(RuntimeCode::kOk);
+  b.record({1, 2, 3, 6});
+  ModelStatisticsSnapshot merged = a.snapshot();
+  merged.merge(b.snapshot());
+  EXPECT_EQ(merged.num_answered(), 3);
+  EXPECT_EQ(merged.total.sum_ns(), 66);
+  EXPECT_EQ(merged.compute.count(), 2);
+}
+
+TEST(Health, SaysTheStateTheReasonAndWhatToDo) {
+  ModelStatistics statistics;
+  for (int i = 0; i < 1000; ++i) statistics.count_answer(RuntimeCode::kOk);
+  EXPECT_EQ(health_of(statistics.snapshot(), false).state, HealthState::kHealthy);
+  for (int i = 0; i < 20; ++i) statistics.count_answer(RuntimeCode::kTimeout);
+  const Health degraded = health_of(statistics.snapshot(), false);
+  EXPECT_EQ(degraded.state, HealthState::kDegraded);
+  EXPECT_THAT(degraded.reason, HasSubstr("20 of 1020"));
+  EXPECT_FALSE(degraded.action.empty());
+  const Health failed = health_of(statistics.snapshot(), true);
+  EXPECT_EQ(failed.state, HealthState::kFailed);
+  EXPECT_THAT(failed.action, HasSubstr("reset"));
+}
+
+}  // namespace
+}  // namespace sluice::runtime

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Operators of ai.onnx.ml and com.microsoft: `reference` and `cpu` agree with onnxruntime."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from report import Report, scratch_folder
+
+from domains import trees
+from domains.case import write
+from harness.sluice_cli import binary
+
+FAMILIES = {"trees": trees.build}
+ABSOLUTE = "1e-4"
+RELATIVE = "1e-4"
+
+
+def run_cases(folder: Path, names: set[str], backend: str, report: Report) -> None:
+    command = [str(binary()), "conformance", str(folder), "--verbose", "--backend", backend,
+               "--absolute", ABSOLUTE, "--relative", RELATIVE]
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
+    names = set(names)
+    for line in output.splitlines():
+        told = re.match(r"(pass|FAIL|skip) (\w+)", line)
+        if told and told[2] in names:
+            names.discard(told[2])
+            report.add(told[1] == "pass", f"{backend}: {line}")
+    for name in sorted(names):
+        report.add(False, f"{backend}: {name}: no verdict; the command ended early")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("families", nargs="*", metavar="family",
+                        help=f"of {', '.join(FAMILIES)} (default: all)")
+    parser.add_argument("--backends", default="reference,cpu", help="default: %(default)s")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the cases here")
+    arguments = parser.parse_intermixed_args()
+    report = Report()
+    with scratch_folder() as scratch:
+        folder = arguments.keep or Path(scratch)
+        names = set()
+        for family in arguments.families or FAMILIES:
+            for case in FAMILIES[family]():
+                try:
+                    write(case, folder)
+                except Exception as problem:
+                    report.add(False, f"{case.name}: onnxruntime: {problem}")
+                    continue
+                names.add(case.name)
+        for backend in arguments.backends.split(","):
+            run_cases(folder, names, backend, report)
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""Where onnxruntime is not asked, and why: the table.
+
+What onnxruntime refuses by itself (a type without a kernel, a newer opset) needs no line here: the
+reference evaluator of the onnx package is asked instead.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+
+class Opinion(enum.Enum):
+    ONNXRUNTIME = "onnxruntime"
+    REFERENCE = "the reference of ONNX"
+    FORMULA = "a formula of FORMULAS"
+    NONE = "nobody"
+
+
+@dataclass(frozen=True)
+class Query:
+    """A node, and what it is given."""
+
+    node: onnx.NodeProto
+    inputs: list[np.ndarray]
+    opset: int
+
+    def attribute(self, name: str, default: object = None) -> object:
+        for attribute in self.node.attribute:
+            if attribute.name == name:
+                return onnx.helper.get_attribute_value(attribute)
+        return default
+
+
+@dataclass(frozen=True)
+class Exception_:
+    kinds: tuple[str, ...]
+    applies: Callable[[Query], bool]
+    ask: Opinion
+    reason: str
+
+
+def always(_: Query) -> bool:
+    return True
+
+
+def is_empty(query: Query) -> bool:
+    return query.inputs[0].size == 0
+
+
+def is_f64(query: Query) -> bool:
+    return query.inputs[0].dtype == np.float64
+
+
+def hard_swish(x: np.ndarray) -> np.ndarray:
+    return x * np.clip(x / 6 + 0.5, 0, 1)
+
+
+def is_not_f32(query: Query) -> bool:
+    return query.inputs[0].dtype != np.float32
+
+
+def is_short(query: Query) -> bool:
+    return query.inputs[0].dtype.itemsize < 4
+
+
+def is_odd_resize(query: Query) -> bool:
+    mode = query.attribute("coordinate_transformation_mode", b"half_pixel")
+    return mode not in (b"half_pixel", b"asymmetric") or query.attribute("exclude_outside", 0) == 1
+
+
+FORMULAS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "Erf": np.vectorize(math.erf, otypes=[np.float64]),
+    "HardSwish": hard_swish,
+}
+REDUCTIONS = tuple(f"Reduce{name}" for name in (
+    "Sum", "Mean", "Max", "Min", "L1", "L2", "SumSquare", "Prod", "LogSum", "LogSumExp"))
+
+TABLE = [
+    Exception_(("Erf",), is_f64, Opinion.FORMULA,
+               "onnxruntime has no f64, and the reference evaluator rounds to f32"),
+    Exception_(("HardSwish",), is_f64, Opinion.FORMULA,
+               "its 1/6 is rounded to f32 in the definition that the reference evaluator expands"),
+    Exception_(REDUCTIONS, is_empty, Opinion.REFERENCE,
+               "onnxruntime leaves 0 in place of a reduced dimension that was empty"),
+    Exception_(("Shrink",), is_f64, Opinion.REFERENCE, "onnxruntime calculates it in f32"),
+    Exception_(("MeanVarianceNormalization",), always, Opinion.REFERENCE,
+               "onnxruntime leaves out the 1e-9 beside the deviation: 0 / 0 for equal elements"),
+    Exception_(("ReduceLogSumExp",), lambda q: q.inputs[0].dtype.kind in "iu", Opinion.NONE,
+               "onnxruntime rounds the powers of integers before it adds them"),
+    Exception_(("GroupNormalization", "DFT", "STFT"), is_f64, Opinion.NONE,
+               "onnxruntime calculates in f32 within, and so does the reference evaluator"),
+    Exception_(("Resize", "Upsample", "GridSample", "AffineGrid", "RoiAlign", "MaxRoiPool",
+                "DeformConv"), is_not_f32, Opinion.NONE,
+               "onnxruntime interpolates in f32 or not at all, and the reference evaluator takes "
+               "seconds for an image"),
+    Exception_(("LSTM", "GRU", "RNN"), is_not_f32, Opinion.NONE,
+               "onnxruntime has f32 only, and the reference evaluator knows neither clip, lengths "
+               "nor the other activations"),
+    Exception_(("LSTM",), lambda q: q.attribute("clip") is not None, Opinion.NONE,
+               "onnxruntime clips what goes into the gates but not the cell, which goes into an "
+               "activation too; the reference evaluator does not clip"),
+    Exception_(("LRN",), is_not_f32, Opinion.NONE,
+               "onnxruntime has f32 only, and the reference evaluator takes batches for channels"),
+    Exception_(("Resize",), is_odd_resize, Opinion.REFERENCE,
+               "onnxruntime places samples by the scale, not by the sizes that come of it"),
+    Exception_(("MaxPool", "AveragePool", "LpPool"), is_short, Opinion.NONE,
+               "onnxruntime refuses most of it, and the reference evaluator pads one side less "
+               "under SAME_LOWER"),
+    Exception_(("Hardmax",), lambda q: q.opset < 13 and q.inputs[0].dtype != np.float32,
+               Opinion.NONE, "onnxruntime has f32 only, and the reference evaluator reduces one "
+               "axis where the standard then joined all from there on"),
+    Exception_(("Unique",), lambda q: q.attribute("sorted", 1) == 0
+               and q.inputs[0].dtype not in (np.float32, np.float64, np.int64, np.int8),
+               Opinion.NONE, "onnxruntime has few types, and the reference evaluator loses the "
+               "axis when it need not sort"),
+]
+
+
+def opinion_on(nodes: Sequence[onnx.NodeProto], inputs: dict[str, np.ndarray],
+               opset: int) -> Opinion:
+    for node in nodes:
+        known = [inputs[name] for name in node.input if name in inputs]
+        query = Query(node, known, opset)
+        for line in TABLE:
+            if node.op_type in line.kinds and line.applies(query):
+                return line.ask
+    return Opinion.ONNXRUNTIME
+
+
+# What Sluice refuses, and says so: part of its message, and the reason.
+REFUSALS = {
+    "is no tensor of known rank": "the number of dimensions is known in the run only",
+}
+
+
+def refusal(message: str) -> str:
+    """The reason why nothing was compared; "" if the message is no such refusal."""
+    return next((reason for part, reason in REFUSALS.items() if part in message), "")

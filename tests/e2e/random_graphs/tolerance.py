@@ -1,0 +1,76 @@
+"""How far a float may be from the expected one: the table, per element type.
+
+Allowed is |actual - expected| <= absolute + relative * |expected|. Integers, bools and strings are
+exact. The last column is the noise, in units of the last place, that a graph's values are given
+while it is made: what changes under it by more than half the tolerance (a tie, a number about to be
+rounded the other way) is no matter of agreement, and is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    relative: float
+    absolute: float
+    last_place: float  # of a number near one
+    noise: float  # in last places
+
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+TABLE: dict[str, tuple[np.dtype, Tolerance]] = {
+    "f64": (np.dtype(np.float64), Tolerance(1e-9, 1e-10, 2.0**-53, 64)),
+    "f32": (np.dtype(np.float32), Tolerance(2e-4, 2e-5, 2.0**-24, 24)),
+    "f16": (np.dtype(np.float16), Tolerance(2e-2, 1e-2, 2.0**-11, 2)),
+    "bf16": (BF16, Tolerance(1e-1, 6e-2, 2.0**-8, 1)),
+}
+_BY_DTYPE = {dtype: tolerance for dtype, tolerance in TABLE.values()}
+
+
+def tolerance_of(dtype: np.dtype) -> Tolerance | None:
+    """None for types that are compared exactly."""
+    return _BY_DTYPE.get(dtype)
+
+
+def is_float(dtype: np.dtype) -> bool:
+    return dtype in _BY_DTYPE
+
+
+def options() -> list[str]:
+    """The table as `sluice conformance` takes it."""
+    arguments = []
+    for name, (_, row) in TABLE.items():
+        arguments += ["--tolerance", f"{name}={row.relative:g},{row.absolute:g}"]
+    return arguments
+
+
+def agree(actual: np.ndarray, expected: np.ndarray, share: float = 1.0) -> bool:
+    """Within `share` of the tolerance; the same type and shape."""
+    if actual.dtype != expected.dtype or actual.shape != expected.shape:
+        return False
+    row = tolerance_of(expected.dtype)
+    if row is None:
+        return bool(np.array_equal(actual, expected))
+    a, e = actual.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(a - e) <= share * (row.absolute + row.relative * np.abs(e))
+    return bool((near | (a == e) | (np.isnan(a) & np.isnan(e))).all())
+
+
+def disturb(array: np.ndarray, signs: np.ndarray, of_largest: float) -> np.ndarray:
+    """`array` with the noise of its type: relative to each element, and to `of_largest` of the
+    largest where an operator adds many terms up. Zeros stay zero otherwise."""
+    row = tolerance_of(array.dtype)
+    if row is None or array.size == 0:
+        return array
+    wide = array.astype(np.float64)
+    step = row.noise * row.last_place
+    with np.errstate(invalid="ignore", over="ignore"):
+        largest = float(np.abs(wide).max()) if of_largest else 0.0
+        noisy = wide * (1 + step * signs) + step * of_largest * largest * signs
+        return np.where(np.isfinite(wide), noisy, wide).astype(array.dtype)
