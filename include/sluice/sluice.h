@@ -43,6 +43,7 @@ typedef struct sluice_open_options {
   int32_t num_cores;    /* length of `cores` */
   int32_t reserved;
   const char* backend_dir; /* folder of plug-ins; null for SLUICE_BACKEND_PATH, then the default */
+  int64_t max_loop_iterations; /* a loop that runs longer fails the run; 0 for the default, 10^8 */
 } sluice_open_options;
 
 /* Opens a `.sluice` file. `options` may be null. */
@@ -53,8 +54,8 @@ SLUICE_API void sluice_model_close(sluice_model* model);
 /* An input or output as the model declares it; lives as long as the model. */
 typedef struct sluice_tensor_spec {
   const char* name;
-  const char* type;     /* "f32[N,3,224,224]" */
-  int32_t element_type; /* number of ONNX's TensorProto.DataType: 1 = float, 7 = int64, ... */
+  const char* type;     /* "f32[N,3,224,224]", "seq(f32[?])" */
+  int32_t element_type; /* number of ONNX's TensorProto.DataType: 1 = float, ...; 0: no tensor */
   int32_t rank;         /* -1 if unknown */
   const int64_t* dims;  /* [rank]; -1 where the model takes any size */
   int32_t batch_axis;   /* along which requests may be joined; -1 for none */
@@ -68,7 +69,9 @@ SLUICE_API const sluice_tensor_spec* sluice_model_output(const sluice_model* mod
 
 /* ---- contexts ----------------------------------------------------------------------------- */
 
-/* A tensor in row-major order in the owner's memory. */
+/* A tensor in row-major order in the owner's memory. Strings are n + 1 int64 offsets, then the
+ * bytes they delimit. Sequences and optionals are beyond this interface: a model that takes or
+ * gives them opens, and setting or reading such an operand fails with UNIMPLEMENTED. */
 typedef struct sluice_array {
   void* data;
   int64_t size_bytes;

@@ -52,6 +52,7 @@ Result<std::shared_ptr<const OpenModel>> open_model(const char* path,
   if (known.backend_dir != nullptr) discovery.paths.emplace_back(known.backend_dir);
   exec::LoadOptions loading;
   loading.num_threads = known.num_threads;
+  if (known.max_loop_iterations > 0) loading.max_loop_iterations = known.max_loop_iterations;
   if (known.cores != nullptr && known.num_cores > 0) {
     loading.cores.assign(known.cores, known.cores + known.num_cores);
   }

@@ -43,6 +43,11 @@ Result<exec::TensorView> view_of(const sluice_array& array) {
 
 Status set_input(sluice_context& context, const char* name, const sluice_array& array) {
   const auto index = SLUICE_TRY(find_spec(context.open->inputs, name, "input"));
+  const SpecStorage& spec = *context.open->inputs[index];
+  if (!context.open->loaded.signature().inputs[index].type.is_tensor()) {
+    return unimplemented("input \"{}\" is a {}; this interface takes tensors only", spec.name,
+                         spec.type);
+  }
   return context.context.set_input(index, SLUICE_TRY(view_of(array)));
 }
 
@@ -53,6 +58,11 @@ Status bind_output(sluice_context& context, const char* name, void* data, std::i
 
 Status get_output(sluice_context& context, const char* name, sluice_array& array) {
   const auto index = SLUICE_TRY(find_spec(context.open->outputs, name, "output"));
+  const SpecStorage& spec = *context.open->outputs[index];
+  if (!context.open->loaded.signature().outputs[index].type.is_tensor()) {
+    return unimplemented("output \"{}\" is a {}; this interface gives tensors only", spec.name,
+                         spec.type);
+  }
   const exec::TensorView& view = context.context.output(index);
   if (view.element == ir::ElementType::kUndefined) {
     return make_error(Code::kFailedPrecondition, "the context has not run yet");

@@ -10,7 +10,7 @@ Result<std::vector<sluice_text>> decode_texts(const ir::Constant& constant) {
   const auto count = ir::num_elements(*constant.type.shape());
   const auto held = static_cast<std::int64_t>(constant.data.size());
   constexpr std::int64_t kOffsetBytes = sizeof(std::int64_t);
-  if (!count || *count >= held / kOffsetBytes) {
+  if (!count || *count < 0 || *count >= held / kOffsetBytes) {
     return invalid_argument("{} strings have no room for their offsets", count.value_or(-1));
   }
   const std::int64_t text_bytes = held - (*count + 1) * kOffsetBytes;

@@ -1,12 +1,42 @@
 #include "compile/evaluate.h"
 
 #include <array>
+#include <span>
 #include <utility>
 
 #include "backend/command_list.h"
+#include "backend/texts.h"
 #include "ops/schema.h"
 
 namespace sluice::compile {
+namespace {
+
+constexpr std::int32_t kTexts = 1;  // binding of the pool
+
+/// A constant as kernels read it, aligned: strings as texts.
+Result<MutableBytes> run_form(const ir::Constant& constant) {
+  if (constant.type.element() != ir::ElementType::kString) {
+    return MutableBytes::copy_of(constant.data.view());
+  }
+  const auto texts = SLUICE_TRY(backend::decode_texts(constant));
+  return MutableBytes::copy_of(std::as_bytes(std::span(texts)));
+}
+
+/// What a kernel wrote, as constants are kept: strings as offsets and bytes.
+Result<ir::Constant> kept_form(const ir::Type& type, MutableBytes& result) {
+  if (type.element() != ir::ElementType::kString) {
+    return ir::Constant{type, std::move(result).freeze()};
+  }
+  const std::span<const sluice_text> texts(
+      reinterpret_cast<const sluice_text*>(result.view().data()),
+      result.view().size() / sizeof(sluice_text));
+  MutableBytes encoded(static_cast<std::size_t>(SLUICE_TRY(backend::encoded_bytes(texts))));
+  backend::encode_texts(texts, encoded.view());
+  return ir::Constant{type, std::move(encoded).freeze()};
+}
+
+}  // namespace
+
 Result<Evaluator> Evaluator::create(std::shared_ptr<const backend::Backend> backend) {
   const std::array<std::int32_t, 1> cores = {0};
   auto group = SLUICE_TRY(backend::Group::create(backend, 0, cores));
@@ -28,32 +58,36 @@ Result<std::vector<ir::Constant>> Evaluator::run(const ir::Graph& graph,
   std::vector<sluice_argument> inputs;
   for (const ir::OperandId id : operation.inputs) {
     const ir::Constant* constant = subgraph.find_constant(id);
-    if (constant != nullptr) kept.push_back(MutableBytes::copy_of(constant->data.view()));
+    if (constant != nullptr) kept.push_back(SLUICE_TRY(run_form(*constant)));
     inputs.push_back(constant ? backend::fixed_argument(kept.back().view().data())
                               : backend::absent_argument());
   }
   std::vector<MutableBytes> results;
   std::vector<sluice_argument> outputs;
   for (const ir::OperandId id : operation.outputs) {
-    const auto size = id.is_valid() ? ir::storage_bytes(subgraph.operand(id).type) : 0;
+    const auto size = id.is_valid() ? ir::run_bytes(subgraph.operand(id).type) : 0;
     if (!size) return unimplemented("the size of \"{}\" is not known", subgraph.operand(id).name);
     results.emplace_back(static_cast<std::size_t>(*size));
     outputs.push_back(id.is_valid() ? backend::fixed_argument(results.back().view().data())
                                     : backend::absent_argument());
+    const bool is_text =
+        id.is_valid() && subgraph.operand(id).type.element() == ir::ElementType::kString;
+    if (is_text) outputs.back().texts = kTexts;
   }
   auto list = SLUICE_TRY(backend::CommandList::create(group_));
   SLUICE_TRY(list.add_kernel(std::move(kernel), inputs, outputs));
   SLUICE_TRY(list.finish());
   auto stream = SLUICE_TRY(backend::Stream::create(group_));
-  SLUICE_TRY(stream.submit(list, {}));
+  backend::TextPool texts;
+  const std::array<void*, 2> bindings = {nullptr, texts.get()};
+  SLUICE_TRY(stream.submit(list, bindings));
   SLUICE_TRY(stream.wait());
 
   std::vector<ir::Constant> constants;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const ir::OperandId id = operation.outputs[i];
-    constants.push_back(
-        id.is_valid() ? ir::Constant{subgraph.operand(id).type, std::move(results[i]).freeze()}
-                      : ir::Constant());
+    constants.push_back(id.is_valid() ? SLUICE_TRY(kept_form(subgraph.operand(id).type, results[i]))
+                                      : ir::Constant());
   }
   return constants;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compile/blocked_constant.h"
+#include "ops/control/structure.h"
 #include "ops/schema.h"
 
 namespace sluice::compile {
@@ -26,11 +27,11 @@ struct Candidate {
 
 class LayoutChooser {
  public:
-  LayoutChooser(ir::Graph& graph, Backends backends)
-      : graph_(graph), main_(graph.main()), backends_(backends) {}
+  LayoutChooser(ir::Graph& graph, ir::Subgraph& subgraph, Backends backends)
+      : graph_(graph), subgraph_(subgraph), backends_(backends) {}
 
   Result<int> run() {
-    const std::vector<ir::OperationId> order(main_.order().begin(), main_.order().end());
+    const std::vector<ir::OperationId> order(subgraph_.order().begin(), subgraph_.order().end());
     for (const ir::OperationId id : order) SLUICE_TRY(visit(id));
     restore_outputs();
     return num_changed_;
@@ -38,7 +39,7 @@ class LayoutChooser {
 
  private:
   Status visit(ir::OperationId id) {
-    const ir::Operation& operation = main_.operation(id);
+    const ir::Operation& operation = subgraph_.operation(id);
     for (const Candidate& candidate : SLUICE_TRY(candidates(operation))) {
       if (!SLUICE_TRY(is_supported(operation, candidate))) continue;
       ++num_changed_;
@@ -58,7 +59,7 @@ class LayoutChooser {
     return all;
   }
 
-  const ir::Type& type_of(ir::OperandId id) const { return main_.operand(id).type; }
+  const ir::Type& type_of(ir::OperandId id) const { return subgraph_.operand(id).type; }
 
   bool is_blocked(ir::OperandId id) const {
     return id.is_valid() && type_of(id).is_tensor() && type_of(id).layout() != kRowMajor;
@@ -99,14 +100,14 @@ class LayoutChooser {
     const bool is_elementwise =
         index >= operation.inputs.size() ||
         ops::find_schema(operation.domain, operation.kind)->has(ops::kElementwise);
-    if (const ir::Constant* constant = main_.find_constant(id)) {
+    if (const ir::Constant* constant = subgraph_.find_constant(id)) {
       return is_elementwise && can_block_channels(*constant, result.size());
     }
     return is_image(type_of(id)) && type_of(id).shape()->size() == result.size();
   }
 
   Result<ir::Layout> preferred_layout(const ir::Operation& operation) const {
-    const auto op = backend::Op::create({graph_, main_, operation, [&](ir::OperandId id) {
+    const auto op = backend::Op::create({graph_, subgraph_, operation, [&](ir::OperandId id) {
                                            return type_of(id).with_layout(kRowMajor);
                                          }});
     if (!op.is_ok()) return kRowMajor;
@@ -125,7 +126,7 @@ class LayoutChooser {
       }
       return type_of(id).with_layout(is_image(type_of(id)) ? candidate.outputs : kRowMajor);
     };
-    const auto op = backend::Op::create({graph_, main_, operation, laid_out});
+    const auto op = backend::Op::create({graph_, subgraph_, operation, laid_out});
     if (!op.is_ok()) return false;
     for (const auto& backend : backends_) {
       if (SLUICE_TRY(backend->query(*op)).is_supported) return true;
@@ -134,19 +135,20 @@ class LayoutChooser {
   }
 
   ir::Type input_type(const ir::Operation& operation, ir::OperandId id, ir::Layout layout) const {
-    const ir::Constant* constant = main_.find_constant(id);
+    const ir::Constant* constant = subgraph_.find_constant(id);
     if (constant == nullptr || layout == kRowMajor) return type_of(id).with_layout(layout);
     return blocked_type(*constant, type_of(operation.output(0)).shape()->size());
   }
 
   void apply(ir::OperationId id, const Candidate& candidate) {
-    ir::Operation operation = main_.operation(id);
+    ir::Operation operation = subgraph_.operation(id);
     const std::size_t rank =
         candidate.outputs == kRowMajor ? 0 : type_of(operation.output(0)).shape()->size();
     const auto lay_out = [&](ir::OperandId& operand, ir::Layout layout) {
       if (!operand.is_valid()) return;
-      operand = main_.is_constant(operand) && layout != kRowMajor ? blocked_copy(operand, rank)
-                                                                  : in_layout(operand, layout, id);
+      operand = subgraph_.is_constant(operand) && layout != kRowMajor
+                    ? blocked_copy(operand, rank)
+                    : in_layout(operand, layout, id);
     };
     for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
       lay_out(operation.inputs[i], candidate.inputs[i]);
@@ -158,9 +160,9 @@ class LayoutChooser {
     }
     for (const ir::OperandId output : operation.outputs) {
       if (!output.is_valid() || !is_image(type_of(output))) continue;
-      main_.operand(output).type = type_of(output).with_layout(candidate.outputs);
+      subgraph_.operand(output).type = type_of(output).with_layout(candidate.outputs);
     }
-    main_.operation(id) = std::move(operation);
+    subgraph_.operation(id) = std::move(operation);
   }
 
   /// The same elements in `layout`: the operand itself, one reordered before, or a new one that is
@@ -170,10 +172,10 @@ class LayoutChooser {
     if (!type_of(operand).is_tensor() || type_of(operand).layout() == layout) return operand;
     const auto [it, is_new] = reordered_.emplace(std::pair(operand, layout), ir::OperandId());
     if (!is_new) return it->second;
-    const ir::Operand& source = main_.operand(operand);
+    const ir::Operand& source = subgraph_.operand(operand);
     const std::string name =
         source.name.empty() ? "" : fmt::format("{}@{}", source.name, ir::layout_name(layout));
-    it->second = main_.add_operand({name, source.type.with_layout(layout), {}});
+    it->second = subgraph_.add_operand({name, source.type.with_layout(layout), {}});
     ir::Operation reorder;
     reorder.domain = "sluice";
     reorder.kind = "Reorder";
@@ -181,9 +183,9 @@ class LayoutChooser {
     reorder.outputs = {it->second};
     reorder.attributes.set("layout", std::string(ir::layout_name(layout)));
     if (position) {
-      main_.insert_operation(*position, std::move(reorder));
+      subgraph_.insert_operation(*position, std::move(reorder));
     } else {
-      main_.add_operation(std::move(reorder));
+      subgraph_.add_operation(std::move(reorder));
     }
     return it->second;
   }
@@ -191,12 +193,12 @@ class LayoutChooser {
   /// What callers see is row-major and has the name they know.
   void restore_outputs() {
     std::map<ir::OperandId, ir::OperandId> restored;
-    for (ir::OperandId& output : main_.outputs) {
+    for (ir::OperandId& output : subgraph_.outputs) {
       const auto [it, is_new] = restored.emplace(output, output);
       if (is_new && is_blocked(output)) {
         it->second = in_layout(output, kRowMajor, std::nullopt);
-        ir::Operand& blocked = main_.operand(output);
-        main_.operand(it->second).name = blocked.name;
+        ir::Operand& blocked = subgraph_.operand(output);
+        subgraph_.operand(it->second).name = blocked.name;
         blocked.name += fmt::format("@{}", ir::layout_name(blocked.type.layout()));
       }
       output = it->second;
@@ -206,13 +208,14 @@ class LayoutChooser {
   ir::OperandId blocked_copy(ir::OperandId operand, std::size_t rank) {
     const auto [it, is_new] = blocked_constants_.emplace(std::pair(operand, rank), ir::OperandId());
     if (is_new) {
-      it->second = main_.add_constant("", block_channels(*main_.find_constant(operand), rank));
+      it->second =
+          subgraph_.add_constant("", block_channels(*subgraph_.find_constant(operand), rank));
     }
     return it->second;
   }
 
   ir::Graph& graph_;
-  ir::Subgraph& main_;
+  ir::Subgraph& subgraph_;
   Backends backends_;
   std::map<std::pair<ir::OperandId, ir::Layout>, ir::OperandId> reordered_;
   std::map<std::pair<ir::OperandId, std::size_t>, ir::OperandId> blocked_constants_;
@@ -222,7 +225,11 @@ class LayoutChooser {
 }  // namespace
 
 Result<int> choose_layouts(ir::Graph& graph, Backends backends) {
-  return LayoutChooser(graph, backends).run();
+  int num_changed = 0;
+  for (const ir::SubgraphId id : ops::runnable_subgraphs(graph)) {
+    num_changed += SLUICE_TRY(LayoutChooser(graph, graph.subgraph(id), backends).run());
+  }
+  return num_changed;
 }
 
 }  // namespace sluice::compile

@@ -2,6 +2,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
 #include "base/checked.h"
 
 namespace sluice::exec {
@@ -23,6 +27,15 @@ Status AlignedBuffer::reserve(std::int64_t size_bytes) {
   }
   data_.reset(memory);
   size_bytes_ = size_bytes;
+  return ok_status();
+}
+
+Status AlignedBuffer::grow(std::int64_t size_bytes, std::int64_t used_bytes) {
+  if (data_ != nullptr && size_bytes <= size_bytes_) return ok_status();
+  AlignedBuffer larger;
+  SLUICE_TRY(larger.reserve(std::max(size_bytes, size_bytes_ + size_bytes_ / 2)));
+  if (used_bytes > 0) std::memcpy(larger.data(), data(), static_cast<std::size_t>(used_bytes));
+  std::swap(*this, larger);
   return ok_status();
 }
 

@@ -23,6 +23,8 @@ class AlignedBuffer {
  public:
   /// Fails: kResourceExhausted.
   Status reserve(std::int64_t size_bytes);
+  /// As above, keeping the first `used_bytes`; grows by half at least.
+  Status grow(std::int64_t size_bytes, std::int64_t used_bytes);
 
   void* data() const { return data_.get(); }
   std::int64_t size_bytes() const { return size_bytes_; }

@@ -128,6 +128,23 @@ TEST(Context, ShapesMayChangeFromRunToRun) {
   }
 }
 
+TEST(Context, ManyShapesDoNotGrowItsMemory) {
+  const LoadedModel model = load(kDynamic);
+  Context context = make_context(model);
+  const auto run_all = [&] {
+    for (std::int64_t n = 300; n > 0; --n) {  // the largest first: buffers never need to grow
+      Aligned<float> x(std::vector<float>(static_cast<std::size_t>(n) * 2, 1.5F));
+      ASSERT_TRUE(context.set_input(0, f32_view(x, {n, 2})).is_ok());
+      ASSERT_TRUE(context.run().is_ok());
+      ASSERT_EQ(floats(context.output(0)), std::vector<float>(static_cast<std::size_t>(n) * 2, 3));
+    }
+  };
+  run_all();
+  const std::int64_t bytes = context.memory_bytes();
+  run_all();  // shapes that were met, and forgotten, before
+  EXPECT_EQ(context.memory_bytes(), bytes);
+}
+
 TEST(Context, ShapesMayComeFromInputs) {
   const LoadedModel model = load(R"(
 subgraph @0 "main" {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/text.h"
+#include "ops/control/structure.h"
 #include "ops/inference.h"
 
 namespace sluice::exec::testing {
@@ -21,10 +22,15 @@ package::Executable executable_of(std::string_view graph_text, std::string_view 
   EXPECT_TRUE(inferred.is_ok()) << inferred.to_string();
   package::Executable executable;
   executable.backends = {std::string(backend)};
-  for (const ir::OperationId id : graph->main().order()) {
-    const ir::Operation& operation = graph->main().operation(id);
-    const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
-    executable.backend_of.push_back(schema->has(ops::kView) ? -1 : 0);
+  executable.backend_of.resize(graph->num_subgraphs());
+  for (const ir::SubgraphId id : ops::runnable_subgraphs(*graph)) {
+    const ir::Subgraph& subgraph = graph->subgraph(id);
+    for (const ir::OperationId at : subgraph.order()) {
+      const ir::Operation& operation = subgraph.operation(at);
+      const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+      const bool needs_kernel = !schema->has(ops::kView) && !schema->has(ops::kControlFlow);
+      executable.backend_of[id.index()].push_back(needs_kernel ? 0 : -1);
+    }
   }
   executable.graph = std::move(graph).value();
   return executable;

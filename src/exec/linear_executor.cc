@@ -1,9 +1,12 @@
+#include "exec/linear_executor.h"
+
 #include <bit>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
-#include "exec/context_state.h"
+#include "exec/step.h"
 
 namespace sluice::exec {
 namespace {
@@ -31,31 +34,27 @@ void append_facts(const ops::OperandFacts& facts, RunKey& key) {
   }
 }
 
-ir::Type type_of(const TensorView& view) {
-  return ir::Type::tensor(view.element, ir::Shape(view.dims.begin(), view.dims.end()));
-}
-
 }  // namespace
 
 Status LinearExecutor::run() {
-  if (!state_.static_recording) return run_stages();
-  SLUICE_TRY(run_stage(*state_.static_recording));
-  return finish_outputs(*state_.static_recording);
+  const bool is_static = program_.static_plan != nullptr && fits_static_plan();
+  Status status = is_static ? run_static() : run_stages();
+  for (Value& value : frame_.values) value = {};  // what is not handed on ends with the run
+  return status;
 }
 
-Status LinearExecutor::begin() { return prepare_memory(*state_.static_recording); }
+Status LinearExecutor::begin() { return prepare_memory(*frame_.static_recording); }
 
 Status LinearExecutor::submit(std::size_t segment) {
-  for (const Segment& part : state_.static_recording->segments) {
-    if (part.index != segment) continue;
-    backend::Stream& stream = state_.streams[model_.segments.group_index[segment]];
-    return stream.submit(part.list, state_.bindings);
+  for (const Segment& part : frame_.static_recording->segments) {
+    if (part.index == segment)
+      return context_.streams[part.group].submit(part.list, frame_.bindings);
   }
   return ok_status();  // views only: nothing runs
 }
 
 Result<bool> LinearExecutor::poll(std::size_t segment) {
-  backend::Stream& stream = state_.streams[model_.segments.group_index[segment]];
+  backend::Stream& stream = context_.streams[model_.segments.group_index[segment]];
   const Status status = stream.wait(std::chrono::nanoseconds(0));
   if (status.is_ok()) return true;
   if (status.code() == Code::kDeadlineExceeded) return false;
@@ -63,139 +62,188 @@ Result<bool> LinearExecutor::poll(std::size_t segment) {
 }
 
 Status LinearExecutor::finish() {
-  SLUICE_TRY(copy_outputs(*state_.static_recording->plan));
-  return finish_outputs(*state_.static_recording);
+  SLUICE_TRY(copy_outputs(*frame_.static_recording));
+  finish_outputs(*frame_.static_recording);
+  return ok_status();
+}
+
+bool LinearExecutor::fits_static_plan() const {
+  for (std::size_t i = 0; i < frame_.inputs.size(); ++i) {
+    const ir::Type& declared = program_.subgraph->operand(program_.subgraph->inputs[i]).type;
+    const TensorView& given = frame_.inputs[i];
+    if (given.element != declared.element() || given.dims != program_.static_dims[i]) return false;
+  }
+  return true;
+}
+
+Status LinearExecutor::run_static() {
+  if (frame_.static_recording == nullptr) {
+    frame_.static_recording = SLUICE_TRY(record(model_, program_, program_.static_plan));
+  }
+  SLUICE_TRY(run_stage(*frame_.static_recording));
+  finish_outputs(*frame_.static_recording);
+  return ok_status();
 }
 
 Status LinearExecutor::run_stages() {
+  const std::size_t num_operands = program_.subgraph->num_operands();
+  frame_.values.resize(num_operands);
+  frame_.bindings.resize(static_cast<std::size_t>(program_.numbers.texts()) + 1 + num_operands);
   RunKey key = input_key();
   const Recording* recording = nullptr;
   do {
     recording = SLUICE_TRY(find_or_record(key, recording));
     SLUICE_TRY(run_stage(*recording));
     SLUICE_TRY(extend_key(*recording, key));
-  } while (recording->plan->stage.end < model_.main().order().size());
-  return finish_outputs(*recording);
+  } while (recording->plan->stage.end < program_.subgraph->order().size());
+  finish_outputs(*recording);
+  return ok_status();
 }
 
 Status LinearExecutor::run_stage(const Recording& recording) {
   SLUICE_TRY(prepare_memory(recording));
   for (const Segment& segment : recording.segments) {
-    backend::Stream& stream = state_.streams[model_.segments.group_index[segment.index]];
-    SLUICE_TRY(stream.submit(segment.list, state_.bindings));
+    backend::Stream& stream = context_.streams[segment.group];
+    SLUICE_TRY(stream.submit(segment.list, frame_.bindings));
     SLUICE_TRY(stream.wait());
   }
-  return copy_outputs(*recording.plan);
+  if (recording.plan->stage.has_executor_end) SLUICE_TRY(run_executor_step(recording));
+  return copy_outputs(recording);
+}
+
+Status LinearExecutor::run_executor_step(const Recording& recording) {
+  const std::size_t place = recording.plan->stage.end - 1;
+  const ir::Operation& operation = program_.operation_at(place);
+  frame_.step_types.assign(operation.outputs.size(), ir::Type());
+  StepCall call(context_, frame_, *recording.plan, place);
+  SLUICE_TRY(run_step(call).with_context(operation.describe()));
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
+    const ir::OperandId id = operation.outputs[i];
+    if (!id.is_valid() || !program_.is_tensor(id) || frame_.step_types[i].is_tensor()) continue;
+    return internal_error("{}: output {} was not given", operation.describe(), i);
+  }
+  return ok_status();
 }
 
 Status LinearExecutor::prepare_memory(const Recording& recording) {
   const plan::Placement& placement = recording.plan->placement;
-  const plan::BindingNumbers numbers = plan::binding_numbers(model_.main());
-  SLUICE_TRY(state_.arena.reserve(placement.layout.arena_bytes));
-  state_.bindings[static_cast<std::size_t>(numbers.arena())] = state_.arena.data();
+  SLUICE_TRY(frame_.arena.reserve(placement.layout.arena_bytes));
+  frame_.bindings[static_cast<std::size_t>(program_.numbers.arena())] = frame_.arena.data();
   for (const WrittenOutput& written : recording.outputs) {
     SLUICE_TRY(prepare_output(written.output, written.size_bytes));
   }
   for (const ir::OperandId id : placement.kept) {
-    const std::int32_t binding = numbers.kept(id);
-    AlignedBuffer& buffer = state_.kept[binding];
-    SLUICE_TRY(buffer.reserve(*ir::storage_bytes(recording.plan->facts[id.index()].type)));
-    state_.bindings[static_cast<std::size_t>(binding)] = buffer.data();
+    const std::int32_t binding = program_.numbers.kept(id);
+    AlignedBuffer& buffer = frame_.kept[binding];
+    SLUICE_TRY(buffer.reserve(*ir::run_bytes(recording.plan->facts[id.index()].type)));
+    frame_.bindings[static_cast<std::size_t>(binding)] = buffer.data();
   }
   return ok_status();
 }
 
 Status LinearExecutor::prepare_output(std::size_t output, std::int64_t size_bytes) {
-  BoundOutput& bound = state_.outputs[output];
-  if (bound.bound != nullptr && is_aligned(bound.bound) && bound.capacity_bytes >= size_bytes) {
-    bound.target = bound.bound;
+  FrameOutput& to = frame_.outputs[output];
+  if (to.bound != nullptr && is_aligned(to.bound) && to.capacity_bytes >= size_bytes) {
+    to.target = to.bound;
   } else {
-    SLUICE_TRY(bound.own.reserve(size_bytes));
-    bound.target = bound.own.data();
+    SLUICE_TRY(to.own.reserve(size_bytes));
+    to.target = to.own.data();
   }
-  state_.bindings[state_.inputs.size() + output] = bound.target;
+  frame_.bindings[frame_.inputs.size() + output] = to.target;
   return ok_status();
 }
 
-Status LinearExecutor::copy_outputs(const StagePlan& plan) {
-  for (const plan::OutputCopy& copy : plan.placement.copies) {
-    SLUICE_TRY(prepare_output(copy.output, copy.size_bytes));
-    std::memcpy(state_.outputs[copy.output].target, address_of(plan, copy.source),
-                static_cast<std::size_t>(copy.size_bytes));
+Status LinearExecutor::copy_outputs(const Recording& recording) {
+  for (const plan::OutputCopy& copy : recording.plan->placement.copies) {
+    if (frame_.outputs[copy.output].is_skipped) continue;
+    const auto size = ir::run_bytes(actual_type(recording, copy.source));
+    if (!size) return internal_error("output {} has no size", copy.output);
+    SLUICE_TRY(prepare_output(copy.output, *size));
+    if (*size == 0) continue;
+    std::memcpy(frame_.outputs[copy.output].target, address_of(*recording.plan, copy.source),
+                static_cast<std::size_t>(*size));
   }
   return ok_status();
 }
 
-Status LinearExecutor::finish_outputs(const Recording& last) {
-  const ir::Subgraph& main = model_.main();
-  for (std::size_t i = 0; i < state_.outputs.size(); ++i) {
-    BoundOutput& output = state_.outputs[i];
-    const ir::Type& type = last.plan->facts[main.outputs[i].index()].type;
-    output.view.element = type.element();
-    output.view.dims = *type.static_dims();
-    const Stage& stage = last.plan->stage;
-    for (std::size_t j = 0; j < last.actual_dims.size(); ++j) {
-      if (last_operation(stage).outputs[j] == main.outputs[i]) {
-        output.view.dims = last.actual_dims[j];
-      }
+void LinearExecutor::finish_outputs(const Recording& last) {
+  const ir::Subgraph& subgraph = *program_.subgraph;
+  for (std::size_t i = 0; i < frame_.outputs.size(); ++i) {
+    FrameOutput& output = frame_.outputs[i];
+    const ir::OperandId id = subgraph.outputs[i];
+    if (!program_.is_tensor(id)) {
+      output.value = frame_.values[id.index()];
+      continue;
     }
-    output.view.size_bytes = *ir::storage_bytes(type_of(output.view));
-    output.view.data = output.target;
-    if (output.bound == nullptr || output.target == output.bound) continue;
-    if (output.view.size_bytes > output.capacity_bytes) {
-      return make_error(
-          Code::kResourceExhausted, "output \"{}\" has {} bytes, the memory bound to it {}",
-          model_.signature.outputs[i].name, output.view.size_bytes, output.capacity_bytes);
-    }
-    std::memcpy(output.bound, output.target, static_cast<std::size_t>(output.view.size_bytes));
-    output.view.data = output.bound;
+    if (output.is_skipped) continue;
+    const ir::Type type = actual_type(last, id);
+    output.view = {output.target, *ir::run_bytes(type), type.element(), *type.static_dims()};
   }
-  return ok_status();
+}
+
+ir::Type LinearExecutor::actual_type(const Recording& recording, ir::OperandId id) const {
+  const StagePlan& plan = *recording.plan;
+  const ir::Type& planned = plan.facts[id.index()].type;
+  if (!plan.stage.has_executor_end && recording.actual_dims.empty()) return planned;
+  const ir::Operation& last = program_.operation_at(plan.stage.end - 1);
+  for (std::size_t i = 0; i < last.outputs.size(); ++i) {
+    if (last.outputs[i] != id) continue;
+    if (plan.stage.has_executor_end) return frame_.step_types[i];
+    const auto& dims = recording.actual_dims[i];
+    return planned.with_shape(ir::Shape(dims.begin(), dims.end()));
+  }
+  return planned;
 }
 
 RunKey LinearExecutor::input_key() const {
   RunKey key;
-  for (std::size_t i = 0; i < state_.inputs.size(); ++i) {
-    const TensorView& view = state_.inputs[i].view;
+  for (std::size_t i = 0; i < frame_.inputs.size(); ++i) {
+    if (!program_.is_tensor(program_.subgraph->inputs[i])) continue;
+    const TensorView& view = frame_.inputs[i];
+    key.push_back(static_cast<std::int64_t>(view.element));
     key.push_back(static_cast<std::int64_t>(view.dims.size()));
     key.insert(key.end(), view.dims.begin(), view.dims.end());
-    if (model_.is_shape_input[i]) append_facts(read_facts(type_of(view), view.data), key);
+    if (program_.is_shape_input[i]) append_facts(read_facts(type_of(view), view.data), key);
   }
   return key;
 }
 
 Result<const Recording*> LinearExecutor::find_or_record(const RunKey& key,
                                                         const Recording* previous) {
-  const auto it = state_.recordings.find(key);
-  if (it != state_.recordings.end()) return static_cast<const Recording*>(it->second.get());
-  auto plan = model_.plans.find(key);
+  const auto it = frame_.recordings.find(key);
+  if (it != frame_.recordings.end()) return static_cast<const Recording*>(it->second.get());
+  auto plan = program_.plans.find(key);
   if (plan == nullptr) {
     plan = SLUICE_TRY(plan_next(previous));
-    model_.plans.insert(key, plan);
+    program_.plans.insert(key, plan);
   }
-  auto recording = SLUICE_TRY(record(model_, std::move(plan)));
+  auto recording = SLUICE_TRY(record(model_, program_, std::move(plan)));
   const bool is_first_stage = previous == nullptr;  // nobody in this run refers to the others
-  if (is_first_stage && state_.recordings.size() >= kMostRecordings) state_.recordings.clear();
+  if (is_first_stage && frame_.recordings.size() >= kMostRecordings) frame_.recordings.clear();
   const Recording* result = recording.get();
-  state_.recordings.emplace(key, std::move(recording));
+  frame_.recordings.emplace(key, std::move(recording));
   return result;
 }
 
 Result<std::shared_ptr<const StagePlan>> LinearExecutor::plan_next(
     const Recording* previous) const {
-  if (previous == nullptr) return make_stage_plan(model_, 0, SLUICE_TRY(first_facts()), {});
-  return make_stage_plan(model_, previous->plan->stage.end, SLUICE_TRY(next_facts(*previous)),
-                         previous->plan->placement.places);
+  if (previous == nullptr) return make_stage_plan(model_, program_, 0, first_facts(), {});
+  return make_stage_plan(model_, program_, previous->plan->stage.end,
+                         SLUICE_TRY(next_facts(*previous)), previous->plan->placement.places);
 }
 
-Result<ops::SubgraphFacts> LinearExecutor::first_facts() const {
-  ops::SubgraphFacts facts = model_.initial_facts;
-  const ir::Subgraph& main = model_.main();
-  for (std::size_t i = 0; i < main.inputs.size(); ++i) {
-    const TensorView& view = state_.inputs[i].view;
-    ops::OperandFacts& input = facts[main.inputs[i].index()];
+ops::SubgraphFacts LinearExecutor::first_facts() const {
+  ops::SubgraphFacts facts = program_.initial_facts;
+  const ir::Subgraph& subgraph = *program_.subgraph;
+  for (std::size_t i = 0; i < subgraph.inputs.size(); ++i) {
+    ops::OperandFacts& input = facts[subgraph.inputs[i].index()];
+    if (!program_.is_tensor(subgraph.inputs[i])) {
+      input = {subgraph.operand(subgraph.inputs[i]).type, std::nullopt, std::nullopt};
+      continue;
+    }
+    const TensorView& view = frame_.inputs[i];
     input = {type_of(view), std::nullopt, std::nullopt};
-    if (model_.is_shape_input[i]) input = read_facts(type_of(view), view.data);
+    if (program_.is_shape_input[i]) input = read_facts(type_of(view), view.data);
   }
   return facts;
 }
@@ -203,18 +251,15 @@ Result<ops::SubgraphFacts> LinearExecutor::first_facts() const {
 Result<ops::SubgraphFacts> LinearExecutor::next_facts(const Recording& previous) const {
   const StagePlan& plan = *previous.plan;
   ops::SubgraphFacts facts = plan.facts;
-  for (std::size_t i = 0; i < previous.actual_dims.size(); ++i) {
-    const ir::OperandId id = last_operation(plan.stage).outputs[i];
-    if (!id.is_valid()) continue;
-    const auto& dims = previous.actual_dims[i];
-    ir::Type& type = facts[id.index()].type;
-    type = type.with_shape(ir::Shape(dims.begin(), dims.end()));
+  for (const ir::OperandId id : program_.operation_at(plan.stage.end - 1).outputs) {
+    if (!id.is_valid() || !program_.is_tensor(id)) continue;
+    facts[id.index()].type = actual_type(previous, id);
   }
   for (const ir::OperandId id : plan.stage.wanted_values) {
     facts[id.index()] = read_facts(facts[id.index()].type, address_of(plan, id));
     if (!facts[id.index()].values && !facts[id.index()].float_values) {
       return unimplemented("operand \"{}\" of type {} cannot give a shape",
-                           model_.main().operand(id).name, facts[id.index()].type.to_string());
+                           program_.subgraph->operand(id).name, facts[id.index()].type.to_string());
     }
   }
   return facts;
@@ -222,26 +267,25 @@ Result<ops::SubgraphFacts> LinearExecutor::next_facts(const Recording& previous)
 
 Status LinearExecutor::extend_key(const Recording& recording, RunKey& key) const {
   const StagePlan& plan = *recording.plan;
-  if (plan.stage.end == model_.main().order().size()) return ok_status();
+  if (plan.stage.end == program_.subgraph->order().size()) return ok_status();
   const ops::SubgraphFacts facts = SLUICE_TRY(next_facts(recording));
   key.push_back(static_cast<std::int64_t>(plan.stage.end));
   for (const auto& dims : recording.actual_dims) key.insert(key.end(), dims.begin(), dims.end());
+  if (plan.stage.has_executor_end) {
+    for (const ir::Type& type : frame_.step_types) {
+      if (!type.is_tensor()) continue;
+      const auto dims = *type.static_dims();
+      key.push_back(static_cast<std::int64_t>(type.element()));
+      key.push_back(static_cast<std::int64_t>(dims.size()));
+      key.insert(key.end(), dims.begin(), dims.end());
+    }
+  }
   for (const ir::OperandId id : plan.stage.wanted_values) append_facts(facts[id.index()], key);
   return ok_status();
 }
 
 const void* LinearExecutor::address_of(const StagePlan& plan, ir::OperandId id) const {
-  const plan::Place& place = plan.placement.places[id.index()];
-  if (place.kind == plan::Place::Kind::kConstant) {
-    return model_.main().find_constant(place.operand)->data.data();
-  }
-  const auto* buffer =
-      static_cast<const std::byte*>(state_.bindings[static_cast<std::size_t>(place.binding)]);
-  return buffer + place.offset_bytes;
-}
-
-const ir::Operation& LinearExecutor::last_operation(const Stage& stage) const {
-  return model_.main().operation(model_.main().order()[stage.end - 1]);
+  return tensor_address(frame_, plan.placement.places[id.index()]);
 }
 
 }  // namespace sluice::exec

@@ -11,6 +11,7 @@
 #include "backend/group.h"
 #include "backend/registry.h"
 #include "base/result.h"
+#include "exec/value.h"
 #include "ir/type.h"
 #include "package/executable.h"
 
@@ -34,14 +35,8 @@ struct LoadOptions {
   int num_threads = 0;
   /// Most bytes that one context's intermediate tensors may take.
   std::int64_t arena_limit_bytes = std::int64_t{1} << 40;
-};
-
-/// Memory of a caller, in row-major order.
-struct TensorView {
-  void* data = nullptr;
-  std::int64_t size_bytes = 0;
-  ir::ElementType element = ir::ElementType::kUndefined;
-  std::vector<std::int64_t> dims;
+  /// Iterations after which a Loop is taken to have no end, and the run fails.
+  std::int64_t max_loop_iterations = 100'000'000;
 };
 
 /// Whether `tensor` is what `spec` takes. Fails: kInvalidArgument naming the tensor, what came and
@@ -97,7 +92,7 @@ class LoadedModel {
   std::shared_ptr<const ModelState> state_;
 };
 
-/// One run at a time of a loaded model. Movable.
+/// One run at a time of a loaded model. Movable. Strings are offsets and bytes, as in a package.
 class Context {
  public:
   Context(Context&&) noexcept;
@@ -108,6 +103,8 @@ class Context {
   /// this input. It is read by `run`, never written.
   /// Fails: kInvalidArgument for an index, type, shape or size that the signature does not take.
   Status set_input(std::size_t index, const TensorView& tensor);
+  /// An input that is a sequence or an optional, or a tensor. Shared until the next call for it.
+  Status set_input_value(std::size_t index, Value value);
 
   /// The output is written to the caller's memory from now on, without a copy if it is aligned to
   /// 64 bytes. Null data returns to memory of the context's own, which is the default.
@@ -131,6 +128,9 @@ class Context {
 
   /// Of the last run that succeeded. Its memory stays valid until the next run.
   const TensorView& output(std::size_t index) const;
+  /// Of the last run that succeeded, for outputs that are sequences or optionals; empty for
+  /// tensors.
+  const Value& output_value(std::size_t index) const;
 
   /// Bytes of the context's own: arena, outputs, staging.
   std::int64_t memory_bytes() const;

@@ -2,14 +2,20 @@
 // where it does not.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "backend/backend.h"
 #include "package/executable.h"
 
 namespace sluice::exec {
+
+/// Subgraph, place in its order, input.
+using PackedKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+using PackedIndex = std::map<PackedKey, const package::PackedConstant*>;
 
 /// Immutable once made; shared by all kernels of a model. Keeps the packed bytes alive.
 class PackedStore {
@@ -20,14 +26,18 @@ class PackedStore {
       const package::Executable& executable,
       std::span<const std::shared_ptr<const backend::Backend>> backends);
 
-  /// Packed bytes of the inputs of the operation at `place` in the main order; may be empty.
-  std::vector<std::span<const std::byte>> of(std::size_t place) const;
+  /// Packed bytes of the inputs of the operation at `place` of a subgraph's order; may be empty.
+  std::vector<std::span<const std::byte>> of(ir::SubgraphId subgraph, std::size_t place) const;
 
   /// All of them, as an executable keeps them.
   const std::vector<package::PackedConstant>& all() const { return all_; }
 
  private:
-  std::vector<package::PackedConstant> all_;  // by place, then input
+  Status add_subgraph(const package::Executable& executable, const PackedIndex& kept,
+                      std::span<const std::shared_ptr<const backend::Backend>> backends,
+                      ir::SubgraphId id);
+
+  std::vector<package::PackedConstant> all_;  // by subgraph, place, input
 };
 
 }  // namespace sluice::exec

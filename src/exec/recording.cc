@@ -2,16 +2,17 @@
 
 #include <utility>
 
+#include "exec/model_state.h"
+
 namespace sluice::exec {
 namespace {
 
 class Recorder {
  public:
-  Recorder(const ModelState& model, Recording& recording)
-      : model_(model), plan_(*recording.plan), recording_(recording) {}
+  Recorder(const ModelState& model, const Program& program, Recording& recording)
+      : model_(model), program_(program), plan_(*recording.plan), recording_(recording) {}
 
   Status run() {
-    SLUICE_TRY(refuse_strings());
     const Stage& stage = plan_.stage;
     for (std::size_t at = stage.begin; at < stage.end; ++at) {
       find_outputs(at);
@@ -22,34 +23,26 @@ class Recorder {
   }
 
  private:
-  /// Kernels take strings; what goes in and out of a context does not yet.
-  Status refuse_strings() const {
-    const ir::Subgraph& main = model_.main();
-    for (std::size_t i = 0; i < main.num_operands(); ++i) {
-      const ir::Operand& operand = main.operand(ir::OperandId(i));
-      if (operand.type.is_tensor() && operand.type.element() == ir::ElementType::kString) {
-        return unimplemented("\"{}\" is {}: strings cannot be run yet", operand.name,
-                             operand.type.to_string());
-      }
-    }
-    return ok_status();
+  bool is_executor_step(std::size_t at) const {
+    return plan_.stage.has_executor_end && at + 1 == plan_.stage.end;
   }
 
   void find_outputs(std::size_t at) {
-    const plan::BindingNumbers numbers = plan::binding_numbers(model_.main());
-    for (const ir::OperandId id : model_.main().operation(model_.main().order()[at]).outputs) {
+    if (is_executor_step(at)) return;
+    const plan::BindingNumbers& numbers = program_.numbers;
+    for (const ir::OperandId id : program_.operation_at(at).outputs) {
       if (!id.is_valid()) continue;
       const plan::Place& place = plan_.placement.places[id.index()];
       const bool is_output = place.kind == plan::Place::Kind::kBinding && place.operand == id &&
                              place.binding >= numbers.output(0) && place.binding < numbers.arena();
       if (!is_output) continue;
       recording_.outputs.push_back({static_cast<std::size_t>(place.binding - numbers.output(0)),
-                                    *ir::storage_bytes(plan_.facts[id.index()].type)});
+                                    *ir::run_bytes(plan_.facts[id.index()].type)});
     }
   }
 
   Status add_step(std::size_t at) {
-    const ir::Operation& operation = model_.main().operation(model_.main().order()[at]);
+    const ir::Operation& operation = program_.operation_at(at);
     const bool is_data_dependent = plan_.stage.has_data_dependent_end && at + 1 == plan_.stage.end;
     if (is_data_dependent) prepare_actual_dims(operation);
     std::vector<sluice_argument> inputs;
@@ -61,9 +54,14 @@ class Recorder {
     for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
       outputs.push_back(argument(operation.outputs[i]));
       if (is_data_dependent) outputs.back().actual_dims = recording_.actual_dims[i].data();
+      if (holds_strings(operation.outputs[i])) outputs.back().texts = program_.numbers.texts();
     }
-    Segment& segment = *SLUICE_TRY(segment_for(model_.segments.index_of_place[at]));
+    Segment& segment = *SLUICE_TRY(segment_for(at));
     return segment.list.add_kernel(plan_.kernels[at - plan_.stage.begin], inputs, outputs);
+  }
+
+  bool holds_strings(ir::OperandId id) const {
+    return id.is_valid() && plan_.facts[id.index()].type.element() == ir::ElementType::kString;
   }
 
   void prepare_actual_dims(const ir::Operation& operation) {
@@ -81,32 +79,36 @@ class Recorder {
       case plan::Place::Kind::kBinding:
         return backend::bound_argument(place.binding, place.offset_bytes);
       case plan::Place::Kind::kConstant:
-        return backend::fixed_argument(model_.main().find_constant(place.operand)->data.data());
+        return backend::fixed_argument(program_.constant_data(place.operand));
       case plan::Place::Kind::kNone: break;
     }
     return backend::absent_argument();
   }
 
-  Result<Segment*> segment_for(std::size_t index) {
+  Result<Segment*> segment_for(std::size_t at) {
+    const std::size_t group = model_.segments.group_at(model_.executable, program_.id, at);
+    const bool is_main = program_.id.index() == 0;
+    const std::size_t index = is_main ? model_.segments.index_of_place[at] : group;
     if (recording_.segments.empty() || recording_.segments.back().index != index) {
-      auto list = SLUICE_TRY(backend::CommandList::create(model_.segments.group_of(index)));
-      recording_.segments.push_back({index, std::move(list)});
+      auto list = SLUICE_TRY(backend::CommandList::create(model_.segments.groups[group]));
+      recording_.segments.push_back({index, group, std::move(list)});
     }
     return &recording_.segments.back();
   }
 
   const ModelState& model_;
+  const Program& program_;
   const StagePlan& plan_;
   Recording& recording_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Recording>> record(const ModelState& model,
+Result<std::unique_ptr<Recording>> record(const ModelState& model, const Program& program,
                                           std::shared_ptr<const StagePlan> plan) {
   auto recording = std::make_unique<Recording>();
   recording->plan = std::move(plan);
-  SLUICE_TRY(Recorder(model, *recording).run());
+  SLUICE_TRY(Recorder(model, program, *recording).run());
   return recording;
 }
 

@@ -5,17 +5,18 @@
 #include <vector>
 
 #include "backend/command_list.h"
-#include "exec/model_state.h"
+#include "exec/stage_plan.h"
 
 namespace sluice::exec {
 
 /// The steps of a segment that lie in one stage.
 struct Segment {
-  std::size_t index = 0;  ///< into SegmentMap::segments
+  std::size_t index = 0;  ///< of the main subgraph's segment; of a body's group
+  std::size_t group = 0;  ///< into SegmentMap::groups
   backend::CommandList list;
 };
 
-/// A main output that a stage's steps write straight into its buffer.
+/// An output of the subgraph that a stage's kernels write straight into its buffer.
 struct WrittenOutput {
   std::size_t output = 0;
   std::int64_t size_bytes = 0;
@@ -31,7 +32,7 @@ struct Recording {
 };
 
 /// Fails: what the backends' lists report.
-Result<std::unique_ptr<Recording>> record(const ModelState& model,
+Result<std::unique_ptr<Recording>> record(const ModelState& model, const Program& program,
                                           std::shared_ptr<const StagePlan> plan);
 
 }  // namespace sluice::exec

@@ -32,10 +32,11 @@ class Mapper {
                               options_.segments.size());
     }
     for (std::size_t i = 0; i < specs.size(); ++i) {
-      const std::size_t end =
-          i + 1 < specs.size() ? specs[i + 1].first_operation : executable_.backend_of.size();
+      const std::size_t end = i + 1 < specs.size() ? specs[i + 1].first_operation
+                                                   : executable_.backend_of.front().size();
       SLUICE_TRY(add(i, specs[i], end));
     }
+    SLUICE_TRY(add_bodies());
     return std::move(map_);
   }
 
@@ -44,7 +45,7 @@ class Mapper {
     map_.index_of_place.resize(end, index);
     std::int16_t number = -1;
     for (std::size_t place = spec.first_operation; place < end; ++place) {
-      number = std::max(number, executable_.backend_of[place]);
+      number = std::max(number, executable_.backend_of.front()[place]);
     }
     if (number < 0 && backends_.empty()) {
       return unimplemented("segment \"{}\": no backend was chosen for the model", spec.name);
@@ -57,6 +58,29 @@ class Mapper {
     map_.group_index.push_back(
         SLUICE_TRY(std::move(group).with_context(fmt::format("segment \"{}\"", spec.name))));
     return ok_status();
+  }
+
+  /// Bodies run where their backend runs something already, else on the first segment's cores.
+  Status add_bodies() {
+    map_.group_of_backend.resize(backends_.size());
+    for (std::size_t s = 1; s < executable_.backend_of.size(); ++s) {
+      for (const std::int16_t number : executable_.backend_of[s]) {
+        if (number < 0) continue;
+        const auto backend = static_cast<std::size_t>(number);
+        map_.group_of_backend[backend] = SLUICE_TRY(find_any(backend));
+      }
+    }
+    return ok_status();
+  }
+
+  Result<std::size_t> find_any(std::size_t backend) {
+    for (std::size_t i = 0; i < made_.size(); ++i) {
+      if (made_[i].first == backend) return i;
+    }
+    if (options_.segments.empty()) {
+      return find_or_make(backend, default_placement(*backends_[backend], options_));
+    }
+    return find_or_make(backend, {0, options_.segments.front().cores});
   }
 
   Result<std::size_t> find_or_make(std::size_t backend, const SegmentPlacement& placement) {
@@ -90,7 +114,17 @@ class Mapper {
 std::vector<int> SegmentMap::devices() const {
   std::vector<int> devices;
   for (const std::size_t index : group_index) devices.push_back(groups[index]->device());
+  for (const std::size_t index : group_of_backend) {
+    if (index < groups.size()) devices.push_back(groups[index]->device());
+  }
   return devices;
+}
+
+std::size_t SegmentMap::group_at(const package::Executable& executable, ir::SubgraphId subgraph,
+                                 std::size_t place) const {
+  if (subgraph.index() == 0) return group_index[index_of_place[place]];
+  const std::int16_t backend = executable.backend_of[subgraph.index()][place];
+  return group_of_backend[static_cast<std::size_t>(backend)];
 }
 
 Result<SegmentMap> map_segments(const package::Executable& executable,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "exec/program.h"
+
 namespace sluice::exec {
 namespace {
 
@@ -32,14 +34,22 @@ std::vector<ir::OperandId> missing_values(const ops::OpSchema& schema,
   return missing;
 }
 
-void keep_outputs(const ir::Subgraph& main, const ir::Operation& operation,
+void keep_outputs(const ir::Subgraph& subgraph, const ir::Operation& operation,
                   const ops::InferenceContext& context, ops::SubgraphFacts& facts) {
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
     const ir::OperandId output = operation.outputs[i];
     if (!output.is_valid()) continue;
-    const ir::Layout layout = main.operand(output).type.layout();
+    const ir::Layout layout = subgraph.operand(output).type.layout();
     facts[output.index()] = {context.output(i).with_layout(layout), context.output_values(i),
                              std::nullopt};
+  }
+}
+
+/// What a step of the executor gives is known when it has run.
+void forget_outputs(const ir::Subgraph& subgraph, const ir::Operation& operation,
+                    ops::SubgraphFacts& facts) {
+  for (const ir::OperandId output : operation.outputs) {
+    if (output.is_valid()) facts[output.index()] = {subgraph.operand(output).type, {}, {}};
   }
 }
 
@@ -66,26 +76,33 @@ Result<std::vector<ir::Type>> infer_body(const ir::Subgraph& body,
 
 }  // namespace
 
-ops::SubgraphFacts initial_facts(const ir::Subgraph& main) {
-  ops::SubgraphFacts facts(main.num_operands());
+ops::SubgraphFacts initial_facts(const ir::Subgraph& subgraph) {
+  ops::SubgraphFacts facts(subgraph.num_operands());
   for (std::size_t i = 0; i < facts.size(); ++i) {
     const ir::OperandId id(i);
-    if (main.is_constant(id)) facts[i] = ops::facts_of(main.operand(id));
+    if (subgraph.is_constant(id)) facts[i] = ops::facts_of(subgraph.operand(id));
   }
   return facts;
 }
 
-Result<Stage> plan_stage(const ir::Graph& graph, std::size_t begin, ops::SubgraphFacts& facts) {
-  const ir::Subgraph& main = graph.main();
-  const ops::SubgraphInference bodies = [&](ir::SubgraphId id, std::span<const ir::Type> types) {
-    return infer_body(graph.subgraph(id), types);
-  };
-  Stage stage{begin, begin, {}, false};
-  for (; stage.end < main.order().size(); ++stage.end) {
-    const ir::Operation& operation = main.operation(main.order()[stage.end]);
+Result<Stage> plan_stage(const ir::Graph& graph, const ir::Subgraph& subgraph, std::size_t begin,
+                         ops::SubgraphFacts& facts) {
+  const ops::SubgraphInference bodies = {graph,
+                                         [&](ir::SubgraphId id, std::span<const ir::Type> types) {
+                                           return infer_body(graph.subgraph(id), types);
+                                         }};
+  Stage stage{begin, begin, {}, false, false};
+  for (; stage.end < subgraph.order().size(); ++stage.end) {
+    const ir::Operation& operation = subgraph.operation(subgraph.order()[stage.end]);
     const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
     if (schema == nullptr) return unimplemented("{}: no such operator", operation.describe());
     const auto inputs = ops::input_facts(operation, facts);
+    if (is_executor_step(*schema, inputs)) {
+      forget_outputs(subgraph, operation, facts);
+      stage.has_executor_end = true;
+      ++stage.end;
+      return stage;
+    }
     ops::InferenceContext context(operation, inputs, &bodies);
     SLUICE_TRY(ops::infer_operation(context));
     if (!all_outputs_static(context)) {
@@ -94,7 +111,7 @@ Result<Stage> plan_stage(const ir::Graph& graph, std::size_t begin, ops::Subgrap
       return invalid_argument("{}: the shape of its output cannot be determined",
                               operation.describe());
     }
-    keep_outputs(main, operation, context, facts);
+    keep_outputs(subgraph, operation, context, facts);
     if (schema->has(ops::kDataDependentShape)) {
       stage.has_data_dependent_end = true;
       ++stage.end;

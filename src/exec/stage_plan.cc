@@ -27,20 +27,23 @@ std::uint32_t in_place_inputs(const backend::Kernel& kernel, const ir::Operation
 /// Makes kernels for the steps of one stage, and collects what placement must know of them.
 class KernelMaker {
  public:
-  KernelMaker(const ModelState& model, StagePlan& plan) : model_(model), plan_(plan) {}
+  KernelMaker(const ModelState& model, const Program& program, StagePlan& plan)
+      : model_(model), program_(program), plan_(plan) {}
 
   Result<std::vector<plan::StepTraits>> run() {
     std::vector<plan::StepTraits> traits;
     for (std::size_t at = plan_.stage.begin; at < plan_.stage.end; ++at) {
-      const ir::Operation& operation = model_.main().operation(model_.main().order()[at]);
-      const bool is_view = ops::find_schema(operation.domain, operation.kind)->has(ops::kView);
-      if (is_view || has_no_results(operation, plan_.facts)) {
+      const ir::Operation& operation = program_.operation_at(at);
+      const bool is_executor = plan_.stage.has_executor_end && at + 1 == plan_.stage.end;
+      const bool is_view =
+          !is_executor && ops::find_schema(operation.domain, operation.kind)->has(ops::kView);
+      if (is_executor || is_view || has_no_results(operation, plan_.facts)) {
         plan_.kernels.push_back(nullptr);
-        traits.push_back({is_view, 0});
+        traits.push_back({is_view, 0, is_executor});
         continue;
       }
       auto kernel = SLUICE_TRY(make(at, operation));
-      traits.push_back({false, in_place_inputs(*kernel, operation)});
+      traits.push_back({false, in_place_inputs(*kernel, operation), false});
       plan_.kernels.push_back(std::move(kernel));
     }
     return traits;
@@ -49,44 +52,49 @@ class KernelMaker {
  private:
   Result<std::shared_ptr<const backend::Kernel>> make(std::size_t at,
                                                       const ir::Operation& operation) const {
-    const std::int16_t number = model_.executable.backend_of[at];
+    const std::int16_t number = model_.executable.backend_of[program_.id.index()][at];
     if (number < 0) {
       return unimplemented("{}: no backend was chosen for it", operation.describe());
     }
-    backend::OpSource source{model_.executable.graph, model_.main(), operation};
+    backend::OpSource source{model_.executable.graph, *program_.subgraph, operation};
     source.type_of = [&](ir::OperandId id) { return plan_.facts[id.index()].type; };
-    source.packed = model_.packed.of(at);
+    source.packed = model_.packed.of(program_.id, at);
     auto op = SLUICE_TRY(backend::Op::create(source));
     const auto index = static_cast<std::size_t>(number);
-    const auto& group = model_.segments.group_of(model_.segments.index_of_place[at]);
+    const SegmentMap& segments = model_.segments;
+    const auto& group = segments.groups[segments.group_at(model_.executable, program_.id, at)];
     return backend::Kernel::create(model_.backends[index], group->device(), std::move(op));
   }
 
   const ModelState& model_;
+  const Program& program_;
   StagePlan& plan_;
 };
 
 }  // namespace
 
-Result<std::shared_ptr<const StagePlan>> make_stage_plan(const ModelState& model, std::size_t begin,
+Result<std::shared_ptr<const StagePlan>> make_stage_plan(const ModelState& model,
+                                                         const Program& program, std::size_t begin,
                                                          ops::SubgraphFacts facts,
                                                          std::span<const plan::Place> earlier) {
   auto plan = std::make_shared<StagePlan>();
   plan->facts = std::move(facts);
-  plan->stage = SLUICE_TRY(plan_stage(model.executable.graph, begin, plan->facts));
-  const auto traits = SLUICE_TRY(KernelMaker(model, *plan).run());
+  plan->stage =
+      SLUICE_TRY(plan_stage(model.executable.graph, *program.subgraph, begin, plan->facts));
+  const auto traits = SLUICE_TRY(KernelMaker(model, program, *plan).run());
 
   std::vector<ir::Type> types;
   for (const ops::OperandFacts& operand : plan->facts) types.push_back(operand.type);
   plan::PlacementRequest request;
-  request.main = &model.main();
+  request.subgraph = program.subgraph;
   request.begin = plan->stage.begin;
   request.end = plan->stage.end;
   request.types = types;
   request.traits = traits;
   request.earlier = earlier;
   request.arena_limit_bytes = model.options.arena_limit_bytes;
-  const bool is_whole = request.begin == 0 && request.end == model.main().order().size();
+  const bool is_whole = request.begin == 0 && request.end == program.subgraph->order().size() &&
+                        program.id.index() == 0;
   if (is_whole && model.executable.plan) request.layout = &*model.executable.plan;
   plan->placement = SLUICE_TRY(plan::place_operands(request));
   return std::shared_ptr<const StagePlan>(std::move(plan));

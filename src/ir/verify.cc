@@ -1,5 +1,6 @@
 #include "ir/verify.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_set>
 #include <variant>
@@ -158,40 +159,69 @@ class SubgraphVerifier {
 /// Depth first over which subgraph names which.
 class NestingVerifier {
  public:
-  explicit NestingVerifier(const Graph& graph) : graph_(graph), marks_(graph.num_subgraphs()) {}
+  explicit NestingVerifier(const Graph& graph)
+      : graph_(graph), heights_(graph.num_subgraphs(), kNew), has_caller_(graph.num_subgraphs()) {}
 
-  Status visit(SubgraphId id) {
-    constexpr int kMaxDepth = 64;
-    if (!id.is_valid() || id.index() >= graph_.num_subgraphs()) {
-      return invalid_argument("subgraph {} does not exist", id.value());
-    }
-    if (marks_[id.index()] == Mark::kDone) return ok_status();
-    if (marks_[id.index()] == Mark::kOpen) {
-      return invalid_argument("subgraph {} contains itself", id.value());
-    }
-    if (depth_ >= kMaxDepth) return invalid_argument("subgraphs nest deeper than {}", kMaxDepth);
-    marks_[id.index()] = Mark::kOpen;
-    ++depth_;
-    const Subgraph& subgraph = graph_.subgraph(id);
-    Status status;
-    for (const OperationId operation : subgraph.order()) {
-      for_each_subgraph(subgraph.operation(operation), [&](SubgraphId inner) {
-        if (status.is_ok()) status = visit(inner);
-      });
-      if (!status.is_ok())
-        return std::move(status).with_context(subgraph.operation(operation).describe());
-    }
-    --depth_;
-    marks_[id.index()] = Mark::kDone;
+  Status run() {
+    for (std::size_t i = 0; i < graph_.num_subgraphs(); ++i) SLUICE_TRY(visit(SubgraphId(i), 0));
     return ok_status();
   }
 
  private:
-  enum class Mark : char { kNew, kOpen, kDone };
+  static constexpr int kNew = -1;
+  static constexpr int kOpen = -2;
+  static constexpr int kMaxDepth = 64;
+
+  /// `depth`: how many subgraphs are open. Heights count the levels below, also of those visited
+  /// before.
+  Status visit(SubgraphId id, int depth) {
+    if (!id.is_valid() || id.index() >= graph_.num_subgraphs()) {
+      return invalid_argument("subgraph {} does not exist", id.value());
+    }
+    int& height = heights_[id.index()];
+    if (height == kOpen) return invalid_argument("subgraph {} contains itself", id.value());
+    if (height != kNew) return check_depth(depth + height);
+    SLUICE_TRY(check_depth(depth));
+    height = kOpen;
+    int most = 0;
+    const Subgraph& subgraph = graph_.subgraph(id);
+    for (const OperationId at : subgraph.order()) {
+      const Operation& operation = subgraph.operation(at);
+      Status status = check_callers(operation);
+      for_each_subgraph(operation, [&](SubgraphId inner) {
+        if (status.is_ok()) status = visit(inner, depth + 1);
+        if (status.is_ok()) most = std::max(most, heights_[inner.index()] + 1);
+      });
+      if (!status.is_ok()) return std::move(status).with_context(operation.describe());
+    }
+    height = most;
+    return ok_status();
+  }
+
+  static Status check_depth(int depth) {
+    if (depth < kMaxDepth) return ok_status();
+    return invalid_argument("subgraphs nest deeper than {}", kMaxDepth);
+  }
+
+  /// Control flow runs a subgraph from one place only. Bodies of fused operations may be shared.
+  Status check_callers(const Operation& operation) {
+    Status status;
+    const SubgraphId body = operation.body ? operation.body->subgraph : SubgraphId();
+    for_each_subgraph(operation, [&](SubgraphId inner) {
+      const bool exists = inner.is_valid() && inner.index() < graph_.num_subgraphs();
+      if (inner == body || !exists || !status.is_ok()) return;
+      if (inner.index() == 0) status = invalid_argument("runs the main subgraph");
+      if (has_caller_[inner.index()]) {
+        status = invalid_argument("subgraph {} is run by another operation too", inner.value());
+      }
+      has_caller_[inner.index()] = true;
+    });
+    return status;
+  }
 
   const Graph& graph_;
-  std::vector<Mark> marks_;
-  int depth_ = 0;
+  std::vector<int> heights_;  // or kNew, kOpen
+  std::vector<bool> has_caller_;
 };
 
 Status verify_signature(const Subgraph& main) {
@@ -225,10 +255,7 @@ Status verify_constant(const Constant& constant) {
 }
 
 Status verify(const Graph& graph) {
-  NestingVerifier nesting(graph);
-  for (std::size_t i = 0; i < graph.num_subgraphs(); ++i) {
-    SLUICE_TRY(nesting.visit(SubgraphId(i)));
-  }
+  SLUICE_TRY(NestingVerifier(graph).run());
   for (std::size_t i = 0; i < graph.num_subgraphs(); ++i) {
     const Subgraph& subgraph = graph.subgraph(SubgraphId(i));
     SLUICE_TRY(SubgraphVerifier(graph, subgraph)

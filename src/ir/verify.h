@@ -7,7 +7,8 @@
 namespace sluice::ir {
 
 /// Checks that
-///   - operand and subgraph ids exist, and subgraphs do not contain themselves;
+///   - operand and subgraph ids exist; subgraphs do not contain themselves, nest at most 64 deep,
+///     and control flow runs each from one operation;
 ///   - an operand is an input, a constant or an output of one operation, and stands before its
 ///     readers; names are unique within a subgraph;
 ///   - inputs and outputs of the main subgraph have types;

@@ -136,5 +136,47 @@ TEST(Verify, RefusesABodyOfAnotherArity) {
   expect_refused(small.graph, "body: takes 1 inputs, is given 2");
 }
 
+/// Adds a subgraph that is run by `caller`, an operation of subgraph `outer`.
+SubgraphId add_branch(Graph& graph, SubgraphId outer) {
+  const SubgraphId inner = graph.add_subgraph("inner");
+  Operation run = op("If", {}, {});
+  run.attributes.set("then_branch", inner);
+  graph.subgraph(outer).add_operation(std::move(run));
+  return inner;
+}
+
+TEST(Verify, RefusesASubgraphThatTwoOperationsRun) {
+  Small small;
+  const SubgraphId inner = add_branch(small.graph, SubgraphId(std::size_t{0}));
+  EXPECT_TRUE(verify(small.graph).is_ok());
+  Operation again = op("If", {}, {});
+  again.attributes.set("then_branch", inner);
+  small.graph.main().add_operation(std::move(again));
+  expect_refused(small.graph, "run by another operation too");
+}
+
+TEST(Verify, RefusesDeepNestingWhereverItBegins) {
+  for (const bool is_reversed : {false, true}) {
+    Small small;
+    std::vector<SubgraphId> ids;
+    for (int i = 0; i < 70; ++i) ids.push_back(small.graph.add_subgraph("level"));
+    for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
+      Operation run = op("If", {}, {});
+      run.attributes.set("then_branch", is_reversed ? ids[i] : ids[i + 1]);
+      small.graph.subgraph(is_reversed ? ids[i + 1] : ids[i]).add_operation(std::move(run));
+    }
+    expect_refused(small.graph, "nest deeper than 64");
+  }
+}
+
+TEST(Verify, RefusesToRunTheMainSubgraph) {
+  Small small;
+  const SubgraphId inner = small.graph.add_subgraph("inner");
+  Operation run = op("If", {}, {});
+  run.attributes.set("then_branch", SubgraphId(std::size_t{0}));
+  small.graph.subgraph(inner).add_operation(std::move(run));
+  expect_refused(small.graph, "runs the main subgraph");
+}
+
 }  // namespace
 }  // namespace sluice::ir

@@ -112,6 +112,9 @@ Status GraphBuilder::add_captures(const std::vector<Nested>& nested, ir::Operati
       subgraph.inputs.push_back(input);
     }
   }
+  const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+  const std::size_t named = schema == nullptr ? 0 : schema->inputs.size() - 1;  // one is variadic
+  if (operation.inputs.size() < named) operation.inputs.resize(named);
   operation.inputs.insert(operation.inputs.end(), captured.begin(), captured.end());
   operation.attributes.set("captures", static_cast<std::int64_t>(captured.size()));
   return ok_status();

@@ -8,13 +8,16 @@ namespace sluice::ops {
 namespace {
 
 constexpr int kMaxNesting = 32;
+/// A loop infers its body until the types hold, so nested loops multiply.
+constexpr int kMostCalls = 1 << 16;
 
 class GraphInference {
  public:
   explicit GraphInference(ir::Graph& graph)
-      : graph_(graph), infer_subgraph_([this](ir::SubgraphId id, std::span<const ir::Type> types) {
-          return run_called(id, types);
-        }) {}
+      : graph_(graph),
+        infer_subgraph_{graph, [this](ir::SubgraphId id, std::span<const ir::Type> types) {
+                          return run_called(id, types);
+                        }} {}
 
   Status run(ir::SubgraphId id) {
     ir::Subgraph& subgraph = graph_.subgraph(id);
@@ -23,7 +26,7 @@ class GraphInference {
       facts.push_back(facts_of(subgraph.operand(ir::OperandId(i))));
     }
     for (const ir::OperationId operation : subgraph.order()) {
-      SLUICE_TRY(run_operation(subgraph, operation, facts));
+      SLUICE_TRY(run_operation(id, operation, facts));
     }
     return ok_status();
   }
@@ -33,7 +36,10 @@ class GraphInference {
     if (!id.is_valid() || id.index() >= graph_.num_subgraphs()) {
       return invalid_argument("subgraph {} does not exist", id.value());
     }
-    if (++depth_ > kMaxNesting) return invalid_argument("subgraphs are nested too deeply");
+    if (depth_ >= kMaxNesting) return invalid_argument("subgraphs are nested too deeply");
+    if (++num_calls_ > kMostCalls) {
+      return make_error(Code::kResourceExhausted, "loops nest too deeply to infer their types");
+    }
     ir::Subgraph& subgraph = graph_.subgraph(id);
     if (types.size() != subgraph.inputs.size()) {
       return invalid_argument("subgraph \"{}\" takes {} inputs, it is called with {}",
@@ -42,8 +48,10 @@ class GraphInference {
     for (std::size_t i = 0; i < types.size(); ++i) {
       subgraph.operand(subgraph.inputs[i]).type = types[i];
     }
-    SLUICE_TRY(run(id));
+    ++depth_;
+    const Status status = run(id);
     --depth_;
+    SLUICE_TRY(Status(status));
     std::vector<ir::Type> outputs;
     for (const ir::OperandId output : subgraph.outputs) {
       outputs.push_back(subgraph.operand(output).type);
@@ -51,20 +59,34 @@ class GraphInference {
     return outputs;
   }
 
-  Status run_operation(ir::Subgraph& subgraph, ir::OperationId id, SubgraphFacts& facts) {
+  Status run_operation(ir::SubgraphId where, ir::OperationId id, SubgraphFacts& facts) {
+    ir::Subgraph& subgraph = graph_.subgraph(where);
     const ir::Operation& operation = subgraph.operation(id);
     const auto inputs = input_facts(operation, facts);
     InferenceContext context(operation, inputs, &infer_subgraph_);
     context.hide_bounds();
+    context.set_subgraph(where);
     SLUICE_TRY(infer_operation(context));
     for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
       const ir::OperandId output = operation.outputs[i];
       if (!output.is_valid()) continue;
       ir::Operand& operand = subgraph.operand(output);
       SLUICE_TRY(set_type(operand, context.output(i), operation));
-      facts[output.index()] = {operand.type, context.output_values(i), std::nullopt};
+      const bool is_tensor = operand.type.is_tensor();
+      facts[output.index()] = {is_tensor ? operand.type : context.output(i),
+                               context.output_values(i), std::nullopt};
     }
     return ok_status();
+  }
+
+  /// An empty sequence does not say of what it is; its declaration does. So does that of a loop
+  /// which is given an optional and hands on its element.
+  static bool is_told_by_declaration(const ir::Type& declared, const ir::Type& inferred) {
+    using Kind = ir::Type::Kind;
+    if (declared.kind() == Kind::kUnknown) return false;
+    if (inferred.kind() == Kind::kUnknown) return true;
+    if (inferred.kind() == Kind::kSequence) return inferred.item().kind() == Kind::kUnknown;
+    return inferred.kind() == Kind::kOptional && inferred.item().kind() == declared.kind();
   }
 
   /// The inferred type wins; a declared one may only say less, or the same.
@@ -85,6 +107,7 @@ class GraphInference {
                               operation.describe(), operand.name, declared.to_string(),
                               inferred.to_string());
     }
+    if (is_told_by_declaration(declared, inferred)) return ok_status();
     const ir::Layout layout = declared.is_tensor() ? declared.layout() : ir::Layout::kRowMajor;
     operand.type = inferred.is_tensor() ? inferred.with_layout(layout) : inferred;
     return ok_status();
@@ -93,6 +116,7 @@ class GraphInference {
   ir::Graph& graph_;
   SubgraphInference infer_subgraph_;
   int depth_ = 0;
+  int num_calls_ = 0;
 };
 
 }  // namespace

@@ -94,7 +94,9 @@ const FloatValues* InferenceContext::float_values(std::size_t index) const {
 
 ir::Dim InferenceContext::unknown_dim() {
   const ir::OperandId output = operation_.output(0);
-  return ir::Dim::symbol(fmt::format("_u{}_{}", output.value() + 1, num_unknown_++));
+  const bool is_main = !subgraph_.is_valid() || subgraph_.index() == 0;
+  const std::string scope = is_main ? "_" : fmt::format("_b{}", subgraph_.value());
+  return ir::Dim::symbol(fmt::format("{}u{}_{}", scope, output.value() + 1, num_unknown_++));
 }
 
 ir::Dim InferenceContext::data_dependent_dim(ir::Dim upper_bound) {
@@ -123,7 +125,7 @@ Result<std::vector<ir::Type>> InferenceContext::infer_subgraph(std::string_view 
   const auto* id = attributes().find<ir::SubgraphId>(attribute);
   if (id == nullptr) return error("attribute \"{}\" must be a graph", attribute);
   if (subgraphs_ == nullptr) return error("subgraphs cannot be inferred here");
-  return (*subgraphs_)(*id, inputs);
+  return subgraphs_->infer(*id, inputs);
 }
 
 std::vector<ir::Type> InferenceContext::body_inputs() const {
@@ -134,7 +136,7 @@ std::vector<ir::Type> InferenceContext::body_inputs() const {
 
 Result<ir::ElementType> InferenceContext::infer_body_element(std::span<const ir::Type> inputs) {
   if (subgraphs_ == nullptr || !operation_.body) return ir::ElementType::kUndefined;
-  const auto outputs = SLUICE_TRY((*subgraphs_)(operation_.body->subgraph, inputs));
+  const auto outputs = SLUICE_TRY(subgraphs_->infer(operation_.body->subgraph, inputs));
   if (outputs.size() != 1) return error("its body must have one output");
   return outputs[0].element();
 }

@@ -37,9 +37,12 @@ OperandFacts facts_of(const ir::Operand& operand);
 std::vector<const OperandFacts*> input_facts(const ir::Operation& operation,
                                              const SubgraphFacts& facts);
 
-/// Infers a subgraph called with inputs of these types; gives its outputs' types.
-using SubgraphInference =
-    std::function<Result<std::vector<ir::Type>>(ir::SubgraphId, std::span<const ir::Type>)>;
+/// The subgraphs that an operation may run.
+struct SubgraphInference {
+  const ir::Graph& graph;
+  /// Infers a subgraph called with inputs of these types; gives its outputs' types.
+  std::function<Result<std::vector<ir::Type>>(ir::SubgraphId, std::span<const ir::Type>)> infer;
+};
 
 /// What a shape function sees of one operation, and where it puts its answer.
 ///
@@ -80,6 +83,8 @@ class InferenceContext {
   /// inference, the bound itself where memory is planned.
   ir::Dim data_dependent_dim(ir::Dim upper_bound);
   void hide_bounds() { shows_bounds_ = false; }
+  /// Keeps unknown dimensions of this operation's subgraph apart from those of others.
+  void set_subgraph(ir::SubgraphId id) { subgraph_ = id; }
 
   void set_output(std::size_t index, ir::Type type);
   void set_output(std::size_t index, ir::ElementType element, std::optional<ir::Shape> shape);
@@ -92,6 +97,8 @@ class InferenceContext {
 
   Result<std::vector<ir::Type>> infer_subgraph(std::string_view attribute,
                                                std::span<const ir::Type> inputs);
+  /// Null where subgraphs cannot be inferred.
+  const ir::Graph* graph() const { return subgraphs_ ? &subgraphs_->graph : nullptr; }
 
   /// Types of the body's inputs, without the operation's own result.
   std::vector<ir::Type> body_inputs() const;
@@ -112,6 +119,7 @@ class InferenceContext {
   const SubgraphInference* subgraphs_;
   std::vector<ir::Type> outputs_;
   std::vector<std::optional<Values>> output_values_;
+  ir::SubgraphId subgraph_;
   int num_unknown_ = 0;
   bool shows_bounds_ = true;
 };

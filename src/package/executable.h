@@ -19,10 +19,11 @@ struct PackedConstant {
   std::string backend;
   std::string backend_version;
   std::string packing_key;
-  std::uint32_t operation = 0;  ///< place in the main subgraph's order
+  std::uint32_t operation = 0;  ///< place in the subgraph's order
   std::uint32_t input = 0;
   std::string format;
   Bytes data;
+  std::uint32_t subgraph = 0;
 };
 
 /// A run of neighbouring operations of the main subgraph that is placed on cores of its own.
@@ -39,8 +40,9 @@ struct SegmentSpec {
 struct Executable {
   ir::Graph graph;
   std::vector<std::string> backends;
-  /// One per operation of the main subgraph, in order: which backend runs it, -1 for the executor.
-  std::vector<std::int16_t> backend_of;
+  /// By subgraph, then place in its order: which backend runs the operation, -1 for the executor.
+  /// Empty for bodies of fused operations, which run with their operation.
+  std::vector<std::vector<std::int16_t>> backend_of;
   /// Arena of the main subgraph; absent where shapes are only known at run time.
   std::optional<plan::ArenaLayout> plan;
   std::vector<PackedConstant> packed;

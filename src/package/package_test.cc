@@ -26,7 +26,7 @@ Executable example() {
   Executable executable;
   executable.graph = ir::parse_graph(kGraph).value();
   executable.backends = {"cpu", "reference"};
-  executable.backend_of = {1, 0};
+  executable.backend_of = {{1, 0}};
   executable.plan = plan::ArenaLayout{{0, 64}, 128};
   executable.packed.push_back({"cpu", "1.0", "avx512", 0, 1, "panel16",
                                Bytes::own(std::vector<std::byte>(5000, std::byte{7}))});
@@ -168,6 +168,52 @@ TEST(SignatureOf, ALeadingSymbolIsTheBatchAxis) {
   EXPECT_EQ(signature.inputs[0].name, "x");
   EXPECT_EQ(signature.inputs[0].batch_axis, 0);
   EXPECT_EQ(signature.outputs[1].batch_axis, -1);
+}
+
+constexpr std::string_view kBranches = R"(subgraph @0 "main" {
+  input %c : bool[]
+  input %x : f32[2]
+  [%y : f32[2]] = If.25[%c, %x] {captures = 1, else_branch = @2, then_branch = @1}
+  output [%y]
+}
+subgraph @1 "then" {
+  input %x : f32[2]
+  [%y : f32[2]] = Relu.14[%x]
+  output [%y]
+}
+subgraph @2 "else" {
+  input %x : f32[2]
+  output [%x]
+}
+)";
+
+Executable with_branches() {
+  Executable executable;
+  executable.graph = ir::parse_graph(kBranches).value();
+  executable.backends = {"cpu"};
+  executable.backend_of = {{-1}, {0}, {}};
+  executable.packed.push_back({"cpu", "1.0", "avx512", 0, 0, "panel16",
+                               Bytes::own(std::vector<std::byte>(64, std::byte{7})), 1});
+  return executable;
+}
+
+TEST_F(PackageTest, KeepsWhoRunsTheOperationsOfSubgraphs) {
+  ASSERT_TRUE(write_package(with_branches(), path_).is_ok());
+  const auto executable = read_package(path_);
+  ASSERT_TRUE(executable.is_ok()) << executable.status().to_string();
+  EXPECT_EQ(ir::print(executable->graph), kBranches);
+  EXPECT_EQ(executable->backend_of, with_branches().backend_of);
+  EXPECT_EQ(executable->packed[0].subgraph, 1U);
+}
+
+TEST_F(PackageTest, RefusesAnAssignmentThatDoesNotFitItsSubgraph) {
+  for (const std::vector<std::int16_t>& wrong :
+       {std::vector<std::int16_t>{0, 0}, std::vector<std::int16_t>{1}}) {
+    Executable executable = with_branches();
+    executable.backend_of[1] = wrong;
+    ASSERT_TRUE(write_package(executable, path_).is_ok());
+    EXPECT_EQ(read_package(path_).status().code(), Code::kDataLoss);
+  }
 }
 
 }  // namespace

@@ -101,15 +101,33 @@ class Reader {
 
   Status read_assignment() {
     for (const auto* backend : *index_.backends()) executable_.backends.push_back(backend->str());
-    executable_.backend_of.assign(index_.backend_of()->begin(), index_.backend_of()->end());
-    const auto num_backends = static_cast<std::int16_t>(executable_.backends.size());
-    const bool in_range =
-        std::all_of(executable_.backend_of.begin(), executable_.backend_of.end(),
-                    [&](std::int16_t backend) { return backend >= -1 && backend < num_backends; });
-    if (!in_range || executable_.backend_of.size() != executable_.graph.main().num_operations()) {
-      return make_error(Code::kDataLoss, "section \"index\": backends do not match the graph");
+    executable_.backend_of.resize(executable_.graph.num_subgraphs());
+    SLUICE_TRY(read_body(0, *index_.backend_of()));
+    if (index_.bodies() == nullptr) return ok_status();
+    for (const schema::Body* body : *index_.bodies()) {
+      const std::size_t subgraph = body->subgraph();
+      if (subgraph == 0 || subgraph >= executable_.backend_of.size()) {
+        return make_error(Code::kDataLoss, "section \"index\": subgraph {} does not exist",
+                          subgraph);
+      }
+      SLUICE_TRY(read_body(subgraph, *body->backend_of()));
     }
     return ok_status();
+  }
+
+  Status read_body(std::size_t subgraph, const flatbuffers::Vector<std::int16_t>& numbers) {
+    std::vector<std::int16_t>& backend_of = executable_.backend_of[subgraph];
+    backend_of.assign(numbers.begin(), numbers.end());
+    const auto num_backends = static_cast<std::int16_t>(executable_.backends.size());
+    const bool in_range =
+        std::all_of(backend_of.begin(), backend_of.end(),
+                    [&](std::int16_t backend) { return backend >= -1 && backend < num_backends; });
+    const ir::SubgraphId id(subgraph);
+    if (in_range && backend_of.size() == executable_.graph.subgraph(id).num_operations()) {
+      return ok_status();
+    }
+    return make_error(Code::kDataLoss, "section \"index\": backends do not match subgraph {}",
+                      subgraph);
   }
 
   Status read_packed() {
@@ -121,7 +139,8 @@ class Reader {
       executable_.checksums.emplace(data.data(), entry->extent()->checksum());
       executable_.packed.push_back({entry->backend()->str(), entry->backend_version()->str(),
                                     entry->packing_key()->str(), entry->operation(), entry->input(),
-                                    entry->format()->str(), std::move(data)});
+                                    entry->format()->str(), std::move(data),
+                                    entry->subgraph()});
     }
     return ok_status();
   }

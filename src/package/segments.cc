@@ -6,11 +6,11 @@ namespace sluice::package {
 namespace {
 
 /// A segment per run of operations of one backend; those without a backend belong to any.
-std::vector<SegmentSpec> by_backend(const Executable& executable) {
+std::vector<SegmentSpec> by_backend(const std::vector<std::int16_t>& backend_of) {
   std::vector<SegmentSpec> segments;
   std::int16_t current = -1;
-  for (std::size_t place = 0; place < executable.backend_of.size(); ++place) {
-    const std::int16_t backend = executable.backend_of[place];
+  for (std::size_t place = 0; place < backend_of.size(); ++place) {
+    const std::int16_t backend = backend_of[place];
     const bool is_new = segments.empty() || (current >= 0 && backend >= 0 && backend != current);
     if (is_new) {
       segments.push_back(
@@ -21,10 +21,11 @@ std::vector<SegmentSpec> by_backend(const Executable& executable) {
   return segments;
 }
 
-Status check_backends(const Executable& executable, const SegmentSpec& segment, std::size_t end) {
+Status check_backends(const std::vector<std::int16_t>& backend_of, const SegmentSpec& segment,
+                      std::size_t end) {
   std::int16_t current = -1;
   for (std::size_t place = segment.first_operation; place < end; ++place) {
-    const std::int16_t backend = executable.backend_of[place];
+    const std::int16_t backend = backend_of[place];
     if (backend >= 0 && current >= 0 && backend != current) {
       return make_error(Code::kDataLoss, "segment \"{}\" holds operations of two backends",
                         segment.name);
@@ -38,8 +39,10 @@ Status check_backends(const Executable& executable, const SegmentSpec& segment, 
 
 Result<std::vector<SegmentSpec>> segments_of(const Executable& executable) {
   const auto& segments = executable.segments;
-  if (segments.empty()) return by_backend(executable);
-  const std::size_t num_operations = executable.backend_of.size();
+  static const std::vector<std::int16_t> kNone;
+  const auto& backend_of = executable.backend_of.empty() ? kNone : executable.backend_of.front();
+  if (segments.empty()) return by_backend(backend_of);
+  const std::size_t num_operations = backend_of.size();
   if (segments.front().first_operation != 0) {
     return make_error(Code::kDataLoss, "segment \"{}\", the first, does not start at 0",
                       segments.front().name);
@@ -55,7 +58,7 @@ Result<std::vector<SegmentSpec>> segments_of(const Executable& executable) {
       return make_error(Code::kDataLoss, "segment \"{}\" wants {} cores", segment.name,
                         segment.cores);
     }
-    SLUICE_TRY(check_backends(executable, segment, end));
+    SLUICE_TRY(check_backends(backend_of, segment, end));
   }
   return segments;
 }

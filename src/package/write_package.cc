@@ -129,7 +129,13 @@ class Writer {
       packed.push_back(schema::CreatePacked(
           builder, builder.CreateString(entry.backend), builder.CreateString(entry.backend_version),
           builder.CreateString(entry.packing_key), entry.operation, entry.input,
-          builder.CreateString(entry.format), &packed_[i]));
+          builder.CreateString(entry.format), &packed_[i], entry.subgraph));
+    }
+    std::vector<flatbuffers::Offset<schema::Body>> bodies;
+    for (std::size_t i = 1; i < executable_.backend_of.size(); ++i) {
+      if (executable_.backend_of[i].empty()) continue;
+      bodies.push_back(schema::CreateBody(builder, static_cast<std::uint32_t>(i),
+                                          builder.CreateVector(executable_.backend_of[i])));
     }
     flatbuffers::Offset<schema::MemoryPlan> plan;
     if (executable_.plan) {
@@ -141,8 +147,9 @@ class Writer {
     builder.Finish(schema::CreateIndex(builder, builder.CreateVector(sections),
                                        builder.CreateVectorOfStructs(constants_),
                                        builder.CreateVectorOfStrings(executable_.backends),
-                                       builder.CreateVector(executable_.backend_of), plan,
-                                       builder.CreateVector(packed), segments));
+                                       builder.CreateVector(executable_.backend_of.front()), plan,
+                                       builder.CreateVector(packed), segments,
+                                       builder.CreateVector(bodies)));
   }
 
   const Executable& executable_;

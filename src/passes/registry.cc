@@ -10,14 +10,23 @@ constexpr Pass kFoldConstants = {"fold_constants", "compute what depends on cons
                                  fold_constants};
 constexpr Pass kDeadCode = {"dead_code", "drop what nothing reads", remove_dead_code};
 
+constexpr Pass kFoldConditions = {"conditions", "take the branch of a constant condition",
+                                  fold_conditions};
+constexpr Pass kCaptures = {"captures", "give bodies the constants that they capture",
+                            simplify_captures};
+
 /// Shapes make constants, which make more shapes known: two rounds settle what models have.
 constexpr Pass kPipeline[] = {
     {"cast_like", "name the types of casts", name_cast_types},
     kIdentities,
     {"fold_shapes", "make constants of what follows from shapes", fold_shapes},
     kFoldConstants,
+    kFoldConditions,
+    kCaptures,
     kInferTypes,
     kIdentities,
+    kFoldConstants,
+    kFoldConditions,
     kDeadCode,
     {"unflatten_products", "multiply on all dimensions instead of folded rows", unflatten_products},
     {"batch_norm", "put batch normalization into the weights before it", fuse_batch_norm},
@@ -27,6 +36,8 @@ constexpr Pass kPipeline[] = {
     {"attention", "find attention in its parts", fuse_attention},
     {"transposes", "join transposes, and drop those that move nothing", simplify_transposes},
     kFoldConstants,
+    kFoldConditions,
+    kCaptures,
     kInferTypes,
     kIdentities,
     kDeadCode,

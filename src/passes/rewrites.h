@@ -31,6 +31,15 @@ Result<int> fold_constants(ir::Graph& graph, const PassContext& context);
 ///     %s = Shape[%x : f32[N,128]]; %d = Gather[%s, 1]   ->   const %d = 128
 Result<int> fold_shapes(ir::Graph& graph, const PassContext& context);
 
+/// Constants of a subgraph become constants of the subgraphs that capture them; what no body reads
+/// is captured no longer.
+///     If[%c, %k : const] then @1(%k)   ->   If[%c] then @1() {const %k}
+Result<int> simplify_captures(ir::Graph& graph, const PassContext& context);
+
+/// An If whose condition is constant becomes its branch.
+///     %y = If[const true] then @1 {%y = Relu[%x]}   ->   %y = Relu[%x]
+Result<int> fold_conditions(ir::Graph& graph, const PassContext& context);
+
 /// Batch normalization with constant statistics becomes part of the convolution before it, or a
 /// product and a sum.
 ///     BatchNormalization[Conv[%x, %w, %b], ...]   ->   Conv[%x, %w', %b']

@@ -1,32 +1,8 @@
 #include "passes/walk.h"
 
 #include <utility>
-#include <variant>
 
 namespace sluice::passes {
-
-std::vector<ir::SubgraphId> runnable_subgraphs(const ir::Graph& graph) {
-  std::vector<ir::SubgraphId> found = {ir::SubgraphId(std::size_t{0})};
-  std::vector<bool> is_found(graph.num_subgraphs(), false);
-  is_found[0] = true;
-  const auto add = [&](ir::SubgraphId id) {
-    if (is_found[id.index()]) return;
-    is_found[id.index()] = true;
-    found.push_back(id);
-  };
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const ir::Subgraph& subgraph = graph.subgraph(found[i]);
-    for (const ir::OperationId operation : subgraph.order()) {
-      for (const auto& [name, value] : subgraph.operation(operation).attributes) {
-        if (const auto* id = std::get_if<ir::SubgraphId>(&value)) add(*id);
-        if (const auto* ids = std::get_if<std::vector<ir::SubgraphId>>(&value)) {
-          for (const ir::SubgraphId id : *ids) add(id);
-        }
-      }
-    }
-  }
-  return found;
-}
 
 bool has_trait(const ir::Operation& operation, ops::Trait trait) {
   const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);

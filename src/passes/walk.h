@@ -6,19 +6,17 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ops/control/structure.h"
 #include "ops/schema.h"
 
 namespace sluice::passes {
-
-/// The main subgraph and those that control flow runs, without bodies of fused operations.
-std::vector<ir::SubgraphId> runnable_subgraphs(const ir::Graph& graph);
 
 /// Calls `rewrite(ir::Subgraph&) -> Result<int>` on each runnable subgraph; gives the sum.
 /// `rewrite` may add subgraphs.
 template <typename Rewrite>
 Result<int> rewrite_subgraphs(ir::Graph& graph, const Rewrite& rewrite) {
   int total = 0;
-  for (const ir::SubgraphId id : runnable_subgraphs(graph)) total += SLUICE_TRY(rewrite(id));
+  for (const ir::SubgraphId id : ops::runnable_subgraphs(graph)) total += SLUICE_TRY(rewrite(id));
   return total;
 }
 

@@ -12,13 +12,14 @@ class Placer {
  public:
   explicit Placer(const PlacementRequest& request)
       : request_(request),
-        main_(*request.main),
-        numbers_(binding_numbers(main_)),
-        root_(main_.num_operands()),
-        is_written_(main_.num_operands(), false),
-        is_kept_(main_.num_operands(), false),
-        output_of_(main_.num_operands(), -1) {
-    placement_.places.resize(main_.num_operands());
+        subgraph_(*request.subgraph),
+        numbers_(binding_numbers(subgraph_)),
+        root_(subgraph_.num_operands()),
+        is_written_(subgraph_.num_operands(), false),
+        is_kept_(subgraph_.num_operands(), false),
+        brings_memory_(subgraph_.num_operands(), false),
+        output_of_(subgraph_.num_operands(), -1) {
+    placement_.places.resize(subgraph_.num_operands());
     std::copy(request.earlier.begin(), request.earlier.end(), placement_.places.begin());
     for (Place& place : placement_.places) {
       if (place.kind == Place::Kind::kArena) place = {};
@@ -29,7 +30,7 @@ class Placer {
     place_inputs_and_constants();
     find_roots();
     find_kept();
-    SLUICE_TRY(assign_outputs());
+    assign_outputs();
     SLUICE_TRY(assign_arena());
     place_views();
     return std::move(placement_);
@@ -37,9 +38,13 @@ class Placer {
 
  private:
   const ir::Operation& step(std::size_t place) const {
-    return main_.operation(main_.order()[place]);
+    return subgraph_.operation(subgraph_.order()[place]);
   }
-  bool is_view(std::size_t place) const { return request_.traits[place - request_.begin].is_view; }
+  const StepTraits& traits(std::size_t place) const {
+    return request_.traits[place - request_.begin];
+  }
+  bool is_view(std::size_t place) const { return traits(place).is_view; }
+  bool is_tensor(ir::OperandId id) const { return subgraph_.operand(id).type.is_tensor(); }
   ir::OperandId& root(ir::OperandId id) { return root_[id.index()]; }
   Place& place(ir::OperandId id) { return placement_.places[id.index()]; }
 
@@ -52,13 +57,13 @@ class Placer {
   }
 
   void place_inputs_and_constants() {
-    for (std::size_t i = 0; i < main_.inputs.size(); ++i) {
-      place(main_.inputs[i]) = {Place::Kind::kBinding, numbers_.input(i), 0, main_.inputs[i]};
+    for (std::size_t i = 0; i < subgraph_.inputs.size(); ++i) {
+      place(subgraph_.inputs[i]) = {Place::Kind::kBinding, numbers_.input(i), 0, subgraph_.inputs[i]};
     }
-    for (std::size_t i = 0; i < main_.num_operands(); ++i) {
+    for (std::size_t i = 0; i < subgraph_.num_operands(); ++i) {
       const ir::OperandId id(i);
       root(id) = id;
-      if (main_.is_constant(id)) place(id) = {Place::Kind::kConstant, -1, 0, id};
+      if (subgraph_.is_constant(id)) place(id) = {Place::Kind::kConstant, -1, 0, id};
     }
   }
 
@@ -74,7 +79,7 @@ class Placer {
   bool is_written_here(ir::OperandId id) const { return is_written_[id.index()]; }
 
   void find_kept() {
-    for (std::size_t at = request_.end; at < main_.order().size(); ++at) {
+    for (std::size_t at = request_.end; at < subgraph_.order().size(); ++at) {
       for_each_read(at, [&](ir::OperandId id) {
         if (id.is_valid() && is_written_here(id)) is_kept_[root(id).index()] = true;
       });
@@ -83,55 +88,53 @@ class Placer {
 
   /// A result that leaves the graph is written straight into its output buffer, the first of them.
   /// Other outputs of the same memory, and outputs that no step writes, are copied.
-  Status assign_outputs() {
-    for (std::size_t i = 0; i < main_.outputs.size(); ++i) {
-      const ir::OperandId output = main_.outputs[i];
-      const bool is_last_stage = request_.end == main_.order().size();
+  void assign_outputs() {
+    for (std::size_t i = 0; i < subgraph_.outputs.size(); ++i) {
+      const ir::OperandId output = subgraph_.outputs[i];
+      if (!is_tensor(output)) continue;
+      const bool is_last_stage = request_.end == subgraph_.order().size();
       if (!is_written_here(output)) {
         // Inputs and constants count as written by the last stage.
         const bool is_ready = place(output).kind == Place::Kind::kConstant || is_input(output);
-        if (is_ready && is_last_stage) SLUICE_TRY(add_copy(output, i));
+        if (is_ready && is_last_stage) placement_.copies.push_back({output, i});
         continue;
       }
       const ir::OperandId memory = root(output);
       if (is_written_here(memory) && output_of_[memory.index()] < 0) {
         output_of_[memory.index()] = static_cast<std::int32_t>(i);
       } else {
-        SLUICE_TRY(add_copy(output, i));
+        placement_.copies.push_back({output, i});
       }
     }
-    return ok_status();
   }
 
   bool is_input(ir::OperandId id) const {
-    return std::find(main_.inputs.begin(), main_.inputs.end(), id) != main_.inputs.end();
+    return std::find(subgraph_.inputs.begin(), subgraph_.inputs.end(), id) != subgraph_.inputs.end();
   }
 
   Result<std::int64_t> size_of(ir::OperandId id) const {
     const auto bytes = ir::run_bytes(request_.types[id.index()]);
     if (bytes) return *bytes;
-    return internal_error("operand \"{}\" of type {} has no size", main_.operand(id).name,
+    return internal_error("operand \"{}\" of type {} has no size", subgraph_.operand(id).name,
                           request_.types[id.index()].to_string());
   }
 
-  Status add_copy(ir::OperandId source, std::size_t output) {
-    placement_.copies.push_back({source, output, SLUICE_TRY(size_of(source))});
-    return ok_status();
-  }
-
   Status assign_arena() {
-    std::vector<Value> values(main_.num_operands(), {0, Source::kExternal});
+    std::vector<Value> values(subgraph_.num_operands(), {0, Source::kExternal});
     for (std::size_t at = request_.begin; at < request_.end; ++at) {
       for (const ir::OperandId id : step(at).outputs) {
-        if (!id.is_valid()) continue;
-        values[id.index()] = {SLUICE_TRY(size_of(id)), source_of(root(id))};
+        if (!id.is_valid() || !is_tensor(id)) continue;
+        brings_memory_[id.index()] = traits(at).is_executor;
+        values[id.index()] = traits(at).is_executor
+                                 ? Value{0, Source::kOutput}
+                                 : Value{SLUICE_TRY(size_of(id)), source_of(root(id))};
       }
     }
     const StorageAssignment storage = assign_storage(values, steps());
     SLUICE_TRY(lay_out(storage.lifetimes));
     for (std::size_t i = 0; i < values.size(); ++i) {
       const ir::OperandId id(i);
-      if (!is_written_here(id)) continue;
+      if (!is_written_here(id) || !is_tensor(id)) continue;
       const std::int32_t number = storage.storage_of[i];
       if (number >= 0) {
         const auto offset = placement_.layout.offset_bytes[static_cast<std::size_t>(number)];
@@ -155,17 +158,16 @@ class Placer {
       return {Place::Kind::kBinding, numbers_.output(output), 0, id};
     }
     if (!is_kept_[id.index()]) return {};
-    placement_.kept.push_back(id);
+    if (!brings_memory_[id.index()]) placement_.kept.push_back(id);
     return {Place::Kind::kBinding, numbers_.kept(id), 0, id};
   }
 
   std::vector<Step> steps() const {
     std::vector<Step> steps;
     for (std::size_t at = request_.begin; at < request_.end; ++at) {
-      const StepTraits& traits = request_.traits[at - request_.begin];
       Step step_of_plan;
-      step_of_plan.is_view = traits.is_view;
-      step_of_plan.in_place_reads = traits.in_place_inputs;
+      step_of_plan.is_view = is_view(at);
+      step_of_plan.in_place_reads = traits(at).in_place_inputs;
       for_each_read(at, [&](ir::OperandId id) { step_of_plan.reads.push_back(id.value()); });
       for (const ir::OperandId id : step(at).outputs) step_of_plan.writes.push_back(id.value());
       steps.push_back(std::move(step_of_plan));
@@ -194,20 +196,21 @@ class Placer {
   }
 
   const PlacementRequest& request_;
-  const ir::Subgraph& main_;
+  const ir::Subgraph& subgraph_;
   BindingNumbers numbers_;
   std::vector<ir::OperandId> root_;
   std::vector<bool> is_written_;
   std::vector<bool> is_kept_;            // of roots
+  std::vector<bool> brings_memory_;      // results of the executor's steps
   std::vector<std::int32_t> output_of_;  // of roots: the output whose buffer they are
   Placement placement_;
 };
 
 }  // namespace
 
-BindingNumbers binding_numbers(const ir::Subgraph& main) {
-  return {static_cast<std::int32_t>(main.inputs.size()),
-          static_cast<std::int32_t>(main.outputs.size())};
+BindingNumbers binding_numbers(const ir::Subgraph& subgraph) {
+  return {static_cast<std::int32_t>(subgraph.inputs.size()),
+          static_cast<std::int32_t>(subgraph.outputs.size())};
 }
 
 Result<Placement> place_operands(const PlacementRequest& request) { return Placer(request).run(); }

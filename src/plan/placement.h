@@ -32,8 +32,8 @@ struct Place {
   ir::OperandId operand;  ///< whose memory it is: itself, or what it views
 };
 
-/// Bindings are numbered: main inputs, main outputs, the arena, then one for each operand that
-/// outlives the stage which writes it.
+/// Bindings are numbered: the subgraph's inputs, its outputs, the arena, the pool of texts, then one
+/// for each operand that outlives the stage which writes it.
 struct BindingNumbers {
   std::int32_t num_inputs = 0;
   std::int32_t num_outputs = 0;
@@ -42,22 +42,25 @@ struct BindingNumbers {
     return num_inputs + static_cast<std::int32_t>(index);
   }
   std::int32_t arena() const { return num_inputs + num_outputs; }
-  std::int32_t kept(ir::OperandId id) const { return arena() + 1 + id.value(); }
+  std::int32_t texts() const { return arena() + 1; }
+  std::int32_t kept(ir::OperandId id) const { return texts() + 1 + id.value(); }
 };
 
-BindingNumbers binding_numbers(const ir::Subgraph& main);
+BindingNumbers binding_numbers(const ir::Subgraph& subgraph);
 
 /// What is known of the step at one place of the order.
 struct StepTraits {
   bool is_view = false;
   std::uint32_t in_place_inputs = 0;  ///< bit i: output 0 may overwrite input i
+  /// A step of the executor: it tells the sizes of its results and brings their memory.
+  bool is_executor = false;
 };
 
 struct PlacementRequest {
-  const ir::Subgraph* main = nullptr;
+  const ir::Subgraph* subgraph = nullptr;
   std::size_t begin = 0;  ///< places in the order
   std::size_t end = 0;
-  /// By operand; static for everything the range reads or writes. Borrowed for the call.
+  /// By operand; static for every tensor that the range reads, or writes by kernels. Borrowed.
   std::span<const ir::Type> types;
   std::span<const StepTraits> traits;   ///< one per step of the range
   std::span<const Place> earlier;       ///< result of the stage before; empty for the first
@@ -65,11 +68,10 @@ struct PlacementRequest {
   std::int64_t arena_limit_bytes = std::numeric_limits<std::int64_t>::max();
 };
 
-/// Bytes to be copied to a main output whose operand has its memory elsewhere.
+/// A tensor to be copied to an output whose operand has its memory elsewhere.
 struct OutputCopy {
   ir::OperandId source;
   std::size_t output = 0;
-  std::int64_t size_bytes = 0;
 };
 
 struct Placement {

@@ -32,7 +32,7 @@ class PlaceOperands : public testing::Test {
       types_.push_back(main_.operand(OperandId(i)).type);
     }
     PlacementRequest request;
-    request.main = &main_;
+    request.subgraph = &main_;
     request.begin = begin;
     request.end = end;
     request.types = types_;

@@ -12,7 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto executable = sluice::package::parse_package(file);
   if (!executable.is_ok()) return 0;
   executable->backends.clear();
-  for (std::int16_t& backend : executable->backend_of) backend = -1;
+  for (auto& subgraph : executable->backend_of) {
+    for (std::int16_t& backend : subgraph) backend = -1;
+  }
   static const auto kNoBackends = sluice::backend::BackendRegistry();
   const auto model =
       sluice::exec::LoadedModel::load(std::move(executable).value(), kNoBackends, {});

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "exec/loaded_model.h"
-#include "onnx/tensor_file.h"
+#include "onnx/value_file.h"
 #include "ops/schema.h"
 #include "sluice/inputs.h"
 
@@ -13,27 +13,96 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// input_0.pb, input_1.pb, ... of a data set, in order.
-Result<std::vector<ir::Constant>> read_tensors(const fs::path& data_set, std::string_view prefix) {
-  std::vector<ir::Constant> tensors;
-  for (int i = 0;; ++i) {
-    const fs::path file = data_set / fmt::format("{}_{}.pb", prefix, i);
-    if (!fs::exists(file)) return tensors;
-    tensors.push_back(SLUICE_TRY(onnx::read_tensor_file(file)));
-  }
-}
+using Values = std::vector<onnx::FileValue>;
 
 /// Old writers kept the bits of bf16 tensors as u16.
-void read_as(const ir::Type& wanted, ir::Constant& tensor) {
+void read_as(const ir::Type& wanted, onnx::FileValue& value) {
+  if (!value.tensor) return;
   const bool is_bits = wanted.is_tensor() && wanted.element() == ir::ElementType::kBf16 &&
-                       tensor.type.element() == ir::ElementType::kU16;
-  if (is_bits) tensor.type = tensor.type.with_element(ir::ElementType::kBf16);
+                       value.tensor->type.element() == ir::ElementType::kU16;
+  if (is_bits) value.tensor->type = value.tensor->type.with_element(ir::ElementType::kBf16);
+}
+
+/// input_0.pb, input_1.pb, ... of a data set, in order, as far as the model has operands for them:
+/// some cases keep data for inputs that their model lost.
+Result<Values> read_values(const fs::path& data_set, std::string_view prefix,
+                           const std::vector<package::TensorSpec>& specs) {
+  Values values;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const fs::path file = data_set / fmt::format("{}_{}.pb", prefix, i);
+    if (!fs::exists(file)) return values;
+    values.push_back(SLUICE_TRY(onnx::read_value_file(file, specs[i].type)));
+    read_as(specs[i].type, values.back());
+  }
+  return values;
 }
 
 /// Some cases keep data of another shape than their model declares.
-bool contradicts(const ir::Type& declared, const ir::Constant& tensor) {
+bool contradicts(const ir::Type& declared, const onnx::FileValue& value) {
   const auto dims = declared.static_dims();
-  return dims && *dims != *tensor.type.static_dims();
+  return dims && value.tensor && *dims != *value.tensor->type.static_dims();
+}
+
+Result<exec::Value> as_value(const onnx::FileValue& value) {
+  exec::Value given;
+  if (value.tensor) given.tensor = SLUICE_TRY(exec::copy_tensor(view_of(*value.tensor)));
+  if (!value.sequence) return given;
+  given.sequence = std::make_shared<exec::Sequence>();
+  for (const ir::Constant& item : *value.sequence) {
+    given.sequence->element = item.type.element();
+    given.sequence->items.push_back(SLUICE_TRY(exec::copy_tensor(view_of(item))));
+  }
+  return given;
+}
+
+Status set_values(exec::Context& context, const package::Signature& signature,
+                  const Values& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (signature.inputs[i].type.is_tensor()) {
+      SLUICE_TRY(context.set_input(i, view_of(*values[i].tensor)));
+    } else {
+      SLUICE_TRY(context.set_input_value(i, SLUICE_TRY(as_value(values[i]))));
+    }
+  }
+  return ok_status();
+}
+
+ir::Constant copy_of(const exec::TensorView& view) {
+  const auto* bytes = static_cast<const std::byte*>(view.data);
+  return {exec::type_of(view), Bytes::own(std::vector<std::byte>(bytes, bytes + view.size_bytes))};
+}
+
+/// Output `index` of the last run.
+onnx::FileValue output_of(const exec::Context& context, const package::Signature& signature,
+                          std::size_t index) {
+  if (signature.outputs[index].type.is_tensor()) return {copy_of(context.output(index)), {}};
+  const exec::Value& value = context.output_value(index);
+  if (value.tensor) return {copy_of(value.tensor->view), {}};
+  if (value.sequence == nullptr) return {};
+  std::vector<ir::Constant> items;
+  for (const auto& item : value.sequence->items) items.push_back(copy_of(item->view));
+  return {{}, std::move(items)};
+}
+
+/// As for tensors, for what may be a sequence or empty.
+std::string find_difference(const onnx::FileValue& got, const onnx::FileValue& expected,
+                            const Tolerances& tolerances) {
+  if (got.tensor && expected.tensor) {
+    return find_difference(view_of(*got.tensor), *expected.tensor, tolerances);
+  }
+  if (got.tensor || expected.tensor || got.sequence.has_value() != expected.sequence.has_value()) {
+    return "it is another kind of value";
+  }
+  if (!got.sequence) return "";
+  if (got.sequence->size() != expected.sequence->size()) {
+    return fmt::format("{} items, should be {}", got.sequence->size(), expected.sequence->size());
+  }
+  for (std::size_t i = 0; i < got.sequence->size(); ++i) {
+    const std::string difference =
+        find_difference(view_of((*got.sequence)[i]), (*expected.sequence)[i], tolerances);
+    if (!difference.empty()) return fmt::format("item {}: {}", i, difference);
+  }
+  return "";
 }
 
 bool draws_random_numbers(const ir::Graph& graph) {
@@ -48,8 +117,8 @@ bool draws_random_numbers(const ir::Graph& graph) {
   return false;
 }
 
-bool has_type_of(const exec::TensorView& got, const ir::Constant& expected) {
-  return got.element == expected.type.element() && got.dims == expected.type.static_dims();
+bool has_type_of(const onnx::FileValue& got, const onnx::FileValue& expected) {
+  return got.tensor && expected.tensor && got.tensor->type == expected.tensor->type;
 }
 
 /// The data sets of a case, in order.
@@ -80,45 +149,36 @@ Result<CaseModel> load_case(const fs::path& folder, ModelOptions options) {
 }
 
 /// The inputs of a data set, as the model takes them.
-Result<std::vector<ir::Constant>> read_inputs_for(const package::Signature& signature,
-                                                  const fs::path& data_set) {
-  auto inputs = SLUICE_TRY(read_tensors(data_set, "input"));
-  const std::size_t num_inputs = signature.inputs.size();
-  if (inputs.size() < num_inputs)
-    return invalid_argument("{} inputs, data for {}", num_inputs, inputs.size());
-  inputs.resize(num_inputs);  // some cases keep data for inputs that their model lost
-  for (std::size_t i = 0; i < num_inputs; ++i) read_as(signature.inputs[i].type, inputs[i]);
-  return inputs;
+Result<Values> read_inputs_for(const package::Signature& signature, const fs::path& data_set) {
+  auto inputs = SLUICE_TRY(read_values(data_set, "input", signature.inputs));
+  if (inputs.size() == signature.inputs.size()) return inputs;
+  return invalid_argument("{} inputs, data for {}", signature.inputs.size(), inputs.size());
 }
 
 /// Some cases keep data of another shape than their model declares.
 std::optional<std::string> find_contradiction(const package::Signature& signature,
-                                              const std::vector<ir::Constant>& inputs) {
+                                              const Values& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto& input = signature.inputs[i];
     if (!contradicts(input.type, inputs[i])) continue;
     return fmt::format("its data for input \"{}\" is {}, its model takes {}", input.name,
-                       inputs[i].type.to_string(), input.type.to_string());
+                       inputs[i].tensor->type.to_string(), input.type.to_string());
   }
   return std::nullopt;
 }
 
 Outcome compare_outputs(const CaseModel& loaded, const exec::Context& context,
-                        std::vector<ir::Constant> expected, const Tolerances& tolerances) {
-  const std::size_t num_outputs = loaded.model.signature().outputs.size();
-  if (expected.size() > num_outputs) {
-    return {Outcome::Kind::kFailed,
-            fmt::format("it has {} outputs, data for {}", num_outputs, expected.size())};
-  }
+                        const Values& expected, const Tolerances& tolerances) {
+  const package::Signature& signature = loaded.model.signature();
   bool has_types = true;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const auto& output = loaded.model.signature().outputs[i];
-    read_as(output.type, expected[i]);
-    has_types = has_types && has_type_of(context.output(i), expected[i]);
+    const onnx::FileValue got = output_of(context, signature, i);
+    has_types = has_types && has_type_of(got, expected[i]);
     if (loaded.is_random && has_types) continue;
-    const std::string difference = find_difference(context.output(i), expected[i], tolerances);
+    const std::string difference = find_difference(got, expected[i], tolerances);
     if (difference.empty()) continue;
-    return {Outcome::Kind::kFailed, fmt::format("output \"{}\": {}", output.name, difference)};
+    return {Outcome::Kind::kFailed,
+            fmt::format("output \"{}\": {}", signature.outputs[i].name, difference)};
   }
   if (!loaded.is_random) return {};
   return {Outcome::Kind::kSkipped,
@@ -127,14 +187,20 @@ Outcome compare_outputs(const CaseModel& loaded, const exec::Context& context,
 
 Result<Outcome> run_data_set(const CaseModel& loaded, const fs::path& data_set,
                              const Tolerances& tolerances) {
-  auto expected = SLUICE_TRY(read_tensors(data_set, "output"));
-  const auto inputs = SLUICE_TRY(read_inputs_for(loaded.model.signature(), data_set));
+  const package::Signature& signature = loaded.model.signature();
+  const auto expected = SLUICE_TRY(read_values(data_set, "output", signature.outputs));
+  const std::size_t num_outputs = signature.outputs.size();
+  if (fs::exists(data_set / fmt::format("output_{}.pb", num_outputs))) {
+    return Outcome{Outcome::Kind::kFailed,
+                   fmt::format("it has {} outputs, and data for more", num_outputs)};
+  }
+  const auto inputs = SLUICE_TRY(read_inputs_for(signature, data_set));
   if (const auto contradiction = find_contradiction(loaded.model.signature(), inputs))
     return Outcome{Outcome::Kind::kSkipped, *contradiction};
   auto context = SLUICE_TRY(loaded.model.create_context());
-  SLUICE_TRY(set_inputs(context, inputs));
+  SLUICE_TRY(set_values(context, loaded.model.signature(), inputs));
   SLUICE_TRY(context.run());
-  return compare_outputs(loaded, context, std::move(expected), tolerances);
+  return compare_outputs(loaded, context, expected, tolerances);
 }
 
 Result<Outcome> try_case(const fs::path& folder, const CaseOptions& options) {
@@ -149,34 +215,28 @@ Result<Outcome> try_case(const fs::path& folder, const CaseOptions& options) {
 }
 
 /// What one backend makes of one data set.
-Result<std::vector<ir::Constant>> outputs_of(const CaseModel& loaded, const fs::path& data_set) {
-  const auto inputs = SLUICE_TRY(read_inputs_for(loaded.model.signature(), data_set));
+Result<Values> outputs_of(const CaseModel& loaded, const fs::path& data_set) {
+  const package::Signature& signature = loaded.model.signature();
+  const auto inputs = SLUICE_TRY(read_inputs_for(signature, data_set));
   auto context = SLUICE_TRY(loaded.model.create_context());
-  SLUICE_TRY(set_inputs(context, inputs));
+  SLUICE_TRY(set_values(context, signature, inputs));
   SLUICE_TRY(context.run());
-  std::vector<ir::Constant> outputs;
-  for (std::size_t i = 0; i < loaded.model.signature().outputs.size(); ++i) {
-    const exec::TensorView view = context.output(i);
-    const auto* bytes = static_cast<const std::byte*>(view.data);
-    outputs.push_back(
-        {ir::Type::tensor(view.element, ir::Shape(view.dims.begin(), view.dims.end())),
-         Bytes::own(std::vector<std::byte>(bytes, bytes + view.size_bytes))});
+  Values outputs;
+  for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
+    outputs.push_back(output_of(context, signature, i));
   }
   return outputs;
 }
 
 /// "" if both are errors, or both are values that agree.
-std::string find_difference(const Result<std::vector<ir::Constant>>& got,
-                            const Result<std::vector<ir::Constant>>& wanted,
+std::string find_difference(const Result<Values>& got, const Result<Values>& wanted,
                             const std::string& backend, const CaseOptions& options) {
   if (got.is_ok() == wanted.is_ok() && options.takes_any_values) return "";
   if (!got.is_ok() && !wanted.is_ok()) return "";
   if (!got.is_ok()) return fmt::format("{} runs it: {}", backend, got.status().message());
   if (!wanted.is_ok()) return fmt::format("{} refuses it: {}", backend, wanted.status().message());
   for (std::size_t i = 0; i < got->size(); ++i) {
-    const ir::Constant& output = (*got)[i];
-    const exec::TensorView view = view_of(output);
-    const std::string difference = find_difference(view, (*wanted)[i], options.tolerances);
+    const std::string difference = find_difference((*got)[i], (*wanted)[i], options.tolerances);
     if (!difference.empty()) return fmt::format("output {}: {}", i, difference);
   }
   return "";

@@ -80,6 +80,9 @@ Result<ir::Constant> generate(const ir::Type& type, bool is_random) {
 
 Result<ir::Constant> read_input(const std::string& source, const package::TensorSpec& spec,
                                 const std::map<std::string, std::vector<std::int64_t>>& dims) {
+  if (!spec.type.is_tensor()) {
+    return unimplemented("it is a {}; the command line gives tensors only", spec.type.to_string());
+  }
   if (source == "random" || source == "zeros") {
     return generate(SLUICE_TRY(fixed_type(spec, dims)), source == "random");
   }

@@ -21,10 +21,8 @@ nlohmann::json spec_json(const package::TensorSpec& spec) {
 std::map<std::pair<std::string, std::string>, int> count_operations(
     const package::Executable& executable) {
   std::map<std::pair<std::string, std::string>, int> counts;
-  const ir::Subgraph& main = executable.graph.main();
-  for (std::size_t place = 0; place < main.order().size(); ++place) {
-    const ir::Operation& operation = main.operation(main.order()[place]);
-    const std::int16_t number = executable.backend_of[place];
+  const auto count = [&](const ir::Subgraph& subgraph, std::size_t place, std::int16_t number) {
+    const ir::Operation& operation = subgraph.operation(subgraph.order()[place]);
     std::string backend = number < 0 ? "-" : executable.backends[static_cast<std::size_t>(number)];
     std::string kind =
         operation.domain.empty() ? operation.kind : operation.domain + "::" + operation.kind;
@@ -33,6 +31,12 @@ std::map<std::pair<std::string, std::string>, int> count_operations(
       for (const ir::OperationId id : body.order()) kind += "+" + body.operation(id).kind;
     }
     ++counts[{std::move(backend), std::move(kind)}];
+  };
+  for (std::size_t s = 0; s < executable.backend_of.size(); ++s) {
+    const auto& backend_of = executable.backend_of[s];
+    for (std::size_t place = 0; place < backend_of.size(); ++place) {
+      count(executable.graph.subgraph(ir::SubgraphId(s)), place, backend_of[place]);
+    }
   }
   return counts;
 }

@@ -105,16 +105,35 @@ class RunCommand : public Command {
     if (!top_.empty()) return print_top(context.output(0));
     if (!output_dir_.empty()) std::filesystem::create_directories(output_dir_);
     for (std::size_t i = 0; i < specs.size(); ++i) {
-      const exec::TensorView& view = context.output(i);
-      if (output_dir_.empty()) {
-        summarize(specs[i].name, view);
-        continue;
+      if (specs[i].type.is_tensor()) {
+        SLUICE_TRY(write_output(specs[i].name, context.output(i)));
+      } else {
+        SLUICE_TRY(write_value(specs[i].name, context.output_value(i)));
       }
-      std::string file = specs[i].name;
-      std::replace(file.begin(), file.end(), '/', '_');
-      const std::filesystem::path path = std::filesystem::path(output_dir_) / (file + ".npy");
-      SLUICE_TRY(write_npy(path, view));
-      fmt::print("{}: {}\n", path.string(), type_text(view));
+    }
+    return ok_status();
+  }
+
+  Status write_output(const std::string& name, const exec::TensorView& view) const {
+    if (output_dir_.empty()) {
+      summarize(name, view);
+      return ok_status();
+    }
+    std::string file = name;
+    std::replace(file.begin(), file.end(), '/', '_');
+    const std::filesystem::path path = std::filesystem::path(output_dir_) / (file + ".npy");
+    SLUICE_TRY(write_npy(path, view));
+    fmt::print("{}: {}\n", path.string(), type_text(view));
+    return ok_status();
+  }
+
+  /// A sequence item by item: <name>.0, <name>.1, ...
+  Status write_value(const std::string& name, const exec::Value& value) const {
+    fmt::print("{}: {}\n", name, value.describe());
+    if (value.tensor) return write_output(name, value.tensor->view);
+    if (value.sequence == nullptr) return ok_status();
+    for (std::size_t i = 0; i < value.sequence->items.size(); ++i) {
+      SLUICE_TRY(write_output(fmt::format("{}.{}", name, i), value.sequence->items[i]->view));
     }
     return ok_status();
   }

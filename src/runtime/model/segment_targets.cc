@@ -15,7 +15,7 @@ const std::string& kind_of(const backend::Backend& backend) { return backend.dev
 std::size_t backend_of(const package::Executable& executable, std::size_t begin, std::size_t end) {
   std::int16_t number = 0;
   for (std::size_t place = begin; place < end; ++place) {
-    number = std::max(number, executable.backend_of[place]);
+    number = std::max(number, executable.backend_of.front()[place]);
   }
   return static_cast<std::size_t>(number);
 }
@@ -34,7 +34,7 @@ Result<SegmentTargets> find_targets(const package::Executable& executable,
   for (std::size_t i = 0; i < specs->size(); ++i) {
     const package::SegmentSpec& spec = (*specs)[i];
     const std::size_t end =
-        i + 1 < specs->size() ? (*specs)[i + 1].first_operation : executable.backend_of.size();
+        i + 1 < specs->size() ? (*specs)[i + 1].first_operation : executable.backend_of.front().size();
     const std::size_t number = backend_of(executable, spec.first_operation, end);
     if (number >= executable.backends.size()) {
       return runtime_error(RuntimeCode::kInvalid, "segment \"{}\" has no backend", spec.name);

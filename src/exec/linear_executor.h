@@ -1,0 +1,53 @@
+// Runs a frame's stages one after the other, each segment after the one before.
+#pragma once
+
+#include "exec/context_state.h"
+
+namespace sluice::exec {
+
+/// For one run of one frame.
+class LinearExecutor {
+ public:
+  LinearExecutor(ContextState& context, Frame& frame)
+      : context_(context), model_(*context.model), frame_(frame), program_(frame.program) {}
+
+  /// Requires: every input of the frame is set.
+  /// Fails: what kernels and the executor's own steps report; kResourceExhausted.
+  Status run();
+
+  // The same for the main frame of a model of static shapes, a segment at a time; see
+  // Context::begin.
+  Status begin();
+  Status submit(std::size_t segment);
+  Result<bool> poll(std::size_t segment);
+  Status finish();
+
+ private:
+  bool fits_static_plan() const;
+  Status run_static();
+  Status run_stages();
+  Status run_stage(const Recording& recording);
+  Status run_executor_step(const Recording& recording);
+  Status prepare_memory(const Recording& recording);
+  Status prepare_output(std::size_t output, std::int64_t size_bytes);
+  Status copy_outputs(const Recording& recording);
+  void finish_outputs(const Recording& last);
+
+  RunKey input_key() const;
+  Result<const Recording*> find_or_record(const RunKey& key, const Recording* previous);
+  Result<std::shared_ptr<const StagePlan>> plan_next(const Recording* previous) const;
+  ops::SubgraphFacts first_facts() const;
+  Result<ops::SubgraphFacts> next_facts(const Recording& previous) const;
+  Status extend_key(const Recording& recording, RunKey& key) const;
+
+  /// Of a tensor, after the stage's last step.
+  ir::Type actual_type(const Recording& recording, ir::OperandId id) const;
+  const void* address_of(const StagePlan& plan, ir::OperandId id) const;
+
+  ContextState& context_;
+  const ModelState& model_;
+  Frame& frame_;
+  const Program& program_;
+};
+
+}  // namespace sluice::exec

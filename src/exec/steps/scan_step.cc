@@ -1,0 +1,247 @@
+// Scan: a subgraph for each element of sequences, with states carried on.
+#include <cstring>
+#include <utility>
+
+#include "exec/steps/iteration.h"
+#include "ops/control/structure.h"
+#include "ops/inference.h"
+
+namespace sluice::exec {
+namespace {
+
+class Scan {
+ public:
+  explicit Scan(StepCall& call)
+      : call_(call),
+        body_(call.callee("body")),
+        operands_(ops::scan_operands(call.graph(), call.operation())) {}
+
+  Status run() {
+    SLUICE_TRY(call_.pass_captures(body_));
+    return operands_.is_batched ? run_batch() : run_one();
+  }
+
+ private:
+  std::size_t num_states() const { return operands_.num_states; }
+  std::size_t num_inputs() const { return operands_.num_scan_inputs; }
+  std::size_t num_outputs() const { return operands_.num_scan_outputs; }
+  Result<TensorView> state(std::size_t i) const { return call_.tensor(operands_.first_state + i); }
+  Result<TensorView> scanned(std::size_t i) const {
+    return call_.tensor(operands_.first_state + num_states() + i);
+  }
+
+  std::int64_t attribute(std::string_view name, std::size_t index) const {
+    const auto values = call_.ints_attribute(name);
+    return index < values.size() ? values[index] : 0;
+  }
+  bool is_backward(std::size_t input) const {
+    return attribute(operands_.is_batched ? "directions" : "scan_input_directions", input) != 0;
+  }
+
+  const ir::Type& declared_output(std::size_t i) const {
+    const ir::Subgraph& subgraph = *body_.program.subgraph;
+    return subgraph.operand(subgraph.outputs[num_states() + i]).type;
+  }
+
+  // ---- version 9 and later ----
+
+  Status run_one() {
+    std::vector<Carried> states(num_states());
+    for (std::size_t i = 0; i < num_states(); ++i) states[i].start(SLUICE_TRY(state(i)));
+    std::vector<Slices> inputs;
+    for (std::size_t i = 0; i < num_inputs(); ++i) {
+      const TensorView tensor = SLUICE_TRY(scanned(i));
+      const auto axis =
+          SLUICE_TRY(ops::normalize_axis(attribute("scan_input_axes", i), tensor.dims.size()));
+      inputs.push_back(SLUICE_TRY(Slices::create(tensor, static_cast<std::size_t>(axis))));
+    }
+    std::vector<Stack> outputs;
+    SLUICE_TRY(run_sequence(states, inputs, SLUICE_TRY(common_length(inputs)), outputs));
+    for (std::size_t i = 0; i < num_states(); ++i) SLUICE_TRY(states[i].give(call_, i));
+    for (std::size_t i = 0; i < num_outputs(); ++i) SLUICE_TRY(give_output(i, outputs[i]));
+    return ok_status();
+  }
+
+  static Result<std::int64_t> common_length(const std::vector<Slices>& inputs) {
+    for (const Slices& input : inputs) {
+      if (input.count() == inputs.front().count()) continue;
+      return StepCall::error("scan inputs have {} and {} elements", inputs.front().count(),
+                             input.count());
+    }
+    return inputs.front().count();
+  }
+
+  Status give_output(std::size_t index, Stack& stack) {
+    const std::size_t output = num_states() + index;
+    TensorView all = stack.view(declared_output(index));
+    if (!call_.has_output(output)) return ok_status();
+    if (attribute("scan_output_directions", index) != 0) SLUICE_TRY(reverse(all, stack.memory()));
+    const auto axis =
+        SLUICE_TRY(ops::normalize_axis(attribute("scan_output_axes", index), all.dims.size()));
+    if (axis == 0) return call_.give(output, all, stack.memory());
+    AlignedBuffer moved;
+    SLUICE_TRY(move_leading_axis(all, static_cast<std::size_t>(axis), moved, all));
+    return call_.give(output, all, moved);
+  }
+
+  static Status reverse(TensorView& all, AlignedBuffer& memory) {
+    Slices slices = SLUICE_TRY(Slices::create(all, 0));
+    Stack turned(slices.count());
+    for (std::int64_t i = slices.count(); i-- > 0;) {
+      SLUICE_TRY(turned.add(SLUICE_TRY(slices.at(i))));
+    }
+    if (slices.count() == 0) return ok_status();
+    std::swap(memory, turned.memory());
+    all.data = memory.data();
+    return ok_status();
+  }
+
+  // ---- version 8: a batch of sequences, each with its own states ----
+
+  Status run_batch() {
+    std::vector<Slices> states;
+    for (std::size_t i = 0; i < num_states(); ++i) {
+      states.push_back(SLUICE_TRY(batch_of(SLUICE_TRY(state(i)), 1)));
+    }
+    std::vector<Slices> batches;
+    for (std::size_t i = 0; i < num_inputs(); ++i) {
+      batches.push_back(SLUICE_TRY(batch_of(SLUICE_TRY(scanned(i)), 2)));
+    }
+    const std::int64_t batch = SLUICE_TRY(common_length(batches));
+    const std::int64_t most = SLUICE_TRY(scanned(0)).dims[1];
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>(batch), most);
+    if (call_.has_input(0)) lengths = SLUICE_TRY(call_.integers(0));
+    SLUICE_TRY(check_batch(states, lengths, batch, most));
+    std::vector<Stack> results = make_stacks(num_states() + num_outputs(), batch);
+    for (std::int64_t b = 0; b < batch; ++b) {
+      SLUICE_TRY(run_row(b, lengths[static_cast<std::size_t>(b)], most, states, batches, results));
+    }
+    return give_batch(results, batch, most);
+  }
+
+  static Result<Slices> batch_of(const TensorView& tensor, std::size_t least_rank) {
+    if (tensor.dims.size() < least_rank) {
+      return StepCall::error("{} has no batch dimension", type_of(tensor).to_string());
+    }
+    return Slices::create(tensor, 0);
+  }
+
+  static Status check_batch(const std::vector<Slices>& states,
+                            const std::vector<std::int64_t>& lengths, std::int64_t batch,
+                            std::int64_t most) {
+    for (const Slices& slices : states) {
+      if (slices.count() == batch) continue;
+      return StepCall::error("a state has {} rows, the batch {}", slices.count(), batch);
+    }
+    if (static_cast<std::int64_t>(lengths.size()) != batch) {
+      return StepCall::error("{} lengths for a batch of {}", lengths.size(), batch);
+    }
+    for (const std::int64_t length : lengths) {
+      if (length >= 0 && length <= most) continue;
+      return StepCall::error("a length of {} in sequences of {}", length, most);
+    }
+    return ok_status();
+  }
+
+  Status run_row(std::int64_t row, std::int64_t length, std::int64_t most,
+                 std::vector<Slices>& all_states, std::vector<Slices>& batches,
+                 std::vector<Stack>& results) {
+    std::vector<Carried> states(num_states());
+    for (std::size_t i = 0; i < num_states(); ++i) {
+      states[i].start(SLUICE_TRY(all_states[i].at(row)));
+    }
+    std::vector<Slices> inputs;
+    for (Slices& batch : batches) {
+      inputs.push_back(SLUICE_TRY(Slices::create(SLUICE_TRY(batch.at(row)), 0)));
+    }
+    SLUICE_TRY(common_length(inputs));
+    std::vector<Stack> outputs;
+    SLUICE_TRY(run_sequence(states, inputs, length, outputs));
+    for (std::size_t i = 0; i < num_states(); ++i) SLUICE_TRY(results[i].add(states[i].view()));
+    for (std::size_t i = 0; i < num_outputs(); ++i) {
+      SLUICE_TRY(pad(outputs[i], most, declared_output(i)));
+      SLUICE_TRY(results[num_states() + i].add(outputs[i].view(declared_output(i))));
+    }
+    return ok_status();
+  }
+
+  /// Beyond a sequence's length its results are zero.
+  static Status pad(Stack& output, std::int64_t most, const ir::Type& declared) {
+    if (output.count() == 0 && most > 0) {
+      const auto dims = declared.static_dims();
+      const auto size = dims ? ir::run_bytes(declared) : std::nullopt;
+      if (!size) {
+        return unimplemented("the shape of a sequence without elements is not known: {}",
+                             declared.to_string());
+      }
+      AlignedBuffer zeros;
+      SLUICE_TRY(zeros.reserve(*size));
+      std::memset(zeros.data(), 0, static_cast<std::size_t>(*size));
+      SLUICE_TRY(output.add({zeros.data(), *size, declared.element(), *dims}));
+    }
+    return output.pad(most);
+  }
+
+  Status give_batch(std::vector<Stack>& results, std::int64_t batch, std::int64_t most) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const bool is_state = i < num_states();
+      const ir::Subgraph& subgraph = *body_.program.subgraph;
+      const ir::Type& item = subgraph.operand(subgraph.outputs[i]).type;
+      TensorView all = results[i].view(item);
+      if (batch == 0 && !is_state) all.dims.insert(all.dims.begin() + 1, most);
+      SLUICE_TRY(call_.give(i, all, results[i].memory()));
+    }
+    return ok_status();
+  }
+
+  // ---- one sequence ----
+
+  static std::vector<Stack> make_stacks(std::size_t count, std::int64_t expected) {
+    std::vector<Stack> stacks;
+    for (std::size_t i = 0; i < count; ++i) stacks.emplace_back(expected);
+    return stacks;
+  }
+
+  Status run_sequence(std::vector<Carried>& states, std::vector<Slices>& inputs,
+                      std::int64_t length, std::vector<Stack>& outputs) {
+    outputs = make_stacks(num_outputs(), length);
+    for (std::int64_t t = 0; t < length; ++t) {
+      SLUICE_TRY(
+          iterate(t, length, states, inputs, outputs).with_context(fmt::format("element {}", t)));
+    }
+    for (std::size_t i = 0; i < num_outputs(); ++i) {
+      body_.outputs[num_states() + i].bound = nullptr;
+    }
+    return ok_status();
+  }
+
+  Status iterate(std::int64_t t, std::int64_t length, std::vector<Carried>& states,
+                 std::vector<Slices>& inputs, std::vector<Stack>& outputs) {
+    for (std::size_t i = 0; i < states.size(); ++i) SLUICE_TRY(states[i].pass(body_, i));
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::int64_t at = is_backward(i) ? length - 1 - t : t;
+      SLUICE_TRY(pass_tensor(body_, num_states() + i, SLUICE_TRY(inputs[i].at(at))));
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      SLUICE_TRY(outputs[i].bind(body_.outputs[num_states() + i]));
+    }
+    SLUICE_TRY(call_.run(body_));
+    for (std::size_t i = 0; i < states.size(); ++i) states[i].take(body_, i);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      SLUICE_TRY(outputs[i]
+                     .add(body_.outputs[num_states() + i].view)
+                     .with_context(fmt::format("scan output {}", i)));
+    }
+    return ok_status();
+  }
+
+  StepCall& call_;
+  Frame& body_;
+  ops::ScanOperands operands_;
+};
+
+}  // namespace
+
+Status run_scan(StepCall& call) { return Scan(call).run(); }
+
+}  // namespace sluice::exec

@@ -1,0 +1,153 @@
+// SplitToSequence and ConcatFromSequence: between a tensor and a sequence of its parts.
+#include <cstring>
+#include <numeric>
+
+#include "exec/step.h"
+#include "ops/inference.h"
+
+namespace sluice::exec {
+namespace {
+
+/// A tensor as rows of `count` units along an axis.
+struct Rows {
+  std::int64_t num_rows = 1;
+  std::int64_t count = 0;
+  std::int64_t unit_bytes = 0;
+};
+
+Result<Rows> rows_of(const TensorView& tensor, std::size_t axis) {
+  Rows rows;
+  rows.count = tensor.dims[axis];
+  std::int64_t unit = 1;
+  for (std::size_t i = 0; i < tensor.dims.size(); ++i) {
+    if (i < axis) rows.num_rows *= tensor.dims[i];
+    if (i > axis) unit *= tensor.dims[i];
+  }
+  const int bits =
+      tensor.element == ir::ElementType::kString ? 128 : ir::element_bits(tensor.element);
+  if (unit * bits % 8 != 0) {
+    return unimplemented("parts of {} do not fill bytes", type_of(tensor).to_string());
+  }
+  rows.unit_bytes = unit * bits / 8;
+  return rows;
+}
+
+/// Copies units [begin, begin + part.count) of each row of `whole`, or back.
+void copy_part(const Rows& whole, std::byte* whole_data, std::int64_t begin, const Rows& part,
+               std::byte* part_data, bool is_split) {
+  const std::int64_t size = part.count * part.unit_bytes;
+  if (size == 0) return;
+  for (std::int64_t row = 0; row < part.num_rows; ++row) {
+    std::byte* in_whole = whole_data + (row * whole.count + begin) * whole.unit_bytes;
+    std::byte* in_part = part_data + row * size;
+    std::memcpy(is_split ? in_part : in_whole, is_split ? in_whole : in_part,
+                static_cast<std::size_t>(size));
+  }
+}
+
+Result<std::vector<std::int64_t>> part_lengths(StepCall& call, std::int64_t total) {
+  std::int64_t chunk = 1;
+  if (call.has_input(1)) {
+    auto lengths = SLUICE_TRY(call.integers(1));
+    if (!SLUICE_TRY(call.tensor(1)).dims.empty()) {
+      std::int64_t left = total;
+      for (const std::int64_t length : lengths) {
+        if (length < 0 || length > left) {
+          return StepCall::error("parts do not add up to a dimension of {}", total);
+        }
+        left -= length;
+      }
+      if (left == 0) return lengths;
+      return StepCall::error("parts leave {} of a dimension of {}", left, total);
+    }
+    chunk = lengths.front();
+  }
+  if (chunk <= 0) return StepCall::error("parts of {} elements", chunk);
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t at = 0; at < total; at += lengths.back()) {
+    lengths.push_back(std::min(chunk, total - at));
+  }
+  return lengths;
+}
+
+}  // namespace
+
+Status run_split_to_sequence(StepCall& call) {
+  const TensorView whole = SLUICE_TRY(call.tensor(0));
+  const auto axis = static_cast<std::size_t>(
+      SLUICE_TRY(ops::normalize_axis(call.int_attribute("axis"), whole.dims.size())));
+  const Rows rows = SLUICE_TRY(rows_of(whole, axis));
+  const bool drops_axis = !call.has_input(1) && call.int_attribute("keepdims", 1) == 0;
+  auto sequence = std::make_shared<Sequence>();
+  sequence->element = whole.element;
+  std::int64_t begin = 0;
+  for (const std::int64_t length : SLUICE_TRY(part_lengths(call, rows.count))) {
+    const Rows part = {rows.num_rows, length, rows.unit_bytes};
+    TensorView view = whole;
+    view.dims[axis] = length;
+    view.size_bytes = part.num_rows * length * part.unit_bytes;
+    auto memory = std::make_shared<AlignedBuffer>();
+    SLUICE_TRY(memory->reserve(view.size_bytes));
+    view.data = memory->data();
+    copy_part(rows, static_cast<std::byte*>(whole.data), begin, part,
+              static_cast<std::byte*>(view.data), true);
+    if (drops_axis) view.dims.erase(view.dims.begin() + static_cast<std::ptrdiff_t>(axis));
+    sequence->items.push_back(std::make_shared<Tensor>(Tensor{std::move(view), memory}));
+    begin += length;
+  }
+  return call.give(0, Value{nullptr, std::move(sequence)});
+}
+
+namespace {
+
+/// The items with the joined dimension in place: a new one of 1 where they are stacked.
+Result<std::vector<TensorView>> parts_of(const Sequence& sequence, std::size_t axis, bool stacks) {
+  std::vector<TensorView> parts;
+  for (const auto& item : sequence.items) {
+    TensorView part = item->view;
+    if (stacks) part.dims.insert(part.dims.begin() + static_cast<std::ptrdiff_t>(axis), 1);
+    std::vector<std::int64_t> others = part.dims;
+    if (!parts.empty() && others.size() == parts.front().dims.size()) {
+      others[axis] = parts.front().dims[axis];
+    }
+    if (!parts.empty() && others != parts.front().dims) {
+      return StepCall::error("items {} and {} cannot be joined",
+                             type_of(sequence.items.front()->view).to_string(),
+                             type_of(item->view).to_string());
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+}  // namespace
+
+Status run_concat_from_sequence(StepCall& call) {
+  const auto sequence = SLUICE_TRY(call.sequence(0));
+  if (sequence->items.empty()) return StepCall::error("an empty sequence cannot be joined");
+  const bool stacks = call.int_attribute("new_axis") != 0;
+  const std::size_t rank = sequence->items.front()->view.dims.size() + (stacks ? 1 : 0);
+  const auto axis =
+      static_cast<std::size_t>(SLUICE_TRY(ops::normalize_axis(call.int_attribute("axis"), rank)));
+  const auto parts = SLUICE_TRY(parts_of(*sequence, axis, stacks));
+  TensorView whole = parts.front();
+  whole.size_bytes = 0;
+  whole.dims[axis] = 0;
+  for (const TensorView& part : parts) {
+    whole.size_bytes += part.size_bytes;
+    whole.dims[axis] += part.dims[axis];
+  }
+  AlignedBuffer memory;
+  SLUICE_TRY(memory.reserve(whole.size_bytes));
+  whole.data = memory.data();
+  const Rows rows = SLUICE_TRY(rows_of(whole, axis));
+  std::int64_t begin = 0;
+  for (const TensorView& part : parts) {
+    copy_part(rows, static_cast<std::byte*>(whole.data), begin, SLUICE_TRY(rows_of(part, axis)),
+              static_cast<std::byte*>(part.data), false);
+    begin += part.dims[axis];
+  }
+  return call.give(0, whole, memory);
+}
+
+}  // namespace sluice::exec

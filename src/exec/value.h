@@ -1,0 +1,56 @@
+// What an operand holds: a tensor, a sequence of tensors, or an optional of either.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "ir/attribute.h"
+#include "ir/type.h"
+
+namespace sluice::exec {
+
+/// Memory of somebody, in row-major order.
+struct TensorView {
+  void* data = nullptr;
+  std::int64_t size_bytes = 0;
+  ir::ElementType element = ir::ElementType::kUndefined;
+  std::vector<std::int64_t> dims;
+};
+
+ir::Type type_of(const TensorView& view);
+
+/// A tensor that several values share. Immutable; its memory is aligned to 64 bytes.
+struct Tensor {
+  TensorView view;
+  std::shared_ptr<const void> memory;  ///< keeps `view.data` alive
+};
+
+/// A copy in memory of its own. Fails: kResourceExhausted.
+Result<std::shared_ptr<const Tensor>> copy_tensor(const TensorView& view);
+
+struct Sequence {
+  ir::ElementType element = ir::ElementType::kUndefined;  ///< of its items; undefined if not told
+  std::vector<std::shared_ptr<const Tensor>> items;
+};
+
+/// Copies share. At most one of the two is set; neither is an optional without an element. An
+/// optional with one is that element.
+///
+/// A sequence may be changed only by its sole owner (`use_count() == 1`).
+struct Value {
+  std::shared_ptr<const Tensor> tensor;
+  std::shared_ptr<Sequence> sequence;
+
+  bool is_empty() const { return tensor == nullptr && sequence == nullptr; }
+  /// "f32[2,3]", "seq(f32) of 3", "empty optional": for messages.
+  std::string describe() const;
+};
+
+/// Values outside of runs hold strings as offsets and bytes, inside as texts (backend/texts.h).
+/// Decoded texts point into the encoded value, which must outlive them.
+Result<Value> decode_strings(const Value& value);
+Result<Value> encode_strings(const Value& value);
+
+}  // namespace sluice::exec

@@ -1,0 +1,53 @@
+// SequenceMap: a subgraph for each item of sequences.
+#include "ops/control/structure.h"
+#include "ops/control/types.h"
+#include "ops/families.h"
+
+namespace sluice::ops {
+namespace {
+
+Status infer_sequence_map(InferenceContext& context) {
+  if (context.graph() == nullptr) return context.error("its body cannot be inferred here");
+  SLUICE_TRY(check_structure(*context.graph(), context.operation()));
+  std::vector<ir::Type> inputs;
+  for (std::size_t i = 0; i < num_own_inputs(context.operation()); ++i) {
+    const ir::Type& type = context.input(i);
+    const bool is_sequence = type.kind() == ir::Type::Kind::kSequence;
+    if (i == 0 && !is_sequence) {
+      return context.error("input 0 must be a sequence, not {}", type.to_string());
+    }
+    inputs.push_back(is_sequence ? with_own_dims(context, type.item()) : type);
+  }
+  add_captures(context, inputs);
+  const auto outputs = SLUICE_TRY(context.infer_subgraph("body", inputs));
+  for (std::size_t i = 0; i < context.num_outputs(); ++i) {
+    context.set_output(i, ir::Type::sequence(with_own_dims(context, outputs[i])));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+std::vector<OpSchema> sequence_map_ops() {
+  return {{.domain = "",
+           .name = "SequenceMap",
+           .versions = {17},
+           .doc = "a subgraph for each item of sequences",
+           .inputs = {{.name = "input_sequence", .types = kAllTensors, .takes_any_type = true},
+                      {.name = "additional_inputs",
+                       .types = kAllTensors,
+                       .is_optional = true,
+                       .is_variadic = true,
+                       .takes_any_type = true}},
+           .outputs = {{.name = "out_sequence",
+                        .types = kAllTensors,
+                        .is_optional = true,
+                        .is_variadic = true,
+                        .takes_any_type = true}},
+           .attributes = {{.name = "body", .default_value = {}, .is_required = true},
+                          {.name = "captures", .default_value = std::int64_t{0}}},
+           .infer = infer_sequence_map,
+           .traits = kControlFlow}};
+}
+
+}  // namespace sluice::ops
