@@ -11,7 +11,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::vector<backend::DeviceInfo> kHost = {{.kind = "cpu", .name = "", .num_cores = 4}};
+const std::vector<backend::DeviceInfo> kHost = {
+    {.kind = "cpu", .name = "", .num_cores = 4, .bus_address = ""}};
 const std::vector<std::int32_t> kUsable = {2, 3, 6, 7};
 
 /// Two NUMA nodes of two cores with two threads each, and processors 0 and 1 are another's.
@@ -51,7 +52,8 @@ TEST(PluginCores, AnotherProcessorThanTheProcessMayUseIsNamed) {
 }
 
 TEST(PluginCores, ADrivenDeviceHasThePluginsNumbers) {
-  const std::vector<backend::DeviceInfo> devices(3, {.kind = "sim", .name = "", .num_cores = 2});
+  const std::vector<backend::DeviceInfo> devices(
+      3, {.kind = "sim", .name = "", .num_cores = 2, .bus_address = ""});
   const auto found =
       look_up(testing::make_chain(3, 2), {{DeviceId(2), 0}, {DeviceId(2), 1}}, "sim", devices);
   ASSERT_TRUE(found.is_ok());
@@ -59,7 +61,8 @@ TEST(PluginCores, ADrivenDeviceHasThePluginsNumbers) {
 }
 
 TEST(PluginCores, RefusesWhatThePluginDoesNotDrive) {
-  const std::vector<backend::DeviceInfo> one(1, {.kind = "sim", .name = "", .num_cores = 2});
+  const std::vector<backend::DeviceInfo> one(
+      1, {.kind = "sim", .name = "", .num_cores = 2, .bus_address = ""});
   const DeviceMap map = testing::make_chain(2, 2);
   EXPECT_THAT(look_up(map, {{DeviceId(0), 0}}, "cuda", one).status().message(),
               HasSubstr("driven by \"sim\", not by backend \"cuda\""));
@@ -70,7 +73,8 @@ TEST(PluginCores, RefusesWhatThePluginDoesNotDrive) {
 }
 
 TEST(PluginCores, RefusesCoresOfTwoDevicesOfAPlugin) {
-  const std::vector<backend::DeviceInfo> devices(2, {.kind = "sim", .name = "", .num_cores = 2});
+  const std::vector<backend::DeviceInfo> devices(
+      2, {.kind = "sim", .name = "", .num_cores = 2, .bus_address = ""});
   const DeviceMap map = testing::make_chain(2, 2);
   EXPECT_EQ(look_up(map, {{DeviceId(0), 1}, {DeviceId(1), 0}}, "sim", devices).status().code(),
             Code::kInvalidArgument);
