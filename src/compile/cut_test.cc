@@ -24,7 +24,7 @@ subgraph @0 "main" {
 )")
                          .value();
   executable.backends = {"cpu", "reference"};
-  executable.backend_of = {0, 0, 1, 1};
+  executable.backend_of = {{0, 0, 1, 1}};
   return executable;
 }
 

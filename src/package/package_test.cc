@@ -64,7 +64,7 @@ TEST_F(PackageTest, ReadsBackWithoutConstantsOrPlan) {
                                  "  output [%y1]\n}\n")
                      .value();
     bare.backends = {"cpu"};
-    bare.backend_of.assign(static_cast<std::size_t>(count), 0);
+    bare.backend_of = {std::vector<std::int16_t>(static_cast<std::size_t>(count), 0)};
     ASSERT_TRUE(write_package(bare, path_).is_ok());
     const auto executable = read_package(path_);
     EXPECT_TRUE(executable.is_ok()) << executable.status().to_string();
