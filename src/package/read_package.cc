@@ -139,8 +139,7 @@ class Reader {
       executable_.checksums.emplace(data.data(), entry->extent()->checksum());
       executable_.packed.push_back({entry->backend()->str(), entry->backend_version()->str(),
                                     entry->packing_key()->str(), entry->operation(), entry->input(),
-                                    entry->format()->str(), std::move(data),
-                                    entry->subgraph()});
+                                    entry->format()->str(), std::move(data), entry->subgraph()});
     }
     return ok_status();
   }

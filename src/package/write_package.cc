@@ -144,12 +144,11 @@ class Writer {
     }
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::Segment>>> segments;
     if (!executable_.segments.empty()) segments = builder.CreateVector(make_segments(builder));
-    builder.Finish(schema::CreateIndex(builder, builder.CreateVector(sections),
-                                       builder.CreateVectorOfStructs(constants_),
-                                       builder.CreateVectorOfStrings(executable_.backends),
-                                       builder.CreateVector(executable_.backend_of.front()), plan,
-                                       builder.CreateVector(packed), segments,
-                                       builder.CreateVector(bodies)));
+    builder.Finish(schema::CreateIndex(
+        builder, builder.CreateVector(sections), builder.CreateVectorOfStructs(constants_),
+        builder.CreateVectorOfStrings(executable_.backends),
+        builder.CreateVector(executable_.backend_of.front()), plan, builder.CreateVector(packed),
+        segments, builder.CreateVector(bodies)));
   }
 
   const Executable& executable_;

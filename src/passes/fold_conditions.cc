@@ -108,8 +108,8 @@ Result<int> fold(ir::Graph& graph, ir::SubgraphId id) {
 }  // namespace
 
 Result<int> fold_conditions(ir::Graph& graph, const PassContext& /*context*/) {
-  const int num_folded = SLUICE_TRY(
-      rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return fold(graph, id); }));
+  const int num_folded =
+      SLUICE_TRY(rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return fold(graph, id); }));
   if (num_folded > 0) graph.compact();  // branches not taken, and husks of those that were
   return num_folded;
 }

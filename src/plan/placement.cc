@@ -58,7 +58,8 @@ class Placer {
 
   void place_inputs_and_constants() {
     for (std::size_t i = 0; i < subgraph_.inputs.size(); ++i) {
-      place(subgraph_.inputs[i]) = {Place::Kind::kBinding, numbers_.input(i), 0, subgraph_.inputs[i]};
+      place(subgraph_.inputs[i]) = {Place::Kind::kBinding, numbers_.input(i), 0,
+                                    subgraph_.inputs[i]};
     }
     for (std::size_t i = 0; i < subgraph_.num_operands(); ++i) {
       const ir::OperandId id(i);
@@ -109,7 +110,8 @@ class Placer {
   }
 
   bool is_input(ir::OperandId id) const {
-    return std::find(subgraph_.inputs.begin(), subgraph_.inputs.end(), id) != subgraph_.inputs.end();
+    return std::find(subgraph_.inputs.begin(), subgraph_.inputs.end(), id) !=
+           subgraph_.inputs.end();
   }
 
   Result<std::int64_t> size_of(ir::OperandId id) const {

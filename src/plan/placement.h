@@ -32,8 +32,8 @@ struct Place {
   ir::OperandId operand;  ///< whose memory it is: itself, or what it views
 };
 
-/// Bindings are numbered: the subgraph's inputs, its outputs, the arena, the pool of texts, then one
-/// for each operand that outlives the stage which writes it.
+/// Bindings are numbered: the subgraph's inputs, its outputs, the arena, the pool of texts, then
+/// one for each operand that outlives the stage which writes it.
 struct BindingNumbers {
   std::int32_t num_inputs = 0;
   std::int32_t num_outputs = 0;

@@ -25,15 +25,13 @@ Status infer_has_element(InferenceContext& context) {
 
 Status infer_get_element(InferenceContext& context) {
   const ir::Type& type = context.input(0);
-  context.set_output(0, with_own_dims(context, type.kind() == Kind::kOptional ? type.item() : type));
+  context.set_output(0,
+                     with_own_dims(context, type.kind() == Kind::kOptional ? type.item() : type));
   return ok_status();
 }
 
 OperandSpec anything(std::string_view name, bool is_optional) {
-  return {.name = name,
-          .types = kAllTensors,
-          .is_optional = is_optional,
-          .takes_any_type = true};
+  return {.name = name, .types = kAllTensors, .is_optional = is_optional, .takes_any_type = true};
 }
 
 }  // namespace

@@ -49,8 +49,8 @@ Status infer_erase(InferenceContext& context) {
 Status infer_at(InferenceContext& context) {
   const ir::Type item = SLUICE_TRY(item_type(context, 0));
   const bool is_told = item.kind() != Kind::kUnknown;
-  context.set_output(0, is_told ? with_own_dims(context, item)
-                                : ir::Type::tensor(ir::ElementType::kUndefined));
+  context.set_output(
+      0, is_told ? with_own_dims(context, item) : ir::Type::tensor(ir::ElementType::kUndefined));
   return ok_status();
 }
 
@@ -122,10 +122,10 @@ OpSchema schema(std::string_view name, std::string_view doc, std::vector<Operand
 }
 
 OpSchema split_schema() {
-  OpSchema split = schema("SplitToSequence", "a tensor cut along an axis into a sequence",
-                          {tensor("input"),
-                           {.name = "split", .types = kIndices, .is_optional = true}},
-                          sequence("output_sequence"), infer_split);
+  OpSchema split =
+      schema("SplitToSequence", "a tensor cut along an axis into a sequence",
+             {tensor("input"), {.name = "split", .types = kIndices, .is_optional = true}},
+             sequence("output_sequence"), infer_split);
   split.versions = {11, 24};
   split.upgrade = upgrade_unchanged;
   split.attributes = {{.name = "axis", .default_value = std::int64_t{0}},
@@ -146,12 +146,12 @@ OpSchema concat_schema() {
 std::vector<OpSchema> sequence_ops() {
   OperandSpec items = tensor("inputs");
   items.is_variadic = true;
-  OpSchema empty = schema("SequenceEmpty", "a sequence without items", {},
-                          sequence("output"), infer_empty);
+  OpSchema empty =
+      schema("SequenceEmpty", "a sequence without items", {}, sequence("output"), infer_empty);
   empty.attributes = {{.name = "dtype", .default_value = std::int64_t{1}}};
   return {
-      schema("SequenceConstruct", "a sequence of the inputs", {items},
-             sequence("output_sequence"), infer_construct),
+      schema("SequenceConstruct", "a sequence of the inputs", {items}, sequence("output_sequence"),
+             infer_construct),
       std::move(empty),
       schema("SequenceInsert", "a sequence with one more item",
              {sequence("input_sequence"), tensor("tensor"), position(true)},
@@ -159,8 +159,8 @@ std::vector<OpSchema> sequence_ops() {
       schema("SequenceErase", "a sequence without one of its items",
              {sequence("input_sequence"), position(true)}, sequence("output_sequence"),
              infer_erase),
-      schema("SequenceAt", "one item of a sequence",
-             {sequence("input_sequence"), position(false)}, tensor("tensor"), infer_at),
+      schema("SequenceAt", "one item of a sequence", {sequence("input_sequence"), position(false)},
+             tensor("tensor"), infer_at),
       schema("SequenceLength", "how many items a sequence has", {sequence("input_sequence")},
              {.name = "length", .types = kI64Only}, infer_length),
       split_schema(),

@@ -33,8 +33,8 @@ Result<SegmentTargets> find_targets(const package::Executable& executable,
   SegmentTargets targets = {std::string(kCpuKind), {}, {}};
   for (std::size_t i = 0; i < specs->size(); ++i) {
     const package::SegmentSpec& spec = (*specs)[i];
-    const std::size_t end =
-        i + 1 < specs->size() ? (*specs)[i + 1].first_operation : executable.backend_of.front().size();
+    const std::size_t end = i + 1 < specs->size() ? (*specs)[i + 1].first_operation
+                                                  : executable.backend_of.front().size();
     const std::size_t number = backend_of(executable, spec.first_operation, end);
     if (number >= executable.backends.size()) {
       return runtime_error(RuntimeCode::kInvalid, "segment \"{}\" has no backend", spec.name);
