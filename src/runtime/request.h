@@ -85,8 +85,13 @@ class RequestSink {
   virtual bool cancel(std::uint64_t id) = 0;
 
   /// Returns when `is_done` or at `deadline_ns`; whether it is done. The caller's thread may be
-  /// used to do the work that it waits for. `is_done` becomes true by an on_done of this sink.
+  /// used to do the work that it waits for. `is_done` becomes true by an on_done of this sink, or
+  /// before a `tell_waiters`.
   virtual bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) = 0;
+
+  /// Has everybody in `wait` look at `is_done` again: for sinks around this one, which also answer
+  /// requests that never came here. From any thread, with no lock held.
+  virtual void tell_waiters() = 0;
 };
 
 /// Submits and waits for the answer. A refusal is an answer too. Blocks; not from an on_done.

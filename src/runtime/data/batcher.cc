@@ -165,6 +165,7 @@ void Batcher::start_batches() {
       }
       finish(batch, failure(status));
       open_.fetch_sub(1, std::memory_order_acq_rel);
+      tell_waiters();
     }
   });
 }
@@ -322,6 +323,7 @@ void Batcher::fail_waiting(const std::function<bool(const Call&)>& is_meant, con
     for (const CallPtr& call : failed) rows_waiting_ -= call->rows;
   }
   for (const CallPtr& call : failed) call->request.on_done(failure(status));
+  if (!failed.empty()) tell_waiters();
 }
 
 bool Batcher::cancel(std::uint64_t id) {

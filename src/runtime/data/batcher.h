@@ -45,6 +45,7 @@ class Batcher final : public RequestSink {
   /// False too for one of which rows run already.
   bool cancel(std::uint64_t id) override;
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
+  void tell_waiters() override { model_.tell_waiters(); }
 
   /// Lets go what is due by now. When it should be called next; kNoDeadline if nothing waits.
   std::int64_t flush();

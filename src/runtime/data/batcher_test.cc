@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <optional>
+#include <thread>
 
 #include "runtime/data/data_testing.h"
 
@@ -186,6 +188,23 @@ TEST_F(BatcherTest, WhatWaitsMayExpireOrBeCancelled) {
   clock_.advance(2000);
   (void)batcher->flush();
   EXPECT_EQ(model.num_submitted(), 0U);
+}
+
+TEST_F(BatcherTest, WhoeverWaitsForWhatIsCancelledReturns) {
+  FakeModel model(1, 4, clock_);
+  const auto batcher = make(model, {0, 1000});
+  auto x = rows(1, 1);
+  std::atomic<bool> is_done = false;
+  Request request;
+  request.inputs = {view_of(x)};
+  request.on_done = [&](const Reply&) { is_done = true; };
+  const auto id = batcher->submit(request);
+  ASSERT_TRUE(id.is_ok());
+  std::thread waiter(
+      [&] { EXPECT_TRUE(batcher->wait([&] { return is_done.load(); }, kNoDeadline)); });
+  while (clock_.num_waiting() == 0) std::this_thread::yield();
+  EXPECT_TRUE(batcher->cancel(*id));
+  waiter.join();
 }
 
 TEST_F(BatcherTest, ShuttingDownAnswersEverybody) {

@@ -35,6 +35,7 @@ class FakeModel final : public RequestSink {
     ++num_submitted_;
     rows_seen_.push_back(request.inputs[0].dims[0]);
     requests_.push_back(std::move(request));
+    if (completes_in_wait) changed_.notify_all();
     return num_submitted_;
   }
   bool cancel(std::uint64_t) override { return false; }
@@ -62,9 +63,13 @@ class FakeModel final : public RequestSink {
     Reply reply = status.is_ok() ? compute(request)
                                  : Reply{runtime_code_of(status), ErrorList(status), {}, {}};
     request.on_done(std::move(reply));
+    tell_waiters();
+    return true;
+  }
+
+  void tell_waiters() override {
     { const std::lock_guard lock(mutex_); }
     changed_.notify_all();
-    return true;
   }
 
   /// What `submit` answers from now on.

@@ -85,8 +85,13 @@ bool InlineModel::cancel(std::uint64_t id) {
     --in_flight_;
   }
   on_done(failure(runtime_error(RuntimeCode::kCancelled, "the request was cancelled")));
-  changed_.notify_all();
+  tell_waiters();
   return true;
+}
+
+void InlineModel::tell_waiters() {
+  { const std::lock_guard lock(mutex_); }  // a waiter that saw it undone sleeps by now
+  changed_.notify_all();
 }
 
 bool InlineModel::wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
@@ -108,8 +113,7 @@ bool InlineModel::run_one() {
   Reply reply = run(contexts_[context], waiting);
   finish(context);
   on_done(std::move(reply));
-  { const std::lock_guard lock(mutex_); }  // a waiter that saw it undone sleeps by now
-  changed_.notify_all();
+  tell_waiters();
   return true;
 }
 

@@ -26,6 +26,7 @@ class InlineModel final : public RequestSink {
   Result<std::uint64_t> submit(Request& request) override;
   bool cancel(std::uint64_t id) override;
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
+  void tell_waiters() override;
 
   /// Runs a request that waits, the one of the highest priority; false if there is none.
   bool run_one();

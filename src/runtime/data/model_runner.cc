@@ -78,6 +78,7 @@ Reply ModelRunner::run(Request request) {
     reply = std::move(answer);
     is_done.store(true, std::memory_order_release);
   };
+  request.will_wait = !batcher_;  // whose requests are of several callers
   num_callers_.fetch_add(1, std::memory_order_acq_rel);
   const Status status = submit(request);
   if (status.is_ok()) {

@@ -75,6 +75,7 @@ void QueueManager::start_requests() {
       return;
     }
     finish(*slot, {runtime_code_of(status), ErrorList(status), {}, {}});
+    model_.tell_waiters();
   }
 }
 
@@ -144,6 +145,7 @@ void QueueManager::cancel_waiting() {
       }
     }
   }
+  model_.tell_waiters();
 }
 
 void QueueManager::close() {

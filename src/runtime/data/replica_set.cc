@@ -68,10 +68,12 @@ Result<std::uint64_t> ReplicaSet::offer(Request& request) {
     Replica* replica = choose(turn + i);
     if (replica == nullptr) break;
     request.on_done = OnDone{this, replica, std::move(request.on_done)};
+    if (replicas_.size() > 1) request.will_wait = false;  // it waits for all of them in turn
     replica->in_flight.fetch_add(1, std::memory_order_acq_rel);
     replica->open.fetch_add(1, std::memory_order_acq_rel);
     auto id = replica->sink->submit(request);
     if (id.is_ok()) {
+      wake_parked();  // one of them may be who runs it
       const auto index = static_cast<std::uint64_t>(
           std::ranges::find_if(replicas_, [&](const Replica& r) { return &r == replica; }) -
           replicas_.begin());
@@ -109,7 +111,7 @@ void ReplicaSet::OnDone::operator()(Reply reply) {
   finished->in_flight.fetch_sub(1, std::memory_order_acq_rel);
   callers(std::move(reply));
   if (owner->num_waiting_.load(std::memory_order_seq_cst) > 0) owner->start_waiting();
-  owner->wake_waiters();
+  owner->wake_parked();
   finished->open.fetch_sub(1,
                            std::memory_order_acq_rel);  // the last touch: `shutdown` waits for it
 }
@@ -140,6 +142,7 @@ Result<std::uint64_t> ReplicaSet::enter_line(Request& request) {
     callers(std::move(reply));
   };
   request.on_done = forget;
+  request.will_wait = false;  // another thread submits it
   line_.insert(after, {id, std::move(request)});
   num_waiting_.store(line_.size(), std::memory_order_seq_cst);
   return id;
@@ -157,12 +160,12 @@ void ReplicaSet::start_waiting() {
           return;
         }
         waiting.request.on_done(failure(in_flight.status()));
+        tell_waiters();
         continue;
       }
       const std::lock_guard lock(mutex_);
       const auto it = left_line_.find(id);  // gone if it has been answered already
       if (it != left_line_.end()) it->second = *in_flight;
-      wake_waiters();  // one of them may be who runs it
     }
   });
 }
@@ -188,6 +191,7 @@ void ReplicaSet::put_back(Waiting waiting) {
     }
   }
   waiting.request.on_done(failure(runtime_error(RuntimeCode::kCancelled, "the runner shuts down")));
+  tell_waiters();
 }
 
 std::deque<ReplicaSet::Waiting> ReplicaSet::take_from_line(
@@ -208,7 +212,7 @@ bool ReplicaSet::cancel(std::uint64_t id) {
     if (!taken.empty()) {
       taken.front().request.on_done(
           failure(runtime_error(RuntimeCode::kCancelled, "the request was cancelled")));
-      wake_waiters();
+      tell_waiters();
       return true;
     }
     const std::lock_guard lock(mutex_);
@@ -227,7 +231,7 @@ std::int64_t ReplicaSet::expire() {
            [&](const Waiting& waiting) { return waiting.request.deadline_ns <= now_ns; })) {
     waiting.request.on_done(
         failure(runtime_error(RuntimeCode::kTimeout, "the deadline passed while it waited")));
-    wake_waiters();
+    tell_waiters();
   }
   start_waiting();
   const bool is_idle = std::ranges::all_of(
@@ -247,20 +251,28 @@ bool ReplicaSet::wait(const std::function<bool()>& is_done, std::int64_t deadlin
       (void)replicas_.front().sink->wait(is_done, until_ns);
       continue;
     }
+    const std::uint64_t news = num_news_.load(std::memory_order_seq_cst);
     for (Replica& replica : replicas_) {
       if (replica.sink->wait(is_done, now_ns)) return true;
     }
     std::unique_lock lock(park_mutex_);
     num_parked_.fetch_add(1, std::memory_order_seq_cst);
-    if (!is_done()) clock().wait_until(lock, changed_, until_ns);
+    const bool has_news = num_news_.load(std::memory_order_seq_cst) != news;
+    if (!has_news && !is_done()) clock().wait_until(lock, changed_, until_ns);
     num_parked_.fetch_sub(1, std::memory_order_seq_cst);
   }
   return true;
 }
 
-void ReplicaSet::wake_waiters() {
-  // A read-modify-write, so that it comes after what made a waiter's condition true.
-  if (num_parked_.fetch_add(0, std::memory_order_seq_cst) == 0) return;
+void ReplicaSet::tell_waiters() {
+  if (replicas_.size() == 1) return replicas_.front().sink->tell_waiters();  // they wait there
+  wake_parked();
+}
+
+void ReplicaSet::wake_parked() {
+  // Either this sees that somebody is about to sleep, or that one sees the news.
+  num_news_.fetch_add(1, std::memory_order_seq_cst);
+  if (num_parked_.load(std::memory_order_seq_cst) == 0) return;
   { const std::lock_guard lock(park_mutex_); }
   changed_.notify_all();
 }
@@ -273,7 +285,7 @@ void ReplicaSet::shutdown() {
   for (Waiting& waiting : take_from_line([](const Waiting&) { return true; })) {
     waiting.request.on_done(
         failure(runtime_error(RuntimeCode::kCancelled, "the runner was shut down")));
-    wake_waiters();
+    tell_waiters();
   }
   for (Replica& replica : replicas_) {
     const auto is_done = [&] { return replica.open.load(std::memory_order_acquire) == 0; };

@@ -47,6 +47,7 @@ class ReplicaSet final : public RequestSink {
   Result<std::uint64_t> submit(Request& request) override;
   bool cancel(std::uint64_t id) override;
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
+  void tell_waiters() override;
 
   /// Answers requests in line whose deadline has passed, and tries the replicas again. When it
   /// should be called next; kNoDeadline if nothing waits with a deadline.
@@ -83,7 +84,7 @@ class ReplicaSet final : public RequestSink {
   bool pop_line(Waiting& waiting);
   void put_back(Waiting waiting);
   std::deque<Waiting> take_from_line(const std::function<bool(const Waiting&)>& is_meant);
-  void wake_waiters();
+  void wake_parked();
 
   ReplicaOptions options_;
   std::deque<Replica> replicas_;
@@ -100,6 +101,7 @@ class ReplicaSet final : public RequestSink {
   std::mutex park_mutex_;
   std::condition_variable changed_;
   std::atomic<int> num_parked_ = 0;
+  std::atomic<std::uint64_t> num_news_ = 0;  ///< requests given to replicas, and answers
 };
 
 }  // namespace sluice::runtime

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "runtime/data/data_testing.h"
@@ -157,6 +158,42 @@ TEST_F(ReplicaSetTest, ShuttingDownAnswersEverybody) {
   EXPECT_EQ(std::ranges::count(codes_, RuntimeCode::kCancelled), 3);
   Request late = request();
   EXPECT_EQ(runtime_code_of(set->submit(late).status()), RuntimeCode::kFailed);
+}
+
+/// On models that run requests in `wait`, the sleeper may be the only one there is to run it.
+TEST_F(ReplicaSetTest, ASleeperWakesForARequestThatSomebodyElseSubmits) {
+  FakeModel a(1, 1, clock_);
+  FakeModel b(1, 1, clock_);
+  a.completes_in_wait = b.completes_in_wait = true;
+  const auto set = make({&a, &b});
+  std::atomic<bool> is_done = false;
+  std::thread waiter([&] { EXPECT_TRUE(set->wait([&] { return is_done.load(); }, kNoDeadline)); });
+  while (clock_.num_waiting() == 0) std::this_thread::yield();
+  Request one = request();
+  one.on_done = [&](const Reply&) { is_done = true; };
+  ASSERT_TRUE(set->submit(one).is_ok());
+  waiter.join();
+}
+
+TEST_F(ReplicaSetTest, WhoeverWaitsForWhatIsCancelledInLineReturns) {
+  FakeModel a(1, 1, clock_);
+  FakeModel b(1, 1, clock_);
+  for (const std::vector<RequestSink*>& replicas : {std::vector<RequestSink*>{&a}, {&a, &b}}) {
+    const auto set = make(replicas);
+    for (std::size_t i = 0; i < replicas.size(); ++i) submit(*set);
+    std::atomic<bool> is_done = false;
+    Request waiting = request();
+    waiting.on_done = [&](const Reply&) { is_done = true; };
+    const auto id = set->submit(waiting);
+    ASSERT_TRUE(id.is_ok());
+    std::thread waiter(
+        [&] { EXPECT_TRUE(set->wait([&] { return is_done.load(); }, kNoDeadline)); });
+    while (clock_.num_waiting() == 0) std::this_thread::yield();
+    EXPECT_TRUE(set->cancel(*id));
+    waiter.join();
+    while (a.complete() || b.complete()) {
+    }
+  }
 }
 
 TEST_F(ReplicaSetTest, ReplicasAreOfOneModel) {

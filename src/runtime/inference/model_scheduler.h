@@ -45,6 +45,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   Result<std::uint64_t> submit(Request& request) override;
   bool cancel(std::uint64_t id) override;
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
+  void tell_waiters() override;
 
   // Steppable
   StepResult step(std::int64_t now_ns) override;
@@ -88,7 +89,6 @@ class ModelScheduler final : public RequestSink, public Steppable {
   Status check(const Request& request) const;
   void answer(PendingRequest& pending, Reply reply);
   void answer_error(PendingRequest& pending, const Status& status);
-  void tell_waiters();
   void release_one();
   void open_slots();
 
