@@ -45,7 +45,7 @@ inline std::shared_ptr<const package::Executable> products(int layers, int width
   executable.graph = value_of(ir::parse_graph(text));
   check(ops::infer_types(executable.graph));
   executable.backends = {"cpu"};
-  executable.backend_of.assign(static_cast<std::size_t>(layers), 0);
+  executable.backend_of = {std::vector<std::int16_t>(static_cast<std::size_t>(layers), 0)};
   return std::make_shared<const package::Executable>(std::move(executable));
 }
 
