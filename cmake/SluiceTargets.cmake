@@ -98,11 +98,15 @@ function(_sluice_reject_unknown name unparsed)
 endfunction()
 
 # sluice_bench(<name> SRCS a.cc... [DEPS room...] [LINK external...]): the program bench/<name> of
-# the build folder, built by name or with the target `benches`; it prints figures and is no test.
+# the build folder. It prints figures and is no test, but developers build it with everything else, so
+# that a change that breaks it is seen.
 function(sluice_bench name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS;LINK")
   _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
-  add_executable(bench_${name} EXCLUDE_FROM_ALL ${ARG_SRCS})
+  add_executable(bench_${name} ${ARG_SRCS})
+  if(NOT SLUICE_DEVELOPER)
+    set_target_properties(bench_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
                                                  ${CMAKE_BINARY_DIR}/bench)
   list(TRANSFORM ARG_DEPS PREPEND sluice:: OUTPUT_VARIABLE deps)

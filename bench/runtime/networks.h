@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ir/text.h"
 #include "ops/inference.h"
@@ -31,14 +32,15 @@ inline void check(const Status& status) {
   std::exit(1);
 }
 
-/// `layers` matrix products of `width` x `width` in a row, on the backend "cpu".
-inline std::shared_ptr<const package::Executable> products(int layers, int width) {
-  std::string text = fmt::format("subgraph @0 \"main\" {{\n  input %x0 : f32[1,{}]\n", width);
+/// `layers` matrix products of `rows` x `width` by `width` x `width` in a row, on the backend "cpu".
+inline std::shared_ptr<const package::Executable> products(int layers, int width, int rows = 1) {
+  std::string text =
+      fmt::format("subgraph @0 \"main\" {{\n  input %x0 : f32[{},{}]\n", rows, width);
   for (int i = 0; i < layers; ++i) {
     text += fmt::format("  const %w{} : f32[{},{}] = splat 0.01\n", i, width, width);
   }
   for (int i = 0; i < layers; ++i) {
-    text += fmt::format("  [%x{} : f32[1,{}]] = MatMul.13[%x{}, %w{}]\n", i + 1, width, i, i);
+    text += fmt::format("  [%x{} : f32[{},{}]] = MatMul.13[%x{}, %w{}]\n", i + 1, rows, width, i, i);
   }
   text += fmt::format("  output [%x{}]\n}}\n", layers);
   package::Executable executable;
@@ -60,18 +62,20 @@ inline runtime::EngineOptions this_machine() {
   return options;
 }
 
-/// One input of `width` ones, 64-byte aligned, and an output like it; reused from call to call.
+/// One input of `rows` x `width` zeros, 64-byte aligned, and an output like it; reused from call to
+/// call.
 class Caller {
  public:
-  explicit Caller(int width)
-      : bytes_(width * std::int64_t{4}),
+  explicit Caller(int width, int rows = 1)
+      : dims_{rows, width},
+        bytes_(width * std::int64_t{4} * rows),
         memory_(static_cast<std::size_t>(2 * ((bytes_ + 63) / 64 * 64))) {
     std::memset(memory_.view().data(), 0, memory_.view().size());
   }
 
   runtime::Request request() {
     runtime::Request request;
-    request.inputs = {{memory_.view().data(), bytes_, ir::ElementType::kF32, {1, bytes_ / 4}}};
+    request.inputs = {{memory_.view().data(), bytes_, ir::ElementType::kF32, dims_}};
     request.outputs = {{memory_.view().data() + memory_.view().size() / 2, bytes_}};
     return request;
   }
@@ -81,6 +85,7 @@ class Caller {
   }
 
  private:
+  std::vector<std::int64_t> dims_;
   std::int64_t bytes_;
   MutableBytes memory_;
 };

@@ -7,6 +7,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -36,6 +39,45 @@ class FileDescriptor {
   int fd_;
 };
 
+/// What this process has mapped of files: other memory must never be let go of.
+class Mappings {
+ public:
+  void add(const void* address, std::size_t size) {
+    const std::lock_guard lock(mutex_);
+    size_of_[address] = size;
+  }
+  void remove(const void* address) {
+    const std::lock_guard lock(mutex_);
+    size_of_.erase(address);
+  }
+  void release(std::span<const std::byte> bytes) {
+    const std::lock_guard lock(mutex_);
+    auto found = size_of_.upper_bound(bytes.data());
+    if (bytes.empty() || found == size_of_.begin()) return;
+    --found;
+    const auto* start = static_cast<const std::byte*>(found->first);
+    const std::byte* end = bytes.data() + bytes.size();
+    if (std::less<>()(start + found->second, end)) return;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const auto offset = static_cast<std::size_t>(bytes.data() - start);
+    const std::size_t first = (offset + page - 1) / page * page;
+    // The last page of a file is its mapping's last too.
+    const bool is_end = end == start + found->second;
+    const std::size_t last = is_end ? found->second : (offset + bytes.size()) / page * page;
+    if (first >= last) return;
+    ::madvise(const_cast<std::byte*>(start) + first, last - first, MADV_DONTNEED);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const void*, std::size_t, std::less<>> size_of_;
+};
+
+Mappings& mappings() {
+  static auto* const kMappings = new Mappings;  // never destroyed: maps may outlive it
+  return *kMappings;
+}
+
 Status write_all(int fd, std::span<const std::byte> contents, const std::filesystem::path& path) {
   while (!contents.empty()) {
     const ssize_t written = ::write(fd, contents.data(), contents.size());
@@ -60,10 +102,15 @@ Result<Bytes> map_file(const std::filesystem::path& path) {
   if (size == 0) return Bytes();
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
   if (address == MAP_FAILED) return errno_error(errno, "map", path);
-  std::shared_ptr<const void> owner(
-      address, [size](const void* mapped) { ::munmap(const_cast<void*>(mapped), size); });
+  mappings().add(address, size);
+  std::shared_ptr<const void> owner(address, [size](const void* mapped) {
+    mappings().remove(mapped);
+    ::munmap(const_cast<void*>(mapped), size);
+  });
   return Bytes(std::move(owner), {static_cast<const std::byte*>(address), size});
 }
+
+void release_pages(std::span<const std::byte> bytes) { mappings().release(bytes); }
 
 Result<std::string> read_text_file(const std::filesystem::path& path, std::int64_t limit_bytes) {
   const Bytes bytes = SLUICE_TRY(map_file(path));

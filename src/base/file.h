@@ -14,6 +14,10 @@ namespace sluice {
 /// Fails: kNotFound, kPermissionDenied, kInvalidArgument (not a regular file), kUnknown.
 Result<Bytes> map_file(const std::filesystem::path& path);
 
+/// Lets go of the physical memory of what map_file mapped; the bytes are read from the file again
+/// when somebody looks at them. Does nothing for other memory. Safe across threads.
+void release_pages(std::span<const std::byte> bytes);
+
 /// Reads a file of at most `limit_bytes`.
 Result<std::string> read_text_file(const std::filesystem::path& path,
                                    std::int64_t limit_bytes = std::int64_t{1} << 30);

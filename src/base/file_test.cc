@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace sluice {
 namespace {
@@ -27,6 +29,18 @@ TEST_F(FileTest, MappingOutlivesTheFile) {
   ASSERT_TRUE(mapped.is_ok()) << mapped.status().to_string();
   std::filesystem::remove(file);
   EXPECT_EQ(std::memcmp(mapped->data(), "sluice", 6), 0);
+}
+
+TEST_F(FileTest, LetsGoOfMappedPagesAndOfNothingElse) {
+  const std::vector<std::byte> contents(std::size_t{16} << 12U, std::byte{7});
+  ASSERT_TRUE(write_file_atomically(path("f"), contents).is_ok());
+  const auto mapped = map_file(path("f"));
+  ASSERT_TRUE(mapped.is_ok());
+  release_pages(mapped->slice(100, contents.size() - 100).view());
+  release_pages(contents);  // not mapped from a file
+  release_pages({});
+  EXPECT_TRUE(std::ranges::equal(mapped->view(), contents)) << "read again from the file";
+  EXPECT_EQ(contents.back(), std::byte{7});
 }
 
 TEST_F(FileTest, WritingReplacesTheOldContents) {

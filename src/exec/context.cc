@@ -195,7 +195,7 @@ Context::Context(Context&&) noexcept = default;
 Context& Context::operator=(Context&&) noexcept = default;
 Context::~Context() = default;
 
-Result<Context> LoadedModel::create_context() const {
+Result<Context> LoadedModel::create_context(const std::stop_token& stop) const {
   auto state = std::make_unique<ContextState>();
   state->model = state_;
   for (const auto& group : state_->segments.groups) {
@@ -206,7 +206,7 @@ Result<Context> LoadedModel::create_context() const {
   state->frames.resize(state_->programs.size());
   Frame& main = state->frame(ir::SubgraphId(std::size_t{0}));
   if (main.program.static_plan) {
-    main.static_recording = SLUICE_TRY(record(*state_, main.program, main.program.static_plan));
+    main.static_recording = SLUICE_TRY(record(*state_, main.program, main.program.static_plan, stop));
   }
   return Context(std::move(state));
 }

@@ -1,46 +1,71 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/file.h"
 #include "exec/aligned_buffer.h"
 #include "exec/model_state.h"
+#include "exec/stop.h"
 #include "ops/control/structure.h"
 
 namespace sluice::exec {
 
 namespace {
 
-/// Constants that no kernel gets in packed form are read as they lie in the file: check them now.
-Status verify_constants(const ModelState& model, const Program& program) {
+/// By operand: whether something reads it as it lies in the file. Kernels that have a constant in
+/// packed form do not.
+std::vector<bool> find_read(const ModelState& model, const Program& program) {
   const ir::Subgraph& subgraph = *program.subgraph;
-  std::vector<bool> is_needed(subgraph.num_operands(), false);
-  for (const ir::OperandId id : subgraph.outputs) is_needed[id.index()] = true;
+  std::vector<bool> is_read(subgraph.num_operands(), false);
+  for (const ir::OperandId id : subgraph.outputs) is_read[id.index()] = true;
   for (std::size_t at = 0; at < subgraph.order().size(); ++at) {
     const ir::Operation& operation = subgraph.operation(subgraph.order()[at]);
     const auto packed = model.packed.of(program.id, at);
     for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
       const bool is_packed = i < packed.size() && !packed[i].empty();
       const ir::OperandId id = operation.inputs[i];
-      if (id.is_valid() && !is_packed) is_needed[id.index()] = true;
+      if (id.is_valid() && !is_packed) is_read[id.index()] = true;
     }
     if (!operation.body) continue;
-    for (const ir::OperandId id : operation.body->inputs) is_needed[id.index()] = true;
+    for (const ir::OperandId id : operation.body->inputs) is_read[id.index()] = true;
   }
-  for (std::size_t i = 0; i < is_needed.size(); ++i) {
+  return is_read;
+}
+
+/// Constants that are read as they lie in the file are checked now.
+Status verify_constants(const ModelState& model, const Program& program,
+                        const std::stop_token& stop) {
+  const ir::Subgraph& subgraph = *program.subgraph;
+  const std::vector<bool> is_read = find_read(model, program);
+  for (std::size_t i = 0; i < is_read.size(); ++i) {
     const ir::Constant* constant = subgraph.find_constant(ir::OperandId(i));
-    if (constant == nullptr || !is_needed[i]) continue;
+    if (constant == nullptr || !is_read[i]) continue;
+    SLUICE_TRY(check_not_stopped(stop));
     SLUICE_TRY(model.executable.verify(
         constant->data, fmt::format("constant \"{}\"", subgraph.operand(ir::OperandId(i)).name)));
   }
   return ok_status();
 }
 
+/// What was packed now was read for that, and for nothing else: its memory need not stay.
+void release_packed(const ModelState& model) {
+  for (const auto& program : model.programs) {
+    if (program == nullptr) continue;
+    const std::vector<bool> is_read = find_read(model, *program);
+    for (std::size_t i = 0; i < is_read.size(); ++i) {
+      const ir::Constant* constant = program->subgraph->find_constant(ir::OperandId(i));
+      if (constant != nullptr && !is_read[i]) release_pages(constant->data.view());
+    }
+  }
+}
+
 /// Constants of a mapped package are aligned as kernels want them; others are checked and copied.
-Status align_constants(package::Executable& executable) {
+Status align_constants(package::Executable& executable, const std::stop_token& stop) {
   for (std::size_t s = 0; s < executable.graph.num_subgraphs(); ++s) {
     ir::Subgraph& subgraph = executable.graph.subgraph(ir::SubgraphId(s));
     for (std::size_t i = 0; i < subgraph.num_operands(); ++i) {
       ir::Operand& operand = subgraph.operand(ir::OperandId(i));
       if (!operand.constant || is_aligned(operand.constant->data.data())) continue;
+      SLUICE_TRY(check_not_stopped(stop));
       Bytes& data = operand.constant->data;
       SLUICE_TRY(executable.verify(data, fmt::format("constant \"{}\"", operand.name)));
       data = MutableBytes::copy_of(data.view()).freeze();
@@ -100,14 +125,15 @@ Status plan_static(const ModelState& model, Program& program) {
 }
 
 /// `same`: a model that was verified and whose static plans serve, or null.
-Status make_programs(ModelState& model, const ModelState* same) {
+Status make_programs(ModelState& model, const ModelState* same, const std::stop_token& stop) {
   const ir::Graph& graph = model.executable.graph;
   model.programs.resize(graph.num_subgraphs());
   for (const ir::SubgraphId id : ops::runnable_subgraphs(graph)) {
+    SLUICE_TRY(check_not_stopped(stop));
     std::unique_ptr<Program>& program = model.programs[id.index()];
     program = SLUICE_TRY(make_program(graph, id));
     if (same == nullptr) {
-      SLUICE_TRY(verify_constants(model, *program));
+      SLUICE_TRY(verify_constants(model, *program, stop));
       SLUICE_TRY(plan_static(model, *program));
     } else {
       program->static_plan = same->programs[id.index()]->static_plan;
@@ -121,10 +147,10 @@ Status make_programs(ModelState& model, const ModelState* same) {
 
 Result<LoadedModel> LoadedModel::load(package::Executable executable,
                                       const backend::BackendRegistry& backends,
-                                      const LoadOptions& options) {
+                                      const LoadOptions& options, const std::stop_token& stop) {
   SLUICE_TRY(check_operations(executable.graph));
   SLUICE_TRY(check_assignment(executable));
-  SLUICE_TRY(align_constants(executable));
+  SLUICE_TRY(align_constants(executable, stop));
   auto model = std::make_shared<ModelState>(
       std::make_shared<const package::Executable>(std::move(executable)));
   model->signature = package::signature_of(model->executable.graph);
@@ -133,12 +159,14 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
     model->backends.push_back(SLUICE_TRY(backends.find(name)));
   }
   model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
-  model->packed = SLUICE_TRY(PackedStore::create(model->executable, model->backends));
-  SLUICE_TRY(make_programs(*model, nullptr));
+  model->packed = SLUICE_TRY(PackedStore::create(model->executable, model->backends, stop));
+  SLUICE_TRY(make_programs(*model, nullptr, stop));
+  release_packed(*model);
   return LoadedModel(std::move(model));
 }
 
-Result<LoadedModel> LoadedModel::place(const LoadOptions& options) const {
+Result<LoadedModel> LoadedModel::place(const LoadOptions& options,
+                                       const std::stop_token& stop) const {
   auto model = std::make_shared<ModelState>(state_->executable_owner);
   model->signature = state_->signature;
   model->options = options;
@@ -146,7 +174,7 @@ Result<LoadedModel> LoadedModel::place(const LoadOptions& options) const {
   model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
   model->packed = state_->packed;
   const bool shares_kernels = model->segments.devices() == state_->segments.devices();
-  SLUICE_TRY(make_programs(*model, shares_kernels ? state_.get() : nullptr));
+  SLUICE_TRY(make_programs(*model, shares_kernels ? state_.get() : nullptr, stop));
   return LoadedModel(std::move(model));
 }
 

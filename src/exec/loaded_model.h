@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,12 @@ struct SegmentPlacement {
   bool operator==(const SegmentPlacement&) const = default;
 };
 
+/// Brings a constant to where a group's kernels read it best. What comes back points there and keeps
+/// it there; null means where the constant lies already. Fails with kCancelled once the token is
+/// asked to stop.
+using BringConstant = std::function<Result<std::shared_ptr<const void>>(
+    const backend::Group&, const Bytes&, const std::stop_token&)>;
+
 struct LoadOptions {
   /// One per segment of the executable (package::segments_of); segments that are placed alike share
   /// one group of cores. Empty: all on device 0, by `cores` and `num_threads`.
@@ -37,6 +45,9 @@ struct LoadOptions {
   std::int64_t arena_limit_bytes = std::int64_t{1} << 40;
   /// Iterations after which a Loop is taken to have no end, and the run fails.
   std::int64_t max_loop_iterations = 100'000'000;
+  /// Called when a context first records kernels that read the constant, so for a model of static
+  /// shapes in create_context. Unset: all constants are read where they lie.
+  BringConstant bring_constant;
 };
 
 /// Whether `tensor` is what `spec` takes. Fails: kInvalidArgument naming the tensor, what came and
@@ -51,17 +62,19 @@ struct ContextState;
 class LoadedModel {
  public:
   /// Takes kernels from the executable's backends, packed constants from the executable where they
-  /// fit the backends at hand, and packs the others now.
+  /// fit the backends at hand, and packs the others now. Ends between two constants or operations
+  /// once `stop` is requested.
   /// Fails: kNotFound for a backend that is not there; kDataLoss for damaged constants;
   ///        kUnimplemented for an operation that a backend no longer takes.
   static Result<LoadedModel> load(package::Executable executable,
                                   const backend::BackendRegistry& backends,
-                                  const LoadOptions& options);
+                                  const LoadOptions& options,
+                                  const std::stop_token& stop = {});
 
   /// The same model once more, elsewhere: mapping, constants, packed constants and, on the same
   /// devices, kernels and memory plan are shared. `options.segments` or `options.cores` say where.
   /// Fails: what making groups reports; what `load` does where kernels are made anew.
-  Result<LoadedModel> place(const LoadOptions& options) const;
+  Result<LoadedModel> place(const LoadOptions& options, const std::stop_token& stop = {}) const;
 
   const package::Signature& signature() const;
   const package::Executable& executable() const;
@@ -85,7 +98,8 @@ class LoadedModel {
 
   /// A context owns an arena and bindings. Contexts of one model run at the same time without
   /// taking a lock; one context is used by one thread at a time.
-  Result<Context> create_context() const;
+  /// Fails: what recording its command lists and bringing constants report; kCancelled.
+  Result<Context> create_context(const std::stop_token& stop = {}) const;
 
  private:
   explicit LoadedModel(std::shared_ptr<const ModelState> state) : state_(std::move(state)) {}

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "exec/stop.h"
+
 namespace sluice::exec {
 namespace {
 
@@ -46,21 +48,23 @@ Result<package::PackedConstant> provide(const package::Executable& executable,
 
 Result<PackedStore> PackedStore::create(
     const package::Executable& executable,
-    std::span<const std::shared_ptr<const backend::Backend>> backends) {
+    std::span<const std::shared_ptr<const backend::Backend>> backends,
+    const std::stop_token& stop) {
   PackedStore store;
   const PackedIndex kept = index_of(executable);
   for (std::size_t i = 0; i < executable.backend_of.size(); ++i) {
     if (executable.backend_of[i].empty()) continue;
-    SLUICE_TRY(store.add_subgraph(executable, kept, backends, ir::SubgraphId(i)));
+    SLUICE_TRY(store.add_subgraph(executable, kept, backends, stop, ir::SubgraphId(i)));
   }
   return store;
 }
 
 Status PackedStore::add_subgraph(const package::Executable& executable, const PackedIndex& kept,
                                  std::span<const std::shared_ptr<const backend::Backend>> backends,
-                                 ir::SubgraphId id) {
+                                 const std::stop_token& stop, ir::SubgraphId id) {
   const ir::Subgraph& subgraph = executable.graph.subgraph(id);
   for (std::size_t place = 0; place < subgraph.order().size(); ++place) {
+    SLUICE_TRY(check_not_stopped(stop));
     const ir::Operation& operation = subgraph.operation(subgraph.order()[place]);
     const std::int16_t number = executable.backend_of[id.index()][place];
     const bool has_constants =

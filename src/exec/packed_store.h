@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <tuple>
 #include <vector>
 
@@ -21,10 +22,12 @@ using PackedIndex = std::map<PackedKey, const package::PackedConstant*>;
 class PackedStore {
  public:
   /// `backends[i]` runs what `executable.backend_of` gives to i.
-  /// Fails: kDataLoss for a damaged packed constant; what a backend's packing reports.
+  /// Fails: kDataLoss for a damaged packed constant; what a backend's packing reports; kCancelled
+  ///        once `stop` is requested.
   static Result<PackedStore> create(
       const package::Executable& executable,
-      std::span<const std::shared_ptr<const backend::Backend>> backends);
+      std::span<const std::shared_ptr<const backend::Backend>> backends,
+      const std::stop_token& stop = {});
 
   /// Packed bytes of the inputs of the operation at `place` of a subgraph's order; may be empty.
   std::vector<std::span<const std::byte>> of(ir::SubgraphId subgraph, std::size_t place) const;
@@ -35,7 +38,7 @@ class PackedStore {
  private:
   Status add_subgraph(const package::Executable& executable, const PackedIndex& kept,
                       std::span<const std::shared_ptr<const backend::Backend>> backends,
-                      ir::SubgraphId id);
+                      const std::stop_token& stop, ir::SubgraphId id);
 
   std::vector<package::PackedConstant> all_;  // by subgraph, place, input
 };

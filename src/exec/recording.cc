@@ -9,8 +9,13 @@ namespace {
 
 class Recorder {
  public:
-  Recorder(const ModelState& model, const Program& program, Recording& recording)
-      : model_(model), program_(program), plan_(*recording.plan), recording_(recording) {}
+  Recorder(const ModelState& model, const Program& program, Recording& recording,
+           const std::stop_token& stop)
+      : model_(model),
+        program_(program),
+        plan_(*recording.plan),
+        recording_(recording),
+        stop_(stop) {}
 
   Status run() {
     const Stage& stage = plan_.stage;
@@ -45,18 +50,23 @@ class Recorder {
     const ir::Operation& operation = program_.operation_at(at);
     const bool is_data_dependent = plan_.stage.has_data_dependent_end && at + 1 == plan_.stage.end;
     if (is_data_dependent) prepare_actual_dims(operation);
+    Segment& segment = *SLUICE_TRY(segment_for(at));
+    const backend::Group& group = *model_.segments.groups[segment.group];
     std::vector<sluice_argument> inputs;
-    for (const ir::OperandId id : operation.inputs) inputs.push_back(argument(id));
+    for (const ir::OperandId id : operation.inputs) {
+      inputs.push_back(SLUICE_TRY(argument(id, group)));
+    }
     if (operation.body) {
-      for (const ir::OperandId id : operation.body->inputs) inputs.push_back(argument(id));
+      for (const ir::OperandId id : operation.body->inputs) {
+        inputs.push_back(SLUICE_TRY(argument(id, group)));
+      }
     }
     std::vector<sluice_argument> outputs;
     for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
-      outputs.push_back(argument(operation.outputs[i]));
+      outputs.push_back(SLUICE_TRY(argument(operation.outputs[i], group)));
       if (is_data_dependent) outputs.back().actual_dims = recording_.actual_dims[i].data();
       if (holds_strings(operation.outputs[i])) outputs.back().texts = program_.numbers.texts();
     }
-    Segment& segment = *SLUICE_TRY(segment_for(at));
     return segment.list.add_kernel(plan_.kernels[at - plan_.stage.begin], inputs, outputs);
   }
 
@@ -71,7 +81,7 @@ class Recorder {
     }
   }
 
-  sluice_argument argument(ir::OperandId id) const {
+  Result<sluice_argument> argument(ir::OperandId id, const backend::Group& group) {
     if (!id.is_valid()) return backend::absent_argument();
     const plan::Place& place = plan_.placement.places[id.index()];
     switch (place.kind) {
@@ -79,10 +89,24 @@ class Recorder {
       case plan::Place::Kind::kBinding:
         return backend::bound_argument(place.binding, place.offset_bytes);
       case plan::Place::Kind::kConstant:
-        return backend::fixed_argument(program_.constant_data(place.operand));
+        return backend::fixed_argument(SLUICE_TRY(constant_address(place.operand, group)));
       case plan::Place::Kind::kNone: break;
     }
     return backend::absent_argument();
+  }
+
+  /// Texts point into the host's memory: they stay there.
+  Result<const void*> constant_address(ir::OperandId id, const backend::Group& group) {
+    const void* here = program_.constant_data(id);
+    const ir::Constant& constant = *program_.subgraph->find_constant(id);
+    const bool is_text = constant.type.element() == ir::ElementType::kString;
+    if (!model_.options.bring_constant || is_text) return here;
+    auto brought = model_.options.bring_constant(group, constant.data, stop_);
+    const std::string& name = program_.subgraph->operand(id).name;
+    auto there = SLUICE_TRY(std::move(brought).with_context("constant \"" + name + "\""));
+    if (there == nullptr) return here;
+    recording_.constants.push_back(std::move(there));
+    return recording_.constants.back().get();
   }
 
   Result<Segment*> segment_for(std::size_t at) {
@@ -100,15 +124,17 @@ class Recorder {
   const Program& program_;
   const StagePlan& plan_;
   Recording& recording_;
+  const std::stop_token& stop_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Recording>> record(const ModelState& model, const Program& program,
-                                          std::shared_ptr<const StagePlan> plan) {
+                                          std::shared_ptr<const StagePlan> plan,
+                                          const std::stop_token& stop) {
   auto recording = std::make_unique<Recording>();
   recording->plan = std::move(plan);
-  SLUICE_TRY(Recorder(model, program, *recording).run());
+  SLUICE_TRY(Recorder(model, program, *recording, stop).run());
   return recording;
 }
 

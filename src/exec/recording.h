@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "backend/command_list.h"
@@ -25,14 +26,16 @@ struct WrittenOutput {
 struct Recording {
   std::shared_ptr<const StagePlan> plan;
   std::vector<WrittenOutput> outputs;
+  std::vector<std::shared_ptr<const void>> constants;  ///< on their devices; outlive the lists
   std::vector<Segment> segments;
   /// Where the last step writes its results' actual dimensions, one entry per output; empty unless
   /// the stage ends in data-dependent shapes. Never resized after recording.
   std::vector<std::vector<std::int64_t>> actual_dims;
 };
 
-/// Fails: what the backends' lists report.
+/// Fails: what the backends' lists report, and bringing constants.
 Result<std::unique_ptr<Recording>> record(const ModelState& model, const Program& program,
-                                          std::shared_ptr<const StagePlan> plan);
+                                          std::shared_ptr<const StagePlan> plan,
+                                          const std::stop_token& stop = {});
 
 }  // namespace sluice::exec

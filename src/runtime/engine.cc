@@ -22,8 +22,10 @@ Engine::Engine(const backend::BackendRegistry& backends, DriverSource& drivers,
                EngineOptions options)
     : clock_(drivers.clock()),
       options_(std::move(options)),
+      created_ns_(clock_.now_ns()),
       groups_(options_.devices, drivers),
-      loader_(backends, groups_, clock_) {}
+      loader_(backends, groups_, clock_),
+      on_demand_(options_.demand_budget_bytes, demand_actions()) {}
 
 Engine::~Engine() { shutdown(); }
 
@@ -32,9 +34,10 @@ Status Engine::check_open() const {
   return is_open_ ? ok_status() : closed();
 }
 
-Result<CoreGroupId> Engine::create_group(const CoreRequest& request) {
+Result<CoreGroupId> Engine::create_group(const CoreRequest& request, const WaitPolicy& wait,
+                                         const std::stop_token& stop) {
   SLUICE_TRY(check_open());
-  return groups_.create(request);
+  return groups_.create(request, wait, stop);
 }
 
 Status Engine::destroy_group(CoreGroupId id) { return groups_.destroy(id); }
@@ -75,6 +78,46 @@ std::shared_ptr<LoadJob> Engine::load_later(LoadRequest request) {
       [this](const LoadRequest& wanted, const std::stop_token& stop) -> Result<std::uint64_t> {
         return static_cast<std::uint64_t>(SLUICE_TRY(load(wanted, stop)));
       });
+}
+
+Status Engine::add_on_demand(const std::string& name, LoadRequest request, bool is_pinned) {
+  if (request.group) {
+    return runtime_error(RuntimeCode::kInvalid,
+                         "model \"{}\": loaded on demand it has a group of its own; name no group",
+                         name);
+  }
+  if (request.name.empty()) request.name = name;
+  const std::lock_guard lock(requests_mutex_);
+  SLUICE_TRY(on_demand_.add(name, is_pinned));
+  requests_on_demand_.insert_or_assign(name, std::move(request));
+  return ok_status();
+}
+
+Result<LoadRequest> Engine::request_on_demand(const std::string& name) const {
+  const std::lock_guard lock(requests_mutex_);
+  return requests_on_demand_.at(name);
+}
+
+DemandLoader::Actions Engine::demand_actions() {
+  DemandLoader::Actions actions;
+  actions.estimate_bytes = [this](const std::string& name) -> Result<std::int64_t> {
+    return SLUICE_TRY(estimate(SLUICE_TRY(request_on_demand(name)))).total_bytes();
+  };
+  actions.load = [this](const std::string& name) -> Result<DemandLoader::Loaded> {
+    const ModelHandle handle = SLUICE_TRY(load(SLUICE_TRY(request_on_demand(name))));
+    const auto loaded = info(handle);
+    const std::int64_t bytes = loaded.is_ok() ? loaded->footprint.total_bytes() : 0;
+    return DemandLoader::Loaded{static_cast<std::uint64_t>(handle), bytes};
+  };
+  actions.unload = [this](std::uint64_t handle) {
+    const Status status = unload(ModelHandle{handle});
+    (void)status;  // somebody else unloaded it
+  };
+  actions.is_usable = [this](std::uint64_t handle) {
+    const auto model = models_.find(handle);
+    return model != nullptr && model->phase() == ModelPhase::kStarted;
+  };
+  return actions;
 }
 
 Result<std::shared_ptr<Model>> Engine::find(ModelHandle handle) const {
@@ -147,6 +190,14 @@ Reply Engine::infer(ModelHandle handle, Request request) {
   return runtime::infer(*(*model)->scheduler(), std::move(request));
 }
 
+Reply Engine::infer(const std::string& name, Request request) {
+  const auto model = use(name);
+  if (!model.is_ok()) {
+    return {runtime_code_of(model.status()), ErrorList(model.status()), {}, {}};
+  }
+  return infer(ModelHandle{model->handle()}, std::move(request));
+}
+
 Result<Cookie> Engine::post(ModelHandle handle, Request& request) {
   return cookies_.post(SLUICE_TRY(find(handle))->scheduler(), request);
 }
@@ -156,6 +207,7 @@ void Engine::shutdown(std::int64_t drain_deadline_ns) {
     const std::unique_lock lock(open_mutex_);
     is_open_ = false;
   }
+  groups_.close();
   jobs_.close();
   for (const auto& [handle, model] : models_.all()) {
     if (models_.remove(handle) != nullptr) unload(model, drain_deadline_ns);

@@ -3,13 +3,17 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <vector>
 
 #include "runtime/inference/cookies.h"
 #include "runtime/inference/driver.h"
+#include "runtime/model/demand_loader.h"
 #include "runtime/model/load_jobs.h"
 #include "runtime/model/loader.h"
 #include "runtime/statistics/health.h"
@@ -24,6 +28,8 @@ struct EngineOptions {
   DeviceMap devices;
   /// How long a stage may go on after its request was cancelled before its device counts as lost.
   std::int64_t hang_limit_ns = 10'000'000'000;
+  /// Most bytes that models which are loaded on demand may take together.
+  std::int64_t demand_budget_bytes = std::numeric_limits<std::int64_t>::max();
 };
 
 struct GroupInfo {
@@ -52,8 +58,11 @@ class Engine {
 
   // ---- core groups
 
-  /// Fails: kNotEnoughCores, kInvalid.
-  Result<CoreGroupId> create_group(const CoreRequest& request);
+  /// Who asked first for the same devices is served first, loads included.
+  /// Fails: kNotEnoughCores, kInvalid; kTimeout as `wait` says; kCancelled.
+  Result<CoreGroupId> create_group(const CoreRequest& request,
+                                   const WaitPolicy& wait = WaitPolicy::fail(),
+                                   const std::stop_token& stop = {});
   /// Fails: kInvalidHandle; kFailed while models are on it.
   Status destroy_group(CoreGroupId id);
   std::vector<GroupInfo> list_groups() const;
@@ -61,11 +70,23 @@ class Engine {
 
   // ---- models
 
-  /// Fails: as Loader::load. Blocks; a cancelled `stop` ends it between phases.
+  /// Fails: as Loader::load. Blocks; ends soon after `stop` is requested.
   Result<ModelHandle> load(const LoadRequest& request, const std::stop_token& stop = {});
   /// The same on a thread of its own; loads run beside each other.
   std::shared_ptr<LoadJob> load_later(LoadRequest request);
   Result<Footprint> estimate(const LoadRequest& request) { return loader_.estimate(request); }
+
+  // Loaded on demand: known by name, loaded by the first use, on a group of its own; unloaded when
+  // others need the room, the least recently used first (DemandLoader).
+
+  /// Loads nothing. A pinned model is not unloaded to make room.
+  /// Fails: kInvalid for a name that is taken, or a request that names a group.
+  Status add_on_demand(const std::string& name, LoadRequest request, bool is_pinned = false);
+  Status pin(const std::string& name, bool is_pinned) { return on_demand_.pin(name, is_pinned); }
+  /// Keeps the model loaded while the use lives; the engine outlives it. Blocks while it loads.
+  /// Fails: as DemandLoader::use and `load`.
+  Result<DemandLoader::Use> use(const std::string& name) { return on_demand_.use(name); }
+  bool is_loaded(const std::string& name) const { return on_demand_.is_loaded(name); }
 
   Status start(ModelHandle handle);
   /// Requests in flight go on until `drain_deadline_ns`, then they are cancelled.
@@ -78,6 +99,10 @@ class Engine {
   std::vector<ModelInfo> list_models() const;
   Result<ModelStatisticsSnapshot> statistics(ModelHandle handle) const;
   Result<Health> health(ModelHandle handle) const;
+  /// Fails: kInvalidHandle.
+  Result<GroupReport> report(CoreGroupId id) const;
+  /// Of every device of the engine, in the map's order.
+  std::vector<DeviceReport> report_devices() const;
 
   // ---- inference
 
@@ -85,6 +110,8 @@ class Engine {
   Result<std::shared_ptr<RequestSink>> sink(ModelHandle handle) const;
   /// Blocks until the answer.
   Reply infer(ModelHandle handle, Request request);
+  /// Of a model on demand, loading it if need be.
+  Reply infer(const std::string& name, Request request);
   Result<Cookie> post(ModelHandle handle, Request& request);
   Reply poll(Cookie cookie) { return cookies_.poll(cookie); }
   Reply wait(Cookie cookie, std::int64_t deadline_ns) { return cookies_.wait(cookie, deadline_ns); }
@@ -101,12 +128,19 @@ class Engine {
   Result<std::shared_ptr<Model>> find(ModelHandle handle) const;
   Status check_open() const;
   void unload(const std::shared_ptr<Model>& model, std::int64_t drain_deadline_ns);
+  DeviceReport report(const Device& device) const;
+  DemandLoader::Actions demand_actions();
+  Result<LoadRequest> request_on_demand(const std::string& name) const;
   std::int64_t hang_deadline_ns(std::int64_t drain_deadline_ns) const;
 
   Clock& clock_;
   const EngineOptions options_;
+  const std::int64_t created_ns_;
   GroupTable groups_;
   Loader loader_;
+  DemandLoader on_demand_;
+  mutable std::mutex requests_mutex_;
+  std::map<std::string, LoadRequest> requests_on_demand_;  ///< by name; never erased
   HandleTable<Model> models_;
   CookieTable cookies_;
   mutable std::shared_mutex open_mutex_;  ///< shared while a model is entered

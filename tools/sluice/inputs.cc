@@ -5,8 +5,8 @@
 #include <random>
 #include <utility>
 
+#include "package/npy.h"
 #include "sluice/image.h"
-#include "sluice/npy.h"
 
 namespace sluice::tool {
 namespace {
@@ -86,7 +86,7 @@ Result<ir::Constant> read_input(const std::string& source, const package::Tensor
   if (source == "random" || source == "zeros") {
     return generate(SLUICE_TRY(fixed_type(spec, dims)), source == "random");
   }
-  if (source.ends_with(".npy")) return read_npy(source);
+  if (source.ends_with(".npy")) return package::read_npy(source);
   if (source.ends_with(".png")) return png_tensor(source, spec.type);
   return invalid_argument("\"{}\" is no input; give a .npy or .png file, random or zeros", source);
 }

@@ -4,11 +4,11 @@
 #include <fstream>
 #include <numeric>
 
+#include "package/npy.h"
 #include "sluice/command.h"
 #include "sluice/image.h"
 #include "sluice/inputs.h"
 #include "sluice/model_source.h"
-#include "sluice/npy.h"
 
 namespace sluice::tool {
 namespace {
@@ -122,7 +122,9 @@ class RunCommand : public Command {
     std::string file = name;
     std::replace(file.begin(), file.end(), '/', '_');
     const std::filesystem::path path = std::filesystem::path(output_dir_) / (file + ".npy");
-    SLUICE_TRY(write_npy(path, view));
+    const std::span<const std::byte> bytes(static_cast<const std::byte*>(view.data),
+                                           static_cast<std::size_t>(view.size_bytes));
+    SLUICE_TRY(package::write_npy(path, exec::type_of(view), bytes));
     fmt::print("{}: {}\n", path.string(), type_text(view));
     return ok_status();
   }

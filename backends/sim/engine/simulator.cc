@@ -90,7 +90,6 @@ std::int64_t Simulator::memory_used_bytes(int device) const {
 Status Simulator::check_cores(int device, std::span<const std::int32_t> cores) const {
   const auto& groups = devices_[static_cast<std::size_t>(device)].group_of_core;
   const std::string where = " of device " + std::to_string(device);
-  if (cores.empty()) return plugin::invalid_argument("a group needs at least one core");
   for (std::size_t i = 0; i < cores.size(); ++i) {
     const std::string core = "core " + std::to_string(cores[i]) + where;
     if (cores[i] < 0 || static_cast<std::size_t>(cores[i]) >= groups.size()) {
@@ -188,6 +187,10 @@ Status Simulator::submit(Stream* stream, CommandList* list, std::span<void* cons
   if (!list->is_finished) return refuse("the command list is not finished");
   if (list->is_running) return refuse("the command list's last run is not done");
   if (list->group != stream->group) return refuse("the command list is of another group");
+  const bool has_kernels = list->program != 0;
+  if (has_kernels && list->group->cores.empty()) {
+    return refuse("the group has no cores: it copies, and runs no kernels");
+  }
   if (bindings.size() < static_cast<std::size_t>(list->num_bindings)) {
     return plugin::invalid_argument("the command list names " + std::to_string(list->num_bindings) +
                                     " bindings, got " + std::to_string(bindings.size()));

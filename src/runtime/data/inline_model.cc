@@ -1,47 +1,27 @@
 #include "runtime/data/inline_model.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace sluice::runtime {
 namespace {
 
-Status run_request(exec::Context& context, const Request& request, std::size_t num_outputs) {
-  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    SLUICE_TRY(context.set_input(i, request.inputs[i]));
-  }
-  for (std::size_t i = 0; i < num_outputs; ++i) {
-    const OutputMemory memory = i < request.outputs.size() ? request.outputs[i] : OutputMemory{};
-    SLUICE_TRY(context.bind_output(i, memory.data, memory.capacity_bytes));
-  }
-  return context.run();
-}
-
-/// What the context owns is copied: its next run overwrites it.
-OutputTensor take_output(const exec::TensorView& view, bool is_callers) {
-  if (is_callers) return {view, nullptr};
-  const auto size = static_cast<std::size_t>(view.size_bytes);
-  auto memory = std::make_shared<MutableBytes>(
-      MutableBytes::copy_of({static_cast<const std::byte*>(view.data), size}));
-  OutputTensor output = {view, nullptr};
-  output.view.data = memory->view().data();
-  output.owner = std::move(memory);
-  return output;
-}
-
 Reply failure(const Status& status) { return {runtime_code_of(status), ErrorList(status), {}, {}}; }
 
 }  // namespace
 
-Result<std::unique_ptr<InlineModel>> InlineModel::create(exec::LoadedModel model, int depth,
-                                                         Clock& clock) {
+Result<std::unique_ptr<InlineModel>> InlineModel::create(
+    const exec::LoadedModel& model, int depth, Clock& clock,
+    std::shared_ptr<device::DeviceServiceTable> devices) {
   if (depth < 1)
     return invalid_argument("a model runs at least 1 request at a time, not {}", depth);
-  std::unique_ptr<InlineModel> result(new InlineModel(std::move(model), clock));
-  for (int i = 0; i < depth; ++i) {
-    result->contexts_.push_back(SLUICE_TRY(result->model_.create_context()));
-    result->free_contexts_.push_back(static_cast<std::size_t>(i));
+  if (devices == nullptr) devices = std::make_shared<device::DeviceServiceTable>(clock);
+  auto pipeline = SLUICE_TRY(
+      Pipeline::create(model, static_cast<std::size_t>(depth), *devices, "a session's model"));
+  std::unique_ptr<InlineModel> result(
+      new InlineModel(std::move(devices), std::move(pipeline), clock));
+  for (std::size_t i = result->pipeline_.num_slots(); i > 0; --i) {
+    result->free_slots_.push_back(i - 1);
   }
   return result;
 }
@@ -62,7 +42,7 @@ Result<std::uint64_t> InlineModel::submit(Request& request) {
                          now_ns - request.deadline_ns);
   }
   const std::lock_guard lock(mutex_);
-  if (in_flight_ == contexts_.size()) {
+  if (in_flight_ == pipeline_.num_slots()) {
     return runtime_error(RuntimeCode::kQueueFull,
                          "{} requests are in flight, the most there may be", in_flight_);
   }
@@ -107,47 +87,46 @@ bool InlineModel::wait(const std::function<bool()>& is_done, std::int64_t deadli
 
 bool InlineModel::run_one() {
   Waiting waiting;
-  std::size_t context = 0;
-  if (!take(waiting, context)) return false;
+  std::size_t slot = 0;
+  if (!take(waiting, slot)) return false;
   const auto on_done = std::move(waiting.request.on_done);
-  Reply reply = run(contexts_[context], waiting);
-  finish(context);
+  Reply reply = run(slot, waiting);
+  finish(slot);
   on_done(std::move(reply));
   tell_waiters();
   return true;
 }
 
-bool InlineModel::take(Waiting& waiting, std::size_t& context) {
+bool InlineModel::take(Waiting& waiting, std::size_t& slot) {
   const std::lock_guard lock(mutex_);
   if (waiting_.empty()) return false;
   waiting = std::move(waiting_.front());
   waiting_.pop_front();
-  context = free_contexts_.back();  // as many as requests in flight
-  free_contexts_.pop_back();
+  slot = free_slots_.back();  // as many as requests in flight
+  free_slots_.pop_back();
   return true;
 }
 
-void InlineModel::finish(std::size_t context) {
+void InlineModel::finish(std::size_t slot) {
   const std::lock_guard lock(mutex_);
-  free_contexts_.push_back(context);
+  free_slots_.push_back(slot);
   --in_flight_;
 }
 
-Reply InlineModel::run(exec::Context& context, const Waiting& waiting) const {
+Reply InlineModel::run(std::size_t slot, const Waiting& waiting) {
   const std::int64_t started_ns = clock_.now_ns();
   if (started_ns >= waiting.request.deadline_ns) {
     return failure(runtime_error(RuntimeCode::kTimeout, "the deadline passed before it started"));
   }
-  const Status status = run_request(context, waiting.request, signature().outputs.size());
+  Status status = pipeline_.prepare(slot, waiting.request);
+  if (status.is_ok()) status = pipeline_.run(slot);
   if (!status.is_ok()) return failure(status);
+  auto outputs = pipeline_.take_outputs(slot);
+  if (!outputs.is_ok()) return failure(outputs.status());
   Reply reply;
-  for (std::size_t i = 0; i < signature().outputs.size(); ++i) {
-    const auto& memory = waiting.request.outputs;
-    const bool is_callers = i < memory.size() && memory[i].data != nullptr;
-    reply.outputs.push_back(take_output(context.output(i), is_callers));
-  }
+  reply.outputs = std::move(*outputs);
   if (waiting.request.wants_detail) {
-    reply.detail.backends = model_.executable().backends;
+    reply.detail.backends = pipeline_.model().executable().backends;
     reply.detail.queue_ns = started_ns - waiting.submitted_ns;
     reply.detail.compute_ns = clock_.now_ns() - started_ns;
   }

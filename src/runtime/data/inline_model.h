@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/request.h"
+#include "runtime/inference/pipeline.h"
 
 namespace sluice::runtime {
 
@@ -15,13 +15,15 @@ namespace sluice::runtime {
 /// request runs when somebody is in `wait`, or calls `run_one`. Safe from any thread.
 class InlineModel final : public RequestSink {
  public:
-  /// `depth` contexts, made here. Fails: kInvalidArgument for a depth below 1; what contexts
-  /// report.
-  static Result<std::unique_ptr<InlineModel>> create(exec::LoadedModel model, int depth,
-                                                     Clock& clock);
+  /// `depth` slots, made here. Requests' tensors are moved through `devices` where the model's have
+  /// memory of their own; null makes services for this model alone.
+  /// Fails: kInvalidArgument for a depth below 1; what slots report.
+  static Result<std::unique_ptr<InlineModel>> create(
+      const exec::LoadedModel& model, int depth, Clock& clock,
+      std::shared_ptr<device::DeviceServiceTable> devices = nullptr);
 
-  const package::Signature& signature() const override { return model_.signature(); }
-  int depth() const override { return static_cast<int>(contexts_.size()); }
+  const package::Signature& signature() const override { return pipeline_.model().signature(); }
+  int depth() const override { return static_cast<int>(pipeline_.num_slots()); }
   Clock& clock() const override { return clock_; }
   Result<std::uint64_t> submit(Request& request) override;
   bool cancel(std::uint64_t id) override;
@@ -38,18 +40,19 @@ class InlineModel final : public RequestSink {
     Request request;
   };
 
-  InlineModel(exec::LoadedModel model, Clock& clock) : model_(std::move(model)), clock_(clock) {}
-  bool take(Waiting& waiting, std::size_t& context);
-  void finish(std::size_t context);
-  Reply run(exec::Context& context, const Waiting& waiting) const;
+  InlineModel(std::shared_ptr<device::DeviceServiceTable> devices, Pipeline pipeline, Clock& clock)
+      : devices_(std::move(devices)), pipeline_(std::move(pipeline)), clock_(clock) {}
+  bool take(Waiting& waiting, std::size_t& slot);
+  void finish(std::size_t slot);
+  Reply run(std::size_t slot, const Waiting& waiting);
 
-  exec::LoadedModel model_;
+  std::shared_ptr<device::DeviceServiceTable> devices_;
+  Pipeline pipeline_;
   Clock& clock_;
-  std::vector<exec::Context> contexts_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Waiting> waiting_;
-  std::vector<std::size_t> free_contexts_;
+  std::vector<std::size_t> free_slots_;
   std::size_t in_flight_ = 0;
   std::uint64_t next_id_ = 1;
 };

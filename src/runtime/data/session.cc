@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "base/file.h"
+#include "package/npy.h"
+#include "runtime/inference/device_constants.h"
 
 namespace sluice::runtime {
 namespace {
@@ -52,6 +55,19 @@ Result<ir::Constant> map_raw_tensor(const std::filesystem::path& path, const ir:
                             type.to_string(), size.value_or(-1));
   }
   return ir::Constant{type, std::move(bytes)};
+}
+
+Result<exec::ConstantsByName> map_npy_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  exec::ConstantsByName tensors;
+  for (auto at = std::filesystem::directory_iterator(folder, error);
+       !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+    const std::filesystem::path& path = at->path();
+    if (path.extension() != ".npy") continue;
+    tensors.emplace(path.stem().string(), SLUICE_TRY(package::read_npy(path)));
+  }
+  if (error) return make_error(Code::kNotFound, "{}: {}", folder.string(), error.message());
+  return tensors;
 }
 
 Session::Session(package::Executable executable, Clock& clock, SessionOptions options)
@@ -178,8 +194,12 @@ Status Session::load(const backend::BackendRegistry& backends) {
   if (model_ || is_stopped_) return not_in_state("new: load comes once");
   SLUICE_TRY(verify(Program::kLoad));
   executable_ = SLUICE_TRY(exec::replace_constants(executable_, SLUICE_TRY(gather_constants())));
-  auto loaded = SLUICE_TRY(exec::LoadedModel::load(executable_, backends, options_.load));
-  model_ = SLUICE_TRY(InlineModel::create(std::move(loaded), options_.depth, clock_));
+  if (options_.devices == nullptr) {
+    options_.devices = std::make_shared<device::DeviceServiceTable>(clock_);
+  }
+  options_.load.bring_constant = bring_to(options_.devices);
+  const auto loaded = SLUICE_TRY(exec::LoadedModel::load(executable_, backends, options_.load));
+  model_ = SLUICE_TRY(InlineModel::create(loaded, options_.depth, clock_, options_.devices));
   return ok_status();
 }
 

@@ -30,6 +30,10 @@ using TensorSink = std::variant<OutputMemory, DataConsumer>;
 /// Fails: as map_file does; kInvalidArgument if the sizes differ.
 Result<ir::Constant> map_raw_tensor(const std::filesystem::path& path, const ir::Type& type);
 
+/// The tensors of a folder's .npy files, each named as its file without the ending. Mapped, not read.
+/// Fails: kNotFound for no such folder; as package::read_npy, naming the file.
+Result<exec::ConstantsByName> map_npy_folder(const std::filesystem::path& folder);
+
 struct SessionOptions {
   exec::LoadOptions load;
   /// Requests in flight, through `model`.
@@ -38,6 +42,9 @@ struct SessionOptions {
   exec::ConstantsByName stored;
   /// Which of them are bound without `bind_source`.
   BindPredicate binds_stored = bind_all();
+  /// What moves tensors to and from devices with memory of their own, fairly among all who use
+  /// these; null makes some for the session alone.
+  std::shared_ptr<device::DeviceServiceTable> devices;
 };
 
 /// Binds, runs programs, stops:

@@ -5,6 +5,8 @@
 
 #include "base/file.h"
 #include "exec/exec_testing.h"
+#include "package/npy.h"
+#include "package/package.h"
 #include "runtime/data/model_runner.h"
 #include "support/paths.h"
 
@@ -142,6 +144,32 @@ TEST_F(SessionTest, CallbacksMoveDataWhenAProgramAsks) {
   EXPECT_THAT(seen, ElementsAre(11, 12, 13));
 }
 
+TEST_F(SessionTest, AProgramGoesOnWhenItsDataIsThere) {
+  const auto session = make();
+  std::vector<std::string> events;
+  ASSERT_TRUE(session
+                  ->bind_source("x", DataProvider([&](const exec::TensorView& target) {
+                                  events.emplace_back("asked for x");
+                                  std::fill_n(static_cast<float*>(target.data), 2, 5.0F);
+                                  events.emplace_back("x is there");
+                                  return ok_status();
+                                }))
+                  .is_ok());
+  for (const char* name : {"y", "s"}) {
+    ASSERT_TRUE(session
+                    ->bind_sink(name, DataConsumer([&events, name](const exec::TensorView& source) {
+                                  const float first = static_cast<const float*>(source.data)[0];
+                                  events.push_back(fmt::format("{} is {}", name, first));
+                                  return ok_status();
+                                }))
+                    .is_ok());
+  }
+  ASSERT_TRUE(session->load(registry()).is_ok());
+  EXPECT_TRUE(events.empty()) << "nothing is asked for before the program that wants it";
+  ASSERT_TRUE(session->run_main().is_ok());
+  EXPECT_THAT(events, ElementsAre("asked for x", "x is there", "y is 15", "s is 10"));
+}
+
 TEST_F(SessionTest, AProvidersErrorIsTheRuns) {
   const auto session = make();
   ASSERT_TRUE(session
@@ -163,6 +191,37 @@ TEST_F(SessionTest, SaveBringsSelectedConstantsBack) {
   ASSERT_TRUE(session->run_save().is_ok());
   EXPECT_EQ(saved.data()[0], 7);
   EXPECT_EQ(saved.data()[1], 8);
+}
+
+TEST_F(SessionTest, SaveMovesNothingThatNobodyAskedFor) {
+  const auto session = make();
+  run(*session);
+  const float y = y_.data()[0];
+  EXPECT_TRUE(session->run_save().is_ok());
+  EXPECT_EQ(y_.data()[0], y) << "an output is main's to move";
+}
+
+TEST_F(SessionTest, StoredDataCanBeAnInput) {
+  SessionOptions options;
+  options.stored.emplace("x", pair_of(4, 6));
+  const auto session = make(std::move(options));
+  ASSERT_TRUE(session->bind_sink("y", OutputMemory{y_.data(), 8}).is_ok());
+  ASSERT_TRUE(session->bind_sink("s", OutputMemory{s_.data(), 8}).is_ok());
+  ASSERT_TRUE(session->load(registry()).is_ok());
+  ASSERT_TRUE(session->run_main().is_ok());
+  EXPECT_EQ(y_.data()[0], 14);
+  EXPECT_EQ(s_.data()[1], 18);
+}
+
+TEST_F(SessionTest, APackageFileIsOpenedAndLoaded) {
+  const sluice::testing::TempDir folder;
+  ASSERT_TRUE(package::write_package(executable_of(kGraph), folder / "m.sluice").is_ok());
+  auto executable = package::read_package(folder / "m.sluice");
+  ASSERT_TRUE(executable.is_ok()) << executable.status().to_string();
+  auto session = Session::create(std::move(*executable), system_clock());
+  ASSERT_TRUE(session.is_ok()) << session.status().to_string();
+  run(**session);
+  EXPECT_EQ(y_.data()[1], 21);
 }
 
 TEST_F(SessionTest, WrongSourcesAreNamed) {
@@ -206,6 +265,22 @@ TEST_F(SessionTest, RawFilesAreCheckedBySize) {
   const auto three = ir::Type::tensor(ir::ElementType::kF32, ir::Shape{3});
   EXPECT_THAT(map_raw_tensor(path, three).status().message(),
               HasSubstr("has 8 bytes, f32[3] takes 12"));
+}
+
+TEST_F(SessionTest, NpyFilesAreStoredTensors) {
+  const sluice::testing::TempDir folder;
+  const ir::Constant value = pair_of(7, 8);
+  ASSERT_TRUE(package::write_npy(folder / "c.npy", value.type, value.data.view()).is_ok());
+  ASSERT_TRUE(write_file_atomically(folder / "notes.txt", value.data.view()).is_ok());
+  SessionOptions options;
+  auto stored = map_npy_folder(folder.path());
+  ASSERT_TRUE(stored.is_ok()) << stored.status().to_string();
+  options.stored = std::move(*stored);
+  run(*make(std::move(options)));
+  EXPECT_EQ(y_.data()[1], 9);
+  ASSERT_TRUE(write_file_atomically(folder / "w.npy", value.data.view()).is_ok());
+  EXPECT_THAT(map_npy_folder(folder.path()).status().message(), HasSubstr("w.npy"));
+  EXPECT_EQ(map_npy_folder(folder / "none").status().code(), Code::kNotFound);
 }
 
 TEST_F(SessionTest, ItsModelServesQueuesAndRunners) {

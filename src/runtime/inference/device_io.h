@@ -3,23 +3,29 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "backend/command_list.h"
-#include "backend/group.h"
-#include "backend/memory.h"
-#include "exec/loaded_model.h"
-#include "runtime/request.h"
+#include "device/device_services.h"
+#include "package/executable.h"
 
 namespace sluice::runtime {
 
-/// For a model of static shapes. By one thread at a time; destroyed when no copy runs.
+/// A device at the start or the end of a model: its services, and the model as their client.
+struct DeviceEnd {
+  std::shared_ptr<device::DeviceServices> services;
+  std::shared_ptr<device::SharedTransfers::Client> client;
+};
+
+/// For a model of static shapes. By one thread at a time. Copies that are under way when it is
+/// destroyed are cancelled.
 class DeviceIo {
  public:
-  /// `first` and `last` run the model's first and last segment.
-  static Result<std::unique_ptr<DeviceIo>> create(
-      const exec::LoadedModel& model, const std::shared_ptr<const backend::Group>& first,
-      const std::shared_ptr<const backend::Group>& last);
+  /// `first` and `last` are the devices of the model's first and last segment; `name` is what their
+  /// memory's usage calls the model.
+  static Result<std::unique_ptr<DeviceIo>> create(const package::Signature& signature,
+                                                  const DeviceEnd& first, const DeviceEnd& last,
+                                                  const std::string& name);
 
   void* input(std::size_t index) const { return inputs_[index].address(); }
   void* output(std::size_t index) const { return outputs_[index].address(); }
@@ -28,22 +34,27 @@ class DeviceIo {
   /// By signature index, of the signature's sizes. The memory stays valid until the copy is done.
   Status start_copy_in(std::span<void* const> sources);
   Status start_copy_out(std::span<void* const> targets);
-  Result<bool> poll_copy_in() { return poll(in_); }
-  Result<bool> poll_copy_out() { return poll(out_); }
+  Result<bool> poll_copy_in() { return in_.poll(); }
+  Result<bool> poll_copy_out() { return out_.poll(); }
+  Status wait_copy_in() { return in_.wait(); }
+  Status wait_copy_out() { return out_.wait(); }
+  /// Copies nothing any more of what has not started.
+  void cancel();
 
  private:
-  struct Copies {
-    backend::Stream stream;
-    backend::CommandList list;
-  };
+  using Buffers = std::vector<device::PooledMemory>;
 
-  DeviceIo(Copies in, Copies out) : in_(std::move(in)), out_(std::move(out)) {}
-  static Result<bool> poll(Copies& copies);
+  DeviceIo(Buffers inputs, Buffers outputs, const DeviceEnd& first, const DeviceEnd& last)
+      : inputs_(std::move(inputs)),
+        outputs_(std::move(outputs)),
+        in_(first.client),
+        out_(last.client) {}
 
-  std::vector<backend::DeviceMemory> inputs_;
-  std::vector<backend::DeviceMemory> outputs_;
-  Copies in_;
-  Copies out_;
+  Buffers inputs_;
+  Buffers outputs_;
+  device::SharedTransfers::Batch in_;
+  device::SharedTransfers::Batch out_;
+  std::vector<device::Copy> copies_;  ///< reused
 };
 
 }  // namespace sluice::runtime

@@ -5,7 +5,9 @@
 namespace sluice::runtime {
 
 GroupScheduler::GroupScheduler(std::shared_ptr<const CoreGroup> group, DriverSource& drivers)
-    : group_(std::move(group)), driver_(drivers.drive(*this, group_->cpus)) {}
+    : group_(std::move(group)),
+      created_ns_(drivers.clock().now_ns()),
+      driver_(drivers.drive(*this, group_->cpus)) {}
 
 GroupScheduler::~GroupScheduler() { driver_.reset(); }
 

@@ -8,6 +8,7 @@
 
 #include "runtime/inference/driver.h"
 #include "runtime/inference/model_scheduler.h"
+#include "runtime/statistics/group_statistics.h"
 #include "runtime/topology/core_groups.h"
 
 namespace sluice::runtime {
@@ -28,6 +29,10 @@ class GroupScheduler final : public Steppable {
   /// Not from a callback of a request.
   void deactivate(const ModelScheduler& model);
   std::shared_ptr<ModelScheduler> active() const;
+  /// Of the models that are and were loaded on the group.
+  GroupStatistics& statistics() { return statistics_; }
+  /// On the drivers' clock.
+  std::int64_t created_ns() const { return created_ns_; }
   /// How often another model than the last one was made active.
   std::int64_t num_switches() const { return num_switches_.load(std::memory_order_relaxed); }
 
@@ -35,6 +40,8 @@ class GroupScheduler final : public Steppable {
 
  private:
   std::shared_ptr<const CoreGroup> group_;
+  const std::int64_t created_ns_;
+  GroupStatistics statistics_;
   std::mutex step_mutex_;     ///< held during a step
   mutable std::mutex mutex_;  ///< guards what follows
   std::shared_ptr<ModelScheduler> active_;

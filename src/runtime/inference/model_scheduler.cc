@@ -9,7 +9,8 @@ ModelScheduler::ModelScheduler(std::unique_ptr<Pipeline> pipeline, SchedulerOpti
     : pipeline_(std::move(pipeline)),
       signature_(pipeline_->model().signature()),
       options_(std::move(options)),
-      clock_(clock) {
+      clock_(clock),
+      statistics_(std::make_shared<ModelStatistics>(options_.lanes)) {
   refusal_ = runtime_error(RuntimeCode::kFailed, "model \"{}\" is not started; start it first",
                            options_.name);
   open_slots();
@@ -71,10 +72,10 @@ Result<std::uint64_t> ModelScheduler::submit(Request& request) {
     }
   }
   if (!status.is_ok()) {
-    statistics_.count_refused();
+    statistics_->count_refused();
     return status;
   }
-  statistics_.count_accepted();
+  statistics_->count_accepted();
   if (driver_ != nullptr && !will_wait) driver_->notify();
   return id;
 }
@@ -133,7 +134,7 @@ void ModelScheduler::answer(PendingRequest& pending, Reply reply) {
     running_ids_.erase(pending.id);
     cancelled_ids_.erase(pending.id);
   }
-  statistics_.count_answer(reply.code);
+  statistics_->count_answer(reply.code);
   const auto on_done = std::move(pending.request.on_done);
   if (on_done) on_done(std::move(reply));
   tell_waiters();

@@ -21,6 +21,7 @@ struct SchedulerOptions {
   int depth = 1;     ///< most requests in flight, waiting ones included
   NanPolicy nan_policy = NanPolicy::kPass;
   ReplyDetail where;  ///< group, cores and backends
+  std::vector<std::vector<LaneCores>> lanes = {};  ///< of the pipeline, for statistics
 };
 
 /// A request waits in the queue until a slot is free, takes the slot through the stages, one after
@@ -70,7 +71,8 @@ class ModelScheduler final : public RequestSink, public Steppable {
   /// Null after `replace(nullptr)`. By whoever may call `replace`.
   const Pipeline* pipeline() const { return pipeline_.get(); }
   const SchedulerOptions& options() const { return options_; }
-  ModelStatistics& statistics() { return statistics_; }
+  ModelStatistics& statistics() { return *statistics_; }
+  std::shared_ptr<const ModelStatistics> shared_statistics() const { return statistics_; }
 
  private:
   static constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);
@@ -115,7 +117,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   const SchedulerOptions options_;
   Clock& clock_;
   std::shared_ptr<Driver> driver_;
-  ModelStatistics statistics_;
+  const std::shared_ptr<ModelStatistics> statistics_;  ///< its group reads it too
 
   mutable std::mutex mutex_;  ///< guards what submitters and the driver share
   RequestQueue queue_;

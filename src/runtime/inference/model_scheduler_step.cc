@@ -176,9 +176,11 @@ void ModelScheduler::leave_stage(Running& running) {
   (is_compute ? running.times.compute_ns : running.times.copy_ns) +=
       now_ns - running.stage_start_ns;
   running.times.total_ns = now_ns - running.pending.submitted_ns;
-  is_lane_taken_[pipeline_->lane(running.stage)] = false;
+  const std::size_t lane = pipeline_->lane(running.stage);
+  statistics_->add_lane_busy(lane, now_ns - running.stage_start_ns);
+  is_lane_taken_[lane] = false;
   running.is_in_stage = false;
-  if (--num_in_stage_ == 0) statistics_.add_busy(now_ns - busy_since_ns_);
+  if (--num_in_stage_ == 0) statistics_->add_busy(now_ns - busy_since_ns_);
 }
 
 /// Whether the stage is done, and with it perhaps the request.
@@ -198,7 +200,7 @@ bool ModelScheduler::poll_stage(Running& running) {
 
 void ModelScheduler::complete(Running& running) {
   Reply reply = make_reply(running);
-  statistics_.record(running.times);
+  statistics_->record(running.times);
   running.is_answered = true;
   PendingRequest pending = std::move(running.pending);
   free_slot(running);
@@ -263,6 +265,7 @@ void ModelScheduler::fail_all(const Status& status) {
   for (const auto& running : running_) {
     if (running->slot == kNoSlot) continue;
     if (running->is_in_stage) leave_stage(*running);
+    pipeline_->abandon(running->slot);
     const bool was_answered = std::exchange(running->is_answered, true);
     PendingRequest pending = std::move(running->pending);
     free_slot(*running);

@@ -8,15 +8,14 @@
 namespace sluice::runtime {
 namespace {
 
-/// Whether requests' tensors are moved into memory of the device.
-bool needs_copies(const exec::LoadedModel& model) {
-  if (!model.has_static_shapes() || model.num_segments() == 0) return false;
-  for (const std::size_t segment : {std::size_t{0}, model.num_segments() - 1}) {
-    const backend::Group& group = *model.group_of(segment);
-    const auto device = static_cast<std::size_t>(group.device());
-    if (!group.backend().devices()[device].has_own_memory) return false;
-  }
-  return true;
+/// The device that runs a segment, if requests' tensors are moved into its memory; else nothing.
+Result<DeviceEnd> find_end(const exec::LoadedModel& model, std::size_t segment,
+                           device::DeviceServiceTable& devices, const std::string& name) {
+  const backend::Group& group = *model.group_of(segment);
+  auto services = SLUICE_TRY(devices.of(group.shared_backend(), group.device()));
+  if (services == nullptr) return DeviceEnd{};
+  auto client = device::SharedTransfers::add_client(services->transfers, name);
+  return DeviceEnd{std::move(services), std::move(client)};
 }
 
 struct OwnedMemory {
@@ -33,15 +32,22 @@ Result<OwnedMemory> allocate(std::int64_t size_bytes) {
 
 }  // namespace
 
-Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots) {
+Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots,
+                                  device::DeviceServiceTable& devices, const std::string& name,
+                                  const std::stop_token& stop) {
   Pipeline pipeline(std::move(model));
   const exec::LoadedModel& loaded = pipeline.model_;
-  const bool has_copies = needs_copies(loaded);
+  DeviceEnd first;
+  DeviceEnd last;
+  if (loaded.has_static_shapes() && loaded.num_segments() > 0) {
+    first = SLUICE_TRY(find_end(loaded, 0, devices, name));
+    last = SLUICE_TRY(find_end(loaded, loaded.num_segments() - 1, devices, name));
+  }
+  const bool has_copies = first.services != nullptr && last.services != nullptr;
   for (std::size_t i = 0; i < num_slots; ++i) {
-    Slot slot = {SLUICE_TRY(loaded.create_context()), nullptr, {}, {}, {}};
+    Slot slot = {SLUICE_TRY(loaded.create_context(stop)), nullptr, {}, {}, {}};
     if (has_copies) {
-      slot.device = SLUICE_TRY(
-          DeviceIo::create(loaded, loaded.group_of(0), loaded.group_of(loaded.num_segments() - 1)));
+      slot.device = SLUICE_TRY(DeviceIo::create(loaded.signature(), first, last, name));
     }
     slot.owners.resize(loaded.signature().outputs.size());
     slot.targets.resize(loaded.signature().outputs.size());
@@ -126,16 +132,32 @@ Status Pipeline::start(std::size_t index, std::size_t number) {
   const Stage& stage = stages_[number];
   switch (stage.kind) {
     case StageKind::kCopyIn: return slot.device->start_copy_in(slot.sources);
-    case StageKind::kCopyOut: {
-      std::vector<void*> targets;
-      for (const OutputMemory& target : slot.targets) targets.push_back(target.data);
-      return slot.device->start_copy_out(targets);
-    }
+    case StageKind::kCopyOut: return start_copy_out(slot);
     case StageKind::kCompute: break;
   }
   if (!model_.has_static_shapes()) return slot.context.run();
   if (stage.segment == 0) SLUICE_TRY(slot.context.begin());
   return slot.context.submit_segment(stage.segment);
+}
+
+Status Pipeline::start_copy_out(Slot& slot) {
+  std::vector<void*> targets;
+  for (const OutputMemory& target : slot.targets) targets.push_back(target.data);
+  return slot.device->start_copy_out(targets);
+}
+
+Status Pipeline::run(std::size_t index) {
+  Slot& slot = slots_[index];
+  if (slot.device == nullptr) return slot.context.run();
+  SLUICE_TRY(slot.device->start_copy_in(slot.sources));
+  SLUICE_TRY(slot.device->wait_copy_in());
+  SLUICE_TRY(slot.context.run());
+  SLUICE_TRY(start_copy_out(slot));
+  return slot.device->wait_copy_out();
+}
+
+void Pipeline::abandon(std::size_t index) {
+  if (slots_[index].device != nullptr) slots_[index].device->cancel();
 }
 
 Result<bool> Pipeline::poll(std::size_t index, std::size_t number) {

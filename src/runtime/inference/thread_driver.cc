@@ -24,11 +24,32 @@ void stay_on(const std::vector<std::int32_t>& cpus) {
   pthread_setaffinity_np(pthread_self(), sizeof(set), &set);  // a wish: cpus may have gone offline
 }
 
+/// A caller's thread at a group's work: it computes on the group's processors, not on those of
+/// another group where it happens to be. Afterwards it may run where it might before; as a rule it
+/// stays, and the next request of its finds it there.
+class Guest {
+ public:
+  explicit Guest(const std::vector<std::int32_t>& cpus)
+      : is_moved_(!cpus.empty() && std::ranges::find(cpus, sched_getcpu()) == cpus.end() &&
+                  pthread_getaffinity_np(pthread_self(), sizeof(before_), &before_) == 0) {
+    if (is_moved_) stay_on(cpus);
+  }
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
+  ~Guest() {
+    if (is_moved_) pthread_setaffinity_np(pthread_self(), sizeof(before_), &before_);
+  }
+
+ private:
+  cpu_set_t before_ = {};
+  const bool is_moved_;
+};
+
 class ThreadDriver final : public Driver {
  public:
   ThreadDriver(Steppable& machine, Clock& clock, std::vector<std::int32_t> cpus)
-      : machine_(machine), clock_(clock), thread_([this, cpus = std::move(cpus)] {
-          stay_on(cpus);
+      : machine_(machine), clock_(clock), cpus_(std::move(cpus)), thread_([this] {
+          stay_on(cpus_);
           run();
         }) {}
 
@@ -58,6 +79,7 @@ class ThreadDriver final : public Driver {
     if (is_done()) return true;
     bool needs_thread = true;
     if (token_.try_lock()) {
+      const Guest guest(cpus_);
       const StepResult last = pump(is_done, deadline_ns);
       token_.unlock();
       needs_thread = last.is_running || last.next_deadline_ns != kNoDeadline || !is_done();
@@ -116,6 +138,7 @@ class ThreadDriver final : public Driver {
 
   Steppable& machine_;
   Clock& clock_;
+  const std::vector<std::int32_t> cpus_;
   std::mutex token_;  ///< whoever holds it drives
   std::mutex mutex_;
   std::condition_variable work_;  ///< for the thread

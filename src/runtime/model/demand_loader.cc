@@ -45,6 +45,7 @@ Result<DemandLoader::Use> DemandLoader::use(const std::string& name) {
   Entry& entry = it->second;
   // Loading ends, with or without success; so does unloading.
   changed_.wait(lock, [&] { return entry.state != State::kChanging; });
+  if (entry.state == State::kLoaded && !actions_.is_usable(entry.handle)) unload(entry, lock);
   if (entry.state == State::kAbsent) SLUICE_TRY(load(name, entry, lock));
   ++entry.num_uses;
   entry.last_use = ++num_uses_;
@@ -61,9 +62,7 @@ Status DemandLoader::load(const std::string& name, Entry& entry,
   if (status.is_ok()) {
     entry.bytes = *bytes;
     used_bytes_ += *bytes;
-    lock.unlock();
-    const auto loaded = actions_.load(name);
-    lock.lock();
+    const auto loaded = load_making_room(name, lock);
     used_bytes_ -= entry.bytes;
     status = loaded.status();
     if (loaded.is_ok()) {
@@ -77,32 +76,55 @@ Status DemandLoader::load(const std::string& name, Entry& entry,
   return status;
 }
 
+/// What lacks may be cores or a device's memory, which another model has.
+Result<DemandLoader::Loaded> DemandLoader::load_making_room(const std::string& name,
+                                                            std::unique_lock<std::mutex>& lock) {
+  while (true) {
+    lock.unlock();
+    auto loaded = actions_.load(name);
+    lock.lock();
+    const RuntimeCode code = runtime_code_of(loaded.status());
+    const bool lacks_room =
+        code == RuntimeCode::kNotEnoughCores || code == RuntimeCode::kOutOfResources;
+    if (!lacks_room || !evict_one(lock)) return loaded;
+  }
+}
+
 Status DemandLoader::make_room(const std::string& name, std::int64_t bytes,
                                std::unique_lock<std::mutex>& lock) {
-  while (used_bytes_ + bytes > budget_bytes_) {
-    Entry* victim = find_victim();
-    if (victim == nullptr && num_leaving_ > 0) {  // room is being made
-      changed_.wait(lock);
-      continue;
-    }
-    if (victim == nullptr) {
-      return runtime_error(RuntimeCode::kOutOfResources,
-                           "model \"{}\" takes {} bytes; of {} are {} in use, and nothing else may "
-                           "be unloaded: unpin a model, or raise the budget",
-                           name, bytes, budget_bytes_, used_bytes_);
-    }
-    victim->state = State::kChanging;
-    ++num_leaving_;
-    const std::uint64_t handle = victim->handle;
-    lock.unlock();
-    actions_.unload(handle);
-    lock.lock();
-    --num_leaving_;
-    used_bytes_ -= victim->bytes;
-    victim->state = State::kAbsent;
-    changed_.notify_all();
+  while (used_bytes_ > budget_bytes_ - bytes) {
+    if (evict_one(lock)) continue;
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "model \"{}\" takes {} bytes; of {} are {} in use, and nothing else may "
+                         "be unloaded: unpin a model, or raise the budget",
+                         name, bytes, budget_bytes_, used_bytes_);
   }
   return ok_status();
+}
+
+bool DemandLoader::evict_one(std::unique_lock<std::mutex>& lock) {
+  Entry* victim = find_victim();
+  if (victim != nullptr) {
+    unload(*victim, lock);
+    return true;
+  }
+  if (num_leaving_ == 0) return false;
+  const int num_leaving = num_leaving_;  // room is being made
+  changed_.wait(lock, [&] { return num_leaving_ != num_leaving; });
+  return true;
+}
+
+void DemandLoader::unload(Entry& entry, std::unique_lock<std::mutex>& lock) {
+  entry.state = State::kChanging;
+  ++num_leaving_;
+  const std::uint64_t handle = entry.handle;
+  lock.unlock();
+  actions_.unload(handle);
+  lock.lock();
+  --num_leaving_;
+  used_bytes_ -= entry.bytes;
+  entry.state = State::kAbsent;
+  changed_.notify_all();
 }
 
 DemandLoader::Entry* DemandLoader::find_victim() {

@@ -13,20 +13,24 @@
 
 namespace sluice::runtime {
 
-/// Keeps as many models loaded as a byte budget allows. Whoever needs one that is not loaded loads
-/// it; to make room, the one that was used least recently goes first, unless it is pinned or in
-/// use. Safe across threads; different models load beside each other.
+/// Keeps as many models loaded as a byte budget allows, and as there are cores and memory for.
+/// Whoever needs one that is not loaded loads it; to make room, the one that was used least recently
+/// goes first, unless it is pinned or in use. Safe across threads; different models load beside each
+/// other.
 class DemandLoader {
  public:
   struct Loaded {
     std::uint64_t handle = 0;
     std::int64_t bytes = 0;
   };
-  /// What the engine does. All of them may take long and are called without a lock held.
+  /// What the engine does. All but the last may take long and are called without a lock held.
   struct Actions {
     std::function<Result<std::int64_t>(const std::string& name)> estimate_bytes;
     std::function<Result<Loaded>(const std::string& name)> load;
     std::function<void(std::uint64_t handle)> unload;
+    /// Whether a loaded model still serves: somebody may have unloaded it, its device may be lost.
+    /// Quick, and does not come back here.
+    std::function<bool(std::uint64_t handle)> is_usable;
   };
 
   DemandLoader(std::int64_t budget_bytes, Actions actions)
@@ -55,7 +59,7 @@ class DemandLoader {
   Status add(const std::string& name, bool is_pinned);
   /// Fails: kInvalid for an unknown name.
   Status pin(const std::string& name, bool is_pinned);
-  /// Loads the model if need be. Loader must outlive the use.
+  /// Loads the model if need be; anew, if it no longer serves. Loader must outlive the use.
   /// Fails: kInvalid for an unknown name; kOutOfResources if there is no room and nothing may go;
   ///        what loading reports.
   Result<Use> use(const std::string& name);
@@ -75,6 +79,10 @@ class DemandLoader {
   };
 
   Status make_room(const std::string& name, std::int64_t bytes, std::unique_lock<std::mutex>& lock);
+  Result<Loaded> load_making_room(const std::string& name, std::unique_lock<std::mutex>& lock);
+  /// Whether there was one to unload, or is one that others unload.
+  bool evict_one(std::unique_lock<std::mutex>& lock);
+  void unload(Entry& entry, std::unique_lock<std::mutex>& lock);
   Entry* find_victim();
   Status load(const std::string& name, Entry& entry, std::unique_lock<std::mutex>& lock);
   void release(const std::string& name);

@@ -18,19 +18,27 @@ class DemandLoaderTest : public ::testing::Test {
  protected:
   DemandLoaderTest()
       : loader_(30, {[](const std::string&) { return Result<std::int64_t>(10); },
-                     [this](const std::string&) {
-                       ++num_loads_;
-                       return Result<DemandLoader::Loaded>({++next_, 10});
-                     },
-                     [this](std::uint64_t) { ++num_unloads_; }}) {
+                     [this](const std::string&) { return load(); },
+                     [this](std::uint64_t) { ++num_unloads_; },
+                     [this](std::uint64_t handle) { return handle != broken_; }}) {
     for (const char* name : {"a", "b", "c", "d"}) EXPECT_TRUE(loader_.add(name, false).is_ok());
   }
 
+  Result<DemandLoader::Loaded> load() {
+    const int num_loaded = num_loads_ - num_unloads_;
+    if (num_loaded >= num_places_) {
+      return runtime_error(RuntimeCode::kNotEnoughCores, "all {} places are taken", num_loaded);
+    }
+    ++num_loads_;
+    return DemandLoader::Loaded{++next_, 10};
+  }
   void touch(const std::string& name) { EXPECT_TRUE(loader_.use(name).is_ok()) << name; }
 
   std::atomic<std::uint64_t> next_ = 0;
   std::atomic<int> num_loads_ = 0;
   std::atomic<int> num_unloads_ = 0;
+  std::atomic<std::uint64_t> broken_ = 0;
+  std::atomic<int> num_places_ = 100;  ///< such as cores
   DemandLoader loader_;
 };
 
@@ -66,6 +74,27 @@ TEST_F(DemandLoaderTest, NothingThatMayGoIsAnErrorThatSaysSo) {
   EXPECT_EQ(runtime_code_of(loader_.use("d").status()), RuntimeCode::kOutOfResources);
   uses.clear();
   touch("d");
+}
+
+TEST_F(DemandLoaderTest, WhatLacksMayBeCoresThatAnotherModelHas) {
+  num_places_ = 2;
+  for (const char* name : {"a", "b", "c"}) touch(name);
+  EXPECT_FALSE(loader_.is_loaded("a")) << "it was used least recently";
+  EXPECT_TRUE(loader_.is_loaded("b"));
+  EXPECT_EQ(loader_.loaded_bytes(), 20);
+  const auto first = loader_.use("b");
+  const auto second = loader_.use("c");
+  EXPECT_EQ(runtime_code_of(loader_.use("d").status()), RuntimeCode::kNotEnoughCores)
+      << "nothing may go";
+}
+
+TEST_F(DemandLoaderTest, AModelThatNoLongerServesIsLoadedAnew) {
+  const std::uint64_t handle = loader_.use("a")->handle();
+  EXPECT_EQ(loader_.use("a")->handle(), handle);
+  broken_ = handle;
+  EXPECT_NE(loader_.use("a")->handle(), handle);
+  EXPECT_EQ(num_loads_, 2);
+  EXPECT_EQ(loader_.loaded_bytes(), 10);
 }
 
 TEST_F(DemandLoaderTest, UnknownNamesAreRefused) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/inference/device_constants.h"
+
 namespace sluice::runtime {
 namespace {
 
@@ -32,6 +34,32 @@ Status too_large(const Status& status, const Footprint& footprint) {
   return with_runtime_code(
       status.with_context(fmt::format("the model takes {}", footprint.to_string())),
       RuntimeCode::kOutOfResources);
+}
+
+Result<std::vector<MemoryLease>> lease(MemoryBudget& budget, const Footprint& footprint) {
+  std::vector<MemoryLease> leases;
+  const auto add = [&](std::string_view category, std::int64_t bytes) -> Status {
+    if (bytes == 0) return ok_status();
+    leases.push_back(SLUICE_TRY(MemoryLease::reserve(budget, category, bytes)));
+    return ok_status();
+  };
+  SLUICE_TRY(add("constants", footprint.constants_bytes));
+  SLUICE_TRY(add("packed constants", footprint.packed_bytes));
+  SLUICE_TRY(add("slots", footprint.context_bytes * footprint.depth));
+  return leases;
+}
+
+/// Segments on the same cores share a lane.
+std::vector<std::vector<LaneCores>> cores_by_lane(const Pipeline& pipeline, const LoadPlan& plan) {
+  std::vector<std::vector<LaneCores>> lanes(pipeline.num_lanes());
+  for (std::size_t stage = 0; stage < pipeline.num_stages(); ++stage) {
+    if (pipeline.kind(stage) != StageKind::kCompute) continue;
+    std::vector<LaneCores>& lane = lanes[pipeline.lane(stage)];
+    const std::vector<CoreRef>& cores = plan.cores[pipeline.segment(stage)];
+    if (cores.empty() || !lane.empty()) continue;
+    lane.push_back({cores.front().device, static_cast<std::int32_t>(cores.size())});
+  }
+  return lanes;
 }
 
 ReplyDetail where(const GroupScheduler& group, const SegmentTargets& targets) {
@@ -73,12 +101,13 @@ Result<Footprint> Loader::estimate(const LoadRequest& request) {
 }
 
 Result<std::shared_ptr<GroupScheduler>> Loader::find_group(const LoadRequest& request,
-                                                           const SegmentTargets& targets) {
+                                                           const SegmentTargets& targets,
+                                                           const std::stop_token& stop) {
   if (request.group) return groups_.enter(*request.group);
   CoreRequest wanted = request.where;
   if (wanted.kind.empty()) wanted.kind = targets.kind;
   wanted.num_cores = cores_for_normal(targets.needs);
-  return groups_.enter_new(wanted);
+  return groups_.enter_new(wanted, request.wait, stop);
 }
 
 Result<std::shared_ptr<Model>> Loader::load(const LoadRequest& request,
@@ -93,13 +122,14 @@ Result<std::shared_ptr<Model>> Loader::load(const LoadRequest& request,
   const auto executable = SLUICE_TRY(package->executable());
   SLUICE_TRY(report(LoadPhase::kPlacing));
   const SegmentTargets targets = SLUICE_TRY(find_targets(*executable, backends_));
-  const auto group = SLUICE_TRY(find_group(request, targets));
+  const auto group = SLUICE_TRY(find_group(request, targets, stop));
   auto model = load_on(request, targets, std::move(package), group, stop);
   if (model.is_ok() && !request.group) {
     const Status status = (*model)->start();
     if (!status.is_ok()) model = status;
   }
   if (!model.is_ok()) groups_.leave(group->group().id);
+  if (model.status().code() == Code::kCancelled) return cancelled(name_of(request));
   return std::move(model).with_context(fmt::format("loading model \"{}\"", name_of(request)));
 }
 
@@ -116,7 +146,8 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   parts.group = group;
   parts.plan = SLUICE_TRY(
       plan_load(targets.needs, group->group().cores, /*may_share=*/request.group.has_value()));
-  const exec::LoadOptions options = SLUICE_TRY(place_segments(targets, parts.plan, groups_.map()));
+  exec::LoadOptions options = SLUICE_TRY(place_segments(targets, parts.plan, groups_.map()));
+  options.bring_constant = bring_to(devices_);
   const bool is_shared_mode = parts.plan.mode == LoadMode::kShared;
   const int depth = request.depth > 0 ? request.depth : default_depth(targets, parts.plan);
   const int num_slots = is_shared_mode ? 1 : depth;
@@ -124,18 +155,19 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   SLUICE_TRY(report(LoadPhase::kPreparing));
   const auto executable = SLUICE_TRY(package->executable());
   parts.info.footprint = estimate_footprint(*executable, num_slots);
-  auto memory =
-      MemoryLease::reserve(*group->group().budget, "models", parts.info.footprint.total_bytes());
+  auto memory = lease(*group->group().budget, parts.info.footprint);
   if (!memory.is_ok()) return too_large(memory.status(), parts.info.footprint);
   parts.memory = std::move(*memory);
-  auto placed = SLUICE_TRY(package->place(backends_, options));
+  auto placed = SLUICE_TRY(package->place(backends_, options, stop));
   parts.placement = std::move(placed.model);
   parts.package = std::move(package);
 
   SLUICE_TRY(report(LoadPhase::kAllocating));
-  auto pipeline = std::make_unique<Pipeline>(
-      SLUICE_TRY(Pipeline::create(*parts.placement, static_cast<std::size_t>(num_slots))));
   parts.info.name = name_of(request);
+  parts.devices = devices_;
+  auto pipeline = std::make_unique<Pipeline>(
+      SLUICE_TRY(Pipeline::create(*parts.placement, static_cast<std::size_t>(num_slots), *devices_,
+                                  parts.info.name, stop)));
   parts.info.group = group->group().id;
   parts.info.is_implicit = !request.group.has_value();
   parts.info.mode = parts.plan.mode;
@@ -143,11 +175,15 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   parts.info.num_slots = pipeline->num_slots();
   parts.info.shares_package = placed.is_shared;
   parts.info.slots_bytes = pipeline->memory_bytes();
+  auto lanes = cores_by_lane(*pipeline, parts.plan);
   parts.scheduler = std::make_shared<ModelScheduler>(
       std::move(pipeline),
-      SchedulerOptions{parts.info.name, depth, request.nan_policy, where(*group, targets)}, clock_);
+      SchedulerOptions{parts.info.name, depth, request.nan_policy, where(*group, targets),
+                       std::move(lanes)},
+      clock_);
   parts.scheduler->set_driver(std::shared_ptr<Driver>(group, &group->driver()));
   SLUICE_TRY(report(LoadPhase::kDone));
+  group->statistics().add(parts.scheduler->shared_statistics());
   return std::make_shared<Model>(std::move(parts));
 }
 

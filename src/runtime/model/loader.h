@@ -28,6 +28,8 @@ struct LoadRequest {
   /// Of the implicit group: which devices may serve. Their kind and the number of cores are the
   /// model's to say.
   CoreRequest where;
+  /// What to do while they are another's.
+  WaitPolicy wait = WaitPolicy::fail();
   /// 0: cores + host segments + 1 in normal mode, 1 in shared mode.
   int depth = 0;
   NanPolicy nan_policy = NanPolicy::kPass;
@@ -44,22 +46,30 @@ class Loader {
  public:
   /// All outlive the loader.
   Loader(const backend::BackendRegistry& backends, GroupTable& groups, Clock& clock)
-      : backends_(backends), groups_(groups), clock_(clock) {}
+      : backends_(backends),
+        groups_(groups),
+        clock_(clock),
+        devices_(std::make_shared<device::DeviceServiceTable>(clock)) {}
+
+  const device::DeviceServiceTable& devices() const { return *devices_; }
 
   /// What a load would take; reads the package, allocates nothing.
   Result<Footprint> estimate(const LoadRequest& request);
 
-  /// Stops between phases once `stop` is requested. On failure nothing stays behind.
+  /// Ends soon after `stop` is requested: between two operations or constants that are prepared,
+  /// between two blocks that are copied. On failure nothing stays behind.
   /// Fails: kInvalid, kUnsupportedVersion  the package
   ///        kInvalidHandle                 the group
   ///        kNotEnoughCores, kOutOfResources
+  ///        kTimeout                       cores were another's until the deadline of `wait`
   ///        kCancelled
   Result<std::shared_ptr<Model>> load(const LoadRequest& request, const std::stop_token& stop);
 
  private:
   Result<std::shared_ptr<CachedPackage>> open(const LoadRequest& request);
   Result<std::shared_ptr<GroupScheduler>> find_group(const LoadRequest& request,
-                                                     const SegmentTargets& targets);
+                                                     const SegmentTargets& targets,
+                                                     const std::stop_token& stop);
   Result<std::shared_ptr<Model>> load_on(const LoadRequest& request, const SegmentTargets& targets,
                                          std::shared_ptr<CachedPackage> package,
                                          const std::shared_ptr<GroupScheduler>& group,
@@ -68,6 +78,7 @@ class Loader {
   const backend::BackendRegistry& backends_;
   GroupTable& groups_;
   Clock& clock_;
+  std::shared_ptr<device::DeviceServiceTable> devices_;
   PackageCache cache_;
 };
 

@@ -73,7 +73,8 @@ Status Model::reset() {
   const std::lock_guard change(change_mutex_);
   const ModelPhase next = SLUICE_TRY(check(ModelAction::kReset));
   parts_.group->deactivate(*parts_.scheduler);
-  auto pipeline = SLUICE_TRY(Pipeline::create(*parts_.placement, parts_.info.num_slots));
+  auto pipeline = SLUICE_TRY(Pipeline::create(*parts_.placement, parts_.info.num_slots,
+                                              *parts_.devices, parts_.info.name));
   parts_.scheduler->replace(std::make_unique<Pipeline>(std::move(pipeline)));
   parts_.scheduler->refuse(runtime_error(
       RuntimeCode::kFailed, "model \"{}\" is stopped; start it first", parts_.info.name));
@@ -88,10 +89,11 @@ void Model::unload(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns
   drain(drain_deadline_ns, hang_deadline_ns);
   parts_.scheduler->refuse(
       runtime_error(RuntimeCode::kInvalidHandle, "model \"{}\" is unloaded", parts_.info.name));
+  parts_.group->statistics().retire(parts_.scheduler->statistics());
   parts_.scheduler->replace(nullptr);
   parts_.placement = nullptr;
   parts_.package = nullptr;
-  parts_.memory = MemoryLease();
+  parts_.memory.clear();
   const std::lock_guard lock(mutex_);
   phase_ = ModelPhase::kUnloaded;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "runtime/inference/group_scheduler.h"
 #include "runtime/model/footprint.h"
@@ -38,7 +39,8 @@ class Model {
     std::shared_ptr<GroupScheduler> group;
     std::shared_ptr<ModelScheduler> scheduler;
     LoadPlan plan;
-    MemoryLease memory;
+    std::vector<MemoryLease> memory;  ///< by category
+    std::shared_ptr<device::DeviceServiceTable> devices;
     ModelInfo info;
   };
 

@@ -42,17 +42,27 @@ Result<std::shared_ptr<const package::Executable>> CachedPackage::executable() {
 }
 
 Result<CachedPackage::Placed> CachedPackage::place(const backend::BackendRegistry& backends,
-                                                   const exec::LoadOptions& options) {
+                                                   const exec::LoadOptions& options,
+                                                   const std::stop_token& stop) {
   const auto executable_now = SLUICE_TRY(executable());
-  const std::lock_guard lock(place_mutex_);
-  std::erase_if(placed_, [](const auto& model) { return model.expired(); });
   std::shared_ptr<const exec::LoadedModel> model;
-  for (const auto& weak : placed_) {
-    if (model == nullptr) model = weak.lock();
+  {
+    std::unique_lock lock(place_mutex_);
+    if (!place_is_free_.wait(lock, stop, [&] { return !is_placing_; })) {
+      return Status(Code::kCancelled, "cancelled while another load of the package went on");
+    }
+    is_placing_ = true;
+    std::erase_if(placed_, [](const auto& weak) { return weak.expired(); });
+    for (const auto& weak : placed_) {
+      if (model == nullptr) model = weak.lock();
+    }
   }
   const bool is_shared = model != nullptr;
-  auto loaded = is_shared ? model->place(options)
-                          : exec::LoadedModel::load(*executable_now, backends, options);
+  auto loaded = is_shared ? model->place(options, stop)
+                          : exec::LoadedModel::load(*executable_now, backends, options, stop);
+  const std::lock_guard lock(place_mutex_);
+  is_placing_ = false;
+  place_is_free_.notify_all();
   auto shared = std::make_shared<const exec::LoadedModel>(SLUICE_TRY(std::move(loaded)));
   placed_.push_back(shared);
   return Placed{std::move(shared), is_shared};

@@ -1,10 +1,12 @@
 // Packages that are loaded now, each once however many models were made of it.
 #pragma once
 
+#include <condition_variable>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -29,13 +31,17 @@ class CachedPackage {
   };
   /// A model of the package on these cores. While another one lives, it shares that one's mapping,
   /// constants, packed constants and kernels. Loads of one package wait for each other.
-  Result<Placed> place(const backend::BackendRegistry& backends, const exec::LoadOptions& options);
+  /// Fails: as LoadedModel::load and place; kCancelled soon after `stop` is requested.
+  Result<Placed> place(const backend::BackendRegistry& backends, const exec::LoadOptions& options,
+                       const std::stop_token& stop);
 
  private:
   const std::filesystem::path path_;
   std::mutex mutex_;
   std::shared_ptr<const package::Executable> executable_;
   std::mutex place_mutex_;
+  std::condition_variable_any place_is_free_;
+  bool is_placing_ = false;
   std::vector<std::weak_ptr<const exec::LoadedModel>> placed_;
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/statistics/model_statistics.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/statistics/counter.h"
 
@@ -15,6 +16,7 @@ void ModelStatisticsSnapshot::merge(const ModelStatisticsSnapshot& other) {
   copy.merge(other.copy);
   compute.merge(other.compute);
   total.merge(other.total);
+  for (const auto& [device, theirs_ns] : other.core_busy_ns) core_busy_ns[device] += theirs_ns;
   for (const CodeCount& theirs : other.answered) {
     const auto mine = std::ranges::find(answered, theirs.code, &CodeCount::code);
     if (mine == answered.end()) {
@@ -34,6 +36,13 @@ std::int64_t ModelStatisticsSnapshot::num_answered() const {
 std::int64_t ModelStatisticsSnapshot::num_errors() const {
   const auto ok = std::ranges::find(answered, RuntimeCode::kOk, &CodeCount::code);
   return num_answered() - (ok == answered.end() ? 0 : ok->count);
+}
+
+ModelStatistics::ModelStatistics(std::vector<std::vector<LaneCores>> lanes)
+    : lanes_(std::move(lanes)), lane_busy_ns_(lanes_.size()) {}
+
+void ModelStatistics::add_lane_busy(std::size_t lane, std::int64_t duration_ns) {
+  if (lane < lane_busy_ns_.size()) add_alone(lane_busy_ns_[lane], duration_ns);
 }
 
 std::size_t ModelStatistics::index_of(RuntimeCode code) {
@@ -59,6 +68,12 @@ ModelStatisticsSnapshot ModelStatistics::snapshot() const {
   for (const RuntimeCodeInfo& info : runtime_codes()) {
     const std::int64_t count = answered_[index_of(info.code)].load(std::memory_order_relaxed);
     if (count > 0) snapshot.answered.push_back({info.code, count});
+  }
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    const std::int64_t busy_ns = lane_busy_ns_[lane].load(std::memory_order_relaxed);
+    for (const LaneCores& cores : lanes_[lane]) {
+      snapshot.core_busy_ns[cores.device] += busy_ns * cores.num_cores;
+    }
   }
   snapshot.queue = queue_.snapshot();
   snapshot.copy = copy_.snapshot();

@@ -52,6 +52,7 @@ class CoreGroups {
 
   const DeviceMap& map() const { return map_; }
 
+  /// Takes cores past those who wait for them: whoever competes asks DeviceManager::acquire.
   /// Fails: as CoreAllocator::reserve.
   Result<std::shared_ptr<const CoreGroup>> create(const CoreRequest& request, GroupOrigin origin);
 

@@ -1,14 +1,15 @@
-#include "sluice/npy.h"
+#include "package/npy.h"
 
 #include <array>
 #include <charconv>
 #include <cstring>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
 
-namespace sluice::tool {
+namespace sluice::package {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
@@ -117,18 +118,20 @@ Result<ir::Constant> read_npy(const std::filesystem::path& path) {
   return parse_npy(SLUICE_TRY(map_file(path))).with_context(path.string());
 }
 
-Status write_npy(const std::filesystem::path& path, const exec::TensorView& tensor) {
+Status write_npy(const std::filesystem::path& path, const ir::Type& type,
+                 std::span<const std::byte> data) {
   std::string_view descr;
-  for (const auto& [name, type] : kTypes) {
-    if (type == tensor.element) descr = name;
+  for (const auto& [name, element] : kTypes) {
+    if (element == type.element()) descr = name;
   }
   if (descr.empty()) {
     return unimplemented("{}: .npy has no element type for {}", path.string(),
-                         ir::element_type_name(tensor.element));
+                         ir::element_type_name(type.element()));
   }
   std::string shape;
-  for (const std::int64_t dim : tensor.dims) shape += fmt::format("{}, ", dim);
-  const char order = ir::element_bits(tensor.element) > 8 ? '<' : '|';
+  const auto dims = type.static_dims().value_or(std::vector<std::int64_t>());
+  for (const std::int64_t dim : dims) shape += fmt::format("{}, ", dim);
+  const char order = ir::element_bits(type.element()) > 8 ? '<' : '|';
   std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
                                    order, descr, shape);
   header.append(63 - (10 + header.size()) % 64, ' ');
@@ -138,9 +141,8 @@ Status write_npy(const std::filesystem::path& path, const exec::TensorView& tens
   AtomicFile file = SLUICE_TRY(AtomicFile::create(path));
   SLUICE_TRY(file.append(std::as_bytes(std::span(start))));
   SLUICE_TRY(file.append(std::as_bytes(std::span(header))));
-  SLUICE_TRY(file.append(
-      {static_cast<const std::byte*>(tensor.data), static_cast<std::size_t>(tensor.size_bytes)}));
+  SLUICE_TRY(file.append(data));
   return file.commit();
 }
 
-}  // namespace sluice::tool
+}  // namespace sluice::package

@@ -1,4 +1,4 @@
-#include "sluice/npy.h"
+#include "package/npy.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "support/paths.h"
 
-namespace sluice::tool {
+namespace sluice::package {
 namespace {
 
 Bytes npy_bytes(const std::string& header, const std::string& data) {
@@ -19,9 +19,10 @@ Bytes npy_bytes(const std::string& header, const std::string& data) {
 
 TEST(Npy, ReadsBackWhatWasWritten) {
   const testing::TempDir folder;
-  std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
   const auto path = folder / "x.npy";
-  ASSERT_TRUE(write_npy(path, {values.data(), 24, ir::ElementType::kF32, {2, 3}}).is_ok());
+  const auto type = ir::Type::tensor(ir::ElementType::kF32, ir::Shape{2, 3});
+  ASSERT_TRUE(write_npy(path, type, std::as_bytes(std::span(values))).is_ok());
   const auto read = read_npy(path);
   ASSERT_TRUE(read.is_ok()) << read.status().to_string();
   EXPECT_EQ(read->type.to_string(), "f32[2,3]");
@@ -55,4 +56,4 @@ TEST(Npy, RefusesWhatItCannotRead) {
 }
 
 }  // namespace
-}  // namespace sluice::tool
+}  // namespace sluice::package

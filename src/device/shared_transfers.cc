@@ -1,0 +1,88 @@
+#include "device/shared_transfers.h"
+
+#include <utility>
+
+namespace sluice::device {
+namespace {
+
+/// How long a waiting thread keeps the others from the service at a time.
+constexpr std::int64_t kWaitSliceNs = 100'000;
+
+}  // namespace
+
+Result<std::shared_ptr<SharedTransfers>> SharedTransfers::create(
+    const std::shared_ptr<const backend::Backend>& backend, int device, const Clock& clock,
+    const TransferOptions& options) {
+  auto group = SLUICE_TRY(backend::Group::create(backend, device, {}));
+  auto service = SLUICE_TRY(TransferService::create(std::move(group), clock, options));
+  return std::shared_ptr<SharedTransfers>(new SharedTransfers(std::move(service)));
+}
+
+std::shared_ptr<SharedTransfers::Client> SharedTransfers::add_client(
+    const std::shared_ptr<SharedTransfers>& transfers, std::string name, int weight) {
+  const std::lock_guard lock(transfers->mutex_);
+  const ClientId id = transfers->service_->add_client(std::move(name), weight);
+  return std::make_shared<Client>(transfers, id);
+}
+
+SharedTransfers::Client::~Client() {
+  const std::lock_guard lock(owner_->mutex_);
+  owner_->service_->remove_client(id_);
+}
+
+Status SharedTransfers::Batch::start(Direction direction, std::span<const Copy> copies) {
+  SharedTransfers& owner = *client_->owner_;
+  const std::lock_guard lock(owner.mutex_);
+  *state_ = {};
+  ids_.clear();
+  for (const Copy& copy : copies) {
+    const auto on_done = [state = state_](const TransferReport& report) {
+      --state->num_pending;
+      if (state->first_error.is_ok()) state->first_error = report.status;
+    };
+    ids_.push_back(SLUICE_TRY(owner.service_->submit(
+        {client_->id_, direction, copy.source, copy.target, copy.size_bytes, on_done})));
+    ++state_->num_pending;
+  }
+  owner.service_->step();
+  return ok_status();
+}
+
+/// Requires: the owner's mutex.
+Result<bool> SharedTransfers::Batch::result() const {
+  if (state_->num_pending > 0) return false;
+  SLUICE_TRY(Status(state_->first_error));
+  return true;
+}
+
+Result<bool> SharedTransfers::Batch::poll() {
+  SharedTransfers& owner = *client_->owner_;
+  const std::lock_guard lock(owner.mutex_);
+  owner.service_->step();
+  return result();
+}
+
+Status SharedTransfers::Batch::wait(const std::stop_token& stop) {
+  SharedTransfers& owner = *client_->owner_;
+  for (bool is_stopping = false;;) {
+    const std::lock_guard lock(owner.mutex_);
+    if (SLUICE_TRY(result())) return ok_status();
+    if (!is_stopping && stop.stop_requested()) {
+      is_stopping = true;
+      for (const TransferId id : ids_) owner.service_->cancel(id);
+    }
+    owner.service_->wait(kWaitSliceNs);
+  }
+}
+
+void SharedTransfers::Batch::cancel() {
+  SharedTransfers& owner = *client_->owner_;
+  const std::lock_guard lock(owner.mutex_);
+  if (state_->num_pending > 0) {
+    for (const TransferId id : ids_) owner.service_->cancel(id);
+  }
+  state_ = std::make_shared<State>();
+  ids_.clear();
+}
+
+}  // namespace sluice::device

@@ -1,0 +1,105 @@
+// What the engine reports of groups and devices.
+#include <algorithm>
+#include <map>
+
+#include "runtime/engine.h"
+
+namespace sluice::runtime {
+namespace {
+
+using Items = std::vector<MemoryBudget::Item>;
+
+bool has_failed(const GroupScheduler& group) {
+  const auto active = group.active();
+  return active != nullptr && active->has_failed();
+}
+
+std::int64_t busy_on(const ModelStatisticsSnapshot& requests, DeviceId device) {
+  const auto found = requests.core_busy_ns.find(device);
+  return found == requests.core_busy_ns.end() ? 0 : found->second;
+}
+
+std::int32_t cores_on(const CoreGroup& group, DeviceId device) {
+  return static_cast<std::int32_t>(std::ranges::count(group.cores, device, &CoreRef::device));
+}
+
+void sort_items(Items& items) { std::ranges::stable_sort(items, std::greater(), &MemoryBudget::Item::bytes); }
+
+/// What is allocated on a device with memory of its own.
+Items allocated(const device::MemoryUsage& usage) {
+  Items items;
+  for (std::size_t i = 0; i < device::kNumMemoryCategories; ++i) {
+    const auto category = static_cast<device::MemoryCategory>(i);
+    const std::int64_t bytes = usage.bytes_of(category);
+    if (bytes > 0) items.push_back({std::string(device::memory_category_name(category)), bytes});
+  }
+  sort_items(items);
+  return items;
+}
+
+/// What the models of these groups reserved.
+Items reserved(const std::vector<std::shared_ptr<GroupScheduler>>& groups) {
+  std::map<std::string, std::int64_t> bytes_of;
+  for (const auto& group : groups) {
+    for (const auto& item : group->group().budget->items()) bytes_of[item.category] += item.bytes;
+  }
+  Items items;
+  for (const auto& [category, bytes] : bytes_of) items.push_back({category, bytes});
+  sort_items(items);
+  return items;
+}
+
+}  // namespace
+
+Result<GroupReport> Engine::report(CoreGroupId id) const {
+  const auto group = groups_.find(id);
+  if (group == nullptr) {
+    return runtime_error(RuntimeCode::kInvalidHandle, "no core group {}, or it was destroyed",
+                         id.value());
+  }
+  const MemoryBudget& budget = *group->group().budget;
+  GroupReport report;
+  report.id = id;
+  report.requests = group->statistics().snapshot();
+  report.num_cores = static_cast<std::int32_t>(group->group().cores.size());
+  report.age_ns = clock_.now_ns() - group->created_ns();
+  for (const auto& [device, busy_ns] : report.requests.core_busy_ns) report.core_busy_ns += busy_ns;
+  report.memory = budget.items();
+  report.memory_peak_bytes = budget.peak_bytes();
+  report.memory_limit_bytes = budget.limit_bytes();
+  report.num_switches = group->num_switches();
+  report.health = health_of(report.requests, has_failed(*group));
+  return report;
+}
+
+std::vector<DeviceReport> Engine::report_devices() const {
+  std::vector<DeviceReport> reports;
+  for (const Device& device : groups_.map().devices) reports.push_back(report(device));
+  return reports;
+}
+
+DeviceReport Engine::report(const Device& device) const {
+  DeviceReport report;
+  report.id = device.id;
+  report.requests = groups_.statistics_of(device.id);
+  report.num_cores = device.num_cores;
+  report.age_ns = clock_.now_ns() - created_ns_;
+  report.core_busy_ns = busy_on(report.requests, device.id);
+  std::vector<std::shared_ptr<GroupScheduler>> here;
+  bool is_failed = false;
+  for (const auto& group : groups_.all()) {
+    const std::int32_t num_cores = cores_on(group->group(), device.id);
+    if (num_cores == 0) continue;
+    ++report.num_groups;
+    report.num_reserved_cores += num_cores;
+    is_failed |= has_failed(*group);
+    // The memory of a group that spans devices counts where its run begins.
+    if (group->group().cores.front().device == device.id) here.push_back(group);
+  }
+  const auto services = loader_.devices().find(device.backend, device.backend_index);
+  report.memory = services != nullptr ? allocated(services->memory.usage()) : reserved(here);
+  report.health = health_of(report.requests, is_failed);
+  return report;
+}
+
+}  // namespace sluice::runtime

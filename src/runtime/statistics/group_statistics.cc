@@ -1,0 +1,30 @@
+#include "runtime/statistics/group_statistics.h"
+
+#include <utility>
+
+namespace sluice::runtime {
+
+void GroupStatistics::add(std::shared_ptr<const ModelStatistics> model) {
+  const std::lock_guard lock(mutex_);
+  models_.push_back(std::move(model));
+}
+
+void GroupStatistics::retire(const ModelStatistics& model) {
+  const std::lock_guard lock(mutex_);
+  const auto is_it = [&](const auto& other) { return other.get() == &model; };
+  if (std::erase_if(models_, is_it) > 0) retired_.merge(model.snapshot());
+}
+
+ModelStatisticsSnapshot GroupStatistics::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  ModelStatisticsSnapshot sum = retired_;
+  for (const auto& model : models_) sum.merge(model->snapshot());
+  return sum;
+}
+
+double UsageReport::utilisation() const {
+  const double available = static_cast<double>(age_ns) * num_cores;
+  return available > 0 ? static_cast<double>(core_busy_ns) / available : 0;
+}
+
+}  // namespace sluice::runtime

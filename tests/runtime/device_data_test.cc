@@ -1,0 +1,121 @@
+// Constants, inputs and outputs in the memory of simulated devices.
+#include <gmock/gmock.h>
+
+#include "exec/exec_testing.h"
+#include "runtime/data/session.h"
+#include "sim_engine.h"
+
+namespace sluice::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace testing;  // NOLINT(google-build-using-namespace)
+
+constexpr const char* kTwoDevices = R"({"devices": [{"count": 2, "cores": 4}]})";
+
+std::int64_t count_of(const std::string& text, const std::string& part) {
+  std::int64_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+std::int64_t bytes_of(const DeviceReport& report, std::string_view category) {
+  const auto found = std::ranges::find(report.memory, category, &MemoryBudget::Item::category);
+  return found == report.memory.end() ? 0 : found->bytes;
+}
+
+class DeviceConstants : public ::testing::Test {
+ protected:
+  ModelHandle load_on(std::int32_t device) {
+    LoadRequest request = load_of(executable_);
+    request.where.devices = {DeviceId(device)};
+    return machine_.load(request);
+  }
+  std::int64_t constants_on(std::size_t device) {
+    return bytes_of(machine_.engine().report_devices()[device], "constants");
+  }
+
+  SimEngine machine_{kTwoDevices};
+  std::shared_ptr<const package::Executable> executable_ = add_relu("sim");
+};
+
+TEST_F(DeviceConstants, AreUploadedOnceForAllModelsOfAPackageOnADevice) {
+  const ModelHandle first = load_on(0);
+  EXPECT_EQ(constants_on(0), 16);
+  EXPECT_EQ(count_of(machine_.time().log(), "copy_start"), 1);
+  const ModelHandle second = load_on(0);
+  EXPECT_EQ(constants_on(0), 16);
+  EXPECT_EQ(count_of(machine_.time().log(), "copy_start"), 1) << "they are there";
+  load_on(1);
+  EXPECT_EQ(constants_on(1), 16);
+  EXPECT_EQ(count_of(machine_.time().log(), "copy_start"), 2) << "another device has its own";
+  for (const ModelHandle model : {first, second}) {
+    const Reply reply = machine_.engine().infer(model, request_of(1));
+    ASSERT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
+    EXPECT_THAT(floats(reply.outputs.at(0)), ElementsAre(2, 0, 4, 0));
+  }
+}
+
+TEST_F(DeviceConstants, LeaveTheDeviceWithTheLastModelThatReadsThem) {
+  const ModelHandle first = load_on(0);
+  const ModelHandle second = load_on(0);
+  ASSERT_TRUE(machine_.engine().unload(first).is_ok());
+  EXPECT_EQ(constants_on(0), 16);
+  EXPECT_EQ(machine_.engine().infer(second, request_of(1)).code, RuntimeCode::kOk);
+  ASSERT_TRUE(machine_.engine().unload(second).is_ok());
+  EXPECT_EQ(constants_on(0), 0);
+  EXPECT_EQ(machine_.time().memory_used_bytes(0), 0);
+}
+
+TEST_F(DeviceConstants, ThatDoNotFitRefuseTheLoadAndLeaveNothing) {
+  ASSERT_TRUE(machine_.time().inject_fault(R"({"kind": "memory_exhausted", "count": 0})").is_ok());
+  const Status status = machine_.engine().load(load_of(executable_)).status();
+  EXPECT_EQ(runtime_code_of(status), RuntimeCode::kOutOfResources);
+  EXPECT_THAT(status.message(), HasSubstr("constant \"c\""));
+  EXPECT_EQ(machine_.engine().num_free_cores(), 8);
+  ASSERT_TRUE(machine_.time().clear_all_faults().is_ok());
+  machine_.load(load_of(executable_));
+}
+
+TEST_F(DeviceConstants, ALoadThatIsCancelledLeavesNothingThere) {
+  std::stop_source stop;
+  LoadRequest request = load_of(executable_);
+  request.on_progress = [&](LoadPhase phase) {
+    if (phase == LoadPhase::kAllocating) stop.request_stop();
+  };
+  const auto handle = machine_.engine().load(request, stop.get_token());
+  EXPECT_EQ(runtime_code_of(handle.status()), RuntimeCode::kCancelled);
+  EXPECT_EQ(machine_.time().memory_used_bytes(0), 0);
+  EXPECT_EQ(machine_.engine().num_free_cores(), 8);
+}
+
+TEST(DeviceSession, MovesItsTensorsThroughTheDevicesTransfers) {
+  auto sim = sluice::testing::make_sim("{}").value();
+  const std::vector<float> hundred(4, 100.0F);
+  SessionOptions options;
+  options.devices = std::make_shared<device::DeviceServiceTable>(*sim.time);
+  options.stored.emplace(
+      "c", ir::Constant{ir::Type::tensor(ir::ElementType::kF32, ir::Shape{4}),
+                        MutableBytes::copy_of(std::as_bytes(std::span(hundred))).freeze()});
+  auto session = Session::create(*add_relu("sim"), *sim.time, options).value();
+  exec::testing::Aligned<float> x({1, 2, 3, 4});
+  exec::testing::Aligned<float> y({0, 0, 0, 0});
+  ASSERT_TRUE(session->bind_source("x", exec::testing::f32_view(x, {4})).is_ok());
+  ASSERT_TRUE(session->bind_sink("y", OutputMemory{y.data(), 16}).is_ok());
+  const Status loaded = session->load(sim.registry);
+  ASSERT_TRUE(loaded.is_ok()) << loaded.to_string();
+  EXPECT_EQ(count_of(sim.time->log(), "to_device"), 1) << "the stored constant, before any run";
+  const Status ran = session->run_main();
+  ASSERT_TRUE(ran.is_ok()) << ran.to_string();
+  EXPECT_EQ(y.data()[3], 104);
+  EXPECT_EQ(count_of(sim.time->log(), "to_device"), 2);
+  EXPECT_EQ(count_of(sim.time->log(), "to_host"), 1);
+  const auto services = options.devices->find("sim", 0);
+  EXPECT_EQ(services->memory.usage().bytes_of(device::MemoryCategory::kTensors), 32);
+  session->stop();
+  EXPECT_EQ(sim.time->memory_used_bytes(0), 0);
+}
+
+}  // namespace
+}  // namespace sluice::runtime

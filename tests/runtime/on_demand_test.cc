@@ -1,0 +1,141 @@
+// Models that are loaded when somebody uses them, and cores that are waited for.
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "manual_engine.h"
+
+namespace sluice::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace testing;  // NOLINT(google-build-using-namespace)
+
+class OnDemandTest : public ManualEngineTest {
+ protected:
+  void add(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      const Status status = engine_->add_on_demand(name, load_of(add_relu(), name));
+      ASSERT_TRUE(status.is_ok()) << status.to_string();
+    }
+  }
+  void infer(const std::string& name) {
+    const Reply reply = engine_->infer(name, request_of(1));
+    ASSERT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
+    EXPECT_THAT(floats(reply.outputs.at(0)), ElementsAre(2, 0, 4, 0));
+  }
+};
+
+TEST_F(OnDemandTest, TheFirstUseLoadsAndALaterOneFindsItLoaded) {
+  add({"a"});
+  EXPECT_FALSE(engine_->is_loaded("a"));
+  EXPECT_TRUE(engine_->list_models().empty());
+  infer("a");
+  const ModelInfo info = engine_->list_models().at(0);
+  infer("a");
+  EXPECT_EQ(engine_->list_models().at(0).handle, info.handle);
+  EXPECT_EQ(info.name, "a");
+}
+
+TEST_F(OnDemandTest, MoreModelsThanCoresTakeTurnsAndPinnedOnesStay) {
+  add({"a", "b", "c", "d", "e"});
+  ASSERT_TRUE(engine_->pin("a", true).is_ok());
+  for (const char* name : {"a", "b", "c", "d", "e"}) infer(name);
+  EXPECT_TRUE(engine_->is_loaded("a")) << "it was used least recently, but is pinned";
+  EXPECT_FALSE(engine_->is_loaded("b"));
+  EXPECT_EQ(engine_->list_models().size(), 4U) << "as many as there are cores";
+  infer("b");
+}
+
+TEST_F(OnDemandTest, TheByteBudgetIsKept) {
+  EngineOptions options;
+  options.devices = pretended_cpu_map(4);
+  options.demand_budget_bytes = 2 * engine_->estimate(load_of(add_relu()))->total_bytes();
+  engine_ = std::make_unique<Engine>(registry(), drivers_, options);
+  add({"a", "b", "c"});
+  for (const char* name : {"a", "b", "c"}) infer(name);
+  EXPECT_EQ(engine_->list_models().size(), 2U);
+  EXPECT_FALSE(engine_->is_loaded("a"));
+}
+
+TEST_F(OnDemandTest, AModelInUseIsNotTakenAway) {
+  add({"a", "b", "c", "d", "e"});
+  std::vector<DemandLoader::Use> uses;
+  for (const char* name : {"a", "b", "c", "d"}) uses.push_back(engine_->use(name).value());
+  EXPECT_EQ(engine_->infer("e", request_of(1)).code, RuntimeCode::kNotEnoughCores);
+  uses.pop_back();
+  infer("e");
+}
+
+TEST_F(OnDemandTest, OneThatSomebodyStoppedOrUnloadedIsLoadedAnew) {
+  add({"a"});
+  infer("a");
+  ASSERT_TRUE(engine_->unload(ModelHandle(engine_->list_models().at(0).handle)).is_ok());
+  infer("a");
+  ASSERT_TRUE(engine_->stop(ModelHandle(engine_->list_models().at(0).handle)).is_ok());
+  infer("a");
+  EXPECT_EQ(engine_->list_models().size(), 1U);
+}
+
+TEST_F(OnDemandTest, WrongNamesAndGroupsAreRefused) {
+  add({"a"});
+  EXPECT_EQ(engine_->infer("x", request_of(1)).code, RuntimeCode::kInvalid);
+  EXPECT_FALSE(engine_->add_on_demand("a", load_of(add_relu())).is_ok());
+  LoadRequest on_group = load_of(add_relu());
+  on_group.group = group_of(1);
+  EXPECT_THAT(engine_->add_on_demand("b", on_group).message(), HasSubstr("name no group"));
+  LoadRequest broken;
+  broken.path = "/no/such/file.sluice";
+  ASSERT_TRUE(engine_->add_on_demand("broken", broken).is_ok());
+  EXPECT_EQ(engine_->infer("broken", request_of(1)).code, RuntimeCode::kInvalid);
+  engine_->shutdown();
+  EXPECT_EQ(engine_->infer("a", request_of(1)).code, RuntimeCode::kFailed);
+}
+
+/// Cores that are another's: fail, or wait for them in turn.
+class WaitForCoresTest : public ManualEngineTest {
+ protected:
+  static std::int64_t soon() { return system_clock().now_ns() + 1'000'000; }
+};
+
+TEST_F(WaitForCoresTest, ALoadFailsAtOnceUnlessToldToWait) {
+  group_of(4);
+  EXPECT_EQ(runtime_code_of(engine_->load(load_of(add_relu())).status()),
+            RuntimeCode::kNotEnoughCores);
+  LoadRequest request = load_of(add_relu());
+  request.wait = WaitPolicy::until(soon());
+  EXPECT_EQ(runtime_code_of(engine_->load(request).status()), RuntimeCode::kTimeout);
+  EXPECT_EQ(runtime_code_of(
+                engine_->create_group({.num_cores = 1}, WaitPolicy::until(soon())).status()),
+            RuntimeCode::kTimeout);
+}
+
+TEST_F(WaitForCoresTest, AWaitingLoadGetsTheCoresThatComeBack) {
+  const CoreGroupId group = group_of(4);
+  LoadRequest request = load_of(add_relu_in({2, 2}));
+  request.wait = WaitPolicy::wait();
+  const auto job = engine_->load_later(request);
+  while (job->phase() != LoadPhase::kPlacing && !job->is_done()) std::this_thread::yield();
+  ASSERT_TRUE(engine_->destroy_group(group).is_ok());
+  const auto loaded = job->wait(system_clock(), kNoDeadline);
+  ASSERT_TRUE(loaded->is_ok()) << loaded->status().to_string();
+  EXPECT_EQ(engine_->num_free_cores(), 0);
+}
+
+TEST_F(WaitForCoresTest, CancellingAndShuttingDownSendWaitersHome) {
+  group_of(4);
+  LoadRequest request = load_of(add_relu());
+  request.wait = WaitPolicy::wait();
+  const auto cancelled = engine_->load_later(request);
+  cancelled->cancel();
+  EXPECT_EQ(runtime_code_of(cancelled->wait(system_clock(), kNoDeadline)->status()),
+            RuntimeCode::kCancelled);
+  const auto waiting = engine_->load_later(request);
+  while (waiting->phase() != LoadPhase::kPlacing) std::this_thread::yield();
+  engine_->shutdown();
+  EXPECT_FALSE(waiting->wait(system_clock(), kNoDeadline)->is_ok());
+}
+
+}  // namespace
+}  // namespace sluice::runtime

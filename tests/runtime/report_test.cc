@@ -1,0 +1,108 @@
+// What the engine reports of groups and devices, in virtual time.
+#include <gmock/gmock.h>
+
+#include "manual_engine.h"
+#include "sim_engine.h"
+
+namespace sluice::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace testing;  // NOLINT(google-build-using-namespace)
+
+constexpr std::int64_t kKernelNs = 20'000;
+constexpr const char* kMachine = R"({"devices": [{"cores": 4, "compute": {"kernel_ns": 20000}}]})";
+
+std::vector<std::string> categories(const UsageReport& report) {
+  std::vector<std::string> names;
+  for (const auto& item : report.memory) names.push_back(item.category);
+  return names;
+}
+
+class ReportTest : public ::testing::Test {
+ protected:
+  ModelHandle load() { return machine_.load(load_of(add_relu_in({2, 1}, "sim"))); }
+  GroupReport group_of(ModelHandle model) {
+    return machine_.engine().report(machine_.engine().info(model)->group).value();
+  }
+  DeviceReport device() { return machine_.engine().report_devices().at(0); }
+
+  SimEngine machine_{kMachine};
+};
+
+TEST_F(ReportTest, AGroupCountsItsRequestsAndItsCoresTime) {
+  const ModelHandle model = load();
+  machine_.run({model}, 10);
+  const GroupReport report = group_of(model);
+  EXPECT_EQ(report.requests.num_answered(), 10);
+  EXPECT_EQ(report.requests.compute.count(), 10);
+  EXPECT_EQ(report.num_cores, 3);
+  EXPECT_EQ(report.core_busy_ns, 10 * (2 + 1) * kKernelNs) << "two cores, then one";
+  EXPECT_EQ(report.age_ns, machine_.time().now_ns() - 0);
+  EXPECT_GT(report.utilisation(), 0.5);
+  EXPECT_LE(report.utilisation(), 1);
+  EXPECT_THAT(categories(report), ::testing::UnorderedElementsAre("constants", "slots"));
+  EXPECT_EQ(report.health.state, HealthState::kHealthy);
+}
+
+TEST_F(ReportTest, ADeviceCountsAllGroupsAlsoThoseThatAreGone) {
+  const ModelHandle model = load();
+  machine_.run({model}, 10);
+  DeviceReport report = device();
+  EXPECT_EQ(report.num_groups, 1);
+  EXPECT_EQ(report.num_reserved_cores, 3);
+  EXPECT_EQ(report.num_cores, 4);
+  EXPECT_EQ(report.requests.num_answered(), 10);
+  EXPECT_THAT(categories(report), ::testing::UnorderedElementsAre("constants", "tensors"))
+      << "as allocated there";
+  ASSERT_TRUE(machine_.engine().unload(model).is_ok());
+  report = device();
+  EXPECT_EQ(report.num_groups, 0);
+  EXPECT_EQ(report.requests.num_answered(), 10) << "counters never fall";
+  EXPECT_EQ(report.core_busy_ns, 10 * 3 * kKernelNs);
+  EXPECT_TRUE(report.memory.empty());
+  machine_.run({load()}, 5);
+  EXPECT_EQ(device().requests.num_answered(), 15);
+}
+
+TEST_F(ReportTest, ErrorsAreCountedByKindAndHealthSaysWhatToDo) {
+  const ModelHandle model = load();
+  ASSERT_TRUE(machine_.time().inject_fault(R"({"kind": "failed_kernel"})").is_ok());
+  EXPECT_EQ(machine_.engine().infer(model, request_of(1)).code, RuntimeCode::kCompletedWithError);
+  EXPECT_EQ(group_of(model).health.state, HealthState::kDegraded);
+  ASSERT_TRUE(machine_.time().inject_fault(R"({"kind": "lost_device", "device": 0})").is_ok());
+  EXPECT_EQ(machine_.engine().infer(model, request_of(1)).code, RuntimeCode::kDeviceError);
+  for (const UsageReport& report : {UsageReport(group_of(model)), UsageReport(device())}) {
+    EXPECT_EQ(report.requests.num_errors(), 2);
+    EXPECT_EQ(report.requests.answered.size(), 2U) << "one of each kind";
+    EXPECT_EQ(report.health.state, HealthState::kFailed);
+    EXPECT_THAT(report.health.action, HasSubstr("reset the device"));
+  }
+}
+
+TEST_F(ReportTest, AGroupOfNobodyIsAnInvalidHandle) {
+  const ModelHandle model = load();
+  const CoreGroupId group = machine_.engine().info(model)->group;
+  ASSERT_TRUE(machine_.engine().unload(model).is_ok());
+  EXPECT_EQ(runtime_code_of(machine_.engine().report(group).status()), RuntimeCode::kInvalidHandle);
+}
+
+class HostReportTest : public ManualEngineTest {};
+
+TEST_F(HostReportTest, MemoryOfTheHostIsWhatLoadsReserved) {
+  load(load_of(add_relu()));
+  EXPECT_THAT(categories(engine_->report_devices().at(0)), ::testing::Contains("constants"));
+}
+
+TEST_F(HostReportTest, SwitchesOfAGroupAreCounted) {
+  const CoreGroupId group = group_of(1);
+  const ModelHandle first = load_on(group, "first");
+  const ModelHandle second = load_on(group, "second");
+  ASSERT_TRUE(engine_->start(first).is_ok());
+  ASSERT_TRUE(engine_->stop(first).is_ok());
+  ASSERT_TRUE(engine_->start(second).is_ok());
+  EXPECT_EQ(engine_->report(group)->num_switches, 1);
+}
+
+}  // namespace
+}  // namespace sluice::runtime
