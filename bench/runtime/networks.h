@@ -32,7 +32,8 @@ inline void check(const Status& status) {
   std::exit(1);
 }
 
-/// `layers` matrix products of `rows` x `width` by `width` x `width` in a row, on the backend "cpu".
+/// `layers` matrix products of `rows` x `width` by `width` x `width` in a row, on the backend
+/// "cpu".
 inline std::shared_ptr<const package::Executable> products(int layers, int width, int rows = 1) {
   std::string text =
       fmt::format("subgraph @0 \"main\" {{\n  input %x0 : f32[{},{}]\n", rows, width);
@@ -40,7 +41,8 @@ inline std::shared_ptr<const package::Executable> products(int layers, int width
     text += fmt::format("  const %w{} : f32[{},{}] = splat 0.01\n", i, width, width);
   }
   for (int i = 0; i < layers; ++i) {
-    text += fmt::format("  [%x{} : f32[{},{}]] = MatMul.13[%x{}, %w{}]\n", i + 1, rows, width, i, i);
+    text +=
+        fmt::format("  [%x{} : f32[{},{}]] = MatMul.13[%x{}, %w{}]\n", i + 1, rows, width, i, i);
   }
   text += fmt::format("  output [%x{}]\n}}\n", layers);
   package::Executable executable;

@@ -44,7 +44,7 @@ void run() {
     check(context.run());
   });
 
-  runtime::ModelStatistics statistics;
+  runtime::ModelStatistics statistics({{{runtime::DeviceId(0), 1}}});
   std::int64_t value = 1;
   const double counting = best_ns(engine.clock(), [&] {
     value = value * 6364136223846793005 + 1;
@@ -53,6 +53,7 @@ void run() {
     statistics.count_answer(runtime::RuntimeCode::kOk);
     statistics.record({some, 0, some + 1, some + 2});
     statistics.add_busy(some);
+    statistics.add_lane_busy(0, some);
   });
   fmt::print("direct run {:8.0f} ns\nthrough the engine {:8.0f} ns: {:.2f} us more\n", direct,
              through, (through - direct) / 1e3);

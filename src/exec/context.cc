@@ -206,7 +206,8 @@ Result<Context> LoadedModel::create_context(const std::stop_token& stop) const {
   state->frames.resize(state_->programs.size());
   Frame& main = state->frame(ir::SubgraphId(std::size_t{0}));
   if (main.program.static_plan) {
-    main.static_recording = SLUICE_TRY(record(*state_, main.program, main.program.static_plan, stop));
+    main.static_recording =
+        SLUICE_TRY(record(*state_, main.program, main.program.static_plan, stop));
   }
   return Context(std::move(state));
 }

@@ -27,9 +27,9 @@ struct SegmentPlacement {
   bool operator==(const SegmentPlacement&) const = default;
 };
 
-/// Brings a constant to where a group's kernels read it best. What comes back points there and keeps
-/// it there; null means where the constant lies already. Fails with kCancelled once the token is
-/// asked to stop.
+/// Brings a constant to where a group's kernels read it best. What comes back points there and
+/// keeps it there; null means where the constant lies already. Fails with kCancelled once the token
+/// is asked to stop.
 using BringConstant = std::function<Result<std::shared_ptr<const void>>(
     const backend::Group&, const Bytes&, const std::stop_token&)>;
 
@@ -68,8 +68,7 @@ class LoadedModel {
   ///        kUnimplemented for an operation that a backend no longer takes.
   static Result<LoadedModel> load(package::Executable executable,
                                   const backend::BackendRegistry& backends,
-                                  const LoadOptions& options,
-                                  const std::stop_token& stop = {});
+                                  const LoadOptions& options, const std::stop_token& stop = {});
 
   /// The same model once more, elsewhere: mapping, constants, packed constants and, on the same
   /// devices, kernels and memory plan are shared. `options.segments` or `options.cores` say where.

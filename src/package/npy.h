@@ -10,9 +10,9 @@
 
 namespace sluice::package {
 
-/// Versions 1 to 3, little-endian, C order. The data is a slice of the file's mapping, aligned as it
-/// lies there.
-/// Fails: kInvalidArgument saying what about the file is not understood; kDataLoss if it is cut.
+/// Versions 1 to 3, little-endian, C order. The data is a slice of the file's mapping, aligned as
+/// it lies there. Fails: kInvalidArgument saying what about the file is not understood; kDataLoss
+/// if it is cut.
 Result<ir::Constant> read_npy(const std::filesystem::path& path);
 Result<ir::Constant> parse_npy(const Bytes& file);
 

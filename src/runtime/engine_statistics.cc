@@ -23,7 +23,9 @@ std::int32_t cores_on(const CoreGroup& group, DeviceId device) {
   return static_cast<std::int32_t>(std::ranges::count(group.cores, device, &CoreRef::device));
 }
 
-void sort_items(Items& items) { std::ranges::stable_sort(items, std::greater(), &MemoryBudget::Item::bytes); }
+void sort_items(Items& items) {
+  std::ranges::stable_sort(items, std::greater(), &MemoryBudget::Item::bytes);
+}
 
 /// What is allocated on a device with memory of its own.
 Items allocated(const device::MemoryUsage& usage) {

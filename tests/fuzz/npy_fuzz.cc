@@ -1,5 +1,5 @@
-// Reads any bytes as a .npy file: what is read has a known shape, and as many bytes as that takes, inside
-// the file.
+// Reads any bytes as a .npy file: what is read has a known shape, and as many bytes as that takes,
+// inside the file.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -106,9 +106,9 @@ TEST_F(WaitForCoresTest, ALoadFailsAtOnceUnlessToldToWait) {
   LoadRequest request = load_of(add_relu());
   request.wait = WaitPolicy::until(soon());
   EXPECT_EQ(runtime_code_of(engine_->load(request).status()), RuntimeCode::kTimeout);
-  EXPECT_EQ(runtime_code_of(
-                engine_->create_group({.num_cores = 1}, WaitPolicy::until(soon())).status()),
-            RuntimeCode::kTimeout);
+  EXPECT_EQ(
+      runtime_code_of(engine_->create_group({.num_cores = 1}, WaitPolicy::until(soon())).status()),
+      RuntimeCode::kTimeout);
 }
 
 TEST_F(WaitForCoresTest, AWaitingLoadGetsTheCoresThatComeBack) {

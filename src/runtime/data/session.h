@@ -30,8 +30,8 @@ using TensorSink = std::variant<OutputMemory, DataConsumer>;
 /// Fails: as map_file does; kInvalidArgument if the sizes differ.
 Result<ir::Constant> map_raw_tensor(const std::filesystem::path& path, const ir::Type& type);
 
-/// The tensors of a folder's .npy files, each named as its file without the ending. Mapped, not read.
-/// Fails: kNotFound for no such folder; as package::read_npy, naming the file.
+/// The tensors of a folder's .npy files, each named as its file without the ending. Mapped, not
+/// read. Fails: kNotFound for no such folder; as package::read_npy, naming the file.
 Result<exec::ConstantsByName> map_npy_folder(const std::filesystem::path& folder);
 
 struct SessionOptions {

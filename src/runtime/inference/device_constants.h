@@ -7,8 +7,8 @@
 
 namespace sluice::runtime {
 
-/// Brings constants to devices with memory of their own, once for all models that share them; kernels
-/// of others read them where they lie.
+/// Brings constants to devices with memory of their own, once for all models that share them;
+/// kernels of others read them where they lie.
 exec::BringConstant bring_to(std::shared_ptr<device::DeviceServiceTable> devices);
 
 }  // namespace sluice::runtime

@@ -20,7 +20,7 @@ struct SchedulerOptions {
   std::string name;  ///< of the model, for messages
   int depth = 1;     ///< most requests in flight, waiting ones included
   NanPolicy nan_policy = NanPolicy::kPass;
-  ReplyDetail where;  ///< group, cores and backends
+  ReplyDetail where;                               ///< group, cores and backends
   std::vector<std::vector<LaneCores>> lanes = {};  ///< of the pipeline, for statistics
 };
 

@@ -14,9 +14,9 @@
 namespace sluice::runtime {
 
 /// Keeps as many models loaded as a byte budget allows, and as there are cores and memory for.
-/// Whoever needs one that is not loaded loads it; to make room, the one that was used least recently
-/// goes first, unless it is pinned or in use. Safe across threads; different models load beside each
-/// other.
+/// Whoever needs one that is not loaded loads it; to make room, the one that was used least
+/// recently goes first, unless it is pinned or in use. Safe across threads; different models load
+/// beside each other.
 class DemandLoader {
  public:
   struct Loaded {

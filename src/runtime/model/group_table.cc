@@ -32,8 +32,7 @@ std::set<DeviceId> devices_of(const CoreGroup& group) {
 }  // namespace
 
 Result<std::shared_ptr<GroupScheduler>> GroupTable::make(const CoreRequest& request,
-                                                         const WaitPolicy& wait,
-                                                         GroupOrigin origin,
+                                                         const WaitPolicy& wait, GroupOrigin origin,
                                                          const std::stop_token& stop) {
   auto group = manager_.acquire(request, wait, origin, stop);
   if (!group.is_ok()) return group_error(group.status());

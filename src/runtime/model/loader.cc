@@ -165,9 +165,8 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   SLUICE_TRY(report(LoadPhase::kAllocating));
   parts.info.name = name_of(request);
   parts.devices = devices_;
-  auto pipeline = std::make_unique<Pipeline>(
-      SLUICE_TRY(Pipeline::create(*parts.placement, static_cast<std::size_t>(num_slots), *devices_,
-                                  parts.info.name, stop)));
+  auto pipeline = std::make_unique<Pipeline>(SLUICE_TRY(Pipeline::create(
+      *parts.placement, static_cast<std::size_t>(num_slots), *devices_, parts.info.name, stop)));
   parts.info.group = group->group().id;
   parts.info.is_implicit = !request.group.has_value();
   parts.info.mode = parts.plan.mode;
@@ -176,11 +175,11 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   parts.info.shares_package = placed.is_shared;
   parts.info.slots_bytes = pipeline->memory_bytes();
   auto lanes = cores_by_lane(*pipeline, parts.plan);
-  parts.scheduler = std::make_shared<ModelScheduler>(
-      std::move(pipeline),
-      SchedulerOptions{parts.info.name, depth, request.nan_policy, where(*group, targets),
-                       std::move(lanes)},
-      clock_);
+  parts.scheduler =
+      std::make_shared<ModelScheduler>(std::move(pipeline),
+                                       SchedulerOptions{parts.info.name, depth, request.nan_policy,
+                                                        where(*group, targets), std::move(lanes)},
+                                       clock_);
   parts.scheduler->set_driver(std::shared_ptr<Driver>(group, &group->driver()));
   SLUICE_TRY(report(LoadPhase::kDone));
   group->statistics().add(parts.scheduler->shared_statistics());

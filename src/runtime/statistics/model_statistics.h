@@ -30,7 +30,7 @@ struct ModelStatisticsSnapshot {
   /// Kernels' time, times the cores of the segment that they ran on.
   std::map<DeviceId, std::int64_t> core_busy_ns;
   HistogramSnapshot queue;  ///< from submission to the first stage
-  HistogramSnapshot copy;           ///< in and out
+  HistogramSnapshot copy;   ///< in and out
   HistogramSnapshot compute;
   HistogramSnapshot total;  ///< from submission to answer
 
