@@ -16,6 +16,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_discover_command());
   commands.push_back(make_ls_command());
   commands.push_back(make_doctor_command());
+  for (auto& command : make_remote_commands()) commands.push_back(std::move(command));
   return commands;
 }
 
