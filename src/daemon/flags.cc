@@ -30,14 +30,14 @@ Bound bind(CLI::App& app, const SettingInfo& info, Settings& to) {
   }
   if (const auto* number = std::get_if<std::int64_t Settings::*>(&info.member)) {
     auto* option = app.add_option(names, to.*(*number), help)->capture_default_str();
-    return {&info, option->check(CLI::Range(info.least, info.most))};
+    return {&info, option->take_last()->check(CLI::Range(info.least, info.most))};
   }
   if (const auto* texts = std::get_if<SettingInfo::Texts Settings::*>(&info.member)) {
     auto* option = app.add_option(names, to.*(*texts), help)->capture_default_str();
     return {&info, option->allow_extra_args(false)};
   }
   const auto* text = std::get_if<std::string Settings::*>(&info.member);
-  return {&info, app.add_option(names, to.*(*text), help)->capture_default_str()};
+  return {&info, app.add_option(names, to.*(*text), help)->take_last()->capture_default_str()};
 }
 
 void copy_value(const SettingInfo& info, const Settings& from, Settings& to) {

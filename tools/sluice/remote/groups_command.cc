@@ -1,4 +1,5 @@
 #include "sluice/remote/commands.h"
+#include "sluice/remote/names.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
@@ -6,10 +7,8 @@ namespace {
 
 class GroupsCommand : public Command {
  public:
-  const char* name() const override { return "groups"; }
-  const char* summary() const override {
-    return "List, create or destroy the daemon's core groups";
-  }
+  const char* name() const override { return kGroupsName.name; }
+  const char* summary() const override { return kGroupsName.summary; }
 
   void add_options(CLI::App& app) override {
     remote_.add_to(app);

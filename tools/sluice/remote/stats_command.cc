@@ -1,4 +1,5 @@
 #include "sluice/remote/commands.h"
+#include "sluice/remote/names.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
@@ -6,10 +7,8 @@ namespace {
 
 class StatsCommand : public Command {
  public:
-  const char* name() const override { return "stats"; }
-  const char* summary() const override {
-    return "Requests, errors and latencies of the daemon's models";
-  }
+  const char* name() const override { return kStatsName.name; }
+  const char* summary() const override { return kStatsName.summary; }
 
   void add_options(CLI::App& app) override {
     app.add_option("model", model_, "Handle or name (default: all)");
