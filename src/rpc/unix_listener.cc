@@ -51,6 +51,16 @@ service::Peer peer_of(int fd, const std::string& path) {
   return peer;
 }
 
+/// Whether somebody accepts there.
+bool is_served(const std::string& path) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const sockaddr_un address = address_of(path);
+  const int connected = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  const bool is_full = connected != 0 && errno == EAGAIN;
+  close(fd);
+  return connected == 0 || is_full;
+}
+
 /// As many connections as the process may have open.
 int most_fds() {
   rlimit limit = {};
@@ -90,16 +100,24 @@ Status UnixListener::bind() {
       return make_error(Code::kAlreadyExists, "socket {}: a file that is no socket is there",
                         options_.path);
     }
+    if (is_served(options_.path)) {
+      return make_error(Code::kAlreadyExists, "socket {}: another program serves it",
+                        options_.path);
+    }
     unlink(options_.path.c_str());
   }
-  listen_fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (listen_fd_ < 0) return system_error(options_.path, "socket");
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return system_error(options_.path, "socket");
   const sockaddr_un address = address_of(options_.path);
   const mode_t before = umask(0177);  // nobody else until its group and mode are set
-  const int bound =
-      ::bind(listen_fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  const int bound = ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   umask(before);
-  if (bound != 0) return system_error(options_.path, "bind");
+  if (bound != 0) {
+    const Status status = system_error(options_.path, "bind");
+    close(fd);
+    return status;
+  }
+  listen_fd_ = fd;  // from now on the path is ours to remove
   SLUICE_TRY(set_access());
   if (listen(listen_fd_, kBacklog) != 0) return system_error(options_.path, "listen");
   return ok_status();

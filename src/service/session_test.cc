@@ -9,10 +9,10 @@
 namespace sluice::service {
 namespace {
 
-using ::testing::ElementsAre;
 using runtime::CoreGroupId;
 using runtime::ModelHandle;
 using runtime::RuntimeCode;
+using ::testing::ElementsAre;
 
 RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
 

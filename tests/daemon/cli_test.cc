@@ -1,7 +1,6 @@
 // The commands that talk to a daemon, as a user runs them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "daemon/fixture.h"
@@ -9,11 +8,11 @@
 namespace sluice {
 namespace {
 
-using ::testing::HasSubstr;
 using nlohmann::json;
 using sluice::testing::build_path;
 using sluice::testing::run_program;
 using sluice::testing::RunResult;
+using ::testing::HasSubstr;
 
 class CliTest : public sluice::testing::DaemonTest {
  protected:
@@ -110,8 +109,8 @@ TEST_F(CliTest, FailuresAreOneLineThatSaysWhatToDo) {
   ASSERT_EQ(run({"load", one_core_, "--name", "m"}).exit_code, 0);
   ASSERT_EQ(run({"load", one_core_, "--name", "m"}).exit_code, 0);
   fails({"unload", "m"}, 1, "2 models are called \"m\"");
-  const RunResult nobody = run_program(
-      {build_path("bin/sluice").string(), "server", "--address", "unix:/nowhere.sock"});
+  const RunResult nobody =
+      run_program({build_path("bin/sluice").string(), "server", "--address", "unix:/nowhere.sock"});
   EXPECT_EQ(nobody.exit_code, 1);
   EXPECT_THAT(nobody.output, HasSubstr("no daemon answers at unix:/nowhere.sock"));
 }

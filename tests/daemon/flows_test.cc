@@ -197,6 +197,26 @@ TEST_F(FlowsTest, SigtermDrainsAndEndsWithZero) {
   EXPECT_EQ(after.status().code(), Code::kUnavailable);
 }
 
+TEST(HungDevice, ARequestEndsAtItsDeadlineAndOthersAreServed) {
+  const sluice::testing::TempDir folder;
+  const auto daemon =
+      RunningDaemon::start(folder, {.sim = R"({"devices": [{"count": 2, "cores": 2}],
+                          "faults": [{"kind": "hung_kernel", "device": 0, "count": 0}]})"});
+  ASSERT_TRUE(daemon.is_ok()) << daemon.status().to_string();
+  const std::string package = sluice::testing::write_model(folder, "m", {1});
+  const auto client = (*daemon)->client("user");
+  const auto hung = client->load({}, package);
+  const auto well = client->load({}, package);
+  ASSERT_TRUE(hung.is_ok() && well.is_ok());
+  std::vector<float> x(4);
+  const exec::TensorView view = {x.data(), 16, ir::ElementType::kF32, {4}};
+  rpc::InferOptions options;
+  options.timeout_ns = 50'000'000;
+  const auto reply = client->infer(hung->info.handle, {{"x", view}}, options);
+  EXPECT_EQ(code_of(reply), RuntimeCode::kTimeout) << reply.status().to_string();
+  EXPECT_TRUE(infer(*client, well->info.handle, 1).is_ok());
+}
+
 TEST_F(FlowsTest, AnEstimateLoadsNothing) {
   const auto client = daemon_->client();
   for (const bool is_upload : {false, true}) {

@@ -14,10 +14,10 @@
 namespace sluice {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using sluice::testing::infer;
 using sluice::testing::RunningDaemon;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class KillsTest : public sluice::testing::DaemonTest {
  protected:
@@ -90,9 +90,8 @@ TEST_F(KillsTest, ASecondDaemonOnADeviceOrASocketIsRefusedNamingTheFirst) {
   ASSERT_FALSE(same_device.is_ok());
   EXPECT_THAT(same_device.status().message(), HasSubstr("is served by sluiced, process"));
   const auto same_socket = RunningDaemon::start(
-      folder_,
-      {.flags = {"--lock-folder", (folder_ / "other").string(), "-g", daemon_->address()},
-       .name = "third"});
+      folder_, {.flags = {"--lock-folder", (folder_ / "other").string(), "-g", daemon_->address()},
+                .name = "third"});
   ASSERT_FALSE(same_socket.is_ok());
   EXPECT_THAT(same_socket.status().message(), HasSubstr("another sluiced serves it"));
   EXPECT_TRUE(daemon_->client()->server().is_ok());

@@ -9,9 +9,9 @@
 namespace sluice {
 namespace {
 
-using ::testing::HasSubstr;
 using sluice::testing::run_program;
 using sluice::testing::RunningDaemon;
+using ::testing::HasSubstr;
 
 class TcpTest : public ::testing::Test {
  protected:
