@@ -30,19 +30,24 @@ SharedTransfers::Client::~Client() {
   owner_->service_->remove_client(id_);
 }
 
+SharedTransfers::Batch::~Batch() {
+  cancel();
+  static_cast<void>(wait().is_ok());  // nobody asks any more
+}
+
 Status SharedTransfers::Batch::start(Direction direction, std::span<const Copy> copies) {
   SharedTransfers& owner = *client_->owner_;
   const std::lock_guard lock(owner.mutex_);
-  *state_ = {};
+  state_ = {};
   ids_.clear();
   for (const Copy& copy : copies) {
-    const auto on_done = [state = state_](const TransferReport& report) {
-      --state->num_pending;
-      if (state->first_error.is_ok()) state->first_error = report.status;
+    const auto on_done = [this](const TransferReport& report) {
+      --state_.num_pending;
+      if (state_.first_error.is_ok()) state_.first_error = report.status;
     };
     ids_.push_back(SLUICE_TRY(owner.service_->submit(
         {client_->id_, direction, copy.source, copy.target, copy.size_bytes, on_done})));
-    ++state_->num_pending;
+    ++state_.num_pending;
   }
   owner.service_->step();
   return ok_status();
@@ -50,8 +55,8 @@ Status SharedTransfers::Batch::start(Direction direction, std::span<const Copy> 
 
 /// Requires: the owner's mutex.
 Result<bool> SharedTransfers::Batch::result() const {
-  if (state_->num_pending > 0) return false;
-  SLUICE_TRY(Status(state_->first_error));
+  if (state_.num_pending > 0) return false;
+  SLUICE_TRY(Status(state_.first_error));
   return true;
 }
 
@@ -69,20 +74,19 @@ Status SharedTransfers::Batch::wait(const std::stop_token& stop) {
     if (SLUICE_TRY(result())) return ok_status();
     if (!is_stopping && stop.stop_requested()) {
       is_stopping = true;
-      for (const TransferId id : ids_) owner.service_->cancel(id);
+      cancel_locked();
     }
     owner.service_->wait(kWaitSliceNs);
   }
 }
 
 void SharedTransfers::Batch::cancel() {
-  SharedTransfers& owner = *client_->owner_;
-  const std::lock_guard lock(owner.mutex_);
-  if (state_->num_pending > 0) {
-    for (const TransferId id : ids_) owner.service_->cancel(id);
-  }
-  state_ = std::make_shared<State>();
-  ids_.clear();
+  const std::lock_guard lock(client_->owner_->mutex_);
+  cancel_locked();
+}
+
+void SharedTransfers::Batch::cancel_locked() {
+  for (const TransferId id : ids_) client_->owner_->service_->cancel(id);
 }
 
 }  // namespace sluice::device

@@ -49,14 +49,14 @@ class SharedTransfers {
   static std::shared_ptr<Client> add_client(const std::shared_ptr<SharedTransfers>& transfers,
                                             std::string name, int weight = 1);
 
-  /// Copies that are started and waited for together. Used by one thread at a time; cancelled when
-  /// it is destroyed.
+  /// Copies that are started and waited for together. Used by one thread at a time. Its destruction
+  /// cancels what has not started and waits for the block being copied: then nothing uses the memory.
   class Batch {
    public:
     explicit Batch(std::shared_ptr<Client> client) : client_(std::move(client)) {}
     Batch(const Batch&) = delete;
     Batch& operator=(const Batch&) = delete;
-    ~Batch() { cancel(); }
+    ~Batch();
 
     /// Requires: nothing of it is under way. Fails: as TransferService::submit.
     Status start(Direction direction, std::span<const Copy> copies);
@@ -65,8 +65,7 @@ class SharedTransfers {
     /// Until all of them are done; once `stop` is requested, until the block being copied is.
     /// Fails: as `poll`; kCancelled.
     Status wait(const std::stop_token& stop = {});
-    /// What has not started never will; a block that is being copied goes on. Afterwards the batch
-    /// has nothing under way.
+    /// What has not started never will; a block that is being copied goes on. Does not wait.
     void cancel();
 
    private:
@@ -75,9 +74,10 @@ class SharedTransfers {
       Status first_error;
     };
     Result<bool> result() const;
+    void cancel_locked();
 
     std::shared_ptr<Client> client_;
-    std::shared_ptr<State> state_ = std::make_shared<State>();  // callbacks may outlive the batch
+    State state_;
     std::vector<TransferId> ids_;
   };
 

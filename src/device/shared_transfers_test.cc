@@ -83,17 +83,31 @@ TEST_F(SharedTransfersTest, AWaitThatIsStoppedEndsAtTheBlocksBorder) {
   EXPECT_EQ(device_.now_ns(), kBlock);
 }
 
-TEST_F(SharedTransfersTest, ACancelledBatchHasNothingUnderWayAndIsUsedAgain) {
+TEST_F(SharedTransfersTest, ACancelledBatchEndsWithItsBlockAndIsUsedAgain) {
   SharedTransfers::Batch batch(SharedTransfers::add_client(transfers_, "model"));
   const std::vector<char> bytes(3 * kBlock, 'x');
   const auto target = device_.allocate(3 * kBlock);
   ASSERT_TRUE(batch.start(Direction::kToDevice, std::array{into(target, bytes)}).is_ok());
   batch.cancel();
-  EXPECT_TRUE(batch.poll().value());
+  EXPECT_EQ(batch.wait().code(), Code::kCancelled);
+  EXPECT_EQ(device_.now_ns(), kBlock);
   ASSERT_TRUE(batch.start(Direction::kToDevice, std::array{into(target, bytes)}).is_ok());
   ASSERT_TRUE(batch.wait().is_ok());
   EXPECT_EQ(device_.now_ns(), 4 * kBlock) << "the block that was being copied, and three";
   EXPECT_EQ(std::memcmp(target.address(), bytes.data(), bytes.size()), 0);
+}
+
+TEST_F(SharedTransfersTest, ABatchThatGoesLeavesNothingThatUsesItsMemory) {
+  const auto client = SharedTransfers::add_client(transfers_, "model");
+  const std::vector<char> bytes(3 * kBlock, 'x');
+  const auto target = device_.allocate(3 * kBlock);
+  {
+    SharedTransfers::Batch batch(client);
+    ASSERT_TRUE(batch.start(Direction::kToDevice, std::array{into(target, bytes)}).is_ok());
+  }
+  EXPECT_EQ(device_.now_ns(), kBlock) << "the block that was being copied has ended";
+  device_.sim.time->run_until_idle();
+  EXPECT_EQ(device_.now_ns(), kBlock) << "and no other was started";
 }
 
 TEST_F(SharedTransfersTest, AFailedCopyIsTheBatchesError) {
