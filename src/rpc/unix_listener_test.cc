@@ -57,7 +57,9 @@ class UnixListenerTest : public ::testing::Test {
 
 TEST_F(UnixListenerTest, TellsWhoConnectsAndRemovesItsSocketAtTheEnd) {
   {
-    const auto listener = listen_at({.mode = 0640});
+    UnixSocketOptions options;
+    options.mode = 0640;
+    const auto listener = listen_at(options);
     ASSERT_TRUE(listener.is_ok()) << listener.status().to_string();
     struct stat info = {};
     ASSERT_EQ(stat(path_.c_str(), &info), 0);
@@ -90,7 +92,9 @@ TEST_F(UnixListenerTest, AFileIsNotReplaced) {
 }
 
 TEST_F(UnixListenerTest, AGroupThatIsNotThereIsNamedWithTheCommandThatMakesIt) {
-  const auto listener = listen_at({.group = "no-such-group"});
+  UnixSocketOptions options;
+  options.group = "no-such-group";
+  const auto listener = listen_at(options);
   ASSERT_FALSE(listener.is_ok());
   EXPECT_THAT(listener.status().message(), HasSubstr("groupadd --system no-such-group"));
 }
