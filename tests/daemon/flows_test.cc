@@ -7,24 +7,65 @@
 #include <latch>
 #include <thread>
 
-#include "daemon/fixture.h"
+#include "daemon/running_daemon.h"
+#include "package/package.h"
+#include "runtime/engine_testing.h"
 
 namespace sluice {
 namespace {
 
 using runtime::ModelPhase;
 using runtime::RuntimeCode;
-using sluice::testing::code_of;
-using sluice::testing::infer;
 using sluice::testing::RunningDaemon;
+using sluice::testing::TempDir;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class FlowsTest : public sluice::testing::DaemonTest {
+/// add_relu of segments that want `cores`, as a package for the simulated devices.
+std::string write_model(const TempDir& folder, const std::string& name,
+                        std::vector<std::int32_t> cores) {
+  const std::string path = (folder / (name + ".sluice")).string();
+  const auto executable = runtime::testing::add_relu_in(std::move(cores), "sim");
+  const Status status = package::write_package(*executable, path);
+  EXPECT_TRUE(status.is_ok()) << status.to_string();
+  return path;
+}
+
+/// relu(x + [1, -2, 3, -4]) for x = [value, ...].
+Result<std::vector<float>> infer(rpc::Client& client, std::uint64_t model, float value) {
+  std::vector<float> x(4, value);
+  const exec::TensorView view = {x.data(), 16, ir::ElementType::kF32, {4}};
+  const auto reply = SLUICE_TRY(client.infer(model, {{"x", view}}));
+  const auto* data = static_cast<const float*>(reply.outputs.at(0).view.data);
+  return std::vector<float>(data, data + 4);
+}
+
+RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+template <typename T>
+RuntimeCode code_of(const Result<T>& result) {
+  return result.is_ok() ? RuntimeCode::kOk : code_of(result.status());
+}
+
+class FlowsTest : public ::testing::Test {
  protected:
+  FlowsTest() {
+    auto daemon = RunningDaemon::start(folder_);
+    EXPECT_TRUE(daemon.is_ok()) << daemon.status().to_string();
+    if (daemon.is_ok()) daemon_ = std::move(*daemon);
+    one_core_ = write_model(folder_, "one", {1});
+    three_cores_ = write_model(folder_, "three", {2, 1});
+    five_cores_ = write_model(folder_, "five", {4, 1});
+  }
+
   /// A core group of `cores`: 3 are enough for the normal mode, 2 for the shared one.
   void run_explicit_flow(rpc::Client& client, std::int32_t cores);
   void run_implicit_flow(rpc::Client& client);
+
+  TempDir folder_;
+  std::unique_ptr<RunningDaemon> daemon_;
+  std::string one_core_;
+  std::string three_cores_;
+  std::string five_cores_;
 };
 
 void FlowsTest::run_explicit_flow(rpc::Client& client, std::int32_t cores) {
@@ -82,6 +123,7 @@ void FlowsTest::run_implicit_flow(rpc::Client& client) {
 }
 
 TEST_F(FlowsTest, TwoClientsAtOnceGoThroughTheExplicitAndTheImplicitFlow) {
+  ASSERT_NE(daemon_, nullptr);
   std::latch both(2);
   const auto session = [&](const std::string& name, std::int32_t cores) {
     const auto client = daemon_->client(name);
@@ -100,6 +142,7 @@ TEST_F(FlowsTest, TwoClientsAtOnceGoThroughTheExplicitAndTheImplicitFlow) {
 }
 
 TEST_F(FlowsTest, ALoadWithoutEnoughCoresIsRefused) {
+  ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("greedy");
   const auto all = client->create_group({.num_cores = 14});
   ASSERT_TRUE(all.is_ok()) << all.status().to_string();
@@ -114,6 +157,7 @@ TEST_F(FlowsTest, ALoadWithoutEnoughCoresIsRefused) {
 }
 
 TEST_F(FlowsTest, WhatASessionMadeIsItsOwn) {
+  ASSERT_NE(daemon_, nullptr);
   const auto owner = daemon_->client("owner");
   const auto other = daemon_->client("other");
   const auto group = owner->create_group({.num_cores = 2});
@@ -137,6 +181,7 @@ TEST_F(FlowsTest, WhatASessionMadeIsItsOwn) {
 }
 
 TEST_F(FlowsTest, WhatIsMadeWithoutASessionIsEverybodysAndStays) {
+  ASSERT_NE(daemon_, nullptr);
   std::uint64_t handle = 0;
   {
     const auto client = daemon_->client();
@@ -159,6 +204,7 @@ std::int32_t free_cores_after_sessions(const RunningDaemon& daemon) {
 }
 
 TEST_F(FlowsTest, AClientThatEndsGivesEverythingBack) {
+  ASSERT_NE(daemon_, nullptr);
   {
     const auto client = daemon_->client("short-lived");
     ASSERT_TRUE(client->load({}, five_cores_).is_ok());
@@ -176,6 +222,7 @@ TEST_F(FlowsTest, AClientThatEndsGivesEverythingBack) {
 }
 
 TEST_F(FlowsTest, ASessionCanBeListedAndKilled) {
+  ASSERT_NE(daemon_, nullptr);
   const auto victim = daemon_->client("victim");
   ASSERT_TRUE(victim->load({}, five_cores_).is_ok());
   const auto admin = daemon_->client();
@@ -189,6 +236,7 @@ TEST_F(FlowsTest, ASessionCanBeListedAndKilled) {
 }
 
 TEST_F(FlowsTest, SigtermDrainsAndEndsWithZero) {
+  ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
   ASSERT_TRUE(client->load({}, five_cores_).is_ok());
   EXPECT_EQ(daemon_->end(SIGTERM), 0);
@@ -197,27 +245,8 @@ TEST_F(FlowsTest, SigtermDrainsAndEndsWithZero) {
   EXPECT_EQ(after.status().code(), Code::kUnavailable);
 }
 
-TEST(HungDevice, ARequestEndsAtItsDeadlineAndOthersAreServed) {
-  const sluice::testing::TempDir folder;
-  const auto daemon =
-      RunningDaemon::start(folder, {.sim = R"({"devices": [{"count": 2, "cores": 2}],
-                          "faults": [{"kind": "hung_kernel", "device": 0, "count": 0}]})"});
-  ASSERT_TRUE(daemon.is_ok()) << daemon.status().to_string();
-  const std::string package = sluice::testing::write_model(folder, "m", {1});
-  const auto client = (*daemon)->client("user");
-  const auto hung = client->load({}, package);
-  const auto well = client->load({}, package);
-  ASSERT_TRUE(hung.is_ok() && well.is_ok());
-  std::vector<float> x(4);
-  const exec::TensorView view = {x.data(), 16, ir::ElementType::kF32, {4}};
-  rpc::InferOptions options;
-  options.timeout_ns = 50'000'000;
-  const auto reply = client->infer(hung->info.handle, {{"x", view}}, options);
-  EXPECT_EQ(code_of(reply), RuntimeCode::kTimeout) << reply.status().to_string();
-  EXPECT_TRUE(infer(*client, well->info.handle, 1).is_ok());
-}
-
 TEST_F(FlowsTest, AnEstimateLoadsNothing) {
+  ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client();
   for (const bool is_upload : {false, true}) {
     const auto footprint = client->estimate({}, five_cores_, is_upload);
@@ -228,6 +257,7 @@ TEST_F(FlowsTest, AnEstimateLoadsNothing) {
 }
 
 TEST_F(FlowsTest, PathsOutsideOfTheModelFoldersAreRefused) {
+  ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client();
   std::filesystem::create_symlink("/etc/passwd", folder_ / "link.sluice");
   for (const std::string& path :

@@ -1,5 +1,4 @@
 #include "sluice/remote/commands.h"
-#include "sluice/remote/names.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
@@ -7,8 +6,10 @@ namespace {
 
 class GroupsCommand : public Command {
  public:
-  const char* name() const override { return kGroupsName.name; }
-  const char* summary() const override { return kGroupsName.summary; }
+  const char* name() const override { return "groups"; }
+  const char* summary() const override {
+    return "List, create or destroy the daemon's core groups";
+  }
 
   void add_options(CLI::App& app) override {
     remote_.add_to(app);

@@ -4,7 +4,6 @@
 #include "sluice/model_source.h"
 #include "sluice/outputs.h"
 #include "sluice/remote/commands.h"
-#include "sluice/remote/names.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
@@ -12,8 +11,8 @@ namespace {
 
 class InferCommand : public Command {
  public:
-  const char* name() const override { return kInferName.name; }
-  const char* summary() const override { return kInferName.summary; }
+  const char* name() const override { return "infer"; }
+  const char* summary() const override { return "Run a model of the daemon once on given inputs"; }
 
   void add_options(CLI::App& app) override {
     app.add_option("model", model_, "Handle, or a name that one loaded model has")->required();

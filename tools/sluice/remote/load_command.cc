@@ -1,7 +1,6 @@
 #include <filesystem>
 
 #include "sluice/remote/commands.h"
-#include "sluice/remote/names.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
@@ -9,8 +8,8 @@ namespace {
 
 class LoadCommand : public Command {
  public:
-  const char* name() const override { return kLoadName.name; }
-  const char* summary() const override { return kLoadName.summary; }
+  const char* name() const override { return "load"; }
+  const char* summary() const override { return "Load a package in the daemon; prints its handle"; }
 
   void add_options(CLI::App& app) override {
     app.add_option("package", path_, "A .sluice file")->required();

@@ -1,6 +1,5 @@
 // The commands that lead a loaded model from one state to another.
 #include "sluice/remote/commands.h"
-#include "sluice/remote/names.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
@@ -10,9 +9,10 @@ enum class Change { kStart, kStop, kReset, kUnload };
 
 class ModelStateCommand : public Command {
  public:
-  ModelStateCommand(Change change, const CommandName& name) : change_(change), name_(name) {}
-  const char* name() const override { return name_.name; }
-  const char* summary() const override { return name_.summary; }
+  ModelStateCommand(Change change, const char* name, const char* summary)
+      : change_(change), name_(name), summary_(summary) {}
+  const char* name() const override { return name_; }
+  const char* summary() const override { return summary_; }
 
   void add_options(CLI::App& app) override {
     app.add_option("model", model_, "Handle, or a name that one loaded model has")->required();
@@ -46,21 +46,30 @@ class ModelStateCommand : public Command {
   }
 
   const Change change_;
-  const CommandName name_;
+  const char* const name_;
+  const char* const summary_;
   RemoteOptions remote_;
   std::string model_;
   double drain_seconds_ = 0;
 };
 
-std::unique_ptr<Command> make(Change change, const CommandName& name) {
-  return std::make_unique<ModelStateCommand>(change, name);
+std::unique_ptr<Command> make(Change change, const char* name, const char* summary) {
+  return std::make_unique<ModelStateCommand>(change, name, summary);
 }
 
 }  // namespace
 
-std::unique_ptr<Command> make_start_command() { return make(Change::kStart, kStartName); }
-std::unique_ptr<Command> make_stop_command() { return make(Change::kStop, kStopName); }
-std::unique_ptr<Command> make_reset_command() { return make(Change::kReset, kResetName); }
-std::unique_ptr<Command> make_unload_command() { return make(Change::kUnload, kUnloadName); }
+std::unique_ptr<Command> make_start_command() {
+  return make(Change::kStart, "start", "Start a model that the daemon has loaded");
+}
+std::unique_ptr<Command> make_stop_command() {
+  return make(Change::kStop, "stop", "Stop a model; another of its group can be started then");
+}
+std::unique_ptr<Command> make_reset_command() {
+  return make(Change::kReset, "reset", "Bring a model that failed back to stopped");
+}
+std::unique_ptr<Command> make_unload_command() {
+  return make(Change::kUnload, "unload", "Unload a model from the daemon");
+}
 
 }  // namespace sluice::tool

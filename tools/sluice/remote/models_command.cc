@@ -1,6 +1,5 @@
 #include "sluice/device_table.h"
 #include "sluice/remote/commands.h"
-#include "sluice/remote/names.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
@@ -8,8 +7,8 @@ namespace {
 
 class ModelsCommand : public Command {
  public:
-  const char* name() const override { return kModelsName.name; }
-  const char* summary() const override { return kModelsName.summary; }
+  const char* name() const override { return "models"; }
+  const char* summary() const override { return "List the models that the daemon has loaded"; }
   void add_options(CLI::App& app) override { remote_.add_to(app); }
 
   Result<int> run() override {

@@ -1,5 +1,4 @@
 #include "sluice/remote/commands.h"
-#include "sluice/remote/names.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
@@ -7,8 +6,8 @@ namespace {
 
 class ServerCommand : public Command {
  public:
-  const char* name() const override { return kServerName.name; }
-  const char* summary() const override { return kServerName.summary; }
+  const char* name() const override { return "server"; }
+  const char* summary() const override { return "Tell of the daemon: devices, free cores, health"; }
   void add_options(CLI::App& app) override { remote_.add_to(app); }
 
   /// 1 if the daemon is not ready or a model failed.

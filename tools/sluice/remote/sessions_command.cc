@@ -1,5 +1,4 @@
 #include "sluice/remote/commands.h"
-#include "sluice/remote/names.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
@@ -7,8 +6,8 @@ namespace {
 
 class SessionsCommand : public Command {
  public:
-  const char* name() const override { return kSessionsName.name; }
-  const char* summary() const override { return kSessionsName.summary; }
+  const char* name() const override { return "sessions"; }
+  const char* summary() const override { return "List the daemon's clients, or end one's session"; }
 
   void add_options(CLI::App& app) override {
     kill_ = app.add_option("--kill", killed_,

@@ -1,5 +1,4 @@
 #include "sluice/remote/commands.h"
-#include "sluice/remote/names.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
@@ -7,8 +6,10 @@ namespace {
 
 class StatsCommand : public Command {
  public:
-  const char* name() const override { return kStatsName.name; }
-  const char* summary() const override { return kStatsName.summary; }
+  const char* name() const override { return "stats"; }
+  const char* summary() const override {
+    return "Requests, errors and latencies of the daemon's models";
+  }
 
   void add_options(CLI::App& app) override {
     app.add_option("model", model_, "Handle or name (default: all)");

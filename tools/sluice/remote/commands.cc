@@ -1,11 +1,9 @@
-// `sluice-remote`: the commands of `sluice` that talk to a daemon.
+// The commands that a build with the daemon has.
 #include "sluice/remote/commands.h"
-#include "sluice/tool.h"
 
 namespace sluice::tool {
-namespace {
 
-std::vector<std::unique_ptr<Command>> make_commands() {
+std::vector<std::unique_ptr<Command>> make_remote_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_server_command());
   commands.push_back(make_load_command());
@@ -21,9 +19,4 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   return commands;
 }
 
-}  // namespace
 }  // namespace sluice::tool
-
-int main(int argc, char** argv) {
-  return sluice::tool::run_tool(argc, argv, sluice::tool::make_commands());
-}
