@@ -169,6 +169,18 @@ Status CommandList::take_scratch() {
   return take_pages(whole_pages(shared), &shared_);
 }
 
+void CommandList::start_timing() {
+  times_ = StepTimes::create_if_wanted();
+  if (times_ == nullptr) return;
+  for (const Step& step : steps_) {
+    if (step.kernel != nullptr) {
+      times_->add_step(step.kernel->op());
+    } else {
+      times_->add_copy(step.copy_bytes);
+    }
+  }
+}
+
 Status CommandList::finish() {
   if (finished_) return {SLUICE_FAILED_PRECONDITION, "the command list is finished"};
   double divided_ns = 0;
@@ -188,6 +200,7 @@ Status CommandList::finish() {
   if (texts_binding_ > 0 && binding_bytes_.size() < num_bindings) {
     binding_bytes_.resize(num_bindings);
   }
+  start_timing();
   finished_ = true;
   return plugin::ok();
 }
@@ -247,13 +260,19 @@ void CommandList::walk(const Member& member) {
   std::byte* scratch = scratch_.get() + scratch_stride_ * member.index();
   const Worker whole{0, 1, scratch};
   const Worker part{member.index(), member.count(), scratch};
-  for (const Step& step : steps_) {
+  const bool is_timed = times_ != nullptr;
+  const bool is_timekeeper = is_timed && member.index() == 0;
+  if (is_timekeeper) times_->begin_run(member.count());
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
     if (step.barrier_before || every_barrier_) member.sync();
     if (!step.serial) {
       run_step(step, part, member);
     } else if (member.index() == 0 && status_.is_ok()) {
       run_step(step, whole, member);
     }
+    if (is_timed) member.sync();
+    if (is_timekeeper) times_->end_step(i);
   }
 }
 

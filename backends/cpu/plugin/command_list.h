@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plugin/kernel.h"
+#include "plugin/step_times.h"
 #include "pool/pool.h"
 
 namespace sluice::cpu {
@@ -67,6 +68,7 @@ class CommandList {
   std::vector<Access> accesses(const Step& step) const;
   void plan_barriers();
   Status take_scratch();
+  void start_timing();
   void bind(std::span<void* const> bindings);
   bool bindings_overlap(std::span<void* const> bindings) const;
   void walk(const Member& member);
@@ -90,6 +92,7 @@ class CommandList {
   Bytes scratch_;  ///< scratch_stride_ per worker
   Bytes shared_;
   Status status_;
+  std::unique_ptr<StepTimes> times_;  ///< null unless asked for
 };
 
 }  // namespace sluice::cpu
