@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/test_support.h"
+#include "ops/chain.h"
 #include "ops/op_testing.h"
 
 namespace sluice::cpu {
@@ -166,6 +167,24 @@ TEST(CpuElementwise, LargeFusedChainOnManyWorkers) {
       Floats want(x.size());
       for (std::size_t i = 0; i < x.size(); ++i)
         want[i] = std::fmax(x[i] * y[i % 100], 0.0F) - x[i];
+      expect_near(op.result(), want, 1e-6F);
+    }
+  }
+}
+
+TEST(CpuElementwise, AProductWithItsOwnSigmoidIsOneStep) {
+  const Floats x = random_floats(1000, 1);
+  for (const auto& registers : {std::vector<std::int32_t>{0, 1}, {1, 0}}) {
+    TestOp op("Elementwise", "sluice", 1);
+    op.body_input({1000}, x).output({1000}).step("Sigmoid", {0}).step("Mul", registers);
+    Chain chain;
+    ASSERT_TRUE(translate_body(op.op(), &chain).is_ok());
+    EXPECT_EQ(chain.body.step_count, 1);
+    EXPECT_EQ(chain.body.temp_count, 0);
+    for (const Backend& backend : backends_to_test()) {
+      expect_runs(op, backend, 2);
+      Floats want(x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) want[i] = x[i] / (1 + std::exp(-x[i]));
       expect_near(op.result(), want, 1e-6F);
     }
   }

@@ -87,11 +87,11 @@ void StepTimes::add_step(const sluice_op& op) {
   const std::span inputs(op.inputs, static_cast<std::size_t>(op.num_inputs));
   const std::span outputs(op.outputs, static_cast<std::size_t>(op.num_outputs));
   const std::span extra(op.body_inputs, static_cast<std::size_t>(op.num_body_inputs));
-  steps_.push_back(
-      {"\"op\":" + quoted(full_kind(op)) + ",\"name\":" + quoted(op.name) + ",\"inputs\":" +
-           all_dims(inputs) + ",\"outputs\":" + all_dims(outputs) + ",\"bytes\":" +
-           std::to_string(all_bytes(inputs) + all_bytes(outputs) + all_bytes(extra)),
-       {}});
+  steps_.push_back({"\"op\":" + quoted(full_kind(op)) + ",\"name\":" + quoted(op.name) +
+                        ",\"inputs\":" + all_dims(inputs) + ",\"outputs\":" + all_dims(outputs) +
+                        ",\"bytes\":" +
+                        std::to_string(all_bytes(inputs) + all_bytes(outputs) + all_bytes(extra)),
+                    {}});
 }
 
 void StepTimes::add_copy(std::int64_t size_bytes) {
