@@ -16,13 +16,19 @@ FLAG = re.compile(r"^-(I|D|isystem|m)")
 
 
 def flags_of(folder, commands):
-    """Include folders and definitions with which the sources of a folder, or around it, are compiled."""
+    """Include folders and definitions with which the sources of a folder, or around it, are compiled.
+
+    Of all of them: a header for tests is found with what the tests are compiled with.
+    """
     while folder.parts:
+        flags = {}
         for path, command in commands.items():
             if path.is_relative_to(folder):
                 words = shlex.split(command)
-                return [part for word, after in zip(words, [*words[1:], ""]) if FLAG.match(word)
-                        for part in ([word, after] if word == "-isystem" else [word])]
+                flags |= {(word, after if word == "-isystem" else ""): None
+                          for word, after in zip(words, [*words[1:], ""]) if FLAG.match(word)}
+        if flags:
+            return [part for flag in flags for part in flag if part]
         folder = folder.parent
     return [f"-I{root}" for root in stamps.ROOTS]
 

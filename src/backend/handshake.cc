@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kLongestName = 64;
 /// The table of 1.0 ended before this; minor versions only add to its end.
-constexpr std::uint32_t kTableOf1_0 = offsetof(sluice_backend_api, find_extension);
+constexpr std::uint32_t kFirstTableSize = offsetof(sluice_backend_api, find_extension);
 /// No table of any minor version comes near it: one that says so is no table.
 constexpr std::uint32_t kLargestTable = 1U << 16;
 
@@ -26,9 +26,9 @@ Status check_version(const sluice_backend_api& api) {
     return refuse("made for version {}.{} of the plug-in table; this host has {}.{}: rebuild it",
                   api.abi_major, api.abi_minor, SLUICE_BACKEND_ABI_MAJOR, SLUICE_BACKEND_ABI_MINOR);
   }
-  if (api.struct_size < kTableOf1_0 || api.struct_size > kLargestTable) {
+  if (api.struct_size < kFirstTableSize || api.struct_size > kLargestTable) {
     return refuse("its table says it has {} bytes; version {}.0 has {}", api.struct_size,
-                  SLUICE_BACKEND_ABI_MAJOR, kTableOf1_0);
+                  SLUICE_BACKEND_ABI_MAJOR, kFirstTableSize);
   }
   return ok_status();
 }

@@ -6,6 +6,7 @@
 #include "onnx/constant_node.h"
 #include "onnx/graph_builder.h"
 #include "onnx/names.h"
+#include "ops/attribute_rules.h"
 #include "ops/schema.h"
 
 namespace sluice::onnx {
@@ -129,6 +130,9 @@ Result<ir::Attributes> GraphBuilder::read_attributes(pb::NodeProto& node, Scope&
       return invalid_argument("attribute \"{}\" is given twice", attribute.name());
     }
     SLUICE_TRY(add_attribute(attribute, scope, nested, attributes));
+  }
+  if (canonical_domain(node.domain()).empty()) {
+    SLUICE_TRY(ops::check_attribute_rules(node.op_type(), attributes));
   }
   return attributes;
 }

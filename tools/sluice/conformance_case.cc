@@ -137,12 +137,14 @@ struct CaseModel {
   bool is_random;
 };
 
-Result<CaseModel> load_case(const fs::path& folder, ModelOptions options) {
-  options.path = (folder / "model.onnx").string();
-  auto executable = SLUICE_TRY(compile_model(options, false, {}));
+Result<CaseModel> load_case(const fs::path& folder, const CaseOptions& options) {
+  ModelOptions source = options.model;
+  source.path = (folder / "model.onnx").string();
+  auto executable = SLUICE_TRY(compile_model(source, false, {}));
   const bool is_random = draws_random_numbers(executable.graph);
   exec::LoadOptions loading;
   loading.num_threads = 1;
+  loading.max_loop_iterations = options.max_loop_iterations;
   return CaseModel{
       SLUICE_TRY(exec::LoadedModel::load(std::move(executable), backend_registry(), loading)),
       is_random};
@@ -204,7 +206,7 @@ Result<Outcome> run_data_set(const CaseModel& loaded, const fs::path& data_set,
 }
 
 Result<Outcome> try_case(const fs::path& folder, const CaseOptions& options) {
-  const CaseModel loaded = SLUICE_TRY(load_case(folder, options.model));
+  const CaseModel loaded = SLUICE_TRY(load_case(folder, options));
   const auto data_sets = data_sets_of(folder);
   if (data_sets.empty()) return Outcome{Outcome::Kind::kSkipped, "it has no data"};
   for (const fs::path& data_set : data_sets) {
@@ -256,9 +258,9 @@ Outcome run_case(const fs::path& folder, const CaseOptions& options) {
 
 Outcome run_case_against(const fs::path& folder, const CaseOptions& options,
                          const std::string& backend) {
-  ModelOptions other = options.model;
-  other.backends = {backend};
-  const auto model = load_case(folder, options.model);
+  CaseOptions other = options;
+  other.model.backends = {backend};
+  const auto model = load_case(folder, options);
   if (!model.is_ok()) return outcome_of(model.status());
   const auto other_model = load_case(folder, other);
   if (!other_model.is_ok()) return outcome_of(other_model.status());

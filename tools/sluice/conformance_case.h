@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "exec/loaded_model.h"
 #include "sluice/compare.h"
 #include "sluice/model_source.h"
 
@@ -18,6 +19,7 @@ struct Outcome {
 struct CaseOptions {
   ModelOptions model;  ///< its path is the case's
   Tolerances tolerances = default_tolerances();
+  std::int64_t max_loop_iterations = exec::LoadOptions().max_loop_iterations;
   bool takes_any_values = false;  ///< run_case_against asks only whether both run or both refuse
 };
 

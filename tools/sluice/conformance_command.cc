@@ -52,6 +52,9 @@ class ConformanceCommand : public Command {
                    "For a float type: f32=1e-4,1e-6, relative and absolute (repeatable)");
     app.add_option("--against", against_,
                    "Compare with what this backend answers: outputs, or that it refuses");
+    app.add_option("--max-loop-iterations", options_.max_loop_iterations,
+                   "A loop that runs longer fails its case")
+        ->capture_default_str();
     app.add_flag("--any-values", options_.takes_any_values,
                  "With --against: outputs may differ, refusals may not");
   }

@@ -73,14 +73,16 @@ class RunCommand : public Command {
     app.add_option("--top", top_, "K LABELS: the K likeliest classes, named by the lines of LABELS")
         ->expected(1, 2);
     app.add_flag("--draw", draws_, "Draw the input images");
-    app.add_option("--threads", num_threads_, "Cores to use; 0 for all")->capture_default_str();
+    app.add_option("--threads", loading_.num_threads, "Cores to use; 0 for all")
+        ->capture_default_str();
+    app.add_option("--max-loop-iterations", loading_.max_loop_iterations,
+                   "A loop that runs longer fails the run")
+        ->capture_default_str();
   }
 
   Result<int> run() override {
-    exec::LoadOptions loading;
-    loading.num_threads = num_threads_;
     const auto model = SLUICE_TRY(
-        exec::LoadedModel::load(SLUICE_TRY(open_model(options_)), backend_registry(), loading));
+        exec::LoadedModel::load(SLUICE_TRY(open_model(options_)), backend_registry(), loading_));
     const auto sources = SLUICE_TRY(parse_inputs(inputs_, model.signature(), Missing::kRefuse));
     const auto tensors = SLUICE_TRY(
         read_inputs(sources, model.signature(), SLUICE_TRY(parse_shapes(options_.shapes))));
@@ -164,7 +166,7 @@ class RunCommand : public Command {
   std::string output_dir_;
   std::vector<std::string> top_;
   bool draws_ = false;
-  int num_threads_ = 0;
+  exec::LoadOptions loading_;
 };
 
 }  // namespace

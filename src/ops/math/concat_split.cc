@@ -88,6 +88,10 @@ Result<std::vector<ir::Dim>> given_parts(const InferenceContext& context, const 
 
 Result<std::vector<ir::Dim>> parts_of(InferenceContext& context, const ir::Dim& whole) {
   if (!context.has_input(1)) return equal_parts(context, whole);
+  if (context.attributes().contains("num_outputs")) {
+    return context.error("it has both a split and num_outputs {}",
+                         context.int_attribute("num_outputs"));
+  }
   if (const Values* split = context.values(1)) return given_parts(context, whole, *split);
   return unknown_shape(context, static_cast<std::int64_t>(context.num_outputs()));
 }

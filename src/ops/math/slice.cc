@@ -21,14 +21,16 @@ struct Range {
   std::int64_t start, count;
 };
 
-/// The elements that numbers pick, as in Python: clamped to the dimension, never out of it.
+/// The elements that numbers pick, clamped to the dimension. As in Python, but for a start before
+/// the first element: a cut backwards then has that element, as the standard's text has it.
 Range cut_numbers(std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step) {
+  if (dim == 0) return {0, 0};
   const bool is_forward = step > 0;
   const std::int64_t lowest = is_forward ? 0 : -1;
   const std::int64_t highest = is_forward ? dim : dim - 1;
   if (start < 0) start = std::max(start, -dim - 1) + dim;
   if (end < 0) end = std::max(end, -dim - 1) + dim;
-  start = std::clamp(start, is_forward ? lowest : std::int64_t{-1}, highest);
+  start = std::clamp(start, std::int64_t{0}, highest);
   end = std::clamp(end, lowest, highest);
   const std::int64_t distance = is_forward ? end - start : start - end;
   if (distance <= 0) return {start, 0};

@@ -105,6 +105,15 @@ TEST_F(ShapeArithmetic, SlicesOfSymbolsAreExact) {
   EXPECT_EQ(sliced(0, -1), "f32[max(N-1,0),12,64]");
 }
 
+TEST_F(ShapeArithmetic, ASliceBackwardsFromBeforeTheStartHasTheFirstElement) {
+  const auto sliced = [&](std::int64_t start, std::int64_t end) {
+    return type_of(add("Slice", {x_, ints({start}), ints({end}), ints({1}), ints({-1})}));
+  };
+  EXPECT_EQ(sliced(-20, -20), "f32[N,1,64]");
+  EXPECT_EQ(sliced(-12, -20), "f32[N,1,64]");
+  EXPECT_EQ(sliced(-12, -12), "f32[N,0,64]");
+}
+
 TEST_F(ShapeArithmetic, ReshapeRefusesAnotherNumberOfElements) {
   const auto y = add("Expand", {ints({1}), ints({2, 3})});
   EXPECT_NE(type_of(add("Reshape", {y, ints({4, 2})})).find("6 elements"), std::string::npos);

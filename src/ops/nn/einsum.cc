@@ -86,7 +86,8 @@ Status bind_term(const InferenceContext& context, Sizes& sizes, const std::strin
   const std::size_t dots = term.find('.');
   const std::size_t letters = term.size() - (dots == std::string::npos ? 0 : 1);
   if (shape.size() < letters || (dots == std::string::npos && shape.size() != letters)) {
-    return context.error("term \"{}\" does not fit shape {}", term, ir::shape_to_string(shape));
+    return context.error("equation \"{}\": term \"{}\" does not fit shape {}",
+                         context.text_attribute("equation"), term, ir::shape_to_string(shape));
   }
   const std::size_t hidden = shape.size() - letters;
   std::size_t axis = 0;
@@ -108,7 +109,8 @@ Status bind_term(const InferenceContext& context, Sizes& sizes, const std::strin
 Status infer_einsum(InferenceContext& context) {
   const Equation equation = SLUICE_TRY(parse_equation(context, context.text_attribute("equation")));
   if (equation.inputs.size() != context.num_inputs()) {
-    return context.error("equation names {} inputs, {} are given", equation.inputs.size(),
+    return context.error("equation \"{}\" names {} inputs, {} are given",
+                         context.text_attribute("equation"), equation.inputs.size(),
                          context.num_inputs());
   }
   Sizes sizes;

@@ -1,6 +1,7 @@
 // Normalizations: batch, instance, layer, group, RMS, Lp, mean-variance, local response.
 #include <utility>
 
+#include "ops/axes.h"
 #include "ops/families.h"
 #include "ops/inference.h"
 
@@ -150,10 +151,7 @@ Status infer_along_axis(InferenceContext& context) {
 
 Status infer_along_axes(InferenceContext& context) {
   if (const ir::Shape* data = context.shape(0)) {
-    for (const std::int64_t axis : context.ints_attribute("axes")) {
-      const auto inside = normalize_axis(axis, data->size());
-      if (!inside.is_ok()) return context.error("{}", inside.status().message());
-    }
+    SLUICE_TRY(axes_attribute(context, "axes", data->size()));
   }
   return infer_same_as_input(context);
 }

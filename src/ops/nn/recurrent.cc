@@ -45,7 +45,13 @@ Status infer_recurrent(InferenceContext& context, std::int64_t gates) {
   const ir::Shape* x = context.shape(0);
   const ir::Shape* r = context.shape(2);
   ir::Dim hidden = context.int_attribute("hidden_size", 0);
-  if (r != nullptr && r->size() == 3) hidden = (*r)[2];
+  if (r != nullptr && r->size() == 3) {
+    if (context.attributes().contains("hidden_size") && clashes(hidden, (*r)[2])) {
+      return context.error("hidden_size is {}, R is {}", hidden.to_string(),
+                           ir::shape_to_string(*r));
+    }
+    hidden = (*r)[2];
+  }
   if (hidden.is_known() && hidden.value() < 1) return context.error("hidden_size is missing");
   SLUICE_TRY(check_weights(context, gates, directions, hidden));
   const bool is_batch_first = context.int_attribute("layout") != 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "ops/axes.h"
 #include "ops/families.h"
 #include "ops/inference.h"
 #include "ops/upgrade.h"
@@ -32,16 +33,10 @@ ir::Dim scaled(InferenceContext& context, const ir::Dim& dim, double scale) {
 
 /// The axes that scales and sizes speak of: all of them, or those of attribute `axes`.
 Result<std::vector<std::size_t>> resized_axes(const InferenceContext& context, std::size_t rank) {
-  std::vector<std::size_t> axes(rank);
+  auto axes = SLUICE_TRY(axes_attribute(context, "axes", rank));
+  if (!axes.empty()) return axes;
+  axes.resize(rank);
   std::iota(axes.begin(), axes.end(), 0U);
-  const auto named = context.ints_attribute("axes");
-  if (named.empty()) return axes;
-  axes.clear();
-  for (const std::int64_t axis : named) {
-    const auto inside = normalize_axis(axis, rank);
-    if (!inside.is_ok()) return context.error("{}", inside.status().message());
-    axes.push_back(static_cast<std::size_t>(inside.value()));
-  }
   return axes;
 }
 

@@ -1,7 +1,9 @@
 // Images sampled, cropped or put together: GridSample, AffineGrid, CenterCropPad, Col2Im.
+#include <numeric>
 #include <string>
 #include <utility>
 
+#include "ops/axes.h"
 #include "ops/families.h"
 #include "ops/inference.h"
 #include "ops/upgrade.h"
@@ -72,19 +74,17 @@ Status infer_center_crop_pad(InferenceContext& context) {
     return ok_status();
   }
   const Values* wanted = context.values(1);
-  std::vector<std::int64_t> axes = context.ints_attribute("axes");
+  auto axes = SLUICE_TRY(axes_attribute(context, "axes", data->size()));
   if (axes.empty()) {
-    for (std::size_t i = 0; i < data->size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+    axes.resize(data->size());
+    std::iota(axes.begin(), axes.end(), 0U);
   }
   if (wanted != nullptr && wanted->size() != axes.size()) {
     return context.error("shape has {} entries for {} axes", wanted->size(), axes.size());
   }
   ir::Shape shape = *data;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto axis = normalize_axis(axes[i], data->size());
-    if (!axis.is_ok()) return context.error("{}", axis.status().message());
-    shape[static_cast<std::size_t>(axis.value())] =
-        wanted != nullptr ? (*wanted)[i] : context.unknown_dim();
+    shape[axes[i]] = wanted != nullptr ? (*wanted)[i] : context.unknown_dim();
   }
   context.set_output(0, context.element(0), std::move(shape));
   return ok_status();

@@ -9,19 +9,13 @@ from pathlib import Path
 import ml_dtypes  # noqa: F401  (numpy's bfloat16)
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
+from random_graphs.bodies import tensor_of
 from random_graphs.case import Case, Fragment
 from random_graphs.evaluate import element_type
 
 Arrays = dict[str, np.ndarray]
-
-
-def tensor(array: np.ndarray, name: str) -> onnx.TensorProto:
-    if array.dtype == object:
-        return helper.make_tensor(name, onnx.TensorProto.STRING, array.shape,
-                                  [text.encode() for text in array.ravel()])
-    return numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
 
 
 def choose_outputs(case: Case) -> list[str]:
@@ -54,7 +48,7 @@ def model_of(fragments: Sequence[Fragment], inputs: Arrays, weights: Arrays, out
     made = [helper.make_tensor_value_info(name, element_type(array),
                                           array.shape if shapes else None)
             for name, array in outputs.items()]
-    kept = [tensor(array, name) for name, array in weights.items() if name in read]
+    kept = [tensor_of(array, name) for name, array in weights.items() if name in read]
     nodes = [node for fragment in fragments for node in fragment.nodes]
     graph = helper.make_graph(nodes, "random", typed, made, kept)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
@@ -68,7 +62,7 @@ def write_folder(folder: Path, model: onnx.ModelProto, inputs: Arrays, outputs: 
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     for kind, values in (("input", inputs), ("output", outputs)):
         for index, (name, array) in enumerate(values.items()):
-            (data / f"{kind}_{index}.pb").write_bytes(tensor(array, name).SerializeToString())
+            (data / f"{kind}_{index}.pb").write_bytes(tensor_of(array, name).SerializeToString())
 
 
 def write_case(case: Case, folder: Path) -> None:

@@ -3,6 +3,8 @@ can be chosen by the shapes and the numbers that there are."""
 
 from __future__ import annotations
 
+import copy
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -69,8 +71,17 @@ class Case:
         self.values: list[Value] = []
         self.feeds: dict[str, np.ndarray] = {}
         self.weights: dict[str, np.ndarray] = {}
-        self.tried: dict[str, int] = {}
-        self._count = 0
+        self.types = ALL  # what values are made of, where a recipe does not say
+        self.depth = 0  # of bodies around this one
+        self._count = itertools.count(1)
+
+    def inside(self, formals: Sequence[Value]) -> Case:
+        """A body within this graph: it reads the values around it, and its own inputs."""
+        body = copy.copy(self)
+        body.fragments, body.feeds, body.weights = [], {}, {}
+        body.values = [*self.values, *formals]
+        body.depth += 1
+        return body
 
     # Choices.
 
@@ -115,9 +126,10 @@ class Case:
 
     # Values to go on from.
 
-    def value(self, types: Sequence[np.dtype] = ALL, ranks: tuple[int, int] = (0, 6),
+    def value(self, types: Sequence[np.dtype] | None = None, ranks: tuple[int, int] = (0, 6),
               where: Callable[[Value], bool] = lambda value: True) -> Value:
         """One that is there, the latest most likely; a new one if none fits."""
+        types = self.types if types is None else types
         fits = [item for item in self.values
                 if item.dtype in types and ranks[0] <= item.rank <= ranks[1] and where(item)]
         if not fits or self.chance(0.08):
@@ -128,10 +140,11 @@ class Case:
             return fresh
         return fits[-1] if self.chance(0.6) else self.pick(fits)
 
-    def value_for(self, kind: str, index: int = 0, types: Sequence[np.dtype] = ALL,
+    def value_for(self, kind: str, index: int = 0, types: Sequence[np.dtype] | None = None,
                   **wanted: object) -> Value:
         """One that input `index` of the operator may be."""
         self.require(exists(kind, self.opset))
+        types = self.types if types is None else types
         allowed = types_of_input(kind, self.opset, index)
         both = tuple(dtype for dtype in types if dtype in allowed)
         self.require(bool(both))
@@ -171,7 +184,7 @@ class Case:
                  outputs: list[str]) -> list[Value]:
         """Nodes evaluated as one: of what is between them, nobody here asks for the values."""
         given = {item.name: item.data for item in inputs}
-        run, results = evaluate.runner(nodes, given, outputs, self.opset)
+        run, results = evaluate.runner(nodes, given, outputs, self.opset, self.depth > 0)
         for result in results:
             self._require_tame(result)
         made = self._with_twins(nodes, dict((v.name, v) for v in inputs), outputs, run, results)
@@ -192,7 +205,7 @@ class Case:
     def _with_twins(self, nodes: list[onnx.NodeProto], inputs: dict[str, Value],
                     outputs: list[str], run: evaluate.Run, results: list[np.ndarray]
                     ) -> list[Value]:
-        kinds = {node.op_type for node in nodes}
+        kinds = {node.op_type for node in evaluate.walk(nodes)}
         floats = [v.dtype for v in inputs.values()] + [r.dtype for r in results]
         if not any(map(tolerance.is_float, floats)):
             return [Value(n, r, (r, r)) for n, r in zip(outputs, results)]
@@ -220,5 +233,4 @@ class Case:
         return True
 
     def fresh(self, stem: str) -> str:
-        self._count += 1
-        return f"{stem}_{self._count}"
+        return f"{stem}_{next(self._count)}"

@@ -82,6 +82,7 @@ def many(case: Case) -> Value:
 def division(case: Case) -> Value:
     kind = case.pick(["Div", "Div", "Mod", "Pow"])
     a = case.value_for(kind)
+    case.require(case.depth == 0 or a.dtype in FLOATS)  # a later iteration may divide by zero
     b = case.partner(a)
     if kind == "Pow":
         base = away_from_zero(case, a) if a.dtype in FLOATS else a

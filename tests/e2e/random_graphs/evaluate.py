@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import onnx
@@ -32,6 +32,14 @@ opinions: Counter[str] = Counter()  # how many fragments each of the two evaluat
 
 class Refused(Exception):
     """Neither evaluates these nodes; the graph goes on without them."""
+
+
+def walk(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """The nodes, and those of the bodies in them."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            yield from walk(attribute.g.node)
 
 
 def element_type(array: np.ndarray) -> int:
@@ -80,13 +88,17 @@ def known_to_onnxruntime(nodes: Sequence[onnx.NodeProto], opset: int) -> int:
     """Its newest opset, if that has the same operators; it refuses newer ones as a whole."""
     if opset <= NEWEST:
         return opset
-    since = [onnx.defs.get_schema(node.op_type, opset).since_version for node in nodes]
+    since = [onnx.defs.get_schema(node.op_type, opset).since_version for node in walk(nodes)]
     return NEWEST if max(since) <= NEWEST else opset
 
 
 def runner(nodes: Sequence[onnx.NodeProto], inputs: dict[str, np.ndarray],
-           outputs: Sequence[str], opset: int) -> tuple[Run, list[np.ndarray]]:
-    """A way to run the nodes, and what they make of `inputs`. Raises Refused."""
+           outputs: Sequence[str], opset: int, only_onnxruntime: bool = False
+           ) -> tuple[Run, list[np.ndarray]]:
+    """A way to run the nodes, and what they make of `inputs`. Raises Refused.
+
+    A body is run as a whole by onnxruntime, so that what is in it has to be `only_onnxruntime`'s.
+    """
     opset = known_to_onnxruntime(nodes, opset)
     model, names = model_of(nodes, inputs, outputs, opset), list(inputs)
     arrays = list(inputs.values())
@@ -99,7 +111,8 @@ def runner(nodes: Sequence[onnx.NodeProto], inputs: dict[str, np.ndarray],
             return run, results
         except Exception:  # whatever it throws: an opinion that is not there
             pass
-    if opinion is exceptions.Opinion.NONE:
+    is_body = only_onnxruntime or len(list(walk(nodes))) > len(nodes)
+    if opinion is exceptions.Opinion.NONE or is_body:
         raise Refused
     if opinion is exceptions.Opinion.FORMULA:
         formula = exceptions.FORMULAS[nodes[0].op_type]

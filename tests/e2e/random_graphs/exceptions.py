@@ -92,6 +92,10 @@ def is_odd_resize(query: Query) -> bool:
     return mode not in (b"half_pixel", b"asymmetric") or query.attribute("exclude_outside", 0) == 1
 
 
+def has_empty_text(query: Query) -> bool:
+    return bool(query.attribute("delimiter")) and "" in query.inputs[0]
+
+
 FORMULAS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "Erf": np.vectorize(math.erf, otypes=[np.float64]),
     "HardSwish": hard_swish,
@@ -140,6 +144,10 @@ TABLE = [
     Row(("MaxPool", "AveragePool", "LpPool"), is_short, Opinion.NONE,
         "onnxruntime refuses most of it, and the reference evaluator pads one side less "
         "under SAME_LOWER"),
+    Row(("GlobalMaxPool",), lambda q: is_not_f32(q) and q.inputs[0].ndim != 4, Opinion.NONE,
+        "onnxruntime has f32 only, and the reference evaluator pools two dimensions, of an image"),
+    Row(("StringSplit",), has_empty_text, Opinion.REFERENCE,
+        "onnxruntime finds no piece in an empty text; split at a delimiter it is one, empty"),
     Row(("Hardmax",), lambda q: q.opset < 13 and q.inputs[0].dtype != np.float32,
         Opinion.NONE, "onnxruntime has f32 only, and the reference evaluator reduces one "
         "axis where the standard then joined all from there on"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from random_graphs import (dense, elementwise, images, indexing, movement, quantization,
-                           recurrent, reduction, sampling, signal)
+from random_graphs import (control, dense, elementwise, images, indexing, movement, quantization,
+                           recurrent, reduction, sampling, sequences, signal, text)
 from random_graphs.case import Case
 
 FAMILIES: dict[str, list[Callable[[Case], object]]] = {
@@ -19,6 +19,9 @@ FAMILIES: dict[str, list[Callable[[Case], object]]] = {
     "recurrent": recurrent.RECIPES,
     "signal": signal.RECIPES,
     "quantization": quantization.RECIPES,
+    "control": control.RECIPES,
+    "sequences": sequences.RECIPES,
+    "text": text.RECIPES,
 }
 
 

@@ -20,6 +20,8 @@ NUMBERS = FLOATS + INTEGERS
 ALL = NUMBERS + (BOOL,)
 WEIGHTS = {F32: 12, I64: 4, I32: 3, F16: 2, F64: 3, BF16: 1, U8: 2, I8: 2, BOOL: 2}
 
+WORDS = ("", "a", "b", "Ab", "ß", "ÄÖ", "a b", "b,a", "12", "long enough to leave its place")
+
 _SPELLING = {"float": F32, "double": F64, "float16": F16, "bfloat16": BF16, "bool": BOOL,
              "string": STRING} | {dtype.name: dtype for dtype in INTEGERS}
 Shape = tuple[int, ...]
@@ -46,7 +48,7 @@ def numbers(rng: np.random.Generator, dtype: np.dtype, shape: Shape) -> np.ndarr
     if dtype == BOOL:
         return rng.random(shape) < 0.5
     if dtype == STRING:
-        words = np.array(["", "a", "b", "Ab", "ß", "long enough to leave its place"], object)
+        words = np.array(WORDS, object)
         return words[rng.integers(0, len(words), shape)]
     if dtype in FLOATS:
         return np.asarray(rng.standard_normal(shape)).astype(dtype)

@@ -14,6 +14,7 @@ from harness.sluice_cli import binary
 from random_graphs import tolerance
 
 LIMIT_S = 100
+LONGEST_LOOP = 10_000  # iterations: hostile trip counts are refused there
 MEMORY = 6 << 30  # bytes of address space: what hostile sizes ask for is refused, not swapped
 
 
@@ -53,7 +54,8 @@ def _run_once(folders: Sequence[Path], options: Sequence[str]) -> tuple[dict[str
 def judge(folders: Sequence[Path], backend: str, *more: str) -> dict[str, Verdict]:
     """By folder name. One process for all; where it dies, the case that it was at has crashed and
     another process takes the rest."""
-    options = ["--backend", backend, *tolerance.options(), *more]
+    options = ["--backend", backend, "--max-loop-iterations", str(LONGEST_LOOP),
+               *tolerance.options(), *more]
     verdicts: dict[str, Verdict] = {}
     rest = list(folders)
     while rest:

@@ -92,6 +92,18 @@ TEST(Slice, ClampsTheFarthestPositionsAndSteps) {
   EXPECT_EQ(last.values<float>(), Floats{4});
 }
 
+TEST(Slice, AStartBeforeTheFirstElementIsThatElementEvenBackwards) {
+  const TestTensor data = floats({2}, {1, 2});
+  TestTensor first = floats({1}, {0});
+  EXPECT_EQ(TestOp("Slice").run({data, longs({-3}), longs({-9}), longs({0}), longs({-2})}, first),
+            "");
+  EXPECT_EQ(first.values<float>(), Floats{1});
+  TestTensor none = floats({0}, {});
+  EXPECT_EQ(TestOp("Slice").run(
+                {floats({0}, {}), longs({-3}), longs({-9}), longs({0}), longs({-1})}, none),
+            "");
+}
+
 TEST(Slice, RefusesAStepOfZeroAndAxesOutside) {
   const TestTensor data = floats({4}, {1, 2, 3, 4});
   TestTensor y = floats({4}, {0, 0, 0, 0});

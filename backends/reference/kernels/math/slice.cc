@@ -13,15 +13,17 @@ struct Cut {
   std::int64_t start, step, count;
 };
 
-/// As in Python: negative positions count from the end, and all are clamped to the dimension.
+/// Negative positions count from the end, and all are clamped to the dimension: a start to an
+/// element, or past the last where the step is forward; an end to one past either end.
 Cut clamp_cut(std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step) {
+  if (dim == 0) return {0, 1, 0};
   const auto from_end = [dim](std::int64_t position) {
     return position < 0 ? std::max(position, -dim - 1) + dim : position;
   };
   const bool is_forward = step > 0;
   const std::int64_t lowest = is_forward ? 0 : -1;
   const std::int64_t highest = is_forward ? dim : dim - 1;
-  start = std::clamp(from_end(start), lowest, highest);
+  start = std::clamp(from_end(start), std::int64_t{0}, highest);
   end = std::clamp(from_end(end), lowest, highest);
   // No step is usefully longer than the dimension, and short ones cannot overflow.
   step = std::clamp(step, -dim - 1, dim + 1);

@@ -1,0 +1,185 @@
+#include "ops/attribute_rules.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <string_view>
+
+namespace sluice::ops {
+namespace {
+
+/// Alternatives of ir::Attribute, in its order.
+enum class Kind : std::size_t {
+  kInt,
+  kFloat,
+  kText,
+  kInts,
+  kFloats,
+  kTexts,
+  kTensor,
+  kGraph,
+  kType,
+};
+
+constexpr std::string_view kKindNames[] = {"an integer", "a float", "text",
+                                           "integers",   "floats",  "texts",
+                                           "a tensor",   "a graph", "a type"};
+
+struct Rule {
+  std::string_view attributes;  ///< names
+  Kind kind;
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();  ///< of an integer, or of each
+  std::string_view words = "";      ///< where not empty, all that it may be
+  std::string_view operators = "";  ///< where not empty, holds for these, and before other rules
+};
+
+constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::min();
+constexpr std::string_view kFloatTypes = "1 10 11 16";  // numbers of TensorProto.DataType
+constexpr std::string_view kWindows =
+    "AveragePool Conv ConvInteger ConvTranspose DeformConv LpPool MaxPool MaxUnpool QLinearConv";
+
+constexpr Rule kRules[] = {
+    // One operator's meaning of a name that others have too.
+    {"value", Kind::kFloat, kAny, "", "Pad"},
+    {"seed", Kind::kInt, kAny, "", "Dropout"},
+    {"mode", Kind::kText, kAny, "constant edge reflect wrap", "Pad"},
+    {"mode", Kind::kText, kAny, "bilinear linear bicubic cubic nearest", "GridSample"},
+    {"mode", Kind::kText, kAny, "linear bilinear cubic nearest", "Resize Upsample"},
+    {"mode", Kind::kText, kAny, "avg max", "RoiAlign"},
+    {"mode", Kind::kText, kAny, "CRD DCR", "DepthToSpace SpaceToDepth"},
+    {"mode", Kind::kText, kAny, "circular linear", "TensorScatter"},
+    {"mode", Kind::kText, kAny, "IDF TF TFIDF", "TfIdfVectorizer"},
+    {"direction", Kind::kText, kAny, "LEFT RIGHT", "BitShift"},
+    {"direction", Kind::kText, kAny, "bidirectional forward reverse", "GRU LSTM RNN"},
+    {"reduction", Kind::kText, kAny, "add max min mul none", "ScatterElements ScatterND"},
+    {"reduction", Kind::kText, kAny, "mean none sum",
+     "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss"},
+    {"coordinate_transformation_mode", Kind::kText, kAny, "half_pixel output_half_pixel",
+     "RoiAlign"},
+    {"coordinate_transformation_mode", Kind::kText, kAny,
+     "align_corners asymmetric half_pixel half_pixel_symmetric pytorch_half_pixel "
+     "tf_crop_and_resize tf_half_pixel_for_nn",
+     "Resize"},
+    {"pads", Kind::kInts, 0, "", kWindows},
+    {"p", Kind::kInt, 1, "1 2", "LpNormalization"},
+    {"output_dtype", Kind::kInt, 0, "", "DequantizeLinear QuantizeLinear"},
+
+    // Words.
+    {"activation", Kind::kText, kAny, "none silu swish"},
+    {"approximate", Kind::kText, kAny, "none tanh"},
+    {"auto_pad", Kind::kText, kAny, "NOTSET SAME_LOWER SAME_UPPER VALID"},
+    {"case_change_action", Kind::kText, kAny, "LOWER NONE UPPER"},
+    {"keep_aspect_ratio_policy", Kind::kText, kAny, "not_larger not_smaller stretch"},
+    {"nearest_mode", Kind::kText, kAny, "ceil floor round_prefer_ceil round_prefer_floor"},
+    {"padding_mode", Kind::kText, kAny, "border reflection zeros"},
+    {"pixel_format", Kind::kText, kAny, "BGR Grayscale RGB"},
+    {"round_mode", Kind::kText, kAny, "down nearest up"},
+    {"update_rule", Kind::kText, kAny, "delta gated gated_delta linear"},
+    {"coordinate_transformation_mode delimiter direction equation locale mode pattern reduction "
+     "value_string",
+     Kind::kText},
+    {"activations pool_strings stopwords value_strings", Kind::kTexts},
+
+    // Integers.
+    {"blocksize group hidden_size max_gram_length min_gram_length num_groups num_outputs "
+     "num_scan_inputs offset_group output_height output_width p sample_size size",
+     Kind::kInt, 1},
+    {"dtype output_datatype to", Kind::kInt, 1},
+    {"block_size kv_num_heads max_skip_count num_heads q_num_heads rotary_embedding_dim "
+     "sampling_ratio",
+     Kind::kInt, 0},
+    {"left_window_size right_window_size", Kind::kInt, -1},
+    {"center_point_box layout", Kind::kInt, 0, "0 1"},
+    {"qk_matmul_output_mode", Kind::kInt, 0, "0 1 2 3"},
+    {"precision", Kind::kInt, 0, "0 1 10 11 16"},
+    {"softmax_precision stash_type", Kind::kInt, 1, kFloatTypes},
+    {"align_corners allowzero antialias axis batch_axis batch_dims ceil_mode chunk_size "
+     "count_include_pad detect_negative detect_positive end exclude_outside exclusive fmod "
+     "ignore_index input_forget interleaved inverse is_case_sensitive is_causal is_test k keepdims "
+     "largest linear_before_reset maxsplit new_axis noop_with_empty_axes onesided output_dtype "
+     "output_sequence periodic reverse saturate select_last_index sorted spatial start "
+     "storage_order time_axis training_mode transA transB upper value_int",
+     Kind::kInt},
+    {"dilations kernel_shape output_shape pooled_shape strides", Kind::kInts, 1},
+    {"output_padding shape", Kind::kInts, 0},
+    {"scan_input_directions scan_output_directions", Kind::kInts, 0, "0 1"},
+    {"axes ends ngram_counts ngram_indexes pads perm pool_int64s scan_input_axes scan_output_axes "
+     "split starts value_ints",
+     Kind::kInts},
+
+    // The rest.
+    {"alpha beta bias clip cubic_coeff_a epsilon extrapolation_value gamma high lambd low mean "
+     "momentum ratio scale seed softcap spatial_scale value_float",
+     Kind::kFloat},
+    {"activation_alpha activation_beta scales value_floats weights", Kind::kFloats},
+    {"sparse_value value", Kind::kTensor},
+    {"body else_branch then_branch", Kind::kGraph},
+    {"type", Kind::kType},
+};
+
+/// Whether `word` stands in a list of words between spaces.
+bool has_word(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const std::size_t end = list.find(' ');
+    if (list.substr(0, end) == word) return true;
+    list.remove_prefix(end == std::string_view::npos ? list.size() : end + 1);
+  }
+  return false;
+}
+
+const Rule* find_rule(std::string_view kind, std::string_view attribute) {
+  const auto holds = [&](const Rule& rule) {
+    return has_word(rule.attributes, attribute) &&
+           (rule.operators.empty() || has_word(rule.operators, kind));
+  };
+  const auto* rule = std::ranges::find_if(kRules, holds);
+  return rule == std::ranges::end(kRules) ? nullptr : rule;
+}
+
+Status refuse(std::string_view attribute, std::string_view value, const Rule& rule) {
+  if (!rule.words.empty()) {
+    return invalid_argument("attribute \"{}\" is {}; it is one of: {}", attribute, value,
+                            rule.words);
+  }
+  return invalid_argument("attribute \"{}\" is {}; it must be at least {}", attribute, value,
+                          rule.least);
+}
+
+bool allows(const Rule& rule, std::int64_t value) {
+  return value >= rule.least && (rule.words.empty() || has_word(rule.words, fmt::to_string(value)));
+}
+
+Status check_value(std::string_view name, const ir::Attribute& attribute, const Rule& rule) {
+  std::span<const std::int64_t> integers;
+  if (const auto* one = std::get_if<std::int64_t>(&attribute)) integers = {one, 1};
+  if (const auto* many = std::get_if<std::vector<std::int64_t>>(&attribute)) integers = *many;
+  for (const std::int64_t value : integers) {
+    if (!allows(rule, value)) return refuse(name, fmt::to_string(value), rule);
+  }
+  const auto* text = std::get_if<std::string>(&attribute);
+  if (text == nullptr || rule.words.empty() || has_word(rule.words, *text)) return ok_status();
+  return refuse(name, fmt::format("\"{}\"", *text), rule);
+}
+
+/// Exporters leave out the type of an empty list; importers then see integers.
+bool is_empty_list(const ir::Attribute& attribute) {
+  const auto* integers = std::get_if<std::vector<std::int64_t>>(&attribute);
+  return integers != nullptr && integers->empty();
+}
+
+}  // namespace
+
+Status check_attribute_rules(std::string_view kind, const ir::Attributes& attributes) {
+  for (const auto& [name, attribute] : attributes) {
+    const Rule* rule = find_rule(kind, name);
+    if (rule == nullptr || is_empty_list(attribute)) continue;
+    if (attribute.index() != static_cast<std::size_t>(rule->kind)) {
+      return invalid_argument("attribute \"{}\" is of the wrong kind; it must be {}", name,
+                              kKindNames[static_cast<std::size_t>(rule->kind)]);
+    }
+    SLUICE_TRY(check_value(name, attribute, *rule));
+  }
+  return ok_status();
+}
+
+}  // namespace sluice::ops

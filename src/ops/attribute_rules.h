@@ -1,0 +1,17 @@
+// What the standard lets the attributes of its default domain be, whatever the shapes.
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+#include "ir/attribute.h"
+
+namespace sluice::ops {
+
+/// Checks kinds, ranges and words of a node's attributes as a model gives them. In ONNX an
+/// attribute's name tells its kind, whatever the operator and version; ranges and words stand in
+/// the text of the operators. What depends on shapes, an axis say, is the shape functions'. Fails:
+/// kInvalidArgument naming attribute and value; the node is the caller's to name.
+Status check_attribute_rules(std::string_view kind, const ir::Attributes& attributes);
+
+}  // namespace sluice::ops

@@ -1,0 +1,55 @@
+#include "ops/attribute_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace sluice::ops {
+namespace {
+
+using Longs = std::vector<std::int64_t>;
+
+/// The message; "" if nothing is wrong.
+std::string told(std::string_view kind, std::string name, ir::Attribute value) {
+  ir::Attributes attributes;
+  attributes.set(std::move(name), std::move(value));
+  const Status status = check_attribute_rules(kind, attributes);
+  return status.is_ok() ? "" : status.message();
+}
+
+TEST(AttributeRules, AnotherKindIsNamed) {
+  EXPECT_EQ(told("Conv", "strides", 1.5F),
+            "attribute \"strides\" is of the wrong kind; it must be integers");
+  EXPECT_NE(told("Constant", "value", std::int64_t{3}), "");
+  EXPECT_EQ(told("Pad", "value", 0.5F), "");
+  EXPECT_NE(told("RandomNormal", "seed", std::int64_t{3}), "");
+  EXPECT_EQ(told("Dropout", "seed", std::int64_t{3}), "");
+}
+
+TEST(AttributeRules, ARangeHoldsForEveryElement) {
+  EXPECT_EQ(told("MaxPool", "kernel_shape", Longs{3, 0}),
+            "attribute \"kernel_shape\" is 0; it must be at least 1");
+  EXPECT_NE(told("Conv", "pads", Longs{0, -1}), "");
+  EXPECT_EQ(told("Pad", "pads", Longs{0, -1}), "");
+  EXPECT_EQ(told("MaxPool", "strides", Longs{}), "");
+}
+
+TEST(AttributeRules, WordsAreThoseOfTheOperator) {
+  EXPECT_EQ(told("RoiAlign", "mode", std::string("max")), "");
+  EXPECT_EQ(told("RoiAlign", "mode", std::string("ma")),
+            "attribute \"mode\" is \"ma\"; it is one of: avg max");
+  EXPECT_NE(told("RoiAlign", "mode", std::string("")), "");
+  EXPECT_NE(told("Pad", "mode", std::string("max")), "");
+  EXPECT_EQ(told("LpNormalization", "p", std::int64_t{3}),
+            "attribute \"p\" is 3; it is one of: 1 2");
+  EXPECT_EQ(told("LpPool", "p", std::int64_t{3}), "");
+}
+
+TEST(AttributeRules, WhatTheyDoNotKnowIsNotTheirs) {
+  EXPECT_EQ(told("Conv", "no_such_attribute", 1.5F), "");
+}
+
+}  // namespace
+}  // namespace sluice::ops

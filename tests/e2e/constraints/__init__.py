@@ -1,0 +1,1 @@
+"""What the standard lets attributes be."""
