@@ -38,13 +38,15 @@ class Prepared:
     error: float
 
 
-def prepare(name: str, folder: Path, check: bool) -> Prepared:
+def prepare(name: str, folder: Path, check: bool, weights: str = "f32") -> Prepared:
     """Writes and compiles a network, saves its inputs, and compares one run's outputs."""
     folder.mkdir(parents=True, exist_ok=True)
     model = folder / f"{name}.onnx"
     if not model.exists():
         make.write(name, folder)
-    package = sluice_cli.compile_model(model, folder / f"{name}.sluice")
+    suffix = "" if weights == "f32" else f".{weights}"
+    package = sluice_cli.compile_model(model, folder / f"{name}{suffix}.sluice",
+                                       options=["--weights", weights])
     feeds = NETWORKS[name].inputs(np.random.default_rng(0))
     inputs = sluice_cli.save_inputs(feeds, folder / name)
     error = float("nan")
@@ -121,6 +123,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--no-check", action="store_true", help="do not compare outputs")
     parser.add_argument("--no-spin", action="store_true",
                         help="onnxruntime's threads sleep instead of spinning when they wait")
+    parser.add_argument("--weights", choices=["f32", "bf16"], default="f32",
+                        help="how Sluice keeps matrices of constants; the peers keep f32")
     parser.add_argument("--contended", action="store_true",
                         help="beside a process that keeps one of the processors busy;"
                              " implies --no-spin")
@@ -160,13 +164,14 @@ def main() -> int:
     print(HEADER + (HEADER_P99 if arguments.contended else ""), flush=True)
     rows = []
     for name in arguments.networks:
-        network = prepare(name, arguments.folder, not arguments.no_check)
+        network = prepare(name, arguments.folder, not arguments.no_check, arguments.weights)
         for threads in arguments.threads:
             rows.append(measure(network, threads, arguments))
             print(format_row(rows[-1], arguments.contended), flush=True)
             write_reports(rows, arguments)  # as far as it got, should the rest be cut short
     print(f"\n{format_summary(rows)}")
-    wrong = [row.network for row in rows if row.error > agreement.TOLERANCE]
+    tolerance = agreement.TOLERANCE if arguments.weights == "f32" else agreement.ROUNDED_TOLERANCE
+    wrong = [row.network for row in rows if row.error > tolerance]
     if wrong:
         print(f"outputs differ from onnxruntime's: {', '.join(sorted(set(wrong)))}")
     return 1 if wrong else 0

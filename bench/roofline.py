@@ -100,6 +100,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("networks", nargs="+", metavar="network", help=f"of {', '.join(NETWORKS)}")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=2.0, help="per network (default: 2)")
+    parser.add_argument("--weights", choices=["f32", "bf16"], default="f32",
+                        help="how matrices of constants are kept")
     parser.add_argument("--least", action="store_true",
                         help="of each step its least time, not its median: on a busy machine")
     parser.add_argument("--lines", type=int, default=24, help="most lines to print (default: 24)")
@@ -117,7 +119,7 @@ def main() -> None:
     arguments = parse_arguments()
     report = {}
     for name in arguments.networks:
-        network = prepare(name, arguments.folder, check=False)
+        network = prepare(name, arguments.folder, False, arguments.weights)
         before = measure_peak(arguments.threads)
         measured = steps.measure(network.package, network.inputs, arguments.threads,
                                  arguments.seconds)

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <string_view>
 
 #include "kernels/test_support.h"
 #include "ops/chain.h"
@@ -76,6 +78,32 @@ TEST(CpuMatMul, BodyOperandThatNoRowStrideDescribesTakesASecondPass) {
     op.step("Add", {0, 1});
     expect_runs(op, backend, 2);
     expect_near(op.result(), want);
+  }
+}
+
+TEST(CpuMatMul, WeightsMayBeRoundedToSixteenBits) {
+  for (const std::int64_t rows : {1, 5, 30}) {
+    const Floats x = random_floats(static_cast<std::size_t>(rows) * 40, 1);
+    Floats w = random_floats(40 * 70, 2);
+    w[0] = 1.00390625F;  // 1 + 2^-8: a tie, to the even 1
+    Floats rounded = w;
+    for (float& v : rounded) {
+      const auto bits = std::bit_cast<std::uint32_t>(v);
+      v = std::bit_cast<float>((bits + 0x7fffU + (bits >> 16 & 1U)) & 0xffff0000U);
+    }
+    ASSERT_EQ(rounded[0], 1.0F);
+    const Floats want = multiply(x, rounded, static_cast<std::size_t>(rows), 40, 70);
+    for (const Backend& backend : backends_to_test()) {
+      TestOp op("MatMul");
+      op.input({rows, 40}, x).input({40, 70}, w, true).output({rows, 70});
+      op.attribute("sluice_weights", "bf16");
+      sluice_packing packing = {};
+      ASSERT_TRUE(backend.packing(op.op(), 1, &packing).is_ok());
+      EXPECT_LE(packing.size_bytes, std::int64_t{40} * 80 * 2);
+      EXPECT_EQ(std::string_view(packing.format).substr(0, 12), "panels_bf16/");
+      expect_runs(op, backend, 2);
+      expect_near(op.result(), want);
+    }
   }
 }
 
