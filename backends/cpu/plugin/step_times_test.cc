@@ -20,7 +20,7 @@ std::string text_of(const std::string& path) {
 TEST(StepTimes, WritesALinePerStepThatRan) {
   const std::string path =
       ::testing::TempDir() + "step_times_" + std::to_string(::getpid()) + ".jsonl";
-  testing::TestOp op("MatMul");
+  TestOp op("MatMul");
   op.input({2, 3}, std::vector<float>(6)).input({3, 4}, std::vector<float>(12), true);
   op.output({2, 4}).step("Relu", {0});
   {
@@ -47,7 +47,7 @@ TEST(StepTimes, WritesALinePerStepThatRan) {
 TEST(StepTimes, NamesFromAModelCannotBreakTheLine) {
   const std::string path =
       ::testing::TempDir() + "step_names_" + std::to_string(::getpid()) + ".jsonl";
-  testing::TestOp op("Relu");
+  TestOp op("Relu");
   op.input({1}, std::vector<float>(1)).output({1});
   sluice_op named = op.op();
   named.name = "a\"b\\c\nd";
