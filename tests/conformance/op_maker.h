@@ -39,6 +39,8 @@ class OpMaker {
   OpMaker& packed(std::size_t input, std::span<const std::byte> bytes);
 
   const std::string& kind() const { return operation_.kind; }
+  const ir::Operation& operation() const { return operation_; }
+  const ir::Graph& graph() const { return graph_; }
   Result<backend::Op> make() const;
 
  private:

@@ -175,6 +175,17 @@ main (float[A] x, int64 size) => (seq(float[B]) y)
   y = SplitToSequence (x, size)
 }""", [np.arange(7, dtype=F32), np.array(3)], [np.arange(6, dtype=F32), np.array(2)])
 
+case("sequence_map_of_nothing", """
+main (float[N] x) => (int64 count)
+{
+  none = SequenceEmpty <dtype = 1> ()
+  all = SequenceMap (none, x) <body = b (float e, float[P] o) => (float[Q] d) {
+    t = Add (e, o)
+    d = Tanh (t)
+  }>
+  count = SequenceLength (all)
+}""", [X3])
+
 case("sequence_carried", """
 main (int64 n, float[N] x) => (float[M] y, int64 count, seq(float[K]) all)
 {

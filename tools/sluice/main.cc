@@ -1,11 +1,41 @@
 // `sluice`: one file per subcommand. Exit codes: 0 done, 1 failed, 2 wrong usage.
-#include <cstdio>
-#include <exception>
+#include <unistd.h>
 
-#include "sluice/command.h"
+#include <algorithm>
+#include <filesystem>
+
+#include "sluice/remote/names.h"
+#include "sluice/tool.h"
 
 namespace sluice::tool {
 namespace {
+
+/// Stands for a command of `sluice-remote` in the help.
+class RemoteCommand final : public Command {
+ public:
+  explicit RemoteCommand(const CommandName& name) : name_(name) {}
+  const char* name() const override { return name_.name; }
+  const char* summary() const override { return name_.summary; }
+  void add_options(CLI::App& app) override { app.prefix_command(); }
+  /// Reached if `sluice-remote` could not be started.
+  Result<int> run() override {
+    return make_error(Code::kNotFound,
+                      "there is no sluice-remote beside sluice; this build talks to no daemon "
+                      "(SLUICE_DAEMON=ON)");
+  }
+
+ private:
+  const CommandName name_;
+};
+
+/// Returns if the command line names none of its commands, or it is not there.
+void try_remote(int argc, char** argv) {
+  const auto is_named = [&](const CommandName* name) { return std::string(argv[1]) == name->name; };
+  if (argc < 2 || std::ranges::none_of(kRemoteNames, is_named)) return;
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  execv((self.parent_path() / "sluice-remote").c_str(), argv);
+}
 
 std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands = make_compiler_commands();
@@ -16,43 +46,16 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_discover_command());
   commands.push_back(make_ls_command());
   commands.push_back(make_doctor_command());
+  for (const CommandName* name : kRemoteNames) {
+    commands.push_back(std::make_unique<RemoteCommand>(*name));
+  }
   return commands;
-}
-
-int run_command(Command& command) {
-  const auto code = command.run();
-  if (code.is_ok()) return *code;
-  std::fprintf(stderr, "sluice %s: %s\n", command.name(), code.status().to_string().c_str());
-  return 1;
-}
-
-int run_tool(int argc, char** argv) {
-  CLI::App app("Compiles neural networks and runs them.", "sluice");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "sluice 0.1.0");
-  const auto commands = make_commands();
-  for (const auto& command : commands) {
-    command->add_options(*app.add_subcommand(command->name(), command->summary()));
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  for (const auto& command : commands) {
-    if (app.got_subcommand(command->name())) return run_command(*command);
-  }
-  return 2;
 }
 
 }  // namespace
 }  // namespace sluice::tool
 
 int main(int argc, char** argv) {
-  try {
-    return sluice::tool::run_tool(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "sluice: internal error: %s\n", error.what());
-    return 1;
-  }
+  sluice::tool::try_remote(argc, argv);
+  return sluice::tool::run_tool(argc, argv, sluice::tool::make_commands());
 }

@@ -8,33 +8,13 @@
 #include "sluice/image.h"
 #include "sluice/inputs.h"
 #include "sluice/model_source.h"
-#include "sluice/npy.h"
+#include "sluice/outputs.h"
 
 namespace sluice::tool {
 namespace {
 
 std::span<const float> floats_of(const exec::TensorView& view) {
   return {static_cast<const float*>(view.data), static_cast<std::size_t>(view.size_bytes) / 4};
-}
-
-std::string type_text(const exec::TensorView& view) {
-  return ir::Type::tensor(view.element, ir::Shape(view.dims.begin(), view.dims.end())).to_string();
-}
-
-/// One line: type, and for floats the range and the first elements.
-void summarize(const std::string& output_name, const exec::TensorView& view) {
-  fmt::print("{}: {}", output_name, type_text(view));
-  if (view.element == ir::ElementType::kF32 && view.size_bytes > 0) {
-    const auto values = floats_of(view);
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-    fmt::print(", min {:.4g}, max {:.4g}, mean {:.4g}, starts", *low, *high,
-               sum / static_cast<double>(values.size()));
-    for (const float value : values.first(std::min<std::size_t>(values.size(), 4))) {
-      fmt::print(" {:.5g}", value);
-    }
-  }
-  fmt::print("\n");
 }
 
 Result<std::vector<std::string>> read_labels(const std::string& path) {
@@ -108,7 +88,7 @@ class RunCommand : public Command {
     if (!output_dir_.empty()) std::filesystem::create_directories(output_dir_);
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (specs[i].type.is_tensor()) {
-        SLUICE_TRY(write_output(specs[i].name, context.output(i)));
+        SLUICE_TRY(write_output(specs[i].name, context.output(i), output_dir_));
       } else {
         SLUICE_TRY(write_value(specs[i].name, context.output_value(i)));
       }
@@ -116,26 +96,14 @@ class RunCommand : public Command {
     return ok_status();
   }
 
-  Status write_output(const std::string& name, const exec::TensorView& view) const {
-    if (output_dir_.empty()) {
-      summarize(name, view);
-      return ok_status();
-    }
-    std::string file = name;
-    std::replace(file.begin(), file.end(), '/', '_');
-    const std::filesystem::path path = std::filesystem::path(output_dir_) / (file + ".npy");
-    SLUICE_TRY(write_npy(path, view));
-    fmt::print("{}: {}\n", path.string(), type_text(view));
-    return ok_status();
-  }
-
   /// A sequence item by item: <name>.0, <name>.1, ...
   Status write_value(const std::string& name, const exec::Value& value) const {
     fmt::print("{}: {}\n", name, value.describe());
-    if (value.tensor) return write_output(name, value.tensor->view);
+    if (value.tensor) return write_output(name, value.tensor->view, output_dir_);
     if (value.sequence == nullptr) return ok_status();
     for (std::size_t i = 0; i < value.sequence->items.size(); ++i) {
-      SLUICE_TRY(write_output(fmt::format("{}.{}", name, i), value.sequence->items[i]->view));
+      SLUICE_TRY(
+          write_output(fmt::format("{}.{}", name, i), value.sequence->items[i]->view, output_dir_));
     }
     return ok_status();
   }

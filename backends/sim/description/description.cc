@@ -71,6 +71,7 @@ struct Parser {
     reader.integer("cores", 1, kMostCores, &device.cores);
     reader.integer("memory_bytes", 0, kMostMemory, &device.memory_bytes);
     reader.boolean("own_memory", &device.own_memory);
+    reader.boolean("exclusive_cores", &device.exclusive_cores);
     reader.object("compute", [&](const Json& value, const std::string& path) {
       read_compute(value, path, device.compute);
     });

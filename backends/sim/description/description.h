@@ -36,6 +36,7 @@ struct Device {
   int cores = 4;
   std::int64_t memory_bytes = std::int64_t{16} << 30;
   bool own_memory = true;
+  bool exclusive_cores = true;  ///< a core is in one group at a time
   Compute compute;
   CopyPath to_device;
   CopyPath to_host;

@@ -40,7 +40,7 @@ TEST(SimDescription, ReadsEveryKeyOfADevice) {
   const Description description = parsed(R"({"seed": 5, "log_limit_bytes": 7,
       "jitter": {"distribution": "normal", "spread": 0.25},
       "devices": [{"bus_address": "x", "cores": 2, "own_memory": false,
-        "compute": {"operator_ns": {"Conv": 9}, "kernel_ns": 8, "flops_per_s": 1e3,
+        "exclusive_cores": false, "compute": {"operator_ns": {"Conv": 9}, "kernel_ns": 8, "flops_per_s": 1e3,
                     "bytes_per_s": 2e3, "launch_ns": 3, "switch_ns": 4},
         "copy": {"to_device": {"engines": 2}, "to_host": {"latency_ns": 6},
                  "within": {"bytes_per_s": 10}}}]})");
@@ -52,6 +52,7 @@ TEST(SimDescription, ReadsEveryKeyOfADevice) {
   EXPECT_EQ(device.bus_address, "x");
   EXPECT_EQ(device.cores, 2);
   EXPECT_FALSE(device.own_memory);
+  EXPECT_FALSE(device.exclusive_cores);
   EXPECT_EQ(device.compute.operator_ns.at("Conv"), 9);
   EXPECT_EQ(device.compute.kernel_ns, 8);
   EXPECT_EQ(device.compute.flops_per_s, 1e3);

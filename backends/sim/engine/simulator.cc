@@ -89,6 +89,7 @@ std::int64_t Simulator::memory_used_bytes(int device) const {
 
 Status Simulator::check_cores(int device, std::span<const std::int32_t> cores) const {
   const auto& groups = devices_[static_cast<std::size_t>(device)].group_of_core;
+  const bool is_exclusive = description_.devices[static_cast<std::size_t>(device)].exclusive_cores;
   const std::string where = " of device " + std::to_string(device);
   if (cores.empty()) return plugin::invalid_argument("a group needs at least one core");
   for (std::size_t i = 0; i < cores.size(); ++i) {
@@ -101,7 +102,7 @@ Status Simulator::check_cores(int device, std::span<const std::int32_t> cores) c
       return plugin::invalid_argument(core + " is named twice");
     }
     const Group* owner = groups[static_cast<std::size_t>(cores[i])];
-    if (owner == nullptr) continue;
+    if (owner == nullptr || !is_exclusive) continue;
     return {SLUICE_RESOURCE_EXHAUSTED, core + " is in use by group " + std::to_string(owner->id) +
                                            ": destroy that first, or take another"};
   }

@@ -24,6 +24,20 @@ OpSchema activation(std::string_view name, std::vector<int> versions, std::strin
           .traits = kElementwise};
 }
 
+Status infer_gelu(InferenceContext& context) {
+  const std::string form = context.text_attribute("approximate", "none");
+  if (form == "none" || form == "tanh") return infer_same_as_input(context);
+  return context.error("approximate \"{}\" is neither none nor tanh", form);
+}
+
+OpSchema gelu() {
+  OpSchema schema =
+      activation("Gelu", {20}, "x * P(X <= x) of the normal distribution, or its tanh form",
+                 {{.name = "approximate", .default_value = std::string("none")}});
+  schema.infer = infer_gelu;
+  return schema;
+}
+
 /// Gate and value have one shape: nothing is stretched.
 Status infer_swiglu(InferenceContext& context) {
   SLUICE_TRY(infer_same_as_input(context));
@@ -57,8 +71,7 @@ std::vector<OpSchema> activation_ops() {
                  {constant("alpha", 1.0F)}),
       activation("Elu", {6, 22}, "x if x > 0, else alpha * (exp(x) - 1)",
                  {constant("alpha", 1.0F)}),
-      activation("Gelu", {20}, "x * P(X <= x) of the normal distribution, or its tanh form",
-                 {{.name = "approximate", .default_value = std::string("none")}}),
+      gelu(),
       activation("HardSigmoid", {6, 22}, "clip(alpha * x + beta, 0, 1)",
                  {constant("alpha", 0.2F), constant("beta", 0.5F)}),
       activation("HardSwish", {14, 22}, "x * clip(x / 6 + 1/2, 0, 1)"),

@@ -45,7 +45,8 @@ Status infer_prelu(InferenceContext& context) {
   if (!both.is_ok()) return context.error("{}", both.status().message());
   bool stretches_x = both->size() != x->size();
   for (std::size_t i = 0; i < x->size() && !stretches_x; ++i) {
-    stretches_x = (*x)[i].is(1) && !(*both)[i].is(1);
+    const ir::Dim& joined = (*both)[i];  // a symbol may turn out to be 1
+    stretches_x = (*x)[i].is(1) && joined.is_known() && !joined.is(1);
   }
   if (!stretches_x) return ok_status();
   return context.error("slope {} does not broadcast to {}", ir::shape_to_string(*slope),

@@ -86,7 +86,8 @@ Status infer_gemm(InferenceContext& context) {
     if (!broadcast.is_ok()) return context.error("C: {}", broadcast.status().message());
     if (c->size() > 2) return context.error("C {} has more than 2 axes", ir::shape_to_string(*c));
     for (std::size_t i = 0; i < 2; ++i) {
-      if (shape[i].is(1) && !(*broadcast)[i].is(1)) {
+      const ir::Dim& joined = (*broadcast)[i];  // a symbol may turn out to be 1
+      if (shape[i].is(1) && joined.is_known() && !joined.is(1)) {
         return context.error("C {} does not broadcast to {}", ir::shape_to_string(*c),
                              ir::shape_to_string(shape));
       }

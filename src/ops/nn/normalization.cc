@@ -81,7 +81,8 @@ Status check_suffix(const InferenceContext& context, std::int64_t axis, std::siz
                          ir::shape_to_string(*vector), ir::shape_to_string(data));
   }
   for (std::size_t i = 0; i < data.size(); ++i) {
-    if (data[i].is(1) && !(*broadcast)[i].is(1)) {
+    const ir::Dim& joined = (*broadcast)[i];  // a symbol may turn out to be 1
+    if (data[i].is(1) && joined.is_known() && !joined.is(1)) {
       return context.error("input {} of shape {} would stretch {}", index,
                            ir::shape_to_string(*vector), ir::shape_to_string(suffix));
     }

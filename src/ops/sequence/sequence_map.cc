@@ -6,17 +6,26 @@
 namespace sluice::ops {
 namespace {
 
+/// One item of input `i`; of a sequence that nothing was put into, what the body says it takes.
+ir::Type item_of(InferenceContext& context, std::size_t i) {
+  const ir::Type& type = context.input(i);
+  if (type.kind() != ir::Type::Kind::kSequence) return type;
+  if (type.item().is_tensor()) return with_own_dims(context, type.item());
+  const ir::Subgraph& body =
+      context.graph()->subgraph(*context.attributes().find<ir::SubgraphId>("body"));
+  return body.operand(body.inputs[i]).type;
+}
+
 Status infer_sequence_map(InferenceContext& context) {
   if (context.graph() == nullptr) return context.error("its body cannot be inferred here");
   SLUICE_TRY(check_structure(*context.graph(), context.operation()));
   std::vector<ir::Type> inputs;
   for (std::size_t i = 0; i < num_own_inputs(context.operation()); ++i) {
     const ir::Type& type = context.input(i);
-    const bool is_sequence = type.kind() == ir::Type::Kind::kSequence;
-    if (i == 0 && !is_sequence) {
+    if (i == 0 && type.kind() != ir::Type::Kind::kSequence) {
       return context.error("input 0 must be a sequence, not {}", type.to_string());
     }
-    inputs.push_back(is_sequence ? with_own_dims(context, type.item()) : type);
+    inputs.push_back(item_of(context, i));
   }
   add_captures(context, inputs);
   const auto outputs = SLUICE_TRY(context.infer_subgraph("body", inputs));

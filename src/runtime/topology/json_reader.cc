@@ -55,6 +55,11 @@ Result<std::int64_t> JsonValue::as_int(std::int64_t least, std::int64_t most) co
   return number;
 }
 
+Result<bool> JsonValue::as_bool() const {
+  if (!value_->is_boolean()) return wrong_type("true or false");
+  return value_->get<bool>();
+}
+
 Result<std::string> JsonValue::as_text() const {
   if (!value_->is_string()) return wrong_type("a text");
   const auto& text = value_->get_ref<const std::string&>();

@@ -34,6 +34,7 @@ class JsonValue {
   Result<std::vector<JsonValue>> items_or_none(std::string_view name, std::size_t most) const;
 
   Result<std::int64_t> as_int(std::int64_t least, std::int64_t most) const;
+  Result<bool> as_bool() const;
   /// At most 1024 bytes.
   Result<std::string> as_text() const;
   /// At most `most` elements.

@@ -181,10 +181,11 @@ class Case:
         return self.fragment([node], [item for item in inputs if item is not None], results)
 
     def fragment(self, nodes: list[onnx.NodeProto], inputs: Sequence[Value],
-                 outputs: list[str]) -> list[Value]:
+                 outputs: list[str], only_onnxruntime: bool = False) -> list[Value]:
         """Nodes evaluated as one: of what is between them, nobody here asks for the values."""
         given = {item.name: item.data for item in inputs}
-        run, results = evaluate.runner(nodes, given, outputs, self.opset, self.depth > 0)
+        run, results = evaluate.runner(nodes, given, outputs, self.opset,
+                                       only_onnxruntime or self.depth > 0)
         for result in results:
             self._require_tame(result)
         made = self._with_twins(nodes, dict((v.name, v) for v in inputs), outputs, run, results)

@@ -92,7 +92,10 @@ def loop(case: Case) -> list[Value]:
     given = [trip, go, *states]
     node = helper.make_node("Loop", [value.name if value else "" for value in given], names,
                             body=graph)
-    return case.fragment([node], unique([v for v in given if v] + captures), names)
+    made = case.fragment([node], unique([v for v in given if v] + captures), names)
+    # Without an iteration there is no item, and onnxruntime knows less of its shape than Sluice.
+    case.require(all(value.shape[0] > 0 for value in made[len(nexts):]))
+    return made
 
 
 def scanned_axis(case: Case, x: Value, steps: int) -> int:

@@ -92,6 +92,10 @@ def is_odd_resize(query: Query) -> bool:
     return mode not in (b"half_pixel", b"asymmetric") or query.attribute("exclude_outside", 0) == 1
 
 
+def is_text(query: Query) -> bool:
+    return query.inputs[0].dtype == object
+
+
 def has_empty_text(query: Query) -> bool:
     return bool(query.attribute("delimiter")) and "" in query.inputs[0]
 
@@ -106,6 +110,8 @@ REDUCTIONS = tuple(f"Reduce{name}" for name in (
 TABLE = [
     Row(("Erf",), is_f64, Opinion.FORMULA,
         "onnxruntime has no f64, and the reference evaluator rounds to f32"),
+    Row(("Gelu",), lambda q: is_f64(q) and q.attribute("approximate") != b"tanh", Opinion.NONE,
+        "onnxruntime has no f64, and the reference evaluator's Erf rounds to f32"),
     Row(("HardSwish",), is_f64, Opinion.FORMULA,
         "its 1/6 is rounded to f32 in the definition that the reference evaluator expands"),
     Row(REDUCTIONS, is_empty, Opinion.REFERENCE,
@@ -146,6 +152,8 @@ TABLE = [
         "under SAME_LOWER"),
     Row(("GlobalMaxPool",), lambda q: is_not_f32(q) and q.inputs[0].ndim != 4, Opinion.NONE,
         "onnxruntime has f32 only, and the reference evaluator pools two dimensions, of an image"),
+    Row(("Gather",), is_text, Opinion.REFERENCE,
+        "onnxruntime 1.31 copies the first text of each slice only"),
     Row(("StringSplit",), has_empty_text, Opinion.REFERENCE,
         "onnxruntime finds no piece in an empty text; split at a delimiter it is one, empty"),
     Row(("Hardmax",), lambda q: q.opset < 13 and q.inputs[0].dtype != np.float32,

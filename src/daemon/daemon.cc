@@ -1,0 +1,119 @@
+#include "daemon/daemon.h"
+
+#include <fmt/ranges.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
+
+namespace sluice::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Calls that are not inference end within this after the engine has: they only answer.
+constexpr std::int64_t kGraceNs = 200'000'000;
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
+Result<std::vector<fs::path>> canonical_folders(const std::vector<std::string>& folders) {
+  std::vector<fs::path> all;
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    const fs::path real = fs::canonical(folder, error);
+    if (error || !fs::is_directory(real, error)) {
+      return make_error(Code::kNotFound, "model_folders: \"{}\" is no folder", folder);
+    }
+    all.push_back(real);
+  }
+  return all;
+}
+
+Result<std::vector<uid_t>> users_of(const std::vector<std::string>& names) {
+  std::vector<uid_t> users;
+  for (const std::string& name : names) {
+    const passwd* entry = getpwnam(name.c_str());
+    if (entry == nullptr) {
+      return make_error(Code::kNotFound, "socket_users: there is no user \"{}\"", name);
+    }
+    users.push_back(entry->pw_uid);
+  }
+  return users;
+}
+
+/// A token per line; empty lines do not count.
+Result<std::vector<std::string>> read_tokens(const std::string& path) {
+  std::vector<std::string> tokens;
+  if (path.empty()) return tokens;
+  const std::string text = SLUICE_TRY(read_text_file(path, std::int64_t{1} << 20));
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (end > at) tokens.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  if (tokens.empty()) return invalid_argument("token_file: \"{}\" has no token", path);
+  return tokens;
+}
+
+Result<service::ServiceOptions> service_options(const Settings& settings) {
+  service::ServiceOptions options;
+  options.version = kVersion;
+  options.quota.max_models = static_cast<std::int32_t>(settings.session_models);
+  options.quota.max_cores = static_cast<std::int32_t>(settings.session_cores);
+  options.quota.max_in_flight = settings.session_requests;
+  options.model_folders = SLUICE_TRY(canonical_folders(settings.model_folders));
+  options.upload_limit_bytes = settings.upload_limit_bytes;
+  options.drain_limit_ns = settings.drain_seconds * kNsPerSecond;
+  return options;
+}
+
+Result<rpc::ServerOptions> server_options(const Settings& settings) {
+  rpc::ServerOptions options;
+  for (const std::string& address : settings.listen) {
+    options.addresses.push_back(SLUICE_TRY(rpc::parse_address(address)));
+  }
+  options.unix_socket.mode = static_cast<mode_t>(std::stoul(settings.socket_mode, nullptr, 8));
+  options.unix_socket.group = settings.socket_group;
+  options.unix_socket.users = SLUICE_TRY(users_of(settings.socket_users));
+  options.tls = {settings.tls_certificate, settings.tls_key, settings.tls_client_ca};
+  options.tokens = SLUICE_TRY(read_tokens(settings.token_file));
+  options.message_limit_bytes = settings.message_limit_bytes;
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings, service::Log& log) {
+  std::unique_ptr<Daemon> daemon(new Daemon(settings, log));
+  SLUICE_TRY(daemon->start_all());
+  return daemon;
+}
+
+Status Daemon::start_all() {
+  machine_ = SLUICE_TRY(find_machine(settings_));
+  if (machine_.devices.devices.empty()) {
+    return make_error(Code::kNotFound, "no devices; `sluice doctor` says why");
+  }
+  const std::string owner =
+      fmt::format("sluiced, process {}, at {}", getpid(), fmt::join(settings_.listen, ", "));
+  locks_ = SLUICE_TRY(DeviceLocks::take(settings_.lock_folder, machine_.devices, owner));
+  runtime::EngineOptions options;
+  options.devices = machine_.devices;
+  engine_ =
+      std::make_unique<runtime::Engine>(machine_.backends, *machine_.drivers, std::move(options));
+  service_ = std::make_unique<service::Service>(*engine_, machine_.devices,
+                                                SLUICE_TRY(service_options(settings_)), log_);
+  server_ = SLUICE_TRY(rpc::Server::start(*service_, SLUICE_TRY(server_options(settings_))));
+  return ok_status();
+}
+
+Daemon::~Daemon() { stop(0); }
+
+void Daemon::stop(std::int64_t drain_ns) {
+  if (service_ != nullptr) service_->shutdown(drain_ns);
+  if (server_ != nullptr) server_->shutdown(kGraceNs);
+}
+
+}  // namespace sluice::daemon

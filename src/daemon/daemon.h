@@ -1,0 +1,44 @@
+// sluiced: the machine, the engine, the service and the server, put together.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/device_locks.h"
+#include "daemon/machine.h"
+#include "rpc/server.h"
+
+namespace sluice::daemon {
+
+inline constexpr std::string_view kVersion = "0.1.0";
+
+/// Serves from `start` to `stop`. Calls from one thread.
+class Daemon {
+ public:
+  /// `log` outlives the daemon. Fails: what finding devices, locking them and listening report.
+  static Result<std::unique_ptr<Daemon>> start(const Settings& settings, service::Log& log);
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+  ~Daemon();
+
+  std::vector<std::string> addresses() const { return server_->addresses(); }
+  const runtime::DeviceMap& devices() const { return machine_.devices; }
+
+  /// Not ready from now on; requests in flight have `drain_ns`; then all ends. Blocks.
+  void stop(std::int64_t drain_ns);
+
+ private:
+  Daemon(Settings settings, service::Log& log) : settings_(std::move(settings)), log_(log) {}
+  Status start_all();
+
+  const Settings settings_;
+  service::Log& log_;
+  DeviceLocks locks_;
+  Machine machine_;
+  std::unique_ptr<runtime::Engine> engine_;
+  std::unique_ptr<service::Service> service_;
+  std::unique_ptr<rpc::Server> server_;
+};
+
+}  // namespace sluice::daemon

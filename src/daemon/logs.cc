@@ -1,0 +1,119 @@
+#include "daemon/logs.h"
+
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+
+namespace sluice::daemon {
+namespace {
+
+using service::LogLevel;
+
+const char* name_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::kError: return "error";
+    case LogLevel::kWarning: return "warning";
+    case LogLevel::kInfo: return "info";
+    case LogLevel::kDebug: return "debug";
+    case LogLevel::kTrace: break;
+  }
+  return "trace";
+}
+
+int priority_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::kError: return LOG_ERR;
+    case LogLevel::kWarning: return LOG_WARNING;
+    case LogLevel::kInfo: return LOG_INFO;
+    default: return LOG_DEBUG;
+  }
+}
+
+/// systemd says so by the device and inode of what it connected.
+bool is_journal(int fd) {
+  const char* stream = std::getenv("JOURNAL_STREAM");
+  struct stat info = {};
+  if (stream == nullptr || fstat(fd, &info) != 0) return false;
+  return fmt::format("{}:{}", info.st_dev, info.st_ino) == stream;
+}
+
+/// "2026-11-21T15:45:26.123Z"
+std::string time_text() {
+  using namespace std::chrono;
+  const auto since = system_clock::now().time_since_epoch();
+  const std::time_t seconds = duration_cast<std::chrono::seconds>(since).count();
+  std::tm parts = {};
+  gmtime_r(&seconds, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                     duration_cast<milliseconds>(since).count() % 1000);
+}
+
+class ConsoleLog final : public service::Log {
+ public:
+  explicit ConsoleLog(LogLevel most) : most_(most), is_journal_(is_journal(STDERR_FILENO)) {}
+  bool is_wanted(LogLevel level) const override { return level <= most_; }
+  void write(LogLevel level, std::string_view event) override {
+    const std::string line = is_journal_
+                                 ? fmt::format("<{}>{}\n", priority_of(level), event)
+                                 : fmt::format("{} {} {}\n", time_text(), name_of(level), event);
+    const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());  // whole lines
+    (void)written;  // a console that is gone is no reason to end
+  }
+
+ private:
+  const LogLevel most_;
+  const bool is_journal_;
+};
+
+class SystemLog final : public service::Log {
+ public:
+  explicit SystemLog(LogLevel most) : most_(most) {
+    openlog("sluiced", LOG_PID | LOG_NDELAY, LOG_DAEMON);
+  }
+  ~SystemLog() override { closelog(); }
+  bool is_wanted(LogLevel level) const override { return level <= most_; }
+  void write(LogLevel level, std::string_view event) override {
+    syslog(priority_of(level), "%.*s", static_cast<int>(event.size()), event.data());
+  }
+
+ private:
+  const LogLevel most_;
+};
+
+class JoinedLog final : public service::Log {
+ public:
+  explicit JoinedLog(std::vector<std::unique_ptr<service::Log>> logs) : logs_(std::move(logs)) {}
+  bool is_wanted(LogLevel level) const override {
+    return std::ranges::any_of(logs_, [&](const auto& log) { return log->is_wanted(level); });
+  }
+  void write(LogLevel level, std::string_view event) override {
+    for (const auto& log : logs_) {
+      if (log->is_wanted(level)) log->write(level, event);
+    }
+  }
+
+ private:
+  const std::vector<std::unique_ptr<service::Log>> logs_;
+};
+
+}  // namespace
+
+std::unique_ptr<service::Log> console_log(LogLevel most) {
+  return std::make_unique<ConsoleLog>(most);
+}
+
+std::unique_ptr<service::Log> system_log(LogLevel most) {
+  return std::make_unique<SystemLog>(most);
+}
+
+std::unique_ptr<service::Log> join_logs(std::vector<std::unique_ptr<service::Log>> logs) {
+  return std::make_unique<JoinedLog>(std::move(logs));
+}
+
+}  // namespace sluice::daemon

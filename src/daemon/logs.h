@@ -1,0 +1,21 @@
+// Logs of the daemon: console and syslog.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "service/log.h"
+
+namespace sluice::daemon {
+
+/// A line per event on stderr: time (UTC), level, event. Where stderr is the journal, the level is
+/// told in its way instead, and the time left to it.
+std::unique_ptr<service::Log> console_log(service::LogLevel most);
+
+/// Facility daemon.
+std::unique_ptr<service::Log> system_log(service::LogLevel most);
+
+/// Writes to all of them.
+std::unique_ptr<service::Log> join_logs(std::vector<std::unique_ptr<service::Log>> logs);
+
+}  // namespace sluice::daemon

@@ -1,0 +1,72 @@
+#include "daemon/machine.h"
+
+#include <charconv>
+
+#include "base/file.h"
+#include "daemon/simulated_drivers.h"
+#include "runtime/inference/thread_driver.h"
+#include "runtime/topology/device_map_json.h"
+#include "runtime/topology/discovery.h"
+#include "runtime/topology/logical_ids.h"
+
+namespace sluice::daemon {
+namespace {
+
+Result<backend::BackendRegistry> find_backends(const Settings& settings) {
+  if (settings.sim.empty()) return backend::BackendRegistry::discover();
+  SLUICE_TRY(map_file(settings.sim));  // so that a missing file is called missing
+  backend::Discovery discovery;
+  discovery.options["sim"] = {{"description", "@" + settings.sim}};
+  auto backends = backend::BackendRegistry::discover(discovery);
+  SLUICE_TRY(backends.find("sim").with_context(settings.sim));
+  return backends;
+}
+
+/// "0000:1c:00.0", "1c:00.0", or a logical id: "2".
+Result<runtime::DeviceId> find_named(const runtime::DeviceMap& map, const std::string& name) {
+  if (const runtime::Device* device = find_device_at(map, name)) return device->id;
+  std::int32_t number = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error == std::errc() && end == name.data() + name.size() && number >= 0) {
+    if (find_device(map, runtime::DeviceId(number)) != nullptr) return runtime::DeviceId(number);
+  }
+  std::string there;
+  for (const runtime::Device& device : map.devices) {
+    there += (there.empty() ? "" : ", ") + describe(device);
+  }
+  return make_error(Code::kNotFound, "-t {}: no such device; there are: {}", name,
+                    there.empty() ? "none" : there);
+}
+
+Result<runtime::DeviceMap> find_devices(const Settings& settings,
+                                        const backend::BackendRegistry& backends) {
+  if (settings.devices.empty() && !settings.map.empty()) {
+    return runtime::read_device_map(settings.map);
+  }
+  runtime::DiscoveryOptions options;
+  options.only_simulated = !settings.sim.empty();
+  auto map = SLUICE_TRY(runtime::discover_devices(backends, options));
+  if (settings.devices.empty()) return map;
+  std::vector<runtime::DeviceId> ids;
+  for (const std::string& name : settings.devices) {
+    ids.push_back(SLUICE_TRY(find_named(map, name)));
+  }
+  return runtime::select_devices(map, ids);
+}
+
+}  // namespace
+
+Result<Machine> find_machine(const Settings& settings) {
+  Machine machine;
+  machine.backends = SLUICE_TRY(find_backends(settings));
+  machine.devices = SLUICE_TRY(find_devices(settings, machine.backends));
+  if (settings.sim.empty()) {
+    machine.drivers = std::make_unique<runtime::ThreadDrivers>();
+    return machine;
+  }
+  auto time = SLUICE_TRY(backend::VirtualTime::of(SLUICE_TRY(machine.backends.find("sim"))));
+  machine.drivers = std::make_unique<SimulatedDrivers>(std::move(time));
+  return machine;
+}
+
+}  // namespace sluice::daemon

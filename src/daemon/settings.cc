@@ -1,0 +1,192 @@
+#include "daemon/settings.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include "rpc/address.h"
+#include "runtime/topology/json_reader.h"
+
+namespace sluice::daemon {
+namespace {
+
+using nlohmann::ordered_json;
+using runtime::JsonValue;
+using Texts = SettingInfo::Texts;
+
+constexpr std::size_t kMostItems = 256;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
+
+constexpr std::array kSettings = {
+    SettingInfo{"devices", 't', &Settings::devices,
+                "A device to serve, by bus address or logical id; may be repeated (default: all)"},
+    SettingInfo{"map", 'm', &Settings::map,
+                "Device map that `sluice discover` wrote (default: look now); not used with -t"},
+    SettingInfo{"sim", 0, &Settings::sim, "Serve the simulated devices that this file describes"},
+    SettingInfo{"listen", 'g', &Settings::listen, "Where to listen: unix:/PATH or HOST:PORT"},
+    SettingInfo{"socket_mode", 0, &Settings::socket_mode, "Mode of a Unix socket, octal"},
+    SettingInfo{"socket_group", 0, &Settings::socket_group, "Group that owns a Unix socket"},
+    SettingInfo{"socket_users", 0, &Settings::socket_users,
+                "User that may connect over a Unix socket (default: whoever its mode lets in)"},
+    SettingInfo{"tls_certificate", 0, &Settings::tls_certificate, "PEM file, for TCP"},
+    SettingInfo{"tls_key", 0, &Settings::tls_key, "PEM file of the certificate's key"},
+    SettingInfo{"tls_client_ca", 0, &Settings::tls_client_ca,
+                "PEM file; clients over TCP need a certificate of this authority"},
+    SettingInfo{"token_file", 0, &Settings::token_file,
+                "File with a token per line; clients over TCP need one of them"},
+    SettingInfo{"model_folders", 0, &Settings::model_folders,
+                "Folder from which packages may be loaded by path"},
+    SettingInfo{"upload_limit_bytes", 0, &Settings::upload_limit_bytes,
+                "Largest package that is taken by upload", 0, kMostBytes},
+    SettingInfo{"message_limit_bytes", 0, &Settings::message_limit_bytes,
+                "Longest request or answer", 1 << 16, (std::int64_t{1} << 31) - 1},
+    SettingInfo{"session_models", 0, &Settings::session_models, "Most models of one session", 0,
+                1 << 20},
+    SettingInfo{"session_cores", 0, &Settings::session_cores, "Most cores of one session", 0,
+                1 << 20},
+    SettingInfo{"session_requests", 0, &Settings::session_requests,
+                "Most requests of one session in flight", 0, 1 << 20},
+    SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
+                "How long requests in flight may go on after SIGTERM", 0, 3600},
+    SettingInfo{"lock_folder", 0, &Settings::lock_folder,
+                "Folder of the locks that keep two daemons off one device"},
+    SettingInfo{"log_level", 'l', &Settings::log_level,
+                "3 errors, 4 warnings, 5 events, 6 debug, 7 trace", 3, 7},
+    SettingInfo{"log_console", 'x', &Settings::log_console, "Log to the console beside syslog"},
+};
+
+Status take(const JsonValue& from, const SettingInfo& info, Settings& to) {
+  if (const auto* text = std::get_if<std::string Settings::*>(&info.member)) {
+    to.*(*text) = SLUICE_TRY(from.as_text());
+  } else if (const auto* number = std::get_if<std::int64_t Settings::*>(&info.member)) {
+    to.*(*number) = SLUICE_TRY(from.as_int(info.least, info.most));
+  } else if (const auto* flag = std::get_if<bool Settings::*>(&info.member)) {
+    to.*(*flag) = SLUICE_TRY(from.as_bool());
+  } else if (const auto* texts = std::get_if<Texts Settings::*>(&info.member)) {
+    Texts values;
+    for (const JsonValue& item : SLUICE_TRY(from.as_items(kMostItems))) {
+      values.push_back(SLUICE_TRY(item.as_text()));
+    }
+    to.*(*texts) = std::move(values);
+  }
+  return ok_status();
+}
+
+ordered_json value_of(const Settings& settings, const SettingInfo& info) {
+  return std::visit([&](auto member) { return ordered_json(settings.*member); }, info.member);
+}
+
+std::string known_keys() {
+  std::string keys;
+  for (const SettingInfo& info : kSettings) {
+    keys += (keys.empty() ? "" : ", ") + std::string(info.key);
+  }
+  return keys;
+}
+
+Status check_mode(const std::string& mode) {
+  const bool is_octal = std::ranges::all_of(mode, [](char c) { return c >= '0' && c <= '7'; });
+  if (is_octal && mode.size() >= 3 && mode.size() <= 4) return ok_status();
+  return invalid_argument("socket_mode: \"{}\" is no mode such as \"0660\"", mode);
+}
+
+ordered_json schema_of(const SettingInfo& info) {
+  ordered_json one = {{"description", info.help}};
+  if (std::holds_alternative<std::string Settings::*>(info.member)) {
+    one["type"] = "string";
+  } else if (std::holds_alternative<std::int64_t Settings::*>(info.member)) {
+    one["type"] = "integer";
+    one["minimum"] = info.least;
+    one["maximum"] = info.most;
+  } else if (std::holds_alternative<bool Settings::*>(info.member)) {
+    one["type"] = "boolean";
+  } else {
+    one["type"] = "array";
+    one["items"] = {{"type", "string"}};
+    one["maxItems"] = kMostItems;
+  }
+  one["default"] = value_of(Settings(), info);
+  return one;
+}
+
+}  // namespace
+
+std::string_view origin_name(Origin origin) {
+  switch (origin) {
+    case Origin::kFile: return "file";
+    case Origin::kFlag: return "flag";
+    case Origin::kDefault: break;
+  }
+  return "default";
+}
+
+std::string SettingInfo::flag() const {
+  std::string name(key);
+  std::ranges::replace(name, '_', '-');
+  return "--" + name;
+}
+
+std::span<const SettingInfo> setting_infos() { return kSettings; }
+
+Status apply_config(std::string_view text, Settings& settings, Origins& origins) {
+  const nlohmann::json document = SLUICE_TRY(runtime::parse_json(text));
+  if (!document.is_object()) {
+    return invalid_argument("expected an object of settings, found a {}", document.type_name());
+  }
+  for (const auto& [key, value] : document.items()) {
+    const std::string& name = key;
+    const auto* const info = std::ranges::find(kSettings, name, &SettingInfo::key);
+    if (info == kSettings.end()) {
+      return invalid_argument("{}: no such setting; there are {}", name.substr(0, 100),
+                              known_keys());
+    }
+    SLUICE_TRY(take(JsonValue(value, name), *info, settings));
+    origins[name] = Origin::kFile;
+  }
+  return ok_status();
+}
+
+Status check_settings(const Settings& settings) {
+  SLUICE_TRY(check_mode(settings.socket_mode));
+  if (settings.listen.empty()) return invalid_argument("listen: nowhere to listen");
+  for (const std::string& address : settings.listen) {
+    SLUICE_TRY(rpc::parse_address(address).with_context("listen"));
+  }
+  if (settings.tls_certificate.empty() != settings.tls_key.empty()) {
+    return invalid_argument("tls_certificate and tls_key belong together: give both or none");
+  }
+  if (!settings.tls_client_ca.empty() && settings.tls_certificate.empty()) {
+    return invalid_argument("tls_client_ca: without tls_certificate there is no TLS");
+  }
+  for (const std::string& folder : settings.model_folders) {
+    if (!folder.starts_with("/")) {
+      return invalid_argument("model_folders: \"{}\" is no absolute path", folder);
+    }
+  }
+  return ok_status();
+}
+
+std::string print_settings(const Settings& settings, const Origins& origins) {
+  ordered_json all;
+  for (const SettingInfo& info : kSettings) {
+    const auto it = origins.find(info.key);
+    const Origin origin = it == origins.end() ? Origin::kDefault : it->second;
+    all[std::string(info.key)] = {{"value", value_of(settings, info)},
+                                  {"origin", origin_name(origin)}};
+  }
+  return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string print_schema() {
+  ordered_json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                         {"title", "sluiced"},
+                         {"type", "object"},
+                         {"additionalProperties", false}};
+  for (const SettingInfo& info : kSettings) {
+    schema["properties"][std::string(info.key)] = schema_of(info);
+  }
+  return schema.dump(2) + "\n";
+}
+
+}  // namespace sluice::daemon

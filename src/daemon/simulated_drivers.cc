@@ -1,0 +1,54 @@
+#include "daemon/simulated_drivers.h"
+
+#include <utility>
+
+namespace sluice::daemon {
+namespace {
+
+using runtime::Driver;
+using runtime::StepResult;
+
+/// A step of the machine; if that only waits for its devices, their next event happens.
+class Advancing final : public runtime::Steppable {
+ public:
+  Advancing(runtime::Steppable& machine, std::shared_ptr<backend::VirtualTime> time)
+      : machine_(machine), time_(std::move(time)) {}
+
+  StepResult step(std::int64_t now_ns) override {
+    const StepResult result = machine_.step(now_ns);
+    if (!result.is_running || result.has_moved) return result;
+    const std::int64_t next_ns = time_->next_event_ns();
+    if (next_ns != kNoDeadline) time_->advance_to(next_ns);
+    return result;
+  }
+
+ private:
+  runtime::Steppable& machine_;
+  const std::shared_ptr<backend::VirtualTime> time_;
+};
+
+class SimulatedDriver final : public Driver {
+ public:
+  SimulatedDriver(runtime::Steppable& machine, std::shared_ptr<backend::VirtualTime> time,
+                  runtime::ThreadDrivers& threads, std::vector<std::int32_t> cpus)
+      : machine_(machine, std::move(time)), driver_(threads.drive(machine_, std::move(cpus))) {}
+
+  void notify() override { driver_->notify(); }
+  void announce() override { driver_->announce(); }
+  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override {
+    return driver_->wait(is_done, deadline_ns);
+  }
+
+ private:
+  Advancing machine_;
+  std::unique_ptr<Driver> driver_;  ///< last: it steps the machine
+};
+
+}  // namespace
+
+std::unique_ptr<Driver> SimulatedDrivers::drive(runtime::Steppable& machine,
+                                                std::vector<std::int32_t> cpus) {
+  return std::make_unique<SimulatedDriver>(machine, time_, threads_, std::move(cpus));
+}
+
+}  // namespace sluice::daemon

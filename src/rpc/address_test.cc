@@ -1,0 +1,33 @@
+#include "rpc/address.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::rpc {
+namespace {
+
+TEST(Address, IsReadBackAsItIsPrinted) {
+  for (const char* text :
+       {"unix:/run/sluice.sock", "localhost:5555", "10.0.0.1:0", "[::1]:65535"}) {
+    const auto address = parse_address(text);
+    ASSERT_TRUE(address.is_ok()) << address.status().to_string();
+    EXPECT_EQ(address->to_string(), text);
+  }
+  EXPECT_EQ(parse_address("/run/x.sock")->to_string(), "unix:/run/x.sock");
+}
+
+TEST(Address, WhatIsNoAddressIsRefusedWithTheFormsThereAre) {
+  const std::string long_path = "/" + std::string(200, 'x');
+  const std::string with_zero("/run/a\0b", 8);
+  for (const std::string& text :
+       {std::string(), std::string("unix:"), std::string("unix:relative"), long_path, with_zero,
+        std::string("host"), std::string(":80"), std::string("host:"), std::string("host:x"),
+        std::string("host:65536"), std::string("host:-1"), std::string("::1:80"),
+        std::string("a b:80"), std::string("http://host:80"), std::string("[]:80")}) {
+    const auto address = parse_address(text);
+    ASSERT_FALSE(address.is_ok()) << text;
+    EXPECT_NE(address.status().message().find("HOST:PORT"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::rpc

@@ -1,0 +1,290 @@
+#include "rpc/client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <mutex>
+
+#include "base/file.h"
+#include "proto/sluice/v1/runtime.grpc.pb.h"
+#include "rpc/convert.h"
+#include "rpc/error.h"
+
+namespace sluice::rpc {
+namespace {
+
+constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+
+using Stub = v1::Runtime::Stub;
+
+Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const ClientOptions& options) {
+  if (options.ca.empty()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = SLUICE_TRY(read_text_file(options.ca));
+  if (!options.certificate.empty()) {
+    tls.pem_cert_chain = SLUICE_TRY(read_text_file(options.certificate));
+    tls.pem_private_key = SLUICE_TRY(read_text_file(options.key));
+  }
+  return grpc::SslCredentials(tls);
+}
+
+std::chrono::system_clock::time_point after(std::int64_t duration_ns) {
+  return std::chrono::system_clock::now() + std::chrono::nanoseconds(duration_ns);
+}
+
+class GrpcClient final : public Client {
+ public:
+  GrpcClient(ClientOptions options, std::shared_ptr<grpc::Channel> channel)
+      : options_(std::move(options)),
+        channel_(std::move(channel)),
+        stub_(v1::Runtime::NewStub(channel_)) {}
+
+  ~GrpcClient() override {
+    if (lease_ == nullptr) return;
+    lease_context_.TryCancel();
+    v1::OpenSessionResponse message;
+    while (lease_->Read(&message)) continue;
+    const grpc::Status status = lease_->Finish();
+    (void)status;  // that we cancelled it
+  }
+
+  Result<service::SessionId> open_session(const std::string& name) override {
+    const std::lock_guard lock(session_mutex_);
+    if (lease_ != nullptr) return make_error(Code::kFailedPrecondition, "a session is open");
+    SLUICE_TRY(wait_for_daemon());
+    prepare(lease_context_);
+    v1::OpenSessionRequest request;
+    request.set_client(name);
+    lease_ = stub_->OpenSession(&lease_context_, request);
+    v1::OpenSessionResponse response;
+    if (!lease_->Read(&response)) {
+      const Status status = from_grpc(lease_->Finish());
+      lease_ = nullptr;
+      if (status.is_ok()) return make_error(Code::kInternal, "the daemon gave no session");
+      return status;
+    }
+    token_ = response.token();
+    return service::SessionId(response.session());
+  }
+
+  Result<service::ServerInfo> server() override {
+    v1::GetServerResponse response;
+    SLUICE_TRY(call(&Stub::GetServer, v1::GetServerRequest(), response));
+    return from_proto(response);
+  }
+
+  Result<service::ServerHealth> health() override {
+    v1::GetHealthResponse response;
+    SLUICE_TRY(call(&Stub::GetHealth, v1::GetHealthRequest(), response));
+    return from_proto(response);
+  }
+
+  Result<std::vector<service::SessionInfo>> list_sessions() override {
+    v1::ListSessionsResponse response;
+    SLUICE_TRY(call(&Stub::ListSessions, v1::ListSessionsRequest(), response));
+    std::vector<service::SessionInfo> sessions;
+    for (const v1::Session& session : response.sessions()) sessions.push_back(from_proto(session));
+    return sessions;
+  }
+
+  Status close_session(service::SessionId session) override {
+    v1::CloseSessionRequest request;
+    request.set_session(static_cast<std::uint64_t>(session));
+    v1::CloseSessionResponse response;
+    return call(&Stub::CloseSession, request, response);
+  }
+
+  Result<service::GroupEntry> create_group(const runtime::CoreRequest& wanted) override {
+    v1::CreateGroupRequest request;
+    to_proto(wanted, request);
+    v1::CreateGroupResponse response;
+    SLUICE_TRY(call(&Stub::CreateGroup, request, response));
+    return from_proto(response.group());
+  }
+
+  Status destroy_group(std::uint64_t group) override {
+    v1::DestroyGroupRequest request;
+    request.set_group(group);
+    v1::DestroyGroupResponse response;
+    return call(&Stub::DestroyGroup, request, response);
+  }
+
+  Result<std::vector<service::GroupEntry>> list_groups() override {
+    v1::ListGroupsResponse response;
+    SLUICE_TRY(call(&Stub::ListGroups, v1::ListGroupsRequest(), response));
+    std::vector<service::GroupEntry> groups;
+    for (const v1::Group& group : response.groups()) groups.push_back(from_proto(group));
+    return groups;
+  }
+
+  Result<service::ModelEntry> load(const service::LoadOptions& options,
+                                   const std::string& path) override {
+    v1::LoadModelResponse response;
+    SLUICE_TRY(send_load(options, path, /*is_upload=*/false, /*only_estimate=*/false, response));
+    return from_proto(response.model());
+  }
+
+  Result<service::ModelEntry> upload(const service::LoadOptions& options,
+                                     const std::string& path) override {
+    v1::LoadModelResponse response;
+    SLUICE_TRY(send_load(options, path, /*is_upload=*/true, /*only_estimate=*/false, response));
+    return from_proto(response.model());
+  }
+
+  Result<runtime::Footprint> estimate(const service::LoadOptions& options, const std::string& path,
+                                      bool is_upload) override {
+    v1::LoadModelResponse response;
+    SLUICE_TRY(send_load(options, path, is_upload, /*only_estimate=*/true, response));
+    return from_proto(response.footprint());
+  }
+
+  Status unload(std::uint64_t model, std::int64_t drain_ns) override {
+    v1::UnloadModelRequest request;
+    request.set_model(model);
+    request.set_drain_ns(drain_ns);
+    v1::UnloadModelResponse response;
+    return call(&Stub::UnloadModel, request, response);
+  }
+
+  Status start(std::uint64_t model) override {
+    v1::StartModelRequest request;
+    request.set_model(model);
+    v1::StartModelResponse response;
+    return call(&Stub::StartModel, request, response);
+  }
+
+  Status stop(std::uint64_t model, std::int64_t drain_ns) override {
+    v1::StopModelRequest request;
+    request.set_model(model);
+    request.set_drain_ns(drain_ns);
+    v1::StopModelResponse response;
+    return call(&Stub::StopModel, request, response);
+  }
+
+  Status reset(std::uint64_t model) override {
+    v1::ResetModelRequest request;
+    request.set_model(model);
+    v1::ResetModelResponse response;
+    return call(&Stub::ResetModel, request, response);
+  }
+
+  Result<std::vector<service::ModelEntry>> list_models(std::uint64_t model) override {
+    v1::ListModelsRequest request;
+    request.set_model(model);
+    v1::ListModelsResponse response;
+    SLUICE_TRY(call(&Stub::ListModels, request, response));
+    std::vector<service::ModelEntry> models;
+    for (const v1::Model& one : response.models()) models.push_back(SLUICE_TRY(from_proto(one)));
+    return models;
+  }
+
+  Result<std::vector<service::ModelStatistics>> statistics(std::uint64_t model) override {
+    v1::GetStatisticsRequest request;
+    request.set_model(model);
+    v1::GetStatisticsResponse response;
+    SLUICE_TRY(call(&Stub::GetStatistics, request, response));
+    std::vector<service::ModelStatistics> all;
+    for (const v1::ModelStatistics& one : response.models()) all.push_back(from_proto(one));
+    return all;
+  }
+
+  Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
+                           const InferOptions& options) override {
+    v1::InferRequest request;
+    request.set_model(model);
+    request.set_priority(options.priority);
+    request.set_wants_detail(options.wants_detail);
+    for (const NamedTensor& input : inputs) to_proto(input.view, input.name, *request.add_inputs());
+    auto response = std::make_shared<v1::InferResponse>();
+    SLUICE_TRY(call(&Stub::Infer, request, *response, options.timeout_ns));
+    InferReply reply;
+    reply.code = static_cast<runtime::RuntimeCode>(response->runtime_code());
+    for (const v1::Tensor& output : response->outputs()) {
+      reply.outputs.push_back({output.name(), SLUICE_TRY(view_of(output))});
+    }
+    reply.detail = from_proto(response->detail());
+    reply.owner = std::move(response);
+    return reply;
+  }
+
+ private:
+  void prepare(grpc::ClientContext& context) const {
+    if (!token_.empty()) context.AddMetadata("sluice-session", token_);
+    if (!options_.token.empty()) context.AddMetadata("authorization", "Bearer " + options_.token);
+  }
+
+  Status wait_for_daemon() const {
+    if (channel_->WaitForConnected(after(options_.connect_timeout_ns))) return ok_status();
+    return make_error(Code::kUnavailable,
+                      "no daemon answers at {}; is sluiced running, and may this user connect?",
+                      options_.address);
+  }
+
+  template <typename Request, typename Response>
+  Status call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+              const Request& request, Response& response, std::int64_t timeout_ns = 0) {
+    if (channel_->GetState(/*try_to_connect=*/true) != GRPC_CHANNEL_READY) {
+      SLUICE_TRY(wait_for_daemon());
+    }
+    grpc::ClientContext context;
+    prepare(context);
+    if (timeout_ns > 0) context.set_deadline(after(timeout_ns));
+    return from_grpc((stub_.get()->*method)(&context, request, &response));
+  }
+
+  Status send_load(const service::LoadOptions& options, const std::string& path, bool is_upload,
+                   bool only_estimate, v1::LoadModelResponse& response) {
+    Bytes file;
+    if (is_upload) file = SLUICE_TRY(map_file(path));
+    SLUICE_TRY(wait_for_daemon());
+    v1::LoadModelRequest message;
+    v1::LoadOptions& first = *message.mutable_options();
+    first.set_name(options.name);
+    if (options.group) first.set_group(static_cast<std::uint64_t>(options.group->value()));
+    first.set_depth(options.depth);
+    first.set_flag_nan(options.flags_nan);
+    first.set_only_estimate(only_estimate);
+    if (is_upload) {
+      first.set_upload_bytes(file.size());
+    } else {
+      first.set_path(path);
+    }
+    grpc::ClientContext context;
+    prepare(context);
+    const auto writer = stub_->LoadModel(&context, &response);
+    bool is_open = writer->Write(message);
+    for (std::size_t at = 0; is_open && at < file.size(); at += kChunkBytes) {
+      const Bytes chunk = file.slice(at, std::min(kChunkBytes, file.size() - at));
+      message.set_chunk(chunk.data(), chunk.size());
+      is_open = writer->Write(message);
+    }
+    writer->WritesDone();
+    return from_grpc(writer->Finish());
+  }
+
+  const ClientOptions options_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<Stub> stub_;
+  std::mutex session_mutex_;
+  std::string token_;
+  grpc::ClientContext lease_context_;
+  std::unique_ptr<grpc::ClientReader<v1::OpenSessionResponse>> lease_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Client>> Client::create(const ClientOptions& options) {
+  const Address address = SLUICE_TRY(parse_address(options.address));
+  const auto credentials = SLUICE_TRY(credentials_of(options));
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
+  arguments.SetMaxSendMessageSize(std::numeric_limits<int>::max());
+  // One connection per client: the session's lease is on it.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  auto channel = grpc::CreateCustomChannel(address.to_string(), credentials, arguments);
+  return std::unique_ptr<Client>(std::make_unique<GrpcClient>(options, std::move(channel)));
+}
+
+}  // namespace sluice::rpc

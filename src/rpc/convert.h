@@ -1,0 +1,46 @@
+// Messages to the service's plain data and back. Nothing of a message is believed: what comes from
+// a peer is checked here or by whoever it is handed to.
+#pragma once
+
+#include "proto/sluice/v1/control.pb.h"
+#include "proto/sluice/v1/inference.pb.h"
+#include "service/types.h"
+
+namespace sluice::rpc {
+
+// To messages.
+void to_proto(const service::ServerInfo& from, v1::GetServerResponse& to);
+void to_proto(const service::ServerHealth& from, v1::GetHealthResponse& to);
+void to_proto(const service::SessionInfo& from, v1::Session& to);
+void to_proto(const service::GroupEntry& from, v1::Group& to);
+void to_proto(const service::ModelEntry& from, v1::Model& to);
+void to_proto(const runtime::Footprint& from, v1::Footprint& to);
+void to_proto(const service::ModelStatistics& from, v1::ModelStatistics& to);
+void to_proto(const runtime::CoreRequest& from, v1::CreateGroupRequest& to);
+/// Copies the bytes.
+void to_proto(const exec::TensorView& from, std::string_view name, v1::Tensor& to);
+void to_proto(const runtime::ReplyDetail& from, v1::InferDetail& to);
+
+// From messages. Those of a client to the server fail with kInvalid where a number cannot be.
+Result<runtime::CoreRequest> from_proto(const v1::CreateGroupRequest& from);
+Result<runtime::CoreGroupId> group_from_proto(std::uint64_t handle);
+service::ServerInfo from_proto(const v1::GetServerResponse& from);
+service::ServerHealth from_proto(const v1::GetHealthResponse& from);
+service::SessionInfo from_proto(const v1::Session& from);
+service::GroupEntry from_proto(const v1::Group& from);
+Result<service::ModelEntry> from_proto(const v1::Model& from);
+runtime::Footprint from_proto(const v1::Footprint& from);
+service::ModelStatistics from_proto(const v1::ModelStatistics& from);
+runtime::ReplyDetail from_proto(const v1::InferDetail& from);
+
+/// Views into the bytes of `from`, which must outlive them.
+/// Fails: kBadInput for an element type that is none, a shape that is negative or too large, or
+///        bytes that are not as many as type and shape say.
+Result<exec::TensorView> view_of(const v1::Tensor& from);
+
+/// One view per input of the signature, in its order.
+/// Fails: kBadInput naming the input that is missing, unknown or there twice; as view_of.
+Result<std::vector<exec::TensorView>> inputs_of(const v1::InferRequest& request,
+                                                const package::Signature& signature);
+
+}  // namespace sluice::rpc

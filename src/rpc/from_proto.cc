@@ -1,0 +1,193 @@
+// The part of convert.h that reads messages.
+#include <array>
+#include <limits>
+
+#include "rpc/convert.h"
+
+namespace sluice::rpc {
+namespace {
+
+using runtime::RuntimeCode;
+
+service::Peer peer_of(const v1::Peer& from) {
+  return {from.address(), from.process(), from.user(), from.group()};
+}
+
+Result<package::TensorSpec> spec_of(const v1::TensorSpec& from) {
+  return package::TensorSpec{from.name(), SLUICE_TRY(ir::parse_type(from.type())),
+                             from.batch_axis()};
+}
+
+service::Latency latency_of(const v1::Latency& from) {
+  return {from.count(), from.sum_ns(), from.p50_ns(), from.p90_ns(), from.p99_ns(), from.max_ns()};
+}
+
+/// The value whose name is `name`; the last for a name of none.
+template <typename Enum, std::size_t kCount>
+Enum by_name(const std::array<Enum, kCount>& values, std::string_view name,
+             std::string_view (*name_of)(Enum)) {
+  for (const Enum value : values) {
+    if (name_of(value) == name) return value;
+  }
+  return values.back();
+}
+
+Status not_negative(std::int64_t number, std::string_view what) {
+  if (number >= 0) return ok_status();
+  return runtime_error(RuntimeCode::kInvalid, "{}: {} is negative", what, number);
+}
+
+}  // namespace
+
+Result<runtime::CoreRequest> from_proto(const v1::CreateGroupRequest& from) {
+  SLUICE_TRY(not_negative(from.cores(), "cores"));
+  SLUICE_TRY(not_negative(from.devices(), "devices"));
+  SLUICE_TRY(not_negative(from.memory_bytes(), "memory_bytes"));
+  runtime::CoreRequest request;
+  request.num_cores = from.cores();
+  request.num_devices = from.devices();
+  if (from.has_first()) {
+    SLUICE_TRY(not_negative(from.first().device(), "first.device"));
+    SLUICE_TRY(not_negative(from.first().core(), "first.core"));
+    request.first = {runtime::DeviceId(from.first().device()), from.first().core()};
+  }
+  request.memory_bytes = from.memory_bytes();
+  request.kind = from.kind();
+  request.features.assign(from.features().begin(), from.features().end());
+  for (const std::int32_t id : from.only_devices()) {
+    SLUICE_TRY(not_negative(id, "only_devices"));
+    request.devices.push_back(runtime::DeviceId(id));
+  }
+  request.bus_addresses.assign(from.only_bus_addresses().begin(), from.only_bus_addresses().end());
+  return request;
+}
+
+Result<runtime::CoreGroupId> group_from_proto(std::uint64_t handle) {
+  if (handle == 0 || handle > std::uint64_t{std::numeric_limits<std::int32_t>::max()}) {
+    return runtime_error(RuntimeCode::kInvalidHandle, "no group has handle {:#x}", handle);
+  }
+  return runtime::CoreGroupId(static_cast<std::int32_t>(handle));
+}
+
+service::ServerInfo from_proto(const v1::GetServerResponse& from) {
+  service::ServerInfo to;
+  to.version = from.version();
+  to.protocol_minor = from.protocol_minor();
+  to.process = from.process();
+  to.uptime_ns = from.uptime_ns();
+  to.state = from.state();
+  to.num_cores = from.cores();
+  to.num_free_cores = from.free_cores();
+  to.upload_limit_bytes = from.upload_limit_bytes();
+  to.model_folders.assign(from.model_folders().begin(), from.model_folders().end());
+  for (const auto& one : from.devices()) {
+    runtime::Device device;
+    device.id = runtime::DeviceId(one.id());
+    device.kind = one.kind();
+    device.name = one.name();
+    device.bus_address = one.bus_address();
+    device.num_cores = one.cores();
+    device.memory_bytes = one.memory_bytes();
+    to.devices.push_back(std::move(device));
+  }
+  return to;
+}
+
+service::ServerHealth from_proto(const v1::GetHealthResponse& from) {
+  using runtime::HealthState;
+  constexpr std::array kStates = {HealthState::kHealthy, HealthState::kDegraded,
+                                  HealthState::kFailed};
+  service::ServerHealth to = {from.ready(), from.reason(), {}};
+  for (const auto& one : from.models()) {
+    to.models.push_back(
+        {one.model(),
+         one.name(),
+         {by_name(kStates, one.state(), &runtime::health_name), one.reason(), one.action()}});
+  }
+  return to;
+}
+
+service::SessionInfo from_proto(const v1::Session& from) {
+  return {service::SessionId(from.id()),
+          from.client(),
+          peer_of(from.peer()),
+          from.age_ns(),
+          from.models(),
+          from.groups(),
+          from.cores(),
+          from.requests_in_flight()};
+}
+
+service::GroupEntry from_proto(const v1::Group& from) {
+  service::GroupEntry to;
+  to.info.id = runtime::CoreGroupId(static_cast<std::int32_t>(from.handle()));
+  to.info.origin =
+      from.implicit() ? runtime::GroupOrigin::kImplicit : runtime::GroupOrigin::kExplicit;
+  for (const v1::Core& core : from.cores()) {
+    to.info.cores.push_back({runtime::DeviceId(core.device()), core.core()});
+  }
+  to.info.num_models = from.models();
+  to.info.active_model = from.active_model();
+  to.info.num_switches = from.switches();
+  to.info.memory_used_bytes = from.memory_used_bytes();
+  to.info.memory_limit_bytes = from.memory_limit_bytes();
+  to.session = service::SessionId(from.session());
+  return to;
+}
+
+runtime::Footprint from_proto(const v1::Footprint& from) {
+  return {from.constants_bytes(), from.packed_bytes(), from.context_bytes(), from.context_known(),
+          from.depth()};
+}
+
+Result<service::ModelEntry> from_proto(const v1::Model& from) {
+  using runtime::ModelPhase;
+  constexpr std::array kPhases = {ModelPhase::kLoaded, ModelPhase::kStarted, ModelPhase::kStopped,
+                                  ModelPhase::kFailed, ModelPhase::kUnloaded};
+  service::ModelEntry to;
+  to.info.handle = from.handle();
+  to.info.name = from.name();
+  to.info.phase = by_name(kPhases, from.phase(), &runtime::phase_name);
+  to.info.group = runtime::CoreGroupId(static_cast<std::int32_t>(from.group()));
+  to.info.is_implicit = from.implicit();
+  to.info.mode = from.shared_mode() ? runtime::LoadMode::kShared : runtime::LoadMode::kNormal;
+  to.info.depth = from.depth();
+  to.info.shares_package = from.shares_package();
+  to.info.footprint = from_proto(from.footprint());
+  to.info.slots_bytes = from.slots_bytes();
+  to.session = service::SessionId(from.session());
+  for (const auto& spec : from.inputs()) to.signature.inputs.push_back(SLUICE_TRY(spec_of(spec)));
+  for (const auto& spec : from.outputs()) to.signature.outputs.push_back(SLUICE_TRY(spec_of(spec)));
+  return to;
+}
+
+service::ModelStatistics from_proto(const v1::ModelStatistics& from) {
+  service::ModelStatistics to;
+  to.model = from.model();
+  to.name = from.name();
+  to.accepted = from.accepted();
+  to.refused = from.refused();
+  for (const auto& one : from.answered()) {
+    to.answered.push_back({static_cast<RuntimeCode>(one.runtime_code()), one.count()});
+  }
+  to.starts = from.starts();
+  to.busy_ns = from.busy_ns();
+  to.queue = latency_of(from.queue());
+  to.copy = latency_of(from.copy());
+  to.compute = latency_of(from.compute());
+  to.total = latency_of(from.total());
+  return to;
+}
+
+runtime::ReplyDetail from_proto(const v1::InferDetail& from) {
+  runtime::ReplyDetail to;
+  to.group = from.group();
+  to.cores.assign(from.cores().begin(), from.cores().end());
+  to.backends.assign(from.backends().begin(), from.backends().end());
+  to.queue_ns = from.queue_ns();
+  to.copy_ns = from.copy_ns();
+  to.compute_ns = from.compute_ns();
+  return to;
+}
+
+}  // namespace sluice::rpc

@@ -1,0 +1,230 @@
+#include "rpc/handlers.h"
+
+#include "rpc/convert.h"
+#include "rpc/error.h"
+
+namespace sluice::rpc {
+
+using runtime::ModelHandle;
+
+void PeerTable::set(int fd, service::Peer peer) {
+  const std::lock_guard lock(mutex_);
+  peers_[fmt::format("fd:{}", fd)] = std::move(peer);
+}
+
+service::Peer PeerTable::find(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = peers_.find(name);
+  return it == peers_.end() ? service::Peer{name, -1, -1, -1} : it->second;
+}
+
+namespace {
+
+/// Empty if the call has none.
+std::string_view metadata_of(const grpc::CallbackServerContext& context, const char* key) {
+  const auto& metadata = context.client_metadata();
+  const auto it = metadata.find(key);
+  return it == metadata.end() ? std::string_view()
+                              : std::string_view(it->second.data(), it->second.size());
+}
+
+/// In a time that does not tell how much of it is right.
+bool is_same_secret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference |=
+        static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]));
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+Handlers::Handlers(service::Service& service, const PeerTable& peers, service::Workers& workers,
+                   std::vector<std::string> tokens)
+    : service_(service), peers_(peers), workers_(workers), tokens_(std::move(tokens)) {
+  SetMessageAllocatorFor_Infer(&infer_allocator_);
+}
+
+Status Handlers::check_token(const grpc::CallbackServerContext& context) const {
+  constexpr std::string_view kBearer = "Bearer ";
+  std::string_view token = metadata_of(context, "authorization");
+  if (token.starts_with(kBearer)) token.remove_prefix(kBearer.size());
+  for (const std::string& known : tokens_) {
+    if (is_same_secret(known, token)) return ok_status();
+  }
+  return make_error(Code::kUnauthenticated, "the call has no token that this daemon knows");
+}
+
+Result<service::Caller> Handlers::caller_of(const grpc::CallbackServerContext& context) const {
+  service::Peer peer = peers_.find(context.peer());
+  const bool is_local = peer.user >= 0;  // a Unix socket's, which its mode protects
+  if (!is_local && !tokens_.empty()) SLUICE_TRY(check_token(context));
+  return service_.caller_of(metadata_of(context, "sluice-session"), std::move(peer));
+}
+
+Status Handlers::reserve_upload(std::int64_t bytes) {
+  const std::lock_guard lock(upload_mutex_);
+  const std::int64_t limit = service_.options().upload_limit_bytes;
+  if (bytes > limit - uploading_bytes_) {
+    return runtime_error(runtime::RuntimeCode::kOutOfResources,
+                         "an upload of {} bytes: at most {} are taken at a time, and {} are on "
+                         "their way",
+                         bytes, limit, uploading_bytes_);
+  }
+  uploading_bytes_ += bytes;
+  return ok_status();
+}
+
+void Handlers::release_upload(std::int64_t bytes) {
+  const std::lock_guard lock(upload_mutex_);
+  uploading_bytes_ -= bytes;
+}
+
+/// Calls that do not block are answered on gRPC's thread.
+template <typename Work>
+Handlers::Unary* Handlers::now(Context* context, const Work& work) {
+  Unary* reactor = context->DefaultReactor();
+  const auto caller = caller_of(*context);
+  reactor->Finish(to_grpc(caller.is_ok() ? work(*caller) : caller.status()));
+  return reactor;
+}
+
+/// Those that may block, on a worker's.
+template <typename Work>
+Handlers::Unary* Handlers::later(Context* context, Work work) {
+  Unary* reactor = context->DefaultReactor();
+  auto caller = caller_of(*context);
+  Status status = caller.is_ok() ? ok_status() : caller.status();
+  if (status.is_ok()) {
+    status = workers_.run([reactor, work = std::move(work), caller = std::move(*caller)] {
+      reactor->Finish(to_grpc(work(caller)));
+    });
+  }
+  if (!status.is_ok()) reactor->Finish(to_grpc(status));
+  return reactor;
+}
+
+Handlers::Unary* Handlers::GetServer(Context* context, const v1::GetServerRequest* /*request*/,
+                                     v1::GetServerResponse* response) {
+  return now(context, [&](const service::Caller& /*caller*/) {
+    to_proto(service_.server(), *response);
+    return ok_status();
+  });
+}
+
+Handlers::Unary* Handlers::GetHealth(Context* context, const v1::GetHealthRequest* /*request*/,
+                                     v1::GetHealthResponse* response) {
+  return now(context, [&](const service::Caller& /*caller*/) {
+    to_proto(service_.health(), *response);
+    return ok_status();
+  });
+}
+
+grpc::ServerWriteReactor<v1::OpenSessionResponse>* Handlers::OpenSession(
+    Context* context, const v1::OpenSessionRequest* request) {
+  return open_session(*this, *context, *request);
+}
+
+Handlers::Unary* Handlers::ListSessions(Context* context,
+                                        const v1::ListSessionsRequest* /*request*/,
+                                        v1::ListSessionsResponse* response) {
+  return now(context, [&](const service::Caller& /*caller*/) {
+    for (const auto& session : service_.list_sessions())
+      to_proto(session, *response->add_sessions());
+    return ok_status();
+  });
+}
+
+Handlers::Unary* Handlers::CloseSession(Context* context, const v1::CloseSessionRequest* request,
+                                        v1::CloseSessionResponse* /*response*/) {
+  return later(context, [this, id = request->session()](const service::Caller& caller) {
+    return service_.kill_session(caller, service::SessionId(id));
+  });
+}
+
+Handlers::Unary* Handlers::CreateGroup(Context* context, const v1::CreateGroupRequest* request,
+                                       v1::CreateGroupResponse* response) {
+  return later(context, [this, request, response](const service::Caller& caller) -> Status {
+    const auto wanted = SLUICE_TRY(from_proto(*request));
+    to_proto(SLUICE_TRY(service_.create_group(caller, wanted)), *response->mutable_group());
+    return ok_status();
+  });
+}
+
+Handlers::Unary* Handlers::DestroyGroup(Context* context, const v1::DestroyGroupRequest* request,
+                                        v1::DestroyGroupResponse* /*response*/) {
+  return later(context, [this, handle = request->group()](const service::Caller& caller) -> Status {
+    return service_.destroy_group(caller, SLUICE_TRY(group_from_proto(handle)));
+  });
+}
+
+Handlers::Unary* Handlers::ListGroups(Context* context, const v1::ListGroupsRequest* /*request*/,
+                                      v1::ListGroupsResponse* response) {
+  return now(context, [&](const service::Caller& /*caller*/) {
+    for (const auto& group : service_.list_groups()) to_proto(group, *response->add_groups());
+    response->set_free_cores(service_.server().num_free_cores);
+    return ok_status();
+  });
+}
+
+grpc::ServerReadReactor<v1::LoadModelRequest>* Handlers::LoadModel(
+    Context* context, v1::LoadModelResponse* response) {
+  return load_model(*this, *context, *response);
+}
+
+Handlers::Unary* Handlers::UnloadModel(Context* context, const v1::UnloadModelRequest* request,
+                                       v1::UnloadModelResponse* /*response*/) {
+  return later(context, [this, request](const service::Caller& caller) {
+    return service_.unload(caller, ModelHandle(request->model()), request->drain_ns());
+  });
+}
+
+Handlers::Unary* Handlers::StartModel(Context* context, const v1::StartModelRequest* request,
+                                      v1::StartModelResponse* /*response*/) {
+  return later(context, [this, handle = request->model()](const service::Caller& caller) {
+    return service_.start(caller, ModelHandle(handle));
+  });
+}
+
+Handlers::Unary* Handlers::StopModel(Context* context, const v1::StopModelRequest* request,
+                                     v1::StopModelResponse* /*response*/) {
+  return later(context, [this, request](const service::Caller& caller) {
+    return service_.stop(caller, ModelHandle(request->model()), request->drain_ns());
+  });
+}
+
+Handlers::Unary* Handlers::ResetModel(Context* context, const v1::ResetModelRequest* request,
+                                      v1::ResetModelResponse* /*response*/) {
+  return later(context, [this, handle = request->model()](const service::Caller& caller) {
+    return service_.reset(caller, ModelHandle(handle));
+  });
+}
+
+Handlers::Unary* Handlers::ListModels(Context* context, const v1::ListModelsRequest* request,
+                                      v1::ListModelsResponse* response) {
+  return now(context, [&](const service::Caller& /*caller*/) -> Status {
+    for (const auto& model : SLUICE_TRY(service_.list_models(request->model()))) {
+      to_proto(model, *response->add_models());
+    }
+    return ok_status();
+  });
+}
+
+Handlers::Unary* Handlers::GetStatistics(Context* context, const v1::GetStatisticsRequest* request,
+                                         v1::GetStatisticsResponse* response) {
+  return now(context, [&](const service::Caller& /*caller*/) -> Status {
+    for (const auto& model : SLUICE_TRY(service_.statistics(request->model()))) {
+      to_proto(model, *response->add_models());
+    }
+    return ok_status();
+  });
+}
+
+Handlers::Unary* Handlers::Infer(Context* context, const v1::InferRequest* request,
+                                 v1::InferResponse* /*response*/) {
+  return infer(*this, *context, *request);
+}
+
+}  // namespace sluice::rpc

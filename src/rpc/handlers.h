@@ -1,0 +1,105 @@
+// The calls of the protocol: what each does with the Service.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "proto/sluice/v1/runtime.grpc.pb.h"
+#include "rpc/infer_messages.h"
+#include "service/service.h"
+#include "service/workers.h"
+
+namespace sluice::rpc {
+
+/// Who is at the other end of connections that were accepted by us, by gRPC's name for them. Safe
+/// across threads.
+class PeerTable {
+ public:
+  void set(int fd, service::Peer peer);
+  service::Peer find(const std::string& name) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, service::Peer> peers_;
+};
+
+class Handlers final : public v1::Runtime::CallbackService {
+ public:
+  /// All outlive the handlers.
+  Handlers(service::Service& service, const PeerTable& peers, service::Workers& workers,
+           std::vector<std::string> tokens);
+
+  service::Service& service() { return service_; }
+  service::Workers& workers() { return workers_; }
+  /// On whose behalf a call is made.
+  /// Fails: as Service::caller_of; kUnauthenticated over TCP without one of the tokens.
+  Result<service::Caller> caller_of(const grpc::CallbackServerContext& context) const;
+  /// Bytes for an upload, until they are given back. Fails: kOutOfResources.
+  Status reserve_upload(std::int64_t bytes);
+  void release_upload(std::int64_t bytes);
+
+  using Context = grpc::CallbackServerContext;
+  using Unary = grpc::ServerUnaryReactor;
+
+  Unary* GetServer(Context* context, const v1::GetServerRequest* request,
+                   v1::GetServerResponse* response) override;
+  Unary* GetHealth(Context* context, const v1::GetHealthRequest* request,
+                   v1::GetHealthResponse* response) override;
+  grpc::ServerWriteReactor<v1::OpenSessionResponse>* OpenSession(
+      Context* context, const v1::OpenSessionRequest* request) override;
+  Unary* ListSessions(Context* context, const v1::ListSessionsRequest* request,
+                      v1::ListSessionsResponse* response) override;
+  Unary* CloseSession(Context* context, const v1::CloseSessionRequest* request,
+                      v1::CloseSessionResponse* response) override;
+  Unary* CreateGroup(Context* context, const v1::CreateGroupRequest* request,
+                     v1::CreateGroupResponse* response) override;
+  Unary* DestroyGroup(Context* context, const v1::DestroyGroupRequest* request,
+                      v1::DestroyGroupResponse* response) override;
+  Unary* ListGroups(Context* context, const v1::ListGroupsRequest* request,
+                    v1::ListGroupsResponse* response) override;
+  grpc::ServerReadReactor<v1::LoadModelRequest>* LoadModel(
+      Context* context, v1::LoadModelResponse* response) override;
+  Unary* UnloadModel(Context* context, const v1::UnloadModelRequest* request,
+                     v1::UnloadModelResponse* response) override;
+  Unary* StartModel(Context* context, const v1::StartModelRequest* request,
+                    v1::StartModelResponse* response) override;
+  Unary* StopModel(Context* context, const v1::StopModelRequest* request,
+                   v1::StopModelResponse* response) override;
+  Unary* ResetModel(Context* context, const v1::ResetModelRequest* request,
+                    v1::ResetModelResponse* response) override;
+  Unary* ListModels(Context* context, const v1::ListModelsRequest* request,
+                    v1::ListModelsResponse* response) override;
+  Unary* GetStatistics(Context* context, const v1::GetStatisticsRequest* request,
+                       v1::GetStatisticsResponse* response) override;
+  Unary* Infer(Context* context, const v1::InferRequest* request,
+               v1::InferResponse* response) override;
+
+ private:
+  Status check_token(const grpc::CallbackServerContext& context) const;
+  template <typename Work>
+  Unary* now(Context* context, const Work& work);
+  template <typename Work>
+  Unary* later(Context* context, Work work);
+
+  service::Service& service_;
+  const PeerTable& peers_;
+  service::Workers& workers_;
+  const std::vector<std::string> tokens_;
+  InferAllocator infer_allocator_;
+  std::mutex upload_mutex_;
+  std::int64_t uploading_bytes_ = 0;
+};
+
+/// Reactors delete themselves when their call is done.
+grpc::ServerWriteReactor<v1::OpenSessionResponse>* open_session(
+    Handlers& handlers, const grpc::CallbackServerContext& context,
+    const v1::OpenSessionRequest& request);
+grpc::ServerReadReactor<v1::LoadModelRequest>* load_model(
+    Handlers& handlers, const grpc::CallbackServerContext& context,
+    v1::LoadModelResponse& response);
+grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context,
+                                const v1::InferRequest& request);
+
+}  // namespace sluice::rpc

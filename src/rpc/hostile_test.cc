@@ -1,0 +1,373 @@
+// Every call with fields that are missing, wrong, huge or hostile: each has an answer that says so,
+// and the server goes on.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <limits>
+
+#include "package/package.h"
+#include "proto/sluice/v1/runtime.grpc.pb.h"
+#include "rpc/error.h"
+#include "rpc/server.h"
+#include "runtime/engine_testing.h"
+#include "runtime/inference/thread_driver.h"
+#include "support/paths.h"
+
+namespace sluice::rpc {
+namespace {
+
+using runtime::RuntimeCode;
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kStale = 0x7'0000'0001;
+constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+
+class HostileTest : public ::testing::Test {
+ protected:
+  HostileTest()
+      : engine_(runtime::testing::registry(), drivers_, {runtime::testing::pretended_cpu_map(4)}),
+        service_(engine_, runtime::testing::pretended_cpu_map(4), options(), log_) {
+    ServerOptions wanted;
+    wanted.addresses = {{true, (folder_ / "s").string(), "", 0}};
+    wanted.message_limit_bytes = 1 << 20;
+    auto server = Server::start(service_, wanted);
+    EXPECT_TRUE(server.is_ok()) << server.status().to_string();
+    server_ = std::move(server).value();
+    stub_ = v1::Runtime::NewStub(grpc::CreateChannel("unix:" + (folder_ / "s").string(),
+                                                     grpc::InsecureChannelCredentials()));
+    package_ = (folder_ / "m.sluice").string();
+    EXPECT_TRUE(package::write_package(*runtime::testing::add_relu(), package_).is_ok());
+    model_ = load(package_);
+  }
+  ~HostileTest() override {
+    // Whatever came before, the server still answers and its model still runs.
+    EXPECT_TRUE(infer(good_request()).is_ok());
+    service_.shutdown(0);
+    server_->shutdown(0);
+  }
+
+  service::ServiceOptions options() const {
+    service::ServiceOptions options;
+    options.model_folders = {std::filesystem::canonical(folder_.path())};
+    options.upload_limit_bytes = 1 << 20;
+    return options;
+  }
+
+  std::uint64_t load(const std::string& path) {
+    v1::LoadModelRequest request;
+    request.mutable_options()->set_path(path);
+    v1::LoadModelResponse response;
+    const Status status = load({request}, response);
+    EXPECT_TRUE(status.is_ok()) << status.to_string();
+    return response.model().handle();
+  }
+
+  Status load(const std::vector<v1::LoadModelRequest>& parts, v1::LoadModelResponse& response) {
+    grpc::ClientContext context;
+    const auto writer = stub_->LoadModel(&context, &response);
+    for (const v1::LoadModelRequest& part : parts) {
+      if (!writer->Write(part)) break;
+    }
+    writer->WritesDone();
+    return from_grpc(writer->Finish());
+  }
+
+  template <typename Request, typename Response>
+  Status call(grpc::Status (v1::Runtime::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                        Response*),
+              const Request& request, const std::string& token = "") {
+    grpc::ClientContext context;
+    if (!token.empty()) context.AddMetadata("sluice-session", token);
+    Response response;
+    return from_grpc((stub_.get()->*method)(&context, request, &response));
+  }
+
+  Status infer(const v1::InferRequest& request) { return call(&v1::Runtime::Stub::Infer, request); }
+
+  /// Model add_relu takes x, f32[4].
+  v1::InferRequest good_request() const {
+    v1::InferRequest request;
+    request.set_model(model_);
+    v1::Tensor& x = *request.add_inputs();
+    x.set_name("x");
+    x.set_element_type(1);
+    x.add_shape(4);
+    x.set_data(std::string(16, '\0'));
+    return request;
+  }
+
+  sluice::testing::TempDir folder_;
+  runtime::ThreadDrivers drivers_;
+  runtime::Engine engine_;
+  service::NoLog log_;
+  service::Service service_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<v1::Runtime::Stub> stub_;
+  std::string package_;
+  std::uint64_t model_ = 0;
+};
+
+RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+
+TEST_F(HostileTest, RequestsThatTheModelDoesNotTakeAreBadInputNamingTheTensor) {
+  struct Case {
+    const char* what;
+    std::function<void(v1::InferRequest&)> spoil;
+    const char* says;
+  };
+  const auto x = [](v1::InferRequest& request) -> v1::Tensor& {
+    return *request.mutable_inputs(0);
+  };
+  const Case cases[] = {
+      {"none", [](auto& r) { r.clear_inputs(); }, "input \"x\" is missing"},
+      {"no name", [&](auto& r) { x(r).clear_name(); }, "no such input"},
+      {"another name", [&](auto& r) { x(r).set_name("y"); }, "the model takes \"x\""},
+      {"a long name", [&](auto& r) { x(r).set_name(std::string(100'000, 'n')); }, "no such input"},
+      {"twice", [](auto& r) { *r.add_inputs() = r.inputs(0); }, "came twice"},
+      {"no type", [&](auto& r) { x(r).clear_element_type(); }, "0 is no element type"},
+      {"type -1", [&](auto& r) { x(r).set_element_type(-1); }, "-1 is no element type"},
+      {"type 99", [&](auto& r) { x(r).set_element_type(99); }, "99 is no element type"},
+      {"i32", [&](auto& r) { x(r).set_element_type(6); }, "f32[4]"},
+      {"f64", [&](auto& r) { x(r).set_element_type(11); }, "bytes"},
+      {"string", [&](auto& r) { x(r).set_element_type(8); }, "x"},
+      {"no shape", [&](auto& r) { x(r).clear_shape(); }, "bytes"},
+      {"[4,1]", [&](auto& r) { x(r).add_shape(1); }, "f32[4]"},
+      {"[-4]", [&](auto& r) { x(r).set_shape(0, -4); }, "negative"},
+      {"[2^63-1]", [&](auto& r) { x(r).set_shape(0, kMost); }, "bytes"},
+      {"[-2^63]", [&](auto& r) { x(r).set_shape(0, kLeast); }, "negative"},
+      {"overflow", [&](auto& r) { x(r).add_shape(kMost); }, "too large"},
+      {"100,000 dimensions",
+       [&](auto& r) {
+         for (int i = 0; i < 100'000; ++i) x(r).add_shape(1);
+       },
+       "dimensions"},
+      {"[0]", [&](auto& r) { x(r).set_shape(0, 0); }, "bytes"},
+      {"[0] without bytes",
+       [&](auto& r) {
+         x(r).set_shape(0, 0);
+         x(r).clear_data();
+       },
+       "f32[4]"},
+      {"no bytes", [&](auto& r) { x(r).clear_data(); }, "0 came"},
+      {"15 bytes", [&](auto& r) { x(r).set_data(std::string(15, 'x')); }, "15 came"},
+      {"17 bytes", [&](auto& r) { x(r).set_data(std::string(17, 'x')); }, "17 came"},
+  };
+  for (const Case& one : cases) {
+    v1::InferRequest request = good_request();
+    one.spoil(request);
+    const Status status = infer(request);
+    EXPECT_EQ(code_of(status), RuntimeCode::kBadInput) << one.what << ": " << status.to_string();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << one.what;
+    EXPECT_THAT(status.message(), HasSubstr(one.says)) << one.what;
+  }
+}
+
+TEST_F(HostileTest, HandlesOfNobodyAreInvalidInEveryCall) {
+  using Stub = v1::Runtime::Stub;
+  for (const std::uint64_t handle : {std::uint64_t{0}, std::uint64_t{1}, kStale, kHuge}) {
+    v1::InferRequest infer_request = good_request();
+    infer_request.set_model(handle);
+    v1::StartModelRequest start;
+    start.set_model(handle);
+    v1::StopModelRequest stop;
+    stop.set_model(handle);
+    stop.set_drain_ns(kMost);
+    v1::ResetModelRequest reset;
+    reset.set_model(handle);
+    v1::UnloadModelRequest unload;
+    unload.set_model(handle);
+    unload.set_drain_ns(kLeast);
+    v1::DestroyGroupRequest destroy;
+    destroy.set_group(handle == 1 ? 77 : handle);  // 1 is the model's own
+    v1::CloseSessionRequest close;
+    close.set_session(handle);
+    for (const Status& status :
+         {infer(infer_request), call(&Stub::StartModel, start), call(&Stub::StopModel, stop),
+          call(&Stub::ResetModel, reset), call(&Stub::UnloadModel, unload),
+          call(&Stub::DestroyGroup, destroy), call(&Stub::CloseSession, close)}) {
+      EXPECT_EQ(code_of(status), RuntimeCode::kInvalidHandle) << status.to_string();
+      EXPECT_EQ(status.code(), Code::kNotFound);
+    }
+    if (handle == 0) continue;  // lists everything
+    v1::ListModelsRequest list;
+    list.set_model(handle);
+    v1::GetStatisticsRequest statistics;
+    statistics.set_model(handle);
+    EXPECT_EQ(code_of(call(&Stub::ListModels, list)), RuntimeCode::kInvalidHandle);
+    EXPECT_EQ(code_of(call(&Stub::GetStatistics, statistics)), RuntimeCode::kInvalidHandle);
+  }
+}
+
+TEST_F(HostileTest, GroupRequestsThatCannotBeAreRefused) {
+  struct Case {
+    std::function<void(v1::CreateGroupRequest&)> set;
+    RuntimeCode code;
+  };
+  const Case cases[] = {
+      {[](auto& r) { r.set_cores(-1); }, RuntimeCode::kInvalid},
+      {[](auto& r) { r.set_cores(1 << 30); }, RuntimeCode::kNotEnoughCores},
+      {[](auto& r) { r.set_devices(-7); }, RuntimeCode::kInvalid},
+      {[](auto& r) { r.set_devices(1 << 30); }, RuntimeCode::kNotEnoughCores},
+      {[](auto& r) { r.set_memory_bytes(-1); }, RuntimeCode::kInvalid},
+      {[](auto& r) { r.mutable_first()->set_device(-1); }, RuntimeCode::kInvalid},
+      {[](auto& r) { r.mutable_first()->set_device(9); }, RuntimeCode::kInvalid},
+      {[](auto& r) { r.mutable_first()->set_core(1 << 30); }, RuntimeCode::kInvalid},
+      {[](auto& r) { r.add_only_devices(-1); }, RuntimeCode::kInvalid},
+      {[](auto& r) { r.add_only_devices(1 << 30); }, RuntimeCode::kInvalid},
+      {[](auto& r) { r.add_only_bus_addresses(std::string(10'000, 'a')); }, RuntimeCode::kInvalid},
+      {[](auto& r) { r.set_kind("quantum"); }, RuntimeCode::kNotEnoughCores},
+      {[](auto& r) { r.add_features("none has it"); }, RuntimeCode::kNotEnoughCores},
+  };
+  int number = 0;
+  for (const Case& one : cases) {
+    v1::CreateGroupRequest request;
+    one.set(request);
+    const Status status = call(&v1::Runtime::Stub::CreateGroup, request);
+    EXPECT_EQ(code_of(status), one.code) << "case " << number << ": " << status.to_string();
+    EXPECT_FALSE(status.message().empty());
+    ++number;
+  }
+}
+
+v1::LoadModelRequest options_of(std::uint64_t upload_bytes) {
+  v1::LoadModelRequest part;
+  part.mutable_options()->set_upload_bytes(upload_bytes);
+  return part;
+}
+
+v1::LoadModelRequest chunk_of(std::string bytes) {
+  v1::LoadModelRequest part;
+  part.set_chunk(std::move(bytes));
+  return part;
+}
+
+v1::LoadModelRequest options_with_path(const std::string& path) {
+  v1::LoadModelRequest part;
+  part.mutable_options()->set_path(path);
+  return part;
+}
+
+TEST_F(HostileTest, UploadsThatLieAreRefusedAndLeaveNothing) {
+  struct Case {
+    const char* what;
+    std::vector<v1::LoadModelRequest> parts;
+    RuntimeCode code;
+  };
+  const Case cases[] = {
+      {"nothing", {}, RuntimeCode::kInvalid},
+      {"an empty part", {v1::LoadModelRequest()}, RuntimeCode::kInvalid},
+      {"a chunk first", {chunk_of("x")}, RuntimeCode::kInvalid},
+      {"options twice", {options_of(10), options_of(10)}, RuntimeCode::kInvalid},
+      {"no bytes announced", {options_of(0)}, RuntimeCode::kInvalid},
+      {"too many announced", {options_of(kHuge)}, RuntimeCode::kOutOfResources},
+      {"over the limit", {options_of((1 << 20) + 1)}, RuntimeCode::kOutOfResources},
+      {"fewer than announced", {options_of(10), chunk_of("12345")}, RuntimeCode::kInvalid},
+      {"more than announced", {options_of(4), chunk_of("12345")}, RuntimeCode::kInvalid},
+      {"no package", {options_of(5), chunk_of("12345")}, RuntimeCode::kInvalid},
+      {"zeros", {options_of(65536), chunk_of(std::string(65536, '\0'))}, RuntimeCode::kInvalid},
+  };
+  for (const Case& one : cases) {
+    v1::LoadModelResponse response;
+    const Status status = load(one.parts, response);
+    EXPECT_EQ(code_of(status), one.code) << one.what << ": " << status.to_string();
+  }
+  EXPECT_EQ(service_.list_models(0)->size(), 1U);
+  EXPECT_EQ(service_.server().num_free_cores, 3);
+}
+
+TEST_F(HostileTest, LoadsWithOptionsThatCannotBeAreRefusedAndLeaveNothing) {
+  const auto with_depth = [&](std::int32_t depth) {
+    v1::LoadModelRequest part = options_with_path(package_);
+    part.mutable_options()->set_depth(depth);
+    return part;
+  };
+  const auto on_group = [&](std::uint64_t group) {
+    v1::LoadModelRequest part = options_with_path(package_);
+    part.mutable_options()->set_group(group);
+    return part;
+  };
+  v1::LoadModelRequest no_source;
+  no_source.mutable_options()->set_name("m");
+  constexpr std::int32_t kMostInt = std::numeric_limits<std::int32_t>::max();
+  const std::string long_path = "/" + std::string(100'000, 'p');
+  const std::string path_with_zero = package_ + std::string(1, '\0');
+  struct Case {
+    const char* what;
+    v1::LoadModelRequest part;
+    RuntimeCode code;
+  };
+  const Case cases[] = {
+      {"no source", no_source, RuntimeCode::kInvalid},
+      {"a path elsewhere", options_with_path("/etc/passwd"), RuntimeCode::kInvalid},
+      {"a path with a zero", options_with_path(path_with_zero), RuntimeCode::kInvalid},
+      {"a long path", options_with_path(long_path), RuntimeCode::kInvalid},
+      {"depth -1", with_depth(-1), RuntimeCode::kInvalid},
+      {"depth 2^31-1", with_depth(kMostInt), RuntimeCode::kInvalid},
+      {"a group of nobody", on_group(77), RuntimeCode::kInvalidHandle},
+      {"a huge group", on_group(kHuge), RuntimeCode::kInvalidHandle},
+  };
+  for (const Case& one : cases) {
+    v1::LoadModelResponse response;
+    const Status status = load({one.part}, response);
+    EXPECT_EQ(code_of(status), one.code) << one.what << ": " << status.to_string();
+  }
+  v1::LoadModelResponse response;
+  EXPECT_EQ(code_of(load({options_with_path(package_), chunk_of("x")}, response)),
+            RuntimeCode::kInvalid);
+  EXPECT_EQ(service_.list_models(0)->size(), 1U);
+}
+
+TEST_F(HostileTest, AnUploadThatIsAbandonedGivesItsBudgetBack) {
+  for (int i = 0; i < 3; ++i) {
+    grpc::ClientContext context;
+    v1::LoadModelResponse response;
+    const auto writer = stub_->LoadModel(&context, &response);
+    v1::LoadModelRequest part;
+    part.mutable_options()->set_upload_bytes(1 << 20);  // all that there is
+    ASSERT_TRUE(writer->Write(part));
+    part.set_chunk(std::string(1000, 'x'));
+    writer->Write(part);
+    context.TryCancel();
+    EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  v1::LoadModelRequest part;
+  part.mutable_options()->set_upload_bytes(1 << 20);
+  v1::LoadModelResponse response;
+  Status status;
+  do {  // until the server has noticed the last one's end
+    status = load({part}, response);
+  } while (code_of(status) == RuntimeCode::kOutOfResources);
+  EXPECT_EQ(code_of(status), RuntimeCode::kInvalid) << status.to_string();
+}
+
+TEST_F(HostileTest, TokensOfNobodyAreUnauthenticated) {
+  for (const std::string& token :
+       {std::string("x"), std::string(32, '0'), std::string(4000, 'f'), std::string("'; --")}) {
+    const Status status = call(&v1::Runtime::Stub::Infer, good_request(), token);
+    EXPECT_EQ(status.code(), Code::kUnauthenticated) << status.to_string();
+    EXPECT_EQ(call(&v1::Runtime::Stub::GetServer, v1::GetServerRequest(), token).code(),
+              Code::kUnauthenticated);
+  }
+}
+
+TEST_F(HostileTest, AMessageOverTheLimitIsRefused) {
+  v1::InferRequest request = good_request();
+  request.mutable_inputs(0)->set_data(std::string(2 << 20, 'x'));
+  EXPECT_EQ(infer(request).code(), Code::kResourceExhausted);
+}
+
+TEST_F(HostileTest, ADeadlineThatHasPassedIsATimeout) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() - std::chrono::seconds(1));
+  v1::InferResponse response;
+  const Status status = from_grpc(stub_->Infer(&context, good_request(), &response));
+  EXPECT_EQ(code_of(status), RuntimeCode::kTimeout) << status.to_string();
+}
+
+}  // namespace
+}  // namespace sluice::rpc

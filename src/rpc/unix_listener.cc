@@ -1,0 +1,202 @@
+#include "rpc/unix_listener.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace sluice::rpc {
+namespace {
+
+/// File descriptors of connections start here, so that one that was closed is not soon another's:
+/// rpc finds a connection's peer by its number.
+constexpr int kLeastFd = 64;
+constexpr int kBacklog = 128;
+
+Status system_error(const std::string& path, std::string_view what) {
+  const int error = errno;
+  const Code code = error == EACCES || error == EPERM || error == EROFS ? Code::kPermissionDenied
+                    : error == ENOENT                                   ? Code::kNotFound
+                    : error == EADDRINUSE                               ? Code::kAlreadyExists
+                                                                        : Code::kUnavailable;
+  return make_error(code, "socket {}: {}: {}", path, what, std::strerror(error));
+}
+
+sockaddr_un address_of(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  return address;
+}
+
+service::Peer peer_of(int fd, const std::string& path) {
+  service::Peer peer = {"unix:" + path, -1, -1, -1};
+  ucred credentials = {};
+  socklen_t size = sizeof(credentials);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0) {
+    peer.process = credentials.pid;
+    peer.user = credentials.uid;
+    peer.group = credentials.gid;
+  }
+  return peer;
+}
+
+/// Whether somebody accepts there.
+bool is_served(const std::string& path) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const sockaddr_un address = address_of(path);
+  const int connected = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  const bool is_full = connected != 0 && errno == EAGAIN;
+  close(fd);
+  return connected == 0 || is_full;
+}
+
+/// As many connections as the process may have open.
+int most_fds() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  return static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1 << 20));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UnixListener>> UnixListener::create(const UnixSocketOptions& options,
+                                                           OnAccept on_accept, service::Log& log) {
+  std::unique_ptr<UnixListener> listener(new UnixListener(options, std::move(on_accept), log));
+  SLUICE_TRY(listener->lock());
+  SLUICE_TRY(listener->bind());
+  listener->stop_fd_ = eventfd(0, EFD_CLOEXEC);
+  if (listener->stop_fd_ < 0) return system_error(options.path, "eventfd");
+  listener->thread_ = std::thread([raw = listener.get()] { raw->loop(); });
+  return listener;
+}
+
+/// A lock that ends with the process says whether a socket that is there is served.
+Status UnixListener::lock() {
+  const std::string path = options_.path + ".lock";
+  lock_fd_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock_fd_ < 0) return system_error(options_.path, "its lock file");
+  if (flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return ok_status();
+  return make_error(Code::kAlreadyExists,
+                    "socket {}: another sluiced serves it; stop that one, or give this one another "
+                    "address with -g",
+                    options_.path);
+}
+
+Status UnixListener::bind() {
+  struct stat info = {};
+  if (lstat(options_.path.c_str(), &info) == 0) {
+    if (!S_ISSOCK(info.st_mode)) {
+      return make_error(Code::kAlreadyExists, "socket {}: a file that is no socket is there",
+                        options_.path);
+    }
+    if (is_served(options_.path)) {
+      return make_error(Code::kAlreadyExists, "socket {}: another program serves it",
+                        options_.path);
+    }
+    unlink(options_.path.c_str());
+  }
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return system_error(options_.path, "socket");
+  const sockaddr_un address = address_of(options_.path);
+  const mode_t before = umask(0177);  // nobody else until its group and mode are set
+  const int bound = ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  umask(before);
+  if (bound != 0) {
+    const Status status = system_error(options_.path, "bind");
+    close(fd);
+    return status;
+  }
+  listen_fd_ = fd;  // from now on the path is ours to remove
+  SLUICE_TRY(set_access());
+  if (listen(listen_fd_, kBacklog) != 0) return system_error(options_.path, "listen");
+  return ok_status();
+}
+
+Status UnixListener::set_access() const {
+  if (!options_.group.empty()) {
+    const group* entry = getgrnam(options_.group.c_str());
+    if (entry == nullptr) {
+      return invalid_argument(
+          "socket {}: there is no group \"{}\"; create it with: groupadd "
+          "--system {}",
+          options_.path, options_.group, options_.group);
+    }
+    if (chown(options_.path.c_str(), static_cast<uid_t>(-1), entry->gr_gid) != 0) {
+      return system_error(options_.path, "giving it to group " + options_.group);
+    }
+  }
+  if (chmod(options_.path.c_str(), options_.mode) != 0) {
+    return system_error(options_.path, "setting its mode");
+  }
+  return ok_status();
+}
+
+UnixListener::~UnixListener() {
+  if (thread_.joinable()) {
+    const std::uint64_t one = 1;
+    const ssize_t written = write(stop_fd_, &one, sizeof(one));
+    (void)written;  // the counter cannot be full
+    thread_.join();
+  }
+  if (listen_fd_ >= 0) {
+    unlink(options_.path.c_str());
+    close(listen_fd_);
+  }
+  if (stop_fd_ >= 0) close(stop_fd_);
+  if (lock_fd_ >= 0) close(lock_fd_);  // its file stays: who waits for the lock has it open
+}
+
+void UnixListener::loop() {
+  pollfd waits[] = {{stop_fd_, POLLIN, 0}, {listen_fd_, POLLIN, 0}};
+  while (true) {
+    if (poll(waits, 2, -1) < 0 && errno != EINTR) return;
+    if ((waits[0].revents & POLLIN) != 0) return;
+    if ((waits[1].revents & POLLIN) != 0) accept_one();
+  }
+}
+
+void UnixListener::accept_one() {
+  int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+      log_.add(service::LogLevel::kWarning, "connection.refused reason={}",
+               service::in_quotes(std::strerror(errno)));
+      pollfd stop = {stop_fd_, POLLIN, 0};
+      poll(&stop, 1, 100);  // until one closes, or we stop
+    }
+    return;
+  }
+  const service::Peer peer = peer_of(fd, options_.path);
+  if (!may_connect(peer)) {
+    log_.add(service::LogLevel::kWarning, "connection.denied user={} process={}", peer.user,
+             peer.process);
+    close(fd);
+    return;
+  }
+  if (next_fd_ < kLeastFd || next_fd_ >= most_fds()) next_fd_ = kLeastFd;
+  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, next_fd_);
+  if (moved >= 0) {
+    close(fd);
+    fd = moved;
+  }
+  next_fd_ = fd + 1;
+  on_accept_(fd, peer);
+}
+
+bool UnixListener::may_connect(const service::Peer& peer) const {
+  if (options_.users.empty() || peer.user == 0 || peer.user == geteuid()) return true;
+  return std::ranges::any_of(options_.users, [&](uid_t user) { return user == peer.user; });
+}
+
+}  // namespace sluice::rpc

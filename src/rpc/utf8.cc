@@ -1,0 +1,43 @@
+#include "rpc/utf8.h"
+
+#include <cstddef>
+
+namespace sluice::rpc {
+namespace {
+
+/// Bytes of the character that `text` starts with; 0 if that is none (RFC 3629, section 4).
+std::size_t character_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) return 0;
+  }
+  const unsigned char second = byte(1);
+  const bool is_overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool is_surrogate = first == 0xED && second > 0x9F;
+  const bool is_past_end = first == 0xF4 && second > 0x8F;
+  return is_overlong || is_surrogate || is_past_end ? 0 : length;
+}
+
+}  // namespace
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = character_bytes(text);
+    if (length == 0) {
+      out += '?';
+      text.remove_prefix(1);
+    } else {
+      out += text.substr(0, length);
+      text.remove_prefix(length);
+    }
+  }
+  return out;
+}
+
+}  // namespace sluice::rpc

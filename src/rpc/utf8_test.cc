@@ -1,0 +1,28 @@
+#include "rpc/utf8.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::rpc {
+namespace {
+
+TEST(ValidUtf8, LeavesTextsAlone) {
+  for (const char* text : {"", "plain", "gr\xC3\xBC\xC3\x9F", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"}) {
+    EXPECT_EQ(valid_utf8(text), text);
+  }
+}
+
+TEST(ValidUtf8, ReplacesWhatIsNoCharacter) {
+  EXPECT_EQ(valid_utf8("a\xFFz"), "a?z");
+  EXPECT_EQ(valid_utf8("\xC3"), "?") << "cut";
+  EXPECT_EQ(valid_utf8("\xE2\x82"), "??") << "cut";
+  EXPECT_EQ(valid_utf8("\xC0\x80"), "??") << "longer than need be";
+  EXPECT_EQ(valid_utf8("\xE0\x80\x80"), "???") << "longer than need be";
+  EXPECT_EQ(valid_utf8("\xED\xA0\x80"), "???") << "half of a pair";
+  EXPECT_EQ(valid_utf8("\xF4\x90\x80\x80"), "????") << "past the last character";
+  EXPECT_EQ(valid_utf8("\x80"
+                       "a"),
+            "?a");
+}
+
+}  // namespace
+}  // namespace sluice::rpc

@@ -1,0 +1,43 @@
+// Where events of the daemon go.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sluice::service {
+
+/// Numbers of the option -l: all up to that one are written.
+enum class LogLevel : int { kError = 3, kWarning = 4, kInfo = 5, kDebug = 6, kTrace = 7 };
+
+/// Safe across threads; does not wait for slow readers longer than the system makes it.
+class Log {
+ public:
+  Log() = default;
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  virtual ~Log() = default;
+
+  virtual bool is_wanted(LogLevel level) const = 0;
+  /// `event`: a name and key=value pairs, `session.open id=3 process=812 client="bench"`.
+  virtual void write(LogLevel level, std::string_view event) = 0;
+
+  template <typename... Args>
+  void add(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
+    if (is_wanted(level)) write(level, fmt::format(format, std::forward<Args>(args)...));
+  }
+};
+
+/// Drops everything.
+class NoLog final : public Log {
+ public:
+  bool is_wanted(LogLevel /*level*/) const override { return false; }
+  void write(LogLevel /*level*/, std::string_view /*event*/) override {}
+};
+
+/// `text` in quotes, with what would break a line or the quotes escaped; cut at 200 bytes.
+std::string in_quotes(std::string_view text);
+
+}  // namespace sluice::service

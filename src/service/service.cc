@@ -1,0 +1,228 @@
+#include "service/service.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::service {
+
+using runtime::RuntimeCode;
+
+namespace {
+
+constexpr std::uint32_t kProtocolMinor = 0;
+
+std::uint64_t number_of(runtime::CoreGroupId group) {
+  return static_cast<std::uint64_t>(group.value());
+}
+
+}  // namespace
+
+Service::Service(runtime::Engine& engine, runtime::DeviceMap devices, ServiceOptions options,
+                 Log& log)
+    : engine_(engine),
+      devices_(std::move(devices)),
+      options_(std::move(options)),
+      log_(log),
+      started_ns_(system_clock().now_ns()),
+      sessions_(options_.quota),
+      nobody_(std::make_shared<Session>(kNobody, "", Peer{}, "", started_ns_,
+                                        SessionQuota{1 << 20, 1 << 30, std::int64_t{1} << 40})) {}
+
+ServerInfo Service::server() const {
+  ServerInfo info;
+  info.version = options_.version;
+  info.protocol_minor = kProtocolMinor;
+  info.process = getpid();
+  info.uptime_ns = system_clock().now_ns() - started_ns_;
+  info.state = is_draining_ ? "draining" : "ready";
+  for (const runtime::Device& device : devices_.devices) info.num_cores += device.num_cores;
+  info.num_free_cores = engine_.num_free_cores();
+  info.devices = devices_.devices;
+  info.upload_limit_bytes = options_.upload_limit_bytes;
+  for (const auto& folder : options_.model_folders) info.model_folders.push_back(folder.string());
+  return info;
+}
+
+ServerHealth Service::health() const {
+  ServerHealth all;
+  all.is_ready = !is_draining_;
+  if (is_draining_) all.reason = "the daemon is shutting down";
+  for (const runtime::ModelInfo& info : engine_.list_models()) {
+    auto health = engine_.health(runtime::ModelHandle(info.handle));
+    if (!health.is_ok()) continue;  // unloaded meanwhile
+    all.models.push_back({info.handle, info.name, std::move(*health)});
+  }
+  return all;
+}
+
+Status Service::check_ready() const {
+  if (!is_draining_) return ok_status();
+  return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
+                "the daemon is shutting down");
+}
+
+SessionId Service::owner(const Owners& owners, std::uint64_t handle) const {
+  const std::shared_lock lock(owners_mutex_);
+  const auto it = owners.find(handle);
+  return it == owners.end() ? kNobody : it->second;
+}
+
+Status Service::check_owner(const Owners& owners, std::uint64_t handle, const Caller& caller,
+                            std::string_view what) const {
+  const std::shared_lock lock(owners_mutex_);
+  const auto it = owners.find(handle);
+  if (it == owners.end()) {
+    return runtime_error(RuntimeCode::kInvalidHandle, "no {} has handle {:#x}, or no longer", what,
+                         handle);
+  }
+  if (it->second == kNobody || it->second == caller.session->id()) return ok_status();
+  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
+                fmt::format("{} {:#x} belongs to session {}; only that session may use it", what,
+                            handle, static_cast<std::uint64_t>(it->second)));
+}
+
+// ---- sessions
+
+Result<std::shared_ptr<Session>> Service::open_session(std::string client, Peer peer) {
+  SLUICE_TRY(check_ready());
+  auto session =
+      SLUICE_TRY(sessions_.open(std::move(client), std::move(peer), system_clock().now_ns()));
+  log_.add(LogLevel::kInfo, "session.open id={} process={} user={} address={} client={}",
+           static_cast<std::uint64_t>(session->id()), session->peer().process, session->peer().user,
+           in_quotes(session->peer().address), in_quotes(session->client()));
+  return session;
+}
+
+Result<Caller> Service::caller_of(std::string_view token, Peer peer) const {
+  if (token.empty()) return Caller{nobody_, std::move(peer)};
+  auto session = sessions_.find(token);
+  if (session != nullptr) return Caller{std::move(session), std::move(peer)};
+  return Status(Code::kUnauthenticated, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
+                "no open session has this token; it ended, or the daemon was started anew");
+}
+
+void Service::reclaim(const std::shared_ptr<Session>& session, const Status& reason) {
+  Session::Holdings held = session->close(reason);
+  session->wait_for_loads();  // which find the session closed and leave nothing behind
+  for (const runtime::ModelHandle model : held.models) {
+    const auto info = engine_.info(model);
+    const Status status = engine_.unload(model, 0);
+    (void)status;  // its owner unloads it at the same time
+    if (info.is_ok()) forget_model(model, *info, Caller{session, {}});
+  }
+  for (const runtime::CoreGroupId group : held.groups) {
+    const Status status = engine_.destroy_group(group);
+    if (!status.is_ok() && status.code() != Code::kNotFound) {
+      log_.add(LogLevel::kError, "session.leak group={} reason={}", group.value(),
+               in_quotes(status.message()));
+    }
+    const std::unique_lock lock(owners_mutex_);
+    group_owners_.erase(number_of(group));
+  }
+  log_.add(LogLevel::kInfo, "session.close id={} models={} groups={} reason={}",
+           static_cast<std::uint64_t>(session->id()), held.models.size(), held.groups.size(),
+           in_quotes(reason.message()));
+}
+
+void Service::close_session(SessionId id, const Status& reason) {
+  const auto session = sessions_.find(id);
+  if (session != nullptr && sessions_.remove(id)) reclaim(session, reason);
+}
+
+Status Service::kill_session(const Caller& caller, SessionId id) {
+  const auto session = sessions_.find(id);
+  if (session == nullptr) {
+    return runtime_error(RuntimeCode::kInvalidHandle, "no session {} is open",
+                         static_cast<std::uint64_t>(id));
+  }
+  const std::int64_t user = caller.peer.user;
+  const bool may = session == caller.session || user == 0 ||
+                   (user >= 0 && (user == session->peer().user || user == geteuid()));
+  if (!may) {
+    return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
+                  fmt::format("session {} belongs to user {}; ask that user, or be root",
+                              static_cast<std::uint64_t>(id), session->peer().user));
+  }
+  close_session(id, make_error(Code::kAborted, "session {} was closed by user {}, process {}",
+                               static_cast<std::uint64_t>(id), user, caller.peer.process));
+  return ok_status();
+}
+
+std::vector<SessionInfo> Service::list_sessions() const {
+  const std::int64_t now_ns = system_clock().now_ns();
+  std::vector<SessionInfo> infos;
+  for (const auto& session : sessions_.all()) infos.push_back(session->info(now_ns));
+  return infos;
+}
+
+// ---- groups
+
+Result<GroupEntry> Service::create_group(const Caller& caller,
+                                         const runtime::CoreRequest& request) {
+  SLUICE_TRY(check_ready());
+  const runtime::CoreGroupId id = SLUICE_TRY(engine_.create_group(request));
+  GroupEntry entry = {{}, caller.session->id()};
+  for (runtime::GroupInfo& info : engine_.list_groups()) {
+    if (info.id == id) entry.info = std::move(info);
+  }
+  {
+    const std::unique_lock lock(owners_mutex_);
+    group_owners_[number_of(id)] = caller.session->id();
+  }
+  const auto num_cores = static_cast<std::int32_t>(entry.info.cores.size());
+  const Status status = caller.session->add_group(id, num_cores);
+  if (!status.is_ok()) {
+    const Status undone = engine_.destroy_group(id);
+    (void)undone;  // it is ours and empty
+    const std::unique_lock lock(owners_mutex_);
+    group_owners_.erase(number_of(id));
+    return status;
+  }
+  log_.add(LogLevel::kInfo, "group.create group={} cores={} session={}", id.value(), num_cores,
+           static_cast<std::uint64_t>(caller.session->id()));
+  return entry;
+}
+
+Status Service::destroy_group(const Caller& caller, runtime::CoreGroupId group) {
+  SLUICE_TRY(check_owner(group_owners_, number_of(group), caller, "group"));
+  const SessionId owned_by = owner(group_owners_, number_of(group));
+  SLUICE_TRY(engine_.destroy_group(group));
+  {
+    const std::unique_lock lock(owners_mutex_);
+    group_owners_.erase(number_of(group));
+  }
+  (owned_by == kNobody ? nobody_ : caller.session)->remove_group(group);
+  log_.add(LogLevel::kInfo, "group.destroy group={} session={}", group.value(),
+           static_cast<std::uint64_t>(caller.session->id()));
+  return ok_status();
+}
+
+std::vector<GroupEntry> Service::list_groups() const {
+  std::vector<GroupEntry> entries;
+  for (runtime::GroupInfo& info : engine_.list_groups()) {
+    const SessionId session = owner(group_owners_, number_of(info.id));
+    entries.push_back({std::move(info), session});
+  }
+  return entries;
+}
+
+// ---- the end
+
+void Service::start_draining() { is_draining_ = true; }
+
+void Service::shutdown(std::int64_t drain_ns) {
+  start_draining();
+  sessions_.close();
+  engine_.shutdown(drain_deadline_ns(drain_ns));
+  const Status reason = make_error(Code::kUnavailable, "the daemon is shutting down");
+  for (const auto& session : sessions_.all()) close_session(session->id(), reason);
+}
+
+std::int64_t Service::drain_deadline_ns(std::int64_t drain_ns) const {
+  if (drain_ns <= 0) return 0;
+  return engine_.clock().now_ns() + std::min(drain_ns, options_.drain_limit_ns);
+}
+
+}  // namespace sluice::service

@@ -1,0 +1,137 @@
+// What a daemon does for its clients: sessions, who owns what, what each may use. Knows no wire
+// format; rpc translates.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <shared_mutex>
+
+#include "service/log.h"
+#include "service/session.h"
+
+namespace sluice::service {
+
+struct ServiceOptions {
+  std::string version;
+  SessionQuota quota;
+  /// Packages may be loaded by path from these folders and below. Requires: canonical paths of
+  /// folders that only trusted people write to.
+  std::vector<std::filesystem::path> model_folders;
+  std::int64_t upload_limit_bytes = std::int64_t{4} << 30;
+  /// Of a stop or unload that asks for longer, and of the end of a session.
+  std::int64_t drain_limit_ns = 30'000'000'000;
+};
+
+/// On whose behalf a call is made.
+struct Caller {
+  std::shared_ptr<Session> session;  ///< never null; kNobody's for a call without a token
+  Peer peer;
+};
+
+/// Safe from any thread. Calls that say so block; the others do not. Every Status carries a
+/// RuntimeCode.
+///
+/// Whatever a session makes is its own: other sessions may list it, not use it. What is made
+/// without one is everybody's. A session that ends takes all with it, requests in flight included.
+class Service {
+ public:
+  /// `engine` and `log` outlive the service. `devices`: those of the engine.
+  Service(runtime::Engine& engine, runtime::DeviceMap devices, ServiceOptions options, Log& log);
+
+  const ServiceOptions& options() const { return options_; }
+  runtime::Engine& engine() { return engine_; }
+  Log& log() { return log_; }
+
+  ServerInfo server() const;
+  ServerHealth health() const;
+
+  // ---- sessions
+
+  /// Fails: kOutOfResources, kUnavailable.
+  Result<std::shared_ptr<Session>> open_session(std::string client, Peer peer);
+  /// Blocks until all that the session held is free again. Nothing happens the second time.
+  void close_session(SessionId id, const Status& reason);
+  /// Somebody else's session: that of the same user, or the caller is root or the daemon's user.
+  /// Blocks. Fails: kInvalidHandle; kPermissionDenied.
+  Status kill_session(const Caller& caller, SessionId id);
+  std::vector<SessionInfo> list_sessions() const;
+  /// Empty token: nobody's. Fails: kUnauthenticated for a token of no open session.
+  Result<Caller> caller_of(std::string_view token, Peer peer) const;
+
+  // ---- groups
+
+  Result<GroupEntry> create_group(const Caller& caller, const runtime::CoreRequest& request);
+  /// Blocks for as long as threads take to end.
+  Status destroy_group(const Caller& caller, runtime::CoreGroupId group);
+  std::vector<GroupEntry> list_groups() const;
+
+  // ---- models
+
+  /// Blocks. `path`: of the server, or empty if `executable` is the package.
+  /// Fails: as Engine::load; kPermissionDenied for a path outside of the model folders or the group
+  ///        of another session; kOutOfResources over the session's quota.
+  Result<ModelEntry> load(const Caller& caller, const LoadOptions& options,
+                          const std::filesystem::path& path,
+                          std::shared_ptr<const package::Executable> executable);
+  /// As load, but nothing is loaded. Blocks.
+  Result<runtime::Footprint> estimate(const LoadOptions& options, const std::filesystem::path& path,
+                                      std::shared_ptr<const package::Executable> executable);
+  Status start(const Caller& caller, runtime::ModelHandle model);
+  /// Blocks, up to `drain_ns` and the time a stage takes.
+  Status stop(const Caller& caller, runtime::ModelHandle model, std::int64_t drain_ns);
+  /// As stop.
+  Status unload(const Caller& caller, runtime::ModelHandle model, std::int64_t drain_ns);
+  /// Blocks.
+  Status reset(const Caller& caller, runtime::ModelHandle model);
+  /// All, or the one with this handle. Fails: kInvalidHandle.
+  Result<std::vector<ModelEntry>> list_models(std::uint64_t model) const;
+  Result<std::vector<ModelStatistics>> statistics(std::uint64_t model) const;
+
+  // ---- inference
+
+  /// Where the caller's requests for a model go. Fails: kInvalidHandle, kPermissionDenied,
+  /// kUnavailable while shutting down.
+  Result<std::shared_ptr<runtime::RequestSink>> find_model(const Caller& caller,
+                                                           runtime::ModelHandle model) const;
+  /// As RequestSink::submit, counted for the caller's session.
+  Result<std::uint64_t> submit(const Caller& caller, runtime::RequestSink& sink,
+                               runtime::Request& request) const;
+
+  /// Not ready from now on: nothing new is taken, what is in flight goes on.
+  void start_draining();
+  /// Ends all sessions and the engine; requests in flight have `drain_ns`. Blocks.
+  void shutdown(std::int64_t drain_ns);
+
+ private:
+  using Owners = std::map<std::uint64_t, SessionId>;
+
+  Status check_ready() const;
+  Status check_owner(const Owners& owners, std::uint64_t handle, const Caller& caller,
+                     std::string_view what) const;
+  Status check_model(const Caller& caller, runtime::ModelHandle model) const;
+  Result<runtime::LoadRequest> load_request(
+      const LoadOptions& options, const std::filesystem::path& path,
+      std::shared_ptr<const package::Executable> executable) const;
+  Result<ModelEntry> enter_model(const Caller& caller, runtime::ModelHandle model);
+  Result<ModelEntry> entry_of(runtime::ModelInfo info) const;
+  SessionId owner(const Owners& owners, std::uint64_t handle) const;
+  void forget_model(runtime::ModelHandle model, const runtime::ModelInfo& info,
+                    const Caller& caller);
+  void reclaim(const std::shared_ptr<Session>& session, const Status& reason);
+  std::int64_t drain_deadline_ns(std::int64_t drain_ns) const;
+
+  runtime::Engine& engine_;
+  const runtime::DeviceMap devices_;
+  const ServiceOptions options_;
+  Log& log_;
+  const std::int64_t started_ns_;
+  std::atomic<bool> is_draining_ = false;
+  SessionTable sessions_;
+  std::shared_ptr<Session> nobody_;
+  mutable std::shared_mutex owners_mutex_;
+  Owners model_owners_;
+  Owners group_owners_;
+};
+
+}  // namespace sluice::service

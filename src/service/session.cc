@@ -1,0 +1,201 @@
+#include "service/session.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <array>
+#include <utility>
+
+namespace sluice::service {
+namespace {
+
+using runtime::RuntimeCode;
+
+constexpr std::size_t kTokenBytes = 16;
+
+/// Hexadecimal. Fails: kUnavailable where the system has no random numbers.
+Result<std::string> make_token() {
+  std::array<unsigned char, kTokenBytes> bytes = {};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return make_error(Code::kUnavailable, "the system gives no random numbers for a token");
+  }
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+}  // namespace
+
+SessionInfo Session::info(std::int64_t now_ns) const {
+  const std::lock_guard lock(mutex_);
+  SessionInfo info = {id_, client_, peer_};
+  info.age_ns = now_ns - opened_ns_;
+  info.num_models = static_cast<std::int32_t>(models_.size());
+  info.num_groups = static_cast<std::int32_t>(groups_.size());
+  info.num_cores = num_cores_;
+  info.num_in_flight = num_in_flight_;
+  return info;
+}
+
+Status Session::check_open() const {
+  if (!is_closed_) return ok_status();
+  return runtime_error(RuntimeCode::kCancelled, "session {} is closed",
+                       static_cast<std::uint64_t>(id_));
+}
+
+Status Session::check_cores(std::int32_t more) const {
+  if (more <= quota_.max_cores - num_cores_) return ok_status();
+  return runtime_error(RuntimeCode::kOutOfResources,
+                       "a session may hold {} cores; this one has {} and asks for {} more",
+                       quota_.max_cores, num_cores_, more);
+}
+
+Status Session::add_model(runtime::ModelHandle model, std::int32_t num_cores) {
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(check_open());
+  if (models_.size() >= static_cast<std::size_t>(quota_.max_models)) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "a session may hold {} models; unload one that is not needed",
+                         quota_.max_models);
+  }
+  SLUICE_TRY(check_cores(num_cores));
+  models_[model] = num_cores;
+  num_cores_ += num_cores;
+  return ok_status();
+}
+
+Status Session::add_group(runtime::CoreGroupId group, std::int32_t num_cores) {
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(check_open());
+  SLUICE_TRY(check_cores(num_cores));
+  groups_[group] = num_cores;
+  num_cores_ += num_cores;
+  return ok_status();
+}
+
+void Session::remove_model(runtime::ModelHandle model) {
+  const std::lock_guard lock(mutex_);
+  const auto it = models_.find(model);
+  if (it == models_.end()) return;
+  num_cores_ -= it->second;
+  models_.erase(it);
+}
+
+void Session::remove_group(runtime::CoreGroupId group) {
+  const std::lock_guard lock(mutex_);
+  const auto it = groups_.find(group);
+  if (it == groups_.end()) return;
+  num_cores_ -= it->second;
+  groups_.erase(it);
+}
+
+Status Session::enter_request() {
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(check_open());
+  if (num_in_flight_ >= quota_.max_in_flight) {
+    return runtime_error(RuntimeCode::kQueueFull,
+                         "a session may have {} requests in flight; wait for an answer",
+                         quota_.max_in_flight);
+  }
+  ++num_in_flight_;
+  return ok_status();
+}
+
+void Session::leave_request() {
+  const std::lock_guard lock(mutex_);
+  --num_in_flight_;
+}
+
+Status Session::enter_load() {
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(check_open());
+  ++num_loads_;
+  return ok_status();
+}
+
+void Session::leave_load() {
+  const std::lock_guard lock(mutex_);
+  if (--num_loads_ == 0) no_loads_.notify_all();
+}
+
+void Session::wait_for_loads() {
+  std::unique_lock lock(mutex_);
+  no_loads_.wait(lock, [this] { return num_loads_ == 0; });
+}
+
+bool Session::on_close(std::function<void(const Status&)> listener) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) return false;
+  listener_ = std::move(listener);
+  return true;
+}
+
+Session::Holdings Session::close(const Status& reason) {
+  std::function<void(const Status&)> listener;
+  Holdings holdings;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    listener = std::exchange(listener_, nullptr);
+    for (const auto& [model, cores] : models_) holdings.models.push_back(model);
+    for (const auto& [group, cores] : groups_) holdings.groups.push_back(group);
+    models_.clear();
+    groups_.clear();
+    num_cores_ = 0;
+  }
+  stop_.request_stop();
+  if (listener) listener(reason);
+  return holdings;
+}
+
+Result<std::shared_ptr<Session>> SessionTable::open(std::string client, Peer peer,
+                                                    std::int64_t now_ns) {
+  std::string token = SLUICE_TRY(make_token());
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) return make_error(Code::kUnavailable, "the daemon is shutting down");
+  if (by_id_.size() >= most_) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "{} sessions are open, the most there may be", most_);
+  }
+  const SessionId id{next_id_++};
+  auto session = std::make_shared<Session>(id, std::move(client), std::move(peer), std::move(token),
+                                           now_ns, quota_);
+  by_id_[id] = session;
+  by_token_[session->token()] = id;
+  return session;
+}
+
+std::shared_ptr<Session> SessionTable::find(std::string_view token) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = by_token_.find(token);
+  return it == by_token_.end() ? nullptr : by_id_.at(it->second);
+}
+
+std::shared_ptr<Session> SessionTable::find(SessionId id) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = by_id_.find(id);
+  return it == by_id_.end() ? nullptr : it->second;
+}
+
+bool SessionTable::remove(SessionId id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end()) return false;
+  by_token_.erase(it->second->token());
+  by_id_.erase(it);
+  return true;
+}
+
+std::vector<std::shared_ptr<Session>> SessionTable::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Session>> sessions;
+  for (const auto& [id, session] : by_id_) sessions.push_back(session);
+  return sessions;
+}
+
+void SessionTable::close() {
+  const std::lock_guard lock(mutex_);
+  is_closed_ = true;
+}
+
+}  // namespace sluice::service

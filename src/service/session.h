@@ -1,0 +1,125 @@
+// A session: a client's lease on what it loaded and reserved.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/types.h"
+
+namespace sluice::service {
+
+/// What one session may hold at a time.
+struct SessionQuota {
+  std::int32_t max_models = 256;
+  std::int32_t max_cores = 1 << 20;
+  std::int64_t max_in_flight = 4096;
+};
+
+/// What the session holds, by handle, until it is closed. Safe across threads.
+///
+///     open --close--> closed: takes nothing more
+class Session {
+ public:
+  Session(SessionId id, std::string client, Peer peer, std::string token, std::int64_t opened_ns,
+          SessionQuota quota)
+      : id_(id),
+        client_(std::move(client)),
+        peer_(std::move(peer)),
+        token_(std::move(token)),
+        opened_ns_(opened_ns),
+        quota_(quota) {}
+
+  SessionId id() const { return id_; }
+  const std::string& client() const { return client_; }
+  const Peer& peer() const { return peer_; }
+  const std::string& token() const { return token_; }
+  SessionInfo info(std::int64_t now_ns) const;
+
+  /// From now on the session answers for it. `num_cores`: those that its implicit group took.
+  /// Fails: kOutOfResources over the quota; kCancelled if the session is closed. Then the caller
+  ///        takes it back.
+  Status add_model(runtime::ModelHandle model, std::int32_t num_cores);
+  Status add_group(runtime::CoreGroupId group, std::int32_t num_cores);
+  void remove_model(runtime::ModelHandle model);
+  void remove_group(runtime::CoreGroupId group);
+
+  /// A request is in flight. Fails: kQueueFull over the quota; kCancelled.
+  Status enter_request();
+  void leave_request();
+
+  /// A load goes on; it should end soon after `stop_token` is requested, which closing does.
+  /// Fails: kCancelled.
+  Status enter_load();
+  void leave_load();
+  std::stop_token stop_token() const { return stop_.get_token(); }
+  /// Returns when no load goes on. Requires: closed, so that none starts.
+  void wait_for_loads();
+
+  /// Called once, when the session closes, with the reason. Replaces an earlier listener; an empty
+  /// function for none. If it is closed already, nothing is called and false returned.
+  bool on_close(std::function<void(const Status&)> listener);
+
+  struct Holdings {
+    std::vector<runtime::ModelHandle> models;
+    std::vector<runtime::CoreGroupId> groups;
+  };
+  /// What it held, after its listener was told. Nothing the second time.
+  Holdings close(const Status& reason);
+
+ private:
+  Status check_open() const;
+  Status check_cores(std::int32_t more) const;
+
+  const SessionId id_;
+  const std::string client_;
+  const Peer peer_;
+  const std::string token_;
+  const std::int64_t opened_ns_;
+  const SessionQuota quota_;
+  mutable std::mutex mutex_;
+  bool is_closed_ = false;
+  std::int32_t num_cores_ = 0;
+  std::int64_t num_in_flight_ = 0;
+  std::map<runtime::ModelHandle, std::int32_t> models_;  ///< with the cores of its own group
+  std::map<runtime::CoreGroupId, std::int32_t> groups_;
+  int num_loads_ = 0;
+  std::condition_variable no_loads_;
+  std::function<void(const Status&)> listener_;
+  std::stop_source stop_;
+};
+
+/// The open sessions. Safe across threads.
+class SessionTable {
+ public:
+  explicit SessionTable(SessionQuota quota, std::size_t most = 4096) : quota_(quota), most_(most) {}
+
+  /// With a token of 128 random bits. Fails: kOutOfResources, kUnavailable once closed.
+  Result<std::shared_ptr<Session>> open(std::string client, Peer peer, std::int64_t now_ns);
+  /// Null if no open session has this token, or id.
+  std::shared_ptr<Session> find(std::string_view token) const;
+  std::shared_ptr<Session> find(SessionId id) const;
+  /// It is found no longer. False if it was not there.
+  bool remove(SessionId id);
+  /// By id.
+  std::vector<std::shared_ptr<Session>> all() const;
+  /// No session opens any more.
+  void close();
+
+ private:
+  const SessionQuota quota_;
+  const std::size_t most_;
+  mutable std::mutex mutex_;
+  bool is_closed_ = false;
+  std::uint64_t next_id_ = 1;
+  std::map<SessionId, std::shared_ptr<Session>> by_id_;
+  std::map<std::string, SessionId, std::less<>> by_token_;
+};
+
+}  // namespace sluice::service

@@ -1,0 +1,103 @@
+#include "service/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+
+namespace sluice::service {
+namespace {
+
+using runtime::CoreGroupId;
+using runtime::ModelHandle;
+using runtime::RuntimeCode;
+using ::testing::ElementsAre;
+
+RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+
+Session session_of(SessionQuota quota) {
+  return Session(SessionId{7}, "test", Peer{}, "token", 0, quota);
+}
+
+TEST(Session, QuotasAreKeptAndWhatIsGivenBackCountsAgain) {
+  Session session = session_of({.max_models = 2, .max_cores = 5, .max_in_flight = 1});
+  ASSERT_TRUE(session.add_model(ModelHandle{1}, 3).is_ok());
+  EXPECT_EQ(code_of(session.add_group(CoreGroupId(1), 3)), RuntimeCode::kOutOfResources);
+  EXPECT_EQ(code_of(session.add_model(ModelHandle{2}, 3)), RuntimeCode::kOutOfResources);
+  ASSERT_TRUE(session.add_group(CoreGroupId(1), 2).is_ok());
+  ASSERT_TRUE(session.add_model(ModelHandle{2}, 0).is_ok());
+  EXPECT_EQ(code_of(session.add_model(ModelHandle{3}, 0)), RuntimeCode::kOutOfResources);
+  session.remove_model(ModelHandle{1});
+  EXPECT_TRUE(session.add_model(ModelHandle{3}, 3).is_ok());
+  EXPECT_EQ(session.info(0).num_cores, 5);
+
+  ASSERT_TRUE(session.enter_request().is_ok());
+  EXPECT_EQ(code_of(session.enter_request()), RuntimeCode::kQueueFull);
+  session.leave_request();
+  EXPECT_TRUE(session.enter_request().is_ok());
+}
+
+TEST(Session, ClosingTellsWhatItHeldOnceAndTakesNothingMore) {
+  Session session = session_of({});
+  ASSERT_TRUE(session.add_model(ModelHandle{1}, 0).is_ok());
+  ASSERT_TRUE(session.add_group(CoreGroupId(4), 2).is_ok());
+  int told = 0;
+  EXPECT_TRUE(session.on_close([&](const Status& /*reason*/) { ++told; }));
+  const auto held = session.close(make_error(Code::kCancelled, "gone"));
+  EXPECT_THAT(held.models, ElementsAre(ModelHandle{1}));
+  EXPECT_THAT(held.groups, ElementsAre(CoreGroupId(4)));
+  EXPECT_EQ(told, 1);
+  EXPECT_TRUE(session.stop_token().stop_requested());
+  EXPECT_TRUE(session.close(make_error(Code::kCancelled, "again")).models.empty());
+  EXPECT_EQ(told, 1);
+  for (const Status& status : {session.add_model(ModelHandle{2}, 0), session.enter_load(),
+                               session.add_group(CoreGroupId(5), 1), session.enter_request()}) {
+    EXPECT_EQ(code_of(status), RuntimeCode::kCancelled);
+  }
+  EXPECT_FALSE(session.on_close({}));
+}
+
+TEST(Session, ItsEndWaitsForLoadsThatGoOn) {
+  Session session = session_of({});
+  ASSERT_TRUE(session.enter_load().is_ok());
+  session.close(make_error(Code::kCancelled, "gone"));
+  bool has_left = false;
+  std::thread load([&] {
+    has_left = true;
+    session.leave_load();
+  });
+  session.wait_for_loads();
+  EXPECT_TRUE(has_left);
+  load.join();
+}
+
+TEST(SessionTable, TokensAreUnlikeEachOtherAndOfOpenSessionsOnly) {
+  SessionTable table({});
+  std::set<std::string> tokens;
+  for (int i = 0; i < 100; ++i) {
+    const auto session = table.open("client", Peer{}, 0);
+    ASSERT_TRUE(session.is_ok());
+    EXPECT_EQ((*session)->token().size(), 32U);
+    tokens.insert((*session)->token());
+    EXPECT_EQ(table.find((*session)->token()), *session);
+  }
+  EXPECT_EQ(tokens.size(), 100U);
+  const auto first = table.all().front();
+  EXPECT_TRUE(table.remove(first->id()));
+  EXPECT_FALSE(table.remove(first->id()));
+  EXPECT_EQ(table.find(first->token()), nullptr);
+  EXPECT_EQ(table.find(std::string_view("")), nullptr);
+}
+
+TEST(SessionTable, TakesAsManyAsItMayAndNoneOnceClosed) {
+  SessionTable table({}, 2);
+  ASSERT_TRUE(table.open("a", Peer{}, 0).is_ok());
+  ASSERT_TRUE(table.open("b", Peer{}, 0).is_ok());
+  EXPECT_EQ(code_of(table.open("c", Peer{}, 0).status()), RuntimeCode::kOutOfResources);
+  table.close();
+  EXPECT_EQ(table.open("d", Peer{}, 0).status().code(), Code::kUnavailable);
+}
+
+}  // namespace
+}  // namespace sluice::service

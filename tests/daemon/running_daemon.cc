@@ -1,0 +1,137 @@
+#include "running_daemon.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <sstream>
+
+extern char** environ;
+
+namespace sluice::testing {
+namespace {
+
+/// Starts `command` with stdout and stderr on `output_fd`.
+pid_t spawn(const std::vector<std::string>& command, int output_fd) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, output_fd, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output_fd, STDERR_FILENO);
+  pid_t process = -1;
+  const int error =
+      posix_spawn(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  return error == 0 ? process : -1;
+}
+
+int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status); }
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RunningDaemon>> RunningDaemon::start(const TempDir& folder,
+                                                            const DaemonSetup& setup) {
+  const std::filesystem::path description = folder / (setup.name + ".json");
+  std::ofstream(description) << setup.sim;
+  const std::string address = "unix:" + (folder / (setup.name + ".sock")).string();
+  std::vector<std::string> command = {build_path("bin/sluiced").string(),
+                                      "--sim",
+                                      description.string(),
+                                      "-g",
+                                      address,
+                                      "--lock-folder",
+                                      (folder / "locks").string(),
+                                      "--model-folders",
+                                      folder.path().string(),
+                                      "-x",
+                                      "-l",
+                                      "6"};
+  command.insert(command.end(), setup.flags.begin(), setup.flags.end());
+  const std::filesystem::path log = folder / (setup.name + ".log");
+  const int fd = open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+  const pid_t process = spawn(command, fd);
+  close(fd);
+  if (process < 0) return make_error(Code::kUnavailable, "{} does not start", command[0]);
+  std::unique_ptr<RunningDaemon> daemon(new RunningDaemon(process));
+  daemon->address_ = address;
+  daemon->log_ = log;
+  if (daemon->wait_until_it_serves()) return daemon;
+  return make_error(Code::kUnavailable, "{}", daemon->output());
+}
+
+/// The socket is there when it serves; a client then waits for its answer.
+bool RunningDaemon::wait_until_it_serves() const {
+  while (text_of(log_).find("sluiced: listening on") == std::string::npos) {
+    siginfo_t info = {};
+    if (waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid != 0) {
+      return false;
+    }
+    poll(nullptr, 0, 2);  // a process has no condition to wait on
+  }
+  return true;
+}
+
+RunningDaemon::~RunningDaemon() {
+  if (process_ > 0) end(SIGKILL);
+  if (::testing::Test::HasFailure()) std::fprintf(stderr, "%s", output().c_str());
+}
+
+std::unique_ptr<rpc::Client> RunningDaemon::client(const std::string& session) const {
+  rpc::ClientOptions options;
+  options.address = address_;
+  auto client = rpc::Client::create(options);
+  EXPECT_TRUE(client.is_ok()) << client.status().to_string();
+  if (!session.empty()) {
+    const auto id = (*client)->open_session(session);
+    EXPECT_TRUE(id.is_ok()) << id.status().to_string();
+  }
+  return std::move(client).value();
+}
+
+int RunningDaemon::end(int signal_number) {
+  kill(process_, signal_number);
+  int status = 0;
+  waitpid(process_, &status, 0);
+  process_ = -1;
+  return exit_code_of(status);
+}
+
+std::string RunningDaemon::output() const { return text_of(log_); }
+
+RunResult run_program(const std::vector<std::string>& command) {
+  std::array<int, 2> ends = {-1, -1};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
+  const pid_t process = spawn(command, ends[1]);
+  close(ends[1]);
+  RunResult result;
+  std::array<char, 4096> buffer = {};
+  while (true) {
+    const ssize_t size = read(ends[0], buffer.data(), buffer.size());
+    if (size <= 0) break;
+    result.output.append(buffer.data(), static_cast<std::size_t>(size));
+  }
+  close(ends[0]);
+  if (process < 0) return result;
+  int status = 0;
+  waitpid(process, &status, 0);
+  result.exit_code = exit_code_of(status);
+  return result;
+}
+
+}  // namespace sluice::testing

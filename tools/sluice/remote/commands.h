@@ -1,0 +1,23 @@
+// The commands that talk to a daemon.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sluice/command.h"
+
+namespace sluice::tool {
+
+std::unique_ptr<Command> make_groups_command();
+std::unique_ptr<Command> make_infer_command();
+std::unique_ptr<Command> make_load_command();
+std::unique_ptr<Command> make_models_command();
+std::unique_ptr<Command> make_reset_command();
+std::unique_ptr<Command> make_server_command();
+std::unique_ptr<Command> make_sessions_command();
+std::unique_ptr<Command> make_start_command();
+std::unique_ptr<Command> make_stats_command();
+std::unique_ptr<Command> make_stop_command();
+std::unique_ptr<Command> make_unload_command();
+
+}  // namespace sluice::tool

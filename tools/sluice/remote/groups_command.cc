@@ -1,0 +1,90 @@
+#include "sluice/remote/commands.h"
+#include "sluice/remote/names.h"
+#include "sluice/remote/remote.h"
+
+namespace sluice::tool {
+namespace {
+
+class GroupsCommand : public Command {
+ public:
+  const char* name() const override { return kGroupsName.name; }
+  const char* summary() const override { return kGroupsName.summary; }
+
+  void add_options(CLI::App& app) override {
+    remote_.add_to(app);
+    auto* create = app.add_option("--create", num_cores_,
+                                  "Create a group of so many cores; 0: the longest free run")
+                       ->check(CLI::NonNegativeNumber);
+    create_ = create;
+    app.add_option("--kind", request_.kind, "With --create: kind of the devices")->needs(create);
+    app.add_option("--device", devices_, "With --create: only this device; may be repeated")
+        ->needs(create);
+    app.add_option("--memory", request_.memory_bytes, "With --create: bytes of device memory")
+        ->needs(create)
+        ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+    destroy_ = app.add_option("--destroy", destroyed_, "Destroy the group with this handle")
+                   ->excludes(create);
+  }
+
+  Result<int> run() override {
+    const auto client = SLUICE_TRY(remote_.connect());
+    if (create_->count() > 0) return create(*client);
+    if (destroy_->count() > 0) {
+      const std::uint64_t group = SLUICE_TRY(parse_handle(destroyed_));
+      SLUICE_TRY(client->destroy_group(group));
+      if (remote_.is_json) print_json("group", group);
+      return 0;
+    }
+    return list(*client);
+  }
+
+ private:
+  Result<int> create(rpc::Client& client) {
+    request_.num_cores = num_cores_;
+    for (const std::int32_t device : devices_)
+      request_.devices.push_back(runtime::DeviceId(device));
+    const auto group = SLUICE_TRY(client.create_group(request_));
+    if (remote_.is_json) {
+      print_json(group);
+    } else {
+      fmt::print("{}  {} cores, {}\n", group.info.id.value(), group.info.cores.size(),
+                 describe_cores(group.info.cores));
+    }
+    return 0;
+  }
+
+  Result<int> list(rpc::Client& client) const {
+    const auto groups = SLUICE_TRY(client.list_groups());
+    if (remote_.is_json) {
+      print_json(groups);
+      return 0;
+    }
+    std::vector<std::vector<std::string>> rows = {
+        {"GROUP", "MADE BY", "CORES", "MODELS", "ACTIVE", "SESSION"}};
+    for (const auto& group : groups) {
+      const bool is_implicit = group.info.origin == runtime::GroupOrigin::kImplicit;
+      rows.push_back({std::to_string(group.info.id.value()), is_implicit ? "load" : "call",
+                      describe_cores(group.info.cores), std::to_string(group.info.num_models),
+                      group.info.active_model.empty() ? "-" : group.info.active_model,
+                      group.session == service::kNobody
+                          ? "-"
+                          : std::to_string(static_cast<std::uint64_t>(group.session))});
+    }
+    fmt::print("{}", text_table(rows));
+    return 0;
+  }
+
+  RemoteOptions remote_;
+  CLI::Option* create_ = nullptr;
+  CLI::Option* destroy_ = nullptr;
+  std::int32_t num_cores_ = 0;
+  std::vector<std::int32_t> devices_;
+  runtime::CoreRequest request_;
+  std::string destroyed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_groups_command() { return std::make_unique<GroupsCommand>(); }
+
+}  // namespace sluice::tool

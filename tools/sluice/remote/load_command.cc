@@ -1,0 +1,70 @@
+#include <filesystem>
+
+#include "sluice/remote/commands.h"
+#include "sluice/remote/names.h"
+#include "sluice/remote/remote.h"
+
+namespace sluice::tool {
+namespace {
+
+class LoadCommand : public Command {
+ public:
+  const char* name() const override { return kLoadName.name; }
+  const char* summary() const override { return kLoadName.summary; }
+
+  void add_options(CLI::App& app) override {
+    app.add_option("package", path_, "A .sluice file")->required();
+    app.add_option("--name", name_, "What lists call the model (default: the file's name)");
+    app.add_option("--group", group_,
+                   "Handle of a core group (default: make one for the model, and start it)");
+    app.add_option("--depth", options_.depth, "Most requests in flight; 0: by the model's cores")
+        ->capture_default_str();
+    app.add_flag("--flag-nan", options_.flags_nan, "Answer code 1003 where an output holds NaN");
+    app.add_flag("--by-path", is_by_path_,
+                 "The daemon reads the file itself, from one of its model folders");
+    app.add_flag("--estimate", only_estimates_, "Tell what it would take; load nothing");
+    remote_.add_to(app);
+  }
+
+  Result<int> run() override {
+    options_.name = name_.empty() ? std::filesystem::path(path_).stem().string() : name_;
+    if (group_ != 0) options_.group = runtime::CoreGroupId(group_);
+    const auto client = SLUICE_TRY(remote_.connect());
+    if (is_by_path_) path_ = std::filesystem::absolute(path_).string();
+    if (only_estimates_) return estimate(*client);
+    const auto model =
+        SLUICE_TRY(is_by_path_ ? client->load(options_, path_) : client->upload(options_, path_));
+    if (remote_.is_json) {
+      print_json(model);
+    } else {
+      fmt::print("{:#x}  {}, {} on group {}, depth {}\n", model.info.handle, model.info.name,
+                 runtime::phase_name(model.info.phase), model.info.group.value(), model.info.depth);
+    }
+    return 0;
+  }
+
+ private:
+  Result<int> estimate(rpc::Client& client) {
+    const auto footprint = SLUICE_TRY(client.estimate(options_, path_, !is_by_path_));
+    if (remote_.is_json) {
+      print_json(footprint);
+    } else {
+      fmt::print("{}\n", footprint.to_string());
+    }
+    return 0;
+  }
+
+  RemoteOptions remote_;
+  std::string path_;
+  std::string name_;
+  std::int32_t group_ = 0;
+  service::LoadOptions options_;
+  bool is_by_path_ = false;
+  bool only_estimates_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_load_command() { return std::make_unique<LoadCommand>(); }
+
+}  // namespace sluice::tool

@@ -1,0 +1,47 @@
+#include "sluice/device_table.h"
+#include "sluice/remote/commands.h"
+#include "sluice/remote/names.h"
+#include "sluice/remote/remote.h"
+
+namespace sluice::tool {
+namespace {
+
+class ModelsCommand : public Command {
+ public:
+  const char* name() const override { return kModelsName.name; }
+  const char* summary() const override { return kModelsName.summary; }
+  void add_options(CLI::App& app) override { remote_.add_to(app); }
+
+  Result<int> run() override {
+    const auto client = SLUICE_TRY(remote_.connect());
+    const auto models = SLUICE_TRY(client->list_models());
+    if (remote_.is_json) {
+      print_json(models);
+      return 0;
+    }
+    std::vector<std::vector<std::string>> rows = {
+        {"MODEL", "NAME", "PHASE", "GROUP", "MODE", "DEPTH", "MEMORY", "SESSION"}};
+    for (const auto& model : models) {
+      rows.push_back({fmt::format("{:#x}", model.info.handle), model.info.name,
+                      std::string(runtime::phase_name(model.info.phase)),
+                      std::to_string(model.info.group.value()),
+                      model.info.mode == runtime::LoadMode::kShared ? "shared" : "normal",
+                      std::to_string(model.info.depth),
+                      format_bytes(model.info.footprint.total_bytes()),
+                      model.session == service::kNobody
+                          ? "-"
+                          : std::to_string(static_cast<std::uint64_t>(model.session))});
+    }
+    fmt::print("{}", text_table(rows));
+    return 0;
+  }
+
+ private:
+  RemoteOptions remote_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_models_command() { return std::make_unique<ModelsCommand>(); }
+
+}  // namespace sluice::tool

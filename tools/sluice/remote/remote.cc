@@ -1,0 +1,86 @@
+#include "sluice/remote/remote.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "sluice/device_table.h"
+
+namespace sluice::tool {
+
+void RemoteOptions::add_to(CLI::App& app) {
+  app.add_option("--address", client.address, "Of the daemon: unix:/PATH or HOST:PORT")
+      ->envname("SLUICE_ADDRESS")
+      ->capture_default_str();
+  app.add_option("--ca", client.ca, "PEM file of the authority of the daemon's certificate (TLS)");
+  app.add_option("--certificate", client.certificate, "PEM file of our certificate (mutual TLS)");
+  app.add_option("--key", client.key, "PEM file of our certificate's key");
+  app.add_option("--token", client.token, "Token for a daemon that wants one over TCP")
+      ->envname("SLUICE_TOKEN");
+  app.add_flag("-j,--json", is_json, "Print JSON");
+}
+
+Result<std::uint64_t> parse_handle(const std::string& text) {
+  const bool is_hex = text.starts_with("0x");
+  const char* begin = text.data() + (is_hex ? 2 : 0);
+  const char* end = text.data() + text.size();
+  std::uint64_t handle = 0;
+  const auto [stop, error] = std::from_chars(begin, end, handle, is_hex ? 16 : 10);
+  if (error == std::errc() && stop == end && begin != end) return handle;
+  return invalid_argument("\"{}\" is no handle; `sluice models` and `sluice groups` list them",
+                          text);
+}
+
+Result<std::uint64_t> find_model(rpc::Client& client, const std::string& text) {
+  if (const auto handle = parse_handle(text); handle.is_ok()) return handle;
+  std::vector<std::uint64_t> found;
+  for (const auto& model : SLUICE_TRY(client.list_models())) {
+    if (model.info.name == text) found.push_back(model.info.handle);
+  }
+  if (found.size() == 1) return found.front();
+  if (found.empty()) {
+    return make_error(Code::kNotFound, "no model \"{}\" is loaded; `sluice models` lists them",
+                      text);
+  }
+  return invalid_argument("{} models are called \"{}\"; name one by its handle", found.size(),
+                          text);
+}
+
+std::string text_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string describe_cores(const std::vector<runtime::CoreRef>& cores) {
+  std::map<std::int32_t, std::vector<std::int32_t>> of_device;
+  for (const runtime::CoreRef& core : cores) of_device[core.device.value()].push_back(core.core);
+  std::string text;
+  for (const auto& [device, numbers] : of_device) {
+    text +=
+        fmt::format("{}device {}: {}", text.empty() ? "" : ", ", device, format_numbers(numbers));
+  }
+  return text;
+}
+
+std::string describe_duration(std::int64_t duration_ns) {
+  constexpr const char* kUnits[] = {"ns", "us", "ms", "s"};
+  auto amount = static_cast<double>(duration_ns);
+  std::size_t unit = 0;
+  while (amount >= 1000 && unit + 1 < std::size(kUnits)) {
+    amount /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.3g} {}", amount, kUnits[unit]);
+}
+
+}  // namespace sluice::tool

@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sluice/outputs.h"
+#include "sluice/remote/remote.h"
+
+namespace sluice::tool {
+
+using nlohmann::json;
+
+namespace {
+
+json tensors(const std::vector<package::TensorSpec>& specs) {
+  json all = json::array();
+  for (const package::TensorSpec& spec : specs) {
+    all.push_back({{"name", spec.name}, {"type", spec.type.to_string()}});
+  }
+  return all;
+}
+
+json latency(const service::Latency& from) {
+  return {{"count", from.count},   {"sum_ns", from.sum_ns}, {"p50_ns", from.p50_ns},
+          {"p90_ns", from.p90_ns}, {"p99_ns", from.p99_ns}, {"max_ns", from.max_ns}};
+}
+
+json to_json(const runtime::Footprint& from) {
+  return {{"constants_bytes", from.constants_bytes},
+          {"packed_bytes", from.packed_bytes},
+          {"context_bytes", from.context_bytes},
+          {"context_known", from.is_context_known},
+          {"depth", from.depth},
+          {"total_bytes", from.total_bytes()}};
+}
+
+json to_json(const service::ModelEntry& from) {
+  return {{"model", from.info.handle},
+          {"name", from.info.name},
+          {"phase", runtime::phase_name(from.info.phase)},
+          {"group", from.info.group.value()},
+          {"implicit", from.info.is_implicit},
+          {"mode", from.info.mode == runtime::LoadMode::kShared ? "shared" : "normal"},
+          {"depth", from.info.depth},
+          {"session", static_cast<std::uint64_t>(from.session)},
+          {"footprint", to_json(from.info.footprint)},
+          {"slots_bytes", from.info.slots_bytes},
+          {"inputs", tensors(from.signature.inputs)},
+          {"outputs", tensors(from.signature.outputs)}};
+}
+
+json to_json(const service::GroupEntry& from) {
+  json cores = json::array();
+  for (const runtime::CoreRef& core : from.info.cores) {
+    cores.push_back({{"device", core.device.value()}, {"core", core.core}});
+  }
+  return {{"group", from.info.id.value()},
+          {"implicit", from.info.origin == runtime::GroupOrigin::kImplicit},
+          {"cores", std::move(cores)},
+          {"models", from.info.num_models},
+          {"active_model", from.info.active_model},
+          {"switches", from.info.num_switches},
+          {"memory_used_bytes", from.info.memory_used_bytes},
+          {"memory_limit_bytes", from.info.memory_limit_bytes},
+          {"session", static_cast<std::uint64_t>(from.session)}};
+}
+
+json to_json(const service::SessionInfo& from) {
+  return {{"session", static_cast<std::uint64_t>(from.id)},
+          {"client", from.client},
+          {"address", from.peer.address},
+          {"process", from.peer.process},
+          {"user", from.peer.user},
+          {"age_ns", from.age_ns},
+          {"models", from.num_models},
+          {"groups", from.num_groups},
+          {"cores", from.num_cores},
+          {"requests_in_flight", from.num_in_flight}};
+}
+
+json to_json(const service::ModelStatistics& from) {
+  json answered = json::object();
+  for (const runtime::CodeCount& one : from.answered) {
+    answered[std::string(runtime::describe(one.code).name)] = one.count;
+  }
+  return {{"model", from.model},
+          {"name", from.name},
+          {"accepted", from.accepted},
+          {"refused", from.refused},
+          {"answered", std::move(answered)},
+          {"starts", from.starts},
+          {"busy_ns", from.busy_ns},
+          {"queue", latency(from.queue)},
+          {"copy", latency(from.copy)},
+          {"compute", latency(from.compute)},
+          {"total", latency(from.total)}};
+}
+
+json to_json(const service::ServerInfo& from) {
+  json devices = json::array();
+  for (const runtime::Device& device : from.devices) {
+    devices.push_back({{"device", device.id.value()},
+                       {"kind", device.kind},
+                       {"name", device.name},
+                       {"bus_address", device.bus_address},
+                       {"cores", device.num_cores},
+                       {"memory_bytes", device.memory_bytes}});
+  }
+  return {{"version", from.version},
+          {"process", from.process},
+          {"uptime_ns", from.uptime_ns},
+          {"state", from.state},
+          {"cores", from.num_cores},
+          {"free_cores", from.num_free_cores},
+          {"devices", std::move(devices)},
+          {"upload_limit_bytes", from.upload_limit_bytes},
+          {"model_folders", from.model_folders}};
+}
+
+json to_json(const service::ServerHealth& from) {
+  json models = json::array();
+  for (const service::ModelHealth& one : from.models) {
+    models.push_back({{"model", one.model},
+                      {"name", one.name},
+                      {"state", runtime::health_name(one.health.state)},
+                      {"reason", one.health.reason},
+                      {"action", one.health.action}});
+  }
+  return {{"ready", from.is_ready}, {"reason", from.reason}, {"models", std::move(models)}};
+}
+
+json to_json(const rpc::InferReply& from) {
+  json outputs = json::array();
+  for (const rpc::NamedTensor& output : from.outputs) {
+    outputs.push_back({{"name", output.name}, {"type", type_text(output.view)}});
+  }
+  return {{"code", static_cast<std::int32_t>(from.code)},
+          {"outputs", std::move(outputs)},
+          {"group", from.detail.group},
+          {"cores", from.detail.cores},
+          {"backends", from.detail.backends},
+          {"queue_ns", from.detail.queue_ns},
+          {"copy_ns", from.detail.copy_ns},
+          {"compute_ns", from.detail.compute_ns}};
+}
+
+void print(const json& value) {
+  fmt::print("{}\n", value.dump(2, ' ', false, json::error_handler_t::replace));
+}
+
+template <typename Entry>
+void print_list(const std::vector<Entry>& entries) {
+  json all = json::array();
+  for (const Entry& entry : entries) all.push_back(to_json(entry));
+  print(all);
+}
+
+}  // namespace
+
+void print_json(const service::ModelEntry& model) { print(to_json(model)); }
+void print_json(const std::vector<service::ModelEntry>& models) { print_list(models); }
+void print_json(const service::GroupEntry& group) { print(to_json(group)); }
+void print_json(const std::vector<service::GroupEntry>& groups) { print_list(groups); }
+void print_json(const std::vector<service::SessionInfo>& sessions) { print_list(sessions); }
+void print_json(const std::vector<service::ModelStatistics>& statistics) { print_list(statistics); }
+void print_json(const runtime::Footprint& footprint) { print(to_json(footprint)); }
+void print_json(const rpc::InferReply& reply) { print(to_json(reply)); }
+void print_json(const char* key, std::uint64_t handle) { print({{key, handle}}); }
+
+void print_json(const service::ServerInfo& server, const service::ServerHealth& health) {
+  json all = to_json(server);
+  all["health"] = to_json(health);
+  print(all);
+}
+
+}  // namespace sluice::tool

@@ -1,0 +1,48 @@
+#include "sluice/remote/commands.h"
+#include "sluice/remote/names.h"
+#include "sluice/remote/remote.h"
+
+namespace sluice::tool {
+namespace {
+
+class ServerCommand : public Command {
+ public:
+  const char* name() const override { return kServerName.name; }
+  const char* summary() const override { return kServerName.summary; }
+  void add_options(CLI::App& app) override { remote_.add_to(app); }
+
+  /// 1 if the daemon is not ready or a model failed.
+  Result<int> run() override {
+    const auto client = SLUICE_TRY(remote_.connect());
+    const auto server = SLUICE_TRY(client->server());
+    const auto health = SLUICE_TRY(client->health());
+    if (remote_.is_json) {
+      print_json(server, health);
+    } else {
+      fmt::print("sluiced {}, process {}, up {}, {}\n", server.version, server.process,
+                 describe_duration(server.uptime_ns), server.state);
+      fmt::print("{} devices, {} of {} cores free\n", server.devices.size(), server.num_free_cores,
+                 server.num_cores);
+      for (const auto& model : health.models) {
+        fmt::print("model {:#x} {}: {}{}{}{}{}\n", model.model, model.name,
+                   runtime::health_name(model.health.state),
+                   model.health.reason.empty() ? "" : ": ", model.health.reason,
+                   model.health.action.empty() ? "" : "; ", model.health.action);
+      }
+    }
+    bool is_well = health.is_ready;
+    for (const auto& model : health.models) {
+      is_well = is_well && model.health.state != runtime::HealthState::kFailed;
+    }
+    return is_well ? 0 : 1;
+  }
+
+ private:
+  RemoteOptions remote_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_server_command() { return std::make_unique<ServerCommand>(); }
+
+}  // namespace sluice::tool

@@ -1,0 +1,58 @@
+#include "sluice/remote/commands.h"
+#include "sluice/remote/names.h"
+#include "sluice/remote/remote.h"
+
+namespace sluice::tool {
+namespace {
+
+class SessionsCommand : public Command {
+ public:
+  const char* name() const override { return kSessionsName.name; }
+  const char* summary() const override { return kSessionsName.summary; }
+
+  void add_options(CLI::App& app) override {
+    kill_ = app.add_option("--kill", killed_,
+                           "End the session with this id: what it loaded and reserved is freed");
+    remote_.add_to(app);
+  }
+
+  Result<int> run() override {
+    const auto client = SLUICE_TRY(remote_.connect());
+    if (kill_->count() > 0) {
+      SLUICE_TRY(client->close_session(service::SessionId(killed_)));
+      if (remote_.is_json) print_json("session", killed_);
+      return 0;
+    }
+    const auto sessions = SLUICE_TRY(client->list_sessions());
+    if (remote_.is_json) {
+      print_json(sessions);
+      return 0;
+    }
+    std::vector<std::vector<std::string>> rows = {
+        {"SESSION", "CLIENT", "PROCESS", "USER", "AGE", "MODELS", "GROUPS", "CORES", "IN FLIGHT"}};
+    for (const auto& session : sessions) {
+      rows.push_back({std::to_string(static_cast<std::uint64_t>(session.id)), session.client,
+                      number_or_dash(session.peer.process), number_or_dash(session.peer.user),
+                      describe_duration(session.age_ns), std::to_string(session.num_models),
+                      std::to_string(session.num_groups), std::to_string(session.num_cores),
+                      std::to_string(session.num_in_flight)});
+    }
+    fmt::print("{}", text_table(rows));
+    return 0;
+  }
+
+ private:
+  static std::string number_or_dash(std::int64_t number) {
+    return number < 0 ? "-" : std::to_string(number);
+  }
+
+  RemoteOptions remote_;
+  CLI::Option* kill_ = nullptr;
+  std::uint64_t killed_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_sessions_command() { return std::make_unique<SessionsCommand>(); }
+
+}  // namespace sluice::tool
