@@ -12,6 +12,7 @@ import argparse
 import json
 import statistics
 import sys
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,20 +21,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent / "models"))
 
 import make  # noqa: E402
-from harness import agreement, sluice_cli, workers  # noqa: E402
-from networks import DEFAULT_NAMES, NETWORKS  # noqa: E402
-
-ENGINES = ["sluice", *workers.PEERS]
-
-
-@dataclass
-class Row:
-    network: str
-    threads: int
-    median_us: dict[str, float]
-    p99_us: dict[str, float]
-    ratio: dict[str, float]
-    error: float
+from harness import agreement, machine, sluice_cli, workers  # noqa: E402
+from harness.busy import BusyNeighbour  # noqa: E402
+from harness.table import (  # noqa: E402
+    HEADER, HEADER_P99, Row, format_markdown, format_row, format_summary,
+)
+from networks import BATCHED_NAMES, CLASSIC, DEFAULT_NAMES, NETWORKS  # noqa: E402
 
 
 @dataclass
@@ -45,13 +38,15 @@ class Prepared:
     error: float
 
 
-def prepare(name: str, folder: Path, check: bool) -> Prepared:
+def prepare(name: str, folder: Path, check: bool, weights: str = "f32") -> Prepared:
     """Writes and compiles a network, saves its inputs, and compares one run's outputs."""
     folder.mkdir(parents=True, exist_ok=True)
     model = folder / f"{name}.onnx"
     if not model.exists():
         make.write(name, folder)
-    package = sluice_cli.compile_model(model, folder / f"{name}.sluice")
+    suffix = "" if weights == "f32" else f".{weights}"
+    package = sluice_cli.compile_model(model, folder / f"{name}{suffix}.sluice",
+                                       options=["--weights", weights])
     feeds = NETWORKS[name].inputs(np.random.default_rng(0))
     inputs = sluice_cli.save_inputs(feeds, folder / name)
     error = float("nan")
@@ -61,18 +56,23 @@ def prepare(name: str, folder: Path, check: bool) -> Prepared:
     return Prepared(name, model, package, inputs, error)
 
 
-def measure(network: Prepared, threads: int, rounds: int, seconds: float) -> Row:
+def measure(network: Prepared, threads: int, arguments: argparse.Namespace) -> Row:
+    """Turns of all engines, in the arguments' rounds and seconds."""
     crew: dict[str, workers.Worker] = {
         "sluice": workers.sluice_worker(network.package, network.inputs, threads)
     }
     for peer in NETWORKS[network.name].peers:
-        crew[peer] = workers.peer_worker(peer, network.model, network.inputs, threads)
+        crew[peer] = workers.peer_worker(
+            peer, network.model, network.inputs, threads, spins=not arguments.no_spin)
+    neighbour = BusyNeighbour(max(workers.allowed_cpus(threads)))
     try:
-        for worker in crew.values():
-            worker.run(seconds)  # warm-up
-        turns = [
-            {name: worker.run(seconds) for name, worker in crew.items()} for _ in range(rounds)
-        ]
+        with neighbour if arguments.contended else nullcontext():
+            for worker in crew.values():
+                worker.run(arguments.seconds)  # warm-up
+            turns = [
+                {name: worker.run(arguments.seconds) for name, worker in crew.items()}
+                for _ in range(arguments.rounds)
+            ]
     finally:
         for worker in crew.values():
             worker.close()
@@ -80,58 +80,64 @@ def measure(network: Prepared, threads: int, rounds: int, seconds: float) -> Row
 
 
 def summarise(network: Prepared, threads: int, turns: list[dict[str, workers.Figures]]) -> Row:
-    def over_rounds(engine: str, key: str) -> float:
-        return statistics.median(turn[engine][key] for turn in turns)
+    engines = list(turns[0])
 
-    def ratio(peer: str) -> float:
-        pairs = (turn["sluice"]["median_us"] / turn[peer]["median_us"] for turn in turns)
-        return statistics.median(pairs)
+    def over_rounds(key: str) -> dict[str, float]:
+        return {name: statistics.median(turn[name][key] for turn in turns) for name in engines}
 
-    return Row(
-        network.name,
-        threads,
-        {engine: over_rounds(engine, "median_us") for engine in turns[0]},
-        {engine: over_rounds(engine, "p99_us") for engine in turns[0]},
-        {peer: ratio(peer) for peer in turns[0] if peer != "sluice"},
-        network.error,
-    )
+    def ratios(key: str) -> dict[str, float]:
+        return {peer: statistics.median(turn["sluice"][key] / turn[peer][key] for turn in turns)
+                for peer in engines if peer != "sluice"}
+
+    return Row(network.name, threads, over_rounds("median_us"), over_rounds("p99_us"),
+               ratios("median_us"), ratios("p99_us"), network.error)
 
 
-HEADER = (
-    f"{'network':<12} {'threads':>7} {'sluice':>10} {'onnxruntime':>12} {'openvino':>10}"
-    f" {'vs ort':>7} {'vs ov':>7} {'error':>9}"
-)
+GROUPS = {
+    "one": DEFAULT_NAMES,
+    "batched": BATCHED_NAMES,
+    "default": [*DEFAULT_NAMES, *BATCHED_NAMES],
+    "classic": list(CLASSIC),
+    "all": list(NETWORKS),
+}
 
 
-def format_row(row: Row) -> str:
-    nan = float("nan")  # of a peer that does not read the network
-    sluice, ort, openvino = (f"{row.median_us.get(engine, nan) / 1e3:.3f}" for engine in ENGINES)
-    return (
-        f"{row.network:<12} {row.threads:>7} {sluice:>10} {ort:>12} {openvino:>10}"
-        f" {row.ratio['onnxruntime']:>7.2f} {row.ratio.get('openvino', nan):>7.2f}"
-        f" {row.error:>9.1e}"
-    )
+def names_of(text: str) -> list[str]:
+    """Network and group names, separated by commas, to names of networks without repetition."""
+    names = [name for word in text.split(",") for name in GROUPS.get(word, [word])]
+    return list(dict.fromkeys(names))
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--networks", default=",".join(DEFAULT_NAMES), metavar="A,B",
-                        help=f"of {', '.join(NETWORKS)} (default: %(default)s)")
+    parser.add_argument("--networks", default="default", metavar="A,B",
+                        help=f"of {', '.join(NETWORKS)}; or groups: {', '.join(GROUPS)}"
+                             " (default: %(default)s)")
     parser.add_argument("--threads", default="1,2", metavar="N,N",
                         help="thread counts to measure with (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="turns per engine (default: 5)")
     parser.add_argument("--seconds", type=float, default=1.0, help="length of a turn (default: 1)")
     parser.add_argument("--quick", action="store_true", help="3 rounds of 0.3 seconds")
     parser.add_argument("--no-check", action="store_true", help="do not compare outputs")
+    parser.add_argument("--no-spin", action="store_true",
+                        help="onnxruntime's threads sleep instead of spinning when they wait")
+    parser.add_argument("--weights", choices=["f32", "bf16"], default="f32",
+                        help="how Sluice keeps matrices of constants; the peers keep f32")
+    parser.add_argument("--contended", action="store_true",
+                        help="beside a process that keeps one of the processors busy;"
+                             " implies --no-spin")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write a table here")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw a PNG here")
     parser.add_argument("--folder", type=Path, default=sluice_cli.ROOT / "build/bench",
                         help="where models and packages are kept (default: %(default)s)")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.rounds, arguments.seconds = 3, 0.3
-    arguments.networks = arguments.networks.split(",")
+    arguments.networks = names_of(arguments.networks)
+    arguments.no_spin |= arguments.contended
     arguments.threads = [int(count) for count in arguments.threads.split(",")]
     unknown = [name for name in arguments.networks if name not in NETWORKS]
     if unknown:
@@ -139,20 +145,33 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
+def write_reports(rows: list[Row], arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        report = {"machine": machine.description(), "rows": [asdict(row) for row in rows]}
+        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+    if arguments.markdown:
+        arguments.markdown.write_text(format_markdown(rows))
+    if arguments.plot:
+        from harness import plot  # needs Pillow, which the rest does without
+
+        plot.draw(rows, arguments.plot)
+
+
 def main() -> int:
     arguments = parse_arguments()
     print("median latency in ms; ratios are Sluice's time over the peer's; error is the largest")
     print("difference from onnxruntime's outputs over their largest magnitude\n")
-    print(HEADER, flush=True)
+    print(HEADER + (HEADER_P99 if arguments.contended else ""), flush=True)
     rows = []
     for name in arguments.networks:
-        network = prepare(name, arguments.folder, not arguments.no_check)
+        network = prepare(name, arguments.folder, not arguments.no_check, arguments.weights)
         for threads in arguments.threads:
-            rows.append(measure(network, threads, arguments.rounds, arguments.seconds))
-            print(format_row(rows[-1]), flush=True)
-    if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
-    wrong = [row.network for row in rows if row.error > agreement.TOLERANCE]
+            rows.append(measure(network, threads, arguments))
+            print(format_row(rows[-1], arguments.contended), flush=True)
+            write_reports(rows, arguments)  # as far as it got, should the rest be cut short
+    print(f"\n{format_summary(rows)}")
+    tolerance = agreement.TOLERANCE if arguments.weights == "f32" else agreement.ROUNDED_TOLERANCE
+    wrong = [row.network for row in rows if row.error > tolerance]
     if wrong:
         print(f"outputs differ from onnxruntime's: {', '.join(sorted(set(wrong)))}")
     return 1 if wrong else 0

@@ -18,7 +18,9 @@ LEAST_RUNS = 3
 Run = Callable[[], object]
 
 
-def onnxruntime_run(model: str, feeds: dict[str, np.ndarray], threads: int) -> Run:
+def onnxruntime_run(
+    model: str, feeds: dict[str, np.ndarray], threads: int, spins: bool
+) -> Run:
     import onnxruntime as ort
 
     options = ort.SessionOptions()
@@ -26,6 +28,8 @@ def onnxruntime_run(model: str, feeds: dict[str, np.ndarray], threads: int) -> R
     options.inter_op_num_threads = 1
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    if not spins:
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     binding = session.io_binding()
     for name, values in feeds.items():
@@ -35,7 +39,10 @@ def onnxruntime_run(model: str, feeds: dict[str, np.ndarray], threads: int) -> R
     return lambda: session.run_with_iobinding(binding)
 
 
-def openvino_run(model: str, feeds: dict[str, np.ndarray], threads: int) -> Run:
+def openvino_run(
+    model: str, feeds: dict[str, np.ndarray], threads: int, spins: bool
+) -> Run:
+    del spins  # it has no such setting
     import openvino
 
     settings = {
@@ -71,6 +78,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("engine", choices=ENGINES)
     parser.add_argument("model", help="an .onnx file")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--no-spin", action="store_true", help="waiting threads sleep at once")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=X.npy")
     return parser.parse_args()
 
@@ -81,7 +89,8 @@ def main() -> None:
         name: np.load(path)
         for name, path in (item.split("=", 1) for item in arguments.input)
     }
-    run = ENGINES[arguments.engine](arguments.model, feeds, arguments.threads)
+    run = ENGINES[arguments.engine](arguments.model, feeds, arguments.threads,
+                                    not arguments.no_spin)
     for line in sys.stdin:
         command, seconds = line.split()
         if command != "run":

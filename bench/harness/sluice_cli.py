@@ -26,6 +26,11 @@ def binary() -> Path:
     return path
 
 
+def plugins() -> list[Path]:
+    """Those beside the command: packages hold constants in their forms."""
+    return list((binary().parents[1] / "lib/sluice").glob("libsluice_backend_*.so"))
+
+
 def run_command(*arguments: str | Path, timeout_s: float = 600) -> str:
     """Runs `sluice arguments…` and returns its stdout."""
     command = [str(binary()), *map(str, arguments)]
@@ -39,12 +44,14 @@ def run_command(*arguments: str | Path, timeout_s: float = 600) -> str:
     return done.stdout
 
 
-def compile_model(model: Path, package: Path, backend: str = "cpu") -> Path:
-    """Compiles `model` unless `package` is newer than both the model and the command."""
-    newest_source = max(model.stat().st_mtime, binary().stat().st_mtime)
+def compile_model(
+    model: Path, package: Path, backend: str = "cpu", options: Sequence[str] = ()
+) -> Path:
+    """Compiles `model` unless `package` is newer than the model, the command and the plug-in."""
+    newest_source = max(path.stat().st_mtime for path in (model, binary(), *plugins()))
     if not package.exists() or package.stat().st_mtime < newest_source:
         package.parent.mkdir(parents=True, exist_ok=True)
-        run_command("compile", model, "-o", package, "--backend", backend)
+        run_command("compile", model, "-o", package, "--backend", backend, *options)
     return package
 
 

@@ -16,7 +16,6 @@ from typing import Protocol
 from harness import sluice_cli
 
 Figures = dict[str, float]
-PEERS = ["onnxruntime", "openvino"]
 
 
 class Worker(Protocol):
@@ -69,7 +68,11 @@ def sluice_worker(package: Path, inputs: list[str], threads: int) -> ProcessWork
     return ProcessWorker("sluice", [*command, "--threads", str(threads), "--serve"], threads)
 
 
-def peer_worker(engine: str, model: Path, inputs: list[str], threads: int) -> ProcessWorker:
+def peer_worker(
+    engine: str, model: Path, inputs: list[str], threads: int, spins: bool = True
+) -> ProcessWorker:
     script = Path(__file__).with_name("peer.py")
     command = [sys.executable, str(script), engine, str(model), "--threads", str(threads)]
+    if not spins:
+        command.append("--no-spin")
     return ProcessWorker(engine, [*command, *inputs], threads)

@@ -8,10 +8,11 @@ import numpy as np
 from graph_writer import GraphWriter
 
 
-def image(rng: np.random.Generator) -> np.ndarray:
-    """1x3x224x224 noise with structure at two scales, so that pooling does not average it away."""
-    fine = rng.standard_normal((1, 3, 224, 224), dtype=np.float32)
-    coarse = rng.standard_normal((1, 3, 7, 7), dtype=np.float32)
+def image(rng: np.random.Generator, batch: int = 1, size: int = 224) -> np.ndarray:
+    """Batch x3xSIZExSIZE noise with structure at two scales, so that pooling does not average it
+    away."""
+    fine = rng.standard_normal((batch, 3, size, size), dtype=np.float32)
+    coarse = rng.standard_normal((batch, 3, size // 32, size // 32), dtype=np.float32)
     return 0.5 * fine + coarse.repeat(32, axis=2).repeat(32, axis=3)
 
 
@@ -67,10 +68,14 @@ def conv_bn(
     )
 
 
-def classifier(g: GraphWriter, x: str, features: int, classes: int) -> None:
+def silu(g: GraphWriter, x: str) -> str:
+    return g.op("Mul", x, g.op("Sigmoid", x))
+
+
+def classifier(g: GraphWriter, x: str, batch: int, features: int, classes: int) -> None:
     """Global average pool, Flatten and Gemm into the graph's output "output"."""
     x = g.op("Flatten", g.op("GlobalAveragePool", x), axis=1)
     weight = g.normal("fc.weight", (classes, features), math.sqrt(1 / features))
     bias = g.normal("fc.bias", (classes,), 0.1)
     g.op("Gemm", x, weight, bias, name="output", alpha=1.0, beta=1.0, transB=1)
-    g.output("output", [1, classes])
+    g.output("output", [batch, classes])

@@ -23,11 +23,11 @@ def layer_norm(g: GraphWriter, name: str, x: str) -> str:
     return g.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=1e-5)
 
 
-def linear(g: GraphWriter, name: str, x: str, ins: int, outs: int) -> str:
+def linear(g: GraphWriter, name: str, x: str, batch: int, ins: int, outs: int) -> str:
     weight = g.normal(f"{name}.weight", (ins, outs), math.sqrt(1 / ins))
     bias = g.normal(f"{name}.bias", (outs,), 0.05)
     y = g.op("Gemm", reshape(g, x, [-1, ins]), weight, bias, alpha=1.0, beta=1.0)
-    return reshape(g, y, [1, 1, outs])
+    return reshape(g, y, [batch, 1, outs])
 
 
 def gelu_tanh(g: GraphWriter, x: str) -> str:
@@ -37,54 +37,57 @@ def gelu_tanh(g: GraphWriter, x: str) -> str:
     return g.op("Mul", g.op("Mul", x, g.constant(0.5, "float32")), gate)
 
 
-def extend_cache(g: GraphWriter, layer: int, part: str, new: str) -> str:
+def extend_cache(g: GraphWriter, layer: int, part: str, batch: int, new: str) -> str:
     """Appends this token's keys or values to the cached ones; the result is a graph output."""
-    past = g.input(f"past_key_values.{layer}.{part}", [1, HEADS, PAST, HEAD_WIDTH])
-    g.output(f"present.{layer}.{part}", [1, HEADS, PAST + 1, HEAD_WIDTH])
+    past = g.input(f"past_key_values.{layer}.{part}", [batch, HEADS, PAST, HEAD_WIDTH])
+    g.output(f"present.{layer}.{part}", [batch, HEADS, PAST + 1, HEAD_WIDTH])
     return g.op("Concat", past, new, name=f"present.{layer}.{part}", axis=-2)
 
 
-def attention(g: GraphWriter, layer: int, x: str) -> str:
-    joined = linear(g, f"h.{layer}.attn.c_attn", x, WIDTH, 3 * WIDTH)
+def attention(g: GraphWriter, layer: int, x: str, batch: int) -> str:
+    shape = (batch, 1, WIDTH)
+    joined = linear(g, f"h.{layer}.attn.c_attn", x, batch, WIDTH, 3 * WIDTH)
     names = [f"h.{layer}.attn.{part}" for part in ("query", "key", "value")]
     sizes = g.constant([WIDTH] * 3, "int64")
     parts = g.multi_op("Split", joined, sizes, names=names, axis=2)
-    query, key, value = (split_heads(g, part, HEADS, 1, WIDTH) for part in parts)
-    key = extend_cache(g, layer, "key", key)
-    value = extend_cache(g, layer, "value", value)
+    query, key, value = (split_heads(g, part, shape, HEADS) for part in parts)
+    key = extend_cache(g, layer, "key", batch, key)
+    value = extend_cache(g, layer, "value", batch, value)
     scores = g.op("MatMul", query, g.op("Transpose", key, perm=[0, 1, 3, 2]))
     scores = g.op("Div", scores, g.constant(math.sqrt(HEAD_WIDTH), "float32"))
     causal = g.constant(np.ones((1, 1, 1, PAST + 1)), "bool")
     scores = g.op("Where", causal, scores, g.constant(LOWEST, "float32"))
     mixed = g.op("MatMul", g.op("Softmax", scores, axis=-1), value)
-    return linear(g, f"h.{layer}.attn.c_proj", merge_heads(g, mixed, 1, WIDTH), WIDTH, WIDTH)
+    joined = merge_heads(g, mixed, shape)
+    return linear(g, f"h.{layer}.attn.c_proj", joined, batch, WIDTH, WIDTH)
 
 
-def block(g: GraphWriter, layer: int, x: str) -> str:
+def block(g: GraphWriter, layer: int, x: str, batch: int) -> str:
     name = f"h.{layer}"
-    x = g.op("Add", attention(g, layer, layer_norm(g, f"{name}.ln_1", x)), x)
-    inner = linear(g, f"{name}.mlp.c_fc", layer_norm(g, f"{name}.ln_2", x), WIDTH, INNER)
-    return g.op("Add", x, linear(g, f"{name}.mlp.c_proj", gelu_tanh(g, inner), INNER, WIDTH))
+    x = g.op("Add", attention(g, layer, layer_norm(g, f"{name}.ln_1", x), batch), x)
+    normal = layer_norm(g, f"{name}.ln_2", x)
+    inner = gelu_tanh(g, linear(g, f"{name}.mlp.c_fc", normal, batch, WIDTH, INNER))
+    return g.op("Add", x, linear(g, f"{name}.mlp.c_proj", inner, batch, INNER, WIDTH))
 
 
-def build() -> onnx.ModelProto:
+def build(batch: int = 1) -> onnx.ModelProto:
     g = GraphWriter("gpt2_small", seed=124)
-    input_ids = g.input("input_ids", [1, 1], "int64")
-    g.output("logits", [1, 1, VOCABULARY])
+    input_ids = g.input("input_ids", [batch, 1], "int64")
+    g.output("logits", [batch, 1, VOCABULARY])
     words = embedding(g, "wte", VOCABULARY, WIDTH, input_ids)
     places = embedding(g, "wpe", 1024, WIDTH, g.constant([[PAST]], "int64"))
     x = g.op("Add", words, places)
     for layer in range(LAYERS):
-        x = block(g, layer, x)
+        x = block(g, layer, x, batch)
     head = g.normal("lm_head.weight", (WIDTH, VOCABULARY), math.sqrt(1 / WIDTH))
     g.op("MatMul", layer_norm(g, "ln_f", x), head, name="logits")
     return g.model()
 
 
-def inputs(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    feeds: dict[str, np.ndarray] = {"input_ids": rng.integers(0, VOCABULARY, (1, 1))}
+def inputs(rng: np.random.Generator, batch: int = 1) -> dict[str, np.ndarray]:
+    feeds: dict[str, np.ndarray] = {"input_ids": rng.integers(0, VOCABULARY, (batch, 1))}
     for layer in range(LAYERS):
         for part in ("key", "value"):
-            cache = rng.standard_normal((1, HEADS, PAST, HEAD_WIDTH), dtype=np.float32)
+            cache = rng.standard_normal((batch, HEADS, PAST, HEAD_WIDTH), dtype=np.float32)
             feeds[f"past_key_values.{layer}.{part}"] = cache
     return feeds

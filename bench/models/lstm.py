@@ -1,4 +1,4 @@
-"""Two-layer LSTM over 100 steps of 128 features, hidden 512, batch 1, and a Gemm head."""
+"""Two-layer LSTM over 100 steps of 128 features, hidden 512, and a Gemm head."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ STEPS, FEATURES, HIDDEN, CLASSES = 100, 128, 512, 64
 GATES = 4
 
 
-def lstm_layer(g: GraphWriter, layer: int, x: str, ins: int) -> str:
-    """One forward LSTM from [steps, 1, ins] to [steps, 1, hidden]."""
+def lstm_layer(g: GraphWriter, layer: int, x: str, batch: int, ins: int) -> str:
+    """One forward LSTM from [steps, batch, ins] to [steps, batch, hidden]."""
     std = math.sqrt(1 / HIDDEN)
-    zero_state = np.zeros((1, 1, HIDDEN), np.float32)
+    zero_state = np.zeros((1, batch, HIDDEN), np.float32)
     states, _, _ = g.multi_op(
         "LSTM",
         x,
@@ -31,18 +31,18 @@ def lstm_layer(g: GraphWriter, layer: int, x: str, ins: int) -> str:
     return g.op("Squeeze", states, g.constant([1], "int64"))
 
 
-def build() -> onnx.ModelProto:
+def build(batch: int = 1) -> onnx.ModelProto:
     g = GraphWriter("lstm", seed=100)
-    x = g.input("input", [STEPS, 1, FEATURES])
-    x = lstm_layer(g, 0, x, FEATURES)
-    x = lstm_layer(g, 1, x, HIDDEN)
+    x = g.input("input", [STEPS, batch, FEATURES])
+    x = lstm_layer(g, 0, x, batch, FEATURES)
+    x = lstm_layer(g, 1, x, batch, HIDDEN)
     last = g.op("Gather", x, g.constant(-1, "int64"), axis=0)
     weight = g.normal("head.weight", (CLASSES, HIDDEN), math.sqrt(1 / HIDDEN))
     bias = g.normal("head.bias", (CLASSES,), 0.1)
     g.op("Gemm", last, weight, bias, name="output", transB=1)
-    g.output("output", [1, CLASSES])
+    g.output("output", [batch, CLASSES])
     return g.model()
 
 
-def inputs(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {"input": rng.standard_normal((STEPS, 1, FEATURES), dtype=np.float32)}
+def inputs(rng: np.random.Generator, batch: int = 1) -> dict[str, np.ndarray]:
+    return {"input": rng.standard_normal((STEPS, batch, FEATURES), dtype=np.float32)}

@@ -1,4 +1,4 @@
-"""Multi-layer perceptrons, batch 1: one of 784-512-512-256-10, one tiny of 64-64-64-10."""
+"""Multi-layer perceptrons: one of 784-512-512-256-10, one tiny of 64-64-64-10."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ SIZES = [784, 512, 512, 256, 10]
 TINY_SIZES = [64, 64, 64, 10]
 
 
-def build_from(name: str, sizes: list[int]) -> onnx.ModelProto:
+def build_from(name: str, sizes: list[int], batch: int) -> onnx.ModelProto:
     g = GraphWriter(name, seed=len(sizes))
-    x = g.input("input", [1, sizes[0]])
+    x = g.input("input", [batch, sizes[0]])
     last = len(sizes) - 2
     for layer, (ins, outs) in enumerate(zip(sizes, sizes[1:])):
         weight = g.normal(f"fc{layer}.weight", (outs, ins), math.sqrt(2 / ins))
@@ -22,20 +22,20 @@ def build_from(name: str, sizes: list[int]) -> onnx.ModelProto:
         x = g.op("Gemm", x, weight, bias, name="output" if layer == last else None, transB=1)
         if layer != last:
             x = g.op("Relu", x)
-    g.output("output", [1, sizes[-1]])
+    g.output("output", [batch, sizes[-1]])
     return g.model()
 
 
-def build() -> onnx.ModelProto:
-    return build_from("mlp", SIZES)
+def build(batch: int = 1) -> onnx.ModelProto:
+    return build_from("mlp", SIZES, batch)
 
 
-def inputs(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {"input": rng.standard_normal((1, SIZES[0]), dtype=np.float32)}
+def inputs(rng: np.random.Generator, batch: int = 1) -> dict[str, np.ndarray]:
+    return {"input": rng.standard_normal((batch, SIZES[0]), dtype=np.float32)}
 
 
 def build_tiny() -> onnx.ModelProto:
-    return build_from("mlp_tiny", TINY_SIZES)
+    return build_from("mlp_tiny", TINY_SIZES, batch=1)
 
 
 def tiny_inputs(rng: np.random.Generator) -> dict[str, np.ndarray]:

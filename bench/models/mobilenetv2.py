@@ -1,4 +1,4 @@
-"""MobileNetV2, width 1.0, 1x3x224x224; ReLU6 as Clip(0, 6)."""
+"""MobileNetV2, width 1.0, 3x224x224; ReLU6 as Clip(0, 6)."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def inverted_residual(
     return g.op("Add", x, y) if shortcut else y
 
 
-def build() -> onnx.ModelProto:
+def build(batch: int = 1) -> onnx.ModelProto:
     g = GraphWriter("mobilenetv2", seed=2)
-    x = g.input("input", [1, 3, 224, 224])
+    x = g.input("input", [batch, 3, 224, 224])
     x = relu6(g, conv_bn(g, "features.0", x, (3, 32), 3, 2))
     ins = 32
     for stage, (expansion, outs, blocks, first_stride) in enumerate(STAGES, start=1):
@@ -49,9 +49,9 @@ def build() -> onnx.ModelProto:
             x = inverted_residual(g, name, x, (ins, outs), stride, expansion)
             ins = outs
     x = relu6(g, conv_bn(g, "features.last", x, (ins, 1280), 1))
-    classifier(g, x, 1280, 1000)
+    classifier(g, x, batch, 1280, 1000)
     return g.model()
 
 
-def inputs(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {"input": image(rng)}
+def inputs(rng: np.random.Generator, batch: int = 1) -> dict[str, np.ndarray]:
+    return {"input": image(rng, batch)}

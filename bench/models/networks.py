@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
 
 import bert_base
+import dlrm
+import efficientnet_b0
 import gpt2_small
 import lstm
 import mlp
@@ -13,7 +17,11 @@ import mobilenetv2
 import numpy as np
 import onnx
 import resnet50
+import speech_encoder
 import trees
+import vgg16
+import vit_b16
+import yolov8n
 
 
 @dataclass(frozen=True)
@@ -24,19 +32,29 @@ class Network:
 
 
 ORT_ONLY = ("onnxruntime",)  # openvino reads no ai.onnx.ml
+BATCH = 8
 
-NETWORKS: dict[str, Network] = {
-    "resnet50": Network(resnet50.build, resnet50.inputs),
-    "mobilenetv2": Network(mobilenetv2.build, mobilenetv2.inputs),
-    "bert_base": Network(bert_base.build, bert_base.inputs),
-    "gpt2_small": Network(gpt2_small.build, gpt2_small.inputs),
-    "mlp": Network(mlp.build, mlp.inputs),
-    "lstm": Network(lstm.build, lstm.inputs),
-    "mlp_tiny": Network(mlp.build_tiny, mlp.tiny_inputs),
+MODULES = [
+    resnet50, mobilenetv2, vgg16, efficientnet_b0, yolov8n, bert_base, vit_b16, gpt2_small,
+    speech_encoder, dlrm, mlp, lstm,
+]  # fmt: skip
+
+
+def at_batch(module: ModuleType, batch: int) -> Network:
+    return Network(partial(module.build, batch), partial(module.inputs, batch=batch))
+
+
+DEFAULT_NAMES = [module.__name__ for module in MODULES]  # one sample at a time
+BATCHED_NAMES = [f"{name}_b{BATCH}" for name in DEFAULT_NAMES]
+CLASSIC: dict[str, Network] = {
     "forest_1": Network(trees.build_forest, trees.one_row, ORT_ONLY),
     "forest_1000": Network(trees.build_forest, trees.thousand_rows, ORT_ONLY),
     "boosted_1": Network(trees.build_boosted, trees.one_row, ORT_ONLY),
     "boosted_1000": Network(trees.build_boosted, trees.thousand_rows, ORT_ONLY),
 }
-CLASSIC_NAMES = [name for name in NETWORKS if name.startswith(("forest", "boosted"))]
-DEFAULT_NAMES = [name for name in NETWORKS if name != "mlp_tiny" and name not in CLASSIC_NAMES]
+NETWORKS: dict[str, Network] = {
+    **{name: at_batch(module, 1) for name, module in zip(DEFAULT_NAMES, MODULES)},
+    **{name: at_batch(module, BATCH) for name, module in zip(BATCHED_NAMES, MODULES)},
+    "mlp_tiny": Network(mlp.build_tiny, mlp.tiny_inputs),
+    **CLASSIC,
+}

@@ -1,4 +1,4 @@
-"""ResNet-50 v1.5 (stride in the 3x3 of a block), 1x3x224x224."""
+"""ResNet-50 v1.5 (stride in the 3x3 of a block), 3x224x224."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def bottleneck(g: GraphWriter, name: str, x: str, ins: int, width: int, stride: 
     return g.op("Relu", g.op("Add", y, x))
 
 
-def build() -> onnx.ModelProto:
+def build(batch: int = 1) -> onnx.ModelProto:
     g = GraphWriter("resnet50", seed=50)
-    x = g.input("input", [1, 3, 224, 224])
+    x = g.input("input", [batch, 3, 224, 224])
     x = g.op("Relu", conv_bn(g, "stem", x, (3, 64), 7, 2))
     x = g.op("MaxPool", x, kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2])
     channels = 64
@@ -32,9 +32,9 @@ def build() -> onnx.ModelProto:
             stride = first_stride if block == 0 else 1
             x = bottleneck(g, f"layer{stage}.{block}", x, channels, width, stride)
             channels = width * EXPANSION
-    classifier(g, x, channels, 1000)
+    classifier(g, x, batch, channels, 1000)
     return g.model()
 
 
-def inputs(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {"input": image(rng)}
+def inputs(rng: np.random.Generator, batch: int = 1) -> dict[str, np.ndarray]:
+    return {"input": image(rng, batch)}

@@ -29,6 +29,9 @@ class Compiler {
     SLUICE_TRY(ir::verify(graph));
     SLUICE_TRY(ops::infer_types(graph));
     if (options_.optimize) SLUICE_TRY(optimize(graph));
+    if (options_.weights == WeightPrecision::kBf16) {
+      SLUICE_TRY(passes::run_passes(graph, {&passes::rounded_weights_pass(), 1}, {}));
+    }
     report("choose layouts");
     SLUICE_TRY(choose_layouts(graph, backends_));
     SLUICE_TRY(ir::verify(graph));

@@ -1,6 +1,7 @@
 // From a graph to an executable.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,12 +13,18 @@
 
 namespace sluice::compile {
 
+/// How exactly backends keep the constant matrices of products. Activations and sums stay in f32.
+enum class WeightPrecision : std::uint8_t { kF32, kBf16 };
+
 struct CompileOptions {
   /// In order of preference: an operation goes to the first that takes it.
   std::vector<std::string> backends = {"cpu"};
   bool optimize = true;
   /// Keep constants in the executable in the form that backends want them, beside the portable one.
   bool pack = true;
+  /// Less than f32 halves the bytes that a product with few rows waits for; a backend may keep
+  /// more.
+  WeightPrecision weights = WeightPrecision::kF32;
   /// Names of operations of the compiled graph at which a new segment starts, in any order.
   std::vector<std::string> cuts;
   /// How many cores each segment wants, in order; empty for one each.

@@ -46,6 +46,9 @@ struct Pass {
 /// All passes, in the order in which they are meant to run; some names more than once.
 std::span<const Pass> default_pipeline();
 
+/// Run behind the pipeline where less exact weights are asked for.
+const Pass& rounded_weights_pass();
+
 /// Null for an unknown name.
 const Pass* find_pass(std::string_view name);
 

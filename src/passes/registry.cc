@@ -45,7 +45,12 @@ constexpr Pass kPipeline[] = {
     kDeadCode,
 };
 
+constexpr Pass kRoundedWeights = {"rounded_weights", "let backends round constant matrices",
+                                  allow_rounded_weights};
+
 }  // namespace
+
+const Pass& rounded_weights_pass() { return kRoundedWeights; }
 
 std::span<const Pass> default_pipeline() { return kPipeline; }
 
@@ -53,7 +58,7 @@ const Pass* find_pass(std::string_view name) {
   for (const Pass& pass : kPipeline) {
     if (pass.name == name) return &pass;
   }
-  return nullptr;
+  return name == kRoundedWeights.name ? &kRoundedWeights : nullptr;
 }
 
 }  // namespace sluice::passes

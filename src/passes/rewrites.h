@@ -73,6 +73,12 @@ Result<int> fuse_attention(ir::Graph& graph, const PassContext& context);
 ///     Transpose[%x : f32[1,1,12,64]] {perm = [0, 2, 1, 3]}   ->   Reshape[%x, [1, 12, 1, 64]]
 Result<int> simplify_transposes(ir::Graph& graph, const PassContext& context);
 
+/// Lets backends round the constant matrices of products to bf16: half the bytes to read, and three
+/// significant digits. Not in the default pipeline, for it changes results; a backend may ignore
+/// it.
+///     MatMul[%x, %c : f32[K,N]]   ->   MatMul[%x, %c] {sluice_weights = "bf16"}
+Result<int> allow_rounded_weights(ir::Graph& graph, const PassContext& context);
+
 /// Gathers element-wise operations of one shape into the body of the operation whose result they
 /// work on, or into one sluice::Elementwise.
 ///     Relu[Add[Conv[%x, %w], %r]]   ->   Conv[%x, %w] body{Relu[Add[result, %r]]}

@@ -13,7 +13,7 @@ from report import Report, scratch_folder
 import make
 from harness.agreement import error_against, onnxruntime_outputs
 from harness.sluice_cli import compile_model
-from networks import NETWORKS
+from networks import CLASSIC, DEFAULT_NAMES, NETWORKS
 
 SEEDS = (0, 1)
 
@@ -30,10 +30,10 @@ def error_of(name: str, folder: Path) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help="default: all")
+    parser.add_argument("names", nargs="*", metavar="name", help="default: all at batch 1")
     arguments = parser.parse_args()
     report = Report()
-    for name in arguments.names or NETWORKS:
+    for name in arguments.names or [*DEFAULT_NAMES, "mlp_tiny", *CLASSIC]:
         with scratch_folder() as folder:
             report.case(name, lambda: error_of(name, Path(folder)))
     return report.finish()

@@ -23,6 +23,11 @@ class CompileCommand : public Command {
         ->delimiter(',');
     app.add_option("--cores", options_.cores, "Cores that each segment wants, in order: 4,1")
         ->delimiter(',');
+    app.add_option("--weights", options_.weights,
+                   "How exactly matrices of constant weights are kept: bf16 takes half the memory"
+                   " and has three significant digits")
+        ->check(CLI::IsMember({"f32", "bf16"}))
+        ->capture_default_str();
     app.add_flag("!--no-pack", pack_, "Keep constants only in their portable form");
   }
 

@@ -10,7 +10,8 @@ namespace {
 // One block of A (rows x depth) stays in the second-level cache while the panels of B pass by.
 constexpr std::int64_t kBlockDepth = 768;
 constexpr std::int64_t kBlockRows = 240;
-// Panels of a B that is not packed ahead are packed in pieces of this depth.
+// Panels of a B that is not packed ahead are packed in pieces of this depth, and those of 16 bits
+// widened: once for all rows of a block.
 constexpr std::int64_t kFlyDepth = 256;
 // Up to here all rows are one or two tiles: a sweep over all of K per panel, epilogue afterwards.
 constexpr std::int64_t kFewRows = 2 * kTileRows;
@@ -20,6 +21,7 @@ constexpr std::int64_t kEpilogueFloats = 1024;
 struct Item {
   const float* a;
   const float* b;
+  const Bf16* half_b;
   float* c;
   BodyOperand extra[kBodyMaxInputs];
 };
@@ -35,6 +37,7 @@ struct Region {
 /// A piece of B ready to multiply with.
 struct Panel {
   const float* b;
+  const Bf16* half_b;  ///< in the place of `b`; null elsewhere
   std::int64_t b_row;
   std::int64_t column;  ///< first one
   int vectors;
@@ -57,17 +60,31 @@ struct Depths {
   std::int64_t length() const { return end - begin; }
 };
 
-/// Room for one panel of a B that is packed on the fly.
+/// Room for one panel of a B that is packed or widened on the fly.
 std::int64_t scratch_panel_floats(const GemmPlan& plan) {
   return plan.b_form == GemmB::kPacked ? 0 : smaller(kFlyDepth, plan.k) * kPanelWidth;
 }
 
+/// As few blocks as there may be, all about as high: a low one at the end would fetch all of B for
+/// little work.
+std::int64_t block_rows(std::int64_t rows) {
+  const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+  const std::int64_t tiles = (rows + blocks * kTileRows - 1) / (blocks * kTileRows);
+  return tiles * kTileRows;
+}
+
 /// How much of K one sweep takes.
 std::int64_t depth_step(const GemmPlan& plan, std::int64_t rows) {
+  const bool is_packed = plan.b_form == GemmB::kPacked || plan.b_form == GemmB::kPackedHalf;
+  if (is_packed && rows <= kFewRows) return plan.k;
   if (plan.b_form != GemmB::kPacked) return kFlyDepth;
-  if (rows <= kFewRows) return plan.k;
   const std::int64_t blocks = (plan.k + kBlockDepth - 1) / kBlockDepth;
   return (plan.k + blocks - 1) / blocks;
+}
+
+/// `count` is a multiple of kLanes.
+void widen(const Bf16* from, std::int64_t count, float* to) {
+  for (std::int64_t i = 0; i < count; i += kLanes) store(to + i, load(from + i));
 }
 
 class Multiplication {
@@ -80,10 +97,11 @@ class Multiplication {
       run_few_rows(item, region);
       return;
     }
-    for (std::int64_t row = region.row_begin; row < region.row_end; row += kBlockRows) {
+    const std::int64_t step = block_rows(region.row_end - region.row_begin);
+    for (std::int64_t row = region.row_begin; row < region.row_end; row += step) {
       Region block = region;
       block.row_begin = row;
-      block.row_end = smaller(row + kBlockRows, region.row_end);
+      block.row_end = smaller(row + step, region.row_end);
       run_block(item, block);
     }
   }
@@ -143,6 +161,7 @@ class Multiplication {
     const std::int64_t columns = panel_columns(plan_.n, index);
     const int vectors = static_cast<int>((columns + kLanes - 1) / kLanes);
     Panel panel{nullptr,
+                nullptr,
                 panel_row(columns),
                 index * kPanelWidth,
                 vectors,
@@ -159,7 +178,14 @@ class Multiplication {
       return panel;
     }
     const std::int64_t rows = region.row_end - region.row_begin;
-    if (plan_.b_form == GemmB::kRows) {
+    if (plan_.b_form == GemmB::kPackedHalf) {
+      const Bf16* from = item.half_b + index * kPanelWidth * plan_.k + depths.begin * panel.b_row;
+      if (rows <= kFewRows) {
+        panel.half_b = from;
+        return panel;
+      }
+      widen(from, depths.length() * panel.b_row, scratch_);
+    } else if (plan_.b_form == GemmB::kRows) {
       const float* from = item.b + depths.begin * plan_.b_row + panel.column;
       if (rows <= kFewRows && panel.tail == kLanes) {
         panel.b = from;
@@ -183,6 +209,7 @@ class Multiplication {
     args.a_row = plan_.a_row;
     args.a_step = plan_.a_step;
     args.b = panel.b;
+    args.half_b = panel.half_b;
     args.b_row = panel.b_row;
     args.c = item.c + tile.begin * plan_.c_row + panel.column;
     args.c_row = plan_.c_row;
@@ -195,7 +222,12 @@ class Multiplication {
     }
     args.tail = panel.tail;
     args.accumulate = depths.begin > 0;
-    find_tile(tile.end - tile.begin, panel.vectors)(args);
+    const std::int64_t rows = tile.end - tile.begin;
+    if (panel.half_b != nullptr) {
+      find_tile<Bf16>(rows, panel.vectors)(args);
+    } else {
+      find_tile(rows, panel.vectors)(args);
+    }
   }
 
   void run_epilogue(const Item& item, std::int64_t row_begin, std::int64_t row_end,
@@ -233,6 +265,7 @@ Item find_item(const GemmPlan& plan, const GemmArgs& args, std::int64_t index) {
   Item item;
   item.a = args.a + batch_offset(plan, plan.a_batch, index);
   item.b = args.b + batch_offset(plan, plan.b_batch, index);
+  item.half_b = reinterpret_cast<const Bf16*>(args.half_b);  // never batched
   item.c = args.c + batch_offset(plan, plan.c_batch, index);
   for (int i = 1; i < plan.epilogue.input_count; ++i) {
     item.extra[i] = plan.extra_strides[i];

@@ -10,9 +10,10 @@ namespace sluice::cpu {
 
 /// How B lies in memory.
 enum class GemmB : std::uint8_t {
-  kPacked,   ///< by pack_gemm_b: constant weights
-  kRows,     ///< B(p, j) = b[p * b_row + j]
-  kColumns,  ///< B(p, j) = b[j * b_row + p]
+  kPacked,      ///< by pack_gemm_b: constant weights
+  kPackedHalf,  ///< the same panels, every number rounded to bf16
+  kRows,        ///< B(p, j) = b[p * b_row + j]
+  kColumns,     ///< B(p, j) = b[j * b_row + p]
 };
 
 inline constexpr int kGemmBatchRank = 4;
@@ -54,6 +55,7 @@ struct GemmArgs {
   float* c = nullptr;
   const float* bias = nullptr;  ///< n floats, or null
   const float* extra[kBodyMaxInputs] = {};
+  const std::uint16_t* half_b = nullptr;  ///< in the place of `b` for GemmB::kPackedHalf
 };
 
 // The packed form is [panels of columns][k][panel width], the last panel as narrow as whole vectors

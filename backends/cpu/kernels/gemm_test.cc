@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -74,6 +75,39 @@ TEST(Gemm, EveryFormOfBMatchesTheNaiveProduct) {
             }
           }
         }
+      }
+    }
+  }
+}
+
+TEST(Gemm, PanelsOfSixteenBitsGiveExactlyWhatTheirNumbersGive) {
+  for (const Isa isa : isas_to_test()) {
+    for (const Shape& s : kShapes) {
+      const std::vector<float> a = random_floats(s.m * s.k, 1);
+      std::vector<float> b = random_floats(s.k * s.n, 2);
+      for (float& v : b) v = std::bit_cast<float>(std::bit_cast<std::uint32_t>(v) & 0xffff0000U);
+      std::vector<float> packed(
+          static_cast<std::size_t>(SLUICE_CPU_PICK(isa, packed_gemm_b_floats)(s.k, s.n)));
+      SLUICE_CPU_PICK(isa, pack_gemm_b)(b.data(), s.n, 1, s.k, s.n, 1, packed.data());
+      std::vector<std::uint16_t> half;
+      half.reserve(packed.size());
+      for (const float v : packed) {
+        half.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(v) >> 16));
+      }
+      GemmPlan plan;
+      plan.m = s.m;
+      plan.n = s.n;
+      plan.k = s.k;
+      plan.a_row = s.k;
+      plan.c_row = s.n;
+      std::vector<float> want(static_cast<std::size_t>(s.m * s.n), -99);
+      run_all_workers(isa, plan, {a.data(), packed.data(), want.data(), nullptr, {}}, 1);
+      plan.b_form = GemmB::kPackedHalf;
+      for (const int workers : {1, 3}) {
+        std::vector<float> c(want.size(), -99);
+        run_all_workers(isa, plan, {a.data(), nullptr, c.data(), nullptr, {}, half.data()},
+                        workers);
+        ASSERT_EQ(c, want) << isa_name(isa) << " " << s.m << "x" << s.n << "x" << s.k;
       }
     }
   }

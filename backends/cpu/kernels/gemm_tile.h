@@ -4,6 +4,7 @@
 // one sweep, unrolled by the template so that the compiler keeps every accumulator in a register
 // (tests/spill_test checks the machine code). Included by kernel sources only.
 
+#include "kernels/bf16.h"
 #include "simd.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
@@ -14,9 +15,10 @@ inline constexpr int kTileRows = 6;
 inline constexpr int kTileVectors = kVectorRegisters == 32 ? 4 : 2;
 inline constexpr int kPanelWidth = kTileVectors * kLanes;
 
-/// Tiles of so few rows read B faster than it arrives: they ask for it this many floats ahead.
+/// Tiles of so few rows read B faster than it arrives: they ask for it this many bytes ahead.
 inline constexpr int kStreamRows = 4;
-inline constexpr int kStreamAhead = 1024;
+inline constexpr int kStreamAheadBytes = 4096;
+inline constexpr int kCacheLine = 64;
 
 /// Operands of one tile. A(i, p) = a[i * a_row + p * a_step], B(p, j) = b[p * b_row + j],
 /// C(i, j) = c[i * c_row + j]. Strides are in floats.
@@ -26,6 +28,7 @@ struct TileArgs {
   std::int64_t a_row;
   std::int64_t a_step;
   const float* b;
+  const Bf16* half_b;  ///< in the place of `b`, for tiles that read a B of 16 bits
   std::int64_t b_row;
   float* c;
   std::int64_t c_row;
@@ -38,10 +41,19 @@ struct TileArgs {
 
 using TileFunction = void (*)(const TileArgs&);
 
-template <int kRows, int kVectors, bool kPrefetch>
+template <typename B>
+SLUICE_CPU_INLINE const B* b_of(const TileArgs& t) {
+  if constexpr (sizeof(B) == sizeof(Bf16)) {
+    return t.half_b;
+  } else {
+    return t.b;
+  }
+}
+
+template <int kRows, int kVectors, bool kPrefetch, typename B = float>
 SLUICE_CPU_INLINE void sweep(const TileArgs& t, Vec (&acc)[kRows][kVectors]) {
   const float* a = t.a;
-  const float* b = t.b;
+  const B* b = b_of<B>(t);
   const char* ahead = t.prefetch;
   const std::int64_t step_ahead = t.prefetch_step;
   const std::int64_t a_row = t.a_row;
@@ -56,7 +68,10 @@ SLUICE_CPU_INLINE void sweep(const TileArgs& t, Vec (&acc)[kRows][kVectors]) {
     Vec row[kVectors];
     if constexpr (kRows <= kStreamRows) {
       SLUICE_CPU_UNROLL
-      for (int v = 0; v < kVectors; ++v) prefetch(b + kStreamAhead + v * kLanes);
+      for (int byte = 0; byte < kVectors * kLanes * static_cast<int>(sizeof(B));
+           byte += kCacheLine) {
+        prefetch(reinterpret_cast<const char*>(b) + kStreamAheadBytes + byte);
+      }
     }
     SLUICE_CPU_UNROLL
     for (int v = 0; v < kVectors; ++v) row[v] = load(b + v * kLanes);
@@ -72,7 +87,7 @@ SLUICE_CPU_INLINE void sweep(const TileArgs& t, Vec (&acc)[kRows][kVectors]) {
 }
 
 /// One tile: C (+)= A * B (+ bias).
-template <int kRows, int kVectors>
+template <int kRows, int kVectors, typename B>
 void tile(const TileArgs& t) {
   constexpr int kLast = kVectors - 1;
   Vec acc[kRows][kVectors];
@@ -86,9 +101,9 @@ void tile(const TileArgs& t) {
     }
   }
   if (t.prefetch != nullptr) {
-    sweep<kRows, kVectors, true>(t, acc);
+    sweep<kRows, kVectors, true, B>(t, acc);
   } else {
-    sweep<kRows, kVectors, false>(t, acc);
+    sweep<kRows, kVectors, false, B>(t, acc);
   }
   SLUICE_CPU_UNROLL
   for (int i = 0; i < kRows; ++i) {

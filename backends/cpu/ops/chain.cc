@@ -1,6 +1,7 @@
 #include "ops/chain.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -36,6 +37,9 @@ class Translator {
     return static_cast<int>(sources_.size() + steps_.size()) - 1;
   }
 
+  /// Emits x * gate as one step where `gate` is a sigmoid of x; else kNone.
+  int gated_by(int x, int gate);
+
   /// The value of a register that holds one constant number.
   std::optional<float> constant(int reg) const {
     if (reg < 0 || static_cast<std::size_t>(reg) >= sources_.size()) return std::nullopt;
@@ -67,6 +71,17 @@ class Translator {
   std::vector<ChainSource> sources_;
   std::vector<Step> steps_;
 };
+
+int Translator::gated_by(int x, int gate) {
+  if (gate < static_cast<int>(sources_.size())) return kNone;
+  const Step& step = steps_[static_cast<std::size_t>(gate) - sources_.size()];
+  if (step.a != x) return kNone;
+  if (step.op == BodyOp::kSigmoid) return emit(BodyOp::kSilu, x, kNone, 1);
+  constexpr float kSixth = 1.0F / 6.0F;
+  const bool is_swish =
+      step.op == BodyOp::kHardSigmoid && step.beta == 0.5F && std::abs(step.alpha - kSixth) < 1e-6F;
+  return is_swish ? emit(BodyOp::kHardSwish, x) : kNone;
+}
 
 std::vector<bool> Translator::used_sources() const {
   std::vector<bool> used(sources_.size(), false);
@@ -120,6 +135,17 @@ int unary(Translator& t, const Node& n) {
 template <BodyOp kOp>
 int binary(Translator& t, const Node& n) {
   return n.inputs.size() == 2 ? t.emit(kOp, n.inputs[0], n.inputs[1]) : kNone;
+}
+
+/// x * sigmoid(x) and x * hard_sigmoid(x) are one function each.
+int mul(Translator& t, const Node& n) {
+  if (n.inputs.size() != 2) return kNone;
+  for (const int i : {0, 1}) {
+    const int gated = t.gated_by(n.inputs[static_cast<std::size_t>(i)],
+                                 n.inputs[static_cast<std::size_t>(1 - i)]);
+    if (gated != kNone) return gated;
+  }
+  return t.emit(BodyOp::kMul, n.inputs[0], n.inputs[1]);
 }
 
 template <BodyOp kOp>
@@ -200,7 +226,7 @@ const std::map<std::string_view, Translate>& operators() {
       {"Max", variadic<BodyOp::kMax>},
       {"Min", variadic<BodyOp::kMin>},
       {"Mish", mish},
-      {"Mul", binary<BodyOp::kMul>},
+      {"Mul", mul},
       {"Neg", unary<BodyOp::kNeg>},
       {"PRelu", binary<BodyOp::kPrelu>},
       {"Pow", pow},

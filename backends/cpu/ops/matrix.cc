@@ -38,6 +38,17 @@ bool is_packable(const sluice_operand& b) {
          (b.tensor.data != nullptr || b.packed != nullptr);
 }
 
+/// What `compile` has put on the operation: whether its weights may be rounded.
+WeightType weight_type(const sluice_op& op) {
+  const bool rounded = plugin::Attributes(op).get_text("sluice_weights", "f32") == "bf16";
+  return rounded ? WeightType::kBf16 : WeightType::kF32;
+}
+
+void take_packed_b(const MatrixConstant& constant, MatrixProduct* product) {
+  product->constant_b = constant;
+  product->plan.b_form = constant.type == WeightType::kBf16 ? GemmB::kPackedHalf : GemmB::kPacked;
+}
+
 // ---- MatMul
 // ---------------------------------------------------------------------------------------
 
@@ -52,7 +63,7 @@ Status check_matmul(const sluice_op& op) {
 
 MatrixConstant matmul_constant(const sluice_op& op) {
   const auto b = dims_of(op.inputs[1].tensor);
-  return {b[0], b[1], b[1], 1, 1};
+  return {b[0], b[1], b[1], 1, 1, weight_type(op)};
 }
 
 sluice_packing matmul_packing(const sluice_op& op, int input, Isa isa) {
@@ -100,10 +111,7 @@ Status make_matmul(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel
   if (b.size() == 2) {
     for (std::size_t i = 0; i + 2 < a.size(); ++i) plan.m *= a[i];
     product.merged_dims = static_cast<int>(a.size()) - 2;
-    if (is_packable(op.inputs[1])) {
-      product.constant_b = matmul_constant(op);
-      plan.b_form = GemmB::kPacked;
-    }
+    if (is_packable(op.inputs[1])) take_packed_b(matmul_constant(op), &product);
   } else if (!plan_batch(a, b, out, &plan)) {
     return unimplemented("MatMul with too many batch dimensions");
   }
@@ -154,8 +162,9 @@ Status check_gemm(const sluice_op& op) {
 MatrixConstant gemm_constant(const sluice_op& op) {
   const GemmAttributes attributes(op);
   const auto b = dims_of(op.inputs[1].tensor);
-  if (attributes.trans_b) return {b[1], b[0], 1, b[1], attributes.alpha};
-  return {b[0], b[1], b[1], 1, attributes.alpha};
+  const WeightType type = weight_type(op);
+  if (attributes.trans_b) return {b[1], b[0], 1, b[1], attributes.alpha, type};
+  return {b[0], b[1], b[1], 1, attributes.alpha, type};
 }
 
 sluice_packing gemm_packing(const sluice_op& op, int input, Isa isa) {
@@ -212,10 +221,7 @@ Status make_gemm(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) 
   plan.b_row = attributes.trans_b ? plan.k : plan.n;
   plan.b_form = attributes.trans_b ? GemmB::kColumns : GemmB::kRows;
   if (plan.k == 0) return unimplemented("Gemm over nothing");
-  if (is_packable(op.inputs[1])) {
-    product.constant_b = gemm_constant(op);
-    plan.b_form = GemmB::kPacked;
-  }
+  if (is_packable(op.inputs[1])) take_packed_b(gemm_constant(op), &product);
   // The bias is added before alpha could be: only where B has taken alpha.
   const bool alpha_done = attributes.alpha == 1 || product.constant_b;
   if (has_c(op) && alpha_done && is_bias(op, attributes.beta)) product.bias_input = 2;

@@ -54,7 +54,13 @@ void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {
   }
   GemmArgs args;
   args.a = run.input<float>(0);
-  args.b = packed_b_ ? packed_b_->data() : run.input<float>(1);
+  if (!packed_b_) {
+    args.b = run.input<float>(1);
+  } else if (product_.plan.b_form == GemmB::kPackedHalf) {
+    args.half_b = packed_b_->data<std::uint16_t>();
+  } else {
+    args.b = packed_b_->data<float>();
+  }
   args.c = run.output<float>(0);
   if (product_.bias_input >= 0) args.bias = run.input<float>(product_.bias_input);
   for (int i = 1; i < product_.plan.epilogue.input_count; ++i) {
@@ -73,7 +79,8 @@ double MatrixKernel::cost_ns() const {
   const auto count = static_cast<double>(plan.batch_count());
   const double products = static_cast<double>(plan.m) * static_cast<double>(plan.n) *
                           static_cast<double>(plan.k) * count;
-  const double weights = static_cast<double>(plan.n) * static_cast<double>(plan.k) * 4;
+  const double size = plan.b_form == GemmB::kPackedHalf ? 2 : 4;
+  const double weights = static_cast<double>(plan.n) * static_cast<double>(plan.k) * size;
   return std::max(products / 80, weights / 40);
 }
 

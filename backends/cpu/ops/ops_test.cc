@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <string_view>
 
 #include "kernels/test_support.h"
+#include "ops/chain.h"
 #include "ops/op_testing.h"
 
 namespace sluice::cpu {
@@ -75,6 +78,32 @@ TEST(CpuMatMul, BodyOperandThatNoRowStrideDescribesTakesASecondPass) {
     op.step("Add", {0, 1});
     expect_runs(op, backend, 2);
     expect_near(op.result(), want);
+  }
+}
+
+TEST(CpuMatMul, WeightsMayBeRoundedToSixteenBits) {
+  for (const std::int64_t rows : {1, 5, 30}) {
+    const Floats x = random_floats(static_cast<std::size_t>(rows) * 40, 1);
+    Floats w = random_floats(40 * 70, 2);
+    w[0] = 1.00390625F;  // 1 + 2^-8: a tie, to the even 1
+    Floats rounded = w;
+    for (float& v : rounded) {
+      const auto bits = std::bit_cast<std::uint32_t>(v);
+      v = std::bit_cast<float>((bits + 0x7fffU + (bits >> 16 & 1U)) & 0xffff0000U);
+    }
+    ASSERT_EQ(rounded[0], 1.0F);
+    const Floats want = multiply(x, rounded, static_cast<std::size_t>(rows), 40, 70);
+    for (const Backend& backend : backends_to_test()) {
+      TestOp op("MatMul");
+      op.input({rows, 40}, x).input({40, 70}, w, true).output({rows, 70});
+      op.attribute("sluice_weights", "bf16");
+      sluice_packing packing = {};
+      ASSERT_TRUE(backend.packing(op.op(), 1, &packing).is_ok());
+      EXPECT_LE(packing.size_bytes, std::int64_t{40} * 80 * 2);
+      EXPECT_EQ(std::string_view(packing.format).substr(0, 12), "panels_bf16/");
+      expect_runs(op, backend, 2);
+      expect_near(op.result(), want);
+    }
   }
 }
 
@@ -166,6 +195,24 @@ TEST(CpuElementwise, LargeFusedChainOnManyWorkers) {
       Floats want(x.size());
       for (std::size_t i = 0; i < x.size(); ++i)
         want[i] = std::fmax(x[i] * y[i % 100], 0.0F) - x[i];
+      expect_near(op.result(), want, 1e-6F);
+    }
+  }
+}
+
+TEST(CpuElementwise, AProductWithItsOwnSigmoidIsOneStep) {
+  const Floats x = random_floats(1000, 1);
+  for (const auto& registers : {std::vector<std::int32_t>{0, 1}, {1, 0}}) {
+    TestOp op("Elementwise", "sluice", 1);
+    op.body_input({1000}, x).output({1000}).step("Sigmoid", {0}).step("Mul", registers);
+    Chain chain;
+    ASSERT_TRUE(translate_body(op.op(), &chain).is_ok());
+    EXPECT_EQ(chain.body.step_count, 1);
+    EXPECT_EQ(chain.body.temp_count, 0);
+    for (const Backend& backend : backends_to_test()) {
+      expect_runs(op, backend, 2);
+      Floats want(x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) want[i] = x[i] / (1 + std::exp(-x[i]));
       expect_near(op.result(), want, 1e-6F);
     }
   }

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <cstdint>
+
 #include "isa.h"
 #include "ops/float_buffer.h"
 #include "plugin/kernel.h"
 
 namespace sluice::cpu {
+
+/// In what form weights are kept: as they are, or rounded to the upper 16 bits of a float.
+enum class WeightType : std::uint8_t { kF32, kBf16 };
 
 /// A constant f32 matrix B(p, j), p < k, j < n, on its way into the panels of kernels/gemm.h.
 struct MatrixConstant {
@@ -13,6 +18,7 @@ struct MatrixConstant {
   std::int64_t step = 0;    ///< floats from p to p + 1
   std::int64_t column = 0;  ///< floats from j to j + 1
   float scale = 1;
+  WeightType type = WeightType::kF32;
 };
 
 sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa);
@@ -24,11 +30,15 @@ class PackedMatrix {
   /// Requires: `operand` is constant with its value or its packed bytes.
   PackedMatrix(const sluice_operand& operand, const MatrixConstant& matrix, Isa isa);
 
-  const float* data() const { return data_; }
+  /// Floats, or 16-bit numbers where the matrix says so.
+  template <typename T>
+  const T* data() const {
+    return static_cast<const T*>(data_);
+  }
 
  private:
   FloatBuffer own_;
-  const float* data_;
+  const void* data_;
 };
 
 }  // namespace sluice::cpu

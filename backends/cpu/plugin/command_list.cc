@@ -11,6 +11,10 @@ namespace {
 /// Below this a step is not worth a meeting of workers, and a whole list not worth waking them.
 constexpr double kDivideNs = 1500;
 constexpr double kWakeNs = 12000;
+/// Where pieces are taken as workers come: how many there are for each worker, of steps that long.
+/// More of them share better, and read more of what they have in common.
+constexpr int kPiecesPerWorker = 2;
+constexpr double kPiecesNs = 60000;
 constexpr std::int64_t kPage = 4096;
 /// Stands for the list's shared scratch among the bindings.
 constexpr std::int32_t kSharedScratch = -2;
@@ -169,6 +173,32 @@ Status CommandList::take_scratch() {
   return take_pages(whole_pages(shared), &shared_);
 }
 
+void CommandList::start_timing() {
+  times_ = StepTimes::create_if_wanted();
+  if (times_ == nullptr) return;
+  for (const Step& step : steps_) {
+    if (step.kernel != nullptr) {
+      times_->add_step(step.kernel->op());
+    } else {
+      times_->add_copy(step.copy_bytes);
+    }
+  }
+}
+
+void CommandList::plan_pieces() {
+  std::size_t claims = 0;
+  for (Step& step : steps_) {
+    if (step.serial) continue;
+    const int phases = step.kernel == nullptr ? 1 : step.kernel->phases();
+    const double cost_ns =
+        step.kernel == nullptr ? cost_of_copy(step.copy_bytes) : step.kernel->cost_ns();
+    step.first_claim = claims;
+    step.pieces_per_worker = cost_ns / phases > kPiecesNs ? kPiecesPerWorker : 1;
+    claims += static_cast<std::size_t>(phases);
+  }
+  claims_ = std::vector<std::atomic<int>>(claims);
+}
+
 Status CommandList::finish() {
   if (finished_) return {SLUICE_FAILED_PRECONDITION, "the command list is finished"};
   double divided_ns = 0;
@@ -178,6 +208,7 @@ Status CommandList::finish() {
   }
   alone_ = divided_ns < kWakeNs;
   plan_barriers();
+  plan_pieces();
   if (Status status = take_scratch(); !status.is_ok()) return status;
   addresses_.resize(arguments_.size());
   for (const sluice_argument& argument : arguments_) {
@@ -188,6 +219,7 @@ Status CommandList::finish() {
   if (texts_binding_ > 0 && binding_bytes_.size() < num_bindings) {
     binding_bytes_.resize(num_bindings);
   }
+  start_timing();
   finished_ = true;
   return plugin::ok();
 }
@@ -221,7 +253,7 @@ void CommandList::bind(std::span<void* const> bindings) {
   every_barrier_ = bindings_overlap(bindings);
 }
 
-void CommandList::run_step(const Step& step, const Worker& worker, const Member& member) {
+void CommandList::run_phase(const Step& step, int phase, const Worker& worker) {
   const std::span<void* const> addresses(addresses_);
   const auto inputs = addresses.subspan(step.first_input, step.num_inputs);
   const auto outputs = addresses.subspan(step.first_output, step.num_outputs);
@@ -237,9 +269,30 @@ void CommandList::run_step(const Step& step, const Worker& worker, const Member&
   const Run run(inputs, outputs,
                 std::span(actual_dims_).subspan(step.first_output, step.num_outputs), texts_,
                 shared_.get(), &status_);
-  for (int phase = 0; phase < step.kernel->phases(); ++phase) {
+  step.kernel->run(run, phase, worker);
+}
+
+/// Plays one worker of a larger team after another, until all of them have been played. Worker 0
+/// plays worker 0, who alone may fail.
+void CommandList::run_pieces(const Step& step, int phase, const Worker& worker) {
+  std::atomic<int>& next = claims_[step.first_claim + static_cast<std::size_t>(phase)];
+  const int pieces = worker.count * step.pieces_per_worker;
+  int piece = worker.index == 0 ? 0 : next.fetch_add(1, std::memory_order_relaxed);
+  while (piece < pieces) {
+    run_phase(step, phase, {piece, pieces, worker.scratch});
+    piece = next.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void CommandList::run_step(const Step& step, const Worker& worker, const Member& member) {
+  const int phases = step.kernel == nullptr ? 1 : step.kernel->phases();
+  for (int phase = 0; phase < phases; ++phase) {
     if (phase > 0 && worker.count > 1) member.sync();
-    step.kernel->run(run, phase, worker);
+    if (takes_pieces_ && worker.count > 1) {
+      run_pieces(step, phase, worker);
+    } else {
+      run_phase(step, phase, worker);
+    }
   }
 }
 
@@ -247,13 +300,19 @@ void CommandList::walk(const Member& member) {
   std::byte* scratch = scratch_.get() + scratch_stride_ * member.index();
   const Worker whole{0, 1, scratch};
   const Worker part{member.index(), member.count(), scratch};
-  for (const Step& step : steps_) {
+  const bool is_timed = times_ != nullptr;
+  const bool is_timekeeper = is_timed && member.index() == 0;
+  if (is_timekeeper) times_->begin_run(member.count());
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
     if (step.barrier_before || every_barrier_) member.sync();
     if (!step.serial) {
       run_step(step, part, member);
     } else if (member.index() == 0 && status_.is_ok()) {
       run_step(step, whole, member);
     }
+    if (is_timed) member.sync();
+    if (is_timekeeper) times_->end_step(i);
   }
 }
 
@@ -269,6 +328,10 @@ Status CommandList::run(std::span<void* const> bindings) {
   const WorkerPool::Task task = [](void* list, const Member& member) {
     static_cast<CommandList*>(list)->walk(member);
   };
+  takes_pieces_ = !alone_ && pool_.is_strained();
+  if (takes_pieces_) {
+    for (std::atomic<int>& claim : claims_) claim.store(1, std::memory_order_relaxed);
+  }
   if (alone_) {
     WorkerPool::run_alone(task, this);
   } else {

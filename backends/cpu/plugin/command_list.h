@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -7,13 +8,15 @@
 #include <vector>
 
 #include "plugin/kernel.h"
+#include "plugin/step_times.h"
 #include "pool/pool.h"
 
 namespace sluice::cpu {
 
 /// Kernels and copies recorded for one context, run by a team of workers that walk the list
 /// together. A barrier stands only where a step touches what an earlier one, since the last
-/// barrier, has written or still reads.
+/// barrier, has written or still reads. Each worker has its share of a step; where the pool is
+/// strained, shares are smaller and taken as workers come.
 ///
 /// Used by one thread at a time.
 class CommandList {
@@ -40,7 +43,9 @@ class CommandList {
     std::size_t num_inputs = 0;
     std::size_t first_output = 0;
     std::size_t num_outputs = 0;
-    bool serial = false;  ///< worker 0 runs it
+    std::size_t first_claim = 0;  ///< in claims_, one per phase
+    int pieces_per_worker = 1;    ///< where pieces are taken as workers come
+    bool serial = false;          ///< worker 0 runs it
     bool barrier_before = false;
   };
 
@@ -67,10 +72,14 @@ class CommandList {
   std::vector<Access> accesses(const Step& step) const;
   void plan_barriers();
   Status take_scratch();
+  void start_timing();
   void bind(std::span<void* const> bindings);
   bool bindings_overlap(std::span<void* const> bindings) const;
   void walk(const Member& member);
   void run_step(const Step& step, const Worker& worker, const Member& member);
+  void run_phase(const Step& step, int phase, const Worker& worker);
+  void run_pieces(const Step& step, int phase, const Worker& worker);
+  void plan_pieces();
 
   WorkerPool& pool_;
   std::vector<Step> steps_;
@@ -84,12 +93,15 @@ class CommandList {
   std::vector<std::int64_t*> actual_dims_;     ///< of arguments_
   std::int32_t texts_binding_ = 0;             ///< of the pool for outputs of strings; 0: none
   sluice_text_pool* texts_ = nullptr;          ///< for those bindings
+  std::vector<std::atomic<int>> claims_;       ///< pieces taken of each phase of each step
+  bool takes_pieces_ = false;                  ///< in this run
   bool every_barrier_ = false;                 ///< bindings share memory: plan does not hold
 
   std::int64_t scratch_stride_ = 0;
   Bytes scratch_;  ///< scratch_stride_ per worker
   Bytes shared_;
   Status status_;
+  std::unique_ptr<StepTimes> times_;  ///< null unless asked for
 };
 
 }  // namespace sluice::cpu

@@ -60,6 +60,32 @@ TEST_F(CommandListTest, StepsSeeWhatEarlierStepsWrote) {
   }
 }
 
+TEST_F(CommandListTest, PiecesTakenAsWorkersComeGiveTheSame) {
+  Strain high;
+  while (!high.is_high()) high.note(true);
+  std::vector<int> cpus;
+  for (const int i : {0, 1, 2}) {
+    cpus.push_back(allowed_cpus()[static_cast<std::size_t>(i) % allowed_cpus().size()]);
+  }
+  for (int round = 0; round < 5; ++round) {
+    WorkerPool pool(cpus, high);
+    ASSERT_TRUE(pool.is_strained());
+    CommandList list(pool);
+    for (int i = 0; i < 10; ++i) {
+      const sluice_argument in = at(0, i % 2 * 512);
+      const sluice_argument out = at(0, (i + 1) % 2 * 512);
+      ASSERT_TRUE(list.add_kernel(kernel_, {&in, 1}, {&out, 1}).is_ok());
+    }
+    ASSERT_TRUE(list.finish().is_ok());
+    for (int run = 0; run < 3; ++run) {  // the pieces of a run are all taken anew
+      std::vector<float> arena(256);
+      void* binding = arena.data();
+      ASSERT_TRUE(list.run({&binding, 1}).is_ok());
+      for (int i = 0; i < 100; ++i) EXPECT_EQ(arena[static_cast<std::size_t>(i)], 10);
+    }
+  }
+}
+
 TEST_F(CommandListTest, BindingsThatShareMemoryAreNoticed) {
   CommandList list(test_pool(2));
   for (int i = 0; i < 10; ++i) {

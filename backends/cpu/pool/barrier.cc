@@ -30,16 +30,16 @@ void WaitWord::advance() {
   if (sleepers_.load(std::memory_order_seq_cst) != 0) futex(&value_, FUTEX_WAKE_PRIVATE, INT32_MAX);
 }
 
-void WaitWord::wait_while(std::uint32_t seen) {
+bool WaitWord::wait_while(std::uint32_t seen) {
   // The first looks cost no clock reading: most waits inside a run end here.
   for (int i = 0; i < kPausesPerLook; ++i) {
-    if (load() != seen) return;
+    if (load() != seen) return false;
     pause_once();
   }
   const auto limit = std::chrono::steady_clock::now() + kSpinTime;
   do {
     for (int i = 0; i < kPausesPerLook; ++i) {
-      if (load() != seen) return;
+      if (load() != seen) return false;
       pause_once();
     }
   } while (std::chrono::steady_clock::now() < limit);
@@ -48,6 +48,7 @@ void WaitWord::wait_while(std::uint32_t seen) {
     futex(&value_, FUTEX_WAIT_PRIVATE, seen);
   }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  return true;
 }
 
 void Barrier::wait() {
@@ -56,7 +57,7 @@ void Barrier::wait() {
     arrived_.store(0, std::memory_order_relaxed);
     generation_.advance();
   } else {
-    generation_.wait_while(generation);
+    if (generation_.wait_while(generation)) sleeps_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 

@@ -14,8 +14,8 @@ class WaitWord {
   /// Adds one and wakes everybody who waits.
   void advance();
 
-  /// Returns once the word differs from `seen`.
-  void wait_while(std::uint32_t seen);
+  /// Returns once the word differs from `seen`; true if it took so long that the caller slept.
+  bool wait_while(std::uint32_t seen);
 
  private:
   std::atomic<std::uint32_t> value_{0};
@@ -30,9 +30,13 @@ class Barrier {
   /// Returns when all threads have called it; what they wrote before is visible to all after.
   void wait();
 
+  /// How often somebody slept here so far.
+  std::uint32_t sleeps() const { return sleeps_.load(std::memory_order_relaxed); }
+
  private:
   const std::uint32_t count_;
   alignas(64) std::atomic<std::uint32_t> arrived_{0};
+  std::atomic<std::uint32_t> sleeps_{0};
   alignas(64) WaitWord generation_;
 };
 

@@ -40,8 +40,11 @@ void pin(pthread_t thread, int cpu) {
 
 }  // namespace
 
-WorkerPool::WorkerPool(std::vector<int> cpus)
-    : cpus_(std::move(cpus)), barrier_(static_cast<int>(cpus_.size())) {
+WorkerPool::WorkerPool(std::vector<int> cpus, Strain strain)
+    : cpus_(std::move(cpus)),
+      barrier_(static_cast<int>(cpus_.size())),
+      strain_(strain),
+      is_strained_(strain.is_high()) {
   try {
     for (int i = 1; i < count(); ++i) {
       threads_.emplace_back([this, i] { serve(i); });
@@ -81,6 +84,13 @@ void WorkerPool::give_way_to_caller() {
   pin(threads_[static_cast<std::size_t>(taken - cpus_.begin() - 1)].native_handle(), *taken);
 }
 
+void WorkerPool::note_waits() {
+  const std::uint32_t sleeps = barrier_.sleeps();
+  strain_.note(sleeps != sleeps_before_);
+  sleeps_before_ = sleeps;
+  is_strained_.store(strain_.is_high(), std::memory_order_relaxed);
+}
+
 void WorkerPool::run(Task task, void* context) {
   if (count() == 1 || busy_.exchange(true, std::memory_order_acquire)) {
     run_alone(task, context);
@@ -93,6 +103,7 @@ void WorkerPool::run(Task task, void* context) {
   epoch_.advance();
   task(context, Member(0, count(), &barrier_));
   barrier_.wait();
+  note_waits();
   busy_.store(false, std::memory_order_release);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pool/barrier.h"
+#include "pool/strain.h"
 
 namespace sluice::cpu {
 
@@ -44,12 +45,15 @@ class WorkerPool {
   using Task = void (*)(void* context, const Member& member);
 
   /// One member per entry of `cpus`. Throws std::system_error when a thread cannot be started.
-  explicit WorkerPool(std::vector<int> cpus);
+  explicit WorkerPool(std::vector<int> cpus, Strain strain = {});
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   int count() const { return static_cast<int>(cpus_.size()); }
+
+  /// Members were held up in the last runs: work had better be divided as it goes.
+  bool is_strained() const { return is_strained_.load(std::memory_order_relaxed); }
 
   /// Returns when every member has finished `task`.
   void run(Task task, void* context);
@@ -60,12 +64,16 @@ class WorkerPool {
  private:
   void serve(int index);
   void give_way_to_caller();
+  void note_waits();
   void stop();
 
   std::vector<int> cpus_;  ///< [0] is left to the caller
   std::vector<std::thread> threads_;
   std::atomic<bool> busy_{false};
   Barrier barrier_;
+  Strain strain_;  ///< this, and what follows, belong to the run under way
+  std::uint32_t sleeps_before_ = 0;
+  std::atomic<bool> is_strained_{false};
   alignas(64) WaitWord epoch_;
   Task task_ = nullptr;  ///< null asks the threads to end
   void* context_ = nullptr;

@@ -111,6 +111,20 @@ TEST(WorkerPool, DenormalsAreFlushedInsideAndKeptOutside) {
   EXPECT_NE(halved.tiny * 0.25f, 0);
 }
 
+TEST(Strain, LongWaitsInMostRunsMakeItHighAndQuietRunsLowAgain) {
+  Strain strain;
+  for (int i = 0; i < 100; ++i) {
+    strain.note(i % 4 == 0);  // now and then: nothing
+    EXPECT_FALSE(strain.is_high());
+  }
+  int runs = 0;
+  for (; !strain.is_high(); ++runs) strain.note(runs % 3 != 0);
+  EXPECT_LT(runs, 30);
+  for (runs = 0; strain.is_high(); ++runs) strain.note(false);
+  EXPECT_GT(runs, 10);
+  EXPECT_LT(runs, 30);
+}
+
 TEST(CpuQuota, ReadsTheControlGroupsText) {
   EXPECT_DOUBLE_EQ(parse_cpu_quota("150000 100000"), 1.5);
   EXPECT_DOUBLE_EQ(parse_cpu_quota("max 100000"), 0);

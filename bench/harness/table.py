@@ -1,0 +1,88 @@
+"""What a comparison found, as rows, as text and as Markdown."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+PEERS = ("onnxruntime", "openvino")
+ENGINES = ("sluice", *PEERS)
+CLOSE = 1.03  # how much slower than the better peer a network may be
+
+
+@dataclass
+class Row:
+    """One network at one number of threads. `ratio` is Sluice's time over a peer's, `ratio_p99`
+    that of the slowest hundredth; peers that do not read the network are missing."""
+
+    network: str
+    threads: int
+    median_us: dict[str, float]
+    p99_us: dict[str, float]
+    ratio: dict[str, float]
+    ratio_p99: dict[str, float]
+    error: float
+
+    def against_better(self) -> float:
+        return max(self.ratio.values())
+
+
+HEADER = (
+    f"{'network':<20} {'threads':>7} {'sluice':>10} {'onnxruntime':>12} {'openvino':>10}"
+    f" {'vs ort':>7} {'vs ov':>7} {'error':>9}"
+)
+HEADER_P99 = f" {'p99 ort':>8} {'p99 ov':>8}"
+
+
+def format_row(row: Row, with_p99: bool) -> str:
+    nan = float("nan")  # of a peer that does not read the network
+    sluice, ort, openvino = (f"{row.median_us.get(engine, nan) / 1e3:.3f}" for engine in ENGINES)
+    line = (
+        f"{row.network:<20} {row.threads:>7} {sluice:>10} {ort:>12} {openvino:>10}"
+        f" {row.ratio['onnxruntime']:>7.2f} {row.ratio.get('openvino', nan):>7.2f}"
+        f" {row.error:>9.1e}"
+    )
+    if with_p99:
+        line += "".join(f" {row.ratio_p99.get(peer, nan):>8.2f}" for peer in PEERS)
+    return line
+
+
+def geometric_mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
+
+
+def format_summary(rows: list[Row]) -> str:
+    """Geometric means over the networks, a line per number of threads, and what is too slow."""
+    lines = []
+    for threads in sorted({row.threads for row in rows}):
+        mine = [row for row in rows if row.threads == threads]
+        parts = []
+        for peer in PEERS:
+            ratios = [row.ratio[peer] for row in mine if peer in row.ratio]
+            if ratios:
+                parts.append(f"{1 / geometric_mean(ratios):.2f}x as fast as {peer}"
+                             f" ({len(ratios)} networks)")
+        name = "1 thread" if threads == 1 else f"{threads} threads"
+        lines.append(f"{name}, geometric mean: {', '.join(parts)}")
+    slow = [row for row in rows if row.against_better() > CLOSE]
+    for row in slow:
+        lines.append(f"{row.network}, {row.threads} threads: {row.against_better():.2f} times the"
+                     " better peer's time")
+    if not slow:
+        lines.append("no network takes more than 1.03 times the better peer's time")
+    return "\n".join(lines)
+
+
+def format_markdown(rows: list[Row]) -> str:
+    lines = [
+        "| network | threads | Sluice ms | onnxruntime ms | openvino ms | vs onnxruntime"
+        " | vs openvino | error |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        times = (f"{row.median_us[engine] / 1e3:.3f}" if engine in row.median_us else "–"
+                 for engine in ENGINES)
+        ratios = (f"{1 / row.ratio[peer]:.2f}x" if peer in row.ratio else "–" for peer in PEERS)
+        cells = [row.network, str(row.threads), *times, *ratios, f"{row.error:.0e}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,32 @@
+#include "passes/rewrites.h"
+#include "passes/walk.h"
+
+namespace sluice::passes {
+namespace {
+
+bool has_weights(const ir::Subgraph& subgraph, const ir::Operation& operation) {
+  const bool is_product = operation.kind == "MatMul" || operation.kind == "Gemm";
+  if (!operation.domain.empty() || !is_product) return false;
+  if (!subgraph.is_constant(operation.inputs[1])) return false;
+  const ir::Type& type = subgraph.operand(operation.inputs[1]).type;
+  return type.element() == ir::ElementType::kF32 && type.shape() != nullptr &&
+         type.shape()->size() == 2;
+}
+
+}  // namespace
+
+Result<int> allow_rounded_weights(ir::Graph& graph, const PassContext&) {
+  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
+    ir::Subgraph& subgraph = graph.subgraph(id);
+    int marked = 0;
+    for (const ir::OperationId at : subgraph.order()) {
+      ir::Operation& operation = subgraph.operation(at);
+      if (!has_weights(subgraph, operation)) continue;
+      operation.attributes.set("sluice_weights", "bf16");
+      ++marked;
+    }
+    return marked;
+  });
+}
+
+}  // namespace sluice::passes
