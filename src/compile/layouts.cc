@@ -90,6 +90,7 @@ class LayoutChooser {
   }
 
   bool has_few_channels(ir::OperandId id) const {
+    if (!id.is_valid() || !is_image(type_of(id))) return false;  // the condition of an If, say
     const ir::Dim& channels = (*type_of(id).shape())[1];
     return channels.is_known() && channels.value() < 16;
   }

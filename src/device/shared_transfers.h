@@ -50,7 +50,8 @@ class SharedTransfers {
                                             std::string name, int weight = 1);
 
   /// Copies that are started and waited for together. Used by one thread at a time. Its destruction
-  /// cancels what has not started and waits for the block being copied: then nothing uses the memory.
+  /// cancels what has not started and waits for the block being copied: then nothing uses the
+  /// memory.
   class Batch {
    public:
     explicit Batch(std::shared_ptr<Client> client) : client_(std::move(client)) {}
