@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <thread>
 
@@ -192,6 +193,31 @@ subgraph @0 "main" {
   ASSERT_TRUE(status.is_ok()) << status.to_string();
   EXPECT_THAT(context.output(0).dims, ElementsAre(3, 2));
   EXPECT_THAT(context.output(1).dims, ElementsAre(2, 3));
+}
+
+TEST(Context, TenThousandShapesFromDataAreForgotten) {
+  const LoadedModel model = load(R"(
+subgraph @0 "main" {
+  input %n : i64[1]
+  const %one : f32[1] = [1.0]
+  [%shape : i64[1]] = Abs.13[%n]
+  [%y : f32[M]] = Expand.13[%one, %shape]
+  output [%y]
+}
+)");
+  Context context = make_context(model);
+  const auto run_down = [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t n = from; n > to; --n) {  // the largest first: buffers never need to grow
+      Aligned<std::int64_t> wanted({-n});
+      ASSERT_TRUE(context.set_input(0, i64_view(wanted, {1})).is_ok());
+      ASSERT_TRUE(context.run().is_ok());
+      ASSERT_THAT(context.output(0).dims, ElementsAre(n));
+    }
+  };
+  run_down(10'000, 9'000);
+  const std::size_t before = mallinfo2().uordblks;
+  run_down(9'000, 0);
+  EXPECT_LT(mallinfo2().uordblks, before + (std::size_t{1} << 20));
 }
 
 TEST(Context, ContextsOfOneModelRunAtTheSameTime) {

@@ -11,6 +11,7 @@
 namespace sluice::exec {
 namespace {
 
+/// Of a subgraph, beside those that one run may need.
 constexpr std::size_t kMostRecordings = 64;
 
 /// Facts of a tensor in memory, its elements included.
@@ -90,6 +91,10 @@ Status LinearExecutor::run_stages() {
   frame_.values.resize(num_operands);
   frame_.bindings.resize(static_cast<std::size_t>(program_.numbers.texts()) + 1 + num_operands);
   RunKey key = input_key();
+  // Here nobody refers to recordings of earlier runs. A run has no more stages than steps.
+  if (frame_.recordings.size() >= kMostRecordings + program_.subgraph->order().size()) {
+    frame_.recordings.clear();
+  }
   const Recording* recording = nullptr;
   do {
     recording = SLUICE_TRY(find_or_record(key, recording));
@@ -218,8 +223,6 @@ Result<const Recording*> LinearExecutor::find_or_record(const RunKey& key,
     program_.plans.insert(key, plan);
   }
   auto recording = SLUICE_TRY(record(model_, program_, std::move(plan)));
-  const bool is_first_stage = previous == nullptr;  // nobody in this run refers to the others
-  if (is_first_stage && frame_.recordings.size() >= kMostRecordings) frame_.recordings.clear();
   const Recording* result = recording.get();
   frame_.recordings.emplace(key, std::move(recording));
   return result;
