@@ -18,14 +18,14 @@ Result<std::unique_ptr<TransferService>> TransferService::create(
   }
   StreamPool streams(group);
   TransferLane to_device(group, SLUICE_TRY(streams.take()), options.block_bytes);
-  TransferLane from_device(group, SLUICE_TRY(streams.take()), options.block_bytes);
+  TransferLane from_device(std::move(group), SLUICE_TRY(streams.take()), options.block_bytes);
   return std::unique_ptr<TransferService>(
       new TransferService(std::move(to_device), std::move(from_device), clock));
 }
 
 TransferService::~TransferService() { stop(); }
 
-ClientId TransferService::add_client(std::string name, int weight) {
+ClientId TransferService::add_client(const std::string& name, int weight) {
   const ClientId client(num_clients_++);
   for (TransferLane& lane : lanes_) lane.add_client(client, name, weight);
   clients_.push_back(client);

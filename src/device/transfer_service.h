@@ -36,7 +36,7 @@ class TransferService {
 
   /// Copies `weight` times as much as a client of weight 1 while both have work.
   /// Requires: `weight` > 0.
-  ClientId add_client(std::string name, int weight = 1);
+  ClientId add_client(const std::string& name, int weight = 1);
   /// Cancels what it has. Returns when the block being copied for it, if any, has ended.
   void remove_client(ClientId client);
 

@@ -23,7 +23,7 @@ Result<OperandId> split_heads(Lowering& op, OperandId x, std::int64_t heads) {
 }
 
 /// A mask of integers, 0 where a key must not be seen, as numbers to add; `axes` are put into it.
-Result<OperandId> additive(Lowering& op, std::size_t index, Ints axes) {
+Result<OperandId> additive(Lowering& op, std::size_t index, const Ints& axes) {
   const OperandId zero = op.constant(ir::make_i64_constant({0}, {}));
   const OperandId wide = SLUICE_TRY(op.emit(
       "Cast", {op.input(index)}, {{"to", static_cast<std::int64_t>(ir::ElementType::kI64)}}));

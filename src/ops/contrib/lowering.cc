@@ -50,8 +50,8 @@ Result<std::int64_t> Lowering::dim(std::size_t index, std::size_t axis) const {
                        index);
 }
 
-Result<ir::Operation> Lowering::make(std::string_view kind, Inputs inputs, AttributeList attributes,
-                                     std::string_view domain) {
+Result<ir::Operation> Lowering::make(std::string_view kind, Inputs inputs,
+                                     const AttributeList& attributes, std::string_view domain) {
   const OpSchema* schema = find_schema(domain, kind);
   if (schema == nullptr) return internal_error("no operator {}", kind);
   ir::Operation made;
@@ -61,14 +61,14 @@ Result<ir::Operation> Lowering::make(std::string_view kind, Inputs inputs, Attri
   made.name = operation_.name;
   made.inputs = std::move(inputs);
   while (!made.inputs.empty() && !made.inputs.back().is_valid()) made.inputs.pop_back();
-  for (auto& [name, value] : attributes) made.attributes.set(name, std::move(value));
+  for (const auto& [name, value] : attributes) made.attributes.set(name, value);
   SLUICE_TRY(normalize(*schema, subgraph_, made));
   return made;
 }
 
-Result<ir::OperandId> Lowering::emit(std::string_view kind, Inputs inputs, AttributeList attributes,
-                                     std::string_view domain) {
-  ir::Operation made = SLUICE_TRY(make(kind, std::move(inputs), std::move(attributes), domain));
+Result<ir::OperandId> Lowering::emit(std::string_view kind, Inputs inputs,
+                                     const AttributeList& attributes, std::string_view domain) {
+  ir::Operation made = SLUICE_TRY(make(kind, std::move(inputs), attributes, domain));
   made.outputs = {subgraph_.add_operand({})};
   const ir::OperandId output = made.outputs[0];
   subgraph_.insert_operation(at_, std::move(made));
@@ -77,18 +77,18 @@ Result<ir::OperandId> Lowering::emit(std::string_view kind, Inputs inputs, Attri
 
 Result<std::vector<ir::OperandId>> Lowering::emit_many(std::string_view kind, Inputs inputs,
                                                        std::size_t outputs,
-                                                       AttributeList attributes,
+                                                       const AttributeList& attributes,
                                                        std::string_view domain) {
-  ir::Operation made = SLUICE_TRY(make(kind, std::move(inputs), std::move(attributes), domain));
+  ir::Operation made = SLUICE_TRY(make(kind, std::move(inputs), attributes, domain));
   for (std::size_t i = 0; i < outputs; ++i) made.outputs.push_back(subgraph_.add_operand({}));
   std::vector<ir::OperandId> ids = made.outputs;
   subgraph_.insert_operation(at_, std::move(made));
   return ids;
 }
 
-Status Lowering::finish(std::string_view kind, Inputs inputs, AttributeList attributes,
-                        std::vector<int> outputs, std::string_view domain) {
-  ir::Operation made = SLUICE_TRY(make(kind, std::move(inputs), std::move(attributes), domain));
+Status Lowering::finish(std::string_view kind, Inputs inputs, const AttributeList& attributes,
+                        const std::vector<int>& outputs, std::string_view domain) {
+  ir::Operation made = SLUICE_TRY(make(kind, std::move(inputs), attributes, domain));
   for (const int index : outputs) {
     const auto place = static_cast<std::size_t>(index);
     made.outputs.push_back(index < 0 ? ir::OperandId() : operation_.output(place));

@@ -48,14 +48,15 @@ class Lowering {
   Result<std::int64_t> dim(std::size_t index, std::size_t axis) const;
 
   /// Adds an operation of ONNX's default domain, in its newest form; gives its only output.
-  Result<ir::OperandId> emit(std::string_view kind, Inputs inputs, AttributeList attributes = {},
-                             std::string_view domain = "");
+  Result<ir::OperandId> emit(std::string_view kind, Inputs inputs,
+                             const AttributeList& attributes = {}, std::string_view domain = "");
   /// As above; it writes outputs of the operation under replacement, an absent one for -1.
-  Status finish(std::string_view kind, Inputs inputs, AttributeList attributes = {},
-                std::vector<int> outputs = {0}, std::string_view domain = "");
+  Status finish(std::string_view kind, Inputs inputs, const AttributeList& attributes = {},
+                const std::vector<int>& outputs = {0}, std::string_view domain = "");
   /// Several outputs, new ones.
   Result<std::vector<ir::OperandId>> emit_many(std::string_view kind, Inputs inputs,
-                                               std::size_t outputs, AttributeList attributes = {},
+                                               std::size_t outputs,
+                                               const AttributeList& attributes = {},
                                                std::string_view domain = "");
 
   ir::OperandId ints(const std::vector<std::int64_t>& values);  ///< a constant vector
@@ -82,7 +83,7 @@ class Lowering {
   Status check_complete() const;
 
  private:
-  Result<ir::Operation> make(std::string_view kind, Inputs inputs, AttributeList attributes,
+  Result<ir::Operation> make(std::string_view kind, Inputs inputs, const AttributeList& attributes,
                              std::string_view domain);
 
   ir::Subgraph& subgraph_;
