@@ -79,7 +79,7 @@ class Assigner {
 
  private:
   Result<std::int16_t> choose(const ir::Operation& operation, std::string& reason) const {
-    constexpr std::size_t kRanks[] = {4, 3, 2, 1, 0};
+    constexpr std::size_t kRanks[] = {4, 3, 2, 1, 0, 5, 6, 7, 8};
     for (const std::size_t rank : kRanks) {
       const auto op =
           backend::Op::create({graph_, subgraph_, operation, with_rank(subgraph_, rank)});

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "exec/exec_testing.h"
+#include "ir/text.h"
+#include "ops/inference.h"
 
 namespace sluice::exec {
 namespace {
@@ -64,6 +66,50 @@ TEST(If, RunsTheBranchOfItsConditionOnWhatItCaptures) {
   run(context);
   EXPECT_THAT(floats(context.output(0)), ElementsAre(-2, -4));
   EXPECT_THAT(floats(context.output(1)), ElementsAre(2, 4));
+}
+
+/// "A matrix is turned, anything else stays": its first branch contradicts this input.
+constexpr std::string_view kOfAnotherRank = R"(
+subgraph @0 "main" {
+  input %c : bool[]
+  input %x : f32[2]
+  [%y : f32[2]] = If.25[%c, %x] {captures = 1, else_branch = @2, then_branch = @1}
+  output [%y]
+}
+subgraph @1 "then" {
+  input %in : f32[?]
+  [%t : f32[?]] = Transpose.25[%in] {perm = [1, 0]}
+  output [%t]
+}
+subgraph @2 "else" {
+  input %in : f32[?]
+  [%n : f32[?]] = Neg.13[%in]
+  output [%n]
+}
+)";
+
+TEST(If, RefusesABranchThatContradictsItsCapturesOnlyWhereItRuns) {
+  Context context = make_context(load(kOfAnotherRank));
+  Aligned<float> x({1, 2});
+  Aligned<std::uint8_t> condition({0});
+  ASSERT_TRUE(context.set_input(0, bool_view(condition)).is_ok());
+  ASSERT_TRUE(context.set_input(1, f32_view(x, {2})).is_ok());
+  run(context);
+  EXPECT_THAT(floats(context.output(0)), ElementsAre(-1, -2));
+  *condition.data() = 1;
+  const Status refused = context.run();
+  EXPECT_THAT(refused.message(), HasSubstr("Transpose"));
+  *condition.data() = 0;
+  run(context);
+  EXPECT_THAT(floats(context.output(0)), ElementsAre(-1, -2));
+}
+
+TEST(If, OfTwoBranchesThatContradictTheirCapturesIsRefused) {
+  std::string both(kOfAnotherRank);
+  both.replace(both.find("Neg.13[%in]"), 11, "Transpose.25[%in] {perm = [1, 0]}");
+  auto graph = ir::parse_graph(both);
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  EXPECT_THAT(ops::infer_types(*graph).message(), HasSubstr("Transpose"));
 }
 
 TEST(If, WritesIntoMemoryThatIsBound) {
