@@ -64,6 +64,20 @@ def classic() -> Iterator[tuple[OneNode, str]]:
     yield ml("zip_map", "ZipMap", {"classlabels_int64s": [0, 1, 2]}), "zipmap=False"
     yield ml("keys_and_values", "LabelEncoder",
              {"keys_int64s": [1], "values_int64s": [1, 2]}), "1 keys and 2 values"
+    yield ml("keys_of_another_kind", "LabelEncoder",
+             {"keys_strings": ["a"], "values_int64s": [1]}), "its keys are string"
+    machine = {"classlabels_strings": ["a", "b"], "vectors_per_class": [1, 1], "rho": [0.0],
+               "coefficients": [1.0, -1.0], "support_vectors": [0.0] * 6}
+    wrong = {
+        "svm_rho": ({"rho": [0.0, 1.0]}, "rho"),
+        "svm_vectors": ({"support_vectors": [0.0] * 5}, "support_vectors"),
+        "svm_per_class": ({"vectors_per_class": [2]}, "vectors_per_class"),
+        "svm_negative": ({"vectors_per_class": [3, -1]}, "vectors_per_class"),
+        "svm_probabilities": ({"prob_a": [1.0]}, "prob_b"),
+        "svm_labels_twice": ({"classlabels_ints": [1, 2]}, "classlabels_ints"),
+    }
+    for name, (change, told) in wrong.items():
+        yield ml(name, "SVMClassifier", machine | change), told
 
 
 def microsoft() -> Iterator[tuple[OneNode, str]]:

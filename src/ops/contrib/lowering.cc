@@ -143,7 +143,8 @@ Status lower_operations(ir::Graph& graph) {
     const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
     for (const ir::OperationId at : order) {
       const ir::Operation& operation = subgraph.operation(at);
-      const LowerFn lower = find_lowering(operation.domain, operation.kind);
+      LowerFn lower = find_lowering(operation.domain, operation.kind);
+      if (lower == nullptr) lower = find_tree_lowering(operation);
       if (lower != nullptr) SLUICE_TRY(lower_one(subgraph, at, lower, true));
     }
   }
