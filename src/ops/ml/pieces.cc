@@ -17,7 +17,8 @@ const Lowering::AttributeList kLastAxis = {{"axis", std::int64_t{-1}}};
 OperandId f64(Lowering& op, double value) {
   std::vector<std::byte> data(sizeof value);
   std::memcpy(data.data(), &value, sizeof value);
-  return op.constant({ir::Type::tensor(ElementType::kF64, ir::Shape{}), Bytes::own(std::move(data))});
+  return op.constant(
+      {ir::Type::tensor(ElementType::kF64, ir::Shape{}), Bytes::own(std::move(data))});
 }
 
 /// Winitzki's approximation ("A handy approximation for the error function and its inverse", 2008):
