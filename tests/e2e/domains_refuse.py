@@ -98,6 +98,17 @@ def microsoft() -> Iterator[tuple[OneNode, str]]:
     yield ms("weights_short", "MatMulNBits", sizes | {"N": 400}, B=bytes_,
              S=np.ones((400, 1), np.float32)), "bytes"
     yield ms("heads_none", "Attention", {"num_heads": 0}, W=np.zeros((3, 9), np.float32)), "num_heads"
+    rows, lengths = np.zeros((1, 2, 6), np.float32), np.array([1], np.int32)
+    group = {"k": rows, "v": rows, "n": lengths, "t": lengths}
+    for name, change, told in (("group_heads", {"kv_num_heads": 0}, "kv_num_heads"),
+                               ("group_columns", {"num_heads": 4}, "6 columns"),
+                               ("group_sinks", {"smooth_softmax": 1}, "smooth_softmax")):
+        yield OneNode(name, "GroupQueryAttention", "com.microsoft", {"q": rows}, constants=group,
+                      attributes={"num_heads": 2, "kv_num_heads": 2} | change,
+                      order=["q", "k", "v", "", "", "n", "t"]), told
+    yield OneNode("packed_misfit", "MultiHeadAttention", "com.microsoft",
+                  {"q": np.zeros((1, 2, 3, 2, 4), np.float32)},
+                  attributes={"num_heads": 3}), "[batch, length, 3, 3, size]"
     yield ms("metric_unknown", "CDist", {"metric": "taxi"}, B=X), "taxi"
 
 
