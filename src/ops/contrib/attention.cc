@@ -129,7 +129,7 @@ Status finish_packed(Lowering& op, OperandId rows, std::size_t mask, std::size_t
   Lowering::AttributeList split = {{"axis", std::int64_t{2}}};
   if (sizes.empty()) split.emplace_back("num_outputs", std::int64_t{3});
   const OperandId lengths = sizes.empty() ? OperandId() : op.ints(sizes);
-  const auto parts = SLUICE_TRY(op.emit_many("Split", {rows, lengths}, 3, std::move(split)));
+  const auto parts = SLUICE_TRY(op.emit_many("Split", {rows, lengths}, 3, split));
   Lowering::Inputs inputs;
   for (const OperandId part : parts) inputs.push_back(SLUICE_TRY(split_heads(op, part, heads)));
   inputs.push_back(SLUICE_TRY(sum_of(op, SLUICE_TRY(padding_mask(op, mask)), op.input(bias))));
