@@ -1,14 +1,13 @@
 #include "onnx/constant_node.h"
 
-#include "onnx/typed_data.h"
+#include "ir/texts.h"
 
 namespace sluice::onnx {
 namespace {
 
 ir::Constant string_constant(const std::vector<std::string>& values, ir::Shape shape) {
-  google::protobuf::RepeatedPtrField<std::string> strings(values.begin(), values.end());
-  return ir::Constant{ir::Type::tensor(ir::ElementType::kString, std::move(shape)),
-                      pack_strings(strings)};
+  return ir::make_text_constant(std::vector<std::string_view>(values.begin(), values.end()),
+                                std::move(shape));
 }
 
 /// Makes a constant of each kind of attribute that can be one.

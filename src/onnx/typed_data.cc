@@ -1,7 +1,10 @@
 #include "onnx/typed_data.h"
 
 #include <cstring>
+#include <string_view>
 #include <vector>
+
+#include "ir/texts.h"
 
 namespace sluice::onnx {
 namespace {
@@ -58,23 +61,8 @@ Result<Bytes> read_strings(const pb::TensorProto& tensor, std::int64_t count) {
   if (tensor.string_data_size() != count) {
     return invalid_argument("has {} strings; its shape needs {}", tensor.string_data_size(), count);
   }
-  return pack_strings(tensor.string_data());
-}
-
-Bytes pack_strings(const google::protobuf::RepeatedPtrField<std::string>& strings) {
-  std::vector<std::int64_t> offsets = {0};
-  for (const std::string& text : strings) {
-    offsets.push_back(offsets.back() + static_cast<std::int64_t>(text.size()));
-  }
-  const std::size_t head = offsets.size() * sizeof(std::int64_t);
-  std::vector<std::byte> data(head + static_cast<std::size_t>(offsets.back()));
-  std::memcpy(data.data(), offsets.data(), head);
-  std::byte* out = data.data() + head;
-  for (const std::string& text : strings) {
-    if (!text.empty()) std::memcpy(out, text.data(), text.size());
-    out += text.size();
-  }
-  return Bytes::own(std::move(data));
+  const auto& texts = tensor.string_data();
+  return ir::pack_texts(std::vector<std::string_view>(texts.begin(), texts.end()));
 }
 
 }  // namespace sluice::onnx

@@ -16,7 +16,4 @@ Result<Bytes> read_typed_data(const pb::TensorProto& tensor, ir::ElementType ele
 /// `count` strings as offsets and bytes.
 Result<Bytes> read_strings(const pb::TensorProto& tensor, std::int64_t count);
 
-/// As above from any repeated field of strings.
-Bytes pack_strings(const google::protobuf::RepeatedPtrField<std::string>& strings);
-
 }  // namespace sluice::onnx

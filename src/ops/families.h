@@ -31,6 +31,7 @@ std::vector<OpSchema> image_decoder_ops();
 std::vector<OpSchema> loss_ops();
 std::vector<OpSchema> map_ops();
 std::vector<OpSchema> matmul_ops();
+std::vector<OpSchema> ml_step_ops();
 std::vector<OpSchema> normalization_ops();
 std::vector<OpSchema> optional_ops();
 std::vector<OpSchema> pool_ops();

@@ -36,6 +36,7 @@ constexpr Family kFamilies[] = {
     loss_ops,
     map_ops,
     matmul_ops,
+    ml_step_ops,
     normalization_ops,
     optional_ops,
     pool_ops,

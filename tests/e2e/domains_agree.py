@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Operators of ai.onnx.ml and com.microsoft: `reference` and `cpu` agree with onnxruntime."""
+"""Operators of ai.onnx.ml and com.microsoft: `reference` and `cpu` agree with onnxruntime, and with
+scikit-learn where it is installed; domains/exceptions.py has the cases that ONNX's own evaluator
+judges."""
 
 from __future__ import annotations
 
@@ -11,11 +13,12 @@ from pathlib import Path
 
 from report import Report, scratch_folder
 
-from domains import classic, contrib, trees
+from domains import categories, classic, contrib, svm, trees
 from domains.case import write
 from harness.sluice_cli import binary
 
-FAMILIES = {"trees": trees.build, "classic": classic.build, "contrib": contrib.build}
+FAMILIES = {"trees": trees.build, "classic": classic.build, "categories": categories.build,
+            "svm": svm.build, "contrib": contrib.build}
 TOLERANCES = ["f32=1e-4,1e-4", "f64=1e-4,1e-4"]  # onnxruntime, too, computes scores in f32
 
 

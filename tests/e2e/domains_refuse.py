@@ -64,6 +64,20 @@ def classic() -> Iterator[tuple[OneNode, str]]:
     yield ml("zip_map", "ZipMap", {"classlabels_int64s": [0, 1, 2]}), "zipmap=False"
     yield ml("keys_and_values", "LabelEncoder",
              {"keys_int64s": [1], "values_int64s": [1, 2]}), "1 keys and 2 values"
+    yield ml("keys_of_another_kind", "LabelEncoder",
+             {"keys_strings": ["a"], "values_int64s": [1]}), "its keys are string"
+    machine = {"classlabels_strings": ["a", "b"], "vectors_per_class": [1, 1], "rho": [0.0],
+               "coefficients": [1.0, -1.0], "support_vectors": [0.0] * 6}
+    wrong = {
+        "svm_rho": ({"rho": [0.0, 1.0]}, "rho"),
+        "svm_vectors": ({"support_vectors": [0.0] * 5}, "support_vectors"),
+        "svm_per_class": ({"vectors_per_class": [2]}, "vectors_per_class"),
+        "svm_negative": ({"vectors_per_class": [3, -1]}, "vectors_per_class"),
+        "svm_probabilities": ({"prob_a": [1.0]}, "prob_b"),
+        "svm_labels_twice": ({"classlabels_ints": [1, 2]}, "classlabels_ints"),
+    }
+    for name, (change, told) in wrong.items():
+        yield ml(name, "SVMClassifier", machine | change), told
 
 
 def microsoft() -> Iterator[tuple[OneNode, str]]:
@@ -84,6 +98,17 @@ def microsoft() -> Iterator[tuple[OneNode, str]]:
     yield ms("weights_short", "MatMulNBits", sizes | {"N": 400}, B=bytes_,
              S=np.ones((400, 1), np.float32)), "bytes"
     yield ms("heads_none", "Attention", {"num_heads": 0}, W=np.zeros((3, 9), np.float32)), "num_heads"
+    rows, lengths = np.zeros((1, 2, 6), np.float32), np.array([1], np.int32)
+    group = {"k": rows, "v": rows, "n": lengths, "t": lengths}
+    for name, change, told in (("group_heads", {"kv_num_heads": 0}, "kv_num_heads"),
+                               ("group_columns", {"num_heads": 4}, "6 columns"),
+                               ("group_sinks", {"smooth_softmax": 1}, "smooth_softmax")):
+        yield OneNode(name, "GroupQueryAttention", "com.microsoft", {"q": rows}, constants=group,
+                      attributes={"num_heads": 2, "kv_num_heads": 2} | change,
+                      order=["q", "k", "v", "", "", "n", "t"]), told
+    yield OneNode("packed_misfit", "MultiHeadAttention", "com.microsoft",
+                  {"q": np.zeros((1, 2, 3, 2, 4), np.float32)},
+                  attributes={"num_heads": 3}), "[batch, length, 3, 3, size]"
     yield ms("metric_unknown", "CDist", {"metric": "taxi"}, B=X), "taxi"
 
 

@@ -1,5 +1,5 @@
 // Attention, QAttention, MultiHeadAttention and RotaryEmbedding of com.microsoft.
-#include "ops/contrib/lowering.h"
+#include "ops/contrib/heads.h"
 
 namespace sluice::ops {
 namespace {
@@ -8,19 +8,6 @@ using ir::OperandId;
 using Ints = std::vector<std::int64_t>;
 
 constexpr std::int64_t kF32 = static_cast<std::int64_t>(ir::ElementType::kF32);
-
-Result<std::int64_t> num_heads(const Lowering& op) {
-  constexpr std::int64_t kMost = 1 << 16;
-  const std::int64_t heads = op.int_of("num_heads");
-  if (heads >= 1 && heads <= kMost) return heads;
-  return op.error("attribute \"num_heads\" is {}", heads);
-}
-
-/// [B, S, H * D] as [B, H, S, D].
-Result<OperandId> split_heads(Lowering& op, OperandId x, std::int64_t heads) {
-  const OperandId parts = SLUICE_TRY(op.emit("Reshape", {x, op.ints({0, 0, heads, -1})}));
-  return op.emit("Transpose", {parts}, {{"perm", Ints{0, 2, 1, 3}}});
-}
 
 /// A mask of integers, 0 where a key must not be seen, as numbers to add; `axes` are put into it.
 Result<OperandId> additive(Lowering& op, std::size_t index, const Ints& axes) {
@@ -43,29 +30,38 @@ Result<OperandId> padding_mask(Lowering& op, std::size_t index) {
   return unimplemented("a mask of rank {} is not supported; give one of rank 2 or 3", rank);
 }
 
-Result<OperandId> sum_of(Lowering& op, OperandId a, OperandId b) {
-  if (!a.is_valid() || !b.is_valid()) return a.is_valid() ? a : b;
-  return op.emit("Add", {a, b});
-}
-
 struct Parts {
-  OperandId q, k, v;  ///< [B, H, S, D]
-  OperandId mask, past_k, past_v;
+  OperandId q = {}, k = {}, v = {};  ///< [B, H, S, D]
+  OperandId mask = {};
 };
 
 Lowering::AttributeList attributes_of(const Lowering& op) {
   return {{"scale", op.float_of("scale")}, {"is_causal", op.int_of("unidirectional")}};
 }
 
-/// Joins the heads again: output 0.
-Status finish_heads(Lowering& op, OperandId y) {
-  const OperandId rows = SLUICE_TRY(op.emit("Transpose", {y}, {{"perm", Ints{0, 2, 1, 3}}}));
-  return op.finish("Reshape", {rows, op.ints({0, 0, -1})});
+/// Of parts packed side by side before the last axis, [B, S, H, parts, D]: each as [B, H, S, D].
+Result<std::vector<OperandId>> unpack(Lowering& op, std::size_t index, std::int64_t heads,
+                                      std::int64_t parts) {
+  const auto shape = SLUICE_TRY(op.shape(index));
+  if (shape.size() != 5 || !shape[2].is(heads) || !shape[3].is(parts)) {
+    return op.error("input {} is {}; it must be [batch, length, {}, {}, size] or of rank 3", index,
+                    ir::shape_to_string(shape), heads, parts);
+  }
+  if (op.has(3)) return unimplemented("a bias of packed heads is not supported; add it before");
+  const auto pieces =
+      SLUICE_TRY(op.emit_many("Split", {op.input(index)}, static_cast<std::size_t>(parts),
+                              {{"axis", std::int64_t{3}}, {"num_outputs", parts}}));
+  std::vector<OperandId> heads_of_parts;
+  for (const OperandId piece : pieces) {
+    const OperandId flat = SLUICE_TRY(op.emit("Squeeze", {piece, op.ints({3})}));
+    heads_of_parts.push_back(
+        SLUICE_TRY(op.emit("Transpose", {flat}, {{"perm", Ints{0, 2, 1, 3}}})));
+  }
+  return heads_of_parts;
 }
 
-Status lower_multi_head(Lowering& op) {
-  const std::int64_t heads = SLUICE_TRY(num_heads(op));
-  if (!op.has(1) || !op.has(2)) return unimplemented("packed queries, keys and values");
+/// Queries, keys and values, each of its own, with their part of the bias.
+Result<Parts> split_parts(Lowering& op, std::int64_t heads) {
   Parts parts;
   OperandId* const targets[] = {&parts.q, &parts.k, &parts.v};
   std::int64_t begin = 0;
@@ -86,6 +82,23 @@ Status lower_multi_head(Lowering& op) {
     }
     *targets[i] = SLUICE_TRY(split_heads(op, x, heads));
   }
+  return parts;
+}
+
+/// Of the forms that MultiHeadAttention takes: all packed, keys and values packed, none.
+Result<Parts> read_parts(Lowering& op, std::int64_t heads) {
+  if (!op.has(1)) {
+    const auto all = SLUICE_TRY(unpack(op, 0, heads, 3));
+    return Parts{.q = all[0], .k = all[1], .v = all[2]};
+  }
+  if (op.has(2)) return split_parts(op, heads);
+  const auto pair = SLUICE_TRY(unpack(op, 1, heads, 2));
+  const OperandId q = SLUICE_TRY(split_heads(op, op.input(0), heads));
+  return Parts{.q = q, .k = pair[0], .v = pair[1]};
+}
+
+Status lower_multi_head(Lowering& op) {
+  Parts parts = SLUICE_TRY(read_parts(op, SLUICE_TRY(count_heads(op))));
   parts.mask = SLUICE_TRY(sum_of(op, SLUICE_TRY(padding_mask(op, 4)), op.input(5)));
   for (const std::size_t i : {8, 9}) {
     if (op.has(i)) return unimplemented("input {} is not supported", i);
@@ -107,7 +120,7 @@ Status lower_multi_head(Lowering& op) {
 /// values stacked [2, B, H, P, D], and numbers to add to the scores: inputs by place.
 Status finish_packed(Lowering& op, OperandId rows, std::size_t mask, std::size_t past,
                      std::size_t bias) {
-  const std::int64_t heads = SLUICE_TRY(num_heads(op));
+  const std::int64_t heads = SLUICE_TRY(count_heads(op));
   if (op.int_of("do_rotary") != 0) return unimplemented("attribute \"do_rotary\"");
   const Ints sizes = op.operation().attributes.get_or<Ints>("qkv_hidden_sizes", {});
   if (!sizes.empty() && sizes.size() != 3) {
@@ -116,7 +129,7 @@ Status finish_packed(Lowering& op, OperandId rows, std::size_t mask, std::size_t
   Lowering::AttributeList split = {{"axis", std::int64_t{2}}};
   if (sizes.empty()) split.emplace_back("num_outputs", std::int64_t{3});
   const OperandId lengths = sizes.empty() ? OperandId() : op.ints(sizes);
-  const auto parts = SLUICE_TRY(op.emit_many("Split", {rows, lengths}, 3, std::move(split)));
+  const auto parts = SLUICE_TRY(op.emit_many("Split", {rows, lengths}, 3, split));
   Lowering::Inputs inputs;
   for (const OperandId part : parts) inputs.push_back(SLUICE_TRY(split_heads(op, part, heads)));
   inputs.push_back(SLUICE_TRY(sum_of(op, SLUICE_TRY(padding_mask(op, mask)), op.input(bias))));

@@ -12,8 +12,9 @@ using Key = std::pair<std::string_view, std::string_view>;
 const std::vector<LoweredOperator>& all_lowered() {
   static const std::vector<LoweredOperator> kAll = [] {
     std::vector<LoweredOperator> all;
-    for (const auto& family : {lowered_activations(), lowered_products(), lowered_normalizations(),
-                               lowered_quantized(), lowered_attention(), lowered_movement()}) {
+    for (const auto& family :
+         {lowered_activations(), lowered_products(), lowered_normalizations(), lowered_quantized(),
+          lowered_attention(), lowered_group_query(), lowered_movement()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;
@@ -143,7 +144,8 @@ Status lower_operations(ir::Graph& graph) {
     const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
     for (const ir::OperationId at : order) {
       const ir::Operation& operation = subgraph.operation(at);
-      const LowerFn lower = find_lowering(operation.domain, operation.kind);
+      LowerFn lower = find_lowering(operation.domain, operation.kind);
+      if (lower == nullptr) lower = find_tree_lowering(operation);
       if (lower != nullptr) SLUICE_TRY(lower_one(subgraph, at, lower, true));
     }
   }

@@ -126,6 +126,7 @@ std::vector<LoweredOperator> lowered_products();
 std::vector<LoweredOperator> lowered_normalizations();
 std::vector<LoweredOperator> lowered_quantized();
 std::vector<LoweredOperator> lowered_attention();
+std::vector<LoweredOperator> lowered_group_query();
 std::vector<LoweredOperator> lowered_movement();
 
 }  // namespace sluice::ops

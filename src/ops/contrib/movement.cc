@@ -51,11 +51,9 @@ Status lower_cdist(Lowering& op) {
   if (!is_rooted && metric != "sqeuclidean") {
     return op.error("attribute \"metric\" is \"{}\"; it is euclidean or sqeuclidean", metric);
   }
-  const OperandId a = SLUICE_TRY(op.emit("Unsqueeze", {op.input(0), op.ints({1})}));
-  const OperandId b = SLUICE_TRY(op.emit("Unsqueeze", {op.input(1), op.ints({0})}));
-  const OperandId difference = SLUICE_TRY(op.emit("Sub", {a, b}));
-  return op.finish(is_rooted ? "ReduceL2" : "ReduceSumSquare", {difference, op.ints({2})},
-                   {{"keepdims", std::int64_t{0}}});
+  const Lowering::Inputs rows = {op.input(0), op.input(1)};
+  if (!is_rooted) return op.finish("SquaredDistances", rows, {}, {0}, "sluice");
+  return op.finish("Sqrt", {SLUICE_TRY(op.emit("SquaredDistances", rows, {}, "sluice"))});
 }
 
 }  // namespace

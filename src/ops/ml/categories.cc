@@ -10,10 +10,6 @@ namespace {
 
 using ir::ElementType;
 
-constexpr TypeSet kKeys =
-    kStrings | TypeSet{ElementType::kI64, ElementType::kF32, ElementType::kF64, ElementType::kI32,
-                       ElementType::kI16};
-
 /// One side of a table: how many entries of which element type; kUndefined for none.
 struct Side {
   std::size_t count = 0;

@@ -13,6 +13,8 @@ namespace sluice::ops {
 inline constexpr std::string_view kMlDomain = "ai.onnx.ml";
 inline constexpr TypeSet kFeatures = {ir::ElementType::kF32, ir::ElementType::kF64,
                                       ir::ElementType::kI64, ir::ElementType::kI32};
+/// What tables of categories may have as keys.
+inline constexpr TypeSet kKeys = kFeatures | kStrings | TypeSet{ir::ElementType::kI16};
 inline constexpr TypeSet kLabels = {ir::ElementType::kI64, ir::ElementType::kString};
 
 /// A list attribute; empty where it is absent. Borrows from the operation.

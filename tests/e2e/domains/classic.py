@@ -1,4 +1,5 @@
-"""Cases of ai.onnx.ml but for its trees: features, categories, linear models, support vectors."""
+"""Cases of ai.onnx.ml but for its trees, categories and classifying support vectors: features and
+linear models."""
 
 from __future__ import annotations
 
@@ -7,6 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from domains.case import OneNode
+
+
+TRANSFORMS = ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT")
 
 
 def ml(name: str, kind: str, x: np.ndarray, outputs: tuple[str, ...] = ("Y",),
@@ -40,30 +44,26 @@ def features() -> Iterator[OneNode]:
                   attributes={"inputdimensions": [3, 2]})
 
 
-def categories() -> Iterator[OneNode]:
-    x = np.array([[3, 1, 7], [2, 9, 3]], np.int64)
-    yield ml("one_hot", "OneHotEncoder", x, cats_int64s=[1, 3, 2])
-    yield ml("one_hot_floats", "OneHotEncoder", x.astype(np.float32), cats_int64s=[1, 3, 2])
-    yield ml("labels_int_to_float", "LabelEncoder", x, keys_int64s=[1, 2, 3],
-             values_floats=[0.5, 1.5, 2.5], default_float=-7.0)
-    yield ml("labels_float_to_int", "LabelEncoder", x.astype(np.float32) / 2,
-             keys_floats=[1.5, 0.5], values_int64s=[4, 5])
-
-
 def linear() -> Iterator[OneNode]:
     rng = np.random.default_rng(2)
     x = rng.standard_normal((6, 4), dtype=np.float32)
-    for transform in ("NONE", "LOGISTIC", "SOFTMAX"):
+    for transform in TRANSFORMS:
         for count in (1, 3):
             weights = [float(w) for w in rng.normal(size=4 * count).astype(np.float32)]
             bias = [float(b) for b in rng.normal(size=count).astype(np.float32)]
+            if transform == "PROBIT":  # of probabilities
+                weights, bias = [w / 50 for w in weights], [0.2, 0.4, 0.7][:count]
             yield ml(f"linear_regressor_{count}_{transform}", "LinearRegressor", x,
                      coefficients=weights, intercepts=bias, targets=count,
                      post_transform=transform)
-            labels = [7, 3, 5][: max(count, 2)]
-            yield ml(f"linear_classifier_{count}_{transform}", "LinearClassifier", x, ("Y", "Z"),
-                     coefficients=weights, intercepts=bias, classlabels_ints=labels,
-                     post_transform=transform)
+            classes = max(count, 2)
+            for kind, labels in (("ints", [7, 3, 5]), ("strings", ["no", "", "perhaps"])):
+                case = ml(f"linear_classifier_{count}_{transform}_{kind}", "LinearClassifier", x,
+                          ("Y", "Z"), coefficients=weights, intercepts=bias,
+                          post_transform=transform, **{f"classlabels_{kind}": labels[:classes]})
+                if transform == "PROBIT" and count == 1:
+                    case.results = ["Y"]  # onnxruntime leaves the second score unwritten
+                yield case
     for kind in ("LINEAR", "POLY", "RBF", "SIGMOID"):
         for one_class in (0, 1):
             vectors = rng.standard_normal((5, 4), dtype=np.float32)
@@ -75,5 +75,4 @@ def linear() -> Iterator[OneNode]:
 
 def build() -> Iterator[OneNode]:
     yield from features()
-    yield from categories()
     yield from linear()

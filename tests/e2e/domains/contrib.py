@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from domains.case import OneNode
+from domains.case import OneNode, onnxruntime_results
 
 RNG = np.random.default_rng(3)
 
@@ -142,6 +142,85 @@ def attention() -> Iterator[OneNode]:
              {"x": normal(batch, heads, length, size), "i": np.array([2])}, constants=caches)
 
 
+def packed_heads() -> Iterator[OneNode]:
+    """onnxruntime's CPU kernel takes none of these; packing changes no number, so that the judge is
+    its answer for the same heads unpacked."""
+    batch, length, heads, size = 2, 5, 2, 4
+    shape = (batch, length, heads * size)
+    qkv = {name: normal(*shape) for name in "qkv"}
+    expected = onnxruntime_results(
+        ms("unpacked", "MultiHeadAttention", qkv, num_heads=heads).model(), qkv)
+    parts = [array.reshape(batch, length, heads, 1, size) for array in qkv.values()]
+    feeds = {"packed_qkv": {"q": np.concatenate(parts, 3)},
+             "packed_kv": {"q": qkv["q"], "kv": np.concatenate(parts[1:], 3)}}
+    for name, inputs in feeds.items():
+        case = ms(f"multi_head_{name}", "MultiHeadAttention", inputs, num_heads=heads)
+        case.expected = expected
+        yield case
+
+
+def group_query(name: str, *, new: int, lengths: list[int], places: int | None = None,
+                packed: bool = False, rotary: int | None = None, bias: bool = False,
+                given_positions: bool = False, symbolic: bool = False, size: int = 16,
+                **attributes: object) -> OneNode:
+    """`lengths` of keys per batch entry, of which the last `new` are new; `places` of the past
+    where there is one."""
+    batch, heads, kv_heads, total = len(lengths), 4, 2, max(lengths)
+    widths = (heads * size, kv_heads * size, kv_heads * size)
+    rows = {"q": normal(batch, new, sum(widths))} if packed else {
+        name: normal(batch, new, width) for name, width in zip("qkv", widths)}
+    feeds = dict(rows)
+    if places is not None:
+        for side in ("pk", "pv"):
+            feeds[side] = normal(batch, kv_heads, places, size)
+            for entry, length in enumerate(lengths):  # onnxruntime clears what is behind the past
+                feeds[side][entry, :, length - new:] = 0
+    feeds["n"] = np.array(lengths, np.int32) - 1
+    feeds["t"] = np.array(total, np.int32)
+    order = ["q", *(("", "") if packed else ("k", "v")),
+             *(("pk", "pv") if places is not None else ("", "")), "n", "t"]
+    constants = {}
+    if rotary is not None:
+        angles = np.outer(np.arange(16), 0.7 ** np.arange(size // 2)).astype(np.float32)
+        constants = {"cos": np.cos(angles), "sin": np.sin(angles)}
+        attributes |= {"do_rotary": 1, "rotary_interleaved": rotary}
+        order += ["cos", "sin"]
+    if given_positions or bias:
+        order += [""] * (9 - len(order))
+        if given_positions:
+            feeds["i"] = np.array([np.arange(n - new, n) for n in lengths])
+        order.append("i" if given_positions else "")
+    if bias:
+        feeds["e"] = normal(1, heads, new, total)
+        order.append("e")
+    case = ms(f"group_query_{name}", "GroupQueryAttention", feeds, outputs=("Y", "K", "V"),
+              constants=constants, order=order, num_heads=heads, kv_num_heads=kv_heads,
+              **attributes)
+    if symbolic:
+        case.symbols = {"q": ["B", "S", sum(widths) if packed else widths[0]],
+                        "pk": ["B", kv_heads, "P", size], "pv": ["B", kv_heads, "P", size]}
+        if not packed:
+            case.symbols |= {"k": ["B", "S", widths[1]], "v": ["B", "S", widths[2]]}
+    return case
+
+
+def group_queries() -> Iterator[OneNode]:
+    yield group_query("start", new=5, lengths=[5, 5])
+    yield group_query("start_buffer", new=5, lengths=[5, 5], places=9, rotary=0)
+    yield group_query("start_packed", new=5, lengths=[5, 5], packed=True, rotary=1, symbolic=True)
+    yield group_query("step", new=1, lengths=[4, 4], places=3)
+    yield group_query("step_symbolic", new=1, lengths=[4, 4], places=3, rotary=0, symbolic=True)
+    yield group_query("step_ragged", new=1, lengths=[3, 6], places=5, rotary=0, packed=True)
+    yield group_query("step_buffer", new=1, lengths=[3, 6], places=11, rotary=1, scale=0.3)
+    yield group_query("chunk", new=3, lengths=[7], places=4, rotary=0, packed=True)
+    yield group_query("window", new=1, lengths=[7, 7], places=6, local_window_size=3)
+    yield group_query("window_start", new=6, lengths=[6, 6], local_window_size=2)
+    yield group_query("softcap", new=1, lengths=[4, 4], places=3, softcap=1.5)
+    yield group_query("positions", new=1, lengths=[4, 5], places=4, rotary=0, given_positions=True)
+    yield group_query("bias", new=1, lengths=[5, 5], places=4, bias=True)
+    yield group_query("bias_buffer", new=1, lengths=[5, 5], places=8, bias=True, rotary=0)
+
+
 def movement() -> Iterator[OneNode]:
     yield ms("trilu", "Trilu", {"x": normal(3, 4)}, upper=0)
     yield ms("pad", "Pad", {"x": normal(2, 3)},
@@ -158,5 +237,5 @@ def movement() -> Iterator[OneNode]:
 
 def build() -> Iterator[OneNode]:
     for family in (activations, products, block_weights, normalizations, quantized, attention,
-                   movement):
+                   packed_heads, group_queries, movement):
         yield from family()

@@ -134,8 +134,11 @@ def classifiers() -> Iterator[OneNode]:
                     if seed % 3 == 0 and transform != "PROBIT" and (classes > 2 or named == "one"):
                         base = [0.125 * k - 0.25 for k in range(classes)]
                         attributes["base_values"] = base[: 1 if classes == 2 else classes]
-                    attributes |= {"classlabels_int64s": [7, 3, 5, 9][:classes],
-                                   "post_transform": transform}
+                    attributes["post_transform"] = transform
+                    if seed % 2:
+                        attributes["classlabels_int64s"] = [7, 3, 5, 9][:classes]
+                    else:
+                        attributes["classlabels_strings"] = ["ash", "", "oak", "fir"][:classes]
                     dtype = (np.float32, np.float64, np.int64, np.int32)[seed % 4]
                     kind = "probabilities" if positive else "margins"
                     yield OneNode(
