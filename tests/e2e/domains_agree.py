@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Operators of ai.onnx.ml and com.microsoft: `reference` and `cpu` agree with onnxruntime, and with
-scikit-learn where it is installed; domains/exceptions.py has the cases that ONNX's own evaluator
+scikit-learn on what it trained; domains/exceptions.py has the cases that ONNX's own evaluator
 judges."""
 
 from __future__ import annotations

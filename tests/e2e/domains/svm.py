@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
+from sklearn.svm import SVC
 
 from domains.case import OneNode
 from domains.classic import TRANSFORMS, ml
@@ -71,10 +72,6 @@ def made_up() -> Iterator[OneNode]:
 
 def trained() -> Iterator[OneNode]:
     """Clouds of points, told apart by libsvm; labels and probabilities are what it predicts."""
-    try:
-        from sklearn.svm import SVC
-    except ImportError:
-        return
     rng = np.random.default_rng(6)
     for classes in (2, 3):
         cloud = rng.integers(0, classes, 150)
