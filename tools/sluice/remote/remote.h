@@ -35,7 +35,8 @@ void print_json(const std::vector<service::SessionInfo>& sessions);
 void print_json(const std::vector<service::ModelStatistics>& statistics);
 void print_json(const service::ServerInfo& server, const service::ServerHealth& health);
 void print_json(const runtime::Footprint& footprint);
-void print_json(const rpc::InferReply& reply);
+/// `files`: where the outputs were written, in their order; none if they were not.
+void print_json(const rpc::InferReply& reply, const std::vector<std::string>& files);
 /// {"model": 4294967296}
 void print_json(const char* key, std::uint64_t handle);
 
