@@ -77,6 +77,9 @@ Result<int> serve(const Settings& settings) {
   log->add(service::LogLevel::kInfo, "daemon.ready version={} devices={} listen={}", kVersion,
            (*daemon)->devices().devices.size(), fmt::join((*daemon)->addresses(), ","));
   fmt::print("sluiced: listening on {}\n", fmt::join((*daemon)->addresses(), ", "));
+  if (!settings.metrics.empty()) {
+    fmt::print("sluiced: metrics on {}\n", (*daemon)->metrics_address());
+  }
   std::fflush(stdout);
   tell_manager(
       fmt::format("READY=1\nSTATUS=Serving {} devices", (*daemon)->devices().devices.size()), *log);

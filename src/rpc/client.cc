@@ -197,6 +197,12 @@ class GrpcClient final : public Client {
     return all;
   }
 
+  Result<service::ServerStatistics> all_statistics() override {
+    v1::GetStatisticsResponse response;
+    SLUICE_TRY(call(&Stub::GetStatistics, v1::GetStatisticsRequest(), response));
+    return from_proto(response);
+  }
+
   Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
                            const InferOptions& options) override {
     v1::InferRequest request;
