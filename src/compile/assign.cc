@@ -79,6 +79,8 @@ class Assigner {
 
  private:
   Result<std::int16_t> choose(const ir::Operation& operation, std::string& reason) const {
+    const auto as_written = backend::Op::create({graph_, subgraph_, operation});
+    if (as_written.is_ok()) return first_that_takes(*as_written, reason);
     constexpr std::size_t kRanks[] = {4, 3, 2, 1, 0, 5, 6, 7, 8};
     for (const std::size_t rank : kRanks) {
       const auto op =
@@ -87,12 +89,19 @@ class Assigner {
         reason = op.status().message();
         return std::int16_t{-1};
       }
-      for (std::size_t i = 0; i < backends_.size(); ++i) {
-        const auto support = SLUICE_TRY(backends_[i]->query(*op));
-        if (support.is_supported) return static_cast<std::int16_t>(i);
-        if (reason.empty()) reason = support.reason;
-      }
-      if (backend::Op::create({graph_, subgraph_, operation}).is_ok()) break;  // ranks are known
+      const auto chosen = first_that_takes(*op, reason);
+      if (chosen.is_ok() && *chosen >= 0) return chosen;
+      // A rank that contradicts the attributes is none that it will have.
+      if (!chosen.is_ok() && reason.empty()) reason = chosen.status().message();
+    }
+    return std::int16_t{-1};
+  }
+
+  Result<std::int16_t> first_that_takes(const backend::Op& op, std::string& reason) const {
+    for (std::size_t i = 0; i < backends_.size(); ++i) {
+      const auto support = SLUICE_TRY(backends_[i]->query(op));
+      if (support.is_supported) return static_cast<std::int16_t>(i);
+      if (reason.empty()) reason = support.reason;
     }
     return std::int16_t{-1};
   }

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "rpc/utf8.h"
+#include "base/utf8.h"
 #include "service/prometheus.h"
 
 namespace sluice::daemon {
@@ -117,7 +117,7 @@ Status Daemon::start_metrics(const rpc::UnixSocketOptions& unix_socket) {
   const auto answer = [this](const std::string& path) {
     if (path != "/metrics") return HttpAnswer{404, std::string(kPlainText), "there is /metrics\n"};
     return HttpAnswer{200, std::string(service::kPrometheusType),
-                      rpc::valid_utf8(service::to_prometheus(service_->metrics()))};
+                      valid_utf8(service::to_prometheus(service_->metrics()))};
   };
   const rpc::Address address = SLUICE_TRY(rpc::parse_address(settings_.metrics));
   metrics_ = SLUICE_TRY(HttpServer::start(address, unix_socket, answer, log_));

@@ -1,31 +1,19 @@
 #include "onnx/names.h"
 
-#include <algorithm>
 #include <cstdint>
+
+#include "base/utf8.h"
 
 namespace sluice::onnx {
 namespace {
 
 constexpr std::size_t kMaxNameBytes = 4096;
 
-/// Bytes of the UTF-8 sequence that `lead` starts; 0 if none may start so.
-std::size_t sequence_length(std::uint8_t lead) {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead < 0xE0) return 2;
-  if (lead >= 0xE0 && lead < 0xF0) return 3;
-  return lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
-}
-
 bool is_printable_utf8(std::string_view text) {
   while (!text.empty()) {
     const auto lead = static_cast<std::uint8_t>(text.front());
-    const std::size_t length = sequence_length(lead);
-    if (lead < 0x20 || lead == 0x7F || length == 0 || length > text.size()) return false;
-    const std::string_view tail = text.substr(1, length - 1);
-    const bool continues = std::all_of(tail.begin(), tail.end(), [](char c) {
-      return (static_cast<std::uint8_t>(c) & 0xC0U) == 0x80U;
-    });
-    if (!continues) return false;
+    const std::size_t length = utf8_character_bytes(text);
+    if (lead < 0x20 || lead == 0x7F || length == 0) return false;
     text.remove_prefix(length);
   }
   return true;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "proto/sluice/v1/control.pb.h"
-#include "rpc/utf8.h"
 
 namespace sluice::rpc {
 namespace {

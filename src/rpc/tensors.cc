@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/utf8.h"
 #include "rpc/convert.h"
-#include "rpc/utf8.h"
 
 namespace sluice::rpc {
 namespace {

@@ -1,6 +1,6 @@
 // The part of convert.h that makes messages.
+#include "base/utf8.h"
 #include "rpc/convert.h"
-#include "rpc/utf8.h"
 
 namespace sluice::rpc {
 namespace {

@@ -43,6 +43,21 @@ TEST(SimGroups, RefuseCoresThatAreNotThereOrNamedTwice) {
   EXPECT_EQ(create({1, 1}).message(), "backend \"sim\": core 1 of device 0 is named twice");
 }
 
+TEST(SimGroups, OfNoCoresCopyAndRunNoKernels) {
+  Machine machine;
+  const auto group = machine.group({});
+  Floats x = {1, 2};
+  Floats y = {};
+  auto stream = machine.stream(group);
+  const auto kernels = machine.list(group, {machine.relu()}, x.data(), y.data());
+  EXPECT_EQ(stream.submit(kernels, {}).message(),
+            "backend \"sim\": the group has no cores: it copies, and runs no kernels");
+  const auto copy = machine.copy(group, x.data(), y.data(), sizeof(x));
+  submit(stream, copy);
+  finish_time(machine, stream);
+  EXPECT_EQ(y, x);
+}
+
 TEST(SimStreams, RefuseAListWhoseLastRunIsNotDone) {
   Machine machine;
   const auto group = machine.group({0});

@@ -63,6 +63,14 @@ std::int32_t cores_for_shared(std::span<const SegmentNeed> needs) {
   return most;
 }
 
+std::vector<std::int32_t> parts_of_run(std::span<const SegmentNeed> needs) {
+  std::vector<std::int32_t> parts;
+  for (const SegmentNeed& need : needs) {
+    if (need.is_on_group) parts.push_back(need.cores);
+  }
+  return parts;
+}
+
 Result<LoadPlan> plan_load(std::span<const SegmentNeed> needs, std::span<const CoreRef> cores,
                            bool may_share) {
   if (auto plan = plan_normal(needs, cores)) return std::move(*plan);

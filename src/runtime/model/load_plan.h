@@ -33,6 +33,9 @@ std::int32_t cores_for_normal(std::span<const SegmentNeed> needs);
 /// Cores of the shared mode: those of the largest segment. At least 1.
 std::int32_t cores_for_shared(std::span<const SegmentNeed> needs);
 
+/// Cores of each segment that has some on the group, in order: the parts of a run for all.
+std::vector<std::int32_t> parts_of_run(std::span<const SegmentNeed> needs);
+
 /// Normal if the group has cores for all segments, else shared if it has enough for the largest and
 /// `may_share`. A segment's cores lie on one device; `cores` are given in the order of the group's
 /// run. A model of a single segment is always normal.

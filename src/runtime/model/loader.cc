@@ -107,6 +107,7 @@ Result<std::shared_ptr<GroupScheduler>> Loader::find_group(const LoadRequest& re
   CoreRequest wanted = request.where;
   if (wanted.kind.empty()) wanted.kind = targets.kind;
   wanted.num_cores = cores_for_normal(targets.needs);
+  wanted.parts = parts_of_run(targets.needs);
   return groups_.enter_new(wanted, request.wait, stop);
 }
 

@@ -46,6 +46,9 @@ Status check_numbers(const CoreRequest& request) {
     return invalid_argument("{} cores, {} devices, {} bytes: none may be below 0",
                             request.num_cores, request.num_devices, request.memory_bytes);
   }
+  if (std::ranges::any_of(request.parts, [](std::int32_t part) { return part < 1; })) {
+    return invalid_argument("a part of the run has at least 1 core");
+  }
   if (request.first && request.num_devices > 0) {
     return invalid_argument("a first core and whole devices: ask for one of the two");
   }
@@ -84,6 +87,9 @@ std::string describe(const CoreRequest& request) {
                                             : plural(request.num_cores, "core");
   if (request.num_devices > 0) {
     text = plural(request.num_devices, "whole device") + (text.empty() ? "" : " with " + text);
+  }
+  if (request.parts.size() > 1) {
+    text += fmt::format(" ({}, each part on one device)", fmt::join(request.parts, " + "));
   }
   if (!request.kind.empty()) text += fmt::format(" of kind \"{}\"", request.kind);
   if (!request.features.empty()) {
@@ -188,6 +194,15 @@ Status CoreAllocator::explain_never(const CoreRequest& request) const {
   if (request.memory_bytes > 0 && find_cores(map_, chains_, empty, without_memory)) {
     return make_error(Code::kFailedPrecondition, "{}: the devices have less memory than that",
                       describe(request));
+  }
+  CoreRequest whole = request;
+  whole.parts.clear();
+  if (!request.parts.empty() && find_cores(map_, chains_, empty, whole)) {
+    return make_error(
+        Code::kFailedPrecondition,
+        "{}: no device has so many for its part, or the parts find no place in a run; "
+        "compile the model for fewer cores per segment",
+        describe(request));
   }
   return make_error(Code::kFailedPrecondition,
                     "{}: more than this machine has; the longest run of cores there is {}, as runs "

@@ -55,6 +55,22 @@ TEST(CoreAllocator, PassesFromADeviceToTheNextOnlyWhereTheyAreLinked) {
   EXPECT_THAT(cores, ElementsAre(at(0, 0), at(0, 1), at(0, 2), at(0, 3), at(1, 0), at(1, 1)));
 }
 
+TEST(CoreAllocator, PutsEachPartOfARunOnOneDevice) {
+  CoreAllocator allocator(four_in_a_row());
+  reserve(allocator, kA, cores_from(2, 0, 0));
+  const auto cores = reserve(allocator, kB, {.num_cores = 5, .parts = {4, 1}});
+  EXPECT_THAT(cores, ElementsAre(at(1, 0), at(1, 1), at(1, 2), at(1, 3), at(2, 0)));
+}
+
+TEST(CoreAllocator, LeavesCoresIdleWhereAPartWouldLieOnTwoDevices) {
+  CoreAllocator allocator(four_in_a_row());
+  const auto cores = reserve(allocator, kA, {.num_cores = 9, .parts = {3, 3, 3}});
+  EXPECT_THAT(cores, ElementsAre(at(0, 1), at(0, 2), at(0, 3), at(1, 0), at(1, 1), at(1, 2),
+                                 at(1, 3), at(2, 0), at(2, 1), at(2, 2)));
+  EXPECT_THAT(refusal(allocator, {.num_cores = 5, .parts = {5}}).message(),
+              HasSubstr("no device has so many for its part"));
+}
+
 TEST(CoreAllocator, NeverGoesOverAGapBetweenDevices) {
   // 1c.0, 1d.0 and 1e.0 in a row; 1c.0 and 1e.0 alone are not connected.
   CoreAllocator allocator(four_in_a_row());

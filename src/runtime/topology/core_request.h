@@ -18,6 +18,10 @@ struct CoreRequest {
   /// Above 0: that many whole devices, each linked with the one before, with at least `num_cores`
   /// cores together.
   std::int32_t num_devices = 0;
+  /// What the run is for: so many cores each, one part behind the other, every part on one device.
+  /// Where a part would lie on two, the cores before the second are left idle: the run is longer
+  /// then than `num_cores`. Empty: no parts.
+  std::vector<std::int32_t> parts = {};
   /// The run starts here.
   std::optional<CoreRef> first = {};
   /// Memory that the run's devices must have free, shared among them by cores. 0: whatever is left,

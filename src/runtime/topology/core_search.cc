@@ -82,18 +82,40 @@ std::size_t whole_devices(const DeviceMap& map, const Run& run, std::size_t offs
   return fits && length >= static_cast<std::size_t>(request.num_cores) ? length : 0;
 }
 
+/// Cores from `offset` on, of the `left` that follow, that hold all parts; 0 if they do not.
+std::size_t length_of_parts(const Run& run, std::size_t offset, std::size_t left,
+                            const std::vector<std::int32_t>& parts) {
+  const auto device = [&](std::size_t at) {
+    return run.chain->cores[run.place(offset + at)].device;
+  };
+  std::size_t end = 0;
+  for (const std::int32_t part : parts) {
+    const auto size = static_cast<std::size_t>(part);
+    const auto is_split = [&] {
+      return end + size <= left && device(end) != device(end + size - 1);
+    };
+    while (is_split()) ++end;
+    end += size;
+    if (end > left) return 0;
+  }
+  return end;
+}
+
 /// How many cores a placement at `offset` has; 0 if none can start there.
 std::size_t length_at(const DeviceMap& map, const Run& run, std::size_t offset,
                       const CoreRequest& request) {
   if (request.first && run.chain->cores[run.place(offset)] != *request.first) return 0;
   const std::size_t left = run.is_closed ? run.length : run.length - offset;
+  const std::size_t needed = length_of_parts(run, offset, left, request.parts);
+  if (needed == 0 && !request.parts.empty()) return 0;
   if (request.num_devices > 0) {
     Run from_here = run;
     from_here.start = run.place(offset);
     from_here.length = left;
-    return whole_devices(map, from_here, 0, request);
+    const std::size_t length = whole_devices(map, from_here, 0, request);
+    return length >= needed ? length : 0;
   }
-  const auto wanted = static_cast<std::size_t>(request.num_cores);
+  const auto wanted = std::max(needed, static_cast<std::size_t>(request.num_cores));
   if (wanted == 0) return left;
   return wanted <= left ? wanted : 0;
 }

@@ -1,8 +1,8 @@
-#include "rpc/utf8.h"
+#include "base/utf8.h"
 
 #include <gtest/gtest.h>
 
-namespace sluice::rpc {
+namespace sluice {
 namespace {
 
 TEST(ValidUtf8, LeavesTextsAlone) {
@@ -25,4 +25,4 @@ TEST(ValidUtf8, ReplacesWhatIsNoCharacter) {
 }
 
 }  // namespace
-}  // namespace sluice::rpc
+}  // namespace sluice

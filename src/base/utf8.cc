@@ -1,12 +1,9 @@
-#include "rpc/utf8.h"
+#include "base/utf8.h"
 
-#include <cstddef>
+namespace sluice {
 
-namespace sluice::rpc {
-namespace {
-
-/// Bytes of the character that `text` starts with; 0 if that is none (RFC 3629, section 4).
-std::size_t character_bytes(std::string_view text) {
+std::size_t utf8_character_bytes(std::string_view text) {
+  if (text.empty()) return 0;
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
   if (first < 0x80) return 1;
@@ -22,13 +19,11 @@ std::size_t character_bytes(std::string_view text) {
   return is_overlong || is_surrogate || is_past_end ? 0 : length;
 }
 
-}  // namespace
-
 std::string valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = character_bytes(text);
+    const std::size_t length = utf8_character_bytes(text);
     if (length == 0) {
       out += '?';
       text.remove_prefix(1);
@@ -40,4 +35,4 @@ std::string valid_utf8(std::string_view text) {
   return out;
 }
 
-}  // namespace sluice::rpc
+}  // namespace sluice

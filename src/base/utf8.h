@@ -1,0 +1,16 @@
+// Texts of files and devices may hold any bytes; those of names and messages must be UTF-8.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+/// Bytes of the character that `text` starts with; 0 if that is none (RFC 3629, section 4).
+std::size_t utf8_character_bytes(std::string_view text);
+
+/// `text` with each byte that is part of no character replaced by '?'.
+std::string valid_utf8(std::string_view text);
+
+}  // namespace sluice
