@@ -121,6 +121,28 @@ def the_address_may_stand_in_the_environment(folder: Path) -> None:
         same(Sluice(environment={"SLUICE_ADDRESS": daemon.socket}).json("models"), [])
 
 
+def the_help_lists_what_the_other_program_has_in_its_words(_: Path) -> None:
+    def listed(program: str) -> list[str]:
+        done = subprocess.run([str(BUILD / "bin" / program), "--help"], capture_output=True, text=True, check=True)
+        return done.stdout.partition("Subcommands:\n")[2].splitlines()
+
+    remote = listed("sluice-remote")
+    assert len(remote) > 10, remote
+    same(listed("sluice")[-len(remote):], remote)
+    holds(Sluice().text("load", "--help"), "Usage: sluice load [OPTIONS] package")
+
+
+def without_the_other_program_it_says_so(folder: Path) -> None:
+    alone = folder / "sluice"
+    alone.write_bytes((BUILD / "bin/sluice").read_bytes())
+    alone.chmod(0o755)
+    done = subprocess.run([str(alone), "models"], capture_output=True, text=True, check=False)
+    same(done.returncode, 1)
+    holds(done.stderr, "sluice-remote: it is not there")
+    printed = subprocess.run([str(alone), "--help"], capture_output=True, text=True, check=True).stdout
+    assert "sessions" not in printed, printed
+
+
 def wrong_use_is_named(folder: Path) -> None:
     package = compile_digits(folder)
     (folder / "cut.sluice").write_bytes(package.read_bytes()[:2000])
@@ -178,6 +200,8 @@ if __name__ == "__main__":
         a_command_acts_without_a_session_and_sessions_are_listed,
         the_server_tells_of_its_devices_and_health,
         the_address_may_stand_in_the_environment,
+        the_help_lists_what_the_other_program_has_in_its_words,
+        without_the_other_program_it_says_so,
         wrong_use_is_named,
         a_daemon_that_is_not_there_is_called_so,
         a_daemon_that_was_killed_leaves_nothing_in_its_successors_way,

@@ -8,6 +8,9 @@
 
 namespace sluice::tool {
 
+/// All of them.
+std::vector<std::unique_ptr<Command>> make_remote_commands();
+
 std::unique_ptr<Command> make_groups_command();
 std::unique_ptr<Command> make_infer_command();
 std::unique_ptr<Command> make_load_command();
