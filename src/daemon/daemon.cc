@@ -8,6 +8,8 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/utf8.h"
+#include "service/prometheus.h"
 
 namespace sluice::daemon {
 namespace {
@@ -105,15 +107,30 @@ Status Daemon::start_all() {
       std::make_unique<runtime::Engine>(machine_.backends, *machine_.drivers, std::move(options));
   service_ = std::make_unique<service::Service>(*engine_, machine_.devices,
                                                 SLUICE_TRY(service_options(settings_)), log_);
-  server_ = SLUICE_TRY(rpc::Server::start(*service_, SLUICE_TRY(server_options(settings_))));
+  const rpc::ServerOptions serving = SLUICE_TRY(server_options(settings_));
+  server_ = SLUICE_TRY(rpc::Server::start(*service_, serving));
+  return start_metrics(serving.unix_socket);
+}
+
+Status Daemon::start_metrics(const rpc::UnixSocketOptions& unix_socket) {
+  if (settings_.metrics.empty()) return ok_status();
+  const auto answer = [this](const std::string& path) {
+    if (path != "/metrics") return HttpAnswer{404, std::string(kPlainText), "there is /metrics\n"};
+    return HttpAnswer{200, std::string(service::kPrometheusType),
+                      valid_utf8(service::to_prometheus(service_->metrics()))};
+  };
+  const rpc::Address address = SLUICE_TRY(rpc::parse_address(settings_.metrics));
+  metrics_ = SLUICE_TRY(HttpServer::start(address, unix_socket, answer, log_));
   return ok_status();
 }
 
 Daemon::~Daemon() { stop(0); }
 
+/// Whoever watches sees the draining, too.
 void Daemon::stop(std::int64_t drain_ns) {
   if (service_ != nullptr) service_->shutdown(drain_ns);
   if (server_ != nullptr) server_->shutdown(kGraceNs);
+  metrics_ = nullptr;
 }
 
 }  // namespace sluice::daemon

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "daemon/device_locks.h"
+#include "daemon/http_server.h"
 #include "daemon/machine.h"
 #include "rpc/server.h"
 
@@ -22,6 +23,8 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon();
 
+  /// Where /metrics is; empty if nowhere.
+  std::string metrics_address() const { return metrics_ ? metrics_->address() : ""; }
   std::vector<std::string> addresses() const { return server_->addresses(); }
   const runtime::DeviceMap& devices() const { return machine_.devices; }
 
@@ -31,6 +34,7 @@ class Daemon {
  private:
   Daemon(Settings settings, service::Log& log) : settings_(std::move(settings)), log_(log) {}
   Status start_all();
+  Status start_metrics(const rpc::UnixSocketOptions& unix_socket);
 
   const Settings settings_;
   service::Log& log_;
@@ -39,6 +43,7 @@ class Daemon {
   std::unique_ptr<runtime::Engine> engine_;
   std::unique_ptr<service::Service> service_;
   std::unique_ptr<rpc::Server> server_;
+  std::unique_ptr<HttpServer> metrics_;  ///< last: it reads the service
 };
 
 }  // namespace sluice::daemon

@@ -35,15 +35,23 @@ sigset_t block_signals() {
   return signals;
 }
 
+/// A manager that cannot be told is no reason to end, nor to cut a drain short.
+void tell_manager(std::string_view state, service::Log& log) {
+  const Status status = notify_manager(state);
+  if (!status.is_ok()) {
+    log.add(service::LogLevel::kWarning, "manager.not_told reason={}",
+            service::in_quotes(status.message()));
+  }
+}
+
 /// Until SIGTERM or SIGINT comes; meanwhile the manager's watchdog is told that we live.
-int wait_for_stop(const sigset_t& signals) {
+int wait_for_stop(const sigset_t& signals, service::Log& log) {
   const std::int64_t period_ns = watchdog_ns() > 0 ? watchdog_ns() / 2 : 3600 * kNsPerSecond;
   const timespec period = {period_ns / kNsPerSecond, period_ns % kNsPerSecond};
   while (true) {
     const int number = sigtimedwait(&signals, nullptr, &period);
     if (number == SIGTERM || number == SIGINT) return number;
-    const Status status = notify_manager("WATCHDOG=1");
-    (void)status;  // the manager will notice
+    tell_manager("WATCHDOG=1", log);
   }
 }
 
@@ -69,13 +77,16 @@ Result<int> serve(const Settings& settings) {
   log->add(service::LogLevel::kInfo, "daemon.ready version={} devices={} listen={}", kVersion,
            (*daemon)->devices().devices.size(), fmt::join((*daemon)->addresses(), ","));
   fmt::print("sluiced: listening on {}\n", fmt::join((*daemon)->addresses(), ", "));
+  if (!settings.metrics.empty()) {
+    fmt::print("sluiced: metrics on {}\n", (*daemon)->metrics_address());
+  }
   std::fflush(stdout);
-  SLUICE_TRY(notify_manager(
-      fmt::format("READY=1\nSTATUS=Serving {} devices", (*daemon)->devices().devices.size())));
-  const int number = wait_for_stop(signals);
+  tell_manager(
+      fmt::format("READY=1\nSTATUS=Serving {} devices", (*daemon)->devices().devices.size()), *log);
+  const int number = wait_for_stop(signals, *log);
   log->add(service::LogLevel::kInfo, "daemon.stop signal={} drain_s={}", number,
            settings.drain_seconds);
-  SLUICE_TRY(notify_manager("STOPPING=1\nSTATUS=Finishing requests"));
+  tell_manager("STOPPING=1\nSTATUS=Finishing requests", *log);
   end_at_second_signal(signals);
   (*daemon)->stop(settings.drain_seconds * kNsPerSecond);
   log->add(service::LogLevel::kInfo, "daemon.end");

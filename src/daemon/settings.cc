@@ -49,6 +49,8 @@ constexpr std::array kSettings = {
                 "Most requests of one session in flight", 0, 1 << 20},
     SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
                 "How long requests in flight may go on after SIGTERM", 0, 3600},
+    SettingInfo{"metrics", 0, &Settings::metrics,
+                "Serve /metrics for Prometheus there: unix:/PATH or localhost:PORT (default: not)"},
     SettingInfo{"lock_folder", 0, &Settings::lock_folder,
                 "Folder of the locks that keep two daemons off one device"},
     SettingInfo{"log_level", 'l', &Settings::log_level,
@@ -89,6 +91,16 @@ Status check_mode(const std::string& mode) {
   const bool is_octal = std::ranges::all_of(mode, [](char c) { return c >= '0' && c <= '7'; });
   if (is_octal && mode.size() >= 3 && mode.size() <= 4) return ok_status();
   return invalid_argument("socket_mode: \"{}\" is no mode such as \"0660\"", mode);
+}
+
+Status check_metrics(const std::string& text) {
+  if (text.empty()) return ok_status();
+  const rpc::Address address = SLUICE_TRY(rpc::parse_address(text).with_context("metrics"));
+  if (address.is_unix || rpc::is_loopback(address.host)) return ok_status();
+  return invalid_argument(
+      "metrics: {}: other machines reach it, and it has neither TLS nor tokens; listen on "
+      "localhost, with a proxy before it",
+      text);
 }
 
 ordered_json schema_of(const SettingInfo& info) {
@@ -153,6 +165,7 @@ Status check_settings(const Settings& settings) {
   for (const std::string& address : settings.listen) {
     SLUICE_TRY(rpc::parse_address(address).with_context("listen"));
   }
+  SLUICE_TRY(check_metrics(settings.metrics));
   if (settings.tls_certificate.empty() != settings.tls_key.empty()) {
     return invalid_argument("tls_certificate and tls_key belong together: give both or none");
   }

@@ -35,6 +35,7 @@ struct Settings {
   std::int64_t session_cores = 1 << 20;
   std::int64_t session_requests = 4096;
   std::int64_t drain_seconds = 30;
+  std::string metrics;  ///< where /metrics is served; empty: nowhere
   std::string lock_folder = "/run/sluice";
   std::int64_t log_level = 5;
   bool log_console = false;

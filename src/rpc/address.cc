@@ -1,5 +1,6 @@
 #include "rpc/address.h"
 
+#include <arpa/inet.h>
 #include <sys/un.h>
 
 #include <charconv>
@@ -10,6 +11,12 @@ namespace {
 Status bad(std::string_view text, std::string_view why) {
   return invalid_argument("address \"{}\": {}; write unix:/PATH, HOST:PORT or [IPV6]:PORT", text,
                           why);
+}
+
+/// "127." and three numbers: a name such as "127.example.org" may be any machine's.
+bool is_loopback_ipv4(std::string_view host) {
+  in_addr address = {};
+  return inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 && host.starts_with("127.");
 }
 
 Result<Address> parse_path(std::string_view text, std::string_view path) {
@@ -28,6 +35,10 @@ std::string Address::to_string() const {
   if (is_unix) return "unix:" + path;
   const bool is_ipv6 = host.find(':') != std::string::npos;
   return is_ipv6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
+
+bool is_loopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || is_loopback_ipv4(host);
 }
 
 Result<Address> parse_address(std::string_view text) {

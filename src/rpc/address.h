@@ -24,4 +24,7 @@ struct Address {
 /// Fails: kInvalidArgument, with the forms there are.
 Result<Address> parse_address(std::string_view text);
 
+/// Whether only this machine reaches a host of this name: "localhost", "::1", "127.0.0.1".
+bool is_loopback(std::string_view host);
+
 }  // namespace sluice::rpc

@@ -29,5 +29,15 @@ TEST(Address, WhatIsNoAddressIsRefusedWithTheFormsThereAre) {
   }
 }
 
+TEST(Address, OnlyNamesAndNumbersOfThisMachineAreLoopback) {
+  for (const char* host : {"localhost", "::1", "127.0.0.1", "127.1.2.3"}) {
+    EXPECT_TRUE(is_loopback(host)) << host;
+  }
+  for (const char* host : {"", "0.0.0.0", "::", "127.example.org", "127.", "localhost.example.org",
+                           "10.0.0.1", "128.0.0.1"}) {
+    EXPECT_FALSE(is_loopback(host)) << host;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::rpc

@@ -16,10 +16,17 @@ namespace sluice::rpc {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+constexpr std::int64_t kReasonTimeoutNs = 1'000'000'000;
 
 using Stub = v1::Runtime::Stub;
 
 Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const ClientOptions& options) {
+  if (options.certificate.empty() != options.key.empty()) {
+    return invalid_argument("--certificate and --key belong together: give both or none");
+  }
+  if (options.ca.empty() && !options.certificate.empty()) {
+    return invalid_argument("--certificate: without --ca there is no TLS");
+  }
   if (options.ca.empty()) return grpc::InsecureChannelCredentials();
   grpc::SslCredentialsOptions tls;
   tls.pem_root_certs = SLUICE_TRY(read_text_file(options.ca));
@@ -60,7 +67,7 @@ class GrpcClient final : public Client {
     lease_ = stub_->OpenSession(&lease_context_, request);
     v1::OpenSessionResponse response;
     if (!lease_->Read(&response)) {
-      const Status status = from_grpc(lease_->Finish());
+      const Status status = answer_of(lease_->Finish());
       lease_ = nullptr;
       if (status.is_ok()) return make_error(Code::kInternal, "the daemon gave no session");
       return status;
@@ -190,6 +197,12 @@ class GrpcClient final : public Client {
     return all;
   }
 
+  Result<service::ServerStatistics> all_statistics() override {
+    v1::GetStatisticsResponse response;
+    SLUICE_TRY(call(&Stub::GetStatistics, v1::GetStatisticsRequest(), response));
+    return from_proto(response);
+  }
+
   Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
                            const InferOptions& options) override {
     v1::InferRequest request;
@@ -217,9 +230,25 @@ class GrpcClient final : public Client {
 
   Status wait_for_daemon() const {
     if (channel_->WaitForConnected(after(options_.connect_timeout_ns))) return ok_status();
-    return make_error(Code::kUnavailable,
-                      "no daemon answers at {}; is sluiced running, and may this user connect?",
-                      options_.address);
+    grpc::ClientContext context;  // a call that does not wait says how the last attempt failed
+    context.set_deadline(after(kReasonTimeoutNs));
+    v1::GetServerResponse response;
+    return no_daemon(stub_->GetServer(&context, v1::GetServerRequest(), &response));
+  }
+
+  Status no_daemon(const grpc::Status& why) const {
+    const bool is_local =
+        options_.address.starts_with("unix:") || options_.address.starts_with("/");
+    return make_error(Code::kUnavailable, "no daemon answers at {}: {}; is sluiced running, and {}",
+                      options_.address, why.error_message(),
+                      is_local ? "may this user connect?" : "do both sides agree on TLS?");
+  }
+
+  /// What the daemon answered, or that there is none: gRPC's own errors have no details.
+  Status answer_of(const grpc::Status& status) const {
+    const bool is_ours =
+        status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty();
+    return is_ours ? no_daemon(status) : from_grpc(status);
   }
 
   template <typename Request, typename Response>
@@ -231,7 +260,7 @@ class GrpcClient final : public Client {
     grpc::ClientContext context;
     prepare(context);
     if (timeout_ns > 0) context.set_deadline(after(timeout_ns));
-    return from_grpc((stub_.get()->*method)(&context, request, &response));
+    return answer_of((stub_.get()->*method)(&context, request, &response));
   }
 
   Status send_load(const service::LoadOptions& options, const std::string& path, bool is_upload,
@@ -261,7 +290,7 @@ class GrpcClient final : public Client {
       is_open = writer->Write(message);
     }
     writer->WritesDone();
-    return from_grpc(writer->Finish());
+    return answer_of(writer->Finish());
   }
 
   const ClientOptions options_;

@@ -82,6 +82,7 @@ class Client {
   /// 0: all.
   virtual Result<std::vector<service::ModelEntry>> list_models(std::uint64_t model = 0) = 0;
   virtual Result<std::vector<service::ModelStatistics>> statistics(std::uint64_t model = 0) = 0;
+  virtual Result<service::ServerStatistics> all_statistics() = 0;
 
   virtual Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
                                    const InferOptions& options = {}) = 0;

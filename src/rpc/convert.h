@@ -16,6 +16,7 @@ void to_proto(const service::GroupEntry& from, v1::Group& to);
 void to_proto(const service::ModelEntry& from, v1::Model& to);
 void to_proto(const runtime::Footprint& from, v1::Footprint& to);
 void to_proto(const service::ModelStatistics& from, v1::ModelStatistics& to);
+void to_proto(const service::ServerStatistics& from, v1::GetStatisticsResponse& to);
 void to_proto(const runtime::CoreRequest& from, v1::CreateGroupRequest& to);
 /// Copies the bytes.
 void to_proto(const exec::TensorView& from, std::string_view name, v1::Tensor& to);
@@ -31,6 +32,7 @@ service::GroupEntry from_proto(const v1::Group& from);
 Result<service::ModelEntry> from_proto(const v1::Model& from);
 runtime::Footprint from_proto(const v1::Footprint& from);
 service::ModelStatistics from_proto(const v1::ModelStatistics& from);
+service::ServerStatistics from_proto(const v1::GetStatisticsResponse& from);
 runtime::ReplyDetail from_proto(const v1::InferDetail& from);
 
 /// Views into the bytes of `from`, which must outlive them.

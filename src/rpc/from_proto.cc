@@ -32,6 +32,31 @@ Enum by_name(const std::array<Enum, kCount>& values, std::string_view name,
   return values.back();
 }
 
+runtime::Health health_of(const std::string& state, const std::string& reason,
+                          const std::string& action) {
+  using runtime::HealthState;
+  constexpr std::array kStates = {HealthState::kHealthy, HealthState::kDegraded,
+                                  HealthState::kFailed};
+  return {by_name(kStates, state, &runtime::health_name), reason, action};
+}
+
+runtime::CodeCount count_of(const v1::ModelStatistics::CodeCount& from) {
+  return {static_cast<RuntimeCode>(from.runtime_code()), from.count()};
+}
+
+service::Usage usage_of(const v1::Usage& from) {
+  service::Usage to;
+  to.id = from.id();
+  to.num_cores = from.cores();
+  to.num_reserved_cores = from.reserved_cores();
+  to.age_ns = from.age_ns();
+  to.core_busy_ns = from.core_busy_ns();
+  for (const auto& one : from.answered()) to.answered.push_back(count_of(one));
+  for (const auto& one : from.memory()) to.memory.push_back({one.category(), one.bytes()});
+  to.health = health_of(from.health(), from.reason(), from.action());
+  return to;
+}
+
 Status not_negative(std::int64_t number, std::string_view what) {
   if (number >= 0) return ok_status();
   return runtime_error(RuntimeCode::kInvalid, "{}: {} is negative", what, number);
@@ -94,15 +119,10 @@ service::ServerInfo from_proto(const v1::GetServerResponse& from) {
 }
 
 service::ServerHealth from_proto(const v1::GetHealthResponse& from) {
-  using runtime::HealthState;
-  constexpr std::array kStates = {HealthState::kHealthy, HealthState::kDegraded,
-                                  HealthState::kFailed};
   service::ServerHealth to = {from.ready(), from.reason(), {}};
   for (const auto& one : from.models()) {
     to.models.push_back(
-        {one.model(),
-         one.name(),
-         {by_name(kStates, one.state(), &runtime::health_name), one.reason(), one.action()}});
+        {one.model(), one.name(), health_of(one.state(), one.reason(), one.action())});
   }
   return to;
 }
@@ -167,15 +187,21 @@ service::ModelStatistics from_proto(const v1::ModelStatistics& from) {
   to.name = from.name();
   to.accepted = from.accepted();
   to.refused = from.refused();
-  for (const auto& one : from.answered()) {
-    to.answered.push_back({static_cast<RuntimeCode>(one.runtime_code()), one.count()});
-  }
+  for (const auto& one : from.answered()) to.answered.push_back(count_of(one));
   to.starts = from.starts();
   to.busy_ns = from.busy_ns();
   to.queue = latency_of(from.queue());
   to.copy = latency_of(from.copy());
   to.compute = latency_of(from.compute());
   to.total = latency_of(from.total());
+  return to;
+}
+
+service::ServerStatistics from_proto(const v1::GetStatisticsResponse& from) {
+  service::ServerStatistics to;
+  for (const auto& one : from.models()) to.models.push_back(from_proto(one));
+  for (const auto& one : from.groups()) to.groups.push_back(usage_of(one));
+  for (const auto& one : from.devices()) to.devices.push_back(usage_of(one));
   return to;
 }
 

@@ -215,6 +215,10 @@ Handlers::Unary* Handlers::ListModels(Context* context, const v1::ListModelsRequ
 Handlers::Unary* Handlers::GetStatistics(Context* context, const v1::GetStatisticsRequest* request,
                                          v1::GetStatisticsResponse* response) {
   return now(context, [&](const service::Caller& /*caller*/) -> Status {
+    if (request->model() == 0) {
+      to_proto(service_.all_statistics(), *response);
+      return ok_status();
+    }
     for (const auto& model : SLUICE_TRY(service_.statistics(request->model()))) {
       to_proto(model, *response->add_models());
     }

@@ -17,10 +17,6 @@ constexpr std::size_t kMostWorkers = 32;
 constexpr std::size_t kMostWaitingCalls = 1024;
 constexpr int kKeepAliveMs = 10'000;
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
-
 /// Certificates for all TCP addresses; null for none.
 Result<std::shared_ptr<grpc::ServerCredentials>> credentials_of(const TlsFiles& files) {
   if (files.certificate.empty()) return grpc::InsecureServerCredentials();

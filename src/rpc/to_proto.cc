@@ -27,6 +27,28 @@ void set_latency(const service::Latency& from, v1::Latency& to) {
   to.set_max_ns(from.max_ns);
 }
 
+void set_count(const runtime::CodeCount& from, v1::ModelStatistics::CodeCount& to) {
+  to.set_runtime_code(static_cast<std::int32_t>(from.code));
+  to.set_count(from.count);
+}
+
+void set_usage(const service::Usage& from, v1::Usage& to) {
+  to.set_id(from.id);
+  to.set_cores(from.num_cores);
+  to.set_reserved_cores(from.num_reserved_cores);
+  to.set_age_ns(from.age_ns);
+  to.set_core_busy_ns(from.core_busy_ns);
+  for (const runtime::CodeCount& count : from.answered) set_count(count, *to.add_answered());
+  for (const auto& item : from.memory) {
+    auto* one = to.add_memory();
+    one->set_category(valid_utf8(item.category));
+    one->set_bytes(item.bytes);
+  }
+  to.set_health(std::string(runtime::health_name(from.health.state)));
+  to.set_reason(valid_utf8(from.health.reason));
+  to.set_action(valid_utf8(from.health.action));
+}
+
 }  // namespace
 
 void to_proto(const service::ServerInfo& from, v1::GetServerResponse& to) {
@@ -120,17 +142,19 @@ void to_proto(const service::ModelStatistics& from, v1::ModelStatistics& to) {
   to.set_name(valid_utf8(from.name));
   to.set_accepted(from.accepted);
   to.set_refused(from.refused);
-  for (const runtime::CodeCount& count : from.answered) {
-    auto* one = to.add_answered();
-    one->set_runtime_code(static_cast<std::int32_t>(count.code));
-    one->set_count(count.count);
-  }
+  for (const runtime::CodeCount& count : from.answered) set_count(count, *to.add_answered());
   to.set_starts(from.starts);
   to.set_busy_ns(from.busy_ns);
   set_latency(from.queue, *to.mutable_queue());
   set_latency(from.copy, *to.mutable_copy());
   set_latency(from.compute, *to.mutable_compute());
   set_latency(from.total, *to.mutable_total());
+}
+
+void to_proto(const service::ServerStatistics& from, v1::GetStatisticsResponse& to) {
+  for (const service::ModelStatistics& model : from.models) to_proto(model, *to.add_models());
+  for (const service::Usage& group : from.groups) set_usage(group, *to.add_groups());
+  for (const service::Usage& device : from.devices) set_usage(device, *to.add_devices());
 }
 
 void to_proto(const runtime::CoreRequest& from, v1::CreateGroupRequest& to) {

@@ -47,31 +47,6 @@ Result<fs::path> check_path(const fs::path& path, const std::vector<fs::path>& f
   return real;
 }
 
-Latency latency_of(const runtime::HistogramSnapshot& histogram) {
-  return {histogram.count(),          histogram.sum_ns(),          histogram.quantile_ns(0.5),
-          histogram.quantile_ns(0.9), histogram.quantile_ns(0.99), histogram.max_ns()};
-}
-
-ModelStatistics statistics_of(const runtime::ModelInfo& info,
-                              const runtime::ModelStatisticsSnapshot& snapshot) {
-  ModelStatistics all = {info.handle,
-                         info.name,
-                         snapshot.accepted,
-                         snapshot.refused,
-                         snapshot.answered,
-                         snapshot.started,
-                         snapshot.busy_ns,
-                         {},
-                         {},
-                         {},
-                         {}};
-  all.queue = latency_of(snapshot.queue);
-  all.copy = latency_of(snapshot.copy);
-  all.compute = latency_of(snapshot.compute);
-  all.total = latency_of(snapshot.total);
-  return all;
-}
-
 }  // namespace
 
 Status Service::check_model(const Caller& caller, ModelHandle model) const {
@@ -204,21 +179,6 @@ Result<std::vector<ModelEntry>> Service::list_models(std::uint64_t model) const 
     if (entry.is_ok()) entries.push_back(std::move(*entry));  // else unloaded meanwhile
   }
   return entries;
-}
-
-Result<std::vector<ModelStatistics>> Service::statistics(std::uint64_t model) const {
-  std::vector<runtime::ModelInfo> infos;
-  if (model != 0) {
-    infos.push_back(SLUICE_TRY(engine_.info(ModelHandle(model))));
-  } else {
-    infos = engine_.list_models();
-  }
-  std::vector<ModelStatistics> all;
-  for (const runtime::ModelInfo& info : infos) {
-    const auto snapshot = engine_.statistics(ModelHandle(info.handle));
-    if (snapshot.is_ok()) all.push_back(statistics_of(info, *snapshot));
-  }
-  return all;
 }
 
 Result<std::shared_ptr<runtime::RequestSink>> Service::find_model(const Caller& caller,

@@ -11,7 +11,7 @@ using runtime::RuntimeCode;
 
 namespace {
 
-constexpr std::uint32_t kProtocolMinor = 0;
+constexpr std::uint32_t kProtocolMinor = 1;
 
 std::uint64_t number_of(runtime::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());

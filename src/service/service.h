@@ -8,6 +8,7 @@
 #include <shared_mutex>
 
 #include "service/log.h"
+#include "service/metrics.h"
 #include "service/session.h"
 
 namespace sluice::service {
@@ -87,6 +88,8 @@ class Service {
   /// All, or the one with this handle. Fails: kInvalidHandle.
   Result<std::vector<ModelEntry>> list_models(std::uint64_t model) const;
   Result<std::vector<ModelStatistics>> statistics(std::uint64_t model) const;
+  ServerStatistics all_statistics() const;
+  Metrics metrics() const;
 
   // ---- inference
 

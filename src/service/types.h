@@ -82,6 +82,25 @@ struct ModelStatistics {
   Latency total;
 };
 
+/// Of a group or a device: what its cores did, and what is in its memory.
+struct Usage {
+  std::uint64_t id = 0;
+  std::int32_t num_cores = 0;
+  std::int32_t num_reserved_cores = 0;  ///< of groups
+  std::int64_t age_ns = 0;              ///< since when the counts are
+  std::int64_t core_busy_ns = 0;        ///< kernels' time, times the cores they ran on
+  std::vector<runtime::CodeCount> answered;
+  std::vector<runtime::MemoryBudget::Item> memory;
+  runtime::Health health;
+};
+
+/// Of all that the daemon has.
+struct ServerStatistics {
+  std::vector<ModelStatistics> models;
+  std::vector<Usage> groups;
+  std::vector<Usage> devices;
+};
+
 struct ServerInfo {
   std::string version;
   std::uint32_t protocol_minor = 0;

@@ -7,38 +7,20 @@
 #include <latch>
 #include <thread>
 
+#include "daemon/add_relu.h"
 #include "daemon/running_daemon.h"
-#include "package/package.h"
-#include "runtime/engine_testing.h"
 
 namespace sluice {
 namespace {
 
 using runtime::ModelPhase;
 using runtime::RuntimeCode;
+using sluice::testing::infer;
 using sluice::testing::RunningDaemon;
 using sluice::testing::TempDir;
+using sluice::testing::write_model;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-/// add_relu of segments that want `cores`, as a package for the simulated devices.
-std::string write_model(const TempDir& folder, const std::string& name,
-                        std::vector<std::int32_t> cores) {
-  const std::string path = (folder / (name + ".sluice")).string();
-  const auto executable = runtime::testing::add_relu_in(std::move(cores), "sim");
-  const Status status = package::write_package(*executable, path);
-  EXPECT_TRUE(status.is_ok()) << status.to_string();
-  return path;
-}
-
-/// relu(x + [1, -2, 3, -4]) for x = [value, ...].
-Result<std::vector<float>> infer(rpc::Client& client, std::uint64_t model, float value) {
-  std::vector<float> x(4, value);
-  const exec::TensorView view = {x.data(), 16, ir::ElementType::kF32, {4}};
-  const auto reply = SLUICE_TRY(client.infer(model, {{"x", view}}));
-  const auto* data = static_cast<const float*>(reply.outputs.at(0).view.data);
-  return std::vector<float>(data, data + 4);
-}
 
 RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
 template <typename T>

@@ -11,6 +11,7 @@
 #include <array>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 extern char** environ;
 
@@ -33,7 +34,13 @@ pid_t spawn(const std::vector<std::string>& command, int output_fd) {
   return error == 0 ? process : -1;
 }
 
-int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status); }
+/// Sends a signal and waits for the end; the exit code, or minus the signal that ended it.
+int end_process(pid_t process, int signal_number) {
+  kill(process, signal_number);
+  int status = 0;
+  waitpid(process, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
 
 std::string text_of(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -105,33 +112,33 @@ std::unique_ptr<rpc::Client> RunningDaemon::client(const std::string& session) c
 }
 
 int RunningDaemon::end(int signal_number) {
-  kill(process_, signal_number);
-  int status = 0;
-  waitpid(process_, &status, 0);
-  process_ = -1;
-  return exit_code_of(status);
+  return end_process(std::exchange(process_, -1), signal_number);
 }
 
 std::string RunningDaemon::output() const { return text_of(log_); }
 
-RunResult run_program(const std::vector<std::string>& command) {
+Program::Program(const std::vector<std::string>& command) {
   std::array<int, 2> ends = {-1, -1};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
-  const pid_t process = spawn(command, ends[1]);
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  process_ = spawn(command, ends[1]);
   close(ends[1]);
-  RunResult result;
-  std::array<char, 4096> buffer = {};
-  while (true) {
-    const ssize_t size = read(ends[0], buffer.data(), buffer.size());
-    if (size <= 0) break;
-    result.output.append(buffer.data(), static_cast<std::size_t>(size));
-  }
-  close(ends[0]);
-  if (process < 0) return result;
-  int status = 0;
-  waitpid(process, &status, 0);
-  result.exit_code = exit_code_of(status);
-  return result;
+  output_fd_ = ends[0];
+}
+
+Program::~Program() {
+  if (process_ > 0) end(SIGKILL);
+  if (output_fd_ >= 0) close(output_fd_);
+}
+
+std::string Program::read_line() const {
+  std::string line;
+  char c = 0;
+  while (read(output_fd_, &c, 1) == 1 && c != '\n') line += c;
+  return line;
+}
+
+int Program::end(int signal_number) {
+  return end_process(std::exchange(process_, -1), signal_number);
 }
 
 }  // namespace sluice::testing

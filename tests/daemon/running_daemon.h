@@ -54,11 +54,23 @@ class RunningDaemon {
   std::filesystem::path log_;
 };
 
-/// What a program prints and its exit code, run to its end with this input.
-struct RunResult {
-  int exit_code = -1;
-  std::string output;
+/// Another program, its stdout and stderr together on a pipe. Ends with the object, by SIGKILL if
+/// it has not ended before.
+class Program {
+ public:
+  explicit Program(const std::vector<std::string>& command);
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program();
+
+  /// The next line that it prints, without its end; what there is of one if the program ends.
+  std::string read_line() const;
+  /// As RunningDaemon::end.
+  int end(int signal_number);
+
+ private:
+  int output_fd_ = -1;
+  pid_t process_ = -1;
 };
-RunResult run_program(const std::vector<std::string>& command);
 
 }  // namespace sluice::testing

@@ -31,8 +31,7 @@ std::unique_ptr<Command> make_ls_command();
 std::unique_ptr<Command> make_operators_command();
 std::unique_ptr<Command> make_run_command();
 
-/// The commands that only a build with the compiler has, or with the daemon.
+/// The commands that only a build with the compiler has.
 std::vector<std::unique_ptr<Command>> make_compiler_commands();
-std::vector<std::unique_ptr<Command>> make_remote_commands();
 
 }  // namespace sluice::tool

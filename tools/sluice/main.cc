@@ -1,8 +1,14 @@
-// `sluice`: one file per subcommand. Exit codes: 0 done, 1 failed, 2 wrong usage.
-#include <cstdio>
-#include <exception>
+// `sluice`: one file per subcommand. Those that speak to a daemon are in a program of their own,
+// which this one becomes: gRPC's fifty libraries are loaded by who needs them.
+#include <unistd.h>
 
-#include "sluice/command.h"
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "sluice/remote/list.h"
+#include "sluice/run_commands.h"
 
 namespace sluice::tool {
 namespace {
@@ -16,44 +22,39 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_discover_command());
   commands.push_back(make_ls_command());
   commands.push_back(make_doctor_command());
-  for (auto& command : make_remote_commands()) commands.push_back(std::move(command));
   return commands;
 }
 
-int run_command(Command& command) {
-  const auto code = command.run();
-  if (code.is_ok()) return *code;
-  std::fprintf(stderr, "sluice %s: %s\n", command.name(), code.status().to_string().c_str());
-  return 1;
+/// Beside this program; absent from a build or an installation without the daemon.
+std::filesystem::path remote_program() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return self.parent_path() / "sluice-remote";
 }
 
-int run_tool(int argc, char** argv) {
-  CLI::App app("Compiles neural networks and runs them.", "sluice");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "sluice 0.1.0");
-  const auto commands = make_commands();
-  for (const auto& command : commands) {
-    command->add_options(*app.add_subcommand(command->name(), command->summary()));
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  for (const auto& command : commands) {
-    if (app.got_subcommand(command->name())) return run_command(*command);
-  }
-  return 2;
+/// Returns only if it cannot.
+int become_remote(char** argv) {
+  const std::filesystem::path program = remote_program();
+  execv(program.c_str(), argv);
+  const char* why = errno == ENOENT
+                        ? "it is not there; this build or installation is without the daemon"
+                        : std::strerror(errno);
+  std::fprintf(stderr, "sluice %s: %s: %s\n", argv[1], program.c_str(), why);
+  return 1;
 }
 
 }  // namespace
 }  // namespace sluice::tool
 
 int main(int argc, char** argv) {
-  try {
-    return sluice::tool::run_tool(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "sluice: internal error: %s\n", error.what());
-    return 1;
+  using namespace sluice::tool;
+  if (argc > 1 && find_remote_command(argv[1]) != nullptr) return become_remote(argv);
+  std::vector<std::pair<const char*, const char*>> listed;
+  std::error_code error;
+  if (std::filesystem::exists(remote_program(), error)) {
+    for (const RemoteCommandInfo& info : kRemoteCommands) {
+      listed.emplace_back(info.name, info.summary);
+    }
   }
+  return run_commands(make_commands(), listed, argc, argv);
 }

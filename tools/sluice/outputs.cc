@@ -38,14 +38,20 @@ Status write_output(const std::string& name, const exec::TensorView& view,
     summarize(name, view);
     return ok_status();
   }
+  const std::string path = SLUICE_TRY(save_output(name, view, folder));
+  fmt::print("{}: {}\n", path, type_text(view));
+  return ok_status();
+}
+
+Result<std::string> save_output(const std::string& name, const exec::TensorView& view,
+                                const std::string& folder) {
   std::string file = name;
   std::replace(file.begin(), file.end(), '/', '_');
   const std::filesystem::path path = std::filesystem::path(folder) / (file + ".npy");
   const std::span<const std::byte> bytes(static_cast<const std::byte*>(view.data),
                                          static_cast<std::size_t>(view.size_bytes));
   SLUICE_TRY(package::write_npy(path, exec::type_of(view), bytes));
-  fmt::print("{}: {}\n", path.string(), type_text(view));
-  return ok_status();
+  return path.string();
 }
 
 }  // namespace sluice::tool

@@ -15,4 +15,8 @@ std::string type_text(const exec::TensorView& view);
 Status write_output(const std::string& name, const exec::TensorView& view,
                     const std::string& folder);
 
+/// Writes `folder`/<name>.npy; its path.
+Result<std::string> save_output(const std::string& name, const exec::TensorView& view,
+                                const std::string& folder);
+
 }  // namespace sluice::tool

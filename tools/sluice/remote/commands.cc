@@ -16,6 +16,8 @@ std::vector<std::unique_ptr<Command>> make_remote_commands() {
   commands.push_back(make_groups_command());
   commands.push_back(make_sessions_command());
   commands.push_back(make_stats_command());
+  commands.push_back(make_monitor_command());
+  commands.push_back(make_top_command());
   return commands;
 }
 

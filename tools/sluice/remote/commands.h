@@ -8,16 +8,21 @@
 
 namespace sluice::tool {
 
+/// All of them.
+std::vector<std::unique_ptr<Command>> make_remote_commands();
+
 std::unique_ptr<Command> make_groups_command();
 std::unique_ptr<Command> make_infer_command();
 std::unique_ptr<Command> make_load_command();
 std::unique_ptr<Command> make_models_command();
+std::unique_ptr<Command> make_monitor_command();
 std::unique_ptr<Command> make_reset_command();
 std::unique_ptr<Command> make_server_command();
 std::unique_ptr<Command> make_sessions_command();
 std::unique_ptr<Command> make_start_command();
 std::unique_ptr<Command> make_stats_command();
 std::unique_ptr<Command> make_stop_command();
+std::unique_ptr<Command> make_top_command();
 std::unique_ptr<Command> make_unload_command();
 
 }  // namespace sluice::tool

@@ -48,8 +48,13 @@ class InferCommand : public Command {
   Result<int> show(const rpc::InferReply& reply) const {
     if (!output_dir_.empty()) std::filesystem::create_directories(output_dir_);
     if (remote_.is_json) {
-      print_json(reply);
-      if (output_dir_.empty()) return 0;
+      std::vector<std::string> files;
+      for (const rpc::NamedTensor& output : reply.outputs) {
+        if (output_dir_.empty()) break;
+        files.push_back(SLUICE_TRY(save_output(output.name, output.view, output_dir_)));
+      }
+      print_json(reply, files);
+      return 0;
     }
     for (const rpc::NamedTensor& output : reply.outputs) {
       SLUICE_TRY(write_output(output.name, output.view, output_dir_));

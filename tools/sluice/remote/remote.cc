@@ -8,7 +8,7 @@
 
 namespace sluice::tool {
 
-void RemoteOptions::add_to(CLI::App& app) {
+void RemoteOptions::add_connection_to(CLI::App& app) {
   app.add_option("--address", client.address, "Of the daemon: unix:/PATH or HOST:PORT")
       ->envname("SLUICE_ADDRESS")
       ->capture_default_str();
@@ -17,6 +17,10 @@ void RemoteOptions::add_to(CLI::App& app) {
   app.add_option("--key", client.key, "PEM file of our certificate's key");
   app.add_option("--token", client.token, "Token for a daemon that wants one over TCP")
       ->envname("SLUICE_TOKEN");
+}
+
+void RemoteOptions::add_to(CLI::App& app) {
+  add_connection_to(app);
   app.add_flag("-j,--json", is_json, "Print JSON");
 }
 
@@ -46,7 +50,21 @@ Result<std::uint64_t> find_model(rpc::Client& client, const std::string& text) {
                           text);
 }
 
-std::string text_table(const std::vector<std::vector<std::string>>& rows) {
+std::string printable(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    const bool is_c1 = c == 0xC2 && next >= 0x80 && next < 0xA0;  // in UTF-8
+    out += c < ' ' || c == 0x7F || is_c1 ? '?' : text[i];
+    if (is_c1) ++i;
+  }
+  return out;
+}
+
+std::string text_table(const std::vector<std::vector<std::string>>& texts) {
+  std::vector<std::vector<std::string>> rows = texts;
+  for (auto& row : rows) std::ranges::transform(row, row.begin(), printable);
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());

@@ -17,6 +17,8 @@ struct RemoteOptions {
   bool is_json = false;
 
   /// The address is the option's, else the environment's SLUICE_ADDRESS, else the default one.
+  void add_connection_to(CLI::App& app);
+  /// The same and --json.
   void add_to(CLI::App& app);
   Result<std::unique_ptr<rpc::Client>> connect() const { return rpc::Client::create(client); }
 };
@@ -35,9 +37,13 @@ void print_json(const std::vector<service::SessionInfo>& sessions);
 void print_json(const std::vector<service::ModelStatistics>& statistics);
 void print_json(const service::ServerInfo& server, const service::ServerHealth& health);
 void print_json(const runtime::Footprint& footprint);
-void print_json(const rpc::InferReply& reply);
+/// `files`: where the outputs were written, in their order; none if they were not.
+void print_json(const rpc::InferReply& reply, const std::vector<std::string>& files);
 /// {"model": 4294967296}
 void print_json(const char* key, std::uint64_t handle);
+
+/// `text` of a peer for a terminal: control characters, which could tell it what to do, as '?'.
+std::string printable(std::string_view text);
 
 /// Rows under a header, columns lined up; what `text_table` gives is printed as it is.
 std::string text_table(const std::vector<std::vector<std::string>>& rows);

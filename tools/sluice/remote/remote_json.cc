@@ -127,10 +127,12 @@ json to_json(const service::ServerHealth& from) {
   return {{"ready", from.is_ready}, {"reason", from.reason}, {"models", std::move(models)}};
 }
 
-json to_json(const rpc::InferReply& from) {
+json to_json(const rpc::InferReply& from, const std::vector<std::string>& files) {
   json outputs = json::array();
-  for (const rpc::NamedTensor& output : from.outputs) {
+  for (std::size_t i = 0; i < from.outputs.size(); ++i) {
+    const rpc::NamedTensor& output = from.outputs[i];
     outputs.push_back({{"name", output.name}, {"type", type_text(output.view)}});
+    if (i < files.size()) outputs.back()["file"] = files[i];
   }
   return {{"code", static_cast<std::int32_t>(from.code)},
           {"outputs", std::move(outputs)},
@@ -162,7 +164,9 @@ void print_json(const std::vector<service::GroupEntry>& groups) { print_list(gro
 void print_json(const std::vector<service::SessionInfo>& sessions) { print_list(sessions); }
 void print_json(const std::vector<service::ModelStatistics>& statistics) { print_list(statistics); }
 void print_json(const runtime::Footprint& footprint) { print(to_json(footprint)); }
-void print_json(const rpc::InferReply& reply) { print(to_json(reply)); }
+void print_json(const rpc::InferReply& reply, const std::vector<std::string>& files) {
+  print(to_json(reply, files));
+}
 void print_json(const char* key, std::uint64_t handle) { print({{key, handle}}); }
 
 void print_json(const service::ServerInfo& server, const service::ServerHealth& health) {

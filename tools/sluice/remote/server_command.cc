@@ -23,7 +23,7 @@ class ServerCommand : public Command {
       fmt::print("{} devices, {} of {} cores free\n", server.devices.size(), server.num_free_cores,
                  server.num_cores);
       for (const auto& model : health.models) {
-        fmt::print("model {:#x} {}: {}{}{}{}{}\n", model.model, model.name,
+        fmt::print("model {:#x} {}: {}{}{}{}{}\n", model.model, printable(model.name),
                    runtime::health_name(model.health.state),
                    model.health.reason.empty() ? "" : ": ", model.health.reason,
                    model.health.action.empty() ? "" : "; ", model.health.action);

@@ -1,0 +1,28 @@
+// What a daemon tells those who watch it over time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "service/types.h"
+
+namespace sluice::service {
+
+struct ModelMetrics {
+  runtime::ModelInfo info;
+  runtime::ModelStatisticsSnapshot requests;
+};
+
+/// At about one moment: each part is taken by itself.
+struct Metrics {
+  ServerInfo server;
+  std::vector<SessionInfo> sessions;
+  std::vector<ModelMetrics> models;
+  std::vector<runtime::GroupReport> groups;
+  std::vector<runtime::DeviceReport> devices;
+};
+
+/// In the text format of Prometheus (prometheus.h); docs/daemon.md has the names.
+std::string to_prometheus(const Metrics& metrics);
+
+}  // namespace sluice::service

@@ -1,0 +1,97 @@
+// The part of Service that tells what models, groups and devices did.
+#include "service/service.h"
+
+namespace sluice::service {
+
+using runtime::ModelHandle;
+
+namespace {
+
+Latency latency_of(const runtime::HistogramSnapshot& histogram) {
+  return {histogram.count(),          histogram.sum_ns(),          histogram.quantile_ns(0.5),
+          histogram.quantile_ns(0.9), histogram.quantile_ns(0.99), histogram.max_ns()};
+}
+
+ModelStatistics statistics_of(const runtime::ModelInfo& info,
+                              const runtime::ModelStatisticsSnapshot& snapshot) {
+  ModelStatistics all = {info.handle,
+                         info.name,
+                         snapshot.accepted,
+                         snapshot.refused,
+                         snapshot.answered,
+                         snapshot.started,
+                         snapshot.busy_ns,
+                         {},
+                         {},
+                         {},
+                         {}};
+  all.queue = latency_of(snapshot.queue);
+  all.copy = latency_of(snapshot.copy);
+  all.compute = latency_of(snapshot.compute);
+  all.total = latency_of(snapshot.total);
+  return all;
+}
+
+Usage usage_of(std::uint64_t id, const runtime::UsageReport& report) {
+  return {id,
+          report.num_cores,
+          report.num_cores,
+          report.age_ns,
+          report.core_busy_ns,
+          report.requests.answered,
+          report.memory,
+          report.health};
+}
+
+}  // namespace
+
+Result<std::vector<ModelStatistics>> Service::statistics(std::uint64_t model) const {
+  std::vector<runtime::ModelInfo> infos;
+  if (model != 0) {
+    infos.push_back(SLUICE_TRY(engine_.info(ModelHandle(model))));
+  } else {
+    infos = engine_.list_models();
+  }
+  std::vector<ModelStatistics> all;
+  for (const runtime::ModelInfo& info : infos) {
+    const auto snapshot = engine_.statistics(ModelHandle(info.handle));
+    if (snapshot.is_ok()) all.push_back(statistics_of(info, *snapshot));
+  }
+  return all;
+}
+
+ServerStatistics Service::all_statistics() const {
+  ServerStatistics all;
+  auto models = statistics(0);
+  if (models.is_ok()) all.models = std::move(*models);
+  for (const runtime::GroupInfo& group : engine_.list_groups()) {
+    const auto report = engine_.report(group.id);
+    if (!report.is_ok()) continue;  // destroyed meanwhile
+    all.groups.push_back(usage_of(static_cast<std::uint64_t>(group.id.value()), *report));
+  }
+  for (const runtime::DeviceReport& report : engine_.report_devices()) {
+    Usage usage = usage_of(static_cast<std::uint64_t>(report.id.value()), report);
+    usage.num_reserved_cores = report.num_reserved_cores;
+    all.devices.push_back(std::move(usage));
+  }
+  return all;
+}
+
+Metrics Service::metrics() const {
+  Metrics all;
+  all.server = server();
+  all.sessions = list_sessions();
+  for (runtime::ModelInfo& info : engine_.list_models()) {
+    auto requests = engine_.statistics(ModelHandle(info.handle));
+    if (!requests.is_ok()) continue;  // unloaded meanwhile
+    all.models.push_back({std::move(info), std::move(*requests)});
+  }
+  for (const runtime::GroupInfo& group : engine_.list_groups()) {
+    auto report = engine_.report(group.id);
+    if (report.is_ok()) all.groups.push_back(std::move(*report));
+  }
+  all.devices = engine_.report_devices();
+  return all;
+}
+
+}  // namespace sluice::service

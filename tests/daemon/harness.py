@@ -1,0 +1,140 @@
+"""A sluiced of this build on simulated devices, the commands that talk to it, and claims about them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(sys.argv[1]).resolve()
+DIGITS = ROOT / "examples/digits/digits.onnx"
+
+# Four devices of four cores in a chain; several models may be loaded on one core group.
+MACHINE = {
+    "devices": [{"count": 4, "cores": 4, "exclusive_cores": False, "bus_address": "0000:00:1{}.0"}],
+    "links": [{"a": 0, "b": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 3}],
+}
+
+
+class Daemon:
+    """Runs from `with` to its end, or to `stop` or `kill`."""
+
+    def __init__(self, folder: Path, *flags: str, environment: dict[str, str] | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.socket = f"unix:{folder / 'sluice.sock'}"
+        self.log = folder / "sluiced.log"
+        (folder / "machine.json").write_text(json.dumps(MACHINE))
+        self._command = [str(BUILD / "bin/sluiced"), "--sim", str(folder / "machine.json"), "-g", self.socket,
+                         "--lock-folder", str(folder / "locks"), "-x", "-l", "6", *flags]
+        self._environment = {**os.environ, **(environment or {})}
+        self.addresses: list[str] = []
+
+    def __enter__(self) -> Daemon:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.kill()
+        self._output.close()
+
+    def start(self) -> None:
+        self._output = self.log.open("w")
+        self.process = subprocess.Popen(self._command, stdout=self._output, stderr=subprocess.STDOUT,
+                                        env=self._environment)
+        while "sluiced: listening on" not in self.said():
+            assert self.process.poll() is None, f"sluiced ended:\n{self.said()}"
+            time.sleep(0.002)  # a process has no condition to wait on
+        line = next(line for line in self.said().splitlines() if "sluiced: listening on" in line)
+        self.addresses = line.partition("listening on ")[2].split(", ")
+
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def stop(self) -> int:
+        """SIGTERM; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+class Sluice:
+    """`sluice` with options that all its calls share."""
+
+    def __init__(self, *options: str, environment: dict[str, str] | None = None) -> None:
+        self._options = options
+        self._environment = {k: v for k, v in os.environ.items() if not k.startswith("SLUICE_")}
+        self._environment.update(environment or {})
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([str(BUILD / "bin/sluice"), *arguments, *self._options], capture_output=True,
+                              text=True, env=self._environment, stdin=subprocess.DEVNULL, check=False)
+
+    def text(self, *arguments: str) -> str:
+        done = self.run(*arguments)
+        assert done.returncode == 0, f"sluice {' '.join(arguments)}: {done.returncode}\n{done.stderr}"
+        return done.stdout
+
+    def json(self, *arguments: str):
+        printed = self.text(*arguments, "--json")
+        try:
+            return json.loads(printed)
+        except ValueError as error:
+            raise AssertionError(f"sluice {' '.join(arguments)} --json printed {printed!r}") from error
+
+    def refusal(self, *arguments: str, code: int = 1) -> str:
+        """What it says on stderr; it must end with `code`, and print nothing."""
+        done = self.run(*arguments)
+        assert (done.returncode, done.stdout) == (code, ""), f"sluice {' '.join(arguments)}: {done}"
+        return done.stderr
+
+
+def at(daemon: Daemon) -> Sluice:
+    return Sluice("--address", daemon.socket)
+
+
+def compile_digits(folder: Path, *options: str, name: str = "digits") -> Path:
+    """The network of examples/digits for the simulated devices."""
+    package = folder / f"{name}.sluice"
+    Sluice().text("compile", str(DIGITS), "--backend", "sim", "-o", str(package), *options)
+    return package
+
+
+def same(got: object, expected: object) -> None:
+    assert got == expected, f"got {got!r}, expected {expected!r}"
+
+
+def holds(text: str, part: str) -> None:
+    assert part in text, f"no {part!r} in {text!r}"
+
+
+def prove(claims: list[Callable[[Path], None]]) -> int:
+    """Calls each with a folder of its own; prints a line per claim and the sum."""
+    failed = 0
+    for claim in claims:
+        folder = Path(tempfile.mkdtemp(prefix="sluice-"))
+        try:
+            claim(folder)
+            print(f"ok   {claim.__name__}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"FAIL {claim.__name__}\n{traceback.format_exc()}", flush=True)
+            for log in folder.rglob("*.log"):
+                print(log.read_text())
+        finally:
+            shutil.rmtree(folder)
+    print(f"{len(claims) - failed} passed, {failed} failed")
+    return 1 if failed else 0

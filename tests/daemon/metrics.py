@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""/metrics of a running sluiced, as Prometheus would read it.
+
+    tests/daemon/metrics.py BUILD_FOLDER
+"""
+
+import http.client
+import socket
+import sys
+from pathlib import Path
+
+from harness import Daemon, at, compile_digits, holds, prove, same
+
+
+class LocalConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost")
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self._path)
+
+
+def connection_to(daemon: Daemon) -> http.client.HTTPConnection:
+    [line] = [line for line in daemon.said().splitlines() if "sluiced: metrics on " in line]
+    address = line.partition(" on ")[2]
+    if address.startswith("unix:"):
+        return LocalConnection(address.removeprefix("unix:"))
+    return http.client.HTTPConnection(address)
+
+
+def get(daemon: Daemon, path: str = "/metrics", method: str = "GET") -> tuple[int, str, str]:
+    """Status, type and body."""
+    connection = connection_to(daemon)
+    connection.request(method, path)
+    answer = connection.getresponse()
+    return answer.status, answer.headers["Content-Type"], answer.read().decode()
+
+
+def samples(text: str) -> dict[str, float]:
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def what_was_asked_is_counted(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    with Daemon(folder / "d", "--metrics", "localhost:0") as daemon:
+        sluice = at(daemon)
+        model = sluice.json("load", package)
+        for _ in range(3):
+            sluice.text("infer", "digits", "--input", "image=zeros")
+        status, kind, text = get(daemon)
+        same((status, kind), (200, "text/plain; version=0.0.4; charset=utf-8"))
+        found = samples(text)
+        labels = f'{{model="{model["model"]:#x}",name="digits"'
+        group = f'{{group="{model["group"]}"'
+        for owner, these in (("model", labels), ("group", group), ("device", '{device="0"')):
+            same(found[f'sluice_{owner}_requests_answered_total{these},code="ok"}}'], 3)
+            same(found[f'sluice_{owner}_request_duration_seconds_bucket{these},le="+Inf"}}'], 3)
+            assert found[f"sluice_{owner}_request_duration_seconds_sum{these}}}"] > 0
+        assert found['sluice_device_core_busy_seconds_total{device="0"}'] > 0
+        same(found['sluice_device_core_busy_seconds_total{device="3"}'], 0)
+        same(found["sluice_cores"] - found["sluice_cores_free"],
+             sum(found[f'sluice_device_cores_reserved{{device="{i}"}}'] for i in range(4)))
+        sluice.text("unload", "digits")
+        after = samples(get(daemon)[2])
+        assert not [name for name in after if name.startswith("sluice_model_requests")], "it is gone"
+        same(after['sluice_device_requests_answered_total{device="0",code="ok"}'], 3)
+
+
+def a_unix_socket_has_the_sockets_mode_and_goes_with_the_daemon(folder: Path) -> None:
+    path = folder / "metrics.sock"
+    with Daemon(folder / "d", "--metrics", f"unix:{path}", "--socket-mode", "0600") as daemon:
+        same(path.stat().st_mode & 0o777, 0o600)
+        same(samples(get(daemon)[2])["sluice_ready"], 1)
+        same(daemon.stop(), 0)
+    assert not path.exists()
+
+
+def other_paths_and_methods_are_refused(folder: Path) -> None:
+    with Daemon(folder / "d", "--metrics", "localhost:0") as daemon:
+        same(get(daemon, "/")[0], 404)
+        same(get(daemon, "/metrics", "POST")[0], 405)
+        same(get(daemon, "/metrics?name[]=x")[0], 200)
+
+
+def who_says_nothing_does_not_keep_the_daemon_from_ending(folder: Path) -> None:
+    with Daemon(folder / "d", "--metrics", "localhost:0") as daemon:
+        connection = connection_to(daemon)
+        connection.connect()
+        connection.sock.sendall(b"GET /metr")
+        same(daemon.stop(), 0)
+        same(connection.sock.recv(1), b"")
+
+
+def without_the_setting_nothing_is_served(folder: Path) -> None:
+    with Daemon(folder / "d") as daemon:
+        assert "metrics on" not in daemon.said()
+        holds(daemon.said(), "listening on")
+
+
+if __name__ == "__main__":
+    sys.exit(prove([
+        what_was_asked_is_counted,
+        a_unix_socket_has_the_sockets_mode_and_goes_with_the_daemon,
+        other_paths_and_methods_are_refused,
+        who_says_nothing_does_not_keep_the_daemon_from_ending,
+        without_the_setting_nothing_is_served,
+    ]))

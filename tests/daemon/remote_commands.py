@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""The commands of `sluice` that speak to a daemon, as a user runs them, against a running sluiced.
+
+    tests/daemon/remote_commands.py BUILD_FOLDER
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from harness import BUILD, Daemon, Sluice, at, compile_digits, holds, prove, same
+
+
+def the_implicit_flow_is_load_infer_unload(folder: Path) -> None:
+    package = compile_digits(folder)
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        model = sluice.json("load", str(package))
+        same((model["name"], model["phase"], model["implicit"]), ("digits", "started", True))
+        same(sluice.json("models"), [model])
+        reply = sluice.json("infer", "digits", "--input", "image=zeros")
+        same((reply["code"], reply["outputs"]), (0, [{"name": "probabilities", "type": "f32[1,10]"}]))
+        same(reply["group"], model["group"])
+        same(reply["backends"], ["sim"])
+        same(sluice.json("unload", str(model["model"])), {"model": model["model"]})
+        same(sluice.json("models"), [])
+        same(sluice.json("server")["free_cores"], 16)
+
+
+def the_explicit_flow_starts_one_model_of_a_group_at_a_time(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        group = sluice.json("groups", "--create", "2", "--kind", "sim", "--device", "1")
+        same([(core["device"], core["core"]) for core in group["cores"]], [(1, 0), (1, 1)])
+        number = str(group["group"])
+        for name in ("a", "b"):
+            same(sluice.json("load", package, "--group", number, "--name", name)["phase"], "loaded")
+        holds(sluice.refusal("infer", "a", "--input", "image=zeros"), "start")
+        same(sluice.text("start", "a"), "")
+        holds(sluice.refusal("start", "b"), '"a"')
+        holds(sluice.text("infer", "a", "--input", "image=zeros"), "probabilities: f32[1,10]")
+        sluice.text("stop", "a", "--drain", "1")
+        same(sluice.json("start", "b")["model"], sluice.json("models")[1]["model"])
+        same([model["phase"] for model in sluice.json("models")], ["stopped", "started"])
+        same(sluice.json("groups")[0]["active_model"], "b")
+        holds(sluice.refusal("groups", "--destroy", number), "models")
+        for name in ("a", "b"):
+            sluice.text("unload", name)
+        same(sluice.json("groups", "--destroy", number), {"group": group["group"]})
+        same(sluice.json("groups"), [])
+
+
+def what_a_load_would_take_is_told_and_nothing_loaded(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    with Daemon(folder / "d", "--model-folders", str(folder)) as daemon:
+        sluice = at(daemon)
+        by_upload = sluice.json("load", package, "--estimate")
+        assert by_upload["total_bytes"] > 0, by_upload
+        same(sluice.json("load", package, "--estimate", "--by-path"), by_upload)
+        same(sluice.json("models"), [])
+
+
+def a_path_is_read_by_the_daemon_in_its_model_folders_only(folder: Path) -> None:
+    inside, outside = folder / "inside", folder / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    with Daemon(folder / "d", "--model-folders", str(inside)) as daemon:
+        sluice = at(daemon)
+        same(sluice.json("load", str(compile_digits(inside)), "--by-path")["name"], "digits")
+        said = sluice.refusal("load", str(compile_digits(outside)), "--by-path")
+        holds(said, f"models are loaded by path from {inside}")
+
+
+def statistics_count_what_was_asked(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        sluice.text("load", package)
+        for _ in range(3):
+            sluice.text("infer", "digits", "--input", "image=zeros")
+        sluice.refusal("infer", "digits", "--input", "image=zeros", "--shape", "image=1,1,9,9")
+        [stats] = sluice.json("stats", "digits")
+        same((stats["name"], stats["answered"]["ok"], stats["total"]["count"]), ("digits", 3, 3))
+        assert stats["accepted"] - 3 + stats["refused"] == 1, stats
+        assert 0 < stats["total"]["p50_ns"] <= stats["total"]["p99_ns"] <= stats["total"]["max_ns"], stats
+        holds(sluice.text("stats"), "digits")
+
+
+def outputs_are_written_and_json_stays_json(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        sluice.text("load", package)
+        arguments = ("infer", "digits", "--input", "image=zeros", "--output-dir", str(folder / "out"))
+        holds(sluice.text(*arguments), "probabilities.npy: f32[1,10]")
+        reply = sluice.json(*arguments)
+        same(reply["outputs"][0]["file"], str(folder / "out/probabilities.npy"))
+        assert (folder / "out/probabilities.npy").stat().st_size > 40
+
+
+def a_command_acts_without_a_session_and_sessions_are_listed(folder: Path) -> None:
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        same(sluice.json("sessions"), [])
+        holds(sluice.refusal("sessions", "--kill", "7"), "no session 7 is open")
+
+
+def the_server_tells_of_its_devices_and_health(folder: Path) -> None:
+    with Daemon(folder / "d", "-t", "0000:00:11.0") as daemon:
+        server = at(daemon).json("server")
+        same((server["cores"], server["process"], server["state"]), (4, daemon.process.pid, "ready"))
+        same([device["bus_address"] for device in server["devices"]], ["0000:00:11.0"])
+        same(server["health"], {"ready": True, "reason": "", "models": []})
+        holds(at(daemon).text("server"), "1 devices, 4 of 4 cores free")
+
+
+def the_address_may_stand_in_the_environment(folder: Path) -> None:
+    with Daemon(folder / "d") as daemon:
+        same(Sluice(environment={"SLUICE_ADDRESS": daemon.socket}).json("models"), [])
+
+
+def the_help_lists_what_the_other_program_has_in_its_words(_: Path) -> None:
+    def listed(program: str) -> list[str]:
+        done = subprocess.run([str(BUILD / "bin" / program), "--help"], capture_output=True, text=True, check=True)
+        return done.stdout.partition("Subcommands:\n")[2].splitlines()
+
+    remote = listed("sluice-remote")
+    assert len(remote) > 10, remote
+    same(listed("sluice")[-len(remote):], remote)
+    holds(Sluice().text("load", "--help"), "Usage: sluice load [OPTIONS] package")
+
+
+def without_the_other_program_it_says_so(folder: Path) -> None:
+    alone = folder / "sluice"
+    alone.write_bytes((BUILD / "bin/sluice").read_bytes())
+    alone.chmod(0o755)
+    done = subprocess.run([str(alone), "models"], capture_output=True, text=True, check=False)
+    same(done.returncode, 1)
+    holds(done.stderr, "sluice-remote: it is not there")
+    printed = subprocess.run([str(alone), "--help"], capture_output=True, text=True, check=True).stdout
+    assert "sessions" not in printed, printed
+
+
+def wrong_use_is_named(folder: Path) -> None:
+    package = compile_digits(folder)
+    (folder / "cut.sluice").write_bytes(package.read_bytes()[:2000])
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        holds(sluice.refusal("start", "nobody"), 'no model "nobody" is loaded')
+        holds(sluice.refusal("unload", "0x123"), "0x123")
+        holds(sluice.refusal("groups", "--destroy", "frog"), '"frog" is no handle')
+        holds(sluice.refusal("groups", "--create", "17"), "cores")
+        holds(sluice.refusal("load", str(folder / "missing.sluice")), "missing.sluice")
+        holds(sluice.refusal("load", str(folder / "cut.sluice")), "truncated")
+        holds(sluice.refusal("load", str(package), "--group", "9"), "no group")
+        sluice.text("load", str(package))
+        sluice.text("load", str(package))
+        holds(sluice.refusal("start", "digits"), '2 models are called "digits"')
+        sluice.refusal("groups", "--create", "1", "--destroy", "1", code=2)
+        sluice.refusal("load", code=2)
+        holds(Sluice("--address", "nowhere").refusal("models"), 'address "nowhere"')
+
+
+def a_daemon_that_is_not_there_is_called_so(folder: Path) -> None:
+    said = Sluice("--address", f"unix:{folder / 'nothing.sock'}").refusal("models")
+    holds(said, "is sluiced running")
+
+
+def a_daemon_that_was_killed_leaves_nothing_in_its_successors_way(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    with Daemon(folder / "d") as daemon:
+        at(daemon).text("load", package)
+        daemon.kill()
+        daemon.start()
+        same(at(daemon).json("models"), [])
+        same(at(daemon).json("load", package)["phase"], "started")
+        same(daemon.stop(), 0)
+
+
+def what_a_daemon_would_do_is_printed_with_its_origin(folder: Path) -> None:
+    config = folder / "sluiced.json"
+    config.write_text(json.dumps({"log_level": 6, "session_models": 3}))
+    command = [str(BUILD / "bin/sluiced"), "-c", str(config), "-l", "7", "--check-config"]
+    settings = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    same(settings["log_level"], {"value": 7, "origin": "flag"})
+    same(settings["session_models"], {"value": 3, "origin": "file"})
+    same(settings["session_cores"]["origin"], "default")
+
+
+if __name__ == "__main__":
+    sys.exit(prove([
+        the_implicit_flow_is_load_infer_unload,
+        the_explicit_flow_starts_one_model_of_a_group_at_a_time,
+        what_a_load_would_take_is_told_and_nothing_loaded,
+        a_path_is_read_by_the_daemon_in_its_model_folders_only,
+        statistics_count_what_was_asked,
+        outputs_are_written_and_json_stays_json,
+        a_command_acts_without_a_session_and_sessions_are_listed,
+        the_server_tells_of_its_devices_and_health,
+        the_address_may_stand_in_the_environment,
+        the_help_lists_what_the_other_program_has_in_its_words,
+        without_the_other_program_it_says_so,
+        wrong_use_is_named,
+        a_daemon_that_is_not_there_is_called_so,
+        a_daemon_that_was_killed_leaves_nothing_in_its_successors_way,
+        what_a_daemon_would_do_is_printed_with_its_origin,
+    ]))

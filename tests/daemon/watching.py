@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""`sluice monitor` and `sluice top` against a running sluiced, top on a terminal of its own.
+
+    tests/daemon/watching.py BUILD_FOLDER
+"""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+from harness import BUILD, Daemon, Sluice, at, compile_digits, holds, prove, same
+
+FRAME = "\x1b[H"
+
+
+def busy(daemon: Daemon, package: Path) -> None:
+    """A model that has answered three requests."""
+    sluice = at(daemon)
+    sluice.text("load", str(package))
+    for _ in range(3):
+        sluice.text("infer", "digits", "--input", "image=zeros")
+
+
+def monitor_prints_a_line_of_json_per_interval(folder: Path) -> None:
+    package = compile_digits(folder)
+    with Daemon(folder / "d") as daemon:
+        busy(daemon, package)
+        lines = at(daemon).text("monitor", "--interval", "0.05", "--count", "3").splitlines()
+        same(len(lines), 3)
+        seen = [json.loads(line) for line in lines]
+        for line in seen:
+            same([(one["name"], one["requests"], one["errors"]) for one in line["models"]], [("digits", 3, 0)])
+            same([device["device"] for device in line["devices"]], [0, 1, 2, 3])
+            same(line["groups"][0]["active_model"], "digits")
+            assert line["interval_s"] >= 0.05, line
+        assert seen[0]["time_s"] < seen[2]["time_s"]
+
+
+def monitor_sees_what_happens_between_its_lines(folder: Path) -> None:
+    package = compile_digits(folder)
+    with Daemon(folder / "d") as daemon:
+        at(daemon).text("load", str(package))
+        watcher = subprocess.Popen([str(BUILD / "bin/sluice"), "monitor", "--interval", "0.05", "--address",
+                                    daemon.socket], stdout=subprocess.PIPE, text=True)
+        with watcher:
+            same(json.loads(watcher.stdout.readline())["requests_per_s"], 0)
+            at(daemon).text("infer", "digits", "--input", "image=zeros")
+            line = json.loads(watcher.stdout.readline())
+            while line["requests_per_s"] == 0:
+                line = json.loads(watcher.stdout.readline())
+            same(line["models"][0]["requests"], 1)
+            assert line["models"][0]["p50_ns"] > 0
+            watcher.stdout.close()
+            same(watcher.wait(), -signal.SIGPIPE)
+
+
+def monitor_ends_when_the_daemon_does(folder: Path) -> None:
+    with Daemon(folder / "d") as daemon:
+        watcher = subprocess.Popen([str(BUILD / "bin/sluice"), "monitor", "--interval", "0.05", "--address",
+                                    daemon.socket], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with watcher:
+            json.loads(watcher.stdout.readline())
+            same(daemon.stop(), 0)
+            same(watcher.wait(), 1)
+            holds(watcher.stderr.read(), "sluice monitor: ")
+
+
+def top_prints_one_plain_frame(folder: Path) -> None:
+    package = compile_digits(folder)
+    with Daemon(folder / "d") as daemon:
+        busy(daemon, package)
+        wide = Sluice("--address", daemon.socket, environment={"COLUMNS": "140"})
+        frame = wide.text("top", "--once", "--interval", "0.05")
+        for part in ("sluiced 0.1.0  ready", "cores free", "0000:00:10.0", "digits", "started", "P99"):
+            holds(frame, part)
+        assert "\x1b" not in frame, frame
+        narrow = Sluice("--address", daemon.socket, environment={"COLUMNS": "40"})
+        lines = narrow.text("top", "--once", "--interval", "0.05").splitlines()
+        assert max(len(line) for line in lines) <= 40, lines
+        holds("\n".join(lines), "digits")
+
+
+class Screen:
+    """`sluice top` on a pseudo terminal."""
+
+    def __init__(self, daemon: Daemon, width: int, height: int) -> None:
+        self.terminal, other = pty.openpty()
+        self.resize(width, height)
+        self.before = termios.tcgetattr(other)
+        command = [str(BUILD / "bin/sluice"), "top", "--interval", "0.05", "--address", daemon.socket]
+        self.process = subprocess.Popen(command, stdin=other, stdout=other, stderr=other,
+                                        start_new_session=True)
+        self._other = other
+        self.said = ""
+
+    def resize(self, width: int, height: int) -> None:
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def read_some(self) -> None:
+        if select.select([self.terminal], [], [], 60)[0]:
+            self.said += os.read(self.terminal, 65536).decode()
+
+    def frames(self, count: int) -> list[str]:
+        """So many more whole frames."""
+        start = len(self.said)
+        while self.said[start:].count(FRAME) < count + 2:
+            self.read_some()
+        return self.said[start:].split(FRAME)[1:count + 1]
+
+    def end(self) -> tuple[int, str]:
+        """Exit code, and what it said at last; the terminal must be as it was."""
+        while self.process.poll() is None:
+            if select.select([self.terminal], [], [], 0.01)[0]:
+                self.said += os.read(self.terminal, 65536).decode()
+        while select.select([self.terminal], [], [], 0)[0]:
+            self.said += os.read(self.terminal, 65536).decode()
+        same(termios.tcgetattr(self._other), self.before)
+        os.close(self._other)
+        os.close(self.terminal)
+        return self.process.returncode, self.said
+
+
+def top_redraws_in_place_and_q_gives_the_terminal_back(folder: Path) -> None:
+    package = compile_digits(folder)
+    with Daemon(folder / "d") as daemon:
+        busy(daemon, package)
+        screen = Screen(daemon, 100, 30)
+        for frame in screen.frames(3):
+            holds(frame, "digits")
+            assert "\x1b[2J" not in frame, "it clears before it draws, which flickers"
+            same(frame.count("\x1b[J"), 1)
+        os.write(screen.terminal, b"\x1b[Ax")  # an arrow and a key of no meaning
+        screen.frames(1)
+        os.write(screen.terminal, b"q")
+        code, said = screen.end()
+        same(code, 0)
+        assert said.startswith("\x1b[?1049h") and said.endswith("\x1b[?1049l"), said[-200:]
+
+
+def top_follows_the_size_of_its_terminal(folder: Path) -> None:
+    package = compile_digits(folder)
+    with Daemon(folder / "d") as daemon:
+        busy(daemon, package)
+        screen = Screen(daemon, 140, 30)
+        holds(screen.frames(1)[0], "BUS ADDRESS")
+        screen.resize(40, 12)
+        screen.process.send_signal(signal.SIGWINCH)
+        while "BUS ADDRESS" in (frame := screen.frames(1)[0]):
+            pass
+        same(frame.count("\r\n") < 12, True)
+        screen.process.send_signal(signal.SIGTERM)
+        same(screen.end()[0], 0)
+
+
+def top_gives_the_terminal_back_when_the_daemon_dies(folder: Path) -> None:
+    with Daemon(folder / "d") as daemon:
+        screen = Screen(daemon, 80, 24)
+        screen.frames(1)
+        daemon.kill()
+        code, said = screen.end()
+        same(code, 1)
+        holds(said.partition("\x1b[?1049l")[2], "no daemon answers")
+
+
+def top_without_a_terminal_says_what_to_use(folder: Path) -> None:
+    with Daemon(folder / "d") as daemon:
+        holds(at(daemon).refusal("top"), "--once")
+
+
+if __name__ == "__main__":
+    sys.exit(prove([
+        monitor_prints_a_line_of_json_per_interval,
+        monitor_sees_what_happens_between_its_lines,
+        monitor_ends_when_the_daemon_does,
+        top_prints_one_plain_frame,
+        top_redraws_in_place_and_q_gives_the_terminal_back,
+        top_follows_the_size_of_its_terminal,
+        top_gives_the_terminal_back_when_the_daemon_dies,
+        top_without_a_terminal_says_what_to_use,
+    ]))

@@ -1,0 +1,50 @@
+// What a daemon does, seen by looking twice.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rpc/client.h"
+
+namespace sluice::tool {
+
+/// All that a daemon tells of itself, each part asked for by itself within one moment.
+struct Snapshot {
+  std::int64_t time_ns = 0;  ///< on this machine's monotonic clock
+  service::ServerInfo server;
+  service::ServerHealth health;
+  std::vector<service::ModelEntry> models;
+  std::vector<service::GroupEntry> groups;
+  std::vector<service::SessionInfo> sessions;
+  service::ServerStatistics statistics;
+};
+
+/// Fails: as the calls.
+Result<Snapshot> take_snapshot(rpc::Client& client);
+
+/// Requests that were answered, and those of them with another code than kOk.
+std::int64_t num_answered(const std::vector<runtime::CodeCount>& answered);
+std::int64_t num_errors(const std::vector<runtime::CodeCount>& answered);
+
+/// Of the time between two snapshots.
+struct Activity {
+  struct Rate {
+    double requests_per_s = 0;
+    double errors_per_s = 0;
+  };
+  double interval_s = 0;
+  Rate all;                                            ///< of all models
+  std::map<std::uint64_t, Rate> models;                ///< by handle
+  std::map<std::uint64_t, double> group_utilisation;   ///< by handle; share of the cores' time
+  std::map<std::uint64_t, double> device_utilisation;  ///< by number
+};
+
+/// What is new in `now` is counted from nothing. Requires: `now` was taken after `before`.
+Activity activity_between(const Snapshot& before, const Snapshot& now);
+
+/// One line of JSON, without its end; docs/daemon.md has the keys. `unix_time_s`: of `now`.
+std::string activity_line(const Snapshot& now, const Activity& activity, double unix_time_s);
+
+}  // namespace sluice::tool
