@@ -19,9 +19,9 @@ Result<std::shared_ptr<SharedTransfers>> SharedTransfers::create(
 }
 
 std::shared_ptr<SharedTransfers::Client> SharedTransfers::add_client(
-    const std::shared_ptr<SharedTransfers>& transfers, std::string name, int weight) {
+    const std::shared_ptr<SharedTransfers>& transfers, const std::string& name, int weight) {
   const std::lock_guard lock(transfers->mutex_);
-  const ClientId id = transfers->service_->add_client(std::move(name), weight);
+  const ClientId id = transfers->service_->add_client(name, weight);
   return std::make_shared<Client>(transfers, id);
 }
 

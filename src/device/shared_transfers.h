@@ -47,7 +47,7 @@ class SharedTransfers {
     ClientId id_;
   };
   static std::shared_ptr<Client> add_client(const std::shared_ptr<SharedTransfers>& transfers,
-                                            std::string name, int weight = 1);
+                                            const std::string& name, int weight = 1);
 
   /// Copies that are started and waited for together. Used by one thread at a time. Its destruction
   /// cancels what has not started and waits for the block being copied: then nothing uses the
