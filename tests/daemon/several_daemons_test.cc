@@ -15,7 +15,6 @@
 namespace sluice::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

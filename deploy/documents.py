@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Writes man pages and shell completions from what the programs say of themselves with --help.
+
+    deploy/documents.py SLUICE SLUICED FOLDER
+
+FOLDER gets man/man1/sluice.1, a sluice-COMMAND.1 per subcommand, man/man8/sluiced.8, and
+bash-completion/completions/{sluice,sluiced}.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+COLUMN = 30  # where --help begins to explain an option
+
+
+@dataclass
+class Entry:
+    """An option, an argument or a subcommand: how it is written, and what it does."""
+
+    name: str
+    text: str = ""
+
+    def flags(self) -> list[str]:
+        return re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", self.name.split(" ")[0])
+
+
+@dataclass
+class Help:
+    """What --help printed: a sentence, the usage line, and entries by heading."""
+
+    summary: str = ""
+    usage: str = ""
+    sections: dict[str, list[Entry]] = field(default_factory=dict)
+
+    def entries(self, title: str) -> list[Entry]:
+        return self.sections.get(title, [])
+
+
+def read_help(text: str) -> Help:
+    page, section = Help(), None
+    for line in text.splitlines():
+        if line.startswith("Usage: "):
+            page.usage = line.removeprefix("Usage: ")
+        elif re.fullmatch(r"\w[\w ]*:", line):
+            section = page.sections.setdefault(line[:-1], [])
+        elif section is None:
+            page.summary = f"{page.summary} {line}".strip()
+        elif line.startswith(" " * COLUMN):
+            section[-1].text = f"{section[-1].text} {line.strip()}".strip()
+        elif line.startswith("  "):
+            is_explained = len(line) > COLUMN and line[COLUMN - 1] == " " and line[COLUMN] != " "
+            name, said = (line[:COLUMN], line[COLUMN:]) if is_explained else (line, "")
+            section.append(Entry(name.strip(), said.strip()))
+    assert page.summary and page.usage, f"no help that could be read:\n{text}"
+    return page
+
+
+def help_of(*command: str) -> Help:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+    done = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True, env=environment)
+    return read_help(done.stdout)
+
+
+def roff(text: str) -> str:
+    return re.sub(r"^([.'])", r"\\&\1", text.replace("\\", "\\e").replace("-", "\\-"))
+
+
+def page_of(name: str, section: int, page: Help, version: str, see_also: list[str]) -> str:
+    lines = [f'.TH {name.upper()} {section} "" "{version}" "Sluice"', ".SH NAME",
+             roff(f"{name} - {page.summary.rstrip('.')}"), ".SH SYNOPSIS", f".B {roff(page.usage)}"]
+    for title, entries in page.sections.items():
+        lines.append(f".SH {title.upper()}")
+        for entry in entries:
+            lines += [".TP", f".B {roff(entry.name)}", roff(entry.text) or "\\&"]
+    lines += [".SH EXIT STATUS", "0 done, 1 failed, 2 wrong usage.", ".SH SEE ALSO",
+              roff(", ".join(f"{one}" for one in see_also))]
+    return "\n".join(lines) + "\n"
+
+
+def completion_of_sluice(commands: dict[str, Help]) -> str:
+    cases = "\n".join(f"    {name}) options='{' '.join(all_flags(page))}' ;;" for name, page in commands.items())
+    return f"""# bash completion for sluice
+_sluice() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} options=
+  if ((COMP_CWORD == 1)); then
+    mapfile -t COMPREPLY < <(compgen -W '{' '.join(commands)} --help --version' -- "$word")
+    return
+  fi
+  case ${{COMP_WORDS[1]}} in
+{cases}
+  esac
+  [[ $word != -* ]] || mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+}}
+complete -o default -F _sluice sluice
+"""
+
+
+def completion_of_sluiced(page: Help) -> str:
+    return f"""# bash completion for sluiced
+_sluiced() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}}
+  [[ $word != -* ]] || mapfile -t COMPREPLY < <(compgen -W '{' '.join(all_flags(page))}' -- "$word")
+}}
+complete -o default -F _sluiced sluiced
+"""
+
+
+def all_flags(page: Help) -> list[str]:
+    return [flag for entries in page.sections.values() for entry in entries for flag in entry.flags()
+            if flag.startswith("--")]
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def main(sluice: str, sluiced: str, folder: Path) -> None:
+    version = subprocess.run([sluice, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    front, daemon = help_of(sluice), help_of(sluiced)
+    commands = {entry.name: help_of(sluice, entry.name) for entry in front.entries("Subcommands")}
+    assert len(commands) > 5, "the list of subcommands could not be read"
+    pages = {name: f"sluice-{name}" for name in commands}
+    also = [f"{page}(1)" for page in pages.values()]
+    write(folder / "man/man1/sluice.1", page_of("sluice", 1, front, version, [*also, "sluiced(8)"]))
+    for name, page in pages.items():
+        write(folder / f"man/man1/{page}.1", page_of(page, 1, commands[name], version, ["sluice(1)", "sluiced(8)"]))
+    write(folder / "man/man8/sluiced.8", page_of("sluiced", 8, daemon, version, ["sluice(1)"]))
+    write(folder / "bash-completion/completions/sluice", completion_of_sluice(commands))
+    write(folder / "bash-completion/completions/sluiced", completion_of_sluiced(daemon))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
