@@ -76,8 +76,7 @@ Status lower_fused_conv(Lowering& op) {
       if (own == name) attributes.emplace_back(name, value);
     }
   }
-  OperandId y =
-      SLUICE_TRY(op.emit("Conv", {op.input(0), op.input(1), op.input(2)}, std::move(attributes)));
+  OperandId y = SLUICE_TRY(op.emit("Conv", {op.input(0), op.input(1), op.input(2)}, attributes));
   y = SLUICE_TRY(op.plus(y, 3));
   return finish_activation(op, y);
 }

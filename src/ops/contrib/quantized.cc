@@ -45,10 +45,11 @@ Status lower_unary(Lowering& op) {
   if (op.int_of("channels_last") != 0) {
     return unimplemented("attribute \"channels_last\" is not supported");
   }
-  auto attributes = own_attributes(op, {"alpha", "axis", "auto_pad", "ceil_mode",
-                                        "count_include_pad", "kernel_shape", "pads", "strides"});
+  const auto attributes =
+      own_attributes(op, {"alpha", "axis", "auto_pad", "ceil_mode", "count_include_pad",
+                          "kernel_shape", "pads", "strides"});
   const OperandId x = SLUICE_TRY(dequantized(op, 0));
-  return finish_quantized(op, SLUICE_TRY(op.emit(kind, {x}, std::move(attributes))), 3);
+  return finish_quantized(op, SLUICE_TRY(op.emit(kind, {x}, attributes)), 3);
 }
 
 /// Scale and zero point of the result first, then each input with its own.

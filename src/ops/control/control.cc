@@ -16,7 +16,7 @@ OperandSpec any_number(std::string_view name) {
 }
 
 /// A subgraph; and how many of the last inputs are what subgraphs capture.
-std::vector<AttributeSpec> subgraphs(std::vector<std::string_view> names) {
+std::vector<AttributeSpec> subgraphs(const std::vector<std::string_view>& names) {
   std::vector<AttributeSpec> specs = {{.name = "captures", .default_value = std::int64_t{0}}};
   for (const std::string_view name : names)
     specs.push_back({.name = name, .default_value = {}, .is_required = true});

@@ -55,7 +55,7 @@ Status check_members(const InferenceContext& context, const PlacedTrees& trees) 
 
 Result<PlacedTrees> read_lists(const InferenceContext& context) {
   PlacedTrees trees;
-  const std::pair<const char*, Ints*> kPerNode[] = {{"nodes_featureids", &trees.features},
+  const std::pair<const char*, Ints*> per_node[] = {{"nodes_featureids", &trees.features},
                                                     {"nodes_truenodeids", &trees.on_true},
                                                     {"nodes_falsenodeids", &trees.on_false},
                                                     {"nodes_trueleafs", &trees.true_leafs},
@@ -63,7 +63,7 @@ Result<PlacedTrees> read_lists(const InferenceContext& context) {
   const ir::Constant& modes = *SLUICE_TRY(tensor_of(context, "nodes_modes"));
   trees.modes = ir::integer_values(modes).value_or(std::vector<std::int64_t>());
   if (trees.modes.empty()) return context.error("attribute \"nodes_modes\" has no modes");
-  for (const auto& [name, list] : kPerNode) {
+  for (const auto& [name, list] : per_node) {
     *list = SLUICE_TRY(list_attribute<std::int64_t>(context, name));
     if (list->size() == trees.modes.size()) continue;
     return context.error("attribute \"{}\" has {} entries; \"nodes_modes\" has {}", name,

@@ -81,12 +81,12 @@ struct NodeLists {
 
 Result<NodeLists> read_nodes(const InferenceContext& context) {
   NodeLists lists;
-  const std::pair<const char*, Ints*> kInts[] = {{"nodes_treeids", &lists.trees},
-                                                 {"nodes_nodeids", &lists.nodes},
-                                                 {"nodes_truenodeids", &lists.on_true},
-                                                 {"nodes_falsenodeids", &lists.on_false},
-                                                 {"nodes_featureids", &lists.features}};
-  for (const auto& [name, list] : kInts) {
+  const std::pair<const char*, Ints*> of_integers[] = {{"nodes_treeids", &lists.trees},
+                                                       {"nodes_nodeids", &lists.nodes},
+                                                       {"nodes_truenodeids", &lists.on_true},
+                                                       {"nodes_falsenodeids", &lists.on_false},
+                                                       {"nodes_featureids", &lists.features}};
+  for (const auto& [name, list] : of_integers) {
     *list = SLUICE_TRY(list_attribute<std::int64_t>(context, name));
     if (lists.trees.empty()) return context.error("attribute \"{}\" is missing or empty", name);
     SLUICE_TRY(check_length(context, name, list->size(), lists.trees.size()));

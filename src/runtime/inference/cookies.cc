@@ -17,7 +17,7 @@ Status stale(Cookie cookie) {
 
 }  // namespace
 
-Result<Cookie> CookieTable::post(std::shared_ptr<RequestSink> sink, Request& request) {
+Result<Cookie> CookieTable::post(const std::shared_ptr<RequestSink>& sink, Request& request) {
   auto posted = std::make_shared<Posted>();
   posted->sink = sink;
   auto also = std::move(request.on_done);

@@ -19,7 +19,7 @@ class CookieTable {
  public:
   /// Submits and returns. The request's on_done, if it has one, is called with a copy of the
   /// answer. Fails: as RequestSink::submit.
-  Result<Cookie> post(std::shared_ptr<RequestSink> sink, Request& request);
+  Result<Cookie> post(const std::shared_ptr<RequestSink>& sink, Request& request);
 
   /// The answer, taken; kPending if there is none yet; kInvalidHandle for a cookie of nobody.
   Reply poll(Cookie cookie);
