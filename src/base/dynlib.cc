@@ -7,7 +7,12 @@
 namespace sluice {
 
 Result<DynamicLibrary> DynamicLibrary::open(const std::filesystem::path& path) {
-  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  int flags = RTLD_NOW | RTLD_LOCAL;
+#ifdef __SANITIZE_ADDRESS__
+  // Else what a plug-in's libraries keep for ever counts as lost at the end.
+  flags |= RTLD_NODELETE;
+#endif
+  void* handle = ::dlopen(path.c_str(), flags);
   if (handle == nullptr) {
     const char* reason = ::dlerror();
     return make_error(Code::kNotFound, "cannot open library: {}",
