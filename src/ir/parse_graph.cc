@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <map>
 #include <utility>
 
@@ -217,27 +219,38 @@ class Parser {
       auto bytes = from_hex(digits);
       return bytes ? Result<Bytes>(Bytes::own(std::move(*bytes))) : lexer_.error("bad hex digits");
     }
-    auto words = SLUICE_TRY(element_list(constant_type));
+    if (lexer_.take_word("splat")) return splat(constant_type);
+    std::vector<std::string> words;
+    SLUICE_TRY(list([&]() -> Status {
+      words.push_back(SLUICE_TRY(lexer_.word()));
+      return ok_status();
+    }));
+    return elements(constant_type, words);
+  }
+
+  Result<Bytes> elements(const Type& constant_type, const std::vector<std::string>& words) {
     auto bytes = element_bytes(constant_type.element(), words);
     if (!bytes) return lexer_.error("the elements do not fit the constant's type");
     return Bytes::own(std::move(*bytes));
   }
 
-  Result<std::vector<std::string>> element_list(const Type& constant_type) {
-    std::vector<std::string> words;
-    if (lexer_.take_word("splat")) {
-      constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
-      const auto count = constant_type.is_static() ? num_elements(*constant_type.shape())
-                                                   : std::optional<std::int64_t>();
-      if (!count || *count > kMostElements) return lexer_.error("a splat of no sensible size");
-      words.assign(static_cast<std::size_t>(*count), SLUICE_TRY(lexer_.word()));
-      return words;
+  /// A few characters make many bytes: all splats of a text together are bounded.
+  Result<Bytes> splat(const Type& constant_type) {
+    constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
+    const Bytes element = SLUICE_TRY(elements(constant_type, {SLUICE_TRY(lexer_.word())}));
+    const auto size = storage_bytes(constant_type);
+    if (!size || element.size() == 0) return lexer_.error("a splat needs a type of known size");
+    if (*size > kMostBytes - splat_bytes_) {
+      return lexer_.error(fmt::format("the splats of a text make at most {} bytes", kMostBytes));
     }
-    SLUICE_TRY(list([&]() -> Status {
-      words.push_back(SLUICE_TRY(lexer_.word()));
-      return ok_status();
-    }));
-    return words;
+    splat_bytes_ += *size;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(*size));
+    for (std::size_t done = 0; done < bytes.size();) {  // doubles what is there
+      const std::size_t next = std::min(done == 0 ? element.size() : done, bytes.size() - done);
+      std::memcpy(bytes.data() + done, done == 0 ? element.data() : bytes.data(), next);
+      done += next;
+    }
+    return Bytes::own(std::move(bytes));
   }
 
   Result<Type> type() {
@@ -287,6 +300,7 @@ class Parser {
   }
 
   Lexer lexer_;
+  std::int64_t splat_bytes_ = 0;
   std::span<const Bytes> numbered_;
   Graph graph_;
   Subgraph* subgraph_ = nullptr;

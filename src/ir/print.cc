@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -89,15 +90,27 @@ class Printer {
     if (number_) {
       if (const auto number = number_(constant)) return fmt::format("#{}", *number);
     }
-    constexpr std::size_t kMostInPlace = 64;
-    const auto words = element_words(constant);
-    if (!words) return "hex " + to_hex_or_empty(constant);
-    const bool is_splat =
-        words->size() > 1 && std::all_of(words->begin(), words->end(),
-                                         [&](const auto& word) { return word == words->front(); });
-    if (is_splat) return "splat " + words->front();
-    if (words->size() <= kMostInPlace) return "[" + join(*words) + "]";
+    constexpr std::int64_t kMostInPlace = 64;
+    const auto count = constant.type.is_static() ? num_elements(*constant.type.shape()) : 0;
+    const bool is_splat = count > 1 && all_elements_equal(constant, *count);
+    if (is_splat || count <= kMostInPlace) {
+      const auto words = element_words(is_splat ? first_element(constant, *count) : constant);
+      if (words && !is_splat) return "[" + join(*words) + "]";
+      if (words) return "splat " + words->front();
+    }
     return "hex " + to_hex_or_empty(constant);
+  }
+
+  static bool all_elements_equal(const Constant& constant, std::int64_t count) {
+    const auto size = constant.data.size() / static_cast<std::size_t>(count);
+    if (size == 0 || size * static_cast<std::size_t>(count) != constant.data.size()) return false;
+    return std::memcmp(constant.data.data(), constant.data.data() + size,
+                       constant.data.size() - size) == 0;
+  }
+
+  static Constant first_element(const Constant& constant, std::int64_t count) {
+    const auto size = constant.data.size() / static_cast<std::size_t>(count);
+    return {Type::tensor(constant.type.element(), Shape{}), constant.data.slice(0, size)};
   }
 
   static std::string to_hex_or_empty(const Constant& constant) {

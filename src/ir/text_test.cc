@@ -62,6 +62,27 @@ TEST(GraphText, NonFiniteConstantsKeepTheirBits) {
   EXPECT_EQ(print(*again), print(graph));
 }
 
+TEST(ParseGraph, AFewCharactersDoNotTakeAllMemory) {
+  for (const char* type : {"f32[67108864]", "string[56888134]", "u4[1073741824]"}) {
+    const std::string line = fmt::format("const _ : {} = splat 1\n", type);
+    const Status status = parse_graph("subgraph @0 \"m\" {\n" + line + line).status();
+    EXPECT_FALSE(status.is_ok()) << type;
+  }
+  const auto status = parse_graph(
+      "subgraph @0 \"m\" { const %a : u8[268435455] = splat 1 const %b : u8[2] = splat 1 output "
+      "[]}");
+  EXPECT_EQ(status.status().message(),
+            "line 1, column 80: the splats of a text make at most 268435456 bytes");
+}
+
+TEST(GraphText, EqualElementsAreOneWord) {
+  const char* text = "subgraph @0 \"m\" {\n  const %a : i64[3,5] = splat -7\n  output []\n}\n";
+  const auto graph = parse_graph(text);
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  EXPECT_EQ(graph->main().num_operands(), 1U);
+  EXPECT_EQ(print(*graph), text);
+}
+
 TEST(ParseGraph, SaysWhereItFails) {
   const Status status = parse_graph("subgraph @0 \"m\" {\n  input %x f32[1]\n}").status();
   EXPECT_EQ(status.to_string(), "invalid argument: line 2, column 12: expected ':'");
