@@ -1,5 +1,6 @@
 #include "onnx/graph_builder.h"
 
+#include "onnx/maps.h"
 #include "onnx/names.h"
 #include "onnx/sort.h"
 
@@ -81,10 +82,12 @@ Status GraphBuilder::add_main_inputs(const pb::GraphProto& main, const ImportOpt
     if (scope.defines_constant(input.name())) continue;
     const std::string context = "input \"" + input.name() + "\"";
     const auto wanted = options.shapes.find(input.name());
-    const ir::Type type = SLUICE_TRY((wanted == options.shapes.end()
-                                          ? types_.read(input.type(), input.name())
+    const bool is_map = input.type().has_map_type();
+    const ir::Type type = SLUICE_TRY(
+        (is_map ? map_input_type(main, input, types_.new_dim(input.name() + "_keys"))
+         : wanted == options.shapes.end() ? types_.read(input.type(), input.name())
                                           : types_.read_bound(input.type(), wanted->second))
-                                         .with_context(context));
+            .with_context(context));
     if (type.kind() == ir::Type::Kind::kUnknown ||
         (type.is_tensor() && type.element() == ir::ElementType::kUndefined)) {
       return invalid_argument("{} has no type that can be used; export the model with types",

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "onnx/functions.h"
 #include "onnx/graph_builder.h"
+#include "onnx/maps.h"
 #include "onnx/names.h"
 #include "onnx/proto.h"
 #include "ops/contrib/lowering.h"
@@ -69,9 +70,11 @@ Result<ir::Graph> import_parsed(pb::ModelProto& model, const std::filesystem::pa
                                 const ImportOptions& options) {
   const Opsets opsets = SLUICE_TRY(model_opsets(model));
   FunctionTable functions = SLUICE_TRY(FunctionTable::create(model, opsets));
+  const auto columns = describe_columns(model.graph());
   GraphBuilder builder(folder, functions, opsets);
   ir::Graph graph = SLUICE_TRY(builder.build(*model.mutable_graph(), options));
   describe_source(model, opsets, graph);
+  graph.metadata.insert(columns.begin(), columns.end());
   SLUICE_TRY(ops::infer_types(graph));
   SLUICE_TRY(ops::lower_operations(graph));
   SLUICE_TRY(ops::infer_types(graph));

@@ -8,7 +8,8 @@
 // instead.
 //
 // Metadata: "producer", "ir_version", "onnx_opset" (of the default domain), "opset.<domain>",
-// "batch_symbol" (the symbol that leads the inputs' shapes, if one does).
+// "batch_symbol" (the symbol that leads the inputs' shapes, if one does), "columns.<name>" (the
+// keys of an input or output that is a map in the file: maps.h).
 #pragma once
 
 #include <cstdint>

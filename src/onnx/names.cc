@@ -9,16 +9,6 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 4096;
 
-bool is_printable_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const auto lead = static_cast<std::uint8_t>(text.front());
-    const std::size_t length = utf8_character_bytes(text);
-    if (lead < 0x20 || lead == 0x7F || length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 std::string escaped_head(std::string_view text) {
   constexpr std::size_t kShown = 40;
   std::string shown;
@@ -43,6 +33,16 @@ std::string describe(const pb::NodeProto& node) {
 
 std::string canonical_domain(const std::string& domain) {
   return domain == "ai.onnx" ? "" : domain;
+}
+
+bool is_printable_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto lead = static_cast<std::uint8_t>(text.front());
+    const std::size_t length = utf8_character_bytes(text);
+    if (lead < 0x20 || lead == 0x7F || length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
 }
 
 Status check_name(std::string_view name) {

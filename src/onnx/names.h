@@ -18,6 +18,9 @@ std::string node_name(const pb::NodeProto& node);
 /// "" for both spellings of ONNX's default domain.
 std::string canonical_domain(const std::string& domain);
 
+/// UTF-8 without control characters.
+bool is_printable_utf8(std::string_view text);
+
 /// Names end up in messages, tables and JSON.
 /// Fails: kInvalidArgument if `name` is no UTF-8, has control characters or more than 4096 bytes.
 Status check_name(std::string_view name);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "onnx/maps.h"
+
 namespace sluice::onnx {
 namespace {
 
@@ -44,7 +46,7 @@ Result<ir::Dim> TypeReader::read_dim(const pb::TensorShapeProto_Dimension& proto
                                      const std::string& fallback_name) {
   if (proto.has_dim_value() && proto.dim_value() >= 0) return ir::Dim(proto.dim_value());
   if (proto.dim_param().empty()) {  // some exporters write -1 for "unknown"
-    return ir::Dim::symbol(unused_symbol(to_symbol(fallback_name)));
+    return new_dim(fallback_name);
   }
   const auto bound = bound_.find(proto.dim_param());
   if (bound != bound_.end()) return ir::Dim(bound->second);
@@ -74,6 +76,7 @@ Result<ir::Type> TypeReader::read_tensor(const pb::TypeProto_Tensor& proto,
 Result<ir::Type> TypeReader::read_nested(const pb::TypeProto& proto, const std::string& value_name,
                                          int depth) {
   if (depth > kMaxNesting) return invalid_argument("has a type nested too deeply");
+  if (ir::Type columns = SLUICE_TRY(map_columns(proto)); columns.is_tensor()) return columns;
   switch (proto.value_case()) {
     case pb::TypeProto::kTensorType: return read_tensor(proto.tensor_type(), value_name);
     case pb::TypeProto::kSequenceType:
@@ -88,6 +91,10 @@ Result<ir::Type> TypeReader::read_nested(const pb::TypeProto& proto, const std::
 
 Result<ir::Type> TypeReader::read(const pb::TypeProto& proto, const std::string& value_name) {
   return read_nested(proto, value_name, 0);
+}
+
+ir::Dim TypeReader::new_dim(const std::string& wanted) {
+  return ir::Dim::symbol(unused_symbol(to_symbol(wanted)));
 }
 
 Status TypeReader::bind(const pb::TypeProto& proto, std::span<const std::int64_t> dims) {

@@ -16,14 +16,18 @@ namespace sluice::onnx {
 /// One dim_param is one symbol throughout a model. Used by one thread.
 class TypeReader {
  public:
-  /// `value_name` names the unnamed dimensions, after it. Map, opaque and sparse types read as
-  /// unknown: no operator takes them. Fails: kInvalidArgument.
+  /// `value_name` names the unnamed dimensions, after it. Maps and lists of maps read as their
+  /// columns (see maps.h), opaque and sparse types as unknown: no operator takes them.
+  /// Fails: kInvalidArgument.
   Result<ir::Type> read(const pb::TypeProto& proto, const std::string& value_name);
 
   /// Holds the declared type of an input to the dimensions that the user wants of it, and binds
   /// its symbols in all types read from now on.
   /// Fails: kInvalidArgument if rank or a known dimension differs, or a symbol is bound already.
   Status bind(const pb::TypeProto& proto, std::span<const std::int64_t> dims);
+
+  /// A symbol like `wanted` that no dimension of the model has.
+  ir::Dim new_dim(const std::string& wanted);
 
   /// The type with its shape replaced. Requires: bind() took both.
   Result<ir::Type> read_bound(const pb::TypeProto& proto, std::span<const std::int64_t> dims);

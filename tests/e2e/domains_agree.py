@@ -13,12 +13,12 @@ from pathlib import Path
 
 from report import Report, scratch_folder
 
-from domains import categories, classic, contrib, svm, trees
+from domains import categories, classic, contrib, maps, svm, trees
 from domains.case import write
 from harness.sluice_cli import binary
 
 FAMILIES = {"trees": trees.build, "classic": classic.build, "categories": categories.build,
-            "svm": svm.build, "contrib": contrib.build}
+            "svm": svm.build, "maps": maps.build, "contrib": contrib.build}
 TOLERANCES = ["f32=1e-4,1e-4", "f64=1e-4,1e-4"]  # onnxruntime, too, computes scores in f32
 
 

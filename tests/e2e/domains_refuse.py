@@ -61,7 +61,12 @@ def classic() -> Iterator[tuple[OneNode, str]]:
     yield ml("coefficients_misfit", "LinearRegressor", {"coefficients": [1.0]}), "coefficients"
     yield ml("kernel_unknown", "SVMRegressor", {"kernel_type": "CUBE", "rho": [0.0]}), "CUBE"
     yield ml("supports_negative", "SVMRegressor", {"n_supports": -1, "rho": [0.0]}), "n_supports"
-    yield ml("zip_map", "ZipMap", {"classlabels_int64s": [0, 1, 2]}), "zipmap=False"
+    yield ml("zip_map", "ZipMap", {"classlabels_int64s": [0, 1, 2, 3, 4, 5, 6]}), "lists 7 keys"
+    yield ml("zip_map_without_labels", "ZipMap", {}), "classlabels_int64s"
+    yield ml("dict_two_vocabularies", "DictVectorizer",
+             {"int64_vocabulary": [1], "string_vocabulary": ["a"]}), "string_vocabulary"
+    yield ml("cast_map_unknown", "CastMap", {"cast_to": "TO_BOOL"}), "TO_BOOL"
+    yield ml("cast_map_no_columns", "CastMap", {"map_form": "SPARSE", "max_map": 0}), "max_map"
     yield ml("keys_and_values", "LabelEncoder",
              {"keys_int64s": [1], "values_int64s": [1, 2]}), "1 keys and 2 values"
     yield ml("keys_of_another_kind", "LabelEncoder",

@@ -33,8 +33,8 @@ Status lower_named_classes(Lowering& op) {
 
 Lowerings ml_lowerings() {
   Lowerings all;
-  for (const Lowerings& family :
-       {category_lowerings(), feature_lowerings(), linear_lowerings(), svm_lowerings()}) {
+  for (const Lowerings& family : {category_lowerings(), feature_lowerings(), linear_lowerings(),
+                                  map_lowerings(), svm_lowerings()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

@@ -19,6 +19,7 @@ Lowerings ml_lowerings();
 Lowerings category_lowerings();
 Lowerings feature_lowerings();
 Lowerings linear_lowerings();
+Lowerings map_lowerings();
 Lowerings svm_lowerings();
 
 /// Trees whose classes have names: the same trees with numbered classes, and a look-up of names.
