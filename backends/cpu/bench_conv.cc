@@ -1,7 +1,7 @@
 // Times every convolution of ResNet-50 and MobileNetV2, in network order and with weights of their
 // own, so that weights are as cold as in a real run.
 //
-//   bench_conv [resnet50|mobilenetv2] [workers] [batch] [repeats]
+//   bench_conv [resnet50|mobilenetv2|vgg16] [workers] [batch] [repeats] [direct|winograd|best]
 
 #include <sys/mman.h>
 
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "conv/depthwise.h"
+#include "conv/winograd.h"
 #include "kernels/fma_peak.h"
 
 namespace sluice::cpu {
@@ -88,6 +89,26 @@ std::vector<Layer> mobilenetv2() {
   return layers;
 }
 
+std::vector<Layer> vgg16() {
+  std::vector<Layer> layers;
+  const int counts[] = {2, 2, 3, 3, 3};
+  std::int64_t in = 3;
+  std::int64_t size = 224;
+  std::int64_t out = 64;
+  for (const int count : counts) {
+    for (int i = 0; i < count; ++i) {
+      layers.push_back({square(in, out, size, 3, 1), kRelu});
+      in = out;
+    }
+    size /= 2;
+    out = std::min<std::int64_t>(512, out * 2);
+  }
+  return layers;
+}
+
+/// How layers that Winograd's method fits are computed.
+enum class Choice { kDirect, kWinograd, kBest };
+
 /// 64-byte aligned floats on huge pages where the system gives them, all `value`.
 class Floats {
  public:
@@ -142,7 +163,7 @@ double now() {
 
 class Network {
  public:
-  Network(std::vector<Layer> layers, std::int64_t batch) {
+  Network(std::vector<Layer> layers, std::int64_t batch, Choice choice) {
     for (Layer& layer : layers) {
       ConvShape& s = layer.shape;
       s.batch = batch;
@@ -157,6 +178,15 @@ class Network {
         Floats packed(packed_depthwise_size(s), 0.01f);
         const auto run = [plan](const ConvArgs& args, const Worker& worker) {
           run_depthwise(plan, args, worker);
+        };
+        steps_.push_back({s, run, std::move(packed), flops, {}});
+      } else if (winograd_refusal(s) == nullptr &&
+                 (choice == Choice::kWinograd || (choice == Choice::kBest && winograd_pays(s)))) {
+        WinogradPlan plan = plan_winograd(s, layer.epilogue, active_isa());
+        Floats packed(winograd_weights_size(s, active_isa()), 0.01f);
+        scratch_bytes_ = std::max(scratch_bytes_, plan.scratch_bytes());
+        const auto run = [plan](const ConvArgs& args, const Worker& worker) {
+          run_winograd(plan, args, worker);
         };
         steps_.push_back({s, run, std::move(packed), flops, {}});
       } else {
@@ -232,11 +262,19 @@ class Network {
 
 int main(int argc, char** argv) {
   using namespace sluice::cpu;
-  const bool mobile = argc > 1 && std::strcmp(argv[1], "mobilenetv2") == 0;
+  const auto is = [&](int index, const char* word) {
+    return argc > index && std::strcmp(argv[index], word) == 0;
+  };
   const int workers = argc > 2 ? std::atoi(argv[2]) : 1;
   const int batch = argc > 3 ? std::atoi(argv[3]) : 1;
   const int repeats = argc > 4 ? std::atoi(argv[4]) : 30;
-  Network network(mobile ? mobilenetv2() : resnet50(), batch);
+  const Choice choice = is(5, "direct")     ? Choice::kDirect
+                        : is(5, "winograd") ? Choice::kWinograd
+                                            : Choice::kBest;
+  Network network(is(1, "mobilenetv2") ? mobilenetv2()
+                  : is(1, "vgg16")     ? vgg16()
+                                       : resnet50(),
+                  batch, choice);
   network.run(workers, repeats);
   const double peak = SLUICE_CPU_PICK(active_isa(), fma_flops_per_second)() * workers;
   network.report(peak);

@@ -32,6 +32,9 @@ class Compiler {
     if (options_.weights == WeightPrecision::kBf16) {
       SLUICE_TRY(passes::run_passes(graph, {&passes::rounded_weights_pass(), 1}, {}));
     }
+    if (!options_.winograd) {
+      SLUICE_TRY(passes::run_passes(graph, {&passes::direct_convolutions_pass(), 1}, {}));
+    }
     report("choose layouts");
     SLUICE_TRY(choose_layouts(graph, backends_));
     SLUICE_TRY(ir::verify(graph));

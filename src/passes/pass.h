@@ -48,6 +48,8 @@ std::span<const Pass> default_pipeline();
 
 /// Run behind the pipeline where less exact weights are asked for.
 const Pass& rounded_weights_pass();
+/// Run behind the pipeline where convolutions are to be summed term by term.
+const Pass& direct_convolutions_pass();
 
 /// Null for an unknown name.
 const Pass* find_pass(std::string_view name);

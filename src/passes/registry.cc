@@ -47,10 +47,13 @@ constexpr Pass kPipeline[] = {
 
 constexpr Pass kRoundedWeights = {"rounded_weights", "let backends round constant matrices",
                                   allow_rounded_weights};
+constexpr Pass kDirectConvolutions = {"direct_convolutions", "keep backends from Winograd's method",
+                                      direct_convolutions};
 
 }  // namespace
 
 const Pass& rounded_weights_pass() { return kRoundedWeights; }
+const Pass& direct_convolutions_pass() { return kDirectConvolutions; }
 
 std::span<const Pass> default_pipeline() { return kPipeline; }
 
@@ -58,7 +61,10 @@ const Pass* find_pass(std::string_view name) {
   for (const Pass& pass : kPipeline) {
     if (pass.name == name) return &pass;
   }
-  return name == kRoundedWeights.name ? &kRoundedWeights : nullptr;
+  for (const Pass* pass : {&kRoundedWeights, &kDirectConvolutions}) {
+    if (pass->name == name) return pass;
+  }
+  return nullptr;
 }
 
 }  // namespace sluice::passes

@@ -21,6 +21,7 @@ struct ModelOptions {
   bool optimize = true;
   std::vector<std::string> cuts;    ///< operations at which a segment starts
   std::vector<std::int32_t> cores;  ///< by segment
+  bool winograd = true;             ///< whether convolutions may be transformed
   std::string weights = "f32";      ///< how exactly products keep their constant matrices
 
   void add_to(CLI::App& app);

@@ -13,6 +13,8 @@ struct ConvArgs {
   const float* residual = nullptr;  ///< when the epilogue has one
   float* output = nullptr;
   const float* extra[kBodyMaxInputs] = {};  ///< operands of the epilogue's body, from 1 on
+  /// Of the convolution that follows, fetched towards the end; null: `weights` again.
+  const float* next_weights = nullptr;
 };
 
 /// This worker's share of the convolution. Requires: worker.scratch of plan.scratch_bytes().

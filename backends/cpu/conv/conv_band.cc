@@ -80,7 +80,10 @@ class BandRun {
 
   Pass following(const Pass& pass) const {
     if (!pass.finishes) return pass_at(pass.panel, pass.first_block + pass.blocks);
-    return pass_at(pass.panel + 1 < panels_.end ? pass.panel + 1 : panels_.begin, 0);
+    if (pass.panel + 1 < panels_.end) return pass_at(pass.panel + 1, 0);
+    Pass first = pass_at(panels_.begin, 0);
+    if (args_.next_weights != nullptr) first.weights += args_.next_weights - args_.weights;
+    return first;
   }
 
   void run_pass() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "conv/depthwise.h"
+#include "conv/winograd.h"
 #include "ops/conv_op.h"
 #include "ops/elementwise.h"
 #include "ops/float_buffer.h"
@@ -16,62 +17,99 @@
 namespace sluice::cpu {
 namespace {
 
-/// Weights in the form of the kernel that the shape and layouts call for.
-struct WeightsForm {
-  WeightsForm(const ConvShape& s, Isa isa) : shape(s) {
-    if (!is_depthwise(s)) packing.emplace(s, *SLUICE_CPU_PICK(isa, kConvTiles));
-  }
+enum class Method : std::uint8_t { kDirect, kDepthwise, kWinograd };
 
-  std::int64_t bytes() const {
-    const std::int64_t floats = packing ? packing->size() : packed_depthwise_size(shape);
-    return floats * static_cast<std::int64_t>(sizeof(float));
+/// How the weights lie that a method reads.
+struct WeightsForm {
+  ConvShape shape;
+  Isa isa;
+  Method method;
+
+  std::int64_t bytes() const { return floats() * static_cast<std::int64_t>(sizeof(float)); }
+  std::int64_t floats() const {
+    switch (method) {
+      case Method::kDepthwise: return packed_depthwise_size(shape);
+      case Method::kWinograd: return winograd_weights_size(shape, isa);
+      case Method::kDirect: break;
+    }
+    return ConvPacking(shape, *SLUICE_CPU_PICK(isa, kConvTiles)).size();
   }
   void pack(const float* weights, float* packed) const {
-    if (packing) {
-      packing->pack(weights, packed);
-    } else {
-      pack_depthwise(shape, weights, packed);
+    switch (method) {
+      case Method::kDepthwise: return pack_depthwise(shape, weights, packed);
+      case Method::kWinograd: return pack_winograd(shape, isa, weights, packed);
+      case Method::kDirect: break;
+    }
+    ConvPacking(shape, *SLUICE_CPU_PICK(isa, kConvTiles)).pack(weights, packed);
+  }
+  const char* name() const {
+    switch (method) {
+      case Method::kDepthwise: return "depthwise";
+      case Method::kWinograd: return "winograd";
+      case Method::kDirect: break;
+    }
+    return shape.in_layout == Layout::kBlocked ? "blocked" : "planes";
+  }
+};
+
+/// The fastest form, within what the model allows.
+WeightsForm best_form(const sluice_op& op, const ConvShape& shape, Isa isa) {
+  const bool exact = plugin::Attributes(op).get_text("sluice_convolution", "fast") == "direct";
+  const Method method = is_depthwise(shape)              ? Method::kDepthwise
+                        : !exact && winograd_pays(shape) ? Method::kWinograd
+                                                         : Method::kDirect;
+  return {shape, isa, method};
+}
+
+/// The form that the package holds, decided perhaps when less of the shape was known; the best one
+/// where the weights are at hand as they were. Nullopt where neither fits.
+std::optional<WeightsForm> form_at_hand(const sluice_op& op, const ConvShape& shape, Isa isa) {
+  const sluice_operand& weights = op.inputs[1];
+  const WeightsForm best = best_form(op, shape, isa);
+  if (weights.packed != nullptr) {
+    if (weights.packed_bytes == best.bytes()) return best;
+    for (const Method method : {Method::kDirect, Method::kWinograd}) {
+      const bool fits = method == Method::kDirect || winograd_refusal(shape) == nullptr;
+      const WeightsForm form = {shape, isa, method};
+      if (best.method != Method::kDepthwise && fits && weights.packed_bytes == form.bytes()) {
+        return form;
+      }
     }
   }
-
-  ConvShape shape;
-  std::optional<ConvPacking> packing;  ///< none: depthwise
-};
+  return weights.tensor.data == nullptr ? std::nullopt : std::optional(best);
+}
 
 sluice_packing packing(const sluice_op& op, int input, Isa isa) {
   sluice_packing result = {};
   if (input != 1) return result;
-  const ConvShape shape = conv_weights_shape(op);
-  const WeightsForm form(shape, isa);
-  const char* kind = !form.packing                         ? "depthwise"
-                     : shape.in_layout == Layout::kBlocked ? "blocked"
-                                                           : "planes";
+  const WeightsForm form = best_form(op, conv_weights_shape(op), isa);
   result.size_bytes = form.bytes();
-  std::snprintf(result.format, sizeof result.format, "conv/%s/%s/g%lld", kind,
-                form.packing ? isa_name(isa) : "any", static_cast<long long>(shape.groups));
+  std::snprintf(result.format, sizeof result.format, "conv/%s/%s/g%lld", form.name(),
+                form.method == Method::kDepthwise ? "any" : isa_name(isa),
+                static_cast<long long>(form.shape.groups));
   return result;
 }
 
 void pack(const sluice_op& op, int /*input*/, Isa isa, void* packed) {
-  WeightsForm(conv_weights_shape(op), isa)
+  best_form(op, conv_weights_shape(op), isa)
       .pack(static_cast<const float*>(op.inputs[1].tensor.data), static_cast<float*>(packed));
 }
 
 class Conv : public Kernel {
  public:
-  Conv(const sluice_op& op, ConvOp conv, Isa isa)
+  Conv(const sluice_op& op, ConvOp conv, const WeightsForm& form)
       : Kernel(op),
         residual_input_(conv.residual_input),
         body_sources_(std::move(conv.body_sources)),
-        plan_(plan(conv, isa)) {
-    take_weights(conv.shape, isa);
+        plan_(plan(conv, form)) {
+    take_weights(form);
     take_bias(conv.shape.out_channels);
     const Extent out = conv.shape.output();
     const std::int64_t channels_per_group = conv.shape.in_channels / conv.shape.groups;
     sums_ = static_cast<double>(conv.shape.batch * conv.shape.out_channels * out.h * out.w) *
             static_cast<double>(channels_per_group * conv.shape.kernel.h * conv.shape.kernel.w);
     if (!conv.chain.body.empty()) {
-      second_pass_.emplace(std::move(conv.chain), op.outputs[0].tensor, isa);
+      second_pass_.emplace(std::move(conv.chain), op.outputs[0].tensor, form.isa);
     }
   }
 
@@ -86,8 +124,10 @@ class Conv : public Kernel {
     for (std::size_t i = 1; i < body_sources_.size(); ++i) {
       args.extra[i] = source_address(body_sources_[i], run);
     }
-    if (const auto* dense = std::get_if<ConvPlan>(&plan_)) {
-      run_conv(*dense, args, worker);
+    if (const auto* direct = std::get_if<ConvPlan>(&plan_)) {
+      run_conv(*direct, args, worker);
+    } else if (const auto* winograd = std::get_if<WinogradPlan>(&plan_)) {
+      run_winograd(*winograd, args, worker);
     } else {
       run_depthwise(std::get<DepthwisePlan>(plan_), args, worker);
     }
@@ -107,17 +147,20 @@ class Conv : public Kernel {
   }
 
  private:
-  using Plan = std::variant<ConvPlan, DepthwisePlan>;
+  using Plan = std::variant<ConvPlan, DepthwisePlan, WinogradPlan>;
 
-  static Plan plan(const ConvOp& conv, Isa isa) {
-    if (is_depthwise(conv.shape)) return plan_depthwise(conv.shape, conv.epilogue, isa);
-    return plan_conv(conv.shape, conv.epilogue, isa);
+  static Plan plan(const ConvOp& conv, const WeightsForm& form) {
+    switch (form.method) {
+      case Method::kDepthwise: return plan_depthwise(conv.shape, conv.epilogue, form.isa);
+      case Method::kWinograd: return plan_winograd(conv.shape, conv.epilogue, form.isa);
+      case Method::kDirect: break;
+    }
+    return plan_conv(conv.shape, conv.epilogue, form.isa);
   }
 
   /// From the package if it holds the right form, else packed here.
-  void take_weights(const ConvShape& shape, Isa isa) {
+  void take_weights(const WeightsForm& form) {
     const sluice_operand& operand = op().inputs[1];
-    const WeightsForm form(shape, isa);
     weights_ = static_cast<const float*>(operand.packed);
     if (weights_ != nullptr && operand.packed_bytes == form.bytes()) return;
     own_weights_ = FloatBuffer(form.bytes() / static_cast<std::int64_t>(sizeof(float)));
@@ -141,25 +184,16 @@ class Conv : public Kernel {
   std::optional<ElementwisePass> second_pass_;
 };
 
-/// Ok if the constants are there, packed for this instruction set or as they were.
-Status check_constants(const sluice_op& op, const ConvShape& shape, Isa isa) {
-  const sluice_operand& weights = op.inputs[1];
-  const bool is_packed =
-      weights.packed != nullptr && weights.packed_bytes == WeightsForm(shape, isa).bytes();
-  const bool has_bias = op.num_inputs > 2 && !plugin::is_absent(op.inputs[2].tensor);
-  if ((!is_packed && weights.tensor.data == nullptr) ||
-      (has_bias && op.inputs[2].tensor.data == nullptr)) {
-    return plugin::invalid_argument(
-        "Conv: the packed weights do not fit and the originals are gone; compile the model again");
-  }
-  return plugin::ok();
-}
-
 Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   ConvOp conv;
   if (Status status = read_conv(op, &conv); !status.is_ok()) return status;
-  if (Status status = check_constants(op, conv.shape, isa); !status.is_ok()) return status;
-  *kernel = std::make_unique<Conv>(op, std::move(conv), isa);
+  const auto form = form_at_hand(op, conv.shape, isa);
+  const bool has_bias = op.num_inputs > 2 && !plugin::is_absent(op.inputs[2].tensor);
+  if (!form || (has_bias && op.inputs[2].tensor.data == nullptr)) {
+    return plugin::invalid_argument(
+        "Conv: the packed weights do not fit and the originals are gone; compile the model again");
+  }
+  *kernel = std::make_unique<Conv>(op, std::move(conv), *form);
   return plugin::ok();
 }
 

@@ -121,6 +121,19 @@ Status check_conv(const sluice_op& op) {
   return check_sources(op, chain, op.outputs[0].tensor);
 }
 
+namespace {
+
+void place_window(const sluice_op& op, ConvShape* shape) {
+  shape->input = spatial_extent(dims_of(op.inputs[0].tensor));
+  const Window window = read_window(op, shape->kernel, shape->input);
+  shape->stride = window.stride;
+  shape->dilation = window.dilation;
+  shape->pad_begin = window.pad_begin;
+  shape->pad_end = window.pad_end;
+}
+
+}  // namespace
+
 ConvShape conv_weights_shape(const sluice_op& op) {
   const auto weights = dims_of(op.inputs[1].tensor);
   ConvShape shape;
@@ -130,6 +143,12 @@ ConvShape conv_weights_shape(const sluice_op& op) {
   shape.kernel = spatial_extent(weights);
   shape.in_layout = layout_of(op.inputs[0].tensor);
   shape.out_layout = layout_of(op.outputs[0].tensor);
+  const auto dims = dims_of(op.inputs[0].tensor);
+  if (dims[0] > 0) shape.batch = dims[0];
+  const auto image = dims.subspan(2);
+  if (std::all_of(image.begin(), image.end(), [](std::int64_t dim) { return dim > 0; })) {
+    place_window(op, &shape);
+  }
   return shape;
 }
 
@@ -138,12 +157,7 @@ Status read_conv(const sluice_op& op, ConvOp* conv) {
   ConvShape& shape = conv->shape;
   shape = conv_weights_shape(op);
   shape.batch = x.dims[0];
-  shape.input = spatial_extent(dims_of(x));
-  const Window window = read_window(op, shape.kernel, shape.input);
-  shape.stride = window.stride;
-  shape.dilation = window.dilation;
-  shape.pad_begin = window.pad_begin;
-  shape.pad_end = window.pad_end;
+  place_window(op, &shape);
   if (const char* reason = refusal(shape); reason != nullptr) return unimplemented(reason);
   const Extent out = spatial_extent(dims_of(op.outputs[0].tensor));
   if (x.dims[1] != shape.in_channels || out.h != shape.output().h || out.w != shape.output().w) {

@@ -18,8 +18,8 @@ struct ConvOp {
 /// its fused body; dimensions of the images may be unknown (-1).
 Status check_conv(const sluice_op& op);
 
-/// What is known of the shape ahead of time: everything but batch, input extents and pads.
-/// Requires: check_conv(op) is ok.
+/// What is known of the shape ahead of time: a batch of 1 where that is unknown; without extents of
+/// the image, these, strides and pads keep their defaults. Requires: check_conv(op) is ok.
 ConvShape conv_weights_shape(const sluice_op& op);
 
 /// Requires: check_conv(op) is ok and all dimensions are known.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "conv/naive_conv.h"
+#include "conv/winograd.h"
 #include "ops/op_testing.h"
 
 namespace sluice::cpu {
@@ -108,6 +109,48 @@ TEST(CpuConv, DepthwiseInEveryLayoutWithFusedBodies) {
   ConvShape s = square(24, 24, 13, 3, 1, 1);
   s.groups = 24;
   expect_right(s);
+}
+
+TEST(CpuConv, WinogradInEveryLayoutWithFusedBodies) {
+  const ConvShape shape = square(32, 48, 12, 3, 1, 1);
+  ASSERT_TRUE(winograd_pays(shape));
+  expect_right(shape);
+}
+
+/// Bytes that `op` wants for its weights.
+std::int64_t weights_bytes(TestOp& op) {
+  sluice_packing weights = {};
+  EXPECT_TRUE(Backend().packing(op.op(), 1, &weights).is_ok());
+  return weights.size_bytes;
+}
+
+TEST(CpuConv, TransformsWeightsOnlyWhereTheModelAllowsAndTheImageIsKnown) {
+  const ConvCase c(square(32, 48, 12, 3, 1, 1), {});
+  TestOp fast = conv_op(c, Fused::kNothing);
+  TestOp direct = conv_op(c, Fused::kNothing);
+  direct.attribute("sluice_convolution", "direct");
+  EXPECT_EQ(weights_bytes(fast), 4 * weights_bytes(direct));
+  sluice_op unknown = fast.op();
+  std::vector<sluice_operand> inputs(unknown.inputs, unknown.inputs + unknown.num_inputs);
+  const std::int64_t dims[] = {1, 32, -1, 12};
+  inputs[0].tensor.dims = dims;
+  unknown.inputs = inputs.data();
+  sluice_packing weights = {};
+  ASSERT_TRUE(Backend().packing(unknown, 1, &weights).is_ok());
+  EXPECT_EQ(weights.size_bytes, weights_bytes(direct));
+}
+
+TEST(CpuConv, TakesWeightsThatWerePackedWhenLessWasKnown) {
+  const ConvCase c(square(32, 48, 12, 3, 1, 1), {});
+  TestOp direct = conv_op(c, Fused::kNothing);
+  direct.attribute("sluice_convolution", "direct");
+  std::vector<float> packed(static_cast<std::size_t>(weights_bytes(direct)) / sizeof(float));
+  ASSERT_TRUE(Backend().pack(direct.op(), 1, packed.data()).is_ok());
+  TestOp op = conv_op(c, Fused::kNothing);
+  op.packed_input(1, packed.data(), weights_bytes(direct));
+  ASSERT_TRUE(op.run(Backend(), 2).is_ok());
+  const auto y = testing::to_planes(op.result(), 1, 48, 144);
+  EXPECT_LE(largest_difference(y, testing::naive_conv(c)), 1e-4);
 }
 
 TEST(CpuConv, RefusesPackedWeightsOfAnotherSize) {

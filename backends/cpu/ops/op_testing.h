@@ -60,6 +60,13 @@ class TestOp {
     outputs_.back().tensor.layout = SLUICE_LAYOUT_C16;
     return *this;
   }
+  /// Input `index`, which is constant, only in a packed form that the caller keeps.
+  TestOp& packed_input(std::size_t index, const void* packed, std::int64_t bytes) {
+    inputs_[index].packed = packed;
+    inputs_[index].packed_bytes = bytes;
+    inputs_[index].tensor.data = nullptr;
+    return *this;
+  }
   TestOp& absent_input() {
     inputs_.push_back({});
     return *this;

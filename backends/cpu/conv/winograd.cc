@@ -1,0 +1,193 @@
+#include "conv/winograd.h"
+
+#include <algorithm>
+
+#include "conv/conv_band.h"
+
+namespace sluice::cpu {
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Tiles [row, row + rows) x [col, col + cols) of one image.
+struct TileBand {
+  std::int64_t image = 0;
+  std::int64_t row = 0, rows = 0;
+  std::int64_t col = 0, cols = 0;
+};
+
+/// Of `extent` pixels, those that the `length` from `first` on have: [begin, end) counted from
+/// there.
+struct Inside {
+  Inside(std::int64_t first, std::int64_t extent, std::int64_t length)
+      : begin(static_cast<int>(std::clamp<std::int64_t>(-first, 0, length))),
+        end(static_cast<int>(std::clamp<std::int64_t>(extent - first, begin, length))) {}
+  int begin;
+  int end;
+};
+
+class BandOfTiles {
+ public:
+  BandOfTiles(const WinogradPlan& plan, const ConvArgs& args, const TileBand& band,
+              const Share& panels, std::byte* scratch)
+      : plan_(plan),
+        args_(args),
+        band_(band),
+        panels_(panels),
+        input_(reinterpret_cast<float*>(scratch)),
+        sums_(input_ + kWinogradPositions * plan.input_position),
+        body_scratch_(sums_ + kWinogradPositions * plan.sums_position) {}
+
+  void run() {
+    const std::int64_t in_blocks = blocks_of(plan_.shape.in_channels);
+    for (std::int64_t block = 0; block < in_blocks; ++block) take_block(block);
+    multiply();
+    for (std::int64_t p = panels_.begin; p < panels_.end; ++p) {
+      const ConvPanel& panel = plan_.product.packing.panels()[static_cast<std::size_t>(p)];
+      for (std::int64_t c = 0; c < panel.width; c += kBlock) {
+        if (panel.first_out + c < plan_.shape.out_channels)
+          give_block((panel.first_out + c) / kBlock);
+      }
+    }
+  }
+
+ private:
+  /// Floats from one block of a position to the next.
+  std::int64_t block_stride() const { return plan_.product.shape.input.h * kBlock; }
+
+  void take_block(std::int64_t block) const {
+    const ConvShape& s = plan_.shape;
+    const std::int64_t image_block = band_.image * blocks_of(s.in_channels) + block;
+    const float* image = args_.input + image_block * s.input.h * s.input.w * kBlock;
+    WinogradInput patch;
+    patch.row = s.input.w * kBlock;
+    patch.position = plan_.input_position;
+    patch.output = input_ + block * block_stride();
+    for (std::int64_t r = band_.row; r < band_.row + band_.rows; ++r) {
+      const std::int64_t y = r * kWinogradTile - s.pad_begin.h;
+      const Inside rows(y, s.input.h, kWinogradPatch);
+      patch.row_begin = rows.begin;
+      patch.row_end = rows.end;
+      for (std::int64_t c = band_.col; c < band_.col + band_.cols; ++c) {
+        const std::int64_t x = c * kWinogradTile - s.pad_begin.w;
+        const Inside cols(x, s.input.w, kWinogradPatch);
+        patch.col_begin = cols.begin;
+        patch.col_end = cols.end;
+        patch.input = image + y * patch.row + x * kBlock;
+        SLUICE_CPU_PICK(plan_.isa, winograd_input)(patch);
+        patch.output += kBlock;
+      }
+    }
+  }
+
+  void multiply() const {
+    const std::int64_t weights = plan_.product.packing.size();
+    ConvArgs product;
+    product.bias = plan_.no_bias.data();
+    for (int p = 0; p < kWinogradPositions; ++p) {
+      product.weights = args_.weights + p * weights;
+      product.next_weights = args_.weights + (p + 1) % kWinogradPositions * weights;
+      product.output = sums_ + p * plan_.sums_position;
+      const float* input = input_ + p * plan_.input_position;
+      run_band(plan_.product, product, {0, 0, band_.rows * band_.cols}, panels_,
+               {input, nullptr, nullptr});
+    }
+  }
+
+  void give_block(std::int64_t block) const {
+    const std::int64_t plane = plan_.output.h * plan_.output.w * kBlock;
+    const std::int64_t image_block = band_.image * blocks_of(plan_.shape.out_channels) + block;
+    const std::int64_t at = image_block * plane;
+    WinogradOutput tile;
+    tile.sums = sums_ + block * block_stride();
+    tile.position = plan_.sums_position;
+    tile.bias = args_.bias + block * kBlock;
+    tile.row = plan_.output.w * kBlock;
+    tile.activation = plan_.epilogue.activation;
+    tile.low = plan_.epilogue.low;
+    tile.high = plan_.epilogue.high;
+    for (std::int64_t r = band_.row; r < band_.row + band_.rows; ++r) {
+      const std::int64_t y = r * kWinogradTile;
+      tile.rows = static_cast<int>(std::min<std::int64_t>(kWinogradTile, plan_.output.h - y));
+      for (std::int64_t c = band_.col; c < band_.col + band_.cols; ++c) {
+        const std::int64_t x = c * kWinogradTile;
+        tile.cols = static_cast<int>(std::min<std::int64_t>(kWinogradTile, plan_.output.w - x));
+        const std::int64_t pixel = at + y * tile.row + x * kBlock;
+        tile.output = args_.output + pixel;
+        tile.residual = plan_.epilogue.residual ? args_.residual + pixel : nullptr;
+        SLUICE_CPU_PICK(plan_.isa, winograd_output)(tile);
+        tile.sums += kBlock;
+      }
+    }
+    if (!plan_.epilogue.body.empty()) finish_block(block, args_.output + at);
+  }
+
+  /// The fused body over the pixels of the band, row by row where it does not have whole rows.
+  void finish_block(std::int64_t block, float* plane) const {
+    const std::int64_t first_row = band_.row * kWinogradTile;
+    const std::int64_t end_row = std::min((band_.row + band_.rows) * kWinogradTile, plan_.output.h);
+    const std::int64_t first_col = band_.col * kWinogradTile;
+    const std::int64_t end_col = std::min((band_.col + band_.cols) * kWinogradTile, plan_.output.w);
+    const bool whole = end_col - first_col == plan_.output.w;
+    const std::int64_t step = whole ? end_row - first_row : 1;
+    ConvPiece piece;
+    piece.image = band_.image;
+    piece.channel = block;
+    piece.pixels = (end_col - first_col) * step;
+    for (std::int64_t y = first_row; y < end_row; y += step) {
+      piece.first_pixel = y * plan_.output.w + first_col;
+      piece.out = plane + piece.first_pixel * kBlock;
+      run_conv_body(plan_.epilogue.body, SLUICE_CPU_PICK(plan_.isa, run_body), args_.extra,
+                    Layout::kBlocked, piece, body_scratch_);
+    }
+  }
+
+  const WinogradPlan& plan_;
+  const ConvArgs& args_;
+  const TileBand& band_;
+  const Share& panels_;
+  float* input_;
+  float* sums_;
+  float* body_scratch_;
+};
+
+/// Rows of tiles of all images, or panels of output channels, whatever lets the busiest worker move
+/// and multiply less.
+bool shares_rows(const WinogradPlan& plan, int workers) {
+  const auto part = [&](std::int64_t items) {
+    return static_cast<double>(divide_up(items, workers)) / static_cast<double>(items);
+  };
+  const auto tiles = static_cast<double>(plan.shape.batch * plan.tiles.h * plan.tiles.w);
+  const auto in = static_cast<double>(plan.shape.in_channels);
+  const auto out = static_cast<double>(plan.shape.out_channels);
+  const double rows = part(plan.shape.batch * plan.tiles.h);
+  const double panels = part(static_cast<std::int64_t>(plan.product.packing.panels().size()));
+  constexpr double kSumsPerFloatMoved = 16;
+  const double products = tiles * in * out / kSumsPerFloatMoved;
+  const double by_rows = products * rows + in * out + tiles * rows * (2 * in + out);
+  const double by_panels = products * panels + in * out * panels + tiles * (2 * in + out * panels);
+  return by_rows <= by_panels;
+}
+
+}  // namespace
+
+void run_winograd(const WinogradPlan& plan, const ConvArgs& args, const Worker& worker) {
+  const auto panel_count = static_cast<std::int64_t>(plan.product.packing.panels().size());
+  const bool by_rows = shares_rows(plan, worker.count);
+  const Worker alone = {0, 1};
+  const Share panels = share_of(panel_count, 1, by_rows ? alone : worker);
+  const Share rows = share_of(plan.shape.batch * plan.tiles.h, 1, by_rows ? worker : alone);
+  if (panels.begin == panels.end) return;
+  for (std::int64_t row = rows.begin; row < rows.end;) {
+    TileBand band = {.image = row / plan.tiles.h, .row = row % plan.tiles.h};
+    const std::int64_t left = std::min(rows.end - row, plan.tiles.h - band.row);
+    band.rows = divide_up(left, divide_up(left, plan.band.h));
+    for (band.col = 0; band.col < plan.tiles.w; band.col += plan.band.w) {
+      band.cols = std::min(plan.band.w, plan.tiles.w - band.col);
+      BandOfTiles(plan, args, band, panels, worker.scratch).run();
+    }
+    row += band.rows;
+  }
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "conv/conv.h"
+#include "conv/conv_plan.h"
+#include "kernels/winograd_tile.h"
+
+namespace sluice::cpu {
+
+/// A 3x3 convolution by Winograd's F(4x4, 3x3), see kernels/winograd_tile.h: the products at each
+/// of the 36 positions are a pointwise convolution whose pixels are tiles.
+///
+/// Sums are of numbers up to a hundred times larger than the direct ones: results differ from them
+/// by about 1e-5 of the largest output. An infinity spreads, as NaN, over its tile.
+
+/// Null when the method fits, else why not: 3x3, stride 1, one group, c16 on both sides.
+const char* winograd_refusal(const ConvShape& shape);
+
+/// Whether it fits and is expected to be faster than the direct method: a fourth of the products
+/// against two transforms, tiles that stand out over the edge, and four times the weights.
+bool winograd_pays(const ConvShape& shape);
+
+/// Floats of the packed weights: 36 pointwise packings, one behind the other.
+std::int64_t winograd_weights_size(const ConvShape& shape, Isa isa);
+
+/// Transforms and packs ONNX weights [out][in][3][3].
+void pack_winograd(const ConvShape& shape, Isa isa, const float* weights, float* packed);
+
+/// As ConvPlan: plain numbers, shared by all workers and contexts.
+struct WinogradPlan {
+  ConvShape shape;
+  Extent output;
+  ConvEpilogue epilogue;
+  Isa isa;
+  Extent tiles;      ///< of an image
+  Extent band;       ///< tiles that go through all positions together, at most
+  ConvPlan product;  ///< one position of a band
+  std::vector<float> no_bias;
+  std::int64_t input_position =
+      0;                           ///< floats from one position to the next, in the input's scratch
+  std::int64_t sums_position = 0;  ///< and in the sums'
+
+  std::int64_t scratch_bytes() const;
+};
+
+/// Requires: winograd_refusal(shape) == nullptr.
+WinogradPlan plan_winograd(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa);
+
+/// This worker's share. Requires: worker.scratch of plan.scratch_bytes(); args.weights from
+/// pack_winograd.
+void run_winograd(const WinogradPlan& plan, const ConvArgs& args, const Worker& worker);
+
+}  // namespace sluice::cpu

@@ -1,0 +1,98 @@
+#include <algorithm>
+
+#include "conv/winograd.h"
+
+namespace sluice::cpu {
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Tiles of a band: enough that the weights of a position, read once per band, cost less than the
+/// products with them, and few enough that both transforms stay in L2.
+constexpr std::int64_t kBandTiles = 28;
+constexpr std::int64_t kBandBytes = 768 << 10;
+
+Extent tiles_of(Extent output) {
+  return {divide_up(output.h, kWinogradTile), divide_up(output.w, kWinogradTile)};
+}
+
+/// What one position of a band multiplies.
+ConvShape product_shape(const ConvShape& s, std::int64_t tiles) {
+  ConvShape product;
+  product.in_channels = s.in_channels;
+  product.out_channels = s.out_channels;
+  product.input = {tiles, 1};
+  return product;
+}
+
+/// Whole rows of tiles where they fit, else parts of one.
+Extent choose_band(const ConvShape& s, Extent tiles) {
+  const std::int64_t tile_bytes = (blocks_of(s.in_channels) + blocks_of(s.out_channels)) * kBlock *
+                                  kWinogradPositions * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t most = std::max(kBandTiles, kBandBytes / tile_bytes);
+  if (tiles.w > most) return {1, divide_up(tiles.w, divide_up(tiles.w, most))};
+  const std::int64_t rows = std::min(most / tiles.w, tiles.h);
+  return {divide_up(tiles.h, divide_up(tiles.h, rows)), tiles.w};
+}
+
+/// Distances of an odd number of cache lines: the 36 lines of a tile fall into different sets.
+std::int64_t odd_lines(std::int64_t floats) { return (floats / kBlock | 1) * kBlock; }
+
+}  // namespace
+
+const char* winograd_refusal(const ConvShape& s) {
+  if (s.kernel.h != 3 || s.kernel.w != 3) return "the kernel is not 3x3";
+  if (s.stride.h != 1 || s.stride.w != 1) return "the stride is not 1";
+  if (s.dilation.h != 1 || s.dilation.w != 1) return "the kernel is dilated";
+  if (s.groups != 1) return "channels are in groups";
+  const bool blocked = s.in_layout == Layout::kBlocked && s.out_layout == Layout::kBlocked;
+  return blocked ? nullptr : "an image is in planes";
+}
+
+bool winograd_pays(const ConvShape& s) {
+  if (winograd_refusal(s) != nullptr) return false;
+  // Rates of one core relative to each other, from bench_conv: multiply-adds per ns of the direct
+  // method and of the products, ns to transform 16 channels of a tile, bytes of weights per ns.
+  constexpr double kDirect = 56;
+  constexpr double kProducts = 48;
+  constexpr double kInputNs = 70;
+  constexpr double kOutputNs = 50;
+  constexpr double kWeightBytes = 12;
+  const Extent out = s.output();
+  const Extent tiles = tiles_of(out);
+  const auto count = static_cast<double>(s.batch * tiles.h * tiles.w);
+  const auto pairs = static_cast<double>(s.in_channels * s.out_channels);
+  const double direct = 9 * pairs * static_cast<double>(s.batch * out.h * out.w) / kDirect;
+  const double products = kWinogradPositions * pairs * count / kProducts;
+  const double weights = kWinogradPositions * pairs * sizeof(float) / kWeightBytes;
+  const double transforms = count * (static_cast<double>(blocks_of(s.in_channels)) * kInputNs +
+                                     static_cast<double>(blocks_of(s.out_channels)) * kOutputNs);
+  return std::max(products, weights) + transforms < direct;
+}
+
+std::int64_t WinogradPlan::scratch_bytes() const {
+  return kWinogradPositions * (input_position + sums_position) *
+             static_cast<std::int64_t>(sizeof(float)) +
+         epilogue.body.body.scratch_bytes();
+}
+
+WinogradPlan plan_winograd(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa) {
+  const Extent output = shape.output();
+  const Extent tiles = tiles_of(output);
+  const Extent band = choose_band(shape, tiles);
+  const std::int64_t count = band.h * band.w;
+  WinogradPlan plan = {.shape = shape,
+                       .output = output,
+                       .epilogue = epilogue,
+                       .isa = isa,
+                       .tiles = tiles,
+                       .band = band,
+                       .product = plan_conv(product_shape(shape, count), {}, isa),
+                       .no_bias = {}};
+  plan.no_bias.assign(static_cast<std::size_t>(blocks_of(shape.out_channels) * kBlock), 0.0F);
+  plan.input_position = odd_lines(blocks_of(shape.in_channels) * count * kBlock);
+  plan.sums_position = odd_lines(blocks_of(shape.out_channels) * count * kBlock);
+  return plan;
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,61 @@
+#include <vector>
+
+#include "conv/winograd.h"
+
+namespace sluice::cpu {
+namespace {
+
+ConvPacking packing_of(const ConvShape& s, Isa isa) {
+  ConvShape product;
+  product.in_channels = s.in_channels;
+  product.out_channels = s.out_channels;
+  return {product, *SLUICE_CPU_PICK(isa, kConvTiles)};
+}
+
+/// One axis: G * w, in double, because it is done once.
+void transform(const double (&w)[3], double (&t)[6]) {
+  const double outer = w[0] + w[2];
+  const double far = w[0] / 24 + w[2] / 6;
+  t[0] = w[0] / 4;
+  t[1] = -(outer + w[1]) / 6;
+  t[2] = -(outer - w[1]) / 6;
+  t[3] = far + w[1] / 12;
+  t[4] = far - w[1] / 12;
+  t[5] = w[2];
+}
+
+/// A filter at all positions, a row of `stride` apart.
+void transform_filter(const float* filter, float* positions, std::int64_t stride) {
+  double half[3][6];  // [column][row after the transform]
+  for (int c = 0; c < 3; ++c) {
+    const double column[3] = {filter[c], filter[3 + c], filter[6 + c]};
+    transform(column, half[c]);
+  }
+  for (int r = 0; r < 6; ++r) {
+    const double row[3] = {half[0][r], half[1][r], half[2][r]};
+    double transformed[6];
+    transform(row, transformed);
+    for (int c = 0; c < 6; ++c)
+      positions[(r * 6 + c) * stride] = static_cast<float>(transformed[c]);
+  }
+}
+
+}  // namespace
+
+std::int64_t winograd_weights_size(const ConvShape& shape, Isa isa) {
+  return kWinogradPositions * packing_of(shape, isa).size();
+}
+
+void pack_winograd(const ConvShape& shape, Isa isa, const float* weights, float* packed) {
+  const std::int64_t filters = shape.in_channels * shape.out_channels;
+  std::vector<float> transformed(static_cast<std::size_t>(kWinogradPositions * filters));
+  for (std::int64_t i = 0; i < filters; ++i) {
+    transform_filter(weights + 9 * i, transformed.data() + i, filters);
+  }
+  const ConvPacking packing = packing_of(shape, isa);
+  for (int p = 0; p < kWinogradPositions; ++p) {
+    packing.pack(transformed.data() + p * filters, packed + p * packing.size());
+  }
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,114 @@
+#include "kernels/winograd_tile.h"
+
+#include "simd.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+constexpr int kVectors = kBlock / kLanes;
+
+/// One axis of a patch: B^T * d.
+SLUICE_CPU_INLINE void transform_input(const Vec (&d)[6], Vec (&t)[6]) {
+  const Vec four = broadcast(4.0F);
+  const Vec five = broadcast(5.0F);
+  const Vec two = broadcast(2.0F);
+  const Vec even = fnmadd(four, d[2], d[4]);
+  const Vec odd = fnmadd(four, d[1], d[3]);
+  const Vec near = d[4] - d[2];
+  const Vec apart = d[3] - d[1];
+  t[0] = fmadd(four, d[0], fnmadd(five, d[2], d[4]));
+  t[1] = even + odd;
+  t[2] = even - odd;
+  t[3] = fmadd(two, apart, near);
+  t[4] = fnmadd(two, apart, near);
+  t[5] = fmadd(four, d[1], fnmadd(five, d[3], d[5]));
+}
+
+/// One axis of a tile: A^T * m.
+SLUICE_CPU_INLINE void transform_output(const Vec (&m)[6], Vec (&t)[4]) {
+  const Vec near_sum = m[1] + m[2];
+  const Vec near_difference = m[1] - m[2];
+  const Vec far_sum = m[3] + m[4];
+  const Vec far_difference = m[3] - m[4];
+  t[0] = m[0] + near_sum + far_sum;
+  t[1] = fmadd(broadcast(2.0F), far_difference, near_difference);
+  t[2] = fmadd(broadcast(4.0F), far_sum, near_sum);
+  t[3] = fmadd(broadcast(8.0F), far_difference, near_difference) + m[5];
+}
+
+SLUICE_CPU_INLINE void transform_patch(const float* input, std::int64_t row, float* output,
+                                       std::int64_t position) {
+  for (int v = 0; v < kVectors; ++v) {
+    Vec half[6][6];  // [row after the transform][column]
+    SLUICE_CPU_UNROLL
+    for (int c = 0; c < 6; ++c) {
+      Vec column[6];
+      Vec transformed[6];
+      SLUICE_CPU_UNROLL
+      for (int r = 0; r < 6; ++r) column[r] = load(input + r * row + c * kBlock + v * kLanes);
+      transform_input(column, transformed);
+      SLUICE_CPU_UNROLL
+      for (int r = 0; r < 6; ++r) half[r][c] = transformed[r];
+    }
+    SLUICE_CPU_UNROLL
+    for (int r = 0; r < 6; ++r) {
+      Vec transformed[6];
+      transform_input(half[r], transformed);
+      SLUICE_CPU_UNROLL
+      for (int c = 0; c < 6; ++c) {
+        store(output + (r * 6 + c) * position + v * kLanes, transformed[c]);
+      }
+    }
+  }
+}
+
+SLUICE_CPU_INLINE Vec activated(const WinogradOutput& t, Vec x) {
+  if (t.activation == Activation::kNone) return x;
+  x = max(broadcast(t.low), x);
+  return t.activation == Activation::kClip ? min(broadcast(t.high), x) : x;
+}
+
+}  // namespace
+
+void winograd_input(const WinogradInput& p) {
+  const bool is_whole = p.row_begin == 0 && p.col_begin == 0 && p.row_end == 6 && p.col_end == 6;
+  if (is_whole) return transform_patch(p.input, p.row, p.output, p.position);
+  constexpr int kRow = kWinogradPatch * kBlock;
+  float patch[kWinogradPatch * kRow];
+  for (float& x : patch) x = 0;
+  for (int r = p.row_begin; r < p.row_end; ++r) {
+    __builtin_memcpy(patch + r * kRow + p.col_begin * kBlock,
+                     p.input + r * p.row + p.col_begin * kBlock,
+                     static_cast<std::size_t>(p.col_end - p.col_begin) * kBlock * sizeof(float));
+  }
+  transform_patch(patch, kRow, p.output, p.position);
+}
+
+void winograd_output(const WinogradOutput& t) {
+  for (int v = 0; v < kVectors; ++v) {
+    Vec half[4][6];
+    SLUICE_CPU_UNROLL
+    for (int c = 0; c < 6; ++c) {
+      Vec column[6];
+      Vec transformed[4];
+      SLUICE_CPU_UNROLL
+      for (int r = 0; r < 6; ++r) column[r] = load(t.sums + (r * 6 + c) * t.position + v * kLanes);
+      transform_output(column, transformed);
+      SLUICE_CPU_UNROLL
+      for (int r = 0; r < 4; ++r) half[r][c] = transformed[r];
+    }
+    const Vec bias = load(t.bias + v * kLanes);
+    for (int r = 0; r < t.rows; ++r) {
+      Vec pixels[4];
+      transform_output(half[r], pixels);
+      const std::int64_t at = r * t.row + v * kLanes;
+      for (int c = 0; c < t.cols; ++c) {
+        Vec x = pixels[c] + bias;
+        if (t.residual != nullptr) x += load(t.residual + at + c * kBlock);
+        store(t.output + at + c * kBlock, activated(t, x));
+      }
+    }
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+
+#include "isa.h"
+#include "kernels/conv_tile.h"
+
+namespace sluice::cpu {
+
+// Winograd's F(4x4, 3x3): 16 outputs of a 3x3 convolution by 36 products instead of 144 (Lavin and
+// Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, with their matrices). An output
+// tile of 4x4 pixels needs an input patch of 6x6; both are transformed, 16 channels at a time, into
+// and out of 36 positions, at each of which a product over the channels is summed.
+
+inline constexpr int kWinogradTile = 4;   ///< output pixels along an axis
+inline constexpr int kWinogradPatch = 6;  ///< input pixels along an axis
+inline constexpr int kWinogradPositions = 36;
+
+/// A patch of 16 channels on its way to its positions. Distances are in floats.
+struct WinogradInput {
+  const float* input = nullptr;  ///< the patch's first pixel, which may lie outside
+  std::int64_t row = 0;          ///< from one row of the input to the next
+  float* output = nullptr;       ///< 16 channels at position 0
+  std::int64_t position = 0;     ///< from one position to the next
+  // Rows and columns of the patch that the input has, [begin, end); the others are zeros.
+  int row_begin = 0, row_end = kWinogradPatch;
+  int col_begin = 0, col_end = kWinogradPatch;
+};
+
+/// Sums at all positions on their way to a tile of 16 channels.
+struct WinogradOutput {
+  const float* sums = nullptr;
+  std::int64_t position = 0;
+  const float* bias = nullptr;      ///< of the 16 channels
+  const float* residual = nullptr;  ///< addressed as `output` is; null: none
+  float* output = nullptr;
+  std::int64_t row = 0;
+  int rows = kWinogradTile, cols = kWinogradTile;  ///< of the tile that the output has
+  Activation activation = Activation::kNone;
+  float low = 0;
+  float high = 0;
+};
+
+SLUICE_CPU_EACH_ISA(void winograd_input(const WinogradInput& patch);
+                    void winograd_output(const WinogradOutput& tile);)
+
+}  // namespace sluice::cpu
