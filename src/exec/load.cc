@@ -5,6 +5,7 @@
 #include "exec/aligned_buffer.h"
 #include "exec/model_state.h"
 #include "exec/stop.h"
+#include "exec/verification.h"
 #include "ops/control/structure.h"
 
 namespace sluice::exec {
@@ -31,19 +32,16 @@ std::vector<bool> find_read(const ModelState& model, const Program& program) {
   return is_read;
 }
 
-/// Constants that are read as they lie in the file are checked now.
-Status verify_constants(const ModelState& model, const Program& program,
-                        const std::stop_token& stop) {
+/// Constants that are read as they lie in the file.
+void add_constants(const ModelState& model, const Program& program, Verification& verification) {
   const ir::Subgraph& subgraph = *program.subgraph;
   const std::vector<bool> is_read = find_read(model, program);
   for (std::size_t i = 0; i < is_read.size(); ++i) {
     const ir::Constant* constant = subgraph.find_constant(ir::OperandId(i));
     if (constant == nullptr || !is_read[i]) continue;
-    SLUICE_TRY(check_not_stopped(stop));
-    SLUICE_TRY(model.executable.verify(
-        constant->data, fmt::format("constant \"{}\"", subgraph.operand(ir::OperandId(i)).name)));
+    const std::string& name = subgraph.operand(ir::OperandId(i)).name;
+    verification.add(constant->data, fmt::format("constant \"{}\"", name));
   }
-  return ok_status();
 }
 
 /// What was packed now was read for that, and for nothing else: its memory need not stay.
@@ -124,23 +122,36 @@ Status plan_static(const ModelState& model, Program& program) {
   return ok_status();
 }
 
-/// `same`: a model that was verified and whose static plans serve, or null.
-Status make_programs(ModelState& model, const ModelState* same, const std::stop_token& stop) {
+Status make_programs(ModelState& model, const std::stop_token& stop) {
   const ir::Graph& graph = model.executable.graph;
   model.programs.resize(graph.num_subgraphs());
   for (const ir::SubgraphId id : ops::runnable_subgraphs(graph)) {
     SLUICE_TRY(check_not_stopped(stop));
-    std::unique_ptr<Program>& program = model.programs[id.index()];
-    program = SLUICE_TRY(make_program(graph, id));
-    if (same == nullptr) {
-      SLUICE_TRY(verify_constants(model, *program, stop));
-      SLUICE_TRY(plan_static(model, *program));
-    } else {
-      program->static_plan = same->programs[id.index()]->static_plan;
-      program->static_dims = same->programs[id.index()]->static_dims;
-    }
+    model.programs[id.index()] = SLUICE_TRY(make_program(graph, id));
   }
   return ok_status();
+}
+
+/// Checks what the programs read, then plans those whose shapes allow.
+Status verify_and_plan(ModelState& model, Verification& verification, const std::stop_token& stop) {
+  for (const auto& program : model.programs) {
+    if (program != nullptr) add_constants(model, *program, verification);
+  }
+  SLUICE_TRY(verification.run(model.executable, model.options.num_threads, stop));
+  for (const auto& program : model.programs) {
+    SLUICE_TRY(check_not_stopped(stop));
+    if (program != nullptr) SLUICE_TRY(plan_static(model, *program));
+  }
+  return ok_status();
+}
+
+/// Those of a model that was verified and whose static plans serve.
+void take_plans(ModelState& model, const ModelState& same) {
+  for (std::size_t i = 0; i < model.programs.size(); ++i) {
+    if (model.programs[i] == nullptr) continue;
+    model.programs[i]->static_plan = same.programs[i]->static_plan;
+    model.programs[i]->static_dims = same.programs[i]->static_dims;
+  }
 }
 
 }  // namespace
@@ -159,8 +170,11 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
     model->backends.push_back(SLUICE_TRY(backends.find(name)));
   }
   model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
-  model->packed = SLUICE_TRY(PackedStore::create(model->executable, model->backends, stop));
-  SLUICE_TRY(make_programs(*model, nullptr, stop));
+  Verification verification;
+  model->packed =
+      SLUICE_TRY(PackedStore::create(model->executable, model->backends, verification, stop));
+  SLUICE_TRY(make_programs(*model, stop));
+  SLUICE_TRY(verify_and_plan(*model, verification, stop));
   release_packed(*model);
   return LoadedModel(std::move(model));
 }
@@ -173,8 +187,13 @@ Result<LoadedModel> LoadedModel::place(const LoadOptions& options,
   model->backends = state_->backends;
   model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
   model->packed = state_->packed;
-  const bool shares_kernels = model->segments.devices() == state_->segments.devices();
-  SLUICE_TRY(make_programs(*model, shares_kernels ? state_.get() : nullptr, stop));
+  SLUICE_TRY(make_programs(*model, stop));
+  if (model->segments.devices() == state_->segments.devices()) {
+    take_plans(*model, *state_);
+  } else {
+    Verification verification;
+    SLUICE_TRY(verify_and_plan(*model, verification, stop));
+  }
   return LoadedModel(std::move(model));
 }
 

@@ -30,11 +30,15 @@ bool fits(const package::PackedConstant& packed, const backend::Backend& backend
 Result<package::PackedConstant> provide(const package::Executable& executable,
                                         const package::PackedConstant* kept,
                                         const backend::Backend& backend, const backend::Op& op,
-                                        const PackedKey& key, const backend::Packing& packing) {
+                                        const ir::Operand& constant, const PackedKey& key,
+                                        const backend::Packing& packing,
+                                        Verification& verification) {
   if (kept != nullptr && fits(*kept, backend, packing)) {
-    SLUICE_TRY(executable.verify(kept->data, op.describe() + ": its packed constant"));
+    verification.add(kept->data, op.describe() + ": its packed constant");
     return *kept;
   }
+  SLUICE_TRY(
+      executable.verify(constant.constant->data, fmt::format("constant \"{}\"", constant.name)));
   const auto [subgraph, place, input] = key;
   constexpr std::size_t kPageBytes = 4096;
   MutableBytes bytes(static_cast<std::size_t>(packing.size_bytes), kPageBytes);
@@ -48,20 +52,22 @@ Result<package::PackedConstant> provide(const package::Executable& executable,
 
 Result<PackedStore> PackedStore::create(
     const package::Executable& executable,
-    std::span<const std::shared_ptr<const backend::Backend>> backends,
+    std::span<const std::shared_ptr<const backend::Backend>> backends, Verification& verification,
     const std::stop_token& stop) {
   PackedStore store;
   const PackedIndex kept = index_of(executable);
   for (std::size_t i = 0; i < executable.backend_of.size(); ++i) {
     if (executable.backend_of[i].empty()) continue;
-    SLUICE_TRY(store.add_subgraph(executable, kept, backends, stop, ir::SubgraphId(i)));
+    SLUICE_TRY(
+        store.add_subgraph(executable, kept, backends, verification, stop, ir::SubgraphId(i)));
   }
   return store;
 }
 
 Status PackedStore::add_subgraph(const package::Executable& executable, const PackedIndex& kept,
                                  std::span<const std::shared_ptr<const backend::Backend>> backends,
-                                 const std::stop_token& stop, ir::SubgraphId id) {
+                                 Verification& verification, const std::stop_token& stop,
+                                 ir::SubgraphId id) {
   const ir::Subgraph& subgraph = executable.graph.subgraph(id);
   for (std::size_t place = 0; place < subgraph.order().size(); ++place) {
     SLUICE_TRY(check_not_stopped(stop));
@@ -82,7 +88,8 @@ Status PackedStore::add_subgraph(const package::Executable& executable, const Pa
                           static_cast<std::uint32_t>(input));
       const auto found = kept.find(key);
       all_.push_back(SLUICE_TRY(provide(executable, found == kept.end() ? nullptr : found->second,
-                                        backend, *op, key, *packing)));
+                                        backend, *op, subgraph.operand(operation.inputs[input]),
+                                        key, *packing, verification)));
     }
   }
   return ok_status();

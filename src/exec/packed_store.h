@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "exec/verification.h"
 #include "package/executable.h"
 
 namespace sluice::exec {
@@ -22,11 +23,12 @@ using PackedIndex = std::map<PackedKey, const package::PackedConstant*>;
 class PackedStore {
  public:
   /// `backends[i]` runs what `executable.backend_of` gives to i.
-  /// Fails: kDataLoss for a damaged packed constant; what a backend's packing reports; kCancelled
-  ///        once `stop` is requested.
+  /// What the executable has packed is added to `verification`, and good once that has run.
+  /// Fails: kDataLoss for a damaged constant that is packed now; what a backend's packing reports;
+  ///        kCancelled once `stop` is requested.
   static Result<PackedStore> create(
       const package::Executable& executable,
-      std::span<const std::shared_ptr<const backend::Backend>> backends,
+      std::span<const std::shared_ptr<const backend::Backend>> backends, Verification& verification,
       const std::stop_token& stop = {});
 
   /// Packed bytes of the inputs of the operation at `place` of a subgraph's order; may be empty.
@@ -38,7 +40,7 @@ class PackedStore {
  private:
   Status add_subgraph(const package::Executable& executable, const PackedIndex& kept,
                       std::span<const std::shared_ptr<const backend::Backend>> backends,
-                      const std::stop_token& stop, ir::SubgraphId id);
+                      Verification& verification, const std::stop_token& stop, ir::SubgraphId id);
 
   std::vector<package::PackedConstant> all_;  // by subgraph, place, input
 };
