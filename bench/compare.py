@@ -21,7 +21,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent / "models"))
 
 import make  # noqa: E402
-from harness import agreement, machine, sluice_cli, workers  # noqa: E402
+from harness import agreement, machine, quantized, sluice_cli, workers  # noqa: E402
 from harness.busy import BusyNeighbour  # noqa: E402
 from harness.table import (  # noqa: E402
     HEADER, HEADER_P99, Row, format_markdown, format_row, format_summary,
@@ -32,7 +32,7 @@ from networks import BATCHED_NAMES, CLASSIC, DEFAULT_NAMES, NETWORKS  # noqa: E4
 @dataclass
 class Prepared:
     name: str
-    model: Path
+    models: dict[str, Path]  # by peer
     package: Path
     inputs: list[str]
     error: float
@@ -53,7 +53,10 @@ def prepare(name: str, folder: Path, check: bool, weights: str = "f32") -> Prepa
     if check:
         expected = agreement.onnxruntime_outputs(model, feeds)
         error = agreement.error_against(package, feeds, expected)
-    return Prepared(name, model, package, inputs, error)
+    models = {peer: model for peer in NETWORKS[name].peers}
+    if weights == "int8":
+        models["onnxruntime"] = quantized.onnxruntime_model(model)
+    return Prepared(name, models, package, inputs, error)
 
 
 def measure(network: Prepared, threads: int, arguments: argparse.Namespace) -> Row:
@@ -61,9 +64,9 @@ def measure(network: Prepared, threads: int, arguments: argparse.Namespace) -> R
     crew: dict[str, workers.Worker] = {
         "sluice": workers.sluice_worker(network.package, network.inputs, threads)
     }
-    for peer in NETWORKS[network.name].peers:
+    for peer, model in network.models.items():
         crew[peer] = workers.peer_worker(
-            peer, network.model, network.inputs, threads, spins=not arguments.no_spin)
+            peer, model, network.inputs, threads, spins=not arguments.no_spin)
     neighbour = BusyNeighbour(max(workers.allowed_cpus(threads)))
     try:
         with neighbour if arguments.contended else nullcontext():
@@ -123,8 +126,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--no-check", action="store_true", help="do not compare outputs")
     parser.add_argument("--no-spin", action="store_true",
                         help="onnxruntime's threads sleep instead of spinning when they wait")
-    parser.add_argument("--weights", choices=["f32", "bf16"], default="f32",
-                        help="how Sluice keeps matrices of constants; the peers keep f32")
+    parser.add_argument("--weights", choices=["f32", "bf16", "int8"], default="f32",
+                        help="how Sluice keeps matrices of constants; with int8 onnxruntime runs"
+                             " what its own dynamic quantisation makes, else the peers keep f32")
     parser.add_argument("--contended", action="store_true",
                         help="beside a process that keeps one of the processors busy;"
                              " implies --no-spin")
@@ -170,7 +174,7 @@ def main() -> int:
             print(format_row(rows[-1], arguments.contended), flush=True)
             write_reports(rows, arguments)  # as far as it got, should the rest be cut short
     print(f"\n{format_summary(rows)}")
-    tolerance = agreement.TOLERANCE if arguments.weights == "f32" else agreement.ROUNDED_TOLERANCE
+    tolerance = agreement.TOLERANCES[arguments.weights]
     wrong = [row.network for row in rows if row.error > tolerance]
     if wrong:
         print(f"outputs differ from onnxruntime's: {', '.join(sorted(set(wrong)))}")

@@ -100,7 +100,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("networks", nargs="+", metavar="network", help=f"of {', '.join(NETWORKS)}")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=2.0, help="per network (default: 2)")
-    parser.add_argument("--weights", choices=["f32", "bf16"], default="f32",
+    parser.add_argument("--weights", choices=["f32", "bf16", "int8"], default="f32",
                         help="how matrices of constants are kept")
     parser.add_argument("--least", action="store_true",
                         help="of each step its least time, not its median: on a busy machine")

@@ -19,7 +19,10 @@
 #include <immintrin.h>
 #endif
 
-#if defined(__AVX512F__)
+#if defined(__AVX512VNNI__)
+#define SLUICE_CPU_ISA avx512vnni
+#define SLUICE_CPU_VECTOR_BYTES 64
+#elif defined(__AVX512F__)
 #define SLUICE_CPU_ISA avx512
 #define SLUICE_CPU_VECTOR_BYTES 64
 #elif defined(__AVX2__)

@@ -32,6 +32,9 @@ class Compiler {
     if (options_.weights == WeightPrecision::kBf16) {
       SLUICE_TRY(passes::run_passes(graph, {&passes::rounded_weights_pass(), 1}, {}));
     }
+    if (options_.weights == WeightPrecision::kInt8) {
+      SLUICE_TRY(passes::run_passes(graph, {&passes::byte_products_pass(), 1}, {}));
+    }
     if (!options_.winograd) {
       SLUICE_TRY(passes::run_passes(graph, {&passes::direct_convolutions_pass(), 1}, {}));
     }

@@ -13,8 +13,9 @@
 
 namespace sluice::compile {
 
-/// How exactly backends keep the constant matrices of products. Activations and sums stay in f32.
-enum class WeightPrecision : std::uint8_t { kF32, kBf16 };
+/// How exactly backends keep the constant matrices of products. With kBf16 activations and sums
+/// stay in f32; with kInt8 rows of activations are rounded to 8 bits too, and sums are exact.
+enum class WeightPrecision : std::uint8_t { kF32, kBf16, kInt8 };
 
 struct CompileOptions {
   /// In order of preference: an operation goes to the first that takes it.

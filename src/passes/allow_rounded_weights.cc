@@ -13,20 +13,28 @@ bool has_weights(const ir::Subgraph& subgraph, const ir::Operation& operation) {
          type.shape()->size() == 2;
 }
 
-}  // namespace
-
-Result<int> allow_rounded_weights(ir::Graph& graph, const PassContext&) {
+Result<int> mark(ir::Graph& graph, const char* precision) {
   return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
     ir::Subgraph& subgraph = graph.subgraph(id);
     int marked = 0;
     for (const ir::OperationId at : subgraph.order()) {
       ir::Operation& operation = subgraph.operation(at);
       if (!has_weights(subgraph, operation)) continue;
-      operation.attributes.set("sluice_weights", "bf16");
+      operation.attributes.set("sluice_weights", precision);
       ++marked;
     }
     return marked;
   });
+}
+
+}  // namespace
+
+Result<int> allow_rounded_weights(ir::Graph& graph, const PassContext&) {
+  return mark(graph, "bf16");
+}
+
+Result<int> allow_byte_products(ir::Graph& graph, const PassContext&) {
+  return mark(graph, "int8");
 }
 
 }  // namespace sluice::passes

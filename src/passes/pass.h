@@ -46,8 +46,9 @@ struct Pass {
 /// All passes, in the order in which they are meant to run; some names more than once.
 std::span<const Pass> default_pipeline();
 
-/// Run behind the pipeline where less exact weights are asked for.
+/// Run behind the pipeline where less exact products are asked for.
 const Pass& rounded_weights_pass();
+const Pass& byte_products_pass();
 /// Run behind the pipeline where convolutions are to be summed term by term.
 const Pass& direct_convolutions_pass();
 

@@ -47,12 +47,15 @@ constexpr Pass kPipeline[] = {
 
 constexpr Pass kRoundedWeights = {"rounded_weights", "let backends round constant matrices",
                                   allow_rounded_weights};
+constexpr Pass kByteProducts = {
+    "byte_products", "let backends multiply constant matrices in 8 bits", allow_byte_products};
 constexpr Pass kDirectConvolutions = {"direct_convolutions", "keep backends from Winograd's method",
                                       direct_convolutions};
 
 }  // namespace
 
 const Pass& rounded_weights_pass() { return kRoundedWeights; }
+const Pass& byte_products_pass() { return kByteProducts; }
 const Pass& direct_convolutions_pass() { return kDirectConvolutions; }
 
 std::span<const Pass> default_pipeline() { return kPipeline; }
@@ -61,7 +64,7 @@ const Pass* find_pass(std::string_view name) {
   for (const Pass& pass : kPipeline) {
     if (pass.name == name) return &pass;
   }
-  for (const Pass* pass : {&kRoundedWeights, &kDirectConvolutions}) {
+  for (const Pass* pass : {&kRoundedWeights, &kByteProducts, &kDirectConvolutions}) {
     if (pass->name == name) return pass;
   }
   return nullptr;

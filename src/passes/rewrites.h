@@ -79,6 +79,11 @@ Result<int> simplify_transposes(ir::Graph& graph, const PassContext& context);
 ///     MatMul[%x, %c : f32[K,N]]   ->   MatMul[%x, %c] {sluice_weights = "bf16"}
 Result<int> allow_rounded_weights(ir::Graph& graph, const PassContext& context);
 
+/// Lets backends multiply constant matrices in 8 bits: each column is rounded to 127 steps either
+/// way of its largest magnitude, and so is each row of the other factor as it comes.
+///     MatMul[%x, %c : f32[K,N]]   ->   MatMul[%x, %c] {sluice_weights = "int8"}
+Result<int> allow_byte_products(ir::Graph& graph, const PassContext& context);
+
 /// Keeps backends from computing convolutions otherwise than as sums of products, term by term. Not
 /// in the default pipeline: transforms are faster and move results by about 1e-5 of the largest.
 ///     Conv[%x, %w]   ->   Conv[%x, %w] {sluice_convolution = "direct"}

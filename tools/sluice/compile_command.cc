@@ -25,8 +25,9 @@ class CompileCommand : public Command {
         ->delimiter(',');
     app.add_option("--weights", options_.weights,
                    "How exactly matrices of constant weights are kept: bf16 takes half the memory"
-                   " and has three significant digits")
-        ->check(CLI::IsMember({"f32", "bf16"}))
+                   " and has three significant digits; int8 takes a quarter, is the fastest, and"
+                   " rounds to 8 bits what is multiplied with them too")
+        ->check(CLI::IsMember({"f32", "bf16", "int8"}))
         ->capture_default_str();
     app.add_flag("!--no-winograd", options_.winograd,
                  "Sum the terms of 3x3 convolutions one by one: results are a digit closer to those"

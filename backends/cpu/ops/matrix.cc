@@ -38,10 +38,13 @@ bool is_packable(const sluice_operand& b) {
          (b.tensor.data != nullptr || b.packed != nullptr);
 }
 
-/// What `compile` has put on the operation: whether its weights may be rounded.
+/// What `compile` has put on the operation: whether its weights, and with 8 bits also the rows of
+/// the other factor, may be rounded.
 WeightType weight_type(const sluice_op& op) {
-  const bool rounded = plugin::Attributes(op).get_text("sluice_weights", "f32") == "bf16";
-  return rounded ? WeightType::kBf16 : WeightType::kF32;
+  const std::string_view word = plugin::Attributes(op).get_text("sluice_weights", "f32");
+  if (word == "bf16") return WeightType::kBf16;
+  const bool has_columns_of_a = plugin::Attributes(op).get_int("transA") != 0;
+  return word == "int8" && !has_columns_of_a ? WeightType::kInt8 : WeightType::kF32;
 }
 
 void take_packed_b(const MatrixConstant& constant, MatrixProduct* product) {

@@ -29,6 +29,9 @@ bool place_operand(const sluice_tensor& operand, std::span<const std::int64_t> o
 MatrixKernel::MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa)
     : Kernel(op), product_(std::move(product)), isa_(isa) {
   if (product_.constant_b) packed_b_.emplace(op.inputs[1], *product_.constant_b, isa);
+  if (product_.constant_b && product_.constant_b->type == WeightType::kInt8) {
+    bytes_.emplace(product_.plan, isa);
+  }
   if (product_.chain.body.empty()) return;
   if (!place_epilogue()) {
     second_pass_.emplace(product_.chain, op.outputs[0].tensor, isa);
@@ -48,17 +51,18 @@ bool MatrixKernel::place_epilogue() {
 }
 
 void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {
-  if (phase == 1) {
+  if (phase == product_phases()) {
     second_pass_->run(run, run.output<float>(0), worker);
     return;
   }
   GemmArgs args;
   args.a = run.input<float>(0);
+  if (bytes_ && phase == 0) return bytes_->round(args, run.shared(), worker);
   if (!packed_b_) {
     args.b = run.input<float>(1);
   } else if (product_.plan.b_form == GemmB::kPackedHalf) {
     args.half_b = packed_b_->data<std::uint16_t>();
-  } else {
+  } else if (!bytes_) {
     args.b = packed_b_->data<float>();
   }
   args.c = run.output<float>(0);
@@ -66,11 +70,13 @@ void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {
   for (int i = 1; i < product_.plan.epilogue.input_count; ++i) {
     args.extra[i] = source_address(product_.chain.sources[static_cast<std::size_t>(i)], run);
   }
+  if (bytes_) return bytes_->multiply(args, packed_b_->data<void>(), run.shared(), worker);
   SLUICE_CPU_PICK(isa_, run_gemm)(product_.plan, args, worker);
 }
 
 std::int64_t MatrixKernel::scratch_bytes() const {
-  const std::int64_t product = SLUICE_CPU_PICK(isa_, gemm_scratch_bytes)(product_.plan);
+  const std::int64_t product = bytes_ ? product_.plan.epilogue.scratch_bytes()
+                                      : SLUICE_CPU_PICK(isa_, gemm_scratch_bytes)(product_.plan);
   return std::max(product, second_pass_ ? second_pass_->scratch_bytes() : 0);
 }
 
@@ -79,9 +85,9 @@ double MatrixKernel::cost_ns() const {
   const auto count = static_cast<double>(plan.batch_count());
   const double products = static_cast<double>(plan.m) * static_cast<double>(plan.n) *
                           static_cast<double>(plan.k) * count;
-  const double size = plan.b_form == GemmB::kPackedHalf ? 2 : 4;
+  const double size = bytes_ ? 1 : plan.b_form == GemmB::kPackedHalf ? 2 : 4;
   const double weights = static_cast<double>(plan.n) * static_cast<double>(plan.k) * size;
-  return std::max(products / 80, weights / 40);
+  return std::max(products / (bytes_ ? 240 : 80), weights / 40);
 }
 
 }  // namespace sluice::cpu

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "kernels/gemm.h"
+#include "ops/byte_matrix.h"
 #include "ops/chain.h"
 #include "ops/elementwise.h"
 #include "ops/packed_matrix.h"
@@ -27,16 +28,19 @@ class MatrixKernel : public Kernel {
   MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa);
 
   void run(const Run& run, int phase, const Worker& worker) const override;
-  int phases() const override { return second_pass_ ? 2 : 1; }
+  int phases() const override { return product_phases() + (second_pass_ ? 1 : 0); }
+  std::int64_t shared_bytes() const override { return bytes_ ? bytes_->shared_bytes() : 0; }
   std::int64_t scratch_bytes() const override;
   double cost_ns() const override;
 
  private:
   bool place_epilogue();
+  int product_phases() const { return bytes_ ? 2 : 1; }
 
   MatrixProduct product_;
   Isa isa_;
   std::optional<PackedMatrix> packed_b_;
+  std::optional<ByteProduct> bytes_;
   std::optional<ElementwisePass> second_pass_;
 };
 

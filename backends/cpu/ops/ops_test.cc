@@ -107,6 +107,29 @@ TEST(CpuMatMul, WeightsMayBeRoundedToSixteenBits) {
   }
 }
 
+TEST(CpuMatMul, EightBitsAreCloseAndTheBodyRunsOnce) {
+  for (const std::int64_t rows : {1, 5, 90}) {
+    const Floats x = random_floats(static_cast<std::size_t>(rows) * 40, 1);
+    const Floats w = random_floats(40 * 70, 2);
+    const Floats scale = random_floats(70, 3);
+    const Floats exact = multiply(x, w, static_cast<std::size_t>(rows), 40, 70);
+    for (const Backend& backend : backends_to_test()) {
+      TestOp op("MatMul");
+      op.input({1, rows, 40}, x).input({40, 70}, w, true).output({1, rows, 70});
+      op.body_input({70}, scale).step("Mul", {0, 1}).attribute("sluice_weights", "int8");
+      sluice_packing packing = {};
+      ASSERT_TRUE(backend.packing(op.op(), 1, &packing).is_ok());
+      EXPECT_LE(packing.size_bytes, std::int64_t{48} * 128);
+      EXPECT_EQ(std::string_view(packing.format).substr(0, 12), "panels_int8/");
+      expect_runs(op, backend, 2);
+      const Floats got = op.result();
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        EXPECT_NEAR(got[i], exact[i] * scale[i % 70], 0.1) << rows << " rows at " << i;
+      }
+    }
+  }
+}
+
 TEST(CpuMatMul, BatchBroadcastsBothWays) {
   const Floats a = random_floats(2 * 1 * 3 * 4, 1);
   const Floats b = random_floats(5 * 4 * 6, 2);

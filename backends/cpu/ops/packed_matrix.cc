@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "kernels/byte_product.h"
 #include "kernels/gemm.h"
 
 namespace sluice::cpu {
@@ -13,7 +14,12 @@ std::int64_t packed_count(const MatrixConstant& matrix, Isa isa) {
   return SLUICE_CPU_PICK(isa, packed_gemm_b_floats)(matrix.k, matrix.n);
 }
 
+BytePanels byte_panels(const MatrixConstant& matrix, Isa isa) {
+  return {matrix.k, matrix.n, byte_tiles(isa).width};
+}
+
 std::int64_t packed_bytes(const MatrixConstant& matrix, Isa isa) {
+  if (matrix.type == WeightType::kInt8) return byte_panels(matrix, isa).bytes();
   const std::int64_t size = matrix.type == WeightType::kBf16 ? 2 : 4;
   return packed_count(matrix, isa) * size;
 }
@@ -35,7 +41,9 @@ void pack_floats(const MatrixConstant& matrix, const float* data, Isa isa, float
 sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa) {
   sluice_packing packing = {};
   packing.size_bytes = packed_bytes(matrix, isa);
-  const char* form = matrix.type == WeightType::kBf16 ? "panels_bf16" : "panels";
+  const char* form = matrix.type == WeightType::kInt8   ? "panels_int8"
+                     : matrix.type == WeightType::kBf16 ? "panels_bf16"
+                                                        : "panels";
   std::snprintf(packing.format, sizeof packing.format, "%s/%s/%lldx%lld/%g", form, isa_name(isa),
                 static_cast<long long>(matrix.k), static_cast<long long>(matrix.n),
                 static_cast<double>(matrix.scale));
@@ -45,6 +53,11 @@ sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa) {
 void pack_matrix(const MatrixConstant& matrix, const float* data, Isa isa, void* packed) {
   if (matrix.type == WeightType::kF32) {
     pack_floats(matrix, data, isa, static_cast<float*>(packed));
+    return;
+  }
+  if (matrix.type == WeightType::kInt8) {
+    pack_byte_panels(byte_panels(matrix, isa), data, matrix.step, matrix.column, matrix.scale,
+                     packed);
     return;
   }
   const std::int64_t count = packed_count(matrix, isa);

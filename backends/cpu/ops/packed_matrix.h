@@ -8,10 +8,12 @@
 
 namespace sluice::cpu {
 
-/// In what form weights are kept: as they are, or rounded to the upper 16 bits of a float.
-enum class WeightType : std::uint8_t { kF32, kBf16 };
+/// In what form weights are kept: as they are, rounded to the upper 16 bits of a float, or to 8
+/// bits and a scale per column.
+enum class WeightType : std::uint8_t { kF32, kBf16, kInt8 };
 
-/// A constant f32 matrix B(p, j), p < k, j < n, on its way into the panels of kernels/gemm.h.
+/// A constant f32 matrix B(p, j), p < k, j < n, on its way into the panels of kernels/gemm.h,
+/// or of kernels/byte_product.h.
 struct MatrixConstant {
   std::int64_t k = 0;
   std::int64_t n = 0;
@@ -30,7 +32,7 @@ class PackedMatrix {
   /// Requires: `operand` is constant with its value or its packed bytes.
   PackedMatrix(const sluice_operand& operand, const MatrixConstant& matrix, Isa isa);
 
-  /// Floats, or 16-bit numbers where the matrix says so.
+  /// Floats, 16-bit numbers or byte panels, as the matrix says.
   template <typename T>
   const T* data() const {
     return static_cast<const T*>(data_);
