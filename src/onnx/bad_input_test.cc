@@ -255,5 +255,16 @@ TEST(BadModel, AttributesAreCheckedForKindAndCount) {
   expect_refused(model, "attribute \"alpha\": has no value");
 }
 
+TEST(BadModel, AnOutputWhoseTypeNothingTells) {
+  pb::ModelProto model = new_model();
+  auto& input = *model.mutable_graph()->add_input();
+  input.set_name("x");
+  input.mutable_type()->mutable_optional_type();
+  add_node(model, "OptionalGetElement", {"x"}, {"y"});
+  add_output(model, "y");
+  EXPECT_EQ(import_proto(model).status().message(),
+            "the type of output \"y\" cannot be told; export the model with types");
+}
+
 }  // namespace
 }  // namespace sluice::onnx

@@ -66,6 +66,17 @@ void describe_source(const pb::ModelProto& model, const Opsets& opsets, ir::Grap
   graph.main().name = check_name(model.graph().name()).is_ok() ? model.graph().name() : "";
 }
 
+/// Inference learns every type but that of an optional or a sequence of nothing known.
+Status check_outputs(const ir::Subgraph& main) {
+  for (const ir::OperandId id : main.outputs) {
+    const ir::Operand& output = main.operand(id);
+    if (output.type.kind() != ir::Type::Kind::kUnknown) continue;
+    return invalid_argument("the type of output \"{}\" cannot be told; export the model with types",
+                            output.name);
+  }
+  return ok_status();
+}
+
 Result<ir::Graph> import_parsed(pb::ModelProto& model, const std::filesystem::path& folder,
                                 const ImportOptions& options) {
   const Opsets opsets = SLUICE_TRY(model_opsets(model));
@@ -78,6 +89,7 @@ Result<ir::Graph> import_parsed(pb::ModelProto& model, const std::filesystem::pa
   SLUICE_TRY(ops::infer_types(graph));
   SLUICE_TRY(ops::lower_operations(graph));
   SLUICE_TRY(ops::infer_types(graph));
+  SLUICE_TRY(check_outputs(graph.main()));
   return graph;
 }
 
