@@ -8,6 +8,7 @@ from functools import partial
 from types import ModuleType
 
 import bert_base
+import chain
 import dlrm
 import efficientnet_b0
 import gpt2_small
@@ -55,6 +56,8 @@ CLASSIC: dict[str, Network] = {
 NETWORKS: dict[str, Network] = {
     **{name: at_batch(module, 1) for name, module in zip(DEFAULT_NAMES, MODULES)},
     **{name: at_batch(module, BATCH) for name, module in zip(BATCHED_NAMES, MODULES)},
+    **{f"chain_{length}": Network(partial(chain.build, length), chain.inputs)
+       for length in (10, 110)},
     "mlp_tiny": Network(mlp.build_tiny, mlp.tiny_inputs),
     **CLASSIC,
 }
