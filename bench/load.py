@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""How long until ResNet-50 is ready: a .sluice package, and an onnxruntime session.
+"""How long until ResNet-50 is ready: a .sluice package, an onnxruntime session, an openvino model.
 
 Each round starts a fresh process per engine, in turn, with the files in the page cache. Counted is
 the time inside the process from the call that opens the file to a model that can run: for Sluice
 `sluice bench FILE --open` (load the plug-in, map and check the package, make kernels and an
-execution context), for onnxruntime the construction of an InferenceSession with all optimisations.
-Starting the process, the Python interpreter and `import onnxruntime` are not counted.
+execution context), for onnxruntime the construction of an InferenceSession with all optimisations,
+for openvino compile_model from the .onnx file. Starting the process, the Python interpreter and its
+imports are not counted. Memory is what the process has with the model loaded and run, and after that.
 """
 
 from __future__ import annotations
@@ -32,14 +33,24 @@ onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvi
 print((time.perf_counter() - start) * 1e6)
 """
 
+COMPILED = """
+import sys, time, openvino
+settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": int(sys.argv[2])}
+core = openvino.Core()
+start = time.perf_counter()
+core.compile_model(sys.argv[1], "CPU", settings)
+print((time.perf_counter() - start) * 1e6)
+"""
+PEERS = {"onnxruntime": SESSION, "openvino": COMPILED}
 
-def sluice_us(package: Path, threads: int) -> float:
+
+def sluice_opening(package: Path, threads: int) -> dict[str, float]:
     output = sluice_cli.run_command("bench", package, "--open", "--threads", threads, "--json")
-    return json.loads(output)["open_us"]
+    return json.loads(output)
 
 
-def onnxruntime_us(model: Path, threads: int) -> float:
-    command = [sys.executable, "-c", SESSION, str(model), str(threads)]
+def peer_us(program: str, model: Path, threads: int) -> float:
+    command = [sys.executable, "-c", program, str(model), str(threads)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -63,19 +74,34 @@ def main() -> None:
     if not model.exists():
         make.write(arguments.network, arguments.folder)
     package = sluice_cli.compile_model(model, arguments.folder / f"{arguments.network}.sluice")
-    sluice_us(package, arguments.threads)  # fills the page cache
-    onnxruntime_us(model, arguments.threads)
-    rounds = [
-        (sluice_us(package, arguments.threads), onnxruntime_us(model, arguments.threads))
-        for _ in range(arguments.rounds)
-    ]
-    sluice, ort = (statistics.median(times) for times in zip(*rounds))
-    ratio = statistics.median(theirs / ours for ours, theirs in rounds)
+    openings = []
+    times: dict[str, list[float]] = {name: [] for name in ("sluice", *PEERS)}
+    for round_number in range(arguments.rounds + 1):
+        opening = sluice_opening(package, arguments.threads)
+        peers = {name: peer_us(program, model, arguments.threads)
+                 for name, program in PEERS.items()}
+        if round_number == 0:
+            continue  # it fills the page cache
+        openings.append(opening)
+        for name, us in {"sluice": opening["open_us"], **peers}.items():
+            times[name].append(us)
+    report(arguments, times, openings[-1])
+
+
+def report(arguments: argparse.Namespace, times: dict[str, list[float]],
+           opening: dict[str, float]) -> None:
+    medians = {name: statistics.median(all_of) for name, all_of in times.items()}
+    ratios = {name: statistics.median(t / o for t, o in zip(times[name], times["sluice"]))
+              for name in PEERS}
     if arguments.json:
-        print(json.dumps({"sluice_us": sluice, "onnxruntime_us": ort, "ratio": ratio}))
+        print(json.dumps({"open_us": medians, "ratios": ratios, "sluice": opening}))
         return
-    print(f"{arguments.network}: Sluice {sluice / 1e3:.2f} ms, onnxruntime {ort / 1e3:.2f} ms;"
-          f" {ratio:.1f} times faster (medians of {arguments.rounds} interleaved rounds)")
+    print(f"{arguments.network}, open to ready, medians of {arguments.rounds} interleaved rounds:")
+    print(f"Sluice {medians['sluice'] / 1e3:.2f} ms"
+          + "".join(f", {name} {medians[name] / 1e3:.1f} ms ({ratios[name]:.1f} times as long)"
+                    for name in PEERS))
+    print(f"memory of Sluice's process: {opening['loaded_bytes'] / 1e6:.1f} MB with the model loaded"
+          f" and run, {opening['unloaded_bytes'] / 1e6:.1f} MB after it")
 
 
 if __name__ == "__main__":
