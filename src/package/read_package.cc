@@ -16,10 +16,17 @@ bool is_aligned(const void* data) {
   return reinterpret_cast<std::uintptr_t>(data) % alignof(schema::Extent) == 0;
 }
 
-/// What FlatBuffers' own verifier leaves open: whether structs of 8-byte numbers lie on 8 bytes.
-bool has_aligned_extents(const schema::Index& index) {
-  const bool has_constants = index.constants()->size() > 0;  // no elements stand anywhere
-  if (has_constants && !is_aligned(index.constants()->Data())) return false;
+/// No elements may stand anywhere.
+template <typename Vector>
+bool is_aligned_vector(const Vector& vector) {
+  return vector.size() == 0 || is_aligned(vector.Data());
+}
+
+/// What FlatBuffers' own verifier leaves open: whether 8-byte numbers in structs and vectors lie on
+/// 8 bytes.
+bool has_aligned_numbers(const schema::Index& index) {
+  if (!is_aligned_vector(*index.constants())) return false;
+  if (index.plan() != nullptr && !is_aligned_vector(*index.plan()->offset_bytes())) return false;
   for (const schema::Section* section : *index.sections()) {
     if (!is_aligned(section->extent())) return false;
   }
@@ -37,7 +44,7 @@ Result<const schema::Index*> parse_index(const Bytes& file, const FileHeader& he
     return make_error(Code::kDataLoss, "section \"index\" is malformed");
   }
   const auto* index = flatbuffers::GetRoot<schema::Index>(data);
-  if (!has_aligned_extents(*index)) {
+  if (!has_aligned_numbers(*index)) {
     return make_error(Code::kDataLoss, "section \"index\" is malformed");
   }
   return index;
