@@ -8,8 +8,7 @@
 
 namespace sluice::shm {
 
-RingClient::RingClient(std::span<std::byte> memory, std::uint32_t num_entries)
-    : memory_(memory), num_entries_(num_entries) {
+void RingClient::format(std::span<std::byte> memory, std::uint32_t num_entries) {
   auto* control = new (memory.data()) RingControl();
   control->header.num_entries = num_entries;
 }
@@ -51,7 +50,9 @@ bool RingClient::take(Completion& to) {
 
 void RingClient::wait(std::int64_t spin_ns, std::int64_t sleep_ns) {
   const auto is_ready = [this] { return has_completion() || is_closed(); };
-  if (spin_until(is_ready, spin_ns)) return;
+  const bool has_come = spin_until(is_ready, habit_.next_ns(spin_ns));
+  habit_.learn(has_come);
+  if (has_come) return;
   RingBell& own = control().client_bell;
   const std::uint32_t seen = load_acquire(own.bell);
   store_fenced(own.is_asleep, 1);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "shm/ring_layout.h"
+#include "shm/spin_habit.h"
 
 namespace sluice::shm {
 
@@ -13,10 +14,13 @@ namespace sluice::shm {
 /// an answer that was taken.
 class RingClient {
  public:
-  /// Writes an empty ring; the memory is then given to the daemon.
+  /// Writes an empty ring, before the memory is given to the daemon.
   /// Requires: zeroed, at least ring_bytes(num_entries); a power of two, at most kMostRingEntries.
-  /// `memory` outlives the client.
-  RingClient(std::span<std::byte> memory, std::uint32_t num_entries);
+  static void format(std::span<std::byte> memory, std::uint32_t num_entries);
+
+  /// Of a ring that was formatted so and not used yet. `memory` outlives the client.
+  RingClient(std::span<std::byte> memory, std::uint32_t num_entries)
+      : memory_(memory), num_entries_(num_entries) {}
   RingClient(const RingClient&) = delete;
   RingClient& operator=(const RingClient&) = delete;
   ~RingClient() = default;
@@ -30,8 +34,8 @@ class RingClient {
 
   /// False if none is there.
   bool take(Completion& to);
-  /// Looks for `spin_ns`, then sleeps until there is a completion, the ring is closed, or
-  /// `sleep_ns` have passed; may return for no reason.
+  /// Looks for `spin_ns` if that has helped lately, then sleeps until there is a completion, the
+  /// ring is closed, or `sleep_ns` have passed; may return for no reason.
   void wait(std::int64_t spin_ns, std::int64_t sleep_ns);
 
   // From any thread.
@@ -46,6 +50,7 @@ class RingClient {
   const std::uint32_t num_entries_;
   std::uint32_t submitted_ = 0;
   std::uint32_t read_ = 0;
+  SpinHabit habit_;
 };
 
 }  // namespace sluice::shm

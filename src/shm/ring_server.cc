@@ -71,7 +71,9 @@ bool RingServer::has_submission() const {
 }
 
 void RingServer::wait(std::int64_t spin_ns, std::int64_t sleep_ns) {
-  if (spin_until([this] { return has_submission(); }, spin_ns)) return;
+  const bool has_come = spin_until([this] { return has_submission(); }, habit_.next_ns(spin_ns));
+  habit_.learn(has_come);
+  if (has_come) return;
   RingBell& own = control().daemon_bell;
   const std::uint32_t seen = load_acquire(own.bell);
   store_fenced(own.is_asleep, 1);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "shm/ring_layout.h"
+#include "shm/spin_habit.h"
 
 namespace sluice::shm {
 
@@ -39,8 +40,8 @@ class RingServer {
   /// The next submission, copied: of its tensors as many as its head says. What kEntry and kBad
   /// brought is completed once. At most as many are uncompleted or unread as there are entries.
   Take take(Submission& to);
-  /// Looks for `spin_ns`, then sleeps until there is something to take, somebody called `wake`, or
-  /// `sleep_ns` have passed; may return for no reason.
+  /// Looks for `spin_ns` if that has helped lately, then sleeps until there is something to take,
+  /// somebody called `wake`, or `sleep_ns` have passed; may return for no reason.
   void wait(std::int64_t spin_ns, std::int64_t sleep_ns);
   /// Whether `take` has something to say.
   bool has_submission() const;
@@ -62,6 +63,7 @@ class RingServer {
   const std::span<std::byte> memory_;
   const std::uint32_t num_entries_;
   std::uint32_t taken_ = 0;
+  SpinHabit habit_;
   std::mutex completion_mutex_;
   std::uint32_t completed_ = 0;
 };

@@ -19,7 +19,12 @@ class RingTest : public ::testing::Test {
   RingTest()
       : memory_(SharedMemory::create(static_cast<std::int64_t>(ring_bytes(kEntries))).value()),
         client_(memory_.memory(), kEntries),
-        server_(RingServer::create(memory_.memory()).value()) {}
+        server_(create(memory_.memory())) {}
+
+  static RingServer create(std::span<std::byte> memory) {
+    RingClient::format(memory, kEntries);
+    return RingServer::create(memory).value();
+  }
 
   RingControl& control() { return *reinterpret_cast<RingControl*>(memory_.memory().data()); }
 
@@ -114,7 +119,7 @@ TEST(RingServer, RefusesMemoryThatIsNoRing) {
   auto memory = SharedMemory::create(static_cast<std::int64_t>(ring_bytes(kEntries))).value();
   EXPECT_FALSE(RingServer::create(memory.memory()).is_ok());
   EXPECT_FALSE(RingServer::create(memory.memory().first(100)).is_ok());
-  const RingClient client(memory.memory(), kEntries);
+  RingClient::format(memory.memory(), kEntries);
   EXPECT_TRUE(RingServer::create(memory.memory()).is_ok());
   EXPECT_FALSE(RingServer::create(memory.memory().first(memory.memory().size() - 1)).is_ok());
   auto& header = reinterpret_cast<RingControl*>(memory.memory().data())->header;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,6 +26,22 @@ Result<SharedMemory> SharedMemory::create(std::int64_t size_bytes) {
   const auto size = static_cast<std::size_t>(size_bytes);
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return failed("mmap");
+  return SharedMemory(std::move(fd), {static_cast<std::byte*>(memory), size});
+}
+
+Result<SharedMemory> SharedMemory::open(const std::string& name) {
+  const auto failed = [&](Code code, const char* what) {
+    return make_error(code, "shared memory \"{}\": {}: {}", name, what, std::strerror(errno));
+  };
+  Fd fd(shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0));
+  if (!fd.is_valid()) return failed(Code::kNotFound, "shm_open");
+  struct stat info = {};
+  if (fstat(fd.get(), &info) != 0 || info.st_size <= 0) {
+    return invalid_argument("shared memory \"{}\" is empty; give it a size with ftruncate", name);
+  }
+  const auto size = static_cast<std::size_t>(info.st_size);
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (memory == MAP_FAILED) return failed(Code::kInvalidArgument, "mmap");
   return SharedMemory(std::move(fd), {static_cast<std::byte*>(memory), size});
 }
 

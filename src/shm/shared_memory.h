@@ -4,17 +4,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/result.h"
 #include "shm/fd_socket.h"
 
 namespace sluice::shm {
 
-/// A mapped memfd of fixed size, zeroed; pages take memory when they are first touched. Move-only.
+/// Mapped, pages take memory when they are first touched. Made here it is a memfd of fixed size,
+/// zeroed. Move-only.
 class SharedMemory {
  public:
   /// Fails: kInvalidArgument, kResourceExhausted.
   static Result<SharedMemory> create(std::int64_t size_bytes);
+  /// Maps all of what shm_open made as `name`. Whoever shrinks it meanwhile ends who touches what
+  /// is gone: this is for those who made it. Fails: kNotFound, kInvalidArgument.
+  static Result<SharedMemory> open(const std::string& name);
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&&) = delete;
   SharedMemory(const SharedMemory&) = delete;
