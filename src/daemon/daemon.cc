@@ -65,6 +65,8 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.quota.max_models = static_cast<std::int32_t>(settings.session_models);
   options.quota.max_cores = static_cast<std::int32_t>(settings.session_cores);
   options.quota.max_in_flight = settings.session_requests;
+  options.quota.max_regions = static_cast<std::int32_t>(settings.session_regions);
+  options.quota.max_region_bytes = settings.session_region_bytes;
   options.model_folders = SLUICE_TRY(canonical_folders(settings.model_folders));
   options.upload_limit_bytes = settings.upload_limit_bytes;
   options.drain_limit_ns = settings.drain_seconds * kNsPerSecond;

@@ -3,19 +3,26 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <limits>
+#include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/file.h"
 #include "proto/sluice/v1/runtime.grpc.pb.h"
 #include "rpc/convert.h"
 #include "rpc/error.h"
+#include "rpc/infer_client.h"
+#include "rpc/ring_caller.h"
+#include "rpc/side_client.h"
 
 namespace sluice::rpc {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostKnownModels = 1024;
 constexpr std::int64_t kReasonTimeoutNs = 1'000'000'000;
 
 using Stub = v1::Runtime::Stub;
@@ -73,6 +80,7 @@ class GrpcClient final : public Client {
       return status;
     }
     token_ = response.token();
+    has_session_.store(true);
     return service::SessionId(response.session());
   }
 
@@ -205,21 +213,60 @@ class GrpcClient final : public Client {
 
   Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
                            const InferOptions& options) override {
+    const auto entry = uses_ring() || !options.outputs.empty() ? model_entry(model) : nullptr;
+    if (const auto ring = entry == nullptr ? nullptr : find_ring()) {
+      auto reply = ring->infer(*entry, inputs, options, shared_);
+      if (reply) return std::move(*reply);
+    }
     v1::InferRequest request;
-    request.set_model(model);
-    request.set_priority(options.priority);
-    request.set_wants_detail(options.wants_detail);
-    for (const NamedTensor& input : inputs) to_proto(input.view, input.name, *request.add_inputs());
+    const package::Signature* signature = entry == nullptr ? nullptr : &entry->signature;
+    SLUICE_TRY(write_infer(model, inputs, options, shared_, signature, request));
     auto response = std::make_shared<v1::InferResponse>();
     SLUICE_TRY(call(&Stub::Infer, request, *response, options.timeout_ns));
-    InferReply reply;
-    reply.code = static_cast<runtime::RuntimeCode>(response->runtime_code());
-    for (const v1::Tensor& output : response->outputs()) {
-      reply.outputs.push_back({output.name(), SLUICE_TRY(view_of(output))});
+    return read_infer(std::move(response), options);
+  }
+
+  Result<std::shared_ptr<SharedTensors>> share(std::int64_t size_bytes) override {
+    auto memory = SLUICE_TRY(shm::SharedMemory::create(size_bytes));
+    const std::string side_socket = SLUICE_TRY(find_side_socket());
+    const auto handed = SLUICE_TRY(hand_over(side_socket, token_, SideKind::kMemory, memory.fd(),
+                                             static_cast<std::uint64_t>(size_bytes)));
+    auto shared = std::make_shared<SharedTensors>(std::move(memory), handed.region);
+    shared_.add(shared);
+    return shared;
+  }
+
+  Result<std::shared_ptr<SharedTensors>> share(const std::string& name) override {
+    v1::RegisterRegionRequest request;
+    request.set_name(name);
+    v1::RegisterRegionResponse response;
+    SLUICE_TRY(call(&Stub::RegisterRegion, request, response));
+    const std::uint64_t region = response.region().handle();
+    auto memory = shm::SharedMemory::open(name);
+    if (!memory.is_ok()) {
+      const Status undone = unregister_region(region);
+      (void)undone;  // it goes with the session
+      return memory.status();
     }
-    reply.detail = from_proto(response->detail());
-    reply.owner = std::move(response);
-    return reply;
+    auto shared = std::make_shared<SharedTensors>(std::move(*memory), region);
+    shared_.add(shared);
+    return shared;
+  }
+
+  Status unregister_region(std::uint64_t region) override {
+    shared_.remove(region);
+    v1::UnregisterRegionRequest request;
+    request.set_region(region);
+    v1::UnregisterRegionResponse response;
+    return call(&Stub::UnregisterRegion, request, response);
+  }
+
+  Result<std::vector<service::RegionInfo>> list_regions() override {
+    v1::ListRegionsResponse response;
+    SLUICE_TRY(call(&Stub::ListRegions, v1::ListRegionsRequest(), response));
+    std::vector<service::RegionInfo> regions;
+    for (const v1::Region& region : response.regions()) regions.push_back(from_proto(region));
+    return regions;
   }
 
  private:
@@ -237,11 +284,9 @@ class GrpcClient final : public Client {
   }
 
   Status no_daemon(const grpc::Status& why) const {
-    const bool is_local =
-        options_.address.starts_with("unix:") || options_.address.starts_with("/");
     return make_error(Code::kUnavailable, "no daemon answers at {}: {}; is sluiced running, and {}",
                       options_.address, why.error_message(),
-                      is_local ? "may this user connect?" : "do both sides agree on TLS?");
+                      is_local() ? "may this user connect?" : "do both sides agree on TLS?");
   }
 
   /// What the daemon answered, or that there is none: gRPC's own errors have no details.
@@ -293,11 +338,64 @@ class GrpcClient final : public Client {
     return answer_of(writer->Finish());
   }
 
+  bool is_local() const {
+    return options_.address.starts_with("unix:") || options_.address.starts_with("/");
+  }
+
+  Result<std::string> find_side_socket() {
+    if (!is_local()) {
+      return make_error(Code::kFailedPrecondition,
+                        "memory is shared over a Unix socket only: connect to unix:/PATH");
+    }
+    std::string side_socket = SLUICE_TRY(server()).side_socket;
+    if (!side_socket.empty()) return side_socket;
+    return unimplemented("the daemon at {} shares no memory; it is an older one", options_.address);
+  }
+
+  bool uses_ring() const { return options_.uses_ring && has_session_.load() && is_local(); }
+
+  /// Null where there is none to be had, once and for all.
+  std::shared_ptr<RingCaller> find_ring() {
+    if (!uses_ring()) return nullptr;
+    const std::lock_guard lock(ring_mutex_);
+    if (ring_ != nullptr && !ring_->is_closed()) return ring_;
+    ring_ = nullptr;
+    if (std::exchange(has_tried_ring_, true)) return nullptr;
+    const auto side_socket = find_side_socket();
+    if (!side_socket.is_ok()) return nullptr;
+    auto ring = RingCaller::create(*side_socket, token_);
+    if (ring.is_ok()) ring_ = std::move(*ring);
+    return ring_;
+  }
+
+  /// Asked for once: a handle is never another model's. Null if there is none.
+  std::shared_ptr<const service::ModelEntry> model_entry(std::uint64_t model) {
+    if (model == 0) return nullptr;
+    {
+      const std::lock_guard lock(ring_mutex_);
+      const auto it = models_.find(model);
+      if (it != models_.end()) return it->second;
+    }
+    auto entries = list_models(model);
+    if (!entries.is_ok() || entries->size() != 1) return nullptr;
+    const auto entry = std::make_shared<const service::ModelEntry>(std::move(entries->front()));
+    const std::lock_guard lock(ring_mutex_);
+    if (models_.size() > kMostKnownModels) models_.clear();
+    models_[model] = entry;
+    return entry;
+  }
+
   const ClientOptions options_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<Stub> stub_;
   std::mutex session_mutex_;
-  std::string token_;
+  std::string token_;  ///< not written any more once has_session_
+  std::atomic<bool> has_session_ = false;
+  SharedTable shared_;
+  std::mutex ring_mutex_;
+  bool has_tried_ring_ = false;
+  std::shared_ptr<RingCaller> ring_;
+  std::map<std::uint64_t, std::shared_ptr<const service::ModelEntry>> models_;
   grpc::ClientContext lease_context_;
   std::unique_ptr<grpc::ClientReader<v1::OpenSessionResponse>> lease_;
 };

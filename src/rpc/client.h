@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rpc/address.h"
+#include "rpc/shared_tensors.h"
 #include "service/types.h"
 
 namespace sluice::rpc {
@@ -20,6 +21,8 @@ struct ClientOptions {
   std::string certificate = {};
   std::string key = {};
   std::string token = {};  ///< over TCP, where the daemon wants one
+  /// Over a Unix socket, requests of a session go through a ring in shared memory where they can.
+  bool uses_ring = true;
 };
 
 /// An input of a request; its memory is borrowed for the call.
@@ -32,6 +35,9 @@ struct InferOptions {
   std::int64_t timeout_ns = 0;  ///< 0: none
   std::int32_t priority = 0;
   bool wants_detail = false;
+  /// By signature index; may be shorter. Where an output should go: memory of `Client::share`. Null
+  /// data: the answer brings memory of its own.
+  std::vector<runtime::OutputMemory> outputs = {};
 };
 
 struct InferReply {
@@ -83,6 +89,16 @@ class Client {
   virtual Result<std::vector<service::ModelEntry>> list_models(std::uint64_t model = 0) = 0;
   virtual Result<std::vector<service::ModelStatistics>> statistics(std::uint64_t model = 0) = 0;
   virtual Result<service::ServerStatistics> all_statistics() = 0;
+
+  /// Memory that the daemon reads and writes where it is, of the session: inputs of `infer` that
+  /// lie in it, at offsets that are multiples of 64, are not copied to the daemon. Zeroed. Over a
+  /// Unix socket only. Unregister its region when it is not needed any more.
+  virtual Result<std::shared_ptr<SharedTensors>> share(std::int64_t size_bytes) = 0;
+  /// The same for memory that somebody made with shm_open as `name`. The daemon copies from it.
+  virtual Result<std::shared_ptr<SharedTensors>> share(const std::string& name) = 0;
+  virtual Status unregister_region(std::uint64_t region) = 0;
+  /// The session's.
+  virtual Result<std::vector<service::RegionInfo>> list_regions() = 0;
 
   virtual Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
                                    const InferOptions& options = {}) = 0;

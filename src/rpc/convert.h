@@ -2,8 +2,11 @@
 // a peer is checked here or by whoever it is handed to.
 #pragma once
 
+#include <functional>
+
 #include "proto/sluice/v1/control.pb.h"
 #include "proto/sluice/v1/inference.pb.h"
+#include "service/places.h"
 #include "service/types.h"
 
 namespace sluice::rpc {
@@ -13,6 +16,7 @@ void to_proto(const service::ServerInfo& from, v1::GetServerResponse& to);
 void to_proto(const service::ServerHealth& from, v1::GetHealthResponse& to);
 void to_proto(const service::SessionInfo& from, v1::Session& to);
 void to_proto(const service::GroupEntry& from, v1::Group& to);
+void to_proto(const service::RegionInfo& from, v1::Region& to);
 void to_proto(const service::ModelEntry& from, v1::Model& to);
 void to_proto(const runtime::Footprint& from, v1::Footprint& to);
 void to_proto(const service::ModelStatistics& from, v1::ModelStatistics& to);
@@ -28,6 +32,7 @@ Result<runtime::CoreGroupId> group_from_proto(std::uint64_t handle);
 service::ServerInfo from_proto(const v1::GetServerResponse& from);
 service::ServerHealth from_proto(const v1::GetHealthResponse& from);
 service::SessionInfo from_proto(const v1::Session& from);
+service::RegionInfo from_proto(const v1::Region& from);
 service::GroupEntry from_proto(const v1::Group& from);
 Result<service::ModelEntry> from_proto(const v1::Model& from);
 runtime::Footprint from_proto(const v1::Footprint& from);
@@ -35,14 +40,22 @@ service::ModelStatistics from_proto(const v1::ModelStatistics& from);
 service::ServerStatistics from_proto(const v1::GetStatisticsResponse& from);
 runtime::ReplyDetail from_proto(const v1::InferDetail& from);
 
-/// Views into the bytes of `from`, which must outlive them.
+/// Views into the bytes of `from`, which must outlive them. A tensor in shared memory has null data
+/// and the size that its place says.
 /// Fails: kBadInput for an element type that is none, a shape that is negative or too large, or
 ///        bytes that are not as many as type and shape say.
 Result<exec::TensorView> view_of(const v1::Tensor& from);
 
-/// One view per input of the signature, in its order.
-/// Fails: kBadInput naming the input that is missing, unknown or there twice; as view_of.
+service::Place from_proto(const v1::Place& from);
+void to_proto(const service::Place& from, v1::Place& to);
+
+/// One view per input of the signature, in its order; what lies in shared memory is opened by
+/// `open(index, place)`, a Result<void*>.
+/// Fails: kBadInput naming the input that is missing, unknown or there twice; as view_of; as
+/// `open`.
+using OpenPlace = std::function<Result<void*>(std::size_t index, const service::Place& place)>;
 Result<std::vector<exec::TensorView>> inputs_of(const v1::InferRequest& request,
-                                                const package::Signature& signature);
+                                                const package::Signature& signature,
+                                                const OpenPlace& open);
 
 }  // namespace sluice::rpc

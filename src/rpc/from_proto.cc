@@ -105,6 +105,7 @@ service::ServerInfo from_proto(const v1::GetServerResponse& from) {
   to.num_free_cores = from.free_cores();
   to.upload_limit_bytes = from.upload_limit_bytes();
   to.model_folders.assign(from.model_folders().begin(), from.model_folders().end());
+  to.side_socket = from.side_socket();
   for (const auto& one : from.devices()) {
     runtime::Device device;
     device.id = runtime::DeviceId(one.id());
@@ -125,6 +126,10 @@ service::ServerHealth from_proto(const v1::GetHealthResponse& from) {
         {one.model(), one.name(), health_of(one.state(), one.reason(), one.action())});
   }
   return to;
+}
+
+service::RegionInfo from_proto(const v1::Region& from) {
+  return {from.handle(), from.name(), from.bytes(), from.is_ring()};
 }
 
 service::SessionInfo from_proto(const v1::Session& from) {

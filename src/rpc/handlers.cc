@@ -226,6 +226,34 @@ Handlers::Unary* Handlers::GetStatistics(Context* context, const v1::GetStatisti
   });
 }
 
+Handlers::Unary* Handlers::RegisterRegion(Context* context,
+                                          const v1::RegisterRegionRequest* request,
+                                          v1::RegisterRegionResponse* response) {
+  return now(context, [&](const service::Caller& caller) -> Status {
+    to_proto(SLUICE_TRY(service_.register_name(caller, request->name())),
+             *response->mutable_region());
+    return ok_status();
+  });
+}
+
+Handlers::Unary* Handlers::UnregisterRegion(Context* context,
+                                            const v1::UnregisterRegionRequest* request,
+                                            v1::UnregisterRegionResponse* /*response*/) {
+  return later(context, [this, handle = request->region()](const service::Caller& caller) {
+    return service_.unregister_region(caller, handle);
+  });
+}
+
+Handlers::Unary* Handlers::ListRegions(Context* context, const v1::ListRegionsRequest* /*request*/,
+                                       v1::ListRegionsResponse* response) {
+  return now(context, [&](const service::Caller& caller) {
+    for (const auto& region : service_.list_regions(caller)) {
+      to_proto(region, *response->add_regions());
+    }
+    return ok_status();
+  });
+}
+
 Handlers::Unary* Handlers::Infer(Context* context, const v1::InferRequest* request,
                                  v1::InferResponse* /*response*/) {
   return infer(*this, *context, *request);

@@ -73,6 +73,12 @@ class Handlers final : public v1::Runtime::CallbackService {
                     v1::ListModelsResponse* response) override;
   Unary* GetStatistics(Context* context, const v1::GetStatisticsRequest* request,
                        v1::GetStatisticsResponse* response) override;
+  Unary* RegisterRegion(Context* context, const v1::RegisterRegionRequest* request,
+                        v1::RegisterRegionResponse* response) override;
+  Unary* UnregisterRegion(Context* context, const v1::UnregisterRegionRequest* request,
+                          v1::UnregisterRegionResponse* response) override;
+  Unary* ListRegions(Context* context, const v1::ListRegionsRequest* request,
+                     v1::ListRegionsResponse* response) override;
   Unary* Infer(Context* context, const v1::InferRequest* request,
                v1::InferResponse* response) override;
 

@@ -33,6 +33,25 @@ std::int64_t deadline_of(const grpc::CallbackServerContext& context, const Clock
   return left.count() > kNoDeadline - now_ns ? kNoDeadline : now_ns + left.count();
 }
 
+/// By signature index, as far as there are any.
+Result<std::vector<service::PlacedOutput>> open_outputs(const v1::InferRequest& wanted,
+                                                        const package::Signature& signature,
+                                                        const service::Session& session) {
+  std::vector<service::PlacedOutput> outputs;
+  if (wanted.output_places().empty()) return outputs;
+  outputs.resize(signature.outputs.size());
+  for (const v1::OutputPlace& from : wanted.output_places()) {
+    const auto it = std::ranges::find(signature.outputs, from.name(), &package::TensorSpec::name);
+    if (it == signature.outputs.end()) {
+      return runtime_error(runtime::RuntimeCode::kBadInput, "the model has no output \"{}\"",
+                           from.name().substr(0, 200));
+    }
+    outputs[static_cast<std::size_t>(it - signature.outputs.begin())] =
+        SLUICE_TRY(service::open_output(session, from_proto(from.place())).with_context(it->name));
+  }
+  return outputs;
+}
+
 class InferCall final : public grpc::ServerUnaryReactor {
  public:
   explicit InferCall(std::shared_ptr<InferMessages> messages)
@@ -64,7 +83,15 @@ class InferCall final : public grpc::ServerUnaryReactor {
         SLUICE_TRY(handlers.service().find_model(caller, runtime::ModelHandle(wanted.model())));
     submitted_->sink = sink;
     runtime::Request request;
-    request.inputs = SLUICE_TRY(inputs_of(wanted, sink->signature()));
+    const auto in_place = handlers.service().in_place_inputs(runtime::ModelHandle(wanted.model()));
+    const auto open = [&](std::size_t i, const service::Place& place) -> Result<void*> {
+      const bool stays = in_place != nullptr && i < in_place->size() && (*in_place)[i];
+      auto input = SLUICE_TRY(service::open_input(*caller.session, place, stays));
+      messages_->owners.push_back(std::move(input.owner));
+      return input.data;
+    };
+    request.inputs = SLUICE_TRY(inputs_of(wanted, sink->signature(), open));
+    messages_->outputs = SLUICE_TRY(open_outputs(wanted, sink->signature(), *caller.session));
     request.memory_owner = messages_;
     request.deadline_ns = deadline_of(context, sink->clock());
     request.priority = wanted.priority();
@@ -82,10 +109,28 @@ class InferCall final : public grpc::ServerUnaryReactor {
     response.set_runtime_code(static_cast<std::int32_t>(reply.code));
     const auto& specs = submitted_->sink->signature().outputs;
     for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
-      to_proto(reply.outputs[i].view, specs[i].name, *response.add_outputs());
+      const Status status = put(i, reply.outputs[i].view, specs[i].name, *response.add_outputs());
+      if (!status.is_ok()) return Finish(to_grpc(status));
     }
     if (messages_->request.wants_detail()) to_proto(reply.detail, *response.mutable_detail());
     Finish(grpc::Status::OK);
+  }
+
+  /// Into the answer, or where the client wants it.
+  Status put(std::size_t i, const exec::TensorView& view, const std::string& name, v1::Tensor& to) {
+    if (i >= messages_->outputs.size() || messages_->outputs[i].region == nullptr) {
+      to_proto(view, name, to);
+      return ok_status();
+    }
+    const service::PlacedOutput& placed = messages_->outputs[i];
+    SLUICE_TRY(service::store(placed, view, name));
+    exec::TensorView without_bytes = view;
+    without_bytes.size_bytes = 0;
+    to_proto(without_bytes, name, to);
+    service::Place place = placed.place;
+    place.size_bytes = static_cast<std::uint64_t>(view.size_bytes);
+    to_proto(place, *to.mutable_place());
+    return ok_status();
   }
 
   const std::shared_ptr<InferMessages> messages_;

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "rpc/handlers.h"
+#include "rpc/side_socket.h"
 
 namespace sluice::rpc {
 namespace {
@@ -40,6 +41,8 @@ class GrpcServer final : public Server {
   ~GrpcServer() override { shutdown(0); }
 
   Status start(const ServerOptions& options) {
+    const auto local = std::ranges::find_if(options.addresses, &Address::is_unix);
+    if (local != options.addresses.end()) service_.set_side_socket(side_path(local->path));
     SLUICE_TRY(start_grpc(options));
     for (std::size_t i = 0; i < options.addresses.size(); ++i) {
       Address address = options.addresses[i];
@@ -57,6 +60,7 @@ class GrpcServer final : public Server {
 
   void shutdown(std::int64_t grace_ns) override {
     listeners_.clear();
+    sides_.clear();
     if (server_ == nullptr) return;
     server_->Shutdown(std::chrono::system_clock::now() + std::chrono::nanoseconds(grace_ns));
     server_->Wait();
@@ -105,6 +109,8 @@ class GrpcServer final : public Server {
       grpc::AddInsecureChannelFromFd(server_.get(), fd);
     };
     listeners_.push_back(SLUICE_TRY(UnixListener::create(options, on_accept, service_.log())));
+    options.path = side_path(path);
+    sides_.push_back(SLUICE_TRY(SideSocket::create(service_, workers_, options)));
     return ok_status();
   }
 
@@ -115,6 +121,7 @@ class GrpcServer final : public Server {
   std::vector<int> ports_;
   std::vector<std::string> addresses_;
   std::unique_ptr<grpc::Server> server_;
+  std::vector<std::unique_ptr<SideSocket>> sides_;
   std::vector<std::unique_ptr<UnixListener>> listeners_;  ///< last: they hand to all of the above
 };
 

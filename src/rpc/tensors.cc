@@ -13,6 +13,7 @@ namespace {
 using runtime::RuntimeCode;
 
 constexpr int kMostDimensions = 64;
+constexpr std::int64_t kMostPlacedBytes = std::int64_t{1} << 62;
 
 Status bad_tensor(const v1::Tensor& tensor, std::string_view why) {
   return runtime_error(RuntimeCode::kBadInput, "tensor \"{}\": {}", tensor.name().substr(0, 200),
@@ -49,10 +50,18 @@ Result<exec::TensorView> view_of(const v1::Tensor& from) {
   exec::TensorView view;
   view.element = *element;
   view.dims.assign(from.shape().begin(), from.shape().end());
-  view.size_bytes = static_cast<std::int64_t>(from.data().size());
-  // Read only, as Context::set_input says.
-  view.data =
-      const_cast<char*>(from.data().data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  if (from.has_place()) {
+    if (!from.data().empty()) return bad_tensor(from, "it has data and a place; give one of them");
+    if (from.place().bytes() > static_cast<std::uint64_t>(kMostPlacedBytes)) {
+      return bad_tensor(from, "its place is too large");
+    }
+    view.size_bytes = static_cast<std::int64_t>(from.place().bytes());
+  } else {
+    view.size_bytes = static_cast<std::int64_t>(from.data().size());
+    // Read only, as Context::set_input says.
+    view.data =
+        const_cast<char*>(from.data().data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  }
   const auto count = checked_product(view.dims);
   if (!count) return bad_tensor(from, "its shape is negative or too large");
   if (*element == ir::ElementType::kString) return view;  // the executor reads the texts
@@ -64,7 +73,8 @@ Result<exec::TensorView> view_of(const v1::Tensor& from) {
 }
 
 Result<std::vector<exec::TensorView>> inputs_of(const v1::InferRequest& request,
-                                                const package::Signature& signature) {
+                                                const package::Signature& signature,
+                                                const OpenPlace& open) {
   std::vector<exec::TensorView> views(signature.inputs.size());
   std::vector<bool> has_come(views.size());
   for (const v1::Tensor& tensor : request.inputs()) {
@@ -72,6 +82,9 @@ Result<std::vector<exec::TensorView>> inputs_of(const v1::InferRequest& request,
     if (has_come[index]) return bad_tensor(tensor, "it came twice");
     has_come[index] = true;
     views[index] = SLUICE_TRY(view_of(tensor));
+    if (!tensor.has_place()) continue;
+    views[index].data = SLUICE_TRY(
+        open(index, from_proto(tensor.place())).with_context(signature.inputs[index].name));
   }
   for (std::size_t i = 0; i < views.size(); ++i) {
     if (has_come[i]) continue;
@@ -79,6 +92,16 @@ Result<std::vector<exec::TensorView>> inputs_of(const v1::InferRequest& request,
                          signature.inputs[i].name, names_of(signature.inputs));
   }
   return views;
+}
+
+service::Place from_proto(const v1::Place& from) {
+  return {from.region(), from.offset(), from.bytes()};
+}
+
+void to_proto(const service::Place& from, v1::Place& to) {
+  to.set_region(from.region);
+  to.set_offset(from.offset);
+  to.set_bytes(from.size_bytes);
 }
 
 void to_proto(const exec::TensorView& from, std::string_view name, v1::Tensor& to) {

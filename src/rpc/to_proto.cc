@@ -61,6 +61,7 @@ void to_proto(const service::ServerInfo& from, v1::GetServerResponse& to) {
   to.set_free_cores(from.num_free_cores);
   to.set_upload_limit_bytes(from.upload_limit_bytes);
   for (const std::string& folder : from.model_folders) to.add_model_folders(valid_utf8(folder));
+  to.set_side_socket(valid_utf8(from.side_socket));
   for (const runtime::Device& device : from.devices) {
     auto* one = to.add_devices();
     one->set_id(device.id.value());
@@ -119,6 +120,13 @@ void to_proto(const runtime::Footprint& from, v1::Footprint& to) {
   to.set_context_known(from.is_context_known);
   to.set_depth(from.depth);
   to.set_total_bytes(from.total_bytes());
+}
+
+void to_proto(const service::RegionInfo& from, v1::Region& to) {
+  to.set_handle(from.handle);
+  to.set_name(valid_utf8(from.name));
+  to.set_bytes(from.size_bytes);
+  to.set_is_ring(from.is_ring);
 }
 
 void to_proto(const service::ModelEntry& from, v1::Model& to) {

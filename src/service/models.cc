@@ -103,6 +103,7 @@ Result<ModelEntry> Service::enter_model(const Caller& caller, ModelHandle model)
   {
     const std::unique_lock lock(owners_mutex_);
     model_owners_[info.handle] = caller.session->id();
+    in_place_inputs_[info.handle] = std::make_shared<const std::vector<bool>>(info.in_place_inputs);
     if (info.is_implicit) {
       group_owners_[static_cast<std::uint64_t>(info.group.value())] = caller.session->id();
     }
@@ -124,6 +125,7 @@ void Service::forget_model(ModelHandle model, const runtime::ModelInfo& info,
     if (it == model_owners_.end()) return;
     owned_by = it->second;
     model_owners_.erase(it);
+    in_place_inputs_.erase(number_of(model));
     if (info.is_implicit) group_owners_.erase(static_cast<std::uint64_t>(info.group.value()));
   }
   (owned_by == kNobody ? nobody_ : caller.session)->remove_model(model);

@@ -11,7 +11,7 @@ using runtime::RuntimeCode;
 
 namespace {
 
-constexpr std::uint32_t kProtocolMinor = 1;
+constexpr std::uint32_t kProtocolMinor = 2;
 
 std::uint64_t number_of(runtime::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());
@@ -27,8 +27,9 @@ Service::Service(runtime::Engine& engine, runtime::DeviceMap devices, ServiceOpt
       log_(log),
       started_ns_(system_clock().now_ns()),
       sessions_(options_.quota),
-      nobody_(std::make_shared<Session>(kNobody, "", Peer{}, "", started_ns_,
-                                        SessionQuota{1 << 20, 1 << 30, std::int64_t{1} << 40})) {}
+      nobody_(
+          std::make_shared<Session>(kNobody, "", Peer{}, "", started_ns_,
+                                    SessionQuota{1 << 20, 1 << 30, std::int64_t{1} << 40, 0, 0})) {}
 
 ServerInfo Service::server() const {
   ServerInfo info;
@@ -42,6 +43,7 @@ ServerInfo Service::server() const {
   info.devices = devices_.devices;
   info.upload_limit_bytes = options_.upload_limit_bytes;
   for (const auto& folder : options_.model_folders) info.model_folders.push_back(folder.string());
+  info.side_socket = side_socket_;
   return info;
 }
 
@@ -105,6 +107,9 @@ Result<Caller> Service::caller_of(std::string_view token, Peer peer) const {
 
 void Service::reclaim(const std::shared_ptr<Session>& session, const Status& reason) {
   Session::Holdings held = session->close(reason);
+  for (const Session::HeldRegion& region : held.regions) {
+    if (region.stop_ring) region.stop_ring();
+  }
   session->wait_for_loads();  // which find the session closed and leave nothing behind
   for (const runtime::ModelHandle model : held.models) {
     const auto info = engine_.info(model);

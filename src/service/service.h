@@ -91,6 +91,24 @@ class Service {
   ServerStatistics all_statistics() const;
   Metrics metrics() const;
 
+  // ---- shared memory: all of it belongs to a session
+
+  /// Where clients pass memfds, for `server`. Before anybody calls.
+  void set_side_socket(std::string path) { side_socket_ = std::move(path); }
+  /// The memory of a memfd; `fd` stays the caller's.
+  /// Fails: as Region::adopt; kFailed without a session; kOutOfResources over its quota.
+  Result<std::uint64_t> register_memory(const Caller& caller, int fd, std::uint64_t size_bytes);
+  /// The same, with a ring in it that is served from now on. Fails: as RingServer::create, too.
+  Result<std::uint64_t> register_ring(const Caller& caller, int fd, std::uint64_t size_bytes);
+  /// POSIX shared memory of the caller's user. Fails: as Region::open; kPermissionDenied for a
+  /// caller on another machine; else as register_memory.
+  Result<RegionInfo> register_name(const Caller& caller, const std::string& name);
+  /// Requests in flight keep the memory; a ring ends. Blocks. Fails: kInvalidHandle.
+  Status unregister_region(const Caller& caller, std::uint64_t handle);
+  std::vector<RegionInfo> list_regions(const Caller& caller) const;
+  /// By input, whether requests may have the model read it in shared memory itself. Null: none.
+  std::shared_ptr<const std::vector<bool>> in_place_inputs(runtime::ModelHandle model) const;
+
   // ---- inference
 
   /// Where the caller's requests for a model go. Fails: kInvalidHandle, kPermissionDenied,
@@ -108,6 +126,7 @@ class Service {
 
  private:
   using Owners = std::map<std::uint64_t, SessionId>;
+  using InPlaceInputs = std::shared_ptr<const std::vector<bool>>;
 
   Status check_ready() const;
   Status check_owner(const Owners& owners, std::uint64_t handle, const Caller& caller,
@@ -121,6 +140,7 @@ class Service {
   SessionId owner(const Owners& owners, std::uint64_t handle) const;
   void forget_model(runtime::ModelHandle model, const runtime::ModelInfo& info,
                     const Caller& caller);
+  Result<std::uint64_t> add_region(const Caller& caller, std::shared_ptr<shm::Region> region);
   void reclaim(const std::shared_ptr<Session>& session, const Status& reason);
   std::int64_t drain_deadline_ns(std::int64_t drain_ns) const;
 
@@ -135,6 +155,9 @@ class Service {
   mutable std::shared_mutex owners_mutex_;
   Owners model_owners_;
   Owners group_owners_;
+  std::map<std::uint64_t, InPlaceInputs> in_place_inputs_;  ///< of model_owners_
+  std::atomic<std::uint64_t> next_region_ = 1;
+  std::string side_socket_;
 };
 
 }  // namespace sluice::service

@@ -89,6 +89,58 @@ void Session::remove_group(runtime::CoreGroupId group) {
   groups_.erase(it);
 }
 
+Status Session::add_region(std::uint64_t handle, std::shared_ptr<shm::Region> region) {
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(check_open());
+  if (regions_.size() >= static_cast<std::size_t>(quota_.max_regions)) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "a session may share {} regions; unregister one that is not needed",
+                         quota_.max_regions);
+  }
+  const auto left_bytes = static_cast<std::uint64_t>(quota_.max_region_bytes - region_bytes_);
+  if (region->size_bytes() > left_bytes) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "a session may share {} bytes; this one shares {} and asks for {} more",
+                         quota_.max_region_bytes, region_bytes_, region->size_bytes());
+  }
+  region_bytes_ += static_cast<std::int64_t>(region->size_bytes());
+  regions_[handle] = {handle, std::move(region), nullptr};
+  return ok_status();
+}
+
+Status Session::set_ring(std::uint64_t handle, std::function<void()> stop_ring) {
+  const std::lock_guard lock(mutex_);
+  const auto it = regions_.find(handle);
+  if (it == regions_.end()) {
+    return runtime_error(RuntimeCode::kCancelled, "region {} was taken away meanwhile", handle);
+  }
+  it->second.stop_ring = std::move(stop_ring);
+  return ok_status();
+}
+
+std::shared_ptr<const shm::Region> Session::find_region(std::uint64_t handle) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = regions_.find(handle);
+  return it == regions_.end() ? nullptr : it->second.region;
+}
+
+Session::HeldRegion Session::remove_region(std::uint64_t handle) {
+  const std::lock_guard lock(mutex_);
+  const auto it = regions_.find(handle);
+  if (it == regions_.end()) return {};
+  HeldRegion held = std::move(it->second);
+  region_bytes_ -= static_cast<std::int64_t>(held.region->size_bytes());
+  regions_.erase(it);
+  return held;
+}
+
+std::vector<Session::HeldRegion> Session::list_regions() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<HeldRegion> all;
+  for (const auto& [handle, held] : regions_) all.push_back(held);
+  return all;
+}
+
 Status Session::enter_request() {
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(check_open());
@@ -139,8 +191,11 @@ Session::Holdings Session::close(const Status& reason) {
     listener = std::exchange(listener_, nullptr);
     for (const auto& [model, cores] : models_) holdings.models.push_back(model);
     for (const auto& [group, cores] : groups_) holdings.groups.push_back(group);
+    for (auto& [handle, held] : regions_) holdings.regions.push_back(std::move(held));
     models_.clear();
     groups_.clear();
+    regions_.clear();
+    region_bytes_ = 0;
     num_cores_ = 0;
   }
   stop_.request_stop();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "service/types.h"
+#include "shm/region.h"
 
 namespace sluice::service {
 
@@ -20,6 +21,8 @@ struct SessionQuota {
   std::int32_t max_models = 256;
   std::int32_t max_cores = 1 << 20;
   std::int64_t max_in_flight = 4096;
+  std::int32_t max_regions = 64;                          ///< of shared memory, rings included
+  std::int64_t max_region_bytes = std::int64_t{1} << 30;  ///< all of them together
 };
 
 /// What the session holds, by handle, until it is closed. Safe across threads.
@@ -50,6 +53,21 @@ class Session {
   void remove_model(runtime::ModelHandle model);
   void remove_group(runtime::CoreGroupId group);
 
+  /// Shared memory, under a handle that nobody else has. Fails: as add_model.
+  Status add_region(std::uint64_t handle, std::shared_ptr<shm::Region> region);
+  /// How to end the ring in a region; it blocks, and may be called twice.
+  /// Fails: kCancelled if the region was taken away meanwhile.
+  Status set_ring(std::uint64_t handle, std::function<void()> stop_ring);
+  /// Null if it has none of this handle.
+  std::shared_ptr<const shm::Region> find_region(std::uint64_t handle) const;
+  struct HeldRegion {
+    std::uint64_t handle = 0;
+    std::shared_ptr<shm::Region> region;  ///< null if there was none
+    std::function<void()> stop_ring;
+  };
+  HeldRegion remove_region(std::uint64_t handle);
+  std::vector<HeldRegion> list_regions() const;
+
   /// A request is in flight. Fails: kQueueFull over the quota; kCancelled.
   Status enter_request();
   void leave_request();
@@ -69,6 +87,7 @@ class Session {
   struct Holdings {
     std::vector<runtime::ModelHandle> models;
     std::vector<runtime::CoreGroupId> groups;
+    std::vector<HeldRegion> regions;
   };
   /// What it held, after its listener was told. Nothing the second time.
   Holdings close(const Status& reason);
@@ -89,6 +108,8 @@ class Session {
   std::int64_t num_in_flight_ = 0;
   std::map<runtime::ModelHandle, std::int32_t> models_;  ///< with the cores of its own group
   std::map<runtime::CoreGroupId, std::int32_t> groups_;
+  std::map<std::uint64_t, HeldRegion> regions_;
+  std::int64_t region_bytes_ = 0;
   int num_loads_ = 0;
   std::condition_variable no_loads_;
   std::function<void(const Status&)> listener_;

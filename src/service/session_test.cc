@@ -6,6 +6,8 @@
 #include <set>
 #include <thread>
 
+#include "shm/shared_memory.h"
+
 namespace sluice::service {
 namespace {
 
@@ -56,6 +58,39 @@ TEST(Session, ClosingTellsWhatItHeldOnceAndTakesNothingMore) {
     EXPECT_EQ(code_of(status), RuntimeCode::kCancelled);
   }
   EXPECT_FALSE(session.on_close({}));
+}
+
+std::shared_ptr<shm::Region> region_of(std::int64_t size_bytes) {
+  const auto memory = shm::SharedMemory::create(size_bytes).value();
+  return shm::Region::adopt(memory.fd(), static_cast<std::uint64_t>(size_bytes)).value();
+}
+
+TEST(Session, SharesNoMoreMemoryThanItMayAndLetsGoOfItAtItsEnd) {
+  Session session = session_of({.max_regions = 2, .max_region_bytes = 10'000});
+  const auto region = region_of(4096);
+  ASSERT_TRUE(session.add_region(1, region).is_ok());
+  EXPECT_EQ(code_of(session.add_region(2, region_of(8192))), RuntimeCode::kOutOfResources);
+  ASSERT_TRUE(session.add_region(3, region_of(4096)).is_ok());
+  EXPECT_EQ(code_of(session.add_region(4, region_of(64))), RuntimeCode::kOutOfResources);
+  EXPECT_EQ(session.find_region(1), region);
+  EXPECT_EQ(session.find_region(2), nullptr);
+  EXPECT_EQ(session.remove_region(3).handle, 3U);
+  EXPECT_EQ(session.remove_region(3).region, nullptr);
+  ASSERT_TRUE(session.add_region(5, region_of(4096)).is_ok());
+  int stopped = 0;
+  ASSERT_TRUE(session.set_ring(5, [&] { ++stopped; }).is_ok());
+  EXPECT_EQ(code_of(session.set_ring(3, {})), RuntimeCode::kCancelled);
+  EXPECT_EQ(session.list_regions().size(), 2U);
+  {
+    const auto held = session.close(make_error(Code::kCancelled, "gone"));
+    ASSERT_EQ(held.regions.size(), 2U);
+    EXPECT_EQ(held.regions[0].region, region);
+    held.regions[1].stop_ring();
+    EXPECT_EQ(stopped, 1);
+  }
+  EXPECT_EQ(session.find_region(1), nullptr);
+  EXPECT_EQ(region.use_count(), 1);
+  EXPECT_EQ(code_of(session.add_region(6, region)), RuntimeCode::kCancelled);
 }
 
 TEST(Session, ItsEndWaitsForLoadsThatGoOn) {

@@ -36,6 +36,14 @@ struct SessionInfo {
   std::int64_t num_in_flight = 0;
 };
 
+/// Memory that a session shares with the daemon.
+struct RegionInfo {
+  std::uint64_t handle = 0;
+  std::string name;  ///< of POSIX shared memory; empty for a memfd
+  std::int64_t size_bytes = 0;
+  bool is_ring = false;
+};
+
 struct ModelEntry {
   runtime::ModelInfo info;
   SessionId session = kNobody;
@@ -112,6 +120,7 @@ struct ServerInfo {
   std::vector<runtime::Device> devices;
   std::int64_t upload_limit_bytes = 0;
   std::vector<std::string> model_folders;
+  std::string side_socket;  ///< where memfds are passed; empty: nowhere
 };
 
 /// What a load is asked for, but for where the package comes from.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/inference/device_constants.h"
+#include "runtime/model/in_place.h"
 
 namespace sluice::runtime {
 namespace {
@@ -156,6 +157,7 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   SLUICE_TRY(report(LoadPhase::kPreparing));
   const auto executable = SLUICE_TRY(package->executable());
   parts.info.footprint = estimate_footprint(*executable, num_slots);
+  parts.info.in_place_inputs = find_in_place_inputs(executable->graph);
   auto memory = lease(*group->group().budget, parts.info.footprint);
   if (!memory.is_ok()) return too_large(memory.status(), parts.info.footprint);
   parts.memory = std::move(*memory);

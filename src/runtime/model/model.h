@@ -24,9 +24,10 @@ struct ModelInfo {
   LoadMode mode = LoadMode::kNormal;
   int depth = 1;
   std::size_t num_slots = 1;
-  bool shares_package = false;   ///< it was loaded while another model of its package was
-  Footprint footprint;           ///< as estimated
-  std::int64_t slots_bytes = 0;  ///< as measured: contexts and device buffers
+  bool shares_package = false;        ///< it was loaded while another model of its package was
+  Footprint footprint;                ///< as estimated
+  std::int64_t slots_bytes = 0;       ///< as measured: contexts and device buffers
+  std::vector<bool> in_place_inputs;  ///< find_in_place_inputs
 };
 
 /// The parts of a model and the transitions between its phases. All calls from any thread; those

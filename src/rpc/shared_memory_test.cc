@@ -1,0 +1,476 @@
+// Tensors in shared memory and requests through a ring, by clients that behave and clients that do
+// not: each call has an answer that says so, and the server goes on.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "package/package.h"
+#include "rpc/client.h"
+#include "rpc/server.h"
+#include "rpc/side_client.h"
+#include "rpc/side_socket.h"
+#include "runtime/engine_testing.h"
+#include "runtime/inference/thread_driver.h"
+#include "shm/ring_client.h"
+#include "support/paths.h"
+
+namespace sluice::rpc {
+namespace {
+
+using runtime::RuntimeCode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kHuge = ~std::uint64_t{0};
+const std::vector<float> kAnswer = {3, 0, 5, 0};  // of x = 2
+
+/// What this process, which is client and server, has open and mapped.
+struct Held {
+  std::ptrdiff_t fds = 0;
+  std::ptrdiff_t mappings = 0;
+
+  static Held now() {
+    const std::filesystem::directory_iterator fds("/proc/self/fd");
+    std::ifstream maps("/proc/self/maps");
+    std::string line;
+    Held held = {std::distance(begin(fds), end(fds)), 0};
+    while (std::getline(maps, line)) {
+      if (line.find("sluice-shared") != std::string::npos) ++held.mappings;
+    }
+    return held;
+  }
+  bool operator==(const Held&) const = default;
+};
+
+class SharedMemoryTest : public ::testing::Test {
+ protected:
+  SharedMemoryTest()
+      : engine_(runtime::testing::registry(), drivers_, {runtime::testing::pretended_cpu_map(4)}),
+        service_(engine_, runtime::testing::pretended_cpu_map(4), options(), log_) {
+    ServerOptions wanted;
+    wanted.addresses = {{true, socket(), "", 0}};
+    auto server = Server::start(service_, wanted);
+    EXPECT_TRUE(server.is_ok()) << server.status().to_string();
+    server_ = std::move(server).value();
+    const std::string package = (folder_ / "m.sluice").string();
+    EXPECT_TRUE(package::write_package(*runtime::testing::add_relu(), package).is_ok());
+    service::LoadOptions load;
+    load.depth = 4;
+    const auto model = client(false, false)->upload(load, package);
+    EXPECT_TRUE(model.is_ok()) << model.status().to_string();
+    model_ = model->info.handle;
+  }
+  ~SharedMemoryTest() override {
+    // Whatever came before, the server still answers and its model still runs.
+    const auto last = client(true);
+    EXPECT_EQ(infer(*last, 2), kAnswer);
+    service_.shutdown(0);
+    server_->shutdown(0);
+  }
+
+  static service::ServiceOptions options() {
+    service::ServiceOptions options;
+    options.quota.max_regions = 4;
+    options.quota.max_region_bytes = std::int64_t{64} << 20;
+    return options;
+  }
+  std::string socket() const { return (folder_ / "s").string(); }
+
+  std::unique_ptr<Client> client(bool uses_ring, bool has_session = true) const {
+    ClientOptions options;
+    options.address = "unix:" + socket();
+    options.uses_ring = uses_ring;
+    auto client = std::move(Client::create(options)).value();
+    if (has_session) {
+      EXPECT_TRUE(client->open_session("test").is_ok());
+    }
+    return client;
+  }
+
+  std::vector<float> infer(Client& client, float value) const {
+    const std::vector<float> x(4, value);
+    std::vector<float> y;
+    do {  // a model takes so many requests at a time, of whoever comes first
+      y = answer(client, x.data(), {});
+    } while (runtime::runtime_code_of(status_) == RuntimeCode::kQueueFull);
+    return y;
+  }
+  /// Empty if it fails; `status_` says why.
+  std::vector<float> answer(Client& client, const void* x, const InferOptions& options) const {
+    const exec::TensorView view = {const_cast<void*>(x), 16, ir::ElementType::kF32, {4}};
+    const auto reply = client.infer(model_, {{"x", view}}, options);
+    status_ = reply.is_ok() ? ok_status() : reply.status();
+    if (!reply.is_ok()) return {};
+    const auto* y = static_cast<const float*>(reply->outputs.at(0).view.data);
+    return {y, y + 4};
+  }
+
+  sluice::testing::TempDir folder_;
+  runtime::ThreadDrivers drivers_;
+  runtime::Engine engine_;
+  service::NoLog log_;
+  service::Service service_;
+  std::unique_ptr<Server> server_;
+  std::uint64_t model_ = 0;
+  mutable Status status_;
+};
+
+RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+
+TEST_F(SharedMemoryTest, InputsAndOutputsMayEachBeSharedOrNot) {
+  for (const bool uses_ring : {false, true}) {
+    const auto own = client(uses_ring);
+    const auto shared = own->share(4096);
+    ASSERT_TRUE(shared.is_ok()) << shared.status().to_string();
+    auto* x = reinterpret_cast<float*>((*shared)->memory().data());
+    auto* y = x + 16;
+    std::fill_n(x, 4, 2.0F);
+    const std::vector<float> unshared(4, 2.0F);
+    InferOptions into_y;
+    into_y.outputs = {{y, 64}};
+    for (int i = 0; i < 10; ++i) {
+      std::fill_n(y, 4, -1.0F);
+      EXPECT_EQ(answer(*own, x, {}), kAnswer) << status_.to_string();
+      EXPECT_EQ(answer(*own, unshared.data(), {}), kAnswer) << status_.to_string();
+      EXPECT_EQ(*y, -1.0F);
+      EXPECT_EQ(answer(*own, x, into_y), kAnswer) << status_.to_string();
+      EXPECT_EQ(std::vector<float>(y, y + 4), kAnswer);
+      std::fill_n(y, 4, -1.0F);
+      EXPECT_EQ(answer(*own, unshared.data(), into_y), kAnswer) << status_.to_string();
+      EXPECT_EQ(std::vector<float>(y, y + 4), kAnswer);
+    }
+    EXPECT_EQ(own->list_regions()->size(), uses_ring ? 2U : 1U);
+  }
+}
+
+TEST_F(SharedMemoryTest, AnOutputMayOverwriteItsInput) {
+  const auto own = client(false);
+  const auto shared = own->share(4096).value();
+  auto* x = reinterpret_cast<float*>(shared->memory().data());
+  std::fill_n(x, 4, 2.0F);
+  InferOptions into_x;
+  into_x.outputs = {{x, 16}};
+  EXPECT_EQ(answer(*own, x, into_x), kAnswer) << status_.to_string();
+}
+
+TEST_F(SharedMemoryTest, AnOutputWithoutRoomSaysHowMuchItNeeds) {
+  for (const bool uses_ring : {false, true}) {
+    const auto own = client(uses_ring);
+    const auto shared = own->share(4096).value();
+    InferOptions options;
+    options.outputs = {{shared->memory().data(), 15}};
+    const std::vector<float> x(4, 2.0F);
+    EXPECT_TRUE(answer(*own, x.data(), options).empty());
+    EXPECT_THAT(status_.message(), HasSubstr("has 16 bytes, and there is room for 15"));
+    options.outputs = {{const_cast<float*>(x.data()), 16}};
+    EXPECT_TRUE(answer(*own, x.data(), options).empty());
+    EXPECT_EQ(status_.code(), Code::kInvalidArgument) << status_.to_string();
+  }
+}
+
+TEST_F(SharedMemoryTest, ManyThreadsShareARing) {
+  const auto own = client(true);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) {
+        const std::vector<float> x(4, static_cast<float>(t * 1000 + i));
+        const exec::TensorView view = {
+            const_cast<float*>(x.data()), 16, ir::ElementType::kF32, {4}};
+        const auto reply = own->infer(model_, {{"x", view}});
+        if (!reply.is_ok()) {
+          if (code_of(reply.status()) != RuntimeCode::kQueueFull) ++wrong;
+        } else if (*static_cast<const float*>(reply->outputs[0].view.data) != x[0] + 1) {
+          ++wrong;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(SharedMemoryTest, ErrorsComeThroughTheRingAsTheyDoOverGrpc) {
+  const auto with_ring = client(true);
+  const auto without = client(false);
+  const std::vector<float> x(5, 1.0F);
+  const exec::TensorView view = {const_cast<float*>(x.data()), 20, ir::ElementType::kF32, {5}};
+  const Status one = with_ring->infer(model_, {{"x", view}}).status();
+  const Status other = without->infer(model_, {{"x", view}}).status();
+  EXPECT_EQ(one.code(), other.code());
+  EXPECT_EQ(code_of(one), code_of(other));
+  EXPECT_EQ(one.message(), other.message());
+}
+
+TEST_F(SharedMemoryTest, RegionsAreOfTheirSessionAndGoWithIt) {
+  const auto keeper = client(false);
+  EXPECT_EQ(infer(*keeper, 2), kAnswer);
+  const Held before = Held::now();
+  {
+    const auto one = client(true);
+    const auto other = client(true);
+    const auto shared = one->share(4096).value();
+    EXPECT_EQ(infer(*one, 2), kAnswer);
+    EXPECT_EQ(infer(*other, 2), kAnswer);
+    EXPECT_EQ(code_of(other->unregister_region(shared->region())), RuntimeCode::kInvalidHandle);
+    EXPECT_EQ(other->list_regions()->size(), 1U) << "its ring";
+    EXPECT_TRUE(one->unregister_region(shared->region()).is_ok());
+    EXPECT_EQ(code_of(one->unregister_region(shared->region())), RuntimeCode::kInvalidHandle);
+    EXPECT_NE(Held::now(), before);
+  }
+  while (Held::now() != before) std::this_thread::yield();  // until the sessions have ended
+}
+
+TEST_F(SharedMemoryTest, ASessionSharesNoMoreThanItMay) {
+  const auto own = client(false);
+  EXPECT_EQ(code_of(own->share(std::int64_t{65} << 20).status()), RuntimeCode::kOutOfResources);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(own->share(4096).is_ok());
+  const Status fifth = own->share(4096).status();
+  EXPECT_EQ(code_of(fifth), RuntimeCode::kOutOfResources);
+  EXPECT_THAT(fifth.message(), HasSubstr("unregister one"));
+  EXPECT_TRUE(own->unregister_region(own->list_regions()->front().handle).is_ok());
+  EXPECT_TRUE(own->share(4096).is_ok());
+}
+
+TEST_F(SharedMemoryTest, WithoutASessionNothingIsShared) {
+  const auto nobody = client(true, false);
+  EXPECT_EQ(code_of(nobody->share(4096).status()), RuntimeCode::kFailed);
+  EXPECT_EQ(infer(*nobody, 2), kAnswer) << "over gRPC";
+}
+
+TEST_F(SharedMemoryTest, NamedMemoryThatShrinksInUseIsAnErrorAndNoSignal) {
+  const std::string name = "/sluice-rpc-test-" + std::to_string(getpid());
+  for (const bool uses_ring : {false, true}) {
+    const auto own = client(uses_ring);
+    const shm::Fd fd(shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+    ASSERT_TRUE(fd.is_valid());
+    ASSERT_EQ(ftruncate(fd.get(), 8192), 0);
+    const auto shared = own->share(name);
+    shm_unlink(name.c_str());
+    ASSERT_TRUE(shared.is_ok()) << shared.status().to_string();
+    EXPECT_EQ(own->list_regions()->front().name, name);
+    auto* x = reinterpret_cast<float*>((*shared)->memory().data());
+    float* y = x + 1024;  // on a page of its own
+    std::fill_n(x, 4, 2.0F);
+    InferOptions into_y;
+    into_y.outputs = {{y, 16}};
+    EXPECT_EQ(answer(*own, x, into_y), kAnswer) << status_.to_string();
+    ASSERT_EQ(ftruncate(fd.get(), 4096), 0);
+    EXPECT_TRUE(answer(*own, x, into_y).empty());
+    EXPECT_EQ(code_of(status_), RuntimeCode::kBadInput);
+    EXPECT_THAT(status_.message(), HasSubstr("do not shrink it"));
+    EXPECT_EQ(answer(*own, x, {}), kAnswer) << status_.to_string();
+    ASSERT_EQ(ftruncate(fd.get(), 0), 0);
+    EXPECT_TRUE(answer(*own, x, {}).empty());
+    EXPECT_EQ(code_of(status_), RuntimeCode::kBadInput);
+    EXPECT_EQ(own->share("/sluice-none").status().code(), Code::kNotFound);
+    EXPECT_EQ(code_of(own->share("/../../etc/passwd").status()), RuntimeCode::kInvalid);
+  }
+}
+
+// ---- the side socket
+
+/// Sends `bytes` and whether an answer came, and which.
+std::optional<SideAnswer> ask(const std::string& path, std::span<const std::byte> bytes, int fd) {
+  const auto socket = shm::connect_unix(path);
+  EXPECT_TRUE(socket.is_ok());
+  const Status sent = shm::send_with_fd(socket->get(), bytes, fd);
+  EXPECT_TRUE(sent.is_ok());
+  shutdown(socket->get(), SHUT_WR);
+  SideAnswer answer;
+  const ssize_t size = recv(socket->get(), &answer, sizeof(answer), MSG_WAITALL);
+  if (size != sizeof(answer)) return std::nullopt;
+  return answer;
+}
+
+TEST_F(SharedMemoryTest, TheSideSocketRefusesWhatItCannotUse) {
+  const auto memory = shm::SharedMemory::create(4096).value();
+  const auto refusal = [&](const SideRequest& request, int fd) {
+    const auto answer = ask(side_path(socket()), std::as_bytes(std::span(&request, 1)), fd);
+    if (!answer) return RuntimeCode::kOk;
+    EXPECT_GT(answer->message_bytes, 0);
+    return static_cast<RuntimeCode>(answer->runtime_code);
+  };
+  SideRequest request;
+  request.kind = 1;
+  request.size_bytes = 4096;
+  EXPECT_EQ(refusal(request, memory.fd()), RuntimeCode::kFailed) << "no session";
+  EXPECT_EQ(refusal(request, -1), RuntimeCode::kInvalid) << "no descriptor";
+  request.token.fill('f');
+  EXPECT_EQ(refusal(request, memory.fd()), RuntimeCode::kInvalidHandle) << "nobody's token";
+  request.token.fill('\0');
+  request.kind = 7;
+  EXPECT_EQ(refusal(request, memory.fd()), RuntimeCode::kInvalid);
+  request.kind = 2;
+  EXPECT_EQ(refusal(request, memory.fd()), RuntimeCode::kInvalid) << "no ring is in it";
+  request.version = 9;
+  EXPECT_EQ(refusal(request, memory.fd()), RuntimeCode::kUnsupportedVersion);
+  request.magic = 0;
+  EXPECT_EQ(refusal(request, memory.fd()), RuntimeCode::kUnsupportedVersion);
+  const std::array<std::byte, 10> half = {};
+  EXPECT_FALSE(ask(side_path(socket()), half, memory.fd()).has_value());
+  EXPECT_FALSE(ask(side_path(socket()), {}, -1).has_value());
+}
+
+// ---- rings of clients that do not behave
+
+/// A session's ring, and the memory that the client may write what it likes to.
+class HostileRingTest : public SharedMemoryTest {
+ protected:
+  static constexpr std::uint32_t kEntries = 8;
+  static constexpr std::uint64_t kBytes = shm::ring_bytes(kEntries) + 4096;
+  static constexpr std::int64_t kLongNs = 10'000'000'000;
+
+  HostileRingTest() : memory_(shm::SharedMemory::create(kBytes).value()) {
+    session_ = service_.open_session("hostile", {}).value();
+    shm::RingClient::format(memory_.memory(), kEntries);
+    handed_ =
+        hand_over(side_path(socket()), session_->token(), SideKind::kRing, memory_.fd(), kBytes)
+            .value();
+    ring_ = std::make_unique<shm::RingClient>(memory_.memory(), kEntries);
+  }
+  ~HostileRingTest() override {
+    service_.close_session(session_->id(), make_error(Code::kCancelled, ""));
+  }
+
+  shm::Submission good() const {
+    shm::Submission entry;
+    entry.head.request = 5;
+    entry.head.model = model_;
+    entry.head.num_inputs = 1;
+    entry.head.num_outputs = 1;
+    entry.tensors[0] = {handed_.region, shm::ring_bytes(kEntries), 16, 1, 1, {4}};
+    entry.tensors[1] = {handed_.region, shm::ring_bytes(kEntries) + 64, 16, 0, 0, {}};
+    return entry;
+  }
+
+  shm::Completion answer_to(const shm::Submission& entry) {
+    EXPECT_TRUE(ring_->submit(entry));
+    shm::Completion completion;
+    while (!ring_->take(completion) && !ring_->is_closed()) ring_->wait(0, kLongNs);
+    return completion;
+  }
+
+  shm::RingControl& control() {
+    return *reinterpret_cast<shm::RingControl*>(memory_.memory().data());
+  }
+
+  shm::SharedMemory memory_;
+  std::shared_ptr<service::Session> session_;
+  Handed handed_;
+  std::unique_ptr<shm::RingClient> ring_;
+};
+
+TEST_F(HostileRingTest, EntriesThatCannotBeAreAnsweredAndTheNextIsServed) {
+  struct Case {
+    const char* what;
+    std::function<void(shm::Submission&)> spoil;
+    RuntimeCode code;
+  };
+  const Case cases[] = {
+      {"no model", [](auto& e) { e.head.model = 0; }, RuntimeCode::kInvalidHandle},
+      {"nobody's model", [](auto& e) { e.head.model = kHuge; }, RuntimeCode::kInvalidHandle},
+      {"no input", [](auto& e) { e.head.num_inputs = 0; }, RuntimeCode::kBadInput},
+      {"two inputs", [](auto& e) { e.head.num_inputs = 2; }, RuntimeCode::kBadInput},
+      {"no output", [](auto& e) { e.head.num_outputs = 0; }, RuntimeCode::kBadInput},
+      {"many inputs", [](auto& e) { e.head.num_inputs = 0xFFFFFFFF; }, RuntimeCode::kBadInput},
+      {"nobody's region", [](auto& e) { e.tensors[0].region = 99; }, RuntimeCode::kInvalidHandle},
+      {"no region", [](auto& e) { e.tensors[1].region = 0; }, RuntimeCode::kInvalidHandle},
+      {"outside", [](auto& e) { e.tensors[0].offset = kBytes; }, RuntimeCode::kBadInput},
+      {"just outside", [](auto& e) { e.tensors[0].offset = kBytes & ~63ULL; },
+       RuntimeCode::kBadInput},
+      {"around", [](auto& e) { e.tensors[0].offset = kHuge - 63; }, RuntimeCode::kBadInput},
+      {"not aligned", [](auto& e) { e.tensors[0].offset += 4; }, RuntimeCode::kBadInput},
+      {"output outside", [](auto& e) { e.tensors[1].bytes = kHuge; }, RuntimeCode::kBadInput},
+      {"output around", [](auto& e) { e.tensors[1].offset = kHuge & ~63ULL; },
+       RuntimeCode::kBadInput},
+      {"no room", [](auto& e) { e.tensors[1].bytes = 8; }, RuntimeCode::kInvalid},
+      {"fewer bytes", [](auto& e) { e.tensors[0].bytes = 15; }, RuntimeCode::kBadInput},
+      {"no type", [](auto& e) { e.tensors[0].element_type = 0; }, RuntimeCode::kBadInput},
+      {"type -1", [](auto& e) { e.tensors[0].element_type = -1; }, RuntimeCode::kBadInput},
+      {"texts", [](auto& e) { e.tensors[0].element_type = 8; }, RuntimeCode::kBadInput},
+      {"rank 9", [](auto& e) { e.tensors[0].rank = 9; }, RuntimeCode::kBadInput},
+      {"rank 2^32-1", [](auto& e) { e.tensors[0].rank = 0xFFFFFFFF; }, RuntimeCode::kBadInput},
+      {"[-4]", [](auto& e) { e.tensors[0].dims[0] = -4; }, RuntimeCode::kBadInput},
+      {"[2^63-1]", [](auto& e) { e.tensors[0].dims[0] = INT64_MAX; }, RuntimeCode::kBadInput},
+      {"[5]",
+       [](auto& e) {
+         e.tensors[0].dims[0] = 5;
+         e.tensors[0].bytes = 20;
+       },
+       RuntimeCode::kBadInput},
+      {"one nanosecond", [](auto& e) { e.head.timeout_ns = 1; }, RuntimeCode::kTimeout},
+  };
+  for (const Case& one : cases) {
+    shm::Submission entry = good();
+    one.spoil(entry);
+    const shm::Completion completion = answer_to(entry);
+    EXPECT_EQ(static_cast<RuntimeCode>(completion.head.runtime_code), one.code) << one.what;
+    EXPECT_NE(completion.head.status_code, 0) << one.what;
+    EXPECT_GT(completion.head.message_bytes, 0U) << one.what;
+    EXPECT_EQ(completion.head.request, 5U);
+    EXPECT_EQ(answer_to(good()).head.status_code, 0) << "after " << one.what;
+  }
+  for (const std::int64_t timeout : {INT64_MAX, INT64_MIN, std::int64_t{-1}}) {
+    shm::Submission entry = good();
+    entry.head.timeout_ns = timeout;
+    EXPECT_EQ(answer_to(entry).head.status_code, 0) << timeout;
+  }
+}
+
+TEST_F(HostileRingTest, TensorsOverTheRingItselfHurtNobodyElse) {
+  shm::Submission entry = good();
+  entry.tensors[0].offset = 0;   // the control words, read as numbers
+  entry.tensors[1].offset = 64;  // and overwritten with what comes of them
+  ASSERT_TRUE(ring_->submit(entry));
+  const auto other = client(true);
+  EXPECT_EQ(infer(*other, 2), kAnswer);
+}
+
+TEST_F(HostileRingTest, PositionsThatMakeNoSenseCloseThisRingOnly) {
+  EXPECT_EQ(answer_to(good()).head.status_code, 0);
+  const auto other = client(true);
+  EXPECT_EQ(infer(*other, 2), kAnswer);
+  control().submission_tail.value = 0x80000000;
+  while (!ring_->is_closed()) ring_->wait(0, kLongNs);
+  EXPECT_EQ(infer(*other, 2), kAnswer);
+}
+
+TEST_F(HostileRingTest, MemoryRewrittenAllTheTimeHurtsNobodyElse) {
+  const auto other = client(true);
+  std::uint32_t random = 1;
+  for (int i = 0; i < 2000; ++i) {
+    ring_->submit(good());
+    auto* words = reinterpret_cast<std::uint32_t*>(memory_.memory().data());
+    for (int k = 0; k < 20; ++k) {
+      random = random * 1664525 + 1013904223;
+      const std::size_t at = random % (kBytes / 4);
+      if (at >= 16) words[at] = random >> (random % 32);
+    }
+    if (i % 100 == 0) {
+      EXPECT_EQ(infer(*other, 2), kAnswer);
+    }
+  }
+}
+
+TEST_F(HostileRingTest, AClientThatUnmapsAndHangsUpLeavesNothing) {
+  EXPECT_EQ(answer_to(good()).head.status_code, 0);
+  ASSERT_TRUE(ring_->submit(good()));
+  ring_ = nullptr;
+  { const shm::SharedMemory gone = std::move(memory_); }
+  handed_.socket = shm::Fd();
+  while (!session_->list_regions().empty()) std::this_thread::yield();
+  while (Held::now().mappings > 0) std::this_thread::yield();
+}
+
+}  // namespace
+}  // namespace sluice::rpc

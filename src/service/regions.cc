@@ -1,0 +1,99 @@
+// The part of Service that is about shared memory.
+#include <utility>
+
+#include "service/ring_worker.h"
+#include "service/service.h"
+
+namespace sluice::service {
+
+using runtime::RuntimeCode;
+
+namespace {
+
+Status coded(const Status& status) {
+  const bool is_scarce = status.code() == Code::kResourceExhausted;
+  return runtime::with_runtime_code(
+      status, is_scarce ? RuntimeCode::kOutOfResources : RuntimeCode::kInvalid);
+}
+
+RegionInfo info_of(const Session::HeldRegion& held) {
+  return {held.handle, held.region->name(), static_cast<std::int64_t>(held.region->size_bytes()),
+          held.stop_ring != nullptr};
+}
+
+}  // namespace
+
+Result<std::uint64_t> Service::add_region(const Caller& caller,
+                                          std::shared_ptr<shm::Region> region) {
+  SLUICE_TRY(check_ready());
+  if (caller.session->id() == kNobody) {
+    return runtime_error(RuntimeCode::kFailed,
+                         "shared memory belongs to a session; open one and send its token");
+  }
+  const std::uint64_t handle = next_region_++;
+  const auto size_bytes = region->size_bytes();
+  SLUICE_TRY(caller.session->add_region(handle, std::move(region)));
+  log_.add(LogLevel::kDebug, "region.register region={} bytes={} session={}", handle, size_bytes,
+           static_cast<std::uint64_t>(caller.session->id()));
+  return handle;
+}
+
+Result<std::uint64_t> Service::register_memory(const Caller& caller, int fd,
+                                               std::uint64_t size_bytes) {
+  auto region = shm::Region::adopt(fd, size_bytes);
+  if (!region.is_ok()) return coded(region.status());
+  return add_region(caller, std::move(*region));
+}
+
+Result<std::uint64_t> Service::register_ring(const Caller& caller, int fd,
+                                             std::uint64_t size_bytes) {
+  auto region = shm::Region::adopt(fd, size_bytes);
+  if (!region.is_ok()) return coded(region.status());
+  auto ring = shm::RingServer::create((*region)->mapped());
+  if (!ring.is_ok()) return coded(ring.status());
+  const std::uint64_t handle = SLUICE_TRY(add_region(caller, *region));
+  const auto worker = RingWorker::start(*this, caller, std::move(*region), std::move(*ring));
+  const Status status = caller.session->set_ring(handle, [worker] { worker->stop(); });
+  if (status.is_ok()) return handle;
+  worker->stop();
+  return status;
+}
+
+Result<RegionInfo> Service::register_name(const Caller& caller, const std::string& name) {
+  if (caller.peer.user < 0) {
+    return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalid),
+                  "memory is shared over a Unix socket only: connect over unix:/PATH");
+  }
+  auto region = shm::Region::open(name, caller.peer.user);
+  if (!region.is_ok()) return coded(region.status());
+  const auto size_bytes = static_cast<std::int64_t>((*region)->size_bytes());
+  return RegionInfo{SLUICE_TRY(add_region(caller, std::move(*region))), name, size_bytes, false};
+}
+
+Status Service::unregister_region(const Caller& caller, std::uint64_t handle) {
+  const Session::HeldRegion held = caller.session->remove_region(handle);
+  if (held.region == nullptr) {
+    return runtime_error(RuntimeCode::kInvalidHandle, "this session has no region {}", handle);
+  }
+  if (held.stop_ring) held.stop_ring();
+  log_.add(LogLevel::kDebug, "region.unregister region={} session={}", handle,
+           static_cast<std::uint64_t>(caller.session->id()));
+  return ok_status();
+}
+
+std::vector<RegionInfo> Service::list_regions(const Caller& caller) const {
+  std::vector<RegionInfo> infos;
+  for (const Session::HeldRegion& held : caller.session->list_regions()) {
+    infos.push_back(info_of(held));
+  }
+  return infos;
+}
+
+std::shared_ptr<const std::vector<bool>> Service::in_place_inputs(
+    runtime::ModelHandle model) const {
+  const std::shared_lock lock(owners_mutex_);
+  const auto it = in_place_inputs_.find(static_cast<std::uint64_t>(model));
+  return it == in_place_inputs_.end() ? nullptr : it->second;
+}
+
+}  // namespace sluice::service
