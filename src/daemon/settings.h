@@ -34,6 +34,7 @@ struct Settings {
   std::int64_t session_models = 256;
   std::int64_t session_cores = 1 << 20;
   std::int64_t session_requests = 4096;
+  std::int64_t stream_requests = 256;
   std::int64_t drain_seconds = 30;
   std::string metrics;  ///< where /metrics is served; empty: nowhere
   std::string lock_folder = "/run/sluice";

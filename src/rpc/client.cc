@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "base/file.h"
-#include "proto/sluice/v1/runtime.grpc.pb.h"
+#include "rpc/client_messages.h"
 #include "rpc/convert.h"
 #include "rpc/error.h"
 
@@ -206,20 +206,17 @@ class GrpcClient final : public Client {
   Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
                            const InferOptions& options) override {
     v1::InferRequest request;
-    request.set_model(model);
-    request.set_priority(options.priority);
-    request.set_wants_detail(options.wants_detail);
-    for (const NamedTensor& input : inputs) to_proto(input.view, input.name, *request.add_inputs());
+    write_request(model, inputs, options, request);
     auto response = std::make_shared<v1::InferResponse>();
     SLUICE_TRY(call(&Stub::Infer, request, *response, options.timeout_ns));
-    InferReply reply;
-    reply.code = static_cast<runtime::RuntimeCode>(response->runtime_code());
-    for (const v1::Tensor& output : response->outputs()) {
-      reply.outputs.push_back({output.name(), SLUICE_TRY(view_of(output))});
-    }
-    reply.detail = from_proto(response->detail());
-    reply.owner = std::move(response);
-    return reply;
+    return reply_of(std::move(response));
+  }
+
+  Result<std::unique_ptr<InferStream>> open_stream() override {
+    SLUICE_TRY(wait_for_daemon());
+    return rpc::open_stream(
+        *stub_, [this](grpc::ClientContext& context) { prepare(context); },
+        [this](const grpc::Status& status) { return answer_of(status); });
   }
 
  private:

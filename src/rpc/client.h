@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rpc/address.h"
-#include "service/types.h"
+#include "rpc/infer_stream.h"
 
 namespace sluice::rpc {
 
@@ -20,25 +20,6 @@ struct ClientOptions {
   std::string certificate = {};
   std::string key = {};
   std::string token = {};  ///< over TCP, where the daemon wants one
-};
-
-/// An input of a request; its memory is borrowed for the call.
-struct NamedTensor {
-  std::string name;
-  exec::TensorView view;
-};
-
-struct InferOptions {
-  std::int64_t timeout_ns = 0;  ///< 0: none
-  std::int32_t priority = 0;
-  bool wants_detail = false;
-};
-
-struct InferReply {
-  runtime::RuntimeCode code = runtime::RuntimeCode::kOk;  ///< or kNumericError
-  std::vector<NamedTensor> outputs;
-  runtime::ReplyDetail detail;
-  std::shared_ptr<const void> owner;  ///< of the outputs' memory
 };
 
 /// Safe from any thread; all calls block. Without a session what is made stays when the client
@@ -86,6 +67,8 @@ class Client {
 
   virtual Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
                                    const InferOptions& options = {}) = 0;
+  /// Many requests on one call, in this client's session if it has one. Ends before the client.
+  virtual Result<std::unique_ptr<InferStream>> open_stream() = 0;
 };
 
 }  // namespace sluice::rpc

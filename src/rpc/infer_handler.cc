@@ -5,22 +5,10 @@
 #include "rpc/convert.h"
 #include "rpc/error.h"
 #include "rpc/handlers.h"
+#include "rpc/submission.h"
 
 namespace sluice::rpc {
 namespace {
-
-/// The request where it is being worked on, shared by the call and whoever cancels it.
-struct Submitted {
-  std::shared_ptr<runtime::RequestSink> sink;
-  std::atomic<std::uint64_t> id = 0;
-  std::atomic<bool> has_id = false;
-  std::atomic<bool> is_cancelled = false;
-
-  /// Both sides call it after they stored theirs: one of them sees both.
-  void cancel_if_both() {
-    if (has_id.load() && is_cancelled.load()) sink->cancel(id.load());
-  }
-};
 
 /// On the engine's clock, which may be a simulation's.
 std::int64_t deadline_of(const grpc::CallbackServerContext& context, const Clock& clock) {
@@ -36,7 +24,7 @@ std::int64_t deadline_of(const grpc::CallbackServerContext& context, const Clock
 class InferCall final : public grpc::ServerUnaryReactor {
  public:
   explicit InferCall(std::shared_ptr<InferMessages> messages)
-      : messages_(std::move(messages)), submitted_(std::make_shared<Submitted>()) {}
+      : messages_(std::move(messages)), submitted_(std::make_shared<Submission>()) {}
 
   void start(Handlers& handlers, const grpc::CallbackServerContext& context) {
     const auto submitted = submitted_;  // the call may be done, and this gone, before we return
@@ -45,15 +33,10 @@ class InferCall final : public grpc::ServerUnaryReactor {
       Finish(to_grpc(id.status()));
       return;
     }
-    submitted->id.store(*id);
-    submitted->has_id.store(true);
-    submitted->cancel_if_both();
+    submitted->set_id(*id);
   }
 
-  void OnCancel() override {
-    submitted_->is_cancelled.store(true);
-    submitted_->cancel_if_both();
-  }
+  void OnCancel() override { submitted_->cancel(); }
   void OnDone() override { delete this; }
 
  private:
@@ -62,7 +45,7 @@ class InferCall final : public grpc::ServerUnaryReactor {
     const v1::InferRequest& wanted = messages_->request;
     const auto sink =
         SLUICE_TRY(handlers.service().find_model(caller, runtime::ModelHandle(wanted.model())));
-    submitted_->sink = sink;
+    submitted_->set_sink(sink);
     runtime::Request request;
     request.inputs = SLUICE_TRY(inputs_of(wanted, sink->signature()));
     request.memory_owner = messages_;
@@ -78,21 +61,25 @@ class InferCall final : public grpc::ServerUnaryReactor {
       Finish(to_grpc(reply.errors));
       return;
     }
-    v1::InferResponse& response = messages_->response;
-    response.set_runtime_code(static_cast<std::int32_t>(reply.code));
-    const auto& specs = submitted_->sink->signature().outputs;
-    for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
-      to_proto(reply.outputs[i].view, specs[i].name, *response.add_outputs());
-    }
-    if (messages_->request.wants_detail()) to_proto(reply.detail, *response.mutable_detail());
+    write_answer(reply, submitted_->sink().signature(), messages_->request.wants_detail(),
+                 messages_->response);
     Finish(grpc::Status::OK);
   }
 
   const std::shared_ptr<InferMessages> messages_;
-  const std::shared_ptr<Submitted> submitted_;
+  const std::shared_ptr<Submission> submitted_;
 };
 
 }  // namespace
+
+void write_answer(const runtime::Reply& reply, const package::Signature& signature,
+                  bool wants_detail, v1::InferResponse& to) {
+  to.set_runtime_code(static_cast<std::int32_t>(reply.code));
+  for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
+    to_proto(reply.outputs[i].view, signature.outputs[i].name, *to.add_outputs());
+  }
+  if (wants_detail) to_proto(reply.detail, *to.mutable_detail());
+}
 
 grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context,
                                 const v1::InferRequest& /*request*/) {

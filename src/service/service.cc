@@ -11,7 +11,7 @@ using runtime::RuntimeCode;
 
 namespace {
 
-constexpr std::uint32_t kProtocolMinor = 1;
+constexpr std::uint32_t kProtocolMinor = 2;
 
 std::uint64_t number_of(runtime::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());
@@ -41,6 +41,7 @@ ServerInfo Service::server() const {
   info.num_free_cores = engine_.num_free_cores();
   info.devices = devices_.devices;
   info.upload_limit_bytes = options_.upload_limit_bytes;
+  info.stream_requests = options_.stream_requests;
   for (const auto& folder : options_.model_folders) info.model_folders.push_back(folder.string());
   return info;
 }

@@ -112,6 +112,7 @@ struct ServerInfo {
   std::vector<runtime::Device> devices;
   std::int64_t upload_limit_bytes = 0;
   std::vector<std::string> model_folders;
+  std::int64_t stream_requests = 0;  ///< most in flight on one stream
 };
 
 /// What a load is asked for, but for where the package comes from.
