@@ -69,6 +69,7 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.quota.max_region_bytes = settings.session_region_bytes;
   options.model_folders = SLUICE_TRY(canonical_folders(settings.model_folders));
   options.upload_limit_bytes = settings.upload_limit_bytes;
+  options.stream_requests = settings.stream_requests;
   options.drain_limit_ns = settings.drain_seconds * kNsPerSecond;
   return options;
 }

@@ -36,6 +36,7 @@ struct Settings {
   std::int64_t session_requests = 4096;
   std::int64_t session_regions = 64;
   std::int64_t session_region_bytes = std::int64_t{1} << 30;
+  std::int64_t stream_requests = 256;
   std::int64_t drain_seconds = 30;
   std::string metrics;  ///< where /metrics is served; empty: nowhere
   std::string lock_folder = "/run/sluice";

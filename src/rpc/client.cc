@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "proto/sluice/v1/runtime.grpc.pb.h"
+#include "rpc/client_messages.h"
 #include "rpc/convert.h"
 #include "rpc/error.h"
 #include "rpc/infer_client.h"
@@ -267,6 +267,13 @@ class GrpcClient final : public Client {
     std::vector<service::RegionInfo> regions;
     for (const v1::Region& region : response.regions()) regions.push_back(from_proto(region));
     return regions;
+  }
+
+  Result<std::unique_ptr<InferStream>> open_stream() override {
+    SLUICE_TRY(wait_for_daemon());
+    return rpc::open_stream(
+        *stub_, shared_, [this](grpc::ClientContext& context) { prepare(context); },
+        [this](const grpc::Status& status) { return answer_of(status); });
   }
 
  private:

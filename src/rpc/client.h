@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rpc/address.h"
+#include "rpc/infer_stream.h"
 #include "rpc/shared_tensors.h"
 #include "service/types.h"
 
@@ -23,28 +24,6 @@ struct ClientOptions {
   std::string token = {};  ///< over TCP, where the daemon wants one
   /// Over a Unix socket, requests of a session go through a ring in shared memory where they can.
   bool uses_ring = true;
-};
-
-/// An input of a request; its memory is borrowed for the call.
-struct NamedTensor {
-  std::string name;
-  exec::TensorView view;
-};
-
-struct InferOptions {
-  std::int64_t timeout_ns = 0;  ///< 0: none
-  std::int32_t priority = 0;
-  bool wants_detail = false;
-  /// By signature index; may be shorter. Where an output should go: memory of `Client::share`. Null
-  /// data: the answer brings memory of its own.
-  std::vector<runtime::OutputMemory> outputs = {};
-};
-
-struct InferReply {
-  runtime::RuntimeCode code = runtime::RuntimeCode::kOk;  ///< or kNumericError
-  std::vector<NamedTensor> outputs;
-  runtime::ReplyDetail detail;
-  std::shared_ptr<const void> owner;  ///< of the outputs' memory
 };
 
 /// Safe from any thread; all calls block. Without a session what is made stays when the client
@@ -102,6 +81,8 @@ class Client {
 
   virtual Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
                                    const InferOptions& options = {}) = 0;
+  /// Many requests on one call, in this client's session if it has one. Ends before the client.
+  virtual Result<std::unique_ptr<InferStream>> open_stream() = 0;
 };
 
 }  // namespace sluice::rpc

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "proto/sluice/v1/control.pb.h"
 
 namespace sluice::rpc {
 namespace {
@@ -25,23 +24,34 @@ v1::ErrorDetail detail_of(runtime::RuntimeCode code) {
   return detail;
 }
 
-grpc::Status with_detail(const Status& status, const v1::ErrorDetail& detail) {
-  v1::ErrorStatus all;
-  all.set_code(static_cast<std::int32_t>(status.code()));
-  all.set_message(shortened(status.message(), kMostMessageBytes));
-  all.add_details()->PackFrom(detail);
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), all.message(),
-                      all.SerializeAsString());
+void fill(const Status& status, const v1::ErrorDetail& detail, v1::ErrorStatus& to) {
+  to.set_code(static_cast<std::int32_t>(status.code()));
+  to.set_message(shortened(status.message(), kMostMessageBytes));
+  to.add_details()->PackFrom(detail);
+}
+
+grpc::Status as_grpc(const v1::ErrorStatus& from) {
+  return grpc::Status(static_cast<grpc::StatusCode>(from.code()), from.message(),
+                      from.SerializeAsString());
+}
+
+/// `plain` with the code that its peer sent, or else with what it suggests.
+Status with_code_of(const Status& plain, const v1::ErrorStatus& sent) {
+  auto runtime_code = runtime::runtime_code_of(plain);
+  v1::ErrorDetail detail;
+  if (sent.details_size() > 0 && sent.details(0).UnpackTo(&detail)) {
+    runtime_code = runtime::describe(static_cast<runtime::RuntimeCode>(detail.runtime_code())).code;
+  }
+  return runtime::with_runtime_code(plain, runtime_code);
 }
 
 }  // namespace
 
-grpc::Status to_grpc(const Status& status) {
-  if (status.is_ok()) return grpc::Status::OK;
-  return with_detail(status, detail_of(runtime::runtime_code_of(status)));
+void to_proto(const Status& status, v1::ErrorStatus& to) {
+  fill(status, detail_of(runtime::runtime_code_of(status)), to);
 }
 
-grpc::Status to_grpc(const runtime::ErrorList& errors) {
+void to_proto(const runtime::ErrorList& errors, v1::ErrorStatus& to) {
   v1::ErrorDetail detail = detail_of(errors.code());
   for (const auto& entry :
        errors.entries().subspan(0, std::min(errors.entries().size(), kMostCauses))) {
@@ -49,21 +59,35 @@ grpc::Status to_grpc(const runtime::ErrorList& errors) {
     cause->set_runtime_code(static_cast<std::int32_t>(entry.code));
     cause->set_message(shortened(entry.message, kMostCauseBytes));
   }
-  return with_detail(errors.to_status(), detail);
+  fill(errors.to_status(), detail, to);
+}
+
+Status from_proto(const v1::ErrorStatus& from) {
+  constexpr int kMostCode = static_cast<int>(Code::kUnauthenticated);
+  const bool is_code = from.code() > 0 && from.code() <= kMostCode;
+  const Code code = is_code ? static_cast<Code>(from.code()) : Code::kInternal;
+  return with_code_of(Status(code, from.message()), from);
+}
+
+grpc::Status to_grpc(const Status& status) {
+  if (status.is_ok()) return grpc::Status::OK;
+  v1::ErrorStatus all;
+  to_proto(status, all);
+  return as_grpc(all);
+}
+
+grpc::Status to_grpc(const runtime::ErrorList& errors) {
+  v1::ErrorStatus all;
+  to_proto(errors, all);
+  return as_grpc(all);
 }
 
 Status from_grpc(const grpc::Status& status) {
   if (status.ok()) return ok_status();
-  const auto code = static_cast<Code>(status.error_code());
-  const Status plain(code, status.error_message());
-  auto runtime_code = runtime::runtime_code_of(plain);
+  const Status plain(static_cast<Code>(status.error_code()), status.error_message());
   v1::ErrorStatus all;
-  v1::ErrorDetail detail;
-  if (all.ParseFromString(status.error_details()) && all.details_size() > 0 &&
-      all.details(0).UnpackTo(&detail)) {
-    runtime_code = runtime::describe(static_cast<runtime::RuntimeCode>(detail.runtime_code())).code;
-  }
-  return runtime::with_runtime_code(plain, runtime_code);
+  if (!all.ParseFromString(status.error_details())) all.Clear();
+  return with_code_of(plain, all);
 }
 
 }  // namespace sluice::rpc

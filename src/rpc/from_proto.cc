@@ -104,6 +104,7 @@ service::ServerInfo from_proto(const v1::GetServerResponse& from) {
   to.num_cores = from.cores();
   to.num_free_cores = from.free_cores();
   to.upload_limit_bytes = from.upload_limit_bytes();
+  to.stream_requests = from.stream_requests();
   to.model_folders.assign(from.model_folders().begin(), from.model_folders().end());
   to.side_socket = from.side_socket();
   for (const auto& one : from.devices()) {

@@ -259,4 +259,9 @@ Handlers::Unary* Handlers::Infer(Context* context, const v1::InferRequest* reque
   return infer(*this, *context, *request);
 }
 
+grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* Handlers::InferStream(
+    Context* context) {
+  return infer_stream(*this, *context);
+}
+
 }  // namespace sluice::rpc

@@ -81,6 +81,8 @@ class Handlers final : public v1::Runtime::CallbackService {
                      v1::ListRegionsResponse* response) override;
   Unary* Infer(Context* context, const v1::InferRequest* request,
                v1::InferResponse* response) override;
+  grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* InferStream(
+      Context* context) override;
 
  private:
   Status check_token(const grpc::CallbackServerContext& context) const;
@@ -107,5 +109,7 @@ grpc::ServerReadReactor<v1::LoadModelRequest>* load_model(
     v1::LoadModelResponse& response);
 grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context,
                                 const v1::InferRequest& request);
+grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* infer_stream(
+    Handlers& handlers, const grpc::CallbackServerContext& context);
 
 }  // namespace sluice::rpc

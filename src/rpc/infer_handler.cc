@@ -1,26 +1,13 @@
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 
 #include "rpc/convert.h"
 #include "rpc/error.h"
 #include "rpc/handlers.h"
+#include "rpc/placed_request.h"
+#include "rpc/submission.h"
 
 namespace sluice::rpc {
 namespace {
-
-/// The request where it is being worked on, shared by the call and whoever cancels it.
-struct Submitted {
-  std::shared_ptr<runtime::RequestSink> sink;
-  std::atomic<std::uint64_t> id = 0;
-  std::atomic<bool> has_id = false;
-  std::atomic<bool> is_cancelled = false;
-
-  /// Both sides call it after they stored theirs: one of them sees both.
-  void cancel_if_both() {
-    if (has_id.load() && is_cancelled.load()) sink->cancel(id.load());
-  }
-};
 
 /// On the engine's clock, which may be a simulation's.
 std::int64_t deadline_of(const grpc::CallbackServerContext& context, const Clock& clock) {
@@ -33,29 +20,10 @@ std::int64_t deadline_of(const grpc::CallbackServerContext& context, const Clock
   return left.count() > kNoDeadline - now_ns ? kNoDeadline : now_ns + left.count();
 }
 
-/// By signature index, as far as there are any.
-Result<std::vector<service::PlacedOutput>> open_outputs(const v1::InferRequest& wanted,
-                                                        const package::Signature& signature,
-                                                        const service::Session& session) {
-  std::vector<service::PlacedOutput> outputs;
-  if (wanted.output_places().empty()) return outputs;
-  outputs.resize(signature.outputs.size());
-  for (const v1::OutputPlace& from : wanted.output_places()) {
-    const auto it = std::ranges::find(signature.outputs, from.name(), &package::TensorSpec::name);
-    if (it == signature.outputs.end()) {
-      return runtime_error(runtime::RuntimeCode::kBadInput, "the model has no output \"{}\"",
-                           from.name().substr(0, 200));
-    }
-    outputs[static_cast<std::size_t>(it - signature.outputs.begin())] =
-        SLUICE_TRY(service::open_output(session, from_proto(from.place())).with_context(it->name));
-  }
-  return outputs;
-}
-
 class InferCall final : public grpc::ServerUnaryReactor {
  public:
   explicit InferCall(std::shared_ptr<InferMessages> messages)
-      : messages_(std::move(messages)), submitted_(std::make_shared<Submitted>()) {}
+      : messages_(std::move(messages)), submitted_(std::make_shared<Submission>()) {}
 
   void start(Handlers& handlers, const grpc::CallbackServerContext& context) {
     const auto submitted = submitted_;  // the call may be done, and this gone, before we return
@@ -64,15 +32,10 @@ class InferCall final : public grpc::ServerUnaryReactor {
       Finish(to_grpc(id.status()));
       return;
     }
-    submitted->id.store(*id);
-    submitted->has_id.store(true);
-    submitted->cancel_if_both();
+    submitted->set_id(*id);
   }
 
-  void OnCancel() override {
-    submitted_->is_cancelled.store(true);
-    submitted_->cancel_if_both();
-  }
+  void OnCancel() override { submitted_->cancel(); }
   void OnDone() override { delete this; }
 
  private:
@@ -81,17 +44,10 @@ class InferCall final : public grpc::ServerUnaryReactor {
     const v1::InferRequest& wanted = messages_->request;
     const auto sink =
         SLUICE_TRY(handlers.service().find_model(caller, runtime::ModelHandle(wanted.model())));
-    submitted_->sink = sink;
+    submitted_->set_sink(sink);
     runtime::Request request;
-    const auto in_place = handlers.service().in_place_inputs(runtime::ModelHandle(wanted.model()));
-    const auto open = [&](std::size_t i, const service::Place& place) -> Result<void*> {
-      const bool stays = in_place != nullptr && i < in_place->size() && (*in_place)[i];
-      auto input = SLUICE_TRY(service::open_input(*caller.session, place, stays));
-      messages_->owners.push_back(std::move(input.owner));
-      return input.data;
-    };
-    request.inputs = SLUICE_TRY(inputs_of(wanted, sink->signature(), open));
-    messages_->outputs = SLUICE_TRY(open_outputs(wanted, sink->signature(), *caller.session));
+    request.inputs = SLUICE_TRY(
+        open_request(handlers.service(), caller, wanted, sink->signature(), messages_->placed));
     request.memory_owner = messages_;
     request.deadline_ns = deadline_of(context, sink->clock());
     request.priority = wanted.priority();
@@ -105,36 +61,13 @@ class InferCall final : public grpc::ServerUnaryReactor {
       Finish(to_grpc(reply.errors));
       return;
     }
-    v1::InferResponse& response = messages_->response;
-    response.set_runtime_code(static_cast<std::int32_t>(reply.code));
-    const auto& specs = submitted_->sink->signature().outputs;
-    for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
-      const Status status = put(i, reply.outputs[i].view, specs[i].name, *response.add_outputs());
-      if (!status.is_ok()) return Finish(to_grpc(status));
-    }
-    if (messages_->request.wants_detail()) to_proto(reply.detail, *response.mutable_detail());
-    Finish(grpc::Status::OK);
-  }
-
-  /// Into the answer, or where the client wants it.
-  Status put(std::size_t i, const exec::TensorView& view, const std::string& name, v1::Tensor& to) {
-    if (i >= messages_->outputs.size() || messages_->outputs[i].region == nullptr) {
-      to_proto(view, name, to);
-      return ok_status();
-    }
-    const service::PlacedOutput& placed = messages_->outputs[i];
-    SLUICE_TRY(service::store(placed, view, name));
-    exec::TensorView without_bytes = view;
-    without_bytes.size_bytes = 0;
-    to_proto(without_bytes, name, to);
-    service::Place place = placed.place;
-    place.size_bytes = static_cast<std::uint64_t>(view.size_bytes);
-    to_proto(place, *to.mutable_place());
-    return ok_status();
+    Finish(to_grpc(write_answer(reply, submitted_->sink().signature(),
+                                messages_->request.wants_detail(), messages_->placed,
+                                messages_->response)));
   }
 
   const std::shared_ptr<InferMessages> messages_;
-  const std::shared_ptr<Submitted> submitted_;
+  const std::shared_ptr<Submission> submitted_;
 };
 
 }  // namespace

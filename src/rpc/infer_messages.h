@@ -4,18 +4,16 @@
 #include <grpcpp/support/message_allocator.h>
 
 #include <memory>
-#include <vector>
 
 #include "proto/sluice/v1/inference.pb.h"
-#include "service/places.h"
+#include "rpc/placed_request.h"
 
 namespace sluice::rpc {
 
 struct InferMessages {
   v1::InferRequest request;
   v1::InferResponse response;
-  std::vector<std::shared_ptr<const void>> owners;  ///< of inputs in shared memory
-  std::vector<service::PlacedOutput> outputs;       ///< by signature index; null regions, or fewer
+  PlacedTensors placed;
 };
 
 /// One per call, deleted by `Release`; the messages live for as long as anybody shares them.

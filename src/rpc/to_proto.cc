@@ -60,6 +60,7 @@ void to_proto(const service::ServerInfo& from, v1::GetServerResponse& to) {
   to.set_cores(from.num_cores);
   to.set_free_cores(from.num_free_cores);
   to.set_upload_limit_bytes(from.upload_limit_bytes);
+  to.set_stream_requests(from.stream_requests);
   for (const std::string& folder : from.model_folders) to.add_model_folders(valid_utf8(folder));
   to.set_side_socket(valid_utf8(from.side_socket));
   for (const runtime::Device& device : from.devices) {

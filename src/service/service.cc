@@ -42,6 +42,7 @@ ServerInfo Service::server() const {
   info.num_free_cores = engine_.num_free_cores();
   info.devices = devices_.devices;
   info.upload_limit_bytes = options_.upload_limit_bytes;
+  info.stream_requests = options_.stream_requests;
   for (const auto& folder : options_.model_folders) info.model_folders.push_back(folder.string());
   info.side_socket = side_socket_;
   return info;

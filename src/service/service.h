@@ -20,6 +20,8 @@ struct ServiceOptions {
   /// folders that only trusted people write to.
   std::vector<std::filesystem::path> model_folders;
   std::int64_t upload_limit_bytes = std::int64_t{4} << 30;
+  /// Most requests of one stream in flight, until their answers were sent. Requires: > 0.
+  std::int64_t stream_requests = 256;
   /// Of a stop or unload that asks for longer, and of the end of a session.
   std::int64_t drain_limit_ns = 30'000'000'000;
 };

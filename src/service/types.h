@@ -120,7 +120,8 @@ struct ServerInfo {
   std::vector<runtime::Device> devices;
   std::int64_t upload_limit_bytes = 0;
   std::vector<std::string> model_folders;
-  std::string side_socket;  ///< where memfds are passed; empty: nowhere
+  std::string side_socket;           ///< where memfds are passed; empty: nowhere
+  std::int64_t stream_requests = 0;  ///< most in flight on one stream
 };
 
 /// What a load is asked for, but for where the package comes from.

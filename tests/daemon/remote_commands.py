@@ -28,6 +28,22 @@ def the_implicit_flow_is_load_infer_unload(folder: Path) -> None:
         same(sluice.json("server")["free_cores"], 16)
 
 
+def a_request_is_repeated_over_one_stream(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    with Daemon(folder / "d", "--stream-requests", "3") as daemon:
+        sluice = at(daemon)
+        sluice.text("load", package, "--depth", "4")
+        same(sluice.json("server")["stream_requests"], 3)
+        figures = sluice.json("infer", "digits", "--input", "image=random", "--repeat", "50", "--in-flight", "9")
+        same((figures["answered"], figures["failed"], figures["first_error"]), (50, 0, None))
+        assert 0 < figures["p50_ns"] <= figures["p99_ns"] <= figures["longest_ns"], figures
+        holds(sluice.text("infer", "digits", "--input", "image=zeros", "--repeat", "5",
+                          "--output-dir", str(folder / "out")), "5 answered, 0 failed")
+        assert (folder / "out" / "probabilities.npy").exists()
+        same(sluice.json("stats", "digits")[0]["answered"]["ok"], 55)
+        holds(sluice.refusal("infer", "digits", "--input", "image=zeros", "--repeat", "0", code=2), "--repeat")
+
+
 def the_explicit_flow_starts_one_model_of_a_group_at_a_time(folder: Path) -> None:
     package = str(compile_digits(folder))
     with Daemon(folder / "d") as daemon:
@@ -192,6 +208,7 @@ def what_a_daemon_would_do_is_printed_with_its_origin(folder: Path) -> None:
 if __name__ == "__main__":
     sys.exit(prove([
         the_implicit_flow_is_load_infer_unload,
+        a_request_is_repeated_over_one_stream,
         the_explicit_flow_starts_one_model_of_a_group_at_a_time,
         what_a_load_would_take_is_told_and_nothing_loaded,
         a_path_is_read_by_the_daemon_in_its_model_folders_only,

@@ -26,7 +26,8 @@ Result<std::int64_t> resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::int64_t total_pages = 0;
   std::int64_t pages = 0;
-  if (!(file >> total_pages >> pages)) return make_error(Code::kUnavailable, "/proc/self/statm cannot be read");
+  if (!(file >> total_pages >> pages))
+    return make_error(Code::kUnavailable, "/proc/self/statm cannot be read");
   return pages * ::sysconf(_SC_PAGESIZE);
 }
 

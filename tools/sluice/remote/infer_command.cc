@@ -5,6 +5,7 @@
 #include "sluice/outputs.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
+#include "sluice/remote/repeated.h"
 
 namespace sluice::tool {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 class InferCommand : public Command {
  public:
   const char* name() const override { return "infer"; }
-  const char* summary() const override { return "Run a model of the daemon once on given inputs"; }
+  const char* summary() const override { return "Run a model of the daemon on given inputs"; }
 
   void add_options(CLI::App& app) override {
     app.add_option("model", model_, "Handle, or a name that one loaded model has")->required();
@@ -23,6 +24,11 @@ class InferCommand : public Command {
     app.add_option("--output-dir", output_dir_, "Write each output there as <name>.npy");
     app.add_option("--timeout", timeout_seconds_, "Seconds after which the request is given up")
         ->check(CLI::PositiveNumber);
+    app.add_option("--repeat", repeat_.count, "Run it so often, over one stream; print figures")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
+    app.add_option("--in-flight", repeat_.in_flight,
+                   "Most requests on their way at a time (default: the model's depth)")
+        ->check(CLI::Range(1, 1 << 20));
     remote_.add_to(app);
   }
 
@@ -41,7 +47,9 @@ class InferCommand : public Command {
     rpc::InferOptions options;
     options.timeout_ns = static_cast<std::int64_t>(timeout_seconds_ * 1e9);
     options.wants_detail = true;
-    return show(SLUICE_TRY(client->infer(handle, tensors, options)));
+    if (repeat_.count == 0) return show(SLUICE_TRY(client->infer(handle, tensors, options)));
+    if (repeat_.in_flight == 0) repeat_.in_flight = entries.at(0).info.depth;
+    return show(SLUICE_TRY(infer_repeatedly(*client, handle, tensors, options, repeat_)));
   }
 
  private:
@@ -62,7 +70,32 @@ class InferCommand : public Command {
     return 0;
   }
 
+  /// The outputs are those of the last answer. 1 if one failed.
+  Result<int> show(const RepeatReport& report) const {
+    if (!output_dir_.empty() && report.last) {
+      std::filesystem::create_directories(output_dir_);
+      for (const rpc::NamedTensor& output : report.last->outputs) {
+        SLUICE_TRY(save_output(output.name, output.view, output_dir_));
+      }
+    }
+    if (remote_.is_json) {
+      print_json(report);
+    } else {
+      fmt::print("{} answered, {} failed, {:.0f}/s, p50 {}, p99 {}, longest {}\n",
+                 report.latencies_ns.size(), report.num_failed, report.per_second(),
+                 describe_duration(report.latency_ns(0.5)),
+                 describe_duration(report.latency_ns(0.99)),
+                 describe_duration(report.latency_ns(1)));
+      if (report.num_failed > 0) {
+        fmt::print(stderr, "sluice: the first that failed: {}\n",
+                   printable(report.first_error.to_string()));
+      }
+    }
+    return report.num_failed > 0 ? 1 : 0;
+  }
+
   RemoteOptions remote_;
+  RepeatOptions repeat_ = {0, 0};  ///< 0: not given
   std::string model_;
   std::vector<std::string> inputs_;
   std::vector<std::string> shapes_;

@@ -19,7 +19,7 @@ inline constexpr std::array kRemoteCommands = {
     RemoteCommandInfo{"start", "Start a model that the daemon has loaded"},
     RemoteCommandInfo{"stop", "Stop a model; another of its group can be started then"},
     RemoteCommandInfo{"reset", "Bring a model that failed back to stopped"},
-    RemoteCommandInfo{"infer", "Run a model of the daemon once on given inputs"},
+    RemoteCommandInfo{"infer", "Run a model of the daemon on given inputs"},
     RemoteCommandInfo{"models", "List the models that the daemon has loaded"},
     RemoteCommandInfo{"groups", "List, create or destroy the daemon's core groups"},
     RemoteCommandInfo{"sessions", "List the daemon's clients, or end one's session"},

@@ -11,6 +11,8 @@
 
 namespace sluice::tool {
 
+struct RepeatReport;
+
 /// Options of every such command.
 struct RemoteOptions {
   rpc::ClientOptions client;
@@ -39,6 +41,7 @@ void print_json(const service::ServerInfo& server, const service::ServerHealth& 
 void print_json(const runtime::Footprint& footprint);
 /// `files`: where the outputs were written, in their order; none if they were not.
 void print_json(const rpc::InferReply& reply, const std::vector<std::string>& files);
+void print_json(const RepeatReport& report);
 /// {"model": 4294967296}
 void print_json(const char* key, std::uint64_t handle);
 

@@ -3,6 +3,7 @@
 
 #include "sluice/outputs.h"
 #include "sluice/remote/remote.h"
+#include "sluice/remote/repeated.h"
 
 namespace sluice::tool {
 
@@ -112,6 +113,7 @@ json to_json(const service::ServerInfo& from) {
           {"free_cores", from.num_free_cores},
           {"devices", std::move(devices)},
           {"upload_limit_bytes", from.upload_limit_bytes},
+          {"stream_requests", from.stream_requests},
           {"model_folders", from.model_folders}};
 }
 
@@ -166,6 +168,17 @@ void print_json(const std::vector<service::ModelStatistics>& statistics) { print
 void print_json(const runtime::Footprint& footprint) { print(to_json(footprint)); }
 void print_json(const rpc::InferReply& reply, const std::vector<std::string>& files) {
   print(to_json(reply, files));
+}
+void print_json(const RepeatReport& report) {
+  print(
+      {{"answered", report.latencies_ns.size()},
+       {"failed", report.num_failed},
+       {"first_error", report.first_error.is_ok() ? json() : json(report.first_error.to_string())},
+       {"duration_ns", report.duration_ns},
+       {"per_s", report.per_second()},
+       {"p50_ns", report.latency_ns(0.5)},
+       {"p99_ns", report.latency_ns(0.99)},
+       {"longest_ns", report.latency_ns(1)}});
 }
 void print_json(const char* key, std::uint64_t handle) { print({{key, handle}}); }
 

@@ -1,0 +1,21 @@
+// How the client opens a stream.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "proto/sluice/v1/runtime.grpc.pb.h"
+#include "rpc/infer_stream.h"
+#include "rpc/shared_tensors.h"
+
+namespace sluice::rpc {
+
+/// What a call's end means to a user.
+using StatusReader = std::function<Status(const grpc::Status&)>;
+
+/// `prepare` adds to the call's context who calls. Borrows `shared`, which is where inputs may lie.
+std::unique_ptr<InferStream> open_stream(v1::Runtime::Stub& stub, const SharedTable& shared,
+                                         const std::function<void(grpc::ClientContext&)>& prepare,
+                                         StatusReader read_status);
+
+}  // namespace sluice::rpc

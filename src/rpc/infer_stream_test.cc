@@ -1,0 +1,288 @@
+// Many requests on one call: answered in any order, cancelled one by one, held back when they are
+// too many; and streams of clients that are against the rules.
+#include "rpc/infer_stream.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <thread>
+
+#include "package/package.h"
+#include "proto/sluice/v1/runtime.grpc.pb.h"
+#include "rpc/client.h"
+#include "rpc/error.h"
+#include "rpc/server.h"
+#include "runtime/engine_testing.h"
+#include "runtime/inference/manual_driver.h"
+#include "support/paths.h"
+
+namespace sluice::rpc {
+namespace {
+
+using runtime::RuntimeCode;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+constexpr std::int64_t kMostHeld = 4;
+
+/// Work is done when the test says so: `run` steps the engine.
+class InferStreamTest : public ::testing::Test {
+ protected:
+  InferStreamTest()
+      : engine_(runtime::testing::registry(), drivers_, {runtime::testing::pretended_cpu_map(4)}),
+        service_(engine_, runtime::testing::pretended_cpu_map(4), options(), log_) {
+    ServerOptions wanted;
+    wanted.addresses = {{true, (folder_ / "s").string(), "", 0}};
+    wanted.message_limit_bytes = 1 << 20;
+    auto server = Server::start(service_, wanted);
+    EXPECT_TRUE(server.is_ok()) << server.status().to_string();
+    server_ = std::move(server).value();
+    const std::string address = "unix:" + (folder_ / "s").string();
+    client_ = Client::create({.address = address}).value();
+    stub_ = v1::Runtime::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+    const std::string package = (folder_ / "m.sluice").string();
+    EXPECT_TRUE(package::write_package(*runtime::testing::add_relu(), package).is_ok());
+    service::LoadOptions load;
+    load.depth = 8;
+    const auto model = client_->load(load, package);
+    EXPECT_TRUE(model.is_ok()) << model.status().to_string();
+    model_ = model->info.handle;
+  }
+  ~InferStreamTest() override {
+    service_.shutdown(0);
+    server_->shutdown(0);
+  }
+
+  service::ServiceOptions options() const {
+    service::ServiceOptions options;
+    options.model_folders = {std::filesystem::canonical(folder_.path())};
+    options.stream_requests = kMostHeld;
+    return options;
+  }
+
+  static std::int64_t answered(const service::ModelStatistics& statistics) {
+    std::int64_t sum = 0;
+    for (const auto& [code, count] : statistics.answered) sum += count;
+    return sum;
+  }
+  service::ModelStatistics statistics() const { return service_.statistics(model_)->front(); }
+  void wait_for_accepted(std::int64_t count) const {
+    while (statistics().accepted < count) std::this_thread::yield();
+  }
+
+  Status send(InferStream& stream, std::uint64_t id, float value) {
+    return send(stream, id, model_, value, {});
+  }
+  static Status send(InferStream& stream, std::uint64_t id, std::uint64_t model, float value,
+                     const InferOptions& options) {
+    std::vector<float> x(4, value);
+    return stream.send(id, model, {{"x", {x.data(), 16, ir::ElementType::kF32, {4}}}}, options);
+  }
+  /// The next answer; steps the engine until there is one.
+  StreamAnswer take(InferStream& stream) {
+    std::atomic<bool> is_here = false;
+    std::thread stepping([&] {
+      while (!is_here) drivers_.step_all();
+    });
+    auto answer = stream.next();
+    is_here = true;
+    stepping.join();
+    EXPECT_TRUE(answer.is_ok()) << answer.status().to_string();
+    return std::move(answer.value().value());
+  }
+  static float first_of(const StreamAnswer& answer) {
+    EXPECT_TRUE(answer.reply.is_ok()) << answer.reply.status().to_string();
+    return *static_cast<const float*>(answer.reply->outputs.at(0).view.data);
+  }
+
+  sluice::testing::TempDir folder_;
+  runtime::ManualDrivers drivers_{system_clock()};
+  runtime::Engine engine_;
+  service::NoLog log_;
+  service::Service service_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Client> client_;
+  std::unique_ptr<v1::Runtime::Stub> stub_;
+  std::uint64_t model_ = 0;
+};
+
+RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+
+TEST_F(InferStreamTest, AnswersComeUnderTheIdsOfTheirRequests) {
+  const auto stream = client_->open_stream().value();
+  std::map<std::uint64_t, float> wanted;
+  for (const std::uint64_t id : {70U, 3U, 900U}) {
+    ASSERT_TRUE(send(*stream, id, static_cast<float>(id)).is_ok());
+    wanted[id] = static_cast<float>(id) + 1;  // y = relu(x + [1, ...])
+  }
+  std::map<std::uint64_t, float> got;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const StreamAnswer answer = take(*stream);
+    got[answer.id] = first_of(answer);
+  }
+  EXPECT_EQ(got, wanted);
+}
+
+TEST_F(InferStreamTest, AnIdMayBeUsedAgainAfterItsAnswer) {
+  const auto stream = client_->open_stream().value();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(send(*stream, 5, static_cast<float>(i)).is_ok());
+    EXPECT_EQ(first_of(take(*stream)), static_cast<float>(i + 1));
+  }
+}
+
+TEST_F(InferStreamTest, ACancelAnswersItsRequestAndNoOther) {
+  const auto stream = client_->open_stream().value();
+  for (std::uint64_t id = 1; id <= kMostHeld; ++id) ASSERT_TRUE(send(*stream, id, 1).is_ok());
+  ASSERT_TRUE(stream->cancel(77).is_ok()) << "of nobody: nothing happens";
+  ASSERT_TRUE(stream->cancel(2).is_ok());  // as many as may be are held, and it is read
+  const auto cancelled = stream->next();   // nobody steps the engine
+  ASSERT_TRUE(cancelled.is_ok()) << cancelled.status().to_string();
+  EXPECT_EQ((*cancelled)->id, 2U);
+  EXPECT_EQ(code_of((*cancelled)->reply.status()), RuntimeCode::kCancelled);
+  std::vector<std::uint64_t> rest;
+  for (int i = 0; i < 3; ++i) {
+    const StreamAnswer answer = take(*stream);
+    EXPECT_EQ(first_of(answer), 2);
+    rest.push_back(answer.id);
+  }
+  EXPECT_THAT(rest, UnorderedElementsAre(1, 3, 4));
+}
+
+TEST_F(InferStreamTest, WhoHasSentAllStillGetsItsAnswers) {
+  const auto stream = client_->open_stream().value();
+  for (std::uint64_t id = 0; id < 3; ++id) ASSERT_TRUE(send(*stream, id, 1).is_ok());
+  stream->close();
+  EXPECT_EQ(send(*stream, 9, 1).code(), Code::kUnavailable);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(first_of(take(*stream)), 2);
+  const auto end = stream->next();
+  ASSERT_TRUE(end.is_ok()) << end.status().to_string();
+  EXPECT_FALSE(end->has_value());
+}
+
+TEST_F(InferStreamTest, AStreamWithoutRequestsEndsWell) {
+  const auto stream = client_->open_stream().value();
+  stream->close();
+  const auto end = stream->next();
+  ASSERT_TRUE(end.is_ok()) << end.status().to_string();
+  EXPECT_FALSE(end->has_value());
+}
+
+TEST_F(InferStreamTest, ABrokenStreamCancelsWhatIsInFlight) {
+  auto stream = client_->open_stream().value();
+  for (std::uint64_t id = 0; id < 3; ++id) ASSERT_TRUE(send(*stream, id, 1).is_ok());
+  wait_for_accepted(3);
+  stream = nullptr;
+  while (answered(statistics()) < 3) std::this_thread::yield();  // nobody steps the engine
+  for (const auto& [code, count] : statistics().answered) {
+    EXPECT_EQ(count, code == RuntimeCode::kCancelled ? 3 : 0);
+  }
+}
+
+TEST_F(InferStreamTest, NoMoreAreTakenThanMayBeHeldAndAllAreAnswered) {
+  const auto stream = client_->open_stream().value();
+  constexpr std::uint64_t kCount = 40;
+  std::thread sender([&] {
+    for (std::uint64_t id = 0; id < kCount; ++id) {
+      EXPECT_TRUE(send(*stream, id, static_cast<float>(id)).is_ok());
+    }
+    stream->close();
+  });
+  wait_for_accepted(kMostHeld);
+  float sum = 0;
+  for (std::uint64_t i = 0; i < kCount; ++i) {
+    const std::int64_t done = answered(statistics());
+    EXPECT_LE(statistics().accepted - done, kMostHeld);
+    sum += first_of(take(*stream));
+  }
+  sender.join();
+  EXPECT_EQ(sum, kCount * (kCount - 1) / 2 + kCount);
+  const auto end = stream->next();
+  ASSERT_TRUE(end.is_ok()) << end.status().to_string();
+  EXPECT_EQ(statistics().refused, 0) << "held back, not refused";
+}
+
+TEST_F(InferStreamTest, TheDaemonTellsHowManyItHolds) {
+  EXPECT_EQ(client_->server()->stream_requests, kMostHeld);
+}
+
+TEST_F(InferStreamTest, ARequestThatIsRefusedSpoilsNoOther) {
+  const auto stream = client_->open_stream().value();
+  ASSERT_TRUE(send(*stream, 1, 1).is_ok());
+  const auto refusal_of = [&](std::uint64_t id) {
+    const auto answer = stream->next();  // nobody steps the engine
+    EXPECT_TRUE(answer.is_ok()) << answer.status().to_string();
+    EXPECT_EQ((*answer)->id, id);
+    return (*answer)->reply.status();
+  };
+  ASSERT_TRUE(send(*stream, 2, /*model=*/0x7'0000'0001, 1, {}).is_ok());
+  EXPECT_EQ(code_of(refusal_of(2)), RuntimeCode::kInvalidHandle);
+  ASSERT_TRUE(stream->send(3, model_, {}).is_ok());
+  const Status missing = refusal_of(3);
+  EXPECT_EQ(code_of(missing), RuntimeCode::kBadInput);
+  EXPECT_THAT(missing.message(), HasSubstr("input \"x\" is missing"));
+  ASSERT_TRUE(send(*stream, 4, model_, 1, {.timeout_ns = -1}).is_ok());
+  EXPECT_EQ(code_of(refusal_of(4)), RuntimeCode::kInvalid);
+  std::vector<float> few(2, 0);
+  ASSERT_TRUE(
+      stream->send(5, model_, {{"x", {few.data(), 8, ir::ElementType::kF32, {4}}}}).is_ok());
+  EXPECT_EQ(code_of(refusal_of(5)), RuntimeCode::kBadInput);
+  EXPECT_EQ(first_of(take(*stream)), 2);
+}
+
+TEST_F(InferStreamTest, ARequestsDeadlineIsItsOwn) {
+  const auto stream = client_->open_stream().value();
+  ASSERT_TRUE(send(*stream, 1, model_, 1, {.timeout_ns = 1}).is_ok());
+  const StreamAnswer late = take(*stream);
+  EXPECT_EQ(code_of(late.reply.status()), RuntimeCode::kTimeout);
+  ASSERT_TRUE(send(*stream, 2, 1).is_ok());
+  EXPECT_EQ(first_of(take(*stream)), 2);
+}
+
+TEST_F(InferStreamTest, OneIdForTwoRequestsEndsTheStreamAndCancelsBoth) {
+  const auto stream = client_->open_stream().value();
+  ASSERT_TRUE(send(*stream, 8, 1).is_ok());
+  ASSERT_TRUE(send(*stream, 8, 1).is_ok());
+  const auto end = stream->next();
+  ASSERT_FALSE(end.is_ok());
+  EXPECT_EQ(code_of(end.status()), RuntimeCode::kInvalid);
+  EXPECT_THAT(end.status().message(), HasSubstr("request 8: another one with this id"));
+  while (answered(statistics()) < 1) std::this_thread::yield();
+}
+
+TEST_F(InferStreamTest, AMessageThatSaysNothingEndsTheStream) {
+  grpc::ClientContext context;
+  const auto call = stub_->InferStream(&context);
+  ASSERT_TRUE(call->Write(v1::InferStreamRequest()));
+  v1::InferStreamResponse none;
+  EXPECT_FALSE(call->Read(&none));
+  const Status status = from_grpc(call->Finish());
+  EXPECT_EQ(code_of(status), RuntimeCode::kInvalid) << status.to_string();
+}
+
+TEST_F(InferStreamTest, AMessageOverTheLimitEndsTheStream) {
+  const auto stream = client_->open_stream().value();
+  ASSERT_TRUE(send(*stream, 1, 1).is_ok());
+  std::vector<float> huge(1 << 19, 0);
+  const Status sent =
+      stream->send(2, model_, {{"x", {huge.data(), 4 << 19, ir::ElementType::kF32, {1 << 19}}}});
+  (void)sent;  // it may be noticed here, or by whoever reads
+  const auto end = stream->next();
+  ASSERT_FALSE(end.is_ok());
+  EXPECT_EQ(end.status().code(), Code::kResourceExhausted) << end.status().to_string();
+  while (answered(statistics()) < 1) std::this_thread::yield();
+}
+
+TEST_F(InferStreamTest, ASessionThatIsNobodysMayNotStream) {
+  grpc::ClientContext context;
+  context.AddMetadata("sluice-session", "x");
+  const auto call = stub_->InferStream(&context);
+  v1::InferStreamResponse none;
+  EXPECT_FALSE(call->Read(&none));
+  EXPECT_EQ(from_grpc(call->Finish()).code(), Code::kUnauthenticated);
+}
+
+}  // namespace
+}  // namespace sluice::rpc

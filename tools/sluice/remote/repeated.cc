@@ -1,0 +1,57 @@
+#include "sluice/remote/repeated.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.h"
+
+namespace sluice::tool {
+
+double RepeatReport::per_second() const {
+  const auto count = static_cast<double>(latencies_ns.size());
+  return duration_ns > 0 ? count * 1e9 / static_cast<double>(duration_ns) : 0;
+}
+
+std::int64_t RepeatReport::latency_ns(double share) const {
+  if (latencies_ns.empty()) return 0;
+  const double rank = std::ceil(share * static_cast<double>(latencies_ns.size()));
+  return latencies_ns[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
+}
+
+/// One thread sends and takes: it never has more in flight than the daemon reads.
+Result<RepeatReport> infer_repeatedly(rpc::Client& client, std::uint64_t model,
+                                      const std::vector<rpc::NamedTensor>& inputs,
+                                      const rpc::InferOptions& options,
+                                      const RepeatOptions& repeat) {
+  const std::int64_t held = SLUICE_TRY(client.server()).stream_requests;
+  const std::int64_t most = std::max<std::int64_t>(std::min(repeat.in_flight, held), 1);
+  const auto stream = SLUICE_TRY(client.open_stream());
+  Clock& clock = system_clock();
+  RepeatReport report;
+  std::vector<std::int64_t> sent_ns(static_cast<std::size_t>(repeat.count));
+  const std::int64_t start_ns = clock.now_ns();
+  std::int64_t num_sent = 0;
+  for (std::int64_t num_answered = 0; num_answered < repeat.count; ++num_answered) {
+    bool is_open = true;
+    while (is_open && num_sent < repeat.count && num_sent - num_answered < most) {
+      sent_ns[static_cast<std::size_t>(num_sent)] = clock.now_ns();
+      is_open = stream->send(static_cast<std::uint64_t>(num_sent), model, inputs, options).is_ok();
+      ++num_sent;  // if it has ended, `next` tells why
+    }
+    auto answer = SLUICE_TRY(stream->next());
+    if (!answer || answer->id >= sent_ns.size()) {
+      return make_error(Code::kInternal, "the daemon's answers are not those that were asked for");
+    }
+    if (answer->reply.is_ok()) {
+      report.latencies_ns.push_back(clock.now_ns() - sent_ns[answer->id]);
+      report.last = std::move(*answer->reply);
+    } else if (report.num_failed++ == 0) {
+      report.first_error = answer->reply.status();
+    }
+  }
+  report.duration_ns = clock.now_ns() - start_ns;
+  std::ranges::sort(report.latencies_ns);
+  return report;
+}
+
+}  // namespace sluice::tool

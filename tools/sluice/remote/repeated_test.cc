@@ -1,0 +1,24 @@
+#include "sluice/remote/repeated.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::tool {
+namespace {
+
+TEST(RepeatReport, ALatencyIsTheOneThatTheShareDoesNotPass) {
+  RepeatReport report;
+  for (std::int64_t i = 1; i <= 100; ++i) report.latencies_ns.push_back(i * 10);
+  EXPECT_EQ(report.latency_ns(0.5), 500);
+  EXPECT_EQ(report.latency_ns(0.99), 990);
+  EXPECT_EQ(report.latency_ns(1), 1000);
+  EXPECT_EQ(report.latency_ns(0.001), 10);
+}
+
+TEST(RepeatReport, WhereNothingSucceededThereAreNoFigures) {
+  const RepeatReport report;
+  EXPECT_EQ(report.latency_ns(0.5), 0);
+  EXPECT_EQ(report.per_second(), 0);
+}
+
+}  // namespace
+}  // namespace sluice::tool
