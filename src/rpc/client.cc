@@ -356,7 +356,9 @@ class GrpcClient final : public Client {
     }
     std::string side_socket = SLUICE_TRY(server()).side_socket;
     if (!side_socket.empty()) return side_socket;
-    return unimplemented("the daemon at {} shares no memory; it is an older one", options_.address);
+    return unimplemented(
+        "the daemon at {} shares no memory: it is an older one, or its socket's path is too long",
+        options_.address);
   }
 
   bool uses_ring() const { return options_.uses_ring && has_session_.load() && is_local(); }

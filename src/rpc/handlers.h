@@ -8,6 +8,7 @@
 
 #include "proto/sluice/v1/runtime.grpc.pb.h"
 #include "rpc/infer_messages.h"
+#include "rpc/inline_work.h"
 #include "service/service.h"
 #include "service/workers.h"
 
@@ -33,6 +34,7 @@ class Handlers final : public v1::Runtime::CallbackService {
 
   service::Service& service() { return service_; }
   service::Workers& workers() { return workers_; }
+  InlineWork& inline_work() { return inline_work_; }
   /// On whose behalf a call is made.
   /// Fails: as Service::caller_of; kUnauthenticated over TCP without one of the tokens.
   Result<service::Caller> caller_of(const grpc::CallbackServerContext& context) const;
@@ -96,6 +98,7 @@ class Handlers final : public v1::Runtime::CallbackService {
   service::Workers& workers_;
   const std::vector<std::string> tokens_;
   InferAllocator infer_allocator_;
+  InlineWork inline_work_;
   std::mutex upload_mutex_;
   std::int64_t uploading_bytes_ = 0;
 };

@@ -27,19 +27,24 @@ class InferCall final : public grpc::ServerUnaryReactor {
 
   void start(Handlers& handlers, const grpc::CallbackServerContext& context) {
     const auto submitted = submitted_;  // the call may be done, and this gone, before we return
-    const auto id = submit(handlers, context);
+    const std::uint64_t model = messages_->request.model();
+    const bool is_inline = handlers.inline_work().enter(model);
+    const auto id = submit(handlers, context, is_inline);
     if (!id.is_ok()) {
+      handlers.inline_work().leave();
       Finish(to_grpc(id.status()));
       return;
     }
     submitted->set_id(*id);
+    if (is_inline) submitted->wait_until_answered();
   }
 
   void OnCancel() override { submitted_->cancel(); }
   void OnDone() override { delete this; }
 
  private:
-  Result<std::uint64_t> submit(Handlers& handlers, const grpc::CallbackServerContext& context) {
+  Result<std::uint64_t> submit(Handlers& handlers, const grpc::CallbackServerContext& context,
+                               bool is_inline) {
     const auto caller = SLUICE_TRY(handlers.caller_of(context));
     const v1::InferRequest& wanted = messages_->request;
     const auto sink =
@@ -52,7 +57,16 @@ class InferCall final : public grpc::ServerUnaryReactor {
     request.deadline_ns = deadline_of(context, sink->clock());
     request.priority = wanted.priority();
     request.wants_detail = wanted.wants_detail();
-    request.on_done = [this](const runtime::Reply& reply) { answer(reply); };
+    request.will_wait = is_inline;
+    const std::int64_t start_ns = sink->clock().now_ns();
+    // The call is gone once it is answered; the handlers outlive all requests.
+    request.on_done = [this, &handlers, submitted = submitted_, start_ns,
+                       model = wanted.model()](const runtime::Reply& reply) {
+      handlers.inline_work().learn(model, submitted->sink().clock().now_ns() - start_ns);
+      handlers.inline_work().leave();
+      answer(reply);
+      submitted->set_answered();
+    };
     return handlers.service().submit(caller, *sink, request);
   }
 

@@ -110,6 +110,12 @@ class GrpcServer final : public Server {
     };
     listeners_.push_back(SLUICE_TRY(UnixListener::create(options, on_accept, service_.log())));
     options.path = side_path(path);
+    if (options.path.empty()) {
+      service_.log().add(service::LogLevel::kWarning,
+                         "socket.no_side path={} reason=\"its name is too long\"",
+                         service::in_quotes(path));
+      return ok_status();
+    }
     sides_.push_back(SLUICE_TRY(SideSocket::create(service_, workers_, options)));
     return ok_status();
   }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -275,6 +276,22 @@ TEST_F(SharedMemoryTest, NamedMemoryThatShrinksInUseIsAnErrorAndNoSignal) {
     EXPECT_EQ(own->share("/sluice-none").status().code(), Code::kNotFound);
     EXPECT_EQ(code_of(own->share("/../../etc/passwd").status()), RuntimeCode::kInvalid);
   }
+}
+
+TEST_F(SharedMemoryTest, ASocketWhoseNameLeavesNoRoomBesideItServesWithoutSharing) {
+  std::string path = (folder_ / "long").string();
+  path.resize(sizeof(sockaddr_un::sun_path) - 3, 'x');
+  service::Service service(engine_, runtime::testing::pretended_cpu_map(4), options(), log_);
+  ServerOptions wanted;
+  wanted.addresses = {{true, path, "", 0}};
+  const auto server = Server::start(service, wanted);
+  ASSERT_TRUE(server.is_ok()) << server.status().to_string();
+  ClientOptions options;
+  options.address = "unix:" + path;
+  const auto client = std::move(Client::create(options)).value();
+  ASSERT_TRUE(client->open_session("test").is_ok());
+  EXPECT_EQ(client->server()->side_socket, "");
+  EXPECT_EQ(client->share(4096).status().code(), Code::kUnimplemented);
 }
 
 // ---- the side socket

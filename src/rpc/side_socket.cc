@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,7 +44,10 @@ struct SideSocket::Connection {
   bool is_over = false;
 };
 
-std::string side_path(const std::string& path) { return path + ".side"; }
+std::string side_path(const std::string& path) {
+  std::string side = path + ".side";
+  return side.size() < sizeof(sockaddr_un::sun_path) ? side : "";
+}
 
 SideSocket::SideSocket(service::Service& service, service::Workers& workers)
     : service_(service), workers_(workers) {}

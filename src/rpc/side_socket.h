@@ -14,7 +14,7 @@
 
 namespace sluice::rpc {
 
-/// Of the gRPC socket at `path`.
+/// Of the gRPC socket at `path`; empty where that is too long for another one beside it.
 std::string side_path(const std::string& path);
 
 /// Serves all connections on one thread, none of which can hold up another. A connection brings one

@@ -22,6 +22,12 @@ class Submission {
     has_id_.store(true);
     cancel_if_both();
   }
+  /// By whoever answers, last.
+  void set_answered() { is_answered_.store(true); }
+  /// Works at the sink until then; after set_id.
+  void wait_until_answered() {
+    sink_->wait([this] { return is_answered_.load(); }, kNoDeadline);
+  }
   void cancel() {
     is_cancelled_.store(true);
     cancel_if_both();
@@ -37,6 +43,7 @@ class Submission {
   std::atomic<std::uint64_t> id_ = 0;
   std::atomic<bool> has_id_ = false;
   std::atomic<bool> is_cancelled_ = false;
+  std::atomic<bool> is_answered_ = false;
 };
 
 }  // namespace sluice::rpc

@@ -72,6 +72,10 @@ int most_fds() {
 
 Result<std::unique_ptr<UnixListener>> UnixListener::create(const UnixSocketOptions& options,
                                                            OnAccept on_accept, service::Log& log) {
+  if (options.path.size() >= sizeof(sockaddr_un::sun_path)) {
+    return invalid_argument("socket {}: the path is longer than the {} bytes a socket's may have",
+                            options.path, sizeof(sockaddr_un::sun_path) - 1);
+  }
   std::unique_ptr<UnixListener> listener(new UnixListener(options, std::move(on_accept), log));
   SLUICE_TRY(listener->lock());
   SLUICE_TRY(listener->bind());
