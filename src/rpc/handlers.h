@@ -31,6 +31,8 @@ class Handlers final : public v1::Runtime::CallbackService {
   Handlers(service::Service& service, const PeerTable& peers, service::Workers& workers,
            std::vector<std::string> tokens);
 
+  /// From now on. None: any client may call.
+  void set_tokens(std::vector<std::string> tokens);
   service::Service& service() { return service_; }
   service::Workers& workers() { return workers_; }
   /// On whose behalf a call is made.
@@ -88,7 +90,8 @@ class Handlers final : public v1::Runtime::CallbackService {
   service::Service& service_;
   const PeerTable& peers_;
   service::Workers& workers_;
-  const std::vector<std::string> tokens_;
+  mutable std::mutex tokens_mutex_;
+  std::vector<std::string> tokens_;
   InferAllocator infer_allocator_;
   std::mutex upload_mutex_;
   std::int64_t uploading_bytes_ = 0;

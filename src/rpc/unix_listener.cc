@@ -73,8 +73,12 @@ int most_fds() {
 Result<std::unique_ptr<UnixListener>> UnixListener::create(const UnixSocketOptions& options,
                                                            OnAccept on_accept, service::Log& log) {
   std::unique_ptr<UnixListener> listener(new UnixListener(options, std::move(on_accept), log));
-  SLUICE_TRY(listener->lock());
-  SLUICE_TRY(listener->bind());
+  if (options.inherited_fd >= 0) {
+    listener->listen_fd_ = options.inherited_fd;
+  } else {
+    SLUICE_TRY(listener->lock());
+    SLUICE_TRY(listener->bind());
+  }
   listener->stop_fd_ = eventfd(0, EFD_CLOEXEC);
   if (listener->stop_fd_ < 0) return system_error(options.path, "eventfd");
   listener->thread_ = std::thread([raw = listener.get()] { raw->loop(); });
@@ -150,7 +154,7 @@ UnixListener::~UnixListener() {
     thread_.join();
   }
   if (listen_fd_ >= 0) {
-    unlink(options_.path.c_str());
+    if (options_.inherited_fd < 0) unlink(options_.path.c_str());
     close(listen_fd_);
   }
   if (stop_fd_ >= 0) close(stop_fd_);
