@@ -19,8 +19,10 @@ namespace sluice::rpc {
 namespace {
 
 /// File descriptors of connections start here, so that one that was closed is not soon another's:
-/// rpc finds a connection's peer by its number.
+/// rpc finds a connection's peer by its number. They come round again, so that what is remembered
+/// of peers stays small.
 constexpr int kLeastFd = 64;
+constexpr int kFdsBeforeTheFirstAgain = 8192;
 constexpr int kBacklog = 128;
 
 Status system_error(const std::string& path, std::string_view what) {
@@ -61,11 +63,12 @@ bool is_served(const std::string& path) {
   return connected == 0 || is_full;
 }
 
-/// As many connections as the process may have open.
-int most_fds() {
+/// Where the numbers of connections begin again. More may be open: then those above are used.
+int last_fd() {
+  constexpr rlim_t kLast = kLeastFd + kFdsBeforeTheFirstAgain;
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
-  return static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1 << 20));
+  return static_cast<int>(std::min(limit.rlim_cur, kLast));
 }
 
 }  // namespace
@@ -188,7 +191,7 @@ void UnixListener::accept_one() {
     close(fd);
     return;
   }
-  if (next_fd_ < kLeastFd || next_fd_ >= most_fds()) next_fd_ = kLeastFd;
+  if (next_fd_ < kLeastFd || next_fd_ >= last_fd()) next_fd_ = kLeastFd;
   const int moved = fcntl(fd, F_DUPFD_CLOEXEC, next_fd_);
   if (moved >= 0) {
     close(fd);
