@@ -74,11 +74,18 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   return options;
 }
 
-Result<rpc::ServerOptions> server_options(const Settings& settings) {
+Result<rpc::ServerOptions> server_options(const Settings& settings,
+                                          const std::map<std::string, int>& sockets) {
   rpc::ServerOptions options;
-  for (const std::string& address : settings.listen) {
+  std::vector<std::string> addresses = settings.listen;
+  for (const auto& [path, fd] : sockets) {
+    const std::string address = "unix:" + path;
+    if (std::ranges::find(addresses, address) == addresses.end()) addresses.push_back(address);
+  }
+  for (const std::string& address : addresses) {
     options.addresses.push_back(SLUICE_TRY(rpc::parse_address(address)));
   }
+  options.inherited_sockets = sockets;
   options.unix_socket.mode = static_cast<mode_t>(std::stoul(settings.socket_mode, nullptr, 8));
   options.unix_socket.group = settings.socket_group;
   options.unix_socket.users = SLUICE_TRY(users_of(settings.socket_users));
@@ -90,19 +97,24 @@ Result<rpc::ServerOptions> server_options(const Settings& settings) {
 
 }  // namespace
 
-Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings, service::Log& log) {
+Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings,
+                                              const std::map<std::string, int>& sockets,
+                                              service::Log& log) {
   std::unique_ptr<Daemon> daemon(new Daemon(settings, log));
-  SLUICE_TRY(daemon->start_all());
+  SLUICE_TRY(daemon->start_all(sockets));
   return daemon;
 }
 
-Status Daemon::start_all() {
+Status Daemon::start_all(const std::map<std::string, int>& sockets) {
+  const rpc::ServerOptions serving = SLUICE_TRY(server_options(settings_, sockets));
   machine_ = SLUICE_TRY(find_machine(settings_));
   if (machine_.devices.devices.empty()) {
     return make_error(Code::kNotFound, "no devices; `sluice doctor` says why");
   }
+  std::vector<std::string> addresses;
+  for (const rpc::Address& one : serving.addresses) addresses.push_back(one.to_string());
   const std::string owner =
-      fmt::format("sluiced, process {}, at {}", getpid(), fmt::join(settings_.listen, ", "));
+      fmt::format("sluiced, process {}, at {}", getpid(), fmt::join(addresses, ", "));
   locks_ = SLUICE_TRY(DeviceLocks::take(settings_.lock_folder, machine_.devices, owner));
   runtime::EngineOptions options;
   options.devices = machine_.devices;
@@ -110,7 +122,6 @@ Status Daemon::start_all() {
       std::make_unique<runtime::Engine>(machine_.backends, *machine_.drivers, std::move(options));
   service_ = std::make_unique<service::Service>(*engine_, machine_.devices,
                                                 SLUICE_TRY(service_options(settings_)), log_);
-  const rpc::ServerOptions serving = SLUICE_TRY(server_options(settings_));
   server_ = SLUICE_TRY(rpc::Server::start(*service_, serving));
   return start_metrics(serving.unix_socket);
 }
@@ -125,6 +136,17 @@ Status Daemon::start_metrics(const rpc::UnixSocketOptions& unix_socket) {
   const rpc::Address address = SLUICE_TRY(rpc::parse_address(settings_.metrics));
   metrics_ = SLUICE_TRY(HttpServer::start(address, unix_socket, answer, log_));
   return ok_status();
+}
+
+Result<SettingsChange> Daemon::reload(const Settings& wanted) {
+  Settings next = settings_;
+  SettingsChange change = take_over(wanted, next);
+  auto options = SLUICE_TRY(service_options(next));
+  auto tokens = SLUICE_TRY(read_tokens(next.token_file));
+  service_->set_options(std::move(options));
+  server_->set_tokens(std::move(tokens));
+  settings_ = std::move(next);
+  return change;
 }
 
 Daemon::~Daemon() { stop(0); }

@@ -1,6 +1,7 @@
 // sluiced: the machine, the engine, the service and the server, put together.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "daemon/device_locks.h"
 #include "daemon/http_server.h"
 #include "daemon/machine.h"
+#include "daemon/reload.h"
 #include "rpc/server.h"
 
 namespace sluice::daemon {
@@ -17,8 +19,11 @@ inline constexpr std::string_view kVersion = "0.1.0";
 /// Serves from `start` to `stop`. Calls from one thread.
 class Daemon {
  public:
-  /// `log` outlives the daemon. Fails: what finding devices, locking them and listening report.
-  static Result<std::unique_ptr<Daemon>> start(const Settings& settings, service::Log& log);
+  /// `log` outlives the daemon. `sockets`: those that listen already, by path; served beside
+  /// `settings.listen`. Fails: what finding devices, locking them and listening report.
+  static Result<std::unique_ptr<Daemon>> start(const Settings& settings,
+                                               const std::map<std::string, int>& sockets,
+                                               service::Log& log);
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon();
@@ -28,15 +33,20 @@ class Daemon {
   std::vector<std::string> addresses() const { return server_->addresses(); }
   const runtime::DeviceMap& devices() const { return machine_.devices; }
 
+  const Settings& settings() const { return settings_; }
+  /// Takes over what can be, all of it or nothing; the token file is read again in any case.
+  /// Fails: what reading it reports; kNotFound for a model folder.
+  Result<SettingsChange> reload(const Settings& wanted);
+
   /// Not ready from now on; requests in flight have `drain_ns`; then all ends. Blocks.
   void stop(std::int64_t drain_ns);
 
  private:
   Daemon(Settings settings, service::Log& log) : settings_(std::move(settings)), log_(log) {}
-  Status start_all();
+  Status start_all(const std::map<std::string, int>& sockets);
   Status start_metrics(const rpc::UnixSocketOptions& unix_socket);
 
-  const Settings settings_;
+  Settings settings_;
   service::Log& log_;
   DeviceLocks locks_;
   Machine machine_;

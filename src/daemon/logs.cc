@@ -56,8 +56,11 @@ std::string time_text() {
 
 class ConsoleLog final : public service::Log {
  public:
-  explicit ConsoleLog(LogLevel most) : most_(most), is_journal_(is_journal(STDERR_FILENO)) {}
-  bool is_wanted(LogLevel level) const override { return level <= most_; }
+  explicit ConsoleLog(const LogThreshold& most)
+      : most_(most), is_journal_(is_journal(STDERR_FILENO)) {}
+  bool is_wanted(LogLevel level) const override {
+    return level <= most_.load(std::memory_order_relaxed);
+  }
   void write(LogLevel level, std::string_view event) override {
     const std::string line = is_journal_
                                  ? fmt::format("<{}>{}\n", priority_of(level), event)
@@ -67,23 +70,25 @@ class ConsoleLog final : public service::Log {
   }
 
  private:
-  const LogLevel most_;
+  const LogThreshold& most_;
   const bool is_journal_;
 };
 
 class SystemLog final : public service::Log {
  public:
-  explicit SystemLog(LogLevel most) : most_(most) {
+  explicit SystemLog(const LogThreshold& most) : most_(most) {
     openlog("sluiced", LOG_PID | LOG_NDELAY, LOG_DAEMON);
   }
   ~SystemLog() override { closelog(); }
-  bool is_wanted(LogLevel level) const override { return level <= most_; }
+  bool is_wanted(LogLevel level) const override {
+    return level <= most_.load(std::memory_order_relaxed);
+  }
   void write(LogLevel level, std::string_view event) override {
     syslog(priority_of(level), "%.*s", static_cast<int>(event.size()), event.data());
   }
 
  private:
-  const LogLevel most_;
+  const LogThreshold& most_;
 };
 
 class JoinedLog final : public service::Log {
@@ -104,11 +109,11 @@ class JoinedLog final : public service::Log {
 
 }  // namespace
 
-std::unique_ptr<service::Log> console_log(LogLevel most) {
+std::unique_ptr<service::Log> console_log(const LogThreshold& most) {
   return std::make_unique<ConsoleLog>(most);
 }
 
-std::unique_ptr<service::Log> system_log(LogLevel most) {
+std::unique_ptr<service::Log> system_log(const LogThreshold& most) {
   return std::make_unique<SystemLog>(most);
 }
 

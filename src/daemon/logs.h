@@ -1,6 +1,7 @@
 // Logs of the daemon: console and syslog.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -8,12 +9,15 @@
 
 namespace sluice::daemon {
 
+/// The least important events that are written; may change at any time. Outlives the logs.
+using LogThreshold = std::atomic<service::LogLevel>;
+
 /// A line per event on stderr: time (UTC), level, event. Where stderr is the journal, the level is
 /// told in its way instead, and the time left to it.
-std::unique_ptr<service::Log> console_log(service::LogLevel most);
+std::unique_ptr<service::Log> console_log(const LogThreshold& most);
 
 /// Facility daemon.
-std::unique_ptr<service::Log> system_log(service::LogLevel most);
+std::unique_ptr<service::Log> system_log(const LogThreshold& most);
 
 /// Writes to all of them.
 std::unique_ptr<service::Log> join_logs(std::vector<std::unique_ptr<service::Log>> logs);

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <map>
+#include <string>
 #include <thread>
 
 #include "daemon/daemon.h"
 #include "daemon/flags.h"
+#include "daemon/inherited_sockets.h"
 #include "daemon/logs.h"
 #include "daemon/notify.h"
 
@@ -17,8 +20,17 @@ namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
-std::unique_ptr<service::Log> open_log(const Settings& settings) {
-  const auto most = static_cast<service::LogLevel>(settings.log_level);
+/// Unix sockets of the service manager's, by path.
+using Sockets = std::map<std::string, int>;
+
+/// What the process was started with.
+struct Start {
+  int argc = 0;
+  char** argv = nullptr;
+  Sockets sockets;
+};
+
+std::unique_ptr<service::Log> open_log(const Settings& settings, const LogThreshold& most) {
   std::vector<std::unique_ptr<service::Log>> logs;
   logs.push_back(system_log(most));
   if (settings.log_console) logs.push_back(console_log(most));
@@ -44,13 +56,43 @@ void tell_manager(std::string_view state, service::Log& log) {
   }
 }
 
-/// Until SIGTERM or SIGINT comes; meanwhile the manager's watchdog is told that we live.
-int wait_for_stop(const sigset_t& signals, service::Log& log) {
+/// What was asked for; the default address only if the manager did not hand over sockets.
+Settings with_sockets(const Invocation& invocation, const Sockets& sockets) {
+  Settings settings = invocation.settings;
+  if (!sockets.empty() && !invocation.origins.contains("listen")) settings.listen.clear();
+  return settings;
+}
+
+/// Reads the command line and the file that it names again. Settings that cannot be change nothing.
+void reload(Daemon& daemon, const Start& start, LogThreshold& threshold, service::Log& log) {
+  tell_manager("RELOADING=1", log);
+  const auto invocation = read_command_line(start.argc, start.argv);
+  const auto change = invocation.is_ok() ? daemon.reload(with_sockets(*invocation, start.sockets))
+                                         : Result<SettingsChange>(invocation.status());
+  if (change.is_ok()) {
+    threshold = static_cast<service::LogLevel>(daemon.settings().log_level);
+    log.add(service::LogLevel::kInfo, "daemon.reload changed={}", fmt::join(change->taken, ","));
+    if (!change->left.empty()) {
+      log.add(service::LogLevel::kWarning, "daemon.reload_left needs_restart={}",
+              fmt::join(change->left, ","));
+    }
+  } else {
+    log.add(service::LogLevel::kError, "daemon.reload_failed reason={}",
+            service::in_quotes(change.status().message()));
+  }
+  tell_manager("READY=1", log);
+}
+
+/// Until SIGTERM or SIGINT comes; meanwhile SIGHUP reloads, and the manager's watchdog is told that
+/// we live.
+template <typename Reload>
+int wait_for_stop(const sigset_t& signals, service::Log& log, const Reload& reload) {
   const std::int64_t period_ns = watchdog_ns() > 0 ? watchdog_ns() / 2 : 3600 * kNsPerSecond;
   const timespec period = {period_ns / kNsPerSecond, period_ns % kNsPerSecond};
   while (true) {
     const int number = sigtimedwait(&signals, nullptr, &period);
     if (number == SIGTERM || number == SIGINT) return number;
+    if (number == SIGHUP) reload();
     tell_manager("WATCHDOG=1", log);
   }
 }
@@ -65,10 +107,11 @@ void end_at_second_signal(const sigset_t& signals) {
   }).detach();
 }
 
-Result<int> serve(const Settings& settings) {
+Result<int> serve(const Settings& settings, const Start& start) {
   const sigset_t signals = block_signals();  // before there are threads
-  const auto log = open_log(settings);
-  auto daemon = Daemon::start(settings, *log);
+  LogThreshold threshold = static_cast<service::LogLevel>(settings.log_level);
+  const auto log = open_log(settings, threshold);
+  auto daemon = Daemon::start(settings, start.sockets, *log);
   if (!daemon.is_ok()) {
     log->add(service::LogLevel::kError, "daemon.start_failed reason={}",
              service::in_quotes(daemon.status().message()));
@@ -83,12 +126,13 @@ Result<int> serve(const Settings& settings) {
   std::fflush(stdout);
   tell_manager(
       fmt::format("READY=1\nSTATUS=Serving {} devices", (*daemon)->devices().devices.size()), *log);
-  const int number = wait_for_stop(signals, *log);
-  log->add(service::LogLevel::kInfo, "daemon.stop signal={} drain_s={}", number,
-           settings.drain_seconds);
+  const int number =
+      wait_for_stop(signals, *log, [&] { reload(**daemon, start, threshold, *log); });
+  const std::int64_t drain_seconds = (*daemon)->settings().drain_seconds;
+  log->add(service::LogLevel::kInfo, "daemon.stop signal={} drain_s={}", number, drain_seconds);
   tell_manager("STOPPING=1\nSTATUS=Finishing requests", *log);
   end_at_second_signal(signals);
-  (*daemon)->stop(settings.drain_seconds * kNsPerSecond);
+  (*daemon)->stop(drain_seconds * kNsPerSecond);
   log->add(service::LogLevel::kInfo, "daemon.end");
   return 0;
 }
@@ -104,7 +148,8 @@ Result<int> run(int argc, char** argv) {
     fmt::print("{}", print_settings(invocation.settings, invocation.origins));
     return 0;
   }
-  return serve(invocation.settings);
+  const Sockets sockets = SLUICE_TRY(take_inherited_sockets());
+  return serve(with_sockets(invocation, sockets), {argc, argv, sockets});
 }
 
 }  // namespace

@@ -47,8 +47,15 @@ Handlers::Handlers(service::Service& service, const PeerTable& peers, service::W
   SetMessageAllocatorFor_Infer(&infer_allocator_);
 }
 
+void Handlers::set_tokens(std::vector<std::string> tokens) {
+  const std::lock_guard lock(tokens_mutex_);
+  tokens_ = std::move(tokens);
+}
+
 Status Handlers::check_token(const grpc::CallbackServerContext& context) const {
   constexpr std::string_view kBearer = "Bearer ";
+  const std::lock_guard lock(tokens_mutex_);
+  if (tokens_.empty()) return ok_status();
   std::string_view token = metadata_of(context, "authorization");
   if (token.starts_with(kBearer)) token.remove_prefix(kBearer.size());
   for (const std::string& known : tokens_) {
@@ -60,7 +67,7 @@ Status Handlers::check_token(const grpc::CallbackServerContext& context) const {
 Result<service::Caller> Handlers::caller_of(const grpc::CallbackServerContext& context) const {
   service::Peer peer = peers_.find(context.peer());
   const bool is_local = peer.user >= 0;  // a Unix socket's, which its mode protects
-  if (!is_local && !tokens_.empty()) SLUICE_TRY(check_token(context));
+  if (!is_local) SLUICE_TRY(check_token(context));
   return service_.caller_of(metadata_of(context, "sluice-session"), std::move(peer));
 }
 

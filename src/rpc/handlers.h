@@ -32,6 +32,8 @@ class Handlers final : public v1::Runtime::CallbackService {
   Handlers(service::Service& service, const PeerTable& peers, service::Workers& workers,
            std::vector<std::string> tokens);
 
+  /// From now on. None: any client may call.
+  void set_tokens(std::vector<std::string> tokens);
   service::Service& service() { return service_; }
   service::Workers& workers() { return workers_; }
   InlineWork& inline_work() { return inline_work_; }
@@ -96,7 +98,8 @@ class Handlers final : public v1::Runtime::CallbackService {
   service::Service& service_;
   const PeerTable& peers_;
   service::Workers& workers_;
-  const std::vector<std::string> tokens_;
+  mutable std::mutex tokens_mutex_;
+  std::vector<std::string> tokens_;
   InferAllocator infer_allocator_;
   InlineWork inline_work_;
   std::mutex upload_mutex_;

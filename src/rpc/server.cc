@@ -47,7 +47,7 @@ class GrpcServer final : public Server {
     for (std::size_t i = 0; i < options.addresses.size(); ++i) {
       Address address = options.addresses[i];
       if (address.is_unix) {
-        SLUICE_TRY(listen_unix(options.unix_socket, address.path));
+        SLUICE_TRY(listen_unix(options, address.path));
       } else {
         address.port = ports_[i];
       }
@@ -57,6 +57,10 @@ class GrpcServer final : public Server {
   }
 
   std::vector<std::string> addresses() const override { return addresses_; }
+
+  void set_tokens(std::vector<std::string> tokens) override {
+    handlers_.set_tokens(std::move(tokens));
+  }
 
   void shutdown(std::int64_t grace_ns) override {
     listeners_.clear();
@@ -100,8 +104,11 @@ class GrpcServer final : public Server {
                       "cannot listen: a port is taken or may not be used, or a certificate is bad");
   }
 
-  Status listen_unix(UnixSocketOptions options, const std::string& path) {
+  Status listen_unix(const ServerOptions& all, const std::string& path) {
+    UnixSocketOptions options = all.unix_socket;
     options.path = path;
+    const auto inherited = all.inherited_sockets.find(path);
+    if (inherited != all.inherited_sockets.end()) options.inherited_fd = inherited->second;
     const auto on_accept = [this](int fd, const service::Peer& peer) {
       peers_.set(fd, peer);
       service_.log().add(service::LogLevel::kDebug, "connection.open fd={} process={} user={}", fd,

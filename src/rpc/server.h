@@ -1,6 +1,7 @@
 // Serves a Service over gRPC.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct ServerOptions {
   std::vector<Address> addresses = {};
   /// Access of Unix sockets; its path is the address's.
   UnixSocketOptions unix_socket = {};
+  /// By path: sockets that listen already; of these addresses nothing is made, and nothing removed.
+  std::map<std::string, int> inherited_sockets = {};
   /// Of TCP. Without it only loopback addresses are listened on.
   TlsFiles tls = {};
   /// A client over TCP sends one of these as metadata "authorization: Bearer TOKEN"; none: any may.
@@ -45,6 +48,8 @@ class Server {
 
   /// As asked for, with the ports that were given.
   virtual std::vector<std::string> addresses() const = 0;
+  /// As ServerOptions::tokens, from now on.
+  virtual void set_tokens(std::vector<std::string> tokens) = 0;
   /// Takes no more connections; calls that go on have `grace_ns`, then they are cancelled. Sessions
   /// end. Blocks. May be called again.
   virtual void shutdown(std::int64_t grace_ns) = 0;

@@ -19,8 +19,10 @@ namespace sluice::rpc {
 namespace {
 
 /// File descriptors of connections start here, so that one that was closed is not soon another's:
-/// rpc finds a connection's peer by its number.
+/// rpc finds a connection's peer by its number. They come round again, so that what is remembered
+/// of peers stays small.
 constexpr int kLeastFd = 64;
+constexpr int kFdsBeforeTheFirstAgain = 8192;
 constexpr int kBacklog = 128;
 
 Status system_error(const std::string& path, std::string_view what) {
@@ -61,11 +63,12 @@ bool is_served(const std::string& path) {
   return connected == 0 || is_full;
 }
 
-/// As many connections as the process may have open.
-int most_fds() {
+/// Where the numbers of connections begin again. More may be open: then those above are used.
+int last_fd() {
+  constexpr rlim_t kLast = kLeastFd + kFdsBeforeTheFirstAgain;
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
-  return static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1 << 20));
+  return static_cast<int>(std::min(limit.rlim_cur, kLast));
 }
 
 }  // namespace
@@ -77,8 +80,12 @@ Result<std::unique_ptr<UnixListener>> UnixListener::create(const UnixSocketOptio
                             options.path, sizeof(sockaddr_un::sun_path) - 1);
   }
   std::unique_ptr<UnixListener> listener(new UnixListener(options, std::move(on_accept), log));
-  SLUICE_TRY(listener->lock());
-  SLUICE_TRY(listener->bind());
+  if (options.inherited_fd >= 0) {
+    listener->listen_fd_ = options.inherited_fd;
+  } else {
+    SLUICE_TRY(listener->lock());
+    SLUICE_TRY(listener->bind());
+  }
   listener->stop_fd_ = eventfd(0, EFD_CLOEXEC);
   if (listener->stop_fd_ < 0) return system_error(options.path, "eventfd");
   listener->thread_ = std::thread([raw = listener.get()] { raw->loop(); });
@@ -154,7 +161,7 @@ UnixListener::~UnixListener() {
     thread_.join();
   }
   if (listen_fd_ >= 0) {
-    unlink(options_.path.c_str());
+    if (options_.inherited_fd < 0) unlink(options_.path.c_str());
     close(listen_fd_);
   }
   if (stop_fd_ >= 0) close(stop_fd_);
@@ -188,7 +195,7 @@ void UnixListener::accept_one() {
     close(fd);
     return;
   }
-  if (next_fd_ < kLeastFd || next_fd_ >= most_fds()) next_fd_ = kLeastFd;
+  if (next_fd_ < kLeastFd || next_fd_ >= last_fd()) next_fd_ = kLeastFd;
   const int moved = fcntl(fd, F_DUPFD_CLOEXEC, next_fd_);
   if (moved >= 0) {
     close(fd);

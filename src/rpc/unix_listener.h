@@ -21,6 +21,9 @@ struct UnixSocketOptions {
   std::string group;
   /// Who may connect, beside root and the daemon's own user; empty: whoever the mode lets in.
   std::vector<uid_t> users;
+  /// Not negative: it listens at `path` already, and whoever made it sees to path and mode. The
+  /// listener closes it.
+  int inherited_fd = -1;
 };
 
 /// Accepts on a thread of its own until it is destroyed; then removes the socket.

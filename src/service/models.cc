@@ -57,7 +57,8 @@ Result<runtime::LoadRequest> Service::load_request(
     const LoadOptions& options, const fs::path& path,
     std::shared_ptr<const package::Executable> executable) const {
   runtime::LoadRequest request;
-  if (executable == nullptr) request.path = SLUICE_TRY(check_path(path, options_.model_folders));
+  if (executable == nullptr)
+    request.path = SLUICE_TRY(check_path(path, this->options().model_folders));
   request.executable = std::move(executable);
   request.name = options.name;
   request.group = options.group;

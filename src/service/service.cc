@@ -31,9 +31,21 @@ Service::Service(runtime::Engine& engine, runtime::DeviceMap devices, ServiceOpt
           std::make_shared<Session>(kNobody, "", Peer{}, "", started_ns_,
                                     SessionQuota{1 << 20, 1 << 30, std::int64_t{1} << 40, 0, 0})) {}
 
+ServiceOptions Service::options() const {
+  const std::lock_guard lock(options_mutex_);
+  return options_;
+}
+
+void Service::set_options(ServiceOptions options) {
+  sessions_.set_quota(options.quota);
+  const std::lock_guard lock(options_mutex_);
+  options_ = std::move(options);
+}
+
 ServerInfo Service::server() const {
+  const ServiceOptions options = this->options();
   ServerInfo info;
-  info.version = options_.version;
+  info.version = options.version;
   info.protocol_minor = kProtocolMinor;
   info.process = getpid();
   info.uptime_ns = system_clock().now_ns() - started_ns_;
@@ -41,9 +53,9 @@ ServerInfo Service::server() const {
   for (const runtime::Device& device : devices_.devices) info.num_cores += device.num_cores;
   info.num_free_cores = engine_.num_free_cores();
   info.devices = devices_.devices;
-  info.upload_limit_bytes = options_.upload_limit_bytes;
-  info.stream_requests = options_.stream_requests;
-  for (const auto& folder : options_.model_folders) info.model_folders.push_back(folder.string());
+  info.upload_limit_bytes = options.upload_limit_bytes;
+  info.stream_requests = options.stream_requests;
+  for (const auto& folder : options.model_folders) info.model_folders.push_back(folder.string());
   info.side_socket = side_socket_;
   return info;
 }
@@ -228,7 +240,7 @@ void Service::shutdown(std::int64_t drain_ns) {
 
 std::int64_t Service::drain_deadline_ns(std::int64_t drain_ns) const {
   if (drain_ns <= 0) return 0;
-  return engine_.clock().now_ns() + std::min(drain_ns, options_.drain_limit_ns);
+  return engine_.clock().now_ns() + std::min(drain_ns, options().drain_limit_ns);
 }
 
 }  // namespace sluice::service

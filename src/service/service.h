@@ -5,6 +5,7 @@
 #include <atomic>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <shared_mutex>
 
 #include "service/log.h"
@@ -42,7 +43,10 @@ class Service {
   /// `engine` and `log` outlive the service. `devices`: those of the engine.
   Service(runtime::Engine& engine, runtime::DeviceMap devices, ServiceOptions options, Log& log);
 
-  const ServiceOptions& options() const { return options_; }
+  /// As they are now.
+  ServiceOptions options() const;
+  /// From now on; quotas for sessions that open from now on, a stream's limit for new streams.
+  void set_options(ServiceOptions options);
   runtime::Engine& engine() { return engine_; }
   Log& log() { return log_; }
 
@@ -148,7 +152,8 @@ class Service {
 
   runtime::Engine& engine_;
   const runtime::DeviceMap devices_;
-  const ServiceOptions options_;
+  mutable std::mutex options_mutex_;
+  ServiceOptions options_;
   Log& log_;
   const std::int64_t started_ns_;
   std::atomic<bool> is_draining_ = false;

@@ -248,6 +248,11 @@ std::vector<std::shared_ptr<Session>> SessionTable::all() const {
   return sessions;
 }
 
+void SessionTable::set_quota(SessionQuota quota) {
+  const std::lock_guard lock(mutex_);
+  quota_ = quota;
+}
+
 void SessionTable::close() {
   const std::lock_guard lock(mutex_);
   is_closed_ = true;

@@ -119,8 +119,10 @@ class Session {
 /// The open sessions. Safe across threads.
 class SessionTable {
  public:
-  explicit SessionTable(SessionQuota quota, std::size_t most = 4096) : quota_(quota), most_(most) {}
+  explicit SessionTable(SessionQuota quota, std::size_t most = 4096) : most_(most), quota_(quota) {}
 
+  /// Of sessions that open from now on.
+  void set_quota(SessionQuota quota);
   /// With a token of 128 random bits. Fails: kOutOfResources, kUnavailable once closed.
   Result<std::shared_ptr<Session>> open(std::string client, Peer peer, std::int64_t now_ns);
   /// Null if no open session has this token, or id.
@@ -134,9 +136,9 @@ class SessionTable {
   void close();
 
  private:
-  const SessionQuota quota_;
   const std::size_t most_;
   mutable std::mutex mutex_;
+  SessionQuota quota_;
   bool is_closed_ = false;
   std::uint64_t next_id_ = 1;
   std::map<SessionId, std::shared_ptr<Session>> by_id_;

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -28,15 +29,24 @@ MACHINE = {
 class Daemon:
     """Runs from `with` to its end, or to `stop` or `kill`."""
 
-    def __init__(self, folder: Path, *flags: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, *flags: str, environment: dict[str, str] | None = None,
+                 listening: list[socket.socket] | None = None, level: str | None = "6") -> None:
+        """`listening`: handed over as a service manager does; then it gets no address of its own."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
+        self._listening = listening or []
         self.socket = f"unix:{folder / 'sluice.sock'}"
         self.log = folder / "sluiced.log"
         (folder / "machine.json").write_text(json.dumps(MACHINE))
         self._command = [str(BUILD / "bin/sluiced"), "--sim", str(folder / "machine.json"), "-g", self.socket,
-                         "--lock-folder", str(folder / "locks"), "-x", "-l", "6", *flags]
+                         "--lock-folder", str(folder / "locks"), "-x", *(["-l", level] if level else []), *flags]
         self._environment = {**os.environ, **(environment or {})}
+        if self._listening:
+            at = self._command.index("-g")
+            hand_over = "".join(f"exec {3 + i}<&{one.fileno()};" for i, one in enumerate(self._listening))
+            self._command = ["bash", "-c", f'{hand_over} export LISTEN_PID=$$; exec "$@"', "bash",
+                             *self._command[:at], *self._command[at + 2:]]
+            self._environment["LISTEN_FDS"] = str(len(self._listening))
         self.addresses: list[str] = []
 
     def __enter__(self) -> Daemon:
@@ -51,7 +61,8 @@ class Daemon:
     def start(self) -> None:
         self._output = self.log.open("w")
         self.process = subprocess.Popen(self._command, stdout=self._output, stderr=subprocess.STDOUT,
-                                        env=self._environment)
+                                        env=self._environment,
+                                        pass_fds=[one.fileno() for one in self._listening])
         while "sluiced: listening on" not in self.said():
             assert self.process.poll() is None, f"sluiced ended:\n{self.said()}"
             time.sleep(0.002)  # a process has no condition to wait on

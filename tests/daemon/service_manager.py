@@ -4,6 +4,7 @@
     tests/daemon/service_manager.py BUILD_FOLDER
 """
 
+import json
 import os
 import signal
 import socket
@@ -84,11 +85,67 @@ def a_manager_that_is_gone_does_not_cut_the_drain_short(folder: Path) -> None:
         holds(daemon.said(), "daemon.end")
 
 
-def a_reload_signal_ends_nothing(folder: Path) -> None:
-    with Daemon(folder / "d") as daemon:
-        daemon.process.send_signal(signal.SIGHUP)
-        same(at(daemon).json("models"), [])
+def a_socket_that_was_handed_over_is_served_and_stays(folder: Path) -> None:
+    path = folder / "d" / "sluice.sock"
+    path.parent.mkdir()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(path))
+        listening.listen()
+        for _ in range(2):  # the manager keeps it, so a restart serves the same one
+            with Daemon(folder / "d", listening=[listening]) as daemon:
+                same(daemon.addresses, [f"unix:{path}"])
+                same(at(daemon).json("models"), [])
+                same(daemon.stop(), 0)
+            assert path.is_socket()
+
+
+def a_reload_takes_what_is_safe_and_names_the_rest(folder: Path) -> None:
+    config = folder / "config.json"
+    models = folder / "models"
+    models.mkdir()
+    config.write_text(json.dumps({"session_models": 7, "metrics": ""}))
+    manager = Manager(str(folder / "notify"))
+    environment = {"NOTIFY_SOCKET": str(folder / "notify")}
+    with Daemon(folder / "d", "-c", str(config), environment=environment) as daemon:
+        same(manager.next()["READY"], "1")
+        same(at(daemon).json("server")["model_folders"], [])
+
+        def reload(settings: object) -> None:
+            config.write_text(json.dumps(settings))
+            daemon.process.send_signal(signal.SIGHUP)
+            said = [manager.next()]
+            while "READY" not in said[-1]:
+                said.append(manager.next())
+            assert {"RELOADING": "1"} in said, said
+
+        reload({"session_models": 8, "model_folders": [str(models)], "metrics": "localhost:0", "stream_requests": 5})
+        holds(daemon.said(), "daemon.reload changed=model_folders,session_models,stream_requests")
+        holds(daemon.said(), "daemon.reload_left needs_restart=metrics")
+        server = at(daemon).json("server")
+        same((server["model_folders"], server["stream_requests"]), ([str(models)], 5))
+        reload({"session_models": "many"})
+        holds(daemon.said(), "daemon.reload_failed")
+        same(at(daemon).json("server")["stream_requests"], 5)
+        reload({"model_folders": [str(folder / "none")], "stream_requests": 6})
+        same(at(daemon).json("server")["stream_requests"], 5)
+        reload({})
+        same(at(daemon).json("server")["model_folders"], [])
         same(daemon.stop(), 0)
+    manager.close()
+
+
+def a_reloaded_log_level_holds_from_then_on(folder: Path) -> None:
+    config = folder / "config.json"
+    config.write_text("{}")
+    with Daemon(folder / "d", "-c", str(config), level=None) as daemon:
+        at(daemon).json("models")
+        assert "connection.open" not in daemon.said(), daemon.said()
+        config.write_text('{"log_level": 6}')
+        daemon.process.send_signal(signal.SIGHUP)
+        while "daemon.reload changed=log_level" not in daemon.said():
+            pass
+        at(daemon).json("models")
+        holds(daemon.said(), "connection.open")
 
 
 if __name__ == "__main__":
@@ -98,5 +155,7 @@ if __name__ == "__main__":
         the_watchdog_is_fed_until_the_end,
         another_processs_watchdog_is_not_fed,
         a_manager_that_is_gone_does_not_cut_the_drain_short,
-        a_reload_signal_ends_nothing,
+        a_socket_that_was_handed_over_is_served_and_stays,
+        a_reload_takes_what_is_safe_and_names_the_rest,
+        a_reloaded_log_level_holds_from_then_on,
     ]))

@@ -1,0 +1,115 @@
+// Reads any bytes as a message of the protocol and hands it to what the handlers, or a client, make
+// of it: what is taken is within bounds, and no view reaches out of the message. The first byte
+// says which message.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+#include "proto/sluice/v1/stream.pb.h"
+#include "rpc/convert.h"
+#include "rpc/error.h"
+
+namespace {
+
+using namespace sluice;
+using namespace sluice::rpc;
+
+void require(bool is_true) {
+  if (!is_true) std::abort();
+}
+
+package::Signature signature() {
+  package::Signature signature;
+  signature.inputs.push_back({"x", ir::parse_type("f32[4]").value(), -1});
+  signature.inputs.push_back({"ids", ir::parse_type("i4[N]").value(), 0});
+  return signature;
+}
+
+/// Reads every byte, so that a sanitizer sees one that is not the message's.
+void touch(const exec::TensorView& view) {
+  require(view.size_bytes >= 0);
+  volatile char sum = 0;
+  const auto* bytes = static_cast<const char*>(view.data);
+  for (std::int64_t i = 0; i < view.size_bytes; ++i) sum = static_cast<char>(sum ^ bytes[i]);
+}
+
+void check(const v1::InferRequest& request) {
+  static const package::Signature wanted = signature();
+  const auto views = inputs_of(request, wanted);
+  if (!views.is_ok()) {
+    require(!views.status().message().empty());
+    return;
+  }
+  require(views->size() == wanted.inputs.size());
+  for (const exec::TensorView& view : *views) touch(view);
+}
+
+void check(const v1::InferResponse& answer) {
+  for (const v1::Tensor& output : answer.outputs()) {
+    const auto view = view_of(output);
+    if (view.is_ok()) touch(*view);
+  }
+  static_cast<void>(from_proto(answer.detail()));
+}
+
+void check(const v1::CreateGroupRequest& from) {
+  const auto request = from_proto(from);
+  if (!request.is_ok()) return;
+  require(request->num_cores >= 0 && request->num_devices >= 0 && request->memory_bytes >= 0);
+  v1::CreateGroupRequest back;
+  to_proto(*request, back);
+  require(from_proto(back).is_ok());
+}
+
+void check(const v1::InferStreamRequest& from) { check(from.request()); }
+
+void check(const v1::InferStreamResponse& from) {
+  check(from.response());
+  require(!from_proto(from.error()).is_ok());
+}
+
+void check(const v1::ErrorStatus& from) {
+  const Status status =
+      from_grpc(grpc::Status(grpc::StatusCode::INTERNAL, from.message(), from.SerializeAsString()));
+  require(status.code() == Code::kInternal);
+}
+
+void check(const v1::GetServerResponse& from) { static_cast<void>(from_proto(from)); }
+void check(const v1::GetHealthResponse& from) { static_cast<void>(from_proto(from)); }
+void check(const v1::GetStatisticsResponse& from) { static_cast<void>(from_proto(from)); }
+void check(const v1::Model& from) { static_cast<void>(from_proto(from).is_ok()); }
+void check(const v1::Group& from) { static_cast<void>(from_proto(from)); }
+void check(const v1::Session& from) { static_cast<void>(from_proto(from)); }
+
+template <typename Message>
+void read(const std::string& bytes) {
+  Message message;
+  if (message.ParseFromString(bytes)) check(message);
+}
+
+using Reader = void (*)(const std::string&);
+constexpr Reader kReaders[] = {
+    read<v1::InferRequest>,
+    read<v1::InferResponse>,
+    read<v1::InferStreamRequest>,
+    read<v1::InferStreamResponse>,
+    read<v1::CreateGroupRequest>,
+    read<v1::ErrorStatus>,
+    read<v1::GetServerResponse>,
+    read<v1::GetHealthResponse>,
+    read<v1::GetStatisticsResponse>,
+    read<v1::Model>,
+    read<v1::Group>,
+    read<v1::Session>,
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  kReaders[data[0] % std::size(kReaders)](bytes);
+  return 0;
+}
