@@ -117,6 +117,7 @@ class GrpcServer final : public Server {
     };
     listeners_.push_back(SLUICE_TRY(UnixListener::create(options, on_accept, service_.log())));
     options.path = side_path(path);
+    options.inherited_fd = -1;  // only the main one is handed over
     if (options.path.empty()) {
       service_.log().add(service::LogLevel::kWarning,
                          "socket.no_side path={} reason=\"its name is too long\"",
