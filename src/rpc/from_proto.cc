@@ -14,8 +14,9 @@ service::Peer peer_of(const v1::Peer& from) {
 }
 
 Result<package::TensorSpec> spec_of(const v1::TensorSpec& from) {
-  return package::TensorSpec{from.name(), SLUICE_TRY(ir::parse_type(from.type())),
-                             from.batch_axis()};
+  // Not within the braces: what stands before an early return there is never destroyed.
+  ir::Type type = SLUICE_TRY(ir::parse_type(from.type()));
+  return package::TensorSpec{from.name(), std::move(type), from.batch_axis()};
 }
 
 service::Latency latency_of(const v1::Latency& from) {

@@ -24,8 +24,9 @@ Result<std::shared_ptr<grpc::ServerCredentials>> credentials_of(const TlsFiles& 
   grpc::SslServerCredentialsOptions options(
       files.client_ca.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
                               : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_key_cert_pairs.push_back(
-      {SLUICE_TRY(read_text_file(files.key)), SLUICE_TRY(read_text_file(files.certificate))});
+  std::string key = SLUICE_TRY(read_text_file(files.key));
+  std::string certificate = SLUICE_TRY(read_text_file(files.certificate));
+  options.pem_key_cert_pairs.push_back({std::move(key), std::move(certificate)});
   if (!files.client_ca.empty()) {
     options.pem_root_certs = SLUICE_TRY(read_text_file(files.client_ca));
   }
