@@ -236,7 +236,7 @@ class Parser {
 
   /// A few characters make many bytes: all splats of a text together are bounded.
   Result<Bytes> splat(const Type& constant_type) {
-    constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
+    constexpr std::int64_t kMostBytes = std::int64_t{16} << 20;
     const Bytes element = SLUICE_TRY(elements(constant_type, {SLUICE_TRY(lexer_.word())}));
     const auto size = storage_bytes(constant_type);
     if (!size || element.size() == 0) return lexer_.error("a splat needs a type of known size");

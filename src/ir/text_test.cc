@@ -69,10 +69,10 @@ TEST(ParseGraph, AFewCharactersDoNotTakeAllMemory) {
     EXPECT_FALSE(status.is_ok()) << type;
   }
   const auto status = parse_graph(
-      "subgraph @0 \"m\" { const %a : u8[268435455] = splat 1 const %b : u8[2] = splat 1 output "
+      "subgraph @0 \"m\" { const %a : u8[16777215] = splat 1 const %b : u8[2] = splat 1 output "
       "[]}");
   EXPECT_EQ(status.status().message(),
-            "line 1, column 80: the splats of a text make at most 268435456 bytes");
+            "line 1, column 79: the splats of a text make at most 16777216 bytes");
 }
 
 TEST(GraphText, EqualElementsAreOneWord) {
