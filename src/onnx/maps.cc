@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/literal.h"
 #include "onnx/names.h"
 
 namespace sluice::onnx {
@@ -53,7 +54,7 @@ std::string list_of(const pb::AttributeProto& keys) {
   if (keys.strings_size() == 0) return fmt::format("{}", fmt::join(keys.ints(), ", "));
   std::string list;
   for (const std::string& key : keys.strings()) {
-    list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", key);
+    list += (list.empty() ? "" : ", ") + ir::quote(key);
   }
   return list;
 }

@@ -68,10 +68,10 @@ pb::ModelProto reader_of_map(const std::string& kind, pb::TensorProto::DataType 
 }
 
 TEST(Maps, AListOfMapsIsAMatrixWithAColumnPerLabel) {
-  const auto graph = import_proto(zip_map_of({"N", "3"}, {"red", "green", "a, b"}));
+  const auto graph = import_proto(zip_map_of({"N", "3"}, {"red", "green", "a, \"b\""}));
   ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
   EXPECT_EQ(graph->main().operand(graph->main().outputs[0]).type.to_string(), "f32[N,3]");
-  EXPECT_EQ(graph->metadata.at("columns.chances"), R"("red", "green", "a, b")");
+  EXPECT_EQ(graph->metadata.at("columns.chances"), R"("red", "green", "a, \"b\"")");
 }
 
 TEST(Maps, ASingleRowOfScoresBecomesAMatrixToo) {
