@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "conv/conv_band.h"
+#include "divide.h"
 
 namespace sluice::cpu {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// How the workers of a group share a convolution: `over_rows` groups of output rows by as many
 /// groups of panels as make up the rest.

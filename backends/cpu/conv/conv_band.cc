@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "divide.h"
 #include "kernels/transpose.h"
 
 namespace sluice::cpu {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// A panel with some of its input blocks: what all tiles of the band go through before the next
 /// one. Few enough blocks that their weights stay near while the next ones are being fetched.

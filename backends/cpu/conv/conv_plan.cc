@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "divide.h"
+
 namespace sluice::cpu {
 namespace {
 
@@ -12,8 +14,6 @@ constexpr std::int64_t kBandBytes = 256 << 10;
 
 /// Bytes of weights that a pass over the band may have: a small part of L2, beside the band.
 constexpr std::int64_t kPassBytes = 96 << 10;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t floats_per_row_of_blocks(const ConvPlan& plan) {
   return plan.input_blocks() * plan.strip.row;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "divide.h"
+
 namespace sluice::cpu {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 void zero(float* at, std::int64_t count) {
   std::memset(at, 0, static_cast<std::size_t>(count) * sizeof(float));

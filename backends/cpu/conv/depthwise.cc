@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "divide.h"
+
 namespace sluice::cpu {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// The taps of an output row or column that starts at `first` and fall into [0, size).
 struct Taps {

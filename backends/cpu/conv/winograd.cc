@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "conv/conv_band.h"
+#include "divide.h"
 
 namespace sluice::cpu {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Tiles [row, row + rows) x [col, col + cols) of one image.
 struct TileBand {

@@ -22,6 +22,9 @@ const char* winograd_refusal(const ConvShape& shape);
 /// against two transforms, tiles that stand out over the edge, and four times the weights.
 bool winograd_pays(const ConvShape& shape);
 
+/// What one position multiplies where `tiles` tiles go through it together.
+ConvShape winograd_product(const ConvShape& shape, std::int64_t tiles);
+
 /// Floats of the packed weights: 36 pointwise packings, one behind the other.
 std::int64_t winograd_weights_size(const ConvShape& shape, Isa isa);
 

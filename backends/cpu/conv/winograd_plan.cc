@@ -1,11 +1,10 @@
 #include <algorithm>
 
 #include "conv/winograd.h"
+#include "divide.h"
 
 namespace sluice::cpu {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Tiles of a band: enough that the weights of a position, read once per band, cost less than the
 /// products with them, and few enough that both transforms stay in L2.
@@ -14,15 +13,6 @@ constexpr std::int64_t kBandBytes = 768 << 10;
 
 Extent tiles_of(Extent output) {
   return {divide_up(output.h, kWinogradTile), divide_up(output.w, kWinogradTile)};
-}
-
-/// What one position of a band multiplies.
-ConvShape product_shape(const ConvShape& s, std::int64_t tiles) {
-  ConvShape product;
-  product.in_channels = s.in_channels;
-  product.out_channels = s.out_channels;
-  product.input = {tiles, 1};
-  return product;
 }
 
 /// Whole rows of tiles where they fit, else parts of one.
@@ -47,6 +37,14 @@ const char* winograd_refusal(const ConvShape& s) {
   if (s.groups != 1) return "channels are in groups";
   const bool blocked = s.in_layout == Layout::kBlocked && s.out_layout == Layout::kBlocked;
   return blocked ? nullptr : "an image is in planes";
+}
+
+ConvShape winograd_product(const ConvShape& shape, std::int64_t tiles) {
+  ConvShape product;
+  product.in_channels = shape.in_channels;
+  product.out_channels = shape.out_channels;
+  product.input = {tiles, 1};
+  return product;
 }
 
 bool winograd_pays(const ConvShape& s) {
@@ -87,7 +85,7 @@ WinogradPlan plan_winograd(const ConvShape& shape, const ConvEpilogue& epilogue,
                        .isa = isa,
                        .tiles = tiles,
                        .band = band,
-                       .product = plan_conv(product_shape(shape, count), {}, isa),
+                       .product = plan_conv(winograd_product(shape, count), {}, isa),
                        .no_bias = {}};
   plan.no_bias.assign(static_cast<std::size_t>(blocks_of(shape.out_channels) * kBlock), 0.0F);
   plan.input_position = odd_lines(blocks_of(shape.in_channels) * count * kBlock);

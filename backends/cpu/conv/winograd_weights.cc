@@ -5,11 +5,9 @@
 namespace sluice::cpu {
 namespace {
 
-ConvPacking packing_of(const ConvShape& s, Isa isa) {
-  ConvShape product;
-  product.in_channels = s.in_channels;
-  product.out_channels = s.out_channels;
-  return {product, *SLUICE_CPU_PICK(isa, kConvTiles)};
+/// The same for any number of tiles.
+ConvPacking packing_of(const ConvShape& shape, Isa isa) {
+  return {winograd_product(shape, 1), *SLUICE_CPU_PICK(isa, kConvTiles)};
 }
 
 /// One axis: G * w, in double, because it is done once.

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "divide.h"
+
 namespace sluice::cpu {
 namespace {
 
 /// Rows of A whose bytes stay in L2 while the panels of B pass by.
 constexpr std::int64_t kBlockBytes = 384 << 10;
 constexpr std::int64_t kEpilogueFloats = 1024;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

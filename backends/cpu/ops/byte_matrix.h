@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kernels/byte_product.h"
 #include "kernels/gemm.h"
+#include "ops/byte_panels.h"
 
 namespace sluice::cpu {
 

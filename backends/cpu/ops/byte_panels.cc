@@ -1,10 +1,10 @@
+#include "ops/byte_panels.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
-
-#include "kernels/byte_product.h"
 
 namespace sluice::cpu {
 namespace {

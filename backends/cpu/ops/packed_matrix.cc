@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "kernels/byte_product.h"
 #include "kernels/gemm.h"
+#include "ops/byte_panels.h"
 
 namespace sluice::cpu {
 namespace {
