@@ -8,13 +8,10 @@
 #include <functional>
 #include <limits>
 
-#include "package/package.h"
 #include "proto/sluice/v1/runtime.grpc.pb.h"
 #include "rpc/error.h"
-#include "rpc/server.h"
-#include "runtime/engine_testing.h"
+#include "rpc/serving_testing.h"
 #include "runtime/inference/thread_driver.h"
-#include "support/paths.h"
 
 namespace sluice::rpc {
 namespace {
@@ -27,33 +24,21 @@ constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 
-class HostileTest : public ::testing::Test {
+class HostileTest : public testing::ServingTest<runtime::ThreadDrivers> {
  protected:
-  HostileTest()
-      : engine_(runtime::testing::registry(), drivers_, {runtime::testing::pretended_cpu_map(4)}),
-        service_(engine_, runtime::testing::pretended_cpu_map(4), options(), log_) {
-    ServerOptions wanted;
-    wanted.addresses = {{true, (folder_ / "s").string(), "", 0}};
-    wanted.message_limit_bytes = 1 << 20;
-    auto server = Server::start(service_, wanted);
-    EXPECT_TRUE(server.is_ok()) << server.status().to_string();
-    server_ = std::move(server).value();
-    stub_ = v1::Runtime::NewStub(grpc::CreateChannel("unix:" + (folder_ / "s").string(),
-                                                     grpc::InsecureChannelCredentials()));
-    package_ = (folder_ / "m.sluice").string();
-    EXPECT_TRUE(package::write_package(*runtime::testing::add_relu(), package_).is_ok());
+  HostileTest() : ServingTest(options()) {
+    stub_ =
+        v1::Runtime::NewStub(grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
     model_ = load(package_);
   }
   ~HostileTest() override {
     // Whatever came before, the server still answers and its model still runs.
     EXPECT_TRUE(infer(good_request()).is_ok());
-    service_.shutdown(0);
-    server_->shutdown(0);
+    stop();
   }
 
-  service::ServiceOptions options() const {
+  static service::ServiceOptions options() {
     service::ServiceOptions options;
-    options.model_folders = {std::filesystem::canonical(folder_.path())};
     options.upload_limit_bytes = 1 << 20;
     return options;
   }
@@ -101,14 +86,7 @@ class HostileTest : public ::testing::Test {
     return request;
   }
 
-  sluice::testing::TempDir folder_;
-  runtime::ThreadDrivers drivers_;
-  runtime::Engine engine_;
-  service::NoLog log_;
-  service::Service service_;
-  std::unique_ptr<Server> server_;
   std::unique_ptr<v1::Runtime::Stub> stub_;
-  std::string package_;
   std::uint64_t model_ = 0;
 };
 

@@ -9,14 +9,11 @@
 #include <map>
 #include <thread>
 
-#include "package/package.h"
 #include "proto/sluice/v1/runtime.grpc.pb.h"
 #include "rpc/client.h"
 #include "rpc/error.h"
-#include "rpc/server.h"
-#include "runtime/engine_testing.h"
+#include "rpc/serving_testing.h"
 #include "runtime/inference/manual_driver.h"
-#include "support/paths.h"
 
 namespace sluice::rpc {
 namespace {
@@ -28,36 +25,22 @@ using ::testing::UnorderedElementsAre;
 constexpr std::int64_t kMostHeld = 4;
 
 /// Work is done when the test says so: `run` steps the engine.
-class InferStreamTest : public ::testing::Test {
+class InferStreamTest : public testing::ServingTest<runtime::ManualDrivers> {
  protected:
-  InferStreamTest()
-      : engine_(runtime::testing::registry(), drivers_, {runtime::testing::pretended_cpu_map(4)}),
-        service_(engine_, runtime::testing::pretended_cpu_map(4), options(), log_) {
-    ServerOptions wanted;
-    wanted.addresses = {{true, (folder_ / "s").string(), "", 0}};
-    wanted.message_limit_bytes = 1 << 20;
-    auto server = Server::start(service_, wanted);
-    EXPECT_TRUE(server.is_ok()) << server.status().to_string();
-    server_ = std::move(server).value();
-    const std::string address = "unix:" + (folder_ / "s").string();
-    client_ = Client::create({.address = address}).value();
-    stub_ = v1::Runtime::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
-    const std::string package = (folder_ / "m.sluice").string();
-    EXPECT_TRUE(package::write_package(*runtime::testing::add_relu(), package).is_ok());
+  InferStreamTest() : ServingTest(options(), system_clock()) {
+    client_ = Client::create({.address = address()}).value();
+    stub_ =
+        v1::Runtime::NewStub(grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
     service::LoadOptions load;
     load.depth = 8;
-    const auto model = client_->load(load, package);
+    const auto model = client_->load(load, package_);
     EXPECT_TRUE(model.is_ok()) << model.status().to_string();
     model_ = model->info.handle;
   }
-  ~InferStreamTest() override {
-    service_.shutdown(0);
-    server_->shutdown(0);
-  }
+  ~InferStreamTest() override { stop(); }
 
-  service::ServiceOptions options() const {
+  static service::ServiceOptions options() {
     service::ServiceOptions options;
-    options.model_folders = {std::filesystem::canonical(folder_.path())};
     options.stream_requests = kMostHeld;
     return options;
   }
@@ -97,12 +80,6 @@ class InferStreamTest : public ::testing::Test {
     return *static_cast<const float*>(answer.reply->outputs.at(0).view.data);
   }
 
-  sluice::testing::TempDir folder_;
-  runtime::ManualDrivers drivers_{system_clock()};
-  runtime::Engine engine_;
-  service::NoLog log_;
-  service::Service service_;
-  std::unique_ptr<Server> server_;
   std::unique_ptr<Client> client_;
   std::unique_ptr<v1::Runtime::Stub> stub_;
   std::uint64_t model_ = 0;

@@ -13,15 +13,12 @@
 #include <fstream>
 #include <thread>
 
-#include "package/package.h"
 #include "rpc/client.h"
-#include "rpc/server.h"
+#include "rpc/serving_testing.h"
 #include "rpc/side_client.h"
 #include "rpc/side_socket.h"
-#include "runtime/engine_testing.h"
 #include "runtime/inference/thread_driver.h"
 #include "shm/ring_client.h"
-#include "support/paths.h"
 
 namespace sluice::rpc {
 namespace {
@@ -51,21 +48,12 @@ struct Held {
   bool operator==(const Held&) const = default;
 };
 
-class SharedMemoryTest : public ::testing::Test {
+class SharedMemoryTest : public testing::ServingTest<runtime::ThreadDrivers> {
  protected:
-  SharedMemoryTest()
-      : engine_(runtime::testing::registry(), drivers_, {runtime::testing::pretended_cpu_map(4)}),
-        service_(engine_, runtime::testing::pretended_cpu_map(4), options(), log_) {
-    ServerOptions wanted;
-    wanted.addresses = {{true, socket(), "", 0}};
-    auto server = Server::start(service_, wanted);
-    EXPECT_TRUE(server.is_ok()) << server.status().to_string();
-    server_ = std::move(server).value();
-    const std::string package = (folder_ / "m.sluice").string();
-    EXPECT_TRUE(package::write_package(*runtime::testing::add_relu(), package).is_ok());
+  SharedMemoryTest() : ServingTest(options()) {
     service::LoadOptions load;
     load.depth = 4;
-    const auto model = client(false, false)->upload(load, package);
+    const auto model = client(false, false)->upload(load, package_);
     EXPECT_TRUE(model.is_ok()) << model.status().to_string();
     model_ = model->info.handle;
   }
@@ -73,8 +61,7 @@ class SharedMemoryTest : public ::testing::Test {
     // Whatever came before, the server still answers and its model still runs.
     const auto last = client(true);
     EXPECT_EQ(infer(*last, 2), kAnswer);
-    service_.shutdown(0);
-    server_->shutdown(0);
+    stop();
   }
 
   static service::ServiceOptions options() {
@@ -83,11 +70,10 @@ class SharedMemoryTest : public ::testing::Test {
     options.quota.max_region_bytes = std::int64_t{64} << 20;
     return options;
   }
-  std::string socket() const { return (folder_ / "s").string(); }
 
   std::unique_ptr<Client> client(bool uses_ring, bool has_session = true) const {
     ClientOptions options;
-    options.address = "unix:" + socket();
+    options.address = address();
     options.uses_ring = uses_ring;
     auto client = std::move(Client::create(options)).value();
     if (has_session) {
@@ -114,12 +100,6 @@ class SharedMemoryTest : public ::testing::Test {
     return {y, y + 4};
   }
 
-  sluice::testing::TempDir folder_;
-  runtime::ThreadDrivers drivers_;
-  runtime::Engine engine_;
-  service::NoLog log_;
-  service::Service service_;
-  std::unique_ptr<Server> server_;
   std::uint64_t model_ = 0;
   mutable Status status_;
 };
