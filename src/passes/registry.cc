@@ -19,6 +19,7 @@ constexpr Pass kCaptures = {"captures", "give bodies the constants that they cap
 constexpr Pass kPipeline[] = {
     {"cast_like", "name the types of casts", name_cast_types},
     kIdentities,
+    {"quantized", "compute with bytes between quantized tensors", fuse_quantized},
     {"fold_shapes", "make constants of what follows from shapes", fold_shapes},
     kFoldConstants,
     kFoldConditions,

@@ -37,9 +37,26 @@ SLUICE_CPU_INLINE void finish(const ByteConvTile& t, VecI sum, Vec scale, Vec bi
   }
 }
 
+/// What the next tile will add, which lies behind what this one adds: it has time to come.
+template <int kCount, int kUsedBlocks>
+SLUICE_CPU_INLINE void fetch_residual(const ByteConvTile& t) {
+  constexpr int kElements = kCount * kBlockLanes;
+  SLUICE_CPU_UNROLL
+  for (int block = 0; block < kUsedBlocks; ++block) {
+    const std::int64_t at = block * t.output_block + kElements;
+    if (t.residual_bytes != nullptr) {
+      prefetch(t.residual_bytes + at);
+      prefetch(t.residual_bytes + at + kElements - 1);
+    } else if (t.residual_floats != nullptr) {
+      for (int i = 0; i < kElements; i += kBlockLanes) prefetch(t.residual_floats + at + i);
+    }
+  }
+}
+
 template <int kCount, int kUsedBlocks>
 void conv_tile(const ByteConvTile& t) {
   constexpr int kUsed = kUsedBlocks * kVectorsPerBlock;
+  fetch_residual<kCount, kUsedBlocks>(t);
   VecI sums[kCount][kUsed];
   SLUICE_CPU_UNROLL
   for (int v = 0; v < kUsed; ++v) {

@@ -6,20 +6,50 @@
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 
-using Bytes = std::uint8_t __attribute__((vector_size(kLanes)));
-using SignedBytes = std::int8_t __attribute__((vector_size(kLanes)));
+// Numbers of the bytes at `p`, with or without sign, and the low byte of each number. GCC 12 takes generic
+// conversions of so few bytes apart, so the instructions are named.
 
-template <typename T = Bytes>
-SLUICE_CPU_INLINE Vec load_bytes(const std::uint8_t* p) {
-  T bytes;
-  __builtin_memcpy(&bytes, p, sizeof bytes);
-  return __builtin_convertvector(__builtin_convertvector(bytes, VecI), Vec);
+#if defined(__AVX512F__)
+SLUICE_CPU_INLINE VecI widen_bytes(const std::uint8_t* p) {
+  return (VecI)_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
-
-/// The low byte of each lane.
+SLUICE_CPU_INLINE VecI widen_signed_bytes(const std::uint8_t* p) {
+  return (VecI)_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
 SLUICE_CPU_INLINE void store_bytes(std::uint8_t* p, VecI v) {
-  const Bytes bytes = __builtin_convertvector(v, Bytes);
-  __builtin_memcpy(p, &bytes, sizeof bytes);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8((__m512i)v));
+}
+#elif defined(__AVX2__)
+SLUICE_CPU_INLINE VecI widen_bytes(const std::uint8_t* p) {
+  return (VecI)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+}
+SLUICE_CPU_INLINE VecI widen_signed_bytes(const std::uint8_t* p) {
+  return (VecI)_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+}
+SLUICE_CPU_INLINE void store_bytes(std::uint8_t* p, VecI v) {
+  const __m256i low = _mm256_shuffle_epi8(
+      (__m256i)v, _mm256_broadcastsi128_si256(
+                      _mm_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1)));
+  const std::int32_t halves[2] = {_mm_cvtsi128_si32(_mm256_castsi256_si128(low)),
+                                  _mm_cvtsi128_si32(_mm256_extracti128_si256(low, 1))};
+  __builtin_memcpy(p, halves, sizeof halves);
+}
+#else
+SLUICE_CPU_INLINE VecI widen_bytes(const std::uint8_t* p) {
+  VecI v;
+  for (int i = 0; i < kLanes; ++i) v[i] = p[i];
+  return v;
+}
+SLUICE_CPU_INLINE VecI widen_signed_bytes(const std::uint8_t* p) {
+  return (widen_bytes(p) << 24) >> 24;
+}
+SLUICE_CPU_INLINE void store_bytes(std::uint8_t* p, VecI v) {
+  for (int i = 0; i < kLanes; ++i) p[i] = static_cast<std::uint8_t>(v[i]);
+}
+#endif
+
+SLUICE_CPU_INLINE Vec load_bytes(const std::uint8_t* p) {
+  return __builtin_convertvector(widen_bytes(p), Vec);
 }
 
 /// To the nearest integer, ties to even. Requires: |x| < 2^22.

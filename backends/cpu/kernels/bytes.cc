@@ -35,12 +35,12 @@ void quantize_bytes(const float* x, std::int64_t count, const ByteScale& scale, 
 }
 
 void dequantize_bytes(const std::uint8_t* x, std::int64_t count, const ByteScale& scale, float* y) {
-  const Vec zero = broadcast(static_cast<float>(scale.zero));
+  const VecI zero = broadcast_int(scale.zero);
   const Vec step = broadcast(scale.scale);
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    const Vec v = scale.has_sign ? load_bytes<SignedBytes>(x + i) : load_bytes(x + i);
-    store(y + i, (v - zero) * step);
+    const VecI v = scale.has_sign ? widen_signed_bytes(x + i) : widen_bytes(x + i);
+    store(y + i, __builtin_convertvector(v - zero, Vec) * step);
   }
   for (; i < count; ++i) {
     const int v = scale.has_sign ? static_cast<std::int8_t>(x[i]) : x[i];

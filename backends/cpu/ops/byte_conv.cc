@@ -25,6 +25,9 @@ bool has_residual(const sluice_op& op) {
   return op.num_inputs > kResidual && !plugin::is_absent(op.inputs[kResidual].tensor);
 }
 
+/// The kernel writes c16 only. Row-major, the compiler asks what would be best, or nothing is.
+bool has_layout(const sluice_op& op) { return op.outputs[0].tensor.layout == SLUICE_LAYOUT_C16; }
+
 bool same_dims(const sluice_tensor& a, const sluice_tensor& b) {
   return std::ranges::equal(dims_of(a), dims_of(b));
 }
@@ -42,9 +45,8 @@ Status check_tensors(const sluice_op& op) {
   if (x.element_type != plugin::kU8 || x.rank < 3 || x.rank > 4) {
     return unimplemented("not an image of u8");
   }
-  if (y.layout != SLUICE_LAYOUT_C16 ||
-      (y.element_type != plugin::kU8 && y.element_type != plugin::kF32)) {
-    return unimplemented("the result is not c16 of u8 or f32");
+  if (y.element_type != plugin::kU8 && y.element_type != plugin::kF32) {
+    return unimplemented("the result is neither u8 nor f32");
   }
   if (!has_residual(op)) return plugin::ok();
   const sluice_tensor& r = op.inputs[kResidual].tensor;
@@ -78,16 +80,18 @@ Status check(const sluice_op& op) {
     if (!status.is_ok()) return status;
   }
   if (Status status = check_window(op, op.inputs[0].tensor.rank); !status.is_ok()) return status;
-  // All that does not depend on extents of images, which may be unknown yet.
+  // All that does not depend on extents of images, which may be unknown yet, nor on layouts as long
+  // as those are not chosen.
   ConvShape shape = weights_shape(op);
   shape.input = shape.kernel;
+  if (!has_layout(op)) shape.in_layout = Layout::kBlocked;
   const char* reason = byte_conv_refusal(shape);
   return reason == nullptr ? plugin::ok() : unimplemented(reason);
 }
 
 sluice_packing packing(const sluice_op& op, int input, Isa isa) {
   sluice_packing result = {};
-  if (input != kWeights) return result;
+  if (input != kWeights || !has_layout(op)) return result;
   const ByteConvPacking packing(weights_shape(op), isa);
   result.size_bytes = packing.bytes();
   std::snprintf(result.format, sizeof result.format, "byte_conv/%s/w%d",
@@ -192,6 +196,7 @@ class ByteConv : public Kernel {
 };
 
 Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (!has_layout(op)) return unimplemented("row-major results");
   ConvShape shape = weights_shape(op);
   const sluice_tensor& x = op.inputs[0].tensor;
   shape.batch = x.dims[0];
