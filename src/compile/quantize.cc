@@ -49,8 +49,7 @@ Result<passes::ValueRange> range_of(const exec::TensorView& view) {
 Result<Quantizer> Quantizer::create(ir::Graph graph, const backend::BackendRegistry& registry,
                                     QuantizeOptions options) {
   Quantizer quantizer(registry, std::move(options));
-  const auto backends =
-      SLUICE_TRY(find_backends(registry, quantizer.options_.compiling.backends));
+  const auto backends = SLUICE_TRY(find_backends(registry, quantizer.options_.compiling.backends));
   SLUICE_TRY(check_unquantized(graph));
   SLUICE_TRY(ir::verify(graph));
   SLUICE_TRY(ops::infer_types(graph));
@@ -60,8 +59,7 @@ Result<Quantizer> Quantizer::create(ir::Graph graph, const backend::BackendRegis
   quantizer.signature_ = package::signature_of(quantizer.graph_);
   SLUICE_TRY(check_names(quantizer.graph_.main(), quantizer.options_.kept));
   if (quantizer.options_.convolutions) {
-    quantizer.plan_ =
-        passes::plan_quantization(quantizer.graph_.main(), quantizer.options_.kept);
+    quantizer.plan_ = passes::plan_quantization(quantizer.graph_.main(), quantizer.options_.kept);
   }
   SLUICE_TRY(quantizer.load_observed());
   return quantizer;

@@ -45,9 +45,8 @@ int drop_sign(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at
   for (const ir::OperationId reader : readers) raise(reader);
   subgraph.operation(at).attributes.set("output_dtype", std::int64_t{0});
   const ir::Type& type = type_of(subgraph, bytes);
-  subgraph.operand(bytes).type =
-      type.shape() ? ir::Type::tensor(ElementType::kU8, *type.shape())
-                   : ir::Type::tensor(ElementType::kU8);
+  subgraph.operand(bytes).type = type.shape() ? ir::Type::tensor(ElementType::kU8, *type.shape())
+                                              : ir::Type::tensor(ElementType::kU8);
   return 1;
 }
 
@@ -214,13 +213,13 @@ ir::OperandId add_vector(ir::Subgraph& subgraph, const std::vector<float>& value
 }
 
 /// All in steps of the result.
-ir::Operation fused(ir::Subgraph& subgraph, const ir::Operation& source, const QuantizedConv& conv) {
+ir::Operation fused(ir::Subgraph& subgraph, const ir::Operation& source,
+                    const QuantizedConv& conv) {
   const double step = conv.result ? conv.result->scale : 1.0;
   std::vector<float> scales;
   std::vector<float> biases;
   for (std::size_t m = 0; m < conv.bias.size(); ++m) {
-    scales.push_back(
-        static_cast<float>(conv.weights.scales[m] * conv.x.quantization.scale / step));
+    scales.push_back(static_cast<float>(conv.weights.scales[m] * conv.x.quantization.scale / step));
     biases.push_back(static_cast<float>(conv.bias[m] / step));
   }
   ir::Operation operation;
@@ -305,13 +304,12 @@ int run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
     rewrites += for_each(subgraph, "QuantizeLinear",
                          [&](auto at) { return drop_sign(subgraph, matcher, at); });
     for (const char* kind : {"MatMul", "Gemm"}) {
-      rewrites += for_each(subgraph, kind,
-                           [&](auto at) { return mark_product(subgraph, matcher, at); });
+      rewrites +=
+          for_each(subgraph, kind, [&](auto at) { return mark_product(subgraph, matcher, at); });
     }
   }
-  rewrites += for_each(subgraph, "MaxPool", [&](auto at) {
-    return pool_bytes(subgraph, Matcher(subgraph), at);
-  });
+  rewrites += for_each(subgraph, "MaxPool",
+                       [&](auto at) { return pool_bytes(subgraph, Matcher(subgraph), at); });
   return rewrites + for_each(subgraph, "Conv", [&](auto at) {
            const int fused = fuse_conv(graph, subgraph, context, at);
            if (fused > 0) sweep(subgraph);
@@ -322,9 +320,8 @@ int run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
 }  // namespace
 
 Result<int> fuse_quantized(ir::Graph& graph, const PassContext& context) {
-  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
-    return run(graph, id, context);
-  });
+  return rewrite_subgraphs(
+      graph, [&](ir::SubgraphId id) -> Result<int> { return run(graph, id, context); });
 }
 
 }  // namespace sluice::passes

@@ -7,7 +7,9 @@ namespace {
 
 using ir::ElementType;
 
-bool is_byte(ElementType element) { return element == ElementType::kU8 || element == ElementType::kI8; }
+bool is_byte(ElementType element) {
+  return element == ElementType::kU8 || element == ElementType::kI8;
+}
 
 const ir::Type& type_of(const ir::Subgraph& subgraph, ir::OperandId id) {
   return subgraph.operand(id).type;
@@ -22,7 +24,8 @@ bool is_whole(const ir::Operation& operation) {
 std::optional<Quantization> quantization_of(const ir::Subgraph& subgraph,
                                             const ir::Operation& operation) {
   const bool quantizes = operation.is("QuantizeLinear");
-  if ((!quantizes && !operation.is("DequantizeLinear")) || !is_whole(operation)) return std::nullopt;
+  if ((!quantizes && !operation.is("DequantizeLinear")) || !is_whole(operation))
+    return std::nullopt;
   const ir::OperandId bytes = quantizes ? operation.output(0) : operation.input(0);
   const ir::OperandId floats = quantizes ? operation.input(0) : operation.output(0);
   const ElementType element = type_of(subgraph, bytes).element();

@@ -94,8 +94,7 @@ OperandId add_bytes(ir::Subgraph& subgraph, ElementType element, const std::vect
                     const ir::Shape& shape) {
   std::vector<std::byte> data(values.size());
   std::memcpy(data.data(), values.data(), values.size());
-  return subgraph.add_constant("",
-                               {ir::Type::tensor(element, shape), Bytes::own(std::move(data))});
+  return subgraph.add_constant("", {ir::Type::tensor(element, shape), Bytes::own(std::move(data))});
 }
 
 /// One scale and one zero point for a range, which is made to hold 0.
@@ -109,9 +108,9 @@ Steps add_steps(ir::Subgraph& subgraph, const ValueRange& range) {
   const float high = std::max(range.high, 0.0F);
   const float scale = high > low ? (high - low) / 255 : 1.0F;
   const float zero = std::clamp(std::nearbyint(-low / scale), 0.0F, 255.0F);
-  return {add_number(subgraph, scale),
-          add_bytes<std::uint8_t>(subgraph, ElementType::kU8, {static_cast<std::uint8_t>(zero)},
-                                  {})};
+  return {
+      add_number(subgraph, scale),
+      add_bytes<std::uint8_t>(subgraph, ElementType::kU8, {static_cast<std::uint8_t>(zero)}, {})};
 }
 
 class Inserter {
@@ -130,14 +129,13 @@ class Inserter {
   /// Gives `id` as bytes and back.
   OperandId rounded(OperandId id, const Steps& steps, OperationId position) {
     const ir::Type type = subgraph_.operand(id).type;
-    const OperandId bytes = add_operand(
-        subgraph_, ir::Type::tensor(ElementType::kU8, *type.shape()));
+    const OperandId bytes =
+        add_operand(subgraph_, ir::Type::tensor(ElementType::kU8, *type.shape()));
     const OperandId back = add_operand(subgraph_, type);
-    subgraph_.insert_operation(
-        position, make_operation(subgraph_, "QuantizeLinear", {id, steps.scale, steps.zero}, bytes));
-    subgraph_.insert_operation(
-        position,
-        make_operation(subgraph_, "DequantizeLinear", {bytes, steps.scale, steps.zero}, back));
+    subgraph_.insert_operation(position, make_operation(subgraph_, "QuantizeLinear",
+                                                        {id, steps.scale, steps.zero}, bytes));
+    subgraph_.insert_operation(position, make_operation(subgraph_, "DequantizeLinear",
+                                                        {bytes, steps.scale, steps.zero}, back));
     return back;
   }
 
@@ -186,9 +184,8 @@ class Inserter {
     const OperandId whole = add_bytes(subgraph_, ElementType::kI8, bytes, shape);
     const OperandId scale = subgraph_.add_constant("", ir::make_f32_constant(scales, {shape[0]}));
     const OperandId back = add_operand(subgraph_, type);
-    subgraph_.insert_operation(
-        at, make_operation(subgraph_, "DequantizeLinear", {whole, scale}, back,
-                           axis_of_channels()));
+    subgraph_.insert_operation(at, make_operation(subgraph_, "DequantizeLinear", {whole, scale},
+                                                  back, axis_of_channels()));
     subgraph_.operation(at).inputs[1] = back;
   }
 

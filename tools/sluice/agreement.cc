@@ -34,7 +34,8 @@ void Agreement::add(const exec::TensorView& got, const exec::TensorView& expecte
       expected.dims.empty() ? 1 : static_cast<std::size_t>(expected.dims.back());
   for (std::size_t at = 0; width > 0 && at + width <= b.size(); at += width) {
     ++rows_;
-    const bool same = place_of_largest(a.subspan(at, width)) == place_of_largest(b.subspan(at, width));
+    const bool same =
+        place_of_largest(a.subspan(at, width)) == place_of_largest(b.subspan(at, width));
     same_largest_ += same ? 1 : 0;
   }
 }

@@ -30,9 +30,10 @@ class QuantizeCommand : public Command {
         ->required();
     app.add_option("-o,--output", output_, "Where to write; default: MODEL.int8.sluice");
     app.add_option("--keep", kept_, "Convolutions that stay in f32, by node name")->delimiter(',');
-    app.add_flag("--dynamic", is_dynamic_,
-                 "Only products of matrices, whose scales follow the data; convolutions stay in f32 "
-                 "and samples serve the report");
+    app.add_flag(
+        "--dynamic", is_dynamic_,
+        "Only products of matrices, whose scales follow the data; convolutions stay in f32 "
+        "and samples serve the report");
     app.add_option("--threads", quantizing_.num_threads, "Cores to use; 0 for all")
         ->capture_default_str();
   }
@@ -44,10 +45,11 @@ class QuantizeCommand : public Command {
     quantizing_.compiling.weights = compile::WeightPrecision::kInt8;
     quantizing_.convolutions = !is_dynamic_;
     quantizing_.kept.insert(kept_.begin(), kept_.end());
-    auto quantizer = SLUICE_TRY(
-        compile::Quantizer::create(std::move(graph), backend_registry(), quantizing_));
+    auto quantizer =
+        SLUICE_TRY(compile::Quantizer::create(std::move(graph), backend_registry(), quantizing_));
     const auto samples = SLUICE_TRY(find_samples(folder_, quantizer.signature()));
-    SLUICE_TRY(run_samples(quantizer, samples, "calibrate", [](std::size_t) { return ok_status(); }));
+    SLUICE_TRY(
+        run_samples(quantizer, samples, "calibrate", [](std::size_t) { return ok_status(); }));
     const package::Executable executable = SLUICE_TRY(quantizer.finish());
     if (output_.empty()) {
       output_ = std::filesystem::path(options_.path).replace_extension(".int8.sluice");

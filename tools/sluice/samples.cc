@@ -57,10 +57,11 @@ Result<std::vector<Sample>> find_samples(const std::string& folder,
     if (fs::is_directory(path)) samples.push_back(SLUICE_TRY(read_sample(path, signature)));
   }
   if (samples.empty()) {
-    return make_error(Code::kNotFound,
-                      "\"{}\" holds no samples; put .npy or .png files there, or a folder per sample "
-                      "with a file per input",
-                      folder);
+    return make_error(
+        Code::kNotFound,
+        "\"{}\" holds no samples; put .npy or .png files there, or a folder per sample "
+        "with a file per input",
+        folder);
   }
   return samples;
 }

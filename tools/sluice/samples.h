@@ -13,9 +13,8 @@ namespace sluice::tool {
 using Sample = std::map<std::string, std::string>;
 
 /// Of a model with one input every .npy and .png file in `folder` is a sample; else, or where there
-/// are none, every folder in it, with a file INPUT.npy or INPUT.png per input. In the order of their
-/// names.
-/// Fails: kNotFound, kInvalidArgument naming the sample that lacks an input.
+/// are none, every folder in it, with a file INPUT.npy or INPUT.png per input. In the order of
+/// their names. Fails: kNotFound, kInvalidArgument naming the sample that lacks an input.
 Result<std::vector<Sample>> find_samples(const std::string& folder,
                                          const package::Signature& signature);
 

@@ -61,9 +61,9 @@ void ByteConvPacking::pack(const std::int8_t* weights, void* packed) const {
       for (std::int64_t tap = 0; tap < taps; ++tap) {
         const std::int8_t w = weights[(m * shape.in_channels + c) * taps + tap];
         // Of planes a tap is a group, else sixteen channels of a tap are a block.
-        const std::int64_t byte =
-            is_joined(shape) ? tap * kByteGroup + c
-                             : (tap * blocks + c / kBlock) * kBlock + c % kBlock;
+        const std::int64_t byte = is_joined(shape)
+                                      ? tap * kByteGroup + c
+                                      : (tap * blocks + c / kBlock) * kBlock + c % kBlock;
         panel[(byte / kByteGroup * width + lane) * kByteGroup + byte % kByteGroup] = w;
         sum += w;
       }
@@ -112,11 +112,10 @@ ByteConvPlan plan_byte_conv(const ConvShape& shape, ByteConvEpilogue epilogue,
     most = std::min(most, kBlockInputBytes / per_pixel);
     plan.grain = byte_conv_tiles(isa).pixels;
   }
-  plan.block_pixels =
-      std::min(std::max(most / plan.grain, std::int64_t{1}) * plan.grain, pixels);
+  plan.block_pixels = std::min(std::max(most / plan.grain, std::int64_t{1}) * plan.grain, pixels);
   for (std::int64_t j = 0; j < packing.panels(); ++j) {
-    const auto* sums = static_cast<const std::byte*>(packed) + j * packing.panel_bytes() +
-                       packing.matrix_bytes();
+    const auto* sums =
+        static_cast<const std::byte*>(packed) + j * packing.panel_bytes() + packing.matrix_bytes();
     for (std::int64_t lane = 0; lane < packing.width; ++lane) {
       std::int32_t sum = 0;
       std::memcpy(&sum, sums + lane * 4, sizeof sum);
@@ -213,8 +212,8 @@ class ByteConvRun {
     const std::int64_t y = pixel / plan_.output.w * s.stride.h;
     const std::int64_t x = pixel % plan_.output.w * s.stride.w;
     for (std::int64_t run = 0; run < plan_.packing.runs; ++run) {
-      offsets[run * set_.pixels] = static_cast<std::int32_t>(
-          (y + run * s.dilation.h) * plan_.strip_row + x * kByteGroup);
+      offsets[run * set_.pixels] =
+          static_cast<std::int32_t>((y + run * s.dilation.h) * plan_.strip_row + x * kByteGroup);
     }
   }
 
@@ -228,8 +227,7 @@ class ByteConvRun {
       for (std::int64_t j = 0; j < s.kernel.w; ++j, offsets += set_.pixels) {
         const std::int64_t x = left + j * s.dilation.w;
         const bool is_inside = is_row && x >= 0 && x < s.input.w;
-        *offsets =
-            is_inside ? static_cast<std::int32_t>((y * s.input.w + x) * kBlock) : kPadding;
+        *offsets = is_inside ? static_cast<std::int32_t>((y * s.input.w + x) * kBlock) : kPadding;
       }
     }
   }
@@ -245,8 +243,7 @@ class ByteConvRun {
     const int used =
         static_cast<int>(std::min<std::int64_t>(set_.blocks, channel_blocks - first_block));
     ByteConvTile tile;
-    tile.input =
-        plan_.strip_row > 0 ? strip_ : args_.input + block.image * plan_.input_image;
+    tile.input = plan_.strip_row > 0 ? strip_ : args_.input + block.image * plan_.input_image;
     tile.offset_row = set_.pixels;
     tile.padding = plan_.padding.data();
     tile.runs = packing.runs;

@@ -62,7 +62,8 @@ struct ByteConvPlan {
   std::int64_t strip_row = 0;     ///< bytes of a joined row; 0: the image is read where it is
   std::int64_t block_pixels = 0;  ///< output pixels that meet all panels before the next come
   std::int64_t grain = 1;         ///< output pixels that stay together: a row, of planes
-  std::vector<std::int32_t> starts = {};   ///< -input_zero times the sums of the weights, per channel
+  std::vector<std::int32_t> starts =
+      {};  ///< -input_zero times the sums of the weights, per channel
   std::vector<std::uint8_t> padding = {};  ///< a block of zero points
 
   std::int64_t scratch_bytes() const;
@@ -70,7 +71,8 @@ struct ByteConvPlan {
   std::int64_t strip_bytes() const;
 };
 
-/// Requires: byte_conv_refusal(shape) == nullptr; `packed` by ByteConvPacking::pack, only read here.
+/// Requires: byte_conv_refusal(shape) == nullptr; `packed` by ByteConvPacking::pack, only read
+/// here.
 ByteConvPlan plan_byte_conv(const ConvShape& shape, ByteConvEpilogue epilogue,
                             std::uint8_t input_zero, Isa isa, const void* packed);
 

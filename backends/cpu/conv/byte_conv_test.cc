@@ -35,10 +35,9 @@ struct Case {
       : shape(s),
         kind(r),
         x(random_bytes<std::uint8_t>(s.batch * s.in_channels * s.input.h * s.input.w, 1)),
-        w(random_bytes<std::int8_t>(
-            s.out_channels * s.in_channels * s.kernel.h * s.kernel.w, 2)),
-        residual(random_bytes<std::uint8_t>(
-            s.batch * s.out_channels * s.output().h * s.output().w, 3)),
+        w(random_bytes<std::int8_t>(s.out_channels * s.in_channels * s.kernel.h * s.kernel.w, 2)),
+        residual(
+            random_bytes<std::uint8_t>(s.batch * s.out_channels * s.output().h * s.output().w, 3)),
         scales(random_floats(s.out_channels, 4)),
         biases(random_floats(s.out_channels, 5)) {
     // So that results are spread over what bytes hold.
@@ -59,8 +58,8 @@ struct Case {
           if (ix < 0 || ix >= s.input.w) continue;
           const auto at = ((n * s.in_channels + c) * s.input.h + iy) * s.input.w + ix;
           const auto weight = ((m * s.in_channels + c) * s.kernel.h + i) * s.kernel.w + j;
-          sum += (x[static_cast<std::size_t>(at)] - kInputZero) *
-                 w[static_cast<std::size_t>(weight)];
+          sum +=
+              (x[static_cast<std::size_t>(at)] - kInputZero) * w[static_cast<std::size_t>(weight)];
         }
       }
     }
@@ -82,9 +81,8 @@ struct Case {
 
 std::size_t in_blocks(std::int64_t n, std::int64_t c, std::int64_t pixel, std::int64_t channels,
                       std::int64_t pixels) {
-  return static_cast<std::size_t>(((n * blocks_of(channels) + c / kBlock) * pixels + pixel) *
-                                      kBlock +
-                                  c % kBlock);
+  return static_cast<std::size_t>(
+      ((n * blocks_of(channels) + c / kBlock) * pixels + pixel) * kBlock + c % kBlock);
 }
 
 /// From planes to c16; lanes that are not there hold what a kernel must not care for.

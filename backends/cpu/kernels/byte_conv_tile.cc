@@ -96,8 +96,7 @@ void conv_tile(const ByteConvTile& t) {
   for (int v = 0; v < kUsed; ++v) {
     const Vec scale = load(t.scales + v * kLanes);
     const Vec bias = load(t.biases + v * kLanes);
-    const std::int64_t at =
-        v / kVectorsPerBlock * t.output_block + v % kVectorsPerBlock * kLanes;
+    const std::int64_t at = v / kVectorsPerBlock * t.output_block + v % kVectorsPerBlock * kLanes;
     SLUICE_CPU_UNROLL
     for (int i = 0; i < kCount; ++i) finish(t, sums[i][v], scale, bias, at + i * kBlockLanes);
   }

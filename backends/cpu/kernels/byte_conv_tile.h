@@ -11,8 +11,9 @@ namespace sluice::cpu {
 //
 //     v(pixel, c) = scale(c) * (start(c) + sum over runs of x * w) + bias(c) + residual(pixel, c)
 //
-// where the sum is exact, in 32 bits, and start(c) takes the zero point of x off. Results are cut to
-// [low, high]; as bytes they are rounded, half to even, and the zero point of the result is added.
+// where the sum is exact, in 32 bits, and start(c) takes the zero point of x off. Results are cut
+// to [low, high]; as bytes they are rounded, half to even, and the zero point of the result is
+// added.
 
 inline constexpr std::int32_t kPadding = -1;  ///< the offset of a pixel outside the image
 
@@ -24,9 +25,9 @@ struct ByteConvTile {
   std::int64_t offset_row = 0;
   const std::uint8_t* padding = nullptr;  ///< [groups * 4] zero points
   std::int64_t runs = 0;
-  std::int64_t blocks = 0;      ///< per run
-  std::int64_t block_step = 0;  ///< bytes of the input from a block to the next
-  std::int64_t groups = 0;      ///< per block
+  std::int64_t blocks = 0;               ///< per run
+  std::int64_t block_step = 0;           ///< bytes of the input from a block to the next
+  std::int64_t groups = 0;               ///< per block
   const std::int8_t* weights = nullptr;  ///< [runs][blocks][groups][width][4]
   const std::int32_t* starts = nullptr;  ///< [width], as are the next two
   const float* scales = nullptr;

@@ -6,8 +6,8 @@
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 
-// Numbers of the bytes at `p`, with or without sign, and the low byte of each number. GCC 12 takes generic
-// conversions of so few bytes apart, so the instructions are named.
+// Numbers of the bytes at `p`, with or without sign, and the low byte of each number. GCC 12 takes
+// generic conversions of so few bytes apart, so the instructions are named.
 
 #if defined(__AVX512F__)
 SLUICE_CPU_INLINE VecI widen_bytes(const std::uint8_t* p) {

@@ -28,16 +28,17 @@ struct BytePoolRow {
   std::uint8_t* output = nullptr;
 };
 
-SLUICE_CPU_EACH_ISA(
-    void quantize_bytes(const float* x, std::int64_t count, const ByteScale& scale,
-                        std::uint8_t* y);
-    void dequantize_bytes(const std::uint8_t* x, std::int64_t count, const ByteScale& scale,
-                          float* y);
-    void pool_byte_row(const BytePoolRow& row);
-    /// As those of floats, in kernels/transpose.h.
-    void byte_block_to_planes(const std::uint8_t* block, std::int64_t pixels,
-                              std::int64_t channels, std::uint8_t* planes, std::int64_t plane);
-    void planes_to_byte_block(const std::uint8_t* planes, std::int64_t plane,
-                              std::int64_t channels, std::int64_t pixels, std::uint8_t* block);)
+SLUICE_CPU_EACH_ISA(void quantize_bytes(const float* x, std::int64_t count, const ByteScale& scale,
+                                        std::uint8_t* y);
+                    void dequantize_bytes(const std::uint8_t* x, std::int64_t count,
+                                          const ByteScale& scale, float* y);
+                    void pool_byte_row(const BytePoolRow& row);
+                    /// As those of floats, in kernels/transpose.h.
+                    void byte_block_to_planes(const std::uint8_t* block, std::int64_t pixels,
+                                              std::int64_t channels, std::uint8_t* planes,
+                                              std::int64_t plane);
+                    void planes_to_byte_block(const std::uint8_t* planes, std::int64_t plane,
+                                              std::int64_t channels, std::int64_t pixels,
+                                              std::uint8_t* block);)
 
 }  // namespace sluice::cpu

@@ -176,8 +176,7 @@ class ByteConv : public Kernel {
 
  private:
   /// Empty where the package holds them in the right form.
-  static std::vector<std::byte> take_weights(const sluice_op& op, const ConvShape& shape,
-                                             Isa isa) {
+  static std::vector<std::byte> take_weights(const sluice_op& op, const ConvShape& shape, Isa isa) {
     const ByteConvPacking packing(shape, isa);
     const sluice_operand& operand = op.inputs[kWeights];
     if (operand.packed != nullptr && operand.packed_bytes == packing.bytes()) return {};

@@ -94,9 +94,9 @@ Status check_per_channel(const InferenceContext& context, std::size_t input) {
   const ir::Shape* weights = context.shape(1);
   const ir::Shape* vector = context.shape(input);
   if (weights == nullptr || vector == nullptr) return ok_status();
-  const bool fits = vector->size() == 1 && !weights->empty() &&
-                    (!(*vector)[0].is_known() || !(*weights)[0].is_known() ||
-                     (*vector)[0] == (*weights)[0]);
+  const bool fits =
+      vector->size() == 1 && !weights->empty() &&
+      (!(*vector)[0].is_known() || !(*weights)[0].is_known() || (*vector)[0] == (*weights)[0]);
   return fits ? ok_status()
               : context.error("input {} is {}; it must have a number per channel of the weights {}",
                               input, ir::shape_to_string(*vector), ir::shape_to_string(*weights));

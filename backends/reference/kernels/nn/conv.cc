@@ -1,5 +1,5 @@
-// Conv, ConvInteger, QLinearConv and Sluice's QuantizedConv: columns of the image under the windows,
-// times the weights.
+// Conv, ConvInteger, QLinearConv and Sluice's QuantizedConv: columns of the image under the
+// windows, times the weights.
 #include <cmath>
 #include <limits>
 
