@@ -264,8 +264,8 @@ int fuse_conv(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& conte
 
 // ---- products -----------------------------------------------------------------------------------
 
-/// A product with weights of bytes rounds its other factor by rows, as it comes: what rounded it
-/// before goes.
+/// A product with weights of bytes rounds its other factor by rows, as it comes, in place of what
+/// rounded it before.
 int mark_product(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
   const ir::Operation& product = subgraph.operation(at);
   const ir::Operation* weights = matcher.find(product.input(1), "DequantizeLinear");
@@ -280,8 +280,9 @@ int mark_product(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId
   const ir::Operation* source = matcher.find(x->bytes, "QuantizeLinear");
   const bool only_rounds = source != nullptr && x->quantization.has_both_signs() &&
                            quantization_of(subgraph, *source) == x->quantization;
+  if (!only_rounds) return 0;
   ir::Operation& marked = subgraph.operation(at);
-  if (only_rounds) marked.inputs[0] = source->input(0);
+  marked.inputs[0] = source->input(0);
   marked.attributes.set("sluice_weights", "int8");
   return 1;
 }
