@@ -1,6 +1,7 @@
 #include "plugin/command_list.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -328,14 +329,22 @@ Status CommandList::run(std::span<void* const> bindings) {
   const WorkerPool::Task task = [](void* list, const Member& member) {
     static_cast<CommandList*>(list)->walk(member);
   };
-  takes_pieces_ = !alone_ && pool_.is_strained();
+  const bool is_strained = !alone_ && pool_.is_strained();
+  const bool by_team = !alone_ && (!is_strained || choice_.takes_team());
+  takes_pieces_ = is_strained && by_team;
   if (takes_pieces_) {
     for (std::atomic<int>& claim : claims_) claim.store(1, std::memory_order_relaxed);
   }
-  if (alone_) {
-    WorkerPool::run_alone(task, this);
-  } else {
+  using Clock = std::chrono::steady_clock;
+  const auto start = is_strained ? Clock::now() : Clock::time_point();
+  if (by_team) {
     pool_.run(task, this);
+  } else {
+    WorkerPool::run_alone(task, this);
+  }
+  if (is_strained) {
+    const std::chrono::duration<double, std::nano> taken = Clock::now() - start;
+    choice_.note(by_team, taken.count());
   }
   return std::move(status_);
 }

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #if defined(__x86_64__)
@@ -31,10 +32,10 @@ class FlushDenormals {
 #endif
 };
 
-void pin(pthread_t thread, int cpu) {
+void keep_to(pthread_t thread, std::span<const int> cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
+  for (const int cpu : cpus) CPU_SET(cpu, &set);
   pthread_setaffinity_np(thread, sizeof set, &set);  // a wish: a refusal costs time, not results
 }
 
@@ -43,17 +44,16 @@ void pin(pthread_t thread, int cpu) {
 WorkerPool::WorkerPool(std::vector<int> cpus, Strain strain)
     : cpus_(std::move(cpus)),
       barrier_(static_cast<int>(cpus_.size())),
-      strain_(strain),
-      is_strained_(strain.is_high()) {
+      strain_(strain) {
   try {
     for (int i = 1; i < count(); ++i) {
       threads_.emplace_back([this, i] { serve(i); });
-      pin(threads_.back().native_handle(), cpus_[static_cast<std::size_t>(i)]);
     }
   } catch (...) {
     stop();
     throw;
   }
+  set_strained(strain.is_high());
 }
 
 WorkerPool::~WorkerPool() { stop(); }
@@ -75,20 +75,32 @@ void WorkerPool::serve(int index) {
   }
 }
 
+/// Spreads the threads over their processors, or lets all of them use all.
+void WorkerPool::set_strained(bool strained) {
+  const std::span<const int> all = cpus_;
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    keep_to(threads_[i].native_handle(), strained ? all : all.subspan(i + 1, 1));
+  }
+  barrier_.set_patience(strained ? Patience::kYield : Patience::kSpin);
+  is_strained_.store(strained, std::memory_order_relaxed);
+}
+
 void WorkerPool::give_way_to_caller() {
+  if (is_strained()) return;
   const int here = sched_getcpu();
   if (here == cpus_[0]) return;
   const auto taken = std::find(cpus_.begin() + 1, cpus_.end(), here);
   if (taken == cpus_.end()) return;
   std::swap(cpus_[0], *taken);
-  pin(threads_[static_cast<std::size_t>(taken - cpus_.begin() - 1)].native_handle(), *taken);
+  const auto moved = static_cast<std::size_t>(taken - cpus_.begin() - 1);
+  keep_to(threads_[moved].native_handle(), {&*taken, 1});
 }
 
 void WorkerPool::note_waits() {
-  const std::uint32_t sleeps = barrier_.sleeps();
-  strain_.note(sleeps != sleeps_before_);
-  sleeps_before_ = sleeps;
-  is_strained_.store(strain_.is_high(), std::memory_order_relaxed);
+  const std::uint32_t long_waits = barrier_.long_waits();
+  strain_.note(long_waits != long_waits_before_);
+  long_waits_before_ = long_waits;
+  if (strain_.is_high() != is_strained()) set_strained(strain_.is_high());
 }
 
 void WorkerPool::run(Task task, void* context) {

@@ -34,8 +34,9 @@ class Member {
 ///
 /// A pool of one has no threads. Idle threads spin for about 50 us after a task and then sleep: an
 /// idle pool uses no processor. Threads keep to one processor each, inside those given, and make
-/// room when they find the caller on theirs. Denormal numbers are flushed to zero while a task
-/// runs.
+/// room when they find the caller on theirs. While the pool is strained they may use all of those
+/// given: a thread that lost its processor to a neighbour then goes on where another of the team
+/// waits. Denormal numbers are flushed to zero while a task runs.
 ///
 /// Safe to use from several threads: whoever finds the pool busy runs the task alone, as a team of
 /// one, on its own thread. (Waiting for the pool would make one model's latency another's; with
@@ -65,6 +66,7 @@ class WorkerPool {
   void serve(int index);
   void give_way_to_caller();
   void note_waits();
+  void set_strained(bool strained);
   void stop();
 
   std::vector<int> cpus_;  ///< [0] is left to the caller
@@ -72,7 +74,7 @@ class WorkerPool {
   std::atomic<bool> busy_{false};
   Barrier barrier_;
   Strain strain_;  ///< this, and what follows, belong to the run under way
-  std::uint32_t sleeps_before_ = 0;
+  std::uint32_t long_waits_before_ = 0;
   std::atomic<bool> is_strained_{false};
   alignas(64) WaitWord epoch_;
   Task task_ = nullptr;  ///< null asks the threads to end
