@@ -7,9 +7,9 @@ namespace sluice::daemon {
 namespace {
 
 /// Not here: what devices, sockets and certificates were made from.
-constexpr std::array<std::string_view, 9> kReloadable = {
+constexpr std::array<std::string_view, 10> kReloadable = {
     "token_file",       "model_folders",   "upload_limit_bytes", "session_models", "session_cores",
-    "session_requests", "stream_requests", "drain_seconds",      "log_level"};
+    "session_requests", "stream_requests", "drain_seconds",      "log_level",      "isolation"};
 
 }  // namespace
 

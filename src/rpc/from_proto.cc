@@ -95,6 +95,12 @@ Result<runtime::CoreGroupId> group_from_proto(std::uint64_t handle) {
   return runtime::CoreGroupId(static_cast<std::int32_t>(handle));
 }
 
+Result<std::optional<runtime::Isolation>> isolation_from_proto(const std::string& name) {
+  std::optional<runtime::Isolation> isolation;
+  if (!name.empty()) isolation = SLUICE_TRY(runtime::parse_isolation(name));
+  return isolation;
+}
+
 service::ServerInfo from_proto(const v1::GetServerResponse& from) {
   service::ServerInfo to;
   to.version = from.version();
@@ -159,6 +165,12 @@ service::GroupEntry from_proto(const v1::Group& from) {
   to.info.memory_used_bytes = from.memory_used_bytes();
   to.info.memory_limit_bytes = from.memory_limit_bytes();
   to.session = service::SessionId(from.session());
+  const auto isolation = runtime::parse_isolation(from.isolation());
+  if (isolation.is_ok()) to.info.worker.isolation = *isolation;
+  to.info.worker.process = from.worker_process();
+  to.info.worker.num_restarts = from.worker_restarts();
+  to.info.worker.state = from.worker_state();
+  to.info.worker.reason = from.worker_reason();
   return to;
 }
 
