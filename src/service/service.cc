@@ -11,7 +11,7 @@ using runtime::RuntimeCode;
 
 namespace {
 
-constexpr std::uint32_t kProtocolMinor = 2;
+constexpr std::uint32_t kProtocolMinor = 3;
 
 std::uint64_t number_of(runtime::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());
@@ -123,6 +123,7 @@ void Service::reclaim(const std::shared_ptr<Session>& session, const Status& rea
   for (const Session::HeldRegion& region : held.regions) {
     if (region.stop_ring) region.stop_ring();
   }
+  drop_profiles(session->id());
   session->wait_for_loads();  // which find the session closed and leave nothing behind
   for (const runtime::ModelHandle model : held.models) {
     const auto info = engine_.info(model);
