@@ -15,6 +15,7 @@
 #include "rpc/convert.h"
 #include "rpc/error.h"
 #include "rpc/infer_client.h"
+#include "rpc/profile_messages.h"
 #include "rpc/ring_caller.h"
 #include "rpc/side_client.h"
 
@@ -211,6 +212,33 @@ class GrpcClient final : public Client {
     v1::GetStatisticsResponse response;
     SLUICE_TRY(call(&Stub::GetStatistics, v1::GetStatisticsRequest(), response));
     return from_proto(response);
+  }
+
+  Result<std::uint64_t> start_profile(const runtime::ProfileWish& wish) override {
+    v1::StartProfileRequest request;
+    to_proto(wish, request);
+    v1::StartProfileResponse response;
+    SLUICE_TRY(call(&Stub::StartProfile, request, response));
+    return response.profile();
+  }
+
+  Result<runtime::Profile> stop_profile(std::uint64_t id) override {
+    SLUICE_TRY(wait_for_daemon());
+    grpc::ClientContext context;
+    prepare(context);
+    v1::StopProfileRequest request;
+    request.set_profile(id);
+    const auto reader = stub_->StopProfile(&context, request);
+    runtime::Profile profile;
+    v1::StopProfileResponse part;
+    Status read = ok_status();
+    while (reader->Read(&part)) {
+      if (read.is_ok()) read = add_part(part, profile);
+    }
+    SLUICE_TRY(answer_of(reader->Finish()));
+    SLUICE_TRY(std::move(read));
+    SLUICE_TRY(check_profile(profile));
+    return profile;
   }
 
   Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,

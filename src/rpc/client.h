@@ -71,6 +71,10 @@ class Client {
   virtual Result<std::vector<service::ModelStatistics>> statistics(std::uint64_t model = 0) = 0;
   virtual Result<service::ServerStatistics> all_statistics() = 0;
 
+  /// Spans of what the daemon does from now on; of the session, if there is one. Its id.
+  virtual Result<std::uint64_t> start_profile(const runtime::ProfileWish& wish) = 0;
+  virtual Result<runtime::Profile> stop_profile(std::uint64_t profile) = 0;
+
   /// Memory that the daemon reads and writes where it is, of the session: inputs of `infer` that
   /// lie in it, at offsets that are multiples of 64, are not copied to the daemon. Zeroed. Over a
   /// Unix socket only. Unregister its region when it is not needed any more.

@@ -2,6 +2,7 @@
 
 #include "rpc/convert.h"
 #include "rpc/error.h"
+#include "rpc/profile_messages.h"
 
 namespace sluice::rpc {
 
@@ -233,6 +234,20 @@ Handlers::Unary* Handlers::GetStatistics(Context* context, const v1::GetStatisti
     }
     return ok_status();
   });
+}
+
+Handlers::Unary* Handlers::StartProfile(Context* context, const v1::StartProfileRequest* request,
+                                        v1::StartProfileResponse* response) {
+  return now(context, [&](const service::Caller& caller) -> Status {
+    const auto wish = SLUICE_TRY(from_proto(*request));
+    response->set_profile(SLUICE_TRY(service_.start_profile(caller, wish)));
+    return ok_status();
+  });
+}
+
+grpc::ServerWriteReactor<v1::StopProfileResponse>* Handlers::StopProfile(
+    Context* context, const v1::StopProfileRequest* request) {
+  return stop_profile(*this, *context, *request);
 }
 
 Handlers::Unary* Handlers::RegisterRegion(Context* context,

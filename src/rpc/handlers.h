@@ -77,6 +77,10 @@ class Handlers final : public v1::Runtime::CallbackService {
                     v1::ListModelsResponse* response) override;
   Unary* GetStatistics(Context* context, const v1::GetStatisticsRequest* request,
                        v1::GetStatisticsResponse* response) override;
+  Unary* StartProfile(Context* context, const v1::StartProfileRequest* request,
+                      v1::StartProfileResponse* response) override;
+  grpc::ServerWriteReactor<v1::StopProfileResponse>* StopProfile(
+      Context* context, const v1::StopProfileRequest* request) override;
   Unary* RegisterRegion(Context* context, const v1::RegisterRegionRequest* request,
                         v1::RegisterRegionResponse* response) override;
   Unary* UnregisterRegion(Context* context, const v1::UnregisterRegionRequest* request,
@@ -113,6 +117,9 @@ grpc::ServerWriteReactor<v1::OpenSessionResponse>* open_session(
 grpc::ServerReadReactor<v1::LoadModelRequest>* load_model(
     Handlers& handlers, const grpc::CallbackServerContext& context,
     v1::LoadModelResponse& response);
+grpc::ServerWriteReactor<v1::StopProfileResponse>* stop_profile(
+    Handlers& handlers, const grpc::CallbackServerContext& context,
+    const v1::StopProfileRequest& request);
 grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context,
                                 const v1::InferRequest& request);
 grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* infer_stream(

@@ -23,8 +23,9 @@ Engine::Engine(const backend::BackendRegistry& backends, DriverSource& drivers,
     : clock_(drivers.clock()),
       options_(std::move(options)),
       created_ns_(clock_.now_ns()),
+      profiler_(clock_),
       groups_(options_.devices, drivers),
-      loader_(backends, groups_, clock_),
+      loader_(backends, groups_, profiler_, clock_),
       on_demand_(options_.demand_budget_bytes, demand_actions()) {}
 
 Engine::~Engine() { shutdown(); }
@@ -181,6 +182,21 @@ Result<Health> Engine::health(ModelHandle handle) const {
   const auto model = SLUICE_TRY(find(handle));
   return health_of(model->scheduler()->statistics().snapshot(),
                    model->phase() == ModelPhase::kFailed);
+}
+
+Result<std::uint64_t> Engine::start_profile(const ProfileWish& wish) {
+  ProfileOptions options;
+  options.limit_ns = wish.limit_ns;
+  options.max_spans = wish.max_spans;
+  if (wish.model) options.model = SLUICE_TRY(find(*wish.model))->scheduler()->options().profiled;
+  if (wish.group) {
+    if (groups_.find(*wish.group) == nullptr) {
+      return runtime_error(RuntimeCode::kInvalidHandle, "no core group has handle {}",
+                           wish.group->value());
+    }
+    options.group = static_cast<std::uint64_t>(wish.group->value());
+  }
+  return profiler_.start(options);
 }
 
 Result<std::shared_ptr<RequestSink>> Engine::sink(ModelHandle handle) const {

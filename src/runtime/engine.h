@@ -30,6 +30,14 @@ struct EngineOptions {
   std::int64_t demand_budget_bytes = std::numeric_limits<std::int64_t>::max();
 };
 
+/// What a profile is wanted of; neither a group nor a model: of everything.
+struct ProfileWish {
+  std::optional<CoreGroupId> group;
+  std::optional<ModelHandle> model;
+  std::int64_t limit_ns = ProfileOptions().limit_ns;    ///< recording ends by itself
+  std::int64_t max_spans = ProfileOptions().max_spans;  ///< then new ones replace old ones
+};
+
 struct GroupInfo {
   CoreGroupId id = {};
   GroupOrigin origin = GroupOrigin::kExplicit;
@@ -113,6 +121,14 @@ class Engine final : public ModelHost {
   /// Of every device of the engine, in the map's order.
   std::vector<DeviceReport> report_devices() const;
 
+  // ---- profiles
+
+  /// Of everything, of a group, or of a model; `stop_profile` gives it.
+  /// Fails: as Profiler::start; kInvalidHandle for a group or model that is not there.
+  Result<std::uint64_t> start_profile(const ProfileWish& wish);
+  /// Fails: kInvalidHandle.
+  Result<Profile> stop_profile(std::uint64_t profile) { return profiler_.stop(profile); }
+
   // ---- inference
 
   /// Where requests for a model go. Keeps working, by refusing, after the model is unloaded.
@@ -145,6 +161,7 @@ class Engine final : public ModelHost {
   Clock& clock_;
   const EngineOptions options_;
   const std::int64_t created_ns_;
+  Profiler profiler_;  ///< models tell it what they do
   GroupTable groups_;
   Loader loader_;
   DemandLoader on_demand_;

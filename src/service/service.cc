@@ -142,6 +142,7 @@ void Service::reclaim(const std::shared_ptr<Session>& session, const Status& rea
   for (const Session::HeldRegion& region : held.regions) {
     if (region.stop_ring) region.stop_ring();
   }
+  drop_profiles(session->id());
   session->wait_for_loads();  // which find the session closed and leave nothing behind
   for (const runtime::ModelHandle model : held.models) {
     const auto info = host_of(model).info(model);

@@ -135,6 +135,13 @@ class Service {
   Result<std::uint64_t> submit(const Caller& caller, runtime::RequestSink& sink,
                                runtime::Request& request) const;
 
+  // ---- profiles: of all that the daemon does, whoever asked for it
+
+  /// For the caller's session, with which it goes. Fails: as Engine::start_profile; kUnavailable.
+  Result<std::uint64_t> start_profile(const Caller& caller, const runtime::ProfileWish& wish);
+  /// Fails: kInvalidHandle; kPermissionDenied.
+  Result<runtime::Profile> stop_profile(const Caller& caller, std::uint64_t profile);
+
   /// Not ready from now on: nothing new is taken, what is in flight goes on.
   void start_draining();
   /// Ends all sessions and the engine; requests in flight have `drain_ns`. Blocks.
@@ -164,6 +171,7 @@ class Service {
                     const Caller& caller);
   Result<std::uint64_t> add_region(const Caller& caller, std::shared_ptr<shm::Region> region);
   void reclaim(const std::shared_ptr<Session>& session, const Status& reason);
+  void drop_profiles(SessionId session);
   std::int64_t drain_deadline_ns(std::int64_t drain_ns) const;
 
   runtime::Engine& engine_;
@@ -179,6 +187,7 @@ class Service {
   mutable std::shared_mutex owners_mutex_;
   Owners model_owners_;
   Owners group_owners_;
+  Owners profile_owners_;
   std::map<std::uint64_t, InPlaceInputs> in_place_inputs_;  ///< of model_owners_
   std::atomic<std::uint64_t> next_region_ = 1;
   std::string side_socket_;

@@ -4,6 +4,7 @@
 
 #include "sluice/backend.h"
 #include "sluice/sluice.h"
+#include "sluice/step_times.h"
 #include "sluice/topology.h"
 #include "sluice/virtual_time.h"
 
@@ -92,3 +93,9 @@ AT(sluice_link, device_a, 4);
 AT(sluice_link, bytes_per_s, 16);
 AT(sluice_topology, describe_link, 16);
 _Static_assert(sizeof(sluice_topology) == 24, "the table of sluice.topology/1");
+
+/* sluice/step_times.h */
+AT(sluice_step_time, duration_ns, 32);
+_Static_assert(sizeof(sluice_step_time) == 40, "a step of sluice.step_times/1");
+AT(sluice_step_times, observe, 8);
+_Static_assert(sizeof(sluice_step_times) == 16, "the table of sluice.step_times/1");

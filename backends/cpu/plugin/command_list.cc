@@ -301,19 +301,22 @@ void CommandList::walk(const Member& member) {
   std::byte* scratch = scratch_.get() + scratch_stride_ * member.index();
   const Worker whole{0, 1, scratch};
   const Worker part{member.index(), member.count(), scratch};
-  const bool is_timed = times_ != nullptr;
-  const bool is_timekeeper = is_timed && member.index() == 0;
-  if (is_timekeeper) times_->begin_run(member.count());
+  const bool is_timed = times_ != nullptr || record_ != nullptr;
+  StepTimes* times = member.index() == 0 ? times_.get() : nullptr;
+  StepRecord* record = member.index() == 0 ? record_.get() : nullptr;
+  if (times != nullptr) times->begin_run(member.count());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
     if (step.barrier_before || every_barrier_) member.sync();
+    if (record != nullptr) record->begin_step(i);
     if (!step.serial) {
       run_step(step, part, member);
     } else if (member.index() == 0 && status_.is_ok()) {
       run_step(step, whole, member);
     }
     if (is_timed) member.sync();
-    if (is_timekeeper) times_->end_step(i);
+    if (record != nullptr) record->end_step(i);
+    if (times != nullptr) times->end_step(i);
   }
 }
 
@@ -326,6 +329,29 @@ Status CommandList::run(std::span<void* const> bindings) {
   }
   bind(bindings);
   status_ = plugin::ok();
+  if (!StepRecord::is_wanted()) {
+    run_steps();
+  } else {
+    record_ = std::make_unique<StepRecord>(steps_.size());
+    run_steps();
+    tell_observer();
+    record_ = nullptr;
+  }
+  return std::move(status_);
+}
+
+void CommandList::tell_observer() {
+  std::vector<std::string> kinds;
+  kinds.reserve(steps_.size());
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Kernel* kernel = steps_[i].kernel;
+    kinds.push_back(kernel == nullptr ? "copy" : full_kind(kernel->op()));
+    record_->describe(i, kinds.back().c_str(), kernel == nullptr ? "" : kernel->op().name);
+  }
+  record_->tell();
+}
+
+void CommandList::run_steps() {
   const WorkerPool::Task task = [](void* list, const Member& member) {
     static_cast<CommandList*>(list)->walk(member);
   };
@@ -346,7 +372,6 @@ Status CommandList::run(std::span<void* const> bindings) {
     const std::chrono::duration<double, std::nano> taken = Clock::now() - start;
     choice_.note(by_team, taken.count());
   }
-  return std::move(status_);
 }
 
 }  // namespace sluice::cpu

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plugin/kernel.h"
+#include "plugin/step_observer.h"
 #include "plugin/step_times.h"
 #include "pool/pool.h"
 #include "pool/team_choice.h"
@@ -74,6 +75,8 @@ class CommandList {
   void plan_barriers();
   Status take_scratch();
   void start_timing();
+  void run_steps();
+  void tell_observer();
   void bind(std::span<void* const> bindings);
   bool bindings_overlap(std::span<void* const> bindings) const;
   void walk(const Member& member);
@@ -103,7 +106,8 @@ class CommandList {
   Bytes scratch_;  ///< scratch_stride_ per worker
   Bytes shared_;
   Status status_;
-  std::unique_ptr<StepTimes> times_;  ///< null unless asked for
+  std::unique_ptr<StepTimes> times_;    ///< null unless asked for
+  std::unique_ptr<StepRecord> record_;  ///< of this run; null unless it is observed
 };
 
 }  // namespace sluice::cpu

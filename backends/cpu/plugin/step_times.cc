@@ -57,6 +57,8 @@ std::int64_t all_bytes(std::span<const sluice_operand> operands) {
   return bytes;
 }
 
+}  // namespace
+
 std::string full_kind(const sluice_op& op) {
   std::string kind = plugin::kind_of(op);
   if (op.body == nullptr) return kind;
@@ -66,8 +68,6 @@ std::string full_kind(const sluice_op& op) {
   }
   return kind;
 }
-
-}  // namespace
 
 std::unique_ptr<StepTimes> StepTimes::create_if_wanted() {
   static const char* const path = std::getenv("SLUICE_CPU_STEP_TIMES");

@@ -9,6 +9,9 @@
 
 namespace sluice::cpu {
 
+/// "Conv+Relu": the operation and what is fused into it.
+std::string full_kind(const sluice_op& op);
+
 /// How long each step of a command list takes: what SLUICE_CPU_STEP_TIMES=FILE asks for.
 ///
 /// While it is on, the workers meet after every step, so that a step's time is that of its slowest

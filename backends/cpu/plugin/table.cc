@@ -1,10 +1,12 @@
 // The C table of the plug-in: every function unwraps its handles and calls one method.
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
 #include "plugin/backend.h"
+#include "plugin/step_observer.h"
 #include "sluice/host_backend.hpp"
 
 namespace sluice::cpu {
@@ -188,6 +190,10 @@ sluice_code list_submit(sluice_stream* stream, sluice_command_list* list, void* 
   });
 }
 
+const void* find_extension(sluice_backend*, const char* name) {
+  return std::strcmp(name, SLUICE_STEP_TIMES) == 0 ? &kStepTimes : nullptr;
+}
+
 sluice_backend_api make_table() {
   sluice_backend_api api = {};
   api.struct_size = sizeof(sluice_backend_api);
@@ -218,6 +224,7 @@ sluice_backend_api make_table() {
   api.list_add_copy = list_add_copy;
   api.list_finish = list_finish;
   api.list_submit = list_submit;
+  api.find_extension = find_extension;
   return api;
 }
 

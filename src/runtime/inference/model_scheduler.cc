@@ -135,6 +135,9 @@ void ModelScheduler::answer(PendingRequest& pending, Reply reply) {
     cancelled_ids_.erase(pending.id);
   }
   statistics_->count_answer(reply.code);
+  if (is_profiled()) {
+    profile(SpanKind::kRequest, pending.id, pending.submitted_ns, clock_.now_ns(), 0, reply.code);
+  }
   const auto on_done = std::move(pending.request.on_done);
   if (on_done) on_done(std::move(reply));
   tell_waiters();

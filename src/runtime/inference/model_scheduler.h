@@ -12,6 +12,7 @@
 #include "runtime/inference/nan_policy.h"
 #include "runtime/inference/pipeline.h"
 #include "runtime/inference/request_queue.h"
+#include "runtime/profile/profiler.h"
 #include "runtime/statistics/model_statistics.h"
 
 namespace sluice::runtime {
@@ -22,6 +23,9 @@ struct SchedulerOptions {
   NanPolicy nan_policy = NanPolicy::kPass;
   ReplyDetail where;                               ///< group, cores and backends
   std::vector<std::vector<LaneCores>> lanes = {};  ///< of the pipeline, for statistics
+  /// Told what requests do while somebody takes a profile; outlives the scheduler. Null: nobody.
+  Profiler* profiler = nullptr;
+  std::shared_ptr<const ProfiledModel> profiled = nullptr;  ///< as what the profiler is told
 };
 
 /// A request waits in the queue until a slot is free, takes the slot through the stages, one after
@@ -92,6 +96,10 @@ class ModelScheduler final : public RequestSink, public Steppable {
   void answer(PendingRequest& pending, Reply reply);
   void answer_error(PendingRequest& pending, const Status& status);
   void release_one();
+  bool is_profiled() const { return options_.profiler != nullptr && options_.profiler->is_on(); }
+  /// A span of the request `id` has ended.
+  void profile(SpanKind kind, std::uint64_t id, std::int64_t start_ns, std::int64_t end_ns,
+               std::size_t lane = 0, RuntimeCode code = RuntimeCode::kOk);
   void open_slots();
 
   // For the driver (model_scheduler_step.cc).
@@ -102,6 +110,8 @@ class ModelScheduler final : public RequestSink, public Steppable {
   bool fill_slots();
   bool advance(Running& running);
   bool start_stage(Running& running);
+  Status start_pipeline(const Running& running);
+  Status start_observed(const Running& running);
   bool poll_stage(Running& running);
   void leave_stage(Running& running);
   void complete(Running& running);

@@ -19,6 +19,15 @@ Status classify(const Status& status, const std::string& model) {
   }
 }
 
+SpanKind span_kind(StageKind stage) {
+  switch (stage) {
+    case StageKind::kCopyIn: return SpanKind::kCopyIn;
+    case StageKind::kCopyOut: return SpanKind::kCopyOut;
+    case StageKind::kCompute: break;
+  }
+  return SpanKind::kCompute;
+}
+
 }  // namespace
 
 StepResult ModelScheduler::step(std::int64_t now_ns) {
@@ -161,9 +170,13 @@ bool ModelScheduler::start_stage(Running& running) {
   running.stage_start_ns = clock_.now_ns();
   if (running.stage == 0) {
     running.times.queue_ns = running.stage_start_ns - running.pending.submitted_ns;
+    if (is_profiled()) {
+      profile(SpanKind::kQueue, running.pending.id, running.pending.submitted_ns,
+              running.stage_start_ns);
+    }
   }
   if (num_in_stage_++ == 0) busy_since_ns_ = running.stage_start_ns;
-  const Status status = pipeline_->start(running.slot, running.stage);
+  const Status status = start_pipeline(running);
   if (status.is_ok()) return true;
   leave_stage(running);
   fail(running, classify(status, options_.name));
@@ -178,6 +191,10 @@ void ModelScheduler::leave_stage(Running& running) {
   running.times.total_ns = now_ns - running.pending.submitted_ns;
   const std::size_t lane = pipeline_->lane(running.stage);
   statistics_->add_lane_busy(lane, now_ns - running.stage_start_ns);
+  if (is_profiled()) {
+    profile(span_kind(pipeline_->kind(running.stage)), running.pending.id, running.stage_start_ns,
+            now_ns, lane);
+  }
   is_lane_taken_[lane] = false;
   running.is_in_stage = false;
   if (--num_in_stage_ == 0) statistics_->add_busy(now_ns - busy_since_ns_);

@@ -63,6 +63,20 @@ std::vector<std::vector<LaneCores>> cores_by_lane(const Pipeline& pipeline, cons
   return lanes;
 }
 
+std::shared_ptr<const ProfiledModel> profiled(const ModelInfo& info, const Pipeline& pipeline,
+                                              const LoadPlan& plan) {
+  auto model = std::make_shared<ProfiledModel>();
+  model->name = info.name;
+  model->group = static_cast<std::uint64_t>(info.group.value());
+  model->lanes.resize(pipeline.num_lanes());
+  for (std::size_t stage = 0; stage < pipeline.num_stages(); ++stage) {
+    ProfiledModel::Lane& lane = model->lanes[pipeline.lane(stage)];
+    lane.kind = pipeline.kind(stage);
+    if (lane.kind == StageKind::kCompute) lane.cores = plan.cores[pipeline.segment(stage)];
+  }
+  return model;
+}
+
 ReplyDetail where(const GroupScheduler& group, const SegmentTargets& targets) {
   ReplyDetail detail;
   detail.group = static_cast<std::uint64_t>(group.group().id.value());
@@ -185,12 +199,13 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   parts.info.num_slots = pipeline->num_slots();
   parts.info.shares_package = placed.is_shared;
   parts.info.slots_bytes = pipeline->memory_bytes();
-  auto lanes = cores_by_lane(*pipeline, parts.plan);
+  SchedulerOptions scheduling = {parts.info.name, depth, request.nan_policy,
+                                 where(*group, targets)};
+  scheduling.lanes = cores_by_lane(*pipeline, parts.plan);
+  scheduling.profiler = &profiler_;
+  scheduling.profiled = profiled(parts.info, *pipeline, parts.plan);
   parts.scheduler =
-      std::make_shared<ModelScheduler>(std::move(pipeline),
-                                       SchedulerOptions{parts.info.name, depth, request.nan_policy,
-                                                        where(*group, targets), std::move(lanes)},
-                                       clock_);
+      std::make_shared<ModelScheduler>(std::move(pipeline), std::move(scheduling), clock_);
   parts.scheduler->set_driver(std::shared_ptr<Driver>(group, &group->driver()));
   SLUICE_TRY(report(LoadPhase::kDone));
   group->statistics().add(parts.scheduler->shared_statistics());

@@ -47,9 +47,11 @@ inline constexpr int kMostDepth = 1024;
 class Loader {
  public:
   /// All outlive the loader.
-  Loader(const backend::BackendRegistry& backends, GroupTable& groups, Clock& clock)
+  Loader(const backend::BackendRegistry& backends, GroupTable& groups, Profiler& profiler,
+         Clock& clock)
       : backends_(backends),
         groups_(groups),
+        profiler_(profiler),
         clock_(clock),
         devices_(std::make_shared<device::DeviceServiceTable>(clock)) {}
 
@@ -87,6 +89,7 @@ class Loader {
 
   const backend::BackendRegistry& backends_;
   GroupTable& groups_;
+  Profiler& profiler_;
   Clock& clock_;
   std::shared_ptr<device::DeviceServiceTable> devices_;
   PackageCache cache_;

@@ -26,6 +26,7 @@ inline constexpr std::array kRemoteCommands = {
     RemoteCommandInfo{"stats", "Requests, errors and latencies of the daemon's models"},
     RemoteCommandInfo{"monitor", "Print what the daemon does, a line of JSON per interval"},
     RemoteCommandInfo{"top", "Show what the daemon does: devices, cores, groups, models, sessions"},
+    RemoteCommandInfo{"profile", "Record what the daemon does, for ui.perfetto.dev"},
 };
 
 /// Null if there is none of this name.

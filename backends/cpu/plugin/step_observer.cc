@@ -1,0 +1,47 @@
+#include "plugin/step_observer.h"
+
+#include <chrono>
+
+namespace sluice::cpu {
+namespace {
+
+/// Of the thread that submits.
+struct Observer {
+  sluice_step_observer call = nullptr;
+  void* user = nullptr;
+};
+thread_local Observer t_observer;
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void observe(sluice_backend* /*backend*/, sluice_step_observer observer, void* user) {
+  t_observer = {observer, user};
+}
+
+}  // namespace
+
+const sluice_step_times kStepTimes = {sizeof(sluice_step_times), observe};
+
+bool StepRecord::is_wanted() { return t_observer.call != nullptr; }
+
+void StepRecord::begin_step(std::size_t step) { steps_[step].start_ns = now_ns(); }
+
+void StepRecord::end_step(std::size_t step) {
+  steps_[step].duration_ns = now_ns() - steps_[step].start_ns;
+}
+
+void StepRecord::describe(std::size_t step, const char* kind, const char* name) {
+  steps_[step].struct_size = sizeof(sluice_step_time);
+  steps_[step].kind = kind;
+  steps_[step].name = name;
+}
+
+void StepRecord::tell() const {
+  t_observer.call(t_observer.user, steps_.data(), static_cast<std::int32_t>(steps_.size()));
+}
+
+}  // namespace sluice::cpu

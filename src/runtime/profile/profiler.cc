@@ -1,0 +1,133 @@
+#include "runtime/profile/profiler.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::runtime {
+namespace {
+
+/// Names come from models, so there may be any number of any length.
+constexpr std::size_t kMostNames = 1 << 14;
+constexpr std::size_t kMostModels = 1 << 12;
+constexpr std::size_t kLongestName = 160;
+constexpr std::string_view kOtherName = "(other)";
+
+}  // namespace
+
+Result<std::uint64_t> Profiler::start(const ProfileOptions& options) {
+  if (options.max_spans < 1 || options.max_spans > kMostSpans) {
+    return runtime_error(RuntimeCode::kInvalid, "a profile of {} spans is not between 1 and {}",
+                         options.max_spans, kMostSpans);
+  }
+  if (options.limit_ns < 1 || options.limit_ns > kMostLimitNs) {
+    return runtime_error(RuntimeCode::kInvalid, "a profile of {} ns is not between 1 ns and {} s",
+                         options.limit_ns, kMostLimitNs / 1'000'000'000);
+  }
+  auto recording = std::make_unique<Recording>();
+  recording->options = options;
+  recording->profile.start_ns = clock_.now_ns();
+  recording->end_ns = recording->profile.start_ns + options.limit_ns;
+  const std::lock_guard lock(mutex_);
+  if (recordings_.size() >= kMostProfiles) {
+    std::vector<std::uint64_t> ids;
+    for (const auto& [id, other] : recordings_) ids.push_back(id);
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "{} profiles are being taken or wait to be fetched, the most there may "
+                         "be; stop one of {}",
+                         kMostProfiles, fmt::join(ids, ", "));
+  }
+  recordings_[next_id_] = std::move(recording);
+  num_recording_.fetch_add(1, std::memory_order_relaxed);
+  return next_id_++;
+}
+
+Result<Profile> Profiler::stop(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = recordings_.find(id);
+  if (it == recordings_.end()) {
+    return runtime_error(RuntimeCode::kInvalidHandle, "there is no profile {}, or no longer", id);
+  }
+  Recording& recording = *it->second;
+  end(recording, std::min(clock_.now_ns(), recording.end_ns));
+  Profile profile = std::move(recording.profile);
+  std::ranges::rotate(profile.spans,
+                      profile.spans.begin() + static_cast<std::ptrdiff_t>(recording.next));
+  recordings_.erase(it);
+  return profile;
+}
+
+void Profiler::end(Recording& recording, std::int64_t end_ns) {
+  if (!std::exchange(recording.is_recording, false)) return;
+  recording.profile.duration_ns = end_ns - recording.profile.start_ns;
+  num_recording_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool Profiler::wants(const Recording& recording,
+                     const std::shared_ptr<const ProfiledModel>& model) {
+  const ProfileOptions& options = recording.options;
+  if (options.model != nullptr && options.model != model) return false;
+  return !options.group || *options.group == model->group;
+}
+
+void Profiler::add(const std::shared_ptr<const ProfiledModel>& model,
+                   std::span<const EndedSpan> spans) {
+  if (spans.empty()) return;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, recording] : recordings_) {
+    if (!recording->is_recording || !wants(*recording, model)) continue;
+    if (spans.front().end_ns > recording->end_ns) {
+      end(*recording, recording->end_ns);
+      continue;
+    }
+    const auto index = index_of(*recording, model);
+    for (const EndedSpan& span : spans) {
+      if (index) add_to(*recording, *index, span);
+    }
+    if (!index) recording->profile.num_dropped += static_cast<std::int64_t>(spans.size());
+  }
+}
+
+void Profiler::add_to(Recording& recording, std::uint32_t model, const EndedSpan& ended) {
+  ProfileSpan span = {ended.kind,
+                      model,
+                      ended.lane,
+                      0,
+                      ended.request,
+                      ended.start_ns,
+                      ended.end_ns - ended.start_ns,
+                      ended.code};
+  if (ended.kind == SpanKind::kOperation) span.name = name_index(recording, ended.name);
+  std::vector<ProfileSpan>& spans = recording.profile.spans;
+  if (spans.size() < static_cast<std::size_t>(recording.options.max_spans)) {
+    spans.push_back(span);
+    return;
+  }
+  spans[recording.next] = span;
+  recording.next = (recording.next + 1) % spans.size();
+  ++recording.profile.num_dropped;
+}
+
+std::optional<std::uint32_t> Profiler::index_of(Recording& recording,
+                                                const std::shared_ptr<const ProfiledModel>& model) {
+  const auto next = static_cast<std::uint32_t>(recording.profile.models.size());
+  if (next >= kMostModels && !recording.models.contains(model)) return std::nullopt;
+  const auto [it, is_new] = recording.models.try_emplace(model, next);
+  if (is_new) recording.profile.models.push_back(*model);
+  return it->second;
+}
+
+std::uint32_t Profiler::name_index(Recording& recording, std::string_view name) {
+  std::vector<std::string>& names = recording.profile.names;
+  std::string text(name.substr(0, kLongestName));
+  const auto known = recording.names.find(text);
+  if (known != recording.names.end()) return known->second;
+  if (names.size() >= kMostNames) text = kOtherName;  // it has the one place behind them
+  const auto next = static_cast<std::uint32_t>(names.size());
+  const auto [it, is_new] = recording.names.try_emplace(std::move(text), next);
+  if (is_new) names.push_back(it->first);
+  return it->second;
+}
+
+}  // namespace sluice::runtime

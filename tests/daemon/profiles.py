@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""`sluice profile` against a running sluiced: what is in the trace, and whose a profile is.
+
+    tests/daemon/profiles.py BUILD_FOLDER
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from harness import BUILD, Daemon, at, compile_digits, holds, prove, same
+
+
+def events(trace: dict, phase: str) -> list:
+    return [event for event in trace["traceEvents"] if event["ph"] == phase]
+
+
+def infer(sluice, count: int) -> None:
+    for _ in range(count):
+        sluice.text("infer", "digits", "--input", "image=zeros")
+
+
+def a_profile_has_every_request_and_its_stages(folder: Path) -> None:
+    package = compile_digits(folder)
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        sluice.text("load", str(package))
+        number = sluice.text("profile", "--start", "--model", "digits").strip()
+        infer(sluice, 3)
+        holds(sluice.text("profile", "--stop", number, "-o", str(folder / "t.json")), "ui.perfetto.dev")
+        trace = json.loads((folder / "t.json").read_text())
+        same(Counter(event["name"] for event in events(trace, "b")),
+             Counter({"queue": 3, "request 1": 1, "request 2": 1, "request 3": 1}))
+        same(len(events(trace, "e")), 6)
+        slices = events(trace, "X")
+        assert sum(event["name"] == "compute" for event in slices) >= 3, slices
+        stats = sluice.json("stats")[0]
+        summed_us = sum(event["dur"] for event in slices if event["name"] == "compute")
+        assert abs(summed_us * 1e3 - stats["compute"]["sum_ns"]) < 10, (summed_us, stats)
+        holds(sluice.refusal("profile", "--stop", number), "no profile has handle")
+
+
+def a_profile_of_another_model_is_empty(folder: Path) -> None:
+    package = compile_digits(folder)
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        sluice.text("load", str(package))
+        sluice.text("load", str(package), "--name", "other")
+        number = sluice.text("profile", "--start", "--model", "other").strip()
+        infer(sluice, 1)
+        sluice.text("profile", "--stop", number, "-o", str(folder / "t.json"))
+        same(json.loads((folder / "t.json").read_text())["traceEvents"], [])
+        holds(sluice.refusal("profile", "--model", "nobody"), "nobody")
+
+
+def an_interrupted_profile_leaves_nothing(folder: Path) -> None:
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        command = [str(BUILD / "bin/sluice"), "profile", "--seconds", "600", "--address", daemon.socket]
+        running = [subprocess.Popen(command, cwd=folder) for _ in range(4)]
+        while daemon.said().count("profile.start") < 4:
+            time.sleep(0.002)  # a process has no condition to wait on
+        holds(start_or_why(sluice), "stop one of 1, 2, 3, 4")
+        for one in running:
+            one.send_signal(signal.SIGINT)
+            one.wait()
+        while start_or_why(sluice) != "":
+            continue
+
+
+def start_or_why(sluice) -> str:
+    """Starts a profile and ends it at once, or why that was refused."""
+    started = sluice.run("profile", "--start")
+    if started.returncode != 0:
+        return started.stderr
+    sluice.text("profile", "--stop", started.stdout.strip(), "-o", "/dev/null")
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(prove([
+        a_profile_has_every_request_and_its_stages,
+        a_profile_of_another_model_is_empty,
+        an_interrupted_profile_leaves_nothing,
+    ]))
