@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "service/service.h"
+#include "worker/pool.h"
 
 namespace sluice::service {
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/pool.h"
+
 namespace sluice::service {
 
 using runtime::RuntimeCode;

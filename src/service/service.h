@@ -11,7 +11,10 @@
 #include "service/log.h"
 #include "service/metrics.h"
 #include "service/session.h"
-#include "worker/pool.h"
+
+namespace sluice::worker {
+class WorkerPool;
+}
 
 namespace sluice::service {
 

@@ -60,9 +60,13 @@ Result<std::shared_ptr<WorkerLink>> WorkerLink::start(const LinkOptions& options
     return ok_status();
   };
   const Status status = begin();
-  if (status.is_ok()) return link;
+  if (status.is_ok()) {
+    const std::lock_guard lock(link->mutex_);
+    link->is_ready_ = true;
+    return link;
+  }
   link->close();
-  return status.with_context(options.name);
+  return status;
 }
 
 WorkerLink::WorkerLink(const LinkOptions& options, std::function<void(const Status&)> on_death,
@@ -280,9 +284,10 @@ void WorkerLink::die() {
     const std::lock_guard lock(mutex_);
     is_closing = is_closing_;
     cause = is_closing ? runtime_error(RuntimeCode::kCancelled, "{} was ended", options_.name)
-                       : runtime_error(RuntimeCode::kDeviceError,
-                                       "{} died of {}; it is being restarted, try again",
-                                       options_.name, end);
+                       : runtime_error(RuntimeCode::kDeviceError, "{} died of {}{}",
+                                       options_.name, end,
+                                       is_ready_ ? "; it is being restarted, try again"
+                                                 : " before it was ready");
     is_dead_ = true;
     cause_ = cause;
     flights = std::exchange(flights_, {});

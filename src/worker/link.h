@@ -112,6 +112,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   std::condition_variable_any answered_;
   bool is_dead_ = false;
   bool is_closing_ = false;
+  bool is_ready_ = false;
   Status cause_;
   std::uint64_t next_id_ = 1;
   Flights flights_;
