@@ -356,21 +356,18 @@ void CommandList::run_steps() {
     static_cast<CommandList*>(list)->walk(member);
   };
   const bool is_strained = !alone_ && pool_.is_strained();
-  const bool by_team = !alone_ && (!is_strained || choice_.takes_team());
-  takes_pieces_ = is_strained && by_team;
+  TeamMode mode = alone_ ? TeamMode::kAlone : TeamMode::kPinned;
+  if (is_strained) mode = choice_.next();
+  takes_pieces_ = is_strained && mode != TeamMode::kAlone;
   if (takes_pieces_) {
     for (std::atomic<int>& claim : claims_) claim.store(1, std::memory_order_relaxed);
   }
   using Clock = std::chrono::steady_clock;
   const auto start = is_strained ? Clock::now() : Clock::time_point();
-  if (by_team) {
-    pool_.run(task, this);
-  } else {
-    WorkerPool::run_alone(task, this);
-  }
+  pool_.run(task, this, mode);
   if (is_strained) {
     const std::chrono::duration<double, std::nano> taken = Clock::now() - start;
-    choice_.note(by_team, taken.count());
+    choice_.note(mode, taken.count());
   }
 }
 

@@ -42,7 +42,8 @@ void keep_to(pthread_t thread, std::span<const int> cpus) {
 }  // namespace
 
 WorkerPool::WorkerPool(std::vector<int> cpus, Strain strain)
-    : cpus_(std::move(cpus)), barrier_(static_cast<int>(cpus_.size())), strain_(strain) {
+    : cpus_(std::move(cpus)), barrier_(static_cast<int>(cpus_.size())), strain_(strain),
+      is_strained_(strain.is_high()) {
   try {
     for (int i = 1; i < count(); ++i) {
       threads_.emplace_back([this, i] { serve(i); });
@@ -51,7 +52,7 @@ WorkerPool::WorkerPool(std::vector<int> cpus, Strain strain)
     stop();
     throw;
   }
-  set_strained(strain.is_high());
+  set_mode(TeamMode::kPinned);
 }
 
 WorkerPool::~WorkerPool() { stop(); }
@@ -74,17 +75,17 @@ void WorkerPool::serve(int index) {
 }
 
 /// Spreads the threads over their processors, or lets all of them use all.
-void WorkerPool::set_strained(bool strained) {
+void WorkerPool::set_mode(TeamMode mode) {
+  mode_ = mode;
+  const bool is_loose = mode == TeamMode::kLoose;
   const std::span<const int> all = cpus_;
   for (std::size_t i = 0; i < threads_.size(); ++i) {
-    keep_to(threads_[i].native_handle(), strained ? all : all.subspan(i + 1, 1));
+    keep_to(threads_[i].native_handle(), is_loose ? all : all.subspan(i + 1, 1));
   }
-  barrier_.set_patience(strained ? Patience::kYield : Patience::kSpin);
-  is_strained_.store(strained, std::memory_order_relaxed);
+  barrier_.set_patience(is_loose ? Patience::kYield : Patience::kSpin);
 }
 
 void WorkerPool::give_way_to_caller() {
-  if (is_strained()) return;
   const int here = sched_getcpu();
   if (here == cpus_[0]) return;
   const auto taken = std::find(cpus_.begin() + 1, cpus_.end(), here);
@@ -98,16 +99,17 @@ void WorkerPool::note_waits() {
   const std::uint32_t long_waits = barrier_.long_waits();
   strain_.note(long_waits != long_waits_before_);
   long_waits_before_ = long_waits;
-  if (strain_.is_high() != is_strained()) set_strained(strain_.is_high());
+  is_strained_.store(strain_.is_high(), std::memory_order_relaxed);
 }
 
-void WorkerPool::run(Task task, void* context) {
-  if (count() == 1 || busy_.exchange(true, std::memory_order_acquire)) {
+void WorkerPool::run(Task task, void* context, TeamMode mode) {
+  if (mode == TeamMode::kAlone || count() == 1 || busy_.exchange(true, std::memory_order_acquire)) {
     run_alone(task, context);
     return;
   }
   const FlushDenormals flush;
-  give_way_to_caller();
+  if (mode != mode_) set_mode(mode);
+  if (mode == TeamMode::kPinned) give_way_to_caller();
   task_ = task;
   context_ = context;
   epoch_.advance();

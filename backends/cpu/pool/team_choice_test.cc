@@ -5,28 +5,37 @@
 namespace sluice::cpu {
 namespace {
 
-/// How many of `runs` the team took.
-int team_runs(TeamChoice& choice, int runs, double team_ns, double alone_ns) {
-  int by_team = 0;
+using Times = std::array<double, 3>;
+
+/// How many of `runs` went each way, where each takes its time.
+std::array<int, 3> count_modes(TeamChoice& choice, int runs, const Times& times) {
+  std::array<int, 3> counts = {};
   for (int i = 0; i < runs; ++i) {
-    const bool team = choice.takes_team();
-    choice.note(team, team ? team_ns : alone_ns);
-    by_team += team ? 1 : 0;
+    const TeamMode mode = choice.next();
+    const auto index = static_cast<std::size_t>(mode);
+    choice.note(mode, times[index]);
+    ++counts[index];
   }
-  return by_team;
+  return counts;
 }
 
-TEST(TeamChoice, TakesWhatIsFasterAndTriesTheOtherNowAndThen) {
-  TeamChoice faster_team;
-  EXPECT_NEAR(team_runs(faster_team, 160, 100, 150), 146, 2);
-  TeamChoice faster_alone;
-  EXPECT_NEAR(team_runs(faster_alone, 160, 150, 100), 14, 2);
+TEST(TeamChoice, TakesWhatIsFastestAndTriesTheOthersSeldom) {
+  for (std::size_t best = 0; best < 3; ++best) {
+    Times times = {150, 150, 150};
+    times[best] = 100;
+    TeamChoice choice;
+    count_modes(choice, 500, times);
+    const auto counts = count_modes(choice, 1000, times);
+    EXPECT_GT(counts[best], 980);
+    EXPECT_LT(counts[best], 1000);
+  }
 }
 
 TEST(TeamChoice, ChangesItsMindWhenTheNeighbourGoes) {
   TeamChoice choice;
-  team_runs(choice, 100, 150, 100);
-  EXPECT_GT(team_runs(choice, 400, 60, 100), 300);
+  count_modes(choice, 2000, {200, 150, 100});
+  const auto counts = count_modes(choice, 1000, {60, 90, 100});
+  EXPECT_GT(counts[0], 500);
 }
 
 }  // namespace
