@@ -283,11 +283,11 @@ void WorkerLink::die() {
   {
     const std::lock_guard lock(mutex_);
     is_closing = is_closing_;
-    cause = is_closing ? runtime_error(RuntimeCode::kCancelled, "{} was ended", options_.name)
-                       : runtime_error(RuntimeCode::kDeviceError, "{} died of {}{}",
-                                       options_.name, end,
-                                       is_ready_ ? "; it is being restarted, try again"
-                                                 : " before it was ready");
+    cause = is_closing
+                ? runtime_error(RuntimeCode::kCancelled, "{} was ended", options_.name)
+                : runtime_error(
+                      RuntimeCode::kDeviceError, "{} died of {}{}", options_.name, end,
+                      is_ready_ ? "; it is being restarted, try again" : " before it was ready");
     is_dead_ = true;
     cause_ = cause;
     flights = std::exchange(flights_, {});

@@ -1,5 +1,6 @@
 // Kills clients and workers of a daemon at random moments while others work: nobody else may see an
-// error, every request of a killed worker has one answer, and nothing may be left behind. Prints what it counted; exits 1 if anything was wrong.
+// error, every request of a killed worker has one answer, and nothing may be left behind. Prints
+// what it counted; exits 1 if anything was wrong.
 //   daemon_chaos [KILLS [SEED]]
 // The first tenth of the kills warms up; what the daemon has after it is compared with what it has
 // at the end, both times without clients.
@@ -38,8 +39,8 @@ struct Idle {
   ProcessFigures process;
 
   bool is_clean(const Idle& first) const {
-    return num_sessions + num_models + num_groups == 0 &&
-           num_free_cores == first.num_free_cores && process.num_children == 0;
+    return num_sessions + num_models + num_groups == 0 && num_free_cores == first.num_free_cores &&
+           process.num_children == 0;
   }
 };
 
@@ -125,9 +126,9 @@ class Chaos {
       }
     }
     if (workers.empty()) return false;
-    return kill_child(daemon_.process(),
-                      workers[std::uniform_int_distribution<std::size_t>(0, workers.size() - 1)(
-                          random_)]);
+    return kill_child(
+        daemon_.process(),
+        workers[std::uniform_int_distribution<std::size_t>(0, workers.size() - 1)(random_)]);
   }
 
   void count_error(const Program& client) {
@@ -202,7 +203,8 @@ int run(int kills, unsigned seed) {
       static_cast<long long>(chaos.num_errors()),
       static_cast<long long>(chaos.num_answered() + chaos.num_lost()),
       static_cast<long long>(chaos.num_lost()), seconds, code);
-  const bool is_good = chaos.num_errors() == 0 && chaos.num_killed() + chaos.num_killed_workers() == kills && code == 0 &&
+  const bool is_good = chaos.num_errors() == 0 &&
+                       chaos.num_killed() + chaos.num_killed_workers() == kills && code == 0 &&
                        !says_leak && !has_leaked(first, warm, last);
   if (!is_good) {
     const std::string said = (*daemon)->output();

@@ -1,7 +1,7 @@
 // A client for others to kill, in the midst of anything that clients do: sessions, groups, loads by
-// path and by upload, single requests and streams, in the daemon and in workers. Checks every answer,
-// and that each request has one. Ends at SIGTERM with 0, and with 1 and a line that says why if
-// anything was refused or wrong; but for what the death of its own worker explains.
+// path and by upload, single requests and streams, in the daemon and in workers. Checks every
+// answer, and that each request has one. Ends at SIGTERM with 0, and with 1 and a line that says
+// why if anything was refused or wrong; but for what the death of its own worker explains.
 //   chaos_client ADDRESS PACKAGE SEED
 #include <poll.h>
 #include <signal.h>
