@@ -136,6 +136,16 @@ Status Daemon::start_workers() {
     options.sim = SLUICE_TRY(read_text_file(settings_.sim, std::int64_t{1} << 24));
   }
   options.most_restarts = settings_.worker_restarts;
+  options.is_filtered = !settings_.worker_unfiltered;
+  if (geteuid() == 0 && !settings_.worker_user.empty()) {
+    const passwd* user = getpwnam(settings_.worker_user.c_str());
+    if (user == nullptr) {
+      return make_error(Code::kNotFound, "worker_user: there is no user \"{}\"",
+                        settings_.worker_user);
+    }
+    options.user = user->pw_uid;
+    options.group = user->pw_gid;
+  }
   options.on_event = [this](const std::string& event) {
     log_.add(service::LogLevel::kWarning, "worker.event reason={}", service::in_quotes(event));
   };

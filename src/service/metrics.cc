@@ -154,6 +154,16 @@ void add_groups(PrometheusText& text, const std::vector<runtime::GroupReport>& g
   }
 }
 
+void add_workers(PrometheusText& text, const std::vector<Metrics::Worker>& workers) {
+  const auto labels = [](const Metrics::Worker& worker) {
+    return Labels{{"group", std::to_string(worker.group.value())}};
+  };
+  text.begin("group_worker_restarts_total", "counter", "How often its worker process died.");
+  for (const auto& worker : workers) text.add(labels(worker), worker.info.num_restarts);
+  text.begin("group_worker_ready", "gauge", "1 while its worker process serves.");
+  for (const auto& worker : workers) text.add(labels(worker), worker.info.state == "ready" ? 1 : 0);
+}
+
 void add_devices(PrometheusText& text, const Metrics& metrics) {
   text.begin("device_info", "gauge", "Always 1; what the device is stands in the labels.");
   for (const runtime::Device& device : metrics.server.devices) {
@@ -182,6 +192,7 @@ std::string to_prometheus(const Metrics& metrics) {
   add_server(text, metrics);
   add_models(text, metrics.models);
   add_groups(text, metrics.groups);
+  add_workers(text, metrics.workers);
   add_devices(text, metrics);
   return text.take();
 }

@@ -20,6 +20,11 @@ struct Metrics {
   std::vector<ModelMetrics> models;
   std::vector<runtime::GroupReport> groups;
   std::vector<runtime::DeviceReport> devices;
+  struct Worker {
+    runtime::CoreGroupId group = {};
+    runtime::WorkerInfo info;
+  };
+  std::vector<Worker> workers;  ///< of the groups that have one
 };
 
 /// In the text format of Prometheus (prometheus.h); docs/daemon.md has the names.

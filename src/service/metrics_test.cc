@@ -59,6 +59,7 @@ Metrics example() {
   used.core_busy_ns = 250'000'000;
   used.requests = model.requests;
   metrics.devices = {used};
+  metrics.workers = {{runtime::CoreGroupId(1), {runtime::Isolation::kProcess, 7, 3, "ready", ""}}};
   return metrics;
 }
 
@@ -78,6 +79,8 @@ TEST(Metrics, SaysWhatTheStatisticsKnow) {
            "code=\"queue_full\"} 1\n",
            "sluice_group_memory_bytes{group=\"1\",category=\"constants\"} 512\n",
            "sluice_group_request_duration_seconds_count{group=\"1\"} 3\n",
+           "sluice_group_worker_restarts_total{group=\"1\"} 3\n",
+           "sluice_group_worker_ready{group=\"1\"} 1\n",
            "sluice_device_core_busy_seconds_total{device=\"0\"} 0.25\n",
            "sluice_device_memory_capacity_bytes{device=\"0\"} 1024\n",
        }) {

@@ -173,8 +173,12 @@ Status Service::stop(const Caller& caller, ModelHandle model, std::int64_t drain
 Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
   SLUICE_TRY(check_model(caller, model));
   const runtime::ModelInfo info = SLUICE_TRY(host_of(model).info(model));
-  SLUICE_TRY(host_of(model).unload(model, drain_deadline_ns(drain_ns)));
-  forget_model(model, info, caller);
+  // A session that ends waits for it: until the model is gone its group cannot go.
+  SLUICE_TRY(caller.session->enter_load());
+  const Status status = host_of(model).unload(model, drain_deadline_ns(drain_ns));
+  if (status.is_ok()) forget_model(model, info, caller);
+  caller.session->leave_load();
+  SLUICE_TRY(Status(status));
   log_.add(LogLevel::kInfo, "model.unload model={:#x} name={} session={}", info.handle,
            in_quotes(info.name), static_cast<std::uint64_t>(caller.session->id()));
   return ok_status();

@@ -88,9 +88,12 @@ Metrics Service::metrics() const {
     if (!requests.is_ok()) continue;  // unloaded meanwhile
     all.models.push_back({std::move(info), std::move(*requests)});
   }
-  for (const runtime::GroupInfo& group : engine_.list_groups()) {
+  for (const runtime::GroupInfo& group : all_groups()) {
     auto report = engine_.report(group.id);
-    if (report.is_ok()) all.groups.push_back(std::move(*report));
+    if (!report.is_ok()) continue;  // destroyed meanwhile
+    all.groups.push_back(std::move(*report));
+    const bool has_worker = group.worker.isolation == runtime::Isolation::kProcess;
+    if (has_worker) all.workers.push_back({group.id, group.worker});
   }
   all.devices = engine_.report_devices();
   return all;

@@ -109,6 +109,7 @@ void WorkerGroup::restore(WorkerLink& link) {
   const std::lock_guard change(change_mutex_);
   for (const auto& model : models_) {
     const Status status = restore(link, *model);
+    if (link.is_dead()) return;  // the models stay as they were, for the next one
     if (!status.is_ok()) model->set_phase(ModelPhase::kFailed, status.message());
   }
   // From here on it serves, unless it died meanwhile: then the slot keeps the cause.
@@ -258,10 +259,10 @@ Status WorkerGroup::stop(RemoteModel& model, std::int64_t drain_ns) {
   const std::lock_guard change(change_mutex_);
   const ModelPhase next = SLUICE_TRY(next_phase(model.phase(), ModelAction::kStop)
                                          .with_context(fmt::format("model \"{}\"", model.name())));
+  const auto link = SLUICE_TRY(slot_->get());
   const Status status = ask_about(model, "stop", drain_ns);
-  const bool has_failed =
-      runtime::runtime_code_of(status) == RuntimeCode::kDeviceError && slot_->get().is_ok();
-  if (has_failed) model.set_phase(ModelPhase::kFailed, status.message());
+  const bool is_of_device = runtime::runtime_code_of(status) == RuntimeCode::kDeviceError;
+  if (is_of_device && !link->is_dead()) model.set_phase(ModelPhase::kFailed, status.message());
   SLUICE_TRY(Status(status));
   model.set_phase(next);
   const std::lock_guard lock(mutex_);

@@ -61,6 +61,10 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   ~WorkerLink();
 
   pid_t process() const { return process_->id(); }
+  bool is_dead() const {
+    const std::lock_guard lock(mutex_);
+    return is_dead_;
+  }
   /// As if it died of itself.
   void kill() { process_->kill(); }
 

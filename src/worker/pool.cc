@@ -78,6 +78,14 @@ std::vector<runtime::MemoryLease> lease(runtime::MemoryBudget& budget,
   return leases;
 }
 
+/// Drivers of other devices ask things of the system that the filter does not know.
+bool can_be_filtered(const runtime::DeviceMap& map, const runtime::CoreGroup& group) {
+  return std::ranges::all_of(group.cores, [&](const runtime::CoreRef& core) {
+    const runtime::Device* device = find_device(map, core.device);
+    return device != nullptr && (device->kind == runtime::kCpuKind || device->kind == "sim");
+  });
+}
+
 std::string name_of(const runtime::LoadRequest& request) {
   if (!request.name.empty()) return request.name;
   return request.path.empty() ? "model" : request.path.stem().string();
@@ -108,6 +116,9 @@ Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const runtime::Core
   setup.memory_bytes = std::max<std::int64_t>(cores.budget->limit_bytes(), 0);
   setup.cpus = cores.cpus;
   setup.hang_limit_ns = kHangLimitNs;
+  setup.user = options_.user;
+  setup.group = options_.group;
+  setup.is_filtered = options_.is_filtered && can_be_filtered(options_.devices, cores);
   GroupOptions options;
   options.link.program = options_.program;
   options.link.name = fmt::format("worker of group {}", cores.id.value());

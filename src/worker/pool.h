@@ -19,6 +19,9 @@ struct PoolOptions {
   runtime::DeviceMap devices;      ///< the engine's
   std::string sim;                 ///< the text that describes simulated devices; empty: real ones
   std::int64_t most_restarts = 5;  ///< of a worker within a minute
+  std::int64_t user = -1;          ///< who workers become; -1: they stay who the daemon is
+  std::int64_t group = -1;
+  bool is_filtered = true;  ///< what they may ask of the system (confine.h)
   std::function<void(const std::string&)> on_event;  ///< for the log; from any thread
 };
 

@@ -18,6 +18,7 @@
 #include "runtime/topology/device_map_json.h"
 #include "worker/arena.h"
 #include "worker/channel.h"
+#include "worker/confine.h"
 #include "worker/package_file.h"
 #include "worker/requests.h"
 
@@ -142,6 +143,7 @@ class Server {
     const WorkerSetup setup = SLUICE_TRY(parse_setup(SLUICE_TRY(read_text_file(fd))));
     SLUICE_TRY(stay_on(setup.cpus));
     SLUICE_TRY(find_backends(setup));
+    SLUICE_TRY(drop_privileges(setup.user, setup.group));
     runtime::EngineOptions options;
     options.devices = SLUICE_TRY(runtime::parse_device_map(setup.map));
     options.hang_limit_ns = setup.hang_limit_ns;
@@ -152,6 +154,7 @@ class Server {
     request.memory_bytes = setup.memory_bytes;
     group_ = SLUICE_TRY(engine->create_group(request));
     requests_ = SLUICE_TRY(Requests::create(*engine, memory_));
+    if (setup.is_filtered) SLUICE_TRY(filter_system_calls());
     engine_ = std::move(engine);
     std::thread([requests = requests_.get()] {
       requests->run();

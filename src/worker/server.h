@@ -32,6 +32,9 @@ struct WorkerSetup {
   std::int64_t memory_bytes = 0;   ///< 0: no limit
   std::vector<std::int32_t> cpus;  ///< its processors; empty: any
   std::int64_t hang_limit_ns = 0;
+  std::int64_t user = -1;  ///< who it becomes; -1: stays who it is
+  std::int64_t group = -1;
+  bool is_filtered = true;  ///< filter_system_calls
 };
 std::string print_setup(const WorkerSetup& setup);
 Result<WorkerSetup> parse_setup(const std::string& text);

@@ -32,6 +32,9 @@ std::string print_setup(const WorkerSetup& setup) {
       {"memory_bytes", setup.memory_bytes},
       {"cpus", setup.cpus},
       {"hang_limit_ns", setup.hang_limit_ns},
+      {"user", setup.user},
+      {"group", setup.group},
+      {"is_filtered", setup.is_filtered},
   };
   return body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -48,6 +51,9 @@ Result<WorkerSetup> parse_setup(const std::string& text) {
   setup.num_cores = SLUICE_TRY(number32(value, "num_cores"));
   setup.memory_bytes = SLUICE_TRY(SLUICE_TRY(value.field("memory_bytes")).as_int(0, kMost));
   setup.hang_limit_ns = SLUICE_TRY(SLUICE_TRY(value.field("hang_limit_ns")).as_int(0, kMost));
+  setup.user = SLUICE_TRY(SLUICE_TRY(value.field("user")).as_int(-1, kMost));
+  setup.group = SLUICE_TRY(SLUICE_TRY(value.field("group")).as_int(-1, kMost));
+  setup.is_filtered = SLUICE_TRY(SLUICE_TRY(value.field("is_filtered")).as_bool());
   for (const auto& cpu : SLUICE_TRY(SLUICE_TRY(value.field("cpus")).as_items(kMostCpus))) {
     setup.cpus.push_back(static_cast<std::int32_t>(SLUICE_TRY(cpu.as_int(0, kMostInt32))));
   }

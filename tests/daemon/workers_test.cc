@@ -192,6 +192,55 @@ TEST_F(WorkersTest, RequestsOfADeadWorkerAreAnsweredAtOnceWithTheCause) {
   EXPECT_FALSE((*stream)->next()->has_value()) << "an answer too many";
 }
 
+TEST_F(WorkersTest, ASessionThatEndsInTheMidstOfAnUnloadLeavesNoGroup) {
+  ASSERT_NE(daemon_, nullptr);
+  const auto client = daemon_->client("user");
+  const auto group = client->create_group({.num_cores = 1}, Isolation::kProcess);
+  ASSERT_TRUE(group.is_ok()) << group.status().to_string();
+  service::LoadOptions options;
+  options.group = group->info.id;
+  const auto model = client->load(options, one_core_);
+  ASSERT_TRUE(model.is_ok()) << model.status().to_string();
+  const auto process = static_cast<pid_t>(group->info.worker.process);
+  ASSERT_EQ(kill(process, SIGSTOP), 0);  // so that the unload takes its time
+  const auto admin = daemon_->client();
+  const service::SessionId session = admin->list_sessions()->front().id;
+  std::thread unloading([&] { (void)client->unload(model->info.handle).is_ok(); });
+  while (!admin->list_models()->empty()) std::this_thread::yield();
+  std::thread closing([&] { EXPECT_TRUE(daemon_->client()->close_session(session).is_ok()); });
+  while (!admin->list_sessions()->empty()) std::this_thread::yield();
+  kill(process, SIGCONT);
+  closing.join();
+  unloading.join();
+  EXPECT_TRUE(admin->list_groups()->empty());
+  EXPECT_EQ(admin->server()->num_free_cores, 16);
+}
+
+/// The value of a line of /proc/PID/status.
+std::string status_of(std::int64_t process, const std::string& key) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key + ":")) continue;
+    return line.substr(line.find_first_not_of(" \t", key.size() + 1));
+  }
+  return "";
+}
+
+TEST_F(WorkersTest, AWorkerHasNoPrivilegesAndFewSystemCalls) {
+  ASSERT_NE(daemon_, nullptr);
+  const auto client = daemon_->client("user");
+  const auto group = client->create_group({.num_cores = 1}, Isolation::kProcess);
+  ASSERT_TRUE(group.is_ok()) << group.status().to_string();
+  const std::int64_t process = group->info.worker.process;
+  EXPECT_EQ(status_of(process, "NoNewPrivs"), "1");
+  EXPECT_EQ(status_of(process, "Seccomp"), "2");
+  EXPECT_EQ(status_of(process, "CapEff"), "0000000000000000");
+  EXPECT_EQ(status_of(process, "CapPrm"), "0000000000000000");
+  if (geteuid() == 0) {
+    EXPECT_NE(status_of(process, "Uid").substr(0, 2), "0\t");
+  }
+}
+
 TEST_F(WorkersTest, TheDaemonsDeathEndsItsWorkers) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client();
