@@ -29,6 +29,15 @@ void to_proto(const runtime::ReplyDetail& from, v1::InferDetail& to);
 // From messages. Those of a client to the server fail with kInvalid where a number cannot be.
 Result<runtime::CoreRequest> from_proto(const v1::CreateGroupRequest& from);
 Result<runtime::CoreGroupId> group_from_proto(std::uint64_t handle);
+/// A load, but for the bytes of its upload.
+struct LoadWish {
+  service::LoadOptions options;
+  bool only_estimates = false;
+  std::int64_t upload_bytes = 0;  ///< at most the limit; 0: a load by path
+  std::string path;               ///< of the server
+};
+/// Fails: kInvalid; kOutOfResources for an upload that is larger than the limit.
+Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t upload_limit_bytes);
 service::ServerInfo from_proto(const v1::GetServerResponse& from);
 service::ServerHealth from_proto(const v1::GetHealthResponse& from);
 service::SessionInfo from_proto(const v1::Session& from);
