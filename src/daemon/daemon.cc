@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "base/file.h"
 #include "base/utf8.h"
@@ -19,6 +20,10 @@ namespace fs = std::filesystem;
 /// Calls that are not inference end within this after the engine has: they only answer.
 constexpr std::int64_t kGraceNs = 200'000'000;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
+rpc::TlsFiles tls_files(const Settings& settings) {
+  return {settings.tls_certificate, settings.tls_key, settings.tls_client_ca};
+}
 
 Result<std::vector<fs::path>> canonical_folders(const std::vector<std::string>& folders) {
   std::vector<fs::path> all;
@@ -90,7 +95,7 @@ Result<rpc::ServerOptions> server_options(const Settings& settings,
   options.unix_socket.mode = static_cast<mode_t>(std::stoul(settings.socket_mode, nullptr, 8));
   options.unix_socket.group = settings.socket_group;
   options.unix_socket.users = SLUICE_TRY(users_of(settings.socket_users));
-  options.tls = {settings.tls_certificate, settings.tls_key, settings.tls_client_ca};
+  options.tls = tls_files(settings);
   options.tokens = SLUICE_TRY(read_tokens(settings.token_file));
   options.message_limit_bytes = settings.message_limit_bytes;
   return options;
@@ -171,6 +176,11 @@ Result<SettingsChange> Daemon::reload(const Settings& wanted) {
   SettingsChange change = take_over(wanted, next);
   auto options = SLUICE_TRY(service_options(next));
   auto tokens = SLUICE_TRY(read_tokens(next.token_file));
+  std::optional<rpc::TlsTexts> certificates;
+  if (!next.tls_certificate.empty()) {
+    certificates = SLUICE_TRY(rpc::read_tls(tls_files(next)));
+  }
+  if (certificates) server_->set_certificates(std::move(*certificates));
   service_->set_options(std::move(options));
   server_->set_tokens(std::move(tokens));
   settings_ = std::move(next);

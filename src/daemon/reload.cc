@@ -2,14 +2,28 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <type_traits>
 
 namespace sluice::daemon {
 namespace {
 
-/// Not here: what devices, sockets and certificates were made from.
-constexpr std::array<std::string_view, 10> kReloadable = {
-    "token_file",       "model_folders",   "upload_limit_bytes", "session_models", "session_cores",
-    "session_requests", "stream_requests", "drain_seconds",      "log_level",      "isolation"};
+/// Not here: what devices and sockets were made from.
+constexpr std::array<std::string_view, 13> kReloadable = {
+    "token_file",      "model_folders", "upload_limit_bytes",
+    "session_models",  "session_cores", "session_requests",
+    "stream_requests", "drain_seconds", "log_level",
+    "tls_certificate", "tls_key",       "tls_client_ca",
+    "isolation"};
+
+/// Ports are made with TLS or without, and with an authority of clients or without.
+template <typename Value>
+bool turns_tls_on_or_off(std::string_view key, const Value& before, const Value& wanted) {
+  if constexpr (std::is_same_v<Value, std::string>) {
+    return key.starts_with("tls_") && before.empty() != wanted.empty();
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -23,8 +37,10 @@ SettingsChange take_over(const Settings& wanted, Settings& settings) {
     std::visit(
         [&](auto member) {
           if (settings.*member == wanted.*member) return;
-          (is_reloadable(info.key) ? change.taken : change.left).push_back(info.key);
-          if (is_reloadable(info.key)) settings.*member = wanted.*member;
+          const bool is_taken = is_reloadable(info.key) &&
+                                !turns_tls_on_or_off(info.key, settings.*member, wanted.*member);
+          (is_taken ? change.taken : change.left).push_back(info.key);
+          if (is_taken) settings.*member = wanted.*member;
         },
         info.member);
   }

@@ -35,7 +35,20 @@ TEST(Reload, NothingChangesWhereNothingDiffers) {
 TEST(Reload, EveryKeyThatIsTakenIsASetting) {
   std::size_t count = 0;
   for (const SettingInfo& info : setting_infos()) count += is_reloadable(info.key) ? 1 : 0;
-  EXPECT_EQ(count, 10U);
+  EXPECT_EQ(count, 13U);
+}
+
+TEST(Reload, OtherCertificatesAreTakenButTlsIsNotTurnedOnOrOff) {
+  Settings settings;
+  settings.tls_certificate = "/old.pem";
+  settings.tls_client_ca = "/ca.pem";
+  Settings wanted = settings;
+  wanted.tls_certificate = "/new.pem";
+  wanted.tls_client_ca = "";
+  const SettingsChange change = take_over(wanted, settings);
+  EXPECT_THAT(change.taken, ElementsAre("tls_certificate"));
+  EXPECT_THAT(change.left, ElementsAre("tls_client_ca"));
+  EXPECT_EQ(settings.tls_client_ca, "/ca.pem");
 }
 
 }  // namespace

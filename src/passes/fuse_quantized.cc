@@ -264,8 +264,8 @@ int fuse_conv(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& conte
 
 // ---- products -----------------------------------------------------------------------------------
 
-/// A product with weights of bytes rounds its other factor by rows, as it comes, in place of what
-/// rounded it before.
+/// A product with weights of bytes rounds its other factor by rows, as it comes. What rounded it
+/// before goes, unless it also cut.
 int mark_product(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
   const ir::Operation& product = subgraph.operation(at);
   const ir::Operation* weights = matcher.find(product.input(1), "DequantizeLinear");
@@ -277,12 +277,13 @@ int mark_product(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId
   }
   const auto x = dequantized_from(matcher, product.input(0));
   if (!x) return 0;
+  // What came as bytes is exact, and to be multiplied as it is.
   const ir::Operation* source = matcher.find(x->bytes, "QuantizeLinear");
-  const bool only_rounds = source != nullptr && x->quantization.has_both_signs() &&
-                           quantization_of(subgraph, *source) == x->quantization;
-  if (!only_rounds) return 0;
+  if (source == nullptr) return 0;
+  const bool only_rounds =
+      x->quantization.has_both_signs() && quantization_of(subgraph, *source) == x->quantization;
   ir::Operation& marked = subgraph.operation(at);
-  marked.inputs[0] = source->input(0);
+  if (only_rounds) marked.inputs[0] = source->input(0);
   marked.attributes.set("sluice_weights", "int8");
   return 1;
 }

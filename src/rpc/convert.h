@@ -33,6 +33,15 @@ Result<runtime::CoreRequest> from_proto(const v1::CreateGroupRequest& from);
 Result<runtime::CoreGroupId> group_from_proto(std::uint64_t handle);
 /// None for an empty name.
 Result<std::optional<runtime::Isolation>> isolation_from_proto(const std::string& name);
+/// A load, but for the bytes of its upload.
+struct LoadWish {
+  service::LoadOptions options;
+  bool only_estimates = false;
+  std::int64_t upload_bytes = 0;  ///< at most the limit; 0: a load by path
+  std::string path;               ///< of the server
+};
+/// Fails: kInvalid; kOutOfResources for an upload that is larger than the limit.
+Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t upload_limit_bytes);
 service::ServerInfo from_proto(const v1::GetServerResponse& from);
 service::ServerHealth from_proto(const v1::GetHealthResponse& from);
 service::SessionInfo from_proto(const v1::Session& from);

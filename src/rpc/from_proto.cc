@@ -1,4 +1,5 @@
 // The part of convert.h that reads messages.
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -20,7 +21,13 @@ Result<package::TensorSpec> spec_of(const v1::TensorSpec& from) {
 }
 
 service::Latency latency_of(const v1::Latency& from) {
-  return {from.count(), from.sum_ns(), from.p50_ns(), from.p90_ns(), from.p99_ns(), from.max_ns()};
+  service::Latency to = {from.count(),  from.sum_ns(), from.p50_ns(),
+                         from.p90_ns(), from.p99_ns(), from.max_ns()};
+  const int num_buckets = std::min(from.bucket_bounds_ns_size(), from.bucket_counts_size());
+  for (int i = 0; i < num_buckets; ++i) {
+    to.buckets.push_back({from.bucket_bounds_ns(i), from.bucket_counts(i)});
+  }
+  return to;
 }
 
 /// The value whose name is `name`; the last for a name of none.
@@ -86,6 +93,35 @@ Result<runtime::CoreRequest> from_proto(const v1::CreateGroupRequest& from) {
   }
   request.bus_addresses.assign(from.only_bus_addresses().begin(), from.only_bus_addresses().end());
   return request;
+}
+
+Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t upload_limit_bytes) {
+  LoadWish wish;
+  wish.options.name = from.name();
+  if (from.group() != 0) wish.options.group = SLUICE_TRY(group_from_proto(from.group()));
+  if (from.depth() < 0 || from.depth() > runtime::kMostDepth) {
+    return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 0 and {}",
+                         from.depth(), runtime::kMostDepth);
+  }
+  wish.options.depth = from.depth();
+  wish.options.flags_nan = from.flag_nan();
+  wish.options.isolation = SLUICE_TRY(isolation_from_proto(from.isolation()));
+  wish.only_estimates = from.only_estimate();
+  if (from.source_case() == v1::LoadOptions::kPath) {
+    wish.path = from.path();
+    return wish;
+  }
+  if (from.source_case() != v1::LoadOptions::kUploadBytes || from.upload_bytes() == 0) {
+    return runtime_error(RuntimeCode::kInvalid, "neither a path nor the size of an upload");
+  }
+  if (from.upload_bytes() > static_cast<std::uint64_t>(upload_limit_bytes)) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "an upload of {} bytes is larger than the {} that are taken; load it by "
+                         "path",
+                         from.upload_bytes(), upload_limit_bytes);
+  }
+  wish.upload_bytes = static_cast<std::int64_t>(from.upload_bytes());
+  return wish;
 }
 
 Result<runtime::CoreGroupId> group_from_proto(std::uint64_t handle) {

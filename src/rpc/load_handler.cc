@@ -11,8 +11,6 @@ namespace {
 
 using runtime::RuntimeCode;
 
-constexpr int kMostDepth = runtime::kMostDepth;
-
 ///     (start) --options: path--> loading --> done
 ///        |                          ^
 ///        +--options: upload--> receiving --the client has sent all--> loading
@@ -56,42 +54,16 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
 
   Status take_options() {
     if (options_) return runtime_error(RuntimeCode::kInvalid, "options came twice");
-    const v1::LoadOptions& from = message_.options();
-    service::LoadOptions options;
-    options.name = from.name();
-    if (from.group() != 0) options.group = SLUICE_TRY(group_from_proto(from.group()));
-    if (from.depth() < 0 || from.depth() > kMostDepth) {
-      return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 0 and {}",
-                           from.depth(), kMostDepth);
+    LoadWish wish = SLUICE_TRY(
+        from_proto(message_.options(), handlers_.service().options().upload_limit_bytes));
+    if (wish.upload_bytes > 0) {
+      SLUICE_TRY(handlers_.reserve_upload(wish.upload_bytes));
+      reserved_bytes_ = wish.upload_bytes;
+      upload_ = SLUICE_TRY(service::Upload::create(wish.upload_bytes));
     }
-    options.depth = from.depth();
-    options.flags_nan = from.flag_nan();
-    options.isolation = SLUICE_TRY(isolation_from_proto(from.isolation()));
-    only_estimates_ = from.only_estimate();
-    SLUICE_TRY(take_source(from));
-    options_ = std::move(options);
-    return ok_status();
-  }
-
-  Status take_source(const v1::LoadOptions& from) {
-    if (from.source_case() == v1::LoadOptions::kPath) {
-      path_ = from.path();
-      return ok_status();
-    }
-    if (from.source_case() != v1::LoadOptions::kUploadBytes || from.upload_bytes() == 0) {
-      return runtime_error(RuntimeCode::kInvalid, "neither a path nor the size of an upload");
-    }
-    const auto limit = static_cast<std::uint64_t>(handlers_.service().options().upload_limit_bytes);
-    if (from.upload_bytes() > limit) {
-      return runtime_error(RuntimeCode::kOutOfResources,
-                           "an upload of {} bytes is larger than the {} that are taken; load it by "
-                           "path",
-                           from.upload_bytes(), limit);
-    }
-    const auto size_bytes = static_cast<std::int64_t>(from.upload_bytes());
-    SLUICE_TRY(handlers_.reserve_upload(size_bytes));
-    reserved_bytes_ = size_bytes;
-    upload_ = SLUICE_TRY(service::Upload::create(size_bytes));
+    only_estimates_ = wish.only_estimates;
+    path_ = std::move(wish.path);
+    options_ = std::move(wish.options);
     return ok_status();
   }
 

@@ -11,6 +11,7 @@
 #include "proto/sluice/v1/stream.pb.h"
 #include "rpc/convert.h"
 #include "rpc/error.h"
+#include "rpc/profile_messages.h"
 
 namespace {
 
@@ -92,6 +93,49 @@ void check(const v1::GetStatisticsResponse& from) { static_cast<void>(from_proto
 void check(const v1::Model& from) { static_cast<void>(from_proto(from).is_ok()); }
 void check(const v1::Group& from) { static_cast<void>(from_proto(from)); }
 void check(const v1::Session& from) { static_cast<void>(from_proto(from)); }
+void check(const v1::Region& from) { static_cast<void>(from_proto(from)); }
+
+void check(const v1::LoadOptions& from) {
+  constexpr std::int64_t kLimitBytes = 1 << 20;
+  const auto wish = from_proto(from, kLimitBytes);
+  if (!wish.is_ok()) {
+    require(!wish.status().message().empty());
+    return;
+  }
+  require(wish->upload_bytes >= 0 && wish->upload_bytes <= kLimitBytes);
+  require(wish->upload_bytes == 0 || wish->path.empty());
+  require(wish->options.depth >= 0 && wish->options.depth <= runtime::kMostDepth);
+  require(!wish->options.group || wish->options.group->value() > 0);
+}
+
+/// The profiler itself, so that its limits are tried, too.
+void check(const v1::StartProfileRequest& from) {
+  const auto wish = from_proto(from);
+  if (!wish.is_ok()) return;
+  static ManualClock clock;
+  runtime::Profiler profiler(clock);
+  runtime::ProfileOptions options;
+  options.limit_ns = wish->limit_ns;
+  options.max_spans = wish->max_spans;
+  const auto id = profiler.start(options);
+  require(id.is_ok() == profiler.is_on());
+  v1::StartProfileRequest back;
+  to_proto(*wish, back);
+  require(from_proto(back).is_ok());
+}
+
+/// What was read and leads somewhere comes through parts unchanged in number.
+void check(const v1::StopProfileResponse& from) {
+  runtime::Profile profile;
+  if (!add_part(from, profile).is_ok() || !check_profile(profile).is_ok()) return;
+  const std::size_t num_spans = profile.spans.size();
+  ProfileParts parts(std::move(profile));
+  runtime::Profile again;
+  for (v1::StopProfileResponse part; parts.next(part); part.Clear()) {
+    require(add_part(part, again).is_ok());
+  }
+  require(check_profile(again).is_ok() && again.spans.size() == num_spans);
+}
 
 template <typename Message>
 void read(const std::string& bytes) {
@@ -113,6 +157,10 @@ constexpr Reader kReaders[] = {
     read<v1::Model>,
     read<v1::Group>,
     read<v1::Session>,
+    read<v1::Region>,
+    read<v1::LoadOptions>,
+    read<v1::StartProfileRequest>,
+    read<v1::StopProfileResponse>,
 };
 
 }  // namespace

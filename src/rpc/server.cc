@@ -7,7 +7,6 @@
 #include <chrono>
 #include <limits>
 
-#include "base/file.h"
 #include "rpc/handlers.h"
 #include "rpc/side_socket.h"
 
@@ -17,21 +16,6 @@ namespace {
 constexpr std::size_t kMostWorkers = 32;
 constexpr std::size_t kMostWaitingCalls = 1024;
 constexpr int kKeepAliveMs = 10'000;
-
-/// Certificates for all TCP addresses; null for none.
-Result<std::shared_ptr<grpc::ServerCredentials>> credentials_of(const TlsFiles& files) {
-  if (files.certificate.empty()) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions options(
-      files.client_ca.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
-                              : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  std::string key = SLUICE_TRY(read_text_file(files.key));
-  std::string certificate = SLUICE_TRY(read_text_file(files.certificate));
-  options.pem_key_cert_pairs.push_back({std::move(key), std::move(certificate)});
-  if (!files.client_ca.empty()) {
-    options.pem_root_certs = SLUICE_TRY(read_text_file(files.client_ca));
-  }
-  return grpc::SslServerCredentials(options);
-}
 
 class GrpcServer final : public Server {
  public:
@@ -63,6 +47,10 @@ class GrpcServer final : public Server {
     handlers_.set_tokens(std::move(tokens));
   }
 
+  void set_certificates(TlsTexts texts) override {
+    if (certificates_ != nullptr) certificates_->set(std::move(texts));
+  }
+
   void shutdown(std::int64_t grace_ns) override {
     listeners_.clear();
     sides_.clear();
@@ -86,7 +74,11 @@ class GrpcServer final : public Server {
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepAliveMs);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1000);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    const auto credentials = SLUICE_TRY(credentials_of(options.tls));
+    auto credentials = grpc::InsecureServerCredentials();
+    if (!options.tls.certificate.empty()) {
+      certificates_ = std::make_unique<TlsCertificates>(SLUICE_TRY(read_tls(options.tls)));
+      credentials = certificates_->credentials();
+    }
     ports_.resize(options.addresses.size());
     for (std::size_t i = 0; i < ports_.size(); ++i) {
       const Address& address = options.addresses[i];
@@ -101,8 +93,7 @@ class GrpcServer final : public Server {
     }
     server_ = builder.BuildAndStart();
     if (server_ != nullptr) return ok_status();
-    return make_error(Code::kUnavailable,
-                      "cannot listen: a port is taken or may not be used, or a certificate is bad");
+    return make_error(Code::kUnavailable, "cannot listen: a port is taken or may not be used");
   }
 
   Status listen_unix(const ServerOptions& all, const std::string& path) {
@@ -135,6 +126,7 @@ class GrpcServer final : public Server {
   Handlers handlers_;
   std::vector<int> ports_;
   std::vector<std::string> addresses_;
+  std::unique_ptr<TlsCertificates> certificates_;  ///< null: no TLS
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::unique_ptr<SideSocket>> sides_;
   std::vector<std::unique_ptr<UnixListener>> listeners_;  ///< last: they hand to all of the above

@@ -7,17 +7,11 @@
 #include <vector>
 
 #include "rpc/address.h"
+#include "rpc/tls.h"
 #include "rpc/unix_listener.h"
 #include "service/service.h"
 
 namespace sluice::rpc {
-
-/// PEM files. With `client_ca`, clients without a certificate of that authority are turned away.
-struct TlsFiles {
-  std::string certificate = {};
-  std::string key = {};
-  std::string client_ca = {};
-};
 
 struct ServerOptions {
   std::vector<Address> addresses = {};
@@ -38,7 +32,7 @@ class Server {
  public:
   /// `service` outlives the server.
   /// Fails: as UnixListener::create; kUnavailable for a port; kInvalidArgument for a TCP address
-  ///        that others reach, without TLS; what reading the files of TLS reports.
+  ///        that others reach, without TLS; as read_tls.
   static Result<std::unique_ptr<Server>> start(service::Service& service,
                                                const ServerOptions& options);
   Server() = default;
@@ -50,6 +44,9 @@ class Server {
   virtual std::vector<std::string> addresses() const = 0;
   /// As ServerOptions::tokens, from now on.
   virtual void set_tokens(std::vector<std::string> tokens) = 0;
+  /// Of new connections from now on. Nothing happens where TLS is not served.
+  /// Requires: as TlsCertificates::set.
+  virtual void set_certificates(TlsTexts texts) = 0;
   /// Takes no more connections; calls that go on have `grace_ns`, then they are cancelled. Sessions
   /// end. Blocks. May be called again.
   virtual void shutdown(std::int64_t grace_ns) = 0;

@@ -25,6 +25,10 @@ void set_latency(const service::Latency& from, v1::Latency& to) {
   to.set_p90_ns(from.p90_ns);
   to.set_p99_ns(from.p99_ns);
   to.set_max_ns(from.max_ns);
+  for (const service::Latency::Bucket& bucket : from.buckets) {
+    to.add_bucket_bounds_ns(bucket.bound_ns);
+    to.add_bucket_counts(bucket.count);
+  }
 }
 
 void set_count(const runtime::CodeCount& from, v1::ModelStatistics::CodeCount& to) {

@@ -12,6 +12,15 @@ Latency latency_of(const runtime::HistogramSnapshot& histogram) {
           histogram.quantile_ns(0.9), histogram.quantile_ns(0.99), histogram.max_ns()};
 }
 
+std::vector<Latency::Bucket> buckets_of(const runtime::HistogramSnapshot& histogram) {
+  std::vector<Latency::Bucket> buckets;
+  for (std::size_t i = 0; i < histogram.counts().size(); ++i) {
+    const std::int64_t count = histogram.counts()[i];
+    if (count > 0) buckets.push_back({runtime::HistogramBuckets::lower_bound_ns(i), count});
+  }
+  return buckets;
+}
+
 ModelStatistics statistics_of(const runtime::ModelInfo& info,
                               const runtime::ModelStatisticsSnapshot& snapshot) {
   ModelStatistics all = {info.handle,
@@ -29,6 +38,7 @@ ModelStatistics statistics_of(const runtime::ModelInfo& info,
   all.copy = latency_of(snapshot.copy);
   all.compute = latency_of(snapshot.compute);
   all.total = latency_of(snapshot.total);
+  all.total.buckets = buckets_of(snapshot.total);
   return all;
 }
 

@@ -74,6 +74,13 @@ struct Latency {
   std::int64_t p90_ns = 0;
   std::int64_t p99_ns = 0;
   std::int64_t max_ns = 0;
+  /// Those of runtime::HistogramBuckets that hold something, in order; empty where nobody needs
+  /// them.
+  struct Bucket {
+    std::int64_t bound_ns = 0;  ///< the least value
+    std::int64_t count = 0;
+  };
+  std::vector<Bucket> buckets = {};
 };
 
 struct ModelStatistics {

@@ -1,7 +1,8 @@
 // A day of a daemon in some minutes, or in seconds: its simulated devices live through 24 hours and
 // get faults of every kind on the way, clients use them and recover. Prints what it counted; exits
 // 1 if an answer was wrong, an error was not a fault's, or memory grew; and, where it lasts for
-// five minutes or more, if the first and last tenths' median latencies differ by more than 5 %.
+// five minutes or more, if median latencies, as multiples of an echo's between two threads in the
+// same second, differ by more than 5 % between the first and the last tenth.
 //   daemon_soak [SECONDS [SEED]]
 // Daemon and clients are one process, so that the clock and the faults of the simulation are at
 // hand.
@@ -119,15 +120,20 @@ class Faults {
   std::size_t count_ = 0;
 };
 
-/// The largest memory of the first and of the last tenth, and the latencies there.
+/// The largest memory of the first or of the last tenth, and the latencies there.
 struct Tenth {
   std::int64_t memory_kb = 0;
-  Durations durations;
+  PairedMedians times;
 
   void print(const char* name) const {
-    std::printf("%-6s memory %lld KB, %lld single requests, p50 %.1f us, p99 %.1f us\n", name,
-                static_cast<long long>(memory_kb), static_cast<long long>(durations.count()),
-                durations.percentile_ns(0.5) / 1e3, durations.percentile_ns(0.99) / 1e3);
+    const Durations& all = times.all_requests();
+    std::printf(
+        "%-6s memory %lld KB, %lld single requests, p50 %.1f us, p99 %.1f us; %.2f times an echo "
+        "in "
+        "%lld seconds\n",
+        name, static_cast<long long>(memory_kb), static_cast<long long>(all.count()),
+        all.percentile_ns(0.5) / 1e3, all.percentile_ns(0.99) / 1e3, times.ratio(),
+        static_cast<long long>(times.num_seconds()));
   }
 };
 
@@ -136,6 +142,7 @@ void live_through(Soak& soak, Served& served, Faults& faults, std::int64_t secon
                   Tenth& last) {
   Clock& clock = system_clock();
   const std::int64_t start_ns = clock.now_ns();
+  std::int64_t second_ns = start_ns;
   const auto share = [&] {
     return static_cast<double>(clock.now_ns() - start_ns) / static_cast<double>(seconds) / 1e9;
   };
@@ -144,7 +151,11 @@ void live_through(Soak& soak, Served& served, Faults& faults, std::int64_t secon
     const bool is_middle = now > 0.11 && now < 0.89;
     // A while of settling before the first tenth's, as threads and pools come to be.
     Tenth* tenth = now > 0.02 && now < 0.1 ? &first : now > 0.9 ? &last : nullptr;
-    soak.durations = tenth == nullptr ? nullptr : &tenth->durations;
+    soak.times = tenth == nullptr ? nullptr : &tenth->times;
+    if (tenth != nullptr && clock.now_ns() - second_ns >= kNsPerSecond) {
+      tenth->times.end_second();
+      second_ns = clock.now_ns();
+    }
     if (tenth != nullptr) {
       tenth->memory_kb = std::max(tenth->memory_kb, figures_of(getpid()).memory_kb);
     }
@@ -152,7 +163,7 @@ void live_through(Soak& soak, Served& served, Faults& faults, std::int64_t secon
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   served.time().advance_to(kDayNs);
-  soak.durations = nullptr;
+  soak.times = nullptr;
 }
 
 int run(std::int64_t seconds, unsigned seed) {
@@ -166,6 +177,7 @@ int run(std::int64_t seconds, unsigned seed) {
   for (unsigned i = 0; i < 3; ++i) clients.emplace_back(ask_one_by_one, std::ref(soak), seed + i);
   clients.emplace_back(ask_over_streams, std::ref(soak), seed);
   clients.emplace_back(come_and_go, std::ref(soak), seed);
+  clients.emplace_back(echo_as_control, std::ref(soak));
   static Tenth first;  // not on the stack: it is large
   static Tenth last;
   live_through(soak, served, faults, seconds, first, last);
@@ -185,9 +197,8 @@ int run(std::int64_t seconds, unsigned seed) {
   last.print("last");
   const Status wrong = soak.first_wrong();
   if (!wrong.is_ok()) std::printf("should not have been: %s\n", wrong.to_string().c_str());
-  const double change =
-      last.durations.percentile_ns(0.5) / std::max(first.durations.percentile_ns(0.5), 1.0) - 1;
-  std::printf("median latency changed by %+.1f %%\n", change * 100);
+  const double change = last.times.ratio() / std::max(first.times.ratio(), 1e-9) - 1;
+  std::printf("median latency beside the echo's changed by %+.1f %%\n", change * 100);
   const bool is_flat = last.memory_kb <= first.memory_kb + kMostGrowthKb || !kJudgesMemory;
   const bool is_steady = seconds < kSecondsToJudgeLatency || std::abs(change) <= 0.05;
   const bool is_good = wrong.is_ok() && is_flat && is_steady && soak.num_answered > 0 &&

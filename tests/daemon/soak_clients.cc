@@ -1,8 +1,10 @@
 #include "daemon/soak_clients.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <thread>
 
 #include "base/clock.h"
@@ -13,7 +15,6 @@ namespace {
 
 using runtime::RuntimeCode;
 
-constexpr double kBucketRatio = 1.005;
 constexpr auto kPace = std::chrono::milliseconds(2);
 
 bool is_of_a_fault(RuntimeCode code) {
@@ -86,7 +87,7 @@ Status ask(Soak& soak, Holder& holder, float value) {
   const std::int64_t start_ns = system_clock().now_ns();
   const auto y = SLUICE_TRY(infer(holder.client(), holder.model(), value));
   const std::int64_t duration_ns = system_clock().now_ns() - start_ns;
-  if (auto* durations = soak.durations.load(); durations != nullptr) durations->add(duration_ns);
+  if (auto* times = soak.times.load(); times != nullptr) times->requests.add(duration_ns);
   ++soak.num_answered;
   return check(y.at(0), value);
 }
@@ -117,27 +118,6 @@ Status stream(Soak& soak, Holder& holder, std::uint64_t count) {
 }
 
 }  // namespace
-
-void Durations::add(std::int64_t duration_ns) {
-  const double bucket = std::log(static_cast<double>(std::max<std::int64_t>(duration_ns, 1))) /
-                        std::log(kBucketRatio);
-  ++counts_[std::min(static_cast<std::size_t>(bucket), kBuckets - 1)];
-}
-
-std::int64_t Durations::count() const {
-  std::int64_t sum = 0;
-  for (const auto& count : counts_) sum += count.load();
-  return sum;
-}
-
-double Durations::percentile_ns(double share) const {
-  auto left = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(count())));
-  for (std::size_t i = 0; i < kBuckets; ++i) {
-    left -= counts_[i].load();
-    if (left <= 0) return count() == 0 ? 0 : std::pow(kBucketRatio, static_cast<double>(i) + 0.5);
-  }
-  return 0;
-}
 
 void Soak::note(const Status& status) {
   const RuntimeCode code = runtime::runtime_code_of(status);
@@ -176,6 +156,26 @@ void ask_over_streams(Soak& soak, unsigned seed) {
     if (!status.is_ok()) holder.recover(status);
     std::this_thread::sleep_for(10 * kPace);
   }
+}
+
+void echo_as_control(Soak& soak) {
+  int ends[2] = {};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
+  std::thread echo([end = ends[1]] {
+    char byte = 0;
+    while (read(end, &byte, 1) == 1 && write(end, &byte, 1) == 1) continue;
+  });
+  char byte = 0;
+  while (!soak.is_over) {
+    const std::int64_t start_ns = system_clock().now_ns();
+    if (write(ends[0], &byte, 1) != 1 || read(ends[0], &byte, 1) != 1) break;
+    const std::int64_t duration_ns = system_clock().now_ns() - start_ns;
+    if (auto* times = soak.times.load(); times != nullptr) times->control.add(duration_ns);
+    std::this_thread::sleep_for(kPace);
+  }
+  close(ends[0]);
+  echo.join();
+  close(ends[1]);
 }
 
 void come_and_go(Soak& soak, unsigned seed) {

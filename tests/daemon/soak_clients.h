@@ -1,7 +1,6 @@
 // Clients that use a daemon for as long as a soak lasts, and get over its devices' faults.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -9,30 +8,18 @@
 #include <random>
 #include <string>
 
+#include "daemon/paired_medians.h"
 #include "rpc/client.h"
 
 namespace sluice::testing {
-
-/// Durations in buckets of half a per cent, without memory that grows. Safe across threads.
-class Durations {
- public:
-  void add(std::int64_t duration_ns);
-  /// 0 if there are none. Requires: 0 < share <= 1.
-  double percentile_ns(double share) const;
-  std::int64_t count() const;
-
- private:
-  static constexpr std::size_t kBuckets = 4096;
-  std::array<std::atomic<std::int64_t>, kBuckets> counts_ = {};
-};
 
 /// What all clients share. Safe across threads.
 struct Soak {
   std::string address;
   std::string package;
   std::atomic<bool> is_over = false;
-  /// Where single requests' times go now; null: nowhere.
-  std::atomic<Durations*> durations = nullptr;
+  /// Where the times of single requests and of `echo_as_control` go now; null: nowhere.
+  std::atomic<PairedMedians*> times = nullptr;
   std::atomic<std::int64_t> num_answered = 0;
   std::atomic<std::int64_t> num_loads = 0;
   std::atomic<std::int64_t> num_resets = 0;
@@ -56,6 +43,8 @@ struct Soak {
 void ask_one_by_one(Soak& soak, unsigned seed);
 /// One model, requests over streams.
 void ask_over_streams(Soak& soak, unsigned seed);
+/// A byte to another thread and back, at the pace of requests: what the machine alone takes.
+void echo_as_control(Soak& soak);
 /// Sessions that come, load, ask a little and go.
 void come_and_go(Soak& soak, unsigned seed);
 

@@ -8,8 +8,10 @@ The certificates are made by openssl here; without it the test is skipped.
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -125,6 +127,36 @@ def mutual_tls_turns_away_who_has_no_certificate_of_the_authority(folder: Path) 
         each_is_refused([Sluice(*known), with_certificate(stranger.sign("intruder"))], "TLS")
 
 
+def certificates_are_exchanged_while_it_serves(folder: Path) -> None:
+    old, new = Authority(folder, "old"), Authority(folder, "new")
+    certificate, key = (Path(one) for one in old.sign("server"))
+    with Daemon(folder / "d", "-g", "localhost:0", "--tls-certificate", str(certificate), "--tls-key",
+                str(key)) as daemon:
+        tcp = ("--address", tcp_of(daemon))
+
+        def reload() -> str:
+            """What the daemon said of it."""
+            before = daemon.said().count("daemon.reload")
+            daemon.process.send_signal(signal.SIGHUP)
+            while (said := daemon.said()).count("daemon.reload") == before or not said.endswith("\n"):
+                time.sleep(0.002)  # a process has no condition to wait on
+            return said.splitlines()[-1]
+
+        def serves(authority: Authority) -> None:
+            same(Sluice(*tcp, "--ca", str(authority.ca)).json("models"), [])
+
+        serves(old)
+        # A certificate without its key is refused, and the old one stays.
+        new_certificate, new_key = (Path(one) for one in new.sign("server2"))
+        shutil.copy(new_certificate, certificate)
+        holds(reload(), "cannot be used with the key")
+        serves(old)
+        shutil.copy(new_key, key)
+        holds(reload(), "daemon.reload changed")
+        serves(new)
+        each_is_refused([Sluice(*tcp, "--ca", str(old.ca))], "TLS")
+
+
 def files_of_tls_that_do_not_do_are_named(folder: Path) -> None:
     authority = Authority(folder, "ca")
     certificate, key = authority.sign("server")
@@ -155,5 +187,6 @@ if __name__ == "__main__":
         without_a_certificate_only_loopback_is_listened_on,
         tls_serves_who_knows_the_authority,
         mutual_tls_turns_away_who_has_no_certificate_of_the_authority,
+        certificates_are_exchanged_while_it_serves,
         files_of_tls_that_do_not_do_are_named,
     ]))

@@ -58,6 +58,7 @@ def monitor_sees_what_happens_between_its_lines(folder: Path) -> None:
                 line = json.loads(watcher.stdout.readline())
             same(line["models"][0]["requests"], 1)
             assert line["models"][0]["p50_ns"] > 0
+            assert 0 < line["models"][0]["interval_p50_ns"] <= line["models"][0]["interval_p99_ns"], line
             watcher.stdout.close()
             same(watcher.wait(), -signal.SIGPIPE)
 

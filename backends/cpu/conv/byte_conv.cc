@@ -47,7 +47,7 @@ ByteConvPacking::ByteConvPacking(const ConvShape& s, Isa isa)
   const bool joined = is_joined(s);
   runs = joined ? s.kernel.h : s.kernel.h * s.kernel.w;
   blocks = joined ? 1 : blocks_of(s.in_channels);
-  groups = joined ? s.kernel.w : kBlock / kByteGroup;
+  groups = joined ? divide_up(s.kernel.w * s.in_channels, kByteGroup) : kBlock / kByteGroup;
 }
 
 void ByteConvPacking::pack(const std::int8_t* weights, void* packed) const {
@@ -60,10 +60,11 @@ void ByteConvPacking::pack(const std::int8_t* weights, void* packed) const {
     for (std::int64_t c = 0; c < shape.in_channels; ++c) {
       for (std::int64_t tap = 0; tap < taps; ++tap) {
         const std::int8_t w = weights[(m * shape.in_channels + c) * taps + tap];
-        // Of planes a tap is a group, else sixteen channels of a tap are a block.
-        const std::int64_t byte = is_joined(shape)
-                                      ? tap * kByteGroup + c
-                                      : (tap * blocks + c / kBlock) * kBlock + c % kBlock;
+        // Of planes a row of taps is a run, else sixteen channels of a tap are a block.
+        const std::int64_t column = tap % shape.kernel.w;
+        const std::int64_t byte =
+            is_joined(shape) ? tap / shape.kernel.w * run_bytes() + column * shape.in_channels + c
+                             : (tap * blocks + c / kBlock) * kBlock + c % kBlock;
         panel[(byte / kByteGroup * width + lane) * kByteGroup + byte % kByteGroup] = w;
         sum += w;
       }
@@ -85,7 +86,8 @@ std::int64_t ByteConvPlan::strip_bytes() const {
   const std::int64_t rows = divide_up(block_pixels, output.w);
   const std::int64_t kept =
       (rows - 1) * shape.stride.h + (shape.kernel.h - 1) * shape.dilation.h + 1;
-  return kept * strip_row;
+  // The last group of a run may end behind the last pixel, where weights are zero.
+  return kept * strip_row + kByteGroup;
 }
 
 std::int64_t ByteConvPlan::scratch_bytes() const { return table_bytes() + strip_bytes(); }
@@ -104,7 +106,7 @@ ByteConvPlan plan_byte_conv(const ConvShape& shape, ByteConvEpilogue epilogue,
   std::int64_t most = std::min(kMostBlockPixels, kTableBytes / (packing.runs * 4));
   if (is_joined(shape)) {
     plan.input_image = shape.in_channels * image;
-    plan.strip_row = (shape.input.w + shape.pad_begin.w + shape.pad_end.w) * kByteGroup;
+    plan.strip_row = (shape.input.w + shape.pad_begin.w + shape.pad_end.w) * shape.in_channels;
     plan.grain = plan.output.w;
   } else {
     plan.input_image = packing.blocks * kBlock * image;
@@ -165,7 +167,7 @@ class ByteConvRun {
     return pixel / plan_.output.w * plan_.shape.stride.h - plan_.shape.pad_begin.h;
   }
 
-  /// Copies the rows under the block, padded, four bytes a pixel. Requires: it begins a row.
+  /// Copies the rows under the block, padded, channels side by side. Requires: it begins a row.
   void join_rows(const PixelBlock& block) {
     const ConvShape& s = plan_.shape;
     const std::int64_t begin = first_row(block.begin);
@@ -175,17 +177,17 @@ class ByteConvRun {
     std::uint8_t* row = strip_;
     for (std::int64_t y = begin; y < end; ++y, row += plan_.strip_row) {
       const auto fill = [&](std::int64_t column, std::int64_t columns) {
-        std::memset(row + column * kByteGroup, plan_.input_zero,
-                    static_cast<std::size_t>(columns * kByteGroup));
+        std::memset(row + column * s.in_channels, plan_.input_zero,
+                    static_cast<std::size_t>(columns * s.in_channels));
       };
       if (y < 0 || y >= s.input.h) {
-        fill(0, plan_.strip_row / kByteGroup);
+        fill(0, plan_.strip_row / s.in_channels);
         continue;
       }
       fill(0, s.pad_begin.w);
       SLUICE_CPU_PICK(plan_.isa, join_planes)
       (image + y * s.input.w, plane, static_cast<int>(s.in_channels), s.input.w,
-       row + s.pad_begin.w * kByteGroup);
+       row + s.pad_begin.w * s.in_channels);
       fill(s.pad_begin.w + s.input.w, s.pad_end.w);
     }
   }
@@ -213,7 +215,7 @@ class ByteConvRun {
     const std::int64_t x = pixel % plan_.output.w * s.stride.w;
     for (std::int64_t run = 0; run < plan_.packing.runs; ++run) {
       offsets[run * set_.pixels] =
-          static_cast<std::int32_t>((y + run * s.dilation.h) * plan_.strip_row + x * kByteGroup);
+          static_cast<std::int32_t>((y + run * s.dilation.h) * plan_.strip_row + x * s.in_channels);
     }
   }
 

@@ -10,8 +10,8 @@
 namespace sluice::cpu {
 
 /// A convolution in 8 bits: bytes without sign by weights with sign, see kernels/byte_conv_tile.h.
-/// Images are c16, and so are results; an image of at most four channels may lie in planes, whose
-/// pixels are then joined to four bytes each, a band of rows at a time.
+/// Images are c16, and so are results; an image of at most four channels may lie in planes, which
+/// are then joined to pixels, a band of rows at a time.
 
 /// Null when the convolution can be planned, else what is wrong with it.
 const char* byte_conv_refusal(const ConvShape& shape);

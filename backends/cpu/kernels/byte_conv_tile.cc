@@ -120,6 +120,14 @@ ByteConvTileKernel find_of(int pixels, int blocks) {
   return tile_of<kCount>(blocks);
 }
 
+template <int kChannels>
+SLUICE_CPU_INLINE void join(const std::uint8_t* planes, std::int64_t plane, std::int64_t count,
+                            std::uint8_t* pixels) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (int c = 0; c < kChannels; ++c) pixels[i * kChannels + c] = planes[c * plane + i];
+  }
+}
+
 ByteConvTileKernel find(int pixels, int blocks) { return find_of(pixels, blocks); }
 
 }  // namespace
@@ -131,15 +139,11 @@ const ByteConvTileSet kByteConvTiles = {kPixels, kBlocks, find};
 
 void join_planes(const std::uint8_t* planes, std::int64_t plane, int channels, std::int64_t count,
                  std::uint8_t* pixels) {
-  const std::uint8_t* a = planes;
-  const std::uint8_t* b = channels > 1 ? a + plane : a;
-  const std::uint8_t* c = channels > 2 ? a + 2 * plane : a;
-  const std::uint8_t* d = channels > 3 ? a + 3 * plane : a;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint32_t joined = a[i] | static_cast<std::uint32_t>(b[i]) << 8 |
-                                 static_cast<std::uint32_t>(c[i]) << 16 |
-                                 static_cast<std::uint32_t>(d[i]) << 24;
-    __builtin_memcpy(pixels + i * 4, &joined, 4);
+  switch (channels) {
+    case 1: return join<1>(planes, plane, count, pixels);
+    case 2: return join<2>(planes, plane, count, pixels);
+    case 3: return join<3>(planes, plane, count, pixels);
+    default: return join<4>(planes, plane, count, pixels);
   }
 }
 

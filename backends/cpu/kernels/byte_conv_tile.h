@@ -56,8 +56,7 @@ struct ByteConvTileSet {
 };
 
 SLUICE_CPU_EACH_ISA(extern const ByteConvTileSet kByteConvTiles;
-                    /// Joins `channels` <= 4 planes, `plane` bytes apart, into pixels of 4 bytes.
-                    /// What the missing channels hold is not said.
+                    /// Joins planes, 1 to 4 of them and `plane` bytes apart: channels side by side.
                     void join_planes(const std::uint8_t* planes, std::int64_t plane, int channels,
                                      std::int64_t count, std::uint8_t* pixels);)
 

@@ -42,7 +42,9 @@ void keep_to(pthread_t thread, std::span<const int> cpus) {
 }  // namespace
 
 WorkerPool::WorkerPool(std::vector<int> cpus, Strain strain)
-    : cpus_(std::move(cpus)), barrier_(static_cast<int>(cpus_.size())), strain_(strain),
+    : cpus_(std::move(cpus)),
+      barrier_(static_cast<int>(cpus_.size())),
+      strain_(strain),
       is_strained_(strain.is_high()) {
   try {
     for (int i = 1; i < count(); ++i) {

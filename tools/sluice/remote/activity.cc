@@ -32,6 +32,34 @@ std::map<std::uint64_t, double> utilisation(const std::vector<service::Usage>& b
   return shares;
 }
 
+using Buckets = std::vector<service::Latency::Bucket>;
+using Counts = std::map<std::int64_t, double>;  ///< by bucket's bound
+
+/// What came in each bucket since `before`; daemons of minor version 2 tell of none.
+Counts difference(const Buckets& before, const Buckets& now) {
+  Counts counts;
+  for (const auto& bucket : now) counts[bucket.bound_ns] += static_cast<double>(bucket.count);
+  for (const auto& bucket : before) counts[bucket.bound_ns] -= static_cast<double>(bucket.count);
+  std::erase_if(counts, [](const auto& one) { return one.first < 0 || one.second <= 0; });
+  return counts;
+}
+
+/// The middle of the bucket that has the value of this rank; 0 if there is none.
+std::int64_t quantile_ns(const Counts& counts, double fraction) {
+  double total = 0;
+  for (const auto& [bound_ns, count] : counts) total += count;
+  double seen = 0;
+  for (const auto& [bound_ns, count] : counts) {
+    seen += count;
+    if (seen < fraction * total) continue;
+    using runtime::HistogramBuckets;
+    const std::size_t next = HistogramBuckets::index_of(bound_ns) + 1;
+    if (next == HistogramBuckets::kCount) return bound_ns;
+    return bound_ns + (HistogramBuckets::lower_bound_ns(next) - 1 - bound_ns) / 2;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Result<Snapshot> take_snapshot(rpc::Client& client) {
@@ -69,8 +97,11 @@ Activity activity_between(const Snapshot& before, const Snapshot& now) {
     const auto more = [&](std::int64_t (*count)(const std::vector<runtime::CodeCount>&)) {
       return count(one.answered) - (old == nullptr ? 0 : count(old->answered));
     };
+    const Counts times =
+        difference(old == nullptr ? Buckets() : old->total.buckets, one.total.buckets);
     const Activity::Rate rate = {per_second(more(num_answered), activity.interval_s),
-                                 per_second(more(num_errors), activity.interval_s)};
+                                 per_second(more(num_errors), activity.interval_s),
+                                 quantile_ns(times, 0.5), quantile_ns(times, 0.99)};
     activity.models[one.model] = rate;
     activity.all.requests_per_s += rate.requests_per_s;
     activity.all.errors_per_s += rate.errors_per_s;

@@ -73,7 +73,9 @@ ordered_json models(const Snapshot& now, const Activity& activity) {
                         {"group", model.info.group.value()},
                         {"session", static_cast<std::uint64_t>(model.session)},
                         {"requests_per_s", rate.requests_per_s},
-                        {"errors_per_s", rate.errors_per_s}};
+                        {"errors_per_s", rate.errors_per_s},
+                        {"interval_p50_ns", rate.p50_ns},
+                        {"interval_p99_ns", rate.p99_ns}};
     const auto it =
         std::ranges::find(now.statistics.models, handle, &service::ModelStatistics::model);
     if (it != now.statistics.models.end()) {

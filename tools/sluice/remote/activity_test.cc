@@ -57,6 +57,27 @@ TEST(Activity, NumbersThatMakeNoSenseGiveNoneThatMakeLess) {
   EXPECT_DOUBLE_EQ(activity_between(at(10, 0, 0, 0), at(20, 0, 0, 900)).group_utilisation.at(1), 1);
 }
 
+TEST(Activity, QuantilesAreOfWhatCameInTheInterval) {
+  // 100 slow requests long ago, ten fast ones and a slow one since then.
+  Snapshot before = at(1, 100, 0, 0);
+  before.statistics.models[0].total.buckets = {{1'048'576, 100}};
+  Snapshot now = at(2, 111, 0, 0);
+  now.statistics.models[0].total.buckets = {{1024, 10}, {1'048'576, 101}};
+  const Activity::Rate rate = activity_between(before, now).models.at(kModel);
+  EXPECT_NEAR(static_cast<double>(rate.p50_ns), 1024, 128);
+  EXPECT_NEAR(static_cast<double>(rate.p99_ns), 1'048'576, 131'072);
+  EXPECT_EQ(activity_between(now, now).models.at(kModel).p50_ns, 0);
+  EXPECT_EQ(activity_between(now, before).models.at(kModel).p99_ns, 0)
+      << "nothing is less than none";
+}
+
+TEST(Activity, BucketsThatMakeNoSenseAreNoProblem) {
+  Snapshot now = at(2, 1, 0, 0);
+  now.statistics.models[0].total.buckets = {{INT64_MIN, 5}, {-1, INT64_MAX}, {INT64_MAX, 1}};
+  EXPECT_NO_FATAL_FAILURE(activity_between({}, now));
+  EXPECT_NO_FATAL_FAILURE(activity_between(now, now));
+}
+
 TEST(Activity, ALineIsOneLineOfJsonWhateverNamesHold) {
   Snapshot now = at(2'000'000'000, 10, 2, 1'000'000'000);
   service::ModelEntry model;

@@ -120,6 +120,11 @@ Section group_section(const Snapshot& now, const Activity& activity) {
   return section;
 }
 
+/// Of an interval, in which there may have been nothing to measure.
+std::string duration_text(std::int64_t duration_ns) {
+  return duration_ns == 0 ? "-" : describe_duration(duration_ns);
+}
+
 Section model_section(const Snapshot& now, const Activity& activity) {
   Section section = {{{"MODEL", 3},
                       {"NAME", 9},
@@ -145,8 +150,8 @@ Section model_section(const Snapshot& now, const Activity& activity) {
         {{fmt::format("{:#x}", model.info.handle), model.info.name,
           std::string(runtime::phase_name(model.info.phase)),
           std::to_string(model.info.group.value()), rate_text(per_second.requests_per_s),
-          rate_text(per_second.errors_per_s), describe_duration(statistics.total.p50_ns),
-          describe_duration(statistics.total.p99_ns), describe_duration(statistics.queue.p99_ns),
+          rate_text(per_second.errors_per_s), duration_text(per_second.p50_ns),
+          duration_text(per_second.p99_ns), describe_duration(statistics.queue.p99_ns),
           format_bytes(model.info.footprint.total_bytes()), session_text(model.session)},
          model.info.phase == runtime::ModelPhase::kFailed || per_second.errors_per_s > 0});
   }
