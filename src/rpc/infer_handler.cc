@@ -28,7 +28,8 @@ class InferCall final : public grpc::ServerUnaryReactor {
   void start(Handlers& handlers, const grpc::CallbackServerContext& context) {
     const auto submitted = submitted_;  // the call may be done, and this gone, before we return
     const std::uint64_t model = messages_->request.model();
-    const bool is_inline = handlers.inline_work().enter(model);
+    const bool is_inline = handlers.inline_work().enter(model) &&
+                           !handlers.service().runs_elsewhere(runtime::ModelHandle(model));
     const auto id = submit(handlers, context, is_inline);
     if (!id.is_ok()) {
       handlers.inline_work().leave();

@@ -125,7 +125,8 @@ Status RingWorker::submit(const shm::Submission& entry) {
   request.on_done = [shared = shared_, flight](const runtime::Reply& reply) {
     answer(*shared, *flight, reply);
   };
-  request.will_wait = enter(flight) && !shared_->ring.has_submission();
+  request.will_wait =
+      enter(flight) && !shared_->ring.has_submission() && !service_.runs_elsewhere(model);
   const bool waits = request.will_wait;
   const auto id = service_.submit(caller_, *flight->sink, request);
   if (!id.is_ok()) {

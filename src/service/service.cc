@@ -76,8 +76,12 @@ ServerHealth Service::health() const {
 }
 
 runtime::ModelHost& Service::host_of(runtime::ModelHandle model) const {
-  if (workers_ != nullptr && workers_->owns(model)) return *workers_;
+  if (runs_elsewhere(model)) return *workers_;
   return engine_;
+}
+
+bool Service::runs_elsewhere(runtime::ModelHandle model) const {
+  return workers_ != nullptr && workers_->owns(model);
 }
 
 std::vector<runtime::ModelInfo> Service::all_models() const {

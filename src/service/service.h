@@ -134,6 +134,8 @@ class Service {
   /// kUnavailable while shutting down.
   Result<std::shared_ptr<runtime::RequestSink>> find_model(const Caller& caller,
                                                            runtime::ModelHandle model) const;
+  /// Whether the model runs in a worker: waiting for an answer then does none of the work.
+  bool runs_elsewhere(runtime::ModelHandle model) const;
   /// As RequestSink::submit, counted for the caller's session.
   Result<std::uint64_t> submit(const Caller& caller, runtime::RequestSink& sink,
                                runtime::Request& request) const;

@@ -72,12 +72,12 @@ class Session {
   Status enter_request();
   void leave_request();
 
-  /// A load goes on; it should end soon after `stop_token` is requested, which closing does.
-  /// Fails: kCancelled.
+  /// A load or an unload goes on. A load should end soon after `stop_token` is requested, which
+  /// closing does. Fails: kCancelled.
   Status enter_load();
   void leave_load();
   std::stop_token stop_token() const { return stop_.get_token(); }
-  /// Returns when no load goes on. Requires: closed, so that none starts.
+  /// Returns when neither goes on. Requires: closed, so that none starts.
   void wait_for_loads();
 
   /// Called once, when the session closes, with the reason. Replaces an earlier listener; an empty

@@ -74,9 +74,14 @@ void Process::kill() {
 }
 
 std::string Process::end() {
+  kill();  // one that has ended already does not notice
+  // Waited for without the lock, for `kill`, and without taking its end, so that its number stays
+  // its.
+  siginfo_t info = {};
+  while (waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  }
   const std::lock_guard lock(mutex_);
   if (is_gone_) return end_;
-  ::kill(id_, SIGKILL);  // one that has ended already does not notice
   int status = 0;
   while (waitpid(id_, &status, 0) < 0 && errno == EINTR) {
   }

@@ -5,11 +5,12 @@
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-from harness import BUILD, Daemon, Sluice, at, compile_digits, holds, prove, same
+from harness import BUILD, DIGITS, Daemon, Sluice, at, compile_digits, holds, prove, same
 
 
 def the_implicit_flow_is_load_infer_unload(folder: Path) -> None:
@@ -66,6 +67,30 @@ def the_explicit_flow_starts_one_model_of_a_group_at_a_time(folder: Path) -> Non
             sluice.text("unload", name)
         same(sluice.json("groups", "--destroy", number), {"group": group["group"]})
         same(sluice.json("groups"), [])
+
+
+def a_worker_on_the_hosts_processors_answers_as_the_daemon_does(folder: Path) -> None:
+    package = folder / "digits.sluice"
+    Sluice().text("compile", str(DIGITS), "--backend", "cpu", "-o", str(package))
+    with Daemon(folder / "d", "--sim", "") as daemon:
+        sluice = at(daemon)
+        answers = {}
+        for isolation in ("stream", "process"):
+            model = str(sluice.json("load", str(package), "--isolation", isolation, "--name", isolation)["model"])
+            group = sluice.json("groups")[0]
+            same(group["isolation"], isolation)
+            out = folder / isolation
+            sluice.text("infer", isolation, "--input", "image=zeros", "--output-dir", str(out))
+            answers[isolation] = (out / "probabilities.npy").read_bytes()
+            if isolation == "process":
+                # It stays on its core: each of the others has a processor at least.
+                others = sluice.json("server")["cores"] - len(group["cores"])
+                mine = os.sched_getaffinity(group["worker_process"])
+                assert len(mine) <= len(os.sched_getaffinity(0)) - others, mine
+                holds(sluice.text("groups"), str(group["worker_process"]))
+            sluice.text("unload", model)
+        same(answers["stream"], answers["process"])
+        holds(sluice.refusal("load", str(package), "--isolation", "none", code=2), "stream")
 
 
 def what_a_load_would_take_is_told_and_nothing_loaded(folder: Path) -> None:
@@ -210,6 +235,7 @@ if __name__ == "__main__":
         the_implicit_flow_is_load_infer_unload,
         a_request_is_repeated_over_one_stream,
         the_explicit_flow_starts_one_model_of_a_group_at_a_time,
+        a_worker_on_the_hosts_processors_answers_as_the_daemon_does,
         what_a_load_would_take_is_told_and_nothing_loaded,
         a_path_is_read_by_the_daemon_in_its_model_folders_only,
         statistics_count_what_was_asked,
