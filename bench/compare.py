@@ -44,16 +44,22 @@ def prepare(name: str, folder: Path, check: bool, weights: str = "f32") -> Prepa
     model = folder / f"{name}.onnx"
     if not model.exists():
         make.write(name, folder)
-    suffix = "" if weights == "f32" else f".{weights}"
-    package = sluice_cli.compile_model(model, folder / f"{name}{suffix}.sluice",
-                                       options=["--weights", weights])
     feeds = NETWORKS[name].inputs(np.random.default_rng(0))
+    if weights == "static-int8":
+        samples = [NETWORKS[name].inputs(np.random.default_rng(seed)) for seed in range(4)]
+        source = quantized.static_model(model, samples)
+        options = []
+    else:
+        source = model
+        options = ["--weights", weights]
+    suffix = "" if weights == "f32" else f".{weights}"
+    package = sluice_cli.compile_model(source, folder / f"{name}{suffix}.sluice", options=options)
     inputs = sluice_cli.save_inputs(feeds, folder / name)
     error = float("nan")
     if check:
         expected = agreement.onnxruntime_outputs(model, feeds)
         error = agreement.error_against(package, feeds, expected)
-    models = {peer: model for peer in NETWORKS[name].peers}
+    models = {peer: source for peer in NETWORKS[name].peers}
     if weights == "int8":
         models["onnxruntime"] = quantized.onnxruntime_model(model)
     return Prepared(name, models, package, inputs, error)
@@ -126,7 +132,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--no-check", action="store_true", help="do not compare outputs")
     parser.add_argument("--no-spin", action="store_true",
                         help="onnxruntime's threads sleep instead of spinning when they wait")
-    parser.add_argument("--weights", choices=["f32", "bf16", "int8"], default="f32",
+    parser.add_argument("--weights", choices=["f32", "bf16", "int8", "static-int8"], default="f32",
                         help="how Sluice keeps matrices of constants; with int8 onnxruntime runs"
                              " what its own dynamic quantisation makes, else the peers keep f32")
     parser.add_argument("--contended", action="store_true",

@@ -43,4 +43,13 @@ const char* isa_name(Isa isa) {
   return "unknown";
 }
 
+bool has_vnni() {
+#if defined(__x86_64__)
+  static const bool has = __builtin_cpu_supports("avx512vnni");
+  return has;
+#else
+  return false;
+#endif
+}
+
 }  // namespace sluice::cpu

@@ -16,6 +16,9 @@ Isa active_isa();
 
 const char* isa_name(Isa isa);
 
+/// Whether kernels of kAvx512 may multiply four pairs of bytes in one instruction.
+bool has_vnni();
+
 }  // namespace sluice::cpu
 
 // Every kernel source is compiled once per instruction set, each time into the namespace of that

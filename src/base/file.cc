@@ -102,6 +102,9 @@ Result<Bytes> map_file(const std::filesystem::path& path) {
   if (size == 0) return Bytes();
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
   if (address == MAP_FAILED) return errno_error(errno, "map", path);
+  // Read in pieces of 2 MiB where the file system can: mapping them costs next to nothing then.
+  // Where it cannot, all is as it would be, so what the call says does not matter.
+  ::madvise(address, size, MADV_HUGEPAGE);
   mappings().add(address, size);
   std::shared_ptr<const void> owner(address, [size](const void* mapped) {
     mappings().remove(mapped);

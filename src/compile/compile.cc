@@ -1,13 +1,11 @@
 #include "compile/compile.h"
 
-#include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "compile/assign.h"
 #include "compile/cut.h"
-#include "compile/evaluate.h"
 #include "compile/layouts.h"
+#include "compile/optimize.h"
 #include "exec/loaded_model.h"
 #include "ir/verify.h"
 #include "ops/inference.h"
@@ -22,13 +20,14 @@ class Compiler {
       : registry_(registry), options_(options) {}
 
   Result<package::Executable> run(ir::Graph graph) {
-    for (const std::string& name : options_.backends) {
-      backends_.push_back(SLUICE_TRY(registry_.find(name)));
-    }
+    backends_ = SLUICE_TRY(find_backends(registry_, options_.backends));
     report("infer shapes");
     SLUICE_TRY(ir::verify(graph));
     SLUICE_TRY(ops::infer_types(graph));
-    if (options_.optimize) SLUICE_TRY(optimize(graph));
+    if (options_.optimize) {
+      report("optimize");
+      SLUICE_TRY(optimize(graph, passes::default_pipeline(), registry_, backends_));
+    }
     if (options_.weights == WeightPrecision::kBf16) {
       SLUICE_TRY(passes::run_passes(graph, {&passes::rounded_weights_pass(), 1}, {}));
     }
@@ -54,33 +53,6 @@ class Compiler {
  private:
   void report(std::string_view phase) const {
     if (options_.progress) options_.progress(phase);
-  }
-
-  Status optimize(ir::Graph& graph) const {
-    report("optimize");
-    passes::PassContext context;
-    context.accepts = [this](const ir::Graph& whole, const ir::Subgraph& subgraph,
-                             const ir::Operation& operation) {
-      return is_taken(whole, subgraph, operation);
-    };
-    std::optional<Evaluator> evaluator;
-    if (const auto reference = registry_.find("reference"); reference.is_ok()) {
-      evaluator = SLUICE_TRY(Evaluator::create(*reference));
-      context.evaluate = [&](const ir::Subgraph& subgraph, const ir::Operation& operation) {
-        return evaluator->run(graph, subgraph, operation);
-      };
-    }
-    return passes::run_passes(graph, passes::default_pipeline(), context).status();
-  }
-
-  bool is_taken(const ir::Graph& graph, const ir::Subgraph& subgraph,
-                const ir::Operation& operation) const {
-    const auto op = backend::Op::create({graph, subgraph, operation});
-    if (!op.is_ok()) return false;
-    return std::any_of(backends_.begin(), backends_.end(), [&](const auto& backend) {
-      const auto support = backend->query(*op);
-      return support.is_ok() && support->is_supported;
-    });
   }
 
   /// Loads the model as a run would: what loads here loads there, and what loading works out

@@ -16,7 +16,7 @@ constexpr ir::Layout kRowMajor = ir::Layout::kRowMajor;
 
 bool is_image(const ir::Type& type) {
   return type.is_tensor() && type.shape() != nullptr && type.shape()->size() >= 3 &&
-         type.element() == ir::ElementType::kF32;
+         (type.element() == ir::ElementType::kF32 || type.element() == ir::ElementType::kU8);
 }
 
 /// One way to run an operation: layouts of its inputs, then body inputs; and of its outputs.

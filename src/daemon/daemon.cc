@@ -76,6 +76,7 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.upload_limit_bytes = settings.upload_limit_bytes;
   options.stream_requests = settings.stream_requests;
   options.drain_limit_ns = settings.drain_seconds * kNsPerSecond;
+  options.isolation = SLUICE_TRY(runtime::parse_isolation(settings.isolation));
   return options;
 }
 
@@ -127,8 +128,25 @@ Status Daemon::start_all(const std::map<std::string, int>& sockets) {
       std::make_unique<runtime::Engine>(machine_.backends, *machine_.drivers, std::move(options));
   service_ = std::make_unique<service::Service>(*engine_, machine_.devices,
                                                 SLUICE_TRY(service_options(settings_)), log_);
+  SLUICE_TRY(start_workers());
   server_ = SLUICE_TRY(rpc::Server::start(*service_, serving));
   return start_metrics(serving.unix_socket);
+}
+
+Status Daemon::start_workers() {
+  worker::PoolOptions options;
+  options.program = worker::default_program();
+  options.devices = machine_.devices;
+  if (!settings_.sim.empty()) {
+    options.sim = SLUICE_TRY(read_text_file(settings_.sim, std::int64_t{1} << 24));
+  }
+  options.most_restarts = settings_.worker_restarts;
+  options.on_event = [this](const std::string& event) {
+    log_.add(service::LogLevel::kWarning, "worker.event reason={}", service::in_quotes(event));
+  };
+  workers_ = std::make_unique<worker::WorkerPool>(*engine_, std::move(options));
+  service_->set_workers(workers_.get());
+  return ok_status();
 }
 
 Status Daemon::start_metrics(const rpc::UnixSocketOptions& unix_socket) {

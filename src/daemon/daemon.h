@@ -11,6 +11,7 @@
 #include "daemon/machine.h"
 #include "daemon/reload.h"
 #include "rpc/server.h"
+#include "worker/pool.h"
 
 namespace sluice::daemon {
 
@@ -44,6 +45,7 @@ class Daemon {
  private:
   Daemon(Settings settings, service::Log& log) : settings_(std::move(settings)), log_(log) {}
   Status start_all(const std::map<std::string, int>& sockets);
+  Status start_workers();
   Status start_metrics(const rpc::UnixSocketOptions& unix_socket);
 
   Settings settings_;
@@ -51,6 +53,7 @@ class Daemon {
   DeviceLocks locks_;
   Machine machine_;
   std::unique_ptr<runtime::Engine> engine_;
+  std::unique_ptr<worker::WorkerPool> workers_;
   std::unique_ptr<service::Service> service_;
   std::unique_ptr<rpc::Server> server_;
   std::unique_ptr<HttpServer> metrics_;  ///< last: it reads the service

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "base/file.h"
-#include "daemon/simulated_drivers.h"
+#include "runtime/inference/simulated_drivers.h"
 #include "runtime/inference/thread_driver.h"
 #include "runtime/topology/device_map_json.h"
 #include "runtime/topology/discovery.h"
@@ -65,7 +65,7 @@ Result<Machine> find_machine(const Settings& settings) {
     return machine;
   }
   auto time = SLUICE_TRY(backend::VirtualTime::of(SLUICE_TRY(machine.backends.find("sim"))));
-  machine.drivers = std::make_unique<SimulatedDrivers>(std::move(time));
+  machine.drivers = std::make_unique<runtime::SimulatedDrivers>(std::move(time));
   return machine;
 }
 

@@ -35,7 +35,7 @@ TEST(Reload, NothingChangesWhereNothingDiffers) {
 TEST(Reload, EveryKeyThatIsTakenIsASetting) {
   std::size_t count = 0;
   for (const SettingInfo& info : setting_infos()) count += is_reloadable(info.key) ? 1 : 0;
-  EXPECT_EQ(count, 12U);
+  EXPECT_EQ(count, 13U);
 }
 
 TEST(Reload, OtherCertificatesAreTakenButTlsIsNotTurnedOnOrOff) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "rpc/address.h"
+#include "runtime/model_host.h"
 #include "runtime/topology/json_reader.h"
 
 namespace sluice::daemon {
@@ -56,6 +57,11 @@ constexpr std::array kSettings = {
                 1, 1 << 20},
     SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
                 "How long requests in flight may go on after SIGTERM", 0, 3600},
+    SettingInfo{"isolation", 0, &Settings::isolation,
+                "Where models of a group run for which nobody says: stream, in the daemon, or "
+                "process, in a worker of the group's own"},
+    SettingInfo{"worker_restarts", 0, &Settings::worker_restarts,
+                "How often a worker that dies is started anew within a minute", 0, 1 << 20},
     SettingInfo{"metrics", 0, &Settings::metrics,
                 "Serve /metrics for Prometheus there: unix:/PATH or localhost:PORT (default: not)"},
     SettingInfo{"lock_folder", 0, &Settings::lock_folder,
@@ -173,6 +179,7 @@ Status check_settings(const Settings& settings) {
     SLUICE_TRY(rpc::parse_address(address).with_context("listen"));
   }
   SLUICE_TRY(check_metrics(settings.metrics));
+  SLUICE_TRY(runtime::parse_isolation(settings.isolation));
   if (settings.tls_certificate.empty() != settings.tls_key.empty()) {
     return invalid_argument("tls_certificate and tls_key belong together: give both or none");
   }

@@ -38,7 +38,9 @@ struct Settings {
   std::int64_t session_region_bytes = std::int64_t{1} << 30;
   std::int64_t stream_requests = 256;
   std::int64_t drain_seconds = 30;
-  std::string metrics;  ///< where /metrics is served; empty: nowhere
+  std::string isolation = "stream";  ///< of groups for which nobody says
+  std::int64_t worker_restarts = 5;  ///< of one worker within a minute
+  std::string metrics;               ///< where /metrics is served; empty: nowhere
   std::string lock_folder = "/run/sluice";
   std::int64_t log_level = 5;
   bool log_console = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <thread>
 #include <utility>
 
@@ -29,10 +30,13 @@ Status Verification::run(const package::Executable& executable, int num_threads,
                          const std::stop_token& stop) {
   std::size_t bytes = 0;
   for (const Item& item : items_) bytes += item.data.size();
+  std::vector<Item*> order;  // large ones first: threads end together
+  for (Item& item : items_) order.push_back(&item);
+  std::ranges::stable_sort(order, std::greater(), [](const Item* i) { return i->data.size(); });
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
-    for (std::size_t i = next++; i < items_.size() && !stop.stop_requested(); i = next++) {
-      items_[i].status = executable.verify(items_[i].data, items_[i].what);
+    for (std::size_t i = next++; i < order.size() && !stop.stop_requested(); i = next++) {
+      order[i]->status = executable.verify(order[i]->data, order[i]->what);
     }
   };
   {

@@ -1,13 +1,13 @@
 #include "package/executable.h"
 
-#include <xxhash.h>
+#include "package/header.h"
 
 namespace sluice::package {
 
 Status Executable::verify(const Bytes& data, std::string_view what) const {
   const auto expected = checksums.find(data.data());
   if (expected == checksums.end()) return ok_status();
-  if (XXH3_64bits(data.data(), data.size()) == expected->second) return ok_status();
+  if (checksum_of(data.view()) == expected->second) return ok_status();
   return make_error(Code::kDataLoss, "{} is damaged: its checksum does not match", what);
 }
 

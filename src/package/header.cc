@@ -1,6 +1,11 @@
 #include "package/header.h"
 
+// First, for it renames the functions that it has for wider vectors.
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>
+#else
 #include <xxhash.h>
+#endif
 
 #include <cstddef>
 #include <cstring>

@@ -46,6 +46,9 @@ struct Pass {
 /// All passes, in the order in which they are meant to run; some names more than once.
 std::span<const Pass> default_pipeline();
 
+/// Its beginning: what makes a graph plain, before anything is fused but batch normalization.
+std::span<const Pass> plain_pipeline();
+
 /// Run behind the pipeline where less exact products are asked for.
 const Pass& rounded_weights_pass();
 const Pass& byte_products_pass();

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "passes/rewrites.h"
 
 namespace sluice::passes {
@@ -19,6 +21,7 @@ constexpr Pass kCaptures = {"captures", "give bodies the constants that they cap
 constexpr Pass kPipeline[] = {
     {"cast_like", "name the types of casts", name_cast_types},
     kIdentities,
+    {"quantized", "compute with bytes between quantized tensors", fuse_quantized},
     {"fold_shapes", "make constants of what follows from shapes", fold_shapes},
     kFoldConstants,
     kFoldConditions,
@@ -59,6 +62,13 @@ const Pass& byte_products_pass() { return kByteProducts; }
 const Pass& direct_convolutions_pass() { return kDirectConvolutions; }
 
 std::span<const Pass> default_pipeline() { return kPipeline; }
+
+std::span<const Pass> plain_pipeline() {
+  const std::span<const Pass> all = default_pipeline();
+  const auto last = std::find_if(all.begin(), all.end(),
+                                 [](const Pass& pass) { return pass.name == "batch_norm"; });
+  return {all.begin(), last + 1};
+}
 
 const Pass* find_pass(std::string_view name) {
   for (const Pass& pass : kPipeline) {

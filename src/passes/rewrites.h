@@ -13,6 +13,13 @@ Result<int> infer_types(ir::Graph& graph, const PassContext& context);
 ///     CastLike[%c, %x : f64[N]]   ->   Cast[%c] {to = 11}
 Result<int> name_cast_types(ir::Graph& graph, const PassContext& context);
 
+/// Convolutions and maxima between DequantizeLinear and QuantizeLinear compute with bytes; products
+/// with weights of bytes are marked as by `allow_byte_products`.
+///     Quantize[Relu[Add[Conv[Dequantize[%q], Dequantize[%w]], Dequantize[%r]]]]
+///                                       ->   sluice::QuantizedConv[%q, %w, %scale, %bias, %r]
+/// Rounding between a convolution and what is added to it goes. Signed activations lose their sign.
+Result<int> fuse_quantized(ir::Graph& graph, const PassContext& context);
+
 /// Drops operations, optional outputs, operands and subgraphs that nothing reads.
 Result<int> remove_dead_code(ir::Graph& graph, const PassContext& context);
 

@@ -112,9 +112,11 @@ class GrpcClient final : public Client {
     return call(&Stub::CloseSession, request, response);
   }
 
-  Result<service::GroupEntry> create_group(const runtime::CoreRequest& wanted) override {
+  Result<service::GroupEntry> create_group(const runtime::CoreRequest& wanted,
+                                           std::optional<runtime::Isolation> isolation) override {
     v1::CreateGroupRequest request;
     to_proto(wanted, request);
+    if (isolation) request.set_isolation(std::string(runtime::isolation_name(*isolation)));
     v1::CreateGroupResponse response;
     SLUICE_TRY(call(&Stub::CreateGroup, request, response));
     return from_proto(response.group());
@@ -355,6 +357,9 @@ class GrpcClient final : public Client {
     first.set_depth(options.depth);
     first.set_flag_nan(options.flags_nan);
     first.set_only_estimate(only_estimate);
+    if (options.isolation) {
+      first.set_isolation(std::string(runtime::isolation_name(*options.isolation)));
+    }
     if (is_upload) {
       first.set_upload_bytes(file.size());
     } else {

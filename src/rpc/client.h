@@ -47,7 +47,9 @@ class Client {
   virtual Result<std::vector<service::SessionInfo>> list_sessions() = 0;
   virtual Status close_session(service::SessionId session) = 0;
 
-  virtual Result<service::GroupEntry> create_group(const runtime::CoreRequest& request) = 0;
+  /// No `isolation`: the daemon's default.
+  virtual Result<service::GroupEntry> create_group(
+      const runtime::CoreRequest& request, std::optional<runtime::Isolation> isolation = {}) = 0;
   virtual Status destroy_group(std::uint64_t group) = 0;
   virtual Result<std::vector<service::GroupEntry>> list_groups() = 0;
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "proto/sluice/v1/control.pb.h"
 #include "proto/sluice/v1/inference.pb.h"
@@ -29,6 +31,8 @@ void to_proto(const runtime::ReplyDetail& from, v1::InferDetail& to);
 // From messages. Those of a client to the server fail with kInvalid where a number cannot be.
 Result<runtime::CoreRequest> from_proto(const v1::CreateGroupRequest& from);
 Result<runtime::CoreGroupId> group_from_proto(std::uint64_t handle);
+/// None for an empty name.
+Result<std::optional<runtime::Isolation>> isolation_from_proto(const std::string& name);
 /// A load, but for the bytes of its upload.
 struct LoadWish {
   service::LoadOptions options;

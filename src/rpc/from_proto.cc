@@ -105,6 +105,7 @@ Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t upload_lim
   }
   wish.options.depth = from.depth();
   wish.options.flags_nan = from.flag_nan();
+  wish.options.isolation = SLUICE_TRY(isolation_from_proto(from.isolation()));
   wish.only_estimates = from.only_estimate();
   if (from.source_case() == v1::LoadOptions::kPath) {
     wish.path = from.path();
@@ -128,6 +129,12 @@ Result<runtime::CoreGroupId> group_from_proto(std::uint64_t handle) {
     return runtime_error(RuntimeCode::kInvalidHandle, "no group has handle {:#x}", handle);
   }
   return runtime::CoreGroupId(static_cast<std::int32_t>(handle));
+}
+
+Result<std::optional<runtime::Isolation>> isolation_from_proto(const std::string& name) {
+  std::optional<runtime::Isolation> isolation;
+  if (!name.empty()) isolation = SLUICE_TRY(runtime::parse_isolation(name));
+  return isolation;
 }
 
 service::ServerInfo from_proto(const v1::GetServerResponse& from) {
@@ -194,6 +201,12 @@ service::GroupEntry from_proto(const v1::Group& from) {
   to.info.memory_used_bytes = from.memory_used_bytes();
   to.info.memory_limit_bytes = from.memory_limit_bytes();
   to.session = service::SessionId(from.session());
+  const auto isolation = runtime::parse_isolation(from.isolation());
+  if (isolation.is_ok()) to.info.worker.isolation = *isolation;
+  to.info.worker.process = from.worker_process();
+  to.info.worker.num_restarts = from.worker_restarts();
+  to.info.worker.state = from.worker_state();
+  to.info.worker.reason = from.worker_reason();
   return to;
 }
 

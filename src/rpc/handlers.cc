@@ -156,7 +156,9 @@ Handlers::Unary* Handlers::CreateGroup(Context* context, const v1::CreateGroupRe
                                        v1::CreateGroupResponse* response) {
   return later(context, [this, request, response](const service::Caller& caller) -> Status {
     const auto wanted = SLUICE_TRY(from_proto(*request));
-    to_proto(SLUICE_TRY(service_.create_group(caller, wanted)), *response->mutable_group());
+    const auto isolation = SLUICE_TRY(isolation_from_proto(request->isolation()));
+    to_proto(SLUICE_TRY(service_.create_group(caller, wanted, isolation)),
+             *response->mutable_group());
     return ok_status();
   });
 }

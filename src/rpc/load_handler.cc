@@ -84,16 +84,16 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
 
   Status load() {
     std::shared_ptr<const package::Executable> executable;
-    if (upload_ != nullptr) executable = SLUICE_TRY(upload_->finish());
-    upload_ = nullptr;
+    const std::unique_ptr<service::Upload> upload = std::move(upload_);
+    if (upload != nullptr) executable = SLUICE_TRY(upload->finish());
     if (only_estimates_) {
       const auto footprint =
           SLUICE_TRY(handlers_.service().estimate(*options_, path_, std::move(executable)));
       to_proto(footprint, *response_.mutable_footprint());
       return ok_status();
     }
-    const auto entry =
-        SLUICE_TRY(handlers_.service().load(caller_, *options_, path_, std::move(executable)));
+    const auto entry = SLUICE_TRY(handlers_.service().load(
+        caller_, *options_, path_, std::move(executable), upload == nullptr ? -1 : upload->fd()));
     if (is_cancelled_ && caller_.session->id() == service::kNobody) {
       // Nobody knows the handle, and no session's end will free it.
       return handlers_.service().unload(caller_, runtime::ModelHandle(entry.info.handle), 0);

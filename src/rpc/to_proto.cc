@@ -116,6 +116,13 @@ void to_proto(const service::GroupEntry& from, v1::Group& to) {
   to.set_memory_used_bytes(from.info.memory_used_bytes);
   to.set_memory_limit_bytes(from.info.memory_limit_bytes);
   to.set_session(static_cast<std::uint64_t>(from.session));
+  const runtime::WorkerInfo& worker = from.info.worker;
+  to.set_isolation(std::string(runtime::isolation_name(worker.isolation)));
+  if (worker.isolation != runtime::Isolation::kProcess) return;
+  to.set_worker_process(worker.process);
+  to.set_worker_restarts(worker.num_restarts);
+  to.set_worker_state(worker.state);
+  to.set_worker_reason(valid_utf8(worker.reason));
 }
 
 void to_proto(const runtime::Footprint& from, v1::Footprint& to) {

@@ -43,6 +43,11 @@ Result<CoreGroupId> Engine::create_group(const CoreRequest& request, const WaitP
 
 Status Engine::destroy_group(CoreGroupId id) { return groups_.destroy(id); }
 
+Result<Loader::Entered> Engine::enter(const LoadRequest& request, const std::stop_token& stop) {
+  SLUICE_TRY(check_open());
+  return loader_.enter(request, stop);
+}
+
 std::vector<GroupInfo> Engine::list_groups() const {
   std::vector<GroupInfo> infos;
   for (const CoreGroups::Listed& listed : groups_.core_groups().list()) {

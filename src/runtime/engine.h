@@ -16,12 +16,10 @@
 #include "runtime/model/demand_loader.h"
 #include "runtime/model/load_jobs.h"
 #include "runtime/model/loader.h"
+#include "runtime/model_host.h"
 #include "runtime/statistics/health.h"
 
 namespace sluice::runtime {
-
-/// Identifies a loaded model until it is unloaded, then nothing.
-enum class ModelHandle : std::uint64_t {};
 
 struct EngineOptions {
   /// Devices of this engine. Requires: the plug-ins that drive them are in the registry.
@@ -49,20 +47,21 @@ struct GroupInfo {
   std::int64_t num_switches = 0;
   std::int64_t memory_used_bytes = 0;
   std::int64_t memory_limit_bytes = MemoryBudget::kUnlimited;
+  WorkerInfo worker;  ///< of a group whose models run in a process of their own
 };
 
 /// Safe from any thread; callbacks of requests may submit and cancel, nothing else. Every Status
 /// carries a RuntimeCode. Times are on `clock()`.
-class Engine {
+class Engine final : public ModelHost {
  public:
   /// `backends` and `drivers` outlive the engine.
   Engine(const backend::BackendRegistry& backends, DriverSource& drivers, EngineOptions options);
   /// Shuts down, cancelling what is in flight.
-  ~Engine();
+  ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  Clock& clock() { return clock_; }
+  Clock& clock() override { return clock_; }
 
   // ---- core groups
 
@@ -76,10 +75,20 @@ class Engine {
   std::vector<GroupInfo> list_groups() const;
   std::int32_t num_free_cores() { return groups_.core_groups().num_free_cores(); }
 
+  // Places for models that another host runs: the engine keeps the account of cores.
+
+  /// Null if there is no such group.
+  std::shared_ptr<GroupScheduler> find_group(CoreGroupId id) const { return groups_.find(id); }
+  /// A model of another host will be on the request's group, or on a new one that is as large as
+  /// the model wants, until it leaves. Fails: as `load`, as far as that comes to the group. Blocks.
+  Result<Loader::Entered> enter(const LoadRequest& request, const std::stop_token& stop);
+  /// The model left; the implicit group goes with it.
+  void leave(CoreGroupId id) { groups_.leave(id); }
+
   // ---- models
 
   /// Fails: as Loader::load. Blocks; ends soon after `stop` is requested.
-  Result<ModelHandle> load(const LoadRequest& request, const std::stop_token& stop = {});
+  Result<ModelHandle> load(const LoadRequest& request, const std::stop_token& stop = {}) override;
   /// The same on a thread of its own; loads run beside each other.
   std::shared_ptr<LoadJob> load_later(LoadRequest request);
   Result<Footprint> estimate(const LoadRequest& request) { return loader_.estimate(request); }
@@ -96,17 +105,17 @@ class Engine {
   Result<DemandLoader::Use> use(const std::string& name) { return on_demand_.use(name); }
   bool is_loaded(const std::string& name) const { return on_demand_.is_loaded(name); }
 
-  Status start(ModelHandle handle);
+  Status start(ModelHandle handle) override;
   /// Requests in flight go on until `drain_deadline_ns`, then they are cancelled.
-  Status stop(ModelHandle handle, std::int64_t drain_deadline_ns = 0);
-  Status reset(ModelHandle handle);
+  Status stop(ModelHandle handle, std::int64_t drain_deadline_ns = 0) override;
+  Status reset(ModelHandle handle) override;
   /// As stop, then frees the model's memory and its implicit group. The handle is stale at once.
-  Status unload(ModelHandle handle, std::int64_t drain_deadline_ns = 0);
+  Status unload(ModelHandle handle, std::int64_t drain_deadline_ns = 0) override;
 
-  Result<ModelInfo> info(ModelHandle handle) const;
-  std::vector<ModelInfo> list_models() const;
-  Result<ModelStatisticsSnapshot> statistics(ModelHandle handle) const;
-  Result<Health> health(ModelHandle handle) const;
+  Result<ModelInfo> info(ModelHandle handle) const override;
+  std::vector<ModelInfo> list_models() const override;
+  Result<ModelStatisticsSnapshot> statistics(ModelHandle handle) const override;
+  Result<Health> health(ModelHandle handle) const override;
   /// Fails: kInvalidHandle.
   Result<GroupReport> report(CoreGroupId id) const;
   /// Of every device of the engine, in the map's order.
@@ -123,7 +132,7 @@ class Engine {
   // ---- inference
 
   /// Where requests for a model go. Keeps working, by refusing, after the model is unloaded.
-  Result<std::shared_ptr<RequestSink>> sink(ModelHandle handle) const;
+  Result<std::shared_ptr<RequestSink>> sink(ModelHandle handle) const override;
   /// Blocks until the answer.
   Reply infer(ModelHandle handle, Request request);
   /// Of a model on demand, loading it if need be.
@@ -138,7 +147,7 @@ class Engine {
 
   /// No more loads, requests or groups; requests in flight go on until `drain_deadline_ns`, then
   /// they are cancelled; every caller has an answer when this returns. May be called again.
-  void shutdown(std::int64_t drain_deadline_ns = 0);
+  void shutdown(std::int64_t drain_deadline_ns = 0) override;
 
  private:
   Result<std::shared_ptr<Model>> find(ModelHandle handle) const;

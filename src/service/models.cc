@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "service/service.h"
+#include "worker/pool.h"
 
 namespace sluice::service {
 
@@ -67,17 +68,37 @@ Result<runtime::LoadRequest> Service::load_request(
   return request;
 }
 
+/// An explicit group's, or that of the isolation asked for.
+Result<runtime::ModelHost*> Service::host_for(const LoadOptions& options) const {
+  bool is_process =
+      options.isolation.value_or(this->options().isolation) == runtime::Isolation::kProcess;
+  if (options.group) {
+    is_process = workers_ != nullptr && workers_->owns(*options.group);
+    if (options.isolation && (*options.isolation == runtime::Isolation::kProcess) != is_process) {
+      return runtime_error(RuntimeCode::kInvalid,
+                           "isolation: group {} has its own; leave it out of the load",
+                           options.group->value());
+    }
+  }
+  if (!is_process) return &engine_;
+  SLUICE_TRY(check_workers());
+  return workers_;
+}
+
 Result<ModelEntry> Service::load(const Caller& caller, const LoadOptions& options,
                                  const fs::path& path,
-                                 std::shared_ptr<const package::Executable> executable) {
+                                 std::shared_ptr<const package::Executable> executable,
+                                 int package_fd) {
   SLUICE_TRY(check_ready());
   if (options.group) {
     const auto group = static_cast<std::uint64_t>(options.group->value());
     SLUICE_TRY(check_owner(group_owners_, group, caller, "group"));
   }
-  const auto request = SLUICE_TRY(load_request(options, path, std::move(executable)));
+  runtime::ModelHost* host = SLUICE_TRY(host_for(options));
+  auto request = SLUICE_TRY(load_request(options, path, std::move(executable)));
+  request.package_fd = package_fd;
   SLUICE_TRY(caller.session->enter_load());
-  auto model = engine_.load(request, caller.session->stop_token());
+  auto model = host->load(request, caller.session->stop_token());
   Result<ModelEntry> entry =
       model.is_ok() ? enter_model(caller, *model) : Result<ModelEntry>(model.status());
   caller.session->leave_load();
@@ -94,7 +115,7 @@ Result<ModelEntry> Service::load(const Caller& caller, const LoadOptions& option
 
 /// The model is the session's from now on, or gone.
 Result<ModelEntry> Service::enter_model(const Caller& caller, ModelHandle model) {
-  const runtime::ModelInfo info = SLUICE_TRY(engine_.info(model));
+  const runtime::ModelInfo info = SLUICE_TRY(host_of(model).info(model));
   std::int32_t num_cores = 0;
   if (info.is_implicit) {
     for (const runtime::GroupInfo& group : engine_.list_groups()) {
@@ -111,7 +132,7 @@ Result<ModelEntry> Service::enter_model(const Caller& caller, ModelHandle model)
   }
   const Status status = caller.session->add_model(model, num_cores);
   if (status.is_ok()) return entry_of(info);
-  const Status undone = engine_.unload(model);
+  const Status undone = host_of(model).unload(model, 0);
   (void)undone;  // nobody else knows the handle
   forget_model(model, info, caller);
   return status;
@@ -141,18 +162,18 @@ Result<runtime::Footprint> Service::estimate(
 Status Service::start(const Caller& caller, ModelHandle model) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_model(caller, model));
-  return engine_.start(model);
+  return host_of(model).start(model);
 }
 
 Status Service::stop(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
   SLUICE_TRY(check_model(caller, model));
-  return engine_.stop(model, drain_deadline_ns(drain_ns));
+  return host_of(model).stop(model, drain_deadline_ns(drain_ns));
 }
 
 Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
   SLUICE_TRY(check_model(caller, model));
-  const runtime::ModelInfo info = SLUICE_TRY(engine_.info(model));
-  SLUICE_TRY(engine_.unload(model, drain_deadline_ns(drain_ns)));
+  const runtime::ModelInfo info = SLUICE_TRY(host_of(model).info(model));
+  SLUICE_TRY(host_of(model).unload(model, drain_deadline_ns(drain_ns)));
   forget_model(model, info, caller);
   log_.add(LogLevel::kInfo, "model.unload model={:#x} name={} session={}", info.handle,
            in_quotes(info.name), static_cast<std::uint64_t>(caller.session->id()));
@@ -162,22 +183,23 @@ Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t dra
 Status Service::reset(const Caller& caller, ModelHandle model) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_model(caller, model));
-  return engine_.reset(model);
+  return host_of(model).reset(model);
 }
 
 Result<ModelEntry> Service::entry_of(runtime::ModelInfo info) const {
-  const auto sink = SLUICE_TRY(engine_.sink(ModelHandle(info.handle)));
+  const ModelHandle model{info.handle};
+  const auto sink = SLUICE_TRY(host_of(model).sink(model));
   const SessionId session = owner(model_owners_, info.handle);
   return ModelEntry{std::move(info), session, sink->signature()};
 }
 
 Result<std::vector<ModelEntry>> Service::list_models(std::uint64_t model) const {
   if (model != 0) {
-    auto info = SLUICE_TRY(engine_.info(ModelHandle(model)));
+    auto info = SLUICE_TRY(host_of(ModelHandle(model)).info(ModelHandle(model)));
     return std::vector<ModelEntry>{SLUICE_TRY(entry_of(std::move(info)))};
   }
   std::vector<ModelEntry> entries;
-  for (runtime::ModelInfo& info : engine_.list_models()) {
+  for (runtime::ModelInfo& info : all_models()) {
     auto entry = entry_of(std::move(info));
     if (entry.is_ok()) entries.push_back(std::move(*entry));  // else unloaded meanwhile
   }
@@ -188,7 +210,7 @@ Result<std::shared_ptr<runtime::RequestSink>> Service::find_model(const Caller& 
                                                                   ModelHandle model) const {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_model(caller, model));
-  return engine_.sink(model);
+  return host_of(model).sink(model);
 }
 
 Result<std::uint64_t> Service::submit(const Caller& caller, runtime::RequestSink& sink,

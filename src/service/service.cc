@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/pool.h"
+
 namespace sluice::service {
 
 using runtime::RuntimeCode;
@@ -64,11 +66,30 @@ ServerHealth Service::health() const {
   ServerHealth all;
   all.is_ready = !is_draining_;
   if (is_draining_) all.reason = "the daemon is shutting down";
-  for (const runtime::ModelInfo& info : engine_.list_models()) {
-    auto health = engine_.health(runtime::ModelHandle(info.handle));
+  for (const runtime::ModelInfo& info : all_models()) {
+    const runtime::ModelHandle model{info.handle};
+    auto health = host_of(model).health(model);
     if (!health.is_ok()) continue;  // unloaded meanwhile
     all.models.push_back({info.handle, info.name, std::move(*health)});
   }
+  return all;
+}
+
+runtime::ModelHost& Service::host_of(runtime::ModelHandle model) const {
+  if (workers_ != nullptr && workers_->owns(model)) return *workers_;
+  return engine_;
+}
+
+std::vector<runtime::ModelInfo> Service::all_models() const {
+  std::vector<runtime::ModelInfo> all = engine_.list_models();
+  if (workers_ == nullptr) return all;
+  for (runtime::ModelInfo& info : workers_->list_models()) all.push_back(std::move(info));
+  return all;
+}
+
+std::vector<runtime::GroupInfo> Service::all_groups() const {
+  std::vector<runtime::GroupInfo> all = engine_.list_groups();
+  if (workers_ != nullptr) workers_->describe(all);
   return all;
 }
 
@@ -126,13 +147,13 @@ void Service::reclaim(const std::shared_ptr<Session>& session, const Status& rea
   drop_profiles(session->id());
   session->wait_for_loads();  // which find the session closed and leave nothing behind
   for (const runtime::ModelHandle model : held.models) {
-    const auto info = engine_.info(model);
-    const Status status = engine_.unload(model, 0);
+    const auto info = host_of(model).info(model);
+    const Status status = host_of(model).unload(model, 0);
     (void)status;  // its owner unloads it at the same time
     if (info.is_ok()) forget_model(model, *info, Caller{session, {}});
   }
   for (const runtime::CoreGroupId group : held.groups) {
-    const Status status = engine_.destroy_group(group);
+    const Status status = destroy(group);
     if (!status.is_ok() && status.code() != Code::kNotFound) {
       log_.add(LogLevel::kError, "session.leak group={} reason={}", group.value(),
                in_quotes(status.message()));
@@ -178,12 +199,26 @@ std::vector<SessionInfo> Service::list_sessions() const {
 
 // ---- groups
 
-Result<GroupEntry> Service::create_group(const Caller& caller,
-                                         const runtime::CoreRequest& request) {
+Status Service::destroy(runtime::CoreGroupId group) {
+  const bool has_worker = workers_ != nullptr && workers_->owns(group);
+  return has_worker ? workers_->destroy_group(group) : engine_.destroy_group(group);
+}
+
+Status Service::check_workers() const {
+  if (workers_ != nullptr) return ok_status();
+  return runtime_error(RuntimeCode::kInvalid,
+                       "isolation: there are no worker processes here; ask for \"stream\"");
+}
+
+Result<GroupEntry> Service::create_group(const Caller& caller, const runtime::CoreRequest& request,
+                                         std::optional<runtime::Isolation> isolation) {
   SLUICE_TRY(check_ready());
-  const runtime::CoreGroupId id = SLUICE_TRY(engine_.create_group(request));
+  const bool is_process = isolation.value_or(options().isolation) == runtime::Isolation::kProcess;
+  if (is_process) SLUICE_TRY(check_workers());
+  const runtime::CoreGroupId id =
+      SLUICE_TRY(is_process ? workers_->create_group(request) : engine_.create_group(request));
   GroupEntry entry = {{}, caller.session->id()};
-  for (runtime::GroupInfo& info : engine_.list_groups()) {
+  for (runtime::GroupInfo& info : all_groups()) {
     if (info.id == id) entry.info = std::move(info);
   }
   {
@@ -193,7 +228,7 @@ Result<GroupEntry> Service::create_group(const Caller& caller,
   const auto num_cores = static_cast<std::int32_t>(entry.info.cores.size());
   const Status status = caller.session->add_group(id, num_cores);
   if (!status.is_ok()) {
-    const Status undone = engine_.destroy_group(id);
+    const Status undone = destroy(id);
     (void)undone;  // it is ours and empty
     const std::unique_lock lock(owners_mutex_);
     group_owners_.erase(number_of(id));
@@ -207,7 +242,7 @@ Result<GroupEntry> Service::create_group(const Caller& caller,
 Status Service::destroy_group(const Caller& caller, runtime::CoreGroupId group) {
   SLUICE_TRY(check_owner(group_owners_, number_of(group), caller, "group"));
   const SessionId owned_by = owner(group_owners_, number_of(group));
-  SLUICE_TRY(engine_.destroy_group(group));
+  SLUICE_TRY(destroy(group));
   {
     const std::unique_lock lock(owners_mutex_);
     group_owners_.erase(number_of(group));
@@ -220,7 +255,7 @@ Status Service::destroy_group(const Caller& caller, runtime::CoreGroupId group) 
 
 std::vector<GroupEntry> Service::list_groups() const {
   std::vector<GroupEntry> entries;
-  for (runtime::GroupInfo& info : engine_.list_groups()) {
+  for (runtime::GroupInfo& info : all_groups()) {
     const SessionId session = owner(group_owners_, number_of(info.id));
     entries.push_back({std::move(info), session});
   }
@@ -234,7 +269,9 @@ void Service::start_draining() { is_draining_ = true; }
 void Service::shutdown(std::int64_t drain_ns) {
   start_draining();
   sessions_.close();
-  engine_.shutdown(drain_deadline_ns(drain_ns));
+  const std::int64_t deadline_ns = drain_deadline_ns(drain_ns);
+  if (workers_ != nullptr) workers_->shutdown(deadline_ns);
+  engine_.shutdown(deadline_ns);
   const Status reason = make_error(Code::kUnavailable, "the daemon is shutting down");
   for (const auto& session : sessions_.all()) close_session(session->id(), reason);
 }

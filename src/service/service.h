@@ -12,6 +12,10 @@
 #include "service/metrics.h"
 #include "service/session.h"
 
+namespace sluice::worker {
+class WorkerPool;
+}
+
 namespace sluice::service {
 
 struct ServiceOptions {
@@ -25,6 +29,8 @@ struct ServiceOptions {
   std::int64_t stream_requests = 256;
   /// Of a stop or unload that asks for longer, and of the end of a session.
   std::int64_t drain_limit_ns = 30'000'000'000;
+  /// Of groups for which nobody says.
+  runtime::Isolation isolation = runtime::Isolation::kStream;
 };
 
 /// On whose behalf a call is made.
@@ -49,6 +55,9 @@ class Service {
   void set_options(ServiceOptions options);
   runtime::Engine& engine() { return engine_; }
   Log& log() { return log_; }
+  /// For groups whose models run in processes of their own; without one such groups are refused.
+  /// Before anybody calls; outlives the service.
+  void set_workers(worker::WorkerPool* workers) { workers_ = workers; }
 
   ServerInfo server() const;
   ServerHealth health() const;
@@ -68,19 +77,23 @@ class Service {
 
   // ---- groups
 
-  Result<GroupEntry> create_group(const Caller& caller, const runtime::CoreRequest& request);
+  /// Blocks with `isolation` process, until the worker is ready. None: the default.
+  Result<GroupEntry> create_group(const Caller& caller, const runtime::CoreRequest& request,
+                                  std::optional<runtime::Isolation> isolation = {});
   /// Blocks for as long as threads take to end.
   Status destroy_group(const Caller& caller, runtime::CoreGroupId group);
   std::vector<GroupEntry> list_groups() const;
 
   // ---- models
 
-  /// Blocks. `path`: of the server, or empty if `executable` is the package.
+  /// Blocks. `path`: of the server, or empty if `executable` is the package, which is in the file
+  /// `package_fd`.
   /// Fails: as Engine::load; kPermissionDenied for a path outside of the model folders or the group
   ///        of another session; kOutOfResources over the session's quota.
   Result<ModelEntry> load(const Caller& caller, const LoadOptions& options,
                           const std::filesystem::path& path,
-                          std::shared_ptr<const package::Executable> executable);
+                          std::shared_ptr<const package::Executable> executable,
+                          int package_fd = -1);
   /// As load, but nothing is loaded. Blocks.
   Result<runtime::Footprint> estimate(const LoadOptions& options, const std::filesystem::path& path,
                                       std::shared_ptr<const package::Executable> executable);
@@ -142,6 +155,12 @@ class Service {
   using InPlaceInputs = std::shared_ptr<const std::vector<bool>>;
 
   Status check_ready() const;
+  runtime::ModelHost& host_of(runtime::ModelHandle model) const;
+  Result<runtime::ModelHost*> host_for(const LoadOptions& options) const;
+  Status check_workers() const;
+  Status destroy(runtime::CoreGroupId group);
+  std::vector<runtime::ModelInfo> all_models() const;
+  std::vector<runtime::GroupInfo> all_groups() const;
   Status check_owner(const Owners& owners, std::uint64_t handle, const Caller& caller,
                      std::string_view what) const;
   Status check_model(const Caller& caller, runtime::ModelHandle model) const;
@@ -159,6 +178,7 @@ class Service {
   std::int64_t drain_deadline_ns(std::int64_t drain_ns) const;
 
   runtime::Engine& engine_;
+  worker::WorkerPool* workers_ = nullptr;
   const runtime::DeviceMap devices_;
   mutable std::mutex options_mutex_;
   ServiceOptions options_;

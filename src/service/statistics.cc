@@ -58,13 +58,14 @@ Usage usage_of(std::uint64_t id, const runtime::UsageReport& report) {
 Result<std::vector<ModelStatistics>> Service::statistics(std::uint64_t model) const {
   std::vector<runtime::ModelInfo> infos;
   if (model != 0) {
-    infos.push_back(SLUICE_TRY(engine_.info(ModelHandle(model))));
+    infos.push_back(SLUICE_TRY(host_of(ModelHandle(model)).info(ModelHandle(model))));
   } else {
-    infos = engine_.list_models();
+    infos = all_models();
   }
   std::vector<ModelStatistics> all;
   for (const runtime::ModelInfo& info : infos) {
-    const auto snapshot = engine_.statistics(ModelHandle(info.handle));
+    const ModelHandle handle{info.handle};
+    const auto snapshot = host_of(handle).statistics(handle);
     if (snapshot.is_ok()) all.push_back(statistics_of(info, *snapshot));
   }
   return all;
@@ -91,8 +92,9 @@ Metrics Service::metrics() const {
   Metrics all;
   all.server = server();
   all.sessions = list_sessions();
-  for (runtime::ModelInfo& info : engine_.list_models()) {
-    auto requests = engine_.statistics(ModelHandle(info.handle));
+  for (runtime::ModelInfo& info : all_models()) {
+    const ModelHandle handle{info.handle};
+    auto requests = host_of(handle).statistics(handle);
     if (!requests.is_ok()) continue;  // unloaded meanwhile
     all.models.push_back({std::move(info), std::move(*requests)});
   }

@@ -137,6 +137,8 @@ struct LoadOptions {
   std::optional<runtime::CoreGroupId> group;
   int depth = 0;
   bool flags_nan = false;
+  /// Of the group that the load makes; none: the daemon's default. Not with `group`.
+  std::optional<runtime::Isolation> isolation;
 };
 
 }  // namespace sluice::service

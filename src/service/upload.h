@@ -21,6 +21,8 @@ class Upload {
   Status append(std::span<const char> bytes);
   std::int64_t num_received() const { return received_bytes_; }
   std::int64_t size_bytes() const { return size_bytes_; }
+  /// Of the memory; as long as the upload.
+  int fd() const { return fd_; }
 
   /// The package, which keeps the memory. Once. Fails: kInvalid if less came than was announced;
   /// what parse_package reports.

@@ -60,6 +60,11 @@ void RingClient::wait(std::int64_t spin_ns, std::int64_t sleep_ns) {
   store_release(own.is_asleep, 0);
 }
 
+void RingClient::wake() {
+  add(control().client_bell.bell);
+  futex_wake(&control().client_bell.bell);
+}
+
 bool RingClient::is_closed() const { return load_acquire(control().is_closed.value) != 0; }
 
 }  // namespace sluice::shm

@@ -41,6 +41,8 @@ class RingClient {
   // From any thread.
 
   bool is_closed() const;
+  /// Whoever waits looks again.
+  void wake();
 
  private:
   RingControl& control() const { return *reinterpret_cast<RingControl*>(memory_.data()); }

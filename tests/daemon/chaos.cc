@@ -1,5 +1,6 @@
-// Kills clients of a daemon at random moments while others work: nobody else may see an error, and
-// nothing may be left behind. Prints what it counted; exits 1 if anything was wrong.
+// Kills clients and workers of a daemon at random moments while others work: nobody else may see an
+// error, every request of a killed worker has one answer, and nothing may be left behind. Prints
+// what it counted; exits 1 if anything was wrong.
 //   daemon_chaos [KILLS [SEED]]
 // The first tenth of the kills warms up; what the daemon has after it is compared with what it has
 // at the end, both times without clients.
@@ -22,6 +23,7 @@ namespace {
 constexpr int kClients = 8;
 constexpr int kSpared = 2;  ///< of them, the last ones, are never killed
 constexpr std::int64_t kMostMemoryGrowthKb = 8 * 1024;
+constexpr std::int64_t kMostMoreMappings = 64;  ///< of the allocator, for threads
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kJudgesMemory = false;  ///< a sanitizer keeps what was freed
 #else
@@ -37,7 +39,8 @@ struct Idle {
   ProcessFigures process;
 
   bool is_clean(const Idle& first) const {
-    return num_sessions + num_models + num_groups == 0 && num_free_cores == first.num_free_cores;
+    return num_sessions + num_models + num_groups == 0 && num_free_cores == first.num_free_cores &&
+           process.num_children == 0;
   }
 };
 
@@ -52,6 +55,10 @@ class Chaos {
     for (int i = 0; i < kClients; ++i) clients.push_back(start_client());
     for (int i = 0; i < kills; ++i) {
       poll(nullptr, 0, std::uniform_int_distribution<int>(0, 40)(random_));
+      if (std::uniform_int_distribution<int>(0, 1)(random_) == 0 && kill_worker()) {
+        ++num_killed_workers_;
+        continue;
+      }
       auto& victim = clients[static_cast<std::size_t>(
           std::uniform_int_distribution<int>(0, kClients - kSpared - 1)(random_))];
       if (victim->end(SIGKILL) == -SIGKILL) {
@@ -64,7 +71,11 @@ class Chaos {
     for (const auto& client : clients) {
       const int code = client->end(SIGTERM);
       if (code == 0) {
-        num_answered_ += std::atoll(client->read_line().c_str());
+        long long answered = 0;
+        long long lost = 0;
+        std::sscanf(client->read_line().c_str(), "%lld %lld", &answered, &lost);  // NOLINT
+        num_answered_ += answered;
+        num_lost_ += lost;
       } else if (code != -SIGTERM) {  // else it had not begun: it takes the signal first of all
         count_error(*client);
       }
@@ -89,6 +100,9 @@ class Chaos {
   }
 
   std::int64_t num_killed() const { return num_killed_; }
+  std::int64_t num_killed_workers() const { return num_killed_workers_; }
+  /// Answers to clients that were not killed, of workers that were.
+  std::int64_t num_lost() const { return num_lost_; }
   std::int64_t num_errors() const { return num_errors_; }
   /// By clients that were not killed.
   std::int64_t num_answered() const { return num_answered_; }
@@ -101,6 +115,22 @@ class Chaos {
         std::vector<std::string>{build_path("test/daemon_chaos_client").string(), daemon_.address(),
                                  package_, std::to_string(random_())});
   }
+  /// Any of them; false if there is none now.
+  bool kill_worker() {
+    std::vector<pid_t> workers;
+    const auto groups = admin_->list_groups();
+    if (!groups.is_ok()) return false;
+    for (const auto& group : *groups) {
+      if (group.info.worker.process > 0) {
+        workers.push_back(static_cast<pid_t>(group.info.worker.process));
+      }
+    }
+    if (workers.empty()) return false;
+    return kill_child(
+        daemon_.process(),
+        workers[std::uniform_int_distribution<std::size_t>(0, workers.size() - 1)(random_)]);
+  }
+
   void count_error(const Program& client) {
     ++num_errors_;
     std::printf("a client saw an error: %s\n", client.read_line().c_str());
@@ -112,6 +142,8 @@ class Chaos {
   const std::unique_ptr<rpc::Client> admin_;
   std::int64_t num_started_ = 0;
   std::int64_t num_killed_ = 0;
+  std::int64_t num_killed_workers_ = 0;
+  std::int64_t num_lost_ = 0;
   std::int64_t num_errors_ = 0;
   std::int64_t num_answered_ = 0;
 };
@@ -119,18 +151,22 @@ class Chaos {
 void print(const char* when, const Idle& idle) {
   std::printf(
       "%-8s sessions %zu, models %zu, groups %zu, free cores %d, fds %lld, mappings %lld, "
-      "threads %lld, memory %lld KB\n",
+      "threads %lld, workers %lld, memory %lld KB, shared memory %lld KB\n",
       when, idle.num_sessions, idle.num_models, idle.num_groups, idle.num_free_cores,
       static_cast<long long>(idle.process.num_fds),
       static_cast<long long>(idle.process.num_mappings),
       static_cast<long long>(idle.process.num_threads),
-      static_cast<long long>(idle.process.memory_kb));
+      static_cast<long long>(idle.process.num_children),
+      static_cast<long long>(idle.process.memory_kb),
+      static_cast<long long>(idle.process.shared_kb));
 }
 
 bool has_leaked(const Idle& first, const Idle& warm, const Idle& last) {
   const bool is_larger =
       last.process.memory_kb > warm.process.memory_kb + kMostMemoryGrowthKb && kJudgesMemory;
-  return !last.is_clean(first) || last.process.num_fds > warm.process.num_fds || is_larger;
+  return !last.is_clean(first) || last.process.num_fds > warm.process.num_fds ||
+         last.process.num_mappings > warm.process.num_mappings + kMostMoreMappings ||
+         last.process.shared_kb > warm.process.shared_kb || is_larger;
 }
 
 int run(int kills, unsigned seed) {
@@ -138,6 +174,7 @@ int run(int kills, unsigned seed) {
   const std::string package = write_model(folder, "one", {1});
   DaemonSetup setup;
   // Without the simulation's log, which is no leak and grows up to its limit.
+  setup.flags = {"--worker-restarts", "1000000"};
   setup.sim.replace(setup.sim.find('{'), 1, R"({"log_limit_bytes": 0, )");
   auto daemon = RunningDaemon::start(folder, setup);
   if (!daemon.is_ok()) {
@@ -159,12 +196,15 @@ int run(int kills, unsigned seed) {
   const bool says_leak = (*daemon)->output().find("session.leak") != std::string::npos;
   const int code = (*daemon)->end(SIGTERM);
   std::printf(
-      "%lld killed of %lld started, %lld errors of others, %lld answers to those who lived, "
-      "%.1f s, the daemon ended with %d\n",
+      "%lld killed of %lld started, %lld workers killed, %lld errors of others, %lld answers to "
+      "those who lived, %lld of them of killed workers, %.1f s, the daemon ended with %d\n",
       static_cast<long long>(chaos.num_killed()), static_cast<long long>(chaos.num_started()),
-      static_cast<long long>(chaos.num_errors()), static_cast<long long>(chaos.num_answered()),
-      seconds, code);
-  const bool is_good = chaos.num_errors() == 0 && chaos.num_killed() == kills && code == 0 &&
+      static_cast<long long>(chaos.num_killed_workers()),
+      static_cast<long long>(chaos.num_errors()),
+      static_cast<long long>(chaos.num_answered() + chaos.num_lost()),
+      static_cast<long long>(chaos.num_lost()), seconds, code);
+  const bool is_good = chaos.num_errors() == 0 &&
+                       chaos.num_killed() + chaos.num_killed_workers() == kills && code == 0 &&
                        !says_leak && !has_leaked(first, warm, last);
   if (!is_good) {
     const std::string said = (*daemon)->output();

@@ -18,9 +18,9 @@
 #include "base/clock.h"
 #include "daemon/add_relu.h"
 #include "daemon/process_figures.h"
-#include "daemon/simulated_drivers.h"
 #include "daemon/soak_clients.h"
 #include "rpc/server.h"
+#include "runtime/inference/simulated_drivers.h"
 #include "runtime/topology/discovery.h"
 #include "support/sim.h"
 
@@ -80,7 +80,7 @@ class Served {
   }
 
   Sim sim_;
-  daemon::SimulatedDrivers drivers_;
+  runtime::SimulatedDrivers drivers_;
   const runtime::DeviceMap devices_;
   runtime::Engine engine_;
   service::NoLog log_;

@@ -29,6 +29,7 @@ std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_ls_command();
 std::unique_ptr<Command> make_operators_command();
+std::unique_ptr<Command> make_quantize_command();
 std::unique_ptr<Command> make_run_command();
 
 /// The commands that only a build with the compiler has.

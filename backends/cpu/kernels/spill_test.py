@@ -12,7 +12,8 @@ import sys
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+) *(.*)$")
 # Register tiles: the template instances and whatever was inlined into them.
-KERNEL = re.compile(r"::(avx2|avx512)::.*(tile|run_units|conv_tile)")
+KERNEL = re.compile(r"::(avx2|avx512|avx512vnni)::.*(tile|run_units|conv_tile)")
+MULTIPLY_ADDS = ("vfmadd", "vpdpbusd", "vpmaddwd")
 MIN_FMAS = 4
 # Needs 17 of 16 registers; a narrower tile would load its weights once more often.
 KNOWN = re.compile(r"avx2::.*depthwise_tile<7, 1, 8>")
@@ -66,7 +67,7 @@ def main():
         if not KERNEL.search(name) or KNOWN.search(name):
             continue
         for loop in innermost_loops(body):
-            if sum(mnemonic.startswith("vfmadd") for _, mnemonic, _ in loop) < MIN_FMAS:
+            if sum(mnemonic.startswith(MULTIPLY_ADDS) for _, mnemonic, _ in loop) < MIN_FMAS:
                 continue
             checked += 1
             if found := spills(loop):

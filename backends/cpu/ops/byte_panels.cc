@@ -9,15 +9,6 @@
 namespace sluice::cpu {
 namespace {
 
-bool has_vnni() {
-#if defined(__x86_64__)
-  static const bool has = __builtin_cpu_supports("avx512vnni");
-  return has;
-#else
-  return false;
-#endif
-}
-
 /// Rounds one column into its place in a panel: every `stride` bytes a group.
 struct Rounded {
   float scale;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/bytes.h"
 #include "kernels/pool_row.h"
 #include "ops/window.h"
 #include "plugin/registry.h"
@@ -17,7 +18,7 @@ Status check_operands(const sluice_op& op) {
   if (op.num_outputs > 1 && !plugin::is_absent(op.outputs[1].tensor)) {
     return unimplemented("indices");
   }
-  return check_image(op.inputs[0].tensor);
+  return plugin::ok();
 }
 
 struct PoolShape {
@@ -36,13 +37,27 @@ PoolShape pool_shape(const sluice_op& op) {
 
 // ---- windows ------------------------------------------------------------------------------------
 
-Status check_pool(const sluice_op& op) {
+Status check_pool_window(const sluice_op& op) {
   if (Status status = check_operands(op); !status.is_ok()) return status;
   const sluice_tensor& x = op.inputs[0].tensor;
   if (x.layout != op.outputs[0].tensor.layout) return unimplemented("operands of unlike layouts");
   const auto kernel = plugin::Attributes(op).get_ints("kernel_shape");
   if (static_cast<std::int32_t>(kernel.size()) != x.rank - 2) return unimplemented("kernel_shape");
   return check_window(op, x.rank);
+}
+
+Status check_pool(const sluice_op& op) {
+  const Status status = check_image(op.inputs[0].tensor);
+  return status.is_ok() ? check_pool_window(op) : status;
+}
+
+bool is_bytes(const sluice_op& op) { return op.inputs[0].tensor.element_type == plugin::kU8; }
+
+Status check_max_pool(const sluice_op& op) {
+  if (!is_bytes(op)) return check_pool(op);
+  const sluice_tensor& x = op.inputs[0].tensor;
+  const bool is_blocked = x.layout == SLUICE_LAYOUT_C16 && (x.rank == 3 || x.rank == 4);
+  return is_blocked ? check_pool_window(op) : unimplemented("not a c16 image");
 }
 
 Window pool_window(const sluice_op& op) {
@@ -120,16 +135,67 @@ class Pool : public Kernel {
   PoolRow row_;
 };
 
-template <PoolKind kKind>
-Status make_pool(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
-  const Window w = pool_window(op);
+/// The largest of bytes without sign, in c16.
+class BytePool : public Kernel {
+ public:
+  BytePool(const sluice_op& op, Isa isa)
+      : Kernel(op),
+        shape_(pool_shape(op)),
+        window_(pool_window(op)),
+        pool_row_(SLUICE_CPU_PICK(isa, pool_byte_row)) {
+    row_.input_row = window_.dilation.h * shape_.input.w * kBlock;
+    row_.input_cols = shape_.input.w;
+    row_.output_cols = shape_.output.w;
+    row_.kernel_cols = window_.kernel.w;
+    row_.stride = window_.stride.w;
+    row_.dilation = window_.dilation.w;
+    row_.pad_begin = window_.pad_begin.w;
+  }
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    BytePoolRow row = row_;
+    const Share share = share_of(shape_.planes * shape_.output.h, 1, worker);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const std::int64_t first = i % shape_.output.h * window_.stride.h - window_.pad_begin.h;
+      const Share rows = rows_within(window_, first, 0, shape_.input.h);
+      const std::int64_t y = first + rows.begin * window_.dilation.h;
+      row.input = run.input<std::uint8_t>(0) +
+                  (i / shape_.output.h * shape_.input.h + y) * shape_.input.w * kBlock;
+      row.rows = rows.end - rows.begin;
+      row.output = run.output<std::uint8_t>(0) + i * shape_.output.w * kBlock;
+      pool_row_(row);
+    }
+  }
+  double cost_ns() const override {
+    const auto pixels = static_cast<double>(shape_.planes * shape_.output.h * shape_.output.w);
+    return pixels * static_cast<double>(window_.kernel.h * window_.kernel.w) * 0.4;
+  }
+
+ private:
+  PoolShape shape_;
+  Window window_;
+  decltype(&portable::pool_byte_row) pool_row_;
+  BytePoolRow row_;
+};
+
+Status check_extents(const Window& w) {
   for (const Extent e : {w.kernel, w.stride, w.dilation}) {
     if (e.h < 1 || e.w < 1) return unimplemented("a window without extent");
   }
   if (w.pad_begin.h < 0 || w.pad_begin.w < 0 || w.pad_end.h < 0 || w.pad_end.w < 0) {
     return unimplemented("negative pads");
   }
-  *kernel = std::make_unique<Pool>(op, kKind, isa);
+  return plugin::ok();
+}
+
+template <PoolKind kKind>
+Status make_pool(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (Status status = check_extents(pool_window(op)); !status.is_ok()) return status;
+  if (is_bytes(op)) {
+    *kernel = std::make_unique<BytePool>(op, isa);
+  } else {
+    *kernel = std::make_unique<Pool>(op, kKind, isa);
+  }
   return plugin::ok();
 }
 
@@ -137,7 +203,9 @@ Status make_pool(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) 
 
 /// Blocks go to blocks, or to row-major where that is the same bytes.
 Status check_global(const sluice_op& op) {
-  if (Status status = check_operands(op); !status.is_ok()) return status;
+  Status status = check_operands(op);
+  if (status.is_ok()) status = check_image(op.inputs[0].tensor);
+  if (!status.is_ok()) return status;
   const sluice_tensor& x = op.inputs[0].tensor;
   const sluice_tensor& y = op.outputs[0].tensor;
   const bool whole_blocks =
@@ -182,7 +250,7 @@ Status make_global(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel
 }  // namespace
 
 std::vector<OpEntry> pool_entries() {
-  return {{.kind = "MaxPool", .check = check_pool, .make = make_pool<PoolKind::kMax>},
+  return {{.kind = "MaxPool", .check = check_max_pool, .make = make_pool<PoolKind::kMax>},
           {.kind = "AveragePool", .check = check_pool, .make = make_pool<PoolKind::kAverage>},
           {.kind = "GlobalMaxPool", .check = check_global, .make = make_global<PoolKind::kMax>},
           {.kind = "GlobalAveragePool",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/bytes.h"
 #include "kernels/transpose.h"
 #include "ops/window.h"
 #include "plugin/registry.h"
@@ -15,19 +16,28 @@ Status check(const sluice_op& op) {
   if (op.body != nullptr) return unimplemented("fused body");
   const sluice_tensor& x = op.inputs[0].tensor;
   if (x.layout == op.outputs[0].tensor.layout) return unimplemented("nothing to reorder");
-  return x.rank >= 3 && x.element_type == plugin::kF32 ? plugin::ok()
-                                                       : unimplemented("not an f32 image");
+  const bool is_known = x.element_type == plugin::kF32 || x.element_type == plugin::kU8;
+  return x.rank >= 3 && is_known ? plugin::ok() : unimplemented("not an image of f32 or u8");
 }
 
+/// How a block of c16 is made of planes and taken apart, for elements of one type.
+template <typename T>
+struct BlockMoves {
+  void (*to_block)(const T* planes, std::int64_t plane, std::int64_t channels, std::int64_t pixels,
+                   T* block);
+  void (*to_planes)(const T* block, std::int64_t pixels, std::int64_t channels, T* planes,
+                    std::int64_t plane);
+};
+
+template <typename T>
 class Reorder : public Kernel {
  public:
-  Reorder(const sluice_op& op, Isa isa)
+  Reorder(const sluice_op& op, const BlockMoves<T>& moves)
       : Kernel(op),
         to_blocks_(op.outputs[0].tensor.layout == SLUICE_LAYOUT_C16),
         images_(op.inputs[0].tensor.dims[0]),
         channels_(op.inputs[0].tensor.dims[1]),
-        planes_to_block_(SLUICE_CPU_PICK(isa, planes_to_block)),
-        block_to_planes_(SLUICE_CPU_PICK(isa, block_to_planes)) {
+        moves_(moves) {
     const auto dims = plugin::dims_of(op.inputs[0].tensor);
     for (const std::int64_t dim : dims.subspan(2)) pixels_ *= dim;
     pieces_ = (pixels_ + kPiece - 1) / kPiece;
@@ -45,11 +55,11 @@ class Reorder : public Kernel {
       const std::int64_t plane = (block / blocks * channels_ + channel) * pixels_ + first;
       const std::int64_t in_block = (block * pixels_ + first) * kBlock;
       if (to_blocks_) {
-        planes_to_block_(run.input<float>(0) + plane, pixels_, channels, count,
-                         run.output<float>(0) + in_block);
+        moves_.to_block(run.input<T>(0) + plane, pixels_, channels, count,
+                        run.output<T>(0) + in_block);
       } else {
-        block_to_planes_(run.input<float>(0) + in_block, count, channels,
-                         run.output<float>(0) + plane, pixels_);
+        moves_.to_planes(run.input<T>(0) + in_block, count, channels, run.output<T>(0) + plane,
+                         pixels_);
       }
     }
   }
@@ -66,12 +76,19 @@ class Reorder : public Kernel {
   std::int64_t channels_;
   std::int64_t pixels_ = 1;
   std::int64_t pieces_ = 0;
-  decltype(&portable::planes_to_block) planes_to_block_;
-  decltype(&portable::block_to_planes) block_to_planes_;
+  BlockMoves<T> moves_;
 };
 
 Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
-  *kernel = std::make_unique<Reorder>(op, isa);
+  if (op.inputs[0].tensor.element_type == plugin::kU8) {
+    *kernel = std::make_unique<Reorder<std::uint8_t>>(
+        op, BlockMoves<std::uint8_t>{SLUICE_CPU_PICK(isa, planes_to_byte_block),
+                                     SLUICE_CPU_PICK(isa, byte_block_to_planes)});
+  } else {
+    *kernel = std::make_unique<Reorder<float>>(
+        op, BlockMoves<float>{SLUICE_CPU_PICK(isa, planes_to_block),
+                              SLUICE_CPU_PICK(isa, block_to_planes)});
+  }
   return plugin::ok();
 }
 

@@ -1,6 +1,7 @@
 #include "plugin/command_list.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -354,14 +355,19 @@ void CommandList::run_steps() {
   const WorkerPool::Task task = [](void* list, const Member& member) {
     static_cast<CommandList*>(list)->walk(member);
   };
-  takes_pieces_ = !alone_ && pool_.is_strained();
+  const bool is_strained = !alone_ && pool_.is_strained();
+  TeamMode mode = alone_ ? TeamMode::kAlone : TeamMode::kPinned;
+  if (is_strained) mode = choice_.next();
+  takes_pieces_ = is_strained && mode != TeamMode::kAlone;
   if (takes_pieces_) {
     for (std::atomic<int>& claim : claims_) claim.store(1, std::memory_order_relaxed);
   }
-  if (alone_) {
-    WorkerPool::run_alone(task, this);
-  } else {
-    pool_.run(task, this);
+  using Clock = std::chrono::steady_clock;
+  const auto start = is_strained ? Clock::now() : Clock::time_point();
+  pool_.run(task, this, mode);
+  if (is_strained) {
+    const std::chrono::duration<double, std::nano> taken = Clock::now() - start;
+    choice_.note(mode, taken.count());
   }
 }
 

@@ -11,6 +11,7 @@
 #include "plugin/step_observer.h"
 #include "plugin/step_times.h"
 #include "pool/pool.h"
+#include "pool/team_choice.h"
 
 namespace sluice::cpu {
 
@@ -98,6 +99,7 @@ class CommandList {
   sluice_text_pool* texts_ = nullptr;          ///< for those bindings
   std::vector<std::atomic<int>> claims_;       ///< pieces taken of each phase of each step
   bool takes_pieces_ = false;                  ///< in this run
+  TeamChoice choice_;                          ///< of runs while the pool is strained
   bool every_barrier_ = false;                 ///< bindings share memory: plan does not hold
 
   std::int64_t scratch_stride_ = 0;

@@ -13,8 +13,8 @@ std::map<Key, OpEntry> join_families() {
   for (const auto& family :
        {matrix_entries(), elementwise_entries(), row_entries(), reduce_entries(),
         attention_entries(), recurrent_entries(), copy_entries(), conv_entries(), pool_entries(),
-        reorder_entries(), join_entries(), lrn_entries(), resize_entries(), tree_entries(),
-        find_key_entries(), distance_entries()}) {
+        byte_conv_entries(), quantize_entries(), reorder_entries(), join_entries(), lrn_entries(),
+        resize_entries(), tree_entries(), find_key_entries(), distance_entries()}) {
     for (const OpEntry& entry : family) all.emplace(Key(entry.domain, entry.kind), entry);
   }
   return all;

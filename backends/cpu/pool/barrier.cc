@@ -9,7 +9,10 @@
 namespace sluice::cpu {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::chrono::microseconds kSpinTime{50};
+constexpr std::chrono::microseconds kYieldTime{3};
 constexpr int kPausesPerLook = 16;
 
 void pause_once() {
@@ -30,25 +33,26 @@ void WaitWord::advance() {
   if (sleepers_.load(std::memory_order_seq_cst) != 0) futex(&value_, FUTEX_WAKE_PRIVATE, INT32_MAX);
 }
 
-bool WaitWord::wait_while(std::uint32_t seen) {
+bool WaitWord::wait_while(std::uint32_t seen, Patience patience) {
   // The first looks cost no clock reading: most waits inside a run end here.
   for (int i = 0; i < kPausesPerLook; ++i) {
     if (load() != seen) return false;
     pause_once();
   }
-  const auto limit = std::chrono::steady_clock::now() + kSpinTime;
+  const auto start = Clock::now();
+  const auto limit = start + (patience == Patience::kSpin ? kSpinTime : kYieldTime);
   do {
     for (int i = 0; i < kPausesPerLook; ++i) {
       if (load() != seen) return false;
       pause_once();
     }
-  } while (std::chrono::steady_clock::now() < limit);
+  } while (Clock::now() < limit);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   while (value_.load(std::memory_order_seq_cst) == seen) {
     futex(&value_, FUTEX_WAIT_PRIVATE, seen);
   }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
-  return true;
+  return Clock::now() - start >= kSpinTime;
 }
 
 void Barrier::wait() {
@@ -57,7 +61,9 @@ void Barrier::wait() {
     arrived_.store(0, std::memory_order_relaxed);
     generation_.advance();
   } else {
-    if (generation_.wait_while(generation)) sleeps_.fetch_add(1, std::memory_order_relaxed);
+    if (generation_.wait_while(generation, patience_.load(std::memory_order_relaxed))) {
+      long_waits_.fetch_add(1, std::memory_order_relaxed);
+    }
   }
 }
 

@@ -5,8 +5,12 @@
 
 namespace sluice::cpu {
 
-/// A 32-bit word that threads wait on: they spin for a bounded time (about 50 us), then sleep in
-/// the kernel. A change costs its author a system call only when somebody sleeps.
+/// How long threads that wait spin before they sleep: where each has a processor of its own, about
+/// 50 us; where they may share one, hardly at all, for whoever they wait for may need it.
+enum class Patience : std::uint8_t { kSpin, kYield };
+
+/// A 32-bit word that threads wait on: they spin for a bounded time, then sleep in the kernel. A
+/// change costs its author a system call only when somebody sleeps.
 class WaitWord {
  public:
   std::uint32_t load() const { return value_.load(std::memory_order_acquire); }
@@ -14,8 +18,8 @@ class WaitWord {
   /// Adds one and wakes everybody who waits.
   void advance();
 
-  /// Returns once the word differs from `seen`; true if it took so long that the caller slept.
-  bool wait_while(std::uint32_t seen);
+  /// Returns once the word differs from `seen`; true if it took longer than spinning lasts.
+  bool wait_while(std::uint32_t seen, Patience patience = Patience::kSpin);
 
  private:
   std::atomic<std::uint32_t> value_{0};
@@ -30,13 +34,17 @@ class Barrier {
   /// Returns when all threads have called it; what they wrote before is visible to all after.
   void wait();
 
-  /// How often somebody slept here so far.
-  std::uint32_t sleeps() const { return sleeps_.load(std::memory_order_relaxed); }
+  /// How often somebody waited here longer than spinning lasts.
+  std::uint32_t long_waits() const { return long_waits_.load(std::memory_order_relaxed); }
+
+  /// Of waits from now on.
+  void set_patience(Patience patience) { patience_.store(patience, std::memory_order_relaxed); }
 
  private:
   const std::uint32_t count_;
   alignas(64) std::atomic<std::uint32_t> arrived_{0};
-  std::atomic<std::uint32_t> sleeps_{0};
+  std::atomic<std::uint32_t> long_waits_{0};
+  std::atomic<Patience> patience_{Patience::kSpin};
   alignas(64) WaitWord generation_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "pool/barrier.h"
 #include "pool/strain.h"
+#include "pool/team_choice.h"
 
 namespace sluice::cpu {
 
@@ -34,8 +35,9 @@ class Member {
 ///
 /// A pool of one has no threads. Idle threads spin for about 50 us after a task and then sleep: an
 /// idle pool uses no processor. Threads keep to one processor each, inside those given, and make
-/// room when they find the caller on theirs. Denormal numbers are flushed to zero while a task
-/// runs.
+/// room when they find the caller on theirs. In a loose run they may use all of those given: a
+/// thread that lost its processor to a neighbour then goes on where another of the team waits.
+/// Denormal numbers are flushed to zero while a task runs.
 ///
 /// Safe to use from several threads: whoever finds the pool busy runs the task alone, as a team of
 /// one, on its own thread. (Waiting for the pool would make one model's latency another's; with
@@ -56,7 +58,7 @@ class WorkerPool {
   bool is_strained() const { return is_strained_.load(std::memory_order_relaxed); }
 
   /// Returns when every member has finished `task`.
-  void run(Task task, void* context);
+  void run(Task task, void* context, TeamMode mode = TeamMode::kPinned);
 
   /// Runs `task` on the calling thread only.
   static void run_alone(Task task, void* context);
@@ -65,6 +67,7 @@ class WorkerPool {
   void serve(int index);
   void give_way_to_caller();
   void note_waits();
+  void set_mode(TeamMode mode);
   void stop();
 
   std::vector<int> cpus_;  ///< [0] is left to the caller
@@ -72,7 +75,8 @@ class WorkerPool {
   std::atomic<bool> busy_{false};
   Barrier barrier_;
   Strain strain_;  ///< this, and what follows, belong to the run under way
-  std::uint32_t sleeps_before_ = 0;
+  std::uint32_t long_waits_before_ = 0;
+  TeamMode mode_ = TeamMode::kPinned;
   std::atomic<bool> is_strained_{false};
   alignas(64) WaitWord epoch_;
   Task task_ = nullptr;  ///< null asks the threads to end

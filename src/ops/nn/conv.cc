@@ -1,4 +1,11 @@
-// Convolutions: Conv, ConvTranspose, ConvInteger, QLinearConv, DeformConv.
+// Convolutions: Conv, ConvTranspose, ConvInteger, QLinearConv, DeformConv; and of Sluice's own,
+//
+// QuantizedConv  what a pass makes of a convolution between quantized tensors:
+//                  v = scale[m] * sum((x - x_zero_point) * w) + bias[m]
+//                      + residual_scale * (residual - residual_zero_point)
+//                  y = saturate(round(clamp(v, low, high)) + y_zero_point)   of u8, or v as f32
+//                low and high are no bound where they are not given; an f32 residual has no zero
+//                point.
 #include <utility>
 
 #include "ops/families.h"
@@ -76,6 +83,37 @@ Status infer_conv_integer(InferenceContext& context) {
 
 Status infer_qlinear_conv(InferenceContext& context) {
   return infer_conv_of(context, 0, 3, context.element(7));
+}
+
+Status check_zero_point(const InferenceContext& context, const char* name) {
+  const std::int64_t zero = context.int_attribute(name);
+  return zero >= 0 && zero <= 255 ? ok_status() : context.error("{} is {}", name, zero);
+}
+
+Status check_per_channel(const InferenceContext& context, std::size_t input) {
+  const ir::Shape* weights = context.shape(1);
+  const ir::Shape* vector = context.shape(input);
+  if (weights == nullptr || vector == nullptr) return ok_status();
+  const bool fits =
+      vector->size() == 1 && !weights->empty() &&
+      (!(*vector)[0].is_known() || !(*weights)[0].is_known() || (*vector)[0] == (*weights)[0]);
+  return fits ? ok_status()
+              : context.error("input {} is {}; it must have a number per channel of the weights {}",
+                              input, ir::shape_to_string(*vector), ir::shape_to_string(*weights));
+}
+
+Status infer_quantized_conv(InferenceContext& context) {
+  const std::int64_t type = context.int_attribute("output_dtype", 1);
+  const bool is_byte = type == static_cast<std::int64_t>(ir::ElementType::kU8);
+  if (!is_byte && type != static_cast<std::int64_t>(ir::ElementType::kF32)) {
+    return context.error("output_dtype {} is neither f32 nor u8", type);
+  }
+  for (const char* name : {"x_zero_point", "residual_zero_point", "y_zero_point"}) {
+    SLUICE_TRY(check_zero_point(context, name));
+  }
+  SLUICE_TRY(check_per_channel(context, 2));
+  SLUICE_TRY(check_per_channel(context, 3));
+  return infer_conv_of(context, 0, 1, is_byte ? ir::ElementType::kU8 : ir::ElementType::kF32);
 }
 
 Status infer_conv_transpose(InferenceContext& context) {
@@ -186,6 +224,25 @@ std::vector<OpSchema> conv_ops() {
                  .outputs = {{"y", kBytes, "T3"}},
                  .attributes = window_attributes({group()}),
                  .infer = infer_qlinear_conv});
+  ops.push_back({.domain = "sluice",
+                 .name = "QuantizedConv",
+                 .versions = {1},
+                 .doc = "convolution of bytes, in steps of the result, and what follows it",
+                 .inputs = {{"x", {ir::ElementType::kU8}},
+                            {"w", {ir::ElementType::kI8}},
+                            {"scale", {ir::ElementType::kF32}},
+                            {"bias", {ir::ElementType::kF32}},
+                            {"residual", {ir::ElementType::kU8, ir::ElementType::kF32}, "", true}},
+                 .outputs = {{"y", {ir::ElementType::kU8, ir::ElementType::kF32}}},
+                 .attributes = window_attributes({group(),
+                                                  {"x_zero_point", std::int64_t{0}},
+                                                  {"residual_scale", 1.0F},
+                                                  {"residual_zero_point", std::int64_t{0}},
+                                                  {"low", std::nullopt},
+                                                  {"high", std::nullopt},
+                                                  {"output_dtype", std::int64_t{1}},
+                                                  {"y_zero_point", std::int64_t{0}}}),
+                 .infer = infer_quantized_conv});
   return ops;
 }
 

@@ -126,6 +126,14 @@ Result<std::shared_ptr<GroupScheduler>> Loader::find_group(const LoadRequest& re
   return groups_.enter_new(wanted, request.wait, stop);
 }
 
+Result<Loader::Entered> Loader::enter(const LoadRequest& request, const std::stop_token& stop) {
+  SLUICE_TRY(check_depth(request.depth));
+  auto executable = SLUICE_TRY(SLUICE_TRY(open(request))->executable());
+  const SegmentTargets targets = SLUICE_TRY(find_targets(*executable, backends_));
+  auto group = SLUICE_TRY(find_group(request, targets, stop));
+  return Entered{std::move(group), std::move(executable)};
+}
+
 Result<std::shared_ptr<Model>> Loader::load(const LoadRequest& request,
                                             const std::stop_token& stop) {
   const auto report = [&](LoadPhase phase) {

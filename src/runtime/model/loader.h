@@ -22,7 +22,9 @@ std::string_view phase_name(LoadPhase phase);
 struct LoadRequest {
   std::filesystem::path path;                             ///< of a package, or
   std::shared_ptr<const package::Executable> executable;  ///< the package itself
-  std::string name;                                       ///< empty: the file's
+  /// Of the file that `executable` was read from, for a host that hands it on; -1: none. Borrowed.
+  int package_fd = -1;
+  std::string name;  ///< empty: the file's
   /// Explicit group; without one the load makes a group for the model and starts it.
   std::optional<CoreGroupId> group;
   /// Of the implicit group: which devices may serve. Their kind and the number of cores are the
@@ -66,6 +68,14 @@ class Loader {
   ///        kTimeout                       cores were another's until the deadline of `wait`
   ///        kCancelled
   Result<std::shared_ptr<Model>> load(const LoadRequest& request, const std::stop_token& stop);
+
+  /// A package and the group that its model will be on.
+  struct Entered {
+    std::shared_ptr<GroupScheduler> group;
+    std::shared_ptr<const package::Executable> executable;
+  };
+  /// As far as `load` goes before it prepares anything; the caller leaves the group.
+  Result<Entered> enter(const LoadRequest& request, const std::stop_token& stop);
 
  private:
   Result<std::shared_ptr<CachedPackage>> open(const LoadRequest& request);

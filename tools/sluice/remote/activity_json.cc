@@ -51,6 +51,9 @@ ordered_json groups(const Snapshot& now, const Activity& activity) {
     ordered_json one = {{"group", id},
                         {"cores", group.info.cores.size()},
                         {"active_model", group.info.active_model},
+                        {"isolation", runtime::isolation_name(group.info.worker.isolation)},
+                        {"worker_state", group.info.worker.state},
+                        {"worker_restarts", group.info.worker.num_restarts},
                         {"session", static_cast<std::uint64_t>(group.session)},
                         {"utilisation", value_or_zero(activity.group_utilisation, id)}};
     add_usage(now.statistics.groups, id, one);

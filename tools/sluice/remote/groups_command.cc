@@ -23,6 +23,11 @@ class GroupsCommand : public Command {
     app.add_option("--memory", request_.memory_bytes, "With --create: bytes of device memory")
         ->needs(create)
         ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+    app.add_option("--isolation", isolation_,
+                   "With --create: where its models run: stream, in the daemon, or process, in a "
+                   "worker of the group's own (default: the daemon's setting)")
+        ->needs(create)
+        ->check(CLI::IsMember({"stream", "process"}));
     destroy_ = app.add_option("--destroy", destroyed_, "Destroy the group with this handle")
                    ->excludes(create);
   }
@@ -44,7 +49,9 @@ class GroupsCommand : public Command {
     request_.num_cores = num_cores_;
     for (const std::int32_t device : devices_)
       request_.devices.push_back(runtime::DeviceId(device));
-    const auto group = SLUICE_TRY(client.create_group(request_));
+    std::optional<runtime::Isolation> isolation;
+    if (!isolation_.empty()) isolation = SLUICE_TRY(runtime::parse_isolation(isolation_));
+    const auto group = SLUICE_TRY(client.create_group(request_, isolation));
     if (remote_.is_json) {
       print_json(group);
     } else {
@@ -61,12 +68,13 @@ class GroupsCommand : public Command {
       return 0;
     }
     std::vector<std::vector<std::string>> rows = {
-        {"GROUP", "MADE BY", "CORES", "MODELS", "ACTIVE", "SESSION"}};
+        {"GROUP", "MADE BY", "CORES", "MODELS", "ACTIVE", "WORKER", "SESSION"}};
     for (const auto& group : groups) {
       const bool is_implicit = group.info.origin == runtime::GroupOrigin::kImplicit;
       rows.push_back({std::to_string(group.info.id.value()), is_implicit ? "load" : "call",
                       describe_cores(group.info.cores), std::to_string(group.info.num_models),
                       group.info.active_model.empty() ? "-" : group.info.active_model,
+                      describe_worker(group.info.worker),
                       group.session == service::kNobody
                           ? "-"
                           : std::to_string(static_cast<std::uint64_t>(group.session))});
@@ -81,6 +89,7 @@ class GroupsCommand : public Command {
   std::int32_t num_cores_ = 0;
   std::vector<std::int32_t> devices_;
   runtime::CoreRequest request_;
+  std::string isolation_;
   std::string destroyed_;
 };
 

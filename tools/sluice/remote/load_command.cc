@@ -16,6 +16,10 @@ class LoadCommand : public Command {
     app.add_option("--name", name_, "What lists call the model (default: the file's name)");
     app.add_option("--group", group_,
                    "Handle of a core group (default: make one for the model, and start it)");
+    app.add_option("--isolation", isolation_,
+                   "Where the model runs if a group is made for it: stream, in the daemon, or "
+                   "process, in a worker of its own (default: the daemon's setting)")
+        ->check(CLI::IsMember({"stream", "process"}));
     app.add_option("--depth", options_.depth, "Most requests in flight; 0: by the model's cores")
         ->capture_default_str();
     app.add_flag("--flag-nan", options_.flags_nan, "Answer code 1003 where an output holds NaN");
@@ -27,6 +31,9 @@ class LoadCommand : public Command {
 
   Result<int> run() override {
     options_.name = name_.empty() ? std::filesystem::path(path_).stem().string() : name_;
+    if (!isolation_.empty()) {
+      options_.isolation = SLUICE_TRY(runtime::parse_isolation(isolation_));
+    }
     if (group_ != 0) options_.group = runtime::CoreGroupId(group_);
     const auto client = SLUICE_TRY(remote_.connect());
     if (is_by_path_) path_ = std::filesystem::absolute(path_).string();
@@ -57,6 +64,7 @@ class LoadCommand : public Command {
   std::string path_;
   std::string name_;
   std::int32_t group_ = 0;
+  std::string isolation_;
   service::LoadOptions options_;
   bool is_by_path_ = false;
   bool only_estimates_ = false;

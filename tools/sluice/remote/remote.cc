@@ -90,6 +90,13 @@ std::string describe_cores(const std::vector<runtime::CoreRef>& cores) {
   return text;
 }
 
+std::string describe_worker(const runtime::WorkerInfo& worker) {
+  if (worker.isolation != runtime::Isolation::kProcess) return "-";
+  std::string text = worker.state == "ready" ? std::to_string(worker.process) : worker.state;
+  if (worker.num_restarts > 0) text += fmt::format(", {} restarts", worker.num_restarts);
+  return text;
+}
+
 std::string describe_duration(std::int64_t duration_ns) {
   constexpr const char* kUnits[] = {"ns", "us", "ms", "s"};
   auto amount = static_cast<double>(duration_ns);

@@ -54,6 +54,9 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows);
 /// "device 0: 0-3, device 1: 0"
 std::string describe_cores(const std::vector<runtime::CoreRef>& cores);
 
+/// "1234, 2 restarts", "failed"; "-" for a group without one.
+std::string describe_worker(const runtime::WorkerInfo& worker);
+
 /// "12.3 us": three digits and a unit.
 std::string describe_duration(std::int64_t duration_ns);
 

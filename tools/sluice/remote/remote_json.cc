@@ -61,6 +61,11 @@ json to_json(const service::GroupEntry& from) {
           {"switches", from.info.num_switches},
           {"memory_used_bytes", from.info.memory_used_bytes},
           {"memory_limit_bytes", from.info.memory_limit_bytes},
+          {"isolation", runtime::isolation_name(from.info.worker.isolation)},
+          {"worker_process", from.info.worker.process},
+          {"worker_restarts", from.info.worker.num_restarts},
+          {"worker_state", from.info.worker.state},
+          {"worker_reason", from.info.worker.reason},
           {"session", static_cast<std::uint64_t>(from.session)}};
 }
 

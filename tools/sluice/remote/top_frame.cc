@@ -103,6 +103,7 @@ Section group_section(const Snapshot& now, const Activity& activity) {
                       {"MODELS", 4, true},
                       {"SWITCHES", 1, true},
                       {"MEMORY", 3, true},
+                      {"WORKER", 6},
                       {"SESSION", 2, true}},
                      {}};
   for (const service::GroupEntry& group : now.groups) {
@@ -112,7 +113,8 @@ Section group_section(const Snapshot& now, const Activity& activity) {
           percent(value_or_zero(activity.group_utilisation, id)),
           group.info.active_model.empty() ? "-" : group.info.active_model,
           std::to_string(group.info.num_models), std::to_string(group.info.num_switches),
-          format_bytes(group.info.memory_used_bytes), session_text(group.session)},
+          format_bytes(group.info.memory_used_bytes), describe_worker(group.info.worker),
+          session_text(group.session)},
          false});
   }
   return section;

@@ -1,4 +1,8 @@
-// Conv, ConvInteger, QLinearConv: columns of the image under the windows, times the weights.
+// Conv, ConvInteger, QLinearConv and Sluice's QuantizedConv: columns of the image under the
+// windows, times the weights.
+#include <cmath>
+#include <limits>
+
 #include "reference/families.h"
 #include "reference/kernels/nn/product.h"
 #include "reference/kernels/nn/quantization.h"
@@ -6,6 +10,8 @@
 
 namespace sluice::reference {
 namespace {
+
+constexpr int kNoZeroPoint = -1;  ///< no input
 
 struct Convolution {
   Window window;
@@ -158,12 +164,73 @@ Status run_qlinear_conv(const Call& call) {
   return write_quantized(call, 0, scaled, call.input(7));
 }
 
+/// Of QuantizedConv: the sums as floats, and what is added to them.
+std::vector<double> quantized_values(const Call& call, const Convolution& conv,
+                                     const std::vector<std::int32_t>& sums) {
+  const std::vector<double> scale = read_doubles(call.input(2));
+  const std::vector<double> bias = read_doubles(call.input(3));
+  const std::vector<double> residual = read_doubles(call.input(4));
+  const bool is_byte = call.has_input(4) && call.input(4).element_type == plugin::kU8;
+  const double step = call.attributes().get_float("residual_scale", 1);
+  const auto zero =
+      is_byte ? static_cast<double>(call.attributes().get_int("residual_zero_point")) : 0.0;
+  std::vector<double> values(sums.size());
+  const std::int64_t windows = conv.window.num_windows();
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const std::size_t channel = i / index(windows) % scale.size();
+    values[i] = sums[i] * scale[channel] + bias[channel];
+    if (!residual.empty()) values[i] += step * (residual[i] - zero);
+  }
+  return values;
+}
+
+Status check_quantized_conv(const Call& call, const Convolution& conv) {
+  for (const int input : {2, 3}) {
+    if (Status status = check_bias(call, input, conv); !status.is_ok()) return status;
+  }
+  if (call.input(0).element_type != plugin::kU8 || call.input(1).element_type != plugin::kI8) {
+    return refuse(call, "it takes u8 and weights of i8");
+  }
+  if (!call.has_input(4)) return plugin::ok();
+  return check_dims(call, call.input(4), output_dims(call, 0), "residual");
+}
+
+Status run_quantized_conv(const Call& call) {
+  Convolution conv;
+  Status status = make_convolution(call, 0, 1, &conv);
+  if (status.is_ok()) status = check_quantized_conv(call, conv);
+  if (!status.is_ok()) return status;
+  const auto attributes = call.attributes();
+  const auto zero = static_cast<std::int32_t>(attributes.get_int("x_zero_point"));
+  std::vector<std::int32_t> x, w;
+  status = read_shifted(call, 0, kNoZeroPoint, kFirstAxis, &x);
+  if (status.is_ok()) status = read_shifted(call, 1, kNoZeroPoint, kFirstAxis, &w);
+  if (!status.is_ok()) return status;
+  for (std::int32_t& value : x) value -= zero;
+  std::vector<std::int32_t> sums = spread_bias<std::int32_t>(conv, {});
+  convolve<std::int32_t>(conv, x, w, sums);
+  std::vector<double> values = quantized_values(call, conv, sums);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const double low = attributes.get_float("low", -kInfinity);
+  const double high = attributes.get_float("high", kInfinity);
+  for (double& value : values) value = std::fmin(high, std::fmax(low, value));
+  if (call.output(0).element_type != plugin::kU8) return write_doubles(call, 0, values);
+  const auto y_zero = static_cast<double>(attributes.get_int("y_zero_point"));
+  const auto y = call.output_elements<std::uint8_t>(0);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    y[i] = static_cast<std::uint8_t>(
+        std::fmin(255.0, std::fmax(0.0, std::nearbyint(values[i]) + y_zero)));
+  }
+  return plugin::ok();
+}
+
 }  // namespace
 
 std::vector<KernelEntry> conv_kernels() {
   return {{.kind = "Conv", .run = run_conv},
           {.kind = "ConvInteger", .run = run_conv_integer},
-          {.kind = "QLinearConv", .run = run_qlinear_conv}};
+          {.kind = "QLinearConv", .run = run_qlinear_conv},
+          {.domain = "sluice", .kind = "QuantizedConv", .run = run_quantized_conv}};
 }
 
 }  // namespace sluice::reference

@@ -1,17 +1,14 @@
-#include "daemon/simulated_drivers.h"
+#include "runtime/inference/simulated_drivers.h"
 
 #include <utility>
 
-namespace sluice::daemon {
+namespace sluice::runtime {
 namespace {
 
-using runtime::Driver;
-using runtime::StepResult;
-
 /// A step of the machine; if that only waits for its devices, their next event happens.
-class Advancing final : public runtime::Steppable {
+class Advancing final : public Steppable {
  public:
-  Advancing(runtime::Steppable& machine, std::shared_ptr<backend::VirtualTime> time)
+  Advancing(Steppable& machine, std::shared_ptr<backend::VirtualTime> time)
       : machine_(machine), time_(std::move(time)) {}
 
   StepResult step(std::int64_t now_ns) override {
@@ -23,14 +20,14 @@ class Advancing final : public runtime::Steppable {
   }
 
  private:
-  runtime::Steppable& machine_;
+  Steppable& machine_;
   const std::shared_ptr<backend::VirtualTime> time_;
 };
 
 class SimulatedDriver final : public Driver {
  public:
-  SimulatedDriver(runtime::Steppable& machine, std::shared_ptr<backend::VirtualTime> time,
-                  runtime::ThreadDrivers& threads, std::vector<std::int32_t> cpus)
+  SimulatedDriver(Steppable& machine, std::shared_ptr<backend::VirtualTime> time,
+                  ThreadDrivers& threads, std::vector<std::int32_t> cpus)
       : machine_(machine, std::move(time)), driver_(threads.drive(machine_, std::move(cpus))) {}
 
   void notify() override { driver_->notify(); }
@@ -46,9 +43,9 @@ class SimulatedDriver final : public Driver {
 
 }  // namespace
 
-std::unique_ptr<Driver> SimulatedDrivers::drive(runtime::Steppable& machine,
+std::unique_ptr<Driver> SimulatedDrivers::drive(Steppable& machine,
                                                 std::vector<std::int32_t> cpus) {
   return std::make_unique<SimulatedDriver>(machine, time_, threads_, std::move(cpus));
 }
 
-}  // namespace sluice::daemon
+}  // namespace sluice::runtime

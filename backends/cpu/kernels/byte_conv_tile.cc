@@ -1,0 +1,148 @@
+#include "kernels/byte_conv_tile.h"
+
+#include "kernels/byte_vectors.h"
+#include "kernels/four_bytes.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+#if defined(__AVX512VNNI__)
+constexpr int kPixels = 6;
+#elif defined(__AVX512F__)
+constexpr int kPixels = 5;
+#elif defined(__AVX2__)
+constexpr int kPixels = 4;
+#else
+constexpr int kPixels = 2;
+#endif
+constexpr int kBlockLanes = 16;
+constexpr int kVectorsPerBlock = kBlockLanes / kLanes;
+constexpr int kBlocks = kVectorRegisters == 32 ? 4 : 1;
+constexpr int kWidth = kBlocks * kBlockLanes;
+
+/// Finishes the sums of one pixel and one vector of channels.
+SLUICE_CPU_INLINE void finish(const ByteConvTile& t, VecI sum, Vec scale, Vec bias,
+                              std::int64_t at) {
+  Vec x = fmadd(__builtin_convertvector(sum, Vec), scale, bias);
+  if (t.residual_bytes != nullptr) {
+    x = fmadd(load_bytes(t.residual_bytes + at), broadcast(t.residual_scale), x);
+  } else if (t.residual_floats != nullptr) {
+    x = fmadd(load(t.residual_floats + at), broadcast(t.residual_scale), x);
+  }
+  x = min(broadcast(t.high), max(x, broadcast(t.low)));
+  if (t.output_bytes != nullptr) {
+    store_bytes(t.output_bytes + at, to_nearest_int(x) + broadcast_int(t.output_zero));
+  } else {
+    store(t.output_floats + at, x);
+  }
+}
+
+/// What the next tile will add, which lies behind what this one adds: it has time to come.
+template <int kCount, int kUsedBlocks>
+SLUICE_CPU_INLINE void fetch_residual(const ByteConvTile& t) {
+  constexpr int kElements = kCount * kBlockLanes;
+  SLUICE_CPU_UNROLL
+  for (int block = 0; block < kUsedBlocks; ++block) {
+    const std::int64_t at = block * t.output_block + kElements;
+    if (t.residual_bytes != nullptr) {
+      prefetch(t.residual_bytes + at);
+      prefetch(t.residual_bytes + at + kElements - 1);
+    } else if (t.residual_floats != nullptr) {
+      for (int i = 0; i < kElements; i += kBlockLanes) prefetch(t.residual_floats + at + i);
+    }
+  }
+}
+
+template <int kCount, int kUsedBlocks>
+void conv_tile(const ByteConvTile& t) {
+  constexpr int kUsed = kUsedBlocks * kVectorsPerBlock;
+  fetch_residual<kCount, kUsedBlocks>(t);
+  VecI sums[kCount][kUsed];
+  SLUICE_CPU_UNROLL
+  for (int v = 0; v < kUsed; ++v) {
+    const VecI start = load_int(t.starts + v * kLanes);
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kCount; ++i) sums[i][v] = start;
+  }
+  const std::int8_t* w = t.weights;
+  for (std::int64_t run = 0; run < t.runs; ++run) {
+    const std::uint8_t* x[kCount];
+    std::int64_t steps[kCount];
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kCount; ++i) {
+      const std::int32_t offset = t.offsets[run * t.offset_row + i];
+      x[i] = offset == kPadding ? t.padding : t.input + offset;
+      steps[i] = offset == kPadding ? 0 : t.block_step;
+    }
+    for (std::int64_t block = 0; block < t.blocks; ++block) {
+      for (std::int64_t g = 0; g < t.groups; ++g, w += kWidth * kByteGroup) {
+        Four weights[kUsed];
+        SLUICE_CPU_UNROLL
+        for (int v = 0; v < kUsed; ++v) {
+          weights[v] = signed_bytes(load_int(w + v * kLanes * kByteGroup));
+        }
+        SLUICE_CPU_UNROLL
+        for (int i = 0; i < kCount; ++i) {
+          const Four pixel = unsigned_bytes(broadcast_four(x[i] + g * kByteGroup));
+          SLUICE_CPU_UNROLL
+          for (int v = 0; v < kUsed; ++v) sums[i][v] = multiply_add(sums[i][v], pixel, weights[v]);
+        }
+      }
+      SLUICE_CPU_UNROLL
+      for (int i = 0; i < kCount; ++i) x[i] += steps[i];
+    }
+  }
+  SLUICE_CPU_UNROLL
+  for (int v = 0; v < kUsed; ++v) {
+    const Vec scale = load(t.scales + v * kLanes);
+    const Vec bias = load(t.biases + v * kLanes);
+    const std::int64_t at = v / kVectorsPerBlock * t.output_block + v % kVectorsPerBlock * kLanes;
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kCount; ++i) finish(t, sums[i][v], scale, bias, at + i * kBlockLanes);
+  }
+}
+
+template <int kCount>
+ByteConvTileKernel tile_of(int blocks) {
+  if constexpr (kBlocks == 4) {
+    if (blocks == 4) return conv_tile<kCount, 4>;
+    if (blocks == 3) return conv_tile<kCount, 3>;
+    if (blocks == 2) return conv_tile<kCount, 2>;
+  }
+  return conv_tile<kCount, 1>;
+}
+
+template <int kCount = kPixels>
+ByteConvTileKernel find_of(int pixels, int blocks) {
+  if constexpr (kCount > 1) {
+    if (pixels < kCount) return find_of<kCount - 1>(pixels, blocks);
+  }
+  return tile_of<kCount>(blocks);
+}
+
+ByteConvTileKernel find(int pixels, int blocks) { return find_of(pixels, blocks); }
+
+}  // namespace
+
+extern const ByteConvTileSet kByteConvTiles;
+const ByteConvTileSet kByteConvTiles = {kPixels, kBlocks, find};
+
+#if !defined(__AVX512VNNI__)
+
+void join_planes(const std::uint8_t* planes, std::int64_t plane, int channels, std::int64_t count,
+                 std::uint8_t* pixels) {
+  const std::uint8_t* a = planes;
+  const std::uint8_t* b = channels > 1 ? a + plane : a;
+  const std::uint8_t* c = channels > 2 ? a + 2 * plane : a;
+  const std::uint8_t* d = channels > 3 ? a + 3 * plane : a;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t joined = a[i] | static_cast<std::uint32_t>(b[i]) << 8 |
+                                 static_cast<std::uint32_t>(c[i]) << 16 |
+                                 static_cast<std::uint32_t>(d[i]) << 24;
+    __builtin_memcpy(pixels + i * 4, &joined, 4);
+  }
+}
+
+#endif
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

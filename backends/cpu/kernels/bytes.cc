@@ -1,0 +1,83 @@
+#include "kernels/bytes.h"
+
+#include "kernels/byte_vectors.h"
+#include "kernels/conv_tile.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+/// Bytes of one vector of numbers; those that saturate are cut first, so that no rounding is off.
+SLUICE_CPU_INLINE VecI to_bytes(Vec x, const ByteScale& s) {
+  const auto low = static_cast<float>((s.has_sign ? -128 : 0) - s.zero);
+  const Vec steps = x / broadcast(s.scale);
+  const Vec cut = min(broadcast(low + 255), max(broadcast(low), steps));
+  const VecI bytes = to_nearest_int(cut) + broadcast_int(s.zero);
+  return (cut == cut) & bytes;
+}
+
+using Sixteen = std::uint8_t __attribute__((vector_size(kBlock)));
+
+SLUICE_CPU_INLINE Sixteen load_sixteen(const std::uint8_t* p) {
+  Sixteen v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+
+}  // namespace
+
+void quantize_bytes(const float* x, std::int64_t count, const ByteScale& scale, std::uint8_t* y) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store_bytes(y + i, to_bytes(load(x + i), scale));
+  if (i == count) return;
+  std::uint8_t last[kLanes];
+  store_bytes(last, to_bytes(load_first(x + i, static_cast<int>(count - i)), scale));
+  for (std::int64_t lane = 0; i + lane < count; ++lane) y[i + lane] = last[lane];
+}
+
+void dequantize_bytes(const std::uint8_t* x, std::int64_t count, const ByteScale& scale, float* y) {
+  const VecI zero = broadcast_int(scale.zero);
+  const Vec step = broadcast(scale.scale);
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const VecI v = scale.has_sign ? widen_signed_bytes(x + i) : widen_bytes(x + i);
+    store(y + i, __builtin_convertvector(v - zero, Vec) * step);
+  }
+  for (; i < count; ++i) {
+    const int v = scale.has_sign ? static_cast<std::int8_t>(x[i]) : x[i];
+    y[i] = static_cast<float>(v - scale.zero) * scale.scale;
+  }
+}
+
+void pool_byte_row(const BytePoolRow& t) {
+  for (std::int64_t c = 0; c < t.output_cols; ++c) {
+    const std::int64_t first = c * t.stride - t.pad_begin;
+    Sixteen most = {};
+    for (std::int64_t k = 0; k < t.kernel_cols; ++k) {
+      const std::int64_t column = first + k * t.dilation;
+      if (column < 0 || column >= t.input_cols) continue;
+      for (std::int64_t r = 0; r < t.rows; ++r) {
+        const Sixteen v = load_sixteen(t.input + r * t.input_row + column * kBlock);
+        most = v > most ? v : most;
+      }
+    }
+    __builtin_memcpy(t.output + c * kBlock, &most, sizeof most);
+  }
+}
+
+void byte_block_to_planes(const std::uint8_t* block, std::int64_t pixels, std::int64_t channels,
+                          std::uint8_t* planes, std::int64_t plane) {
+  for (std::int64_t c = 0; c < channels; ++c) {
+    for (std::int64_t p = 0; p < pixels; ++p) planes[c * plane + p] = block[p * kBlock + c];
+  }
+}
+
+void planes_to_byte_block(const std::uint8_t* planes, std::int64_t plane, std::int64_t channels,
+                          std::int64_t pixels, std::uint8_t* block) {
+  for (std::int64_t p = 0; p < pixels; ++p) {
+    for (std::int64_t c = 0; c < kBlock; ++c) {
+      block[p * kBlock + c] = c < channels ? planes[c * plane + p] : std::uint8_t{0};
+    }
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

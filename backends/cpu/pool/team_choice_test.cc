@@ -1,0 +1,42 @@
+#include "pool/team_choice.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::cpu {
+namespace {
+
+using Times = std::array<double, 3>;
+
+/// How many of `runs` went each way, where each takes its time.
+std::array<int, 3> count_modes(TeamChoice& choice, int runs, const Times& times) {
+  std::array<int, 3> counts = {};
+  for (int i = 0; i < runs; ++i) {
+    const TeamMode mode = choice.next();
+    const auto index = static_cast<std::size_t>(mode);
+    choice.note(mode, times[index]);
+    ++counts[index];
+  }
+  return counts;
+}
+
+TEST(TeamChoice, TakesWhatIsFastestAndTriesTheOthersSeldom) {
+  for (std::size_t best = 0; best < 3; ++best) {
+    Times times = {150, 150, 150};
+    times[best] = 100;
+    TeamChoice choice;
+    count_modes(choice, 500, times);
+    const auto counts = count_modes(choice, 1000, times);
+    EXPECT_GT(counts[best], 980);
+    EXPECT_LT(counts[best], 1000);
+  }
+}
+
+TEST(TeamChoice, ChangesItsMindWhenTheNeighbourGoes) {
+  TeamChoice choice;
+  count_modes(choice, 2000, {200, 150, 100});
+  const auto counts = count_modes(choice, 1000, {60, 90, 100});
+  EXPECT_GT(counts[0], 500);
+}
+
+}  // namespace
+}  // namespace sluice::cpu

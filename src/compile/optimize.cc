@@ -1,0 +1,48 @@
+#include "compile/optimize.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "compile/evaluate.h"
+#include "passes/pass_manager.h"
+
+namespace sluice::compile {
+namespace {
+
+bool is_taken(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Operation& operation,
+              Backends backends) {
+  const auto op = backend::Op::create({graph, subgraph, operation});
+  if (!op.is_ok()) return false;
+  return std::any_of(backends.begin(), backends.end(), [&](const auto& backend) {
+    const auto support = backend->query(*op);
+    return support.is_ok() && support->is_supported;
+  });
+}
+
+}  // namespace
+
+Status optimize(ir::Graph& graph, std::span<const passes::Pass> passes,
+                const backend::BackendRegistry& registry, Backends backends) {
+  passes::PassContext context;
+  context.accepts = [&](const ir::Graph& whole, const ir::Subgraph& subgraph,
+                        const ir::Operation& operation) {
+    return is_taken(whole, subgraph, operation, backends);
+  };
+  std::optional<Evaluator> evaluator;
+  if (const auto reference = registry.find("reference"); reference.is_ok()) {
+    evaluator = SLUICE_TRY(Evaluator::create(*reference));
+    context.evaluate = [&](const ir::Subgraph& subgraph, const ir::Operation& operation) {
+      return evaluator->run(graph, subgraph, operation);
+    };
+  }
+  return passes::run_passes(graph, passes, context).status();
+}
+
+Result<std::vector<std::shared_ptr<const backend::Backend>>> find_backends(
+    const backend::BackendRegistry& registry, std::span<const std::string> names) {
+  std::vector<std::shared_ptr<const backend::Backend>> backends;
+  for (const std::string& name : names) backends.push_back(SLUICE_TRY(registry.find(name)));
+  return backends;
+}
+
+}  // namespace sluice::compile

@@ -1,0 +1,70 @@
+// Quantization after training: what activations are like is seen on samples.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+
+#include "compile/compile.h"
+#include "exec/loaded_model.h"
+#include "passes/quantize_convolutions.h"
+
+namespace sluice::compile {
+
+struct QuantizeOptions {
+  /// Of the quantized executable; `weights` too: kInt8 for products in 8 bits.
+  CompileOptions compiling;
+  /// Convolutions in 8 bits; off leaves them as they are.
+  bool convolutions = true;
+  /// Names of convolutions that stay in f32.
+  std::set<std::string> kept;
+  /// Cores that samples run on; 0 for all.
+  int num_threads = 0;
+};
+
+/// Runs a graph on samples, remembers between what its activations lie, and compiles it with
+/// convolutions of bytes (see passes/quantize_convolutions.h). Used by one thread.
+///
+///     auto quantizer = Quantizer::create(graph, registry, options);
+///     for (...) quantizer->observe(sample);
+///     auto executable = quantizer->finish();
+class Quantizer {
+ public:
+  /// Compiles the graph in f32, to be observed. The registry outlives the quantizer.
+  /// Fails: kInvalidArgument for a graph that is quantized already, or names in `kept` that it
+  ///        lacks; what compile() and load report.
+  static Result<Quantizer> create(ir::Graph graph, const backend::BackendRegistry& registry,
+                                  QuantizeOptions options);
+
+  const package::Signature& signature() const { return signature_; }
+  int num_convolutions() const;  ///< in the graph
+  int num_quantized() const { return static_cast<int>(plan_.convolutions.size()); }
+
+  /// Runs one sample, a tensor per input, in f32.
+  /// Fails: kInvalidArgument for tensors that do not fit or activations that are not finite.
+  Status observe(std::span<const exec::TensorView> inputs);
+
+  /// Output `index` of the sample observed last, in f32; valid until the next.
+  const exec::TensorView& output(std::size_t index) const { return context_->output(index); }
+
+  /// Fails: kFailedPrecondition if nothing was observed; what compile() reports.
+  Result<package::Executable> finish() const;
+
+ private:
+  Quantizer(const backend::BackendRegistry& registry, QuantizeOptions options)
+      : registry_(&registry), options_(std::move(options)) {}
+  Status load_observed();
+
+  const backend::BackendRegistry* registry_;
+  QuantizeOptions options_;
+  ir::Graph graph_;
+  passes::QuantizationPlan plan_;
+  package::Signature signature_;
+  std::shared_ptr<exec::LoadedModel> model_;
+  std::shared_ptr<exec::Context> context_;
+  std::map<ir::OperandId, passes::ValueRange> ranges_;
+};
+
+}  // namespace sluice::compile

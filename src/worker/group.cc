@@ -1,0 +1,323 @@
+#include "worker/group.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace sluice::worker {
+
+using nlohmann::json;
+using runtime::ModelAction;
+using runtime::ModelPhase;
+using runtime::RuntimeCode;
+
+namespace {
+
+constexpr std::int64_t kNever = kNoDeadline;
+constexpr std::int64_t kGraceNs = 10'000'000'000;
+/// After the second death in a row, doubled by each one after it.
+constexpr std::int64_t kFirstBackoffNs = 50'000'000;
+constexpr std::int64_t kMostBackoffNs = 5'000'000'000;
+constexpr std::size_t kMostNameBytes = 200;
+
+}  // namespace
+
+Result<std::shared_ptr<WorkerGroup>> WorkerGroup::create(GroupOptions options) {
+  std::shared_ptr<WorkerGroup> group(new WorkerGroup(std::move(options)));
+  group->slot_->clear(
+      runtime_error(RuntimeCode::kDeviceError, "{} starts; try again", group->options_.link.name));
+  group->supervisor_ = std::thread([raw = group.get()] { raw->supervise(); });
+  std::unique_lock lock(group->mutex_);
+  group->changed_.wait(lock, [&] { return group->state_ != State::kStarting; });
+  if (group->state_ == State::kReady || group->state_ == State::kRestarting) return group;
+  Status reason = group->reason_;
+  lock.unlock();
+  group->close();
+  return reason;
+}
+
+WorkerGroup::~WorkerGroup() { close(); }
+
+void WorkerGroup::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_closing_ = true;
+    if (link_ != nullptr) link_->kill();  // what waits for it goes on
+  }
+  changed_.notify_all();
+  if (supervisor_.joinable()) supervisor_.join();
+}
+
+// ---- supervision
+
+/// Every worker is this thread's child: it ends with the thread.
+void WorkerGroup::supervise() {
+  while (live_once() && wait_before_restart()) {
+  }
+  const std::lock_guard lock(mutex_);
+  state_ = State::kClosed;
+  changed_.notify_all();
+}
+
+void WorkerGroup::tell(const std::string& event) const {
+  if (options_.on_event) options_.on_event(event);
+}
+
+/// Whether to try again: not if it never worked.
+bool WorkerGroup::start_failed(const Status& why) {
+  bool is_first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_first = state_ == State::kStarting;
+  }
+  set_state(is_first ? State::kFailed : State::kRestarting, why);
+  return !is_first;
+}
+
+/// From start to death; false if that was the end.
+bool WorkerGroup::live_once() {
+  const auto on_death = [this](const Status& cause) {
+    slot_->clear(cause);
+    const std::lock_guard lock(mutex_);
+    is_dead_ = true;
+    reason_ = cause;
+    changed_.notify_all();
+  };
+  const auto link = WorkerLink::start(options_.link, on_death);
+  if (!link.is_ok()) return start_failed(link.status());
+  {
+    const std::lock_guard lock(mutex_);
+    link_ = *link;
+    if (is_closing_) link_->kill();
+  }
+  restore(**link);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return is_dead_ || is_closing_; });
+  const bool is_over = is_closing_;
+  link_ = nullptr;
+  is_dead_ = false;
+  if (!is_over) state_ = State::kRestarting;
+  slot_->clear(is_over
+                   ? runtime_error(RuntimeCode::kInvalidHandle, "{} was ended", options_.link.name)
+                   : reason_);
+  lock.unlock();
+  (*link)->close();
+  return !is_over;
+}
+
+void WorkerGroup::restore(WorkerLink& link) {
+  const std::lock_guard change(change_mutex_);
+  for (const auto& model : models_) {
+    const Status status = restore(link, *model);
+    if (!status.is_ok()) model->set_phase(ModelPhase::kFailed, status.message());
+  }
+  // From here on it serves, unless it died meanwhile: then the slot keeps the cause.
+  const std::lock_guard lock(mutex_);
+  if (is_dead_ || is_closing_) return;
+  slot_->set(link.shared_from_this());
+  state_ = State::kReady;
+  changed_.notify_all();
+}
+
+Status WorkerGroup::restore(WorkerLink& link, RemoteModel& model) {
+  const RemoteModel::Parts& parts = model.parts();
+  model.set_worker_model(0);  // of nobody, should this fail
+  const json loaded =
+      SLUICE_TRY(link.call(load_message({parts.info.name, parts.info.depth, parts.nan_policy}),
+                           parts.package.get(), kNever));
+  const auto number =
+      SLUICE_TRY(runtime::JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
+  model.set_worker_model(static_cast<std::uint64_t>(number));
+  if (model.phase() != ModelPhase::kStarted) return ok_status();
+  const Status status = link.call({{"op", "start_model"}, {"model", number}}, -1, kNever).status();
+  return status;
+}
+
+/// Whether there is to be a restart.
+bool WorkerGroup::wait_before_restart() {
+  const std::int64_t now_ns = system_clock().now_ns();
+  std::unique_lock lock(mutex_);
+  if (is_closing_) return false;
+  deaths_ns_.push_back(now_ns);
+  while (deaths_ns_.front() < now_ns - options_.restart_window_ns) deaths_ns_.pop_front();
+  const std::string reason = reason_.message();
+  lock.unlock();
+  tell(reason);
+  lock.lock();
+  const auto num_deaths = static_cast<std::int64_t>(deaths_ns_.size());
+  if (num_deaths > options_.most_restarts) {
+    lock.unlock();
+    fail_models(
+        fmt::format("{} died {} times in a short time; reset a model of the group, or "
+                    "destroy it",
+                    options_.link.name, num_deaths));
+    lock.lock();
+    changed_.wait(lock, [&] { return is_closing_ || wants_reset_; });
+    wants_reset_ = false;
+    deaths_ns_.clear();
+  } else if (num_deaths > 1) {
+    const std::int64_t backoff_ns =
+        std::min(kMostBackoffNs, kFirstBackoffNs << std::min<std::int64_t>(num_deaths - 2, 10));
+    changed_.wait_for(lock, std::chrono::nanoseconds(backoff_ns), [&] { return is_closing_; });
+  }
+  if (is_closing_) return false;
+  ++num_restarts_;
+  return true;
+}
+
+void WorkerGroup::set_state(State state, const Status& why) {
+  slot_->clear(why);
+  const std::lock_guard lock(mutex_);
+  state_ = state;
+  reason_ = why;
+  changed_.notify_all();
+}
+
+void WorkerGroup::fail_models(const std::string& why) {
+  const std::lock_guard change(change_mutex_);
+  for (const auto& model : models_) model->set_phase(ModelPhase::kFailed, why);
+  set_state(State::kFailed, runtime_error(RuntimeCode::kDeviceError, "{}", why));
+  tell(why);
+}
+
+runtime::WorkerInfo WorkerGroup::info() const {
+  const std::lock_guard lock(mutex_);
+  runtime::WorkerInfo info;
+  info.isolation = runtime::Isolation::kProcess;
+  info.process = link_ == nullptr ? -1 : link_->process();
+  info.num_restarts = num_restarts_;
+  switch (state_) {
+    case State::kStarting: info.state = "starting"; break;
+    case State::kReady: info.state = "ready"; break;
+    case State::kRestarting: info.state = "restarting"; break;
+    case State::kFailed: info.state = "failed"; break;
+    case State::kClosed: info.state = "ended"; break;
+  }
+  if (!reason_.is_ok()) info.reason = reason_.message();
+  return info;
+}
+
+// ---- models
+
+std::string WorkerGroup::active_model() const {
+  const std::lock_guard lock(mutex_);
+  return active_model_;
+}
+
+std::int64_t WorkerGroup::num_switches() const { return num_switches_; }
+
+json WorkerGroup::load_message(const Load& load) {
+  return {{"op", "load"},
+          {"name", load.name.substr(0, kMostNameBytes)},
+          {"depth", load.depth},
+          {"flags_nan", load.nan_policy == runtime::NanPolicy::kFlag ? 1 : 0}};
+}
+
+Result<json> WorkerGroup::ask(json message, int fd, std::int64_t timeout_ns,
+                              const std::stop_token& stop) {
+  const auto link = SLUICE_TRY(slot_->get());
+  return link->call(std::move(message), fd, timeout_ns, stop);
+}
+
+Status WorkerGroup::ask_about(const RemoteModel& model, const char* op, std::int64_t drain_ns) {
+  const std::int64_t drain = std::max<std::int64_t>(drain_ns, 0);
+  return ask({{"op", op}, {"model", model.worker_model()}, {"drain_ns", drain}}, -1,
+             drain + options_.hang_limit_ns + kGraceNs)
+      .status();
+}
+
+Result<std::shared_ptr<RemoteModel>> WorkerGroup::load(
+    const Load& load, int package, const std::stop_token& stop,
+    const std::function<std::shared_ptr<RemoteModel>(const json&)>& make) {
+  const std::lock_guard change(change_mutex_);
+  const json loaded = SLUICE_TRY(ask(load_message(load), package, kNever, stop));
+  const auto number =
+      SLUICE_TRY(runtime::JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
+  auto model = make(loaded);
+  model->set_worker_model(static_cast<std::uint64_t>(number));
+  models_.push_back(model);
+  return model;
+}
+
+Status WorkerGroup::start(RemoteModel& model) {
+  const std::lock_guard change(change_mutex_);
+  const ModelPhase next = SLUICE_TRY(next_phase(model.phase(), ModelAction::kStart)
+                                         .with_context(fmt::format("model \"{}\"", model.name())));
+  SLUICE_TRY(ask_about(model, "start_model", 0));
+  const auto last = last_.lock();
+  if (last != nullptr && last.get() != &model) ++num_switches_;
+  last_ = model.weak_from_this();
+  model.count_start();
+  model.set_phase(next);
+  const std::lock_guard lock(mutex_);
+  active_model_ = model.name();
+  return ok_status();
+}
+
+Status WorkerGroup::stop(RemoteModel& model, std::int64_t drain_ns) {
+  const std::lock_guard change(change_mutex_);
+  const ModelPhase next = SLUICE_TRY(next_phase(model.phase(), ModelAction::kStop)
+                                         .with_context(fmt::format("model \"{}\"", model.name())));
+  const Status status = ask_about(model, "stop", drain_ns);
+  const bool has_failed =
+      runtime::runtime_code_of(status) == RuntimeCode::kDeviceError && slot_->get().is_ok();
+  if (has_failed) model.set_phase(ModelPhase::kFailed, status.message());
+  SLUICE_TRY(Status(status));
+  model.set_phase(next);
+  const std::lock_guard lock(mutex_);
+  active_model_.clear();
+  return ok_status();
+}
+
+/// A failed group starts again, its models stopped.
+Status WorkerGroup::reset_group() {
+  {
+    const std::lock_guard change(change_mutex_);
+    for (const auto& model : models_) model->set_phase(ModelPhase::kStopped);
+  }
+  std::unique_lock lock(mutex_);
+  active_model_.clear();
+  if (state_ == State::kFailed) {
+    state_ = State::kRestarting;
+    wants_reset_ = true;
+  }
+  changed_.notify_all();
+  changed_.wait(lock,
+                [&] { return state_ == State::kReady || state_ == State::kFailed || is_closing_; });
+  return state_ == State::kReady ? ok_status() : reason_;
+}
+
+Status WorkerGroup::reset(RemoteModel& model) {
+  const ModelPhase next = SLUICE_TRY(next_phase(model.phase(), ModelAction::kReset)
+                                         .with_context(fmt::format("model \"{}\"", model.name())));
+  bool has_group_failed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    has_group_failed = state_ == State::kFailed;
+  }
+  if (has_group_failed) return reset_group();
+  const std::lock_guard change(change_mutex_);
+  if (model.worker_model() != 0) {
+    SLUICE_TRY(ask_about(model, "reset", 0));
+  } else {
+    const auto link = SLUICE_TRY(slot_->get());  // its last load failed
+    SLUICE_TRY(restore(*link, model));
+  }
+  model.set_phase(next);
+  return ok_status();
+}
+
+void WorkerGroup::unload(const std::shared_ptr<RemoteModel>& model, std::int64_t drain_ns) {
+  const std::lock_guard change(change_mutex_);
+  const bool was_active = model->phase() == ModelPhase::kStarted;
+  model->set_phase(ModelPhase::kUnloaded);
+  const Status status = ask_about(*model, "unload", drain_ns);
+  (void)status;  // a worker that is dead has nothing to unload
+  model->retire();
+  std::erase(models_, model);
+  if (!was_active) return;
+  const std::lock_guard lock(mutex_);
+  active_model_.clear();
+}
+
+}  // namespace sluice::worker

@@ -1,0 +1,114 @@
+// A core group whose models run in a worker process, and the thread that watches over it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/model_host.h"
+#include "worker/remote_model.h"
+
+namespace sluice::worker {
+
+struct GroupOptions {
+  LinkOptions link;
+  std::int64_t hang_limit_ns = 0;
+  /// So many deaths within `restart_window_ns`, and the group has failed.
+  std::int64_t most_restarts = 5;
+  std::int64_t restart_window_ns = 60'000'000'000;
+  /// Told of deaths and restarts, for the log. On the supervisor's thread.
+  std::function<void(const std::string&)> on_event;
+};
+
+/// Safe from any thread. Calls that change models wait for each other, and for a restart.
+///
+///     starting --> ready <--loaded again-- restarting --too many deaths--> failed
+///        |           |                        ^    ^                         |
+///        |           +---------death----------+    +----------reset----------+
+///        +--> failed; `create` fails
+///
+/// A death answers all requests at once; models keep handle and phase and are loaded and started
+/// again from their packages. Those of a group that has failed are failed, too, and stopped after
+/// `reset`. `close` leads out of every state.
+class WorkerGroup {
+ public:
+  /// Blocks until the worker is ready. Fails: what it reported.
+  static Result<std::shared_ptr<WorkerGroup>> create(GroupOptions options);
+  WorkerGroup(const WorkerGroup&) = delete;
+  WorkerGroup& operator=(const WorkerGroup&) = delete;
+  ~WorkerGroup();
+
+  /// Ends the worker; requests in flight are answered. Blocks. May be called again.
+  void close();
+
+  const std::shared_ptr<LinkSlot>& slot() const { return slot_; }
+  runtime::WorkerInfo info() const;
+  /// Of the model that is started; empty if none is.
+  std::string active_model() const;
+  std::int64_t num_switches() const;
+
+  /// What a load needs beside its package.
+  struct Load {
+    std::string name;
+    int depth = 0;
+    runtime::NanPolicy nan_policy = runtime::NanPolicy::kPass;
+  };
+  /// Has the worker load `package`; `make` makes the model of what it answered. Blocks.
+  /// Fails: what the worker reported; kUnavailable while there is none.
+  Result<std::shared_ptr<RemoteModel>> load(
+      const Load& load, int package, const std::stop_token& stop,
+      const std::function<std::shared_ptr<RemoteModel>(const nlohmann::json&)>& make);
+  Status start(RemoteModel& model);
+  Status stop(RemoteModel& model, std::int64_t drain_ns);
+  Status reset(RemoteModel& model);
+  /// Always succeeds; the model is retired.
+  void unload(const std::shared_ptr<RemoteModel>& model, std::int64_t drain_ns);
+
+ private:
+  enum class State { kStarting, kReady, kRestarting, kFailed, kClosed };
+
+  explicit WorkerGroup(GroupOptions options) : options_(std::move(options)) {}
+  void supervise();
+  bool live_once();
+  bool start_failed(const Status& why);
+  void restore(WorkerLink& link);
+  Status restore(WorkerLink& link, RemoteModel& model);
+  bool wait_before_restart();
+  void set_state(State state, const Status& why);
+  void fail_models(const std::string& why);
+  Status reset_group();
+  void tell(const std::string& event) const;
+  Result<nlohmann::json> ask(nlohmann::json message, int fd, std::int64_t timeout_ns,
+                             const std::stop_token& stop = {});
+  Status ask_about(const RemoteModel& model, const char* op, std::int64_t drain_ns);
+  static nlohmann::json load_message(const Load& load);
+
+  const GroupOptions options_;
+  const std::shared_ptr<LinkSlot> slot_ = std::make_shared<LinkSlot>();
+
+  std::mutex change_mutex_;  ///< held while models change, or are restored
+  std::vector<std::shared_ptr<RemoteModel>> models_;
+  std::weak_ptr<RemoteModel> last_;  ///< that was started
+  std::atomic<std::int64_t> num_switches_ = 0;
+
+  mutable std::mutex mutex_;  ///< guards what follows; taken after change_mutex_
+  std::condition_variable changed_;
+  State state_ = State::kStarting;
+  Status reason_;  ///< of the last death, or of the failure
+  bool is_closing_ = false;
+  bool is_dead_ = false;
+  bool wants_reset_ = false;
+  std::shared_ptr<WorkerLink> link_;  ///< the one that lives now
+  std::int64_t num_restarts_ = 0;
+  std::string active_model_;
+  std::deque<std::int64_t> deaths_ns_;
+  std::thread supervisor_;
+};
+
+}  // namespace sluice::worker

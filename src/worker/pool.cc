@@ -1,0 +1,334 @@
+#include "worker/pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/topology/device_map_json.h"
+#include "worker/package_file.h"
+#include "worker/server.h"
+
+namespace sluice::worker {
+
+using nlohmann::json;
+using runtime::CoreGroupId;
+using runtime::ModelHandle;
+using runtime::RuntimeCode;
+
+namespace {
+
+/// Set in handles of the pool, and never in the engine's: a place in a table.
+constexpr std::uint64_t kPoolBit = std::uint64_t{1} << 31U;
+constexpr std::int64_t kHangLimitNs = 10'000'000'000;
+constexpr std::int64_t kMost = std::int64_t{1} << 62;
+
+Status shut_down() {
+  return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
+                "the runtime is shut down");
+}
+
+/// What the worker says of a model that it has loaded; hostile numbers become plain ones.
+runtime::ModelInfo info_of(const json& loaded) {
+  const runtime::JsonValue value(loaded, "");
+  const auto number = [&](const char* name) {
+    const auto read = value.int_or(name, 0, 0, kMost);
+    return read.is_ok() ? *read : 0;
+  };
+  const auto flag = [&](const char* name) {
+    const auto field = value.field(name);
+    const auto read = field.is_ok() ? field->as_bool() : Result<bool>(field.status());
+    return read.is_ok() && *read;
+  };
+  runtime::ModelInfo info;
+  info.mode = flag("is_shared_mode") ? runtime::LoadMode::kShared : runtime::LoadMode::kNormal;
+  info.depth = static_cast<int>(std::clamp<std::int64_t>(number("depth"), 1, runtime::kMostDepth));
+  info.num_slots = static_cast<std::size_t>(number("num_slots"));
+  info.shares_package = flag("shares_package");
+  info.slots_bytes = number("slots_bytes");
+  info.footprint = {number("constants_bytes"), number("packed_bytes"), number("context_bytes"),
+                    flag("is_context_known"),
+                    static_cast<std::int32_t>(
+                        std::min<std::int64_t>(number("footprint_depth"), runtime::kMostDepth))};
+  return info;
+}
+
+std::vector<runtime::LaneCores> count_cores(const runtime::CoreGroup& group) {
+  std::vector<runtime::LaneCores> all;
+  for (const runtime::CoreRef& core : group.cores) {
+    const auto it = std::ranges::find(all, core.device, &runtime::LaneCores::device);
+    if (it == all.end()) {
+      all.push_back({core.device, 1});
+    } else {
+      ++it->num_cores;
+    }
+  }
+  return all;
+}
+
+/// What the worker holds, in the daemon's account of the group. It kept to the same limit.
+std::vector<runtime::MemoryLease> lease(runtime::MemoryBudget& budget,
+                                        const runtime::Footprint& footprint) {
+  std::vector<runtime::MemoryLease> leases;
+  const auto add = [&](std::string_view category, std::int64_t bytes) {
+    auto lease = runtime::MemoryLease::reserve(budget, category, bytes);
+    if (bytes > 0 && lease.is_ok()) leases.push_back(std::move(*lease));
+  };
+  add("constants", footprint.constants_bytes);
+  add("packed constants", footprint.packed_bytes);
+  add("slots", footprint.context_bytes * footprint.depth);
+  return leases;
+}
+
+std::string name_of(const runtime::LoadRequest& request) {
+  if (!request.name.empty()) return request.name;
+  return request.path.empty() ? "model" : request.path.stem().string();
+}
+
+}  // namespace
+
+std::filesystem::path default_program() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "sluice-worker";
+}
+
+// ---- groups
+
+std::shared_ptr<WorkerGroup> WorkerPool::find(CoreGroupId group) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = groups_.find(group);
+  return it == groups_.end() ? nullptr : it->second;
+}
+
+Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const runtime::CoreGroup& cores) {
+  WorkerSetup setup;
+  setup.map = runtime::print_device_map(options_.devices);
+  setup.sim = options_.sim;
+  setup.first_device = cores.cores.front().device.value();
+  setup.first_core = cores.cores.front().core;
+  setup.num_cores = static_cast<std::int32_t>(cores.cores.size());
+  setup.memory_bytes = std::max<std::int64_t>(cores.budget->limit_bytes(), 0);
+  setup.cpus = cores.cpus;
+  setup.hang_limit_ns = kHangLimitNs;
+  GroupOptions options;
+  options.link.program = options_.program;
+  options.link.name = fmt::format("worker of group {}", cores.id.value());
+  options.link.start = print_setup(setup);
+  options.hang_limit_ns = kHangLimitNs;
+  options.most_restarts = options_.most_restarts;
+  options.on_event = options_.on_event;
+  auto group = SLUICE_TRY(WorkerGroup::create(std::move(options)));
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_open_) {
+      groups_[cores.id] = group;
+      return group;
+    }
+  }
+  group->close();
+  return shut_down();
+}
+
+void WorkerPool::end_worker(CoreGroupId group) {
+  std::shared_ptr<WorkerGroup> last;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = groups_.find(group);
+    if (it == groups_.end()) return;
+    last = std::move(it->second);
+    groups_.erase(it);
+  }
+  last->close();
+}
+
+Result<CoreGroupId> WorkerPool::create_group(const runtime::CoreRequest& request) {
+  const CoreGroupId id = SLUICE_TRY(engine_.create_group(request));
+  const auto cores = engine_.find_group(id);
+  const Status status = cores == nullptr ? shut_down() : make_worker(cores->group()).status();
+  if (status.is_ok()) return id;
+  const Status undone = engine_.destroy_group(id);
+  (void)undone;  // it is ours and empty
+  return status;
+}
+
+/// The engine counts the models: it refuses while there are some.
+Status WorkerPool::destroy_group(CoreGroupId group) {
+  SLUICE_TRY(engine_.destroy_group(group));
+  end_worker(group);
+  return ok_status();
+}
+
+runtime::WorkerInfo WorkerPool::worker_of(CoreGroupId group) const {
+  const auto found = find(group);
+  return found == nullptr ? runtime::WorkerInfo() : found->info();
+}
+
+void WorkerPool::describe(std::vector<runtime::GroupInfo>& groups) const {
+  for (runtime::GroupInfo& info : groups) {
+    const auto group = find(info.id);
+    if (group == nullptr) continue;
+    info.worker = group->info();
+    info.active_model = group->active_model();
+    info.num_switches = group->num_switches();
+  }
+}
+
+// ---- models
+
+bool WorkerPool::owns(ModelHandle model) const {
+  return (static_cast<std::uint64_t>(model) & kPoolBit) != 0;
+}
+
+Result<std::shared_ptr<WorkerPool::Loaded>> WorkerPool::find(ModelHandle handle) const {
+  auto loaded = models_.find(static_cast<std::uint64_t>(handle) & ~kPoolBit);
+  if (loaded != nullptr && owns(handle)) return loaded;
+  return runtime_error(RuntimeCode::kInvalidHandle, "no model has handle {:#x}, or it was unloaded",
+                       static_cast<std::uint64_t>(handle));
+}
+
+Result<ModelHandle> WorkerPool::load(const runtime::LoadRequest& request,
+                                     const std::stop_token& stop) {
+  shm::Fd package = request.package_fd >= 0 ? SLUICE_TRY(duplicate(request.package_fd))
+                                            : SLUICE_TRY(open_package(request.path));
+  runtime::LoadRequest wanted = request;
+  wanted.name = name_of(request);
+  if (wanted.executable == nullptr) {
+    wanted.executable = SLUICE_TRY(map_package(package.get()).with_context(request.path.string()));
+  }
+  const auto entered = SLUICE_TRY(engine_.enter(wanted, stop));
+  auto model = load_on(wanted, entered.group, *entered.executable, std::move(package), stop);
+  if (model.is_ok()) return model;
+  const CoreGroupId id = entered.group->group().id;
+  if (!request.group) end_worker(id);
+  engine_.leave(id);
+  return std::move(model).with_context(fmt::format("loading model \"{}\"", wanted.name));
+}
+
+Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
+                                        const std::shared_ptr<runtime::GroupScheduler>& cores,
+                                        const package::Executable& executable, shm::Fd package,
+                                        const std::stop_token& stop) {
+  const CoreGroupId id = cores->group().id;
+  const auto group = request.group ? find(id) : SLUICE_TRY(make_worker(cores->group()));
+  if (group == nullptr) {
+    return runtime_error(RuntimeCode::kInvalidHandle, "group {} was destroyed", id.value());
+  }
+  const int package_fd = package.get();
+  const auto make = [&](const json& loaded) {
+    RemoteModel::Parts parts;
+    parts.info = info_of(loaded);
+    parts.info.name = request.name;
+    parts.info.group = id;
+    parts.info.is_implicit = !request.group.has_value();
+    parts.signature = package::signature_of(executable.graph);
+    // All inputs are copied to the worker, and what is copied cannot change any more.
+    parts.info.in_place_inputs.assign(parts.signature.inputs.size(), true);
+    parts.package = std::move(package);
+    parts.nan_policy = request.nan_policy;
+    parts.where.group = static_cast<std::uint64_t>(id.value());
+    for (const auto& core : cores->group().cores) parts.where.cores.push_back(core.core);
+    parts.cores = count_cores(cores->group());
+    parts.memory = lease(*cores->group().budget, parts.info.footprint);
+    parts.link = group->slot();
+    return std::make_shared<RemoteModel>(std::move(parts));
+  };
+  const auto model = SLUICE_TRY(
+      group->load({request.name, request.depth, request.nan_policy}, package_fd, stop, make));
+  const Status status = request.group ? ok_status() : group->start(*model);
+  if (!status.is_ok()) {
+    group->unload(model, 0);
+    return status;
+  }
+  cores->statistics().add(model->statistics());
+  auto loaded = std::make_shared<Loaded>(Loaded{model, group});
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_open_) return ModelHandle(models_.insert(std::move(loaded)) | kPoolBit);
+  }
+  group->unload(model, 0);
+  return shut_down();
+}
+
+Status WorkerPool::start(ModelHandle handle) {
+  const auto loaded = SLUICE_TRY(find(handle));
+  return loaded->group->start(*loaded->model);
+}
+
+Status WorkerPool::stop(ModelHandle handle, std::int64_t drain_deadline_ns) {
+  const auto loaded = SLUICE_TRY(find(handle));
+  return loaded->group->stop(*loaded->model, drain_deadline_ns - clock().now_ns());
+}
+
+Status WorkerPool::reset(ModelHandle handle) {
+  const auto loaded = SLUICE_TRY(find(handle));
+  return loaded->group->reset(*loaded->model);
+}
+
+Status WorkerPool::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
+  SLUICE_TRY(find(handle));
+  const auto loaded = models_.remove(static_cast<std::uint64_t>(handle) & ~kPoolBit);
+  if (loaded == nullptr) return find(handle).status();
+  unload(*loaded, drain_deadline_ns);
+  return ok_status();
+}
+
+void WorkerPool::unload(const Loaded& loaded, std::int64_t drain_deadline_ns) {
+  const runtime::ModelInfo info = loaded.model->info();
+  loaded.group->unload(loaded.model, drain_deadline_ns - clock().now_ns());
+  if (const auto cores = engine_.find_group(info.group)) {
+    cores->statistics().retire(*loaded.model->statistics());
+  }
+  if (info.is_implicit) end_worker(info.group);  // before others have its cores
+  engine_.leave(info.group);
+}
+
+Result<runtime::ModelInfo> WorkerPool::info(ModelHandle handle) const {
+  runtime::ModelInfo info = SLUICE_TRY(find(handle))->model->info();
+  info.handle = static_cast<std::uint64_t>(handle);
+  return info;
+}
+
+std::vector<runtime::ModelInfo> WorkerPool::list_models() const {
+  std::vector<runtime::ModelInfo> infos;
+  for (const auto& [handle, loaded] : models_.all()) {
+    infos.push_back(loaded->model->info());
+    infos.back().handle = handle | kPoolBit;
+  }
+  return infos;
+}
+
+Result<runtime::ModelStatisticsSnapshot> WorkerPool::statistics(ModelHandle handle) const {
+  return SLUICE_TRY(find(handle))->model->statistics()->snapshot();
+}
+
+Result<runtime::Health> WorkerPool::health(ModelHandle handle) const {
+  const auto loaded = SLUICE_TRY(find(handle));
+  const bool has_failed = loaded->model->phase() == runtime::ModelPhase::kFailed;
+  runtime::Health health = health_of(loaded->model->statistics()->snapshot(), has_failed);
+  const runtime::WorkerInfo worker = loaded->group->info();
+  if (worker.state == "ready" || has_failed) return health;
+  return runtime::Health{runtime::HealthState::kDegraded, worker.reason, "Wait, or reset it."};
+}
+
+Result<std::shared_ptr<runtime::RequestSink>> WorkerPool::sink(ModelHandle handle) const {
+  return std::shared_ptr<runtime::RequestSink>(SLUICE_TRY(find(handle))->model);
+}
+
+void WorkerPool::shutdown(std::int64_t drain_deadline_ns) {
+  {
+    const std::lock_guard lock(mutex_);
+    is_open_ = false;
+  }
+  for (const auto& [handle, loaded] : models_.all()) {
+    if (const auto removed = models_.remove(handle)) unload(*removed, drain_deadline_ns);
+  }
+  std::vector<CoreGroupId> left;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, group] : groups_) left.push_back(id);
+  }
+  for (const CoreGroupId id : left) {
+    const Status status = destroy_group(id);
+    (void)status;  // somebody else destroyed it
+  }
+}
+
+}  // namespace sluice::worker

@@ -1,0 +1,91 @@
+// All groups of a daemon whose models run in worker processes.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/engine.h"
+#include "worker/group.h"
+
+namespace sluice::worker {
+
+struct PoolOptions {
+  std::filesystem::path program;   ///< `sluice-worker`
+  runtime::DeviceMap devices;      ///< the engine's
+  std::string sim;                 ///< the text that describes simulated devices; empty: real ones
+  std::int64_t most_restarts = 5;  ///< of a worker within a minute
+  std::function<void(const std::string&)> on_event;  ///< for the log; from any thread
+};
+
+/// `sluice-worker` beside the program that runs.
+std::filesystem::path default_program();
+
+/// A second host of models beside an engine, which keeps the account of cores for both, and of what
+/// the models did. Handles of the two are never equal. Safe from any thread.
+class WorkerPool final : public runtime::ModelHost {
+ public:
+  /// `engine` outlives the pool.
+  WorkerPool(runtime::Engine& engine, PoolOptions options)
+      : engine_(engine), options_(std::move(options)) {}
+  ~WorkerPool() override { shutdown(0); }
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  bool owns(runtime::ModelHandle model) const;
+  bool owns(runtime::CoreGroupId group) const { return find(group) != nullptr; }
+
+  /// Cores, and a worker for them. Blocks until the worker is ready.
+  /// Fails: as Engine::create_group; kUnavailable where the worker does not start.
+  Result<runtime::CoreGroupId> create_group(const runtime::CoreRequest& request);
+  /// Blocks. Fails: as Engine::destroy_group.
+  Status destroy_group(runtime::CoreGroupId group);
+  /// Of a group of the pool; else of one without a worker.
+  runtime::WorkerInfo worker_of(runtime::CoreGroupId group) const;
+  /// Adds what the engine cannot know of the pool's groups.
+  void describe(std::vector<runtime::GroupInfo>& groups) const;
+
+  // ModelHost; groups of requests are the pool's.
+  Clock& clock() override { return system_clock(); }
+  Result<runtime::ModelHandle> load(const runtime::LoadRequest& request,
+                                    const std::stop_token& stop) override;
+  Status start(runtime::ModelHandle handle) override;
+  Status stop(runtime::ModelHandle handle, std::int64_t drain_deadline_ns) override;
+  Status reset(runtime::ModelHandle handle) override;
+  Status unload(runtime::ModelHandle handle, std::int64_t drain_deadline_ns) override;
+  Result<runtime::ModelInfo> info(runtime::ModelHandle handle) const override;
+  std::vector<runtime::ModelInfo> list_models() const override;
+  Result<runtime::ModelStatisticsSnapshot> statistics(runtime::ModelHandle handle) const override;
+  Result<runtime::Health> health(runtime::ModelHandle handle) const override;
+  Result<std::shared_ptr<runtime::RequestSink>> sink(runtime::ModelHandle handle) const override;
+  void shutdown(std::int64_t drain_deadline_ns) override;
+
+ private:
+  struct Loaded {
+    std::shared_ptr<RemoteModel> model;
+    std::shared_ptr<WorkerGroup> group;
+  };
+
+  std::shared_ptr<WorkerGroup> find(runtime::CoreGroupId group) const;
+  Result<std::shared_ptr<Loaded>> find(runtime::ModelHandle handle) const;
+  Result<std::shared_ptr<WorkerGroup>> make_worker(const runtime::CoreGroup& cores);
+  void end_worker(runtime::CoreGroupId group);
+  Result<runtime::ModelHandle> load_on(const runtime::LoadRequest& request,
+                                       const std::shared_ptr<runtime::GroupScheduler>& cores,
+                                       const package::Executable& executable, shm::Fd package,
+                                       const std::stop_token& stop);
+  void unload(const Loaded& loaded, std::int64_t drain_deadline_ns);
+
+  runtime::Engine& engine_;
+  const PoolOptions options_;
+  mutable std::mutex mutex_;
+  bool is_open_ = true;
+  std::map<runtime::CoreGroupId, std::shared_ptr<WorkerGroup>> groups_;
+  runtime::HandleTable<Loaded> models_;
+};
+
+}  // namespace sluice::worker

@@ -1,0 +1,122 @@
+// A model that runs in a worker, as the daemon's requests see it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/inference/group_scheduler.h"
+#include "runtime/model/model.h"
+#include "runtime/request.h"
+#include "runtime/statistics/model_statistics.h"
+#include "worker/link.h"
+
+namespace sluice::worker {
+
+/// The worker of a group, as long as there is one that serves. Safe across threads.
+class LinkSlot {
+ public:
+  void set(std::shared_ptr<WorkerLink> link) {
+    const std::lock_guard lock(mutex_);
+    link_ = std::move(link);
+  }
+  /// From now on there is none, for this reason.
+  void clear(const Status& why) {
+    const std::lock_guard lock(mutex_);
+    link_ = nullptr;
+    why_ = why;
+  }
+  Result<std::shared_ptr<WorkerLink>> get() const {
+    const std::lock_guard lock(mutex_);
+    if (link_ != nullptr) return link_;
+    return why_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<WorkerLink> link_;
+  Status why_;
+};
+
+/// Lives on when its worker dies, with its phase, package and statistics. Inputs are copied to the
+/// worker's memory when a request is submitted, so a request is answered at once when it is
+/// cancelled or expires. Outputs lie in that memory until they are dropped.
+class RemoteModel final : public runtime::RequestSink,
+                          public std::enable_shared_from_this<RemoteModel> {
+ public:
+  struct Parts {
+    runtime::ModelInfo info;  ///< without handle and phase
+    package::Signature signature;
+    shm::Fd package;  ///< for loading it again
+    runtime::NanPolicy nan_policy = runtime::NanPolicy::kPass;
+    runtime::ReplyDetail where;             ///< group and cores
+    std::vector<runtime::LaneCores> cores;  ///< of the group, which a request keeps busy
+    std::vector<runtime::MemoryLease> memory;
+    std::shared_ptr<LinkSlot> link;
+  };
+  explicit RemoteModel(Parts parts);
+
+  // ---- of whoever manages the model, one call at a time
+
+  const Parts& parts() const { return parts_; }
+  const std::string& name() const { return parts_.info.name; }
+  runtime::ModelInfo info() const;
+  runtime::ModelPhase phase() const;
+  /// The model has this handle in the worker that lives now.
+  void set_worker_model(std::uint64_t handle) { worker_model_ = handle; }
+  std::uint64_t worker_model() const { return worker_model_; }
+  /// Requests are refused unless it is started; `kFailed` with what made it so.
+  void set_phase(runtime::ModelPhase phase, const std::string& why = "");
+  void count_start() { statistics_->count_start(); }
+  /// No request is taken any more; those in flight are answered with kCancelled. Frees the package.
+  void retire();
+  const std::shared_ptr<runtime::ModelStatistics>& statistics() const { return statistics_; }
+
+  // ---- of those who have requests
+
+  const package::Signature& signature() const override { return parts_.signature; }
+  int depth() const override { return parts_.info.depth; }
+  Clock& clock() const override { return system_clock(); }
+  Result<std::uint64_t> submit(runtime::Request& request) override;
+  bool cancel(std::uint64_t id) override;
+  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
+  void tell_waiters() override;
+
+ private:
+  struct Flight {
+    std::function<void(runtime::Reply)> on_done;
+    bool wants_detail = false;
+    std::int64_t start_ns = 0;
+    std::weak_ptr<WorkerLink> link;
+    std::uint64_t link_id = 0;
+  };
+
+  Status check(const runtime::Request& request) const;
+  Result<std::uint64_t> enter(runtime::Request& request);
+  Status send(std::uint64_t id, const runtime::Request& request);
+  std::optional<Flight> leave(std::uint64_t id);
+  void take(std::uint64_t id, Answer answer);
+  void answer(const Flight& flight, runtime::Reply reply);
+  void record(const Flight& flight, runtime::RuntimeCode code, const Bundle& bundle);
+
+  Parts parts_;
+  const std::shared_ptr<runtime::ModelStatistics> statistics_;
+  std::mutex statistics_mutex_;
+  std::atomic<std::uint64_t> worker_model_ = 0;
+  std::atomic<std::int64_t> room_bytes_;  ///< of the largest answer so far
+
+  mutable std::mutex mutex_;
+  std::condition_variable told_;
+  std::uint64_t num_told_ = 0;
+  runtime::ModelPhase phase_ = runtime::ModelPhase::kLoaded;
+  Status refusal_;
+  std::uint64_t next_id_ = 1;
+  std::map<std::uint64_t, Flight> flights_;
+};
+
+}  // namespace sluice::worker
