@@ -10,11 +10,9 @@ namespace {
 
 /// Not here: what devices and sockets were made from.
 constexpr std::array<std::string_view, 13> kReloadable = {
-    "token_file",      "model_folders", "upload_limit_bytes",
-    "session_models",  "session_cores", "session_requests",
-    "stream_requests", "drain_seconds", "log_level",
-    "tls_certificate", "tls_key",       "tls_client_ca",
-    "isolation"};
+    "token_file",       "model_folders",   "upload_limit_bytes", "session_models", "session_cores",
+    "session_requests", "stream_requests", "drain_seconds",      "log_level",      "isolation",
+    "tls_certificate",  "tls_key",         "tls_client_ca"};
 
 /// Ports are made with TLS or without, and with an authority of clients or without.
 template <typename Value>

@@ -14,8 +14,9 @@ namespace {
 
 grpc_ssl_server_certificate_config* config_of(const TlsTexts& texts) {
   const grpc_ssl_pem_key_cert_pair pair = {texts.key.c_str(), texts.certificate.c_str()};
-  const char* roots = texts.client_ca.empty() ? nullptr : texts.client_ca.c_str();
-  return grpc_ssl_server_certificate_config_create(roots, &pair, 1);
+  // gRPC wants some where certificates are exchanged; where clients show none they mean nothing.
+  const std::string& roots = texts.client_ca.empty() ? texts.certificate : texts.client_ca;
+  return grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
 }
 
 grpc_ssl_client_certificate_request_type request_of(const TlsTexts& texts) {

@@ -52,8 +52,9 @@ Result<Profile> Profiler::stop(std::uint64_t id) {
   Recording& recording = *it->second;
   end(recording, std::min(clock_.now_ns(), recording.end_ns));
   Profile profile = std::move(recording.profile);
-  std::ranges::rotate(profile.spans,
-                      profile.spans.begin() + static_cast<std::ptrdiff_t>(recording.next));
+  std::rotate(profile.spans.begin(),
+              profile.spans.begin() + static_cast<std::ptrdiff_t>(recording.next),
+              profile.spans.end());
   recordings_.erase(it);
   return profile;
 }
