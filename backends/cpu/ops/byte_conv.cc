@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "ops/conv_op.h"
 #include "ops/window.h"
 #include "plugin/registry.h"
 
@@ -55,18 +56,6 @@ Status check_tensors(const sluice_op& op) {
   return fits ? plugin::ok() : unimplemented("the residual does not lie as the result");
 }
 
-/// As conv_weights_shape; extents that are unknown keep their defaults.
-ConvShape weights_shape(const sluice_op& op) {
-  const auto weights = dims_of(op.inputs[kWeights].tensor);
-  ConvShape shape;
-  shape.groups = plugin::Attributes(op).get_int("group", 1);
-  shape.out_channels = weights[0];
-  shape.in_channels = weights[1] * shape.groups;
-  shape.kernel = spatial_extent(weights);
-  shape.in_layout = layout_of(op.inputs[0].tensor);
-  return shape;
-}
-
 Status check(const sluice_op& op) {
   if (op.body != nullptr) return unimplemented("fused body");
   if (Status status = check_tensors(op); !status.is_ok()) return status;
@@ -82,9 +71,11 @@ Status check(const sluice_op& op) {
   if (Status status = check_window(op, op.inputs[0].tensor.rank); !status.is_ok()) return status;
   // All that does not depend on extents of images, which may be unknown yet, nor on layouts as long
   // as those are not chosen.
-  ConvShape shape = weights_shape(op);
+  ConvShape shape = conv_weights_shape(op);
   shape.input = shape.kernel;
-  if (!has_layout(op)) shape.in_layout = Layout::kBlocked;
+  shape.pad_begin = shape.pad_end = {0, 0};
+  shape.stride = shape.dilation = {1, 1};
+  if (!has_layout(op)) shape.in_layout = shape.out_layout = Layout::kBlocked;
   const char* reason = byte_conv_refusal(shape);
   return reason == nullptr ? plugin::ok() : unimplemented(reason);
 }
@@ -92,7 +83,7 @@ Status check(const sluice_op& op) {
 sluice_packing packing(const sluice_op& op, int input, Isa isa) {
   sluice_packing result = {};
   if (input != kWeights || !has_layout(op)) return result;
-  const ByteConvPacking packing(weights_shape(op), isa);
+  const ByteConvPacking packing(conv_weights_shape(op), isa);
   result.size_bytes = packing.bytes();
   std::snprintf(result.format, sizeof result.format, "byte_conv/%s/w%d",
                 packing.shape.in_layout == Layout::kBlocked ? "c16" : "planes",
@@ -101,7 +92,7 @@ sluice_packing packing(const sluice_op& op, int input, Isa isa) {
 }
 
 void pack(const sluice_op& op, int /*input*/, Isa isa, void* packed) {
-  ByteConvPacking(weights_shape(op), isa)
+  ByteConvPacking(conv_weights_shape(op), isa)
       .pack(static_cast<const std::int8_t*>(op.inputs[kWeights].tensor.data), packed);
 }
 
@@ -196,15 +187,8 @@ class ByteConv : public Kernel {
 
 Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   if (!has_layout(op)) return unimplemented("row-major results");
-  ConvShape shape = weights_shape(op);
+  const ConvShape shape = conv_weights_shape(op);
   const sluice_tensor& x = op.inputs[0].tensor;
-  shape.batch = x.dims[0];
-  shape.input = spatial_extent(dims_of(x));
-  const Window window = read_window(op, shape.kernel, shape.input);
-  shape.stride = window.stride;
-  shape.dilation = window.dilation;
-  shape.pad_begin = window.pad_begin;
-  shape.pad_end = window.pad_end;
   if (const char* reason = byte_conv_refusal(shape); reason != nullptr) {
     return unimplemented(reason);
   }
