@@ -87,8 +87,8 @@ class TraceWriter {
     }
     for (auto& [group, cores] : cores_of_group) {
       std::ranges::sort(cores, {}, key_of);
-      const auto repeated = std::ranges::unique(cores, {}, key_of);
-      cores.erase(repeated.begin(), repeated.end());
+      const auto is_same = [](const auto& a, const auto& b) { return key_of(a) == key_of(b); };
+      cores.erase(std::unique(cores.begin(), cores.end(), is_same), cores.end());
       name("process_name", group, kRequestsThread,
            fmt::format("group {} ({})", group, describe_cores(cores)));
       name("thread_name", group, kRequestsThread, "requests");
