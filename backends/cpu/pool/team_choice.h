@@ -26,9 +26,7 @@ class TeamChoice {
     if (first_runs_ < kTrialRuns * kModes) return static_cast<TeamMode>(first_runs_++ / kTrialRuns);
     if (++runs_ < interval_) return best_;
     if (runs_ == interval_) other_ = other_ % (kModes - 1) + 1;
-    const auto mode = static_cast<TeamMode>((index(best_) + other_) % kModes);
-    if (runs_ + 1 == interval_ + kTrialRuns) ends_trial_ = true;
-    return mode;
+    return static_cast<TeamMode>((index(best_) + other_) % kModes);
   }
 
   void note(TeamMode mode, double nanoseconds) {
@@ -36,16 +34,16 @@ class TeamChoice {
     const double weight = mode == best_ ? kWeightOfLast : kWeightOfTrial;
     time = time == 0 ? nanoseconds : time + (nanoseconds - time) * weight;
     if (first_runs_ < kTrialRuns * kModes) return;
-    if (runs_ >= interval_ && !ends_trial_) return;  // in the midst of one
+    const bool ends_trial = runs_ + 1 == interval_ + kTrialRuns;
+    if (runs_ >= interval_ && !ends_trial) return;  // in the midst of one
     const auto least = std::min_element(time_.begin(), time_.end()) - time_.begin();
     const auto best = static_cast<TeamMode>(least);
+    if (best != best_ || ends_trial) runs_ = 0;
     if (best != best_) {
       interval_ = kFewestRuns;
-    } else if (ends_trial_) {
+    } else if (ends_trial) {
       interval_ = std::min(interval_ * 2, kMostRuns);
     }
-    if (ends_trial_) runs_ = 0;
-    ends_trial_ = false;
     best_ = best;
   }
 
@@ -60,10 +58,9 @@ class TeamChoice {
   static std::size_t index(TeamMode mode) { return static_cast<std::size_t>(mode); }
 
   unsigned first_runs_ = 0;  ///< before there is a choice
-  unsigned runs_ = 0;        ///< since the last trial
+  unsigned runs_ = 0;        ///< since the last trial, or change of mind
   unsigned interval_ = kFewestRuns;
-  bool ends_trial_ = false;  ///< with the run that next() told of last
-  std::size_t other_ = 0;    ///< which of the others was tried last, counted from the best
+  std::size_t other_ = 0;  ///< which of the others was tried last, counted from the best
   TeamMode best_ = TeamMode::kPinned;
   std::array<double, kModes> time_ = {};  ///< averages, the last runs count most
 };

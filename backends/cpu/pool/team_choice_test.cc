@@ -31,6 +31,15 @@ TEST(TeamChoice, TakesWhatIsFastestAndTriesTheOthersSeldom) {
   }
 }
 
+TEST(TeamChoice, LeavesWhatBecameSlowWhateverRunItIs) {
+  for (int before = 100; before < 140; ++before) {
+    TeamChoice choice;
+    count_modes(choice, before, {100, 150, 200});
+    const auto counts = count_modes(choice, 1000, {300, 150, 200});
+    EXPECT_GT(counts[1], 800) << before;
+  }
+}
+
 TEST(TeamChoice, ChangesItsMindWhenTheNeighbourGoes) {
   TeamChoice choice;
   count_modes(choice, 2000, {200, 150, 100});
