@@ -16,6 +16,8 @@ constexpr double kWakeNs = 12000;
 /// More of them share better, and read more of what they have in common.
 constexpr int kPiecesPerWorker = 2;
 constexpr double kPiecesNs = 60000;
+/// Below this a step is not worth offering to helpers.
+constexpr double kOfferNs = 10000;
 constexpr std::int64_t kPage = 4096;
 /// Stands for the list's shared scratch among the bindings.
 constexpr std::int32_t kSharedScratch = -2;
@@ -195,6 +197,7 @@ void CommandList::plan_pieces() {
         step.kernel == nullptr ? cost_of_copy(step.copy_bytes) : step.kernel->cost_ns();
     step.first_claim = claims;
     step.pieces_per_worker = cost_ns / phases > kPiecesNs ? kPiecesPerWorker : 1;
+    step.is_offered = cost_ns / phases > kOfferNs;
     claims += static_cast<std::size_t>(phases);
   }
   claims_ = std::vector<std::atomic<int>>(claims);
@@ -285,11 +288,27 @@ void CommandList::run_pieces(const Step& step, int phase, const Worker& worker) 
   }
 }
 
+/// Until all are done; helpers take some.
+void CommandList::offer_pieces(const Step& step, int phase, const Worker& worker) {
+  offered_step_ = &step;
+  offered_phase_ = phase;
+  pool_.offer();
+  run_pieces(step, phase, worker);
+  pool_.withdraw();
+}
+
+void CommandList::help(const Member& member) {
+  std::byte* scratch = scratch_.get() + scratch_stride_ * member.index();
+  run_pieces(*offered_step_, offered_phase_, {member.index(), member.count(), scratch});
+}
+
 void CommandList::run_step(const Step& step, const Worker& worker, const Member& member) {
   const int phases = step.kernel == nullptr ? 1 : step.kernel->phases();
   for (int phase = 0; phase < phases; ++phase) {
     if (phase > 0 && worker.count > 1) member.sync();
-    if (takes_pieces_ && worker.count > 1) {
+    if (mode_ == TeamMode::kHelped && worker.count > 1) {
+      offer_pieces(step, phase, worker);
+    } else if (takes_pieces_ && worker.count > 1) {
       run_pieces(step, phase, worker);
     } else {
       run_phase(step, phase, worker);
@@ -309,7 +328,8 @@ void CommandList::walk(const Member& member) {
     const Step& step = steps_[i];
     if (step.barrier_before || every_barrier_) member.sync();
     if (record != nullptr) record->begin_step(i);
-    if (!step.serial) {
+    const bool is_whole = step.serial || (mode_ == TeamMode::kHelped && !step.is_offered);
+    if (!is_whole) {
       run_step(step, part, member);
     } else if (member.index() == 0 && status_.is_ok()) {
       run_step(step, whole, member);
@@ -352,22 +372,33 @@ void CommandList::tell_observer() {
 }
 
 void CommandList::run_steps() {
-  const WorkerPool::Task task = [](void* list, const Member& member) {
-    static_cast<CommandList*>(list)->walk(member);
-  };
   const bool is_strained = !alone_ && pool_.is_strained();
-  TeamMode mode = alone_ ? TeamMode::kAlone : TeamMode::kPinned;
-  if (is_strained) mode = choice_.next();
-  takes_pieces_ = is_strained && mode != TeamMode::kAlone;
+  mode_ = alone_ ? TeamMode::kAlone : TeamMode::kPinned;
+  if (is_strained) mode_ = choice_.next();
+  takes_pieces_ = is_strained && mode_ != TeamMode::kAlone;
   if (takes_pieces_) {
     for (std::atomic<int>& claim : claims_) claim.store(1, std::memory_order_relaxed);
   }
   using Clock = std::chrono::steady_clock;
   const auto start = is_strained ? Clock::now() : Clock::time_point();
-  pool_.run(task, this, mode);
+  run_team();
   if (is_strained) {
     const std::chrono::duration<double, std::nano> taken = Clock::now() - start;
-    choice_.note(mode, taken.count());
+    choice_.note(mode_, taken.count());
+  }
+}
+
+void CommandList::run_team() {
+  const WorkerPool::Task lead_or_run = [](void* list, const Member& member) {
+    static_cast<CommandList*>(list)->walk(member);
+  };
+  const WorkerPool::Task take_part = [](void* list, const Member& member) {
+    static_cast<CommandList*>(list)->help(member);
+  };
+  switch (mode_) {
+    case TeamMode::kPinned: return pool_.run(lead_or_run, this);
+    case TeamMode::kHelped: return pool_.lead(lead_or_run, take_part, this);
+    case TeamMode::kAlone: return WorkerPool::run_alone(lead_or_run, this);
   }
 }
 

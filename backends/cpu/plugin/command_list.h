@@ -18,7 +18,8 @@ namespace sluice::cpu {
 /// Kernels and copies recorded for one context, run by a team of workers that walk the list
 /// together. A barrier stands only where a step touches what an earlier one, since the last
 /// barrier, has written or still reads. Each worker has its share of a step; where the pool is
-/// strained, shares are smaller and taken as workers come.
+/// strained, shares are smaller and taken as workers come, or one worker leads and others help when
+/// they have a processor.
 ///
 /// Used by one thread at a time.
 class CommandList {
@@ -47,6 +48,7 @@ class CommandList {
     std::size_t num_outputs = 0;
     std::size_t first_claim = 0;  ///< in claims_, one per phase
     int pieces_per_worker = 1;    ///< where pieces are taken as workers come
+    bool is_offered = false;      ///< worth it, where the caller leads and others help
     bool serial = false;          ///< worker 0 runs it
     bool barrier_before = false;
   };
@@ -76,13 +78,16 @@ class CommandList {
   Status take_scratch();
   void start_timing();
   void run_steps();
+  void run_team();
   void tell_observer();
   void bind(std::span<void* const> bindings);
   bool bindings_overlap(std::span<void* const> bindings) const;
   void walk(const Member& member);
+  void help(const Member& member);
   void run_step(const Step& step, const Worker& worker, const Member& member);
   void run_phase(const Step& step, int phase, const Worker& worker);
   void run_pieces(const Step& step, int phase, const Worker& worker);
+  void offer_pieces(const Step& step, int phase, const Worker& worker);
   void plan_pieces();
 
   WorkerPool& pool_;
@@ -98,9 +103,12 @@ class CommandList {
   std::int32_t texts_binding_ = 0;             ///< of the pool for outputs of strings; 0: none
   sluice_text_pool* texts_ = nullptr;          ///< for those bindings
   std::vector<std::atomic<int>> claims_;       ///< pieces taken of each phase of each step
+  TeamMode mode_ = TeamMode::kPinned;          ///< of this run
   bool takes_pieces_ = false;                  ///< in this run
-  TeamChoice choice_;                          ///< of runs while the pool is strained
-  bool every_barrier_ = false;                 ///< bindings share memory: plan does not hold
+  const Step* offered_step_ = nullptr;         ///< helpers take pieces of this
+  int offered_phase_ = 0;
+  TeamChoice choice_;           ///< of runs while the pool is strained
+  bool every_barrier_ = false;  ///< bindings share memory: plan does not hold
 
   std::int64_t scratch_stride_ = 0;
   Bytes scratch_;  ///< scratch_stride_ per worker

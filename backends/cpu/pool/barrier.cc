@@ -12,7 +12,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kSpinTime{50};
-constexpr std::chrono::microseconds kYieldTime{3};
 constexpr int kPausesPerLook = 16;
 
 void pause_once() {
@@ -30,17 +29,26 @@ long futex(std::atomic<std::uint32_t>* word, int operation, std::uint32_t value)
 
 void WaitWord::advance() {
   value_.fetch_add(1, std::memory_order_seq_cst);
+  wake();
+}
+
+void WaitWord::set(std::uint32_t value) {
+  value_.store(value, std::memory_order_seq_cst);
+  wake();
+}
+
+void WaitWord::wake() {
   if (sleepers_.load(std::memory_order_seq_cst) != 0) futex(&value_, FUTEX_WAKE_PRIVATE, INT32_MAX);
 }
 
-bool WaitWord::wait_while(std::uint32_t seen, Patience patience) {
+bool WaitWord::wait_while(std::uint32_t seen) {
   // The first looks cost no clock reading: most waits inside a run end here.
   for (int i = 0; i < kPausesPerLook; ++i) {
     if (load() != seen) return false;
     pause_once();
   }
   const auto start = Clock::now();
-  const auto limit = start + (patience == Patience::kSpin ? kSpinTime : kYieldTime);
+  const auto limit = start + kSpinTime;
   do {
     for (int i = 0; i < kPausesPerLook; ++i) {
       if (load() != seen) return false;
@@ -61,9 +69,7 @@ void Barrier::wait() {
     arrived_.store(0, std::memory_order_relaxed);
     generation_.advance();
   } else {
-    if (generation_.wait_while(generation, patience_.load(std::memory_order_relaxed))) {
-      long_waits_.fetch_add(1, std::memory_order_relaxed);
-    }
+    if (generation_.wait_while(generation)) long_waits_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 

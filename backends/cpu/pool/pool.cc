@@ -2,10 +2,13 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
+
+#include "pool/turns.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -32,11 +35,33 @@ class FlushDenormals {
 #endif
 };
 
-void keep_to(pthread_t thread, std::span<const int> cpus) {
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+constexpr std::uint32_t kCallBits = 2;
+constexpr std::uint32_t kCallMask = (1U << kCallBits) - 1;
+
+void keep_to(pthread_t thread, int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  for (const int cpu : cpus) CPU_SET(cpu, &set);
+  CPU_SET(cpu, &set);
   pthread_setaffinity_np(thread, sizeof set, &set);  // a wish: a refusal costs time, not results
+}
+
+std::int64_t monotonic_ns() {
+  timespec time = {};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * kNsPerSecond + time.tv_nsec;
+}
+
+/// How often the calling thread lost its processor to another.
+std::int64_t preemptions() {
+  rusage usage = {};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nivcsw;
+}
+
+void rest_if_due(Turns& turns) {
+  const timespec rest = {0, static_cast<long>(turns.rest_ns(monotonic_ns(), preemptions))};
+  if (rest.tv_nsec > 0) nanosleep(&rest, nullptr);
 }
 
 }  // namespace
@@ -54,37 +79,42 @@ WorkerPool::WorkerPool(std::vector<int> cpus, Strain strain)
     stop();
     throw;
   }
-  set_mode(TeamMode::kPinned);
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    keep_to(threads_[i].native_handle(), cpus_[i + 1]);
+  }
 }
 
 WorkerPool::~WorkerPool() { stop(); }
 
 void WorkerPool::stop() {
-  task_ = nullptr;
-  epoch_.advance();
+  call(kEnd);
   for (std::thread& thread : threads_) thread.join();
 }
 
+void WorkerPool::call(Call what) { epoch_.set((epoch_.load() | kCallMask) + 1 + what); }
+
+/// A run waits for everybody, so nobody misses one; of what is offered, many calls may be missed.
 void WorkerPool::serve(int index) {
   const FlushDenormals flush;
+  Turns turns;
   for (std::uint32_t seen = 0;;) {
     epoch_.wait_while(seen);
-    ++seen;
-    if (task_ == nullptr) return;
-    task_(context_, Member(index, count(), &barrier_));
-    barrier_.wait();
+    seen = epoch_.load();
+    switch (static_cast<Call>(seen & kCallMask)) {
+      case kEnd: return;
+      case kRun:
+        task_(context_, Member(index, count(), &barrier_));
+        barrier_.wait();
+        break;
+      case kHelp:
+        if (gate_.enter()) {
+          task_(context_, Member(index, count(), nullptr));
+          gate_.leave();
+        }
+        rest_if_due(turns);
+        break;
+    }
   }
-}
-
-/// Spreads the threads over their processors, or lets all of them use all.
-void WorkerPool::set_mode(TeamMode mode) {
-  mode_ = mode;
-  const bool is_loose = mode == TeamMode::kLoose;
-  const std::span<const int> all = cpus_;
-  for (std::size_t i = 0; i < threads_.size(); ++i) {
-    keep_to(threads_[i].native_handle(), is_loose ? all : all.subspan(i + 1, 1));
-  }
-  barrier_.set_patience(is_loose ? Patience::kYield : Patience::kSpin);
 }
 
 void WorkerPool::give_way_to_caller() {
@@ -94,7 +124,7 @@ void WorkerPool::give_way_to_caller() {
   if (taken == cpus_.end()) return;
   std::swap(cpus_[0], *taken);
   const auto moved = static_cast<std::size_t>(taken - cpus_.begin() - 1);
-  keep_to(threads_[moved].native_handle(), {&*taken, 1});
+  keep_to(threads_[moved].native_handle(), *taken);
 }
 
 void WorkerPool::note_waits() {
@@ -104,22 +134,42 @@ void WorkerPool::note_waits() {
   is_strained_.store(strain_.is_high(), std::memory_order_relaxed);
 }
 
-void WorkerPool::run(Task task, void* context, TeamMode mode) {
-  if (mode == TeamMode::kAlone || count() == 1 || busy_.exchange(true, std::memory_order_acquire)) {
-    run_alone(task, context);
-    return;
-  }
+/// False where the caller had better go alone.
+bool WorkerPool::enter() {
+  if (count() == 1 || busy_.exchange(true, std::memory_order_acquire)) return false;
+  give_way_to_caller();
+  return true;
+}
+
+void WorkerPool::leave() { busy_.store(false, std::memory_order_release); }
+
+void WorkerPool::run(Task task, void* context) {
+  if (!enter()) return run_alone(task, context);
   const FlushDenormals flush;
-  if (mode != mode_) set_mode(mode);
-  if (mode == TeamMode::kPinned) give_way_to_caller();
   task_ = task;
   context_ = context;
-  epoch_.advance();
+  call(kRun);
   task(context, Member(0, count(), &barrier_));
   barrier_.wait();
   note_waits();
-  busy_.store(false, std::memory_order_release);
+  leave();
 }
+
+void WorkerPool::lead(Task task, Task help, void* context) {
+  if (!enter()) return run_alone(task, context);
+  const FlushDenormals flush;
+  task_ = help;
+  context_ = context;
+  task(context, Member(0, count(), nullptr));
+  leave();
+}
+
+void WorkerPool::offer() {
+  gate_.open();
+  call(kHelp);
+}
+
+void WorkerPool::withdraw() { gate_.close(); }
 
 void WorkerPool::run_alone(Task task, void* context) {
   const FlushDenormals flush;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "pool/barrier.h"
+#include "pool/gate.h"
 #include "pool/strain.h"
-#include "pool/team_choice.h"
 
 namespace sluice::cpu {
 
@@ -22,7 +22,7 @@ class Member {
 
   /// Waits for the rest of the team.
   void sync() const {
-    if (count_ > 1) barrier_->wait();
+    if (barrier_ != nullptr) barrier_->wait();
   }
 
  private:
@@ -35,9 +35,11 @@ class Member {
 ///
 /// A pool of one has no threads. Idle threads spin for about 50 us after a task and then sleep: an
 /// idle pool uses no processor. Threads keep to one processor each, inside those given, and make
-/// room when they find the caller on theirs. In a loose run they may use all of those given: a
-/// thread that lost its processor to a neighbour then goes on where another of the team waits.
-/// Denormal numbers are flushed to zero while a task runs.
+/// room when they find the caller on theirs. Denormal numbers are flushed to zero while a task
+/// runs.
+///
+/// A task is run by all members together, who may wait for each other; or led by the caller, who
+/// offers pieces of work that the others take part in when they have a processor.
 ///
 /// Safe to use from several threads: whoever finds the pool busy runs the task alone, as a team of
 /// one, on its own thread. (Waiting for the pool would make one model's latency another's; with
@@ -58,16 +60,30 @@ class WorkerPool {
   bool is_strained() const { return is_strained_.load(std::memory_order_relaxed); }
 
   /// Returns when every member has finished `task`.
-  void run(Task task, void* context, TeamMode mode = TeamMode::kPinned);
+  void run(Task task, void* context);
+
+  /// Runs `task` on the calling thread as the only one that must; where it offers work, others run
+  /// `help`.
+  void lead(Task task, Task help, void* context);
+  /// Inside a led task: from now until `withdraw`, other members may run `help`, each perhaps again
+  /// and again.
+  void offer();
+  /// Returns when nobody runs `help` any more.
+  void withdraw();
 
   /// Runs `task` on the calling thread only.
   static void run_alone(Task task, void* context);
 
  private:
+  /// What threads are called to, in the low bits of epoch_.
+  enum Call : std::uint32_t { kRun, kHelp, kEnd };
+
+  bool enter();
+  void leave();
   void serve(int index);
+  void call(Call what);
   void give_way_to_caller();
   void note_waits();
-  void set_mode(TeamMode mode);
   void stop();
 
   std::vector<int> cpus_;  ///< [0] is left to the caller
@@ -76,10 +92,10 @@ class WorkerPool {
   Barrier barrier_;
   Strain strain_;  ///< this, and what follows, belong to the run under way
   std::uint32_t long_waits_before_ = 0;
-  TeamMode mode_ = TeamMode::kPinned;
   std::atomic<bool> is_strained_{false};
   alignas(64) WaitWord epoch_;
-  Task task_ = nullptr;  ///< null asks the threads to end
+  Gate gate_;  ///< into what is offered
+  Task task_ = nullptr;
   void* context_ = nullptr;
 };
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -75,6 +77,69 @@ TEST(WorkerPool, CallersFromManyThreadsAllGetTheirTaskRun) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(right, 200);
+}
+
+/// Pieces of many offers, each taken once and done before the next offer.
+struct Offers {
+  static constexpr int kOffers = 500;
+  static constexpr int kPieces = 7;
+  WorkerPool* pool = nullptr;
+  std::atomic<int> next{0};
+  std::array<int, kPieces> times_done = {};
+  std::atomic<int> helpers_pieces{0};
+  int wrong = 0;
+
+  static void take_part(void* context, const Member& member) {
+    Offers& self = *static_cast<Offers*>(context);
+    for (int piece = self.next++; piece < kPieces; piece = self.next++) {
+      ++self.times_done[static_cast<std::size_t>(piece)];
+      self.helpers_pieces += member.index() > 0;
+    }
+  }
+  static void lead(void* context, const Member& member) {
+    Offers& self = *static_cast<Offers*>(context);
+    for (int offer = 0; offer < kOffers; ++offer) {
+      self.next = 0;
+      if (member.count() > 1) self.pool->offer();
+      take_part(context, member);
+      if (member.count() > 1) self.pool->withdraw();
+      for (const int times : self.times_done) self.wrong += times != offer + 1;
+    }
+  }
+};
+
+TEST(WorkerPool, WhatIsOfferedIsDoneOnceBeforeTheLeaderGoesOn) {
+  for (const int count : {1, 2, 3}) {
+    WorkerPool pool(cpus(count));
+    for (int round = 0; round < 20; ++round) {
+      Offers offers;
+      offers.pool = &pool;
+      pool.lead(&Offers::lead, &Offers::take_part, &offers);
+      EXPECT_EQ(offers.wrong, 0) << count;
+      Relay relay;  // and runs that wait for everybody come between
+      pool.run(&Relay::run, &relay);
+      EXPECT_EQ(relay.total, expected(count)) << count;
+    }
+  }
+}
+
+TEST(WorkerPool, AHelperTakesPartWhereItHasTime) {
+  WorkerPool pool(cpus(2));
+  Offers offers;
+  offers.pool = &pool;
+  while (offers.helpers_pieces == 0) {  // ends, for the leader waits here for nobody else
+    offers.times_done = {};
+    pool.lead(
+        [](void* context, const Member&) {
+          Offers& self = *static_cast<Offers*>(context);
+          self.next = 0;
+          self.pool->offer();
+          while (self.next < Offers::kPieces) std::this_thread::yield();
+          self.pool->withdraw();
+        },
+        &Offers::take_part, &offers);
+  }
+  EXPECT_EQ(offers.helpers_pieces, Offers::kPieces);
 }
 
 TEST(WorkerPool, IdleThreadsUseNoProcessorTime) {

@@ -47,5 +47,12 @@ TEST(TeamChoice, ChangesItsMindWhenTheNeighbourGoes) {
   EXPECT_GT(counts[0], 250);
 }
 
+TEST(TeamChoice, KnowsTheBestOfLongRunsAfterOneOfEach) {
+  TeamChoice choice;
+  count_modes(choice, 3, {90e6, 80e6, 60e6});
+  const auto counts = count_modes(choice, 16, {90e6, 80e6, 60e6});
+  EXPECT_EQ(counts[2], 16);
+}
+
 }  // namespace
 }  // namespace sluice::cpu
