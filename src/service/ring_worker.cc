@@ -14,8 +14,12 @@ namespace {
 constexpr std::int64_t kSpinNs = 50'000;
 /// Every sleep ends by itself: whoever shares the memory can put a sleeper where no bell reaches.
 constexpr std::int64_t kSleepNs = 100'000'000;
-/// Requests of a model that takes longer are computed elsewhere, for the entries behind them.
+/// An entry may wait so long for one of another group that is computed before it.
 constexpr std::int64_t kShortNs = 200'000;
+/// Requests of a model that takes longer than that are computed here where entries come one by one,
+/// up to this; for some time after one came behind another they are computed elsewhere.
+constexpr std::int64_t kLongNs = 1'000'000;
+constexpr int kElsewhereNext = 64;
 constexpr std::size_t kMostKnownModels = 64;
 
 }  // namespace
@@ -136,11 +140,13 @@ Status RingWorker::submit(const shm::Submission& entry) {
   }
   flight->id.store(*id);
   flight->has_id.store(true);
-  if (waits) flight->sink->wait([&] { return flight->is_done.load(); }, kNoDeadline);
+  if (!waits) return ok_status();
+  flight->sink->wait([&] { return flight->is_done.load(); }, kNoDeadline);
+  if (shared_->ring.has_submission()) elsewhere_next_ = kElsewhereNext;
   return ok_status();
 }
 
-/// Whether it is alone, and of a model whose requests are short.
+/// Whether this thread computes it: where it is alone and of a model whose requests are short.
 bool RingWorker::enter(const std::shared_ptr<Flight>& flight) {
   const std::lock_guard lock(shared_->mutex);
   const bool is_alone = shared_->flights.empty();
@@ -148,7 +154,13 @@ bool RingWorker::enter(const std::shared_ptr<Flight>& flight) {
   shared_->flights[flight->number] = flight;
   if (!is_alone) return false;
   const auto typical = shared_->typical_ns.find(flight->model);
-  return typical != shared_->typical_ns.end() && typical->second < kShortNs;
+  if (typical == shared_->typical_ns.end()) return false;
+  if (typical->second < kShortNs) return true;
+  if (elsewhere_next_ > 0) {
+    --elsewhere_next_;
+    return false;
+  }
+  return typical->second < kLongNs;
 }
 
 /// On any thread; the worker may be gone.

@@ -59,6 +59,7 @@ class RingWorker {
   Service& service_;
   const Caller caller_;
   const std::shared_ptr<Shared> shared_;
+  int elsewhere_next_ = 0;  ///< how many requests are computed elsewhere; by its own thread
   std::atomic<bool> is_stopping_ = false;
   std::atomic<bool> has_ended_ = false;
   std::mutex stop_mutex_;

@@ -15,6 +15,9 @@ namespace {
 /// How often running work is asked for before the thread naps, and how long it does.
 constexpr int kBusyLooks = 2000;
 constexpr std::int64_t kBusyNapNs = 20'000;
+/// What takes less is computed wherever the caller is: moving there costs as much, and where the
+/// caller then waits for its next request it is in others' way.
+constexpr std::int64_t kWorthMovingNs = 50'000;
 
 void stay_on(const std::vector<std::int32_t>& cpus) {
   if (cpus.empty()) return;
@@ -24,13 +27,14 @@ void stay_on(const std::vector<std::int32_t>& cpus) {
   pthread_setaffinity_np(pthread_self(), sizeof(set), &set);  // a wish: cpus may have gone offline
 }
 
-/// A caller's thread at a group's work: it computes on the group's processors, not on those of
-/// another group where it happens to be. Afterwards it may run where it might before; as a rule it
-/// stays, and the next request of its finds it there.
+/// A caller's thread at a group's work: if that is long, it computes on the group's processors, not
+/// on those of another group where it happens to be. Afterwards it may run where it might before;
+/// as a rule it stays, and the next request of its finds it there.
 class Guest {
  public:
-  explicit Guest(const std::vector<std::int32_t>& cpus)
-      : is_moved_(!cpus.empty() && std::ranges::find(cpus, sched_getcpu()) == cpus.end() &&
+  Guest(const std::vector<std::int32_t>& cpus, bool is_long)
+      : is_moved_(is_long && !cpus.empty() &&
+                  std::ranges::find(cpus, sched_getcpu()) == cpus.end() &&
                   pthread_getaffinity_np(pthread_self(), sizeof(before_), &before_) == 0) {
     if (is_moved_) stay_on(cpus);
   }
@@ -79,8 +83,10 @@ class ThreadDriver final : public Driver {
     if (is_done()) return true;
     bool needs_thread = true;
     if (token_.try_lock()) {
-      const Guest guest(cpus_);
+      const Guest guest(cpus_, guests_ns_ >= kWorthMovingNs);
+      const std::int64_t start_ns = clock_.now_ns();
       const StepResult last = pump(is_done, deadline_ns);
+      guests_ns_ = clock_.now_ns() - start_ns;
       token_.unlock();
       needs_thread = last.is_running || last.next_deadline_ns != kNoDeadline || !is_done();
     }
@@ -139,7 +145,8 @@ class ThreadDriver final : public Driver {
   Steppable& machine_;
   Clock& clock_;
   const std::vector<std::int32_t> cpus_;
-  std::mutex token_;  ///< whoever holds it drives
+  std::mutex token_;                         ///< whoever holds it drives
+  std::int64_t guests_ns_ = kWorthMovingNs;  ///< what the last guest's work took; under the token
   std::mutex mutex_;
   std::condition_variable work_;  ///< for the thread
   std::condition_variable done_;  ///< for callers that wait
