@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/huge_pages.h"
 #include "base/utf8.h"
 #include "service/prometheus.h"
 
@@ -122,6 +123,7 @@ Status Daemon::start_all(const std::map<std::string, int>& sockets) {
   const std::string owner =
       fmt::format("sluiced, process {}, at {}", getpid(), fmt::join(addresses, ", "));
   locks_ = SLUICE_TRY(DeviceLocks::take(settings_.lock_folder, machine_.devices, owner));
+  SLUICE_TRY(reserve_huge_pages());
   runtime::EngineOptions options;
   options.devices = machine_.devices;
   engine_ =
@@ -131,6 +133,16 @@ Status Daemon::start_all(const std::map<std::string, int>& sockets) {
   SLUICE_TRY(start_workers());
   server_ = SLUICE_TRY(rpc::Server::start(*service_, serving));
   return start_metrics(serving.unix_socket);
+}
+
+Status Daemon::reserve_huge_pages() {
+  if (settings_.huge_pages == 0) return ok_status();
+  const auto num_devices = static_cast<std::int64_t>(machine_.devices.devices.size());
+  HugePages::set_for_process(
+      SLUICE_TRY(HugePages::reserve(settings_.huge_pages * num_devices)
+                     .with_context(fmt::format("huge_pages {} for each of {} devices",
+                                               settings_.huge_pages, num_devices))));
+  return ok_status();
 }
 
 Status Daemon::start_workers() {
@@ -194,6 +206,7 @@ void Daemon::stop(std::int64_t drain_ns) {
   if (service_ != nullptr) service_->shutdown(drain_ns);
   if (server_ != nullptr) server_->shutdown(kGraceNs);
   metrics_ = nullptr;
+  HugePages::set_for_process(nullptr);
 }
 
 }  // namespace sluice::daemon

@@ -45,6 +45,7 @@ class Daemon {
  private:
   Daemon(Settings settings, service::Log& log) : settings_(std::move(settings)), log_(log) {}
   Status start_all(const std::map<std::string, int>& sockets);
+  Status reserve_huge_pages();
   Status start_workers();
   Status start_metrics(const rpc::UnixSocketOptions& unix_socket);
 

@@ -57,6 +57,10 @@ constexpr std::array kSettings = {
                 1, 1 << 20},
     SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
                 "How long requests in flight may go on after SIGTERM", 0, 3600},
+    SettingInfo{"huge_pages", 0, &Settings::huge_pages,
+                "Pages of 2 MiB to reserve per device, for large tensors of models that run in the "
+                "daemon",
+                0, 1 << 20},
     SettingInfo{"isolation", 0, &Settings::isolation,
                 "Where models of a group run for which nobody says: stream, in the daemon, or "
                 "process, in a worker of the group's own"},

@@ -38,6 +38,7 @@ struct Settings {
   std::int64_t session_region_bytes = std::int64_t{1} << 30;
   std::int64_t stream_requests = 256;
   std::int64_t drain_seconds = 30;
+  std::int64_t huge_pages = 0;         ///< of 2 MiB, reserved per device
   std::string isolation = "stream";    ///< of groups for which nobody says
   std::int64_t worker_restarts = 5;    ///< of one worker within a minute
   std::string worker_user = "nobody";  ///< who workers become if the daemon is root

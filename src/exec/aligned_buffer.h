@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 
 #include "backend/backend.h"
+#include "base/huge_pages.h"
 #include "base/result.h"
 
 namespace sluice::exec {
@@ -18,7 +18,15 @@ inline bool is_aligned(const void* data) {
          0;
 }
 
-/// Grows, never shrinks; growing forgets the contents. Move-only.
+struct FreeBuffer {
+  std::shared_ptr<HugePages> pages;  ///< where it is from; null: aligned_alloc
+  std::int64_t size_bytes = 0;
+
+  void operator()(void* data) const;
+};
+
+/// Grows, never shrinks; growing forgets the contents. Large ones are on huge pages: on those that
+/// the process has reserved while there are enough, else where the kernel finds some. Move-only.
 class AlignedBuffer {
  public:
   /// Fails: kResourceExhausted.
@@ -30,10 +38,7 @@ class AlignedBuffer {
   std::int64_t size_bytes() const { return size_bytes_; }
 
  private:
-  struct Free {
-    void operator()(void* data) const { std::free(data); }  // NOLINT: pairs with aligned_alloc
-  };
-  std::unique_ptr<void, Free> data_;
+  std::unique_ptr<void, FreeBuffer> data_;
   std::int64_t size_bytes_ = 0;
 };
 

@@ -132,17 +132,23 @@ Status make_programs(ModelState& model, const std::stop_token& stop) {
   return ok_status();
 }
 
-/// Checks what the programs read, then plans those whose shapes allow.
-Status verify_and_plan(ModelState& model, Verification& verification, const std::stop_token& stop) {
-  for (const auto& program : model.programs) {
-    if (program != nullptr) add_constants(model, *program, verification);
-  }
-  SLUICE_TRY(verification.run(model.executable, model.options.num_threads, stop));
+Status plan_all(const ModelState& model, const std::stop_token& stop) {
   for (const auto& program : model.programs) {
     SLUICE_TRY(check_not_stopped(stop));
     if (program != nullptr) SLUICE_TRY(plan_static(model, *program));
   }
   return ok_status();
+}
+
+/// Checks what the programs read, and plans those whose shapes allow.
+Status verify_and_plan(ModelState& model, Verification& verification, const std::stop_token& stop) {
+  for (const auto& program : model.programs) {
+    if (program != nullptr) add_constants(model, *program, verification);
+  }
+  SLUICE_TRY(verification.start(model.executable, model.options.num_threads, stop));
+  const Status planned = plan_all(model, stop);
+  SLUICE_TRY(verification.finish());  // first: damaged data may be why a plan fails
+  return planned;
 }
 
 /// Those of a model that was verified and whose static plans serve.

@@ -1,8 +1,11 @@
 // Checksums of what a load uses, compared together.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/bytes.h"
@@ -15,13 +18,21 @@ namespace sluice::exec {
 /// core does not use all of its speed. Used by one thread.
 class Verification {
  public:
-  /// `what` names the data in the message.
+  Verification() = default;
+  Verification(const Verification&) = delete;
+  Verification& operator=(const Verification&) = delete;
+  ~Verification() = default;
+
+  /// Before `start`. `what` names the data in the message.
   void add(Bytes data, std::string what);
 
-  /// Compares what was added, on at most `num_threads` threads (0: as many as the process may use).
-  /// Fails: kDataLoss for the first in the order of adding that is damaged; kCancelled once `stop`
-  /// is requested.
-  Status run(const package::Executable& executable, int num_threads, const std::stop_token& stop);
+  /// Compares what is small, for shapes are worked out from it; large data may be compared until
+  /// `finish`, beside whatever the caller does meanwhile. At most `num_threads` threads work, the
+  /// caller included (0: as many as the process may use). `executable` outlives this.
+  /// Fails: kDataLoss for the first that is small and damaged, in the order of adding.
+  Status start(const package::Executable& executable, int num_threads, std::stop_token stop);
+  /// Compares the rest. Fails: as `start`, of all data; kCancelled once `stop` is requested.
+  Status finish();
 
  private:
   struct Item {
@@ -29,7 +40,15 @@ class Verification {
     std::string what;
     Status status = ok_status();
   };
+
+  void work();
+
+  const package::Executable* executable_ = nullptr;
+  std::stop_token stop_;
   std::vector<Item> items_;
+  std::vector<Item*> large_;  ///< the largest first, so that threads end together
+  std::atomic<std::size_t> next_ = 0;
+  std::vector<std::jthread> helpers_;  ///< last: they use all of the above
 };
 
 }  // namespace sluice::exec

@@ -21,6 +21,12 @@ class Files {
   package::Executable executable;
 };
 
+Status run(Verification& verification, const Files& files, int threads,
+           const std::stop_token& stop = {}) {
+  SLUICE_TRY(verification.start(files.executable, threads, stop));
+  return verification.finish();
+}
+
 TEST(Verification, OneDamagedAmongManyIsNamedWhateverTheThreads) {
   for (const int threads : {0, 1, 3}) {
     Files files;
@@ -29,17 +35,28 @@ TEST(Verification, OneDamagedAmongManyIsNamedWhateverTheThreads) {
       verification.add(files.add(std::size_t{3} << 20, i == 4 || i == 7),
                        fmt::format("part {}", i));
     }
-    const Status status = verification.run(files.executable, threads, {});
+    const Status status = run(verification, files, threads);
     EXPECT_EQ(status.to_string(), "data loss: part 4 is damaged: its checksum does not match");
   }
 }
 
 TEST(Verification, NothingAndWholeDataAreFine) {
   Files files;
+  Verification nothing;
+  EXPECT_TRUE(run(nothing, files, 0).is_ok());
+  Verification whole;
+  whole.add(files.add(100, false), "small");
+  whole.add(files.add(1 << 20, false), "large");
+  EXPECT_TRUE(run(whole, files, 0).is_ok());
+}
+
+TEST(Verification, WhatShapesMayComeFromIsComparedBeforeAnythingElseHappens) {
+  Files files;
   Verification verification;
-  EXPECT_TRUE(verification.run(files.executable, 0, {}).is_ok());
-  verification.add(files.add(100, false), "small");
-  EXPECT_TRUE(verification.run(files.executable, 0, {}).is_ok());
+  verification.add(files.add(std::size_t{9} << 20, true), "weights");
+  verification.add(files.add(100, true), "shape");
+  EXPECT_EQ(verification.start(files.executable, 2, {}).message(),
+            "shape is damaged: its checksum does not match");
 }
 
 TEST(Verification, AStoppedLoadIsCancelled) {
@@ -48,7 +65,7 @@ TEST(Verification, AStoppedLoadIsCancelled) {
   verification.add(files.add(100, false), "small");
   std::stop_source source;
   source.request_stop();
-  EXPECT_EQ(verification.run(files.executable, 0, source.get_token()).code(), Code::kCancelled);
+  EXPECT_EQ(run(verification, files, 0, source.get_token()).code(), Code::kCancelled);
 }
 
 }  // namespace

@@ -88,6 +88,10 @@ void add_server(PrometheusText& text, const Metrics& metrics) {
   text.add({}, metrics.server.num_cores);
   text.begin("cores_free", "gauge", "Cores that no group has.");
   text.add({}, metrics.server.num_free_cores);
+  text.begin("huge_pages", "gauge", "Pages of 2 MiB that the daemon has reserved.");
+  text.add({}, metrics.num_huge_pages);
+  text.begin("huge_pages_taken", "gauge", "Those of them that hold tensors.");
+  text.add({}, metrics.num_huge_pages_taken);
   text.begin("sessions", "gauge", "Open sessions.");
   text.add({}, static_cast<std::int64_t>(metrics.sessions.size()));
   std::int64_t num_in_flight = 0;

@@ -1,6 +1,7 @@
 // What a daemon tells those who watch it over time.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct ModelMetrics {
 /// At about one moment: each part is taken by itself.
 struct Metrics {
   ServerInfo server;
+  std::int64_t num_huge_pages = 0;  ///< of 2 MiB, reserved
+  std::int64_t num_huge_pages_taken = 0;
   std::vector<SessionInfo> sessions;
   std::vector<ModelMetrics> models;
   std::vector<runtime::GroupReport> groups;

@@ -1,4 +1,5 @@
 // The part of Service that tells what models, groups and devices did.
+#include "base/huge_pages.h"
 #include "service/service.h"
 
 namespace sluice::service {
@@ -91,6 +92,10 @@ ServerStatistics Service::all_statistics() const {
 Metrics Service::metrics() const {
   Metrics all;
   all.server = server();
+  if (const auto pages = HugePages::of_process()) {
+    all.num_huge_pages = pages->num_pages();
+    all.num_huge_pages_taken = pages->num_taken();
+  }
   all.sessions = list_sessions();
   for (runtime::ModelInfo& info : all_models()) {
     const ModelHandle handle{info.handle};

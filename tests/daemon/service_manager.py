@@ -8,10 +8,11 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
-from harness import Daemon, at, holds, prove, same
+from harness import BUILD, MACHINE, Daemon, at, holds, prove, same
 
 
 class Manager:
@@ -39,6 +40,16 @@ def it_says_ready_when_it_serves_and_stopping_when_it_ends(folder: Path) -> None
         same(daemon.stop(), 0)
         same(manager.next(), {"STOPPING": "1", "STATUS": "Finishing requests"})
     manager.close()
+
+
+def it_does_not_start_without_the_huge_pages_it_is_told_to_reserve(folder: Path) -> None:
+    (folder / "machine.json").write_text(json.dumps(MACHINE))
+    done = subprocess.run([str(BUILD / "bin/sluiced"), "--sim", str(folder / "machine.json"), "-g",
+                           f"unix:{folder / 's'}", "--lock-folder", str(folder), "--huge-pages", "1000000"],
+                          capture_output=True, text=True, check=False)
+    same(done.returncode, 1)
+    holds(done.stderr, "huge_pages 1000000 for each of 4 devices: huge pages: 4000000 of 2 MiB are asked for")
+    holds(done.stderr, "sysctl -w vm.nr_hugepages=")
 
 
 def an_abstract_socket_is_understood(folder: Path) -> None:
@@ -151,6 +162,7 @@ def a_reloaded_log_level_holds_from_then_on(folder: Path) -> None:
 if __name__ == "__main__":
     sys.exit(prove([
         it_says_ready_when_it_serves_and_stopping_when_it_ends,
+        it_does_not_start_without_the_huge_pages_it_is_told_to_reserve,
         an_abstract_socket_is_understood,
         the_watchdog_is_fed_until_the_end,
         another_processs_watchdog_is_not_fed,
