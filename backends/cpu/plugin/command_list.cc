@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "plugin/variants.h"
+
 namespace sluice::cpu {
 namespace {
 
@@ -355,7 +357,7 @@ void CommandList::run_steps() {
   const WorkerPool::Task task = [](void* list, const Member& member) {
     static_cast<CommandList*>(list)->walk(member);
   };
-  const bool is_strained = !alone_ && pool_.is_strained();
+  const bool is_strained = !alone_ && pool_.is_strained() && !runs_steadily();
   TeamMode mode = alone_ ? TeamMode::kAlone : TeamMode::kPinned;
   if (is_strained) mode = choice_.next();
   takes_pieces_ = is_strained && mode != TeamMode::kAlone;
