@@ -110,9 +110,7 @@ class ConvReader {
 
   std::optional<QuantizedConv> read(ir::OperationId at) {
     const ir::Operation& operation = subgraph_.operation(at);
-    if (operation.body || operation.attributes.get_or("group", std::int64_t{1}) != 1) {
-      return std::nullopt;
-    }
+    if (operation.body || !computes_with_bytes(subgraph_, operation)) return std::nullopt;
     const auto x = dequantized_from(matcher_, operation.input(0));
     const auto weights = quantized_weights(matcher_, operation.input(1));
     if (!x || x->quantization.has_sign || !weights) return std::nullopt;

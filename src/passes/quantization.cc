@@ -93,4 +93,11 @@ std::optional<QuantizedWeights> quantized_weights(const Matcher& matcher, ir::Op
   return weights;
 }
 
+bool computes_with_bytes(const ir::Subgraph& subgraph, const ir::Operation& conv) {
+  const std::int64_t groups = conv.attributes.get_or("group", std::int64_t{1});
+  if (groups == 1) return true;
+  const auto shape = subgraph.operand(conv.input(1)).type.static_dims();
+  return shape && shape->size() >= 3 && (*shape)[0] == groups && (*shape)[1] == 1;
+}
+
 }  // namespace sluice::passes

@@ -52,4 +52,8 @@ struct QuantizedWeights {
 /// Those that `id` is dequantized from, if their zero points are 0.
 std::optional<QuantizedWeights> quantized_weights(const Matcher& matcher, ir::OperandId id);
 
+/// Whether a Conv is one that is worth bytes: of all channels, or of every channel by a filter of
+/// its own.
+bool computes_with_bytes(const ir::Subgraph& subgraph, const ir::Operation& conv);
+
 }  // namespace sluice::passes

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "passes/match.h"
+#include "passes/quantization.h"
 #include "passes/walk.h"
 
 namespace sluice::passes {
@@ -41,7 +42,7 @@ class Planner {
     if (!operation.is("Conv") || operation.body || kept_.contains(operation.name)) return false;
     const ir::Constant* weights = subgraph_.find_constant(operation.input(1));
     const OperandId bias = operation.input(2);
-    return operation.attributes.get_or("group", std::int64_t{1}) == 1 && weights != nullptr &&
+    return weights != nullptr && computes_with_bytes(subgraph_, operation) &&
            weights->type.element() == ElementType::kF32 && is_image(operation.input(0)) &&
            !subgraph_.is_constant(operation.input(0)) &&
            (!bias.is_valid() || subgraph_.is_constant(bias));

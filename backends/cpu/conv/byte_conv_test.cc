@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "conv/byte_depthwise.h"
 #include "kernels/test_isas.h"
 #include "kernels/test_support.h"
 
@@ -35,29 +36,31 @@ struct Case {
       : shape(s),
         kind(r),
         x(random_bytes<std::uint8_t>(s.batch * s.in_channels * s.input.h * s.input.w, 1)),
-        w(random_bytes<std::int8_t>(s.out_channels * s.in_channels * s.kernel.h * s.kernel.w, 2)),
+        depth(s.in_channels / s.groups * s.kernel.h * s.kernel.w),
+        w(random_bytes<std::int8_t>(s.out_channels * depth, 2)),
         residual(
             random_bytes<std::uint8_t>(s.batch * s.out_channels * s.output().h * s.output().w, 3)),
         scales(random_floats(s.out_channels, 4)),
         biases(random_floats(s.out_channels, 5)) {
     // So that results are spread over what bytes hold.
-    const auto depth = static_cast<float>(s.in_channels * s.kernel.h * s.kernel.w);
-    for (float& scale : scales) scale *= 80 / (std::sqrt(depth) * 70 * 75);
+    for (float& scale : scales) scale *= 80 / (std::sqrt(static_cast<float>(depth)) * 70 * 75);
     for (float& bias : biases) bias *= 50;
   }
 
   double value(std::int64_t n, std::int64_t m, std::int64_t y, std::int64_t col) const {
     const ConvShape& s = shape;
     std::int64_t sum = 0;
-    for (std::int64_t c = 0; c < s.in_channels; ++c) {
+    const std::int64_t channels = s.in_channels / s.groups;
+    const std::int64_t first = m / (s.out_channels / s.groups) * channels;
+    for (std::int64_t c = 0; c < channels; ++c) {
       for (std::int64_t i = 0; i < s.kernel.h; ++i) {
         const std::int64_t iy = y * s.stride.h - s.pad_begin.h + i * s.dilation.h;
         if (iy < 0 || iy >= s.input.h) continue;
         for (std::int64_t j = 0; j < s.kernel.w; ++j) {
           const std::int64_t ix = col * s.stride.w - s.pad_begin.w + j * s.dilation.w;
           if (ix < 0 || ix >= s.input.w) continue;
-          const auto at = ((n * s.in_channels + c) * s.input.h + iy) * s.input.w + ix;
-          const auto weight = ((m * s.in_channels + c) * s.kernel.h + i) * s.kernel.w + j;
+          const auto at = ((n * s.in_channels + first + c) * s.input.h + iy) * s.input.w + ix;
+          const auto weight = ((m * channels + c) * s.kernel.h + i) * s.kernel.w + j;
           sum +=
               (x[static_cast<std::size_t>(at)] - kInputZero) * w[static_cast<std::size_t>(weight)];
         }
@@ -74,6 +77,7 @@ struct Case {
   ConvShape shape;
   Residual kind;
   std::vector<std::uint8_t> x;
+  std::int64_t depth;  ///< products of a sum
   std::vector<std::int8_t> w;
   std::vector<std::uint8_t> residual;
   std::vector<float> scales, biases;
@@ -107,11 +111,31 @@ struct Output {
   std::vector<float> floats;
 };
 
-Output run(const Case& c, Isa isa, int workers, bool writes_bytes) {
-  const ConvShape& s = c.shape;
-  const ByteConvPacking packing(s, isa);
+void run_dense(const Case& c, const ByteConvEpilogue& epilogue, Isa isa, int workers,
+               ByteConvArgs args) {
+  const ByteConvPacking packing(c.shape, isa);
   std::vector<std::byte> packed(static_cast<std::size_t>(packing.bytes()));
   packing.pack(c.w.data(), packed.data());
+  args.weights = packed.data();
+  const ByteConvPlan plan = plan_byte_conv(c.shape, epilogue, kInputZero, isa, packed.data());
+  for_each_worker(workers, plan.scratch_bytes(),
+                  [&](const Worker& worker) { run_byte_conv(plan, args, worker); });
+}
+
+void run_by_channel(const Case& c, const ByteConvEpilogue& epilogue, Isa isa, int workers,
+                    ByteConvArgs args) {
+  ASSERT_EQ(byte_depthwise_refusal(c.shape), nullptr);
+  std::vector<float> packed(
+      static_cast<std::size_t>(packed_byte_depthwise_bytes(c.shape)) / sizeof(float), NAN);
+  pack_byte_depthwise(c.shape, c.w.data(), packed.data());
+  args.weights = packed.data();
+  const ByteDepthwisePlan plan = plan_byte_depthwise(c.shape, epilogue, kInputZero, isa);
+  for_each_worker(workers, 0,
+                  [&](const Worker& worker) { run_byte_depthwise(plan, args, worker); });
+}
+
+Output run(const Case& c, Isa isa, int workers, bool writes_bytes) {
+  const ConvShape& s = c.shape;
   ByteConvEpilogue epilogue = {.scales = c.scales,
                                .biases = c.biases,
                                .low = writes_bytes ? -kOutputZero : -20.0F,
@@ -121,8 +145,7 @@ Output run(const Case& c, Isa isa, int workers, bool writes_bytes) {
   for (float& bias : epilogue.biases) {
     if (c.kind == Residual::kBytes) bias -= kResidualScale * kResidualZero;
   }
-  const ByteConvPlan plan = plan_byte_conv(s, epilogue, kInputZero, isa, packed.data());
-  const std::int64_t pixels = plan.output.h * plan.output.w;
+  const std::int64_t pixels = s.output().h * s.output().w;
   const auto x = s.in_layout == Layout::kPlanes
                      ? c.x
                      : blocked<std::uint8_t>(c.x, s.batch, s.in_channels, s.input.h * s.input.w);
@@ -132,13 +155,12 @@ Output run(const Case& c, Isa isa, int workers, bool writes_bytes) {
   const auto floats = blocked<float>(shifted, s.batch, s.out_channels, pixels);
   const std::size_t size = residual.size();
   Output out = {std::vector<std::uint8_t>(size), std::vector<float>(size)};
-  ByteConvArgs args = {.input = x.data(), .weights = packed.data()};
+  ByteConvArgs args = {.input = x.data()};
   if (c.kind == Residual::kBytes) args.residual_bytes = residual.data();
   if (c.kind == Residual::kFloats) args.residual_floats = floats.data();
   if (writes_bytes) args.output_bytes = out.bytes.data();
   if (!writes_bytes) args.output_floats = out.floats.data();
-  for_each_worker(workers, plan.scratch_bytes(),
-                  [&](const Worker& worker) { run_byte_conv(plan, args, worker); });
+  (s.groups > 1 ? run_by_channel : run_dense)(c, epilogue, isa, workers, args);
   return out;
 }
 
@@ -195,6 +217,37 @@ TEST(ByteConv, WindowsAreRightAtTheBorders) {
   ConvShape dilated = padded(shape_of(16, 16, {9, 9}, {3, 3}));
   dilated.dilation = {2, 2};
   expect_right(dilated);
+}
+
+ConvShape by_channel(std::int64_t channels, std::int64_t size, std::int64_t kernel,
+                     std::int64_t stride) {
+  ConvShape shape =
+      padded(shape_of(channels, channels, {size, size + 2}, {kernel, kernel}), {stride, stride});
+  shape.groups = channels;
+  return shape;
+}
+
+TEST(ByteConv, FiltersOfEveryChannelAreRightAtEveryWidth) {
+  for (const std::int64_t kernel : {3, 5, 7}) {
+    for (const std::int64_t stride : {1, 2}) {
+      for (std::int64_t size = 1; size <= 31; size += stride) {
+        expect_right(by_channel(24, size, kernel, stride));
+      }
+    }
+  }
+}
+
+TEST(ByteConv, UncommonFiltersOfEveryChannelAreRightToo) {
+  ConvShape dilated = by_channel(16, 9, 3, 1);
+  dilated.dilation = {2, 3};
+  expect_right(dilated);
+  ConvShape wide = by_channel(20, 12, 3, 1);
+  wide.kernel = {2, 9};
+  wide.pad_begin = {1, 8};
+  wide.stride = {1, 3};
+  wide.batch = 2;
+  for (const Residual kind : {Residual::kBytes, Residual::kFloats}) expect_right(wide, kind);
+  EXPECT_NE(byte_depthwise_refusal(by_channel(16, 40, 31, 1)), nullptr) << "sums past 24 bits";
 }
 
 TEST(ByteConv, FewPlanesAreJoined) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "conv/conv.h"
+#include "conv/depthwise_rows.h"
 #include "kernels/depthwise_tile.h"
 
 namespace sluice::cpu {
@@ -20,10 +21,6 @@ struct DepthwisePlan {
   std::int64_t scratch_bytes() const { return epilogue.body.body.scratch_bytes(); }
   const DepthwiseTileSet& tiles() const { return *SLUICE_CPU_PICK(isa, kDepthwiseTiles); }
 };
-
-/// True when plan_depthwise takes the shape: as many groups as input and output channels, both in
-/// c16.
-bool is_depthwise(const ConvShape& shape);
 
 /// Packed weights are [block][kernel.h][kernel.w][16], whatever batch, height, width and
 /// instruction set.

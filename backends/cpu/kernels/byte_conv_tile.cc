@@ -1,6 +1,6 @@
 #include "kernels/byte_conv_tile.h"
 
-#include "kernels/byte_vectors.h"
+#include "kernels/byte_finish.h"
 #include "kernels/four_bytes.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
@@ -19,23 +19,6 @@ constexpr int kBlockLanes = 16;
 constexpr int kVectorsPerBlock = kBlockLanes / kLanes;
 constexpr int kBlocks = kVectorRegisters == 32 ? 4 : 1;
 constexpr int kWidth = kBlocks * kBlockLanes;
-
-/// Finishes the sums of one pixel and one vector of channels.
-SLUICE_CPU_INLINE void finish(const ByteConvTile& t, VecI sum, Vec scale, Vec bias,
-                              std::int64_t at) {
-  Vec x = fmadd(__builtin_convertvector(sum, Vec), scale, bias);
-  if (t.residual_bytes != nullptr) {
-    x = fmadd(load_bytes(t.residual_bytes + at), broadcast(t.residual_scale), x);
-  } else if (t.residual_floats != nullptr) {
-    x = fmadd(load(t.residual_floats + at), broadcast(t.residual_scale), x);
-  }
-  x = min(broadcast(t.high), max(x, broadcast(t.low)));
-  if (t.output_bytes != nullptr) {
-    store_bytes(t.output_bytes + at, to_nearest_int(x) + broadcast_int(t.output_zero));
-  } else {
-    store(t.output_floats + at, x);
-  }
-}
 
 /// What the next tile will add, which lies behind what this one adds: it has time to come.
 template <int kCount, int kUsedBlocks>
@@ -98,7 +81,10 @@ void conv_tile(const ByteConvTile& t) {
     const Vec bias = load(t.biases + v * kLanes);
     const std::int64_t at = v / kVectorsPerBlock * t.output_block + v % kVectorsPerBlock * kLanes;
     SLUICE_CPU_UNROLL
-    for (int i = 0; i < kCount; ++i) finish(t, sums[i][v], scale, bias, at + i * kBlockLanes);
+    for (int i = 0; i < kCount; ++i) {
+      const Vec sum = __builtin_convertvector(sums[i][v], Vec);
+      finish_bytes(t, sum, scale, bias, at + i * kBlockLanes);
+    }
   }
 }
 

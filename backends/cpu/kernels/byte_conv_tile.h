@@ -17,9 +17,23 @@ namespace sluice::cpu {
 
 inline constexpr std::int32_t kPadding = -1;  ///< the offset of a pixel outside the image
 
+/// What is done to the sums of a tile.
+struct ByteFinish {
+  float low = 0;
+  float high = 0;
+  /// At most one; it lies as the output does.
+  const std::uint8_t* residual_bytes = nullptr;
+  const float* residual_floats = nullptr;
+  float residual_scale = 1;
+  /// One of them.
+  std::uint8_t* output_bytes = nullptr;
+  float* output_floats = nullptr;
+  std::int32_t output_zero = 0;  ///< of bytes
+};
+
 /// Some pixels by one panel of output channels. A run is what lies in one piece under the window:
 /// blocks of 16 channels under a tap, say; each has `groups` groups of four bytes.
-struct ByteConvTile {
+struct ByteConvTile : ByteFinish {
   const std::uint8_t* input = nullptr;
   const std::int32_t* offsets = nullptr;  ///< [runs][offset_row]: bytes, or kPadding
   std::int64_t offset_row = 0;
@@ -32,17 +46,8 @@ struct ByteConvTile {
   const std::int32_t* starts = nullptr;  ///< [width], as are the next two
   const float* scales = nullptr;
   const float* biases = nullptr;
-  float low = 0;
-  float high = 0;
-  /// At most one; it lies as the output does.
-  const std::uint8_t* residual_bytes = nullptr;
-  const float* residual_floats = nullptr;
-  float residual_scale = 1;
-  /// One of them; [block of 16 channels][pixel][16].
-  std::uint8_t* output_bytes = nullptr;
-  float* output_floats = nullptr;
-  std::int64_t output_block = 0;  ///< elements from a block to the next
-  std::int32_t output_zero = 0;   ///< of bytes
+  /// The output is [block of 16 channels][pixel][16]: elements from a block to the next.
+  std::int64_t output_block = 0;
 };
 
 using ByteConvTileKernel = void (*)(const ByteConvTile&);

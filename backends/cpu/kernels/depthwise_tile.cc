@@ -1,11 +1,9 @@
 #include "kernels/depthwise_tile.h"
 
-#include "simd.h"
+#include "kernels/depthwise_row.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
-
-constexpr int kMostCols = kVectorRegisters == 32 ? 14 : 8;
 
 SLUICE_CPU_INLINE Vec activated(const DepthwiseTile& t, Vec sum) {
   if (t.activation == Activation::kNone) return sum;
@@ -13,48 +11,33 @@ SLUICE_CPU_INLINE Vec activated(const DepthwiseTile& t, Vec sum) {
   return t.activation == Activation::kClip ? min(broadcast(t.high), sum) : sum;
 }
 
-/// Adds one kernel row: every input pixel is loaded once and goes to all sums that it is part of.
-template <int kKernel, int kStride, int kCols>
-SLUICE_CPU_INLINE void add_row(const DepthwiseTile& t, const float* x, const float* w, Vec* sums) {
-  constexpr int kColumns = (kCols - 1) * kStride + kKernel;
-  Vec weights[kKernel];
-#pragma GCC unroll 8
-  for (int k = 0; k < kKernel; ++k) weights[k] = load(w + k * kBlock);
-#pragma GCC unroll 40
-  for (int i = 0; i < kColumns; ++i) {
-    if (i < kKernel - 1 && i < t.first_column) continue;
-    if (i > (kCols - 1) * kStride && i >= t.end_column) continue;
-    const Vec value = load(x + i * kBlock);
-#pragma GCC unroll 8
-    for (int k = 0; k < kKernel; ++k) {
-      const int position = i - k;
-      if (position < 0 || position % kStride != 0 || position / kStride >= kCols) continue;
-      Vec& sum = sums[position / kStride];
-      sum = fmadd(value, weights[k], sum);
-    }
-  }
-}
+struct FloatPixels {
+  /// Whose sums fit the registers.
+  static constexpr int kMostCols = kVectorRegisters == 32 ? 14 : 8;
+  using Kernel = DepthwiseTileKernel;
 
-template <int kKernel, int kStride, int kCols>
-void depthwise_tile(const DepthwiseTile& t) {
-  for (int lane = 0; lane < kBlock; lane += kLanes) {
-    Vec sums[kCols];
-    const Vec bias = load(t.bias + lane);
+  template <int kKernel, int kStride, int kCols>
+  static void run(const DepthwiseTile& t) {
+    for (int lane = 0; lane < kBlock; lane += kLanes) {
+      Vec sums[kCols];
+      const Vec bias = load(t.bias + lane);
 #pragma GCC unroll 14
-    for (int c = 0; c < kCols; ++c) sums[c] = bias;
-    const float* x = t.input + lane;
-    const float* w = t.weights + lane;
+      for (int c = 0; c < kCols; ++c) sums[c] = bias;
+      const float* x = t.input + lane;
+      const float* w = t.weights + lane;
 #pragma GCC unroll 1
-    for (int r = 0; r < t.rows; ++r, x += t.input_row, w += kKernel * kBlock) {
-      add_row<kKernel, kStride, kCols>(t, x, w, sums);
-    }
+      for (int r = 0; r < t.rows; ++r, x += t.input_row, w += kKernel * kBlock) {
+        add_depthwise_row<kKernel, kStride, kCols>(
+            t.first_column, t.end_column, [&](int i) { return load(x + i * kBlock); }, w, sums);
+      }
 #pragma GCC unroll 14
-    for (int c = 0; c < kCols; ++c) {
-      if (t.residual != nullptr) sums[c] += load(t.residual + c * kBlock + lane);
-      store(t.output + c * kBlock + lane, activated(t, sums[c]));
+      for (int c = 0; c < kCols; ++c) {
+        if (t.residual != nullptr) sums[c] += load(t.residual + c * kBlock + lane);
+        store(t.output + c * kBlock + lane, activated(t, sums[c]));
+      }
     }
   }
-}
+};
 
 /// One pixel and lane group with whatever taps exist.
 SLUICE_CPU_INLINE Vec any_pixel(const DepthwiseTile& t, int c, int lane) {
@@ -80,32 +63,9 @@ void any_tile(const DepthwiseTile& t) {
   }
 }
 
-template <int kKernel, int kStride, int kCols>
-DepthwiseTileKernel find_cols(int cols) {
-  if constexpr (kCols == 0) {
-    return nullptr;
-  } else {
-    if (cols == kCols) return &depthwise_tile<kKernel, kStride, kCols>;
-    return find_cols<kKernel, kStride, kCols - 1>(cols);
-  }
-}
-
-template <int kKernel>
-DepthwiseTileKernel find_stride(int stride, int cols) {
-  if (stride == 1) return find_cols<kKernel, 1, kMostCols>(cols);
-  if (stride == 2) return find_cols<kKernel, 2, kMostCols>(cols);
-  return nullptr;
-}
-
-DepthwiseTileKernel find_tile(int kernel_cols, int stride, int cols) {
-  if (kernel_cols == 3) return find_stride<3>(stride, cols);
-  if (kernel_cols == 5) return find_stride<5>(stride, cols);
-  if (kernel_cols == 7) return find_stride<7>(stride, cols);
-  return nullptr;
-}
-
 }  // namespace
 
-const DepthwiseTileSet kDepthwiseTiles = {kMostCols, &find_tile, &any_tile};
+const DepthwiseTileSet kDepthwiseTiles = {FloatPixels::kMostCols, &find_depthwise<FloatPixels>,
+                                          &any_tile};
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

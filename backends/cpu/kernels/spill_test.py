@@ -12,11 +12,11 @@ import sys
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+) *(.*)$")
 # Register tiles: the template instances and whatever was inlined into them.
-KERNEL = re.compile(r"::(avx2|avx512|avx512vnni)::.*(tile|run_units|conv_tile)")
+KERNEL = re.compile(r"::(avx2|avx512|avx512vnni)::.*(tile|Pixels::run|run_units)")
 MULTIPLY_ADDS = ("vfmadd", "vpdpbusd", "vpmaddwd")
 MIN_FMAS = 4
-# Needs 17 of 16 registers; a narrower tile would load its weights once more often.
-KNOWN = re.compile(r"avx2::.*depthwise_tile<7, 1, 8>")
+# Of depthwise convolutions: needs 17 of 16 registers; a narrower tile would load its weights once more often.
+KNOWN = re.compile(r"avx2::.*Pixels::run<7, 1, 8>")
 
 
 def functions(archive):

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "conv/byte_depthwise.h"
 #include "ops/byte_conv_variants.h"
 #include "ops/conv_op.h"
 #include "ops/window.h"
@@ -32,6 +33,13 @@ bool has_layout(const sluice_op& op) { return op.outputs[0].tensor.layout == SLU
 
 bool same_dims(const sluice_tensor& a, const sluice_tensor& b) {
   return std::ranges::equal(dims_of(a), dims_of(b));
+}
+
+/// By a method of its own.
+bool goes_by_channel(const ConvShape& shape) { return shape.groups > 1 && is_depthwise(shape); }
+
+const char* refusal_of(const ConvShape& shape) {
+  return goes_by_channel(shape) ? byte_depthwise_refusal(shape) : byte_conv_refusal(shape);
 }
 
 Status check_vector(const sluice_operand& operand, std::int64_t channels) {
@@ -77,24 +85,42 @@ Status check(const sluice_op& op) {
   shape.pad_begin = shape.pad_end = {0, 0};
   shape.stride = shape.dilation = {1, 1};
   if (!has_layout(op)) shape.in_layout = shape.out_layout = Layout::kBlocked;
-  const char* reason = byte_conv_refusal(shape);
+  const char* reason = refusal_of(shape);
   return reason == nullptr ? plugin::ok() : unimplemented(reason);
+}
+
+std::int64_t packed_bytes(const ConvShape& shape, Isa isa) {
+  return goes_by_channel(shape) ? packed_byte_depthwise_bytes(shape)
+                                : ByteConvPacking(shape, isa).bytes();
+}
+
+void pack(const ConvShape& shape, const sluice_operand& weights, Isa isa, void* packed) {
+  const auto* data = static_cast<const std::int8_t*>(weights.tensor.data);
+  if (goes_by_channel(shape)) {
+    pack_byte_depthwise(shape, data, static_cast<float*>(packed));
+  } else {
+    ByteConvPacking(shape, isa).pack(data, packed);
+  }
 }
 
 sluice_packing packing(const sluice_op& op, int input, Isa isa) {
   sluice_packing result = {};
   if (input != kWeights || !has_layout(op)) return result;
-  const ByteConvPacking packing(conv_weights_shape(op), isa);
-  result.size_bytes = packing.bytes();
+  const ConvShape shape = conv_weights_shape(op);
+  result.size_bytes = packed_bytes(shape, isa);
+  if (goes_by_channel(shape)) {
+    std::snprintf(result.format, sizeof result.format, "byte_conv/depthwise");
+    return result;
+  }
+  const ByteConvPacking packing(shape, isa);
   std::snprintf(result.format, sizeof result.format, "byte_conv/%s/w%d",
                 packing.shape.in_layout == Layout::kBlocked ? "c16" : "planes",
                 static_cast<int>(packing.width));
   return result;
 }
 
-void pack(const sluice_op& op, int /*input*/, Isa isa, void* packed) {
-  ByteConvPacking(conv_weights_shape(op), isa)
-      .pack(static_cast<const std::int8_t*>(op.inputs[kWeights].tensor.data), packed);
+void pack_weights(const sluice_op& op, int /*input*/, Isa isa, void* packed) {
+  pack(conv_weights_shape(op), op.inputs[kWeights], isa, packed);
 }
 
 ByteConvEpilogue read_epilogue(const sluice_op& op) {
@@ -124,24 +150,28 @@ ByteConvEpilogue read_epilogue(const sluice_op& op) {
   return epilogue;
 }
 
-class ByteConv : public Kernel {
+std::uint8_t input_zero(const sluice_op& op) {
+  return static_cast<std::uint8_t>(plugin::Attributes(op).get_int("x_zero_point"));
+}
+
+/// What both methods share: weights, and what they read and write.
+class ByteKernel : public Kernel {
  public:
-  ByteConv(const sluice_op& op, const ConvShape& shape, Isa isa)
+  ByteKernel(const sluice_op& op, const ConvShape& shape, Isa isa)
       : Kernel(op),
         residual_is_bytes_(has_residual(op) &&
                            op.inputs[kResidual].tensor.element_type == plugin::kU8),
         writes_bytes_(op.outputs[0].tensor.element_type == plugin::kU8),
-        own_(take_weights(op, shape, isa)),
-        plan_(plan_byte_conv(
-            shape, read_epilogue(op),
-            static_cast<std::uint8_t>(plugin::Attributes(op).get_int("x_zero_point")), isa,
-            weights(), byte_conv_blocks(op, isa))) {
-    const Extent out = shape.output();
-    products_ = static_cast<double>(shape.batch * out.h * out.w * plan_.packing.panels()) *
-                static_cast<double>(plan_.packing.matrix_bytes());
+        own_(take_weights(op, shape, isa)) {}
+
+  std::uint32_t in_place_inputs() const override {
+    return has_residual(op()) && residual_is_bytes_ == writes_bytes_ ? 1U << kResidual : 0;
   }
 
-  void run(const Run& run, int, const Worker& worker) const override {
+ protected:
+  const void* weights() const { return own_.empty() ? op().inputs[kWeights].packed : own_.data(); }
+
+  ByteConvArgs args_of(const Run& run) const {
     ByteConvArgs args;
     args.input = run.input<std::uint8_t>(0);
     args.weights = weights();
@@ -157,54 +187,90 @@ class ByteConv : public Kernel {
     } else {
       args.output_floats = run.output<float>(0);
     }
-    run_byte_conv(plan_, args, worker);
-  }
-
-  std::int64_t scratch_bytes() const override { return plan_.scratch_bytes(); }
-  double cost_ns() const override { return products_ / 250; }
-  std::uint32_t in_place_inputs() const override {
-    return has_residual(op()) && residual_is_bytes_ == writes_bytes_ ? 1U << kResidual : 0;
+    return args;
   }
 
  private:
   /// Empty where the package holds them in the right form.
   static std::vector<std::byte> take_weights(const sluice_op& op, const ConvShape& shape, Isa isa) {
-    const ByteConvPacking packing(shape, isa);
     const sluice_operand& operand = op.inputs[kWeights];
-    if (operand.packed != nullptr && operand.packed_bytes == packing.bytes()) return {};
-    std::vector<std::byte> packed(static_cast<std::size_t>(packing.bytes()));
-    packing.pack(static_cast<const std::int8_t*>(operand.tensor.data), packed.data());
+    const std::int64_t bytes = packed_bytes(shape, isa);
+    if (operand.packed != nullptr && operand.packed_bytes == bytes) return {};
+    std::vector<std::byte> packed(static_cast<std::size_t>(bytes));
+    pack(shape, operand, isa, packed.data());
     return packed;
   }
-
-  const void* weights() const { return own_.empty() ? op().inputs[kWeights].packed : own_.data(); }
 
   bool residual_is_bytes_;
   bool writes_bytes_;
   std::vector<std::byte> own_;
+};
+
+class ByteConv : public ByteKernel {
+ public:
+  ByteConv(const sluice_op& op, const ConvShape& shape, Isa isa)
+      : ByteKernel(op, shape, isa),
+        plan_(plan_byte_conv(shape, read_epilogue(op), input_zero(op), isa, weights(),
+                             byte_conv_blocks(op, isa))) {
+    const Extent out = shape.output();
+    products_ = static_cast<double>(shape.batch * out.h * out.w * plan_.packing.panels()) *
+                static_cast<double>(plan_.packing.matrix_bytes());
+  }
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    run_byte_conv(plan_, args_of(run), worker);
+  }
+
+  std::int64_t scratch_bytes() const override { return plan_.scratch_bytes(); }
+  double cost_ns() const override { return products_ / 250; }
+
+ private:
   ByteConvPlan plan_;
   double products_ = 0;
+};
+
+class ByteDepthwise : public ByteKernel {
+ public:
+  ByteDepthwise(const sluice_op& op, const ConvShape& shape, Isa isa)
+      : ByteKernel(op, shape, isa),
+        plan_(plan_byte_depthwise(shape, read_epilogue(op), input_zero(op), isa)) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    run_byte_depthwise(plan_, args_of(run), worker);
+  }
+
+  double cost_ns() const override {
+    const ConvShape& s = plan_.shape;
+    const auto pixels = static_cast<double>(s.batch * plan_.output.h * plan_.output.w);
+    const auto taps = static_cast<double>(s.kernel.h * s.kernel.w);
+    return pixels * static_cast<double>(s.in_channels) * (taps + 8) / 40;
+  }
+
+ private:
+  ByteDepthwisePlan plan_;
 };
 
 Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   if (!has_layout(op)) return unimplemented("row-major results");
   const ConvShape shape = conv_weights_shape(op);
   const sluice_tensor& x = op.inputs[0].tensor;
-  if (const char* reason = byte_conv_refusal(shape); reason != nullptr) {
-    return unimplemented(reason);
-  }
+  if (const char* reason = refusal_of(shape); reason != nullptr) return unimplemented(reason);
   const Extent out = spatial_extent(dims_of(op.outputs[0].tensor));
   if (x.dims[1] != shape.in_channels || out.h != shape.output().h || out.w != shape.output().w) {
     return unimplemented("operands do not fit");
   }
   const sluice_operand& weights = op.inputs[kWeights];
   if (weights.tensor.data == nullptr &&
-      (weights.packed == nullptr || weights.packed_bytes != ByteConvPacking(shape, isa).bytes())) {
+      (weights.packed == nullptr || weights.packed_bytes != packed_bytes(shape, isa))) {
     return plugin::invalid_argument(
         "QuantizedConv: the packed weights do not fit and the originals are gone; compile the "
         "model again");
   }
-  *kernel = std::make_unique<ByteConv>(op, shape, isa);
+  if (goes_by_channel(shape)) {
+    *kernel = std::make_unique<ByteDepthwise>(op, shape, isa);
+  } else {
+    *kernel = std::make_unique<ByteConv>(op, shape, isa);
+  }
   return plugin::ok();
 }
 
@@ -218,7 +284,7 @@ std::vector<OpEntry> byte_conv_entries() {
            .check = check,
            .make = make,
            .packing = packing,
-           .pack = pack,
+           .pack = pack_weights,
            .preferred_layout = preferred_layout,
            .variants = list_byte_conv_variants}};
 }
