@@ -31,6 +31,7 @@ std::unique_ptr<Command> make_ls_command();
 std::unique_ptr<Command> make_operators_command();
 std::unique_ptr<Command> make_quantize_command();
 std::unique_ptr<Command> make_run_command();
+std::unique_ptr<Command> make_tune_command();
 
 /// The commands that only a build with the compiler has.
 std::vector<std::unique_ptr<Command>> make_compiler_commands();

@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::int64_t kMostPlanes = kByteGroup;
 constexpr std::int64_t kMostProducts = INT32_MAX / (255 * 128);
-/// Of the input, and of the table of offsets, per block of pixels: both stay in L2.
-constexpr std::int64_t kBlockInputBytes = 384 << 10;
-constexpr std::int64_t kTableBytes = 64 << 10;
-constexpr std::int64_t kMostBlockPixels = 1024;
 
 bool is_joined(const ConvShape& shape) { return shape.in_layout == Layout::kPlanes; }
 
@@ -92,18 +88,16 @@ std::int64_t ByteConvPlan::strip_bytes() const {
 
 std::int64_t ByteConvPlan::scratch_bytes() const { return table_bytes() + strip_bytes(); }
 
-ByteConvPlan plan_byte_conv(const ConvShape& shape, ByteConvEpilogue epilogue,
-                            std::uint8_t input_zero, Isa isa, const void* packed) {
+ByteConvPlan divide_byte_conv(const ConvShape& shape, Isa isa, const ByteConvBlocks& blocks) {
   ByteConvPlan plan = {.shape = shape,
                        .output = shape.output(),
                        .isa = isa,
                        .packing = ByteConvPacking(shape, isa),
-                       .epilogue = std::move(epilogue),
-                       .input_zero = input_zero};
+                       .epilogue = {}};
   const ByteConvPacking& packing = plan.packing;
   const std::int64_t pixels = plan.output.h * plan.output.w;
   const std::int64_t image = shape.input.h * shape.input.w;
-  std::int64_t most = std::min(kMostBlockPixels, kTableBytes / (packing.runs * 4));
+  std::int64_t most = std::min(blocks.pixels, blocks.table_bytes / (packing.runs * 4));
   if (is_joined(shape)) {
     plan.input_image = shape.in_channels * image;
     plan.strip_row = (shape.input.w + shape.pad_begin.w + shape.pad_end.w) * shape.in_channels;
@@ -111,10 +105,21 @@ ByteConvPlan plan_byte_conv(const ConvShape& shape, ByteConvEpilogue epilogue,
   } else {
     plan.input_image = packing.blocks * kBlock * image;
     const std::int64_t per_pixel = packing.blocks * kBlock * shape.stride.h * shape.stride.w;
-    most = std::min(most, kBlockInputBytes / per_pixel);
+    most = std::min(most, blocks.input_bytes / per_pixel);
     plan.grain = byte_conv_tiles(isa).pixels;
   }
+  plan.division = blocks.division;
   plan.block_pixels = std::min(std::max(most / plan.grain, std::int64_t{1}) * plan.grain, pixels);
+  return plan;
+}
+
+ByteConvPlan plan_byte_conv(const ConvShape& shape, ByteConvEpilogue epilogue,
+                            std::uint8_t input_zero, Isa isa, const void* packed,
+                            const ByteConvBlocks& blocks) {
+  ByteConvPlan plan = divide_byte_conv(shape, isa, blocks);
+  plan.epilogue = std::move(epilogue);
+  plan.input_zero = input_zero;
+  const ByteConvPacking& packing = plan.packing;
   for (std::int64_t j = 0; j < packing.panels(); ++j) {
     const auto* sums =
         static_cast<const std::byte*>(packed) + j * packing.panel_bytes() + packing.matrix_bytes();
@@ -284,12 +289,17 @@ class ByteConvRun {
 
 }  // namespace
 
+/// By cost: whoever reads fewer bytes alone, weights by panels, images by pixels.
+bool shares_panels(const ByteConvPlan& plan, int workers) {
+  if (plan.strip_row != 0 || plan.packing.panels() < workers) return false;
+  if (plan.division != Division::kByCost) return plan.division == Division::kChannels;
+  return plan.packing.bytes() > plan.shape.batch * plan.input_image;
+}
+
 void run_byte_conv(const ByteConvPlan& plan, const ByteConvArgs& args, const Worker& worker) {
   const std::int64_t pixels = plan.output.h * plan.output.w;
   const std::int64_t panels = plan.packing.panels();
-  // Whoever reads fewer bytes alone: weights by panels, images by pixels.
-  const bool by_panels = plan.strip_row == 0 && panels >= worker.count &&
-                         plan.packing.bytes() > plan.shape.batch * plan.input_image;
+  const bool by_panels = shares_panels(plan, worker.count);
   const Share all = {0, plan.shape.batch * pixels};
   Share own = all;
   Share columns = {0, panels};

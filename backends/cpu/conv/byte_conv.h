@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "conv/conv_blocks.h"
 #include "conv/conv_shape.h"
 #include "kernels/byte_conv_tile.h"
 #include "worker.h"
@@ -62,6 +63,7 @@ struct ByteConvPlan {
   std::int64_t strip_row = 0;     ///< bytes of a joined row; 0: the image is read where it is
   std::int64_t block_pixels = 0;  ///< output pixels that meet all panels before the next come
   std::int64_t grain = 1;         ///< output pixels that stay together: a row, of planes
+  Division division = Division::kByCost;
   std::vector<std::int32_t> starts =
       {};  ///< -input_zero times the sums of the weights, per channel
   std::vector<std::uint8_t> padding = {};  ///< a block of zero points
@@ -71,10 +73,17 @@ struct ByteConvPlan {
   std::int64_t strip_bytes() const;
 };
 
+/// The part of a plan that says in what pieces it goes. Requires: as below, of the shape.
+ByteConvPlan divide_byte_conv(const ConvShape& shape, Isa isa, const ByteConvBlocks& blocks);
+
 /// Requires: byte_conv_refusal(shape) == nullptr; `packed` by ByteConvPacking::pack, only read
 /// here.
 ByteConvPlan plan_byte_conv(const ConvShape& shape, ByteConvEpilogue epilogue,
-                            std::uint8_t input_zero, Isa isa, const void* packed);
+                            std::uint8_t input_zero, Isa isa, const void* packed,
+                            const ByteConvBlocks& blocks = {});
+
+/// Whether workers divide panels of output channels, or else pixels.
+bool shares_panels(const ByteConvPlan& plan, int workers);
 
 /// The tensors of one run; of the pairs at most one each. The output may be the residual.
 struct ByteConvArgs {

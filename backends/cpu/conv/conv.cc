@@ -8,16 +8,9 @@
 namespace sluice::cpu {
 namespace {
 
-/// How the workers of a group share a convolution: `over_rows` groups of output rows by as many
-/// groups of panels as make up the rest.
-struct Grid {
-  int over_rows = 1;
-  int over_panels = 1;
-};
-
 /// Floats that the busiest worker moves plus, as heavily weighted as arithmetic is on one, the sums
 /// that it computes.
-double cost_of(const ConvPlan& plan, Grid grid) {
+double cost_of(const ConvPlan& plan, ConvGrid grid) {
   const auto share = [](std::int64_t items, int among) {
     return static_cast<double>(divide_up(items, among)) / static_cast<double>(items);
   };
@@ -32,15 +25,21 @@ double cost_of(const ConvPlan& plan, Grid grid) {
   return sums * rows * panels / kSumsPerFloatMoved + weights * panels + input * rows;
 }
 
-Grid choose_grid(const ConvPlan& plan, int workers) {
-  Grid best = {workers, 1};
+}  // namespace
+
+ConvGrid choose_grid(const ConvPlan& plan, int workers) {
+  if (plan.division == Division::kChannels) return {1, workers};
+  ConvGrid best = {workers, 1};
+  if (plan.division == Division::kRows) return best;
   for (int over_rows = 1; over_rows < workers; ++over_rows) {
     if (workers % over_rows != 0) continue;
-    const Grid grid = {over_rows, workers / over_rows};
+    const ConvGrid grid = {over_rows, workers / over_rows};
     if (cost_of(plan, grid) < cost_of(plan, best)) best = grid;
   }
   return best;
 }
+
+namespace {
 
 BlockRange blocks_read(const ConvPlan& plan, const Share& panels) {
   const std::int64_t per_block = plan.channels_per_block();
@@ -64,7 +63,7 @@ const float* band_input(const ConvPlan& plan, const float* input, const Band& ba
 }  // namespace
 
 void run_conv(const ConvPlan& plan, const ConvArgs& args, const Worker& worker) {
-  const Grid grid = choose_grid(plan, worker.count);
+  const ConvGrid grid = choose_grid(plan, worker.count);
   const Worker by_rows = {worker.index % grid.over_rows, grid.over_rows};
   const Worker by_panels = {worker.index / grid.over_rows, grid.over_panels};
   const auto panel_count = static_cast<std::int64_t>(plan.packing.panels().size());

@@ -17,6 +17,17 @@ struct ConvArgs {
   const float* next_weights = nullptr;
 };
 
+/// How the workers of a group share a convolution: `over_rows` groups of output rows by as many
+/// groups of panels as make up the rest.
+struct ConvGrid {
+  int over_rows = 1;
+  int over_panels = 1;
+
+  bool operator==(const ConvGrid&) const = default;
+};
+
+ConvGrid choose_grid(const ConvPlan& plan, int workers);
+
 /// This worker's share of the convolution. Requires: worker.scratch of plan.scratch_bytes().
 void run_conv(const ConvPlan& plan, const ConvArgs& args, const Worker& worker);
 

@@ -7,14 +7,6 @@
 namespace sluice::cpu {
 namespace {
 
-/// Bytes of input that a band may have, copied or in place: the panels' weights pass through L2
-/// beside it, once per band.
-constexpr std::int64_t kStripBytes = 512 << 10;
-constexpr std::int64_t kBandBytes = 256 << 10;
-
-/// Bytes of weights that a pass over the band may have: a small part of L2, beside the band.
-constexpr std::int64_t kPassBytes = 96 << 10;
-
 std::int64_t floats_per_row_of_blocks(const ConvPlan& plan) {
   return plan.input_blocks() * plan.strip.row;
 }
@@ -59,11 +51,11 @@ void list_taps(ConvPlan& plan) {
   }
 }
 
-void choose_band(ConvPlan& plan) {
+void choose_band(const ConvBlocks& blocks, ConvPlan& plan) {
   const ConvShape& s = plan.shape;
   ConvStrip& strip = plan.strip;
   const std::int64_t row_bytes = floats_per_row_of_blocks(plan) * 4;
-  const std::int64_t bytes = strip.copied ? kStripBytes : kBandBytes;
+  const std::int64_t bytes = strip.copied ? blocks.strip_bytes : blocks.band_bytes;
   const std::int64_t extra = (s.kernel.h - 1) * s.dilation.h;
   const std::int64_t rows = (bytes / row_bytes - extra) / strip.rows_per_output;
   plan.band_rows = std::clamp<std::int64_t>(rows, 1, plan.output.h);
@@ -74,12 +66,12 @@ void choose_band(ConvPlan& plan) {
 }
 
 /// Equal parts of a panel's input blocks, as few as keep the weights of each small.
-void choose_pass(ConvPlan& plan) {
+void choose_pass(const ConvBlocks& sizes, ConvPlan& plan) {
   const ConvPanel& p = plan.packing.panels().front();
   const std::int64_t blocks = divide_up(p.in_channels, plan.channels_per_block());
   const std::int64_t bytes =
       p.in_channels * p.width * static_cast<std::int64_t>(plan.taps.size() * sizeof(float));
-  const std::int64_t passes = std::min(blocks, divide_up(bytes, kPassBytes));
+  const std::int64_t passes = std::min(blocks, divide_up(bytes, sizes.pass_bytes));
   plan.pass_blocks = divide_up(blocks, passes);
 }
 
@@ -98,15 +90,17 @@ std::int64_t ConvPlan::scratch_bytes() const {
          epilogue.body.body.scratch_bytes();
 }
 
-ConvPlan plan_conv(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa) {
+ConvPlan plan_conv(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa,
+                   const ConvBlocks& blocks) {
   const ConvShape s = normalised(shape);
   ConvPlan plan(s, epilogue, isa);
   plan.pixel = s.in_layout == Layout::kBlocked ? kBlock : 1;
   lay_out_strip(plan);
   plan.flat = plan.strip.rows_per_output == 1 && s.kernel.h == 1 && s.kernel.w == 1;
   list_taps(plan);
-  choose_band(plan);
-  choose_pass(plan);
+  choose_band(blocks, plan);
+  choose_pass(blocks, plan);
+  plan.division = blocks.division;
   return plan;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "conv/conv_blocks.h"
 #include "conv/conv_body.h"
 #include "conv/conv_shape.h"
 #include "conv/conv_weights.h"
@@ -47,6 +48,7 @@ struct ConvPlan {
   std::int64_t pixel = 1;  ///< floats from one input pixel to the next, channels of a block
   std::int64_t band_rows = 1;
   std::int64_t pass_blocks = 1;  ///< input blocks summed at a time
+  Division division = Division::kByCost;
   ConvStrip strip;
   std::vector<std::int64_t> taps;  ///< where each tap of a pixel lies, in floats
 
@@ -59,6 +61,7 @@ struct ConvPlan {
 };
 
 /// Requires: refusal(shape) == nullptr.
-ConvPlan plan_conv(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa);
+ConvPlan plan_conv(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa,
+                   const ConvBlocks& blocks = {});
 
 }  // namespace sluice::cpu

@@ -48,7 +48,7 @@ class RowRun {
 
   void run(const ConvArgs& args, float* scratch) {
     const std::int64_t width = plan_.output.w;
-    const std::int64_t parts = plan_.reuses_input ? divide_up(width, plan_.tiles().most_cols) : 1;
+    const std::int64_t parts = plan_.reuses_input ? divide_up(width, plan_.most_cols) : 1;
     const std::int64_t wider = width % parts;
     std::int64_t begin = 0;
     for (std::int64_t part = 0; part < parts; ++part) {
@@ -103,12 +103,15 @@ bool is_depthwise(const ConvShape& s) {
          s.in_layout == Layout::kBlocked && s.out_layout == Layout::kBlocked;
 }
 
-DepthwisePlan plan_depthwise(const ConvShape& s, const ConvEpilogue& epilogue, Isa isa) {
+DepthwisePlan plan_depthwise(const ConvShape& s, const ConvEpilogue& epilogue, Isa isa,
+                             const DepthwiseBlocks& blocks) {
   DepthwisePlan plan{s, s.output(), epilogue, isa};
   const bool known =
       s.kernel.w <= 7 && s.stride.w <= 2 && s.dilation.w == 1 &&
       plan.tiles().find(static_cast<int>(s.kernel.w), static_cast<int>(s.stride.w), 1) != nullptr;
-  plan.reuses_input = known && s.pad_begin.w < s.kernel.w && s.pad_end.w < s.kernel.w;
+  plan.most_cols = std::max<std::int64_t>(plan.tiles().most_cols / blocks.narrower, 1);
+  plan.reuses_input =
+      known && !blocks.plain && s.pad_begin.w < s.kernel.w && s.pad_end.w < s.kernel.w;
   return plan;
 }
 

@@ -14,7 +14,8 @@ struct DepthwisePlan {
   Extent output;
   ConvEpilogue epilogue;
   Isa isa = Isa::kPortable;
-  bool reuses_input = false;  ///< the shape has a kernel that loads each input pixel once per row
+  bool reuses_input = false;   ///< the shape has a kernel that loads each input pixel once per row
+  std::int64_t most_cols = 0;  ///< of a tile of that kernel
 
   std::int64_t scratch_bytes() const { return epilogue.body.body.scratch_bytes(); }
   const DepthwiseTileSet& tiles() const { return *SLUICE_CPU_PICK(isa, kDepthwiseTiles); }
@@ -30,7 +31,8 @@ std::int64_t packed_depthwise_size(const ConvShape& shape);  ///< floats
 void pack_depthwise(const ConvShape& shape, const float* weights, float* packed);
 
 /// Requires: refusal(shape) == nullptr, is_depthwise(shape).
-DepthwisePlan plan_depthwise(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa);
+DepthwisePlan plan_depthwise(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa,
+                             const DepthwiseBlocks& blocks = {});
 
 /// This worker's share. `args.weights` are from pack_depthwise.
 void run_depthwise(const DepthwisePlan& plan, const ConvArgs& args, const Worker& worker);

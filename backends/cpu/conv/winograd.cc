@@ -150,9 +150,11 @@ class BandOfTiles {
   float* body_scratch_;
 };
 
-/// Rows of tiles of all images, or panels of output channels, whatever lets the busiest worker move
-/// and multiply less.
+}  // namespace
+
+/// By cost: whatever lets the busiest worker move and multiply less.
 bool shares_rows(const WinogradPlan& plan, int workers) {
+  if (plan.division != Division::kByCost) return plan.division == Division::kRows;
   const auto part = [&](std::int64_t items) {
     return static_cast<double>(divide_up(items, workers)) / static_cast<double>(items);
   };
@@ -167,8 +169,6 @@ bool shares_rows(const WinogradPlan& plan, int workers) {
   const double by_panels = products * panels + in * out * panels + tiles * (2 * in + out * panels);
   return by_rows <= by_panels;
 }
-
-}  // namespace
 
 void run_winograd(const WinogradPlan& plan, const ConvArgs& args, const Worker& worker) {
   const auto panel_count = static_cast<std::int64_t>(plan.product.packing.panels().size());

@@ -37,8 +37,9 @@ struct WinogradPlan {
   Extent output;
   ConvEpilogue epilogue;
   Isa isa;
-  Extent tiles;      ///< of an image
-  Extent band;       ///< tiles that go through all positions together, at most
+  Extent tiles;  ///< of an image
+  Extent band;   ///< tiles that go through all positions together, at most
+  Division division = Division::kByCost;
   ConvPlan product;  ///< one position of a band
   std::vector<float> no_bias;
   std::int64_t input_position =
@@ -49,7 +50,11 @@ struct WinogradPlan {
 };
 
 /// Requires: winograd_refusal(shape) == nullptr.
-WinogradPlan plan_winograd(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa);
+WinogradPlan plan_winograd(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa,
+                           const WinogradBlocks& blocks = {});
+
+/// Whether workers divide rows of tiles of all images, or else panels of output channels.
+bool shares_rows(const WinogradPlan& plan, int workers);
 
 /// This worker's share. Requires: worker.scratch of plan.scratch_bytes(); args.weights from
 /// pack_winograd.

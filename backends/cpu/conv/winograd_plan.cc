@@ -6,20 +6,15 @@
 namespace sluice::cpu {
 namespace {
 
-/// Tiles of a band: enough that the weights of a position, read once per band, cost less than the
-/// products with them, and few enough that both transforms stay in L2.
-constexpr std::int64_t kBandTiles = 28;
-constexpr std::int64_t kBandBytes = 768 << 10;
-
 Extent tiles_of(Extent output) {
   return {divide_up(output.h, kWinogradTile), divide_up(output.w, kWinogradTile)};
 }
 
 /// Whole rows of tiles where they fit, else parts of one.
-Extent choose_band(const ConvShape& s, Extent tiles) {
+Extent choose_band(const ConvShape& s, Extent tiles, const WinogradBlocks& blocks) {
   const std::int64_t tile_bytes = (blocks_of(s.in_channels) + blocks_of(s.out_channels)) * kBlock *
                                   kWinogradPositions * static_cast<std::int64_t>(sizeof(float));
-  const std::int64_t most = std::max(kBandTiles, kBandBytes / tile_bytes);
+  const std::int64_t most = std::max(blocks.band_tiles, blocks.band_bytes / tile_bytes);
   if (tiles.w > most) return {1, divide_up(tiles.w, divide_up(tiles.w, most))};
   const std::int64_t rows = std::min(most / tiles.w, tiles.h);
   return {divide_up(tiles.h, divide_up(tiles.h, rows)), tiles.w};
@@ -74,10 +69,11 @@ std::int64_t WinogradPlan::scratch_bytes() const {
          epilogue.body.body.scratch_bytes();
 }
 
-WinogradPlan plan_winograd(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa) {
+WinogradPlan plan_winograd(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa,
+                           const WinogradBlocks& blocks) {
   const Extent output = shape.output();
   const Extent tiles = tiles_of(output);
-  const Extent band = choose_band(shape, tiles);
+  const Extent band = choose_band(shape, tiles, blocks);
   const std::int64_t count = band.h * band.w;
   WinogradPlan plan = {.shape = shape,
                        .output = output,
@@ -85,6 +81,7 @@ WinogradPlan plan_winograd(const ConvShape& shape, const ConvEpilogue& epilogue,
                        .isa = isa,
                        .tiles = tiles,
                        .band = band,
+                       .division = blocks.division,
                        .product = plan_conv(winograd_product(shape, count), {}, isa),
                        .no_bias = {}};
   plan.no_bias.assign(static_cast<std::size_t>(blocks_of(shape.out_channels) * kBlock), 0.0F);

@@ -9,11 +9,15 @@ namespace {
 
 constexpr std::int64_t kScoreFloats = 16384;  ///< a tile of scores stays in the nearest caches
 constexpr std::int64_t kMaxBlockRows = 8 * kTileRows;
+static_assert(kMaxBlockRows <= kAttentionMostRows);
 constexpr std::int64_t kFewQueries = 2;  ///< up to here keys are read in place, not packed
 
 SLUICE_CPU_INLINE std::int64_t score_row(const AttentionPlan& plan) { return panel_row(plan.keys); }
 
 std::int64_t block_rows(const AttentionPlan& plan) {
+  if (plan.block_rows > 0) {
+    return smaller(smaller(plan.block_rows, kAttentionMostRows), plan.queries);
+  }
   const std::int64_t fitting = kScoreFloats / score_row(plan) / kTileRows * kTileRows;
   const std::int64_t rows = fitting < kTileRows ? kTileRows : smaller(fitting, kMaxBlockRows);
   return smaller(rows, plan.queries);
@@ -165,7 +169,7 @@ class Attention {
   void run_block(const Head& head, std::int64_t begin, std::int64_t end) const {
     const std::int64_t visible = visible_keys(end - 1);
     score(head, begin, end, visible);
-    float inverse_sums[kMaxBlockRows];
+    float inverse_sums[kAttentionMostRows];
     for (std::int64_t i = begin; i < end; ++i) {
       float* row = scores_ + (i - begin) * score_row(plan_);
       const float* mask = head.mask == nullptr ? nullptr : head.mask + i * plan_.mask.row;

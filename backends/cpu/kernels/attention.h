@@ -16,6 +16,8 @@ struct AttentionStrides {
   std::int64_t step = 1;
 };
 
+inline constexpr std::int64_t kAttentionMostRows = 96;
+
 /// out = softmax(scale * Q K^T + mask) V for every batch item and head.
 ///
 /// Scores live only in a tile of a few query rows. With kv_heads < heads, neighbouring heads share
@@ -36,6 +38,8 @@ struct AttentionPlan {
   float scale = 1;
   bool causal = false;  ///< query i sees keys up to past + i
   std::int64_t past = 0;
+  /// Queries whose scores are in a tile, at most kAttentionMostRows; 0: as many as fit near.
+  std::int64_t block_rows = 0;
 };
 
 struct AttentionArgs {

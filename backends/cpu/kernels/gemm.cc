@@ -7,12 +7,6 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
-// One block of A (rows x depth) stays in the second-level cache while the panels of B pass by.
-constexpr std::int64_t kBlockDepth = 768;
-constexpr std::int64_t kBlockRows = 240;
-// Panels of a B that is not packed ahead are packed in pieces of this depth, and those of 16 bits
-// widened: once for all rows of a block.
-constexpr std::int64_t kFlyDepth = 256;
 // Up to here all rows are one or two tiles: a sweep over all of K per panel, epilogue afterwards.
 constexpr std::int64_t kFewRows = 2 * kTileRows;
 constexpr std::int64_t kEpilogueFloats = 1024;
@@ -62,13 +56,13 @@ struct Depths {
 
 /// Room for one panel of a B that is packed or widened on the fly.
 std::int64_t scratch_panel_floats(const GemmPlan& plan) {
-  return plan.b_form == GemmB::kPacked ? 0 : smaller(kFlyDepth, plan.k) * kPanelWidth;
+  return plan.b_form == GemmB::kPacked ? 0 : smaller(plan.blocks.fly_depth, plan.k) * kPanelWidth;
 }
 
 /// As few blocks as there may be, all about as high: a low one at the end would fetch all of B for
 /// little work.
-std::int64_t block_rows(std::int64_t rows) {
-  const std::int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+std::int64_t block_rows(std::int64_t rows, std::int64_t most) {
+  const std::int64_t blocks = (rows + most - 1) / most;
   const std::int64_t tiles = (rows + blocks * kTileRows - 1) / (blocks * kTileRows);
   return tiles * kTileRows;
 }
@@ -77,8 +71,8 @@ std::int64_t block_rows(std::int64_t rows) {
 std::int64_t depth_step(const GemmPlan& plan, std::int64_t rows) {
   const bool is_packed = plan.b_form == GemmB::kPacked || plan.b_form == GemmB::kPackedHalf;
   if (is_packed && rows <= kFewRows) return plan.k;
-  if (plan.b_form != GemmB::kPacked) return kFlyDepth;
-  const std::int64_t blocks = (plan.k + kBlockDepth - 1) / kBlockDepth;
+  if (plan.b_form != GemmB::kPacked) return plan.blocks.fly_depth;
+  const std::int64_t blocks = (plan.k + plan.blocks.depth - 1) / plan.blocks.depth;
   return (plan.k + blocks - 1) / blocks;
 }
 
@@ -97,7 +91,7 @@ class Multiplication {
       run_few_rows(item, region);
       return;
     }
-    const std::int64_t step = block_rows(region.row_end - region.row_begin);
+    const std::int64_t step = block_rows(region.row_end - region.row_begin, plan_.blocks.rows);
     for (std::int64_t row = region.row_begin; row < region.row_end; row += step) {
       Region block = region;
       block.row_begin = row;
@@ -284,7 +278,9 @@ std::int64_t gemm_scratch_bytes(const GemmPlan& plan) {
 void run_gemm(const GemmPlan& plan, const GemmArgs& args, const Worker& worker) {
   const std::int64_t panels = panel_count(plan.n);
   const std::int64_t tiles = (plan.m + kTileRows - 1) / kTileRows;
-  const bool by_columns = plan.n >= plan.m && panels >= worker.count;
+  const GemmDivision division = plan.blocks.division;
+  const bool by_columns = panels >= worker.count && division != GemmDivision::kRows &&
+                          (plan.n >= plan.m || division == GemmDivision::kColumns);
   const std::int64_t pieces = by_columns ? panels : tiles;
   if (plan.m == 0 || plan.n == 0) return;
   const Share share = share_of(plan.batch_count() * pieces, 1, worker);

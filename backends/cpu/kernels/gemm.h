@@ -16,6 +16,23 @@ enum class GemmB : std::uint8_t {
   kColumns,     ///< B(p, j) = b[j * b_row + p]
 };
 
+/// What the workers of a group divide among themselves.
+enum class GemmDivision : std::uint8_t { kByCost, kRows, kColumns };
+
+/// In what pieces a product is computed. Any sizes give the same but for rounding.
+struct GemmBlocks {
+  /// One block of A (rows x depth) stays in the second-level cache while the panels of B pass by.
+  std::int64_t depth = 768;
+  std::int64_t rows = 240;
+  /// Panels of a B that is not packed ahead are packed in pieces of this depth, and those of 16
+  /// bits widened: once for all rows of a block.
+  std::int64_t fly_depth = 256;
+  /// Of rows of A in 8 bits, which stay in the second-level cache likewise.
+  std::int64_t byte_block = 384 << 10;
+  /// By cost: columns where B is the larger operand, rows elsewhere.
+  GemmDivision division = GemmDivision::kByCost;
+};
+
 inline constexpr int kGemmBatchRank = 4;
 
 /// Strides of an operand over the batch dimensions, in floats; zero where it is broadcast.
@@ -34,6 +51,7 @@ struct GemmPlan {
   std::int64_t b_row = 0;
   std::int64_t c_row = 0;
   GemmB b_form = GemmB::kPacked;
+  GemmBlocks blocks;
 
   std::int64_t batch_dims[kGemmBatchRank] = {1, 1, 1, 1};
   GemmBatch a_batch;
@@ -69,7 +87,7 @@ SLUICE_CPU_EACH_ISA(void pack_gemm_b(const float* b, std::int64_t step, std::int
 /// Scratch that each worker needs.
 SLUICE_CPU_EACH_ISA(std::int64_t gemm_scratch_bytes(const GemmPlan& plan);)
 
-/// Columns are divided among the workers where B is the larger operand, rows elsewhere.
+/// Workers divide rows or columns as plan.blocks.division says.
 SLUICE_CPU_EACH_ISA(void run_gemm(const GemmPlan& plan, const GemmArgs& args,
                                   const Worker& worker);)
 

@@ -10,6 +10,7 @@
 #include "ops/broadcast.h"
 #include "ops/checks.h"
 #include "plugin/registry.h"
+#include "plugin/variant.h"
 
 namespace sluice::cpu {
 namespace {
@@ -42,6 +43,14 @@ Status check_attention(const sluice_op& op) {
 AttentionStrides dense(std::span<const std::int64_t> dims) {
   return {dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3], 1};
 }
+
+struct AttentionVariant {
+  std::string_view name;
+  std::int64_t rows = 0;  ///< AttentionPlan::block_rows
+};
+
+constexpr AttentionVariant kVariantsOfRows[] = {
+    {"", 0}, {"rows-24", 24}, {"rows-96", 96}, {"rows-12", 12}, {"rows-48", 48}};
 
 /// Keys or values that a past is put in front of.
 struct Joined {
@@ -82,6 +91,7 @@ class Attention : public Kernel {
     plan_.causal = attributes.get_int("is_causal") != 0;
     plan_.scale = attributes.get_float("scale");
     if (plan_.scale == 0) plan_.scale = 1.0F / std::sqrt(static_cast<float>(plan_.head_size));
+    plan_.block_rows = find_variant(kVariantsOfRows, variant_of(op, isa)).rows;
     place_mask();
   }
 
@@ -168,11 +178,30 @@ Status make_attention(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* ker
   return plugin::ok();
 }
 
+std::vector<std::string> list_variants(const sluice_op& op, Isa isa, int /*workers*/) {
+  const auto q = dims_of(op.inputs[kQ].tensor);
+  const auto k = dims_of(op.inputs[kK].tensor);
+  AttentionPlan plan;
+  plan.queries = q[2];
+  plan.head_size = q[3];
+  plan.value_size = op.inputs[kV].tensor.dims[3];
+  plan.keys = k[2] + (has(op, kPastK) ? op.inputs[kPastK].tensor.dims[2] : 0);
+  if (plan.queries <= 0 || plan.keys <= 0) return {};
+  // Of two plans for the same sizes only the tiles of scores differ.
+  return distinct_variants(kVariantsOfRows, [&](const AttentionVariant& variant) -> PlanNumbers {
+    plan.block_rows = variant.rows;
+    return {{SLUICE_CPU_PICK(isa, attention_scratch_bytes)(plan)}};
+  });
+}
+
 }  // namespace
 
 std::vector<OpEntry> attention_entries() {
-  return {
-      {.domain = "sluice", .kind = "Attention", .check = check_attention, .make = make_attention}};
+  return {{.domain = "sluice",
+           .kind = "Attention",
+           .check = check_attention,
+           .make = make_attention,
+           .variants = list_variants}};
 }
 
 }  // namespace sluice::cpu

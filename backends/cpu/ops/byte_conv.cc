@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "ops/byte_conv_variants.h"
 #include "ops/conv_op.h"
 #include "ops/window.h"
 #include "plugin/registry.h"
@@ -134,7 +135,7 @@ class ByteConv : public Kernel {
         plan_(plan_byte_conv(
             shape, read_epilogue(op),
             static_cast<std::uint8_t>(plugin::Attributes(op).get_int("x_zero_point")), isa,
-            weights())) {
+            weights(), byte_conv_blocks(op, isa))) {
     const Extent out = shape.output();
     products_ = static_cast<double>(shape.batch * out.h * out.w * plan_.packing.panels()) *
                 static_cast<double>(plan_.packing.matrix_bytes());
@@ -218,7 +219,8 @@ std::vector<OpEntry> byte_conv_entries() {
            .make = make,
            .packing = packing,
            .pack = pack,
-           .preferred_layout = preferred_layout}};
+           .preferred_layout = preferred_layout,
+           .variants = list_byte_conv_variants}};
 }
 
 }  // namespace sluice::cpu

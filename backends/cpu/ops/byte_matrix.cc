@@ -7,8 +7,6 @@
 namespace sluice::cpu {
 namespace {
 
-/// Rows of A whose bytes stay in L2 while the panels of B pass by.
-constexpr std::int64_t kBlockBytes = 384 << 10;
 constexpr std::int64_t kEpilogueFloats = 1024;
 
 }  // namespace
@@ -32,7 +30,9 @@ void ByteProduct::multiply(const GemmArgs& args, const void* packed, std::byte* 
                            const Worker& worker) const {
   const std::int64_t tiles = divide_up(plan_->m, byte_tiles(isa_).rows);
   const std::int64_t panels = panels_.count();
-  const bool by_columns = plan_->n >= plan_->m && panels >= worker.count;
+  const GemmDivision division = plan_->blocks.division;
+  const bool by_columns = panels >= worker.count && division != GemmDivision::kRows &&
+                          (plan_->n >= plan_->m || division == GemmDivision::kColumns);
   const Share share = share_of(by_columns ? panels : tiles, 1, worker);
   Region region = {0, plan_->m, share.begin, share.end};
   if (!by_columns) {
@@ -40,7 +40,7 @@ void ByteProduct::multiply(const GemmArgs& args, const void* packed, std::byte* 
               plan_->m * share.end / std::max<std::int64_t>(tiles, 1), 0, panels};
   }
   const std::int64_t rows = region.row_end - region.row_begin;
-  const std::int64_t most = std::max<std::int64_t>(kBlockBytes / row_bytes(), 1);
+  const std::int64_t most = std::max<std::int64_t>(plan_->blocks.byte_block / row_bytes(), 1);
   const std::int64_t blocks = divide_up(rows, most);
   for (std::int64_t b = 0; b < blocks; ++b) {
     Region block = region;

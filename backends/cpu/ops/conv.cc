@@ -10,6 +10,7 @@
 #include "conv/depthwise.h"
 #include "conv/winograd.h"
 #include "ops/conv_op.h"
+#include "ops/conv_variants.h"
 #include "ops/elementwise.h"
 #include "ops/float_buffer.h"
 #include "plugin/registry.h"
@@ -17,36 +18,34 @@
 namespace sluice::cpu {
 namespace {
 
-enum class Method : std::uint8_t { kDirect, kDepthwise, kWinograd };
-
 /// How the weights lie that a method reads.
 struct WeightsForm {
   ConvShape shape;
   Isa isa;
-  Method method;
+  ConvMethod method;
 
   std::int64_t bytes() const { return floats() * static_cast<std::int64_t>(sizeof(float)); }
   std::int64_t floats() const {
     switch (method) {
-      case Method::kDepthwise: return packed_depthwise_size(shape);
-      case Method::kWinograd: return winograd_weights_size(shape, isa);
-      case Method::kDirect: break;
+      case ConvMethod::kDepthwise: return packed_depthwise_size(shape);
+      case ConvMethod::kWinograd: return winograd_weights_size(shape, isa);
+      case ConvMethod::kDirect: break;
     }
     return ConvPacking(shape, *SLUICE_CPU_PICK(isa, kConvTiles)).size();
   }
   void pack(const float* weights, float* packed) const {
     switch (method) {
-      case Method::kDepthwise: return pack_depthwise(shape, weights, packed);
-      case Method::kWinograd: return pack_winograd(shape, isa, weights, packed);
-      case Method::kDirect: break;
+      case ConvMethod::kDepthwise: return pack_depthwise(shape, weights, packed);
+      case ConvMethod::kWinograd: return pack_winograd(shape, isa, weights, packed);
+      case ConvMethod::kDirect: break;
     }
     ConvPacking(shape, *SLUICE_CPU_PICK(isa, kConvTiles)).pack(weights, packed);
   }
   const char* name() const {
     switch (method) {
-      case Method::kDepthwise: return "depthwise";
-      case Method::kWinograd: return "winograd";
-      case Method::kDirect: break;
+      case ConvMethod::kDepthwise: return "depthwise";
+      case ConvMethod::kWinograd: return "winograd";
+      case ConvMethod::kDirect: break;
     }
     return shape.in_layout == Layout::kBlocked ? "blocked" : "planes";
   }
@@ -54,11 +53,7 @@ struct WeightsForm {
 
 /// The fastest form, within what the model allows.
 WeightsForm best_form(const sluice_op& op, const ConvShape& shape, Isa isa) {
-  const bool exact = plugin::Attributes(op).get_text("sluice_convolution", "fast") == "direct";
-  const Method method = is_depthwise(shape)              ? Method::kDepthwise
-                        : !exact && winograd_pays(shape) ? Method::kWinograd
-                                                         : Method::kDirect;
-  return {shape, isa, method};
+  return {shape, isa, conv_method(op, shape, isa)};
 }
 
 /// The form that the package holds, decided perhaps when less of the shape was known; the best one
@@ -68,10 +63,10 @@ std::optional<WeightsForm> form_at_hand(const sluice_op& op, const ConvShape& sh
   const WeightsForm best = best_form(op, shape, isa);
   if (weights.packed != nullptr) {
     if (weights.packed_bytes == best.bytes()) return best;
-    for (const Method method : {Method::kDirect, Method::kWinograd}) {
-      const bool fits = method == Method::kDirect || winograd_refusal(shape) == nullptr;
+    for (const ConvMethod method : {ConvMethod::kDirect, ConvMethod::kWinograd}) {
+      const bool fits = method == ConvMethod::kDirect || winograd_refusal(shape) == nullptr;
       const WeightsForm form = {shape, isa, method};
-      if (best.method != Method::kDepthwise && fits && weights.packed_bytes == form.bytes()) {
+      if (best.method != ConvMethod::kDepthwise && fits && weights.packed_bytes == form.bytes()) {
         return form;
       }
     }
@@ -85,7 +80,7 @@ sluice_packing packing(const sluice_op& op, int input, Isa isa) {
   const WeightsForm form = best_form(op, conv_weights_shape(op), isa);
   result.size_bytes = form.bytes();
   std::snprintf(result.format, sizeof result.format, "conv/%s/%s/g%lld", form.name(),
-                form.method == Method::kDepthwise ? "any" : isa_name(isa),
+                form.method == ConvMethod::kDepthwise ? "any" : isa_name(isa),
                 static_cast<long long>(form.shape.groups));
   return result;
 }
@@ -101,7 +96,7 @@ class Conv : public Kernel {
       : Kernel(op),
         residual_input_(conv.residual_input),
         body_sources_(std::move(conv.body_sources)),
-        plan_(plan(conv, form)) {
+        plan_(plan(op, conv, form)) {
     take_weights(form);
     take_bias(conv.shape.out_channels);
     const Extent out = conv.shape.output();
@@ -149,13 +144,16 @@ class Conv : public Kernel {
  private:
   using Plan = std::variant<ConvPlan, DepthwisePlan, WinogradPlan>;
 
-  static Plan plan(const ConvOp& conv, const WeightsForm& form) {
+  static Plan plan(const sluice_op& op, const ConvOp& conv, const WeightsForm& form) {
+    const ConvVariant& variant = conv_variant(op, conv.shape, form.isa);
     switch (form.method) {
-      case Method::kDepthwise: return plan_depthwise(conv.shape, conv.epilogue, form.isa);
-      case Method::kWinograd: return plan_winograd(conv.shape, conv.epilogue, form.isa);
-      case Method::kDirect: break;
+      case ConvMethod::kDepthwise:
+        return plan_depthwise(conv.shape, conv.epilogue, form.isa, variant.depthwise);
+      case ConvMethod::kWinograd:
+        return plan_winograd(conv.shape, conv.epilogue, form.isa, variant.winograd);
+      case ConvMethod::kDirect: break;
     }
-    return plan_conv(conv.shape, conv.epilogue, form.isa);
+    return plan_conv(conv.shape, conv.epilogue, form.isa, variant.direct);
   }
 
   /// From the package if it holds the right form, else packed here.
@@ -207,7 +205,8 @@ std::vector<OpEntry> conv_entries() {
            .make = make,
            .packing = packing,
            .pack = pack,
-           .preferred_layout = preferred_layout}};
+           .preferred_layout = preferred_layout,
+           .variants = list_conv_variants}};
 }
 
 }  // namespace sluice::cpu

@@ -6,6 +6,7 @@
 
 #include "kernels/body_builder.h"
 #include "ops/matrix_kernel.h"
+#include "ops/matrix_variants.h"
 #include "plugin/registry.h"
 
 namespace sluice::cpu {
@@ -97,12 +98,12 @@ bool plan_batch(std::span<const std::int64_t> a, std::span<const std::int64_t> b
   return true;
 }
 
-Status make_matmul(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+Status read_matmul(const sluice_op& op, Isa isa, MatrixProduct* product) {
   const auto a = dims_of(op.inputs[0].tensor);
   const auto b = dims_of(op.inputs[1].tensor);
   const auto out = dims_of(op.outputs[0].tensor);
-  MatrixProduct product;
-  GemmPlan& plan = product.plan;
+  GemmPlan& plan = product->plan;
+  plan.blocks = gemm_blocks(op, isa);
   plan.m = a[a.size() - 2];
   plan.k = a.back();
   plan.n = b.back();
@@ -113,16 +114,12 @@ Status make_matmul(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel
   if (plan.k == 0) return unimplemented("MatMul over nothing");
   if (b.size() == 2) {
     for (std::size_t i = 0; i + 2 < a.size(); ++i) plan.m *= a[i];
-    product.merged_dims = static_cast<int>(a.size()) - 2;
-    if (is_packable(op.inputs[1])) take_packed_b(matmul_constant(op), &product);
+    product->merged_dims = static_cast<int>(a.size()) - 2;
+    if (is_packable(op.inputs[1])) take_packed_b(matmul_constant(op), product);
   } else if (!plan_batch(a, b, out, &plan)) {
     return unimplemented("MatMul with too many batch dimensions");
   }
-  if (op.body != nullptr) {
-    if (Status status = translate_body(op, &product.chain); !status.is_ok()) return status;
-  }
-  *kernel = std::make_unique<MatrixKernel>(op, std::move(product), isa);
-  return plugin::ok();
+  return op.body == nullptr ? plugin::ok() : translate_body(op, &product->chain);
 }
 
 // ---- Gemm
@@ -209,12 +206,12 @@ Status add_scales(const sluice_op& op, const GemmAttributes& attributes, MatrixP
   return plugin::ok();
 }
 
-Status make_gemm(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+Status read_gemm(const sluice_op& op, Isa isa, MatrixProduct* product) {
   const GemmAttributes attributes(op);
   const auto a = dims_of(op.inputs[0].tensor);
   const auto out = dims_of(op.outputs[0].tensor);
-  MatrixProduct product;
-  GemmPlan& plan = product.plan;
+  GemmPlan& plan = product->plan;
+  plan.blocks = gemm_blocks(op, isa);
   plan.m = out[0];
   plan.n = out[1];
   plan.k = a[attributes.trans_a ? 0 : 1];
@@ -224,16 +221,33 @@ Status make_gemm(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) 
   plan.b_row = attributes.trans_b ? plan.k : plan.n;
   plan.b_form = attributes.trans_b ? GemmB::kColumns : GemmB::kRows;
   if (plan.k == 0) return unimplemented("Gemm over nothing");
-  if (is_packable(op.inputs[1])) take_packed_b(gemm_constant(op), &product);
+  if (is_packable(op.inputs[1])) take_packed_b(gemm_constant(op), product);
   // The bias is added before alpha could be: only where B has taken alpha.
-  const bool alpha_done = attributes.alpha == 1 || product.constant_b;
-  if (has_c(op) && alpha_done && is_bias(op, attributes.beta)) product.bias_input = 2;
-  if (Status status = add_scales(op, attributes, &product); !status.is_ok()) return status;
-  if (op.body != nullptr) {
-    if (Status status = translate_body(op, &product.chain); !status.is_ok()) return status;
-  }
+  const bool alpha_done = attributes.alpha == 1 || product->constant_b;
+  if (has_c(op) && alpha_done && is_bias(op, attributes.beta)) product->bias_input = 2;
+  if (Status status = add_scales(op, attributes, product); !status.is_ok()) return status;
+  return op.body == nullptr ? plugin::ok() : translate_body(op, &product->chain);
+}
+
+// ---- both
+// -----------------------------------------------------------------------------------------
+
+using Reader = Status (*)(const sluice_op& op, Isa isa, MatrixProduct* product);
+
+template <Reader kRead>
+Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  MatrixProduct product;
+  if (Status status = kRead(op, isa, &product); !status.is_ok()) return status;
   *kernel = std::make_unique<MatrixKernel>(op, std::move(product), isa);
   return plugin::ok();
+}
+
+template <Reader kRead>
+std::vector<std::string> list_variants(const sluice_op& op, Isa isa, int workers) {
+  MatrixProduct product;
+  if (!kRead(op, isa, &product).is_ok()) return {};
+  const auto& b = product.constant_b;
+  return list_gemm_variants(product.plan, b && b->type == WeightType::kInt8, workers);
 }
 
 }  // namespace
@@ -241,14 +255,16 @@ Status make_gemm(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) 
 std::vector<OpEntry> matrix_entries() {
   return {{.kind = "MatMul",
            .check = check_matmul,
-           .make = make_matmul,
+           .make = make<read_matmul>,
            .packing = matmul_packing,
-           .pack = pack_matmul},
+           .pack = pack_matmul,
+           .variants = list_variants<read_matmul>},
           {.kind = "Gemm",
            .check = check_gemm,
-           .make = make_gemm,
+           .make = make<read_gemm>,
            .packing = gemm_packing,
-           .pack = pack_gemm}};
+           .pack = pack_gemm,
+           .variants = list_variants<read_gemm>}};
 }
 
 }  // namespace sluice::cpu

@@ -97,6 +97,14 @@ Status Backend::pack(const sluice_op& op, int input, void* packed) const {
   return plugin::ok();
 }
 
+std::vector<std::string> Backend::variants(const sluice_op& op, int workers) const {
+  const OpEntry* entry = find_accepting(op);
+  if (entry == nullptr || entry->variants == nullptr) return {};
+  std::vector<std::string> names = entry->variants(op, isa_, std::max(workers, 1));
+  for (std::string& name : names) name = std::string(isa_name(isa_)) + '/' + name;
+  return names;
+}
+
 Status Backend::make_kernel(const sluice_op& op, std::unique_ptr<Kernel>* kernel) const {
   const OpEntry* entry = find_accepting(op);
   Status status = plugin::unimplemented(plugin::kind_of(op) + ": no kernel");

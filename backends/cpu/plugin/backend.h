@@ -27,6 +27,9 @@ class Backend {
   Status query(const sluice_op& op, sluice_op_support* support) const;
   Status packing(const sluice_op& op, int input, sluice_packing* packing) const;
   Status pack(const sluice_op& op, int input, void* packed) const;
+  /// Names of the ways beside the default in which `workers` can compute `op`; see
+  /// plugin/variant.h.
+  std::vector<std::string> variants(const sluice_op& op, int workers) const;
   Status make_kernel(const sluice_op& op, std::unique_ptr<Kernel>* kernel) const;
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,10 @@ struct OpEntry {
 
   /// The layout of image operands it is fastest with; null for row-major.
   sluice_layout (*preferred_layout)(const sluice_op& op) = nullptr;
+
+  /// Names (see plugin/variant.h) of other ways to compute `op`, whose dimensions are known, with
+  /// so many workers; null where there is one.
+  std::vector<std::string> (*variants)(const sluice_op& op, Isa isa, int workers) = nullptr;
 };
 
 /// Null where there is no fast form.

@@ -7,6 +7,7 @@
 
 #include "plugin/backend.h"
 #include "plugin/step_observer.h"
+#include "plugin/variants.h"
 #include "sluice/host_backend.hpp"
 
 namespace sluice::cpu {
@@ -191,7 +192,8 @@ sluice_code list_submit(sluice_stream* stream, sluice_command_list* list, void* 
 }
 
 const void* find_extension(sluice_backend*, const char* name) {
-  return std::strcmp(name, SLUICE_STEP_TIMES) == 0 ? &kStepTimes : nullptr;
+  if (std::strcmp(name, SLUICE_STEP_TIMES) == 0) return &kStepTimes;
+  return std::strcmp(name, SLUICE_VARIANTS) == 0 ? &kVariants : nullptr;
 }
 
 sluice_backend_api make_table() {

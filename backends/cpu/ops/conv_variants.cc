@@ -1,0 +1,105 @@
+#include "ops/conv_variants.h"
+
+#include "conv/conv.h"
+#include "conv/depthwise.h"
+#include "conv/winograd.h"
+#include "plugin/variant.h"
+
+namespace sluice::cpu {
+namespace {
+
+constexpr std::int64_t kKiB = 1024;
+
+constexpr ConvMethod kDirect = ConvMethod::kDirect;
+constexpr ConvMethod kWinograd = ConvMethod::kWinograd;
+constexpr ConvMethod kDepthwise = ConvMethod::kDepthwise;
+
+/// Those first that are likely to be faster somewhere.
+constexpr ConvVariant kAll[] = {
+    {.name = "", .method = std::nullopt},
+    {.name = "winograd", .method = kWinograd},
+    {.name = "direct", .method = kDirect},
+    {.name = "winograd/channels",
+     .method = kWinograd,
+     .winograd = {.division = Division::kChannels}},
+    {.name = "winograd/rows", .method = kWinograd, .winograd = {.division = Division::kRows}},
+    {.name = "winograd/small-bands",
+     .method = kWinograd,
+     .winograd = {.band_tiles = 14, .band_bytes = 384 * kKiB}},
+    {.name = "winograd/large-bands",
+     .method = kWinograd,
+     .winograd = {.band_tiles = 56, .band_bytes = 1536 * kKiB}},
+    {.name = "direct/channels", .method = kDirect, .direct = {.division = Division::kChannels}},
+    {.name = "direct/rows", .method = kDirect, .direct = {.division = Division::kRows}},
+    {.name = "direct/long-passes", .method = kDirect, .direct = {.pass_bytes = 288 * kKiB}},
+    {.name = "direct/short-passes", .method = kDirect, .direct = {.pass_bytes = 48 * kKiB}},
+    {.name = "direct/small-bands",
+     .method = kDirect,
+     .direct = {.strip_bytes = 192 * kKiB, .band_bytes = 96 * kKiB}},
+    {.name = "direct/large-bands",
+     .method = kDirect,
+     .direct = {.strip_bytes = 1536 * kKiB, .band_bytes = 768 * kKiB}},
+    {.name = "depthwise/narrow", .method = kDepthwise, .depthwise = {.narrower = 2}},
+    {.name = "depthwise/plain", .method = kDepthwise, .depthwise = {.plain = true}},
+};
+
+/// The model lets results move by what transforms round.
+bool may_transform(const sluice_op& op) {
+  return plugin::Attributes(op).get_text("sluice_convolution", "fast") != "direct";
+}
+
+ConvMethod own_method(const sluice_op& op, const ConvShape& shape) {
+  if (is_depthwise(shape)) return kDepthwise;
+  return may_transform(op) && winograd_pays(shape) ? kWinograd : kDirect;
+}
+
+bool fits(const ConvVariant& variant, const sluice_op& op, const ConvShape& shape) {
+  if (!variant.method) return true;
+  if (is_depthwise(shape)) return variant.method == kDepthwise;
+  if (variant.method == kWinograd) {
+    return may_transform(op) && winograd_refusal(shape) == nullptr;
+  }
+  return variant.method == kDirect;
+}
+
+/// Of the plan that `workers` would follow.
+std::vector<std::int64_t> numbers_of(const ConvVariant& variant, ConvMethod method,
+                                     const ConvShape& shape, Isa isa, int workers) {
+  if (method == kWinograd) {
+    const WinogradPlan plan = plan_winograd(shape, {}, isa, variant.winograd);
+    return {1, plan.band.h, plan.band.w, shares_rows(plan, workers) ? 1 : 0};
+  }
+  if (method == kDepthwise) {
+    const DepthwisePlan plan = plan_depthwise(shape, {}, isa, variant.depthwise);
+    return {2, plan.reuses_input ? std::min(plan.most_cols, plan.output.w) : 0};
+  }
+  const ConvPlan plan = plan_conv(shape, {}, isa, variant.direct);
+  const ConvGrid grid = choose_grid(plan, workers);
+  return {3, plan.band_rows, plan.pass_blocks, grid.over_rows};
+}
+
+}  // namespace
+
+const ConvVariant& conv_variant(const sluice_op& op, const ConvShape& shape, Isa isa) {
+  const ConvVariant& wanted = find_variant(kAll, variant_of(op, isa));
+  return fits(wanted, op, shape) ? wanted : kAll[0];
+}
+
+ConvMethod conv_method(const sluice_op& op, const ConvShape& shape, Isa isa) {
+  return conv_variant(op, shape, isa).method.value_or(own_method(op, shape));
+}
+
+std::vector<std::string> list_conv_variants(const sluice_op& op, Isa isa, int workers) {
+  const ConvShape shape = conv_weights_shape(op);
+  if (refusal(shape) != nullptr) return {};
+  const ConvMethod own = own_method(op, shape);
+  return distinct_variants(kAll, [&](const ConvVariant& variant) -> PlanNumbers {
+    const ConvMethod method = variant.method.value_or(own);
+    // Of another method than the plug-in's own, its usual blocks are enough to see whether it pays.
+    const bool has_blocks = variant.name.find('/') != std::string_view::npos;
+    if (!fits(variant, op, shape) || (has_blocks && method != own)) return std::nullopt;
+    return numbers_of(variant, method, shape, isa, workers);
+  });
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,21 @@
+#include "plugin/variants.h"
+
+#include "plugin/backend.h"
+
+namespace sluice::cpu {
+namespace {
+
+sluice_code list(sluice_backend* backend, const sluice_op* op, std::int32_t num_cores,
+                 sluice_variant_visitor visit, void* user, sluice_message* message) {
+  return plugin::guard(message, [&] {
+    const auto& self = *reinterpret_cast<const Backend*>(backend);
+    for (const std::string& name : self.variants(*op, num_cores)) visit(user, name.c_str());
+    return plugin::ok();
+  });
+}
+
+}  // namespace
+
+const sluice_variants kVariants = {sizeof(sluice_variants), 0, list};
+
+}  // namespace sluice::cpu
