@@ -28,6 +28,9 @@ typedef struct sluice_variants {
    * `op` are known; the attribute, if it has one, is ignored. */
   sluice_code (*list)(sluice_backend* backend, const sluice_op* op, int32_t num_cores,
                       sluice_variant_visitor visit, void* user, sluice_message* message);
+  /* While `steady` is not 0, lists that the calling thread submits, to any group of the plug-in's,
+   * run in the same manner however busy the machine is: what they take can be compared. */
+  void (*run_steadily)(sluice_backend* backend, int32_t steady);
 } sluice_variants;
 
 #ifdef __cplusplus

@@ -25,15 +25,35 @@ void visit(void* user, const char* name) noexcept {
   found.names.push_back(*std::move(text));
 }
 
+/// Null where the plug-in has no such extension, or an incomplete one.
+Result<const sluice_variants*> table_of(const Backend& backend) {
+  const auto* table =
+      static_cast<const sluice_variants*>(SLUICE_TRY(backend.find_extension(SLUICE_VARIANTS)));
+  const bool is_whole = table != nullptr && table->struct_size >= sizeof(sluice_variants) &&
+                        table->list != nullptr && table->run_steadily != nullptr;
+  return is_whole ? table : nullptr;
+}
+
+void run_steadily(const Backend& backend, std::int32_t steady) {
+  const auto table = table_of(backend);
+  if (!table.is_ok() || *table == nullptr) return;
+  const Status status = call_plugin(backend.name(), [&](sluice_message*) {
+    (*table)->run_steadily(backend.handle(), steady);
+    return SLUICE_OK;
+  });
+  (void)status;  // a wish: what is measured is noisier without
+}
+
 }  // namespace
+
+SteadyRuns::SteadyRuns(const Backend& backend) : backend_(backend) { run_steadily(backend_, 1); }
+
+SteadyRuns::~SteadyRuns() { run_steadily(backend_, 0); }
 
 Result<std::vector<std::string>> list_variants(const Backend& backend, const Op& op,
                                                int num_cores) {
-  const auto* table =
-      static_cast<const sluice_variants*>(SLUICE_TRY(backend.find_extension(SLUICE_VARIANTS)));
-  if (table == nullptr || table->struct_size < sizeof(sluice_variants) || table->list == nullptr) {
-    return std::vector<std::string>();
-  }
+  const sluice_variants* table = SLUICE_TRY(table_of(backend));
+  if (table == nullptr) return std::vector<std::string>();
   Found found;
   SLUICE_TRY(call_plugin(backend.name(), [&](sluice_message* message) {
                return table->list(backend.handle(), &op.get(), num_cores, visit, &found, message);

@@ -18,4 +18,18 @@ inline constexpr std::string_view kVariantAttribute = SLUICE_VARIANT_ATTRIBUTE;
 /// Fails: as the plug-in says; kInternal for names that are none.
 Result<std::vector<std::string>> list_variants(const Backend& backend, const Op& op, int num_cores);
 
+/// While it lives, lists that this thread submits to the backend do not adapt to how busy the
+/// machine is, so that what they take can be compared. Nothing happens where the plug-in lacks the
+/// extension. Lives and dies on one thread, one at a time for each backend.
+class SteadyRuns {
+ public:
+  explicit SteadyRuns(const Backend& backend);
+  ~SteadyRuns();
+  SteadyRuns(const SteadyRuns&) = delete;
+  SteadyRuns& operator=(const SteadyRuns&) = delete;
+
+ private:
+  const Backend& backend_;
+};
+
 }  // namespace sluice::backend

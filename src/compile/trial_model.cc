@@ -37,6 +37,7 @@ class LoadedTrial final : public TrialModel {
   Result<std::vector<double>> time_groups() override {
     std::vector<backend::StepTime> steps;
     {
+      const Steady steady = steadily();
       std::list<backend::StepObserver> observers;
       for (const auto& backend : backends_) observers.emplace_back(*backend, steps);
       SLUICE_TRY(context_.run());
@@ -51,6 +52,7 @@ class LoadedTrial final : public TrialModel {
   }
 
   Result<double> time_run() override {
+    const Steady steady = steadily();
     const Clock& clock = system_clock();
     const std::int64_t start_ns = clock.now_ns();
     SLUICE_TRY(context_.run());
@@ -58,6 +60,16 @@ class LoadedTrial final : public TrialModel {
   }
 
  private:
+  using Steady = std::list<backend::SteadyRuns>;
+
+  /// A model is not to look faster because it found the machine less busy than another, and
+  /// remembers that.
+  Steady steadily() const {
+    Steady steady;
+    for (const auto& backend : backends_) steady.emplace_back(*backend);
+    return steady;
+  }
+
   exec::Context context_;
   Backends backends_;
   std::size_t num_groups_;

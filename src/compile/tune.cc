@@ -103,7 +103,8 @@ Result<Tuning> tune(package::Executable executable, std::span<const exec::Tensor
   report.changed = changes(groups, outcome);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     report.measured.push_back({groups[g].text, groups[g].members.size(), groups[g].ways,
-                               std::move(outcome.groups[g].ways)});
+                               std::move(outcome.groups[g].ways),
+                               static_cast<std::size_t>(outcome.groups[g].confirmed)});
   }
   report.before_ns = outcome.before_ns;
   report.after_ns = outcome.after_ns;

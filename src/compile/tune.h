@@ -40,6 +40,7 @@ struct MeasuredGroup {
   std::size_t count = 0;
   std::vector<std::string> ways;  ///< the first is what they had
   std::vector<WayOutcome> outcomes;
+  std::size_t confirmed = 0;  ///< the way that was faster twice, among others that were
 };
 
 struct TuneReport {

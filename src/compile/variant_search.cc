@@ -13,8 +13,8 @@ constexpr double kTurnNs = 40e6;
 constexpr double kLongRunNs = 100e6;
 constexpr int kMostRuns = 32;
 /// Parts of the time box at which phases end.
-constexpr double kCompared = 0.6;
-constexpr double kConfirmed = 0.8;
+constexpr double kCompared = 0.55;
+constexpr double kConfirmed = 0.75;
 /// Groups with less of a run are not worth a change.
 constexpr double kLeastShare = 0.002;
 /// Of the whole run.
@@ -23,8 +23,8 @@ constexpr double kLeastWholeGain = 0.005;
 /// the lower half tell ways apart long before the median does.
 constexpr double kQuantile = 0.25;
 /// How many of the rounds a way must win, while all are compared and later.
-constexpr double kWonRounds = 0.7;
-constexpr double kConfirmedRounds = 0.6;
+constexpr double kWonRounds = 0.6;
+constexpr double kConfirmedRounds = 0.55;
 
 double quantile(std::vector<double> values, double q) {
   const auto at = static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
@@ -195,7 +195,7 @@ class Search {
       GroupOutcome& group = outcome_.groups[g];
       if (group.way == 0) continue;
       const bool is_confirmed = pairs[g].gains(options_.least_gain / 2, kConfirmedRounds);
-      group.way = is_confirmed ? group.way : 0;
+      group.way = group.confirmed = is_confirmed ? group.way : 0;
       group.before_ns = typical(pairs[g].before);
       group.after_ns = typical(pairs[g].after);
     }

@@ -47,6 +47,7 @@ struct GroupOutcome {
   /// Lower quartiles, in ns, of the ways 0 and `way` where they were compared last; 0 if never.
   double before_ns = 0;
   double after_ns = 0;
+  int confirmed = 0;             ///< as `way`, whether or not the whole model gained
   std::vector<WayOutcome> ways;  ///< by way, that of way 0 as it is
 };
 
@@ -57,12 +58,12 @@ struct SearchOutcome {
   int rounds = 0;  ///< in which the ways were compared
 };
 
-/// Three phases, in 60, 20 and 20 % of the time box:
+/// Three phases, in 55, 20 and 25 % of the time box:
 ///
 ///   compare  a model per way runs in turn, round after round, and the time of each operation is
 ///            taken where it stands, with its neighbours' data in the caches and its weights as far
 ///            away as they are in that model. A way is a candidate if the lower quartile of its
-///            times is below 1 - least_gain of way 0's, and it was faster in seven rounds of ten.
+///            times is below 1 - least_gain of way 0's, and it was faster in six rounds of ten.
 ///   confirm  the candidates together, in models made anew: what gains less than half of that here
 ///            was luck, in measuring or in where memory lay.
 ///   whole    the same runs as a whole: unless they gain, everything stays as it was.

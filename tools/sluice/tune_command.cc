@@ -41,7 +41,8 @@ class TuneCommand : public Command {
         ->capture_default_str();
     app.add_option("--shape", shapes_,
                    "An input's dimensions where the model leaves them open: name=1,3,224,224");
-    app.add_flag("--all", prints_all_, "Print how every way of every operation did");
+    app.add_flag("--all", prints_all_,
+                 "Print how every way of every operation did; * is what was faster twice");
     app.add_option("--input", inputs_, "As for `sluice run`; inputs not named are random")
         ->take_all();
   }
@@ -79,8 +80,9 @@ class TuneCommand : public Command {
       fmt::print("{} x {}\n", group.count, group.text);
       for (std::size_t way = 0; way < group.outcomes.size(); ++way) {
         const compile::WayOutcome& outcome = group.outcomes[way];
-        fmt::print("    {:>10.3f} ms {:>6.3f} {}\n", milliseconds(outcome.ns), outcome.ratio,
-                   text_of(group.ways[way]));
+        const bool is_best = group.confirmed > 0 && way == group.confirmed;
+        fmt::print("  {} {:>10.3f} ms {:>6.3f}  {}\n", is_best ? '*' : ' ',
+                   milliseconds(outcome.ns), outcome.ratio, text_of(group.ways[way]));
       }
     }
   }

@@ -33,6 +33,7 @@ std::vector<std::string> list_byte_conv_variants(const sluice_op& op, Isa isa, i
   const ConvShape shape = conv_weights_shape(op);
   if (byte_conv_refusal(shape) != nullptr) return {};
   return distinct_variants(kAll, [&](const ByteConvVariant& variant) -> PlanNumbers {
+    if (variant.blocks.division != Division::kByCost && workers == 1) return std::nullopt;
     const ByteConvPlan plan = divide_byte_conv(shape, isa, variant.blocks);
     return {{plan.block_pixels, shares_panels(plan, workers) ? 1 : 0}};
   });

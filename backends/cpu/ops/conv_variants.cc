@@ -62,20 +62,35 @@ bool fits(const ConvVariant& variant, const sluice_op& op, const ConvShape& shap
   return variant.method == kDirect;
 }
 
+/// Of what there are fewer than workers, some of these would have none.
+PlanNumbers if_enough(std::int64_t items, int workers, std::vector<std::int64_t> numbers) {
+  return items < workers ? std::nullopt : PlanNumbers(std::move(numbers));
+}
+
+std::int64_t panels_of(const ConvPlan& plan) {
+  return static_cast<std::int64_t>(plan.packing.panels().size());
+}
+
 /// Of the plan that `workers` would follow.
-std::vector<std::int64_t> numbers_of(const ConvVariant& variant, ConvMethod method,
-                                     const ConvShape& shape, Isa isa, int workers) {
+PlanNumbers numbers_of(const ConvVariant& variant, ConvMethod method, const ConvShape& shape,
+                       Isa isa, int workers) {
   if (method == kWinograd) {
     const WinogradPlan plan = plan_winograd(shape, {}, isa, variant.winograd);
-    return {1, plan.band.h, plan.band.w, shares_rows(plan, workers) ? 1 : 0};
+    const bool by_rows = shares_rows(plan, workers);
+    const std::int64_t items = by_rows ? shape.batch * plan.tiles.h : panels_of(plan.product);
+    return if_enough(variant.winograd.division == Division::kByCost ? workers : items, workers,
+                     {1, plan.band.h, plan.band.w, by_rows ? 1 : 0});
   }
   if (method == kDepthwise) {
     const DepthwisePlan plan = plan_depthwise(shape, {}, isa, variant.depthwise);
-    return {2, plan.reuses_input ? std::min(plan.most_cols, plan.output.w) : 0};
+    return {{2, plan.reuses_input ? std::min(plan.most_cols, plan.output.w) : 0}};
   }
   const ConvPlan plan = plan_conv(shape, {}, isa, variant.direct);
   const ConvGrid grid = choose_grid(plan, workers);
-  return {3, plan.band_rows, plan.pass_blocks, grid.over_rows};
+  const bool by_rows = grid.over_rows > 1;
+  const std::int64_t items = by_rows ? shape.batch * plan.output.h : panels_of(plan);
+  return if_enough(variant.direct.division == Division::kByCost ? workers : items, workers,
+                   {3, plan.band_rows, plan.pass_blocks, grid.over_rows});
 }
 
 }  // namespace
@@ -97,6 +112,9 @@ std::vector<std::string> list_conv_variants(const sluice_op& op, Isa isa, int wo
     const ConvMethod method = variant.method.value_or(own);
     // Of another method than the plug-in's own, its usual blocks are enough to see whether it pays.
     const bool has_blocks = variant.name.find('/') != std::string_view::npos;
+    const bool divides = variant.direct.division != Division::kByCost ||
+                         variant.winograd.division != Division::kByCost;
+    if (divides && workers == 1) return std::nullopt;
     if (!fits(variant, op, shape) || (has_blocks && method != own)) return std::nullopt;
     return numbers_of(variant, method, shape, isa, workers);
   });

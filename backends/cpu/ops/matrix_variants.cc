@@ -25,9 +25,10 @@ constexpr GemmVariant kAll[] = {
     {"deep-low", {.depth = 1536, .rows = 96, .fly_depth = 512}},
 };
 
-/// A panel of columns of the widest instruction set, and rows of two register tiles.
+/// A panel of columns of the widest instruction set, and rows of a register tile.
 constexpr std::int64_t kColumns = 64;
-constexpr std::int64_t kFewRows = 12;
+constexpr std::int64_t kTileRows = 6;
+constexpr std::int64_t kFewRows = 2 * kTileRows;
 
 }  // namespace
 
@@ -41,6 +42,8 @@ std::vector<std::string> list_gemm_variants(GemmPlan plan, bool is_bytes, int wo
     const bool by_columns = blocks.division != GemmDivision::kRows &&
                             divide_up(plan.n, kColumns) >= workers &&
                             (plan.n >= plan.m || blocks.division == GemmDivision::kColumns);
+    const std::int64_t tiles = plan.batch_count() * divide_up(plan.m, kTileRows);
+    if (blocks.division == GemmDivision::kRows && tiles < workers) return std::nullopt;
     const std::int64_t divided = workers > 1 ? (by_columns ? 1 : 2) : 0;
     const std::int64_t rows =
         by_columns || plan.batch_count() >= workers ? plan.m : divide_up(plan.m, workers);

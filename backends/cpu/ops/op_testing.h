@@ -36,6 +36,8 @@ class TestOp {
  public:
   explicit TestOp(std::string kind, std::string domain = "", int version = 13)
       : kind_(std::move(kind)), domain_(std::move(domain)), version_(version) {}
+  TestOp(TestOp&&) = default;
+  TestOp(const TestOp&) = delete;  // operands point into it
 
   template <typename T = float>
   TestOp& input(Shape dims, const std::vector<T>& values, bool constant = false) {
@@ -43,7 +45,8 @@ class TestOp {
     return *this;
   }
   /// c16 operands; `values` as they lie in memory.
-  TestOp& blocked_input(Shape dims, const std::vector<float>& values) {
+  template <typename T = float>
+  TestOp& blocked_input(Shape dims, const std::vector<T>& values) {
     inputs_.push_back(operand(std::move(dims), values, false));
     inputs_.back().tensor.layout = SLUICE_LAYOUT_C16;
     return *this;
@@ -175,6 +178,7 @@ class TestOp {
     if constexpr (std::is_same_v<T, std::int64_t>) return plugin::kI64;
     if constexpr (std::is_same_v<T, std::int32_t>) return plugin::kI32;
     if constexpr (std::is_same_v<T, std::uint8_t>) return plugin::kU8;
+    if constexpr (std::is_same_v<T, std::int8_t>) return plugin::kI8;
   }
 
   template <typename T>

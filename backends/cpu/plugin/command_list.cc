@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "plugin/variants.h"
+
 namespace sluice::cpu {
 namespace {
 
@@ -372,7 +374,7 @@ void CommandList::tell_observer() {
 }
 
 void CommandList::run_steps() {
-  const bool is_strained = !alone_ && pool_.is_strained();
+  const bool is_strained = !alone_ && pool_.is_strained() && !runs_steadily();
   mode_ = alone_ ? TeamMode::kAlone : TeamMode::kPinned;
   if (is_strained) mode_ = choice_.next();
   takes_pieces_ = is_strained && mode_ != TeamMode::kAlone;

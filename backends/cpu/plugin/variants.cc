@@ -5,6 +5,9 @@
 namespace sluice::cpu {
 namespace {
 
+/// Of the thread that submits.
+thread_local bool t_is_steady = false;
+
 sluice_code list(sluice_backend* backend, const sluice_op* op, std::int32_t num_cores,
                  sluice_variant_visitor visit, void* user, sluice_message* message) {
   return plugin::guard(message, [&] {
@@ -14,8 +17,12 @@ sluice_code list(sluice_backend* backend, const sluice_op* op, std::int32_t num_
   });
 }
 
+void run_steadily(sluice_backend* /*backend*/, std::int32_t steady) { t_is_steady = steady != 0; }
+
 }  // namespace
 
-const sluice_variants kVariants = {sizeof(sluice_variants), 0, list};
+const sluice_variants kVariants = {sizeof(sluice_variants), 0, list, run_steadily};
+
+bool runs_steadily() { return t_is_steady; }
 
 }  // namespace sluice::cpu
