@@ -6,6 +6,7 @@
 #include "sluice/sluice.h"
 #include "sluice/step_times.h"
 #include "sluice/topology.h"
+#include "sluice/variants.h"
 #include "sluice/virtual_time.h"
 
 _Static_assert(sizeof(void*) == 8, "these offsets are of 64-bit machines");
@@ -99,3 +100,8 @@ AT(sluice_step_time, duration_ns, 32);
 _Static_assert(sizeof(sluice_step_time) == 40, "a step of sluice.step_times/1");
 AT(sluice_step_times, observe, 8);
 _Static_assert(sizeof(sluice_step_times) == 16, "the table of sluice.step_times/1");
+
+/* sluice/variants.h */
+AT(sluice_variants, list, 8);
+AT(sluice_variants, run_steadily, 16);
+_Static_assert(sizeof(sluice_variants) == 24, "the table of sluice.variants/1");

@@ -9,6 +9,7 @@
 
 #include "sluice/host_backend.hpp"
 #include "sluice/topology.h"
+#include "sluice/variants.h"
 
 extern "C" SLUICE_PLUGIN_EXPORT const sluice_backend_api* sluice_backend_entry(uint16_t, uint16_t,
                                                                                sluice_message*);
@@ -125,7 +126,26 @@ const void* bad_topology(sluice_backend*, const char*) {
   return &topology;
 }
 
+/// Ways to compute an operation that are told wrongly, whichever the case is.
+const void* bad_variants(sluice_backend*, const char* name) {
+  if (std::strcmp(name, SLUICE_VARIANTS) != 0) return nullptr;
+  static sluice_variants variants = {};
+  variants.struct_size = kCase == "small_variants" ? 8 : sizeof(sluice_variants);
+  variants.list = [](sluice_backend*, const sluice_op*, int32_t, sluice_variant_visitor visit,
+                     void* user, sluice_message*) -> int32_t {
+    if (kCase == "throws_in_variants") throw std::runtime_error("thrown by variants");
+    const int count = kCase == "endless_variants" ? 100000 : 1;
+    for (int i = 0; i < count; ++i) {
+      visit(user, kCase == "null_variant" ? nullptr : kCase == "nameless_variant" ? "" : "way");
+    }
+    return SLUICE_OK;
+  };
+  if (kCase != "null_in_variants") variants.run_steadily = [](sluice_backend*, int32_t) {};
+  return &variants;
+}
+
 void spoil_extensions(sluice_backend_api& api) {
+  if (kCase.find("variant") != std::string::npos) api.find_extension = bad_variants;
   if (kCase == "small_topology" || kCase == "link_to_nowhere" || kCase == "billion_links") {
     api.find_extension = bad_topology;
   }

@@ -4,6 +4,7 @@
 #include "backend/command_list.h"
 #include "backend/memory.h"
 #include "backend/registry.h"
+#include "backend/variants.h"
 #include "backend/virtual_time.h"
 #include "conformance/op_maker.h"
 #include "support/paths.h"
@@ -164,7 +165,29 @@ TEST_F(MisbehavingPlugin, WithoutVirtualTimeSaysSo) {
 TEST_F(MisbehavingPlugin, OfVersion1_0IsReadNoFurtherThanItsTable) {
   load("abi_1_0");
   EXPECT_EQ(plugin->find_extension("sluice.topology/1").value(), nullptr);
+  EXPECT_TRUE(list_variants(*plugin, relu(), 2).value().empty());
+  const SteadyRuns steady(*plugin);
   EXPECT_TRUE(run().is_ok());
+}
+
+TEST_F(MisbehavingPlugin, ThatTellsWaysWithoutNameOrEnd) {
+  for (const char* name : {"null_variant", "nameless_variant", "endless_variants"}) {
+    load(name);
+    const auto variants = list_variants(*plugin, relu(), 2);
+    EXPECT_EQ(variants.status().code(), Code::kInternal) << name;
+    EXPECT_NE(variants.status().message().find("no name or no end"), std::string::npos);
+  }
+  load("throws_in_variants");
+  EXPECT_NE(list_variants(*plugin, relu(), 2).status().message().find("thrown by variants"),
+            std::string::npos);
+}
+
+TEST_F(MisbehavingPlugin, WithAnIncompleteTableOfWaysHasNone) {
+  for (const char* name : {"small_variants", "null_in_variants"}) {
+    load(name);
+    EXPECT_TRUE(list_variants(*plugin, relu(), 2).value().empty()) << name;
+    const SteadyRuns steady(*plugin);
+  }
 }
 
 TEST_F(MisbehavingPlugin, ThatTerminatesNoText) {

@@ -2,6 +2,7 @@
 #include <functional>
 #include <random>
 
+#include "backend/variants.h"
 #include "conformance/fixture.h"
 #include "support/tolerance.h"
 
@@ -175,6 +176,26 @@ TEST_P(Oracle, AgreesWithReference) {
   for (const Case& the_case : all_cases()) {
     SCOPED_TRACE(the_case.op.kind() + ", " + the_case.name);
     compare(the_case, num_compared);
+  }
+  if (num_compared == 0) GTEST_SKIP() << "none of these operators is supported";
+}
+
+TEST_P(Oracle, EveryWayToComputeAgreesWithReference) {
+  int num_compared = 0;
+  for (const Case& the_case : all_cases()) {
+    const auto op = the_case.op.make();
+    SLUICE_ASSERT_OK(op);
+    for (const int num_cores : {1, 2}) {
+      auto variants = backend::list_variants(*plugin, *op, num_cores);
+      SLUICE_ASSERT_OK(variants);
+      variants->push_back("nobody's");  // counts as none
+      for (const std::string& variant : *variants) {
+        SCOPED_TRACE(the_case.op.kind() + ", " + the_case.name + ", " + variant);
+        Case varied = the_case;
+        varied.op.attribute(std::string(backend::kVariantAttribute), variant);
+        compare(varied, num_compared);
+      }
+    }
   }
   if (num_compared == 0) GTEST_SKIP() << "none of these operators is supported";
 }

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "backend/variants.h"
 #include "base/file.h"
 #include "ir/text.h"
 #include "package/package.h"
@@ -36,6 +37,20 @@ std::map<std::pair<std::string, std::string>, int> count_operations(
     const auto& backend_of = executable.backend_of[s];
     for (std::size_t place = 0; place < backend_of.size(); ++place) {
       count(executable.graph.subgraph(ir::SubgraphId(s)), place, backend_of[place]);
+    }
+  }
+  return counts;
+}
+
+/// (operator, way) -> how many operations are not computed as their backend would choose.
+std::map<std::pair<std::string, std::string>, int> count_ways(const ir::Graph& graph) {
+  std::map<std::pair<std::string, std::string>, int> counts;
+  for (std::size_t s = 0; s < graph.num_subgraphs(); ++s) {
+    const ir::Subgraph& subgraph = graph.subgraph(ir::SubgraphId(s));
+    for (const ir::OperationId id : subgraph.order()) {
+      const ir::Operation& operation = subgraph.operation(id);
+      const auto* way = operation.attributes.find<std::string>(backend::kVariantAttribute);
+      if (way != nullptr) ++counts[{operation.kind, *way}];
     }
   }
   return counts;
@@ -102,6 +117,7 @@ class InspectCommand : public Command {
     nlohmann::json json = {{"inputs", nlohmann::json::array()},
                            {"outputs", nlohmann::json::array()},
                            {"operations", nlohmann::json::array()},
+                           {"ways", nlohmann::json::array()},
                            {"sections", nlohmann::json::array()},
                            {"segments", nlohmann::json::array()},
                            {"facts", executable.graph.metadata},
@@ -112,6 +128,9 @@ class InspectCommand : public Command {
     for (const auto& [key, count] : count_operations(executable)) {
       json["operations"].push_back(
           {{"backend", key.first}, {"operator", key.second}, {"count", count}});
+    }
+    for (const auto& [key, count] : count_ways(executable.graph)) {
+      json["ways"].push_back({{"operator", key.first}, {"way", key.second}, {"count", count}});
     }
     for (const package::SectionInfo& section : sections()) {
       json["sections"].push_back({{"name", section.name},
@@ -137,6 +156,11 @@ class InspectCommand : public Command {
     }
     fmt::print("\n{:>5}  {:<12} operator\n", "count", "backend");
     for (const auto& [key, count] : count_operations(executable)) {
+      fmt::print("{:>5}  {:<12} {}\n", count, key.first, key.second);
+    }
+    const auto ways = count_ways(executable.graph);
+    if (!ways.empty()) fmt::print("\n{:>5}  {:<12} tuned to\n", "count", "operator");
+    for (const auto& [key, count] : ways) {
       fmt::print("{:>5}  {:<12} {}\n", count, key.first, key.second);
     }
     fmt::print("\n{:>5}  {:>12}  segment\n", "cores", "first");

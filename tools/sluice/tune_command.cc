@@ -94,6 +94,8 @@ class TuneCommand : public Command {
       if (report.before_ns > 0) {
         fmt::print("nothing gained: {:.3f} ms before, {:.3f} ms with what looked faster\n",
                    milliseconds(report.before_ns), milliseconds(report.after_ns));
+      } else if (report.rounds == 0 && report.num_groups > 0) {
+        fmt::print("too little time for a comparison; give more with --seconds\n");
       } else {
         fmt::print("nothing was faster than what it has\n");
       }

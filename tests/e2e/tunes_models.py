@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""`sluice tune` on a network: answers stay, choices live in the package, mistakes are told."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from report import ROOT, Report, scratch_folder
+
+from harness.sluice_cli import SluiceError, compile_model, run_command, run_model
+
+DIGITS = ROOT / "examples/digits/digits.onnx"
+SECONDS = 1.0
+
+
+def image_of(package: Path) -> tuple[dict[str, np.ndarray], list[str]]:
+    """A random input of the network, and the names of its outputs."""
+    told = json.loads(run_command("inspect", package, "--json"))
+    name = told["inputs"][0]["name"]
+    image = np.random.default_rng(0).random((1, 1, 8, 8), dtype=np.float32)
+    return {name: image}, [output["name"] for output in told["outputs"]]
+
+
+def tunes(folder: Path) -> str:
+    package = compile_model(DIGITS, folder / "digits.sluice")
+    feeds, outputs = image_of(package)
+    expected = run_model(package, feeds, outputs)
+    before = package.read_bytes()
+    tuned = folder / "tuned.sluice"
+    start = time.monotonic()
+    printed = run_command("tune", package, "-o", tuned, "--seconds", str(SECONDS), "--all")
+    seconds = time.monotonic() - start
+    if seconds > 20 * SECONDS:
+        return f"took {seconds:.1f} s"
+    if "kinds of operations with a choice" not in printed:
+        return printed
+    if package.read_bytes() != before:
+        return "with an output the model itself stays as it is"
+    actual = run_model(tuned, feeds, outputs)
+    for name in outputs:
+        off = np.abs(actual[name] - expected[name]).max()
+        if not off <= 1e-4 * np.abs(expected[name]).max():
+            return f"{name} is off by {off}"
+    told = json.loads(run_command("inspect", tuned, "--json"))
+    is_changed = "was -> is" in printed
+    if is_changed != bool(told["ways"]) or is_changed != ("tuned_for" in told["facts"]):
+        return f"the package says {told['ways']}, {told['facts']}; the command {printed}"
+    return ""
+
+
+def tunes_in_place_again_and_again(folder: Path) -> str:
+    package = compile_model(DIGITS, folder / "digits.sluice")
+    for _ in range(2):
+        run_command("tune", package, "--seconds", "0.3", "--threads", "1")
+    feeds, outputs = image_of(package)
+    run_model(package, feeds, outputs)
+    return ""
+
+
+def keeps_what_forbids_transforms(folder: Path) -> str:
+    package = compile_model(DIGITS, folder / "direct.sluice", options=["--no-winograd"])
+    printed = run_command("tune", package, "--seconds", "0.3", "--all")
+    return "winograd is offered" if "winograd" in printed else ""
+
+
+def refuses(folder: Path) -> str:
+    package = compile_model(DIGITS, folder / "digits.sluice")
+    damaged = folder / "damaged.sluice"
+    damaged.write_bytes(package.read_bytes()[:-100])
+    for arguments, expected in (
+        ((DIGITS,), "no .sluice file"),
+        ((folder / "missing.sluice",), "missing.sluice"),
+        ((damaged,), "truncated"),
+        ((package, "--input", "nothing=zeros"), "nothing"),
+        ((package, "--seconds", "0"), "--help"),
+    ):
+        try:
+            return f"{expected}: accepted, {run_command('tune', *arguments)}"
+        except SluiceError as error:
+            if expected not in str(error):
+                return f"{expected}: {error}"
+    return ""
+
+
+CASES: dict[str, Callable[[Path], str]] = {
+    "a small network": tunes,
+    "in its place, twice, for one core": tunes_in_place_again_and_again,
+    "without transforms": keeps_what_forbids_transforms,
+    "what it cannot use": refuses,
+}
+
+
+def main() -> int:
+    report = Report()
+    for name, run in CASES.items():
+        with scratch_folder() as folder:
+            try:
+                problem = run(Path(folder))
+            except SluiceError as error:
+                problem = str(error)
+        report.add(not problem, f"{name}: {problem or 'as it should be'}")
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
