@@ -1,6 +1,7 @@
 #include "compile/variant_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace sluice::compile {
@@ -22,9 +23,6 @@ constexpr double kLeastWholeGain = 0.005;
 /// Which of all times counts. Other processes make times longer, never shorter, so that those in
 /// the lower half tell ways apart long before the median does.
 constexpr double kQuantile = 0.25;
-/// How many of the rounds a way must win, while all are compared and later.
-constexpr double kWonRounds = 0.6;
-constexpr double kConfirmedRounds = 0.55;
 
 double quantile(std::vector<double> values, double q) {
   const auto at = static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1));
@@ -47,9 +45,14 @@ struct Pairs {
     ratios.push_back(after_ns / before_ns);
   }
   double ratio() const { return ratios.empty() ? 1 : typical(after) / typical(before); }
-  bool gains(double least, double won_rounds) const {
+  /// By at least so much, and in more rounds than chance would give: by so many standard
+  /// deviations.
+  bool gains(double least, double deviations) const {
+    const auto rounds = static_cast<double>(ratios.size());
+    const auto won = std::ranges::count_if(ratios, [](double ratio) { return ratio < 1; });
+    const double needed = std::min(rounds / 2 + deviations * std::sqrt(rounds) / 2, rounds);
     return ratios.size() >= kLeastRounds && ratio() <= 1 - least &&
-           quantile(ratios, won_rounds) < 1;
+           static_cast<double>(won) >= needed;
   }
 };
 
@@ -171,7 +174,7 @@ class Search {
         if (seen.ratios.empty()) continue;
         group.ways[way] = {static_cast<int>(seen.ratios.size()), typical(seen.after), seen.ratio()};
         if (way == 1) group.ways[0] = {group.ways[1].rounds, typical(seen.before), 1};
-        if (!seen.gains(options_.least_gain, kWonRounds)) continue;
+        if (!seen.gains(options_.least_gain, 2)) continue;
         if (typical(seen.before) < kLeastShare * run_ns || seen.ratio() >= least) continue;
         least = seen.ratio();
         group.way = static_cast<int>(way);
@@ -194,7 +197,7 @@ class Search {
     for (std::size_t g = 0; g < pairs.size(); ++g) {
       GroupOutcome& group = outcome_.groups[g];
       if (group.way == 0) continue;
-      const bool is_confirmed = pairs[g].gains(options_.least_gain / 2, kConfirmedRounds);
+      const bool is_confirmed = pairs[g].gains(options_.least_gain / 2, 1);
       group.way = group.confirmed = is_confirmed ? group.way : 0;
       group.before_ns = typical(pairs[g].before);
       group.after_ns = typical(pairs[g].after);
@@ -214,7 +217,7 @@ class Search {
     }
     outcome_.before_ns = typical(pairs.before);
     outcome_.after_ns = typical(pairs.after);
-    if (pairs.gains(kLeastWholeGain, kConfirmedRounds)) return ok_status();
+    if (pairs.gains(kLeastWholeGain, 2)) return ok_status();
     for (GroupOutcome& group : outcome_.groups) group.way = 0;
     return ok_status();
   }

@@ -63,9 +63,11 @@ struct SearchOutcome {
 ///   compare  a model per way runs in turn, round after round, and the time of each operation is
 ///            taken where it stands, with its neighbours' data in the caches and its weights as far
 ///            away as they are in that model. A way is a candidate if the lower quartile of its
-///            times is below 1 - least_gain of way 0's, and it was faster in six rounds of ten.
-///   confirm  the candidates together, in models made anew: what gains less than half of that here
-///            was luck, in measuring or in where memory lay.
+///            times is below 1 - least_gain of way 0's, and it was faster in more rounds than
+///            chance would give, by two standard deviations.
+///   confirm  the candidates together, in models made anew: what gains less than half of that here,
+///            or by less than one standard deviation, was luck, in measuring or in where memory
+///            lay.
 ///   whole    the same runs as a whole: unless they gain, everything stays as it was.
 ///
 /// The time box is kept but for the run at hand and the making of a model; what too little time is
