@@ -16,7 +16,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::IsSupersetOf;
-using ::testing::Not;
 using testing::square;
 
 using MakeOp = std::function<TestOp()>;
@@ -240,7 +239,8 @@ TEST(CpuVariants, UnknownNamesAndThoseOfOtherInstructionSetsCountAsNone) {
     for (const std::string name : {"direct", "/direct", "sse9/direct", "avx51/direct", "",
                                    "rows-24", "columns", "depthwise/plain"}) {
       EXPECT_EQ(result_of(make(), backend, 2, name.c_str()), usual) << name;
-      EXPECT_EQ(result_of(make(), backend, 2, (set + "/x" + name).c_str()), usual) << name;
+      const std::string longer = std::string(set).append("/x").append(name);
+      EXPECT_EQ(result_of(make(), backend, 2, longer.c_str()), usual) << name;
     }
     EXPECT_EQ(result_of(make(), backend, 2, (set + "/depthwise/plain").c_str()), usual);
   }

@@ -101,7 +101,7 @@ std::vector<std::string> Backend::variants(const sluice_op& op, int workers) con
   const OpEntry* entry = find_accepting(op);
   if (entry == nullptr || entry->variants == nullptr) return {};
   std::vector<std::string> names = entry->variants(op, isa_, std::max(workers, 1));
-  for (std::string& name : names) name = std::string(isa_name(isa_)) + '/' + name;
+  for (std::string& name : names) name.insert(0, "/").insert(0, isa_name(isa_));
   return names;
 }
 
