@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "passes/byte_tables.h"
 #include "passes/quantization.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
@@ -310,6 +311,9 @@ int run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
   }
   rewrites += for_each(subgraph, "MaxPool",
                        [&](auto at) { return pool_bytes(subgraph, Matcher(subgraph), at); });
+  rewrites += for_each(subgraph, "QuantizeLinear",
+                       [&](auto at) { return tabulate_bytes(graph, subgraph, context, at); });
+  sweep(subgraph);
   return rewrites + for_each(subgraph, "Conv", [&](auto at) {
            const int fused = fuse_conv(graph, subgraph, context, at);
            if (fused > 0) sweep(subgraph);

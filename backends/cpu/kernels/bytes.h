@@ -32,6 +32,9 @@ SLUICE_CPU_EACH_ISA(void quantize_bytes(const float* x, std::int64_t count, cons
                                         std::uint8_t* y);
                     void dequantize_bytes(const std::uint8_t* x, std::int64_t count,
                                           const ByteScale& scale, float* y);
+                    /// y[i] = table[x[i]], of 256 entries.
+                    void map_bytes(const std::uint8_t* table, const std::uint8_t* x,
+                                   std::int64_t count, std::uint8_t* y);
                     void pool_byte_row(const BytePoolRow& row);
                     /// As those of floats, in kernels/transpose.h.
                     void byte_block_to_planes(const std::uint8_t* block, std::int64_t pixels,

@@ -1,4 +1,5 @@
-// QuantizeLinear and DequantizeLinear between floats and bytes of one scale, in any layout.
+// QuantizeLinear and DequantizeLinear between floats and bytes of one scale, and tables of bytes,
+// in any layout.
 
 #include <algorithm>
 
@@ -83,6 +84,45 @@ class Conversion : public Kernel {
   std::int64_t count_;
 };
 
+/// Padding lanes of a layout are mapped like any others: nobody reads them.
+class Table : public Kernel {
+ public:
+  Table(const sluice_op& op, Isa isa)
+      : Kernel(op),
+        map_(SLUICE_CPU_PICK(isa, map_bytes)),
+        count_(op.outputs[0].tensor.size_bytes) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share share = share_of(count_, 64, worker);
+    map_(static_cast<const std::uint8_t*>(op().inputs[1].tensor.data),
+         run.input<std::uint8_t>(0) + share.begin, share.end - share.begin,
+         run.output<std::uint8_t>(0) + share.begin);
+  }
+  double cost_ns() const override { return static_cast<double>(count_) * 0.05; }
+  std::uint32_t in_place_inputs() const override { return 1; }
+
+ private:
+  void (*map_)(const std::uint8_t*, const std::uint8_t*, std::int64_t, std::uint8_t*);
+  std::int64_t count_;
+};
+
+Status check_table(const sluice_op& op) {
+  const sluice_tensor& x = op.inputs[0].tensor;
+  const sluice_tensor& y = op.outputs[0].tensor;
+  const sluice_operand& table = op.inputs[1];
+  if (op.body != nullptr) return unimplemented("fused body");
+  const bool fits = x.element_type == plugin::kU8 && y.element_type == plugin::kU8 &&
+                    table.is_constant != 0 && table.tensor.element_type == plugin::kU8 &&
+                    table.tensor.rank == 1 && table.tensor.dims[0] == 256;
+  if (!fits) return unimplemented("not a constant table of bytes");
+  return x.layout == y.layout ? plugin::ok() : unimplemented("operands of unlike layouts");
+}
+
+Status make_table(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  *kernel = std::make_unique<Table>(op, isa);
+  return plugin::ok();
+}
+
 Status make_quantize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   *kernel = std::make_unique<Conversion<float, std::uint8_t>>(
       op, read_scale(op, op.outputs[0].tensor), SLUICE_CPU_PICK(isa, quantize_bytes));
@@ -99,7 +139,8 @@ Status make_dequantize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* ke
 
 std::vector<OpEntry> quantize_entries() {
   return {{.kind = "QuantizeLinear", .check = check_quantize, .make = make_quantize},
-          {.kind = "DequantizeLinear", .check = check_dequantize, .make = make_dequantize}};
+          {.kind = "DequantizeLinear", .check = check_dequantize, .make = make_dequantize},
+          {.domain = "sluice", .kind = "ByteTable", .check = check_table, .make = make_table}};
 }
 
 }  // namespace sluice::cpu

@@ -102,6 +102,15 @@ Status infer_dynamic_quantize(InferenceContext& context) {
   return ok_status();
 }
 
+Status infer_byte_table(InferenceContext& context) {
+  const ir::Shape* table = context.shape(1);
+  if (table != nullptr && (table->size() != 1 || ((*table)[0].is_known() && (*table)[0] != 256))) {
+    return context.error("the table is {}, not [256]", ir::shape_to_string(*table));
+  }
+  set_output_like_input(context, ElementType::kU8);
+  return ok_status();
+}
+
 const std::vector<int>& versions() {
   static const std::vector<int> kVersions = {10, 13, 19, 21, 23, 24, 25, 28};
   return kVersions;
@@ -149,6 +158,14 @@ std::vector<OpSchema> quantize_ops() {
                    {"y_zero_point", {ElementType::kU8}}},
        .attributes = {},
        .infer = infer_dynamic_quantize},
+      {.domain = "sluice",
+       .name = "ByteTable",
+       .versions = {1},
+       .doc = "table[x]: what a pass makes of a function of one byte",
+       .inputs = {{"x", {ElementType::kU8}}, {"table", {ElementType::kU8}}},
+       .outputs = {{"y", {ElementType::kU8}}},
+       .attributes = {},
+       .infer = infer_byte_table},
   };
 }
 

@@ -1,4 +1,4 @@
-// QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
+// QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear; and Sluice's ByteTable.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -151,6 +151,15 @@ Status run_dynamic_quantize(const Call& call) {
   return status;
 }
 
+Status run_byte_table(const Call& call) {
+  const auto x = call.input_elements<std::uint8_t>(0);
+  const auto table = call.input_elements<std::uint8_t>(1);
+  const auto y = call.output_elements<std::uint8_t>(0);
+  if (table.size() != 256 || x.size() != y.size()) return refuse(call, "operands do not fit");
+  for (std::size_t i = 0; i < x.size(); ++i) y[i] = table[x[i]];
+  return plugin::ok();
+}
+
 Status check_types(const sluice_op& op) {
   const auto check = [&](const sluice_tensor& tensor) {
     const bool is_known = plugin::is_absent(tensor) || is_small(tensor.element_type) ||
@@ -170,7 +179,8 @@ Status check_types(const sluice_op& op) {
 std::vector<KernelEntry> quantize_kernels() {
   return {{.kind = "QuantizeLinear", .run = run_quantize, .check = check_types},
           {.kind = "DequantizeLinear", .run = run_dequantize, .check = check_types},
-          {.kind = "DynamicQuantizeLinear", .run = run_dynamic_quantize}};
+          {.kind = "DynamicQuantizeLinear", .run = run_dynamic_quantize},
+          {.domain = "sluice", .kind = "ByteTable", .run = run_byte_table}};
 }
 
 }  // namespace sluice::reference
