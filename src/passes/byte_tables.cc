@@ -1,9 +1,9 @@
 #include "passes/byte_tables.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
+#include "passes/elementwise_function.h"
 #include "passes/quantization.h"
 #include "passes/walk.h"
 
@@ -12,59 +12,22 @@ namespace {
 
 using ir::ElementType;
 
-constexpr std::size_t kMostOperations = 16;
 constexpr std::int64_t kEntries = 256;
 
-/// Operations between the bytes that a table reads and those that it gives, in an order in which
-/// they can run.
-struct Function {
-  ir::OperandId bytes = {};
-  std::vector<ir::OperationId> operations = {};
-};
-
-class FunctionReader {
- public:
-  explicit FunctionReader(const Matcher& matcher) : matcher_(matcher) {}
-
-  std::optional<Function> read(ir::OperationId quantize) {
-    const ir::Operation& last = matcher_.subgraph().operation(quantize);
-    if (!reach(last.input(0)) || !function_.bytes.is_valid()) return std::nullopt;
-    function_.operations.push_back(quantize);
-    return std::move(function_);
-  }
-
- private:
-  /// Whether it depends on nothing but the bytes.
-  bool reach(ir::OperandId id) {
-    const ir::Subgraph& subgraph = matcher_.subgraph();
-    if (const ir::Constant* constant = subgraph.find_constant(id)) {
-      return constant->type.shape() && ir::num_elements(*constant->type.shape()) == 1;
-    }
-    const ir::OperationId at = matcher_.uses().producer(id);
-    if (!at.is_valid() || function_.operations.size() >= kMostOperations) return false;
-    const bool is_known = std::ranges::find(function_.operations, at) != function_.operations.end();
-    if (is_known) return true;
-    const ir::Operation& operation = subgraph.operation(at);
-    if (operation.outputs.size() != 1 || operation.body) return false;
-    if (const auto from = dequantized_from(matcher_, id)) {
-      if (function_.bytes.is_valid() && function_.bytes != from->bytes) return false;
-      function_.bytes = from->bytes;
-    } else if (!has_trait(operation, ops::kElementwise) || has_trait(operation, ops::kRandom) ||
-               !reach_inputs(operation)) {
-      return false;
-    }
-    function_.operations.push_back(at);
-    return true;
-  }
-
-  bool reach_inputs(const ir::Operation& operation) {
-    return std::ranges::all_of(operation.inputs,
-                               [&](ir::OperandId id) { return !id.is_valid() || reach(id); });
-  }
-
-  const Matcher& matcher_;
-  Function function_ = {};
-};
+/// What a QuantizeLinear rounds, of bytes that are dequantized.
+std::optional<ElementwiseFunction> function_of_bytes(const Matcher& matcher,
+                                                     const ir::Operation& quantize) {
+  const ir::Subgraph& subgraph = matcher.subgraph();
+  const auto is_bytes = [&](ir::OperandId id) {
+    const ir::Type& type = subgraph.operand(id).type;
+    return type.is_tensor() && type.element() == ElementType::kU8;
+  };
+  const auto is_step = [&](const ir::Operation& operation) {
+    return is_elementwise(operation) ||
+           (operation.is("DequantizeLinear") && quantization_of(subgraph, operation).has_value());
+  };
+  return read_function(matcher, quantize.input(0), is_bytes, is_step);
+}
 
 /// All bytes, as a tensor of two dimensions: for a scale there may be an axis that must exist.
 ir::Constant all_bytes() {
@@ -75,9 +38,9 @@ ir::Constant all_bytes() {
 
 /// Runs the function on all bytes. None where an operation cannot be computed.
 std::optional<ir::Constant> compute(ir::Subgraph& subgraph, const Evaluator& evaluate,
-                                    const Function& function) {
+                                    const ElementwiseFunction& function) {
   std::map<ir::OperandId, ir::OperandId> values;
-  values[function.bytes] = subgraph.add_constant("", all_bytes());
+  values[function.source] = subgraph.add_constant("", all_bytes());
   std::optional<ir::Constant> last;
   for (const ir::OperationId at : function.operations) {
     ir::Operation operation = subgraph.operation(at);
@@ -103,9 +66,10 @@ int tabulate_bytes(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& 
   const Matcher matcher(subgraph);
   const ir::OperandId result = subgraph.operation(at).output(0);
   if (!context.evaluate || !quantization_of(subgraph, subgraph.operation(at))) return 0;
-  const auto function = FunctionReader(matcher).read(at);
+  auto function = function_of_bytes(matcher, subgraph.operation(at));
   if (!function) return 0;
-  const ir::Type from = subgraph.operand(function->bytes).type;
+  function->operations.push_back(at);
+  const ir::Type from = subgraph.operand(function->source).type;
   const ir::Type to = subgraph.operand(result).type;
   if (from.element() != ElementType::kU8 || to.element() != ElementType::kU8 || !from.shape() ||
       !to.shape() || *from.shape() != *to.shape()) {
@@ -120,7 +84,7 @@ int tabulate_bytes(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& 
   operation.kind = "ByteTable";
   operation.name = subgraph.operation(at).name;
   operation.inputs = {
-      function->bytes,
+      function->source,
       subgraph.add_constant(
           "", {ir::Type::tensor(ElementType::kU8, ir::Shape{kEntries}), table->data})};
   operation.outputs = {result};

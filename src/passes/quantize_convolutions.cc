@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "passes/elementwise_function.h"
 #include "passes/match.h"
 #include "passes/quantization.h"
 #include "passes/walk.h"
@@ -57,7 +58,25 @@ class Planner {
       if (pool->outputs.size() != 1) break;
       id = pool->input(0);
     }
-    if (!is_wanted(id)) plan_.activations.push_back(id);
+    if (is_wanted(id)) return;
+    plan_.activations.push_back(id);
+    want_argument(id);
+  }
+
+  /// What a convolution gives, if `id` is a function of it that the convolution does not compute
+  /// itself: a function of bytes is a table.
+  void want_argument(OperandId id) {
+    const auto is_result = [&](OperandId source) {
+      const OperationId producer = matcher_.uses().producer(source);
+      return producer.is_valid() &&
+             std::ranges::find(plan_.convolutions, producer) != plan_.convolutions.end();
+    };
+    const auto function = read_function(matcher_, id, is_result, is_elementwise);
+    if (!function || is_wanted(function->source)) return;
+    const ir::Operation& last = subgraph_.operation(function->operations.back());
+    if (function->operations.size() == 1 && (last.is("Relu") || last.is("Clip"))) return;
+    plan_.activations.push_back(function->source);
+    plan_.arguments.push_back(function->source);
   }
 
   bool is_planned_conv(OperandId id) const {
@@ -146,12 +165,14 @@ class Inserter {
     const auto readers = uses_.readers(id);
     if (readers.empty()) return;
     const OperandId back = rounded(id, steps, readers.front());
+    const bool is_argument = std::ranges::find(plan.arguments, id) != plan.arguments.end();
     for (const OperationId reader : readers) {
       ir::Operation& operation = subgraph_.operation(reader);
       const bool is_planned =
           std::ranges::find(plan.convolutions, reader) != plan.convolutions.end();
       const bool is_pool = operation.is("MaxPool") && operation.outputs.size() == 1;
-      if (!is_planned && !is_pool && !operation.is("Add")) continue;
+      const bool is_function = is_argument && is_elementwise(operation);
+      if (!is_planned && !is_pool && !is_function && !operation.is("Add")) continue;
       const OperandId maxima = operation.output(0);
       std::ranges::replace(operation.inputs, id, back);
       if (is_pool) round_activation(maxima, steps, plan);

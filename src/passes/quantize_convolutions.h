@@ -22,6 +22,9 @@ struct QuantizationPlan {
   /// Their images, what stands before maxima of which they are, and one of two convolutions that
   /// are added: these are kept as bytes, so their ranges must be known.
   std::vector<ir::OperandId> activations;
+  /// Those of them of which activations are functions, element by element: all that is computed of
+  /// them is computed of bytes.
+  std::vector<ir::OperandId> arguments;
 };
 
 /// Convolutions of images in one group with constant weights, but those whose names are `kept`.

@@ -84,6 +84,21 @@ def block(zero: np.ndarray) -> onnx.ModelProto:
     return graph.model()
 
 
+def functions() -> onnx.ModelProto:
+    """SiLU and what HardSwish is made of; a sum of two tensors is no function of one byte."""
+    graph = GraphWriter("functions", seed=9)
+    q = Quantizer(graph, UNSIGNED)
+    image = q(graph.input("x", (1, 20, 9, 7)))
+    silu = q(graph.op("Mul", image, graph.op("Sigmoid", image)))
+    raised = graph.op("Add", silu, graph.constant(3.0, "float32"))
+    cut = graph.op("Clip", raised, graph.constant(0.0, "float32"), graph.constant(6.0, "float32"))
+    product = graph.op("Mul", silu, cut)
+    swish = q(graph.op("Div", product, graph.constant(6.0, "float32")))
+    graph.output(q(graph.op("Add", swish, image)), None)
+    graph.output(swish, None)
+    return graph.model()
+
+
 def product() -> onnx.ModelProto:
     graph = GraphWriter("product", seed=5)
     q = Quantizer(graph, UNSIGNED)
@@ -94,7 +109,7 @@ def product() -> onnx.ModelProto:
     return graph.model()
 
 
-def off_by(model: onnx.ModelProto, folder: Path, fused: int) -> str:
+def off_by(model: onnx.ModelProto, folder: Path, fused: int, kind: str = "QuantizedConv") -> str:
     """Why the compiled network is not as it should be; "" if it is."""
     path = folder / "model.onnx"
     onnx.save_model(model, path)
@@ -109,9 +124,9 @@ def off_by(model: onnx.ModelProto, folder: Path, fused: int) -> str:
     for backend in ("cpu", "reference"):
         package = compile_model(path, folder / f"{backend}.sluice", backend)
         found = sum(int(line.split()[0]) for line in run_command("inspect", package).splitlines()
-                    if line.endswith("sluice::QuantizedConv"))
+                    if line.endswith(f"sluice::{kind}"))
         if found != fused:
-            return f"{found} convolutions of bytes on {backend}, expected {fused}"
+            return f"{found} operations {kind} on {backend}, expected {fused}"
         actual = run_model(package, feeds, names)
         for name in names:
             steps = np.abs(actual[name] - expected[name]).max() / STEP
@@ -136,6 +151,19 @@ def small_network() -> onnx.ModelProto:
     return graph.model()
 
 
+def gated_network() -> onnx.ModelProto:
+    """SiLU between convolutions, one of them of every channel by its own."""
+    graph = GraphWriter("gated", seed=8)
+    value = graph.input("image", (1, 3, 32, 32))
+    for index, (inputs, outputs, groups) in enumerate(((3, 32, 1), (32, 32, 32), (32, 16, 1))):
+        taken = inputs // groups
+        weights = graph.normal(f"w{index}", (outputs, taken, 3, 3), std=1.5 * (9 * taken) ** -0.5)
+        value = graph.op("Conv", value, weights, pads=[1] * 4, group=groups)
+        value = graph.op("Mul", value, graph.op("Sigmoid", value))
+    graph.output(graph.op("GlobalAveragePool", value), None)
+    return graph.model()
+
+
 def write_samples(folder: Path) -> Path:
     folder.mkdir()
     random = np.random.default_rng(1)
@@ -157,6 +185,21 @@ def quantizes(folder: Path) -> str:
     kept = run_command("quantize", path, "--calibration", samples, "--keep", "Conv_0",
                        "-o", folder / "kept.sluice")
     return "" if "2 of 3 convolutions" in kept else kept
+
+
+def tabulates(folder: Path) -> str:
+    """Of the last SiLU nothing is made with bytes, so it is no function of them."""
+    path = folder / "gated.onnx"
+    onnx.save_model(gated_network(), path)
+    package = folder / "gated.sluice"
+    printed = run_command("quantize", path, "--calibration", write_samples(folder / "samples"),
+                          "-o", package)
+    error = float(printed.split("error ")[1].split(" %")[0])
+    if "3 of 3 convolutions" not in printed or not 0 < error < 5:
+        return printed
+    kinds = [line.split() for line in run_command("inspect", package).splitlines()
+             if line.endswith("sluice::ByteTable")]
+    return "" if kinds and kinds[0][0] == "2" else f"tables: {kinds}"
 
 
 def refuses(folder: Path) -> str:
@@ -196,12 +239,16 @@ CASES: dict[str, Callable[[Path], str]] = {
     "few channels": lambda f: off_by(convolution(UNSIGNED, 4, strides=[2, 2]), f, 1),
     "some channels": lambda f: off_by(convolution(UNSIGNED, 7), f, 1),
     "groups stay as they are": lambda f: off_by(convolution(UNSIGNED, 32, group=4), f, 0),
+    "every channel by its own": lambda f: off_by(
+        convolution(UNSIGNED, 48, group=48, pads=[1] * 4, strides=[2, 1]), f, 1),
+    "functions of a byte": lambda f: off_by(functions(), f, 2, "ByteTable"),
     "signed activations": lambda f: off_by(convolution(SIGNED, 32), f, 1),
     "a block": lambda f: off_by(block(UNSIGNED), f, 4),
     "a block of signed bytes": lambda f: off_by(block(SIGNED), f, 4),
     "a block without bytes below zero": lambda f: off_by(block(NONE_BELOW_ZERO), f, 4),
     "a product": lambda f: off_by(product(), f, 0),
     "quantize finds ranges": quantizes,
+    "quantize makes tables": tabulates,
     "quantize refuses what it cannot use": refuses,
 }
 
