@@ -44,6 +44,7 @@ extern "C" __attribute__((visibility("default"))) const char* __tsan_default_sup
          "called_from_lib:libabsl_strings.so\n"
          "called_from_lib:libabsl_synchronization.so\n"
          "called_from_lib:libabsl_time.so\n"
+         "called_from_lib:libabsl_time_zone.so\n"
          "called_from_lib:libupb.so\n";
 }
 
