@@ -22,6 +22,9 @@ constexpr std::uint64_t kStepBytes = std::uint64_t{1} << 20;
 /// Kept when nobody uses the arena.
 constexpr std::uint64_t kKeptBytes = std::uint64_t{16} << 20;
 
+/// Enough for small tensors, whatever the limit.
+constexpr std::uint64_t kLeastBytes = std::uint64_t{16} << 20;
+
 constexpr std::uint64_t rounded(std::uint64_t size, std::uint64_t step) {
   return (size + step - 1) / step * step;
 }
@@ -34,23 +37,29 @@ Status no_memory(std::uint64_t size_bytes, std::string_view why) {
 
 }  // namespace
 
-Result<std::shared_ptr<Arena>> Arena::create() {
+std::uint64_t Arena::default_limit_bytes() {
+  const auto num_pages = static_cast<std::uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
+  const auto page_bytes = static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
+  return num_pages * page_bytes / 4;
+}
+
+Result<std::shared_ptr<Arena>> Arena::create(std::uint64_t limit_bytes) {
   shm::Fd fd(memfd_create("sluice-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.is_valid() || ftruncate(fd.get(), static_cast<off_t>(kArenaBytes)) != 0 ||
       fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return no_memory(kArenaBytes, std::strerror(errno));
   }
   auto region = SLUICE_TRY(shm::Region::adopt(fd.get(), kArenaBytes));
-  std::shared_ptr<Arena> arena(new Arena(std::move(fd), std::move(region)));
+  std::shared_ptr<Arena> arena(new Arena(std::move(fd), std::move(region), limit_bytes));
   SLUICE_TRY(arena->back(kFirst));
   shm::RingClient::format(arena->memory(), kRingEntries);
   return arena;
 }
 
-Arena::Arena(shm::Fd fd, std::shared_ptr<shm::Region> region)
+Arena::Arena(shm::Fd fd, std::shared_ptr<shm::Region> region, std::uint64_t limit_bytes)
     : fd_(std::move(fd)), region_(std::move(region)) {
   madvise(memory().data(), memory().size(), MADV_DONTDUMP);
-  free_[kFirst] = kArenaBytes - kFirst;
+  free_[kFirst] = std::clamp(limit_bytes, kLeastBytes, kArenaBytes - kFirst);
 }
 
 Status Arena::back(std::uint64_t end) {

@@ -21,8 +21,11 @@ inline constexpr std::uint32_t kRingEntries = 1024;
 /// The daemon's side, which hands out the room. Safe across threads. Blocks keep it alive.
 class Arena : public std::enable_shared_from_this<Arena> {
  public:
-  /// With an empty ring at its beginning. Fails: kResourceExhausted.
-  static Result<std::shared_ptr<Arena>> create();
+  /// With an empty ring at its beginning. Hands out no more than `limit_bytes`: how much a worker
+  /// answers is the worker's to say. Fails: kResourceExhausted.
+  static Result<std::shared_ptr<Arena>> create(std::uint64_t limit_bytes = default_limit_bytes());
+  /// A quarter of the machine's memory.
+  static std::uint64_t default_limit_bytes();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena() = default;
@@ -58,7 +61,7 @@ class Arena : public std::enable_shared_from_this<Arena> {
   Result<Block> allocate(std::int64_t size_bytes);
 
  private:
-  Arena(shm::Fd fd, std::shared_ptr<shm::Region> region);
+  Arena(shm::Fd fd, std::shared_ptr<shm::Region> region, std::uint64_t limit_bytes);
   void release(std::uint64_t offset, std::uint64_t size_bytes);
   Status back(std::uint64_t end);
   void trim();

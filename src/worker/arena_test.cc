@@ -66,5 +66,13 @@ TEST(Arena, MoreThanItHasIsRefused) {
   EXPECT_EQ(block.status().code(), Code::kResourceExhausted);
 }
 
+TEST(Arena, MoreThanItsLimitIsRefused) {
+  const auto arena = Arena::create(std::uint64_t{20} << 20);
+  ASSERT_TRUE(arena.is_ok());
+  const auto block = (*arena)->allocate(std::int64_t{15} << 20);
+  EXPECT_TRUE(block.is_ok());
+  EXPECT_EQ((*arena)->allocate(std::int64_t{15} << 20).status().code(), Code::kResourceExhausted);
+}
+
 }  // namespace
 }  // namespace sluice::worker

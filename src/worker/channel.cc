@@ -22,6 +22,12 @@ Status gone() { return make_error(Code::kUnavailable, "the other end is gone"); 
 
 }  // namespace
 
+Result<nlohmann::json> parse_message(std::string_view text) {
+  auto body = SLUICE_TRY(runtime::parse_json(text));
+  if (!body.is_object()) return invalid_argument("a message that is no object");
+  return body;
+}
+
 Result<Channel::Pair> Channel::make_pair() {
   std::array<int, 2> ends = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -50,9 +56,8 @@ Result<Channel::Message> Channel::receive() {
     if (received.is_closed) return gone();
   }
   Message message;
-  message.body = SLUICE_TRY(runtime::parse_json(
+  message.body = SLUICE_TRY(parse_message(
       std::string_view(reinterpret_cast<const char*>(buffer_.data()), received.num_bytes)));
-  if (!message.body.is_object()) return invalid_argument("a message that is no object");
   message.fd = std::move(received.fd);
   return message;
 }

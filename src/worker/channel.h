@@ -13,6 +13,9 @@ namespace sluice::worker {
 /// Longest message. What is longer travels as a file (text_file).
 inline constexpr std::size_t kMostMessageBytes = 64 * 1024;
 
+/// Fails: kInvalidArgument for what is no JSON object.
+Result<nlohmann::json> parse_message(std::string_view text);
+
 /// One end. `send` from one thread at a time, `receive` from one thread at a time.
 class Channel {
  public:

@@ -14,31 +14,11 @@ namespace {
 constexpr std::int64_t kStartTimeoutNs = 60'000'000'000;
 /// How long a call that was cancelled may take to end.
 constexpr std::int64_t kCancelTimeoutNs = 10'000'000'000;
-constexpr std::int64_t kSpinNs = 50'000;
-constexpr std::int64_t kSleepNs = 100'000'000;
-/// The worker itself keeps deadlines; after so long somebody else must.
-constexpr std::int64_t kDeadlineGraceNs = 100'000'000;
-constexpr std::int64_t kLeastRoomBytes = 8 << 10;
-constexpr std::int64_t kMostRoomBytes = std::int64_t{2} << 30;
 
 std::chrono::steady_clock::time_point after(std::int64_t timeout_ns) {
   using std::chrono::steady_clock;
   constexpr std::int64_t kDecade = std::int64_t{300'000'000} * 1'000'000'000;
   return steady_clock::now() + std::chrono::nanoseconds(std::min(timeout_ns, kDecade));
-}
-
-Answer failure(const Status& status) {
-  Answer answer;
-  answer.code = runtime::runtime_code_of(status);
-  answer.bundle.errors.push_back({static_cast<std::int32_t>(answer.code), status.message()});
-  return answer;
-}
-
-shm::RingTensor place_of(const Arena::Block& block) {
-  shm::RingTensor place;
-  place.offset = block.offset();
-  place.bytes = block.size_bytes();
-  return place;
 }
 
 }  // namespace
@@ -71,13 +51,12 @@ Result<std::shared_ptr<WorkerLink>> WorkerLink::start(const LinkOptions& options
 
 WorkerLink::WorkerLink(const LinkOptions& options, std::function<void(const Status&)> on_death,
                        std::unique_ptr<Process> process, shm::Fd socket,
-                       std::shared_ptr<Arena> arena)
+                       const std::shared_ptr<Arena>& arena)
     : options_(options),
       on_death_(std::move(on_death)),
       process_(std::move(process)),
       channel_(std::move(socket)),
-      arena_(std::move(arena)),
-      ring_(arena_->memory(), kRingEntries) {}
+      flights_(arena, options_.name) {}
 
 WorkerLink::~WorkerLink() { close(); }
 
@@ -90,20 +69,18 @@ void WorkerLink::close() {
   channel_.shut_down();
   if (reader_.joinable()) reader_.join();
   is_receiving_ = false;
-  ring_.wake();
+  flights_.wake();
   if (receiver_.joinable()) receiver_.join();
 }
 
 // ---- calls
-
-Status WorkerLink::dead_locked() const { return is_dead_ ? cause_ : ok_status(); }
 
 Result<json> WorkerLink::call(json message, int fd, std::int64_t timeout_ns,
                               const std::stop_token& stop) {
   std::uint64_t id = 0;
   {
     const std::lock_guard lock(mutex_);
-    SLUICE_TRY(dead_locked());
+    if (is_dead_) return cause_;
     id = next_id_++;
     calls_[id];
   }
@@ -153,123 +130,12 @@ void WorkerLink::take_message(const json& message) {
   answered_.notify_all();
 }
 
-// ---- inference
-
-Status WorkerLink::submit_locked(const shm::Submission& entry) {
-  if (ring_.submit(entry)) return ok_status();
-  return runtime_error(RuntimeCode::kQueueFull, "{}: {} requests are on their way to it",
-                       options_.name, kRingEntries);
-}
-
-Result<std::uint64_t> WorkerLink::infer(Inference& inference) {
-  Flight flight;
-  flight.request = SLUICE_TRY(arena_->allocate(bundle_bytes(inference.request)));
-  flight.room = std::make_shared<Arena::Block>(
-      SLUICE_TRY(arena_->allocate(std::max(inference.room_bytes, kLeastRoomBytes))));
-  write_bundle(inference.request, flight.request.memory());
-  shm::Submission entry;
-  entry.head.model = inference.model;
-  entry.head.priority = inference.priority;
-  entry.head.num_inputs = 1;
-  entry.head.num_outputs = 1;
-  entry.tensors[0] = place_of(flight.request);
-  entry.tensors[1] = place_of(*flight.room);
-  if (inference.deadline_ns != kNoDeadline) {
-    const std::int64_t left_ns = inference.deadline_ns - system_clock().now_ns();
-    entry.head.timeout_ns = std::max<std::int64_t>(left_ns, 1);
-    flight.deadline_ns = inference.deadline_ns + kDeadlineGraceNs;
-  }
-  const std::lock_guard lock(mutex_);
-  SLUICE_TRY(dead_locked());
-  const std::uint64_t id = next_id_++;
-  entry.head.request = id;
-  SLUICE_TRY(submit_locked(entry));
-  flight.on_answer = std::move(inference.on_answer);
-  flights_[id] = std::move(flight);
-  return id;
-}
-
-void WorkerLink::cancel(std::uint64_t id) {
-  shm::Submission entry;
-  entry.head.model = id;
-  const std::lock_guard lock(mutex_);
-  if (is_dead_ || !flights_.contains(id)) return;
-  entry.head.request = next_id_++;
-  const Status status = submit_locked(entry);
-  (void)status;  // where the ring is full the request runs to its end
-}
-
 void WorkerLink::take_completions() {
-  shm::Completion completion;
   while (is_receiving_) {
-    if (ring_.take(completion)) {
-      take(completion);
-      continue;
-    }
-    if (ring_.is_closed()) process_->kill();  // no worker of ours does that
-    expire(system_clock().now_ns());
-    ring_.wait(kSpinNs, kSleepNs);
-  }
-}
-
-/// The answer was too long for its room. Called with the lock held; false if it cannot be had.
-bool WorkerLink::ask_for_rest(Flight& flight, std::int64_t num_bytes) {
-  if (num_bytes <= static_cast<std::int64_t>(flight.room->size_bytes())) return false;
-  if (num_bytes > kMostRoomBytes) return false;
-  auto room = arena_->allocate(num_bytes);
-  if (!room.is_ok()) return false;
-  flight.room = std::make_shared<Arena::Block>(std::move(*room));
-  return true;
-}
-
-void WorkerLink::take(const shm::Completion& completion) {
-  const std::uint64_t id = completion.head.request;
-  const auto num_bytes = static_cast<std::int64_t>(completion.outputs[0].bytes);
-  Flight flight;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto it = flights_.find(id);
-    if (it == flights_.end()) return;  // that of a cancellation
-    const bool is_long =
-        completion.head.status_code == static_cast<std::int32_t>(Code::kOutOfRange);
-    if (is_long && !is_dead_ && ask_for_rest(it->second, num_bytes)) {
-      shm::Submission entry;
-      entry.head.request = id;
-      entry.head.model = id;
-      entry.head.num_outputs = 1;
-      entry.tensors[0] = place_of(*it->second.room);
-      if (submit_locked(entry).is_ok()) return;
-    }
-    flight = std::move(it->second);
-    flights_.erase(it);
-  }
-  if (!flight.on_answer) return;
-  const std::span<std::byte> room = flight.room->memory();
-  const bool is_there = completion.head.status_code == 0 && num_bytes >= 0 &&
-                        num_bytes <= static_cast<std::int64_t>(room.size());
-  auto bundle = is_there
-                    ? read_bundle(room.first(static_cast<std::size_t>(num_bytes)))
-                    : Result<Bundle>(make_error(Code::kResourceExhausted,
-                                                "an answer of {} bytes has no room", num_bytes));
-  if (!bundle.is_ok()) {
-    flight.on_answer(failure(bundle.status().with_context(options_.name)));
-    return;
-  }
-  const auto code = static_cast<RuntimeCode>(completion.head.runtime_code);
-  flight.on_answer({runtime::describe(code).code, std::move(*bundle), num_bytes, flight.room});
-}
-
-void WorkerLink::expire(std::int64_t now_ns) {
-  std::vector<std::function<void(Answer)>> expired;
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto& [id, flight] : flights_) {
-      if (flight.deadline_ns > now_ns || !flight.on_answer) continue;
-      expired.push_back(std::exchange(flight.on_answer, nullptr));  // its memory stays in use
-    }
-  }
-  for (const auto& on_answer : expired) {
-    on_answer(failure(runtime_error(RuntimeCode::kTimeout, "{} does not answer", options_.name)));
+    if (flights_.take_one()) continue;
+    if (flights_.is_broken()) process_->kill();
+    flights_.expire(system_clock().now_ns());
+    flights_.wait();
   }
 }
 
@@ -277,7 +143,6 @@ void WorkerLink::expire(std::int64_t now_ns) {
 
 void WorkerLink::die() {
   const std::string end = process_->end();
-  Flights flights;
   Status cause;
   bool is_closing = false;
   {
@@ -290,15 +155,12 @@ void WorkerLink::die() {
                       is_ready_ ? "; it is being restarted, try again" : " before it was ready");
     is_dead_ = true;
     cause_ = cause;
-    flights = std::exchange(flights_, {});
     for (auto& [id, call] : calls_) {
       if (!call.answer) call.answer = Result<json>(cause);
     }
     answered_.notify_all();
   }
-  for (auto& [id, flight] : flights) {
-    if (flight.on_answer) flight.on_answer(failure(cause));
-  }
+  flights_.end(cause);
   if (!is_closing && on_death_) on_death_(cause);
 }
 

@@ -12,11 +12,8 @@
 #include <string>
 #include <thread>
 
-#include "base/clock.h"
-#include "shm/ring_client.h"
-#include "worker/arena.h"
-#include "worker/bundle.h"
 #include "worker/channel.h"
+#include "worker/flights.h"
 #include "worker/process.h"
 
 namespace sluice::worker {
@@ -25,25 +22,6 @@ struct LinkOptions {
   std::filesystem::path program;
   std::string name;   ///< "worker of group 3"
   std::string start;  ///< what it is told first: a JSON text (server.h)
-};
-
-/// What came of an inference.
-struct Answer {
-  runtime::RuntimeCode code = runtime::RuntimeCode::kOk;
-  Bundle bundle;                       ///< server.h says what is in it
-  std::int64_t num_bytes = 0;          ///< of the bundle
-  std::shared_ptr<const void> memory;  ///< of the bundle's tensors
-};
-
-/// Sent once to a worker, answered once, whatever becomes of it.
-struct Inference {
-  std::uint64_t model = 0;                 ///< the worker's handle
-  Bundle request;                          ///< copied
-  std::int64_t room_bytes = 0;             ///< what the answer will probably take
-  std::int64_t deadline_ns = kNoDeadline;  ///< on the system's clock
-  std::int32_t priority = 0;
-  /// On any thread, without a lock held; must not wait.
-  std::function<void(Answer)> on_answer;
 };
 
 /// Safe from any thread, but for `start` and `close`, which are their supervisor's.
@@ -72,45 +50,30 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   /// after `stop` was requested, is killed. Fails: what it reported; kUnavailable when it is dead.
   Result<nlohmann::json> call(nlohmann::json message, int fd, std::int64_t timeout_ns,
                               const std::stop_token& stop = {});
-  /// Sends it on its way; an id for `cancel`. Fails: kUnavailable, kQueueFull, kOutOfResources;
-  /// then on_answer is never called.
-  Result<std::uint64_t> infer(Inference& inference);
-  /// Its answer, which still comes, may be short then.
-  void cancel(std::uint64_t id);
+  /// As Flights.
+  Result<std::uint64_t> infer(Inference& inference) { return flights_.infer(inference); }
+  void cancel(std::uint64_t id) { flights_.cancel(id); }
   /// Kills the worker and answers what is in flight with kCancelled. Not from on_answer.
   void close();
 
  private:
-  struct Flight {
-    Arena::Block request;
-    std::shared_ptr<Arena::Block> room;
-    std::int64_t deadline_ns = kNoDeadline;
-    std::function<void(Answer)> on_answer;  ///< empty once it is answered
-  };
   struct Call {
     std::optional<Result<nlohmann::json>> answer;
   };
-  using Flights = std::map<std::uint64_t, Flight>;
 
   WorkerLink(const LinkOptions& options, std::function<void(const Status&)> on_death,
-             std::unique_ptr<Process> process, shm::Fd socket, std::shared_ptr<Arena> arena);
+             std::unique_ptr<Process> process, shm::Fd socket, const std::shared_ptr<Arena>& arena);
   void read_messages();
   void take_message(const nlohmann::json& message);
   void take_completions();
-  void take(const shm::Completion& completion);
-  bool ask_for_rest(Flight& flight, std::int64_t num_bytes);
-  void expire(std::int64_t now_ns);
   void die();
-  Status submit_locked(const shm::Submission& entry);
-  Status dead_locked() const;
 
   const LinkOptions options_;
   const std::function<void(const Status&)> on_death_;
   const std::unique_ptr<Process> process_;
   Channel channel_;
   std::mutex send_mutex_;
-  const std::shared_ptr<Arena> arena_;
-  shm::RingClient ring_;  ///< submits under mutex_, takes on the receiver's thread
+  Flights flights_;  ///< taken on the receiver's thread
 
   mutable std::mutex mutex_;
   std::condition_variable_any answered_;
@@ -119,7 +82,6 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   bool is_ready_ = false;
   Status cause_;
   std::uint64_t next_id_ = 1;
-  Flights flights_;
   std::map<std::uint64_t, Call> calls_;
   std::atomic<bool> is_receiving_ = true;
   std::thread receiver_;

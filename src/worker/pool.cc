@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/topology/device_map_json.h"
+#include "worker/model_info.h"
 #include "worker/package_file.h"
 #include "worker/server.h"
 
@@ -19,36 +20,10 @@ namespace {
 /// Set in handles of the pool, and never in the engine's: a place in a table.
 constexpr std::uint64_t kPoolBit = std::uint64_t{1} << 31U;
 constexpr std::int64_t kHangLimitNs = 10'000'000'000;
-constexpr std::int64_t kMost = std::int64_t{1} << 62;
 
 Status shut_down() {
   return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
                 "the runtime is shut down");
-}
-
-/// What the worker says of a model that it has loaded; hostile numbers become plain ones.
-runtime::ModelInfo info_of(const json& loaded) {
-  const runtime::JsonValue value(loaded, "");
-  const auto number = [&](const char* name) {
-    const auto read = value.int_or(name, 0, 0, kMost);
-    return read.is_ok() ? *read : 0;
-  };
-  const auto flag = [&](const char* name) {
-    const auto field = value.field(name);
-    const auto read = field.is_ok() ? field->as_bool() : Result<bool>(field.status());
-    return read.is_ok() && *read;
-  };
-  runtime::ModelInfo info;
-  info.mode = flag("is_shared_mode") ? runtime::LoadMode::kShared : runtime::LoadMode::kNormal;
-  info.depth = static_cast<int>(std::clamp<std::int64_t>(number("depth"), 1, runtime::kMostDepth));
-  info.num_slots = static_cast<std::size_t>(number("num_slots"));
-  info.shares_package = flag("shares_package");
-  info.slots_bytes = number("slots_bytes");
-  info.footprint = {number("constants_bytes"), number("packed_bytes"), number("context_bytes"),
-                    flag("is_context_known"),
-                    static_cast<std::int32_t>(
-                        std::min<std::int64_t>(number("footprint_depth"), runtime::kMostDepth))};
-  return info;
 }
 
 std::vector<runtime::LaneCores> count_cores(const runtime::CoreGroup& group) {

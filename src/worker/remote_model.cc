@@ -31,30 +31,6 @@ std::int64_t first_room(const package::Signature& signature) {
   return bytes;
 }
 
-Reply failed_reply(const Status& status) {
-  return {runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}};
-}
-
-runtime::ErrorList errors_of(const Bundle& bundle) {
-  runtime::ErrorList errors;
-  for (const Bundle::Error& error : bundle.errors) {
-    const auto code = runtime::describe(static_cast<RuntimeCode>(error.runtime_code)).code;
-    errors.add(
-        runtime_error(code == RuntimeCode::kOk ? RuntimeCode::kFailed : code, "{}", error.message));
-  }
-  return errors;
-}
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
 }  // namespace
 
 RemoteModel::RemoteModel(Parts parts)
@@ -206,61 +182,43 @@ bool RemoteModel::cancel(std::uint64_t id) {
   const auto flight = leave(id);
   if (!flight) return false;
   if (const auto link = flight->link.lock()) link->cancel(flight->link_id);
-  record(*flight, RuntimeCode::kCancelled, {});
-  answer(*flight, failed_reply(runtime_error(RuntimeCode::kCancelled, "model \"{}\": cancelled",
-                                             parts_.info.name)));
+  record(*flight, RuntimeCode::kCancelled, nullptr);
+  const Status status =
+      runtime_error(RuntimeCode::kCancelled, "model \"{}\": cancelled", parts_.info.name);
+  answer(*flight, {RuntimeCode::kCancelled, runtime::ErrorList(status), {}, {}});
   return true;
 }
 
 void RemoteModel::take(std::uint64_t id, Answer answer) {
   const auto flight = leave(id);
   if (!flight) return;  // cancelled
-  Bundle& bundle = answer.bundle;
+  const std::int64_t num_bytes = answer.num_bytes;
   std::int64_t room = room_bytes_;
-  while (answer.num_bytes > room && !room_bytes_.compare_exchange_weak(room, answer.num_bytes)) {
+  while (num_bytes > room && !room_bytes_.compare_exchange_weak(room, num_bytes)) {
   }
-  Reply reply;
-  reply.code = answer.code;
-  reply.errors = errors_of(bundle);
-  const bool has_outputs = bundle.tensors.size() == parts_.signature.outputs.size();
-  if (reply.code == RuntimeCode::kOk && !has_outputs) {
-    reply = failed_reply(runtime_error(RuntimeCode::kCompletedWithError,
-                                       "the worker's answer has {} outputs, the model {}",
-                                       bundle.tensors.size(), parts_.signature.outputs.size()));
-  } else if (reply.code != RuntimeCode::kOk && reply.errors.empty()) {
-    reply.errors.add(runtime_error(reply.code, "model \"{}\"", parts_.info.name));
-  }
-  if (has_outputs) {
-    for (exec::TensorView& view : bundle.tensors) {
-      reply.outputs.push_back({std::move(view), answer.memory});
-    }
-  }
-  if (flight->wants_detail) {
-    reply.detail = parts_.where;
-    reply.detail.backends = split(bundle.text);
-    reply.detail.queue_ns = bundle.numbers[0];
-    reply.detail.copy_ns = bundle.numbers[1];
-    reply.detail.compute_ns = bundle.numbers[2];
-  }
+  const bool has_run = !answer.bundle.tensors.empty();
+  const ToldNumbers numbers = answer.bundle.numbers;
+  Reply reply = reply_of(std::move(answer), parts_.signature, parts_.info.name,
+                         flight->wants_detail, parts_.where);
   const bool is_of_device =
       reply.code == RuntimeCode::kModelFailed || reply.code == RuntimeCode::kDeviceError;
   // The worker's own words, not those of its death.
-  if (is_of_device && answer.num_bytes > 0 && phase() == ModelPhase::kStarted) {
+  if (is_of_device && num_bytes > 0 && phase() == ModelPhase::kStarted) {
     set_phase(ModelPhase::kFailed, reply.errors.to_status().message());
   }
-  record(*flight, reply.code, bundle);
+  record(*flight, reply.code, has_run ? &numbers : nullptr);
   this->answer(*flight, std::move(reply));
 }
 
-void RemoteModel::record(const Flight& flight, RuntimeCode code, const Bundle& bundle) {
-  const auto positive = [&](std::size_t i) { return std::max<std::int64_t>(bundle.numbers[i], 0); };
+/// `numbers`: null for an answer that did not run.
+void RemoteModel::record(const Flight& flight, RuntimeCode code, const ToldNumbers* numbers) {
   const std::lock_guard lock(statistics_mutex_);
   statistics_->count_answer(code);
-  if (bundle.tensors.empty()) return;
-  statistics_->record(
-      {positive(0), positive(1), positive(2), system_clock().now_ns() - flight.start_ns});
-  statistics_->add_busy(positive(2));
-  statistics_->add_lane_busy(0, positive(2));
+  if (numbers == nullptr) return;
+  const auto times = told_.next(*numbers, system_clock().now_ns() - flight.start_ns);
+  statistics_->record(times);
+  statistics_->add_busy(times.compute_ns);
+  statistics_->add_lane_busy(0, times.compute_ns);
 }
 
 void RemoteModel::answer(const Flight& flight, Reply reply) {
@@ -279,8 +237,8 @@ bool RemoteModel::wait(const std::function<bool()>& is_done, std::int64_t deadli
     lock.lock();
     const auto is_told = [&] { return num_told_ != seen; };
     constexpr std::int64_t kLongestNs = 1'000'000'000;
-    told_.wait_for(lock, std::chrono::nanoseconds(std::min(deadline_ns - now_ns, kLongestNs)),
-                   is_told);
+    heard_.wait_for(lock, std::chrono::nanoseconds(std::min(deadline_ns - now_ns, kLongestNs)),
+                    is_told);
   }
 }
 
@@ -289,7 +247,7 @@ void RemoteModel::tell_waiters() {
     const std::lock_guard lock(mutex_);
     ++num_told_;
   }
-  told_.notify_all();
+  heard_.notify_all();
 }
 
 }  // namespace sluice::worker

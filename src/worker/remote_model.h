@@ -15,6 +15,7 @@
 #include "runtime/request.h"
 #include "runtime/statistics/model_statistics.h"
 #include "worker/link.h"
+#include "worker/reply.h"
 
 namespace sluice::worker {
 
@@ -102,16 +103,17 @@ class RemoteModel final : public runtime::RequestSink,
   std::optional<Flight> leave(std::uint64_t id);
   void take(std::uint64_t id, Answer answer);
   void answer(const Flight& flight, runtime::Reply reply);
-  void record(const Flight& flight, runtime::RuntimeCode code, const Bundle& bundle);
+  void record(const Flight& flight, runtime::RuntimeCode code, const ToldNumbers* numbers);
 
   Parts parts_;
   const std::shared_ptr<runtime::ModelStatistics> statistics_;
   std::mutex statistics_mutex_;
+  ToldTimes told_;
   std::atomic<std::uint64_t> worker_model_ = 0;
   std::atomic<std::int64_t> room_bytes_;  ///< of the largest answer so far
 
   mutable std::mutex mutex_;
-  std::condition_variable told_;
+  std::condition_variable heard_;
   std::uint64_t num_told_ = 0;
   runtime::ModelPhase phase_ = runtime::ModelPhase::kLoaded;
   Status refusal_;

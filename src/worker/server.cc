@@ -19,6 +19,7 @@
 #include "worker/arena.h"
 #include "worker/channel.h"
 #include "worker/confine.h"
+#include "worker/model_info.h"
 #include "worker/package_file.h"
 #include "worker/requests.h"
 
@@ -40,21 +41,6 @@ Status stay_on(const std::vector<std::int32_t>& cpus) {
   if (sched_setaffinity(0, sizeof(set), &set) == 0) return ok_status();
   return make_error(Code::kUnavailable, "staying on processors of the group: {}",
                     std::strerror(errno));
-}
-
-json info_json(std::uint64_t model, const runtime::ModelInfo& info) {
-  return {{"model", model},
-          {"name", info.name},
-          {"is_shared_mode", info.mode == runtime::LoadMode::kShared},
-          {"depth", info.depth},
-          {"num_slots", info.num_slots},
-          {"shares_package", info.shares_package},
-          {"slots_bytes", info.slots_bytes},
-          {"constants_bytes", info.footprint.constants_bytes},
-          {"packed_bytes", info.footprint.packed_bytes},
-          {"context_bytes", info.footprint.context_bytes},
-          {"is_context_known", info.footprint.is_context_known},
-          {"footprint_depth", info.footprint.depth}};
 }
 
 class Server {

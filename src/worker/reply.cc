@@ -1,0 +1,79 @@
+#include "worker/reply.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace sluice::worker {
+
+using runtime::Reply;
+using runtime::RuntimeCode;
+
+namespace {
+
+Reply failed_reply(const Status& status) {
+  return {runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}};
+}
+
+runtime::ErrorList errors_of(const Bundle& bundle) {
+  runtime::ErrorList errors;
+  for (const Bundle::Error& error : bundle.errors) {
+    const auto code = runtime::describe(static_cast<RuntimeCode>(error.runtime_code)).code;
+    errors.add(
+        runtime_error(code == RuntimeCode::kOk ? RuntimeCode::kFailed : code, "{}", error.message));
+  }
+  return errors;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+}  // namespace
+
+Reply reply_of(Answer answer, const package::Signature& signature, const std::string& model_name,
+               bool wants_detail, const runtime::ReplyDetail& where) {
+  Bundle& bundle = answer.bundle;
+  Reply reply;
+  reply.code = answer.code;
+  reply.errors = errors_of(bundle);
+  const bool has_outputs = bundle.tensors.size() == signature.outputs.size();
+  if (reply.code == RuntimeCode::kOk && !has_outputs) {
+    reply = failed_reply(runtime_error(RuntimeCode::kCompletedWithError,
+                                       "the worker's answer has {} outputs, the model {}",
+                                       bundle.tensors.size(), signature.outputs.size()));
+  } else if (reply.code != RuntimeCode::kOk && reply.errors.empty()) {
+    reply.errors.add(runtime_error(reply.code, "model \"{}\"", model_name));
+  }
+  if (has_outputs) {
+    for (exec::TensorView& view : bundle.tensors) {
+      reply.outputs.push_back({std::move(view), answer.memory});
+    }
+  }
+  if (wants_detail) {
+    reply.detail = where;
+    reply.detail.backends = split(bundle.text);
+    reply.detail.queue_ns = bundle.numbers[0];
+    reply.detail.copy_ns = bundle.numbers[1];
+    reply.detail.compute_ns = bundle.numbers[2];
+  }
+  return reply;
+}
+
+runtime::RequestTimes ToldTimes::next(const ToldNumbers& numbers, std::int64_t total_ns) {
+  left_ns_ += total_ns;
+  const auto told = [&](std::size_t i) {
+    return std::clamp<std::int64_t>(numbers[i], 0, left_ns_);
+  };
+  const runtime::RequestTimes times = {told(0), told(1), told(2), total_ns};
+  left_ns_ -= std::max({times.queue_ns, times.copy_ns, times.compute_ns});
+  return times;
+}
+
+}  // namespace sluice::worker
