@@ -1,4 +1,6 @@
 // Every way to compute an operation gives what the plug-in's own choice gives.
+#include "plugin/variants.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "conv/naive_conv.h"
 #include "kernels/test_support.h"
@@ -266,6 +269,15 @@ TEST(CpuVariants, PackWeightsInTheFormTheyRead) {
   op.packed_input(1, packed.data(), packing.size_bytes);
   ASSERT_TRUE(op.run(backend, 2).is_ok());
   EXPECT_EQ(op.result(), want);
+}
+
+TEST(CpuVariants, SteadyRunsAreOfTheThreadThatAsks) {
+  EXPECT_FALSE(runs_steadily());
+  kVariants.run_steadily(nullptr, 1);
+  EXPECT_TRUE(runs_steadily());
+  std::thread([] { EXPECT_FALSE(runs_steadily()); }).join();
+  kVariants.run_steadily(nullptr, 0);
+  EXPECT_FALSE(runs_steadily());
 }
 
 TEST(CpuVariants, AreNoneOfWhatHasOneWay) {
