@@ -6,6 +6,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -129,6 +130,21 @@ def statistics_count_what_was_asked(folder: Path) -> None:
         holds(sluice.text("stats"), "digits")
 
 
+def statistics_show_the_worker_and_its_restarts(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        sluice.text("load", package, "--isolation", "process")
+        first = sluice.json("groups")[0]["worker_process"]
+        same(sluice.text("stats").splitlines()[1].split()[-1], str(first))
+        os.kill(first, signal.SIGKILL)
+        while "restarts" not in sluice.text("stats"):  # it comes back by itself
+            pass
+        same(sluice.json("groups")[0]["worker_restarts"], 1)
+        sluice.text("load", package, "--name", "beside")
+        same(sluice.text("stats", "beside").splitlines()[1].split()[-1], "-")
+
+
 def outputs_are_written_and_json_stays_json(folder: Path) -> None:
     package = str(compile_digits(folder))
     with Daemon(folder / "d") as daemon:
@@ -239,6 +255,7 @@ if __name__ == "__main__":
         what_a_load_would_take_is_told_and_nothing_loaded,
         a_path_is_read_by_the_daemon_in_its_model_folders_only,
         statistics_count_what_was_asked,
+        statistics_show_the_worker_and_its_restarts,
         outputs_are_written_and_json_stays_json,
         a_command_acts_without_a_session_and_sessions_are_listed,
         the_server_tells_of_its_devices_and_health,

@@ -40,7 +40,9 @@ struct Held {
     held.sessions = static_cast<std::ptrdiff_t>(client.list_sessions().value().size());
     return held;
   }
-  bool operator==(const Held&) const = default;
+  bool is_within(const Held& other) const {
+    return fds <= other.fds && mappings <= other.mappings && sessions <= other.sessions;
+  }
 };
 
 TEST(SharedMemoryOfDeadClients, IsGivenBackAndOthersDoNotNotice) {
@@ -64,14 +66,14 @@ TEST(SharedMemoryOfDeadClients, IsGivenBackAndOthersDoNotNotice) {
       client.end(SIGKILL);
     }
     EXPECT_THAT(infer(*other, handle, 2).value(), ElementsAre(3, 0, 5, 0));
-    // The first one has the daemon's threads and pools made.
+    // The first one has the daemon's threads and pools made. Some of what it held may be there yet.
     while (nobody->list_sessions()->size() > 1) std::this_thread::yield();
     if (i == 0) before = Held::of((*daemon)->process(), *nobody);
   }
   Held after = Held::of((*daemon)->process(), *nobody);
-  while (after != before) after = Held::of((*daemon)->process(), *nobody);
-  std::printf("fds %td, shared mappings %td, sessions %td before and after\n", after.fds,
-              after.mappings, after.sessions);
+  while (!after.is_within(before)) after = Held::of((*daemon)->process(), *nobody);
+  std::printf("fds %td, shared mappings %td, sessions %td afterwards\n", after.fds, after.mappings,
+              after.sessions);
   EXPECT_EQ((*daemon)->end(SIGTERM), 0);
 }
 

@@ -1,8 +1,35 @@
+#include <map>
+
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
 namespace {
+
+/// The worker of each model's group, as text; "-" for those that run in the daemon.
+class WorkersOfModels {
+ public:
+  static Result<WorkersOfModels> ask(rpc::Client& client) {
+    WorkersOfModels workers;
+    for (const auto& group : SLUICE_TRY(client.list_groups())) {
+      workers.of_group_[group.info.id] = describe_worker(group.info.worker);
+    }
+    for (const auto& model : SLUICE_TRY(client.list_models(0))) {
+      workers.group_of_[model.info.handle] = model.info.group;
+    }
+    return workers;
+  }
+
+  std::string of(std::uint64_t model) const {
+    const auto group = group_of_.find(model);
+    const auto worker = group == group_of_.end() ? of_group_.end() : of_group_.find(group->second);
+    return worker == of_group_.end() ? "-" : worker->second;  // it may have ended meanwhile
+  }
+
+ private:
+  std::map<runtime::CoreGroupId, std::string> of_group_;
+  std::map<std::uint64_t, runtime::CoreGroupId> group_of_;
+};
 
 class StatsCommand : public Command {
  public:
@@ -24,8 +51,10 @@ class StatsCommand : public Command {
       print_json(all);
       return 0;
     }
+    const auto workers = SLUICE_TRY(WorkersOfModels::ask(*client));
     std::vector<std::vector<std::string>> rows = {{"MODEL", "NAME", "ANSWERED", "ERRORS", "REFUSED",
-                                                   "P50", "P99", "QUEUE P99", "COMPUTE P50"}};
+                                                   "P50", "P99", "QUEUE P99", "COMPUTE P50",
+                                                   "WORKER"}};
     for (const auto& one : all) {
       std::int64_t num_answered = 0;
       std::int64_t num_ok = 0;
@@ -36,7 +65,8 @@ class StatsCommand : public Command {
       rows.push_back({fmt::format("{:#x}", one.model), one.name, std::to_string(num_answered),
                       std::to_string(num_answered - num_ok), std::to_string(one.refused),
                       describe_duration(one.total.p50_ns), describe_duration(one.total.p99_ns),
-                      describe_duration(one.queue.p99_ns), describe_duration(one.compute.p50_ns)});
+                      describe_duration(one.queue.p99_ns), describe_duration(one.compute.p50_ns),
+                      workers.of(one.model)});
     }
     fmt::print("{}", text_table(rows));
     return 0;
