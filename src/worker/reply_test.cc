@@ -4,7 +4,6 @@
 
 #include <limits>
 
-#include "ir/type.h"
 
 namespace sluice::worker {
 namespace {
