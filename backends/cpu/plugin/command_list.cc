@@ -310,8 +310,6 @@ void CommandList::run_step(const Step& step, const Worker& worker, const Member&
     if (phase > 0 && worker.count > 1) member.sync();
     if (mode_ == TeamMode::kHelped && worker.count > 1) {
       offer_pieces(step, phase, worker);
-    } else if (takes_pieces_ && worker.count > 1) {
-      run_pieces(step, phase, worker);
     } else {
       run_phase(step, phase, worker);
     }
@@ -377,8 +375,7 @@ void CommandList::run_steps() {
   const bool is_strained = !alone_ && pool_.is_strained() && !runs_steadily();
   mode_ = alone_ ? TeamMode::kAlone : TeamMode::kPinned;
   if (is_strained) mode_ = choice_.next();
-  takes_pieces_ = is_strained && mode_ != TeamMode::kAlone;
-  if (takes_pieces_) {
+  if (mode_ == TeamMode::kHelped) {
     for (std::atomic<int>& claim : claims_) claim.store(1, std::memory_order_relaxed);
   }
   using Clock = std::chrono::steady_clock;

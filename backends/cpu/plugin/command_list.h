@@ -18,8 +18,7 @@ namespace sluice::cpu {
 /// Kernels and copies recorded for one context, run by a team of workers that walk the list
 /// together. A barrier stands only where a step touches what an earlier one, since the last
 /// barrier, has written or still reads. Each worker has its share of a step; where the pool is
-/// strained, shares are smaller and taken as workers come, or one worker leads and others help when
-/// they have a processor.
+/// strained, worker 0 may lead and the others take pieces when they have a processor.
 ///
 /// Used by one thread at a time.
 class CommandList {
@@ -104,7 +103,6 @@ class CommandList {
   sluice_text_pool* texts_ = nullptr;          ///< for those bindings
   std::vector<std::atomic<int>> claims_;       ///< pieces taken of each phase of each step
   TeamMode mode_ = TeamMode::kPinned;          ///< of this run
-  bool takes_pieces_ = false;                  ///< in this run
   const Step* offered_step_ = nullptr;         ///< helpers take pieces of this
   int offered_phase_ = 0;
   TeamChoice choice_;           ///< of runs while the pool is strained

@@ -12,6 +12,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kSpinTime{50};
+/// Shares of a step are never so unlike; a neighbour's time slice is longer.
+constexpr std::chrono::microseconds kLongWait{500};
 constexpr int kPausesPerLook = 16;
 
 void pause_once() {
@@ -60,7 +62,7 @@ bool WaitWord::wait_while(std::uint32_t seen) {
     futex(&value_, FUTEX_WAIT_PRIVATE, seen);
   }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
-  return Clock::now() - start >= kSpinTime;
+  return Clock::now() - start >= kLongWait;
 }
 
 void Barrier::wait() {

@@ -16,7 +16,8 @@ class WaitWord {
   /// Becomes `value`, by the one thread that changes it, and wakes everybody who waits.
   void set(std::uint32_t value);
 
-  /// Returns once the word differs from `seen`; true if it took longer than spinning lasts.
+  /// Returns once the word differs from `seen`; true if that took so long that a neighbour must
+  /// have had the processor of whoever changes it.
   bool wait_while(std::uint32_t seen);
 
  private:
@@ -34,7 +35,7 @@ class Barrier {
   /// Returns when all threads have called it; what they wrote before is visible to all after.
   void wait();
 
-  /// How often somebody waited here longer than spinning lasts.
+  /// How often somebody waited here for a neighbour, see WaitWord::wait_while.
   std::uint32_t long_waits() const { return long_waits_.load(std::memory_order_relaxed); }
 
  private:

@@ -129,7 +129,7 @@ void WorkerPool::give_way_to_caller() {
 
 void WorkerPool::note_waits() {
   const std::uint32_t long_waits = barrier_.long_waits();
-  strain_.note(long_waits != long_waits_before_);
+  strain_.note(long_waits - long_waits_before_);
   long_waits_before_ = long_waits;
   is_strained_.store(strain_.is_high(), std::memory_order_relaxed);
 }

@@ -56,7 +56,7 @@ class WorkerPool {
 
   int count() const { return static_cast<int>(cpus_.size()); }
 
-  /// Members were held up in the last runs: work had better be divided as it goes.
+  /// Members were held up in the last runs: another way to run may be faster.
   bool is_strained() const { return is_strained_.load(std::memory_order_relaxed); }
 
   /// Returns when every member has finished `task`.

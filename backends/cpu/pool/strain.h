@@ -1,19 +1,21 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 namespace sluice::cpu {
 
 /// Whether a team keeps being held up: by neighbours on its processors, as far as one can tell.
 ///
-/// Told of every run whether somebody waited so long that they went to sleep. A few such runs in a
-/// row make the strain high, three times as many without make it low again:
+/// Told of every run how often somebody waited long. Several such waits, in one run or in some runs
+/// in a row, make the strain high, three times as many runs without make it low again:
 ///
-///     low -- long waits in most of the last runs --> high -- none for a while --> low
+///     low -- long waits in the last runs --> high -- none for a while --> low
 class Strain {
  public:
-  void note(bool waited_long) {
-    level_ = std::clamp(level_ + (waited_long ? 3 : -1), 0, kMost);
+  void note(std::uint32_t long_waits) {
+    const int change = long_waits > 0 ? 3 * static_cast<int>(std::min(long_waits, kEnough)) : -1;
+    level_ = std::clamp(level_ + change, 0, kMost);
     if (level_ == kMost) high_ = true;
     if (level_ == 0) high_ = false;
   }
@@ -21,7 +23,8 @@ class Strain {
   bool is_high() const { return high_; }
 
  private:
-  static constexpr int kMost = 24;
+  static constexpr std::uint32_t kEnough = 8;
+  static constexpr int kMost = 3 * static_cast<int>(kEnough);
 
   int level_ = 0;
   bool high_ = false;
