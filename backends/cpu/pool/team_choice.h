@@ -25,56 +25,66 @@ class TeamChoice {
   /// How the next run goes; note() tells how it went.
   TeamMode next() const {
     if (is_first()) return static_cast<TeamMode>(num_tried_);
-    return is_trial() ? static_cast<TeamMode>((index(best_) + other_) % kModes) : best_;
+    return is_trial_ ? static_cast<TeamMode>((index(best_) + other_) % kModes) : best_;
   }
 
   void note(TeamMode mode, double nanoseconds) {
     double& time = time_[index(mode)];
-    const bool tries = is_first() || is_trial();
+    const bool tries = is_first() || is_trial_;
     const double weight = tries ? kWeightOfTrial : kWeightOfLast;
     time = time == 0 ? nanoseconds : time + (nanoseconds - time) * weight;
-    if (tries) {
-      trial_ns_ += nanoseconds;
-      if (++trial_runs_ < kTrialRuns && trial_ns_ < kTrialNs) return;
-      trial_runs_ = 0;
-      trial_ns_ = 0;
-    }
-    if (is_first() && ++num_tried_ < kModes) return;
+    ++runs_;
+    ns_ += nanoseconds;
+    if (tries && runs_ < kTrialRuns && ns_ < kTrialNs) return;
+    if (is_first() && ++num_tried_ < kModes) return restart();
     choose();
   }
 
  private:
   static constexpr std::size_t kModes = 3;
   static constexpr unsigned kTrialRuns = 4;
-  static constexpr double kTrialNs = 16e6;     ///< some of the kernel's time slices
-  static constexpr unsigned kFewestRuns = 16;  ///< between trials
-  static constexpr unsigned kMostRuns = 512;
+  static constexpr double kTrialNs = 16e6;    ///< some of the kernel's time slices
+  static constexpr unsigned kFewestRuns = 4;  ///< between trials
+  static constexpr double kFewestNs = 200e6;  ///< between trials, and twice that, and so on up to
+  static constexpr double kMostNs = 1600e6;
   static constexpr double kWeightOfLast = 0.2;
   static constexpr double kWeightOfTrial = 0.5;
+  static constexpr double kWorthIt =
+      0.95;  ///< others take as much less than pinned, or are not taken
 
   static std::size_t index(TeamMode mode) { return static_cast<std::size_t>(mode); }
   bool is_first() const { return num_tried_ < kModes; }
-  bool is_trial() const { return !is_first() && runs_ == interval_; }
+  void restart() {
+    runs_ = 0;
+    ns_ = 0;
+  }
+
+  TeamMode fastest() const {
+    std::array<double, kModes> time = time_;
+    time[index(TeamMode::kPinned)] *= kWorthIt;
+    return static_cast<TeamMode>(std::min_element(time.begin(), time.end()) - time.begin());
+  }
 
   void choose() {
-    const bool ends_trial = is_trial();
-    const auto least = std::min_element(time_.begin(), time_.end()) - time_.begin();
-    const auto best = static_cast<TeamMode>(least);
+    const TeamMode best = fastest();
     if (best != best_) {
-      interval_ = kFewestRuns;
-    } else if (ends_trial) {
-      interval_ = std::min(interval_ * 2, kMostRuns);
+      interval_ns_ = kFewestNs;
+    } else if (is_trial_) {
+      interval_ns_ = std::min(interval_ns_ * 2, kMostNs);
     }
-    runs_ = best != best_ || ends_trial ? 0 : runs_ + 1;
+    if (best != best_ || is_trial_) restart();
     best_ = best;
-    if (is_trial()) other_ = other_ % (kModes - 1) + 1;
+    is_trial_ = runs_ >= kFewestRuns && ns_ >= interval_ns_;
+    if (!is_trial_) return;
+    other_ = other_ % (kModes - 1) + 1;
+    restart();
   }
 
   std::size_t num_tried_ = 0;  ///< of the modes, before there is a choice
-  unsigned trial_runs_ = 0;    ///< of the trial under way
-  double trial_ns_ = 0;
-  unsigned runs_ = 0;  ///< since the last trial, or change of mind
-  unsigned interval_ = kFewestRuns;
+  unsigned runs_ = 0;          ///< of the trial under way, or since the last one
+  double ns_ = 0;
+  bool is_trial_ = false;
+  double interval_ns_ = kFewestNs;
   std::size_t other_ = 0;  ///< which of the others is tried, counted from the best
   TeamMode best_ = TeamMode::kPinned;
   std::array<double, kModes> time_ = {};  ///< averages, the last runs count most

@@ -5,7 +5,7 @@
 namespace sluice::cpu {
 namespace {
 
-using Times = std::array<double, 3>;
+using Times = std::array<double, 3>;  ///< of a run each way, in units of 10 us
 
 /// How many of `runs` went each way, where each takes its time.
 std::array<int, 3> count_modes(TeamChoice& choice, int runs, const Times& times) {
@@ -13,7 +13,7 @@ std::array<int, 3> count_modes(TeamChoice& choice, int runs, const Times& times)
   for (int i = 0; i < runs; ++i) {
     const TeamMode mode = choice.next();
     const auto index = static_cast<std::size_t>(mode);
-    choice.note(mode, times[index]);
+    choice.note(mode, times[index] * 10e3);
     ++counts[index];
   }
   return counts;
@@ -25,9 +25,9 @@ TEST(TeamChoice, TakesWhatIsFastestAndTriesTheOthersSeldom) {
     times[best] = 100;
     TeamChoice choice;
     count_modes(choice, 2000, times);
-    const auto counts = count_modes(choice, 1000, times);
-    EXPECT_GT(counts[best], 970);
-    EXPECT_LT(counts[best], 1000);
+    const auto counts = count_modes(choice, 5000, times);
+    EXPECT_GT(counts[best], 4950);
+    EXPECT_LT(counts[best], 5000);
   }
 }
 
@@ -43,15 +43,29 @@ TEST(TeamChoice, LeavesWhatBecameSlowWhateverRunItIs) {
 TEST(TeamChoice, ChangesItsMindWhenTheNeighbourGoes) {
   TeamChoice choice;
   count_modes(choice, 2000, {200, 150, 100});
-  const auto counts = count_modes(choice, 1000, {60, 90, 100});
-  EXPECT_GT(counts[0], 250);
+  const auto counts = count_modes(choice, 6000, {60, 90, 100});
+  EXPECT_GT(counts[0], 2000);
 }
 
 TEST(TeamChoice, KnowsTheBestOfLongRunsAfterOneOfEach) {
   TeamChoice choice;
-  count_modes(choice, 3, {90e6, 80e6, 60e6});
-  const auto counts = count_modes(choice, 16, {90e6, 80e6, 60e6});
-  EXPECT_EQ(counts[2], 16);
+  const Times times = {9000, 8000, 6000};
+  count_modes(choice, 3, times);
+  const auto counts = count_modes(choice, 4, times);
+  EXPECT_EQ(counts[2], 4);
+}
+
+TEST(TeamChoice, ADisturbedTrialOfLongRunsIsNotBelievedForLong) {
+  TeamChoice choice;
+  count_modes(choice, 3, {30000, 30000, 20000});
+  const auto counts = count_modes(choice, 100, {10000, 13000, 20000});
+  EXPECT_GT(counts[0], 60);
+}
+
+TEST(TeamChoice, PinnedIsPreferredToWhatIsHardlyFaster) {
+  TeamChoice choice;
+  const auto counts = count_modes(choice, 1000, {100, 98, 150});
+  EXPECT_GT(counts[0], 950);
 }
 
 }  // namespace
