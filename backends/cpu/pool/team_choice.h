@@ -17,9 +17,9 @@ enum class TeamMode : std::uint8_t {
 /// Which way a list that others hold up runs fastest.
 ///
 /// All are tried, the best is taken, and the others are tried again now and then, for neighbours
-/// come and go: seldom, where trials only confirm the choice. A trial is a few short runs in a row,
-/// or one long one, for the kernel needs a while to move threads to where there is room. Used by
-/// one thread at a time.
+/// come and go: seldom, where trials only confirm the choice. A trial is a few runs in a row, for
+/// the kernel needs a while to move threads to where there is room; the least that one took counts.
+/// Used by one thread at a time.
 class TeamChoice {
  public:
   /// How the next run goes; note() tells how it went.
@@ -29,26 +29,25 @@ class TeamChoice {
   }
 
   void note(TeamMode mode, double nanoseconds) {
-    double& time = time_[index(mode)];
     const bool tries = is_first() || is_trial_;
-    const double weight = tries ? kWeightOfTrial : kWeightOfLast;
-    time = time == 0 ? nanoseconds : time + (nanoseconds - time) * weight;
-    ++runs_;
+    least_ns_ = runs_++ == 0 ? nanoseconds : std::min(least_ns_, nanoseconds);
     ns_ += nanoseconds;
-    if (tries && runs_ < kTrialRuns && ns_ < kTrialNs) return;
+    if (tries && (runs_ < kFewestTrialRuns || (runs_ < kTrialRuns && ns_ < kTrialNs))) return;
+    double& time = time_[index(mode)];
+    time = tries ? least_ns_ : std::min(nanoseconds, time + (nanoseconds - time) * kWeightOfLast);
     if (is_first() && ++num_tried_ < kModes) return restart();
     choose();
   }
 
  private:
   static constexpr std::size_t kModes = 3;
+  static constexpr unsigned kFewestTrialRuns = 2;
   static constexpr unsigned kTrialRuns = 4;
   static constexpr double kTrialNs = 16e6;    ///< some of the kernel's time slices
   static constexpr unsigned kFewestRuns = 4;  ///< between trials
   static constexpr double kFewestNs = 200e6;  ///< between trials, and twice that, and so on up to
   static constexpr double kMostNs = 1600e6;
-  static constexpr double kWeightOfLast = 0.2;
-  static constexpr double kWeightOfTrial = 0.5;
+  static constexpr double kWeightOfLast = 0.1;
   static constexpr double kWorthIt =
       0.95;  ///< others take as much less than pinned, or are not taken
 
@@ -83,11 +82,12 @@ class TeamChoice {
   std::size_t num_tried_ = 0;  ///< of the modes, before there is a choice
   unsigned runs_ = 0;          ///< of the trial under way, or since the last one
   double ns_ = 0;
+  double least_ns_ = 0;
   bool is_trial_ = false;
   double interval_ns_ = kFewestNs;
   std::size_t other_ = 0;  ///< which of the others is tried, counted from the best
   TeamMode best_ = TeamMode::kPinned;
-  std::array<double, kModes> time_ = {};  ///< averages, the last runs count most
+  std::array<double, kModes> time_ = {};  ///< near the least of the last runs
 };
 
 }  // namespace sluice::cpu

@@ -47,17 +47,17 @@ TEST(TeamChoice, ChangesItsMindWhenTheNeighbourGoes) {
   EXPECT_GT(counts[0], 2000);
 }
 
-TEST(TeamChoice, KnowsTheBestOfLongRunsAfterOneOfEach) {
+TEST(TeamChoice, KnowsTheBestOfLongRunsAfterTwoOfEach) {
   TeamChoice choice;
   const Times times = {9000, 8000, 6000};
-  count_modes(choice, 3, times);
+  count_modes(choice, 6, times);
   const auto counts = count_modes(choice, 4, times);
   EXPECT_EQ(counts[2], 4);
 }
 
 TEST(TeamChoice, ADisturbedTrialOfLongRunsIsNotBelievedForLong) {
   TeamChoice choice;
-  count_modes(choice, 3, {30000, 30000, 20000});
+  count_modes(choice, 6, {30000, 30000, 20000});
   const auto counts = count_modes(choice, 100, {10000, 13000, 20000});
   EXPECT_GT(counts[0], 60);
 }
