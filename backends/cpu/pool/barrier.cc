@@ -12,8 +12,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kSpinTime{50};
-/// Shares of a step are never so unlike; a neighbour's time slice is longer.
-constexpr std::chrono::microseconds kLongWait{500};
 constexpr int kPausesPerLook = 16;
 
 void pause_once() {
@@ -43,17 +41,17 @@ void WaitWord::wake() {
   if (sleepers_.load(std::memory_order_seq_cst) != 0) futex(&value_, FUTEX_WAKE_PRIVATE, INT32_MAX);
 }
 
-bool WaitWord::wait_while(std::uint32_t seen) {
+std::int64_t WaitWord::wait_while(std::uint32_t seen) {
   // The first looks cost no clock reading: most waits inside a run end here.
   for (int i = 0; i < kPausesPerLook; ++i) {
-    if (load() != seen) return false;
+    if (load() != seen) return 0;
     pause_once();
   }
   const auto start = Clock::now();
   const auto limit = start + kSpinTime;
   do {
     for (int i = 0; i < kPausesPerLook; ++i) {
-      if (load() != seen) return false;
+      if (load() != seen) return 0;
       pause_once();
     }
   } while (Clock::now() < limit);
@@ -62,7 +60,7 @@ bool WaitWord::wait_while(std::uint32_t seen) {
     futex(&value_, FUTEX_WAIT_PRIVATE, seen);
   }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
-  return Clock::now() - start >= kLongWait;
+  return std::chrono::nanoseconds(Clock::now() - start).count();
 }
 
 void Barrier::wait() {
@@ -70,8 +68,8 @@ void Barrier::wait() {
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count_) {
     arrived_.store(0, std::memory_order_relaxed);
     generation_.advance();
-  } else {
-    if (generation_.wait_while(generation)) long_waits_.fetch_add(1, std::memory_order_relaxed);
+  } else if (const std::int64_t waited_ns = generation_.wait_while(generation); waited_ns > 0) {
+    waited_ns_.fetch_add(waited_ns, std::memory_order_relaxed);
   }
 }
 

@@ -16,9 +16,9 @@ class WaitWord {
   /// Becomes `value`, by the one thread that changes it, and wakes everybody who waits.
   void set(std::uint32_t value);
 
-  /// Returns once the word differs from `seen`; true if that took so long that a neighbour must
-  /// have had the processor of whoever changes it.
-  bool wait_while(std::uint32_t seen);
+  /// Returns once the word differs from `seen`: the nanoseconds that it took where that was longer
+  /// than spinning lasts, else 0.
+  std::int64_t wait_while(std::uint32_t seen);
 
  private:
   void wake();
@@ -35,13 +35,13 @@ class Barrier {
   /// Returns when all threads have called it; what they wrote before is visible to all after.
   void wait();
 
-  /// How often somebody waited here for a neighbour, see WaitWord::wait_while.
-  std::uint32_t long_waits() const { return long_waits_.load(std::memory_order_relaxed); }
+  /// How long threads waited here, all waits together that were longer than spinning lasts.
+  std::int64_t waited_ns() const { return waited_ns_.load(std::memory_order_relaxed); }
 
  private:
   const std::uint32_t count_;
   alignas(64) std::atomic<std::uint32_t> arrived_{0};
-  std::atomic<std::uint32_t> long_waits_{0};
+  std::atomic<std::int64_t> waited_ns_{0};
   alignas(64) WaitWord generation_;
 };
 

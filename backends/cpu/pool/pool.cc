@@ -127,10 +127,11 @@ void WorkerPool::give_way_to_caller() {
   keep_to(threads_[moved].native_handle(), *taken);
 }
 
-void WorkerPool::note_waits() {
-  const std::uint32_t long_waits = barrier_.long_waits();
-  strain_.note(long_waits - long_waits_before_);
-  long_waits_before_ = long_waits;
+void WorkerPool::note_waits(std::int64_t run_ns) {
+  const std::int64_t waited_ns = barrier_.waited_ns();
+  const std::int64_t all_ns = std::max<std::int64_t>(run_ns, 1) * (count() - 1);
+  strain_.note(static_cast<double>(waited_ns - waited_before_ns_) / static_cast<double>(all_ns));
+  waited_before_ns_ = waited_ns;
   is_strained_.store(strain_.is_high(), std::memory_order_relaxed);
 }
 
@@ -148,10 +149,11 @@ void WorkerPool::run(Task task, void* context) {
   const FlushDenormals flush;
   task_ = task;
   context_ = context;
+  const std::int64_t start_ns = monotonic_ns();
   call(kRun);
   task(context, Member(0, count(), &barrier_));
   barrier_.wait();
-  note_waits();
+  note_waits(monotonic_ns() - start_ns);
   leave();
 }
 

@@ -83,7 +83,7 @@ class WorkerPool {
   void serve(int index);
   void call(Call what);
   void give_way_to_caller();
-  void note_waits();
+  void note_waits(std::int64_t run_ns);
   void stop();
 
   std::vector<int> cpus_;  ///< [0] is left to the caller
@@ -91,7 +91,7 @@ class WorkerPool {
   std::atomic<bool> busy_{false};
   Barrier barrier_;
   Strain strain_;  ///< this, and what follows, belong to the run under way
-  std::uint32_t long_waits_before_ = 0;
+  std::int64_t waited_before_ns_ = 0;
   std::atomic<bool> is_strained_{false};
   alignas(64) WaitWord epoch_;
   Gate gate_;  ///< into what is offered

@@ -179,18 +179,18 @@ TEST(WorkerPool, DenormalsAreFlushedInsideAndKeptOutside) {
 TEST(Strain, LongWaitsInMostRunsMakeItHighAndQuietRunsLowAgain) {
   Strain strain;
   for (int i = 0; i < 100; ++i) {
-    strain.note(i % 4 == 0 ? 1 : 0);  // now and then: nothing
+    strain.note(i % 4 == 0 ? 0.2 : 0.1);  // now and then: nothing
     EXPECT_FALSE(strain.is_high());
   }
   int runs = 0;
-  for (; !strain.is_high(); ++runs) strain.note(runs % 3 != 0 ? 1 : 0);
+  for (; !strain.is_high(); ++runs) strain.note(runs % 3 != 0 ? 0.2 : 0);
   EXPECT_LT(runs, 30);
   for (runs = 0; strain.is_high(); ++runs) strain.note(0);
   EXPECT_GT(runs, 10);
   EXPECT_LT(runs, 30);
-  strain.note(100);  // in one long run
+  strain.note(0.9);  // a single run
   EXPECT_FALSE(strain.is_high());
-  for (runs = 1; !strain.is_high(); ++runs) strain.note(100);
+  for (runs = 1; !strain.is_high(); ++runs) strain.note(0.9);
   EXPECT_LT(runs, 6);
 }
 
