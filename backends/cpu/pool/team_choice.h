@@ -18,8 +18,9 @@ enum class TeamMode : std::uint8_t {
 ///
 /// All are tried, the best is taken, and the others are tried again now and then, for neighbours
 /// come and go: seldom, where trials only confirm the choice. A trial is a few runs in a row, for
-/// the kernel needs a while to move threads to where there is room; the least that one took counts.
-/// Used by one thread at a time.
+/// the kernel needs a while to move threads to where there is room. Of runs that are shorter than
+/// the kernel's time slices the average counts, for some meet a neighbour's slice and some do not;
+/// of longer ones the least, for they all do. Used by one thread at a time.
 class TeamChoice {
  public:
   /// How the next run goes; note() tells how it went.
@@ -34,7 +35,12 @@ class TeamChoice {
     ns_ += nanoseconds;
     if (tries && (runs_ < kFewestTrialRuns || (runs_ < kTrialRuns && ns_ < kTrialNs))) return;
     double& time = time_[index(mode)];
-    time = tries ? least_ns_ : std::min(nanoseconds, time + (nanoseconds - time) * kWeightOfLast);
+    const double next = time + (nanoseconds - time) * kWeightOfLast;
+    if (nanoseconds * kTrialRuns < kTrialNs) {
+      time = tries ? ns_ / runs_ : next;
+    } else {
+      time = tries ? least_ns_ : std::min(nanoseconds, next);
+    }
     if (is_first() && ++num_tried_ < kModes) return restart();
     choose();
   }
@@ -43,7 +49,7 @@ class TeamChoice {
   static constexpr std::size_t kModes = 3;
   static constexpr unsigned kFewestTrialRuns = 2;
   static constexpr unsigned kTrialRuns = 4;
-  static constexpr double kTrialNs = 16e6;    ///< some of the kernel's time slices
+  static constexpr double kTrialNs = 40e6;    ///< some of the kernel's time slices
   static constexpr unsigned kFewestRuns = 4;  ///< between trials
   static constexpr double kFewestNs = 200e6;  ///< between trials, and twice that, and so on up to
   static constexpr double kMostNs = 1600e6;
@@ -87,7 +93,7 @@ class TeamChoice {
   double interval_ns_ = kFewestNs;
   std::size_t other_ = 0;  ///< which of the others is tried, counted from the best
   TeamMode best_ = TeamMode::kPinned;
-  std::array<double, kModes> time_ = {};  ///< near the least of the last runs
+  std::array<double, kModes> time_ = {};  ///< of the last runs
 };
 
 }  // namespace sluice::cpu
