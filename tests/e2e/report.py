@@ -45,6 +45,19 @@ class Report:
         return 1 if self._failed else 0
 
 
+def run_cases(cases: dict[str, Callable[[Path], str]]) -> int:
+    """Gives each case a folder of its own; it tells what is wrong, "" if nothing is. Exit code."""
+    report = Report()
+    for name, run in cases.items():
+        with scratch_folder() as folder:
+            try:
+                problem = run(Path(folder))
+            except SluiceError as error:
+                problem = str(error)
+        report.add(not problem, f"{name}: {problem or 'as it should be'}")
+    return report.finish()
+
+
 def scratch_folder() -> tempfile.TemporaryDirectory[str]:
     """A folder on the disk of the build: some packages are too large for a /tmp in memory."""
     build = ROOT / "build"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from report import ROOT, Report, scratch_folder
+from report import ROOT, run_cases
 
 from harness.sluice_cli import SluiceError, compile_model, run_command, run_model
 
@@ -95,17 +95,5 @@ CASES: dict[str, Callable[[Path], str]] = {
 }
 
 
-def main() -> int:
-    report = Report()
-    for name, run in CASES.items():
-        with scratch_folder() as folder:
-            try:
-                problem = run(Path(folder))
-            except SluiceError as error:
-                problem = str(error)
-        report.add(not problem, f"{name}: {problem or 'as it should be'}")
-    return report.finish()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases(CASES))

@@ -32,11 +32,7 @@ void run_row(const ByteDepthwisePlan& plan, const ByteConvArgs& args, std::int64
                  (row.block * s.kernel.h + row.first_tap) * s.kernel.w * kBlock;
   tile.scales = plan.epilogue.scales.data() + row.block * kBlock;
   tile.biases = plan.epilogue.biases.data() + row.block * kBlock;
-  tile.input_row = s.dilation.h * s.input.w * kBlock;
-  tile.rows = static_cast<std::int32_t>(row.end_tap - row.first_tap);
-  tile.kernel_cols = static_cast<std::int32_t>(s.kernel.w);
-  tile.stride = static_cast<std::int32_t>(s.stride.w);
-  tile.dilation = static_cast<std::int32_t>(s.dilation.w);
+  static_cast<DepthwiseWindows&>(tile) = windows_of(s, row);
   const std::int64_t most_cols = plan.reuses_input ? tiles.most_cols : plan.output.w;
   for_each_part(plan.output.w, most_cols, [&](std::int64_t begin, std::int64_t cols) {
     const std::int64_t first_x = set_columns(s, begin, cols, tile);

@@ -13,13 +13,9 @@ class RowRun {
   RowRun(const DepthwisePlan& plan, const ConvArgs& args, std::int64_t number)
       : plan_(plan), number_(number), row_(plan.shape, plan.output, number) {
     const ConvShape& s = plan.shape;
-    tile_.input_row = s.dilation.h * s.input.w * kBlock;
-    tile_.rows = static_cast<std::int32_t>(row_.end_tap - row_.first_tap);
+    static_cast<DepthwiseWindows&>(tile_) = windows_of(s, row_);
     tile_.bias = args.bias + row_.block * kBlock;
     tile_.weights = args.weights + (row_.block * s.kernel.h + row_.first_tap) * s.kernel.w * kBlock;
-    tile_.kernel_cols = static_cast<std::int32_t>(s.kernel.w);
-    tile_.stride = static_cast<std::int32_t>(s.stride.w);
-    tile_.dilation = static_cast<std::int32_t>(s.dilation.w);
     tile_.activation = plan.epilogue.activation;
     tile_.low = plan.epilogue.low;
     tile_.high = plan.epilogue.high;

@@ -5,6 +5,7 @@
 
 #include "conv/conv_shape.h"
 #include "divide.h"
+#include "kernels/depthwise_tile.h"
 
 namespace sluice::cpu {
 
@@ -52,15 +53,26 @@ void for_each_part(std::int64_t width, std::int64_t most_cols, const Run& run) {
   }
 }
 
-/// What a tile of `cols` output pixels from `begin` on reads of an input row. Gives the input
-/// column under its first tap, which may lie before the image.
-template <typename Tile>
-std::int64_t set_columns(const ConvShape& s, std::int64_t begin, std::int64_t cols, Tile& tile) {
+/// All of a row's windows but which columns they are.
+inline DepthwiseWindows windows_of(const ConvShape& s, const DepthwiseRow& row) {
+  DepthwiseWindows windows;
+  windows.input_row = s.dilation.h * s.input.w * kBlock;
+  windows.rows = static_cast<std::int32_t>(row.end_tap - row.first_tap);
+  windows.kernel_cols = static_cast<std::int32_t>(s.kernel.w);
+  windows.stride = static_cast<std::int32_t>(s.stride.w);
+  windows.dilation = static_cast<std::int32_t>(s.dilation.w);
+  return windows;
+}
+
+/// What `cols` output pixels from `begin` on read of an input row. Gives the input column under
+/// their first tap, which may lie before the image.
+inline std::int64_t set_columns(const ConvShape& s, std::int64_t begin, std::int64_t cols,
+                                DepthwiseWindows& windows) {
   const std::int64_t first_x = begin * s.stride.w - s.pad_begin.w;
   const std::int64_t columns = (cols - 1) * s.stride.w + (s.kernel.w - 1) * s.dilation.w + 1;
-  tile.first_column = static_cast<std::int32_t>(std::max<std::int64_t>(0, -first_x));
-  tile.end_column = static_cast<std::int32_t>(std::min(columns, s.input.w - first_x));
-  tile.cols = static_cast<std::int32_t>(cols);
+  windows.first_column = static_cast<std::int32_t>(std::max<std::int64_t>(0, -first_x));
+  windows.end_column = static_cast<std::int32_t>(std::min(columns, s.input.w - first_x));
+  windows.cols = static_cast<std::int32_t>(cols);
   return first_x;
 }
 

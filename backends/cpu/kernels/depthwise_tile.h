@@ -4,19 +4,14 @@
 
 namespace sluice::cpu {
 
-/// One call of a depthwise micro-kernel: `cols` neighbouring output pixels of one row and one block
-/// of 16 channels, in c16. Distances in floats.
+/// What a depthwise micro-kernel reads, whatever pixels are made of: the windows of `cols`
+/// neighbouring output pixels of one row and one block of 16 channels, in c16.
 ///
-/// `input` is the pixel under the first tap of the first output pixel, were there no bounds; of the
-/// input columns counted from it only [first_column, end_column) exist. Rows that do not exist are
-/// left out by the caller, who sets `input`, `weights` and `rows` accordingly.
-struct DepthwiseTile {
-  const float* input = nullptr;
-  const float* weights = nullptr;   ///< [kernel row][kernel column][16]
-  const float* bias = nullptr;      ///< [16]
-  const float* residual = nullptr;  ///< addressed as `output` is; null: none
-  float* output = nullptr;
-  std::int64_t input_row = 0;  ///< from the input of one kernel row to that of the next
+/// A tile's `input` is the pixel under the first tap of the first output pixel, were there no
+/// bounds; of the input columns counted from it only [first_column, end_column) exist. Rows that do
+/// not exist are left out by the caller, who sets `input`, `weights` and `rows` accordingly.
+struct DepthwiseWindows {
+  std::int64_t input_row = 0;  ///< elements from the input of one kernel row to that of the next
   std::int32_t rows = 0;       ///< kernel rows
   std::int32_t cols = 0;       ///< output pixels
   std::int32_t first_column = 0;
@@ -24,6 +19,15 @@ struct DepthwiseTile {
   std::int32_t kernel_cols = 0;
   std::int32_t stride = 1;
   std::int32_t dilation = 1;
+};
+
+/// One call of a depthwise micro-kernel.
+struct DepthwiseTile : DepthwiseWindows {
+  const float* input = nullptr;
+  const float* weights = nullptr;   ///< [kernel row][kernel column][16]
+  const float* bias = nullptr;      ///< [16]
+  const float* residual = nullptr;  ///< addressed as `output` is; null: none
+  float* output = nullptr;
   Activation activation = Activation::kNone;
   float low = 0;
   float high = 0;
