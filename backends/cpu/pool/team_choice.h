@@ -18,9 +18,10 @@ enum class TeamMode : std::uint8_t {
 ///
 /// All are tried, the best is taken, and the others are tried again now and then, for neighbours
 /// come and go: seldom, where trials only confirm the choice. A trial is a few runs in a row, for
-/// the kernel needs a while to move threads to where there is room. Of runs that are shorter than
-/// the kernel's time slices the average counts, for some meet a neighbour's slice and some do not;
-/// of longer ones the least, for they all do. Used by one thread at a time.
+/// the kernel needs a while to move threads to where there is room, and fewer where the first are
+/// far from the best. Of runs that are shorter than the kernel's time slices the average counts,
+/// for some meet a neighbour's slice and some do not; of longer ones the least, for they all do.
+/// Used by one thread at a time.
 class TeamChoice {
  public:
   /// How the next run goes; note() tells how it went.
@@ -33,7 +34,7 @@ class TeamChoice {
     const bool tries = is_first() || is_trial_;
     least_ns_ = runs_++ == 0 ? nanoseconds : std::min(least_ns_, nanoseconds);
     ns_ += nanoseconds;
-    if (tries && (runs_ < kFewestTrialRuns || (runs_ < kTrialRuns && ns_ < kTrialNs))) return;
+    if (tries && !trial_is_over()) return;
     double& time = time_[index(mode)];
     const double next = time + (nanoseconds - time) * kWeightOfLast;
     if (nanoseconds * kTrialRuns < kTrialNs) {
@@ -42,7 +43,7 @@ class TeamChoice {
       time = tries ? least_ns_ : std::min(nanoseconds, next);
     }
     if (is_first() && ++num_tried_ < kModes) return restart();
-    choose();
+    choose(mode);
   }
 
  private:
@@ -52,13 +53,20 @@ class TeamChoice {
   static constexpr double kTrialNs = 40e6;    ///< some of the kernel's time slices
   static constexpr unsigned kFewestRuns = 4;  ///< between trials
   static constexpr double kFewestNs = 200e6;  ///< between trials, and twice that, and so on up to
-  static constexpr double kMostNs = 1600e6;
+  static constexpr double kMostNs = 3200e6;
+  static constexpr double kHopeless =
+      1.2;  ///< so much slower than the best: no need to look longer
   static constexpr double kWeightOfLast = 0.1;
   static constexpr double kWorthIt =
       0.95;  ///< others take as much less than pinned, or are not taken
 
   static std::size_t index(TeamMode mode) { return static_cast<std::size_t>(mode); }
   bool is_first() const { return num_tried_ < kModes; }
+  bool is_hopeless(double time) const { return time > kHopeless * time_[index(best_)]; }
+  bool trial_is_over() const {
+    if (runs_ < kFewestTrialRuns) return false;
+    return (!is_first() && is_hopeless(least_ns_)) || runs_ == kTrialRuns || ns_ >= kTrialNs;
+  }
   void restart() {
     runs_ = 0;
     ns_ = 0;
@@ -70,12 +78,12 @@ class TeamChoice {
     return static_cast<TeamMode>(std::min_element(time.begin(), time.end()) - time.begin());
   }
 
-  void choose() {
+  void choose(TeamMode mode) {
     const TeamMode best = fastest();
     if (best != best_) {
       interval_ns_ = kFewestNs;
     } else if (is_trial_) {
-      interval_ns_ = std::min(interval_ns_ * 2, kMostNs);
+      interval_ns_ = std::min(interval_ns_ * (is_hopeless(time_[index(mode)]) ? 4 : 2), kMostNs);
     }
     if (best != best_ || is_trial_) restart();
     best_ = best;

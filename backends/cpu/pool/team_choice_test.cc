@@ -31,6 +31,16 @@ TEST(TeamChoice, TakesWhatIsFastestAndTriesTheOthersSeldom) {
   }
 }
 
+TEST(TeamChoice, TrialsOfWhatIsFarSlowerAreRarerThanOneRunOfAHundred) {
+  for (std::size_t best = 0; best < 3; ++best) {
+    Times times = {1400, 1300, 1300};
+    times[best] = 700;
+    TeamChoice choice;
+    count_modes(choice, 2000, times);
+    EXPECT_GT(count_modes(choice, 5000, times)[best], 4950);
+  }
+}
+
 TEST(TeamChoice, LeavesWhatBecameSlowWhateverRunItIs) {
   for (int before = 100; before < 140; ++before) {
     TeamChoice choice;
