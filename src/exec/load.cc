@@ -102,6 +102,20 @@ Status check_assignment(const package::Executable& executable) {
   return ok_status();
 }
 
+/// What was packed for backends as they are here: all of it, as a rule, is what the load will use.
+std::vector<Bytes> packed_for(const package::Executable& executable,
+                              const backend::BackendRegistry& backends) {
+  std::vector<Bytes> all;
+  for (const std::string& name : executable.backends) {
+    const auto backend = backends.find(name);
+    if (!backend.is_ok()) continue;  // told later
+    for (const package::PackedConstant& packed : executable.packed) {
+      if (is_packed_for(packed, **backend)) all.push_back(packed.data);
+    }
+  }
+  return all;
+}
+
 /// Plans a whole subgraph as one stage if its shapes allow.
 Status plan_static(const ModelState& model, Program& program) {
   ops::SubgraphFacts facts = program.initial_facts;
@@ -145,7 +159,7 @@ Status verify_and_plan(ModelState& model, Verification& verification, const std:
   for (const auto& program : model.programs) {
     if (program != nullptr) add_constants(model, *program, verification);
   }
-  SLUICE_TRY(verification.start(model.executable, model.options.num_threads, stop));
+  SLUICE_TRY(verification.start());
   const Status planned = plan_all(model, stop);
   SLUICE_TRY(verification.finish());  // first: damaged data may be why a plan fails
   return planned;
@@ -165,18 +179,19 @@ void take_plans(ModelState& model, const ModelState& same) {
 Result<LoadedModel> LoadedModel::load(package::Executable executable,
                                       const backend::BackendRegistry& backends,
                                       const LoadOptions& options, const std::stop_token& stop) {
-  SLUICE_TRY(check_operations(executable.graph));
-  SLUICE_TRY(check_assignment(executable));
-  SLUICE_TRY(align_constants(executable, stop));
-  auto model = std::make_shared<ModelState>(
-      std::make_shared<const package::Executable>(std::move(executable)));
+  const auto owner = std::make_shared<package::Executable>(std::move(executable));
+  Verification verification(*owner, options.num_threads, stop);
+  verification.read_ahead(packed_for(*owner, backends));
+  SLUICE_TRY(check_operations(owner->graph));
+  SLUICE_TRY(check_assignment(*owner));
+  SLUICE_TRY(align_constants(*owner, stop));
+  auto model = std::make_shared<ModelState>(owner);
   model->signature = package::signature_of(model->executable.graph);
   model->options = options;
   for (const std::string& name : model->executable.backends) {
     model->backends.push_back(SLUICE_TRY(backends.find(name)));
   }
   model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
-  Verification verification;
   model->packed =
       SLUICE_TRY(PackedStore::create(model->executable, model->backends, verification, stop));
   SLUICE_TRY(make_programs(*model, stop));
@@ -197,7 +212,7 @@ Result<LoadedModel> LoadedModel::place(const LoadOptions& options,
   if (model->segments.devices() == state_->segments.devices()) {
     take_plans(*model, *state_);
   } else {
-    Verification verification;
+    Verification verification(model->executable, options.num_threads, stop);
     SLUICE_TRY(verify_and_plan(*model, verification, stop));
   }
   return LoadedModel(std::move(model));

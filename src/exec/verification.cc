@@ -15,52 +15,79 @@ constexpr std::size_t kBytesPerThread = 4 << 20;
 /// What is larger says nothing about shapes.
 constexpr std::size_t kLargeBytes = 64 << 10;
 
-std::size_t threads_for(std::size_t bytes, int num_threads) {
-  const std::size_t allowed =
-      num_threads > 0 ? static_cast<std::size_t>(num_threads) : std::thread::hardware_concurrency();
-  return std::clamp<std::size_t>(bytes / kBytesPerThread, 1, std::max<std::size_t>(allowed, 1));
-}
+bool is_large(const Bytes& data) { return data.size() >= kLargeBytes; }
 
 }  // namespace
+
+void Verification::Reading::start(const Verification& verification, std::vector<Bytes> data) {
+  verification_ = &verification;
+  std::size_t bytes = 0;
+  for (Bytes& each : data) {
+    if (!is_whole_.emplace(each.data(), false).second) continue;
+    bytes += each.size();
+    data_.push_back(std::move(each));
+  }
+  std::ranges::stable_sort(data_, std::greater(), &Bytes::size);
+  const std::size_t worth =
+      std::clamp<std::size_t>(bytes / kBytesPerThread, 1, verification.max_threads_);
+  try {
+    for (std::size_t i = 1; i < worth; ++i) helpers_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {  // no more threads: those that there are do it
+  }
+}
+
+void Verification::Reading::work() {
+  for (std::size_t i = next_++; i < data_.size(); i = next_++) {
+    if (verification_->stop_.stop_requested()) return;
+    is_whole_.at(data_[i].data()) = verification_->executable_.verify(data_[i], "").is_ok();
+  }
+}
+
+void Verification::Reading::finish() {
+  work();
+  helpers_.clear();
+}
+
+Verification::Verification(const package::Executable& executable, int num_threads,
+                           std::stop_token stop)
+    : executable_(executable),
+      max_threads_(std::max<std::size_t>(num_threads > 0 ? static_cast<std::size_t>(num_threads)
+                                                         : std::thread::hardware_concurrency(),
+                                         1)),
+      stop_(std::move(stop)) {}
+
+void Verification::read_ahead(std::vector<Bytes> data) {
+  std::erase_if(data, [](const Bytes& each) { return !is_large(each); });
+  ahead_.start(*this, std::move(data));
+}
 
 void Verification::add(Bytes data, std::string what) {
   items_.push_back({std::move(data), std::move(what)});
 }
 
-Status Verification::start(const package::Executable& executable, int num_threads,
-                           std::stop_token stop) {
-  executable_ = &executable;
-  stop_ = std::move(stop);
-  std::size_t bytes = 0;
-  for (Item& item : items_) {
-    if (item.data.size() < kLargeBytes) {
-      SLUICE_TRY(executable.verify(item.data, item.what));
-    } else {
-      large_.push_back(&item);
-      bytes += item.data.size();
+Status Verification::start() {
+  std::vector<Bytes> rest;
+  for (const Item& item : items_) {
+    if (!is_large(item.data)) {
+      SLUICE_TRY(executable_.verify(item.data, item.what));
+    } else if (!ahead_.has(item.data.data())) {
+      rest.push_back(item.data);
     }
   }
-  std::ranges::stable_sort(large_, std::greater(), [](const Item* i) { return i->data.size(); });
-  try {
-    for (std::size_t i = 1; i < threads_for(bytes, num_threads); ++i) {
-      helpers_.emplace_back([this] { work(); });
-    }
-  } catch (const std::system_error&) {  // no more threads: those that there are do it
-  }
+  rest_.start(*this, std::move(rest));
   return ok_status();
 }
 
-void Verification::work() {
-  for (std::size_t i = next_++; i < large_.size() && !stop_.stop_requested(); i = next_++) {
-    large_[i]->status = executable_->verify(large_[i]->data, large_[i]->what);
-  }
-}
-
 Status Verification::finish() {
-  work();
-  helpers_.clear();
+  ahead_.finish();
+  rest_.finish();
   SLUICE_TRY(check_not_stopped(stop_));
-  for (const Item& item : items_) SLUICE_TRY(Status(item.status));
+  for (const Item& item : items_) {
+    if (!is_large(item.data)) continue;
+    const Reading& reading = ahead_.has(item.data.data()) ? ahead_ : rest_;
+    // What is damaged is read once more, for the message.
+    if (!reading.is_whole(item.data.data())) SLUICE_TRY(executable_.verify(item.data, item.what));
+  }
   return ok_status();
 }
 

@@ -21,51 +21,84 @@ class Files {
   package::Executable executable;
 };
 
-Status run(Verification& verification, const Files& files, int threads,
-           const std::stop_token& stop = {}) {
-  SLUICE_TRY(verification.start(files.executable, threads, stop));
+Status run(Verification& verification) {
+  SLUICE_TRY(verification.start());
   return verification.finish();
 }
+
+constexpr std::size_t kLarge = std::size_t{3} << 20;
 
 TEST(Verification, OneDamagedAmongManyIsNamedWhateverTheThreads) {
   for (const int threads : {0, 1, 3}) {
     Files files;
-    Verification verification;
+    Verification verification(files.executable, threads, {});
     for (int i = 0; i < 9; ++i) {
-      verification.add(files.add(std::size_t{3} << 20, i == 4 || i == 7),
-                       fmt::format("part {}", i));
+      verification.add(files.add(kLarge, i == 4 || i == 7), fmt::format("part {}", i));
     }
-    const Status status = run(verification, files, threads);
-    EXPECT_EQ(status.to_string(), "data loss: part 4 is damaged: its checksum does not match");
+    EXPECT_EQ(run(verification).to_string(),
+              "data loss: part 4 is damaged: its checksum does not match");
   }
+}
+
+TEST(Verification, WhatIsReadAheadCountsOnceItIsAdded) {
+  for (const int threads : {0, 1, 3}) {
+    Files files;
+    const Bytes unused = files.add(kLarge, true);
+    const Bytes whole = files.add(kLarge, false);
+    const Bytes damaged = files.add(kLarge, true);
+    Verification good(files.executable, threads, {});
+    good.read_ahead({unused, whole, damaged});
+    good.add(whole, "weights");
+    good.add(files.add(kLarge, false), "other weights");
+    EXPECT_TRUE(run(good).is_ok());
+    Verification bad(files.executable, threads, {});
+    bad.read_ahead({unused, whole, damaged});
+    bad.add(whole, "weights");
+    bad.add(damaged, "later weights");
+    EXPECT_EQ(run(bad).message(), "later weights is damaged: its checksum does not match");
+  }
+}
+
+TEST(Verification, DataThatIsAddedTwiceIsReadOnce) {
+  Files files;
+  const Bytes damaged = files.add(kLarge, true);
+  Verification verification(files.executable, 3, {});
+  verification.add(damaged, "first");
+  verification.add(damaged, "second");
+  EXPECT_EQ(run(verification).message(), "first is damaged: its checksum does not match");
+}
+
+TEST(Verification, EndsWithoutHavingFinished) {
+  Files files;
+  Verification verification(files.executable, 3, {});
+  verification.read_ahead({files.add(kLarge, false), files.add(kLarge, false)});
 }
 
 TEST(Verification, NothingAndWholeDataAreFine) {
   Files files;
-  Verification nothing;
-  EXPECT_TRUE(run(nothing, files, 0).is_ok());
-  Verification whole;
+  Verification nothing(files.executable, 0, {});
+  EXPECT_TRUE(run(nothing).is_ok());
+  Verification whole(files.executable, 0, {});
   whole.add(files.add(100, false), "small");
   whole.add(files.add(1 << 20, false), "large");
-  EXPECT_TRUE(run(whole, files, 0).is_ok());
+  EXPECT_TRUE(run(whole).is_ok());
 }
 
 TEST(Verification, WhatShapesMayComeFromIsComparedBeforeAnythingElseHappens) {
   Files files;
-  Verification verification;
+  Verification verification(files.executable, 2, {});
   verification.add(files.add(std::size_t{9} << 20, true), "weights");
   verification.add(files.add(100, true), "shape");
-  EXPECT_EQ(verification.start(files.executable, 2, {}).message(),
-            "shape is damaged: its checksum does not match");
+  EXPECT_EQ(verification.start().message(), "shape is damaged: its checksum does not match");
 }
 
 TEST(Verification, AStoppedLoadIsCancelled) {
   Files files;
-  Verification verification;
-  verification.add(files.add(100, false), "small");
   std::stop_source source;
+  Verification verification(files.executable, 0, source.get_token());
+  verification.add(files.add(100, false), "small");
   source.request_stop();
-  EXPECT_EQ(run(verification, files, 0, source.get_token()).code(), Code::kCancelled);
+  EXPECT_EQ(run(verification).code(), Code::kCancelled);
 }
 
 }  // namespace
