@@ -12,6 +12,7 @@ import argparse
 import json
 import statistics
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ import make  # noqa: E402
 from harness import agreement, machine, quantized, sluice_cli, workers  # noqa: E402
 from harness.busy import BusyNeighbour  # noqa: E402
 from harness.table import (  # noqa: E402
-    HEADER, HEADER_P99, Row, format_markdown, format_row, format_summary,
+    HEADER, HEADER_P99, Row, format_markdown, format_memory, format_row, format_summary,
 )
 from networks import BATCHED_NAMES, CLASSIC, DEFAULT_NAMES, NETWORKS  # noqa: E402
 
@@ -65,14 +66,21 @@ def prepare(name: str, folder: Path, check: bool, weights: str = "f32") -> Prepa
     return Prepared(name, models, package, inputs, error)
 
 
-def measure(network: Prepared, threads: int, arguments: argparse.Namespace) -> Row:
-    """Turns of all engines, in the arguments' rounds and seconds."""
+def measure(networks: list[Prepared], threads: int, arguments: argparse.Namespace) -> Row:
+    """Turns of all engines, in the arguments' rounds and seconds. Of several networks a run is one
+    of each, and every engine has all of them in one process."""
+    def files(of_network: Callable[[Prepared], Path]) -> list[workers.Model]:
+        return [workers.Model(of_network(network), network.inputs) for network in networks]
+
     crew: dict[str, workers.Worker] = {
-        "sluice": workers.sluice_worker(network.package, network.inputs, threads)
+        "sluice": workers.sluice_worker(files(lambda network: network.package), threads)
     }
-    for peer, model in network.models.items():
+    for peer in networks[0].models:
+        if not all(peer in network.models for network in networks):
+            continue
         crew[peer] = workers.peer_worker(
-            peer, model, network.inputs, threads, spins=not arguments.no_spin)
+            peer, files(lambda network, peer=peer: network.models[peer]), threads,
+            spins=not arguments.no_spin)
     neighbour = BusyNeighbour(max(workers.allowed_cpus(threads)))
     try:
         with neighbour if arguments.contended else nullcontext():
@@ -85,10 +93,11 @@ def measure(network: Prepared, threads: int, arguments: argparse.Namespace) -> R
     finally:
         for worker in crew.values():
             worker.close()
-    return summarise(network, threads, turns)
+    return summarise(networks, threads, turns)
 
 
-def summarise(network: Prepared, threads: int, turns: list[dict[str, workers.Figures]]) -> Row:
+def summarise(networks: list[Prepared], threads: int,
+              turns: list[dict[str, workers.Figures]]) -> Row:
     engines = list(turns[0])
 
     def over_rounds(key: str) -> dict[str, float]:
@@ -98,9 +107,14 @@ def summarise(network: Prepared, threads: int, turns: list[dict[str, workers.Fig
         return {peer: statistics.median(turn["sluice"][key] / turn[peer][key] for turn in turns)
                 for peer in engines if peer != "sluice"}
 
-    return Row(network.name, threads, over_rounds("median_us"), over_rounds("p99_us"),
-               ratios("median_us"), ratios("p99_us"), network.error)
+    name = networks[0].name if len(networks) == 1 else f"{len(networks)} networks"
+    return Row(name, threads, over_rounds("median_us"), over_rounds("p99_us"),
+               ratios("median_us"), ratios("p99_us"), max(network.error for network in networks),
+               over_rounds("resident_bytes"))
 
+
+# Their inputs are floats: Sluice's command makes up those of all but the first.
+MANY = "resnet50,mobilenetv2,efficientnet_b0,yolov8n,speech_encoder,lstm,mlp"
 
 GROUPS = {
     "one": DEFAULT_NAMES,
@@ -121,9 +135,9 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--networks", default="default", metavar="A,B",
+    parser.add_argument("--networks", metavar="A,B",
                         help=f"of {', '.join(NETWORKS)}; or groups: {', '.join(GROUPS)}"
-                             " (default: %(default)s)")
+                             " (default: default)")
     parser.add_argument("--threads", default="1,2", metavar="N,N",
                         help="thread counts to measure with (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="turns per engine (default: 5)")
@@ -138,6 +152,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--contended", action="store_true",
                         help="beside a process that keeps one of the processors busy;"
                              " implies --no-spin")
+    parser.add_argument("--many", action="store_true",
+                        help="all networks in one process of each engine, a run being one of each;"
+                             f" by default {MANY}")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write a table here")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw a PNG here")
@@ -146,13 +163,25 @@ def parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.rounds, arguments.seconds = 3, 0.3
-    arguments.networks = names_of(arguments.networks)
+    everything = MANY if arguments.many else "default"
+    arguments.networks = names_of(arguments.networks or everything)
     arguments.no_spin |= arguments.contended
     arguments.threads = [int(count) for count in arguments.threads.split(",")]
     unknown = [name for name in arguments.networks if name not in NETWORKS]
     if unknown:
         parser.error(f"no network called {', '.join(unknown)}; there are {', '.join(NETWORKS)}")
     return arguments
+
+
+def prepare_all(arguments: argparse.Namespace) -> Iterator[list[Prepared]]:
+    """What is measured together: each network alone, or all at once."""
+    prepared = (prepare(name, arguments.folder, not arguments.no_check, arguments.weights)
+                for name in arguments.networks)
+    if arguments.many:
+        yield list(prepared)
+    else:
+        for network in prepared:
+            yield [network]
 
 
 def write_reports(rows: list[Row], arguments: argparse.Namespace) -> None:
@@ -173,11 +202,12 @@ def main() -> int:
     print("difference from onnxruntime's outputs over their largest magnitude\n")
     print(HEADER + (HEADER_P99 if arguments.contended else ""), flush=True)
     rows = []
-    for name in arguments.networks:
-        network = prepare(name, arguments.folder, not arguments.no_check, arguments.weights)
+    for networks in prepare_all(arguments):
         for threads in arguments.threads:
-            rows.append(measure(network, threads, arguments))
+            rows.append(measure(networks, threads, arguments))
             print(format_row(rows[-1], arguments.contended), flush=True)
+            if arguments.many:
+                print(format_memory(rows[-1]), flush=True)
             write_reports(rows, arguments)  # as far as it got, should the rest be cut short
     print(f"\n{format_summary(rows)}")
     tolerance = agreement.TOLERANCES[arguments.weights]

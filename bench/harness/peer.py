@@ -1,4 +1,4 @@
-"""One onnxruntime or openvino process that measures a model on command (see workers.py).
+"""One onnxruntime or openvino process that measures models on command (see workers.py).
 
 Each at its best documented settings for latency with a fixed number of threads, in f32, with
 inputs and outputs bound once so that no run copies or allocates them.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -55,7 +56,11 @@ def openvino_run(
     request = compiled.create_infer_request()
     for name, values in feeds.items():
         request.set_tensor(name, openvino.Tensor(values, shared_memory=True))
-    return lambda: request.infer(share_outputs=True)
+
+    def run(kept: object = feeds) -> object:  # the request does not keep its inputs' memory alive
+        return request.infer(share_outputs=True)
+
+    return run
 
 
 ENGINES = {"onnxruntime": onnxruntime_run, "openvino": openvino_run}
@@ -70,27 +75,40 @@ def measure(run: Run, seconds: float) -> dict[str, float]:
         start, now = now, time.perf_counter_ns()
         times_ns.append(now - start)
     median, p90, p99 = np.percentile(times_ns, [50, 90, 99]) / 1e3
-    return {"median_us": median, "p90_us": p90, "p99_us": p99, "runs": len(times_ns)}
+    return {"median_us": median, "p90_us": p90, "p99_us": p99, "runs": len(times_ns),
+            "resident_bytes": resident_bytes()}
+
+
+def resident_bytes() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def one_after_another(runs: list[Run]) -> Run:
+    def run_all() -> None:
+        for run in runs:
+            run()
+
+    return runs[0] if len(runs) == 1 else run_all
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("engine", choices=ENGINES)
-    parser.add_argument("model", help="an .onnx file")
+    parser.add_argument("models", help="JSON: a list of [an .onnx file, [NAME=X.npy, ...]]")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--no-spin", action="store_true", help="waiting threads sleep at once")
-    parser.add_argument("--input", action="append", default=[], metavar="NAME=X.npy")
     return parser.parse_args()
 
 
 def main() -> None:
     arguments = parse_arguments()
-    feeds = {
-        name: np.load(path)
-        for name, path in (item.split("=", 1) for item in arguments.input)
-    }
-    run = ENGINES[arguments.engine](arguments.model, feeds, arguments.threads,
-                                    not arguments.no_spin)
+    runs = []
+    for model, inputs in json.loads(arguments.models):
+        feeds = {name: np.load(path) for name, path in (item.split("=", 1) for item in inputs)}
+        runs.append(ENGINES[arguments.engine](model, feeds, arguments.threads,
+                                              not arguments.no_spin))
+    run = one_after_another(runs)
     for line in sys.stdin:
         command, seconds = line.split()
         if command != "run":

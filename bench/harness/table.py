@@ -22,6 +22,7 @@ class Row:
     ratio: dict[str, float]
     ratio_p99: dict[str, float]
     error: float
+    resident_bytes: dict[str, float]  # of each engine's process, the peers' Python included
 
     def against_better(self) -> float:
         return max(self.ratio.values())
@@ -45,6 +46,11 @@ def format_row(row: Row, with_p99: bool) -> str:
     if with_p99:
         line += "".join(f" {row.ratio_p99.get(peer, nan):>8.2f}" for peer in PEERS)
     return line
+
+
+def format_memory(row: Row) -> str:
+    sizes = (f"{engine} {size / 1e6:.0f} MB" for engine, size in row.resident_bytes.items())
+    return f"{'':<20} memory of the process: {', '.join(sizes)}"
 
 
 def geometric_mean(values: list[float]) -> float:

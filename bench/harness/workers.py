@@ -1,7 +1,7 @@
 """Long-lived measuring processes, one per engine, that take turns on command.
 
 A worker reads `run SECONDS` lines and answers each with one JSON line: median_us, p90_us, p99_us,
-runs. Between commands it waits in a read, so that only one engine computes at a time.
+runs, resident_bytes. Between commands it waits in a read, so that only one engine computes at a time.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -63,16 +64,30 @@ class ProcessWorker:
             self._process.wait()
 
 
-def sluice_worker(package: Path, inputs: list[str], threads: int) -> ProcessWorker:
-    command = [str(sluice_cli.binary()), "bench", str(package), *inputs]
+@dataclass
+class Model:
+    """A file that an engine reads, and `--input NAME=X.npy` arguments for it."""
+
+    path: Path
+    inputs: list[str]
+
+
+def sluice_worker(models: list[Model], threads: int) -> ProcessWorker:
+    """Runs them one after another; all but the first have random inputs."""
+    first, *others = models
+    command = [str(sluice_cli.binary()), "bench", str(first.path), *first.inputs]
+    for other in others:
+        command += ["--with", str(other.path)]
     return ProcessWorker("sluice", [*command, "--threads", str(threads), "--serve"], threads)
 
 
 def peer_worker(
-    engine: str, model: Path, inputs: list[str], threads: int, spins: bool = True
+    engine: str, models: list[Model], threads: int, spins: bool = True
 ) -> ProcessWorker:
+    """Runs them one after another."""
     script = Path(__file__).with_name("peer.py")
-    command = [sys.executable, str(script), engine, str(model), "--threads", str(threads)]
+    specs = [(str(model.path), model.inputs[1::2]) for model in models]
+    command = [sys.executable, str(script), engine, json.dumps(specs), "--threads", str(threads)]
     if not spins:
         command.append("--no-spin")
-    return ProcessWorker(engine, [*command, *inputs], threads)
+    return ProcessWorker(engine, command, threads)

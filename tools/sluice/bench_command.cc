@@ -55,6 +55,29 @@ struct Figures {
   }
 };
 
+/// A model with its inputs, ready to run.
+struct Subject {
+  /// Loads and runs it once. `inputs` as the command line gives them.
+  static Result<Subject> create(const ModelOptions& options, const std::vector<std::string>& inputs,
+                                int num_threads) {
+    exec::LoadOptions loading;
+    loading.num_threads = num_threads;
+    auto model = SLUICE_TRY(
+        exec::LoadedModel::load(SLUICE_TRY(open_model(options)), backend_registry(), loading));
+    const auto sources = SLUICE_TRY(parse_inputs(inputs, model.signature(), Missing::kRandom));
+    auto tensors = SLUICE_TRY(
+        read_inputs(sources, model.signature(), SLUICE_TRY(parse_shapes(options.shapes))));
+    auto context = SLUICE_TRY(model.create_context());
+    Subject subject{std::move(tensors), std::move(context)};
+    SLUICE_TRY(set_inputs(subject.context, subject.tensors));
+    SLUICE_TRY(subject.context.run());
+    return subject;
+  }
+
+  std::vector<ir::Constant> tensors;
+  exec::Context context;
+};
+
 class BenchCommand : public Command {
  public:
   const char* name() const override { return "bench"; }
@@ -63,6 +86,9 @@ class BenchCommand : public Command {
   void add_options(CLI::App& app) override {
     options_.add_to(app);
     app.add_option("--input", inputs_, "As for `sluice run`; inputs not named are random")
+        ->take_all();
+    app.add_option("--with", others_,
+                   "Also run this model in every run, after the first, with random inputs")
         ->take_all();
     app.add_option("--threads", num_threads_, "Cores to use; 0 for all")->capture_default_str();
     app.add_option("--seconds", seconds_, "How long to measure, after a tenth of it to warm up")
@@ -75,29 +101,28 @@ class BenchCommand : public Command {
 
   Result<int> run() override {
     if (is_open_) return measure_open();
-    exec::LoadOptions loading;
-    loading.num_threads = num_threads_;
-    const auto model = SLUICE_TRY(
-        exec::LoadedModel::load(SLUICE_TRY(open_model(options_)), backend_registry(), loading));
-    const auto sources = SLUICE_TRY(parse_inputs(inputs_, model.signature(), Missing::kRandom));
-    const auto tensors = SLUICE_TRY(
-        read_inputs(sources, model.signature(), SLUICE_TRY(parse_shapes(options_.shapes))));
-    auto context = SLUICE_TRY(model.create_context());
-    SLUICE_TRY(set_inputs(context, tensors));
-    SLUICE_TRY(context.run());
-    if (is_serve_) return serve(context);
-    SLUICE_TRY(measure(context, seconds_ / 10));
-    report(SLUICE_TRY(measure(context, seconds_)));
+    std::vector<Subject> subjects;
+    subjects.push_back(SLUICE_TRY(Subject::create(options_, inputs_, num_threads_)));
+    for (const std::string& path : others_) {
+      ModelOptions options = options_;
+      options.path = path;
+      options.shapes.clear();
+      subjects.push_back(SLUICE_TRY(Subject::create(options, {}, num_threads_)));
+    }
+    if (is_serve_) return serve(subjects);
+    SLUICE_TRY(measure(subjects, seconds_ / 10));
+    report(SLUICE_TRY(measure(subjects, seconds_)));
     return 0;
   }
 
  private:
-  static Result<Figures> measure(exec::Context& context, double seconds) {
+  /// Of runs of all, one after the other.
+  static Result<Figures> measure(std::vector<Subject>& subjects, double seconds) {
     std::vector<double> times;
     const auto start = Clock::now();
     do {
       const auto run_start = Clock::now();
-      SLUICE_TRY(context.run());
+      for (Subject& subject : subjects) SLUICE_TRY(subject.context.run());
       times.push_back(microseconds_since(run_start));
     } while (microseconds_since(start) < seconds * 1e6);
     return Figures::of(std::move(times));
@@ -112,13 +137,14 @@ class BenchCommand : public Command {
                figures.p90_us, figures.p99_us, figures.runs);
   }
 
-  Result<int> serve(exec::Context& context) const {
+  Result<int> serve(std::vector<Subject>& subjects) const {
     std::string word;
     double seconds = 0;
     while (std::cin >> word >> seconds) {
       if (word != "run") return invalid_argument("\"{}\" is no command; give `run SECONDS`", word);
-      const Figures figures = SLUICE_TRY(measure(context, seconds));
-      std::cout << figures.json(num_threads_).dump() << std::endl;
+      nlohmann::json figures = SLUICE_TRY(measure(subjects, seconds)).json(num_threads_);
+      figures["resident_bytes"] = SLUICE_TRY(resident_bytes());
+      std::cout << figures.dump() << std::endl;
     }
     return 0;
   }
@@ -180,6 +206,7 @@ class BenchCommand : public Command {
 
   ModelOptions options_;
   std::vector<std::string> inputs_;
+  std::vector<std::string> others_;
   int num_threads_ = 0;
   double seconds_ = 2;
   bool is_json_ = false;
