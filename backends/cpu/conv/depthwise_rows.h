@@ -6,6 +6,7 @@
 #include "conv/conv_shape.h"
 #include "divide.h"
 #include "kernels/depthwise_tile.h"
+#include "worker.h"
 
 namespace sluice::cpu {
 
@@ -17,19 +18,21 @@ inline bool is_depthwise(const ConvShape& s) {
 
 /// One output row of one block of 16 channels, and the kernel rows that meet the image there.
 struct DepthwiseRow {
-  /// `row` counts the rows of all blocks of all images.
-  DepthwiseRow(const ConvShape& s, const Extent& output, std::int64_t row) {
-    const std::int64_t image_block = row / output.h;
-    block = image_block % blocks_of(s.in_channels);
-    const std::int64_t first_y = row % output.h * s.stride.h - s.pad_begin.h;
-    const std::int64_t outside = first_y < 0 ? divide_up(-first_y, s.dilation.h) : 0;
-    const std::int64_t inside =
-        first_y < s.input.h ? divide_up(s.input.h - first_y, s.dilation.h) : 0;
-    first_tap = std::min(outside, s.kernel.h);
-    end_tap = std::clamp(inside, first_tap, s.kernel.h);
+  /// Row `y` of the block that is number `image_block` of all images', number `number` of its
+  /// own's.
+  DepthwiseRow(const ConvShape& s, const Extent& output, std::int64_t image_block,
+               std::int64_t number, std::int64_t y)
+      : block(number), end_tap(s.kernel.h) {
+    const std::int64_t first_y = y * s.stride.h - s.pad_begin.h;
+    if (first_y < 0) first_tap = std::min(divide_up(-first_y, s.dilation.h), s.kernel.h);
+    if (first_y + (s.kernel.h - 1) * s.dilation.h >= s.input.h) {
+      const std::int64_t inside =
+          first_y < s.input.h ? divide_up(s.input.h - first_y, s.dilation.h) : 0;
+      end_tap = std::clamp(inside, first_tap, s.kernel.h);
+    }
     const std::int64_t input_y = first_y + first_tap * s.dilation.h;
     input_pixel = (image_block * s.input.h + input_y) * s.input.w;
-    output_pixel = row * output.w;
+    output_pixel = (image_block * output.h + y) * output.w;
   }
 
   std::int64_t block = 0;
@@ -39,19 +42,43 @@ struct DepthwiseRow {
   std::int64_t output_pixel = 0;  ///< of the whole tensor
 };
 
-/// Calls `run(begin, cols)` for a row's output pixels, in parts of nearly equal size, at most
-/// `most_cols` long.
+/// Calls `run(row)` for the output rows [rows.begin, rows.end), counted over the blocks of all
+/// images. Rows are short: they are stepped through rather than each divided out of its number.
 template <typename Run>
-void for_each_part(std::int64_t width, std::int64_t most_cols, const Run& run) {
-  const std::int64_t parts = divide_up(width, most_cols);
-  const std::int64_t wider = width % parts;
-  std::int64_t begin = 0;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const std::int64_t cols = width / parts + (part < wider ? 1 : 0);
-    run(begin, cols);
-    begin += cols;
+void for_each_row(const ConvShape& s, const Extent& output, const Share& rows, const Run& run) {
+  const std::int64_t blocks = blocks_of(s.in_channels);
+  std::int64_t image_block = rows.begin / output.h;
+  std::int64_t block = image_block % blocks;
+  std::int64_t y = rows.begin % output.h;
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    run(DepthwiseRow(s, output, image_block, block, y));
+    if (++y < output.h) continue;
+    y = 0;
+    ++image_block;
+    if (++block == blocks) block = 0;
   }
 }
+
+/// A row's output pixels in parts of nearly equal size.
+struct RowParts {
+  RowParts(std::int64_t width, std::int64_t most_cols)
+      : count(divide_up(width, most_cols)), cols(width / count), wider(width % count) {}
+
+  /// Calls `run(begin, cols)` for each part.
+  template <typename Run>
+  void for_each(const Run& run) const {
+    std::int64_t begin = 0;
+    for (std::int64_t part = 0; part < count; ++part) {
+      const std::int64_t size = cols + (part < wider ? 1 : 0);
+      run(begin, size);
+      begin += size;
+    }
+  }
+
+  std::int64_t count;
+  std::int64_t cols;   ///< of each part
+  std::int64_t wider;  ///< so many parts have one more
+};
 
 /// All of a row's windows but which columns they are.
 inline DepthwiseWindows windows_of(const ConvShape& s, const DepthwiseRow& row) {
