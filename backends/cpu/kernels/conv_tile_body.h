@@ -57,13 +57,24 @@ struct ConvTileBody {
 
   Vec sums[kRows][kCols][kVectors];
 
-  SLUICE_CPU_INLINE std::int64_t output_offset(const ConvTile& t, int r, int c, int v) {
-    return r * t.output_row + (v / kVectorsPerBlock) * t.output_block + c * kBlock +
-           (v % kVectorsPerBlock) * kLanes;
-  }
+  /// Distances of the output, in registers: stores to it might change the tile for all that the
+  /// compiler knows, which then reads the tile again after each.
+  struct Output {
+    __attribute__((always_inline)) explicit Output(const ConvTile& t)
+        : row(t.output_row), block(t.output_block) {}
+
+    __attribute__((always_inline)) std::int64_t offset(int r, int c, int v) const {
+      return r * row + (v / kVectorsPerBlock) * block + c * kBlock +
+             (v % kVectorsPerBlock) * kLanes;
+    }
+
+    std::int64_t row;
+    std::int64_t block;
+  };
 
   __attribute__((always_inline)) void start(const ConvTile& t) {
     const float* base = t.bias != nullptr ? t.residual : t.output;
+    const Output at(t);
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       const Vec bias = t.bias != nullptr ? load(t.bias + v * kLanes) : Vec{};
@@ -79,7 +90,7 @@ struct ConvTileBody {
       for (int c = 0; c < kCols; ++c) {
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; v += kVectorsPerBlock) {
-          prefetch(t.next_output + output_offset(t, r, c, v));
+          prefetch(t.next_output + at.offset(r, c, v));
         }
       }
     }
@@ -89,7 +100,7 @@ struct ConvTileBody {
 #pragma GCC unroll 28
       for (int c = 0; c < kCols; ++c) {
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) sums[r][c][v] += load(base + output_offset(t, r, c, v));
+        for (int v = 0; v < kVectors; ++v) sums[r][c][v] += load(base + at.offset(r, c, v));
       }
     }
   }
@@ -176,13 +187,15 @@ struct ConvTileBody {
   }
 
   __attribute__((always_inline)) void finish(const ConvTile& t) {
+    const Output at(t);
+    float* output = t.output;
 #pragma GCC unroll 2
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 28
       for (int c = 0; c < kCols; ++c) {
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) {
-          store(t.output + output_offset(t, r, c, v), sums[r][c][v]);
+          store(output + at.offset(r, c, v), sums[r][c][v]);
         }
       }
     }
