@@ -80,12 +80,11 @@ ByteDepthwisePlan plan_byte_depthwise(const ConvShape& s, ByteConvEpilogue epilo
 
 void run_byte_depthwise(const ByteDepthwisePlan& plan, const ByteConvArgs& args,
                         const Worker& worker) {
-  const std::int64_t rows = plan.shape.batch * blocks_of(plan.shape.in_channels) * plan.output.h;
-  const Share share = share_of(rows, 1, worker);
   const RowParts parts(plan.output.w,
                        plan.reuses_input ? tiles_of(plan.isa).most_cols : plan.output.w);
-  for_each_row(plan.shape, plan.output, share,
-               [&](const DepthwiseRow& row) { run_row(plan, args, parts, row); });
+  for (DepthwiseRows rows(plan.shape, plan.output, worker); !rows.done(); rows.advance()) {
+    run_row(plan, args, parts, rows.row());
+  }
 }
 
 }  // namespace sluice::cpu

@@ -93,10 +93,10 @@ void pack_depthwise(const ConvShape& shape, const float* weights, float* packed)
 }
 
 void run_depthwise(const DepthwisePlan& plan, const ConvArgs& args, const Worker& worker) {
-  const std::int64_t rows = plan.shape.batch * blocks_of(plan.shape.in_channels) * plan.output.h;
-  const Share share = share_of(rows, 1, worker);
   RowsRun run(plan, args, reinterpret_cast<float*>(worker.scratch));
-  for_each_row(plan.shape, plan.output, share, [&](const DepthwiseRow& row) { run.run(row); });
+  for (DepthwiseRows rows(plan.shape, plan.output, worker); !rows.done(); rows.advance()) {
+    run.run(rows.row());
+  }
 }
 
 }  // namespace sluice::cpu

@@ -42,22 +42,68 @@ struct DepthwiseRow {
   std::int64_t output_pixel = 0;  ///< of the whole tensor
 };
 
-/// Calls `run(row)` for the output rows [rows.begin, rows.end), counted over the blocks of all
-/// images. Rows are short: they are stepped through rather than each divided out of its number.
-template <typename Run>
-void for_each_row(const ConvShape& s, const Extent& output, const Share& rows, const Run& run) {
-  const std::int64_t blocks = blocks_of(s.in_channels);
-  std::int64_t image_block = rows.begin / output.h;
-  std::int64_t block = image_block % blocks;
-  std::int64_t y = rows.begin % output.h;
-  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-    run(DepthwiseRow(s, output, image_block, block, y));
-    if (++y < output.h) continue;
-    y = 0;
-    ++image_block;
-    if (++block == blocks) block = 0;
+/// This worker's output rows, block after block. Rows are short: they are stepped through rather
+/// than each divided out of its number.
+///
+/// Of tall images each worker takes some rows of every block, as it does of the convolutions before
+/// and behind: what it reads and writes lies in its own cache then, and to take lines from another
+/// one costs more than the sums. Else it takes some of the blocks.
+class DepthwiseRows {
+ public:
+  /// Requires: `s` and `output` outlive this.
+  DepthwiseRows(const ConvShape& s, const Extent& output, const Worker& worker)
+      : shape_(s),
+        output_(output),
+        blocks_(blocks_of(s.in_channels)),
+        by_rows_(worker.count == 1 || s.batch * output.h >= kTall * worker.count) {
+    const Share share = share_of(s.batch * output.h * (by_rows_ ? 1 : blocks_), 1, worker);
+    left_ = share.end - share.begin;
+    const std::int64_t plane = share.begin / output.h;
+    image_ = by_rows_ ? plane : plane / blocks_;
+    block_ = by_rows_ ? 0 : plane % blocks_;
+    take_rows(share.begin % output.h);
   }
-}
+
+  bool done() const { return y_ == end_; }
+  DepthwiseRow row() const { return {shape_, output_, image_ * blocks_ + block_, block_, y_}; }
+  void advance() {
+    if (++y_ == end_) next_block();
+  }
+
+ private:
+  static constexpr std::int64_t kTall = 8;  ///< rows of each worker: few of them are read by two
+
+  /// Of the block, or of all blocks of the image, from row `begin` on.
+  void take_rows(std::int64_t begin) {
+    begin_ = y_ = begin;
+    end_ = std::min(begin + left_, output_.h);
+    left_ -= end_ - begin;
+  }
+
+  void next_block() {
+    const bool is_last = ++block_ == blocks_;
+    if (is_last) {
+      block_ = 0;
+      ++image_;
+    }
+    if (by_rows_ && !is_last) {
+      y_ = begin_;
+    } else {
+      take_rows(0);
+    }
+  }
+
+  const ConvShape& shape_;
+  const Extent& output_;
+  std::int64_t blocks_;
+  bool by_rows_;
+  std::int64_t left_;  ///< rows behind those of this block, or of this image
+  std::int64_t image_;
+  std::int64_t block_;
+  std::int64_t begin_ = 0;  ///< rows [begin_, end_) of a block
+  std::int64_t end_ = 0;
+  std::int64_t y_ = 0;
+};
 
 /// A row's output pixels in parts of nearly equal size.
 struct RowParts {
