@@ -18,9 +18,9 @@ T* moved(T* data, std::int64_t elements) {
   return data == nullptr ? nullptr : data + elements;
 }
 
-void run_row(const ByteDepthwisePlan& plan, const ByteConvArgs& args, std::int64_t number) {
+void run_row(const ByteDepthwisePlan& plan, const ByteConvArgs& args, const RowParts& parts,
+             const DepthwiseRow& row) {
   const ConvShape& s = plan.shape;
-  const DepthwiseRow row(s, plan.output, number);
   const ByteDepthwiseTileSet& tiles = tiles_of(plan.isa);
   ByteDepthwiseTile tile;
   tile.low = plan.epilogue.low;
@@ -33,8 +33,7 @@ void run_row(const ByteDepthwisePlan& plan, const ByteConvArgs& args, std::int64
   tile.scales = plan.epilogue.scales.data() + row.block * kBlock;
   tile.biases = plan.epilogue.biases.data() + row.block * kBlock;
   static_cast<DepthwiseWindows&>(tile) = windows_of(s, row);
-  const std::int64_t most_cols = plan.reuses_input ? tiles.most_cols : plan.output.w;
-  for_each_part(plan.output.w, most_cols, [&](std::int64_t begin, std::int64_t cols) {
+  parts.for_each([&](std::int64_t begin, std::int64_t cols) {
     const std::int64_t first_x = set_columns(s, begin, cols, tile);
     const std::int64_t out = (row.output_pixel + begin) * kBlock;
     tile.input = args.input + (row.input_pixel + first_x) * kBlock;
@@ -81,9 +80,11 @@ ByteDepthwisePlan plan_byte_depthwise(const ConvShape& s, ByteConvEpilogue epilo
 
 void run_byte_depthwise(const ByteDepthwisePlan& plan, const ByteConvArgs& args,
                         const Worker& worker) {
-  const std::int64_t rows = plan.shape.batch * blocks_of(plan.shape.in_channels) * plan.output.h;
-  const Share share = share_of(rows, 1, worker);
-  for (std::int64_t row = share.begin; row < share.end; ++row) run_row(plan, args, row);
+  const RowParts parts(plan.output.w,
+                       plan.reuses_input ? tiles_of(plan.isa).most_cols : plan.output.w);
+  for (DepthwiseRows rows(plan.shape, plan.output, worker); !rows.done(); rows.advance()) {
+    run_row(plan, args, parts, rows.row());
+  }
 }
 
 }  // namespace sluice::cpu

@@ -96,7 +96,6 @@ class BandRun {
         (pass_.blocks - 1) * plan_.channels_per_block() + pass_.last_channels;
     steps_ = channels * tile_.tap_count;
     tile_.next_weights = next_.weights;
-    width_ = static_cast<int>(p.width);
     const ConvTileSet& tiles = plan_.tiles();
     most_pixels_ = p.width == tiles.panel ? tiles.wide_pixels : tiles.block_pixels;
     if (plan_.flat) {
@@ -172,14 +171,24 @@ class BandRun {
     tile_.input = pass_.input + r * tile_.input_row + c * plan_.pixel;
     tile_.output = output() + offset;
     tile_.residual = plan_.epilogue.residual && pass_.starts ? args_.residual + offset : nullptr;
-    if (rows != kernel_rows_ || cols != kernel_cols_ || width_ != kernel_width_) {
-      kernel_ = plan_.tiles().find(plan_.packing.input(), rows, cols, width_);
+    if (rows != kernel_rows_ || cols != kernel_cols_ || pass_.panel != kernel_panel_) {
+      find_kernel(rows, cols);
       kernel_rows_ = rows;
       kernel_cols_ = cols;
-      kernel_width_ = width_;
+      kernel_panel_ = pass_.panel;
     }
     kernel_(tile_);
     tile_.next_weights += steps_ * tile_.next_weights_step;
+  }
+
+  void find_kernel(int rows, int cols) {
+    const ConvPanel& p = panel(pass_.panel);
+    const auto width = static_cast<int>(p.width);
+    const ConvInput input = plan_.packing.input();
+    const bool is_half = plan_.shape.out_channels - p.first_out <= p.width - kBlock / 2;
+    const bool takes_half = is_half && rows == 1 && input == ConvInput::kBlocked;
+    kernel_ = takes_half ? plan_.tiles().find_half(cols, width)
+                         : plan_.tiles().find(input, rows, cols, width);
   }
 
   const ConvPlan& plan_;
@@ -192,11 +201,10 @@ class BandRun {
   Pass next_;
   std::int64_t steps_ = 0;
   std::int64_t most_pixels_ = 1;
-  int width_ = 0;
   ConvTileKernel kernel_ = nullptr;
   int kernel_rows_ = 0;
   int kernel_cols_ = 0;
-  int kernel_width_ = 0;
+  std::int64_t kernel_panel_ = -1;
 };
 
 }  // namespace

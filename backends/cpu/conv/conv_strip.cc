@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "divide.h"
+#include "kernels/transpose.h"
 
 namespace sluice::cpu {
 namespace {
@@ -16,10 +17,14 @@ void copy(float* to, const float* from, std::int64_t count) {
   std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
 }
 
-void copy_every(float* to, const float* from, std::int64_t count, std::int64_t step,
-                std::int64_t pixel) {
-  if (step == 1) return copy(to, from, count * pixel);
-  if (pixel == 1) {
+void copy_every(const ConvPlan& plan, float* to, const float* from, std::int64_t count) {
+  const std::int64_t step = plan.shape.stride.w;
+  if (step == 1) return copy(to, from, count * plan.pixel);
+  if (plan.pixel == 1 && step == 2) {
+    SLUICE_CPU_PICK(plan.isa, every_second)(from, count, to);
+    return;
+  }
+  if (plan.pixel == 1) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * step];
     return;
   }
@@ -40,8 +45,7 @@ void fill_row(const ConvPlan& plan, const float* row, float* to) {
     const std::int64_t end = std::clamp(divide_up(width, s.stride.w), begin, columns);
     const std::int64_t first = begin * s.stride.w + phase - s.pad_begin.w;
     zero(to, begin * plan.pixel);
-    copy_every(to + begin * plan.pixel, row + first * plan.pixel, end - begin, s.stride.w,
-               plan.pixel);
+    copy_every(plan, to + begin * plan.pixel, row + first * plan.pixel, end - begin);
     zero(to + end * plan.pixel, (columns - end) * plan.pixel);
   }
 }

@@ -70,6 +70,14 @@ TEST(Conv, PointwiseMatchesPlainLoops) {
   expect_right_everywhere(square(32, 48, 1, 1, 1, 0));
 }
 
+TEST(Conv, PanelsThatLackHalfABlockMatchPlainLoops) {
+  for (const std::int64_t out : {7, 8, 9, 23, 24, 25, 40}) {
+    expect_right_everywhere(square(20, out, 9, 1, 1, 0));
+    expect_right_everywhere(square(20, out, 6, 3, 1, 1));
+  }
+  expect_right_everywhere(square(1000, 24, 5, 1, 1, 0));  // several passes
+}
+
 TEST(Conv, PointwiseWithStrideMatchesPlainLoops) {
   for (const std::int64_t size : {7, 8, 15}) expect_right_everywhere(square(24, 40, size, 1, 2, 0));
 }

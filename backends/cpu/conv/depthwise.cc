@@ -7,58 +7,65 @@
 namespace sluice::cpu {
 namespace {
 
-/// One output row of one block.
-class RowRun {
+/// Rows of one worker. What does not change from row to row is set once: on small images a row
+/// takes a hundred cycles.
+class RowsRun {
  public:
-  RowRun(const DepthwisePlan& plan, const ConvArgs& args, std::int64_t number)
-      : plan_(plan), number_(number), row_(plan.shape, plan.output, number) {
-    const ConvShape& s = plan.shape;
-    static_cast<DepthwiseWindows&>(tile_) = windows_of(s, row_);
-    tile_.bias = args.bias + row_.block * kBlock;
-    tile_.weights = args.weights + (row_.block * s.kernel.h + row_.first_tap) * s.kernel.w * kBlock;
+  RowsRun(const DepthwisePlan& plan, const ConvArgs& args, float* scratch)
+      : plan_(plan),
+        args_(args),
+        scratch_(scratch),
+        parts_(plan.output.w, plan.reuses_input ? plan.most_cols : plan.output.w) {
     tile_.activation = plan.epilogue.activation;
     tile_.low = plan.epilogue.low;
     tile_.high = plan.epilogue.high;
   }
 
-  void run(const ConvArgs& args, float* scratch) {
-    const std::int64_t width = plan_.output.w;
-    const std::int64_t most_cols = plan_.reuses_input ? plan_.most_cols : width;
-    for_each_part(width, most_cols,
-                  [&](std::int64_t begin, std::int64_t cols) { run_tile(args, begin, cols); });
-    if (!plan_.epilogue.body.empty()) run_body(args, scratch);
+  void run(const DepthwiseRow& row) {
+    const ConvShape& s = plan_.shape;
+    static_cast<DepthwiseWindows&>(tile_) = windows_of(s, row);
+    tile_.bias = args_.bias + row.block * kBlock;
+    tile_.weights = args_.weights + (row.block * s.kernel.h + row.first_tap) * s.kernel.w * kBlock;
+    parts_.for_each([&](std::int64_t begin, std::int64_t cols) { run_tile(row, begin, cols); });
+    if (!plan_.epilogue.body.empty()) run_body(row);
   }
 
  private:
-  void run_tile(const ConvArgs& args, std::int64_t begin, std::int64_t cols) {
+  void run_tile(const DepthwiseRow& row, std::int64_t begin, std::int64_t cols) {
     const std::int64_t first_x = set_columns(plan_.shape, begin, cols, tile_);
-    const std::int64_t out = (row_.output_pixel + begin) * kBlock;
-    tile_.input = args.input + (row_.input_pixel + first_x) * kBlock;
-    tile_.output = args.output + out;
-    if (plan_.epilogue.residual) tile_.residual = args.residual + out;
-    const DepthwiseTileSet& tiles = plan_.tiles();
-    const auto kernel =
-        plan_.reuses_input ? tiles.find(tile_.kernel_cols, tile_.stride, tile_.cols) : tiles.any;
-    kernel(tile_);
+    const std::int64_t out = (row.output_pixel + begin) * kBlock;
+    tile_.input = args_.input + (row.input_pixel + first_x) * kBlock;
+    tile_.output = args_.output + out;
+    if (plan_.epilogue.residual) tile_.residual = args_.residual + out;
+    if (cols != kernel_cols_) {
+      const DepthwiseTileSet& tiles = plan_.tiles();
+      kernel_ =
+          plan_.reuses_input ? tiles.find(tile_.kernel_cols, tile_.stride, tile_.cols) : tiles.any;
+      kernel_cols_ = cols;
+    }
+    kernel_(tile_);
   }
 
-  void run_body(const ConvArgs& args, float* scratch) {
+  void run_body(const DepthwiseRow& row) {
+    const std::int64_t number = row.output_pixel / plan_.output.w;
     const std::int64_t blocks = blocks_of(plan_.shape.in_channels);
-    const std::int64_t image_block = number_ / plan_.output.h;
     ConvPiece piece;
-    piece.out = args.output + row_.output_pixel * kBlock;
-    piece.image = image_block / blocks;
-    piece.channel = image_block % blocks;
-    piece.first_pixel = number_ % plan_.output.h * plan_.output.w;
+    piece.out = args_.output + row.output_pixel * kBlock;
+    piece.image = number / plan_.output.h / blocks;
+    piece.channel = row.block;
+    piece.first_pixel = number % plan_.output.h * plan_.output.w;
     piece.pixels = plan_.output.w;
-    run_conv_body(plan_.epilogue.body, SLUICE_CPU_PICK(plan_.isa, run_body), args.extra,
-                  Layout::kBlocked, piece, scratch);
+    run_conv_body(plan_.epilogue.body, SLUICE_CPU_PICK(plan_.isa, run_body), args_.extra,
+                  Layout::kBlocked, piece, scratch_);
   }
 
   const DepthwisePlan& plan_;
-  std::int64_t number_;
-  DepthwiseRow row_;
+  const ConvArgs& args_;
+  float* scratch_;
+  RowParts parts_;
   DepthwiseTile tile_;
+  DepthwiseTileKernel kernel_ = nullptr;
+  std::int64_t kernel_cols_ = 0;
 };
 
 }  // namespace
@@ -86,11 +93,9 @@ void pack_depthwise(const ConvShape& shape, const float* weights, float* packed)
 }
 
 void run_depthwise(const DepthwisePlan& plan, const ConvArgs& args, const Worker& worker) {
-  const std::int64_t rows = plan.shape.batch * blocks_of(plan.shape.in_channels) * plan.output.h;
-  const Share share = share_of(rows, 1, worker);
-  auto* scratch = reinterpret_cast<float*>(worker.scratch);
-  for (std::int64_t row = share.begin; row < share.end; ++row) {
-    RowRun(plan, args, row).run(args, scratch);
+  RowsRun run(plan, args, reinterpret_cast<float*>(worker.scratch));
+  for (DepthwiseRows rows(plan.shape, plan.output, worker); !rows.done(); rows.advance()) {
+    run.run(rows.row());
   }
 }
 

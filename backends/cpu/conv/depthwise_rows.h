@@ -6,6 +6,7 @@
 #include "conv/conv_shape.h"
 #include "divide.h"
 #include "kernels/depthwise_tile.h"
+#include "worker.h"
 
 namespace sluice::cpu {
 
@@ -17,19 +18,21 @@ inline bool is_depthwise(const ConvShape& s) {
 
 /// One output row of one block of 16 channels, and the kernel rows that meet the image there.
 struct DepthwiseRow {
-  /// `row` counts the rows of all blocks of all images.
-  DepthwiseRow(const ConvShape& s, const Extent& output, std::int64_t row) {
-    const std::int64_t image_block = row / output.h;
-    block = image_block % blocks_of(s.in_channels);
-    const std::int64_t first_y = row % output.h * s.stride.h - s.pad_begin.h;
-    const std::int64_t outside = first_y < 0 ? divide_up(-first_y, s.dilation.h) : 0;
-    const std::int64_t inside =
-        first_y < s.input.h ? divide_up(s.input.h - first_y, s.dilation.h) : 0;
-    first_tap = std::min(outside, s.kernel.h);
-    end_tap = std::clamp(inside, first_tap, s.kernel.h);
+  /// Row `y` of the block that is number `image_block` of all images', number `number` of its
+  /// own's.
+  DepthwiseRow(const ConvShape& s, const Extent& output, std::int64_t image_block,
+               std::int64_t number, std::int64_t y)
+      : block(number), end_tap(s.kernel.h) {
+    const std::int64_t first_y = y * s.stride.h - s.pad_begin.h;
+    if (first_y < 0) first_tap = std::min(divide_up(-first_y, s.dilation.h), s.kernel.h);
+    if (first_y + (s.kernel.h - 1) * s.dilation.h >= s.input.h) {
+      const std::int64_t inside =
+          first_y < s.input.h ? divide_up(s.input.h - first_y, s.dilation.h) : 0;
+      end_tap = std::clamp(inside, first_tap, s.kernel.h);
+    }
     const std::int64_t input_y = first_y + first_tap * s.dilation.h;
     input_pixel = (image_block * s.input.h + input_y) * s.input.w;
-    output_pixel = row * output.w;
+    output_pixel = (image_block * output.h + y) * output.w;
   }
 
   std::int64_t block = 0;
@@ -39,19 +42,89 @@ struct DepthwiseRow {
   std::int64_t output_pixel = 0;  ///< of the whole tensor
 };
 
-/// Calls `run(begin, cols)` for a row's output pixels, in parts of nearly equal size, at most
-/// `most_cols` long.
-template <typename Run>
-void for_each_part(std::int64_t width, std::int64_t most_cols, const Run& run) {
-  const std::int64_t parts = divide_up(width, most_cols);
-  const std::int64_t wider = width % parts;
-  std::int64_t begin = 0;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const std::int64_t cols = width / parts + (part < wider ? 1 : 0);
-    run(begin, cols);
-    begin += cols;
+/// This worker's output rows, block after block. Rows are short: they are stepped through rather
+/// than each divided out of its number.
+///
+/// Of tall images each worker takes some rows of every block, as it does of the convolutions before
+/// and behind: what it reads and writes lies in its own cache then, and to take lines from another
+/// one costs more than the sums. Else it takes some of the blocks.
+class DepthwiseRows {
+ public:
+  /// Requires: `s` and `output` outlive this.
+  DepthwiseRows(const ConvShape& s, const Extent& output, const Worker& worker)
+      : shape_(s),
+        output_(output),
+        blocks_(blocks_of(s.in_channels)),
+        by_rows_(worker.count == 1 || s.batch * output.h >= kTall * worker.count) {
+    const Share share = share_of(s.batch * output.h * (by_rows_ ? 1 : blocks_), 1, worker);
+    left_ = share.end - share.begin;
+    const std::int64_t plane = share.begin / output.h;
+    image_ = by_rows_ ? plane : plane / blocks_;
+    block_ = by_rows_ ? 0 : plane % blocks_;
+    take_rows(share.begin % output.h);
   }
-}
+
+  bool done() const { return y_ == end_; }
+  DepthwiseRow row() const { return {shape_, output_, image_ * blocks_ + block_, block_, y_}; }
+  void advance() {
+    if (++y_ == end_) next_block();
+  }
+
+ private:
+  static constexpr std::int64_t kTall = 8;  ///< rows of each worker: few of them are read by two
+
+  /// Of the block, or of all blocks of the image, from row `begin` on.
+  void take_rows(std::int64_t begin) {
+    begin_ = y_ = begin;
+    end_ = std::min(begin + left_, output_.h);
+    left_ -= end_ - begin;
+  }
+
+  void next_block() {
+    const bool is_last = ++block_ == blocks_;
+    if (is_last) {
+      block_ = 0;
+      ++image_;
+    }
+    if (by_rows_ && !is_last) {
+      y_ = begin_;
+    } else {
+      take_rows(0);
+    }
+  }
+
+  const ConvShape& shape_;
+  const Extent& output_;
+  std::int64_t blocks_;
+  bool by_rows_;
+  std::int64_t left_;  ///< rows behind those of this block, or of this image
+  std::int64_t image_;
+  std::int64_t block_;
+  std::int64_t begin_ = 0;  ///< rows [begin_, end_) of a block
+  std::int64_t end_ = 0;
+  std::int64_t y_ = 0;
+};
+
+/// A row's output pixels in parts of nearly equal size.
+struct RowParts {
+  RowParts(std::int64_t width, std::int64_t most_cols)
+      : count(divide_up(width, most_cols)), cols(width / count), wider(width % count) {}
+
+  /// Calls `run(begin, cols)` for each part.
+  template <typename Run>
+  void for_each(const Run& run) const {
+    std::int64_t begin = 0;
+    for (std::int64_t part = 0; part < count; ++part) {
+      const std::int64_t size = cols + (part < wider ? 1 : 0);
+      run(begin, size);
+      begin += size;
+    }
+  }
+
+  std::int64_t count;
+  std::int64_t cols;   ///< of each part
+  std::int64_t wider;  ///< so many parts have one more
+};
 
 /// All of a row's windows but which columns they are.
 inline DepthwiseWindows windows_of(const ConvShape& s, const DepthwiseRow& row) {

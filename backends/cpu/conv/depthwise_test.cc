@@ -41,7 +41,7 @@ void expect_right(const ConvShape& shape) {
     const ConvCase c(shape, epilogue);
     const std::vector<float> expected = naive_conv(c);
     for (const Isa isa : isas_to_test()) {
-      for (const int workers : {1, 3}) {
+      for (const int workers : {1, 2, 3}) {
         EXPECT_LE(largest_difference(planned_depthwise(c, isa, workers), expected), 2e-5)
             << describe(shape) << " " << isa_name(isa) << " " << workers << " workers";
       }
@@ -55,6 +55,18 @@ TEST(Depthwise, CommonFiltersMatchPlainLoopsAtEveryWidth) {
       for (std::int64_t size = 1; size <= 31; ++size) {
         expect_right(depthwise(24, size, kernel, stride, kernel / 2));
       }
+    }
+  }
+}
+
+TEST(Depthwise, WorkersShareRowsOfTallImagesAndBlocksOfSmallOnes) {
+  for (const std::int64_t size : {5, 7, 8, 17}) {
+    for (const std::int64_t batch : {1, 2, 5}) {
+      ConvShape s = depthwise(40, size, 3, 1, 1);
+      s.batch = batch;
+      expect_right(s);
+      s.stride = {2, 2};
+      expect_right(s);
     }
   }
 }

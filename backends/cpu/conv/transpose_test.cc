@@ -26,5 +26,20 @@ TEST(Transpose, PlanesAndBlocksAreEachOthersInverse) {
   }
 }
 
+TEST(Transpose, EverySecondPixelIsTakenAndNothingBehindTheLastIsTouched) {
+  for (const Isa isa : isas_to_test()) {
+    for (std::int64_t count = 0; count <= 70; ++count) {
+      const auto row = testing::random_floats(count > 0 ? 2 * count - 1 : 0, 8);
+      std::vector<float> taken(static_cast<std::size_t>(count + 1), -7.0F);
+      SLUICE_CPU_PICK(isa, every_second)(row.data(), count, taken.data());
+      for (std::int64_t i = 0; i < count; ++i) {
+        EXPECT_EQ(taken[static_cast<std::size_t>(i)], row[static_cast<std::size_t>(2 * i)])
+            << isa_name(isa) << " " << i << " of " << count;
+      }
+      EXPECT_EQ(taken.back(), -7.0F) << isa_name(isa) << " " << count;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::cpu

@@ -53,10 +53,14 @@ struct ConvTileSet {
   int block_pixels = 0;  ///< most pixels of a tile with a panel of 16
   /// Requires: rows is 1 or 2; cols >= 1; rows * cols within the limit above; panel 16 or `panel`.
   ConvTileKernel (*find)(ConvInput input, int rows, int cols, int panel) = nullptr;
+  /// For input in blocks and one row of pixels, where the panel's last 8 channels do not exist:
+  /// faster, and what it leaves in their place is not their sums.
+  ConvTileKernel (*find_half)(int cols, int panel) = nullptr;
 };
 
 SLUICE_CPU_EACH_ISA(ConvTileKernel find_blocked_tile(int rows, int cols, int panel);
                     ConvTileKernel find_plane_tile(int rows, int cols, int panel);
+                    ConvTileKernel find_half_tile(int cols, int panel);
                     extern const ConvTileSet kConvTiles;)
 
 }  // namespace sluice::cpu

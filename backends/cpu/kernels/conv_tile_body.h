@@ -35,22 +35,46 @@ SLUICE_CPU_INLINE void accumulate(Vec& sum, Vec a, Vec b) {
   sum = fmadd(a, b, sum);
 }
 
-/// Pixel distance of the input: 16 floats in c16, 1 in planes.
-template <int kRows, int kCols, int kVectors, ConvInput kInput>
+/// The same for the first half of the lanes, where that takes half the time; the other sums become
+/// zero.
+SLUICE_CPU_INLINE void accumulate_half(Vec& sum, Vec a, Vec b) {
+#if defined(__AVX512F__)
+  asm("vfmadd231ps %t2, %t1, %t0" : "+v"(sum) : "v"(a), "v"(b));
+#else
+  sum = fmadd(a, b, sum);
+#endif
+}
+
+/// Pixel distance of the input: 16 floats in c16, 1 in planes. With `kHalf` the panel's last 8
+/// channels do not exist and are left out: whole vectors of them, or half of the last one.
+template <int kRows, int kCols, int kPanelVectors, ConvInput kInput, bool kHalf>
 struct ConvTileBody {
   static constexpr int kPixel = kInput == ConvInput::kBlocked ? kBlock : 1;
+  static constexpr int kVectors = kHalf ? kPanelVectors - kVectorsPerBlock / 2 : kPanelVectors;
+  static constexpr bool kHalfVector = kHalf && kVectors == kPanelVectors;
 
   static constexpr int kUnroll = 2;
 
   Vec sums[kRows][kCols][kVectors];
 
-  SLUICE_CPU_INLINE std::int64_t output_offset(const ConvTile& t, int r, int c, int v) {
-    return r * t.output_row + (v / kVectorsPerBlock) * t.output_block + c * kBlock +
-           (v % kVectorsPerBlock) * kLanes;
-  }
+  /// Distances of the output, in registers: stores to it might change the tile for all that the
+  /// compiler knows, which then reads the tile again after each.
+  struct Output {
+    __attribute__((always_inline)) explicit Output(const ConvTile& t)
+        : row(t.output_row), block(t.output_block) {}
+
+    __attribute__((always_inline)) std::int64_t offset(int r, int c, int v) const {
+      return r * row + (v / kVectorsPerBlock) * block + c * kBlock +
+             (v % kVectorsPerBlock) * kLanes;
+    }
+
+    std::int64_t row;
+    std::int64_t block;
+  };
 
   __attribute__((always_inline)) void start(const ConvTile& t) {
     const float* base = t.bias != nullptr ? t.residual : t.output;
+    const Output at(t);
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       const Vec bias = t.bias != nullptr ? load(t.bias + v * kLanes) : Vec{};
@@ -66,7 +90,7 @@ struct ConvTileBody {
       for (int c = 0; c < kCols; ++c) {
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; v += kVectorsPerBlock) {
-          prefetch(t.next_output + output_offset(t, r, c, v));
+          prefetch(t.next_output + at.offset(r, c, v));
         }
       }
     }
@@ -76,7 +100,7 @@ struct ConvTileBody {
 #pragma GCC unroll 28
       for (int c = 0; c < kCols; ++c) {
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) sums[r][c][v] += load(base + output_offset(t, r, c, v));
+        for (int v = 0; v < kVectors; ++v) sums[r][c][v] += load(base + at.offset(r, c, v));
       }
     }
   }
@@ -93,7 +117,13 @@ struct ConvTileBody {
       for (int c = 0; c < kCols; ++c) {
         const Vec value = broadcast(row[c * kPixel]);
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) accumulate<kVectors>(sums[r][c][v], value, weights[v]);
+        for (int v = 0; v < kVectors; ++v) {
+          if (kHalfVector && v + 1 == kVectors) {
+            accumulate_half(sums[r][c][v], value, weights[v]);
+          } else {
+            accumulate<kVectors>(sums[r][c][v], value, weights[v]);
+          }
+        }
       }
     }
   }
@@ -118,11 +148,11 @@ struct ConvTileBody {
               prefetch_to_l2(ahead);
               ahead += ahead_step;
               prefetch(next_x + u * 16);
-              step(x + k + u, t.input_row, w + u * kVectors * kLanes);
+              step(x + k + u, t.input_row, w + u * kPanelVectors * kLanes);
               asm volatile("" ::: "memory");
             }
             next_x += 16 * kUnroll;
-            w += kVectors * kLanes * kUnroll;
+            w += kPanelVectors * kLanes * kUnroll;
           }
         }
 #pragma GCC unroll 1
@@ -130,7 +160,7 @@ struct ConvTileBody {
           prefetch_to_l2(ahead);
           ahead += ahead_step;
           step(x + k, t.input_row, w);
-          w += kVectors * kLanes;
+          w += kPanelVectors * kLanes;
         }
       }
       block = next_block;
@@ -157,22 +187,24 @@ struct ConvTileBody {
   }
 
   __attribute__((always_inline)) void finish(const ConvTile& t) {
+    const Output at(t);
+    float* output = t.output;
 #pragma GCC unroll 2
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 28
       for (int c = 0; c < kCols; ++c) {
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) {
-          store(t.output + output_offset(t, r, c, v), sums[r][c][v]);
+          store(output + at.offset(r, c, v), sums[r][c][v]);
         }
       }
     }
   }
 };
 
-template <int kRows, int kCols, int kVectors, ConvInput kInput>
+template <int kRows, int kCols, int kVectors, ConvInput kInput, bool kHalf>
 void conv_tile(const ConvTile& t) {
-  ConvTileBody<kRows, kCols, kVectors, kInput> body;
+  ConvTileBody<kRows, kCols, kVectors, kInput, kHalf> body;
   body.start(t);
   body.sum(t);
   body.activate(t);
@@ -180,13 +212,13 @@ void conv_tile(const ConvTile& t) {
 }
 
 /// The kernel for `cols` (counting down from kCols), null when there is none.
-template <int kRows, int kCols, int kVectors, ConvInput kInput>
+template <int kRows, int kCols, int kVectors, ConvInput kInput, bool kHalf = false>
 ConvTileKernel find_cols(int cols) {
   if constexpr (kCols == 0) {
     return nullptr;
   } else {
-    if (cols == kCols) return &conv_tile<kRows, kCols, kVectors, kInput>;
-    return find_cols<kRows, kCols - 1, kVectors, kInput>(cols);
+    if (cols == kCols) return &conv_tile<kRows, kCols, kVectors, kInput, kHalf>;
+    return find_cols<kRows, kCols - 1, kVectors, kInput, kHalf>(cols);
   }
 }
 
