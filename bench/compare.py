@@ -38,7 +38,7 @@ class Prepared:
     error: float
 
 
-def prepare(name: str, folder: Path, check: bool, weights: str = "f32") -> Prepared:
+def prepare(name: str, folder: Path, check: bool, weights: str = "f32", strassen: int = 0) -> Prepared:
     """Writes and compiles a network, saves its inputs, and compares one run's outputs."""
     folder.mkdir(parents=True, exist_ok=True)
     model = folder / f"{name}.onnx"
@@ -53,6 +53,9 @@ def prepare(name: str, folder: Path, check: bool, weights: str = "f32") -> Prepa
         source = model
         options = ["--weights", weights]
     suffix = "" if weights == "f32" else f".{weights}"
+    if strassen:
+        options += ["--strassen", str(strassen)]
+        suffix += f".strassen{strassen}"
     package = sluice_cli.compile_model(source, folder / f"{name}{suffix}.sluice", options=options)
     inputs = sluice_cli.save_inputs(feeds, folder / name)
     error = float("nan")
@@ -135,6 +138,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--weights", choices=["f32", "bf16", "int8", "static-int8"], default="f32",
                         help="how Sluice keeps matrices of constants; with int8 onnxruntime runs"
                              " what its own dynamic quantisation makes, else the peers keep f32")
+    parser.add_argument("--strassen", type=int, choices=[0, 1, 2], default=0,
+                        help="levels of Strassen's method in Sluice's products (default: 0)")
     parser.add_argument("--contended", action="store_true",
                         help="beside a process that keeps one of the processors busy;"
                              " implies --no-spin")
@@ -174,7 +179,8 @@ def main() -> int:
     print(HEADER + (HEADER_P99 if arguments.contended else ""), flush=True)
     rows = []
     for name in arguments.networks:
-        network = prepare(name, arguments.folder, not arguments.no_check, arguments.weights)
+        network = prepare(name, arguments.folder, not arguments.no_check, arguments.weights,
+                          arguments.strassen)
         for threads in arguments.threads:
             rows.append(measure(network, threads, arguments))
             print(format_row(rows[-1], arguments.contended), flush=True)
