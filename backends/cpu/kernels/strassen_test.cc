@@ -88,5 +88,116 @@ TEST(Strassen, MatchesTheNaiveProduct) {
   }
 }
 
+/// Largest difference of an m x n result from the exact product.
+double largest_error(const Shape& s, const std::vector<float>& a, const std::vector<float>& b,
+                     const std::vector<float>& c) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < s.m; ++i) {
+    for (std::int64_t j = 0; j < s.n; ++j) {
+      double want = 0;
+      for (std::int64_t p = 0; p < s.k; ++p) {
+        want += double{a[static_cast<std::size_t>(i * s.k + p)]} *
+                b[static_cast<std::size_t>(p * s.n + j)];
+      }
+      largest = std::fmax(largest, std::fabs(c[static_cast<std::size_t>(i * s.n + j)] - want));
+    }
+  }
+  return largest;
+}
+
+TEST(Strassen, ErrorsAreAFewTimesThoseOfTheOrdinaryProduct) {
+  constexpr Shape kShape = {128, 96, 768};
+  const std::vector<float> a = random_floats(kShape.m * kShape.k, 1);
+  const std::vector<float> b = random_floats(kShape.k * kShape.n, 2);
+  for (const Isa isa : isas_to_test()) {
+    GemmPlan plan = plan_of(kShape);
+    plan.b_form = GemmB::kRows;
+    plan.b_row = kShape.n;
+    std::vector<float> ordinary(static_cast<std::size_t>(kShape.m * kShape.n));
+    const std::int64_t scratch = SLUICE_CPU_PICK(isa, gemm_scratch_bytes)(plan);
+    for_each_worker(1, scratch, [&](const Worker& w) {
+      SLUICE_CPU_PICK(isa, run_gemm)
+      (plan, {a.data(), b.data(), ordinary.data(), nullptr, {}}, w);
+    });
+    const double usual = largest_error(kShape, a, b, ordinary);
+    for (const int levels : {1, 2}) {
+      const StrassenCut cut = {levels, 1};
+      const std::vector<float> packed = pack(isa, cut, kShape, b.data());
+      const std::vector<float> c =
+          run(isa, cut, plan, {a.data(), packed.data(), nullptr, nullptr, {}}, 1);
+      EXPECT_LE(largest_error(kShape, a, b, c), usual * (levels == 1 ? 3 : 9)) << isa_name(isa);
+    }
+  }
+}
+
+TEST(Strassen, EpilogueSeesTheRightRowsAndColumns) {
+  // relu((A B + bias) * row + residual), after the last of two stretches only
+  constexpr Shape kShape = {67, 250, 128};
+  BodyBuilder builder(3);
+  const int scaled = builder.add_step(BodyOp::kMul, 0, 1);
+  const int sum = builder.add_step(BodyOp::kAdd, scaled, 2);
+  GemmPlan plan = plan_of(kShape);
+  ASSERT_TRUE(builder.finish(builder.add_step(BodyOp::kRelu, sum), &plan.epilogue));
+  plan.extra_strides[1] = {nullptr, 1, 0};
+  plan.extra_strides[2] = {nullptr, kShape.n, 1};
+  const std::vector<float> a = random_floats(kShape.m * kShape.k, 1);
+  const std::vector<float> b = random_floats(kShape.k * kShape.n, 2);
+  const std::vector<float> bias = random_floats(kShape.n, 3);
+  const std::vector<float> per_row = random_floats(kShape.m, 4);
+  const std::vector<float> residual = random_floats(kShape.m * kShape.n, 5);
+  for (const Isa isa : isas_to_test()) {
+    for (const int levels : {1, 2}) {
+      const StrassenCut cut = {levels, 2};
+      const std::vector<float> packed = pack(isa, cut, kShape, b.data());
+      const GemmArgs args = {a.data(),
+                             packed.data(),
+                             nullptr,
+                             bias.data(),
+                             {nullptr, per_row.data(), residual.data()}};
+      const std::vector<float> plain = run(isa, cut, plan_of(kShape), args, 1);
+      const std::vector<float> c = run(isa, cut, plan, args, 2);
+      for (std::size_t i = 0; i < c.size(); ++i) {
+        const float row = per_row[i / static_cast<std::size_t>(kShape.n)];
+        ASSERT_NEAR(c[i], std::fmax(0.0F, plain[i] * row + residual[i]), 1e-5) << "at " << i;
+      }
+    }
+  }
+}
+
+TEST(Strassen, PackingFromColumnsAndWithAScaleIsTheSame) {
+  constexpr Shape kShape = {1, 83, 64};
+  constexpr StrassenCut kCut = {2, 1};
+  const std::vector<float> rows = random_floats(kShape.k * kShape.n, 4);
+  std::vector<float> columns(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    columns[i % kShape.n * kShape.k + i / kShape.n] = rows[i] / 2;
+  }
+  for (const Isa isa : isas_to_test()) {
+    std::vector<float> one = pack(isa, kCut, kShape, rows.data());
+    const std::vector<float> two = [&] {
+      std::vector<float> packed(one.size(), 6);
+      SLUICE_CPU_PICK(isa, pack_strassen_b)
+      (kCut, columns.data(), 1, kShape.k, kShape.k, kShape.n, 2, packed.data());
+      return packed;
+    }();
+    EXPECT_EQ(one, two);
+  }
+}
+
+TEST(Strassen, CutsAsDeepAsBlocksAreLargeEnough) {
+  EXPECT_EQ(find_strassen_cut(128, 768, 768, 2), (StrassenCut{2, 1}));
+  EXPECT_EQ(find_strassen_cut(128, 3072, 768, 2), (StrassenCut{2, 4}));
+  EXPECT_EQ(find_strassen_cut(128, 768, 768, 1), (StrassenCut{1, 1}));
+  EXPECT_EQ(find_strassen_cut(128, 768, 768, 0), StrassenCut{});
+  EXPECT_EQ(find_strassen_cut(128, 768, 768, INT64_MAX).levels, 2);
+  EXPECT_EQ(find_strassen_cut(128, 768, 768, INT64_MIN), StrassenCut{});
+  EXPECT_EQ(find_strassen_cut(127, 768, 768, 2).levels, 1) << "rows";
+  EXPECT_EQ(find_strassen_cut(128, 768, 100, 2).levels, 1) << "columns";
+  EXPECT_EQ(find_strassen_cut(128, 256, 768, 2).levels, 1) << "depth";
+  EXPECT_EQ(find_strassen_cut(1, 768, 768, 2).levels, 0);
+  EXPECT_EQ(find_strassen_cut(128, 776, 768, 2).levels, 0) << "no whole vectors";
+  EXPECT_EQ(find_strassen_cut(128, 1568, 768, 2), (StrassenCut{1, 7})) << "depth of 112";
+}
+
 }  // namespace
 }  // namespace sluice::cpu

@@ -56,12 +56,20 @@ StrassenCut strassen_cut(const sluice_op& op, std::int64_t rows, const MatrixCon
   return find_strassen_cut(rows, constant.k, constant.n, levels);
 }
 
-/// `constant`, in the form in which the package has it.
-void take_packed_b(const sluice_op& op, MatrixConstant constant, Isa isa, MatrixProduct* product) {
+/// Takes the weights in the form in which the package has them: it may have been packed when less
+/// was known.
+Status take_packed_b(const sluice_op& op, MatrixConstant constant, Isa isa,
+                     MatrixProduct* product) {
   const sluice_operand& b = op.inputs[1];
   if (b.packed != nullptr && b.packed_bytes != packed_bytes(constant, isa)) constant.cut = {};
+  if (b.tensor.data == nullptr && b.packed_bytes != packed_bytes(constant, isa)) {
+    return plugin::invalid_argument(plugin::kind_of(op) + ": packed weights of " +
+                                    std::to_string(b.packed_bytes) + " bytes, not " +
+                                    std::to_string(packed_bytes(constant, isa)));
+  }
   product->constant_b = constant;
   product->plan.b_form = constant.type == WeightType::kBf16 ? GemmB::kPackedHalf : GemmB::kPacked;
+  return plugin::ok();
 }
 
 // ---- MatMul
@@ -140,7 +148,10 @@ Status read_matmul(const sluice_op& op, Isa isa, MatrixProduct* product) {
   if (b.size() == 2) {
     for (std::size_t i = 0; i + 2 < a.size(); ++i) plan.m *= a[i];
     product->merged_dims = static_cast<int>(a.size()) - 2;
-    if (is_packable(op.inputs[1])) take_packed_b(op, matmul_constant(op), isa, product);
+    if (is_packable(op.inputs[1])) {
+      Status taken = take_packed_b(op, matmul_constant(op), isa, product);
+      if (!taken.is_ok()) return taken;
+    }
   } else if (!plan_batch(a, b, out, &plan)) {
     return unimplemented("MatMul with too many batch dimensions");
   }
@@ -251,7 +262,10 @@ Status read_gemm(const sluice_op& op, Isa isa, MatrixProduct* product) {
   plan.b_row = attributes.trans_b ? plan.k : plan.n;
   plan.b_form = attributes.trans_b ? GemmB::kColumns : GemmB::kRows;
   if (plan.k == 0) return unimplemented("Gemm over nothing");
-  if (is_packable(op.inputs[1])) take_packed_b(op, gemm_constant(op), isa, product);
+  if (is_packable(op.inputs[1])) {
+    Status taken = take_packed_b(op, gemm_constant(op), isa, product);
+    if (!taken.is_ok()) return taken;
+  }
   // The bias is added before alpha could be: only where B has taken alpha.
   const bool alpha_done = attributes.alpha == 1 || product->constant_b;
   if (has_c(op) && alpha_done && is_bias(op, attributes.beta)) product->bias_input = 2;
