@@ -17,7 +17,17 @@ inline constexpr StrassenFactors kStrassenC = {{1, 0, 0, 1}, {0, 0, 1, -1}, {0, 
                                                {1, 0, 1, 0}, {-1, 1, 0, 0}, {0, 0, 0, 1},
                                                {1, 0, 0, 0}};
 
-/// The sums of four blocks of A that kStrassenB and kStrassenC belong to.
+/// The sums of blocks of A that kStrassenB and kStrassenC belong to: `first`, and `second` times
+/// `sign` where that is not 0.
+struct StrassenPair {
+  int first;
+  int second;
+  float sign;
+};
+inline constexpr StrassenPair kStrassenA[7] = {{0, 3, 1}, {2, 3, 1},  {0, 0, 0}, {3, 3, 0},
+                                               {0, 1, 1}, {2, 0, -1}, {1, 3, -1}};
+
+/// All seven of them.
 SLUICE_CPU_INLINE void sum_blocks_of_a(const Vec (&block)[4], Vec (&sums)[7]) {
   sums[0] = block[0] + block[3];
   sums[1] = block[2] + block[3];

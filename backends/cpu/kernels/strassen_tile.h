@@ -19,11 +19,9 @@ struct StrassenTileArgs {
   const float* a;
   std::int64_t a_row;  ///< floats
   const float* b;
-  const char* next_a;  ///< brought to L2 on the way, as is next_b
-  const char* next_b;
-  std::int64_t next_a_step;  ///< bytes per step of the depth
-  std::int64_t next_b_step;
-  int count;  ///< of targets
+  const char* next_b;        ///< brought to L2 on the way
+  std::int64_t next_b_step;  ///< bytes per step of the depth
+  int count;                 ///< of targets
   float* target[kStrassenMaxTerms];
   float sign[kStrassenMaxTerms];
   bool is_first[kStrassenMaxTerms];  ///< the target holds nothing yet
@@ -36,15 +34,11 @@ template <int kRows, int kVectors>
 SLUICE_CPU_INLINE void strassen_sweep(const StrassenTileArgs& t, Vec (&acc)[kRows][kVectors]) {
   const float* a = t.a;
   const float* b = t.b;
-  const char* next_a = t.next_a;
   const char* next_b = t.next_b;
-  const std::int64_t next_a_step = t.next_a_step;
   const std::int64_t next_b_step = t.next_b_step;
   const std::int64_t a_row = t.a_row;
 #pragma GCC unroll 2
   for (std::int64_t p = t.depth; p > 0; --p) {
-    prefetch_to_l2(next_a);
-    next_a += next_a_step;
     prefetch_to_l2(next_b);
     next_b += next_b_step;
     Vec row[kVectors];
