@@ -297,7 +297,6 @@ std::int64_t strassen_scratch_bytes(const StrassenCut& cut, const GemmPlan& plan
 
 void run_strassen(const StrassenCut& cut, const GemmPlan& plan, const GemmArgs& args,
                   const Worker& worker) {
-  if (plan.m == 0 || plan.n == 0) return;
   if (cut.levels == 1) {
     run<1>(cut, plan, args, worker);
   } else {

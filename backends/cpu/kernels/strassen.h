@@ -14,8 +14,8 @@ namespace sluice::cpu {
 // worker makes for itself, for what another one has just written comes late.
 //
 // An element of C has the rounding errors of whole blocks in it, of terms that cancel: a few times
-// those of the ordinary product for each level. An infinity or a NaN in A or B makes NaN of whole
-// columns or rows of C.
+// those of the ordinary product for each level. An infinity or a NaN in A or B makes NaN of rows
+// or columns of several blocks of C.
 
 inline constexpr int kStrassenMaxLevels = 2;
 
@@ -44,7 +44,7 @@ SLUICE_CPU_EACH_ISA(void pack_strassen_b(const StrassenCut& cut, const float* b,
                                          std::int64_t column, std::int64_t k, std::int64_t n,
                                          float scale, float* packed);)
 
-/// Scratch that each worker needs.
+/// Scratch that each worker needs. Requires: here and below, m and n are positive.
 SLUICE_CPU_EACH_ISA(std::int64_t strassen_scratch_bytes(const StrassenCut& cut,
                                                         const GemmPlan& plan);)
 
