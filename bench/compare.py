@@ -39,7 +39,7 @@ class Prepared:
     error: float
 
 
-def prepare(name: str, folder: Path, check: bool, weights: str = "f32") -> Prepared:
+def prepare(name: str, folder: Path, check: bool, weights: str = "f32", strassen: int = 0) -> Prepared:
     """Writes and compiles a network, saves its inputs, and compares one run's outputs."""
     folder.mkdir(parents=True, exist_ok=True)
     model = folder / f"{name}.onnx"
@@ -54,6 +54,9 @@ def prepare(name: str, folder: Path, check: bool, weights: str = "f32") -> Prepa
         source = model
         options = ["--weights", weights]
     suffix = "" if weights == "f32" else f".{weights}"
+    if strassen:
+        options += ["--strassen", str(strassen)]
+        suffix += f".strassen{strassen}"
     package = sluice_cli.compile_model(source, folder / f"{name}{suffix}.sluice", options=options)
     inputs = sluice_cli.save_inputs(feeds, folder / name)
     error = float("nan")
@@ -149,6 +152,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--weights", choices=["f32", "bf16", "int8", "static-int8"], default="f32",
                         help="how Sluice keeps matrices of constants; with int8 onnxruntime runs"
                              " what its own dynamic quantisation makes, else the peers keep f32")
+    parser.add_argument("--strassen", type=int, choices=[0, 1, 2], default=0,
+                        help="levels of Strassen's method in Sluice's products (default: 0)")
     parser.add_argument("--contended", action="store_true",
                         help="beside a process that keeps one of the processors busy;"
                              " implies --no-spin")
@@ -175,7 +180,8 @@ def parse_arguments() -> argparse.Namespace:
 
 def prepare_all(arguments: argparse.Namespace) -> Iterator[list[Prepared]]:
     """What is measured together: each network alone, or all at once."""
-    prepared = (prepare(name, arguments.folder, not arguments.no_check, arguments.weights)
+    prepared = (prepare(name, arguments.folder, not arguments.no_check, arguments.weights,
+                        arguments.strassen)
                 for name in arguments.networks)
     if arguments.many:
         yield list(prepared)

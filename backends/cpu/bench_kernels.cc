@@ -13,6 +13,7 @@
 #include "kernels/gemm.h"
 #include "kernels/lstm.h"
 #include "kernels/rows.h"
+#include "kernels/strassen.h"
 #include "pool/cpu_set.h"
 #include "pool/pool.h"
 
@@ -51,6 +52,35 @@ void bench_gemm(Bench& bench, const GemmShape& s, bool cold, double bandwidth) {
   if (s.m <= 8) std::printf(", %5.1f GB/s", bytes * 1e-9);
   if (s.m <= 8 && cold) std::printf(" = %5.1f %% of reading", bytes * 100 / bandwidth);
   std::printf("\n");
+}
+
+/// The same product by Strassen's method, where the shape allows it.
+void bench_strassen(Bench& bench, const GemmShape& s, int levels) {
+  const StrassenCut cut = find_strassen_cut(s.m, s.k, s.n, levels);
+  if (cut.levels != levels) return;
+  const Isa isa = bench.isa();
+  const std::int64_t floats = SLUICE_CPU_PICK(isa, packed_strassen_b_floats)(cut, s.k, s.n);
+  const std::int64_t copies = std::max<std::int64_t>(1, (600 << 18) / floats);
+  const FloatBuffer a = filled(s.m * s.k);
+  const FloatBuffer b = filled(floats * copies);
+  const FloatBuffer bias = filled(s.n);
+  const FloatBuffer c = filled(s.m * s.n);
+  GemmPlan plan;
+  plan.m = s.m;
+  plan.n = s.n;
+  plan.k = s.k;
+  plan.a_row = s.k;
+  plan.c_row = s.n;
+  const double seconds = bench.time([&](const Worker& w, int round, const Member&) {
+    SLUICE_CPU_PICK(isa, run_strassen)
+    (cut, plan, {a.data(), b.data() + round % copies * floats, c.data(), bias.data(), {}}, w);
+  });
+  const double flops = 2.0 * static_cast<double>(s.m * s.n * s.k) / seconds;
+  std::printf(
+      "    Strassen, %d level%-2s   %4ldx%-5ldx%-5ld cold %9.1f us %7.1f GF/s %5.1f %% of FMA "
+      "peak\n",
+      levels, levels == 1 ? "" : "s", s.m, s.n, s.k, seconds * 1e6, flops * 1e-9,
+      flops * 100 / bench.peak());
 }
 
 void bench_attention(Bench& bench, const char* what, std::int64_t heads, std::int64_t queries,
@@ -148,6 +178,7 @@ void bench_all(int workers, double seconds) {
   for (const GemmShape& s : shapes) {
     bench_gemm(bench, s, false, bandwidth);
     if (s.m <= 128 && s.n * s.k > 200000) bench_gemm(bench, s, true, bandwidth);
+    for (const int levels : {1, 2}) bench_strassen(bench, s, levels);
   }
   bench_attention(bench, "BERT", 12, 128, 128, 64);
   bench_attention(bench, "GPT-2 decode", 12, 1, 257, 64);

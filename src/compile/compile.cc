@@ -37,6 +37,10 @@ class Compiler {
     if (!options_.winograd) {
       SLUICE_TRY(passes::run_passes(graph, {&passes::direct_convolutions_pass(), 1}, {}));
     }
+    if (options_.strassen_levels > 0) {
+      const passes::Pass& pass = passes::strassen_pass(options_.strassen_levels);
+      SLUICE_TRY(passes::run_passes(graph, {&pass, 1}, {}));
+    }
     report("choose layouts");
     SLUICE_TRY(choose_layouts(graph, backends_));
     SLUICE_TRY(ir::verify(graph));

@@ -54,6 +54,8 @@ const Pass& rounded_weights_pass();
 const Pass& byte_products_pass();
 /// Run behind the pipeline where convolutions are to be summed term by term.
 const Pass& direct_convolutions_pass();
+/// Run behind the pipeline where products may be cut by Strassen's method, `levels` (1 or 2) deep.
+const Pass& strassen_pass(int levels);
 
 /// Null for an unknown name.
 const Pass* find_pass(std::string_view name);

@@ -54,12 +54,17 @@ constexpr Pass kByteProducts = {
     "byte_products", "let backends multiply constant matrices in 8 bits", allow_byte_products};
 constexpr Pass kDirectConvolutions = {"direct_convolutions", "keep backends from Winograd's method",
                                       direct_convolutions};
+constexpr Pass kStrassenOnce = {"strassen_1", "let backends multiply by Strassen's method",
+                                allow_one_strassen_level};
+constexpr Pass kStrassenTwice = {"strassen_2", "let backends use Strassen's method twice over",
+                                 allow_two_strassen_levels};
 
 }  // namespace
 
 const Pass& rounded_weights_pass() { return kRoundedWeights; }
 const Pass& byte_products_pass() { return kByteProducts; }
 const Pass& direct_convolutions_pass() { return kDirectConvolutions; }
+const Pass& strassen_pass(int levels) { return levels == 1 ? kStrassenOnce : kStrassenTwice; }
 
 std::span<const Pass> default_pipeline() { return kPipeline; }
 
@@ -74,7 +79,8 @@ const Pass* find_pass(std::string_view name) {
   for (const Pass& pass : kPipeline) {
     if (pass.name == name) return &pass;
   }
-  for (const Pass* pass : {&kRoundedWeights, &kByteProducts, &kDirectConvolutions}) {
+  for (const Pass* pass :
+       {&kRoundedWeights, &kByteProducts, &kDirectConvolutions, &kStrassenOnce, &kStrassenTwice}) {
     if (pass->name == name) return pass;
   }
   return nullptr;

@@ -91,6 +91,16 @@ Result<int> allow_rounded_weights(ir::Graph& graph, const PassContext& context);
 ///     MatMul[%x, %c : f32[K,N]]   ->   MatMul[%x, %c] {sluice_weights = "int8"}
 Result<int> allow_byte_products(ir::Graph& graph, const PassContext& context);
 
+/// Lets backends compute products with constant matrices by Strassen's method: an eighth of the
+/// multiplications less for each level, more memory, and results that move by about 1e-6 of the
+/// largest. Not in the default pipeline.
+///     MatMul[%x, %c : f32[K,N]]   ->   MatMul[%x, %c] {sluice_strassen = 1}
+Result<int> allow_one_strassen_level(ir::Graph& graph, const PassContext& context);
+
+/// The same with two levels.
+///     MatMul[%x, %c : f32[K,N]]   ->   MatMul[%x, %c] {sluice_strassen = 2}
+Result<int> allow_two_strassen_levels(ir::Graph& graph, const PassContext& context);
+
 /// Keeps backends from computing convolutions otherwise than as sums of products, term by term. Not
 /// in the default pipeline: transforms are faster and move results by about 1e-5 of the largest.
 ///     Conv[%x, %w]   ->   Conv[%x, %w] {sluice_convolution = "direct"}

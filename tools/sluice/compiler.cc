@@ -31,6 +31,7 @@ Result<package::Executable> compile_model(const ModelOptions& options, bool pack
   if (options.weights == "bf16") compiling.weights = compile::WeightPrecision::kBf16;
   if (options.weights == "int8") compiling.weights = compile::WeightPrecision::kInt8;
   compiling.winograd = options.winograd;
+  compiling.strassen_levels = options.strassen;
   compiling.progress = std::move(progress);
   return compile::compile(std::move(graph), backend_registry(), compiling);
 }

@@ -22,6 +22,7 @@ struct ModelOptions {
   std::vector<std::string> cuts;    ///< operations at which a segment starts
   std::vector<std::int32_t> cores;  ///< by segment
   bool winograd = true;             ///< whether convolutions may be transformed
+  int strassen = 0;                 ///< levels of Strassen's method in products, at most 2
   std::string weights = "f32";      ///< how exactly products keep their constant matrices
 
   void add_to(CLI::App& app);

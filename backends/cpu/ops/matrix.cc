@@ -48,9 +48,28 @@ WeightType weight_type(const sluice_op& op) {
   return word == "int8" && !has_columns_of_a ? WeightType::kInt8 : WeightType::kF32;
 }
 
-void take_packed_b(const MatrixConstant& constant, MatrixProduct* product) {
+/// How `compile` has allowed the product of `rows` with these weights to be cut; not at all where
+/// the rows are not known (0), so that nor are they when the weights are packed.
+StrassenCut strassen_cut(const sluice_op& op, std::int64_t rows, const MatrixConstant& constant) {
+  if (constant.type != WeightType::kF32) return {};
+  const std::int64_t levels = plugin::Attributes(op).get_int("sluice_strassen");
+  return find_strassen_cut(rows, constant.k, constant.n, levels);
+}
+
+/// Takes the weights in the form in which the package has them: it may have been packed when less
+/// was known.
+Status take_packed_b(const sluice_op& op, MatrixConstant constant, Isa isa,
+                     MatrixProduct* product) {
+  const sluice_operand& b = op.inputs[1];
+  if (b.packed != nullptr && b.packed_bytes != packed_bytes(constant, isa)) constant.cut = {};
+  if (b.tensor.data == nullptr && b.packed_bytes != packed_bytes(constant, isa)) {
+    return plugin::invalid_argument(plugin::kind_of(op) + ": packed weights of " +
+                                    std::to_string(b.packed_bytes) + " bytes, not " +
+                                    std::to_string(packed_bytes(constant, isa)));
+  }
   product->constant_b = constant;
   product->plan.b_form = constant.type == WeightType::kBf16 ? GemmB::kPackedHalf : GemmB::kPacked;
+  return plugin::ok();
 }
 
 // ---- MatMul
@@ -65,9 +84,23 @@ Status check_matmul(const sluice_op& op) {
   return check_common(op);
 }
 
+/// Product of all dimensions but the last, or a number that is large enough; 0 where one is not
+/// known.
+std::int64_t rows_of(const sluice_tensor& a) {
+  constexpr std::int64_t kMany = 1 << 20;
+  const auto dims = dims_of(a);
+  std::int64_t rows = 1;
+  for (const std::int64_t dim : dims.first(dims.size() - 1)) {
+    rows = std::min(rows * std::clamp<std::int64_t>(dim, 0, kMany), kMany);
+  }
+  return rows;
+}
+
 MatrixConstant matmul_constant(const sluice_op& op) {
   const auto b = dims_of(op.inputs[1].tensor);
-  return {b[0], b[1], b[1], 1, 1, weight_type(op)};
+  MatrixConstant constant = {b[0], b[1], b[1], 1, 1, weight_type(op), {}};
+  constant.cut = strassen_cut(op, rows_of(op.inputs[0].tensor), constant);
+  return constant;
 }
 
 sluice_packing matmul_packing(const sluice_op& op, int input, Isa isa) {
@@ -115,7 +148,10 @@ Status read_matmul(const sluice_op& op, Isa isa, MatrixProduct* product) {
   if (b.size() == 2) {
     for (std::size_t i = 0; i + 2 < a.size(); ++i) plan.m *= a[i];
     product->merged_dims = static_cast<int>(a.size()) - 2;
-    if (is_packable(op.inputs[1])) take_packed_b(matmul_constant(op), product);
+    if (is_packable(op.inputs[1])) {
+      Status taken = take_packed_b(op, matmul_constant(op), isa, product);
+      if (!taken.is_ok()) return taken;
+    }
   } else if (!plan_batch(a, b, out, &plan)) {
     return unimplemented("MatMul with too many batch dimensions");
   }
@@ -162,9 +198,14 @@ Status check_gemm(const sluice_op& op) {
 MatrixConstant gemm_constant(const sluice_op& op) {
   const GemmAttributes attributes(op);
   const auto b = dims_of(op.inputs[1].tensor);
-  const WeightType type = weight_type(op);
-  if (attributes.trans_b) return {b[1], b[0], 1, b[1], attributes.alpha, type};
-  return {b[0], b[1], b[1], 1, attributes.alpha, type};
+  MatrixConstant constant = {b[0], b[1], b[1], 1, attributes.alpha, weight_type(op), {}};
+  if (attributes.trans_b) {
+    std::swap(constant.k, constant.n);
+    std::swap(constant.step, constant.column);
+  }
+  const std::int64_t rows = dims_of(op.inputs[0].tensor)[0];
+  if (!attributes.trans_a) constant.cut = strassen_cut(op, rows, constant);
+  return constant;
 }
 
 sluice_packing gemm_packing(const sluice_op& op, int input, Isa isa) {
@@ -221,7 +262,10 @@ Status read_gemm(const sluice_op& op, Isa isa, MatrixProduct* product) {
   plan.b_row = attributes.trans_b ? plan.k : plan.n;
   plan.b_form = attributes.trans_b ? GemmB::kColumns : GemmB::kRows;
   if (plan.k == 0) return unimplemented("Gemm over nothing");
-  if (is_packable(op.inputs[1])) take_packed_b(gemm_constant(op), product);
+  if (is_packable(op.inputs[1])) {
+    Status taken = take_packed_b(op, gemm_constant(op), isa, product);
+    if (!taken.is_ok()) return taken;
+  }
   // The bias is added before alpha could be: only where B has taken alpha.
   const bool alpha_done = attributes.alpha == 1 || product->constant_b;
   if (has_c(op) && alpha_done && is_bias(op, attributes.beta)) product->bias_input = 2;
@@ -247,6 +291,7 @@ std::vector<std::string> list_variants(const sluice_op& op, Isa isa, int workers
   MatrixProduct product;
   if (!kRead(op, isa, &product).is_ok()) return {};
   const auto& b = product.constant_b;
+  if (b && b->cut.levels > 0) return {};
   return list_gemm_variants(product.plan, b && b->type == WeightType::kInt8, workers);
 }
 

@@ -71,13 +71,22 @@ void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {
     args.extra[i] = source_address(product_.chain.sources[static_cast<std::size_t>(i)], run);
   }
   if (bytes_) return bytes_->multiply(args, packed_b_->data<void>(), run.shared(), worker);
-  SLUICE_CPU_PICK(isa_, run_gemm)(product_.plan, args, worker);
+  if (const StrassenCut* cut = strassen()) {
+    SLUICE_CPU_PICK(isa_, run_strassen)(*cut, product_.plan, args, worker);
+  } else {
+    SLUICE_CPU_PICK(isa_, run_gemm)(product_.plan, args, worker);
+  }
+}
+
+std::int64_t MatrixKernel::product_scratch_bytes() const {
+  if (bytes_) return product_.plan.epilogue.scratch_bytes();
+  const StrassenCut* cut = strassen();
+  return cut != nullptr ? SLUICE_CPU_PICK(isa_, strassen_scratch_bytes)(*cut, product_.plan)
+                        : SLUICE_CPU_PICK(isa_, gemm_scratch_bytes)(product_.plan);
 }
 
 std::int64_t MatrixKernel::scratch_bytes() const {
-  const std::int64_t product = bytes_ ? product_.plan.epilogue.scratch_bytes()
-                                      : SLUICE_CPU_PICK(isa_, gemm_scratch_bytes)(product_.plan);
-  return std::max(product, second_pass_ ? second_pass_->scratch_bytes() : 0);
+  return std::max(product_scratch_bytes(), second_pass_ ? second_pass_->scratch_bytes() : 0);
 }
 
 double MatrixKernel::cost_ns() const {

@@ -36,6 +36,13 @@ class MatrixKernel : public Kernel {
  private:
   bool place_epilogue();
   int product_phases() const { return bytes_ ? 2 : 1; }
+  std::int64_t product_scratch_bytes() const;
+
+  /// How the product is cut for Strassen's method; null where it is not.
+  const StrassenCut* strassen() const {
+    const auto& b = product_.constant_b;
+    return b && b->cut.levels > 0 ? &b->cut : nullptr;
+  }
 
   MatrixProduct product_;
   Isa isa_;

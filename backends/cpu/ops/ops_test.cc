@@ -130,6 +130,103 @@ TEST(CpuMatMul, EightBitsAreCloseAndTheBodyRunsOnce) {
   }
 }
 
+/// [2, 64, 384] times a constant, a bias and Relu, with so many levels of Strassen's method
+/// allowed.
+TestOp cut_product(const Floats& x, const Floats& w, const Floats& bias, int levels) {
+  TestOp op("MatMul");
+  op.input({2, 64, 384}, x).input({384, 200}, w, true).body_input({200}, bias);
+  op.output({2, 64, 200}).step("Add", {0, 1}).step("Relu", {2});
+  if (levels > 0) op.attribute("sluice_strassen", std::int64_t{levels});
+  return op;
+}
+
+sluice_packing packing_of(const Backend& backend, const sluice_op& op) {
+  sluice_packing packing = {};
+  EXPECT_TRUE(backend.packing(op, 1, &packing).is_ok());
+  return packing;
+}
+
+TEST(CpuMatMul, StrassensMethodIsAsClose) {
+  const Floats x = random_floats(128 * 384, 1);
+  const Floats w = random_floats(384 * 200, 2);
+  const Floats bias = random_floats(200, 3);
+  Floats want = multiply(x, w, 128, 384, 200);
+  for (std::size_t i = 0; i < want.size(); ++i) want[i] = std::fmax(0, want[i] + bias[i % 200]);
+  for (const Backend& backend : backends_to_test()) {
+    for (const int levels : {1, 2}) {
+      TestOp op = cut_product(x, w, bias, levels);
+      const std::string form = "strassen" + std::to_string(levels) + "_1/";
+      EXPECT_EQ(std::string(packing_of(backend, op.op()).format).substr(0, form.size()), form);
+      for (const int workers : {1, 2, 3}) {
+        expect_runs(op, backend, workers);
+        expect_near(op.result(), want, 2e-4F);
+      }
+    }
+  }
+}
+
+TEST(CpuMatMul, StrassensMethodIsForManyKnownRows) {
+  const Floats x = random_floats(128 * 384, 1);
+  const Floats w = random_floats(384 * 200, 2);
+  for (const Backend& backend : backends_to_test()) {
+    TestOp usual = cut_product(x, w, Floats(200), 0);
+    TestOp cut = cut_product(x, w, Floats(200), 2);
+    sluice_op unknown = cut.op();
+    std::vector<sluice_operand> inputs(unknown.inputs, unknown.inputs + unknown.num_inputs);
+    unknown.inputs = inputs.data();
+    for (const std::int64_t rows : {-1, 16}) {
+      const std::int64_t dims[] = {2, rows, 384};
+      inputs[0].tensor.dims = dims;
+      EXPECT_STREQ(packing_of(backend, unknown).format, packing_of(backend, usual.op()).format);
+    }
+  }
+}
+
+TEST(CpuMatMul, TakesWeightsThatWerePackedWhenRowsWereNotKnown) {
+  const Floats x = random_floats(128 * 384, 1);
+  const Floats w = random_floats(384 * 200, 2);
+  const Floats bias = random_floats(200, 3);
+  for (const Backend& backend : backends_to_test()) {
+    TestOp usual = cut_product(x, w, bias, 0);
+    const std::int64_t bytes = packing_of(backend, usual.op()).size_bytes;
+    Floats packed(static_cast<std::size_t>(bytes) / sizeof(float));
+    ASSERT_TRUE(backend.pack(usual.op(), 1, packed.data()).is_ok());
+    expect_runs(usual, backend, 2);
+    TestOp cut = cut_product(x, w, bias, 2);
+    cut.packed_input(1, packed.data(), bytes);
+    expect_runs(cut, backend, 2);
+    EXPECT_EQ(cut.result(), usual.result());
+  }
+}
+
+TEST(CpuMatMul, RefusesPackedWeightsOfAnotherSize) {
+  const Floats w = random_floats(384 * 200, 2);
+  for (const int levels : {0, 1, 2}) {
+    TestOp op = cut_product(random_floats(128 * 384, 1), w, Floats(200), levels);
+    op.packed_input(1, w.data(), 64);
+    std::unique_ptr<Kernel> kernel;
+    EXPECT_EQ(op.make(Backend(), &kernel).code, SLUICE_INVALID_ARGUMENT);
+  }
+}
+
+TEST(CpuGemm, StrassensMethodTakesColumnsAndAlpha) {
+  const Floats x = random_floats(70 * 192, 1);
+  const Floats w = random_floats(192 * 110, 2);
+  Floats columns(w.size());
+  for (std::size_t i = 0; i < w.size(); ++i) columns[i % 110 * 192 + i / 110] = w[i];
+  Floats want = multiply(x, w, 70, 192, 110);
+  for (float& v : want) v *= 0.5F;
+  for (const Backend& backend : backends_to_test()) {
+    TestOp op("Gemm");
+    op.input({70, 192}, x).input({110, 192}, columns, true).output({70, 110});
+    op.attribute("transB", std::int64_t{1}).attribute("alpha", 0.5F);
+    op.attribute("sluice_strassen", std::int64_t{1});
+    EXPECT_EQ(std::string_view(packing_of(backend, op.op()).format).substr(0, 9), "strassen1");
+    expect_runs(op, backend, 2);
+    expect_near(op.result(), want);
+  }
+}
+
 TEST(CpuMatMul, BatchBroadcastsBothWays) {
   const Floats a = random_floats(2 * 1 * 3 * 4, 1);
   const Floats b = random_floats(5 * 4 * 6, 2);

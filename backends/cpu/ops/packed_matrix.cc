@@ -11,17 +11,14 @@ namespace sluice::cpu {
 namespace {
 
 std::int64_t packed_count(const MatrixConstant& matrix, Isa isa) {
+  if (matrix.cut.levels > 0) {
+    return SLUICE_CPU_PICK(isa, packed_strassen_b_floats)(matrix.cut, matrix.k, matrix.n);
+  }
   return SLUICE_CPU_PICK(isa, packed_gemm_b_floats)(matrix.k, matrix.n);
 }
 
 BytePanels byte_panels(const MatrixConstant& matrix, Isa isa) {
   return {matrix.k, matrix.n, byte_tiles(isa).width};
-}
-
-std::int64_t packed_bytes(const MatrixConstant& matrix, Isa isa) {
-  if (matrix.type == WeightType::kInt8) return byte_panels(matrix, isa).bytes();
-  const std::int64_t size = matrix.type == WeightType::kBf16 ? 2 : 4;
-  return packed_count(matrix, isa) * size;
 }
 
 /// To the nearest, ties to even; a NaN stays one.
@@ -32,18 +29,35 @@ std::uint16_t to_bf16(float x) {
 }
 
 void pack_floats(const MatrixConstant& matrix, const float* data, Isa isa, float* packed) {
+  if (matrix.cut.levels > 0) {
+    SLUICE_CPU_PICK(isa, pack_strassen_b)
+    (matrix.cut, data, matrix.step, matrix.column, matrix.k, matrix.n, matrix.scale, packed);
+    return;
+  }
   SLUICE_CPU_PICK(isa, pack_gemm_b)
   (data, matrix.step, matrix.column, matrix.k, matrix.n, matrix.scale, packed);
 }
 
 }  // namespace
 
+std::int64_t packed_bytes(const MatrixConstant& matrix, Isa isa) {
+  if (matrix.type == WeightType::kInt8) return byte_panels(matrix, isa).bytes();
+  const std::int64_t size = matrix.type == WeightType::kBf16 ? 2 : 4;
+  return packed_count(matrix, isa) * size;
+}
+
 sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa) {
   sluice_packing packing = {};
   packing.size_bytes = packed_bytes(matrix, isa);
-  const char* form = matrix.type == WeightType::kInt8   ? "panels_int8"
-                     : matrix.type == WeightType::kBf16 ? "panels_bf16"
-                                                        : "panels";
+  char form[40] = "panels";
+  if (matrix.type == WeightType::kInt8) {
+    std::snprintf(form, sizeof form, "panels_int8");
+  } else if (matrix.type == WeightType::kBf16) {
+    std::snprintf(form, sizeof form, "panels_bf16");
+  } else if (matrix.cut.levels > 0) {
+    std::snprintf(form, sizeof form, "strassen%d_%lld", matrix.cut.levels,
+                  static_cast<long long>(matrix.cut.stretches));
+  }
   std::snprintf(packing.format, sizeof packing.format, "%s/%s/%lldx%lld/%g", form, isa_name(isa),
                 static_cast<long long>(matrix.k), static_cast<long long>(matrix.n),
                 static_cast<double>(matrix.scale));

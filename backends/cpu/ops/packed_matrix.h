@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "isa.h"
+#include "kernels/strassen.h"
 #include "ops/float_buffer.h"
 #include "plugin/kernel.h"
 
@@ -13,7 +14,7 @@ namespace sluice::cpu {
 enum class WeightType : std::uint8_t { kF32, kBf16, kInt8 };
 
 /// A constant f32 matrix B(p, j), p < k, j < n, on its way into the panels of kernels/gemm.h,
-/// or of kernels/byte_product.h.
+/// kernels/strassen.h or kernels/byte_product.h.
 struct MatrixConstant {
   std::int64_t k = 0;
   std::int64_t n = 0;
@@ -21,8 +22,10 @@ struct MatrixConstant {
   std::int64_t column = 0;  ///< floats from j to j + 1
   float scale = 1;
   WeightType type = WeightType::kF32;
+  StrassenCut cut;  ///< of weights kept as they are; no levels: the ordinary product
 };
 
+std::int64_t packed_bytes(const MatrixConstant& matrix, Isa isa);
 sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa);
 void pack_matrix(const MatrixConstant& matrix, const float* data, Isa isa, void* packed);
 

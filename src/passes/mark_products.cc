@@ -13,14 +13,15 @@ bool has_weights(const ir::Subgraph& subgraph, const ir::Operation& operation) {
          type.shape()->size() == 2;
 }
 
-Result<int> mark(ir::Graph& graph, const char* precision) {
+template <typename Value>
+Result<int> mark(ir::Graph& graph, const char* attribute, Value value) {
   return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
     ir::Subgraph& subgraph = graph.subgraph(id);
     int marked = 0;
     for (const ir::OperationId at : subgraph.order()) {
       ir::Operation& operation = subgraph.operation(at);
       if (!has_weights(subgraph, operation)) continue;
-      operation.attributes.set("sluice_weights", precision);
+      operation.attributes.set(attribute, value);
       ++marked;
     }
     return marked;
@@ -30,11 +31,19 @@ Result<int> mark(ir::Graph& graph, const char* precision) {
 }  // namespace
 
 Result<int> allow_rounded_weights(ir::Graph& graph, const PassContext&) {
-  return mark(graph, "bf16");
+  return mark(graph, "sluice_weights", "bf16");
 }
 
 Result<int> allow_byte_products(ir::Graph& graph, const PassContext&) {
-  return mark(graph, "int8");
+  return mark(graph, "sluice_weights", "int8");
+}
+
+Result<int> allow_one_strassen_level(ir::Graph& graph, const PassContext&) {
+  return mark(graph, "sluice_strassen", std::int64_t{1});
+}
+
+Result<int> allow_two_strassen_levels(ir::Graph& graph, const PassContext&) {
+  return mark(graph, "sluice_strassen", std::int64_t{2});
 }
 
 }  // namespace sluice::passes
