@@ -47,13 +47,11 @@ class RowsRun {
   }
 
   void run_body(const DepthwiseRow& row) {
-    const std::int64_t number = row.output_pixel / plan_.output.w;
-    const std::int64_t blocks = blocks_of(plan_.shape.in_channels);
     ConvPiece piece;
     piece.out = args_.output + row.output_pixel * kBlock;
-    piece.image = number / plan_.output.h / blocks;
+    piece.image = row.image;
     piece.channel = row.block;
-    piece.first_pixel = number % plan_.output.h * plan_.output.w;
+    piece.first_pixel = row.y * plan_.output.w;
     piece.pixels = plan_.output.w;
     run_conv_body(plan_.epilogue.body, SLUICE_CPU_PICK(plan_.isa, run_body), args_.extra,
                   Layout::kBlocked, piece, scratch_);
