@@ -8,6 +8,9 @@
 namespace sluice::cpu {
 namespace {
 
+/// So many products for each sum are few.
+constexpr std::int64_t kFewSteps = 128;
+
 /// A panel with some of its input blocks: what all tiles of the band go through before the next
 /// one. Few enough blocks that their weights stay near while the next ones are being fetched.
 struct Pass {
@@ -97,7 +100,8 @@ class BandRun {
     steps_ = channels * tile_.tap_count;
     tile_.next_weights = next_.weights;
     const ConvTileSet& tiles = plan_.tiles();
-    most_pixels_ = p.width == tiles.panel ? tiles.wide_pixels : tiles.block_pixels;
+    const int wide_pixels = steps_ <= kFewSteps ? tiles.short_pixels : tiles.wide_pixels;
+    most_pixels_ = p.width == tiles.panel ? wide_pixels : tiles.block_pixels;
     if (plan_.flat) {
       const std::int64_t cols = band_.count * plan_.output.w;
       tile_.next_weights_step = divide_up(p.width, divide_up(cols, most_pixels_));

@@ -7,6 +7,13 @@
 namespace sluice::cpu {
 namespace {
 
+/// The input is not in L2, and two new rows for every output row are more than the processor
+/// fetches by itself; of one it does.
+bool is_far(const ConvShape& s) {
+  constexpr std::int64_t kNearFloats = (2 << 20) / sizeof(float);
+  return s.stride.h > 1 && blocks_of(s.in_channels) * kBlock * s.input.h * s.input.w > kNearFloats;
+}
+
 /// Rows of one worker. What does not change from row to row is set once: on small images a row
 /// takes a hundred cycles.
 class RowsRun {
@@ -15,6 +22,7 @@ class RowsRun {
       : plan_(plan),
         args_(args),
         scratch_(scratch),
+        fetches_ahead_(is_far(plan.shape)),
         parts_(plan.output.w, plan.reuses_input ? plan.most_cols : plan.output.w) {
     tile_.activation = plan.epilogue.activation;
     tile_.low = plan.epilogue.low;
@@ -24,6 +32,7 @@ class RowsRun {
   void run(const DepthwiseRow& row) {
     const ConvShape& s = plan_.shape;
     static_cast<DepthwiseWindows&>(tile_) = windows_of(s, row);
+    if (fetches_ahead_) tile_.ahead = tile_.rows * tile_.input_row;
     tile_.bias = args_.bias + row.block * kBlock;
     tile_.weights = args_.weights + (row.block * s.kernel.h + row.first_tap) * s.kernel.w * kBlock;
     parts_.for_each([&](std::int64_t begin, std::int64_t cols) { run_tile(row, begin, cols); });
@@ -47,13 +56,11 @@ class RowsRun {
   }
 
   void run_body(const DepthwiseRow& row) {
-    const std::int64_t number = row.output_pixel / plan_.output.w;
-    const std::int64_t blocks = blocks_of(plan_.shape.in_channels);
     ConvPiece piece;
     piece.out = args_.output + row.output_pixel * kBlock;
-    piece.image = number / plan_.output.h / blocks;
+    piece.image = row.image;
     piece.channel = row.block;
-    piece.first_pixel = number % plan_.output.h * plan_.output.w;
+    piece.first_pixel = row.y * plan_.output.w;
     piece.pixels = plan_.output.w;
     run_conv_body(plan_.epilogue.body, SLUICE_CPU_PICK(plan_.isa, run_body), args_.extra,
                   Layout::kBlocked, piece, scratch_);
@@ -62,6 +69,7 @@ class RowsRun {
   const DepthwisePlan& plan_;
   const ConvArgs& args_;
   float* scratch_;
+  bool fetches_ahead_;
   RowParts parts_;
   DepthwiseTile tile_;
   DepthwiseTileKernel kernel_ = nullptr;

@@ -18,11 +18,11 @@ inline bool is_depthwise(const ConvShape& s) {
 
 /// One output row of one block of 16 channels, and the kernel rows that meet the image there.
 struct DepthwiseRow {
-  /// Row `y` of the block that is number `image_block` of all images', number `number` of its
-  /// own's.
-  DepthwiseRow(const ConvShape& s, const Extent& output, std::int64_t image_block,
-               std::int64_t number, std::int64_t y)
-      : block(number), end_tap(s.kernel.h) {
+  /// Row `row` of block `number` of image `of`.
+  DepthwiseRow(const ConvShape& s, const Extent& output, std::int64_t of, std::int64_t number,
+               std::int64_t row)
+      : image(of), block(number), y(row), end_tap(s.kernel.h) {
+    const std::int64_t image_block = image * blocks_of(s.in_channels) + block;
     const std::int64_t first_y = y * s.stride.h - s.pad_begin.h;
     if (first_y < 0) first_tap = std::min(divide_up(-first_y, s.dilation.h), s.kernel.h);
     if (first_y + (s.kernel.h - 1) * s.dilation.h >= s.input.h) {
@@ -35,7 +35,9 @@ struct DepthwiseRow {
     output_pixel = (image_block * output.h + y) * output.w;
   }
 
+  std::int64_t image = 0;
   std::int64_t block = 0;
+  std::int64_t y = 0;
   std::int64_t first_tap = 0;  ///< kernel rows [first_tap, end_tap)
   std::int64_t end_tap = 0;
   std::int64_t input_pixel = 0;   ///< of the whole tensor: where the first kernel row begins
@@ -65,7 +67,7 @@ class DepthwiseRows {
   }
 
   bool done() const { return y_ == end_; }
-  DepthwiseRow row() const { return {shape_, output_, image_ * blocks_ + block_, block_, y_}; }
+  DepthwiseRow row() const { return {shape_, output_, image_, block_, y_}; }
   void advance() {
     if (++y_ == end_) next_block();
   }

@@ -71,6 +71,8 @@ TEST(Depthwise, WorkersShareRowsOfTallImagesAndBlocksOfSmallOnes) {
   }
 }
 
+TEST(Depthwise, ImagesBeyondTheCacheMatchPlainLoops) { expect_right(depthwise(48, 105, 3, 2, 1)); }
+
 TEST(Depthwise, OtherFiltersMatchPlainLoops) {
   expect_right(depthwise(3, 9, 2, 1, 0));
   expect_right(depthwise(40, 12, 4, 2, 1));

@@ -51,6 +51,9 @@ struct ConvTileSet {
   int panel = 0;         ///< channels of a wide panel: 16 or 32
   int wide_pixels = 0;   ///< most pixels of a tile with a wide panel
   int block_pixels = 0;  ///< most pixels of a tile with a panel of 16
+  /// Pixels with which a tile with a wide panel is fastest where it sums few products: what comes
+  /// before and behind the sums takes less, for each pixel, when some registers are free.
+  int short_pixels = 0;
   /// Requires: rows is 1 or 2; cols >= 1; rows * cols within the limit above; panel 16 or `panel`.
   ConvTileKernel (*find)(ConvInput input, int rows, int cols, int panel) = nullptr;
   /// For input in blocks and one row of pixels, where the panel's last 8 channels do not exist:

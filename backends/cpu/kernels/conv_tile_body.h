@@ -21,6 +21,9 @@ constexpr int most_pixels(int vectors) {
   return pixels < 28 / vectors ? pixels : 28 / vectors;
 }
 
+/// Of a tile with a wide panel that sums few products: see ConvTileSet.
+inline constexpr int kShortPixels = kVectorRegisters == 32 ? 12 : most_pixels(kPanel / kLanes);
+
 /// sum += a * b. With more than one vector of sums per input value, the compiler is told in so many
 /// words to keep each sum in its register; left alone, it swaps them around and runs out. With one,
 /// it may fold the broadcast into the instruction.

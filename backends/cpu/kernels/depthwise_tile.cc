@@ -11,6 +11,16 @@ SLUICE_CPU_INLINE Vec activated(const DepthwiseTile& t, Vec sum) {
   return t.activation == Activation::kClip ? min(broadcast(t.high), sum) : sum;
 }
 
+/// The input rows that the output row behind this one reads first, under the tile's columns.
+template <int kStride, int kCols>
+SLUICE_CPU_INLINE void fetch_ahead(const DepthwiseTile& t) {
+  const float* row = t.input + t.ahead;
+  for (int r = 0; r < kStride; ++r, row += t.input_row) {
+#pragma GCC unroll 28
+    for (int i = 0; i < kCols * kStride; ++i) prefetch_to_l2(row + i * kBlock);
+  }
+}
+
 struct FloatPixels {
   /// Whose sums fit the registers.
   static constexpr int kMostCols = kVectorRegisters == 32 ? 14 : 8;
@@ -18,6 +28,7 @@ struct FloatPixels {
 
   template <int kKernel, int kStride, int kCols>
   static void run(const DepthwiseTile& t) {
+    if (kStride > 1 && t.ahead != 0) fetch_ahead<kStride, kCols>(t);
     for (int lane = 0; lane < kBlock; lane += kLanes) {
       Vec sums[kCols];
       const Vec bias = load(t.bias + lane);

@@ -28,6 +28,9 @@ struct DepthwiseTile : DepthwiseWindows {
   const float* bias = nullptr;      ///< [16]
   const float* residual = nullptr;  ///< addressed as `output` is; null: none
   float* output = nullptr;
+  /// From `input` to the first row that is not read yet, to be fetched meanwhile where the stride
+  /// is 2; 0: not.
+  std::int64_t ahead = 0;
   Activation activation = Activation::kNone;
   float low = 0;
   float high = 0;
