@@ -25,30 +25,48 @@ struct GemmShape {
   std::int64_t m, n, k;
 };
 
-/// Weights rotate through several copies when they are to be cold.
+/// What a product reads and writes. Weights rotate through several copies when they are to be cold.
+class Operands {
+ public:
+  Operands(const GemmShape& s, std::int64_t b_floats, bool cold)
+      : b_floats_(b_floats),
+        copies_(cold ? std::max<std::int64_t>(1, (600 << 18) / b_floats) : 1),
+        a_(filled(s.m * s.k)),
+        b_(filled(b_floats * copies_)),
+        bias_(filled(s.n)),
+        c_(filled(s.m * s.n)) {}
+
+  GemmArgs of_round(int round) const {
+    return {a_.data(), b_.data() + round % copies_ * b_floats_, c_.data(), bias_.data(), {}};
+  }
+
+ private:
+  std::int64_t b_floats_;
+  std::int64_t copies_;
+  FloatBuffer a_;
+  FloatBuffer b_;
+  FloatBuffer bias_;
+  FloatBuffer c_;
+};
+
+void print_product(const Bench& bench, const char* what, const GemmShape& s, bool cold,
+                   double seconds) {
+  const double flops = 2.0 * static_cast<double>(s.m * s.n * s.k) / seconds;
+  std::printf("  %-22s %4ldx%-5ldx%-5ld %s %9.1f us %7.1f GF/s %5.1f %% of FMA peak", what, s.m,
+              s.n, s.k, cold ? "cold" : "warm", seconds * 1e6, flops * 1e-9,
+              flops * 100 / bench.peak());
+}
+
 void bench_gemm(Bench& bench, const GemmShape& s, bool cold, double bandwidth) {
   const Isa isa = bench.isa();
   const std::int64_t floats = SLUICE_CPU_PICK(isa, packed_gemm_b_floats)(s.k, s.n);
-  const std::int64_t copies = cold ? std::max<std::int64_t>(1, (600 << 18) / floats) : 1;
-  const FloatBuffer a = filled(s.m * s.k);
-  const FloatBuffer b = filled(floats * copies);
-  const FloatBuffer bias = filled(s.n);
-  const FloatBuffer c = filled(s.m * s.n);
-  GemmPlan plan;
-  plan.m = s.m;
-  plan.n = s.n;
-  plan.k = s.k;
-  plan.a_row = s.k;
-  plan.c_row = s.n;
+  const Operands operands(s, floats, cold);
+  const GemmPlan plan = GemmPlan::of(s.m, s.n, s.k);
   const double seconds = bench.time([&](const Worker& w, int round, const Member&) {
-    SLUICE_CPU_PICK(isa, run_gemm)
-    (plan, {a.data(), b.data() + round % copies * floats, c.data(), bias.data(), {}}, w);
+    SLUICE_CPU_PICK(isa, run_gemm)(plan, operands.of_round(round), w);
   });
-  const double flops = 2.0 * static_cast<double>(s.m * s.n * s.k) / seconds;
+  print_product(bench, s.what, s, cold, seconds);
   const double bytes = static_cast<double>(floats) * 4 / seconds;
-  std::printf("  %-22s %4ldx%-5ldx%-5ld %s %9.1f us %7.1f GF/s %5.1f %% of FMA peak", s.what, s.m,
-              s.n, s.k, cold ? "cold" : "warm", seconds * 1e6, flops * 1e-9,
-              flops * 100 / bench.peak());
   if (s.m <= 8) std::printf(", %5.1f GB/s", bytes * 1e-9);
   if (s.m <= 8 && cold) std::printf(" = %5.1f %% of reading", bytes * 100 / bandwidth);
   std::printf("\n");
@@ -59,28 +77,14 @@ void bench_strassen(Bench& bench, const GemmShape& s, int levels) {
   const StrassenCut cut = find_strassen_cut(s.m, s.k, s.n, levels);
   if (cut.levels != levels) return;
   const Isa isa = bench.isa();
-  const std::int64_t floats = SLUICE_CPU_PICK(isa, packed_strassen_b_floats)(cut, s.k, s.n);
-  const std::int64_t copies = std::max<std::int64_t>(1, (600 << 18) / floats);
-  const FloatBuffer a = filled(s.m * s.k);
-  const FloatBuffer b = filled(floats * copies);
-  const FloatBuffer bias = filled(s.n);
-  const FloatBuffer c = filled(s.m * s.n);
-  GemmPlan plan;
-  plan.m = s.m;
-  plan.n = s.n;
-  plan.k = s.k;
-  plan.a_row = s.k;
-  plan.c_row = s.n;
+  const Operands operands(s, SLUICE_CPU_PICK(isa, packed_strassen_b_floats)(cut, s.k, s.n), true);
+  const GemmPlan plan = GemmPlan::of(s.m, s.n, s.k);
   const double seconds = bench.time([&](const Worker& w, int round, const Member&) {
-    SLUICE_CPU_PICK(isa, run_strassen)
-    (cut, plan, {a.data(), b.data() + round % copies * floats, c.data(), bias.data(), {}}, w);
+    SLUICE_CPU_PICK(isa, run_strassen)(cut, plan, operands.of_round(round), w);
   });
-  const double flops = 2.0 * static_cast<double>(s.m * s.n * s.k) / seconds;
-  std::printf(
-      "    Strassen, %d level%-2s   %4ldx%-5ldx%-5ld cold %9.1f us %7.1f GF/s %5.1f %% of FMA "
-      "peak\n",
-      levels, levels == 1 ? "" : "s", s.m, s.n, s.k, seconds * 1e6, flops * 1e-9,
-      flops * 100 / bench.peak());
+  print_product(bench, levels == 1 ? "  Strassen, 1 level" : "  Strassen, 2 levels", s, true,
+                seconds);
+  std::printf("\n");
 }
 
 void bench_attention(Bench& bench, const char* what, std::int64_t heads, std::int64_t queries,

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
-from report import run_cases
+from report import first_wrong_refusal, run_cases
 
-from harness.sluice_cli import SluiceError, compile_model, run_command, run_model
+from harness.sluice_cli import compile_model, run_command, run_model
 
 ROWS, DEPTH, COLUMNS = 128, 384, 256
 
@@ -68,13 +68,9 @@ def takes_memory(folder: Path) -> str:
 def refuses(folder: Path) -> str:
     model = folder / "product.onnx"
     product(model)
-    for levels in ("3", "-1", "all"):
-        try:
-            return f"{levels}: accepted, {run_command('compile', model, '--strassen', levels)}"
-        except SluiceError as error:
-            if "--help" not in str(error):
-                return f"{levels}: {error}"
-    return ""
+    return first_wrong_refusal("compile", [
+        ((model, "--strassen", levels), "--help") for levels in ("3", "-1", "all")
+    ])
 
 
 CASES: dict[str, Callable[[Path], str]] = {

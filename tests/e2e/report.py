@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -13,7 +13,7 @@ for folder in ("bench", "bench/models"):
     sys.path.insert(0, str(ROOT / folder))
 
 from harness.agreement import TOLERANCE  # noqa: E402
-from harness.sluice_cli import SluiceError  # noqa: E402
+from harness.sluice_cli import SluiceError, run_command  # noqa: E402
 
 
 class Report:
@@ -56,6 +56,20 @@ def run_cases(cases: dict[str, Callable[[Path], str]]) -> int:
                 problem = str(error)
         report.add(not problem, f"{name}: {problem or 'as it should be'}")
     return report.finish()
+
+
+def first_wrong_refusal(
+    command: str, cases: Iterable[tuple[tuple[str | Path, ...], str]]
+) -> str:
+    """Of pairs of arguments that `sluice command` is to refuse, and what its message is to hold: what
+    is wrong with the first that it does not refuse so, "" if nothing is."""
+    for arguments, expected in cases:
+        try:
+            return f"{expected}: accepted, {run_command(command, *arguments)}"
+        except SluiceError as error:
+            if expected not in str(error):
+                return f"{expected}: {error}"
+    return ""
 
 
 def scratch_folder() -> tempfile.TemporaryDirectory[str]:

@@ -43,6 +43,17 @@ struct GemmBatch {
 /// C(i, j) = epilogue(bias(j) + sum over p of A(i, p) * B(p, j)), for every batch item.
 /// A(i, p) = a[i * a_row + p * a_step]; C(i, j) = c[i * c_row + j]. All strides in floats.
 struct GemmPlan {
+  /// Of whole matrices: A m x k, B packed, C m x n.
+  static GemmPlan of(std::int64_t m, std::int64_t n, std::int64_t k) {
+    GemmPlan plan;
+    plan.m = m;
+    plan.n = n;
+    plan.k = k;
+    plan.a_row = k;
+    plan.c_row = n;
+    return plan;
+  }
+
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;

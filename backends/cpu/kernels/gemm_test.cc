@@ -50,12 +50,7 @@ TEST(Gemm, EveryFormOfBMatchesTheNaiveProduct) {
       for (const GemmB form : {GemmB::kPacked, GemmB::kRows, GemmB::kColumns}) {
         for (const int workers : {1, 2, 3}) {
           std::vector<float> c(static_cast<std::size_t>(s.m * s.n), -99);
-          GemmPlan plan;
-          plan.m = s.m;
-          plan.n = s.n;
-          plan.k = s.k;
-          plan.a_row = s.k;
-          plan.c_row = s.n;
+          GemmPlan plan = GemmPlan::of(s.m, s.n, s.k);
           plan.b_form = form;
           plan.b_row = form == GemmB::kRows ? s.n : s.k;
           const float* operand = form == GemmB::kPacked ? packed.data()
@@ -94,12 +89,7 @@ TEST(Gemm, PanelsOfSixteenBitsGiveExactlyWhatTheirNumbersGive) {
       for (const float v : packed) {
         half.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(v) >> 16));
       }
-      GemmPlan plan;
-      plan.m = s.m;
-      plan.n = s.n;
-      plan.k = s.k;
-      plan.a_row = s.k;
-      plan.c_row = s.n;
+      GemmPlan plan = GemmPlan::of(s.m, s.n, s.k);
       std::vector<float> want(static_cast<std::size_t>(s.m * s.n), -99);
       run_all_workers(isa, plan, {a.data(), packed.data(), want.data(), nullptr, {}}, 1);
       plan.b_form = GemmB::kPackedHalf;

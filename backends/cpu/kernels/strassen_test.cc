@@ -47,16 +47,6 @@ std::vector<float> pack(Isa isa, const StrassenCut& cut, const Shape& s, const f
   return packed;
 }
 
-GemmPlan plan_of(const Shape& s) {
-  GemmPlan plan;
-  plan.m = s.m;
-  plan.n = s.n;
-  plan.k = s.k;
-  plan.a_row = s.k;
-  plan.c_row = s.n;
-  return plan;
-}
-
 std::vector<double> exact_product(const Shape& s, const std::vector<float>& a,
                                   const std::vector<float>& b) {
   std::vector<double> c(static_cast<std::size_t>(s.m * s.n));
@@ -77,7 +67,7 @@ TEST(Strassen, MatchesTheNaiveProduct) {
     const std::vector<float> b = random_floats(s.k * s.n, 2);
     const std::vector<float> bias = random_floats(s.n, 3);
     const std::vector<double> exact = exact_product(s, a, b);
-    const GemmPlan plan = plan_of(s);
+    const GemmPlan plan = GemmPlan::of(s.m, s.n, s.k);
     for (const Isa isa : isas_to_test()) {
       for (const StrassenCut& cut : cuts_of(s.k)) {
         const std::vector<float> packed = pack(isa, cut, s, b.data());
@@ -110,7 +100,7 @@ TEST(Strassen, ErrorsAreAFewTimesThoseOfTheOrdinaryProduct) {
   const std::vector<float> b = random_floats(kShape.k * kShape.n, 2);
   const std::vector<double> exact = exact_product(kShape, a, b);
   for (const Isa isa : isas_to_test()) {
-    GemmPlan plan = plan_of(kShape);
+    GemmPlan plan = GemmPlan::of(kShape.m, kShape.n, kShape.k);
     plan.b_form = GemmB::kRows;
     plan.b_row = kShape.n;
     std::vector<float> ordinary(static_cast<std::size_t>(kShape.m * kShape.n));
@@ -136,7 +126,7 @@ TEST(Strassen, EpilogueSeesTheRightRowsAndColumns) {
   BodyBuilder builder(3);
   const int scaled = builder.add_step(BodyOp::kMul, 0, 1);
   const int sum = builder.add_step(BodyOp::kAdd, scaled, 2);
-  GemmPlan plan = plan_of(kShape);
+  GemmPlan plan = GemmPlan::of(kShape.m, kShape.n, kShape.k);
   ASSERT_TRUE(builder.finish(builder.add_step(BodyOp::kRelu, sum), &plan.epilogue));
   plan.extra_strides[1] = {nullptr, 1, 0};
   plan.extra_strides[2] = {nullptr, kShape.n, 1};
@@ -154,7 +144,8 @@ TEST(Strassen, EpilogueSeesTheRightRowsAndColumns) {
                              nullptr,
                              bias.data(),
                              {nullptr, per_row.data(), residual.data()}};
-      const std::vector<float> plain = run(isa, cut, plan_of(kShape), args, 1);
+      const std::vector<float> plain =
+          run(isa, cut, GemmPlan::of(kShape.m, kShape.n, kShape.k), args, 1);
       const std::vector<float> c = run(isa, cut, plan, args, 2);
       for (std::size_t i = 0; i < c.size(); ++i) {
         const float row = per_row[i / static_cast<std::size_t>(kShape.n)];
