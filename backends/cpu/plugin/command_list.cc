@@ -384,6 +384,7 @@ void CommandList::run_steps() {
   if (is_strained) {
     const std::chrono::duration<double, std::nano> taken = Clock::now() - start;
     choice_.note(mode_, taken.count());
+    if (mode_ != TeamMode::kPinned) pool_.look_around(static_cast<std::int64_t>(taken.count()));
   }
 }
 

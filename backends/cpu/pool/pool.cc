@@ -36,6 +36,12 @@ class FlushDenormals {
 };
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+/// Where others have less of the helpers' processors, these are free again. Ticks are coarse.
+constexpr double kFreeShare = 0.25;
+/// They may be slow all the same. Who was told that they are free, and soon finds that they hold
+/// him up, believes it later next time.
+constexpr std::int64_t kFirstNs = 200'000'000;
+constexpr std::int64_t kSoonNs = 3'200'000'000;
 constexpr std::uint32_t kCallBits = 2;
 constexpr std::uint32_t kCallMask = (1U << kCallBits) - 1;
 
@@ -46,9 +52,9 @@ void keep_to(pthread_t thread, int cpu) {
   pthread_setaffinity_np(thread, sizeof set, &set);  // a wish: a refusal costs time, not results
 }
 
-std::int64_t monotonic_ns() {
+std::int64_t now_ns(clockid_t clock) {
   timespec time = {};
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  clock_gettime(clock, &time);
   return time.tv_sec * kNsPerSecond + time.tv_nsec;
 }
 
@@ -60,7 +66,7 @@ std::int64_t preemptions() {
 }
 
 void rest_if_due(Turns& turns) {
-  const timespec rest = {0, static_cast<long>(turns.rest_ns(monotonic_ns(), preemptions))};
+  const timespec rest = {0, static_cast<long>(turns.rest_ns(now_ns(CLOCK_MONOTONIC), preemptions))};
   if (rest.tv_nsec > 0) nanosleep(&rest, nullptr);
 }
 
@@ -135,6 +141,33 @@ void WorkerPool::note_waits(std::int64_t run_ns) {
   is_strained_.store(strain_.is_high(), std::memory_order_relaxed);
 }
 
+/// How busy the helpers' processors were, and the helpers themselves.
+std::optional<Neighbours::Seen> WorkerPool::look_at_helpers() {
+  const auto busy_ns = read_busy_ns(std::span(cpus_).subspan(1));
+  if (!busy_ns) return std::nullopt;
+  Neighbours::Seen seen{*busy_ns, 0};
+  for (std::thread& thread : threads_) {
+    clockid_t clock = {};
+    if (pthread_getcpuclockid(thread.native_handle(), &clock) != 0) return std::nullopt;
+    seen.own += now_ns(clock);
+  }
+  return seen;
+}
+
+void WorkerPool::look_around(std::int64_t run_ns) {
+  if (count() == 1 || busy_.exchange(true, std::memory_order_acquire)) return;
+  const std::int64_t now = now_ns(CLOCK_MONOTONIC);
+  const auto share = neighbours_.share_after(now, run_ns, std::span(cpus_).subspan(1),
+                                             [this] { return look_at_helpers(); });
+  if (share && *share < kFreeShare && now - relaxed_ns_ >= patience_ns_) {
+    patience_ns_ = now - relaxed_ns_ < kSoonNs ? std::min(patience_ns_ * 2, kSoonNs) : kFirstNs;
+    relaxed_ns_ = now;
+    strain_.relax();
+    is_strained_.store(false, std::memory_order_relaxed);
+  }
+  leave();
+}
+
 /// False where the caller had better go alone.
 bool WorkerPool::enter() {
   if (count() == 1 || busy_.exchange(true, std::memory_order_acquire)) return false;
@@ -149,11 +182,11 @@ void WorkerPool::run(Task task, void* context) {
   const FlushDenormals flush;
   task_ = task;
   context_ = context;
-  const std::int64_t start_ns = monotonic_ns();
+  const std::int64_t start_ns = now_ns(CLOCK_MONOTONIC);
   call(kRun);
   task(context, Member(0, count(), &barrier_));
   barrier_.wait();
-  note_waits(monotonic_ns() - start_ns);
+  note_waits(now_ns(CLOCK_MONOTONIC) - start_ns);
   leave();
 }
 

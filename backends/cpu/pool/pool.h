@@ -7,6 +7,7 @@
 
 #include "pool/barrier.h"
 #include "pool/gate.h"
+#include "pool/neighbours.h"
 #include "pool/strain.h"
 
 namespace sluice::cpu {
@@ -59,6 +60,10 @@ class WorkerPool {
   /// Members were held up in the last runs: another way to run may be faster.
   bool is_strained() const { return is_strained_.load(std::memory_order_relaxed); }
 
+  /// After a run of `run_ns` nanoseconds that went another way since the pool is strained: finds
+  /// out, now and then, whether those who held members up are gone, for then it is no more.
+  void look_around(std::int64_t run_ns);
+
   /// Returns when every member has finished `task`.
   void run(Task task, void* context);
 
@@ -83,6 +88,7 @@ class WorkerPool {
   void serve(int index);
   void call(Call what);
   void give_way_to_caller();
+  std::optional<Neighbours::Seen> look_at_helpers();
   void note_waits(std::int64_t run_ns);
   void stop();
 
@@ -90,7 +96,10 @@ class WorkerPool {
   std::vector<std::thread> threads_;
   std::atomic<bool> busy_{false};
   Barrier barrier_;
-  Strain strain_;  ///< this, and what follows, belong to the run under way
+  Neighbours neighbours_;
+  std::int64_t relaxed_ns_ = 0;   ///< when neighbours were found to be gone
+  std::int64_t patience_ns_ = 0;  ///< how long after that they may be again
+  Strain strain_;                 ///< this, and what follows, belong to the run under way
   std::int64_t waited_before_ns_ = 0;
   std::atomic<bool> is_strained_{false};
   alignas(64) WaitWord epoch_;

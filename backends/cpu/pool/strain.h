@@ -21,6 +21,9 @@ class Strain {
     if (level_ == 0) high_ = false;
   }
 
+  /// The neighbours are gone.
+  void relax() { *this = Strain(); }
+
   bool is_high() const { return high_; }
 
  private:

@@ -1,0 +1,81 @@
+#include "pool/neighbours.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace sluice::cpu {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+TEST(Neighbours, BusyTimeIsAllButIdleAndWaiting) {
+  const char* stat =
+      "cpu  1 1 1 1 1 1 1 1 0 0\n"
+      "cpu0 10 1 5 700 50 2 3 4 9 9\n"
+      "cpu1 20 0 0 900 0 0 0 0 0 0\n"
+      "cpu11 500 0 0 0 0 0 0 0 0 0\n"
+      "intr 5\n";
+  EXPECT_EQ(parse_busy_ns(stat, std::array{0}, 10 * kMs), 250 * kMs);
+  EXPECT_EQ(parse_busy_ns(stat, std::array{0, 1}, 10 * kMs), 450 * kMs);
+  EXPECT_EQ(parse_busy_ns(stat, std::array{1, 2}, 10 * kMs), std::nullopt);
+  EXPECT_EQ(parse_busy_ns("cpu0 10 1 5\n", std::array{0}, 10 * kMs), std::nullopt);
+  EXPECT_EQ(parse_busy_ns("cpu0 x\ncpu0", std::array{0}, 10 * kMs), std::nullopt);
+  EXPECT_EQ(parse_busy_ns("", std::array{0}, 10 * kMs), std::nullopt);
+}
+
+/// Runs of 5 ms on two processors of which others have `share`, and we 0.3.
+std::optional<double> last_share(Neighbours& neighbours, double share, std::int64_t from_ns,
+                                 int runs) {
+  std::optional<double> last;
+  for (int i = 0; i < runs; ++i) {
+    const std::int64_t now_ns = from_ns + i * 6 * kMs;
+    const auto look = [&] {
+      const auto own = static_cast<std::int64_t>(0.3 * 2 * static_cast<double>(now_ns));
+      const auto others = static_cast<std::int64_t>(share * 2 * static_cast<double>(now_ns));
+      return std::optional(Neighbours::Seen{own + others, own});
+    };
+    const auto found = neighbours.share_after(now_ns, 5 * kMs, std::array{1, 2}, look);
+    if (found) last = found;
+  }
+  return last;
+}
+
+TEST(Neighbours, WhatOthersHaveIsWhatIsBusyWithoutOurOwn) {
+  for (const double share : {0.0, 0.2, 0.7}) {
+    Neighbours neighbours;
+    const auto found = last_share(neighbours, share, 1000 * kMs, 60);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_NEAR(*found, share, 1e-6);
+  }
+}
+
+TEST(Neighbours, RunsWithPausesBetweenThemAreNotLookedAt) {
+  Neighbours neighbours;
+  for (int i = 0; i < 20; ++i) {
+    const auto look = []() -> std::optional<Neighbours::Seen> {
+      ADD_FAILURE() << "looked";
+      return std::nullopt;
+    };
+    EXPECT_FALSE(neighbours.share_after((i + 1) * 100 * kMs, 5 * kMs, std::array{1}, look));
+  }
+}
+
+TEST(Neighbours, WhatHappenedInAPauseDoesNotCount) {
+  Neighbours neighbours;
+  last_share(neighbours, 0.0, 1000 * kMs, 60);
+  const auto found = last_share(neighbours, 0.5, 9000 * kMs, 60);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_NEAR(*found, 0.5, 1e-6);
+}
+
+TEST(Neighbours, AMachineThatTellsNothingHasNone) {
+  Neighbours neighbours;
+  for (int i = 0; i < 60; ++i) {
+    const auto look = [] { return std::optional<Neighbours::Seen>(); };
+    EXPECT_FALSE(neighbours.share_after((i + 1) * 6 * kMs, 5 * kMs, std::array{1}, look));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cpu
