@@ -39,7 +39,8 @@ class Prepared:
     error: float
 
 
-def prepare(name: str, folder: Path, check: bool, weights: str = "f32", strassen: int = 0) -> Prepared:
+def prepare(name: str, folder: Path, check: bool, weights: str = "f32",
+            strassen: int = 0) -> Prepared:
     """Writes and compiles a network, saves its inputs, and compares one run's outputs."""
     folder.mkdir(parents=True, exist_ok=True)
     model = folder / f"{name}.onnx"

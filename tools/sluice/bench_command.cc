@@ -55,27 +55,30 @@ struct Figures {
   }
 };
 
-/// A model with its inputs, ready to run.
+/// A model that is measured, with its inputs.
 struct Subject {
-  /// Loads and runs it once. `inputs` as the command line gives them.
-  static Result<Subject> create(const ModelOptions& options, const std::vector<std::string>& inputs,
-                                int num_threads) {
+  /// Loads it, up to a context that could run.
+  static Result<Subject> open(const ModelOptions& options, int num_threads) {
     exec::LoadOptions loading;
     loading.num_threads = num_threads;
     auto model = SLUICE_TRY(
         exec::LoadedModel::load(SLUICE_TRY(open_model(options)), backend_registry(), loading));
-    const auto sources = SLUICE_TRY(parse_inputs(inputs, model.signature(), Missing::kRandom));
-    auto tensors = SLUICE_TRY(
-        read_inputs(sources, model.signature(), SLUICE_TRY(parse_shapes(options.shapes))));
     auto context = SLUICE_TRY(model.create_context());
-    Subject subject{std::move(tensors), std::move(context)};
-    SLUICE_TRY(set_inputs(subject.context, subject.tensors));
-    SLUICE_TRY(subject.context.run());
-    return subject;
+    return Subject{std::move(model), std::move(context), {}};
   }
 
-  std::vector<ir::Constant> tensors;
+  /// Gives it inputs, as the command line has them, and runs it once.
+  Status run_first(const ModelOptions& options, const std::vector<std::string>& inputs) {
+    const auto sources = SLUICE_TRY(parse_inputs(inputs, model.signature(), Missing::kRandom));
+    tensors = SLUICE_TRY(
+        read_inputs(sources, model.signature(), SLUICE_TRY(parse_shapes(options.shapes))));
+    SLUICE_TRY(set_inputs(context, tensors));
+    return context.run();
+  }
+
+  exec::LoadedModel model;
   exec::Context context;
+  std::vector<ir::Constant> tensors;
 };
 
 class BenchCommand : public Command {
@@ -102,12 +105,14 @@ class BenchCommand : public Command {
   Result<int> run() override {
     if (is_open_) return measure_open();
     std::vector<Subject> subjects;
-    subjects.push_back(SLUICE_TRY(Subject::create(options_, inputs_, num_threads_)));
+    subjects.push_back(SLUICE_TRY(Subject::open(options_, num_threads_)));
+    SLUICE_TRY(subjects.back().run_first(options_, inputs_));
     for (const std::string& path : others_) {
       ModelOptions options = options_;
       options.path = path;
       options.shapes.clear();
-      subjects.push_back(SLUICE_TRY(Subject::create(options, {}, num_threads_)));
+      subjects.push_back(SLUICE_TRY(Subject::open(options, num_threads_)));
+      SLUICE_TRY(subjects.back().run_first(options, {}));
     }
     if (is_serve_) return serve(subjects);
     SLUICE_TRY(measure(subjects, seconds_ / 10));
@@ -162,18 +167,10 @@ class BenchCommand : public Command {
     Opening opening;
     {
       const auto start = Clock::now();
-      exec::LoadOptions loading;
-      loading.num_threads = num_threads_;
-      const auto model = SLUICE_TRY(
-          exec::LoadedModel::load(SLUICE_TRY(open_model(options_)), backend_registry(), loading));
-      auto context = SLUICE_TRY(model.create_context());
+      Subject subject = SLUICE_TRY(Subject::open(options_, num_threads_));
       opening.open_us = microseconds_since(start);
-      opening.context_bytes = context.memory_bytes();
-      const auto sources = SLUICE_TRY(parse_inputs(inputs_, model.signature(), Missing::kRandom));
-      const auto tensors = SLUICE_TRY(
-          read_inputs(sources, model.signature(), SLUICE_TRY(parse_shapes(options_.shapes))));
-      SLUICE_TRY(set_inputs(context, tensors));
-      SLUICE_TRY(context.run());
+      opening.context_bytes = subject.context.memory_bytes();
+      SLUICE_TRY(subject.run_first(options_, inputs_));
       opening.loaded_bytes = SLUICE_TRY(resident_bytes());
     }
     opening.unloaded_bytes = SLUICE_TRY(resident_bytes());

@@ -14,15 +14,9 @@
 namespace sluice::cpu {
 namespace {
 
-struct Shape {
-  std::int64_t m;
-  std::int64_t n;
-  std::int64_t k;
-};
-
-const Shape kShapes[] = {{1, 1, 1},     {1, 200, 33},   {2, 64, 7},     {3, 65, 40},
-                         {4, 130, 17},  {7, 64, 300},   {13, 100, 65},  {30, 31, 29},
-                         {128, 96, 50}, {250, 20, 800}, {64, 192, 900}, {700, 70, 600}};
+const ProductShape kShapes[] = {{1, 1, 1},     {1, 200, 33},   {2, 64, 7},     {3, 65, 40},
+                                {4, 130, 17},  {7, 64, 300},   {13, 100, 65},  {30, 31, 29},
+                                {128, 96, 50}, {250, 20, 800}, {64, 192, 900}, {700, 70, 600}};
 
 /// What rounding makes of `x` where `most` is the largest magnitude beside it.
 double rounded(float x, float most) {
@@ -30,7 +24,7 @@ double rounded(float x, float most) {
 }
 
 struct Case {
-  explicit Case(const Shape& shape)
+  explicit Case(const ProductShape& shape)
       : s(shape),
         a(random_floats(s.m * s.k, 1)),
         b(random_floats(s.k * s.n, 2)),
@@ -68,7 +62,7 @@ struct Case {
     return static_cast<std::size_t>(row * width + column);
   }
 
-  Shape s;
+  ProductShape s;
   std::vector<float> a, b, bias;
 };
 
@@ -95,7 +89,7 @@ std::vector<float> product(const Case& c, Isa isa, int workers) {
 }
 
 TEST(ByteProduct, IsExactlyThatOfRoundedRowsAndColumns) {
-  for (const Shape& s : kShapes) {
+  for (const ProductShape& s : kShapes) {
     const Case c(s);
     const std::vector<float> expected = c.expected();
     for (const Isa isa : isas_to_test()) {

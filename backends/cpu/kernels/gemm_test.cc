@@ -14,15 +14,10 @@
 namespace sluice::cpu {
 namespace {
 
-struct Shape {
-  std::int64_t m;
-  std::int64_t n;
-  std::int64_t k;
-};
-
-const Shape kShapes[] = {{1, 1, 1},     {1, 10, 256},   {1, 200, 33},  {2, 64, 7},    {3, 65, 40},
-                         {4, 130, 17},  {7, 64, 300},   {12, 48, 64},  {13, 100, 65}, {30, 31, 29},
-                         {128, 96, 50}, {250, 20, 800}, {64, 192, 900}};
+const ProductShape kShapes[] = {{1, 1, 1},     {1, 10, 256}, {1, 200, 33},  {2, 64, 7},
+                                {3, 65, 40},   {4, 130, 17}, {7, 64, 300},  {12, 48, 64},
+                                {13, 100, 65}, {30, 31, 29}, {128, 96, 50}, {250, 20, 800},
+                                {64, 192, 900}};
 
 void run_all_workers(Isa isa, const GemmPlan& plan, const GemmArgs& args, int count) {
   const std::int64_t scratch = SLUICE_CPU_PICK(isa, gemm_scratch_bytes)(plan);
@@ -33,7 +28,7 @@ void run_all_workers(Isa isa, const GemmPlan& plan, const GemmArgs& args, int co
 
 TEST(Gemm, EveryFormOfBMatchesTheNaiveProduct) {
   for (const Isa isa : isas_to_test()) {
-    for (const Shape& s : kShapes) {
+    for (const ProductShape& s : kShapes) {
       const std::vector<float> a = random_floats(s.m * s.k, 1);
       const std::vector<float> b = random_floats(s.k * s.n, 2);
       const std::vector<float> bias = random_floats(s.n, 3);
@@ -77,7 +72,7 @@ TEST(Gemm, EveryFormOfBMatchesTheNaiveProduct) {
 
 TEST(Gemm, PanelsOfSixteenBitsGiveExactlyWhatTheirNumbersGive) {
   for (const Isa isa : isas_to_test()) {
-    for (const Shape& s : kShapes) {
+    for (const ProductShape& s : kShapes) {
       const std::vector<float> a = random_floats(s.m * s.k, 1);
       std::vector<float> b = random_floats(s.k * s.n, 2);
       for (float& v : b) v = std::bit_cast<float>(std::bit_cast<std::uint32_t>(v) & 0xffff0000U);
@@ -163,7 +158,7 @@ TEST(Gemm, EpilogueSeesTheRightRowsAndColumns) {
   GemmPlan plan;
   ASSERT_TRUE(builder.finish(builder.add_step(BodyOp::kRelu, sum), &plan.epilogue));
   for (const Isa isa : isas_to_test()) {
-    for (const Shape& s : kShapes) {
+    for (const ProductShape& s : kShapes) {
       const std::vector<float> a = random_floats(s.m * s.k, 7);
       const std::vector<float> b = random_floats(s.k * s.n, 8);
       const std::vector<float> per_row = random_floats(s.m, 9);

@@ -12,16 +12,10 @@
 namespace sluice::cpu {
 namespace {
 
-struct Shape {
-  std::int64_t m;
-  std::int64_t n;
-  std::int64_t k;
-};
-
 // Rows that leave blocks empty or ragged, or need more than one pass; columns of one group, of
 // many, of more than one strip, with tails.
-const Shape kShapes[] = {{1, 7, 64},     {5, 64, 64},    {17, 200, 128}, {64, 192, 192},
-                         {130, 250, 64}, {197, 96, 192}, {300, 33, 128}, {256, 600, 64}};
+const ProductShape kShapes[] = {{1, 7, 64},     {5, 64, 64},    {17, 200, 128}, {64, 192, 192},
+                                {130, 250, 64}, {197, 96, 192}, {300, 33, 128}, {256, 600, 64}};
 
 /// One level and two, all of K at once and in as many stretches as there may be.
 std::vector<StrassenCut> cuts_of(std::int64_t k) {
@@ -40,14 +34,14 @@ std::vector<float> run(Isa isa, const StrassenCut& cut, const GemmPlan& plan, co
   return c;
 }
 
-std::vector<float> pack(Isa isa, const StrassenCut& cut, const Shape& s, const float* b) {
+std::vector<float> pack(Isa isa, const StrassenCut& cut, const ProductShape& s, const float* b) {
   std::vector<float> packed(
       static_cast<std::size_t>(SLUICE_CPU_PICK(isa, packed_strassen_b_floats)(cut, s.k, s.n)));
   SLUICE_CPU_PICK(isa, pack_strassen_b)(cut, b, s.n, 1, s.k, s.n, 1, packed.data());
   return packed;
 }
 
-std::vector<double> exact_product(const Shape& s, const std::vector<float>& a,
+std::vector<double> exact_product(const ProductShape& s, const std::vector<float>& a,
                                   const std::vector<float>& b) {
   std::vector<double> c(static_cast<std::size_t>(s.m * s.n));
   for (std::int64_t i = 0; i < s.m; ++i) {
@@ -62,7 +56,7 @@ std::vector<double> exact_product(const Shape& s, const std::vector<float>& a,
 }
 
 TEST(Strassen, MatchesTheNaiveProduct) {
-  for (const Shape& s : kShapes) {
+  for (const ProductShape& s : kShapes) {
     const std::vector<float> a = random_floats(s.m * s.k, 1);
     const std::vector<float> b = random_floats(s.k * s.n, 2);
     const std::vector<float> bias = random_floats(s.n, 3);
@@ -95,7 +89,7 @@ double largest_error(const std::vector<double>& exact, const std::vector<float>&
 }
 
 TEST(Strassen, ErrorsAreAFewTimesThoseOfTheOrdinaryProduct) {
-  constexpr Shape kShape = {128, 96, 768};
+  constexpr ProductShape kShape = {128, 96, 768};
   const std::vector<float> a = random_floats(kShape.m * kShape.k, 1);
   const std::vector<float> b = random_floats(kShape.k * kShape.n, 2);
   const std::vector<double> exact = exact_product(kShape, a, b);
@@ -122,7 +116,7 @@ TEST(Strassen, ErrorsAreAFewTimesThoseOfTheOrdinaryProduct) {
 
 TEST(Strassen, EpilogueSeesTheRightRowsAndColumns) {
   // relu((A B + bias) * row + residual), after the last of two stretches only
-  constexpr Shape kShape = {67, 250, 128};
+  constexpr ProductShape kShape = {67, 250, 128};
   BodyBuilder builder(3);
   const int scaled = builder.add_step(BodyOp::kMul, 0, 1);
   const int sum = builder.add_step(BodyOp::kAdd, scaled, 2);
@@ -156,7 +150,7 @@ TEST(Strassen, EpilogueSeesTheRightRowsAndColumns) {
 }
 
 TEST(Strassen, PackingFromColumnsAndWithAScaleIsTheSame) {
-  constexpr Shape kShape = {1, 83, 64};
+  constexpr ProductShape kShape = {1, 83, 64};
   constexpr StrassenCut kCut = {2, 1};
   const std::vector<float> rows = random_floats(kShape.k * kShape.n, 4);
   std::vector<float> columns(rows.size());

@@ -11,6 +11,13 @@
 
 namespace sluice::cpu {
 
+/// Of a matrix product: C is m x n, A m x k.
+struct ProductShape {
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+};
+
 /// `count` seeded values in [-1, 1).
 inline std::vector<float> random_floats(std::int64_t count, unsigned seed) {
   std::mt19937 generator(seed);

@@ -28,6 +28,19 @@ class Neighbours {
     std::int64_t own = 0;   ///< of that for ourselves
   };
 
+  /// Whether they are found to have gone after a run, told as to `share_after`. They may hold us up
+  /// all the same, by what cannot be seen: who was told so, and soon asks again, is told later.
+  template <typename Look>
+  bool are_gone(std::int64_t now_ns, std::int64_t run_ns, std::span<const int> cpus,
+                const Look& look) {
+    const std::optional<double> share = share_after(now_ns, run_ns, cpus, look);
+    const std::int64_t since_ns = now_ns - told_ns_;
+    if (!share || *share >= kFreeShare || since_ns < patience_ns_) return false;
+    patience_ns_ = since_ns < kSoonNs ? std::min(patience_ns_ * 2, kMostNs) : kFirstNs;
+    told_ns_ = now_ns;
+    return true;
+  }
+
   /// A run that took `run_ns` ended at `now_ns`. The share of `cpus` that others had since the last
   /// look; none in between, and after a pause, for what happened meanwhile says nothing about runs.
   /// `look` gives what is seen, or none where nothing can be.
@@ -54,7 +67,13 @@ class Neighbours {
  private:
   static constexpr std::int64_t kPauseNs = 20'000'000;
   static constexpr std::int64_t kWindowNs = 100'000'000;  ///< ten ticks, as a rule
+  static constexpr double kFreeShare = 0.25;              ///< ticks are coarse
+  static constexpr std::int64_t kFirstNs = 200'000'000;
+  static constexpr std::int64_t kMostNs = 1'600'000'000;
+  static constexpr std::int64_t kSoonNs = 2 * kMostNs;
 
+  std::int64_t told_ns_ = 0;      ///< when they were found to have gone
+  std::int64_t patience_ns_ = 0;  ///< how long after that they may be again
   std::vector<int> cpus_;
   std::int64_t last_ns_ = 0;    ///< end of the last run
   std::int64_t looked_ns_ = 0;  ///< when `seen_` was

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 namespace sluice::cpu {
 namespace {
@@ -67,6 +68,33 @@ TEST(Neighbours, WhatHappenedInAPauseDoesNotCount) {
   const auto found = last_share(neighbours, 0.5, 9000 * kMs, 60);
   ASSERT_TRUE(found.has_value());
   EXPECT_NEAR(*found, 0.5, 1e-6);
+}
+
+/// When, in milliseconds after the first run, it is told that they are gone; runs of 5 ms.
+std::vector<std::int64_t> times_gone(Neighbours& neighbours, double share, int runs) {
+  std::vector<std::int64_t> times;
+  for (int i = 0; i < runs; ++i) {
+    const std::int64_t now_ns = 10000 * kMs + i * 5 * kMs;
+    const auto look = [&] {
+      const auto busy = static_cast<std::int64_t>(share * static_cast<double>(now_ns));
+      return std::optional(Neighbours::Seen{busy, 0});
+    };
+    if (neighbours.are_gone(now_ns, 5 * kMs, std::array{1}, look)) times.push_back(i * 5);
+  }
+  return times;
+}
+
+TEST(Neighbours, WhoSeemToHaveGoneAgainAndAgainAreBelievedLess) {
+  Neighbours gone;
+  const std::vector<std::int64_t> times = times_gone(gone, 0.1, 2000);
+  ASSERT_GE(times.size(), 4U);
+  EXPECT_LE(times[0], 120);
+  for (std::size_t i = 2; i < times.size(); ++i) {
+    EXPECT_GE(times[i] - times[i - 1], times[i - 1] - times[i - 2]) << times[i];
+  }
+  EXPECT_LE(times.size(), 11U);
+  Neighbours there;
+  EXPECT_TRUE(times_gone(there, 0.4, 2000).empty());
 }
 
 TEST(Neighbours, AMachineThatTellsNothingHasNone) {

@@ -36,12 +36,6 @@ class FlushDenormals {
 };
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-/// Where others have less of the helpers' processors, these are free again. Ticks are coarse.
-constexpr double kFreeShare = 0.25;
-/// They may be slow all the same. Who was told that they are free, and soon finds that they hold
-/// him up, believes it later next time.
-constexpr std::int64_t kFirstNs = 200'000'000;
-constexpr std::int64_t kSoonNs = 3'200'000'000;
 constexpr std::uint32_t kCallBits = 2;
 constexpr std::uint32_t kCallMask = (1U << kCallBits) - 1;
 
@@ -156,12 +150,8 @@ std::optional<Neighbours::Seen> WorkerPool::look_at_helpers() {
 
 void WorkerPool::look_around(std::int64_t run_ns) {
   if (count() == 1 || busy_.exchange(true, std::memory_order_acquire)) return;
-  const std::int64_t now = now_ns(CLOCK_MONOTONIC);
-  const auto share = neighbours_.share_after(now, run_ns, std::span(cpus_).subspan(1),
-                                             [this] { return look_at_helpers(); });
-  if (share && *share < kFreeShare && now - relaxed_ns_ >= patience_ns_) {
-    patience_ns_ = now - relaxed_ns_ < kSoonNs ? std::min(patience_ns_ * 2, kSoonNs) : kFirstNs;
-    relaxed_ns_ = now;
+  if (neighbours_.are_gone(now_ns(CLOCK_MONOTONIC), run_ns, std::span(cpus_).subspan(1),
+                           [this] { return look_at_helpers(); })) {
     strain_.relax();
     is_strained_.store(false, std::memory_order_relaxed);
   }

@@ -97,9 +97,7 @@ class WorkerPool {
   std::atomic<bool> busy_{false};
   Barrier barrier_;
   Neighbours neighbours_;
-  std::int64_t relaxed_ns_ = 0;   ///< when neighbours were found to be gone
-  std::int64_t patience_ns_ = 0;  ///< how long after that they may be again
-  Strain strain_;                 ///< this, and what follows, belong to the run under way
+  Strain strain_;  ///< this, and what follows, belong to the run under way
   std::int64_t waited_before_ns_ = 0;
   std::atomic<bool> is_strained_{false};
   alignas(64) WaitWord epoch_;
