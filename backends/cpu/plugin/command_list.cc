@@ -14,10 +14,12 @@ namespace {
 /// Below this a step is not worth a meeting of workers, and a whole list not worth waking them.
 constexpr double kDivideNs = 1500;
 constexpr double kWakeNs = 12000;
-/// Where pieces are taken as workers come: how many there are for each worker, of steps that long.
-/// More of them share better, and read more of what they have in common.
-constexpr int kPiecesPerWorker = 2;
+/// Where pieces are taken as workers come: of steps as long as the first there are two for each
+/// worker, or as many of the length of the second. More of them share better, and are waited for
+/// less, and read more of what they have in common.
 constexpr double kPiecesNs = 60000;
+constexpr double kPieceNs = 200000;
+constexpr double kMostPieces = 16;
 /// Below this a step is not worth offering to helpers.
 constexpr double kOfferNs = 10000;
 constexpr std::int64_t kPage = 4096;
@@ -28,6 +30,12 @@ constexpr double kCopyBytesPerNs = 10;
 std::int64_t whole_pages(std::int64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 double cost_of_copy(std::int64_t bytes) { return static_cast<double>(bytes) / kCopyBytesPerNs; }
+
+/// Of a step, or of one of its phases, that takes one worker `phase_ns`.
+int pieces_per_worker(double phase_ns, int workers) {
+  if (phase_ns <= kPiecesNs) return 1;
+  return static_cast<int>(std::clamp(phase_ns / workers / kPieceNs, 2.0, kMostPieces));
+}
 
 bool overlap(const auto& a, const auto& b) {
   return a.binding == b.binding && a.begin < b.end && b.begin < a.end;
@@ -198,8 +206,9 @@ void CommandList::plan_pieces() {
     const double cost_ns =
         step.kernel == nullptr ? cost_of_copy(step.copy_bytes) : step.kernel->cost_ns();
     step.first_claim = claims;
-    step.pieces_per_worker = cost_ns / phases > kPiecesNs ? kPiecesPerWorker : 1;
-    step.is_offered = cost_ns / phases > kOfferNs;
+    const double phase_ns = cost_ns / phases;
+    step.pieces_per_worker = pieces_per_worker(phase_ns, pool_.count());
+    step.is_offered = phase_ns > kOfferNs;
     claims += static_cast<std::size_t>(phases);
   }
   claims_ = std::vector<std::atomic<int>>(claims);

@@ -62,7 +62,7 @@ TEST_F(CommandListTest, StepsSeeWhatEarlierStepsWrote) {
 
 TEST_F(CommandListTest, PiecesTakenAsWorkersComeGiveTheSame) {
   Strain high;
-  while (!high.is_high()) high.note(1);
+  while (!high.is_high()) high.note(1, 1);
   std::vector<int> cpus;
   for (const int i : {0, 1, 2}) {
     cpus.push_back(allowed_cpus()[static_cast<std::size_t>(i) % allowed_cpus().size()]);

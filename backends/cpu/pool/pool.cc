@@ -130,7 +130,8 @@ void WorkerPool::give_way_to_caller() {
 void WorkerPool::note_waits(std::int64_t run_ns) {
   const std::int64_t waited_ns = barrier_.waited_ns();
   const std::int64_t all_ns = std::max<std::int64_t>(run_ns, 1) * (count() - 1);
-  strain_.note(static_cast<double>(waited_ns - waited_before_ns_) / static_cast<double>(all_ns));
+  strain_.note(static_cast<double>(waited_ns - waited_before_ns_) / static_cast<double>(all_ns),
+               run_ns);
   waited_before_ns_ = waited_ns;
   is_strained_.store(strain_.is_high(), std::memory_order_relaxed);
 }

@@ -176,22 +176,37 @@ TEST(WorkerPool, DenormalsAreFlushedInsideAndKeptOutside) {
   EXPECT_NE(halved.tiny * 0.25f, 0);
 }
 
+constexpr std::int64_t kShortRun = 1'000'000;
+constexpr std::int64_t kLongRun = 300'000'000;
+
 TEST(Strain, LongWaitsInMostRunsMakeItHighAndQuietRunsLowAgain) {
   Strain strain;
   for (int i = 0; i < 100; ++i) {
-    strain.note(i % 4 == 0 ? 0.2 : 0.1);  // now and then: nothing
+    strain.note(i % 4 == 0 ? 0.2 : 0.1, kShortRun);  // now and then: nothing
     EXPECT_FALSE(strain.is_high());
   }
   int runs = 0;
-  for (; !strain.is_high(); ++runs) strain.note(runs % 3 != 0 ? 0.2 : 0);
+  for (; !strain.is_high(); ++runs) strain.note(runs % 3 != 0 ? 0.2 : 0, kShortRun);
   EXPECT_LT(runs, 30);
-  for (runs = 0; strain.is_high(); ++runs) strain.note(0);
+  for (runs = 0; strain.is_high(); ++runs) strain.note(0, kShortRun);
   EXPECT_GT(runs, 10);
   EXPECT_LT(runs, 30);
-  strain.note(0.9);  // a single run
+  strain.note(0.9, kShortRun);  // a single run
   EXPECT_FALSE(strain.is_high());
-  for (runs = 1; !strain.is_high(); ++runs) strain.note(0.9);
+  for (runs = 1; !strain.is_high(); ++runs) strain.note(0.9, kShortRun);
   EXPECT_LT(runs, 6);
+}
+
+TEST(Strain, TwoLongRunsWithLongWaitsAreEnoughAndOneIsNot) {
+  Strain strain;
+  strain.note(0.9, kLongRun);
+  EXPECT_FALSE(strain.is_high());
+  strain.note(0.9, kLongRun);
+  EXPECT_TRUE(strain.is_high());
+  int runs = 0;
+  for (; strain.is_high(); ++runs) strain.note(0, kLongRun);
+  EXPECT_GT(runs, 4);
+  EXPECT_LT(runs, 12);
 }
 
 TEST(CpuQuota, ReadsTheControlGroupsText) {

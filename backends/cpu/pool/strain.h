@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 namespace sluice::cpu {
 
@@ -11,12 +12,14 @@ namespace sluice::cpu {
 ///
 ///     low -- long waits in most of the last runs --> high -- none for a while --> low
 ///
-/// One run never does: what disturbs a single one is gone before anything could be gained.
+/// A long run counts for several short ones, but one never does: what disturbs a single one is gone
+/// before anything could be gained.
 class Strain {
  public:
-  void note(double waited_share) {
+  void note(double waited_share, std::int64_t run_ns) {
     const int change = waited_share < kLarge ? -1 : waited_share < kVeryLarge ? 3 : 6;
-    level_ = std::clamp(level_ + change, 0, kMost);
+    const auto weight = static_cast<int>(std::clamp<std::int64_t>(run_ns / kShortNs, 1, kMostRuns));
+    level_ = std::clamp(level_ + change * weight, 0, kMost);
     if (level_ == kMost) high_ = true;
     if (level_ == 0) high_ = false;
   }
@@ -30,6 +33,8 @@ class Strain {
   static constexpr double kLarge = 0.15;  ///< shares of steps are not so unlike
   static constexpr double kVeryLarge = 0.3;
   static constexpr int kMost = 24;
+  static constexpr std::int64_t kShortNs = 20'000'000;  ///< a run that counts once
+  static constexpr std::int64_t kMostRuns = 3;          ///< for which a long one counts
 
   int level_ = 0;
   bool high_ = false;

@@ -19,9 +19,9 @@ enum class TeamMode : std::uint8_t {
 /// All are tried, the best is taken, and the others are tried again now and then, for neighbours
 /// come and go: seldom, where trials only confirm the choice. A trial is a few runs in a row, for
 /// the kernel needs a while to move threads to where there is room, and fewer where the first are
-/// far from the best. Of runs that are shorter than the kernel's time slices the average counts,
-/// for some meet a neighbour's slice and some do not; of longer ones the least, for they all do.
-/// Used by one thread at a time.
+/// far from the best, or so long that one is enough. Of runs that are shorter than the kernel's
+/// time slices the average counts, for some meet a neighbour's slice and some do not; of longer
+/// ones the least, for they all do. Used by one thread at a time.
 class TeamChoice {
  public:
   /// How the next run goes; note() tells how it went.
@@ -64,7 +64,7 @@ class TeamChoice {
   bool is_first() const { return num_tried_ < kModes; }
   bool is_hopeless(double time) const { return time > kHopeless * time_[index(best_)]; }
   bool trial_is_over() const {
-    if (runs_ < kFewestTrialRuns) return false;
+    if (runs_ < kFewestTrialRuns && ns_ < kTrialNs) return false;
     return (!is_first() && is_hopeless(least_ns_)) || runs_ == kTrialRuns || ns_ >= kTrialNs;
   }
   void restart() {
