@@ -1,7 +1,8 @@
 // Times every convolution of ResNet-50 and MobileNetV2, in network order and with weights of their
 // own, so that weights are as cold as in a real run.
 //
-//   bench_conv [resnet50|mobilenetv2|vgg16] [workers] [batch] [repeats] [direct|winograd|best]
+//   bench_conv [resnet50|mobilenetv2|vgg16] [workers] [batch] [repeats]
+//   [direct|winograd|winograd2|best]
 
 #include <sys/mman.h>
 
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -107,7 +109,14 @@ std::vector<Layer> vgg16() {
 }
 
 /// How layers that Winograd's method fits are computed.
-enum class Choice { kDirect, kWinograd, kBest };
+enum class Choice { kDirect, kWinogradTwo, kWinogradFour, kBest };
+
+/// None: direct.
+std::optional<WinogradTile> choose_tile(const ConvShape& shape, Choice choice) {
+  if (choice == Choice::kDirect || winograd_refusal(shape) != nullptr) return std::nullopt;
+  if (choice == Choice::kBest) return winograd_pays(shape);
+  return choice == Choice::kWinogradTwo ? WinogradTile::kTwo : WinogradTile::kFour;
+}
 
 /// 64-byte aligned floats on huge pages where the system gives them, all `value`.
 class Floats {
@@ -180,10 +189,9 @@ class Network {
           run_depthwise(plan, args, worker);
         };
         steps_.push_back({s, run, std::move(packed), flops, {}});
-      } else if (winograd_refusal(s) == nullptr &&
-                 (choice == Choice::kWinograd || (choice == Choice::kBest && winograd_pays(s)))) {
-        WinogradPlan plan = plan_winograd(s, layer.epilogue, active_isa());
-        Floats packed(winograd_weights_size(s, active_isa()), 0.01f);
+      } else if (const auto tile = choose_tile(s, choice)) {
+        WinogradPlan plan = plan_winograd(s, layer.epilogue, active_isa(), *tile);
+        Floats packed(winograd_weights_size(s, active_isa(), *tile), 0.01f);
         scratch_bytes_ = std::max(scratch_bytes_, plan.scratch_bytes());
         const auto run = [plan](const ConvArgs& args, const Worker& worker) {
           run_winograd(plan, args, worker);
@@ -268,9 +276,10 @@ int main(int argc, char** argv) {
   const int workers = argc > 2 ? std::atoi(argv[2]) : 1;
   const int batch = argc > 3 ? std::atoi(argv[3]) : 1;
   const int repeats = argc > 4 ? std::atoi(argv[4]) : 30;
-  const Choice choice = is(5, "direct")     ? Choice::kDirect
-                        : is(5, "winograd") ? Choice::kWinograd
-                                            : Choice::kBest;
+  const Choice choice = is(5, "direct")      ? Choice::kDirect
+                        : is(5, "winograd2") ? Choice::kWinogradTwo
+                        : is(5, "winograd")  ? Choice::kWinogradFour
+                                             : Choice::kBest;
   Network network(is(1, "mobilenetv2") ? mobilenetv2()
                   : is(1, "vgg16")     ? vgg16()
                                        : resnet50(),

@@ -34,8 +34,8 @@ class BandOfTiles {
         band_(band),
         panels_(panels),
         input_(reinterpret_cast<float*>(scratch)),
-        sums_(input_ + kWinogradPositions * plan.input_position),
-        body_scratch_(sums_ + kWinogradPositions * plan.sums_position) {}
+        sums_(input_ + positions_of(plan.tile) * plan.input_position),
+        body_scratch_(sums_ + positions_of(plan.tile) * plan.sums_position) {}
 
   void run() {
     const std::int64_t in_blocks = blocks_of(plan_.shape.in_channels);
@@ -51,6 +51,7 @@ class BandOfTiles {
   }
 
  private:
+  std::int64_t tile_pixels() const { return pixels_of(plan_.tile); }
   /// Floats from one block of a position to the next.
   std::int64_t block_stride() const { return plan_.product.shape.input.h * kBlock; }
 
@@ -59,17 +60,18 @@ class BandOfTiles {
     const std::int64_t image_block = band_.image * blocks_of(s.in_channels) + block;
     const float* image = args_.input + image_block * s.input.h * s.input.w * kBlock;
     WinogradInput patch;
+    patch.tile = plan_.tile;
     patch.row = s.input.w * kBlock;
     patch.position = plan_.input_position;
     patch.output = input_ + block * block_stride();
     for (std::int64_t r = band_.row; r < band_.row + band_.rows; ++r) {
-      const std::int64_t y = r * kWinogradTile - s.pad_begin.h;
-      const Inside rows(y, s.input.h, kWinogradPatch);
+      const std::int64_t y = r * tile_pixels() - s.pad_begin.h;
+      const Inside rows(y, s.input.h, patch_of(plan_.tile));
       patch.row_begin = rows.begin;
       patch.row_end = rows.end;
       for (std::int64_t c = band_.col; c < band_.col + band_.cols; ++c) {
-        const std::int64_t x = c * kWinogradTile - s.pad_begin.w;
-        const Inside cols(x, s.input.w, kWinogradPatch);
+        const std::int64_t x = c * tile_pixels() - s.pad_begin.w;
+        const Inside cols(x, s.input.w, patch_of(plan_.tile));
         patch.col_begin = cols.begin;
         patch.col_end = cols.end;
         patch.input = image + y * patch.row + x * kBlock;
@@ -81,11 +83,12 @@ class BandOfTiles {
 
   void multiply() const {
     const std::int64_t weights = plan_.product.packing.size();
+    const int positions = positions_of(plan_.tile);
     ConvArgs product;
     product.bias = plan_.no_bias.data();
-    for (int p = 0; p < kWinogradPositions; ++p) {
+    for (int p = 0; p < positions; ++p) {
       product.weights = args_.weights + p * weights;
-      product.next_weights = args_.weights + (p + 1) % kWinogradPositions * weights;
+      product.next_weights = args_.weights + (p + 1) % positions * weights;
       product.output = sums_ + p * plan_.sums_position;
       const float* input = input_ + p * plan_.input_position;
       run_band(plan_.product, product, {0, 0, band_.rows * band_.cols}, panels_,
@@ -98,6 +101,7 @@ class BandOfTiles {
     const std::int64_t image_block = band_.image * blocks_of(plan_.shape.out_channels) + block;
     const std::int64_t at = image_block * plane;
     WinogradOutput tile;
+    tile.tile = plan_.tile;
     tile.sums = sums_ + block * block_stride();
     tile.position = plan_.sums_position;
     tile.bias = args_.bias + block * kBlock;
@@ -106,11 +110,11 @@ class BandOfTiles {
     tile.low = plan_.epilogue.low;
     tile.high = plan_.epilogue.high;
     for (std::int64_t r = band_.row; r < band_.row + band_.rows; ++r) {
-      const std::int64_t y = r * kWinogradTile;
-      tile.rows = static_cast<int>(std::min<std::int64_t>(kWinogradTile, plan_.output.h - y));
+      const std::int64_t y = r * tile_pixels();
+      tile.rows = static_cast<int>(std::min(tile_pixels(), plan_.output.h - y));
       for (std::int64_t c = band_.col; c < band_.col + band_.cols; ++c) {
-        const std::int64_t x = c * kWinogradTile;
-        tile.cols = static_cast<int>(std::min<std::int64_t>(kWinogradTile, plan_.output.w - x));
+        const std::int64_t x = c * tile_pixels();
+        tile.cols = static_cast<int>(std::min(tile_pixels(), plan_.output.w - x));
         const std::int64_t pixel = at + y * tile.row + x * kBlock;
         tile.output = args_.output + pixel;
         tile.residual = plan_.epilogue.residual ? args_.residual + pixel : nullptr;
@@ -123,10 +127,10 @@ class BandOfTiles {
 
   /// The fused body over the pixels of the band, row by row where it does not have whole rows.
   void finish_block(std::int64_t block, float* plane) const {
-    const std::int64_t first_row = band_.row * kWinogradTile;
-    const std::int64_t end_row = std::min((band_.row + band_.rows) * kWinogradTile, plan_.output.h);
-    const std::int64_t first_col = band_.col * kWinogradTile;
-    const std::int64_t end_col = std::min((band_.col + band_.cols) * kWinogradTile, plan_.output.w);
+    const std::int64_t first_row = band_.row * tile_pixels();
+    const std::int64_t end_row = std::min((band_.row + band_.rows) * tile_pixels(), plan_.output.h);
+    const std::int64_t first_col = band_.col * tile_pixels();
+    const std::int64_t end_col = std::min((band_.col + band_.cols) * tile_pixels(), plan_.output.w);
     const bool whole = end_col - first_col == plan_.output.w;
     const std::int64_t step = whole ? end_row - first_row : 1;
     ConvPiece piece;

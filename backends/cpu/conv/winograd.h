@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "conv/conv.h"
@@ -9,27 +10,30 @@
 
 namespace sluice::cpu {
 
-/// A 3x3 convolution by Winograd's F(4x4, 3x3), see kernels/winograd_tile.h: the products at each
-/// of the 36 positions are a pointwise convolution whose pixels are tiles.
+/// A 3x3 convolution by Winograd's F(4x4, 3x3) or F(2x2, 3x3), see kernels/winograd_tile.h: the
+/// products at each of the 36 or 16 positions are a pointwise convolution whose pixels are tiles.
 ///
-/// Sums are of numbers up to a hundred times larger than the direct ones: results differ from them
-/// by about 1e-5 of the largest output. An infinity spreads, as NaN, over its tile.
+/// With the larger tiles sums are of numbers up to a hundred times larger than the direct ones:
+/// results differ from them by about 1e-5 of the largest output. An infinity spreads, as NaN, over
+/// its tile.
 
 /// Null when the method fits, else why not: 3x3, stride 1, one group, c16 on both sides.
 const char* winograd_refusal(const ConvShape& shape);
 
-/// Whether it fits and is expected to be faster than the direct method: a fourth of the products
-/// against two transforms, tiles that stand out over the edge, and four times the weights.
-bool winograd_pays(const ConvShape& shape);
+/// With which tiles it is expected to be faster than the direct method, if it fits: a fourth or 4/9
+/// of the products against two transforms, tiles that stand out over the edge, and 36/9 or 16/9 of
+/// the weights.
+std::optional<WinogradTile> winograd_pays(const ConvShape& shape);
 
 /// What one position multiplies where `tiles` tiles go through it together.
 ConvShape winograd_product(const ConvShape& shape, std::int64_t tiles);
 
-/// Floats of the packed weights: 36 pointwise packings, one behind the other.
-std::int64_t winograd_weights_size(const ConvShape& shape, Isa isa);
+/// Floats of the packed weights: a pointwise packing for each position, one behind the other.
+std::int64_t winograd_weights_size(const ConvShape& shape, Isa isa, WinogradTile tile);
 
 /// Transforms and packs ONNX weights [out][in][3][3].
-void pack_winograd(const ConvShape& shape, Isa isa, const float* weights, float* packed);
+void pack_winograd(const ConvShape& shape, Isa isa, WinogradTile tile, const float* weights,
+                   float* packed);
 
 /// As ConvPlan: plain numbers, shared by all workers and contexts.
 struct WinogradPlan {
@@ -37,6 +41,7 @@ struct WinogradPlan {
   Extent output;
   ConvEpilogue epilogue;
   Isa isa;
+  WinogradTile tile;
   Extent tiles;  ///< of an image
   Extent band;   ///< tiles that go through all positions together, at most
   Division division = Division::kByCost;
@@ -51,13 +56,13 @@ struct WinogradPlan {
 
 /// Requires: winograd_refusal(shape) == nullptr.
 WinogradPlan plan_winograd(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa,
-                           const WinogradBlocks& blocks = {});
+                           WinogradTile tile, const WinogradBlocks& blocks = {});
 
 /// Whether workers divide rows of tiles of all images, or else panels of output channels.
 bool shares_rows(const WinogradPlan& plan, int workers);
 
 /// This worker's share. Requires: worker.scratch of plan.scratch_bytes(); args.weights from
-/// pack_winograd.
+/// pack_winograd with the same tile.
 void run_winograd(const WinogradPlan& plan, const ConvArgs& args, const Worker& worker);
 
 }  // namespace sluice::cpu

@@ -6,22 +6,43 @@
 namespace sluice::cpu {
 namespace {
 
-Extent tiles_of(Extent output) {
-  return {divide_up(output.h, kWinogradTile), divide_up(output.w, kWinogradTile)};
+Extent tiles_of(Extent output, WinogradTile tile) {
+  return {divide_up(output.h, pixels_of(tile)), divide_up(output.w, pixels_of(tile))};
 }
 
 /// Whole rows of tiles where they fit, else parts of one.
-Extent choose_band(const ConvShape& s, Extent tiles, const WinogradBlocks& blocks) {
+Extent choose_band(const ConvShape& s, WinogradTile tile, Extent tiles,
+                   const WinogradBlocks& blocks) {
   const std::int64_t tile_bytes = (blocks_of(s.in_channels) + blocks_of(s.out_channels)) * kBlock *
-                                  kWinogradPositions * static_cast<std::int64_t>(sizeof(float));
+                                  positions_of(tile) * static_cast<std::int64_t>(sizeof(float));
   const std::int64_t most = std::max(blocks.band_tiles, blocks.band_bytes / tile_bytes);
   if (tiles.w > most) return {1, divide_up(tiles.w, divide_up(tiles.w, most))};
   const std::int64_t rows = std::min(most / tiles.w, tiles.h);
   return {divide_up(tiles.h, divide_up(tiles.h, rows)), tiles.w};
 }
 
-/// Distances of an odd number of cache lines: the 36 lines of a tile fall into different sets.
+/// Distances of an odd number of cache lines: the lines of a tile fall into different sets.
 std::int64_t odd_lines(std::int64_t floats) { return (floats / kBlock | 1) * kBlock; }
+
+// Rates of one core relative to each other, from bench_conv: multiply-adds per ns of the direct
+// method and of the products, ns to transform 16 channels at a position, bytes of weights per ns.
+constexpr double kDirect = 56;
+constexpr double kProducts = 48;
+constexpr double kInputNs = 1.9;
+constexpr double kOutputNs = 1.4;
+constexpr double kWeightBytes = 12;
+
+double winograd_ns(const ConvShape& s, WinogradTile tile) {
+  const int positions = positions_of(tile);
+  const Extent tiles = tiles_of(s.output(), tile);
+  const auto lines = static_cast<double>(s.batch * tiles.h * tiles.w * positions);
+  const auto pairs = static_cast<double>(s.in_channels * s.out_channels);
+  const double products = pairs * lines / kProducts;
+  const double weights = positions * pairs * sizeof(float) / kWeightBytes;
+  const double transforms = lines * (static_cast<double>(blocks_of(s.in_channels)) * kInputNs +
+                                     static_cast<double>(blocks_of(s.out_channels)) * kOutputNs);
+  return std::max(products, weights) + transforms;
+}
 
 }  // namespace
 
@@ -42,43 +63,38 @@ ConvShape winograd_product(const ConvShape& shape, std::int64_t tiles) {
   return product;
 }
 
-bool winograd_pays(const ConvShape& s) {
-  if (winograd_refusal(s) != nullptr) return false;
-  // Rates of one core relative to each other, from bench_conv: multiply-adds per ns of the direct
-  // method and of the products, ns to transform 16 channels of a tile, bytes of weights per ns.
-  constexpr double kDirect = 56;
-  constexpr double kProducts = 48;
-  constexpr double kInputNs = 70;
-  constexpr double kOutputNs = 50;
-  constexpr double kWeightBytes = 12;
+std::optional<WinogradTile> winograd_pays(const ConvShape& s) {
+  if (winograd_refusal(s) != nullptr) return std::nullopt;
   const Extent out = s.output();
-  const Extent tiles = tiles_of(out);
-  const auto count = static_cast<double>(s.batch * tiles.h * tiles.w);
   const auto pairs = static_cast<double>(s.in_channels * s.out_channels);
-  const double direct = 9 * pairs * static_cast<double>(s.batch * out.h * out.w) / kDirect;
-  const double products = kWinogradPositions * pairs * count / kProducts;
-  const double weights = kWinogradPositions * pairs * sizeof(float) / kWeightBytes;
-  const double transforms = count * (static_cast<double>(blocks_of(s.in_channels)) * kInputNs +
-                                     static_cast<double>(blocks_of(s.out_channels)) * kOutputNs);
-  return std::max(products, weights) + transforms < direct;
+  std::optional<WinogradTile> best;
+  double best_ns = 9 * pairs * static_cast<double>(s.batch * out.h * out.w) / kDirect;
+  for (const WinogradTile tile : {WinogradTile::kFour, WinogradTile::kTwo}) {
+    const double ns = winograd_ns(s, tile);
+    if (ns >= best_ns) continue;
+    best_ns = ns;
+    best = tile;
+  }
+  return best;
 }
 
 std::int64_t WinogradPlan::scratch_bytes() const {
-  return kWinogradPositions * (input_position + sums_position) *
+  return positions_of(tile) * (input_position + sums_position) *
              static_cast<std::int64_t>(sizeof(float)) +
          epilogue.body.body.scratch_bytes();
 }
 
 WinogradPlan plan_winograd(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa,
-                           const WinogradBlocks& blocks) {
+                           WinogradTile tile, const WinogradBlocks& blocks) {
   const Extent output = shape.output();
-  const Extent tiles = tiles_of(output);
-  const Extent band = choose_band(shape, tiles, blocks);
+  const Extent tiles = tiles_of(output, tile);
+  const Extent band = choose_band(shape, tile, tiles, blocks);
   const std::int64_t count = band.h * band.w;
   WinogradPlan plan = {.shape = shape,
                        .output = output,
                        .epilogue = epilogue,
                        .isa = isa,
+                       .tile = tile,
                        .tiles = tiles,
                        .band = band,
                        .division = blocks.division,

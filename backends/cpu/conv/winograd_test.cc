@@ -12,12 +12,14 @@ using testing::describe;
 using testing::largest_difference;
 using testing::square;
 
-std::vector<float> by_winograd(const ConvCase& c, Isa isa, int workers) {
-  const WinogradPlan plan = plan_winograd(c.shape, c.epilogue, isa);
+constexpr WinogradTile kTiles[] = {WinogradTile::kTwo, WinogradTile::kFour};
+
+std::vector<float> by_winograd(const ConvCase& c, Isa isa, WinogradTile tile, int workers) {
+  const WinogradPlan plan = plan_winograd(c.shape, c.epilogue, isa, tile);
   const ConvShape& s = c.shape;
   const Extent out = s.output();
-  std::vector<float> packed(static_cast<std::size_t>(winograd_weights_size(s, isa)), NAN);
-  pack_winograd(s, isa, c.weights.data(), packed.data());
+  std::vector<float> packed(static_cast<std::size_t>(winograd_weights_size(s, isa, tile)), NAN);
+  pack_winograd(s, isa, tile, c.weights.data(), packed.data());
   const auto bias = testing::padded(c.bias);
   const auto input = testing::to_blocked(c.input, s.batch, s.in_channels, s.input.h * s.input.w);
   auto output = testing::to_blocked(c.residual, s.batch, s.out_channels, out.h * out.w);
@@ -45,9 +47,13 @@ void expect_right(const ConvShape& shape) {
     const ConvCase c(shape, epilogue);
     const std::vector<float> expected = testing::finished(sums, c);
     for (const Isa isa : isas_to_test()) {
-      for (const int workers : {1, 3}) {
-        EXPECT_LE(largest_difference(by_winograd(c, isa, workers), expected), 1e-6 * (20 + depth))
-            << describe(shape) << " " << isa_name(isa) << " " << workers << " workers";
+      for (const WinogradTile tile : kTiles) {
+        for (const int workers : {1, 3}) {
+          const auto outputs = by_winograd(c, isa, tile, workers);
+          EXPECT_LE(largest_difference(outputs, expected), 1e-6 * (20 + depth))
+              << describe(shape) << " " << isa_name(isa) << " tiles of " << pixels_of(tile) << ", "
+              << workers << " workers";
+        }
       }
     }
   }
@@ -78,7 +84,10 @@ TEST(Winograd, OddGeometryMatchesPlainLoops) {
 TEST(Winograd, RowsTooLongForABandAreCut) {
   ConvShape s = square(64, 80, 8, 3, 1, 1);
   s.input.w = 300;
-  ASSERT_LT(plan_winograd(s, {}, active_isa()).band.w, plan_winograd(s, {}, active_isa()).tiles.w);
+  for (const WinogradTile tile : kTiles) {
+    const WinogradPlan plan = plan_winograd(s, {}, active_isa(), tile);
+    ASSERT_LT(plan.band.w, plan.tiles.w) << pixels_of(tile);
+  }
   expect_right(s);
 }
 
@@ -92,17 +101,23 @@ TEST(Winograd, ABodyRunsOverTheOutputOnce) {
     std::vector<float> expected = testing::naive_sums(c);
     for (float& x : expected) x *= 2;
     for (const Isa isa : isas_to_test()) {
-      EXPECT_LE(largest_difference(by_winograd(c, isa, 2), expected), 1e-3) << isa_name(isa);
+      for (const WinogradTile tile : kTiles) {
+        EXPECT_LE(largest_difference(by_winograd(c, isa, tile, 2), expected), 1e-3)
+            << isa_name(isa) << " " << pixels_of(tile);
+      }
     }
   }
 }
 
 TEST(Winograd, PaysForManyChannelsAndLargeImages) {
-  EXPECT_TRUE(winograd_pays(square(64, 64, 56, 3, 1, 1)));
-  EXPECT_TRUE(winograd_pays(square(256, 256, 14, 3, 1, 1)));
-  EXPECT_FALSE(winograd_pays(square(512, 512, 7, 3, 1, 1)));  // reads four times the weights
-  EXPECT_FALSE(winograd_pays(square(16, 16, 8, 3, 1, 1)));
-  EXPECT_FALSE(winograd_pays(square(64, 64, 56, 3, 2, 1)));
+  EXPECT_EQ(winograd_pays(square(64, 64, 56, 3, 1, 1)), WinogradTile::kFour);
+  EXPECT_EQ(winograd_pays(square(256, 256, 14, 3, 1, 1)), WinogradTile::kFour);
+  EXPECT_EQ(winograd_pays(square(16, 16, 3, 3, 1, 1)), std::nullopt);
+  EXPECT_EQ(winograd_pays(square(64, 64, 56, 3, 2, 1)), std::nullopt);
+}
+
+TEST(Winograd, SmallTilesPayWhereTheWeightsOfLargeOnesTakeTooLongToRead) {
+  EXPECT_EQ(winograd_pays(square(512, 512, 7, 3, 1, 1)), WinogradTile::kTwo);
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ struct WeightsForm {
   std::int64_t floats() const {
     switch (method) {
       case ConvMethod::kDepthwise: return packed_depthwise_size(shape);
-      case ConvMethod::kWinograd: return winograd_weights_size(shape, isa);
+      case ConvMethod::kWinogradTwo:
+      case ConvMethod::kWinogradFour: return winograd_weights_size(shape, isa, *tile_of(method));
       case ConvMethod::kDirect: break;
     }
     return ConvPacking(shape, *SLUICE_CPU_PICK(isa, kConvTiles)).size();
@@ -36,7 +37,9 @@ struct WeightsForm {
   void pack(const float* weights, float* packed) const {
     switch (method) {
       case ConvMethod::kDepthwise: return pack_depthwise(shape, weights, packed);
-      case ConvMethod::kWinograd: return pack_winograd(shape, isa, weights, packed);
+      case ConvMethod::kWinogradTwo:
+      case ConvMethod::kWinogradFour:
+        return pack_winograd(shape, isa, *tile_of(method), weights, packed);
       case ConvMethod::kDirect: break;
     }
     ConvPacking(shape, *SLUICE_CPU_PICK(isa, kConvTiles)).pack(weights, packed);
@@ -44,7 +47,8 @@ struct WeightsForm {
   const char* name() const {
     switch (method) {
       case ConvMethod::kDepthwise: return "depthwise";
-      case ConvMethod::kWinograd: return "winograd";
+      case ConvMethod::kWinogradTwo: return "winograd2";
+      case ConvMethod::kWinogradFour: return "winograd";
       case ConvMethod::kDirect: break;
     }
     return shape.in_layout == Layout::kBlocked ? "blocked" : "planes";
@@ -63,8 +67,9 @@ std::optional<WeightsForm> form_at_hand(const sluice_op& op, const ConvShape& sh
   const WeightsForm best = best_form(op, shape, isa);
   if (weights.packed != nullptr) {
     if (weights.packed_bytes == best.bytes()) return best;
-    for (const ConvMethod method : {ConvMethod::kDirect, ConvMethod::kWinograd}) {
-      const bool fits = method == ConvMethod::kDirect || winograd_refusal(shape) == nullptr;
+    for (const ConvMethod method :
+         {ConvMethod::kDirect, ConvMethod::kWinogradTwo, ConvMethod::kWinogradFour}) {
+      const bool fits = !tile_of(method) || winograd_refusal(shape) == nullptr;
       const WeightsForm form = {shape, isa, method};
       if (best.method != ConvMethod::kDepthwise && fits && weights.packed_bytes == form.bytes()) {
         return form;
@@ -149,8 +154,10 @@ class Conv : public Kernel {
     switch (form.method) {
       case ConvMethod::kDepthwise:
         return plan_depthwise(conv.shape, conv.epilogue, form.isa, variant.depthwise);
-      case ConvMethod::kWinograd:
-        return plan_winograd(conv.shape, conv.epilogue, form.isa, variant.winograd);
+      case ConvMethod::kWinogradTwo:
+      case ConvMethod::kWinogradFour:
+        return plan_winograd(conv.shape, conv.epilogue, form.isa, *tile_of(form.method),
+                             variant.winograd);
       case ConvMethod::kDirect: break;
     }
     return plan_conv(conv.shape, conv.epilogue, form.isa, variant.direct);

@@ -112,9 +112,12 @@ TEST(CpuConv, DepthwiseInEveryLayoutWithFusedBodies) {
 }
 
 TEST(CpuConv, WinogradInEveryLayoutWithFusedBodies) {
-  const ConvShape shape = square(32, 48, 12, 3, 1, 1);
-  ASSERT_TRUE(winograd_pays(shape));
-  expect_right(shape);
+  const ConvShape large = square(32, 48, 12, 3, 1, 1);
+  ASSERT_EQ(winograd_pays(large), WinogradTile::kFour);
+  expect_right(large);
+  const ConvShape small = square(64, 96, 6, 3, 1, 1);
+  ASSERT_EQ(winograd_pays(small), WinogradTile::kTwo);
+  expect_right(small);
 }
 
 /// Bytes that `op` wants for its weights.

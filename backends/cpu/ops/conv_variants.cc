@@ -11,13 +11,15 @@ namespace {
 constexpr std::int64_t kKiB = 1024;
 
 constexpr ConvMethod kDirect = ConvMethod::kDirect;
-constexpr ConvMethod kWinograd = ConvMethod::kWinograd;
+constexpr ConvMethod kWinograd = ConvMethod::kWinogradFour;
+constexpr ConvMethod kWinogradTwo = ConvMethod::kWinogradTwo;
 constexpr ConvMethod kDepthwise = ConvMethod::kDepthwise;
 
 /// Those first that are likely to be faster somewhere.
 constexpr ConvVariant kAll[] = {
     {.name = "", .method = std::nullopt},
     {.name = "winograd", .method = kWinograd},
+    {.name = "winograd2", .method = kWinogradTwo},
     {.name = "direct", .method = kDirect},
     {.name = "winograd/channels",
      .method = kWinograd,
@@ -50,13 +52,14 @@ bool may_transform(const sluice_op& op) {
 
 ConvMethod own_method(const sluice_op& op, const ConvShape& shape) {
   if (is_depthwise(shape)) return kDepthwise;
-  return may_transform(op) && winograd_pays(shape) ? kWinograd : kDirect;
+  const auto tile = may_transform(op) ? winograd_pays(shape) : std::nullopt;
+  return tile ? winograd_method(*tile) : kDirect;
 }
 
 bool fits(const ConvVariant& variant, const sluice_op& op, const ConvShape& shape) {
   if (!variant.method) return true;
   if (is_depthwise(shape)) return variant.method == kDepthwise;
-  if (variant.method == kWinograd) {
+  if (tile_of(*variant.method)) {
     return may_transform(op) && winograd_refusal(shape) == nullptr;
   }
   return variant.method == kDirect;
@@ -74,12 +77,12 @@ std::int64_t panels_of(const ConvPlan& plan) {
 /// Of the plan that `workers` would follow.
 PlanNumbers numbers_of(const ConvVariant& variant, ConvMethod method, const ConvShape& shape,
                        Isa isa, int workers) {
-  if (method == kWinograd) {
-    const WinogradPlan plan = plan_winograd(shape, {}, isa, variant.winograd);
+  if (const auto tile = tile_of(method)) {
+    const WinogradPlan plan = plan_winograd(shape, {}, isa, *tile, variant.winograd);
     const bool by_rows = shares_rows(plan, workers);
     const std::int64_t items = by_rows ? shape.batch * plan.tiles.h : panels_of(plan.product);
     return if_enough(variant.winograd.division == Division::kByCost ? workers : items, workers,
-                     {1, plan.band.h, plan.band.w, by_rows ? 1 : 0});
+                     {1, pixels_of(*tile), plan.band.h, plan.band.w, by_rows ? 1 : 0});
   }
   if (method == kDepthwise) {
     const DepthwisePlan plan = plan_depthwise(shape, {}, isa, variant.depthwise);

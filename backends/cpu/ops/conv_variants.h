@@ -7,11 +7,23 @@
 #include <vector>
 
 #include "conv/conv_blocks.h"
+#include "kernels/winograd_tile.h"
 #include "ops/conv_op.h"
 
 namespace sluice::cpu {
 
-enum class ConvMethod : std::uint8_t { kDirect, kDepthwise, kWinograd };
+enum class ConvMethod : std::uint8_t { kDirect, kDepthwise, kWinogradTwo, kWinogradFour };
+
+constexpr ConvMethod winograd_method(WinogradTile tile) {
+  return tile == WinogradTile::kTwo ? ConvMethod::kWinogradTwo : ConvMethod::kWinogradFour;
+}
+
+/// None for other methods than Winograd's.
+constexpr std::optional<WinogradTile> tile_of(ConvMethod method) {
+  if (method == ConvMethod::kWinogradTwo) return WinogradTile::kTwo;
+  if (method == ConvMethod::kWinogradFour) return WinogradTile::kFour;
+  return std::nullopt;
+}
 
 /// A way to compute a convolution; blocks are those of its method.
 struct ConvVariant {

@@ -174,6 +174,7 @@ std::set<std::string> offered(const Backend& backend) {
 
 TEST(CpuVariants, TheCasesAboveAreOfferedEveryWayThereIs) {
   EXPECT_THAT(offered(Backend()), IsSupersetOf({"winograd",
+                                                "winograd2",
                                                 "direct",
                                                 "winograd/channels",
                                                 "winograd/rows",
