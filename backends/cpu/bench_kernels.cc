@@ -185,6 +185,8 @@ void bench_all(int workers, double seconds) {
     for (const int levels : {1, 2}) bench_strassen(bench, s, levels);
   }
   bench_attention(bench, "BERT", 12, 128, 128, 64);
+  bench_attention(bench, "ViT", 12, 197, 197, 64);
+  bench_attention(bench, "speech", 6, 500, 500, 64);
   bench_attention(bench, "GPT-2 decode", 12, 1, 257, 64);
   bench_attention(bench, "long", 8, 1024, 1024, 64);
   bench_rows(bench, 128, 768);

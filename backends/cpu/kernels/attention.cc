@@ -95,36 +95,43 @@ SLUICE_CPU_INLINE float dot(const float* a, const float* b, std::int64_t count) 
   return reduce_add(sum);
 }
 
-/// Scores become exp(scale * score + mask - largest); returns their sum.
+/// Scores become exp(scale * score + mask - the largest of these); returns their sum.
+///
+/// Computed as powers of two, in fewer steps. Without a mask log2(e) is part of the scale; with
+/// one, whose lowest numbers it would make infinite, it comes behind the difference.
+template <bool kHasMask>
 float exponentiate_row(float* scores, const float* mask, float scale, std::int64_t count) {
-  const Vec factor = broadcast(scale);
-  const Vec lowest = broadcast(-__builtin_inff());
-  Vec top = lowest;
+  constexpr float kLog2E = 1.44269504F;
+  constexpr float kUnit = kHasMask ? kLog2E : 1.0F;
+  const float factor = scale * (kHasMask ? 1.0F : kLog2E);
+  const auto logits = [&](std::int64_t i) {
+    const Vec scaled = load(scores + i) * broadcast(factor);
+    return kHasMask ? scaled + load(mask + i) : scaled;
+  };
+  Vec top = broadcast(-__builtin_inff());
   std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const Vec s = fmadd(load(scores + i), factor, mask == nullptr ? Vec{} : load(mask + i));
-    store(scores + i, s);
-    top = max(top, s);
-  }
+  for (; i + kLanes <= count; i += kLanes) top = max(top, logits(i));
   float largest = reduce_max(top);
-  for (std::int64_t j = i; j < count; ++j) {
-    scores[j] = scores[j] * scale + (mask == nullptr ? 0.0f : mask[j]);
-    if (scores[j] > largest) largest = scores[j];
+  const std::int64_t whole = i;
+  for (; i < count; ++i) {
+    scores[i] = scores[i] * factor + (kHasMask ? mask[i] : 0.0F);
+    if (scores[i] > largest) largest = scores[i];
   }
-  const Vec center = broadcast(largest);
+  const auto exponentiated = [&](Vec logit) {
+    return exp2_below((logit - broadcast(largest)) * broadcast(kUnit));
+  };
   Vec sum{};
-  for (i = 0; i + kLanes <= count; i += kLanes) {
-    const Vec e = exp(load(scores + i) - center);
+  for (i = 0; i < whole; i += kLanes) {
+    const Vec e = exponentiated(logits(i));
     store(scores + i, e);
     sum += e;
   }
-  float total = reduce_add(sum);
-  if (i < count) {
-    const int left = static_cast<int>(count - i);
-    store_first(scores + i, exp(load_first(scores + i, left) - center), left);
-    for (; i < count; ++i) total += scores[i];
+  if (whole < count) {
+    const int left = static_cast<int>(count - whole);
+    store_first(scores + whole, exponentiated(load_first(scores + whole, left)), left);
+    sum += load_first(scores + whole, left);
   }
-  return total;
+  return reduce_add(sum);
 }
 
 SLUICE_CPU_INLINE void scale_row(float* x, float factor, std::int64_t count) {
@@ -174,7 +181,8 @@ class Attention {
       float* row = scores_ + (i - begin) * score_row(plan_);
       const float* mask = head.mask == nullptr ? nullptr : head.mask + i * plan_.mask.row;
       const std::int64_t seen = visible_keys(i);
-      inverse_sums[i - begin] = 1.0f / exponentiate_row(row, mask, plan_.scale, seen);
+      const auto exponentiate = mask == nullptr ? exponentiate_row<false> : exponentiate_row<true>;
+      inverse_sums[i - begin] = 1.0f / exponentiate(row, mask, plan_.scale, seen);
       for (std::int64_t j = seen; j < visible; ++j) row[j] = 0;
     }
     TileArgs args{};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "kernels/test_isas.h"
@@ -121,6 +122,23 @@ TEST(Attention, MatchesTheDefinition) {
         }
       }
     }
+  }
+}
+
+/// Exporters mask with the lowest float; a query whose keys are all padding sees them all alike.
+TEST(Attention, AQueryWhoseKeysAreAllMaskedByTheLowestNumberTakesTheMean) {
+  const AttentionPlan p = make_plan({1, 1, 1, 3, 37, 16, 16, false, false, false, true});
+  const auto q = random_floats(3 * 16, 1);
+  const auto k = random_floats(37 * 16, 2);
+  const std::vector<float> v(37 * 16, 5);
+  const std::vector<float> mask(3 * 37, std::numeric_limits<float>::lowest());
+  for (const Isa isa : isas_to_test()) {
+    std::vector<float> out(3 * 16, -9);
+    const AttentionArgs args{q.data(), k.data(), v.data(), mask.data(), out.data()};
+    for_each_worker(1, SLUICE_CPU_PICK(isa, attention_scratch_bytes)(p), [&](const Worker& w) {
+      SLUICE_CPU_PICK(isa, run_attention)(p, args, w);
+    });
+    for (const float x : out) ASSERT_NEAR(x, 5, 1e-5) << isa_name(isa);
   }
 }
 

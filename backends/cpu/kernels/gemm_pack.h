@@ -3,6 +3,7 @@
 // Panels of B, for kernel sources that multiply with gemm_tile.h.
 
 #include "kernels/gemm_tile.h"
+#include "kernels/transpose_lanes.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 
@@ -33,19 +34,30 @@ SLUICE_CPU_INLINE void pack_rows(const float* b, std::int64_t b_row, std::int64_
   }
 }
 
-/// The same from columns that are `b_column` apart and contiguous in `k`: a transposition in strips
-/// that stay in the nearest cache.
+/// A square of them: `k` rows of `columns` columns, both at most kLanes.
+SLUICE_CPU_INLINE void pack_square(const float* b, std::int64_t b_column, std::int64_t k,
+                                   std::int64_t columns, Vec factor, float* packed,
+                                   std::int64_t row) {
+  Vec square[kLanes];
+  SLUICE_CPU_UNROLL
+  for (int j = 0; j < kLanes; ++j) {
+    square[j] = j >= columns  ? Vec{}
+                : k == kLanes ? load(b + j * b_column)
+                              : load_first(b + j * b_column, static_cast<int>(k));
+  }
+  transpose_lanes(square);
+  for (int p = 0; p < k; ++p) store(packed + p * row, square[p] * factor);
+}
+
+/// The same from columns that are `b_column` apart and contiguous in `k`.
 SLUICE_CPU_INLINE void pack_columns(const float* b, std::int64_t b_column, std::int64_t k,
                                     std::int64_t columns, float scale, float* packed) {
-  constexpr std::int64_t kStrip = 16;
   const std::int64_t row = panel_row(columns);
-  for (std::int64_t first = 0; first < k; first += kStrip) {
-    const std::int64_t end = smaller(first + kStrip, k);
-    for (std::int64_t j = 0; j < columns; ++j) {
-      for (std::int64_t p = first; p < end; ++p) packed[p * row + j] = b[j * b_column + p] * scale;
-    }
-    for (std::int64_t j = columns; j < row; ++j) {
-      for (std::int64_t p = first; p < end; ++p) packed[p * row + j] = 0;
+  const Vec factor = broadcast(scale);
+  for (std::int64_t j = 0; j < columns; j += kLanes) {
+    for (std::int64_t p = 0; p < k; p += kLanes) {
+      pack_square(b + j * b_column + p, b_column, smaller(kLanes, k - p),
+                  smaller(kLanes, columns - j), factor, packed + p * row + j, row);
     }
   }
 }

@@ -1,41 +1,10 @@
 #include "kernels/transpose.h"
 
 #include "kernels/conv_tile.h"
-#include "simd.h"
+#include "kernels/transpose_lanes.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
-
-/// Lanes of the first or second half of a and b, taken in turns.
-SLUICE_CPU_INLINE Vec interleave(Vec a, Vec b, int half) {
-  VecI order;
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) order[i] = half * kLanes / 2 + i / 2 + (i % 2) * kLanes;
-#if defined(__clang__)  // has no shuffle by a computed order, and finds the instruction by itself
-  Vec result;
-  for (int i = 0; i < kLanes; ++i) {
-    result[i] = order[i] < kLanes ? a[order[i]] : b[order[i] - kLanes];
-  }
-  return result;
-#else
-  return __builtin_shuffle(a, b, order);
-#endif
-}
-
-/// Rows become columns: log2(kLanes) rounds of perfect shuffles.
-SLUICE_CPU_INLINE void transpose(Vec* rows) {
-#pragma GCC unroll 4
-  for (int width = kLanes; width > 1; width /= 2) {
-    Vec next[kLanes];
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes / 2; ++i) {
-      next[2 * i] = interleave(rows[i], rows[i + kLanes / 2], 0);
-      next[2 * i + 1] = interleave(rows[i], rows[i + kLanes / 2], 1);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) rows[i] = next[i];
-  }
-}
 
 SLUICE_CPU_INLINE std::int64_t at_most_lanes(std::int64_t n) { return n < kLanes ? n : kLanes; }
 
@@ -46,7 +15,7 @@ SLUICE_CPU_INLINE void tile_to_planes(const float* block, std::int64_t pixels,
   Vec rows[kLanes];
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) rows[i] = i < pixels ? load(block + i * kBlock) : Vec{};
-  transpose(rows);
+  transpose_lanes(rows);
   for (int i = 0; i < channels; ++i) {
     if (pixels == kLanes) {
       store(planes + i * plane, rows[i]);
@@ -65,7 +34,7 @@ SLUICE_CPU_INLINE void tile_to_block(const float* planes, std::int64_t plane, st
               : pixels == kLanes ? load(planes + i * plane)
                                  : load_first(planes + i * plane, static_cast<int>(pixels));
   }
-  transpose(rows);
+  transpose_lanes(rows);
   for (int i = 0; i < pixels; ++i) store(block + i * kBlock, rows[i]);
 }
 
