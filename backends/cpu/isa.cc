@@ -16,7 +16,19 @@ Isa lowered_by_environment(Isa isa) {
   return isa;
 }
 
+std::int64_t find_stream_ahead() {
+  constexpr std::int64_t kPage = 4096;  // which prefetchers do not cross
+#if defined(__x86_64__)
+  __builtin_cpu_init();  // this runs before main
+  if (__builtin_cpu_is("amd")) return 0;
+#endif
+  return kPage;
+}
+
 }  // namespace
+
+// Not a function: kernels ask with all their sums in registers, which a call would spill.
+const std::int64_t kStreamAheadBytes = find_stream_ahead();
 
 Isa detect_isa() {
 #if defined(__x86_64__)

@@ -64,6 +64,10 @@ SLUICE_CPU_INLINE void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
 
 SLUICE_CPU_INLINE void prefetch_to_l2(const void* p) { __builtin_prefetch(p, 0, 2); }
 
+/// Tiles of so few rows read their matrix faster than it arrives: they fetch it kStreamAheadBytes
+/// ahead.
+inline constexpr int kStreamRows = 4;
+
 #if defined(__AVX512F__)
 
 /// The first `n` floats (0 <= n <= kLanes), zeros behind; nothing past them is touched.

@@ -14,21 +14,18 @@ constexpr int kRows = 4;
 constexpr int kVectors = kVectorRegisters == 32 ? 4 : 2;
 constexpr int kWidth = kVectors * kLanes;
 
-/// Tiles of so few rows wait for B: they ask for it this many bytes ahead.
-constexpr int kStreamRows = 4;
-constexpr int kAheadBytes = 4096;
-
 template <int kCount, int kUsed>
 void byte_tile(const ByteTile& t) {
   VecI sums[kCount][kUsed] = {};
   const std::uint8_t* a = t.a;
   const std::int8_t* b = t.b;
+  const std::int64_t ahead = kCount <= kStreamRows ? kStreamAheadBytes : 0;
   for (std::int64_t g = 0; g < t.groups; ++g, a += kByteGroup, b += kWidth * kByteGroup) {
     Four columns[kUsed];
     SLUICE_CPU_UNROLL
     for (int v = 0; v < kUsed; ++v) {
       const std::int8_t* at = b + v * kLanes * kByteGroup;
-      if constexpr (kCount <= kStreamRows) prefetch(at + kAheadBytes);
+      if constexpr (kCount <= kStreamRows) prefetch(at + ahead);
       columns[v] = signed_bytes(load_int(at));
     }
     SLUICE_CPU_UNROLL

@@ -4,6 +4,7 @@
 // one sweep, unrolled by the template so that the compiler keeps every accumulator in a register
 // (tests/spill_test checks the machine code). Included by kernel sources only.
 
+#include "isa.h"
 #include "kernels/bf16.h"
 #include "simd.h"
 
@@ -15,9 +16,6 @@ inline constexpr int kTileRows = 6;
 inline constexpr int kTileVectors = kVectorRegisters == 32 ? 4 : 2;
 inline constexpr int kPanelWidth = kTileVectors * kLanes;
 
-/// Tiles of so few rows read B faster than it arrives: they ask for it this many bytes ahead.
-inline constexpr int kStreamRows = 4;
-inline constexpr int kStreamAheadBytes = 4096;
 inline constexpr int kCacheLine = 64;
 
 /// Operands of one tile. A(i, p) = a[i * a_row + p * a_step], B(p, j) = b[p * b_row + j],
@@ -59,6 +57,7 @@ SLUICE_CPU_INLINE void sweep(const TileArgs& t, Vec (&acc)[kRows][kVectors]) {
   const std::int64_t a_row = t.a_row;
   const std::int64_t a_step = t.a_step;
   const std::int64_t b_row = t.b_row;
+  const std::int64_t stream_ahead = kRows <= kStreamRows ? kStreamAheadBytes : 0;
 #pragma GCC unroll 2
   for (std::int64_t p = t.depth; p > 0; --p) {
     if constexpr (kPrefetch) {
@@ -70,7 +69,7 @@ SLUICE_CPU_INLINE void sweep(const TileArgs& t, Vec (&acc)[kRows][kVectors]) {
       SLUICE_CPU_UNROLL
       for (int byte = 0; byte < kVectors * kLanes * static_cast<int>(sizeof(B));
            byte += kCacheLine) {
-        prefetch(reinterpret_cast<const char*>(b) + kStreamAheadBytes + byte);
+        prefetch(reinterpret_cast<const char*>(b) + stream_ahead + byte);
       }
     }
     SLUICE_CPU_UNROLL
