@@ -8,11 +8,17 @@
 namespace sluice::cpu {
 namespace {
 
-/// Tiles [row, row + rows) x [col, col + cols) of one image.
+/// Tiles [row, row + rows) x [col, col + cols), rows counted through all images.
 struct TileBand {
-  std::int64_t image = 0;
   std::int64_t row = 0, rows = 0;
   std::int64_t col = 0, cols = 0;
+};
+
+/// The rows of tiles that a band has of one image.
+struct ImagePart {
+  std::int64_t image;
+  std::int64_t row;
+  std::int64_t end;
 };
 
 /// Of `extent` pixels, those that the `length` from `first` on have: [begin, end) counted from
@@ -55,28 +61,44 @@ class BandOfTiles {
   /// Floats from one block of a position to the next.
   std::int64_t block_stride() const { return plan_.product.shape.input.h * kBlock; }
 
+  template <typename Visit>
+  void for_each_image(Visit visit) const {
+    const std::int64_t end = band_.row + band_.rows;
+    for (std::int64_t row = band_.row; row < end;) {
+      const std::int64_t image = row / plan_.tiles.h;
+      const std::int64_t first = image * plan_.tiles.h;
+      const std::int64_t stop = std::min(end, first + plan_.tiles.h);
+      visit(ImagePart{image, row - first, stop - first});
+      row = stop;
+    }
+  }
+
   void take_block(std::int64_t block) const {
-    const ConvShape& s = plan_.shape;
-    const std::int64_t image_block = band_.image * blocks_of(s.in_channels) + block;
-    const float* image = args_.input + image_block * s.input.h * s.input.w * kBlock;
     WinogradInput patch;
     patch.tile = plan_.tile;
-    patch.row = s.input.w * kBlock;
+    patch.row = plan_.shape.input.w * kBlock;
     patch.position = plan_.input_position;
     patch.output = input_ + block * block_stride();
-    for (std::int64_t r = band_.row; r < band_.row + band_.rows; ++r) {
+    for_each_image([&](const ImagePart& part) { take_part(part, block, &patch); });
+  }
+
+  void take_part(const ImagePart& part, std::int64_t block, WinogradInput* patch) const {
+    const ConvShape& s = plan_.shape;
+    const std::int64_t image_block = part.image * blocks_of(s.in_channels) + block;
+    const float* image = args_.input + image_block * s.input.h * s.input.w * kBlock;
+    for (std::int64_t r = part.row; r < part.end; ++r) {
       const std::int64_t y = r * tile_pixels() - s.pad_begin.h;
       const Inside rows(y, s.input.h, patch_of(plan_.tile));
-      patch.row_begin = rows.begin;
-      patch.row_end = rows.end;
+      patch->row_begin = rows.begin;
+      patch->row_end = rows.end;
       for (std::int64_t c = band_.col; c < band_.col + band_.cols; ++c) {
         const std::int64_t x = c * tile_pixels() - s.pad_begin.w;
         const Inside cols(x, s.input.w, patch_of(plan_.tile));
-        patch.col_begin = cols.begin;
-        patch.col_end = cols.end;
-        patch.input = image + y * patch.row + x * kBlock;
-        SLUICE_CPU_PICK(plan_.isa, winograd_input)(patch);
-        patch.output += kBlock;
+        patch->col_begin = cols.begin;
+        patch->col_end = cols.end;
+        patch->input = image + y * patch->row + x * kBlock;
+        SLUICE_CPU_PICK(plan_.isa, winograd_input)(*patch);
+        patch->output += kBlock;
       }
     }
   }
@@ -97,9 +119,6 @@ class BandOfTiles {
   }
 
   void give_block(std::int64_t block) const {
-    const std::int64_t plane = plan_.output.h * plan_.output.w * kBlock;
-    const std::int64_t image_block = band_.image * blocks_of(plan_.shape.out_channels) + block;
-    const std::int64_t at = image_block * plane;
     WinogradOutput tile;
     tile.tile = plan_.tile;
     tile.sums = sums_ + block * block_stride();
@@ -109,32 +128,46 @@ class BandOfTiles {
     tile.activation = plan_.epilogue.activation;
     tile.low = plan_.epilogue.low;
     tile.high = plan_.epilogue.high;
-    for (std::int64_t r = band_.row; r < band_.row + band_.rows; ++r) {
-      const std::int64_t y = r * tile_pixels();
-      tile.rows = static_cast<int>(std::min(tile_pixels(), plan_.output.h - y));
-      for (std::int64_t c = band_.col; c < band_.col + band_.cols; ++c) {
-        const std::int64_t x = c * tile_pixels();
-        tile.cols = static_cast<int>(std::min(tile_pixels(), plan_.output.w - x));
-        const std::int64_t pixel = at + y * tile.row + x * kBlock;
-        tile.output = args_.output + pixel;
-        tile.residual = plan_.epilogue.residual ? args_.residual + pixel : nullptr;
-        SLUICE_CPU_PICK(plan_.isa, winograd_output)(tile);
-        tile.sums += kBlock;
-      }
-    }
-    if (!plan_.epilogue.body.empty()) finish_block(block, args_.output + at);
+    for_each_image([&](const ImagePart& part) {
+      give_part(part, block, &tile);
+      if (!plan_.epilogue.body.empty()) finish_part(part, block);
+    });
   }
 
-  /// The fused body over the pixels of the band, row by row where it does not have whole rows.
-  void finish_block(std::int64_t block, float* plane) const {
-    const std::int64_t first_row = band_.row * tile_pixels();
-    const std::int64_t end_row = std::min((band_.row + band_.rows) * tile_pixels(), plan_.output.h);
+  /// Offset of a block of an image in the output.
+  std::int64_t output_block(const ImagePart& part, std::int64_t block) const {
+    const std::int64_t blocks = blocks_of(plan_.shape.out_channels);
+    return (part.image * blocks + block) * plan_.output.h * plan_.output.w * kBlock;
+  }
+
+  void give_part(const ImagePart& part, std::int64_t block, WinogradOutput* tile) const {
+    const std::int64_t at = output_block(part, block);
+    for (std::int64_t r = part.row; r < part.end; ++r) {
+      const std::int64_t y = r * tile_pixels();
+      tile->rows = static_cast<int>(std::min(tile_pixels(), plan_.output.h - y));
+      for (std::int64_t c = band_.col; c < band_.col + band_.cols; ++c) {
+        const std::int64_t x = c * tile_pixels();
+        tile->cols = static_cast<int>(std::min(tile_pixels(), plan_.output.w - x));
+        const std::int64_t pixel = at + y * tile->row + x * kBlock;
+        tile->output = args_.output + pixel;
+        tile->residual = plan_.epilogue.residual ? args_.residual + pixel : nullptr;
+        SLUICE_CPU_PICK(plan_.isa, winograd_output)(*tile);
+        tile->sums += kBlock;
+      }
+    }
+  }
+
+  /// The fused body over the pixels, row by row where the band does not have whole rows.
+  void finish_part(const ImagePart& part, std::int64_t block) const {
+    const std::int64_t first_row = part.row * tile_pixels();
+    const std::int64_t end_row = std::min(part.end * tile_pixels(), plan_.output.h);
     const std::int64_t first_col = band_.col * tile_pixels();
     const std::int64_t end_col = std::min((band_.col + band_.cols) * tile_pixels(), plan_.output.w);
     const bool whole = end_col - first_col == plan_.output.w;
     const std::int64_t step = whole ? end_row - first_row : 1;
+    float* plane = args_.output + output_block(part, block);
     ConvPiece piece;
-    piece.image = band_.image;
+    piece.image = part.image;
     piece.channel = block;
     piece.pixels = (end_col - first_col) * step;
     for (std::int64_t y = first_row; y < end_row; y += step) {
@@ -182,9 +215,8 @@ void run_winograd(const WinogradPlan& plan, const ConvArgs& args, const Worker& 
   const Share rows = share_of(plan.shape.batch * plan.tiles.h, 1, by_rows ? worker : alone);
   if (panels.begin == panels.end) return;
   for (std::int64_t row = rows.begin; row < rows.end;) {
-    TileBand band = {.image = row / plan.tiles.h, .row = row % plan.tiles.h};
-    const std::int64_t left = std::min(rows.end - row, plan.tiles.h - band.row);
-    band.rows = divide_up(left, divide_up(left, plan.band.h));
+    const std::int64_t left = rows.end - row;
+    TileBand band = {.row = row, .rows = divide_up(left, divide_up(left, plan.band.h))};
     for (band.col = 0; band.col < plan.tiles.w; band.col += plan.band.w) {
       band.cols = std::min(plan.band.w, plan.tiles.w - band.col);
       BandOfTiles(plan, args, band, panels, worker.scratch).run();

@@ -20,9 +20,9 @@ namespace sluice::cpu {
 /// Null when the method fits, else why not: 3x3, stride 1, one group, c16 on both sides.
 const char* winograd_refusal(const ConvShape& shape);
 
-/// With which tiles it is expected to be faster than the direct method, if it fits: a fourth or 4/9
-/// of the products against two transforms, tiles that stand out over the edge, and 36/9 or 16/9 of
-/// the weights.
+/// With which tiles it is expected to be faster than the direct method, if it fits and the image's
+/// size is known: a fourth or 4/9 of the products against two transforms, tiles that stand out over
+/// the edge, and 36/9 or 16/9 of the weights.
 std::optional<WinogradTile> winograd_pays(const ConvShape& shape);
 
 /// What one position multiplies where `tiles` tiles go through it together.

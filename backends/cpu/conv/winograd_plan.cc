@@ -10,15 +10,15 @@ Extent tiles_of(Extent output, WinogradTile tile) {
   return {divide_up(output.h, pixels_of(tile)), divide_up(output.w, pixels_of(tile))};
 }
 
-/// Whole rows of tiles where they fit, else parts of one.
+/// Whole rows of tiles where they fit, of several images if need be, else parts of one row.
 Extent choose_band(const ConvShape& s, WinogradTile tile, Extent tiles,
                    const WinogradBlocks& blocks) {
   const std::int64_t tile_bytes = (blocks_of(s.in_channels) + blocks_of(s.out_channels)) * kBlock *
                                   positions_of(tile) * static_cast<std::int64_t>(sizeof(float));
   const std::int64_t most = std::max(blocks.band_tiles, blocks.band_bytes / tile_bytes);
   if (tiles.w > most) return {1, divide_up(tiles.w, divide_up(tiles.w, most))};
-  const std::int64_t rows = std::min(most / tiles.w, tiles.h);
-  return {divide_up(tiles.h, divide_up(tiles.h, rows)), tiles.w};
+  const std::int64_t all = s.batch * tiles.h;
+  return {divide_up(all, divide_up(all, most / tiles.w)), tiles.w};
 }
 
 /// Distances of an odd number of cache lines: the lines of a tile fall into different sets.
@@ -38,7 +38,10 @@ double winograd_ns(const ConvShape& s, WinogradTile tile) {
   const auto lines = static_cast<double>(s.batch * tiles.h * tiles.w * positions);
   const auto pairs = static_cast<double>(s.in_channels * s.out_channels);
   const double products = pairs * lines / kProducts;
-  const double weights = positions * pairs * sizeof(float) / kWeightBytes;
+  const Extent band = choose_band(s, tile, tiles, {});
+  const auto bands =
+      static_cast<double>(divide_up(s.batch * tiles.h, band.h) * divide_up(tiles.w, band.w));
+  const double weights = bands * positions * pairs * sizeof(float) / kWeightBytes;
   const double transforms = lines * (static_cast<double>(blocks_of(s.in_channels)) * kInputNs +
                                      static_cast<double>(blocks_of(s.out_channels)) * kOutputNs);
   return std::max(products, weights) + transforms;
@@ -66,6 +69,7 @@ ConvShape winograd_product(const ConvShape& shape, std::int64_t tiles) {
 std::optional<WinogradTile> winograd_pays(const ConvShape& s) {
   if (winograd_refusal(s) != nullptr) return std::nullopt;
   const Extent out = s.output();
+  if (std::min({s.batch, out.h, out.w}) <= 0) return std::nullopt;  // not known yet
   const auto pairs = static_cast<double>(s.in_channels * s.out_channels);
   std::optional<WinogradTile> best;
   double best_ns = 9 * pairs * static_cast<double>(s.batch * out.h * out.w) / kDirect;

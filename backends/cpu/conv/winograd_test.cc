@@ -91,10 +91,21 @@ TEST(Winograd, RowsTooLongForABandAreCut) {
   expect_right(s);
 }
 
+TEST(Winograd, SmallImagesShareABand) {
+  ConvShape s = square(40, 24, 7, 3, 1, 1);
+  s.batch = 11;
+  for (const WinogradTile tile : kTiles) {
+    const WinogradPlan plan = plan_winograd(s, {}, active_isa(), tile);
+    ASSERT_GT(plan.band.h, plan.tiles.h) << pixels_of(tile);
+  }
+  expect_right(s);
+}
+
 TEST(Winograd, ABodyRunsOverTheOutputOnce) {
   for (const std::int64_t width : {9, 300}) {
     ConvShape s = square(32, 24, 9, 3, 1, 1);
     s.input.w = width;
+    s.batch = 2;
     ConvEpilogue epilogue;
     epilogue.body.body = twice();
     const ConvCase c(s, epilogue);
