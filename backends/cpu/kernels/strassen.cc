@@ -1,5 +1,6 @@
 #include "kernels/strassen.h"
 
+#include "kernels/strassen_errands.h"
 #include "kernels/strassen_groups.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
@@ -107,12 +108,14 @@ class StrassenProduct {
   /// Sums are made for all groups of the strip, and those of one stage at a time: they are read
   /// again while they are near.
   void run_strip(const Share& part, const Share& groups) const {
+    StrassenErrands errands;
     for (std::int64_t stretch = 0; stretch < cut_.stretches; ++stretch) {
       for (int stage = 0; stage < kStages; ++stage) {
         sum_blocks(part, stretch, stage);
         for (std::int64_t g = groups.begin; g < groups.end; ++g) {
           float* x = scratch_ + layout_.x + (g - groups.begin) * layout_.group;
-          multiply(part, stretch, stage, groups, g, x);
+          plan_errands(part, stretch, stage, groups, g, x, &errands);
+          multiply(part, stretch, stage, groups, g, x, &errands);
           if (stretch + 1 == cut_.stretches && stage + 1 == kStages) finish(part, g, x);
         }
       }
@@ -174,9 +177,42 @@ class StrassenProduct {
     }
   }
 
+  /// In the last stage, what C of this group is made of, and its place; before, what the next sums
+  /// are made of.
+  void plan_errands(const Share& part, std::int64_t stretch, int stage, const Share& groups,
+                    std::int64_t group, const float* x, StrassenErrands* errands) const {
+    const std::int64_t rows = part.end - part.begin;
+    if (stretch + 1 == cut_.stretches && stage + 1 == kStages) {
+      const std::int64_t width = std::int64_t{groups_.panel_vectors(group)} * kLanes;
+      const std::int64_t column = groups_.first_column(group);
+      errands->forget();
+      errands->add(x, 1, kBlocks * kBlocks * rows * width, 0);
+      for (int q = 0; q < kBlocks; ++q) {
+        const std::int64_t row = q * block_rows_ + part.begin;
+        errands->add(args_.c + row * plan_.c_row + column, smaller(rows, plan_.m - row),
+                     kBlocks * width, plan_.c_row);
+      }
+      return;
+    }
+    if (group != (groups.end - groups.begin > 1 ? groups.end - 2 : groups.begin)) return;
+    errands->forget();
+    if (kLevels == 1) return;  // whose sums read the same blocks again and again
+    const bool is_last = stage + 1 == kStages;
+    if (is_last) ++stretch;
+    const StrassenPair& pair = kStrassenA[is_last ? 0 : stage + 1];
+    for (int which = 0; which < (pair.sign == 0 ? 1 : 2); ++which) {
+      const int block = which == 0 ? pair.first : pair.second;
+      for (int q = 0; q < 2; ++q) {
+        const std::int64_t row = (block / 2 * 2 + q) * block_rows_ + part.begin;
+        errands->add(args_.a + row * plan_.a_row + (stretch * kBlocks + block % 2 * 2) * depth_,
+                     smaller(rows, plan_.m - row), 2 * depth_, plan_.a_row);
+      }
+    }
+  }
+
   /// The products of one stage, of one group.
   void multiply(const Share& part, std::int64_t stretch, int stage, const Share& groups,
-                std::int64_t group, float* x) const {
+                std::int64_t group, float* x, StrassenErrands* errands) const {
     const int vectors = groups_.panel_vectors(group);
     const std::int64_t width = std::int64_t{vectors} * kLanes;
     const std::int64_t rows = part.end - part.begin;
@@ -194,7 +230,7 @@ class StrassenProduct {
       t.rest = {x, stage == 0 && stretch == 0};
       t.to = {x + (3 - stage) * rows * width, stage == 3 || stretch == 0};
       t.from = {nullptr, false};
-      multiply_pair(rows, vectors, scratch_, b, following, t);
+      multiply_pair(rows, vectors, scratch_, b, following, t, errands);
     } else {
       const int block = 3 - stage / 2;
       const bool gives_twice = stage % 2 == 0 && stage < 6;
@@ -211,19 +247,19 @@ class StrassenProduct {
         t.to = {x + block * 4 * rows * width + inner, stretch == 0 && gives_twice};
         t.from = {gives_twice ? x + inner : nullptr, stretch == 0 && stage == 0};
         multiply_pair(rows, vectors, scratch_ + 2 * pair * layout_.sum, b + 2 * pair * panel,
-                      following, t);
+                      following, t, errands);
       }
     }
   }
 
   /// One product or two for all rows; `t` has the targets of the first.
   void multiply_pair(std::int64_t rows, int vectors, const float* a, const float* b,
-                     const float* const (&next)[2], StrassenTileArgs t) const {
+                     const float* const (&next)[2], StrassenTileArgs t,
+                     StrassenErrands* errands) const {
     const std::int64_t width = std::int64_t{vectors} * kLanes;
     const std::int64_t tiles = (rows + kStrassenRows - 1) / kStrassenRows;
     constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
     t.next_b_step = (width * kFloat + tiles - 1) / tiles;
-    t.x_step = (kStrassenRows * width * kFloat + depth_ - 1) / depth_;
     const StrassenTileArgs whole = t;
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
       const std::int64_t from = rows * tile / tiles;
@@ -231,6 +267,7 @@ class StrassenProduct {
       for (int r = 0; r < t.products; ++r) {
         t.a[r] = a + r * layout_.sum + from * layout_.sum_row;
         t.b[r] = b + r * depth_ * width;
+        t.errand[r] = errands->take(depth_ / 2, scratch_);
         t.next_b[r] = reinterpret_cast<const char*>(next[r]) + tile * t.next_b_step * depth_;
       }
       t.rest.x = whole.rest.x + from * width;

@@ -11,12 +11,23 @@ namespace sluice::cpu::SLUICE_CPU_ISA {
 /// Three vectors by eight rows fill 32 registers as four by six do, and blocks of 32 rows, and
 /// widths like 768 in 16 blocks, are whole numbers of them.
 inline constexpr int kStrassenRows = kVectorRegisters == 32 ? 8 : kTileRows;
+/// Pairs of steps of the depth in which a tile of X is fetched.
+inline constexpr int kStrassenFetchSteps = 96;
 inline constexpr int kStrassenVectors = kVectorRegisters == 32 ? 3 : kTileVectors;
 
 /// Where X goes: a tile's rows of a block, one right behind the other.
 struct StrassenTarget {
   float* x;
   bool is_first;  ///< holds nothing yet
+};
+
+/// Memory to be brought to L2 on the way, a cache line every other step of the depth: rows of
+/// lines.
+struct StrassenErrand {
+  const char* at;
+  std::int64_t left;   ///< lines, up to the end of the row
+  std::int64_t lines;  ///< of a whole row
+  std::int64_t jump;   ///< bytes from the end of a row to the next one
 };
 
 /// A product, or two whose sum is wanted: A(i, p) = a[i * a_row + p], B(p, j) = b[p * width + j] of
@@ -32,7 +43,7 @@ struct StrassenTileArgs {
   StrassenTarget rest;       ///< the first of two is taken off this; one alone starts with it
   StrassenTarget to;         ///< the sum is added to this
   StrassenTarget from;       ///< and taken off this; or null
-  std::int64_t x_step;       ///< bytes of a target to be fetched per step of the depth
+  StrassenErrand errand[2];
 };
 
 using StrassenTileFunction = void (*)(const StrassenTileArgs&);
@@ -45,26 +56,34 @@ SLUICE_CPU_INLINE void strassen_sweep(const StrassenTileArgs& t, int r, const fl
   const float* b = t.b[r];
   const std::int64_t next_b_step = t.next_b_step;
   const char* next_b = t.next_b[r];
-  const std::int64_t x_step = t.x_step;
   const char* next_x = reinterpret_cast<const char*>(x);
+  StrassenErrand errand = t.errand[r];
   const std::int64_t a_row = t.a_row;
-#pragma GCC unroll 2
-  for (std::int64_t p = t.depth; p > 0; --p) {
-    prefetch_to_l2(next_b);
-    next_b += next_b_step;
-    prefetch(next_x);
-    next_x += x_step;
-    Vec row[kVectors];
-    SLUICE_CPU_UNROLL
-    for (int v = 0; v < kVectors; ++v) row[v] = load(b + v * kLanes);
-    SLUICE_CPU_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      const Vec value = broadcast(a[i * a_row]);
-      SLUICE_CPU_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = fmadd(value, row[v], acc[i][v]);
+  for (std::int64_t p = t.depth; p > 0; p -= 2) {
+    prefetch_to_l2(errand.at);
+    errand.at += kCacheLine;
+    if (--errand.left == 0) {
+      errand.at += errand.jump;
+      errand.left = errand.lines;
     }
-    ++a;
-    b += kVectors * kLanes;
+    prefetch(next_x);
+    next_x += kRows * kVectors * sizeof(Vec) / kStrassenFetchSteps;
+    SLUICE_CPU_UNROLL
+    for (int step = 0; step < 2; ++step) {
+      prefetch_to_l2(next_b);
+      next_b += next_b_step;
+      Vec row[kVectors];
+      SLUICE_CPU_UNROLL
+      for (int v = 0; v < kVectors; ++v) row[v] = load(b + v * kLanes);
+      SLUICE_CPU_UNROLL
+      for (int i = 0; i < kRows; ++i) {
+        const Vec value = broadcast(a[i * a_row]);
+        SLUICE_CPU_UNROLL
+        for (int v = 0; v < kVectors; ++v) acc[i][v] = fmadd(value, row[v], acc[i][v]);
+      }
+      ++a;
+      b += kVectors * kLanes;
+    }
   }
 }
 
