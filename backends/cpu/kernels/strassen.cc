@@ -210,6 +210,16 @@ class StrassenProduct {
     }
   }
 
+  /// Panels that are used behind those of a stage and group; behind the last of all, panels that
+  /// are near.
+  const float* panels_behind(std::int64_t stretch, int stage, const Share& groups,
+                             std::int64_t group) const {
+    if (group + 1 < groups.end) return panels(stretch, group + 1, stage);
+    if (stage + 1 < kStages) return panels(stretch, groups.begin, stage + 1);
+    if (stretch + 1 < cut_.stretches) return panels(stretch + 1, groups.begin, 0);
+    return panels(stretch, group, stage);
+  }
+
   /// The products of one stage, of one group.
   void multiply(const Share& part, std::int64_t stretch, int stage, const Share& groups,
                 std::int64_t group, float* x, StrassenErrands* errands) const {
@@ -218,9 +228,7 @@ class StrassenProduct {
     const std::int64_t rows = part.end - part.begin;
     const std::int64_t panel = depth_ * width;
     const float* b = panels(stretch, group, stage);
-    // What follows in the order of use; behind the last of all, nothing that is needed.
-    const float* next = group + 1 < groups.end ? panels(stretch, group + 1, stage)
-                                               : panels(stretch, groups.begin, stage + 1);
+    const float* next = panels_behind(stretch, stage, groups, group);
     StrassenTileArgs t;
     t.depth = depth_;
     t.a_row = layout_.sum_row;
