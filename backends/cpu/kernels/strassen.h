@@ -22,8 +22,8 @@ inline constexpr int kStrassenMaxLevels = 2;
 /// How products with one B are cut.
 struct StrassenCut {
   int levels = 0;  ///< 0: not by this method
-  /// Equal stretches of K, each a product of its own that is added to C: sums of blocks of A are
-  /// to stay near while the columns pass by.
+  /// Equal stretches of K, each a product of its own that is added to the others: sums of blocks of
+  /// A are to stay near while the columns pass by.
   std::int64_t stretches = 1;
 
   bool operator==(const StrassenCut&) const = default;
@@ -44,7 +44,7 @@ SLUICE_CPU_EACH_ISA(void pack_strassen_b(const StrassenCut& cut, const float* b,
                                          std::int64_t column, std::int64_t k, std::int64_t n,
                                          float scale, float* packed);)
 
-/// Scratch that each worker needs. Requires: here and below, m and n are positive.
+/// Scratch that each worker needs, up to some 3 MB. Requires: here and below, m and n are positive.
 SLUICE_CPU_EACH_ISA(std::int64_t strassen_scratch_bytes(const StrassenCut& cut,
                                                         const GemmPlan& plan);)
 

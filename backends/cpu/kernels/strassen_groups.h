@@ -32,7 +32,7 @@ SLUICE_CPU_INLINE StrassenGroups strassen_groups(std::int64_t n, int levels) {
   return {blocks, vectors, smaller(2 * pairs, vectors)};
 }
 
-SLUICE_CPU_INLINE std::int64_t strassen_products(int levels) { return levels == 1 ? 7 : 49; }
+SLUICE_CPU_INLINE int strassen_products(int levels) { return levels == 1 ? 7 : 49; }
 
 SLUICE_CPU_INLINE std::int64_t strassen_block_depth(const StrassenCut& cut, std::int64_t k) {
   return (k / cut.stretches) >> cut.levels;

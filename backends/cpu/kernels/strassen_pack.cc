@@ -13,10 +13,10 @@ struct Source {
 };
 
 /// All panels of the group whose first column is `first`; zeros beyond the last column of B.
-template <int kLevels>
-void pack_group(const Source& source, std::int64_t depth, std::int64_t first, std::int64_t width,
-                float* to) {
-  for (const StrassenSum& sum : kStrassenTable<kLevels>.b) {
+void pack_group(const Source& source, int levels, std::int64_t depth, std::int64_t first,
+                std::int64_t width, float* to) {
+  for (int r = 0; r < strassen_products(levels); ++r) {
+    const StrassenSum sum = strassen_sum_of_b(levels, r);
     for (std::int64_t p = 0; p < depth; ++p) {
       for (std::int64_t j = 0; j < width; ++j) {
         double total = 0;
@@ -51,11 +51,7 @@ void pack_strassen_b(const StrassenCut& cut, const float* b, std::int64_t step, 
     for (std::int64_t g = 0; g < groups.count; ++g) {
       float* to = packed + strassen_panels_at(cut, groups, depth, s, g);
       const std::int64_t width = std::int64_t{groups.panel_vectors(g)} * kLanes;
-      if (cut.levels == 1) {
-        pack_group<1>(source, depth, groups.first_column(g), width, to);
-      } else {
-        pack_group<2>(source, depth, groups.first_column(g), width, to);
-      }
+      pack_group(source, cut.levels, depth, groups.first_column(g), width, to);
     }
   }
 }

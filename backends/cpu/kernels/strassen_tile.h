@@ -1,7 +1,7 @@
 #pragma once
 
-// The register tile under Strassen's method: a tile of a product of sums, added to or taken from
-// several blocks of C while it is in registers. Included by kernel sources only.
+// The register tile under Strassen's method: a product, or two, of which the sum leaves the
+// registers (see strassen_table.h). Included by kernel sources only.
 
 #include "kernels/gemm_tile.h"
 #include "kernels/strassen_table.h"
@@ -11,75 +11,120 @@ namespace sluice::cpu::SLUICE_CPU_ISA {
 /// Three vectors by eight rows fill 32 registers as four by six do, and blocks of 32 rows, and
 /// widths like 768 in 16 blocks, are whole numbers of them.
 inline constexpr int kStrassenRows = kVectorRegisters == 32 ? 8 : kTileRows;
+/// Pairs of steps of the depth in which a tile of X is fetched.
+inline constexpr int kStrassenFetchSteps = 96;
 inline constexpr int kStrassenVectors = kVectorRegisters == 32 ? 3 : kTileVectors;
 
-/// A(i, p) = a[i * a_row + p], B(p, j) = b[p * width + j] with the tile's width.
+/// Where X goes: a tile's rows of a block, one right behind the other.
+struct StrassenTarget {
+  float* x;
+  bool is_first;  ///< holds nothing yet
+};
+
+/// Memory to be brought to L2 on the way, a cache line every other step of the depth: rows of
+/// lines.
+struct StrassenErrand {
+  const char* at;
+  std::int64_t left;   ///< lines, up to the end of the row
+  std::int64_t lines;  ///< of a whole row
+  std::int64_t jump;   ///< bytes from the end of a row to the next one
+};
+
+/// A product, or two whose sum is wanted: A(i, p) = a[i * a_row + p], B(p, j) = b[p * width + j] of
+/// each, with the tile's width.
 struct StrassenTileArgs {
   std::int64_t depth;
-  const float* a;
+  int products;
+  const float* a[2];
   std::int64_t a_row;  ///< floats
-  const float* b;
-  const char* next_b;        ///< brought to L2 on the way
+  const float* b[2];
+  const char* next_b[2];     ///< brought to L2 on the way
   std::int64_t next_b_step;  ///< bytes per step of the depth
-  int count;                 ///< of targets
-  float* target[kStrassenMaxTerms];
-  float sign[kStrassenMaxTerms];
-  bool is_first[kStrassenMaxTerms];  ///< the target holds nothing yet
-  std::int64_t target_row;           ///< floats
+  StrassenTarget rest;       ///< the first of two is taken off this; one alone starts with it
+  StrassenTarget to;         ///< the sum is added to this
+  StrassenTarget from;       ///< and taken off this; or null
+  StrassenErrand errand[2];
 };
 
 using StrassenTileFunction = void (*)(const StrassenTileArgs&);
 
+/// Adds product `r` to `acc`; brings a tile of X on the way.
 template <int kRows, int kVectors>
-SLUICE_CPU_INLINE void strassen_sweep(const StrassenTileArgs& t, Vec (&acc)[kRows][kVectors]) {
-  const float* a = t.a;
-  const float* b = t.b;
-  const char* next_b = t.next_b;
+SLUICE_CPU_INLINE void strassen_sweep(const StrassenTileArgs& t, int r, const float* x,
+                                      Vec (&acc)[kRows][kVectors]) {
+  const float* a = t.a[r];
+  const float* b = t.b[r];
   const std::int64_t next_b_step = t.next_b_step;
+  const char* next_b = t.next_b[r];
+  const char* next_x = reinterpret_cast<const char*>(x);
+  StrassenErrand errand = t.errand[r];
   const std::int64_t a_row = t.a_row;
-#pragma GCC unroll 2
-  for (std::int64_t p = t.depth; p > 0; --p) {
-    prefetch_to_l2(next_b);
-    next_b += next_b_step;
-    Vec row[kVectors];
-    SLUICE_CPU_UNROLL
-    for (int v = 0; v < kVectors; ++v) row[v] = load(b + v * kLanes);
-    SLUICE_CPU_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      const Vec x = broadcast(a[i * a_row]);
-      SLUICE_CPU_UNROLL
-      for (int v = 0; v < kVectors; ++v) acc[i][v] = fmadd(x, row[v], acc[i][v]);
+  for (std::int64_t p = t.depth; p > 0; p -= 2) {
+    prefetch_to_l2(errand.at);
+    errand.at += kCacheLine;
+    if (--errand.left == 0) {
+      errand.at += errand.jump;
+      errand.left = errand.lines;
     }
-    ++a;
-    b += kVectors * kLanes;
+    prefetch(next_x);
+    next_x += kRows * kVectors * sizeof(Vec) / kStrassenFetchSteps;
+    SLUICE_CPU_UNROLL
+    for (int step = 0; step < 2; ++step) {
+      prefetch_to_l2(next_b);
+      next_b += next_b_step;
+      Vec row[kVectors];
+      SLUICE_CPU_UNROLL
+      for (int v = 0; v < kVectors; ++v) row[v] = load(b + v * kLanes);
+      SLUICE_CPU_UNROLL
+      for (int i = 0; i < kRows; ++i) {
+        const Vec value = broadcast(a[i * a_row]);
+        SLUICE_CPU_UNROLL
+        for (int v = 0; v < kVectors; ++v) acc[i][v] = fmadd(value, row[v], acc[i][v]);
+      }
+      ++a;
+      b += kVectors * kLanes;
+    }
+  }
+}
+
+/// x = sign * acc, where it holds something x += sign * acc.
+template <int kSign, int kRows, int kVectors>
+SLUICE_CPU_INLINE void strassen_add(const StrassenTarget& target,
+                                    const Vec (&acc)[kRows][kVectors]) {
+  float* x = target.x;
+  if (target.is_first) {
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kRows * kVectors; ++i) {
+      const Vec value = acc[i / kVectors][i % kVectors];
+      store(x + i * kLanes, kSign > 0 ? value : -value);
+    }
+    return;
+  }
+  SLUICE_CPU_UNROLL
+  for (int i = 0; i < kRows * kVectors; ++i) {
+    const Vec value = acc[i / kVectors][i % kVectors];
+    float* at = x + i * kLanes;
+    store(at, kSign > 0 ? load(at) + value : load(at) - value);
   }
 }
 
 template <int kRows, int kVectors>
 void strassen_tile(const StrassenTileArgs& t) {
-  Vec acc[kRows][kVectors] = {};
-  strassen_sweep<kRows, kVectors>(t, acc);
-  for (int i = 0; i < t.count; ++i) {
-    const Vec sign = broadcast(t.sign[i]);
-    float* c = t.target[i];
-    if (t.is_first[i]) {
-      SLUICE_CPU_UNROLL
-      for (int row = 0; row < kRows; ++row) {
-        SLUICE_CPU_UNROLL
-        for (int v = 0; v < kVectors; ++v) store(c + v * kLanes, acc[row][v] * sign);
-        c += t.target_row;
-      }
-      continue;
-    }
+  Vec acc[kRows][kVectors];
+  if (t.products == 2) {
     SLUICE_CPU_UNROLL
-    for (int row = 0; row < kRows; ++row) {
-      SLUICE_CPU_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        store(c + v * kLanes, fmadd(acc[row][v], sign, load(c + v * kLanes)));
-      }
-      c += t.target_row;
+    for (int i = 0; i < kRows * kVectors; ++i) acc[i / kVectors][i % kVectors] = Vec{};
+    strassen_sweep<kRows, kVectors>(t, 0, t.from.x != nullptr ? t.from.x : t.to.x, acc);
+    strassen_add<-1>(t.rest, acc);
+  } else {
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kRows * kVectors; ++i) {
+      acc[i / kVectors][i % kVectors] = load(t.rest.x + i * kLanes);
     }
   }
+  strassen_sweep<kRows, kVectors>(t, t.products - 1, t.to.x, acc);
+  strassen_add<1>(t.to, acc);
+  if (t.from.x != nullptr) strassen_add<-1>(t.from, acc);
 }
 
 template <int kRows>

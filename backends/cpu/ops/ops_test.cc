@@ -155,7 +155,7 @@ TEST(CpuMatMul, StrassensMethodIsAsClose) {
   for (const Backend& backend : backends_to_test()) {
     for (const int levels : {1, 2}) {
       TestOp op = cut_product(x, w, bias, levels);
-      const std::string form = "strassen" + std::to_string(levels) + "_1/";
+      const std::string form = "strassen" + std::to_string(levels) + "_pairs_1/";
       EXPECT_EQ(std::string(packing_of(backend, op.op()).format).substr(0, form.size()), form);
       for (const int workers : {1, 2, 3}) {
         expect_runs(op, backend, workers);

@@ -55,7 +55,7 @@ sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa) {
   } else if (matrix.type == WeightType::kBf16) {
     std::snprintf(form, sizeof form, "panels_bf16");
   } else if (matrix.cut.levels > 0) {
-    std::snprintf(form, sizeof form, "strassen%d_%lld", matrix.cut.levels,
+    std::snprintf(form, sizeof form, "strassen%d_pairs_%lld", matrix.cut.levels,
                   static_cast<long long>(matrix.cut.stretches));
   }
   std::snprintf(packing.format, sizeof packing.format, "%s/%s/%lldx%lld/%g", form, isa_name(isa),
