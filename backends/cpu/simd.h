@@ -254,10 +254,24 @@ SLUICE_CPU_INLINE Vec exp(Vec x) {
   return scale_by_power(e.tail + broadcast(1.0f), e.power);
 }
 
+/// 1 / (1 + exp(-x)). Where multiply-adds round once, exp(-x) is 2^n 2^r with n + r = -x log2(e):
+/// the remainder needs no factor, and a polynomial of degree 5 is near enough beside the one.
 SLUICE_CPU_INLINE Vec sigmoid(Vec x) {
-  // Kept from overflow, of which the reciprocal would make a NaN: there the result is 0 anyway.
-  const Vec opposite = min(broadcast(87.0f), -x);
-  return reciprocal(broadcast(1.0f) + exp(opposite));
+  // Beyond 87 the result is 0 or 1 anyway, and the reciprocal of what overflows would be a NaN.
+  const Vec z = max(broadcast(-87.0f), min(broadcast(87.0f), x));
+#if defined(__FMA__)
+  const Vec power = round_small(z * broadcast(-1.44269502f));
+  Vec r = fmadd(z, broadcast(-1.44269502f), -power);
+  r = fmadd(z, broadcast(-1.92596299e-8f), r);
+  Vec p = fmadd(r, broadcast(0.00132647272f), broadcast(0.00967151283f));
+  p = fmadd(r, p, broadcast(0.0555073375f));
+  p = fmadd(r, p, broadcast(0.240222421f));
+  p = fmadd(r, p, broadcast(0.693146978f));
+  p = fmadd(r, p, broadcast(1.0f));
+  return reciprocal(broadcast(1.0f) + scale_by_power(p, power));
+#else
+  return reciprocal(broadcast(1.0f) + exp(-z));
+#endif
 }
 
 /// (e - 1) / (e + 1) with e = exp(2|x|), e - 1 kept accurate near zero.

@@ -97,6 +97,24 @@ TEST(Body, UnaryStepsMatchDoubleArithmetic) {
   }
 }
 
+TEST(Body, SigmoidIsWithinFourUnitsInTheLastPlace) {
+  std::vector<float> x;
+  for (int i = -86000; i <= 30000; i += 7) x.push_back(static_cast<float>(i) * 1e-3f);
+  for (const Isa isa : isas_to_test()) {
+    std::vector<float> y(x.size());
+    const BodyOperand input{x.data(), 0, 1};
+    SLUICE_CPU_PICK(isa, run_body)
+    (one_step(BodyOp::kSigmoid, 1), &input, {y.data(), 0, 1, static_cast<std::int64_t>(x.size())},
+     nullptr);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = sigmoid(x[i]);
+      const auto rounded = static_cast<float>(exact);
+      const double unit = std::nextafter(rounded, 2.0f) - rounded;
+      ASSERT_LE(std::fabs(y[i] - exact), 4 * unit) << isa_name(isa) << " at " << x[i];
+    }
+  }
+}
+
 TEST(Body, InfinitiesAndNanComeOutAsInTheLibrary) {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
