@@ -14,15 +14,17 @@ inline constexpr int kVectorsPerBlock = kBlock / kLanes;
 inline constexpr int kPanel = kLanes == 16 ? 32 : kBlock;
 
 /// Pixels of the largest tile with `vectors` vectors of output channels: what fits in the registers
-/// beside the weights and one broadcast input.
+/// beside the weights and one broadcast input. With one vector, more than 16 gain nothing, and rows
+/// of pixels are cut into less even parts.
 constexpr int most_pixels(int vectors) {
   const int for_sums = kVectorRegisters - (vectors == 1 ? 4 : vectors + 1);
+  const int most = vectors == 1 ? 16 : 28 / vectors;
   const int pixels = for_sums / vectors;
-  return pixels < 28 / vectors ? pixels : 28 / vectors;
+  return pixels < most ? pixels : most;
 }
 
 /// Of a tile with a wide panel that sums few products: see ConvTileSet.
-inline constexpr int kShortPixels = kVectorRegisters == 32 ? 12 : most_pixels(kPanel / kLanes);
+inline constexpr int kShortPixels = kVectorRegisters == 32 ? 10 : most_pixels(kPanel / kLanes);
 
 /// sum += a * b. With more than one vector of sums per input value, the compiler is told in so many
 /// words to keep each sum in its register; left alone, it swaps them around and runs out. With one,
