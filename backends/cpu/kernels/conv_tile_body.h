@@ -14,7 +14,8 @@ inline constexpr int kVectorsPerBlock = kBlock / kLanes;
 inline constexpr int kPanel = kLanes == 16 ? 32 : kBlock;
 
 /// Pixels of the largest tile with `vectors` vectors of output channels: what fits in the registers
-/// beside the weights and one broadcast input; with one vector fewer, which was measured to be faster.
+/// beside the weights and one broadcast input; with one vector fewer, which was measured to be
+/// faster.
 constexpr int most_pixels(int vectors) {
   const int for_sums = kVectorRegisters - (vectors == 1 ? 4 : vectors + 1);
   const int most = vectors == 1 ? 16 : 28 / vectors;
