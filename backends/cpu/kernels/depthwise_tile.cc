@@ -21,6 +21,29 @@ SLUICE_CPU_INLINE void fetch_ahead(const DepthwiseTile& t) {
   }
 }
 
+/// Decided once for all pixels; and what a store might change, for all that the compiler knows, is
+/// read before the first one.
+template <int kCols>
+SLUICE_CPU_INLINE void finish(const DepthwiseTile& t, int lane, Vec* sums) {
+  if (t.residual != nullptr) {
+#pragma GCC unroll 14
+    for (int c = 0; c < kCols; ++c) sums[c] += load(t.residual + c * kBlock + lane);
+  }
+  if (t.activation != Activation::kNone) {
+    const Vec low = broadcast(t.low);
+#pragma GCC unroll 14
+    for (int c = 0; c < kCols; ++c) sums[c] = max(low, sums[c]);
+  }
+  if (t.activation == Activation::kClip) {
+    const Vec high = broadcast(t.high);
+#pragma GCC unroll 14
+    for (int c = 0; c < kCols; ++c) sums[c] = min(high, sums[c]);
+  }
+  float* output = t.output + lane;
+#pragma GCC unroll 14
+  for (int c = 0; c < kCols; ++c) store(output + c * kBlock, sums[c]);
+}
+
 struct FloatPixels {
   /// Whose sums fit the registers.
   static constexpr int kMostCols = kVectorRegisters == 32 ? 14 : 8;
@@ -41,11 +64,7 @@ struct FloatPixels {
         add_depthwise_row<kKernel, kStride, kCols>(
             t.first_column, t.end_column, [&](int i) { return load(x + i * kBlock); }, w, sums);
       }
-#pragma GCC unroll 14
-      for (int c = 0; c < kCols; ++c) {
-        if (t.residual != nullptr) sums[c] += load(t.residual + c * kBlock + lane);
-        store(t.output + c * kBlock + lane, activated(t, sums[c]));
-      }
+      finish<kCols>(t, lane, sums);
     }
   }
 };
