@@ -17,6 +17,23 @@ from harness import sluice_cli
 SHORT, LONG = 10, 110
 
 
+def slopes(folder: Path, arguments: argparse.Namespace,
+           peers: list[str] | None = None) -> dict[str, tuple[float, float]]:
+    """Of each engine, ns an operation and us at none; `peers` are those to measure, or all."""
+    medians = []
+    for length in (SHORT, LONG):
+        chain = prepare(f"chain_{length}", folder, check=True)
+        if peers is not None:
+            chain.models = {peer: chain.models[peer] for peer in peers}
+        medians.append(measure([chain], arguments.threads, arguments).median_us)
+    short, long = medians
+    figures = {}
+    for engine in short:
+        slope = (long[engine] - short[engine]) / (LONG - SHORT)
+        figures[engine] = (slope * 1e3, short[engine] - SHORT * slope)
+    return figures
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -28,15 +45,9 @@ def main() -> None:
                         help="where models and packages are kept (default: %(default)s)")
     arguments = parser.parse_args()
     arguments.no_spin = arguments.contended = False
-    short, long = (
-        measure(prepare(f"chain_{length}", arguments.folder, check=True), arguments.threads,
-                arguments).median_us
-        for length in (SHORT, LONG)
-    )
     print(f"{'engine':12}{'ns an operation':>18}{'us at none':>14}")
-    for engine in short:
-        slope = (long[engine] - short[engine]) / (LONG - SHORT)
-        print(f"{engine:12}{slope * 1e3:18.0f}{short[engine] - SHORT * slope:14.2f}")
+    for engine, (slope, start) in slopes(arguments.folder, arguments).items():
+        print(f"{engine:12}{slope:18.0f}{start:14.2f}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""`sluice bench`: figures of a model, of several in turn, of opening one, and on command."""
+"""`sluice bench`: figures of a model, of several in turn, of opening one, and on command; and the
+harness above it, beside onnxruntime, the only peer that tests install."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 from report import ROOT, first_wrong_refusal, run_cases
 
 from harness.sluice_cli import binary, compile_model, run_command
+from slope import slopes
 
 DIGITS = ROOT / "examples/digits/digits.onnx"
 FIGURES = {"median_us", "p90_us", "p99_us", "runs", "threads"}
@@ -45,6 +48,13 @@ def on_command(folder: Path) -> str:
     return "" if is_right else f"{done.returncode}: {done.stdout}{done.stderr}"
 
 
+def beside_a_peer(folder: Path) -> str:
+    arguments = argparse.Namespace(threads=1, rounds=1, seconds=0.01, no_spin=False,
+                                   contended=False)
+    figures = slopes(folder, arguments, peers=["onnxruntime"])
+    return "" if set(figures) == {"sluice", "onnxruntime"} else str(figures)
+
+
 def refuses(folder: Path) -> str:
     package = compile_model(DIGITS, folder / "digits.sluice")
     return first_wrong_refusal("bench", (
@@ -58,6 +68,7 @@ CASES: dict[str, Callable[[Path], str]] = {
     "one, and several in turn": one_and_several,
     "opening": opening,
     "on command": on_command,
+    "beside a peer": beside_a_peer,
     "what it cannot use": refuses,
 }
 
