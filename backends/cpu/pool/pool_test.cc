@@ -197,16 +197,24 @@ TEST(Strain, LongWaitsInMostRunsMakeItHighAndQuietRunsLowAgain) {
   EXPECT_LT(runs, 6);
 }
 
-TEST(Strain, TwoLongRunsWithLongWaitsAreEnoughAndOneIsNot) {
+TEST(Strain, ThreeLongRunsInARowWithLongWaitsMakeItHighAndThreeQuietOnesLowAgain) {
   Strain strain;
-  strain.note(0.9, kLongRun);
-  EXPECT_FALSE(strain.is_high());
-  strain.note(0.9, kLongRun);
-  EXPECT_TRUE(strain.is_high());
-  int runs = 0;
-  for (; strain.is_high(); ++runs) strain.note(0, kLongRun);
-  EXPECT_GT(runs, 4);
-  EXPECT_LT(runs, 12);
+  for (const bool expected : {false, false, true}) {
+    strain.note(0.9, kLongRun);
+    EXPECT_EQ(strain.is_high(), expected);
+  }
+  for (const bool expected : {true, true, false}) {
+    strain.note(0, kLongRun);
+    EXPECT_EQ(strain.is_high(), expected);
+  }
+}
+
+TEST(Strain, LongRunsOfWhichEveryOtherWaitsLeaveItLow) {
+  Strain strain;
+  for (int i = 0; i < 100; ++i) {
+    strain.note(i % 2 == 0 ? 0.9 : 0, kLongRun);
+    EXPECT_FALSE(strain.is_high());
+  }
 }
 
 TEST(CpuQuota, ReadsTheControlGroupsText) {

@@ -12,14 +12,19 @@ namespace sluice::cpu {
 ///
 ///     low -- long waits in most of the last runs --> high -- none for a while --> low
 ///
-/// A long run counts for several short ones, but one never does: what disturbs a single one is gone
-/// before anything could be gained.
+/// One run never does: what disturbs a single one is gone before anything could be gained. A run so
+/// long that a neighbour meets it in any case counts for several, either way: three in a row make
+/// the strain high, but a quiet one between two that waited says that nobody stays.
 class Strain {
  public:
   void note(double waited_share, std::int64_t run_ns) {
-    const int change = waited_share < kLarge ? -1 : waited_share < kVeryLarge ? 3 : 6;
-    const auto weight = static_cast<int>(std::clamp<std::int64_t>(run_ns / kShortNs, 1, kMostRuns));
-    level_ = std::clamp(level_ + change * weight, 0, kMost);
+    const bool waited = waited_share >= kLarge;
+    if (run_ns >= kLongNs) {
+      level_ += waited ? kOfLongRun : -kOfLongRun;
+    } else {
+      level_ += !waited ? -1 : waited_share < kVeryLarge ? 3 : 6;
+    }
+    level_ = std::clamp(level_, 0, kMost);
     if (level_ == kMost) high_ = true;
     if (level_ == 0) high_ = false;
   }
@@ -33,8 +38,8 @@ class Strain {
   static constexpr double kLarge = 0.15;  ///< shares of steps are not so unlike
   static constexpr double kVeryLarge = 0.3;
   static constexpr int kMost = 24;
-  static constexpr std::int64_t kShortNs = 20'000'000;  ///< a run that counts once
-  static constexpr std::int64_t kMostRuns = 3;          ///< for which a long one counts
+  static constexpr std::int64_t kLongNs = 60'000'000;  ///< many of the kernel's time slices
+  static constexpr int kOfLongRun = kMost / 3;
 
   int level_ = 0;
   bool high_ = false;
