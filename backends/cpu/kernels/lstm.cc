@@ -122,8 +122,11 @@ void run_block(const LstmPlan& plan, const LstmArgs& args, const Shared& shared,
   const bool last = step + 1 == plan.steps;
   const std::int64_t unit = block * kLanes;
   const std::int64_t left = plan.hidden - unit;
-  for (std::int64_t row = 0; row < plan.batch; row += kMaxRows) {
-    const std::int64_t rows = plan.batch - row < kMaxRows ? plan.batch - row : kMaxRows;
+  // About equally many rows each: few would only wait for the weights.
+  const std::int64_t tiles = (plan.batch + kMaxRows - 1) / kMaxRows;
+  for (std::int64_t tile = 0; tile < tiles; ++tile) {
+    const std::int64_t row = plan.batch * tile / tiles;
+    const std::int64_t rows = plan.batch * (tile + 1) / tiles - row;
     const std::int64_t state_row = (direction * plan.batch + row) * shared.padded;
     const std::int64_t result = (direction * plan.batch + row) * plan.hidden + unit;
     UnitBlock u;
