@@ -11,9 +11,9 @@ namespace sluice::cpu::SLUICE_CPU_ISA {
 /// Three vectors by eight rows fill 32 registers as four by six do, and blocks of 32 rows, and
 /// widths like 768 in 16 blocks, are whole numbers of them.
 inline constexpr int kStrassenRows = kVectorRegisters == 32 ? 8 : kTileRows;
+inline constexpr int kStrassenVectors = kVectorRegisters == 32 ? 3 : kTileVectors;
 /// Pairs of steps of the depth in which a tile of X is fetched.
 inline constexpr int kStrassenFetchSteps = 96;
-inline constexpr int kStrassenVectors = kVectorRegisters == 32 ? 3 : kTileVectors;
 
 /// Where X goes: a tile's rows of a block, one right behind the other.
 struct StrassenTarget {
@@ -33,7 +33,7 @@ struct StrassenErrand {
 /// A product, or two whose sum is wanted: A(i, p) = a[i * a_row + p], B(p, j) = b[p * width + j] of
 /// each, with the tile's width.
 struct StrassenTileArgs {
-  std::int64_t depth;
+  std::int64_t depth;  ///< even
   int products;
   const float* a[2];
   std::int64_t a_row;  ///< floats
