@@ -44,10 +44,10 @@ ConvShape square(std::int64_t in, std::int64_t out, std::int64_t size, std::int6
 }
 
 constexpr ConvEpilogue kPlain = {};
-constexpr ConvEpilogue kRelu = {false, Activation::kRelu, 0, 0};
-constexpr ConvEpilogue kAddRelu = {true, Activation::kRelu, 0, 0};
-constexpr ConvEpilogue kAdd = {true, Activation::kNone, 0, 0};
-constexpr ConvEpilogue kRelu6 = {false, Activation::kClip, 0, 6};
+constexpr ConvEpilogue kRelu = {false, kReluBounds};
+constexpr ConvEpilogue kAddRelu = {true, kReluBounds};
+constexpr ConvEpilogue kAdd = {true};
+constexpr ConvEpilogue kRelu6 = {false, {0, 6}};
 
 std::vector<Layer> resnet50() {
   std::vector<Layer> layers = {{square(3, 64, 224, 7, 2), kRelu}};

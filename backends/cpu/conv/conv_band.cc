@@ -8,9 +8,6 @@
 namespace sluice::cpu {
 namespace {
 
-/// So many products for each sum are few.
-constexpr std::int64_t kFewSteps = 128;
-
 /// A panel with some of its input blocks: what all tiles of the band go through before the next
 /// one. Few enough blocks that their weights stay near while the next ones are being fetched.
 struct Pass {
@@ -36,8 +33,6 @@ class BandRun {
     tile_.input_row = plan.strip.rows_per_output * plan.strip.row;
     tile_.output_row = plan.output.w * kBlock;
     tile_.output_block = (to_planes() ? band.count : plan.output.h) * tile_.output_row;
-    tile_.low = plan.epilogue.low;
-    tile_.high = plan.epilogue.high;
   }
 
   void run() {
@@ -94,14 +89,13 @@ class BandRun {
     tile_.blocks = static_cast<std::int32_t>(pass_.blocks);
     tile_.last_channels = static_cast<std::int32_t>(pass_.last_channels);
     tile_.bias = pass_.starts ? args_.bias + p.first_out : nullptr;
-    tile_.activation = pass_.finishes ? plan_.epilogue.activation : Activation::kNone;
+    tile_.bounds = pass_.finishes ? plan_.epilogue.bounds : Bounds{};
     const std::int64_t channels =
         (pass_.blocks - 1) * plan_.channels_per_block() + pass_.last_channels;
     steps_ = channels * tile_.tap_count;
     tile_.next_weights = next_.weights;
     const ConvTileSet& tiles = plan_.tiles();
-    const int wide_pixels = steps_ <= kFewSteps ? tiles.short_pixels : tiles.wide_pixels;
-    most_pixels_ = p.width == tiles.panel ? wide_pixels : tiles.block_pixels;
+    most_pixels_ = p.width == tiles.panel ? tiles.wide_pixels : tiles.block_pixels;
     if (plan_.flat) {
       const std::int64_t cols = band_.count * plan_.output.w;
       tile_.next_weights_step = divide_up(p.width, divide_up(cols, most_pixels_));

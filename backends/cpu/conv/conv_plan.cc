@@ -22,6 +22,14 @@ ConvShape normalised(ConvShape s) {
   return s;
 }
 
+ConvPhase phase_of(const ConvShape& s, std::int64_t columns, std::int64_t phase) {
+  const std::int64_t before = std::max<std::int64_t>(0, s.pad_begin.w - phase);
+  const std::int64_t width = std::max<std::int64_t>(0, s.input.w + s.pad_begin.w - phase);
+  const std::int64_t begin = std::min(columns, divide_up(before, s.stride.w));
+  const std::int64_t end = std::clamp(divide_up(width, s.stride.w), begin, columns);
+  return {begin, end, begin * s.stride.w + phase - s.pad_begin.w};
+}
+
 void lay_out_strip(ConvPlan& plan) {
   const ConvShape& s = plan.shape;
   ConvStrip& strip = plan.strip;
@@ -33,9 +41,12 @@ void lay_out_strip(ConvPlan& plan) {
     strip.block = s.input.h * strip.row;
     return;
   }
-  strip.phases = std::min(s.stride.w, (s.kernel.w - 1) * s.dilation.w + 1);
+  const std::int64_t phases = std::min(s.stride.w, (s.kernel.w - 1) * s.dilation.w + 1);
   strip.columns = plan.output.w + (s.kernel.w - 1) * s.dilation.w / s.stride.w;
-  strip.row = strip.phases * strip.columns * plan.pixel;
+  strip.row = phases * strip.columns * plan.pixel;
+  for (std::int64_t p = 0; p < phases; ++p) {
+    strip.phases.push_back(phase_of(s, strip.columns, p));
+  }
   strip.rows_per_output = s.kernel.h == 1 ? 1 : s.stride.h;
 }
 

@@ -14,10 +14,16 @@ namespace sluice::cpu {
 /// What is added to a convolution's sums and done to them before they are stored.
 struct ConvEpilogue {
   bool residual = false;  ///< a tensor like the output, which is in c16, is added first
-  Activation activation = Activation::kNone;
-  float low = 0;       ///< smallest value, of kRelu (then 0) and kClip
-  float high = 0;      ///< largest value, of kClip
-  ConvBody body = {};  ///< what else is done, behind all of this
+  Bounds bounds = {};     ///< then the result is limited to these
+  ConvBody body = {};     ///< what else is done, behind all of this
+};
+
+/// The columns of a row that have the same remainder modulo the stride: those of [begin, end) are
+/// in the input, from its column `first` on, the others are padding.
+struct ConvPhase {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t first = 0;
 };
 
 /// The padded copy of the input rows under a band of output rows. Columns are sorted by their
@@ -26,7 +32,7 @@ struct ConvEpilogue {
 struct ConvStrip {
   bool copied = false;  ///< false: the kernels read the input tensor where it is
   std::int64_t columns = 0;
-  std::int64_t phases = 1;
+  std::vector<ConvPhase> phases;     ///< of a copied strip
   std::int64_t row = 0;              ///< from one kept input row to the next
   std::int64_t rows_per_output = 1;  ///< kept rows from one output row to the next
   std::int64_t rows = 0;             ///< of the largest band

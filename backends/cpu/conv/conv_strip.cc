@@ -1,31 +1,28 @@
 #include "conv/conv_strip.h"
 
-#include <algorithm>
 #include <cstring>
 
-#include "divide.h"
 #include "kernels/transpose.h"
 
 namespace sluice::cpu {
 namespace {
 
 void zero(float* at, std::int64_t count) {
-  std::memset(at, 0, static_cast<std::size_t>(count) * sizeof(float));
-}
-
-void copy(float* to, const float* from, std::int64_t count) {
-  std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+  for (std::int64_t i = 0; i < count; ++i) at[i] = 0;
 }
 
 void copy_every(const ConvPlan& plan, float* to, const float* from, std::int64_t count) {
   const std::int64_t step = plan.shape.stride.w;
-  if (step == 1) return copy(to, from, count * plan.pixel);
   if (plan.pixel == 1 && step == 2) {
     SLUICE_CPU_PICK(plan.isa, every_second)(from, count, to);
     return;
   }
-  if (plan.pixel == 1) {
+  if (plan.pixel == 1 && step > 2) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * step];
+    return;
+  }
+  if (step == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(count * plan.pixel) * sizeof(float));
     return;
   }
   for (std::int64_t i = 0; i < count; ++i) {
@@ -35,18 +32,13 @@ void copy_every(const ConvPlan& plan, float* to, const float* from, std::int64_t
 
 /// One input row (null: padding) into its phases.
 void fill_row(const ConvPlan& plan, const float* row, float* to) {
-  const ConvShape& s = plan.shape;
-  const std::int64_t columns = plan.strip.columns;
   if (row == nullptr) return zero(to, plan.strip.row);
-  for (std::int64_t phase = 0; phase < plan.strip.phases; ++phase, to += columns * plan.pixel) {
-    const std::int64_t before = std::max<std::int64_t>(0, s.pad_begin.w - phase);
-    const std::int64_t begin = std::min(columns, divide_up(before, s.stride.w));
-    const std::int64_t width = std::max<std::int64_t>(0, s.input.w + s.pad_begin.w - phase);
-    const std::int64_t end = std::clamp(divide_up(width, s.stride.w), begin, columns);
-    const std::int64_t first = begin * s.stride.w + phase - s.pad_begin.w;
-    zero(to, begin * plan.pixel);
-    copy_every(plan, to + begin * plan.pixel, row + first * plan.pixel, end - begin);
-    zero(to + end * plan.pixel, (columns - end) * plan.pixel);
+  const std::int64_t pixel = plan.pixel;
+  for (const ConvPhase& phase : plan.strip.phases) {
+    zero(to, phase.begin * pixel);
+    copy_every(plan, to + phase.begin * pixel, row + phase.first * pixel, phase.end - phase.begin);
+    zero(to + phase.end * pixel, (plan.strip.columns - phase.end) * pixel);
+    to += plan.strip.columns * pixel;
   }
 }
 

@@ -55,9 +55,9 @@ void expect_right_everywhere(const ConvShape& shape) {
   for (const Layout in : {Layout::kPlanes, Layout::kBlocked}) {
     for (const Layout out : {Layout::kPlanes, Layout::kBlocked}) {
       expect_right(in, out, {});
-      expect_right(in, out, {false, Activation::kClip, -0.25F, 0.5F});
+      expect_right(in, out, {false, {-0.25F, 0.5F}});
     }
-    expect_right(in, Layout::kBlocked, {true, Activation::kRelu, 0, 0});
+    expect_right(in, Layout::kBlocked, {true, kReluBounds});
   }
 }
 

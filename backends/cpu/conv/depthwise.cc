@@ -24,9 +24,7 @@ class RowsRun {
         scratch_(scratch),
         fetches_ahead_(is_far(plan.shape)),
         parts_(plan.output.w, plan.reuses_input ? plan.most_cols : plan.output.w) {
-    tile_.activation = plan.epilogue.activation;
-    tile_.low = plan.epilogue.low;
-    tile_.high = plan.epilogue.high;
+    tile_.bounds = plan.epilogue.bounds;
   }
 
   void run(const DepthwiseRow& row) {

@@ -36,8 +36,8 @@ std::vector<float> planned_depthwise(const ConvCase& c, Isa isa, int workers) {
 void expect_right(const ConvShape& shape) {
   ASSERT_EQ(refusal(shape), nullptr) << describe(shape);
   ASSERT_TRUE(is_depthwise(shape));
-  for (const ConvEpilogue& epilogue : {ConvEpilogue{}, ConvEpilogue{true, Activation::kRelu, 0, 0},
-                                       ConvEpilogue{false, Activation::kClip, -0.25f, 0.5f}}) {
+  for (const ConvEpilogue& epilogue :
+       {ConvEpilogue{}, ConvEpilogue{true, kReluBounds}, ConvEpilogue{false, {-0.25F, 0.5F}}}) {
     const ConvCase c(shape, epilogue);
     const std::vector<float> expected = naive_conv(c);
     for (const Isa isa : isas_to_test()) {

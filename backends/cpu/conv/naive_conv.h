@@ -25,10 +25,8 @@ struct ConvCase {
   }
 };
 
-inline float activated(const ConvEpilogue& e, double x) {
-  if (e.activation != Activation::kNone) x = std::max<double>(x, e.low);
-  if (e.activation == Activation::kClip) x = std::min<double>(x, e.high);
-  return static_cast<float>(x);
+inline float bounded(const ConvEpilogue& e, double x) {
+  return static_cast<float>(std::clamp<double>(x, e.bounds.low, e.bounds.high));
 }
 
 inline double naive_sum(const ConvCase& c, std::int64_t n, std::int64_t oc, std::int64_t y,
@@ -71,7 +69,7 @@ inline std::vector<float> naive_sums(const ConvCase& c) {
 
 inline std::vector<float> finished(std::vector<float> sums, const ConvCase& c) {
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    sums[i] = activated(c.epilogue, sums[i] + (c.epilogue.residual ? c.residual[i] : 0.0F));
+    sums[i] = bounded(c.epilogue, sums[i] + (c.epilogue.residual ? c.residual[i] : 0.0F));
   }
   return sums;
 }

@@ -125,9 +125,7 @@ class BandOfTiles {
     tile.position = plan_.sums_position;
     tile.bias = args_.bias + block * kBlock;
     tile.row = plan_.output.w * kBlock;
-    tile.activation = plan_.epilogue.activation;
-    tile.low = plan_.epilogue.low;
-    tile.high = plan_.epilogue.high;
+    tile.bounds = plan_.epilogue.bounds;
     for_each_image([&](const ImagePart& part) {
       give_part(part, block, &tile);
       if (!plan_.epilogue.body.empty()) finish_part(part, block);

@@ -41,8 +41,7 @@ void expect_right(const ConvShape& shape) {
   ASSERT_EQ(winograd_refusal(shape), nullptr) << describe(shape);
   const std::vector<float> sums = testing::naive_sums(ConvCase(shape, {}));
   const auto depth = static_cast<double>(shape.in_channels * 9);
-  const ConvEpilogue epilogues[] = {
-      {}, {false, Activation::kClip, -0.25F, 0.5F}, {true, Activation::kRelu, 0, 0}};
+  const ConvEpilogue epilogues[] = {{}, {false, {-0.25F, 0.5F}}, {true, kReluBounds}};
   for (const ConvEpilogue& epilogue : epilogues) {
     const ConvCase c(shape, epilogue);
     const std::vector<float> expected = testing::finished(sums, c);

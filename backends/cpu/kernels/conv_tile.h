@@ -10,8 +10,13 @@ namespace sluice::cpu {
 /// last block hold whatever their producer left there; no kernel lets them reach a real channel.
 inline constexpr int kBlock = 16;
 
-/// What happens to a convolution's sum before it is stored.
-enum class Activation : std::int32_t { kNone, kRelu, kClip };
+/// What a convolution's result is limited to before it is stored: ReLU is a bound at 0. NaN stays.
+struct Bounds {
+  float low = -__builtin_inff();
+  float high = __builtin_inff();
+};
+
+inline constexpr Bounds kReluBounds = {0, __builtin_inff()};
 
 /// One call of a convolution micro-kernel: `rows` x `cols` output pixels by one panel of output
 /// channels, summed over `blocks` input blocks and all taps while the sums stay in registers.
@@ -35,9 +40,7 @@ struct ConvTile {
   std::int32_t tap_count = 0;
   std::int32_t blocks = 0;
   std::int32_t last_channels = 0;  ///< channels of the last block; the others have all of theirs
-  Activation activation = Activation::kNone;
-  float low = 0;
-  float high = 0;
+  Bounds bounds;                   ///< of what is stored; none while the sums are not complete
 };
 
 using ConvTileKernel = void (*)(const ConvTile& tile);
@@ -51,9 +54,6 @@ struct ConvTileSet {
   int panel = 0;         ///< channels of a wide panel: 16 or 32
   int wide_pixels = 0;   ///< most pixels of a tile with a wide panel
   int block_pixels = 0;  ///< most pixels of a tile with a panel of 16
-  /// Pixels with which a tile with a wide panel is fastest where it sums few products: what comes
-  /// before and behind the sums takes less, for each pixel, when some registers are free.
-  int short_pixels = 0;
   /// Requires: rows is 1 or 2; cols >= 1; rows * cols within the limit above; panel 16 or `panel`.
   ConvTileKernel (*find)(ConvInput input, int rows, int cols, int panel) = nullptr;
   /// For input in blocks and one row of pixels, where the panel's last 8 channels do not exist:

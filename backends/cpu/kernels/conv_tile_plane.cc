@@ -16,11 +16,7 @@ ConvTileKernel find_tile(ConvInput input, int rows, int cols, int panel) {
 
 }  // namespace
 
-const ConvTileSet kConvTiles = {kPanel,
-                                most_pixels(kPanel / kLanes),
-                                most_pixels(kBlock / kLanes),
-                                kShortPixels,
-                                &find_tile,
-                                &find_half_tile};
+const ConvTileSet kConvTiles = {kPanel, most_pixels(kPanel / kLanes), most_pixels(kBlock / kLanes),
+                                &find_tile, &find_half_tile};
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

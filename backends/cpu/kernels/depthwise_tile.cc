@@ -1,15 +1,10 @@
 #include "kernels/depthwise_tile.h"
 
+#include "kernels/bounded.h"
 #include "kernels/depthwise_row.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
-
-SLUICE_CPU_INLINE Vec activated(const DepthwiseTile& t, Vec sum) {
-  if (t.activation == Activation::kNone) return sum;
-  sum = max(broadcast(t.low), sum);
-  return t.activation == Activation::kClip ? min(broadcast(t.high), sum) : sum;
-}
 
 /// The input rows that the output row behind this one reads first, under the tile's columns.
 template <int kStride, int kCols>
@@ -21,27 +16,17 @@ SLUICE_CPU_INLINE void fetch_ahead(const DepthwiseTile& t) {
   }
 }
 
-/// Decided once for all pixels; and what a store might change, for all that the compiler knows, is
-/// read before the first one.
+/// What a store might change, for all that the compiler knows, is read before the first one.
 template <int kCols>
 SLUICE_CPU_INLINE void finish(const DepthwiseTile& t, int lane, Vec* sums) {
   if (t.residual != nullptr) {
 #pragma GCC unroll 14
     for (int c = 0; c < kCols; ++c) sums[c] += load(t.residual + c * kBlock + lane);
   }
-  if (t.activation != Activation::kNone) {
-    const Vec low = broadcast(t.low);
-#pragma GCC unroll 14
-    for (int c = 0; c < kCols; ++c) sums[c] = max(low, sums[c]);
-  }
-  if (t.activation == Activation::kClip) {
-    const Vec high = broadcast(t.high);
-#pragma GCC unroll 14
-    for (int c = 0; c < kCols; ++c) sums[c] = min(high, sums[c]);
-  }
+  const Bounds bounds = t.bounds;
   float* output = t.output + lane;
 #pragma GCC unroll 14
-  for (int c = 0; c < kCols; ++c) store(output + c * kBlock, sums[c]);
+  for (int c = 0; c < kCols; ++c) store(output + c * kBlock, bounded(sums[c], bounds));
 }
 
 struct FloatPixels {
@@ -82,7 +67,7 @@ SLUICE_CPU_INLINE Vec any_pixel(const DepthwiseTile& t, int c, int lane) {
     }
   }
   if (t.residual != nullptr) sum += load(t.residual + c * kBlock + lane);
-  return activated(t, sum);
+  return bounded(sum, t.bounds);
 }
 
 void any_tile(const DepthwiseTile& t) {

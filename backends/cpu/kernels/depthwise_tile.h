@@ -31,9 +31,7 @@ struct DepthwiseTile : DepthwiseWindows {
   /// From `input` to the first row that is not read yet, to be fetched meanwhile where the stride
   /// is 2; 0: not.
   std::int64_t ahead = 0;
-  Activation activation = Activation::kNone;
-  float low = 0;
-  float high = 0;
+  Bounds bounds;
 };
 
 using DepthwiseTileKernel = void (*)(const DepthwiseTile& tile);

@@ -1,6 +1,6 @@
 #include "kernels/winograd_tile.h"
 
-#include "simd.h"
+#include "kernels/bounded.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
@@ -92,12 +92,6 @@ SLUICE_CPU_INLINE void take_patch(const WinogradInput& p) {
   transform_patch<kPatch>(patch, kRow, p.output, p.position);
 }
 
-SLUICE_CPU_INLINE Vec activated(const WinogradOutput& t, Vec x) {
-  if (t.activation == Activation::kNone) return x;
-  x = max(broadcast(t.low), x);
-  return t.activation == Activation::kClip ? min(broadcast(t.high), x) : x;
-}
-
 template <int kTile>
 SLUICE_CPU_INLINE void give_tile(const WinogradOutput& t) {
   constexpr int kPatch = kTile + 2;
@@ -123,7 +117,7 @@ SLUICE_CPU_INLINE void give_tile(const WinogradOutput& t) {
       for (int c = 0; c < t.cols; ++c) {
         Vec x = pixels[c] + bias;
         if (t.residual != nullptr) x += load(t.residual + at + c * kBlock);
-        store(t.output + at + c * kBlock, activated(t, x));
+        store(t.output + at + c * kBlock, bounded(x, t.bounds));
       }
     }
   }

@@ -43,9 +43,7 @@ struct WinogradOutput {
   float* output = nullptr;
   std::int64_t row = 0;
   int rows = 0, cols = 0;  ///< of the tile that the output has
-  Activation activation = Activation::kNone;
-  float low = 0;
-  float high = 0;
+  Bounds bounds;
 };
 
 SLUICE_CPU_EACH_ISA(void winograd_input(const WinogradInput& patch);

@@ -1,7 +1,6 @@
 #include "ops/conv_op.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "ops/blocked.h"
@@ -47,15 +46,13 @@ int added_input(const BodyStep& step, const Chain& chain, const sluice_tensor& o
   return fits ? source.run_input : -1;
 }
 
-bool set_activation(const BodyStep& step, ConvEpilogue* epilogue) {
+bool set_bounds(const BodyStep& step, ConvEpilogue* epilogue) {
   if (step.op == BodyOp::kRelu) {
-    epilogue->activation = Activation::kRelu;
+    epilogue->bounds = kReluBounds;
     return true;
   }
   if (step.op != BodyOp::kClip) return false;
-  epilogue->low = step.alpha;
-  epilogue->high = step.beta;
-  epilogue->activation = std::isinf(step.beta) ? Activation::kRelu : Activation::kClip;
+  epilogue->bounds = {step.alpha, step.beta};
   return true;
 }
 
@@ -72,7 +69,7 @@ void place_in_epilogue(const sluice_op& op, ConvOp* conv) {
     if (residual >= 0) value = body.steps[step++].result;
   }
   if (step < body.step_count && body.steps[step].a == value &&
-      set_activation(body.steps[step], &epilogue)) {
+      set_bounds(body.steps[step], &epilogue)) {
     ++step;
   }
   if (step != body.step_count) return;
