@@ -62,6 +62,13 @@ void list_taps(ConvPlan& plan) {
   }
 }
 
+/// Rows of a band, at most `most` of `rows`, when all bands have about as many: a last one of few
+/// rows would read all weights for these. Pairs of rows stay together.
+std::int64_t even_part(std::int64_t rows, std::int64_t most) {
+  const std::int64_t part = divide_up(rows, divide_up(rows, most));
+  return part % 2 == 0 || part == most ? part : part + 1;
+}
+
 void choose_band(const ConvBlocks& blocks, ConvPlan& plan) {
   const ConvShape& s = plan.shape;
   ConvStrip& strip = plan.strip;
@@ -69,8 +76,7 @@ void choose_band(const ConvBlocks& blocks, ConvPlan& plan) {
   const std::int64_t bytes = strip.copied ? blocks.strip_bytes : blocks.band_bytes;
   const std::int64_t extra = (s.kernel.h - 1) * s.dilation.h;
   const std::int64_t rows = (bytes / row_bytes - extra) / strip.rows_per_output;
-  plan.band_rows = std::clamp<std::int64_t>(rows, 1, plan.output.h);
-  if (plan.band_rows > 2) plan.band_rows &= ~std::int64_t{1};
+  plan.band_rows = even_part(plan.output.h, std::clamp<std::int64_t>(rows, 1, plan.output.h));
   if (!strip.copied) return;
   strip.rows = (plan.band_rows - 1) * strip.rows_per_output + extra + 1;
   strip.block = strip.rows * strip.row;
