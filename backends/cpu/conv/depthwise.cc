@@ -14,6 +14,12 @@ bool is_far(const ConvShape& s) {
   return s.stride.h > 1 && blocks_of(s.in_channels) * kBlock * s.input.h * s.input.w > kNearFloats;
 }
 
+/// The output is more than L2 holds: its lines come from further away before they are written.
+bool leaves_cache(const DepthwisePlan& plan) {
+  constexpr std::int64_t kNearFloats = (1 << 20) / sizeof(float);
+  return blocks_of(plan.shape.out_channels) * kBlock * plan.output.h * plan.output.w > kNearFloats;
+}
+
 /// Rows of one worker. What does not change from row to row is set once: on small images a row
 /// takes a hundred cycles.
 class RowsRun {
@@ -25,6 +31,7 @@ class RowsRun {
         fetches_ahead_(is_far(plan.shape)),
         parts_(plan.output.w, plan.reuses_input ? plan.most_cols : plan.output.w) {
     tile_.bounds = plan.epilogue.bounds;
+    tile_.fetches_output = plan.shape.stride.w == 1 && leaves_cache(plan);
   }
 
   void run(const DepthwiseRow& row) {

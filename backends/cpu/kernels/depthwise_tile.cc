@@ -29,6 +29,12 @@ SLUICE_CPU_INLINE void finish(const DepthwiseTile& t, int lane, Vec* sums) {
   for (int c = 0; c < kCols; ++c) store(output + c * kBlock, bounded(sums[c], bounds));
 }
 
+template <int kCols>
+SLUICE_CPU_INLINE void fetch_output(const DepthwiseTile& t) {
+#pragma GCC unroll 28
+  for (int c = 0; c < kCols; ++c) prefetch(t.output + (kCols + c) * kBlock);
+}
+
 struct FloatPixels {
   /// Whose sums fit the registers.
   static constexpr int kMostCols = kVectorRegisters == 32 ? 14 : 8;
@@ -37,6 +43,7 @@ struct FloatPixels {
   template <int kKernel, int kStride, int kCols>
   static void run(const DepthwiseTile& t) {
     if (kStride > 1 && t.ahead != 0) fetch_ahead<kStride, kCols>(t);
+    if (t.fetches_output) fetch_output<kCols>(t);
     for (int lane = 0; lane < kBlock; lane += kLanes) {
       Vec sums[kCols];
       const Vec bias = load(t.bias + lane);

@@ -31,6 +31,7 @@ struct DepthwiseTile : DepthwiseWindows {
   /// From `input` to the first row that is not read yet, to be fetched meanwhile where the stride
   /// is 2; 0: not.
   std::int64_t ahead = 0;
+  bool fetches_output = false;  ///< brings near what the tile to the right will write
   Bounds bounds;
 };
 
