@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "conv/naive_conv.h"
+#include "divide.h"
 
 namespace sluice::cpu {
 namespace {
@@ -68,6 +72,37 @@ TEST(Conv, PointwiseMatchesPlainLoops) {
     }
   }
   expect_right_everywhere(square(32, 48, 1, 1, 1, 0));
+}
+
+TEST(Conv, TilesOfEveryWidthMatchPlainLoopsWithAndWithoutATailOfSteps) {
+  for (const std::int64_t in : {3, 4, 19, 21}) {
+    for (std::int64_t pixels = 1; pixels <= 17; ++pixels) {
+      ConvShape s = square(in, 40, 1, 1, 1, 0);
+      s.input = {1, pixels};
+      expect_right_everywhere(s);
+    }
+  }
+}
+
+TEST(Conv, WhatIsNotANumberStaysThatWithinBounds) {
+  ConvShape s = square(16, 40, 3, 1, 1, 0);
+  s.in_layout = s.out_layout = Layout::kBlocked;
+  ConvCase c(s, {false, {0, 6}});
+  std::fill(c.input.begin(), c.input.end(), NAN);
+  for (const Isa isa : isas_to_test()) {
+    for (const float x : planned_conv(c, isa, 1)) EXPECT_TRUE(std::isnan(x)) << isa_name(isa);
+  }
+}
+
+TEST(Conv, BandsHaveAboutAsManyRows) {
+  for (const std::int64_t pixels : {49, 121, 1023, 5001}) {
+    ConvShape s = square(960, 64, 1, 1, 1, 0);
+    s.in_layout = s.out_layout = Layout::kBlocked;
+    s.input = {pixels, 1};
+    const std::int64_t band = plan_conv(s, {}, active_isa()).band_rows;
+    const std::int64_t bands = divide_up(pixels, band);
+    EXPECT_GE(pixels - (bands - 1) * band, band - 2 * bands) << pixels << " pixels";
+  }
 }
 
 TEST(Conv, PanelsThatLackHalfABlockMatchPlainLoops) {
