@@ -76,8 +76,11 @@ struct ConvTileBody {
   static constexpr bool kHalfVector = kHalf && kVectors == kPanelVectors;
 
   static constexpr int kUnroll = 2;
-  static constexpr int kTail = 4;
-  static constexpr int kStoredAtOnce = kVectors < 8 ? 8 / kVectors : 1;  ///< pixels
+  /// Steps beside which sums are stored. Narrower vectors leave in one cycle: none.
+  static constexpr int kTail = kLanes == 16 ? 4 : 0;
+  /// Pixels.
+  static constexpr int kStoredAtOnce =
+      kTail == 0 ? kRows * kCols : (kVectors < 8 ? 8 / kVectors : 1);
 
   Vec sums[kRows][kCols][kVectors];
 
@@ -168,7 +171,7 @@ struct ConvTileBody {
     }
 
     __attribute__((always_inline)) static bool exists(const ConvTile& t) {
-      return (kBlocks ? t.last_channels : t.tap_count) >= kTail;
+      return kTail > 0 && (kBlocks ? t.last_channels : t.tap_count) >= kTail;
     }
 
     const float* x;       ///< of its first step; in planes of the last block's first pixel
