@@ -8,21 +8,22 @@ namespace sluice::cpu {
 namespace {
 
 void zero(float* at, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) at[i] = 0;
+  std::memset(at, 0, static_cast<std::size_t>(count) * sizeof(float));
+}
+
+void copy(float* to, const float* from, std::int64_t count) {
+  std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
 }
 
 void copy_every(const ConvPlan& plan, float* to, const float* from, std::int64_t count) {
   const std::int64_t step = plan.shape.stride.w;
+  if (step == 1) return copy(to, from, count * plan.pixel);
   if (plan.pixel == 1 && step == 2) {
     SLUICE_CPU_PICK(plan.isa, every_second)(from, count, to);
     return;
   }
-  if (plan.pixel == 1 && step > 2) {
+  if (plan.pixel == 1) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * step];
-    return;
-  }
-  if (step == 1) {
-    std::memcpy(to, from, static_cast<std::size_t>(count * plan.pixel) * sizeof(float));
     return;
   }
   for (std::int64_t i = 0; i < count; ++i) {

@@ -241,14 +241,13 @@ struct ConvTileBody {
         step<kFirst, kCount>(x, t.input_row, tail.w + u * kPanelVectors * kLanes);
         asm volatile("" ::: "memory");
       }
-      const Vec low = broadcast(t.bounds.low);
-      const Vec high = broadcast(t.bounds.high);
+      const Bounds bounds = t.bounds;
 #pragma GCC unroll 28
       for (int p = kFirst; p < kFirst + kCount; ++p) {
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) {
           const Vec sum = sums[p / kCols][p % kCols][v];
-          store(at.output + at.offset(p / kCols, p % kCols, v), min(high, max(low, sum)));
+          store(at.output + at.offset(p / kCols, p % kCols, v), bounded(sum, bounds));
         }
       }
       finish<kSteps, kFirst + kCount>(t, tail, at);
