@@ -74,7 +74,7 @@ SLUICE_CPU_INLINE Vec floor(Vec x) {
   return select(abs(x) < broadcast(8388608.0f), copy_sign(down, x), x);
 }
 
-SLUICE_CPU_INLINE Vec clip(Vec x, Vec low, Vec high) { return max(low, min(high, x)); }
+SLUICE_CPU_INLINE Vec clip(Vec x, Vec low, Vec high) { return min(high, max(low, x)); }
 
 SLUICE_CPU_INLINE Vec gelu_tanh(Vec x) {
   const Vec inner = x * fmadd(x * x, broadcast(0.035677408f), broadcast(0.79788456f));

@@ -36,9 +36,9 @@ enum class BodyOp : std::uint8_t {
   kSilu,         ///< x * sigmoid(alpha * x)
   kLeakyRelu,    ///< x < 0 ? alpha * x : x
   kElu,          ///< x < 0 ? alpha * (exp x - 1) : x
-  kHardSigmoid,  ///< max(0, min(1, alpha * x + beta))
-  kHardSwish,    ///< x * max(0, min(1, x / 6 + 1/2))
-  kClip,         ///< max(alpha, min(beta, x))
+  kHardSigmoid,  ///< min(1, max(0, alpha * x + beta))
+  kHardSwish,    ///< x * min(1, max(0, x / 6 + 1/2))
+  kClip,         ///< min(beta, max(alpha, x)): beta where alpha > beta, as ONNX has it
   kSoftplus,     ///< log(1 + exp x)
   kFloor,
   kCeil,

@@ -51,6 +51,7 @@ std::vector<UnaryCase> unary_cases() {
       {BodyOp::kHardSwish, 0, 0,
        [](double x) { return x * std::fmax(0, std::fmin(1, x / 6 + 0.5)); }},
       {BodyOp::kClip, -1, 2, [](double x) { return std::fmax(-1, std::fmin(2, x)); }},
+      {BodyOp::kClip, 2, -1, [](double) { return -1.0; }},
       {BodyOp::kSoftplus, 0, 0, [](double x) { return std::log1p(std::exp(x)); }},
       {BodyOp::kFloor, 0, 0, [](double x) { return std::floor(x); }},
       {BodyOp::kCeil, 0, 0, [](double x) { return std::ceil(x); }},
