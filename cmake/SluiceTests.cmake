@@ -17,11 +17,20 @@ function(sluice_test name)
   _sluice_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_executable(${name} ${ARG_SRCS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
+  sluice_compile_lightly(${name})
+  if(ARG_DEPS) # tests of a plug-in see what it sees
+    target_precompile_headers(${name} REUSE_FROM sluice_precompiled_tests)
+  endif()
   list(TRANSFORM ARG_DEPS PREPEND sluice:: OUTPUT_VARIABLE deps)
   target_link_libraries(${name} PRIVATE ${deps} ${ARG_LINK} sluice::test_support
                                         GTest::gmock GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   _sluice_describe_test(${name} "${ARG_LABEL}" "${ARG_TIMEOUT}")
+endfunction()
+
+# Claims run once: what a test's own code would gain by full optimisation costs more to compile.
+function(sluice_compile_lightly name)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og>)
 endfunction()
 
 # sluice_script_test(<name> COMMAND program args... [LABEL ...] [TIMEOUT seconds])

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Every header compiles alone; the public .h ones also as C11. Needs a configured build/release."""
+"""Every header compiles alone; the public .h ones also as C11. Needs a built build/release.
+
+A header that some source includes before anything else has shown it in the build, and is not tried again.
+"""
 
 import os
 import re
@@ -33,11 +36,24 @@ def flags_of(folder, commands):
     return [f"-I{root}" for root in stamps.ROOTS]
 
 
+def shown_by_the_build(commands):
+    """The headers that are the first thing that a compiled source includes."""
+    shown = set()
+    for path in commands:
+        first = stamps.INCLUDE.search((project.ROOT / path).read_text(errors="replace"))
+        found = stamps.included(project.ROOT / path)
+        if first and found and found[0].as_posix().endswith("/" + first.group(1)):
+            shown.add(found[0])
+    return shown
+
+
 def jobs():
     """(header, command) of what is to be tried."""
     commands = project.compile_commands(BUILD)
+    shown = shown_by_the_build(commands)
     for path in project.files({".h", ".hpp"}):
-        if path.parts[0] in ("src", "include", "backends", "tools", "tests"):
+        ours = path.parts[0] in ("src", "include", "backends", "tools", "tests")
+        if ours and project.ROOT / path not in shown:
             flags = flags_of(path.parent, commands)
             yield path, ["g++", "-std=c++20", "-x", "c++", *flags]
         if path.parts[0] == "include" and path.suffix == ".h":

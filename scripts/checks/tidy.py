@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """clang-tidy 14 over every source file but the tests, again only when what it reads has changed.
 
+Most of its time goes into headers, so sources are checked several at a time (units.py); those of a unit
+with findings, or that does not compile as one, are checked each for itself.
 Needs a configured and built build folder (generated headers): build/release, or --build.
 """
 
@@ -14,6 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import project
 import stamps
+import units
+
+SOURCES = 12  # in a unit: more gain little and cost memory
 
 
 def configuration():
@@ -22,13 +27,20 @@ def configuration():
                    if path.name == ".clang-tidy")
 
 
-def tidy(tool, build, path):
-    # The commands are GCC's: flags clang does not know, and warnings that are not clang-tidy's, pass.
+def tidy(tool, build, source, flags):
+    # The flags are GCC's: those clang does not know, and warnings that are not clang-tidy's, pass.
     run = subprocess.run(
-        [tool, "-p", str(build), "--quiet", "--extra-arg=-Wno-unknown-warning-option",
-         "--extra-arg=-Wno-error", str(path)], cwd=project.ROOT,
-        capture_output=True, text=True, check=False)
+        [tool, "--quiet", str(source), "--", *flags, "-Wno-unknown-warning-option", "-Wno-error"],
+        cwd=build, capture_output=True, text=True, check=False)
     return run.returncode == 0, run.stdout + ("" if run.stdout else run.stderr)
+
+
+def tidy_unit(tool, build, paths, flags):
+    """What is to be said of each of the paths; empty where it is clean."""
+    if len(paths) > 1 and tidy(tool, build, units.write("tidy", paths), flags)[0]:
+        return dict.fromkeys(paths, "")
+    alone = {path: tidy(tool, build, project.ROOT / path, flags) for path in paths}
+    return {path: "" if clean else output for path, (clean, output) in alone.items()}
 
 
 def main():
@@ -42,20 +54,24 @@ def main():
         print(f"tidy: needs clang-tidy (scripts/install-deps check) and a configured {args.build}")
         return 1
     settings = configuration()
-    waiting = {path: stamps.stamp("tidy", project.ROOT / path, settings, command)
-               for path, command in sorted(project.compile_commands(build).items())
-               if not path.stem.endswith("_test") and (not args.files or path in args.files)}
-    waiting = {path: stamp for path, stamp in waiting.items() if not stamp.exists()}
-    problems = 0
+    commands = {path: command for path, command in project.compile_commands(build).items()
+                if not path.stem.endswith("_test") and (not args.files or path in args.files)}
+    marks = {path: stamps.stamp("tidy", project.ROOT / path, settings, command)
+             for path, command in commands.items()}
+    waiting = {path: command for path, command in commands.items() if not marks[path].exists()}
+    done = problems = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda path: (path, *tidy(tool, build, path)), waiting)
-        for done, (path, clean, output) in enumerate(results, 1):
-            print(f"[{done}/{len(waiting)}] {path}", flush=True)
-            if clean:
-                waiting[path].touch()
-            else:
-                problems += 1
-                print(output)
+        results = pool.map(lambda unit: tidy_unit(tool, build, unit, units.flags(commands[unit[0]])),
+                           units.gather(waiting, SOURCES))
+        for unit in results:
+            done += len(unit)
+            print(f"[{done}/{len(waiting)}] {', '.join(map(str, unit))}", flush=True)
+            for path, output in unit.items():
+                if output:
+                    problems += 1
+                    print(output)
+                else:
+                    marks[path].touch()
     print(f"tidy: {problems} files with findings" if problems else "tidy: clang-tidy finds nothing")
     return 1 if problems else 0
 
