@@ -1,5 +1,5 @@
 # Headers that nearly every source of the rooms and of their tests reads, compiled once (docs/decisions/0025).
-# Sources still include what they use, which clang-tidy sees; those of plug-ins get none of these.
+# Sources still include what they use: the checks of headers and clang-tidy read without these. Plug-ins get none.
 set(headers <algorithm> <array> <chrono> <cstring> <filesystem> <functional> <map> <memory> <optional> <span>
             <string> <string_view> <utility> <variant> <vector> <fmt/format.h>)
 set(nothing ${CMAKE_BINARY_DIR}/generated/precompiled.cc)

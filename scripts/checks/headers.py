@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every header compiles alone; the public .h ones also as C11. Needs a built build/release.
 
-A header that some source includes before anything else has shown it in the build, and is not tried again.
+A header that some source includes before anything else, precompiled headers too, has shown it in the build,
+and is not tried again.
 """
 
 import os
@@ -39,7 +40,9 @@ def flags_of(folder, commands):
 def shown_by_the_build(commands):
     """The headers that are the first thing that a compiled source includes."""
     shown = set()
-    for path in commands:
+    for path, command in commands.items():
+        if "-include" in shlex.split(command):
+            continue
         first = stamps.INCLUDE.search((project.ROOT / path).read_text(errors="replace"))
         found = stamps.included(project.ROOT / path)
         if first and found and found[0].as_posix().endswith("/" + first.group(1)):
