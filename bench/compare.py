@@ -12,7 +12,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,22 +25,28 @@ import make  # noqa: E402
 from harness import agreement, machine, quantized, sluice_cli, workers  # noqa: E402
 from harness.busy import BusyNeighbour  # noqa: E402
 from harness.table import (  # noqa: E402
-    HEADER, HEADER_P99, Row, format_markdown, format_memory, format_row, format_summary,
+    HEADER, HEADER_P99, PEERS, Row, format_markdown, format_memory, format_row, format_summary,
 )
 from networks import BATCHED_NAMES, CLASSIC, DEFAULT_NAMES, NETWORKS  # noqa: E402
 
 
 @dataclass
 class Prepared:
+    """A network's files. Levels of Strassen's method that it has no products for are missing,
+    but for the first that was asked for."""
+
     name: str
     models: dict[str, Path]  # by peer
-    package: Path
+    packages: dict[int, Path]  # by level of Strassen's method
     inputs: list[str]
-    error: float
+    errors: dict[int, float]
+
+    def level(self, asked: int) -> int:
+        return asked if asked in self.packages else next(iter(self.packages))
 
 
 def prepare(name: str, folder: Path, check: bool, weights: str = "f32",
-            strassen: int = 0) -> Prepared:
+            strassen: Sequence[int] = (0,)) -> Prepared:
     """Writes and compiles a network, saves its inputs, and compares one run's outputs."""
     folder.mkdir(parents=True, exist_ok=True)
     model = folder / f"{name}.onnx"
@@ -54,30 +60,47 @@ def prepare(name: str, folder: Path, check: bool, weights: str = "f32",
     else:
         source = model
         options = ["--weights", weights]
-    suffix = "" if weights == "f32" else f".{weights}"
-    if strassen:
-        options += ["--strassen", str(strassen)]
-        suffix += f".strassen{strassen}"
-    package = sluice_cli.compile_model(source, folder / f"{name}{suffix}.sluice", options=options)
+    packages = compile_levels(source, folder, name, weights, options, strassen)
     inputs = sluice_cli.save_inputs(feeds, folder / name)
-    error = float("nan")
+    errors = dict.fromkeys(packages, float("nan"))
     if check:
         expected = agreement.onnxruntime_outputs(model, feeds)
-        error = agreement.error_against(package, feeds, expected)
+        errors = {level: agreement.error_against(package, feeds, expected)
+                  for level, package in packages.items()}
     models = {peer: source for peer in NETWORKS[name].peers}
     if weights == "int8":
         models["onnxruntime"] = quantized.onnxruntime_model(model)
-    return Prepared(name, models, package, inputs, error)
+    return Prepared(name, models, packages, inputs, errors)
 
 
-def measure(networks: list[Prepared], threads: int, arguments: argparse.Namespace) -> Row:
-    """Turns of all engines, in the arguments' rounds and seconds. Of several networks a run is one
-    of each, and every engine has all of them in one process."""
+def compile_levels(source: Path, folder: Path, name: str, weights: str, options: list[str],
+                   strassen: Sequence[int]) -> dict[int, Path]:
+    """A package for each level but those that found no product: the method takes more bytes."""
+    packages: dict[int, Path] = {}
+    for level in strassen:
+        suffix = "" if weights == "f32" else f".{weights}"
+        suffix += f".strassen{level}" if level else ""
+        more = ["--strassen", str(level)] if level else []
+        package = sluice_cli.compile_model(
+            source, folder / f"{name}{suffix}.sluice", options=[*options, *more])
+        if not packages or package.stat().st_size > 1.01 * smallest:
+            packages[level] = package
+        smallest = min(file.stat().st_size for file in packages.values())
+    return packages
+
+
+def measure(networks: list[Prepared], threads: int, arguments: argparse.Namespace) -> list[Row]:
+    """Turns of all engines, in the arguments' rounds and seconds: a row for each level of
+    Strassen's method. Of several networks a run is one of each, and every engine has all of them in
+    one process."""
     def files(of_network: Callable[[Prepared], Path]) -> list[workers.Model]:
         return [workers.Model(of_network(network), network.inputs) for network in networks]
 
+    levels = list(dict.fromkeys(level for network in networks for level in network.packages))
     crew: dict[str, workers.Worker] = {
-        "sluice": workers.sluice_worker(files(lambda network: network.package), threads)
+        sluice_at(level): workers.sluice_worker(
+            files(lambda network, level=level: network.packages[network.level(level)]), threads)
+        for level in levels
     }
     for peer in networks[0].models:
         if not all(peer in network.models for network in networks):
@@ -97,23 +120,30 @@ def measure(networks: list[Prepared], threads: int, arguments: argparse.Namespac
     finally:
         for worker in crew.values():
             worker.close()
-    return summarise(networks, threads, turns)
+    return [summarise(networks, threads, level, turns) for level in levels]
 
 
-def summarise(networks: list[Prepared], threads: int,
+def sluice_at(level: int) -> str:
+    return f"sluice, Strassen {level}"
+
+
+def summarise(networks: list[Prepared], threads: int, level: int,
               turns: list[dict[str, workers.Figures]]) -> Row:
-    engines = list(turns[0])
+    mine = sluice_at(level)
+    peers = [peer for peer in PEERS if peer in turns[0]]
 
     def over_rounds(key: str) -> dict[str, float]:
-        return {name: statistics.median(turn[name][key] for turn in turns) for name in engines}
+        return {engine: statistics.median(turn[worker][key] for turn in turns)
+                for engine, worker in [("sluice", mine), *((peer, peer) for peer in peers)]}
 
     def ratios(key: str) -> dict[str, float]:
-        return {peer: statistics.median(turn["sluice"][key] / turn[peer][key] for turn in turns)
-                for peer in engines if peer != "sluice"}
+        return {peer: statistics.median(turn[mine][key] / turn[peer][key] for turn in turns)
+                for peer in peers}
 
     name = networks[0].name if len(networks) == 1 else f"{len(networks)} networks"
-    return Row(name, threads, over_rounds("median_us"), over_rounds("p99_us"),
-               ratios("median_us"), ratios("p99_us"), max(network.error for network in networks),
+    return Row(name, threads, level, over_rounds("median_us"), over_rounds("p99_us"),
+               ratios("median_us"), ratios("p99_us"),
+               max(network.errors[network.level(level)] for network in networks),
                over_rounds("resident_bytes"))
 
 
@@ -153,8 +183,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--weights", choices=["f32", "bf16", "int8", "static-int8"], default="f32",
                         help="how Sluice keeps matrices of constants; with int8 onnxruntime runs"
                              " what its own dynamic quantisation makes, else the peers keep f32")
-    parser.add_argument("--strassen", type=int, choices=[0, 1, 2], default=0,
-                        help="levels of Strassen's method in Sluice's products (default: 0)")
+    parser.add_argument("--strassen", default="0", metavar="N,N",
+                        help="levels of Strassen's method in Sluice's products, 0 to 2: a row for"
+                             " each that changes the network (default: %(default)s)")
     parser.add_argument("--contended", action="store_true",
                         help="beside a process that keeps one of the processors busy;"
                              " implies --no-spin")
@@ -172,6 +203,7 @@ def parse_arguments() -> argparse.Namespace:
     everything = MANY if arguments.many else "default"
     arguments.networks = names_of(arguments.networks or everything)
     arguments.no_spin |= arguments.contended
+    arguments.strassen = [int(level) for level in arguments.strassen.split(",")]
     arguments.threads = [int(count) for count in arguments.threads.split(",")]
     unknown = [name for name in arguments.networks if name not in NETWORKS]
     if unknown:
@@ -211,10 +243,11 @@ def main() -> int:
     rows = []
     for networks in prepare_all(arguments):
         for threads in arguments.threads:
-            rows.append(measure(networks, threads, arguments))
-            print(format_row(rows[-1], arguments.contended), flush=True)
-            if arguments.many:
-                print(format_memory(rows[-1]), flush=True)
+            for row in measure(networks, threads, arguments):
+                rows.append(row)
+                print(format_row(row, arguments.contended), flush=True)
+                if arguments.many:
+                    print(format_memory(row), flush=True)
             write_reports(rows, arguments)  # as far as it got, should the rest be cut short
     print(f"\n{format_summary(rows)}")
     tolerance = agreement.TOLERANCES[arguments.weights]

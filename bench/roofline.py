@@ -121,7 +121,7 @@ def main() -> None:
     for name in arguments.networks:
         network = prepare(name, arguments.folder, False, arguments.weights)
         before = measure_peak(arguments.threads)
-        measured = steps.measure(network.package, network.inputs, arguments.threads,
+        measured = steps.measure(network.packages[0], network.inputs, arguments.threads,
                                  arguments.seconds)
         peak = better(before, measure_peak(arguments.threads))
         lines = summarise(measured, peak, arguments.least)

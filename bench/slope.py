@@ -25,7 +25,8 @@ def slopes(folder: Path, arguments: argparse.Namespace,
         chain = prepare(f"chain_{length}", folder, check=True)
         if peers is not None:
             chain.models = {peer: chain.models[peer] for peer in peers}
-        medians.append(measure([chain], arguments.threads, arguments).median_us)
+        [row] = measure([chain], arguments.threads, arguments)
+        medians.append(row.median_us)
     short, long = medians
     figures = {}
     for engine in short:

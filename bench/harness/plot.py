@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 from harness.table import Row
 
 SCALE = 2  # drawn at twice the size, for sharp text on dense screens
-MARGIN, LABELS, BAR, GAP, WIDTH, TOP = 16, 168, 11, 12, 560, 56
+MARGIN, LABELS, BAR, GAP, WIDTH, TOP = 16, 216, 11, 12, 560, 56
 COLOURS = {"onnxruntime": "#2a78b5", "openvino": "#8a5fb0"}
 LOSS = "#d1495b"
 TICKS = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)
@@ -49,7 +49,7 @@ def draw(rows: list[Row], path: Path) -> None:
     for i, row in enumerate(rows):
         top = TOP + i * group + GAP / 2
         threads = "1 thread" if row.threads == 1 else f"{row.threads} threads"
-        pen.text((MARGIN, top + (group - GAP) / 2), f"{row.network}, {threads}", "#222222", "lm")
+        pen.text((MARGIN, top + (group - GAP) / 2), f"{row.label()}, {threads}", "#222222", "lm")
         for j, peer in enumerate(peer for peer in peers if peer in row.ratio):
             draw_bar(pen, axis, speed_up(row, peer), top + j * BAR, COLOURS[peer])
     picture.save(path, optimize=True)

@@ -12,11 +12,13 @@ CLOSE = 1.03  # how much slower than the better peer a network may be
 
 @dataclass
 class Row:
-    """One network at one number of threads. `ratio` is Sluice's time over a peer's, `ratio_p99`
-    that of the slowest hundredth; peers that do not read the network are missing."""
+    """One network at one number of threads, and in Sluice with so many levels of Strassen's method.
+    `ratio` is Sluice's time over a peer's, `ratio_p99` that of the slowest hundredth; peers that do
+    not read the network are missing."""
 
     network: str
     threads: int
+    strassen: int
     median_us: dict[str, float]
     p99_us: dict[str, float]
     ratio: dict[str, float]
@@ -24,12 +26,15 @@ class Row:
     error: float
     resident_bytes: dict[str, float]  # of each engine's process, the peers' Python included
 
+    def label(self) -> str:
+        return f"{self.network} (Strassen {self.strassen})" if self.strassen else self.network
+
     def against_better(self) -> float:
         return max(self.ratio.values())
 
 
 HEADER = (
-    f"{'network':<20} {'threads':>7} {'sluice':>10} {'onnxruntime':>12} {'openvino':>10}"
+    f"{'network':<27} {'threads':>7} {'sluice':>10} {'onnxruntime':>12} {'openvino':>10}"
     f" {'vs ort':>7} {'vs ov':>7} {'error':>9}"
 )
 HEADER_P99 = f" {'p99 ort':>8} {'p99 ov':>8}"
@@ -39,7 +44,7 @@ def format_row(row: Row, with_p99: bool) -> str:
     nan = float("nan")  # of a peer that does not read the network
     sluice, ort, openvino = (f"{row.median_us.get(engine, nan) / 1e3:.3f}" for engine in ENGINES)
     line = (
-        f"{row.network:<20} {row.threads:>7} {sluice:>10} {ort:>12} {openvino:>10}"
+        f"{row.label():<27} {row.threads:>7} {sluice:>10} {ort:>12} {openvino:>10}"
         f" {row.ratio['onnxruntime']:>7.2f} {row.ratio.get('openvino', nan):>7.2f}"
         f" {row.error:>9.1e}"
     )
@@ -50,7 +55,7 @@ def format_row(row: Row, with_p99: bool) -> str:
 
 def format_memory(row: Row) -> str:
     sizes = (f"{engine} {size / 1e6:.0f} MB" for engine, size in row.resident_bytes.items())
-    return f"{'':<20} memory of the process: {', '.join(sizes)}"
+    return f"{'':<27} memory of the process: {', '.join(sizes)}"
 
 
 def geometric_mean(values: list[float]) -> float:
@@ -58,21 +63,23 @@ def geometric_mean(values: list[float]) -> float:
 
 
 def format_summary(rows: list[Row]) -> str:
-    """Geometric means over the networks, a line per number of threads, and what is too slow."""
+    """Geometric means over the networks, a line per level of Strassen's method and number of
+    threads, and what is too slow."""
     lines = []
-    for threads in sorted({row.threads for row in rows}):
-        mine = [row for row in rows if row.threads == threads]
+    for level, threads in sorted({(row.strassen, row.threads) for row in rows}):
+        mine = [row for row in rows if (row.strassen, row.threads) == (level, threads)]
         parts = []
         for peer in PEERS:
             ratios = [row.ratio[peer] for row in mine if peer in row.ratio]
             if ratios:
                 parts.append(f"{1 / geometric_mean(ratios):.2f}x as fast as {peer}"
-                             f" ({len(ratios)} networks)")
+                             f" ({len(ratios)} network{'s' * (len(ratios) > 1)})")
         name = "1 thread" if threads == 1 else f"{threads} threads"
+        name += f", Strassen {level}" if level else ""
         lines.append(f"{name}, geometric mean: {', '.join(parts)}")
     slow = [row for row in rows if row.against_better() > CLOSE]
     for row in slow:
-        lines.append(f"{row.network}, {row.threads} threads: {row.against_better():.2f} times the"
+        lines.append(f"{row.label()}, {row.threads} threads: {row.against_better():.2f} times the"
                      " better peer's time")
     if not slow:
         lines.append("no network takes more than 1.03 times the better peer's time")
@@ -89,6 +96,6 @@ def format_markdown(rows: list[Row]) -> str:
         times = (f"{row.median_us[engine] / 1e3:.3f}" if engine in row.median_us else "–"
                  for engine in ENGINES)
         ratios = (f"{1 / row.ratio[peer]:.2f}x" if peer in row.ratio else "–" for peer in PEERS)
-        cells = [row.network, str(row.threads), *times, *ratios, f"{row.error:.0e}"]
+        cells = [row.label(), str(row.threads), *times, *ratios, f"{row.error:.0e}"]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
