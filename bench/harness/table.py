@@ -34,7 +34,7 @@ class Row:
 
 
 HEADER = (
-    f"{'network':<27} {'threads':>7} {'sluice':>10} {'onnxruntime':>12} {'openvino':>10}"
+    f"{'network':<30} {'threads':>7} {'sluice':>10} {'onnxruntime':>12} {'openvino':>10}"
     f" {'vs ort':>7} {'vs ov':>7} {'error':>9}"
 )
 HEADER_P99 = f" {'p99 ort':>8} {'p99 ov':>8}"
@@ -44,7 +44,7 @@ def format_row(row: Row, with_p99: bool) -> str:
     nan = float("nan")  # of a peer that does not read the network
     sluice, ort, openvino = (f"{row.median_us.get(engine, nan) / 1e3:.3f}" for engine in ENGINES)
     line = (
-        f"{row.label():<27} {row.threads:>7} {sluice:>10} {ort:>12} {openvino:>10}"
+        f"{row.label():<30} {row.threads:>7} {sluice:>10} {ort:>12} {openvino:>10}"
         f" {row.ratio['onnxruntime']:>7.2f} {row.ratio.get('openvino', nan):>7.2f}"
         f" {row.error:>9.1e}"
     )
@@ -55,7 +55,7 @@ def format_row(row: Row, with_p99: bool) -> str:
 
 def format_memory(row: Row) -> str:
     sizes = (f"{engine} {size / 1e6:.0f} MB" for engine, size in row.resident_bytes.items())
-    return f"{'':<27} memory of the process: {', '.join(sizes)}"
+    return f"{'':<30} memory of the process: {', '.join(sizes)}"
 
 
 def geometric_mean(values: list[float]) -> float:

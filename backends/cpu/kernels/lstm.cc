@@ -48,13 +48,12 @@ struct UnitBlock {
 
 template <int kRows>
 void run_units(const UnitBlock& u) {
-  Vec acc[kRows][kLstmGates];
+  // What the inputs contribute comes last: by then it has arrived from far away.
+  Vec acc[kRows][kLstmGates] = {};
   SLUICE_CPU_UNROLL
   for (int i = 0; i < kRows; ++i) {
     SLUICE_CPU_UNROLL
-    for (int g = 0; g < kLstmGates; ++g) {
-      acc[i][g] = load(u.gates + i * u.gate_row + g * kLanes);
-    }
+    for (int g = 0; g < kLstmGates; ++g) prefetch(u.gates + i * u.gate_row + g * kLanes);
   }
   TileArgs args{};
   args.depth = u.depth;
@@ -66,6 +65,8 @@ void run_units(const UnitBlock& u) {
   sweep<kRows, kLstmGates, false>(args, acc);
   SLUICE_CPU_UNROLL
   for (int i = 0; i < kRows; ++i) {
+    SLUICE_CPU_UNROLL
+    for (int g = 0; g < kLstmGates; ++g) acc[i][g] += load(u.gates + i * u.gate_row + g * kLanes);
     float* c = u.c + i * u.h_row;
     const Vec cell = fmadd(sigmoid(acc[i][2]), load(c), sigmoid(acc[i][0]) * tanh(acc[i][3]));
     const Vec hidden = sigmoid(acc[i][1]) * tanh(cell);
