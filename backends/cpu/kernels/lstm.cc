@@ -67,6 +67,9 @@ void run_units(const UnitBlock& u) {
   for (int i = 0; i < kRows; ++i) {
     SLUICE_CPU_UNROLL
     for (int g = 0; g < kLstmGates; ++g) acc[i][g] += load(u.gates + i * u.gate_row + g * kLanes);
+  }
+  SLUICE_CPU_UNROLL
+  for (int i = 0; i < kRows; ++i) {
     float* c = u.c + i * u.h_row;
     const Vec cell = fmadd(sigmoid(acc[i][2]), load(c), sigmoid(acc[i][0]) * tanh(acc[i][3]));
     const Vec hidden = sigmoid(acc[i][1]) * tanh(cell);

@@ -39,16 +39,41 @@ def functions(archive):
         yield name, body
 
 
+def jump_target(operands):
+    target = re.match(r"([0-9a-f]+) <", operands)
+    return int(target[1], 16) if target else None
+
+
+def leads_to(body, begin, end):
+    """Whether the instruction at `begin` may be followed, sooner or later, by the one at `end`: what a
+    compiler moves behind a function jumps back to where it belongs, and is no loop."""
+    at = {address: i for i, (address, _, _) in enumerate(body)}
+    seen, todo = set(), [at.get(begin)]
+    while todo:
+        i = todo.pop()
+        if i in seen or i is None or i >= len(body):
+            continue
+        seen.add(i)
+        _, mnemonic, operands = body[i]
+        if mnemonic.startswith("j"):
+            todo.append(at.get(jump_target(operands)))
+        if mnemonic != "jmp" and not mnemonic.startswith("ret"):
+            todo.append(i + 1)
+    return at[end] in seen
+
+
 def innermost_loops(body):
     """Instructions between the target of a jump backwards and the jump, where no other such pair lies
     inside."""
     spans = []
     for address, mnemonic, operands in body:
-        target = re.match(r"([0-9a-f]+) <", operands)
-        if mnemonic.startswith("j") and target and int(target[1], 16) <= address:
-            spans.append((int(target[1], 16), address))
+        target = jump_target(operands)
+        if mnemonic.startswith("j") and target is not None and target <= address:
+            spans.append((target, address))
     for begin, end in spans:
-        if not any(b >= begin and e <= end and (b, e) != (begin, end) for b, e in spans):
+        if any(b >= begin and e <= end and (b, e) != (begin, end) for b, e in spans):
+            continue
+        if leads_to(body, begin, end):
             yield [i for i in body if begin <= i[0] <= end]
 
 
