@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -131,13 +132,19 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : target_(std::move(other.target_)),
       temporary_(std::move(other.temporary_)),
       fd_(std::exchange(other.fd_, -1)),
-      size_(other.size_) {}
+      size_(other.size_),
+      unwritten_(std::move(other.unwritten_)) {}
 
 AtomicFile::~AtomicFile() {
   if (fd_ < 0) return;
   ::close(fd_);
   ::unlink(temporary_.c_str());
 }
+
+/// Files are written in pieces that begin and end at multiples of this: Linux then keeps each in one
+/// huge page of its cache, which is mapped in one go. A mapping of many small pages takes longer to
+/// set up than its contents to read.
+constexpr std::size_t kPieceBytes = 2 << 20;
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
   std::string temporary = target.string() + ".XXXXXX";
@@ -149,7 +156,23 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
 
 Status AtomicFile::append(std::span<const std::byte> bytes) {
   size_ += static_cast<std::int64_t>(bytes.size());
-  return write_all(fd_, bytes, target_);
+  if (!unwritten_.empty()) {
+    const auto rest = bytes.first(std::min(bytes.size(), kPieceBytes - unwritten_.size()));
+    unwritten_.insert(unwritten_.end(), rest.begin(), rest.end());
+    bytes = bytes.subspan(rest.size());
+    if (unwritten_.size() < kPieceBytes) return ok_status();
+    SLUICE_TRY(write_rest());
+  }
+  const std::size_t whole = bytes.size() / kPieceBytes * kPieceBytes;
+  SLUICE_TRY(write_all(fd_, bytes.first(whole), target_));
+  unwritten_.assign(bytes.begin() + static_cast<std::ptrdiff_t>(whole), bytes.end());
+  return ok_status();
+}
+
+Status AtomicFile::write_rest() {
+  SLUICE_TRY(write_all(fd_, unwritten_, target_));
+  unwritten_.clear();
+  return ok_status();
 }
 
 Status AtomicFile::pad_to(std::int64_t alignment) {
@@ -158,6 +181,7 @@ Status AtomicFile::pad_to(std::int64_t alignment) {
 }
 
 Status AtomicFile::overwrite_start(std::span<const std::byte> bytes) {
+  SLUICE_TRY(write_rest());
   if (::lseek(fd_, 0, SEEK_SET) < 0) return errno_error(errno, "seek in", target_);
   SLUICE_TRY(write_all(fd_, bytes, target_));
   if (::lseek(fd_, 0, SEEK_END) < 0) return errno_error(errno, "seek in", target_);
@@ -165,6 +189,7 @@ Status AtomicFile::overwrite_start(std::span<const std::byte> bytes) {
 }
 
 Status AtomicFile::commit() {
+  SLUICE_TRY(write_rest());
   // Before the name changes hands: after a power failure the file would be there without its bytes.
   if (::fsync(fd_) != 0) return errno_error(errno, "flush", target_);
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -48,10 +49,13 @@ class AtomicFile {
 
  private:
   AtomicFile(std::filesystem::path target, std::string temporary, int fd);
+  Status write_rest();
+
   std::filesystem::path target_;
   std::string temporary_;
   int fd_ = -1;
   std::int64_t size_ = 0;
+  std::vector<std::byte> unwritten_;
 };
 
 Status write_file_atomically(const std::filesystem::path& path,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 namespace sluice {
@@ -49,6 +50,29 @@ TEST_F(FileTest, WritingReplacesTheOldContents) {
   ASSERT_TRUE(write_file_atomically(file, bytes_of("new")).is_ok());
   EXPECT_EQ(read_text_file(file).value(), "new");
   std::filesystem::remove(file);
+}
+
+TEST_F(FileTest, PiecesOfAnySizeComeOutInOrder) {
+  const auto target = path("c");
+  auto file = AtomicFile::create(target);
+  ASSERT_TRUE(file.is_ok()) << file.status().message();
+  std::vector<std::byte> expected;
+  for (const std::size_t size : {3, 2 << 20, (2 << 20) - 3, 5 << 20, 0, 70'001, 4 << 20}) {
+    std::vector<std::byte> piece(size);
+    for (std::size_t i = 0; i < size; ++i) piece[i] = static_cast<std::byte>(i * 31 / 7 + size);
+    ASSERT_TRUE(file->append(piece).is_ok());
+    expected.insert(expected.end(), piece.begin(), piece.end());
+  }
+  ASSERT_TRUE(file->pad_to(4096).is_ok());
+  expected.resize((expected.size() + 4095) / 4096 * 4096);
+  EXPECT_EQ(file->size(), static_cast<std::int64_t>(expected.size()));
+  ASSERT_TRUE(file->overwrite_start(bytes_of("head")).is_ok());
+  std::ranges::copy(bytes_of("head"), expected.begin());
+  ASSERT_TRUE(file->append(bytes_of("tail")).is_ok());
+  std::ranges::copy(bytes_of("tail"), std::back_inserter(expected));
+  ASSERT_TRUE(file->commit().is_ok());
+  EXPECT_TRUE(std::ranges::equal(map_file(target)->view(), expected));
+  std::filesystem::remove(target);
 }
 
 TEST_F(FileTest, MissingFileIsNamed) {
