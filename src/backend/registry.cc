@@ -42,27 +42,11 @@ std::vector<fs::path> candidates(const Discovery& discovery) {
   for (fs::path& folder : default_folders()) places.push_back(std::move(folder));
   std::vector<fs::path> files;
   for (const fs::path& place : places) {
-    for (fs::path& file : plugins_at(place)) files.push_back(std::move(file));
+    for (fs::path& file : plugins_at(place)) {
+      if (std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
+    }
   }
   return files;
-}
-
-Plugin load_plugin(const fs::path& path, const Discovery& discovery) {
-  Plugin plugin = {.name = plugin_name(path).value_or(path.filename().string()), .path = path};
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) {
-    plugin.reason = make_error(Code::kNotFound, "{}: no such file or folder", path.string());
-    return plugin;
-  }
-  const auto options = discovery.options.find(plugin.name);
-  auto loaded =
-      Backend::load(path, options != discovery.options.end() ? options->second : Options());
-  if (loaded.is_ok()) {
-    plugin.backend = *loaded;
-  } else {
-    plugin.reason = loaded.status();
-  }
-  return plugin;
 }
 
 }  // namespace
@@ -82,34 +66,63 @@ std::vector<fs::path> default_folders() {
   return folders;
 }
 
+BackendRegistry::BackendRegistry(const Discovery& discovery) : state_(std::make_shared<State>()) {
+  state_->options = discovery.options;
+}
+
 BackendRegistry BackendRegistry::discover(const Discovery& discovery) {
-  BackendRegistry registry;
+  BackendRegistry registry(discovery);
   for (const fs::path& path : candidates(discovery)) {
-    const auto name = plugin_name(path);
-    const auto same_name = [&](const Plugin& plugin) {
-      return plugin.name == name && plugin.backend != nullptr;
-    };
-    const auto winner = std::ranges::find_if(registry.plugins_, same_name);
-    if (winner == registry.plugins_.end()) {
-      registry.plugins_.push_back(load_plugin(path, discovery));
-    } else if (winner->path != path) {
-      Status reason = make_error(Code::kAlreadyExists, "{}: {} of the same name was found first",
-                                 path.string(), winner->path.string());
-      registry.plugins_.push_back({*name, path, nullptr, std::move(reason)});
-    }
+    registry.state_->plugins.push_back(
+        {.name = plugin_name(path).value_or(path.filename().string()), .path = path});
   }
   return registry;
 }
 
+void BackendRegistry::State::load(Plugin& plugin) {
+  if (plugin.backend != nullptr || !plugin.reason.is_ok()) return;
+  const auto first = std::ranges::find_if(plugins, [&](const Plugin& other) {
+    return other.name == plugin.name && other.backend != nullptr;
+  });
+  std::error_code ignored;
+  if (first != plugins.end()) {
+    plugin.reason = make_error(Code::kAlreadyExists, "{}: {} of the same name was found first",
+                               plugin.path.string(), first->path.string());
+  } else if (!fs::exists(plugin.path, ignored)) {
+    plugin.reason =
+        make_error(Code::kNotFound, "{}: no such file or folder", plugin.path.string());
+  } else {
+    auto loaded = Backend::load(plugin.path, options[plugin.name]);
+    if (loaded.is_ok()) {
+      plugin.backend = *loaded;
+    } else {
+      plugin.reason = loaded.status();
+    }
+  }
+}
+
+std::span<const Plugin> BackendRegistry::all() const {
+  const std::lock_guard lock(state_->mutex);
+  for (Plugin& plugin : state_->plugins) state_->load(plugin);
+  return state_->plugins;
+}
+
 Result<std::shared_ptr<const Backend>> BackendRegistry::find(std::string_view name) const {
-  const Plugin* failed = nullptr;
+  {
+    const std::lock_guard lock(state_->mutex);
+    const Plugin* failed = nullptr;
+    for (Plugin& plugin : state_->plugins) {
+      if (plugin.name != name) continue;
+      state_->load(plugin);
+      if (plugin.backend != nullptr) return plugin.backend;
+      if (failed == nullptr) failed = &plugin;
+    }
+    if (failed != nullptr) return failed->reason.with_context("loading a backend");
+  }
   std::string known;
-  for (const Plugin& plugin : plugins_) {
-    if (plugin.name == name && plugin.backend != nullptr) return plugin.backend;
-    if (plugin.name == name && failed == nullptr) failed = &plugin;
+  for (const Plugin& plugin : all()) {
     if (plugin.backend != nullptr) known += (known.empty() ? "" : ", ") + plugin.name;
   }
-  if (failed != nullptr) return failed->reason.with_context("loading a backend");
   return make_error(Code::kNotFound, "no backend \"{}\"; there are: {}", name,
                     known.empty() ? "none" : known);
 }

@@ -1,7 +1,10 @@
-// The plug-ins of this process: found, loaded, or listed with the reason why not.
+// The plug-ins of this process: found, loaded when asked for, or listed with the reason why not.
 #pragma once
 
 #include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 #include "backend/backend.h"
 
@@ -22,22 +25,34 @@ struct Discovery {
   std::map<std::string, Options> options;
 };
 
-/// Immutable once made; safe across threads.
+/// Loads a plug-in, which takes a millisecond or two, when somebody asks for it. Copies share what
+/// they have loaded. Safe across threads.
 class BackendRegistry {
  public:
+  BackendRegistry() : BackendRegistry(Discovery()) {}
+
   /// Looks into `discovery.paths`, then the ':'-separated files and folders of the environment
   /// variable SLUICE_BACKEND_PATH, then the folders of `default_folders`. Of plug-ins with one name
   /// the first that loads wins. A missing file of the first two is listed as such.
   static BackendRegistry discover(const Discovery& discovery = {});
 
-  /// In the order found.
-  std::span<const Plugin> all() const { return plugins_; }
+  /// In the order found. Loads those that are not loaded yet.
+  std::span<const Plugin> all() const;
 
   /// Fails: kNotFound naming the backends there are, or the reason why it did not load.
   Result<std::shared_ptr<const Backend>> find(std::string_view name) const;
 
  private:
-  std::vector<Plugin> plugins_;
+  explicit BackendRegistry(const Discovery& discovery);
+
+  struct State {
+    std::map<std::string, Options> options;
+    std::mutex mutex;  ///< of `plugins`, until all of them are loaded or refused
+    std::vector<Plugin> plugins;
+    /// Loads it, unless that was tried before or one of its name is there.
+    void load(Plugin& plugin);
+  };
+  std::shared_ptr<State> state_;
 };
 
 /// `../lib/sluice` from the executable, and `sluice` beside the shared library this code is in.

@@ -32,6 +32,17 @@ TEST(BackendRegistry, ListsWhatDoesNotLoadWithTheReason) {
   EXPECT_EQ(registry.find("text").status().code(), Code::kNotFound);
 }
 
+TEST(BackendRegistry, LoadsOnlyWhatIsAskedFor) {
+  const TempDir folder;
+  const auto late = folder / "libsluice_backend_late.so";
+  std::ofstream(late) << "no library yet";
+  const auto registry = BackendRegistry::discover({.paths = {folder.path()}, .options = {}});
+  std::filesystem::remove(late);
+  EXPECT_EQ(registry.find("other").status().code(), Code::kNotFound);
+  EXPECT_EQ(registry.find("late").status().message(),
+            "loading a backend: " + late.string() + ": no such file or folder");
+}
+
 TEST(BackendRegistry, NamesAPathThatDoesNotExist) {
   const auto registry = BackendRegistry::discover({.paths = {"/no/such/folder"}, .options = {}});
   ASSERT_FALSE(registry.all().empty());

@@ -102,16 +102,13 @@ Status check_assignment(const package::Executable& executable) {
   return ok_status();
 }
 
-/// What was packed for backends as they are here: all of it, as a rule, is what the load will use.
-std::vector<Bytes> packed_for(const package::Executable& executable,
-                              const backend::BackendRegistry& backends) {
+/// What was packed for the executable's backends: all of it, as a rule, is what the load will use.
+std::vector<Bytes> packed_for(const package::Executable& executable) {
   std::vector<Bytes> all;
-  for (const std::string& name : executable.backends) {
-    const auto backend = backends.find(name);
-    if (!backend.is_ok()) continue;  // told later
-    for (const package::PackedConstant& packed : executable.packed) {
-      if (is_packed_for(packed, **backend)) all.push_back(packed.data);
-    }
+  for (const package::PackedConstant& packed : executable.packed) {
+    const bool is_used =
+        std::ranges::find(executable.backends, packed.backend) != executable.backends.end();
+    if (is_used) all.push_back(packed.data);
   }
   return all;
 }
@@ -180,17 +177,18 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
                                       const backend::BackendRegistry& backends,
                                       const LoadOptions& options, const std::stop_token& stop) {
   const auto owner = std::make_shared<package::Executable>(std::move(executable));
+  auto model = std::make_shared<ModelState>(owner);
+  // Plug-ins come before anything is read: a process maps one thing at a time.
+  for (const std::string& name : owner->backends) {
+    model->backends.push_back(SLUICE_TRY(backends.find(name)));
+  }
   Verification verification(*owner, options.num_threads, stop);
-  verification.read_ahead(packed_for(*owner, backends));
+  verification.read_ahead(packed_for(*owner));
   SLUICE_TRY(check_operations(owner->graph));
   SLUICE_TRY(check_assignment(*owner));
   SLUICE_TRY(align_constants(*owner, stop));
-  auto model = std::make_shared<ModelState>(owner);
-  model->signature = package::signature_of(model->executable.graph);
+  model->signature = package::signature_of(owner->graph);
   model->options = options;
-  for (const std::string& name : model->executable.backends) {
-    model->backends.push_back(SLUICE_TRY(backends.find(name)));
-  }
   model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
   model->packed =
       SLUICE_TRY(PackedStore::create(model->executable, model->backends, verification, stop));

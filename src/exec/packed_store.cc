@@ -21,7 +21,8 @@ PackedIndex index_of(const package::Executable& executable) {
 
 bool fits(const package::PackedConstant& packed, const backend::Backend& backend,
           const backend::Packing& packing) {
-  return is_packed_for(packed, backend) && packed.format == packing.format &&
+  return packed.backend == backend.name() && packed.backend_version == backend.version() &&
+         packed.packing_key == backend.packing_key() && packed.format == packing.format &&
          packed.data.size() == static_cast<std::size_t>(packing.size_bytes);
 }
 
@@ -48,11 +49,6 @@ Result<package::PackedConstant> provide(const package::Executable& executable,
 }
 
 }  // namespace
-
-bool is_packed_for(const package::PackedConstant& packed, const backend::Backend& backend) {
-  return packed.backend == backend.name() && packed.backend_version == backend.version() &&
-         packed.packing_key == backend.packing_key();
-}
 
 Result<PackedStore> PackedStore::create(
     const package::Executable& executable,

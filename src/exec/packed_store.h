@@ -19,9 +19,6 @@ namespace sluice::exec {
 using PackedKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
 using PackedIndex = std::map<PackedKey, const package::PackedConstant*>;
 
-/// Whether it was packed for this very backend, whatever for.
-bool is_packed_for(const package::PackedConstant& packed, const backend::Backend& backend);
-
 /// Immutable once made; shared by all kernels of a model. Keeps the packed bytes alive.
 class PackedStore {
  public:
