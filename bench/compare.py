@@ -2,8 +2,9 @@
 """Median latency of Sluice, onnxruntime and openvino on the benchmark networks.
 
 The engines run in separate processes on the same processors and take turns, round after round,
-so that a change of the machine's speed meets all of them. A ratio is the median over the rounds
-of Sluice's time over the peer's in the same round: below 1, Sluice is faster.
+so that a change of the machine's speed meets all of them: turns are short and rounds many. A ratio
+is the median over the rounds of Sluice's time over the peer's in the same round: below 1, Sluice is
+faster.
 """
 
 from __future__ import annotations
@@ -174,9 +175,11 @@ def parse_arguments() -> argparse.Namespace:
                              " (default: default)")
     parser.add_argument("--threads", default="1,2", metavar="N,N",
                         help="thread counts to measure with (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=5, help="turns per engine (default: 5)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="length of a turn (default: 1)")
-    parser.add_argument("--quick", action="store_true", help="3 rounds of 0.3 seconds")
+    parser.add_argument("--rounds", type=int, default=21,
+                        help="turns per engine (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.1,
+                        help="length of a turn, one run at least (default: %(default)s)")
+    parser.add_argument("--quick", action="store_true", help="7 rounds")
     parser.add_argument("--no-check", action="store_true", help="do not compare outputs")
     parser.add_argument("--no-spin", action="store_true",
                         help="onnxruntime's threads sleep instead of spinning when they wait")
@@ -199,7 +202,7 @@ def parse_arguments() -> argparse.Namespace:
                         help="where models and packages are kept (default: %(default)s)")
     arguments = parser.parse_args()
     if arguments.quick:
-        arguments.rounds, arguments.seconds = 3, 0.3
+        arguments.rounds = 7
     everything = MANY if arguments.many else "default"
     arguments.networks = names_of(arguments.networks or everything)
     arguments.no_spin |= arguments.contended

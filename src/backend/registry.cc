@@ -89,8 +89,7 @@ void BackendRegistry::State::load(Plugin& plugin) {
     plugin.reason = make_error(Code::kAlreadyExists, "{}: {} of the same name was found first",
                                plugin.path.string(), first->path.string());
   } else if (!fs::exists(plugin.path, ignored)) {
-    plugin.reason =
-        make_error(Code::kNotFound, "{}: no such file or folder", plugin.path.string());
+    plugin.reason = make_error(Code::kNotFound, "{}: no such file or folder", plugin.path.string());
   } else {
     auto loaded = Backend::load(plugin.path, options[plugin.name]);
     if (loaded.is_ok()) {

@@ -141,9 +141,9 @@ AtomicFile::~AtomicFile() {
   ::unlink(temporary_.c_str());
 }
 
-/// Files are written in pieces that begin and end at multiples of this: Linux then keeps each in one
-/// huge page of its cache, which is mapped in one go. A mapping of many small pages takes longer to
-/// set up than its contents to read.
+/// Files are written in pieces that begin and end at multiples of this: Linux then keeps each in
+/// one huge page of its cache, which is mapped in one go. A mapping of many small pages takes
+/// longer to set up than its contents to read.
 constexpr std::size_t kPieceBytes = 2 << 20;
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {

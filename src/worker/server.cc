@@ -153,6 +153,7 @@ class Server {
     backend::Discovery discovery;
     if (!setup.sim.empty()) discovery.options["sim"] = {{"description", setup.sim}};
     backends_ = backend::BackendRegistry::discover(discovery);
+    (void)backends_.all();  // loads them: once confined, a process maps nothing to execute
     if (setup.sim.empty()) {
       drivers_ = std::make_unique<runtime::ThreadDrivers>();
       return ok_status();
