@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -29,6 +31,8 @@ from harness.table import (  # noqa: E402
     HEADER, HEADER_P99, PEERS, Row, format_markdown, format_memory, format_row, format_summary,
 )
 from networks import BATCHED_NAMES, CLASSIC, DEFAULT_NAMES, NETWORKS  # noqa: E402
+
+CERTAIN = 0.01  # of a median ratio: its 95 % confidence interval reaches as far on either side
 
 
 @dataclass
@@ -114,14 +118,41 @@ def measure(networks: list[Prepared], threads: int, arguments: argparse.Namespac
         with neighbour if arguments.contended else nullcontext():
             for worker in crew.values():
                 worker.run(arguments.seconds)  # warm-up
-            turns = [
-                {name: worker.run(arguments.seconds) for name, worker in crew.items()}
-                for _ in range(arguments.rounds)
-            ]
+            turns = rounds_of(crew, arguments)
     finally:
         for worker in crew.values():
             worker.close()
     return [summarise(networks, threads, level, turns) for level in levels]
+
+
+def rounds_of(crew: dict[str, workers.Worker],
+              arguments: argparse.Namespace) -> list[dict[str, workers.Figures]]:
+    """As many as were asked for; more while a median of the ratios is uncertain, on either side:
+    somebody disturbs the machine."""
+    turns: list[dict[str, workers.Figures]] = []
+    end = math.inf
+    while len(turns) < arguments.rounds or (time.monotonic() < end and not all(
+            uncertainty(values) <= CERTAIN for values in ratios_over(turns))):
+        turns.append({name: worker.run(arguments.seconds) for name, worker in crew.items()})
+        if len(turns) == arguments.rounds:
+            end = time.monotonic() + arguments.more_seconds
+    return turns
+
+
+def ratios_over(turns: list[dict[str, workers.Figures]]) -> Iterator[list[float]]:
+    for mine in (name for name in turns[0] if name not in PEERS):
+        for peer in (name for name in turns[0] if name in PEERS):
+            yield [turn[mine]["median_us"] / turn[peer]["median_us"] for turn in turns]
+
+
+def uncertainty(values: list[float]) -> float:
+    """Half the 95 % confidence interval of the median, as a share of it; from order statistics, so
+    it supposes nothing of how the values are distributed."""
+    ordered = sorted(values)
+    reach = 0.98 * math.sqrt(len(ordered))  # 1.96 standard deviations of a binomial distribution
+    low = max(0, math.floor(len(ordered) / 2 - reach))
+    high = min(len(ordered) - 1, math.ceil(len(ordered) / 2 + reach) - 1)
+    return (ordered[high] - ordered[low]) / 2 / statistics.median(ordered)
 
 
 def sluice_at(level: int) -> str:
@@ -177,9 +208,12 @@ def parse_arguments() -> argparse.Namespace:
                         help="thread counts to measure with (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=21,
                         help="turns per engine (default: %(default)s)")
+    parser.add_argument("--more-seconds", type=float, default=30, metavar="SECONDS",
+                        help="how long to go on while a median ratio is uncertain by more than a"
+                             " hundredth (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.1,
                         help="length of a turn, one run at least (default: %(default)s)")
-    parser.add_argument("--quick", action="store_true", help="7 rounds")
+    parser.add_argument("--quick", action="store_true", help="7 rounds, no more")
     parser.add_argument("--no-check", action="store_true", help="do not compare outputs")
     parser.add_argument("--no-spin", action="store_true",
                         help="onnxruntime's threads sleep instead of spinning when they wait")
@@ -202,7 +236,7 @@ def parse_arguments() -> argparse.Namespace:
                         help="where models and packages are kept (default: %(default)s)")
     arguments = parser.parse_args()
     if arguments.quick:
-        arguments.rounds = 7
+        arguments.rounds, arguments.more_seconds = 7, 0
     everything = MANY if arguments.many else "default"
     arguments.networks = names_of(arguments.networks or everything)
     arguments.no_spin |= arguments.contended

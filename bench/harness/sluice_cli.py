@@ -31,12 +31,6 @@ def plugins() -> list[Path]:
     return list((binary().parents[1] / "lib/sluice").glob("libsluice_backend_*.so"))
 
 
-def libraries() -> list[Path]:
-    """The plug-ins and what they and the command are linked with."""
-    folder = binary().parents[1] / "lib"
-    return [path for path in folder.rglob("*.so*") if path.is_file()]
-
-
 def run_command(*arguments: str | Path, timeout_s: float = 600) -> str:
     """Runs `sluice arguments…` and returns its stdout."""
     command = [str(binary()), *map(str, arguments)]

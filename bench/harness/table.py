@@ -63,11 +63,12 @@ def geometric_mean(values: list[float]) -> float:
 
 
 def format_summary(rows: list[Row]) -> str:
-    """Geometric means over the networks, a line per level of Strassen's method and number of
-    threads, and what is too slow."""
+    """Geometric means over the networks, a line per level of Strassen's method, which networks
+    without products for it do without, and number of threads; and what is too slow."""
     lines = []
     for level, threads in sorted({(row.strassen, row.threads) for row in rows}):
-        mine = [row for row in rows if (row.strassen, row.threads) == (level, threads)]
+        mine = list({row.network: row for row in rows  # the later row of a network counts
+                     if row.threads == threads and row.strassen in (0, level)}.values())
         parts = []
         for peer in PEERS:
             ratios = [row.ratio[peer] for row in mine if peer in row.ratio]
@@ -75,7 +76,7 @@ def format_summary(rows: list[Row]) -> str:
                 parts.append(f"{1 / geometric_mean(ratios):.2f}x as fast as {peer}"
                              f" ({len(ratios)} network{'s' * (len(ratios) > 1)})")
         name = "1 thread" if threads == 1 else f"{threads} threads"
-        name += f", Strassen {level}" if level else ""
+        name += f", Strassen {level} where it applies" if level else ""
         lines.append(f"{name}, geometric mean: {', '.join(parts)}")
     slow = [row for row in rows if row.against_better() > CLOSE]
     for row in slow:
