@@ -1,12 +1,12 @@
 #include "plugin/command_list.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
 #include "plugin/variants.h"
+#include "pool/clock.h"
 
 namespace sluice::cpu {
 namespace {
@@ -383,17 +383,16 @@ void CommandList::tell_observer() {
 void CommandList::run_steps() {
   const bool is_strained = !alone_ && pool_.is_strained() && !runs_steadily();
   mode_ = alone_ ? TeamMode::kAlone : TeamMode::kPinned;
-  if (is_strained) mode_ = choice_.next();
+  const std::int64_t begin_ns = is_strained ? now_ns() : 0;
+  if (is_strained) mode_ = choice_.next(begin_ns);
   if (mode_ == TeamMode::kHelped) {
     for (std::atomic<int>& claim : claims_) claim.store(1, std::memory_order_relaxed);
   }
-  using Clock = std::chrono::steady_clock;
-  const auto start = is_strained ? Clock::now() : Clock::time_point();
   run_team();
   if (is_strained) {
-    const std::chrono::duration<double, std::nano> taken = Clock::now() - start;
-    choice_.note(mode_, taken.count());
-    if (mode_ != TeamMode::kPinned) pool_.look_around(static_cast<std::int64_t>(taken.count()));
+    const std::int64_t end_ns = now_ns();
+    choice_.note(mode_, end_ns);
+    if (mode_ != TeamMode::kPinned) pool_.look_around(end_ns - begin_ns);
   }
 }
 

@@ -1,6 +1,6 @@
 #include "plugin/step_observer.h"
 
-#include <chrono>
+#include "pool/clock.h"
 
 namespace sluice::cpu {
 namespace {
@@ -11,12 +11,6 @@ struct Observer {
   void* user = nullptr;
 };
 thread_local Observer t_observer;
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 void observe(sluice_backend* /*backend*/, sluice_step_observer observer, void* user) {
   t_observer = {observer, user};

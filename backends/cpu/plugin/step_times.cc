@@ -2,23 +2,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <span>
 #include <string_view>
+
+#include "pool/clock.h"
 
 namespace sluice::cpu {
 namespace {
 
 /// Enough for a median; later runs are not kept.
 constexpr std::size_t kMostSamples = 4096;
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 /// As a JSON string. Names come from the model, so anything may be in them.
 std::string quoted(std::string_view text) {

@@ -3,11 +3,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "pool/clock.h"
 #include "pool/turns.h"
 
 #if defined(__x86_64__)
@@ -35,7 +35,6 @@ class FlushDenormals {
 #endif
 };
 
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::uint32_t kCallBits = 2;
 constexpr std::uint32_t kCallMask = (1U << kCallBits) - 1;
 
@@ -46,12 +45,6 @@ void keep_to(pthread_t thread, int cpu) {
   pthread_setaffinity_np(thread, sizeof set, &set);  // a wish: a refusal costs time, not results
 }
 
-std::int64_t now_ns(clockid_t clock) {
-  timespec time = {};
-  clock_gettime(clock, &time);
-  return time.tv_sec * kNsPerSecond + time.tv_nsec;
-}
-
 /// How often the calling thread lost its processor to another.
 std::int64_t preemptions() {
   rusage usage = {};
@@ -60,7 +53,7 @@ std::int64_t preemptions() {
 }
 
 void rest_if_due(Turns& turns) {
-  const timespec rest = {0, static_cast<long>(turns.rest_ns(now_ns(CLOCK_MONOTONIC), preemptions))};
+  const timespec rest = {0, static_cast<long>(turns.rest_ns(now_ns(), preemptions))};
   if (rest.tv_nsec > 0) nanosleep(&rest, nullptr);
 }
 
@@ -151,7 +144,7 @@ std::optional<Neighbours::Seen> WorkerPool::look_at_helpers() {
 
 void WorkerPool::look_around(std::int64_t run_ns) {
   if (count() == 1 || busy_.exchange(true, std::memory_order_acquire)) return;
-  if (neighbours_.are_gone(now_ns(CLOCK_MONOTONIC), run_ns, std::span(cpus_).subspan(1),
+  if (neighbours_.are_gone(now_ns(), run_ns, std::span(cpus_).subspan(1),
                            [this] { return look_at_helpers(); })) {
     strain_.relax();
     is_strained_.store(false, std::memory_order_relaxed);
@@ -173,11 +166,11 @@ void WorkerPool::run(Task task, void* context) {
   const FlushDenormals flush;
   task_ = task;
   context_ = context;
-  const std::int64_t start_ns = now_ns(CLOCK_MONOTONIC);
+  const std::int64_t start_ns = now_ns();
   call(kRun);
   task(context, Member(0, count(), &barrier_));
   barrier_.wait();
-  note_waits(now_ns(CLOCK_MONOTONIC) - start_ns);
+  note_waits(now_ns() - start_ns);
   leave();
 }
 

@@ -21,16 +21,22 @@ enum class TeamMode : std::uint8_t {
 /// the kernel needs a while to move threads to where there is room, and fewer where the first are
 /// far from the best, or so long that one is enough. Of runs that are shorter than the kernel's
 /// time slices the average counts, for some meet a neighbour's slice and some do not; of longer
-/// ones the least, for they all do. Used by one thread at a time.
+/// ones the least, for they all do. Pauses between runs make knowledge older, too; after a long one
+/// it begins anew. Used by one thread at a time.
 class TeamChoice {
  public:
-  /// How the next run goes; note() tells how it went.
-  TeamMode next() const {
+  /// How the run goes that begins at `now_ns`.
+  TeamMode next(std::int64_t now_ns) {
+    if (now_ns - end_ns_ > kForgottenNs) *this = TeamChoice();
+    begin_ns_ = now_ns;
     if (is_first()) return static_cast<TeamMode>(num_tried_);
     return is_trial_ ? static_cast<TeamMode>((index(best_) + other_) % kModes) : best_;
   }
 
-  void note(TeamMode mode, double nanoseconds) {
+  /// It went this way and ended at `now_ns`.
+  void note(TeamMode mode, std::int64_t now_ns) {
+    end_ns_ = now_ns;
+    const auto nanoseconds = static_cast<double>(end_ns_ - begin_ns_);
     const bool tries = is_first() || is_trial_;
     least_ns_ = runs_++ == 0 ? nanoseconds : std::min(least_ns_, nanoseconds);
     ns_ += nanoseconds;
@@ -54,6 +60,9 @@ class TeamChoice {
   static constexpr unsigned kFewestRuns = 4;  ///< between trials
   static constexpr double kFewestNs = 200e6;  ///< between trials, and twice that, and so on up to
   static constexpr double kMostNs = 3200e6;
+  static constexpr double kRunning =
+      0.125;  ///< of that time runs have to take, or trials cost much
+  static constexpr std::int64_t kForgottenNs = 3'200'000'000;
   static constexpr double kHopeless =
       1.2;  ///< so much slower than the best: no need to look longer
   static constexpr double kWeightOfLast = 0.1;
@@ -70,6 +79,7 @@ class TeamChoice {
   void restart() {
     runs_ = 0;
     ns_ = 0;
+    since_ns_ = end_ns_;
   }
 
   TeamMode fastest() const {
@@ -87,7 +97,8 @@ class TeamChoice {
     }
     if (best != best_ || is_trial_) restart();
     best_ = best;
-    is_trial_ = runs_ >= kFewestRuns && ns_ >= interval_ns_;
+    is_trial_ = runs_ >= kFewestRuns && ns_ >= kRunning * interval_ns_ &&
+                static_cast<double>(end_ns_ - since_ns_) >= interval_ns_;
     if (!is_trial_) return;
     other_ = other_ % (kModes - 1) + 1;
     restart();
@@ -97,6 +108,9 @@ class TeamChoice {
   unsigned runs_ = 0;          ///< of the trial under way, or since the last one
   double ns_ = 0;
   double least_ns_ = 0;
+  std::int64_t begin_ns_ = 0;  ///< of the last run
+  std::int64_t end_ns_ = 0;    ///< of it, once noted
+  std::int64_t since_ns_ = 0;  ///< of the trial under way the begin, or of the last one the end
   bool is_trial_ = false;
   double interval_ns_ = kFewestNs;
   std::size_t other_ = 0;  ///< which of the others is tried, counted from the best
