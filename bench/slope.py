@@ -46,6 +46,7 @@ def main() -> None:
                         help="where models and packages are kept (default: %(default)s)")
     arguments = parser.parse_args()
     arguments.no_spin = arguments.contended = False
+    arguments.more_seconds = 0
     print(f"{'engine':12}{'ns an operation':>18}{'us at none':>14}")
     for engine, (slope, start) in slopes(arguments.folder, arguments).items():
         print(f"{engine:12}{slope:18.0f}{start:14.2f}")

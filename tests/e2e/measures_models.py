@@ -49,8 +49,8 @@ def on_command(folder: Path) -> str:
 
 
 def beside_a_peer(folder: Path) -> str:
-    arguments = argparse.Namespace(threads=1, rounds=1, seconds=0.01, no_spin=False,
-                                   contended=False)
+    arguments = argparse.Namespace(threads=1, rounds=1, seconds=0.01, more_seconds=0,
+                                   no_spin=False, contended=False)
     figures = slopes(folder, arguments, peers=["onnxruntime"])
     return "" if set(figures) == {"sluice", "onnxruntime"} else str(figures)
 
