@@ -2,13 +2,13 @@
 """How long until ResNet-50 is ready: a .sluice package, an onnxruntime session, an openvino model.
 
 Each round starts fresh processes, two per engine, in turn; the first of the two brings the engine's
-files into the page cache, and is not counted. The peers load their libraries before the clock starts.
-Counted is the time inside the process from the call that opens the file to a model that can run: for Sluice
-`sluice bench FILE --open` (load the plug-in, map and check the package, make kernels and an
+files into the page cache, and is not counted. The peers load their libraries before the clock
+starts. Counted is the time inside the process from the call that opens the file to a model that can
+run: for Sluice `sluice bench FILE --open` (load the plug-in, map and check the package, make kernels and an
 execution context), for onnxruntime the construction of an InferenceSession with all optimisations,
 for openvino compile_model from the .onnx file. A second opening in the same process, which has the
-plug-in already as the peers have their libraries, is printed beside it. Starting the process, the Python interpreter and its
-imports are not counted. Memory is what the process has with the model loaded and run, and after that.
+plug-in already as the peers have their libraries, is printed beside it. Starting the process, the
+Python interpreter and its imports are not counted. Memory is what the process has with the model loaded and run, and after that.
 """
 
 from __future__ import annotations

@@ -60,9 +60,9 @@ class TeamChoice {
   static constexpr unsigned kFewestRuns = 4;  ///< between trials
   static constexpr double kFewestNs = 200e6;  ///< between trials, and twice that, and so on up to
   static constexpr double kMostNs = 3200e6;
-  static constexpr double kRunning =
-      0.125;  ///< of that time runs have to take, or trials cost much
-  static constexpr std::int64_t kForgottenNs = 3'200'000'000;
+  /// Share of that time that runs have to take, or trials cost much.
+  static constexpr double kRunning = 0.125;
+  static constexpr auto kForgottenNs = static_cast<std::int64_t>(kMostNs);
   static constexpr double kHopeless =
       1.2;  ///< so much slower than the best: no need to look longer
   static constexpr double kWeightOfLast = 0.1;
