@@ -44,7 +44,8 @@ void add_constants(const ModelState& model, const Program& program, Verification
   }
 }
 
-/// What was packed now was read for that, and for nothing else: its memory need not stay.
+/// Of constants that kernels have in packed form, neither what was read to pack them now nor what
+/// was mapped along with their neighbours need stay in memory.
 void release_packed(const ModelState& model) {
   for (const auto& program : model.programs) {
     if (program == nullptr) continue;
@@ -178,12 +179,11 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
                                       const LoadOptions& options, const std::stop_token& stop) {
   const auto owner = std::make_shared<package::Executable>(std::move(executable));
   auto model = std::make_shared<ModelState>(owner);
-  // Plug-ins come before anything is read: a process maps one thing at a time.
+  Verification verification(*owner, options.num_threads, stop);
+  verification.read_ahead(packed_for(*owner));
   for (const std::string& name : owner->backends) {
     model->backends.push_back(SLUICE_TRY(backends.find(name)));
   }
-  Verification verification(*owner, options.num_threads, stop);
-  verification.read_ahead(packed_for(*owner));
   SLUICE_TRY(check_operations(owner->graph));
   SLUICE_TRY(check_assignment(*owner));
   SLUICE_TRY(align_constants(*owner, stop));

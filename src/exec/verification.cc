@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/processor.h"
 #include "exec/stop.h"
 
 namespace sluice::exec {
@@ -31,7 +32,10 @@ void Verification::Reading::start(const Verification& verification, std::vector<
   const std::size_t worth =
       std::clamp<std::size_t>(bytes / kBytesPerThread, 1, verification.max_threads_);
   try {
-    for (std::size_t i = 1; i < worth; ++i) helpers_.emplace_back([this] { work(); });
+    for (std::size_t i = 1; i < worth; ++i) {
+      helpers_.emplace_back([this] { work(); });
+      keep_off_my_processor(helpers_.back().native_handle());
+    }
   } catch (const std::system_error&) {  // no more threads: those that there are do it
   }
 }

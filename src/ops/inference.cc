@@ -16,7 +16,7 @@ OperandFacts facts_of(const ir::Operand& operand) {
   if (const auto integers = ir::integer_values(*operand.constant)) {
     facts.values.emplace(integers->begin(), integers->end());
   }
-  facts.float_values = ir::float_values(*operand.constant);
+  if (*elements <= kMaxFollowedFloats) facts.float_values = ir::float_values(*operand.constant);
   return facts;
 }
 

@@ -40,6 +40,19 @@ TEST(InferenceContext, TheBodysInputsAreNotTakenForAbsentInputs) {
   EXPECT_EQ(context.body_inputs(), std::vector{body.type});
 }
 
+TEST(FactsOf, LongFloatConstantsAreWeightsAndNotFollowed) {
+  const auto facts_of_ones = [](std::int64_t count) {
+    const ir::Type type = ir::Type::tensor(ir::ElementType::kF32, Shape{count});
+    const std::vector<float> ones(static_cast<std::size_t>(count), 1.0F);
+    ir::Operand operand{"w", type, {}};
+    operand.constant =
+        ir::Constant{type, MutableBytes::copy_of(std::as_bytes(std::span(ones))).freeze()};
+    return facts_of(operand);
+  };
+  EXPECT_EQ(facts_of_ones(8).float_values, FloatValues(8, 1.0));
+  EXPECT_EQ(facts_of_ones(65).float_values, std::nullopt);
+}
+
 class InferTypes : public testing::Test {
  protected:
   InferTypes() {

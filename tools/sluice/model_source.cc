@@ -8,8 +8,7 @@
 namespace sluice::tool {
 namespace {
 
-Result<bool> is_package(const std::string& path) {
-  const Bytes file = SLUICE_TRY(map_file(path));
+bool is_package(const Bytes& file) {
   const std::string_view start(reinterpret_cast<const char*>(file.data()),
                                std::min(file.size(), package::kFileMagic.size()));
   return start == package::kFileMagic;
@@ -34,7 +33,8 @@ const backend::BackendRegistry& backend_registry() {
 
 Result<package::Executable> open_model(const ModelOptions& options,
                                        std::function<void(std::string_view)> progress) {
-  if (SLUICE_TRY(is_package(options.path))) return package::read_package(options.path);
+  const Bytes file = SLUICE_TRY(map_file(options.path));
+  if (is_package(file)) return package::parse_package(file).with_context(options.path);
   return compile_model(options, true, std::move(progress));
 }
 
