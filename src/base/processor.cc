@@ -1,10 +1,15 @@
 #include "base/processor.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <cstddef>
+#include <latch>
+#include <memory>
+#include <utility>
 
 namespace sluice {
+namespace {
 
 void keep_off_my_processor(pthread_t thread) {
   cpu_set_t others;
@@ -12,6 +17,19 @@ void keep_off_my_processor(pthread_t thread) {
   if (sched_getaffinity(0, sizeof others, &others) != 0) return;
   CPU_CLR(static_cast<std::size_t>(sched_getcpu()), &others);
   if (CPU_COUNT(&others) > 0) pthread_setaffinity_np(thread, sizeof others, &others);
+}
+
+}  // namespace
+
+std::jthread start_elsewhere(std::function<void()> work) {
+  const auto is_placed = std::make_shared<std::latch>(1);
+  std::jthread thread([work = std::move(work), is_placed] {
+    work();
+    is_placed->wait();  // the system takes a thread that has ended for the one that asks
+  });
+  keep_off_my_processor(thread.native_handle());
+  is_placed->count_down();
+  return thread;
 }
 
 }  // namespace sluice

@@ -5,6 +5,7 @@
 
 #include <latch>
 #include <thread>
+#include <vector>
 
 namespace sluice {
 namespace {
@@ -22,11 +23,9 @@ cpu_set_t others_for(const cpu_set_t& callers) {
   std::thread caller([&] {
     ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof callers, &callers), 0);
     std::latch end(1);
-    std::thread helper([&] { end.wait(); });
-    keep_off_my_processor(helper.native_handle());
+    std::jthread helper = start_elsewhere([&] { end.wait(); });
     left = processors_of(helper.native_handle());
     end.count_down();
-    helper.join();
   });
   caller.join();
   return left;
@@ -40,6 +39,17 @@ TEST(Processor, AHelperIsKeptToTheOthersThatItsCallerMayUse) {
   CPU_XOR(&outside, &all, &left);
   EXPECT_EQ(CPU_COUNT(&left), CPU_COUNT(&all) - 1);
   EXPECT_EQ(CPU_COUNT(&outside), 1) << "no processor that the caller may not use";
+}
+
+TEST(Processor, HelpersThatEndAtOnceLeaveTheirCallersProcessorsAsTheyWere) {
+  const cpu_set_t before = processors_of(pthread_self());
+  const auto call = [&] {  // beside others, so that helpers end while their callers wait for a turn
+    for (int i = 0; i < 500; ++i) start_elsewhere([] {});
+    const cpu_set_t after = processors_of(pthread_self());
+    EXPECT_TRUE(CPU_EQUAL(&before, &after));
+  };
+  std::vector<std::jthread> callers(4);
+  for (std::jthread& caller : callers) caller = std::jthread(call);
 }
 
 TEST(Processor, WhereThereIsNoOtherAHelperMayStay) {

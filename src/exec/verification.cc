@@ -33,8 +33,7 @@ void Verification::Reading::start(const Verification& verification, std::vector<
       std::clamp<std::size_t>(bytes / kBytesPerThread, 1, verification.max_threads_);
   try {
     for (std::size_t i = 1; i < worth; ++i) {
-      helpers_.emplace_back([this] { work(); });
-      keep_off_my_processor(helpers_.back().native_handle());
+      helpers_.push_back(start_elsewhere([this] { work(); }));
     }
   } catch (const std::system_error&) {  // no more threads: those that there are do it
   }
