@@ -116,7 +116,7 @@ def measure(networks: list[Prepared], threads: int, arguments: argparse.Namespac
     neighbour = BusyNeighbour(max(workers.allowed_cpus(threads)))
     try:
         with neighbour if arguments.contended else nullcontext():
-            for worker in crew.values():
+            for worker in reversed(crew.values()):  # those that start last first: all are ready
                 worker.run(arguments.seconds)  # warm-up
             turns = rounds_of(crew, arguments)
     finally:
