@@ -116,8 +116,8 @@ def measure(networks: list[Prepared], threads: int, arguments: argparse.Namespac
     neighbour = BusyNeighbour(max(workers.allowed_cpus(threads)))
     try:
         with neighbour if arguments.contended else nullcontext():
-            for worker in reversed(crew.values()):  # those that start last first: all are ready
-                worker.run(arguments.seconds)  # warm-up
+            for worker in reversed(crew.values()):  # warm-up; by Sluice's all have started
+                worker.run(arguments.seconds)
             turns = rounds_of(crew, arguments)
     finally:
         for worker in crew.values():

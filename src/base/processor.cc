@@ -25,7 +25,7 @@ std::jthread start_elsewhere(std::function<void()> work) {
   const auto is_placed = std::make_shared<std::latch>(1);
   std::jthread thread([work = std::move(work), is_placed] {
     work();
-    is_placed->wait();  // the system takes a thread that has ended for the one that asks
+    is_placed->wait();  // the system takes a thread that has ended for the caller
   });
   keep_off_my_processor(thread.native_handle());
   is_placed->count_down();
