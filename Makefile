@@ -3,15 +3,16 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 
-.PHONY: build demo package test check format clean
+.PHONY: build demo package wheel test test-python-apps test-torch check format clean
 
 build:
 	@scripts/install-deps build
 	@cmake --preset $(PRESET) >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target dist
 
-demo: build
-	@SLUICE=$(CURDIR)/$(BUILD)/bin/sluice examples/digits/demo
+# Builds less than `build`: no daemon, no tests. `make test` continues in the same folder.
+demo:
+	@scripts/demo $(PRESET) $(JOBS)
 
 # A .deb and a tarball of the same files, for /usr and /etc.
 package:
@@ -21,11 +22,33 @@ package:
 	@cd $(BUILD) && cpack --config packaging.cmake >packages.log 2>&1 || { cat packages.log >&2; exit 1; }
 	@ls $(BUILD)/packages/*.deb $(BUILD)/packages/*.tar.gz
 
+# One Python wheel with the libraries, the plug-ins and the command: build/release/wheels.
+wheel:
+	@scripts/install-deps build test wheel
+	@cmake --preset $(PRESET) >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target dist
+	@scripts/build-wheel $(BUILD)
+
 test:
 	@scripts/install-deps build test
 	@cmake --preset $(PRESET) >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS)
 	@scripts/run-tests --build $(BUILD) --jobs $(JOBS)
+
+# Applications from PyPI over sluice.onnxruntime; downloads them.
+test-python-apps:
+	@scripts/install-deps build test
+	@cmake --preset $(PRESET) >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target sluice_native dist
+	@scripts/test-python-apps $(BUILD)
+
+# The tests of sluice.torch; downloads torch once, into ~/.cache/sluice.
+test-torch:
+	@scripts/install-deps build test
+	@cmake --preset $(PRESET) >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target sluice_native dist
+	@scripts/torch-env --make
+	@scripts/test-torch $(BUILD)
 
 check:
 	@scripts/install-deps build check

@@ -37,8 +37,8 @@ CERTAIN = 0.01  # of a median ratio: its 95 % confidence interval reaches as far
 
 @dataclass
 class Prepared:
-    """A network's files. Levels of Strassen's method that it has no products for are missing,
-    but for the first that was asked for."""
+    """A network's files. A level of Strassen's method is missing if no product supports it,
+    except the first requested level."""
 
     name: str
     models: dict[str, Path]  # by peer
@@ -80,7 +80,7 @@ def prepare(name: str, folder: Path, check: bool, weights: str = "f32",
 
 def compile_levels(source: Path, folder: Path, name: str, weights: str, options: list[str],
                    strassen: Sequence[int]) -> dict[int, Path]:
-    """A package for each level but those that found no product: the method takes more bytes."""
+    """A package for each level with a suitable product, which makes the package larger."""
     packages: dict[int, Path] = {}
     for level in strassen:
         suffix = "" if weights == "f32" else f".{weights}"
@@ -96,8 +96,8 @@ def compile_levels(source: Path, folder: Path, name: str, weights: str, options:
 
 def measure(networks: list[Prepared], threads: int, arguments: argparse.Namespace) -> list[Row]:
     """Turns of all engines, in the arguments' rounds and seconds: a row for each level of
-    Strassen's method. Of several networks a run is one of each, and every engine has all of them in
-    one process."""
+    Strassen's method. With several networks a run executes each once, and each engine has one
+    process for all of them."""
     def files(of_network: Callable[[Prepared], Path]) -> list[workers.Model]:
         return [workers.Model(of_network(network), network.inputs) for network in networks]
 
@@ -127,8 +127,8 @@ def measure(networks: list[Prepared], threads: int, arguments: argparse.Namespac
 
 def rounds_of(crew: dict[str, workers.Worker],
               arguments: argparse.Namespace) -> list[dict[str, workers.Figures]]:
-    """As many as were asked for; more while a median of the ratios is uncertain, on either side:
-    somebody disturbs the machine."""
+    """Runs the requested rounds, and more while the median of a ratio is uncertain on either side,
+    because other programs disturb the machine."""
     turns: list[dict[str, workers.Figures]] = []
     end = math.inf
     while len(turns) < arguments.rounds or (time.monotonic() < end and not all(
@@ -179,7 +179,7 @@ def summarise(networks: list[Prepared], threads: int, level: int,
                over_rounds("resident_bytes"))
 
 
-# Their inputs are floats: Sluice's command makes up those of all but the first.
+# Float inputs: the `sluice` command generates all inputs except the first.
 MANY = "resnet50,mobilenetv2,efficientnet_b0,yolov8n,speech_encoder,lstm,mlp"
 
 GROUPS = {

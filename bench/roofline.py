@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where a network's time goes on the cpu backend, beside what this machine could do.
+"""The time of each step of a network on the cpu backend, beside the limits of the machine.
 
 Prints for every kind and shape of operation its time, its arithmetic per second as a share of the
 machine's multiply-add peak, and its bytes per second as a share of what it reads from memory. The

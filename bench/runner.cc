@@ -10,8 +10,8 @@
 
 #include "exec/loaded_model.h"
 #include "package/package.h"
-#include "runtime/data/inline_model.h"
-#include "runtime/data/model_runner.h"
+#include "session/inline_model.h"
+#include "session/model_runner.h"
 
 namespace sluice {
 namespace {
@@ -60,8 +60,8 @@ Status bench(const char* path, int num_threads) {
   const auto inputs = make_inputs(model.signature(), memory);
 
   auto context = SLUICE_TRY(model.create_context());
-  auto sink = SLUICE_TRY(runtime::InlineModel::create(model, 1, system_clock()));
-  auto runner = SLUICE_TRY(runtime::ModelRunner::create({sink.get()}));
+  auto sink = SLUICE_TRY(session::InlineModel::create(model, 1, system_clock()));
+  auto runner = SLUICE_TRY(session::ModelRunner::create({sink.get()}));
   Status status;
   const auto run_directly = [&] {
     for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -3,7 +3,7 @@
 openvino on chains of 10 and of 110 products of a row of 16 with a 16x16 matrix.
 
 A slope is the difference of the medians over 100 operations, from the same interleaved rounds as
-compare.py's; the start is what is left at none.
+compare.py's; the start is the extrapolation to no operations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SHORT, LONG = 10, 110
 
 def slopes(folder: Path, arguments: argparse.Namespace,
            peers: list[str] | None = None) -> dict[str, tuple[float, float]]:
-    """Of each engine, ns an operation and us at none; `peers` are those to measure, or all."""
+    """Per engine: ns per operation, and us without operations. `peers` limits the measured engines."""
     medians = []
     for length in (SHORT, LONG):
         chain = prepare(f"chain_{length}", folder, check=True)

@@ -28,6 +28,36 @@ function(sluice_test name)
   _sluice_describe_test(${name} "${ARG_LABEL}" "${ARG_TIMEOUT}")
 endfunction()
 
+# sluice_testing_library(<room> [SRCS testing/a.cc...] [DEPS room...] [LINK external...])
+#
+# What several test files share, in the folder testing/ of a room: the target sluice_<room>_testing,
+# also sluice::<room>_testing, which tests name in their DEPS. Without SRCS it is header-only. It sees
+# tests/ and googletest as tests do; production code never links it or includes from testing/.
+function(sluice_testing_library room)
+  if(NOT SLUICE_DEVELOPER)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS;LINK")
+  _sluice_reject_unknown(${room}_testing "${ARG_UNPARSED_ARGUMENTS}")
+  set(name sluice_${room}_testing)
+  if(ARG_SRCS)
+    set(scope PUBLIC)
+    add_library(${name} STATIC ${ARG_SRCS})
+    sluice_compile_lightly(${name})
+    # As the tests' precompiled headers are: programs alone link it.
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${name} PRIVATE -fPIE)
+    target_precompile_headers(${name} REUSE_FROM sluice_precompiled_tests)
+  else()
+    set(scope INTERFACE)
+    add_library(${name} INTERFACE)
+  endif()
+  add_library(sluice::${room}_testing ALIAS ${name})
+  list(TRANSFORM ARG_DEPS PREPEND sluice:: OUTPUT_VARIABLE deps)
+  target_link_libraries(${name} ${scope} ${deps} ${ARG_LINK} sluice::test_support GTest::gmock
+                                         GTest::gtest)
+endfunction()
+
 # Claims run once: what a test's own code would gain by full optimisation costs more to compile.
 function(sluice_compile_lightly name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Og>)

@@ -26,7 +26,7 @@ void copy_broadcast(const sluice_tensor& source, const sluice_tensor& target) {
   });
 }
 
-/// A body's step as an operation of its own; `operands` are its inputs, then its output.
+/// A body's step as a separate operation; `operands` are its inputs, then its output.
 sluice_op step_op(const sluice_op& parent, const sluice_body_step& step,
                   const std::vector<sluice_operand>& operands) {
   sluice_op op = {};

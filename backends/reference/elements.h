@@ -30,7 +30,7 @@ struct Bfloat16 {
   operator float() const;  // NOLINT(google-explicit-constructor)
 };
 
-/// A byte; any but 0 is true, whatever a file holds.
+/// A byte; every value except 0 is true.
 struct Bool {
   std::uint8_t byte = 0;
 
@@ -39,7 +39,7 @@ struct Bool {
   operator bool() const { return byte != 0; }  // NOLINT(google-explicit-constructor)
 };
 
-/// An element of a tensor of strings. Whoever makes new text keeps it with `Call::keep`.
+/// An element of a string tensor. A kernel stores new text with `Call::keep`.
 struct Text {
   sluice_text text = {};
 

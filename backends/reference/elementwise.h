@@ -19,7 +19,8 @@ namespace sluice::reference {
 
 using plugin::Attributes;
 
-/// All inputs have one type of `types`; their shapes broadcast to the output's.
+/// Checks that all inputs have the same type, one of `types`, and shapes that broadcast to the
+/// output's.
 template <auto kTypes>
 Status check_elementwise(const sluice_op& op);
 

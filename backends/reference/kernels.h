@@ -1,8 +1,8 @@
-// The reference kernels, for the plug-in of that name and for others that fall back to them.
+// The reference kernels, for the plug-in `reference` and for plug-ins that fall back to them.
 //
 // A family is a file of kernels/ with a function that lists its entries; registry.cc joins them.
-// Kernels are plain functions that run on the calling thread and keep no state. They are called
-// only with operations that `check_op` accepted, so that they need not check what it did.
+// Kernels are plain functions that run on the calling thread and keep no state. The host calls
+// them only for operations that `check_op` accepted, so they do not repeat its checks.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ struct KernelEntry {
   /// Element-wise operators only, which thereby may stand in fused bodies: the element type of the
   /// output, given the types of the inputs.
   sluice_element_type (*result_type)(const sluice_op& op) = nullptr;
-  int num_required_inputs = 1;  ///< the first ones, which `check` and `run` may take to be there
+  int num_required_inputs = 1;  ///< `check` and `run` may rely on the first ones
 
   bool is_elementwise() const { return result_type != nullptr; }
 };

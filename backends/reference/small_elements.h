@@ -1,5 +1,5 @@
-// Tensors of elements of at most 8 bits that are no C++ numbers: small floats, and integers that
-// share bytes.
+// Tensors whose elements have at most 8 bits and no C++ type: small floats, and integers that share
+// bytes.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ Status normalize_index(const sluice_op& op, std::int64_t index, std::int64_t siz
 /// Fails: SLUICE_INVALID_ARGUMENT: the host planned another shape than the kernel computes.
 Status expect_dims(const Call& call, int output, Dims expected);
 
-/// Product of the dimensions, 1 for none. Requires: it fits, as that of a part of a tensor does.
+/// Product of the dimensions, 1 without any. Requires: the product fits, as for part of a tensor.
 std::int64_t product(Dims dims);
 
 /// Calls `visit(i, index)` for all indices of `dims` in row-major order, i = 0, 1, ...

@@ -33,7 +33,7 @@ class Axis:
 
 
 def draw(rows: list[Row], path: Path) -> None:
-    """A bar per row and peer: how many times faster Sluice is; from 1 to the left where it is not.
+    """A bar per row and peer: Sluice's speed-up, drawn to the left of 1 where Sluice is slower.
 
     Requires: every row has at least one ratio.
     """

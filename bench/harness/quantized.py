@@ -18,9 +18,9 @@ def onnxruntime_model(model: Path) -> Path:
 
 
 def static_model(model: Path, samples: list[dict]) -> Path:
-    """`model` as onnxruntime's static quantisation makes it, once, beside it: QuantizeLinear and
-    DequantizeLinear around every operator, u8 activations between what they were on `samples`, i8
-    weights of a scale per channel. Batch normalisation is folded first, as its documentation asks."""
+    """The result of onnxruntime's static quantisation of `model`, cached beside it: QuantizeLinear and
+    DequantizeLinear around every operator, u8 activations with the range of `samples`, i8 weights
+    with a scale per channel. Batch normalisation is folded first, as its documentation recommends."""
     quantized = model.with_suffix(".static.onnx")
     if not quantized.exists():
         import onnxruntime

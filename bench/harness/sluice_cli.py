@@ -15,7 +15,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class SluiceError(RuntimeError):
-    """The command failed; the message is what it wrote to stderr."""
+    """The command failed; the message is its stderr output."""
 
 
 def binary() -> Path:

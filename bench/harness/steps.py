@@ -33,7 +33,7 @@ class Step:
         return count(self) if count else 0.0
 
     def shape(self) -> str:
-        """What tells this step from others of its kind: its first inputs and its output."""
+        """Identifies a step among steps of its kind: the shapes of its first inputs and its output."""
         inputs = self.inputs[: 2 if self.flops() else 1]
         return " ".join("x".join(map(str, dims)) for dims in (*inputs, *self.outputs[:1]))
 

@@ -1,4 +1,4 @@
-"""A chain of tiny operations, none of which can be fused with the next: what an operation costs."""
+"""A chain of tiny operations that cannot be fused: it shows the cost of one operation."""
 
 from __future__ import annotations
 

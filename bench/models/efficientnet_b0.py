@@ -46,7 +46,7 @@ def inverted_residual(
     y = conv_bn(g, f"{name}.depthwise", y, (hidden, hidden), kernel, stride, groups=hidden)
     y = squeeze_excite(g, f"{name}.se", silu(g, y), hidden, max(1, ins // 4))
     shortcut = stride == 1 and ins == outs
-    # SiLU and the gates weaken what passes them; the gains make up for it.
+    # SiLU and the gates shrink activations; the gains compensate.
     y = conv_bn(g, f"{name}.project", y, (hidden, outs), 1, gain=1.0 if shortcut else 2.0)
     return g.op("Add", x, y) if shortcut else y
 

@@ -30,7 +30,7 @@ def outputs_of(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
 
 
 def check(name: str, path: Path) -> str:
-    """Runs the file twice in onnxruntime; returns what is wrong with its outputs, or ""."""
+    """Runs the file twice in onnxruntime; returns the problem of its outputs, or ""."""
     feeds = NETWORKS[name].inputs
     first = outputs_of(path, feeds(np.random.default_rng(0)))
     second = outputs_of(path, feeds(np.random.default_rng(1)))

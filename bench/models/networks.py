@@ -1,4 +1,4 @@
-"""The table of benchmark networks: how each is built and what it is fed."""
+"""The table of benchmark networks: build function and inputs of each."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../runtime/networks.h"
-#include "rpc/side_client.h"
+#include "rpc/client/side_client.h"
 #include "shm/ring_client.h"
 #include "shm/shared_memory.h"
 
@@ -99,8 +99,8 @@ double flood_ring(const std::string& side_socket, std::uint64_t model) {
   constexpr std::uint64_t kBytes = kData + kInFlight * 512;
   const auto memory = value_of(shm::SharedMemory::create(kBytes));
   shm::RingClient::format(memory.memory(), kInFlight);
-  const auto handed = value_of(
-      rpc::hand_over(side_socket, lease.token(), rpc::SideKind::kRing, memory.fd(), kBytes));
+  const auto handed = value_of(rpc::client::hand_over(
+      side_socket, lease.token(), rpc::wire::SideKind::kRing, memory.fd(), kBytes));
   shm::RingClient ring(memory.memory(), kInFlight);
   shm::Submission entry;
   const auto submit = [&](std::uint64_t slot) {

@@ -14,7 +14,7 @@
 #include "package/package.h"
 #include "programs.h"
 #include "proto/sluice/v1/runtime.grpc.pb.h"
-#include "rpc/client.h"
+#include "rpc/client/client.h"
 #include "runtime/inference/thread_driver.h"
 
 namespace sluice::bench {
@@ -121,11 +121,11 @@ class Bench {
     return name;
   }
 
-  std::unique_ptr<rpc::Client> connect(bool uses_ring) const {
-    rpc::ClientOptions options;
+  std::unique_ptr<rpc::client::Client> connect(bool uses_ring) const {
+    rpc::client::ClientOptions options;
     options.address = fmt::format("unix:{}/sluice.sock", folder_);
     options.uses_ring = uses_ring;
-    auto client = value_of(rpc::Client::create(options));
+    auto client = value_of(rpc::client::Client::create(options));
     value_of(client->open_session("bench"));
     return client;
   }
@@ -135,9 +135,9 @@ class Bench {
     const std::string path = folder_ + "/m.sluice";
     check(package::write_package(executable, path));
     if (nobody_ == nullptr) {
-      rpc::ClientOptions options;
+      rpc::client::ClientOptions options;
       options.address = fmt::format("unix:{}/sluice.sock", folder_);
-      nobody_ = value_of(rpc::Client::create(options));
+      nobody_ = value_of(rpc::client::Client::create(options));
     }
     service::LoadOptions options;
     options.depth = depth;
@@ -174,7 +174,9 @@ class Bench {
                echo, unary / echo);
     std::vector<float> x(256, 1.0F);
     const exec::TensorView view = {x.data(), 1024, ir::ElementType::kF32, {256}};
-    const auto through = [&](rpc::Client& client) { value_of(client.infer(model, {{"x", view}})); };
+    const auto through = [&](rpc::client::Client& client) {
+      value_of(client.infer(model, {{"x", view}}));
+    };
     const auto without = connect(false);
     const auto [ring, grpc] = compare([&] { through(*client_); }, [&] { through(*without); }, 300);
     fmt::print("1 KB through the ring  {:8.1f} us (at most 12), the client over gRPC {:.1f} us\n",
@@ -191,7 +193,7 @@ class Bench {
     auto* x = shared->memory().data();
     auto* y = x + ((kIn + 63) & ~std::int64_t{63});
     std::vector<float> unshared(kIn / 4);
-    rpc::InferOptions options;
+    rpc::client::InferOptions options;
     options.outputs = {{y, kOut}};
     const std::vector<std::int64_t> dims = {1, 3, 224, 224};
 
@@ -207,7 +209,7 @@ class Bench {
       request.outputs = {{y, kOut}};
       check(engine.infer(handle, std::move(request)).errors.to_status());
     };
-    const auto there = [&](void* from, const rpc::InferOptions& how) {
+    const auto there = [&](void* from, const rpc::client::InferOptions& how) {
       const exec::TensorView view = {from, kIn, ir::ElementType::kF32, dims};
       value_of(client_->infer(model, {{"x", view}}, how));
     };
@@ -237,8 +239,8 @@ class Bench {
   const std::string folder_;
   const Process echo_;
   const Process daemon_;
-  std::unique_ptr<rpc::Client> client_;
-  std::unique_ptr<rpc::Client> nobody_;
+  std::unique_ptr<rpc::client::Client> client_;
+  std::unique_ptr<rpc::client::Client> nobody_;
   std::unique_ptr<v1::Runtime::Stub> echo_stub_;
   std::unique_ptr<v1::Runtime::Stub> stub_;
 };

@@ -30,7 +30,7 @@ void run() {
   const auto registry = backend::BackendRegistry::discover();
   runtime::ThreadDrivers drivers;
   runtime::Engine engine(registry, drivers, this_machine());
-  runtime::CoreRequest cores;
+  topology::CoreRequest cores;
   cores.num_cores = 1;
   runtime::LoadRequest request;
   request.group = value_of(engine.create_group(cores));

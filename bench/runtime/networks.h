@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "ir/text.h"
+#include "ir/text/graph_text.h"
 #include "ops/inference.h"
 #include "runtime/engine.h"
-#include "runtime/topology/plugin_cores.h"
+#include "topology/cores/plugin_cores.h"
 
 namespace sluice::bench {
 
@@ -54,10 +54,10 @@ inline std::shared_ptr<const package::Executable> products(int layers, int width
 }
 
 inline runtime::EngineOptions this_machine() {
-  runtime::Device device;
-  device.id = runtime::DeviceId(0);
-  device.kind = std::string(runtime::kCpuKind);
-  for (const std::int32_t cpu : runtime::usable_cpus()) device.cpus.push_back({cpu});
+  topology::Device device;
+  device.id = topology::DeviceId(0);
+  device.kind = std::string(topology::kCpuKind);
+  for (const std::int32_t cpu : topology::usable_cpus()) device.cpus.push_back({cpu});
   device.num_cores = static_cast<std::int32_t>(device.cpus.size());
   runtime::EngineOptions options;
   options.devices.devices = {device};

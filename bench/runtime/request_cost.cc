@@ -44,7 +44,7 @@ void run() {
     check(context.run());
   });
 
-  runtime::ModelStatistics statistics({{{runtime::DeviceId(0), 1}}});
+  runtime::ModelStatistics statistics({{{topology::DeviceId(0), 1}}});
   std::int64_t value = 1;
   const double counting = best_ns(engine.clock(), [&] {
     value = value * 6364136223846793005 + 1;

@@ -1,8 +1,9 @@
-// What plug-in authors share, header-only: status values, views of operations and tensors, and the
+// Header-only helpers for plug-in authors: status values, views of operations and tensors, and the
 // guard that keeps exceptions from crossing the C boundary. `sluice/host_backend.hpp` builds a
-// whole plug-in out of them.
+// complete plug-in on top of them.
 //
-// Views borrow: they live as long as the C structs they look at. Nothing here has state.
+// Views borrow: a view is valid as long as the C struct that it refers to. The helpers have no
+// state and are safe from any thread.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +47,7 @@ inline void write_message(sluice_message* message, std::string_view text) noexce
   message->text[size] = '\0';
 }
 
-/// What `function` returns, or what it throws as a Status.
+/// Calls `function`, which returns a Status, and converts an exception to a Status.
 template <typename Function>
 Status catch_all(Function&& function) {
   try {
@@ -60,7 +61,7 @@ Status catch_all(Function&& function) {
   }
 }
 
-/// Runs `function`, which returns a Status, as the body of a table entry: nothing it throws leaves.
+/// Runs `function`, which returns a Status, as the body of a table entry. No exception escapes.
 template <typename Function>
 sluice_code guard(sluice_message* message, Function&& function) noexcept {
   try {
@@ -68,7 +69,7 @@ sluice_code guard(sluice_message* message, Function&& function) noexcept {
     if (!status.is_ok()) write_message(message, status.text);
     return status.code;
   } catch (...) {
-    return SLUICE_RESOURCE_EXHAUSTED;  // not even the text could be kept
+    return SLUICE_RESOURCE_EXHAUSTED;  // no memory for the text of the error
   }
 }
 
@@ -123,7 +124,7 @@ inline bool is_static(const sluice_tensor& tensor) {
   return std::ranges::none_of(dims_of(tensor), [](std::int64_t dim) { return dim < 0; });
 }
 
-/// Requires: every dimension is known. -1 where the product passes int64.
+/// The number of elements; -1 if a dimension is unknown or the product exceeds int64.
 inline std::int64_t num_elements(std::span<const std::int64_t> dims) {
   if (std::ranges::find(dims, 0) != dims.end()) return 0;
   std::int64_t product = 1;
@@ -143,7 +144,7 @@ std::span<T> elements(const sluice_tensor& tensor) {
   return {static_cast<T*>(tensor.data), static_cast<std::size_t>(num_elements(tensor))};
 }
 
-/// "[2,3]".
+/// Formats dimensions as "[2,3]".
 inline std::string to_string(std::span<const std::int64_t> dims) {
   std::string text = "[";
   for (std::size_t i = 0; i < dims.size(); ++i) {
@@ -153,14 +154,15 @@ inline std::string to_string(std::span<const std::int64_t> dims) {
   return text + "]";
 }
 
-/// A text's characters.
+/// The characters of a text, borrowed.
 inline std::string_view view(const sluice_text& text) {
   return {text.data, static_cast<std::size_t>(text.size_bytes)};
 }
 
 // ---- operations ---------------------------------------------------------------------------------
 
-/// Attributes by name. An attribute of another kind counts as absent.
+/// Attributes by name, borrowed from their operation. An attribute of another kind counts as
+/// absent: the getters then return `fallback`, or an empty list.
 class Attributes {
  public:
   Attributes(const sluice_op& op)  // NOLINT(google-explicit-constructor)
@@ -226,7 +228,7 @@ inline std::span<const sluice_operand> body_inputs_of(const sluice_op& op) {
   return {op.body_inputs, static_cast<std::size_t>(op.num_body_inputs)};
 }
 
-/// `sluice::Elementwise` or `Relu`.
+/// The operator's name for messages: `sluice::Elementwise` or `Relu`.
 inline std::string kind_of(const sluice_op& op) {
   return *op.domain == '\0' ? op.kind : std::string(op.domain) + "::" + op.kind;
 }

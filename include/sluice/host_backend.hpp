@@ -1,6 +1,6 @@
-// A whole plug-in from a list of kernel functions: one device, host memory, every list run in order
-// on the thread that submits it. Fit for plug-ins that compute on the CPU or drive a library that
-// does; a device of its own needs its own table.
+// A complete plug-in from a list of kernel functions: one device, host memory, and command lists
+// that run in order on the thread that submits them. It fits plug-ins that compute on the CPU, or
+// call a library on the CPU. A plug-in with a device of its own fills sluice_backend_api itself.
 //
 //   Status relu(const Call& call) { ... }
 //   const KernelEntry kKernels[] = {{.kind = "Relu", .run = relu}};
@@ -19,7 +19,7 @@
 
 namespace sluice::plugin {
 
-/// One run of an operation: its tensors, with data.
+/// One run of an operation: its tensors with data. Valid during the call of the kernel.
 class Call {
  public:
   Call(const sluice_op& op, std::span<const sluice_tensor> inputs,
@@ -31,7 +31,7 @@ class Call {
   Attributes attributes() const { return op_; }
   int version() const { return op_.version; }
 
-  /// The operator's inputs, without the body's. Past the end counts as absent.
+  /// The operator's inputs, without the body's. An index past the end gives an absent tensor.
   int num_inputs() const { return op_.num_inputs; }
   bool has_input(int index) const { return !is_absent(input(index)); }
   const sluice_tensor& input(int index) const {
@@ -54,15 +54,15 @@ class Call {
     return elements<T>(output(index));
   }
 
-  /// For operators whose result shape depends on data: the dimensions that were written, packed.
-  /// Requires: as many as the output's rank, none larger than the output's.
+  /// Sets the dimensions of an output whose shape depends on data. The elements are packed to these
+  /// dimensions. Requires: as many as the output's rank, none larger than the output's.
   void set_actual_dims(int output, std::span<const std::int64_t> dims) const {
     std::int64_t* target = actual_dims_[count(output)];
     if (target != nullptr) std::ranges::copy(dims, target);
   }
 
-  /// A copy of `text` that outlives the call: an element for an output of strings. Safe across
-  /// threads. Throws std::bad_alloc, which becomes SLUICE_RESOURCE_EXHAUSTED.
+  /// Copies `text` to memory that outlives the call and returns an element for a string output.
+  /// Safe across threads. Throws std::bad_alloc, which becomes SLUICE_RESOURCE_EXHAUSTED.
   sluice_text keep(std::string_view text) const {
     if (text.empty()) return {};
     const auto size = static_cast<std::int64_t>(text.size());
@@ -71,7 +71,7 @@ class Call {
     std::memcpy(kept, text.data(), text.size());
     return {kept, size};
   }
-  /// Null unless an output holds strings.
+  /// The pool of string outputs; null without one.
   sluice_text_pool* texts() const { return texts_; }
 
  private:
@@ -93,21 +93,23 @@ struct KernelEntry {
   const char* domain = "";
   const char* kind = nullptr;
   Status (*run)(const Call& call) = nullptr;
-  /// Whether this op is one `run` can do: types, ranks, attributes; dimensions may be unknown (-1).
-  /// Null: any. Refuse with `unimplemented("Relu: element type 8")`.
+  /// Ok if `run` supports the types, ranks and attributes of `op`, whose dimensions may be unknown
+  /// (-1). Otherwise a reason: `unimplemented("Relu: element type 8")`. Null: `run` supports all.
   Status (*check)(const sluice_op& op) = nullptr;
 };
 
-/// An operation ready to run. Immutable: `run` is called by several threads at once.
+/// An operation ready to run. Immutable: several threads call `run` at once.
 class HostKernel {
  public:
   virtual ~HostKernel() = default;
   virtual Status run(const Call& call) const = 0;
-  /// See sluice_kernel_info.
+  /// The bit mask sluice_kernel_info::in_place_inputs.
   virtual std::uint32_t in_place_inputs() const { return 0; }
 };
 
-/// Derive, give a list of kernels, override what differs. Exceptions become SLUICE_INTERNAL.
+/// Base class of a backend: derive, pass a list of kernels, override functions as needed. Member
+/// functions may be called by several threads at once, except set_option, which the host calls
+/// before all others. Exceptions become SLUICE_INTERNAL.
 class HostBackend {
  public:
   /// `kernels` outlive the backend.
@@ -116,21 +118,23 @@ class HostBackend {
   HostBackend(const HostBackend&) = delete;
   HostBackend& operator=(const HostBackend&) = delete;
 
+  /// Called once per option when the backend is created.
   virtual Status set_option(std::string_view name, std::string_view /*value*/) {
     return invalid_argument("unknown option \"" + std::string(name) + "\"");
   }
 
-  /// What a person reads of the device: "portable C++".
+  /// The display name of the device, such as "portable C++".
   virtual std::string device_name() const { return "host"; }
   virtual int num_cores() const {
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   }
 
-  /// Ok, or why no kernel can be made for `op`: row-major operands, no body, a registered kind.
+  /// Ok if make_kernel supports `op`, otherwise the reason. The default accepts operators of the
+  /// list with row-major operands and without a fused body.
   virtual Status check(const sluice_op& op) const;
 
-  /// Called for operations that passed `check` and whose dimensions are known. `op` outlives the
-  /// kernel.
+  /// Creates a kernel for an operation that passed `check`. All dimensions are known, and `op`
+  /// outlives the kernel. The default wraps the entry's `run`.
   virtual Status make_kernel(const sluice_op& op, std::unique_ptr<HostKernel>* kernel) const;
 
  protected:

@@ -1,12 +1,12 @@
-// How `HostBackend` fills the C table. Included by host_backend.hpp; nothing here is for callers
-// but the macro at the end.
+// Fills the C table from a `HostBackend`. Included by host_backend.hpp; plug-in authors use only
+// the macro at the end.
 #pragma once
 
 #include "sluice/host_backend.hpp"
 
 namespace sluice::plugin::detail {
 
-/// The C handles are pointers to these; a handle never meets another plug-in's.
+/// The C handles are pointers to these structs. The host never passes a handle of another plug-in.
 struct Group {};
 struct Stream {
   Status first_error;
@@ -25,7 +25,7 @@ struct Command {
 };
 struct CommandList {
   std::vector<Command> commands;
-  int num_bindings = 0;  ///< that the commands name
+  int num_bindings = 0;  ///< number of bindings that the commands use
   bool is_finished = false;
 };
 
@@ -45,7 +45,7 @@ inline Status check_device(std::int32_t device) {
   return {SLUICE_NOT_FOUND, "no device " + std::to_string(device) + "; there is one, 0"};
 }
 
-/// As much of `source` as the caller's struct has room for.
+/// Copies the part of `source` that fits into the caller's struct.
 template <typename Struct>
 void copy_out(Struct source, Struct* target) {
   const std::uint32_t size = std::min<std::uint32_t>(target->struct_size, sizeof(Struct));
@@ -127,7 +127,7 @@ inline sluice_code pack(sluice_backend*, const sluice_op* op, std::int32_t, void
   });
 }
 
-/// The dimensions are known, and the bytes are those of a packed tensor.
+/// Checks that the dimensions are known and that the size is that of a packed tensor.
 inline Status check_tensor(const sluice_op& op, const sluice_tensor& tensor) {
   const int bits = element_bits(tensor.element_type);
   if (bits == 0) return ok();  // absent
@@ -231,7 +231,8 @@ inline Status check_open(const CommandList& list) {
   return {SLUICE_FAILED_PRECONDITION, "the command list is finished"};
 }
 
-/// An argument is absent just where its operand is, and a fixed address is not null.
+/// Checks that an argument is absent if and only if its operand is, and that a fixed address is not
+/// null.
 inline Status check_arguments(const Command& command) {
   const sluice_op& op = *command.kernel->op;
   std::size_t next = 0;
@@ -337,7 +338,7 @@ inline void bind_tensors(std::span<const sluice_operand> operands,
   }
 }
 
-/// The pool for the outputs that hold strings; null without one.
+/// The pool for string outputs; null without one.
 inline sluice_text_pool* find_texts(std::span<const sluice_argument> outputs,
                                     void* const* bindings) {
   for (const sluice_argument& output : outputs) {
@@ -439,7 +440,8 @@ const sluice_backend_api* host_backend_api(const char* name, const char* version
 
 }  // namespace sluice::plugin::detail
 
-/// Defines the entry of a plug-in: `Backend` derives from HostBackend, `name` is that of the file.
+/// Defines the entry of a plug-in. `Backend` derives from HostBackend and has a default
+/// constructor; `name` equals the name in the file name of the plug-in.
 #define SLUICE_HOST_BACKEND(Backend, name, version)                                               \
   extern "C" SLUICE_PLUGIN_EXPORT const sluice_backend_api* sluice_backend_entry(                 \
       uint16_t host_major, uint16_t, sluice_message* message) {                                   \

@@ -1,9 +1,13 @@
 /* Sluice as a library, in C: open a compiled model, bind tensors, run.
  *
- * Functions that can fail return SLUICE_STATUS_OK (0) or a gRPC status code; the text of the
- * calling thread's last failure is at `sluice_last_error()`. Null handles are refused, except by
- * the functions that free. Models are immutable and may be used from any thread; a context is used
- * by one thread at a time. A context keeps its model alive.
+ * Errors:    a function that can fail returns SLUICE_STATUS_OK (0) or a gRPC status code.
+ *            `sluice_last_error()` returns the text of the calling thread's last failure. A null
+ *            handle gives INVALID_ARGUMENT (3), or 0 and null from queries; the functions that free
+ *            accept it.
+ * Threads:   a model is immutable and usable from any thread. A context is used by one thread at a
+ *            time; several contexts of one model run in parallel.
+ * Ownership: the caller frees each handle with its close or free function. A context keeps its
+ *            model alive, so their order does not matter.
  *
  * C++ programs may prefer the wrapper in `sluice/sluice.hpp`.
  */
@@ -28,50 +32,80 @@ extern "C" {
 typedef struct sluice_model sluice_model;
 typedef struct sluice_context sluice_context;
 
-/* "0.1.0" */
+/* The version of the library, such as "0.1.0". A static string. */
 SLUICE_API const char* sluice_version(void);
 
-/* Text of the last failure on this thread; "" if there was none. Valid until the next failure. */
+/* Text of the calling thread's last failure, "" without one. Valid until the thread's next failure.
+ */
 SLUICE_API const char* sluice_last_error(void);
 
 /* ---- models ------------------------------------------------------------------------------- */
 
+/* How a model is loaded. All fields but struct_size may be zero. */
 typedef struct sluice_open_options {
   uint32_t struct_size; /* sizeof(sluice_open_options) */
-  int32_t num_threads;  /* 0: all cores that the process may use */
-  const int32_t* cores; /* which cores; null to let Sluice choose */
+  int32_t num_threads;  /* number of cores to use; 0: all cores that the process may use */
+  const int32_t* cores; /* [num_cores] core numbers; null: Sluice chooses */
   int32_t num_cores;    /* length of `cores` */
   int32_t reserved;
-  const char* backend_dir; /* folder of plug-ins; null for SLUICE_BACKEND_PATH, then the default */
-  int64_t max_loop_iterations; /* a loop that runs longer fails the run; 0 for the default, 10^8 */
+  const char* backend_dir; /* folder of plug-ins; null: $SLUICE_BACKEND_PATH, then the default */
+  int64_t max_loop_iterations; /* a longer Loop fails the run; 0: the default, 10^8 */
 } sluice_open_options;
 
-/* Opens a `.sluice` file. `options` may be null. */
+/* Opens the `.sluice` file at `path` and loads its model. `options` may be null. On success
+ * `*model` is a handle for sluice_model_close; on failure it is null. Fails: NOT_FOUND (5) for a
+ * missing file or backend; INVALID_ARGUMENT (3) for a file of another format or bad options;
+ * DATA_LOSS (15) for a damaged file; UNIMPLEMENTED (12) for an operation that no backend supports.
+ */
 SLUICE_API int32_t sluice_model_open(const char* path, const sluice_open_options* options,
                                      sluice_model** model);
+/* As above for the bytes of a `.sluice` file. SLUICE_BYTES_COPY copies them. SLUICE_BYTES_BORROW
+ * reads them in place: they must be aligned to 64 bytes, and stay valid and unchanged until the
+ * model is closed and all its contexts are freed. Fails besides: INVALID_ARGUMENT (3) for null
+ * bytes, an unknown `ownership`, or borrowed bytes that are not aligned. */
+#define SLUICE_BYTES_COPY 0
+#define SLUICE_BYTES_BORROW 1
+SLUICE_API int32_t sluice_model_open_bytes(const void* bytes, size_t size_bytes, int32_t ownership,
+                                           const sluice_open_options* options,
+                                           sluice_model** model);
+/* As above for an open descriptor of a regular file or a memfd, which is mapped from its start. The
+ * descriptor stays the caller's, who may close it afterwards. */
+SLUICE_API int32_t sluice_model_open_fd(int fd, const sluice_open_options* options,
+                                        sluice_model** model);
+/* Releases the handle; null is allowed. The model stays in memory while contexts use it. */
 SLUICE_API void sluice_model_close(sluice_model* model);
 
 /* An input or output as the model declares it; lives as long as the model. */
 typedef struct sluice_tensor_spec {
   const char* name;
   const char* type;     /* "f32[N,3,224,224]", "seq(f32[?])" */
-  int32_t element_type; /* number of ONNX's TensorProto.DataType: 1 = float, ...; 0: no tensor */
+  int32_t element_type; /* number of ONNX's TensorProto.DataType: 1 = float, ...; 0: not a tensor */
   int32_t rank;         /* -1 if unknown */
   const int64_t* dims;  /* [rank]; -1 where the model takes any size */
-  int32_t batch_axis;   /* along which requests may be joined; -1 for none */
+  int32_t batch_axis;   /* axis along which requests may be joined; -1 for none */
 } sluice_tensor_spec;
 
+/* Number of inputs and outputs, in the order of the model's signature. */
 SLUICE_API size_t sluice_model_num_inputs(const sluice_model* model);
 SLUICE_API size_t sluice_model_num_outputs(const sluice_model* model);
 /* Null if the index is out of range. */
 SLUICE_API const sluice_tensor_spec* sluice_model_input(const sluice_model* model, size_t index);
 SLUICE_API const sluice_tensor_spec* sluice_model_output(const sluice_model* model, size_t index);
 
+/* Facts about the model and its source, in the order of their keys: "producer" ("pytorch 2.9"),
+ * "onnx_opset", ... Texts live as long as the model. docs/api.md lists the keys. */
+SLUICE_API size_t sluice_model_num_metadata(const sluice_model* model);
+/* Fails: INVALID_ARGUMENT (3) if the index is out of range. */
+SLUICE_API int32_t sluice_model_metadata_at(const sluice_model* model, size_t index,
+                                            const char** key, const char** value);
+/* The value of `key`; null if the model has none. */
+SLUICE_API const char* sluice_model_metadata(const sluice_model* model, const char* key);
+
 /* ---- contexts ----------------------------------------------------------------------------- */
 
-/* A tensor in row-major order in the owner's memory. Strings are n + 1 int64 offsets, then the
- * bytes they delimit. Sequences and optionals are beyond this interface: a model that takes or
- * gives them opens, and setting or reading such an operand fails with UNIMPLEMENTED. */
+/* A tensor in row-major order, in memory of the caller (inputs) or the context (outputs). A tensor
+ * of n strings is n + 1 int64 offsets, followed by the strings' bytes. Maps of ONNX are rows with a
+ * column per key; the metadata "columns.<name>" has the keys in order. */
 typedef struct sluice_array {
   void* data;
   int64_t size_bytes;
@@ -80,24 +114,67 @@ typedef struct sluice_array {
   const int64_t* dims; /* [rank] */
 } sluice_array;
 
+/* Creates a context: an arena and bindings for one run at a time. On failure `*context` is null. */
 SLUICE_API int32_t sluice_context_create(sluice_model* model, sluice_context** context);
+/* Frees the context and the memory of its outputs; null is allowed. */
 SLUICE_API void sluice_context_free(sluice_context* context);
 
-/* The memory is read by runs until this input is set again: without a copy if it is aligned to 64
- * bytes. `name` may be null for a model of one input. */
+/* Sets an input. The context borrows `array->data` and reads it in every run until the input is set
+ * again. Backend `cpu` reads it in place if the address is a multiple of the element's size; other
+ * plug-ins may need 64 bytes, and get a copy. `name` may be null for a model with one input. Fails:
+ * NOT_FOUND (5) for an unknown name; INVALID_ARGUMENT (3) if type, shape or size does not match the
+ * model; the message names the input, the given and the expected type. */
 SLUICE_API int32_t sluice_context_set_input(sluice_context* context, const char* name,
                                             const sluice_array* array);
 
-/* Runs write the output to the caller's memory: without a copy if it is aligned to 64 bytes. Null
- * data returns to memory of the context's own, the default. */
+/* Makes runs write the output to the caller's `data`, without a copy if it is aligned to 64 bytes.
+ * The context borrows `data`. Null restores the default, memory of the context. A run fails with
+ * RESOURCE_EXHAUSTED (8) if the output exceeds `capacity_bytes`. */
 SLUICE_API int32_t sluice_context_bind_output(sluice_context* context, const char* name, void* data,
                                               int64_t capacity_bytes);
 
+/* Runs the model on the inputs. Blocks until the outputs are complete.
+ * Fails: FAILED_PRECONDITION (9) if an input is not set; errors of the model's operations, such as
+ * an index out of range. */
 SLUICE_API int32_t sluice_context_run(sluice_context* context);
 
-/* The result of the last run. `array` stays valid until the context runs again or is freed. */
+/* Fills `array` with an output of the last successful run, in memory of the context or the memory
+ * of sluice_context_bind_output. It stays valid until the context runs again or is freed. Fails:
+ * NOT_FOUND (5) for an unknown name; FAILED_PRECONDITION (9) before the first run. */
 SLUICE_API int32_t sluice_context_output(sluice_context* context, const char* name,
                                          sluice_array* array);
+
+/* ---- outputs that the caller keeps -------------------------------------------------------- */
+
+typedef struct sluice_output sluice_output;
+
+/* Takes an output of the last successful run out of the context, without a copy: it stays valid
+ * until sluice_output_free, whatever happens to the context. The next run allocates anew. Fails:
+ * NOT_FOUND (5) for an unknown name; FAILED_PRECONDITION (9) before the first run, for an output
+ * that was taken already, and for one that is bound. */
+SLUICE_API int32_t sluice_context_take_output(sluice_context* context, const char* name,
+                                              sluice_output** output);
+/* The tensor, which lives as long as `output`. Null for null. */
+SLUICE_API const sluice_array* sluice_output_array(const sluice_output* output);
+/* Frees the tensor. Any thread may call it; null is allowed. */
+SLUICE_API void sluice_output_free(sluice_output* output);
+
+/* ---- sequences and optionals -------------------------------------------------------------- */
+
+/* Sets an input of type "seq(...)" or "optional(...)" to copies of `elements`. An optional
+ * of a tensor has no element or one; an optional of a sequence is set to the sequence. Fails: as
+ * sluice_context_set_input; INVALID_ARGUMENT (3) for several elements where one is allowed. */
+SLUICE_API int32_t sluice_context_set_input_elements(sluice_context* context, const char* name,
+                                                     const sluice_array* elements,
+                                                     size_t num_elements);
+/* Number of elements of an output of the last successful run: of a sequence; 0 or 1 of an optional
+ * of a tensor; 1 of a tensor. Fails: as sluice_context_output. */
+SLUICE_API int32_t sluice_context_output_length(sluice_context* context, const char* name,
+                                                size_t* num_elements);
+/* Fills `array` with one element; valid as the array of sluice_context_output is. Fails besides:
+ * INVALID_ARGUMENT (3) if the index is out of range. */
+SLUICE_API int32_t sluice_context_output_element(sluice_context* context, const char* name,
+                                                 size_t index, sluice_array* array);
 
 #ifdef __cplusplus
 }

@@ -7,11 +7,14 @@
 //   if (auto error = context->run()) return fail(*error);
 //   for (float p : context->output<float>("probabilities")->values) ...
 //
-// Errors are values. Models may be shared between threads; a context belongs to one at a time.
+// Errors are values; no function throws. Any thread may use a model; one thread at a time uses a
+// context. A context keeps its model alive. `sluice/sluice.h` lists the error codes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,17 +23,18 @@
 #include <variant>
 #include <vector>
 
+#include "sluice/element_types.hpp"
 #include "sluice/sluice.h"
 
 namespace sluice {
 
-/// Why something failed: a gRPC status code and a text for people.
+/// A failure: a gRPC status code and a text for people.
 struct Error {
   std::int32_t code = 0;
   std::string message;
 };
 
-/// A value or an Error.
+/// A value or an Error. Requires: `*` and `->` on a value only, `error()` on an Error only.
 template <typename T>
 class Expected {
  public:
@@ -38,8 +42,9 @@ class Expected {
   Expected(Error error) : content_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   explicit operator bool() const { return std::holds_alternative<T>(content_); }
-  T& operator*() { return std::get<T>(content_); }
-  const T& operator*() const { return std::get<T>(content_); }
+  T& operator*() & { return std::get<T>(content_); }
+  const T& operator*() const& { return std::get<T>(content_); }
+  T&& operator*() && { return std::get<T>(std::move(content_)); }
   T* operator->() { return &std::get<T>(content_); }
   const T* operator->() const { return &std::get<T>(content_); }
   const Error& error() const { return std::get<Error>(content_); }
@@ -48,36 +53,7 @@ class Expected {
   std::variant<T, Error> content_;
 };
 
-/// ONNX's number for a C++ element type.
-template <typename T>
-constexpr std::int32_t element_type_of() {
-  if constexpr (std::is_same_v<T, float>)
-    return 1;
-  else if constexpr (std::is_same_v<T, std::uint8_t>)
-    return 2;
-  else if constexpr (std::is_same_v<T, std::int8_t>)
-    return 3;
-  else if constexpr (std::is_same_v<T, std::uint16_t>)
-    return 4;
-  else if constexpr (std::is_same_v<T, std::int16_t>)
-    return 5;
-  else if constexpr (std::is_same_v<T, std::int32_t>)
-    return 6;
-  else if constexpr (std::is_same_v<T, std::int64_t>)
-    return 7;
-  else if constexpr (std::is_same_v<T, bool>)
-    return 9;
-  else if constexpr (std::is_same_v<T, double>)
-    return 11;
-  else if constexpr (std::is_same_v<T, std::uint32_t>)
-    return 12;
-  else if constexpr (std::is_same_v<T, std::uint64_t>)
-    return 13;
-  else
-    static_assert(sizeof(T) == 0, "no tensor element type");
-}
-
-/// A result in the context's memory, valid until it runs again.
+/// An output in row-major order, in memory of its context; valid until the context runs again.
 template <typename T>
 struct Output {
   std::span<const T> values;
@@ -95,10 +71,31 @@ struct Deleter {
 };
 }  // namespace detail
 
-/// One run at a time of a model. Movable.
+/// An output that its context gave away. Movable; valid while it lives, whatever the context does.
+template <typename T>
+class OwnedOutput {
+ public:
+  explicit OwnedOutput(sluice_output* handle) : handle_(handle) {}
+  std::span<const T> values() const {
+    const sluice_array& array = *sluice_output_array(handle_.get());
+    return {static_cast<const T*>(array.data),
+            static_cast<std::size_t>(array.size_bytes) / sizeof(T)};
+  }
+  std::span<const std::int64_t> dims() const {
+    const sluice_array& array = *sluice_output_array(handle_.get());
+    return {array.dims, static_cast<std::size_t>(array.rank)};
+  }
+
+ private:
+  std::unique_ptr<sluice_output, detail::Deleter<sluice_output, sluice_output_free>> handle_;
+};
+
+/// State for one run of a model at a time. Movable; used by one thread at a time.
 class Context {
  public:
-  /// Reads `values` at each run, until the next call for this input: they must stay alive.
+  /// Sets an input of shape `dims`. The context borrows `values`: they must stay alive while runs
+  /// read them, until the next call for this input. Returns an error for an unknown name or a
+  /// mismatch of type or shape.
   template <typename T>
   std::optional<Error> set_input(const std::string& name, std::span<const T> values,
                                  std::span<const std::int64_t> dims) {
@@ -113,7 +110,7 @@ class Context {
     return set_input<T>(name, std::span<const T>(values), std::span(dims.begin(), dims.size()));
   }
 
-  /// Runs write this output into `memory` from now on.
+  /// Makes runs write this output to `memory`, which the context borrows.
   template <typename T>
   std::optional<Error> bind_output(const std::string& name, std::span<T> memory) {
     return detail::check(
@@ -121,15 +118,83 @@ class Context {
                                    static_cast<std::int64_t>(memory.size_bytes())));
   }
 
-  /// nullopt on success.
+  /// Runs the model and blocks until the outputs are complete. nullopt on success.
   std::optional<Error> run() { return detail::check(sluice_context_run(handle_.get())); }
 
-  /// Result of the last run; an error for an unknown name or another element type.
+  /// An output of the last run. Returns an error for an unknown name, another element type, or
+  /// before the first run.
   template <typename T>
   Expected<Output<T>> output(const std::string& name) {
     sluice_array array = {};
     const auto error = detail::check(sluice_context_output(handle_.get(), name.c_str(), &array));
     if (error) return *error;
+    return typed<T>(array, name);
+  }
+
+  /// Takes an output of the last run out of the context, without a copy. Fails as `output` does,
+  /// and for an output that is bound or was taken.
+  template <typename T>
+  Expected<OwnedOutput<T>> take_output(const std::string& name) {
+    if (auto seen = output<T>(name); !seen) return seen.error();
+    sluice_output* handle = nullptr;
+    if (auto error =
+            detail::check(sluice_context_take_output(handle_.get(), name.c_str(), &handle))) {
+      return *error;
+    }
+    return OwnedOutput<T>(handle);
+  }
+
+  /// Sets an input of strings, which are copied.
+  std::optional<Error> set_input_strings(const std::string& name,
+                                         std::span<const std::string> values,
+                                         std::span<const std::int64_t> dims) {
+    std::vector<char>& encoded = strings_[name];
+    std::vector<std::int64_t> offsets = {0};
+    for (const std::string& value : values) {
+      offsets.push_back(offsets.back() + static_cast<std::int64_t>(value.size()));
+    }
+    const auto* first = reinterpret_cast<const char*>(offsets.data());
+    encoded.assign(first, first + offsets.size() * sizeof(std::int64_t));
+    for (const std::string& value : values)
+      encoded.insert(encoded.end(), value.begin(), value.end());
+    constexpr std::int32_t kString = 8;
+    const sluice_array array = {encoded.data(), static_cast<std::int64_t>(encoded.size()), kString,
+                                static_cast<std::int32_t>(dims.size()), dims.data()};
+    return detail::check(sluice_context_set_input(handle_.get(), name.c_str(), &array));
+  }
+
+  /// Sets a sequence or an optional to copies of `elements`.
+  std::optional<Error> set_input_elements(const std::string& name,
+                                          std::span<const sluice_array> elements) {
+    return detail::check(sluice_context_set_input_elements(handle_.get(), name.c_str(),
+                                                           elements.data(), elements.size()));
+  }
+
+  /// Number of elements of an output: a sequence, or an optional of 0 or 1.
+  Expected<std::size_t> output_length(const std::string& name) {
+    std::size_t length = 0;
+    const auto error =
+        detail::check(sluice_context_output_length(handle_.get(), name.c_str(), &length));
+    if (error) return *error;
+    return length;
+  }
+
+  /// One element of an output of the last run; fails as `output` does.
+  template <typename T>
+  Expected<Output<T>> output_element(const std::string& name, std::size_t index) {
+    sluice_array array = {};
+    const auto error =
+        detail::check(sluice_context_output_element(handle_.get(), name.c_str(), index, &array));
+    if (error) return *error;
+    return typed<T>(array, name);
+  }
+
+ private:
+  friend class Model;
+  explicit Context(sluice_context* handle) : handle_(handle) {}
+
+  template <typename T>
+  static Expected<Output<T>> typed(const sluice_array& array, const std::string& name) {
     if (array.element_type != element_type_of<T>()) {
       return Error{3, "output \"" + name + "\" has element type number " +
                           std::to_string(array.element_type)};
@@ -139,30 +204,54 @@ class Context {
                      {array.dims, array.dims + array.rank}};
   }
 
- private:
-  friend class Model;
-  explicit Context(sluice_context* handle) : handle_(handle) {}
+  std::map<std::string, std::vector<char>> strings_;  // what the inputs of strings borrow
   std::unique_ptr<sluice_context, detail::Deleter<sluice_context, sluice_context_free>> handle_;
 };
 
-/// A compiled model, opened. Movable; usable from any thread.
+/// A loaded model. Movable; usable from any thread.
 class Model {
  public:
+  /// Opens the `.sluice` file at `path`. `num_threads` 0 uses all cores that the process may use.
   static Expected<Model> open(const std::string& path, std::int32_t num_threads = 0) {
-    sluice_open_options options = {};
-    options.struct_size = sizeof(options);
-    options.num_threads = num_threads;
+    const sluice_open_options options = open_options(num_threads);
     sluice_model* handle = nullptr;
-    if (auto error = detail::check(sluice_model_open(path.c_str(), &options, &handle))) {
-      return *error;
-    }
-    return Model(handle);
+    return opened(sluice_model_open(path.c_str(), &options, &handle), handle);
+  }
+  /// Opens a copy of the bytes of a `.sluice` file.
+  static Expected<Model> open_copy(std::span<const std::byte> bytes, std::int32_t num_threads = 0) {
+    return open_bytes(bytes, SLUICE_BYTES_COPY, num_threads);
+  }
+  /// Opens the bytes of a `.sluice` file in place. They are aligned to 64 bytes and outlive the
+  /// model and its contexts.
+  static Expected<Model> open_borrowed(std::span<const std::byte> bytes,
+                                       std::int32_t num_threads = 0) {
+    return open_bytes(bytes, SLUICE_BYTES_BORROW, num_threads);
+  }
+  /// Opens the file of a descriptor, which stays the caller's.
+  static Expected<Model> open_fd(int fd, std::int32_t num_threads = 0) {
+    const sluice_open_options options = open_options(num_threads);
+    sluice_model* handle = nullptr;
+    return opened(sluice_model_open_fd(fd, &options, &handle), handle);
   }
 
+  /// Creates a context; contexts of one model run in parallel.
   Expected<Context> create_context() const {
     sluice_context* handle = nullptr;
     if (auto error = detail::check(sluice_context_create(handle_.get(), &handle))) return *error;
     return Context(handle);
+  }
+
+  /// Facts about the model and its source.
+  std::map<std::string, std::string> metadata() const {
+    std::map<std::string, std::string> facts;
+    for (std::size_t i = 0; i < sluice_model_num_metadata(handle_.get()); ++i) {
+      const char* key = nullptr;
+      const char* value = nullptr;
+      if (sluice_model_metadata_at(handle_.get(), i, &key, &value) == SLUICE_STATUS_OK) {
+        facts.emplace(key, value);
+      }
+    }
+    return facts;
   }
 
   std::size_t num_inputs() const { return sluice_model_num_inputs(handle_.get()); }
@@ -178,6 +267,25 @@ class Model {
 
  private:
   explicit Model(sluice_model* handle) : handle_(handle) {}
+  static sluice_open_options open_options(std::int32_t num_threads) {
+    sluice_open_options options = {};
+    options.struct_size = sizeof(options);
+    options.num_threads = num_threads;
+    return options;
+  }
+  /// `handle` is a reference because the call that gives `code` sets it, and arguments have no
+  /// order.
+  static Expected<Model> opened(std::int32_t code, sluice_model* const& handle) {
+    if (auto error = detail::check(code)) return *error;
+    return Model(handle);
+  }
+  static Expected<Model> open_bytes(std::span<const std::byte> bytes, std::int32_t ownership,
+                                    std::int32_t num_threads) {
+    const sluice_open_options options = open_options(num_threads);
+    sluice_model* handle = nullptr;
+    return opened(sluice_model_open_bytes(bytes.data(), bytes.size(), ownership, &options, &handle),
+                  handle);
+  }
   std::unique_ptr<sluice_model, detail::Deleter<sluice_model, sluice_model_close>> handle_;
 };
 

@@ -1,8 +1,8 @@
-/* The extension "sluice.topology/1" of a plug-in: which of its devices are connected, and how fast.
- * Without it a backend's devices count as unconnected.
+/* The extension "sluice.topology/1" of a plug-in: the links between its devices and their speeds.
+ * Without the extension a backend's devices count as unconnected.
  *
- * Conventions as in sluice/backend.h. Functions may be called by several threads at once; what they
- * tell never changes while the backend lives. */
+ * Conventions as in sluice/backend.h. Functions are safe from several threads at once. Links never
+ * change while the backend lives. */
 #ifndef SLUICE_TOPOLOGY_H_
 #define SLUICE_TOPOLOGY_H_
 
@@ -26,6 +26,7 @@ typedef struct sluice_link {
 
 typedef struct sluice_topology {
   uint32_t struct_size;
+  /* Links have the indices 0 to link_count - 1. */
   int32_t (*link_count)(sluice_backend* backend);
   sluice_code (*describe_link)(sluice_backend* backend, int32_t index, sluice_link* link,
                                sluice_message* message);

@@ -1,5 +1,6 @@
-/* The extension "sluice.variants/1" of a plug-in: in which other ways it can compute an operation,
- * for whoever measures which one is fastest. Conventions as in sluice/backend.h. */
+/* The extension "sluice.variants/1" of a plug-in: it lists the tactics (here called variants) that
+ * can compute an operation, so that `sluice tune` can measure the fastest. Conventions as in
+ * sluice/backend.h. */
 #ifndef SLUICE_VARIANTS_H_
 #define SLUICE_VARIANTS_H_
 
@@ -11,25 +12,25 @@ extern "C" {
 
 #define SLUICE_VARIANTS "sluice.variants/1"
 
-/* The attribute, a text, by which an operation says in which way it is to be computed. A name that
- * the plug-in does not know, or that does not fit the operation as it is now, counts as absent: a
- * package was tuned elsewhere, and computes the same here. */
+/* The text attribute that selects the tactic of an operation. A plug-in ignores an unknown name and
+ * a name that does not fit the operation: results of a package do not depend on the machine that
+ * tuned it. */
 #define SLUICE_VARIANT_ATTRIBUTE "sluice_variant"
 
-/* Must not call the plug-in. `name` is valid during the call. */
+/* Receives the name of a tactic, which is valid during the call. Must not call the plug-in. */
 typedef void (*sluice_variant_visitor)(void* user, const char* name);
 
 typedef struct sluice_variants {
   uint32_t struct_size;
   uint32_t reserved;
-  /* Tells the ways beside the plug-in's own choice, which is that of an operation without the
-   * attribute, in which `num_cores` cores can compute `op` and which differ from it and from each
-   * other; those first that are likely to be faster. All agree but for rounding. All dimensions of
-   * `op` are known; the attribute, if it has one, is ignored. */
+  /* Calls `visit` for each tactic in which `num_cores` cores can compute `op`, except the default,
+   * which the plug-in uses without the attribute. The tactics differ from each other and from the
+   * default; the most promising come first. Their results agree except for rounding. All dimensions
+   * of `op` are known. The function ignores the attribute of `op`. */
   sluice_code (*list)(sluice_backend* backend, const sluice_op* op, int32_t num_cores,
                       sluice_variant_visitor visit, void* user, sluice_message* message);
-  /* While `steady` is not 0, lists that the calling thread submits, to any group of the plug-in's,
-   * run in the same manner however busy the machine is: what they take can be compared. */
+  /* Controls the calling thread. While `steady` is not 0, lists that this thread submits, to any
+   * group of the plug-in, do not adapt to CPU contention, so their times are comparable. */
   void (*run_steadily)(sluice_backend* backend, int32_t steady);
 } sluice_variants;
 

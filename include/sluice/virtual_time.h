@@ -1,9 +1,10 @@
-/* The extension "sluice.virtual_time/1" of a plug-in that simulates its devices: its clock, which
- * moves only when somebody waits or says so, its log of events, and faults on demand.
+/* The extension "sluice.virtual_time/1" of a plug-in that simulates its devices: a virtual clock,
+ * an event log, and faults on demand.
  *
- * Time is in nanoseconds since the backend was created. It moves in `stream_wait`, which runs the
- * simulation until the stream is done or the timeout has passed, in `stream_destroy`, and here.
- * Conventions as in sluice/backend.h. Functions may be called by several threads at once. */
+ * Time is in nanoseconds since the creation of the backend. It advances in three functions:
+ * `stream_wait`, which runs the simulation until the stream is done or the timeout has passed,
+ * `stream_destroy`, and `advance_to`. Conventions as in sluice/backend.h. Functions are safe from
+ * several threads at once. */
 #ifndef SLUICE_VIRTUAL_TIME_H_
 #define SLUICE_VIRTUAL_TIME_H_
 
@@ -18,29 +19,31 @@ extern "C" {
 typedef struct sluice_virtual_time {
   uint32_t struct_size;
   int64_t (*now_ns)(sluice_backend* backend);
-  /* When something will happen next if nothing more is submitted; INT64_MAX for never. */
+  /* Time of the next event without further submissions; INT64_MAX for none. */
   int64_t (*next_event_ns)(sluice_backend* backend);
-  /* Lets everything up to and at `time_ns` happen; then it is `time_ns`. A time that has passed
-   * changes nothing. */
+  /* Processes all events up to and including `time_ns` and sets the clock to `time_ns`. An earlier
+   * time than now has no effect. */
   void (*advance_to)(sluice_backend* backend, int64_t time_ns);
 
-  /* Bytes of the log so far: a line of text per event, '\n' behind each. */
+  /* Current size of the log: a line of text per event, each ends in '\n'. */
   int64_t (*log_size_bytes)(sluice_backend* backend);
-  /* Copies as much of the log from `offset_bytes` as there is and fits; tells how much. */
+  /* Copies up to `capacity_bytes` of the log from `offset_bytes` on. Returns the number of bytes.
+   */
   int64_t (*read_log)(sluice_backend* backend, int64_t offset_bytes, char* target,
                       int64_t capacity_bytes);
 
-  /* `fault`: JSON text, an entry of a description's "faults". `id` names it for clear_fault. */
+  /* Adds a fault. `fault` is JSON text, an entry of a description's "faults" (docs/sim.md). `id`
+   * receives its number for clear_fault. Fails: SLUICE_INVALID_ARGUMENT. */
   sluice_code (*inject_fault)(sluice_backend* backend, const char* fault, int64_t* id,
                               sluice_message* message);
-  /* Ends a fault, and lets what hangs because of it complete. -1 for all.
+  /* Removes a fault, or all faults for -1; work that hangs because of the fault completes.
    * Fails: SLUICE_NOT_FOUND. */
   sluice_code (*clear_fault)(sluice_backend* backend, int64_t id, sluice_message* message);
-  /* A lost device comes back, its memory as allocated; what was submitted to it has failed. On any
-   * other device too, running work fails with SLUICE_UNAVAILABLE. */
+  /* Resets a device. Running work fails with SLUICE_UNAVAILABLE. A lost device works again with its
+   * allocations intact; work that was submitted to it has failed. */
   sluice_code (*reset_device)(sluice_backend* backend, int32_t device, sluice_message* message);
 
-  /* Bytes that memory_allocate gave and memory_free has not had back; -1 for no such device. */
+  /* Bytes allocated by memory_allocate and not yet freed; -1 for an unknown device. */
   int64_t (*memory_used_bytes)(sluice_backend* backend, int32_t device);
 } sluice_virtual_time;
 

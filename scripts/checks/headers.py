@@ -51,7 +51,7 @@ def shown_by_the_build(commands):
 
 
 def jobs():
-    """(header, command) of what is to be tried."""
+    """(header, command) pairs to try."""
     commands = project.compile_commands(BUILD)
     shown = shown_by_the_build(commands)
     for path in project.files({".h", ".hpp"}):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Holds every include, every CMake DEPS and ARCHITECTURE.md's table to layers.toml."""
 
+import pathlib
 import re
 import sys
 import tomllib
@@ -10,6 +11,7 @@ import project
 TABLE = tomllib.loads((project.ROOT / "scripts/checks/layers.toml").read_text())
 ROOMS = TABLE["src"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
+TEST_FRAMEWORK = re.compile(r"g(test|mock)/")
 LIBRARY = re.compile(r"sluice_library\(\s*(\w+)(.*?)\)", re.S)
 
 
@@ -18,19 +20,44 @@ def includes(path):
     return INCLUDE.findall((project.ROOT / path).read_text(errors="replace"))
 
 
+def room_of(parts):
+    """The room at or above a folder of `src`; where rooms lie below it instead, its first folder."""
+    for length in range(len(parts), 0, -1):
+        room = "/".join(parts[:length])
+        if room in ROOMS:
+            return room
+    return parts[0]
+
+
+def rooms_below(folder):
+    return [room for room in ROOMS if room.startswith(folder + "/")]
+
+
+def allowed_in_room(room):
+    """A folder of rooms holds the tests of how they work together, which include what any may."""
+    if room in ROOMS:
+        return [room, *ROOMS[room]]
+    below = rooms_below(room)
+    return [room, *below, *(allowed for one in below for allowed in ROOMS[one])]
+
+
 def allowed_in(path):
-    """First folders or whole headers that this file may include; None: anything of the project."""
+    """Rooms, first folders or whole headers that this file may include; None: all of the project's."""
     top = path.parts[0]
-    is_test = path.stem.endswith(("_test", "_testing"))
-    for_tests = ["support"] if is_test else []
+    for_tests = ["support"] if for_test(path) else []
     if top == "src" and len(path.parts) > 2:
-        return [path.parts[1], *ROOMS.get(path.parts[1], []), *for_tests]
+        return [*allowed_in_room(room_of(path.parts[1:-1])), *for_tests]
     if top == "backends" and len(path.parts) > 2:
         backends = TABLE["backends"]
         return ["its own", *backends["public"], backends["fallback"], *for_tests]
     if top in ("include", "examples"):
         return ["sluice"]
     return None
+
+
+def for_test(path):
+    """Whether a file is a test or what tests share, which nothing else may include."""
+    return path.stem.endswith(("_test", "_testing")) or "testing" in path.parts[:-1]
 
 
 def target_of(path, header):
@@ -41,14 +68,20 @@ def target_of(path, header):
     if path.parts[0] == "backends":  # a plug-in's own folder is its include root
         own = [project.ROOT / path.parent, project.ROOT.joinpath(*path.parts[:2])]
         return "its own" if any((folder / header).exists() for folder in own) else header
+    if path.parts[0] == "examples" and header in ("../seven.h", "../show.hpp"):  # what examples share
+        return None
     if (project.ROOT / path.parent / header).exists():
-        return path.parts[1] if len(path.parts) > 2 else None
-    return first if first in ROOMS or first == "support" else None
+        return room_of(path.parts[1:-1]) if len(path.parts) > 2 else None
+    room = room_of(header.split("/")[:-1] or [first])
+    return room if room in ROOMS or rooms_below(room) or room == "support" else None
 
 
 def misplaced_includes(path):
     allowed = allowed_in(path)
+    is_production = path.parts[0] in ("src", "backends", "include", "examples") and not for_test(path)
     for quote, header in includes(path):
+        if is_production and (for_test(pathlib.PurePath(header)) or TEST_FRAMEWORK.match(header)):
+            yield f"{path}: {header} is for tests only"
         for rule in TABLE["confined"]:
             inside = any(str(path).startswith(folder + "/") for folder in rule["folders"])
             if re.fullmatch(rule["headers"], header) and not inside:
@@ -61,14 +94,15 @@ def misplaced_includes(path):
 
 
 def misplaced_links(path):
-    """CMake DEPS that the table does not allow."""
+    """CMake DEPS that the table does not allow. The library of `rpc/wire` is `rpc_wire`."""
+    rooms = {room.replace("/", "_"): allowed for room, allowed in ROOMS.items()}
     for room, body in LIBRARY.findall((project.ROOT / path).read_text()):
         words = body.split()
         deps = words[words.index("DEPS") + 1:] if "DEPS" in words else []
         for dep in deps:
             if dep.isupper():
                 break
-            if room in ROOMS and dep in ROOMS and dep not in ROOMS[room]:
+            if room in rooms and dep in rooms and dep not in [a.replace("/", "_") for a in rooms[room]]:
                 yield f"{path}: {room} may not depend on {dep}"
 
 
@@ -83,7 +117,7 @@ def reachable(room):
 
 
 def table_problems():
-    """What is wrong with the table itself: cycles, and a serve-only room that reaches the compiler."""
+    """Problems of the table itself: cycles, and a serve-only room that reaches the compiler."""
     for room in ROOMS:
         if room in reachable(room):
             yield f"layers.toml: {room} reaches itself"
@@ -91,8 +125,29 @@ def table_problems():
         for wrong in sorted(reachable(room) & set(TABLE["serve_only"]["never"])):
             yield f"layers.toml: {room} reaches {wrong}; a serve-only build links without it"
     for folder in sorted((project.ROOT / "src").iterdir()):
-        if folder.is_dir() and folder.name not in ROOMS:
+        if folder.is_dir() and folder.name not in ROOMS and not rooms_below(folder.name):
             yield f"src/{folder.name}: not a room of layers.toml"
+
+
+def permissions_used(paths):
+    """Room -> the rooms and public headers that its files include, tests too."""
+    used = {}
+    for path in paths:
+        if path.parts[0] != "src" or len(path.parts) < 3:
+            continue
+        room = used.setdefault(room_of(path.parts[1:-1]), set())
+        for quote, header in includes(path):
+            target = target_of(path, header) if quote == '"' or header.startswith("sluice/") else None
+            room.add(target or header.split("/")[0])
+    return used
+
+
+def unused_permissions(paths):
+    """Entries of the table that no include needs; a planned room has no files yet."""
+    for room, used in permissions_used(paths).items():
+        for target in ROOMS.get(room, []):
+            if target not in used:
+                yield f"layers.toml: src/{room} includes nothing of {target}: remove the permission"
 
 
 def document_problems():
@@ -100,7 +155,7 @@ def document_problems():
     document = project.ROOT / "ARCHITECTURE.md"
     if not document.exists():
         return
-    rows = dict(re.findall(r"^\| `src/(\w+)` \|.*\| ([^|]*) \|$", document.read_text(), re.M))
+    rows = dict(re.findall(r"^\| `src/([\w/]+)` \|.*\| ([^|]*) \|$", document.read_text(), re.M))
     for room, allowed in ROOMS.items():
         written = [word.strip(" `") for word in rows.get(room, "").split(",") if word.strip(" `–")]
         if room not in rows:
@@ -111,7 +166,9 @@ def document_problems():
 
 def main():
     problems = [*table_problems(), *document_problems()]
-    for path in project.files(project.CPP):
+    sources = project.files(project.CPP)
+    problems += unused_permissions(sources)
+    for path in sources:
         problems += misplaced_includes(path)
     for path in project.files({".txt"}):
         if path.name == "CMakeLists.txt":

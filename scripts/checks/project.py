@@ -46,7 +46,7 @@ def compile_commands(build):
 
 
 def report(problems, all_well):
-    """Prints the problems, or that there are none; the exit status."""
+    """Prints the problems, or `all_well` without any; returns the exit status."""
     for problem in problems:
         print(problem)
     if not problems:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """clang-tidy 14 over every source file but the tests, again only when what it reads has changed.
 
-Most of its time goes into headers, so sources are checked several at a time (units.py); those of a unit
-with findings, or that does not compile as one, are checked each for itself.
+Most of its time goes into headers, so sources are checked several at a time (units.py); if a unit has
+findings or does not compile, its sources are checked one by one.
 Needs a configured and built build folder (generated headers): build/release, or --build.
 """
 
@@ -22,13 +22,13 @@ SOURCES = 12  # in a unit: more gain little and cost memory
 
 
 def configuration():
-    """All that clang-tidy is told by files of its own."""
+    """The text of all .clang-tidy files."""
     return "".join((project.ROOT / path).read_text() for path in project.files()
                    if path.name == ".clang-tidy")
 
 
 def tidy(tool, build, source, flags):
-    # The flags are GCC's: those clang does not know, and warnings that are not clang-tidy's, pass.
+    # The flags are GCC's: ignore flags unknown to clang, and warnings of the compiler itself.
     run = subprocess.run(
         [tool, "--quiet", str(source), "--", *flags, "-Wno-unknown-warning-option", "-Wno-error"],
         cwd=build, capture_output=True, text=True, check=False)
@@ -36,7 +36,7 @@ def tidy(tool, build, source, flags):
 
 
 def tidy_unit(tool, build, paths, flags):
-    """What is to be said of each of the paths; empty where it is clean."""
+    """The findings for each path; empty for a clean source."""
     if len(paths) > 1 and tidy(tool, build, units.write("tidy", paths), flags)[0]:
         return dict.fromkeys(paths, "")
     alone = {path: tidy(tool, build, project.ROOT / path, flags) for path in paths}

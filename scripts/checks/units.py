@@ -28,8 +28,8 @@ def flags(command):
 
 
 def gather(commands, most):
-    """Lists of at most `most` paths, of one language, compiled with the same flags, no two of which
-    declare a name of the other: they may still not compile as one."""
+    """Lists of at most `most` paths in one language with equal flags, without a name that two of them
+    declare. A list may still fail to compile as a unit."""
     open_units, units = {}, []
     for path, command in sorted(commands.items()):
         names = declared((project.ROOT / path).read_text())

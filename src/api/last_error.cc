@@ -1,18 +1,18 @@
 #include "api/last_error.h"
 
-#include <string>
-
 namespace sluice::api {
 namespace {
 
-thread_local std::string g_last_error;  // NOLINT: one per thread is what the interface promises
+thread_local Status g_last_status;  // NOLINT: the interface promises one per thread
 
 }  // namespace
 
-const char* last_error() { return g_last_error.c_str(); }
+const Status& last_status() { return g_last_status; }
+
+const char* last_error() { return g_last_status.message().c_str(); }
 
 std::int32_t report(const Status& status) {
-  if (!status.is_ok()) g_last_error = status.message();
+  if (!status.is_ok()) g_last_status = status;
   return static_cast<std::int32_t>(status.code());
 }
 

@@ -11,7 +11,10 @@ namespace sluice::api {
 /// Of the calling thread; "" until something fails.
 const char* last_error();
 
-/// Keeps the message of a failure for `last_error`. Gives the code as a number.
+/// The Status of the calling thread's last failure; ok until something fails.
+const Status& last_status();
+
+/// Keeps a failure for `last_error`. Gives the code as a number.
 std::int32_t report(const Status& status);
 
 /// What `function`, which returns a Status, reports; nothing it throws reaches the C caller.

@@ -1,16 +1,20 @@
 #include "api/model.h"
 
-#include <algorithm>
-#include <cstddef>
 #include <utility>
 
+#include "api/read_options.h"
 #include "backend/registry.h"
 #include "package/package.h"
 
 namespace sluice::api {
 namespace {
 
-std::vector<std::unique_ptr<SpecStorage>> store(const std::vector<package::TensorSpec>& specs) {
+constexpr std::int32_t kMaxRank = 64;
+
+}  // namespace
+
+std::vector<std::unique_ptr<SpecStorage>> store_specs(
+    const std::vector<package::TensorSpec>& specs) {
   std::vector<std::unique_ptr<SpecStorage>> stored;
   for (const package::TensorSpec& spec : specs) {
     auto storage = std::make_unique<SpecStorage>();
@@ -32,21 +36,8 @@ std::vector<std::unique_ptr<SpecStorage>> store(const std::vector<package::Tenso
   return stored;
 }
 
-/// The caller's struct may be older and shorter than ours: fields past its end keep their default.
-sluice_open_options read_options(const sluice_open_options* options) {
-  sluice_open_options known = {};
-  if (options == nullptr) return known;
-  const std::size_t size = std::min<std::size_t>(options->struct_size, sizeof(known));
-  std::copy_n(reinterpret_cast<const std::byte*>(options), size,
-              reinterpret_cast<std::byte*>(&known));
-  return known;
-}
-
-}  // namespace
-
-Result<std::shared_ptr<const OpenModel>> open_model(const char* path,
+Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::string_view source,
                                                     const sluice_open_options* options) {
-  if (path == nullptr) return invalid_argument("the path is null");
   const sluice_open_options known = read_options(options);
   backend::Discovery discovery;
   if (known.backend_dir != nullptr) discovery.paths.emplace_back(known.backend_dir);
@@ -56,14 +47,43 @@ Result<std::shared_ptr<const OpenModel>> open_model(const char* path,
   if (known.cores != nullptr && known.num_cores > 0) {
     loading.cores.assign(known.cores, known.cores + known.num_cores);
   }
-  auto executable = SLUICE_TRY(package::read_package(path));
+  auto executable = SLUICE_TRY(package::parse_package(file).with_context(source));
   const auto registry = backend::BackendRegistry::discover(discovery);
   auto loaded = SLUICE_TRY(
-      exec::LoadedModel::load(std::move(executable), registry, loading).with_context(path));
-  auto inputs = store(loaded.signature().inputs);
-  auto outputs = store(loaded.signature().outputs);
+      exec::LoadedModel::load(std::move(executable), registry, loading).with_context(source));
+  auto inputs = store_specs(loaded.signature().inputs);
+  auto outputs = store_specs(loaded.signature().outputs);
   return std::make_shared<const OpenModel>(
       OpenModel{std::move(loaded), std::move(inputs), std::move(outputs)});
+}
+
+Result<std::size_t> find_spec(const std::vector<std::unique_ptr<SpecStorage>>& specs,
+                              const char* name, std::string_view what) {
+  if (name == nullptr && specs.size() == 1) return std::size_t{0};
+  std::string known;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (name != nullptr && specs[i]->name == name) return i;
+    known += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", specs[i]->name);
+  }
+  return make_error(Code::kNotFound, "the model has no {} \"{}\"; it has {}", what,
+                    name == nullptr ? "" : name, known);
+}
+
+Result<exec::TensorView> view_of(const sluice_array& array) {
+  const auto element = ir::element_type_from_onnx(array.element_type);
+  if (!element) return invalid_argument("element type number {} is unknown", array.element_type);
+  if (array.rank < 0 || array.rank > kMaxRank || (array.rank > 0 && array.dims == nullptr)) {
+    return invalid_argument("an array of rank {} needs that many dimensions, at most {}",
+                            array.rank, kMaxRank);
+  }
+  exec::TensorView view = {array.data, array.size_bytes, *element, {}};
+  view.dims.assign(array.dims, array.dims + array.rank);
+  return view;
+}
+
+sluice_array array_of(const exec::TensorView& view) {
+  return {view.data, view.size_bytes, static_cast<std::int32_t>(view.element),
+          static_cast<std::int32_t>(view.dims.size()), view.dims.data()};
 }
 
 }  // namespace sluice::api

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "exec/loaded_model.h"
@@ -18,6 +19,9 @@ struct SpecStorage {
   sluice_tensor_spec spec = {};
 };
 
+std::vector<std::unique_ptr<SpecStorage>> store_specs(
+    const std::vector<package::TensorSpec>& specs);
+
 /// Shared by the handle and by contexts, whichever lives longer.
 struct OpenModel {
   exec::LoadedModel loaded;
@@ -25,8 +29,17 @@ struct OpenModel {
   std::vector<std::unique_ptr<SpecStorage>> outputs;
 };
 
-Result<std::shared_ptr<const OpenModel>> open_model(const char* path,
+/// Loads the package in `file`, aligned to a cache line, whose lifetime the model shares. Errors
+/// name `source`.
+Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::string_view source,
                                                     const sluice_open_options* options);
+
+/// Place of `name` among `specs`; a null name means the only one.
+Result<std::size_t> find_spec(const std::vector<std::unique_ptr<SpecStorage>>& specs,
+                              const char* name, std::string_view what);
+
+Result<exec::TensorView> view_of(const sluice_array& array);
+sluice_array array_of(const exec::TensorView& view);
 
 }  // namespace sluice::api
 
@@ -37,4 +50,5 @@ struct sluice_model {
 struct sluice_context {
   std::shared_ptr<const sluice::api::OpenModel> open;
   sluice::exec::Context context;
+  bool has_run = false;  // once, successfully
 };

@@ -1,11 +1,18 @@
 // The functions of sluice/sluice.h.
 #include "sluice/sluice.h"
 
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "api/last_error.h"
 #include "api/model.h"
+#include "base/file.h"
+#include "package/package.h"
 
 namespace sluice::api {
 namespace {
@@ -18,35 +25,36 @@ const sluice_tensor_spec* spec_at(const Specs& specs, std::size_t index) {
   return index < specs.size() ? &specs[index]->spec : nullptr;
 }
 
-/// Place of `name` among `specs`; a null name means the only one.
-Result<std::size_t> find_spec(const Specs& specs, const char* name, std::string_view what) {
-  if (name == nullptr && specs.size() == 1) return std::size_t{0};
-  std::string known;
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    if (name != nullptr && specs[i]->name == name) return i;
-    known += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", specs[i]->name);
-  }
-  return make_error(Code::kNotFound, "the model has no {} \"{}\"; it has {}", what,
-                    name == nullptr ? "" : name, known);
+Status open(const Bytes& file, std::string_view source, const sluice_open_options* options,
+            sluice_model*& model) {
+  model = new sluice_model{SLUICE_TRY(open_model(file, source, options))};
+  return ok_status();
 }
 
-Result<exec::TensorView> view_of(const sluice_array& array) {
-  const auto element = ir::element_type_from_onnx(array.element_type);
-  if (!element) return invalid_argument("element type number {} is unknown", array.element_type);
-  if (array.rank < 0 || (array.rank > 0 && array.dims == nullptr)) {
-    return invalid_argument("an array of rank {} needs that many dimensions", array.rank);
+Result<Bytes> bytes_of(const void* data, std::size_t size, std::int32_t ownership) {
+  if (data == nullptr) return null_argument("bytes");
+  const std::span view(static_cast<const std::byte*>(data), size);
+  if (ownership == SLUICE_BYTES_COPY) return MutableBytes::copy_of(view).freeze();
+  if (ownership != SLUICE_BYTES_BORROW) {
+    return invalid_argument("ownership {} is neither COPY nor BORROW", ownership);
   }
-  exec::TensorView view = {array.data, array.size_bytes, *element, {}};
-  view.dims.assign(array.dims, array.dims + array.rank);
-  return view;
+  if (reinterpret_cast<std::uintptr_t>(data) % package::kDataAlignment != 0) {
+    return invalid_argument("borrowed bytes must be aligned to {} bytes; copy them instead",
+                            package::kDataAlignment);
+  }
+  return Bytes(nullptr, view);
+}
+
+const std::map<std::string, std::string>& metadata_of(const sluice_model& model) {
+  return model.open->loaded.executable().graph.metadata;
 }
 
 Status set_input(sluice_context& context, const char* name, const sluice_array& array) {
   const auto index = SLUICE_TRY(find_spec(context.open->inputs, name, "input"));
   const SpecStorage& spec = *context.open->inputs[index];
   if (!context.open->loaded.signature().inputs[index].type.is_tensor()) {
-    return unimplemented("input \"{}\" is a {}; this interface takes tensors only", spec.name,
-                         spec.type);
+    return invalid_argument("input \"{}\" is a {}; sluice_context_set_input_elements sets it",
+                            spec.name, spec.type);
   }
   return context.context.set_input(index, SLUICE_TRY(view_of(array)));
 }
@@ -60,15 +68,16 @@ Status get_output(sluice_context& context, const char* name, sluice_array& array
   const auto index = SLUICE_TRY(find_spec(context.open->outputs, name, "output"));
   const SpecStorage& spec = *context.open->outputs[index];
   if (!context.open->loaded.signature().outputs[index].type.is_tensor()) {
-    return unimplemented("output \"{}\" is a {}; this interface gives tensors only", spec.name,
-                         spec.type);
+    return invalid_argument("output \"{}\" is a {}; sluice_context_output_element reads it",
+                            spec.name, spec.type);
   }
   const exec::TensorView& view = context.context.output(index);
   if (view.element == ir::ElementType::kUndefined) {
-    return make_error(Code::kFailedPrecondition, "the context has not run yet");
+    return make_error(Code::kFailedPrecondition,
+                      "output \"{}\" has no tensor: the context has not run, or it was taken",
+                      spec.name);
   }
-  array = {view.data, view.size_bytes, static_cast<std::int32_t>(view.element),
-           static_cast<std::int32_t>(view.dims.size()), view.dims.data()};
+  array = array_of(view);
   return ok_status();
 }
 
@@ -87,8 +96,29 @@ int32_t sluice_model_open(const char* path, const sluice_open_options* options,
   return guard([&]() -> sluice::Status {
     if (model == nullptr) return null_argument("model");
     *model = nullptr;
-    *model = new sluice_model{SLUICE_TRY(sluice::api::open_model(path, options))};
-    return sluice::ok_status();
+    if (path == nullptr) return null_argument("path");
+    return sluice::api::open(SLUICE_TRY(sluice::map_file(path)), path, options, *model);
+  });
+}
+
+int32_t sluice_model_open_bytes(const void* bytes, size_t size_bytes, int32_t ownership,
+                                const sluice_open_options* options, sluice_model** model) {
+  return guard([&]() -> sluice::Status {
+    if (model == nullptr) return null_argument("model");
+    *model = nullptr;
+    return sluice::api::open(SLUICE_TRY(sluice::api::bytes_of(bytes, size_bytes, ownership)),
+                             "package in memory", options, *model);
+  });
+}
+
+int32_t sluice_model_open_fd(int fd, const sluice_open_options* options, sluice_model** model) {
+  return guard([&]() -> sluice::Status {
+    if (model == nullptr) return null_argument("model");
+    *model = nullptr;
+    const std::string source = fmt::format("file descriptor {}", fd);
+    auto file = sluice::map_file(fmt::format("/proc/self/fd/{}", fd));
+    return sluice::api::open(SLUICE_TRY(std::move(file).with_context(source)), source, options,
+                             *model);
   });
 }
 
@@ -108,6 +138,35 @@ const sluice_tensor_spec* sluice_model_input(const sluice_model* model, size_t i
 
 const sluice_tensor_spec* sluice_model_output(const sluice_model* model, size_t index) {
   return model == nullptr ? nullptr : sluice::api::spec_at(model->open->outputs, index);
+}
+
+size_t sluice_model_num_metadata(const sluice_model* model) {
+  return model == nullptr ? 0 : sluice::api::metadata_of(*model).size();
+}
+
+int32_t sluice_model_metadata_at(const sluice_model* model, size_t index, const char** key,
+                                 const char** value) {
+  return guard([&]() -> sluice::Status {
+    if (model == nullptr || key == nullptr || value == nullptr) {
+      return null_argument("model, key or value");
+    }
+    const auto& metadata = sluice::api::metadata_of(*model);
+    if (index >= metadata.size()) {
+      return sluice::invalid_argument("metadata {} does not exist; the model has {}", index,
+                                      metadata.size());
+    }
+    const auto entry = std::next(metadata.begin(), static_cast<std::ptrdiff_t>(index));
+    *key = entry->first.c_str();
+    *value = entry->second.c_str();
+    return sluice::ok_status();
+  });
+}
+
+const char* sluice_model_metadata(const sluice_model* model, const char* key) {
+  if (model == nullptr || key == nullptr) return nullptr;
+  const auto& metadata = sluice::api::metadata_of(*model);
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? nullptr : found->second.c_str();
 }
 
 int32_t sluice_context_create(sluice_model* model, sluice_context** context) {
@@ -141,7 +200,9 @@ int32_t sluice_context_bind_output(sluice_context* context, const char* name, vo
 int32_t sluice_context_run(sluice_context* context) {
   return guard([&]() -> sluice::Status {
     if (context == nullptr) return null_argument("context");
-    return context->context.run();
+    SLUICE_TRY(context->context.run());
+    context->has_run = true;
+    return sluice::ok_status();
   });
 }
 

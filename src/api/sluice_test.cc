@@ -62,20 +62,20 @@ TEST_F(SluiceApi, ContextOutlivesTheModelHandle) {
   EXPECT_EQ(output.size_bytes, 40);
 }
 
-TEST_F(SluiceApi, UnknownNameListsTheOnesThereAre) {
+TEST_F(SluiceApi, UnknownNameErrorListsValidNames) {
   const sluice_array array = image();
   EXPECT_EQ(sluice_context_set_input(context_, "picture", &array), kNotFound);
   EXPECT_THAT(sluice_last_error(), HasSubstr("no input \"picture\"; it has \"image\""));
 }
 
-TEST_F(SluiceApi, WrongShapeNamesWhatTheModelTakes) {
+TEST_F(SluiceApi, WrongShapeErrorNamesTheExpectedType) {
   dims_[3] = 9;
   const sluice_array array = image();
   EXPECT_EQ(sluice_context_set_input(context_, "image", &array), kInvalidArgument);
   EXPECT_STREQ(sluice_last_error(), "input \"image\": got f32[1,1,8,9], model takes f32[N,1,8,8]");
 }
 
-TEST_F(SluiceApi, NonsenseArraysAreRefused) {
+TEST_F(SluiceApi, InvalidArraysAreRefused) {
   sluice_array array = image();
   array.element_type = 99;
   EXPECT_EQ(sluice_context_set_input(context_, "image", &array), kInvalidArgument);
@@ -93,7 +93,7 @@ TEST_F(SluiceApi, NonsenseArraysAreRefused) {
   EXPECT_EQ(sluice_context_set_input(context_, "image", &array), kInvalidArgument);
 }
 
-TEST_F(SluiceApi, RunWithoutInputsSaysSo) {
+TEST_F(SluiceApi, RunWithoutInputsNamesTheInput) {
   EXPECT_EQ(sluice_context_run(context_), kFailedPrecondition);
   EXPECT_THAT(sluice_last_error(), HasSubstr("\"image\""));
   sluice_array output = {};

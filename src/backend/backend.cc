@@ -10,8 +10,8 @@ namespace sluice::backend {
 namespace {
 
 constexpr std::size_t kLongestText = 256;
-constexpr std::int32_t kMostDevices = 4096;
-constexpr std::int32_t kMostLinks = 1 << 20;
+constexpr std::int32_t kMaxDevices = 4096;
+constexpr std::int32_t kMaxLinks = 1 << 20;
 constexpr std::int64_t kLargestPacking = std::int64_t{1} << 46;
 
 template <std::size_t N>
@@ -89,7 +89,8 @@ Status Backend::start(const Options& options) {
   SLUICE_TRY(call_plugin(name_, [&](sluice_message* message) {
     return api_->create(given.data(), static_cast<std::int32_t>(given.size()), &handle_, message);
   }));
-  if (handle_ == nullptr) return internal_error("backend \"{}\": create made nothing", name_);
+  if (handle_ == nullptr)
+    return internal_error("backend \"{}\": create returned no backend", name_);
   SLUICE_TRY(call_plugin(name_, [&](sluice_message*) {
     packing_key_ = bounded_text(api_->packing_key(handle_), kLongestText).value_or("");
     return SLUICE_OK;
@@ -105,7 +106,7 @@ Status Backend::read_devices() {
     return SLUICE_OK;
   }));
   if (count < 1) return make_error(Code::kUnavailable, "backend \"{}\" finds no device", name_);
-  if (count > kMostDevices) return internal_error("backend \"{}\" tells {} devices", name_, count);
+  if (count > kMaxDevices) return internal_error("backend \"{}\" reports {} devices", name_, count);
   for (std::int32_t i = 0; i < count; ++i) {
     sluice_device_info info = {};
     info.struct_size = sizeof(info);
@@ -130,8 +131,8 @@ Status Backend::read_links() {
     count = topology->link_count(handle_);
     return SLUICE_OK;
   }));
-  if (count < 0 || count > kMostLinks) {
-    return internal_error("backend \"{}\" tells {} links", name_, count);
+  if (count < 0 || count > kMaxLinks) {
+    return internal_error("backend \"{}\" reports {} links", name_, count);
   }
   for (std::int32_t i = 0; i < count; ++i) {
     sluice_link link = {};

@@ -1,8 +1,8 @@
 // A loaded plug-in: what it can do, asked through the C table of sluice/backend.h.
 //
 // Everything here and in kernel.h, group.h, command_list.h and memory.h is a thin owner of one C
-// object. Errors carry the plug-in's name; what a plug-in returns is checked before it is believed,
-// and what it throws becomes an error.
+// object. Errors carry the plug-in's name; values that a plug-in returns are validated, and
+// exceptions that it throws become errors.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "backend/op.h"
-#include "base/dynlib.h"
 #include "base/result.h"
+#include "base/system/dynlib.h"
 #include "sluice/backend.h"
 
 namespace sluice::backend {
@@ -32,7 +32,7 @@ struct DeviceInfo {
   bool has_own_memory = false;   ///< tensors are best copied into DeviceMemory
   bool is_simulated = false;     ///< a model of hardware: used when asked for, never chosen
   int num_cores = 0;
-  std::int64_t memory_bytes = 0;  ///< 0 if it does not tell
+  std::int64_t memory_bytes = 0;  ///< 0 if unknown
   std::string bus_address;        ///< "0000:3b:00.0"; "" where there is none
 };
 
@@ -59,7 +59,7 @@ struct Packing {
 
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-/// Immutable; safe across threads. What is created from it keeps it alive.
+/// Immutable; safe across threads. Objects created from it keep it alive.
 class Backend {
  public:
   /// Opens a plug-in file, shakes hands and creates its backend.
@@ -84,17 +84,17 @@ class Backend {
   /// Between devices, as the plug-in's extension "sluice.topology/1" tells; empty without it.
   std::span<const Link> links() const { return links_; }
 
-  /// The table of an optional extension of the plug-in, which lives as long as this; null if it has
-  /// none of that name. Its type is that of the header that the name belongs to, and its first
-  /// field the `struct_size`: compare that before a later field is read.
+  /// The table of an optional extension of the plug-in, which lives as long as this; null if there
+  /// is no extension of that name. Its type is that of the header that the name belongs to, and its
+  /// first field the `struct_size`: compare that before a later field is read.
   Result<const void*> find_extension(const char* name) const;
 
-  /// Whether a kernel for `op` can be made. Fails when the plug-in cannot even tell.
+  /// Whether the backend has a kernel for `op`. Fails if the query itself fails.
   Result<OpSupport> query(const Op& op) const;
 
-  /// How the constant `input` of `op` is packed; nullopt to use it as it is.
+  /// How the constant `input` of `op` is packed; nullopt if kernels use it unpacked.
   Result<std::optional<Packing>> query_packing(const Op& op, int input) const;
-  /// Requires: `packed` has the size that `query_packing` told.
+  /// Requires: `packed` has the size that `query_packing` returned.
   Status pack(const Op& op, int input, std::span<std::byte> packed) const;
 
   // For the owners of C objects in this folder.

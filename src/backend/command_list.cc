@@ -8,7 +8,7 @@ Result<CommandList> CommandList::create(std::shared_ptr<const Group> group) {
   SLUICE_TRY(call_plugin(backend.name(), [&](sluice_message* message) {
     return backend.api().list_create(group->get(), &made, message);
   }));
-  if (made == nullptr) return internal_error("backend \"{}\" made no list", backend.name());
+  if (made == nullptr) return internal_error("backend \"{}\" returned no list", backend.name());
   return CommandList({std::move(group), made, backend.api().list_destroy});
 }
 

@@ -5,7 +5,7 @@
 
 namespace sluice::backend {
 
-/// Where a kernel finds a tensor: `offset_bytes` into the buffer of `binding`.
+/// A tensor at `offset_bytes` into the buffer of `binding`.
 inline sluice_argument bound_argument(int binding, std::int64_t offset_bytes) {
   return {binding, 0, nullptr, offset_bytes, nullptr};
 }

@@ -12,7 +12,7 @@ Result<std::shared_ptr<const Group>> Group::create(std::shared_ptr<const Backend
     return backend->api().group_create(backend->handle(), device, cores.data(),
                                        static_cast<std::int32_t>(cores.size()), &made, message);
   }));
-  if (made == nullptr) return internal_error("backend \"{}\" made no group", backend->name());
+  if (made == nullptr) return internal_error("backend \"{}\" returned no group", backend->name());
   const auto destroy = backend->api().group_destroy;
   Handle<sluice_group, Backend> handle(std::move(backend), made, destroy);
   return std::shared_ptr<const Group>(new Group(device, std::move(handle)));
@@ -24,7 +24,7 @@ Result<Stream> Stream::create(std::shared_ptr<const Group> group) {
   SLUICE_TRY(call_plugin(backend.name(), [&](sluice_message* message) {
     return backend.api().stream_create(group->get(), &made, message);
   }));
-  if (made == nullptr) return internal_error("backend \"{}\" made no stream", backend.name());
+  if (made == nullptr) return internal_error("backend \"{}\" returned no stream", backend.name());
   return Stream({std::move(group), made, backend.api().stream_destroy});
 }
 

@@ -30,19 +30,20 @@ class Group {
   Handle<sluice_group, Backend> handle_;
 };
 
-/// A queue of submitted command lists, run in order. Used by one thread at a time. Its destruction
-/// waits for what was submitted.
+/// A queue of submitted command lists, run in order. Used by one thread at a time. The destructor
+/// waits for submitted work.
 class Stream {
  public:
   static Result<Stream> create(std::shared_ptr<const Group> group);
 
-  /// Runs `list` after what was submitted before, possibly on this thread. `bindings[i]` is the
+  /// Runs `list` after all work submitted before, possibly on this thread. `bindings[i]` is the
   /// buffer that arguments of binding i are offsets into; the buffers stay valid until the work is
-  /// done. Errors of the run itself are told by `wait`.
+  /// done. Errors of the run are returned by `wait`.
   /// Requires: `list` is finished, of the same group, and its last run is done.
   Status submit(const CommandList& list, std::span<void* const> bindings);
 
-  /// Until all submitted work is done; tells its first error. No timeout waits without end.
+  /// Blocks until all submitted work is done, and returns its first error. Without a timeout it
+  /// waits indefinitely.
   /// Fails: kDeadlineExceeded, the work going on; any error of the work.
   Status wait(std::optional<std::chrono::nanoseconds> timeout = std::nullopt);
 

@@ -24,14 +24,15 @@ Status call_plugin(std::string_view plugin, Function&& function) {
   } catch (const std::exception& error) {
     return internal_error("backend \"{}\" threw: {}", plugin, error.what());
   } catch (...) {
-    return internal_error("backend \"{}\" threw what is no std::exception", plugin);
+    return internal_error("backend \"{}\" threw an object that is not a std::exception", plugin);
   }
   if (code == SLUICE_OK) [[likely]]
     return ok_status();
   return status_from_plugin(plugin, code, text.data());
 }
 
-/// Calls a `destroy` of a plug-in. There is nobody left to tell of what it throws.
+/// Calls a `destroy` of a plug-in. Exceptions are swallowed: a destructor has no caller to report
+/// them to.
 template <typename Function>
 void destroy_in_plugin(Function&& function) noexcept {
   try {
@@ -40,7 +41,7 @@ void destroy_in_plugin(Function&& function) noexcept {
   }
 }
 
-/// A C object, destroyed before what it was made from. Move-only.
+/// Owns a C object and shares its parent, so that the object is destroyed first. Move-only.
 template <typename Object, typename Parent>
 class Handle {
  public:

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kLongestName = 64;
 /// The table of 1.0 ended before this; minor versions only add to its end.
 constexpr std::uint32_t kFirstTableSize = offsetof(sluice_backend_api, find_extension);
-/// No table of any minor version comes near it: one that says so is no table.
+/// Far above the size of any minor version: a larger `struct_size` means that this is not a table.
 constexpr std::uint32_t kLargestTable = 1U << 16;
 
 template <typename... Args>
@@ -21,6 +21,8 @@ Status refuse(fmt::format_string<Args...> format, Args&&... args) {
   return make_error(Code::kFailedPrecondition, format, std::forward<Args>(args)...);
 }
 
+// `abi_major`, `abi_minor` and `struct_size` are the first fields and never move, so they may be
+// read before anything is known about the version.
 Status check_version(const sluice_backend_api& api) {
   if (api.abi_major != SLUICE_BACKEND_ABI_MAJOR) {
     return refuse("made for version {}.{} of the plug-in table; this host has {}.{}: rebuild it",
@@ -103,7 +105,7 @@ Result<const sluice_backend_api*> shake_hands(const DynamicLibrary& library,
   const auto entry =
       reinterpret_cast<sluice_backend_entry_fn>(library.find_symbol(SLUICE_BACKEND_ENTRY));
   if (entry == nullptr) {
-    return refuse("no plug-in: it does not export {}", SLUICE_BACKEND_ENTRY);
+    return refuse("not a plug-in: it does not export {}", SLUICE_BACKEND_ENTRY);
   }
   const sluice_backend_api* api = SLUICE_TRY(ask_for_table(entry, name));
   SLUICE_TRY(check_version(*api));

@@ -1,12 +1,12 @@
-// What is checked of a plug-in before any of it is called.
+// Checks of a plug-in's table before any of its functions is called.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
 
-#include "base/dynlib.h"
 #include "base/result.h"
+#include "base/system/dynlib.h"
 #include "sluice/backend.h"
 
 namespace sluice::backend {
@@ -14,7 +14,7 @@ namespace sluice::backend {
 /// `<name>` of `libsluice_backend_<name>.so`; nullopt for any other file name.
 std::optional<std::string> plugin_name(const std::filesystem::path& path);
 
-/// A text of a plug-in's, read up to `limit` characters; nullopt if it is null, empty or longer.
+/// A plug-in's string, read up to `limit` characters; nullopt if it is null, empty or longer.
 std::optional<std::string> bounded_text(const char* text, std::size_t limit);
 
 /// Whether the table is long enough for `function`, and has it. For those that came after 1.0.

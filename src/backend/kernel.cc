@@ -31,7 +31,8 @@ Result<std::shared_ptr<const Kernel>> Kernel::create(std::shared_ptr<const Backe
                                                    message);
              }).with_context(op.describe()));
   if (made == nullptr) {
-    return internal_error("backend \"{}\" made no kernel for {}", backend->name(), op.describe());
+    return internal_error("backend \"{}\" returned no kernel for {}", backend->name(),
+                          op.describe());
   }
   const auto destroy = backend->api().kernel_destroy;
   Handle<sluice_kernel, Backend> handle(std::move(backend), made, destroy);

@@ -13,10 +13,10 @@ Result<DeviceMemory> DeviceMemory::allocate(std::shared_ptr<const Backend> backe
   const std::string& name = backend->name();
   DeviceMemory memory(backend, device, address, size_bytes);
   if (address == nullptr && size_bytes > 0) {
-    return internal_error("backend \"{}\" gave no memory for {} bytes", name, size_bytes);
+    return internal_error("backend \"{}\" returned no memory for {} bytes", name, size_bytes);
   }
   if (reinterpret_cast<std::uintptr_t>(address) % kAlignment != 0) {
-    return internal_error("backend \"{}\" gave memory at {}, not aligned to {}", name, address,
+    return internal_error("backend \"{}\" returned memory at {}, not aligned to {}", name, address,
                           kAlignment);
   }
   return memory;

@@ -12,13 +12,13 @@
 
 namespace sluice::backend {
 
-/// Where an `Op` is read from. Borrowed for the call that makes it.
+/// The source of an `Op`. Borrowed for the call that creates it.
 struct OpSource {
   const ir::Graph& graph;
   const ir::Subgraph& subgraph;
   const ir::Operation& operation;
-  /// The type of an operand of `subgraph`; null: as the operand says. Give it to replace symbols by
-  /// numbers, or a layout by another. Dimensions that stay symbolic become -1.
+  /// The type of an operand of `subgraph`; null: the operand's declared type. Set it to replace
+  /// symbols by numbers, or one layout by another. Dimensions that stay symbolic become -1.
   std::function<ir::Type(ir::OperandId)> type_of = nullptr;
   /// Packed bytes by input; shorter than the inputs, or an empty span, for none. Not owned: they
   /// live as long as the Op.

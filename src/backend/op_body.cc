@@ -36,7 +36,8 @@ Result<RegisterMap> number_first_registers(OpStorage& storage, const ir::Subgrap
 Result<std::int32_t> find_register(const RegisterMap& registers, ir::OperandId operand) {
   if (!operand.is_valid()) return -1;
   const auto found = registers.find(operand);
-  if (found == registers.end()) return invalid_argument("its body reads what nothing writes");
+  if (found == registers.end())
+    return invalid_argument("its body reads a register that no step writes");
   return found->second;
 }
 
@@ -65,7 +66,7 @@ Status add_step(OpStorage& storage, RegisterMap& registers, const ir::Operation&
 
 Status make_body(OpStorage& storage, const ir::Subgraph& body) {
   if (body.outputs.size() != 1) {
-    return invalid_argument("its body has {} outputs, not one", body.outputs.size());
+    return invalid_argument("its body has {} outputs; it must have one", body.outputs.size());
   }
   RegisterMap registers = SLUICE_TRY(number_first_registers(storage, body));
   for (const ir::OperationId id : body.order()) {

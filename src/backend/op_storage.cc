@@ -22,7 +22,7 @@ Status checked_dims(const ir::Type& type, std::vector<std::int64_t>& dims) {
   return ok_status();
 }
 
-/// Points `to` at the value, which stays where it is.
+/// Points `to` at the value without copying it.
 struct AttributeWriter {
   OpStorage& storage;
   sluice_attribute& to;
@@ -78,7 +78,7 @@ struct AttributeWriter {
 
 Result<sluice_tensor> make_tensor(OpStorage& storage, const ir::Type& type) {
   if (!type.is_tensor() || type.shape() == nullptr) {
-    return invalid_argument("{} is no tensor of known rank", type.to_string());
+    return invalid_argument("{} is not a tensor of known rank", type.to_string());
   }
   std::vector<std::int64_t>& dims = storage.dims.emplace_back();
   SLUICE_TRY(checked_dims(type, dims));

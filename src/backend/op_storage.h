@@ -7,8 +7,8 @@
 
 namespace sluice::backend {
 
-/// Owns what one `sluice_op` points to. Containers only grow, and deques keep what is in them in
-/// place, so that pointers into it stay.
+/// Owns the memory that one `sluice_op` points to. Containers only grow, and deques never move
+/// their elements, so pointers stay valid.
 struct OpStorage {
   sluice_op op = {};
   ir::Operation operation;          // names, attributes and constants' bytes

@@ -64,7 +64,7 @@ class OpTest : public ::testing::Test {
   ir::Operation conv;
 };
 
-TEST_F(OpTest, OperandsTellDimsConstantsAndAbsence) {
+TEST_F(OpTest, OperandsExposeDimsConstantsAndAbsence) {
   const auto made = create();
   ASSERT_TRUE(made.is_ok()) << made.status().message();
   const sluice_op& op = made->get();
@@ -124,7 +124,7 @@ TEST_F(OpTest, BodyBecomesRegisters) {
   EXPECT_EQ(body.result, 3);
 }
 
-TEST_F(OpTest, RefusesWhatCannotCross) {
+TEST_F(OpTest, RefusesTypesThatCannotCrossTheAbi) {
   conv.attributes.set("then_branch", ir::SubgraphId(std::int32_t{0}));
   EXPECT_EQ(create().status().message(),
             "node \"conv1\" (Conv): attribute \"then_branch\": no backend takes attributes of this "
@@ -132,7 +132,7 @@ TEST_F(OpTest, RefusesWhatCannotCross) {
   conv.attributes.erase("then_branch");
   graph.main().operand(x).type = Type::sequence(Type::tensor(ElementType::kF32));
   EXPECT_EQ(create().status().message(),
-            "node \"conv1\" (Conv): operand \"x\": seq(f32[?]) is no tensor of known rank");
+            "node \"conv1\" (Conv): operand \"x\": seq(f32[?]) is not a tensor of known rank");
 }
 
 TEST_F(OpTest, RefusesAConstantShorterThanItsType) {

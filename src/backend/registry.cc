@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder's plug-ins by name; a file, or what does not exist, as itself.
+/// The plug-ins of a folder by name, or the path itself for a file or a missing path.
 std::vector<fs::path> plugins_at(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return {path};
@@ -34,6 +34,8 @@ std::vector<fs::path> split_path_list(std::string_view list) {
   return paths;
 }
 
+/// In order of precedence: the caller's paths, SLUICE_BACKEND_PATH, the default folders. The first
+/// plug-in of a name that loads is used.
 std::vector<fs::path> candidates(const Discovery& discovery) {
   std::vector<fs::path> places = discovery.paths;
   if (const char* list = std::getenv("SLUICE_BACKEND_PATH"); list != nullptr) {
@@ -100,6 +102,8 @@ void BackendRegistry::State::load(Plugin& plugin) {
   }
 }
 
+// The lock covers loading only. `plugins` never grows after discovery and entries do not change
+// once loaded or refused, so the span may be read without the lock.
 std::span<const Plugin> BackendRegistry::all() const {
   const std::lock_guard lock(state_->mutex);
   for (Plugin& plugin : state_->plugins) state_->load(plugin);
@@ -118,6 +122,7 @@ Result<std::shared_ptr<const Backend>> BackendRegistry::find(std::string_view na
     }
     if (failed != nullptr) return failed->reason.with_context("loading a backend");
   }
+  // Outside of the lock: all() takes it. Loads every plug-in, to list those that exist.
   std::string known;
   for (const Plugin& plugin : all()) {
     if (plugin.backend != nullptr) known += (known.empty() ? "" : ", ") + plugin.name;

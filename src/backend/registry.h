@@ -36,7 +36,7 @@ class BackendRegistry {
   /// the first that loads wins. A missing file of the first two is listed as such.
   static BackendRegistry discover(const Discovery& discovery = {});
 
-  /// In the order found. Loads those that are not loaded yet.
+  /// In the order found. Loads all plug-ins that are not loaded yet.
   std::span<const Plugin> all() const;
 
   /// Fails: kNotFound naming the backends there are, or the reason why it did not load.
@@ -49,7 +49,8 @@ class BackendRegistry {
     std::map<std::string, Options> options;
     std::mutex mutex;  ///< of `plugins`, until all of them are loaded or refused
     std::vector<Plugin> plugins;
-    /// Loads it, unless that was tried before or one of its name is there.
+    /// Loads the plug-in, unless an attempt was made before or a plug-in of the same name is
+    /// loaded.
     void load(Plugin& plugin);
   };
   std::shared_ptr<State> state_;

@@ -19,7 +19,7 @@ TEST(PluginName, IsThatOfTheFile) {
   EXPECT_EQ(plugin_name("libother.so"), std::nullopt);
 }
 
-TEST(BackendRegistry, ListsWhatDoesNotLoadWithTheReason) {
+TEST(BackendRegistry, ListsFailedPluginsWithTheReason) {
   const TempDir folder;
   std::ofstream(folder / "libsluice_backend_text.so") << "no library";
   std::ofstream(folder / "notes.txt") << "ignored";
@@ -32,7 +32,7 @@ TEST(BackendRegistry, ListsWhatDoesNotLoadWithTheReason) {
   EXPECT_EQ(registry.find("text").status().code(), Code::kNotFound);
 }
 
-TEST(BackendRegistry, LoadsOnlyWhatIsAskedFor) {
+TEST(BackendRegistry, LoadsRequestedBackendsOnly) {
   const TempDir folder;
   const auto late = folder / "libsluice_backend_late.so";
   std::ofstream(late) << "no library yet";

@@ -71,9 +71,11 @@ char* TextPool::allocate(std::int64_t size_bytes) {
     used_bytes_ += size_bytes;
     return text;
   }
-  const auto size = static_cast<std::size_t>(is_large ? size_bytes : kBlockBytes);
-  std::unique_ptr<char[]> block(new (std::nothrow) char[size]);
+  const std::int64_t block_bytes = is_large ? size_bytes : kBlockBytes;
+  if (block_bytes > limit_bytes_ - held_bytes_) return nullptr;
+  std::unique_ptr<char[]> block(new (std::nothrow) char[static_cast<std::size_t>(block_bytes)]);
   if (block == nullptr) return nullptr;
+  held_bytes_ += block_bytes;
   char* text = block.get();
   if (!is_large) used_bytes_ = size_bytes;
   (is_large ? large_ : blocks_).push_back(std::move(block));
@@ -84,6 +86,7 @@ void TextPool::reset() {
   large_.clear();
   if (blocks_.size() > 1) blocks_.resize(1);
   used_bytes_ = blocks_.empty() ? kBlockBytes : 0;
+  held_bytes_ = blocks_.empty() ? 0 : kBlockBytes;
 }
 
 }  // namespace sluice::backend

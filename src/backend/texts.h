@@ -4,6 +4,8 @@
 // piece that can be mapped or sent. In a run each is a `sluice_text`, an element like any other.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -34,7 +36,9 @@ class TextPool {
 
   /// What a binding names. Lives as long as this.
   sluice_text_pool* get() { return &handle_; }
-  /// Null if there is no memory.
+  /// Bytes that may be allocated between two resets. Requires: nothing is being allocated.
+  void set_limit(std::int64_t limit_bytes) { limit_bytes_ = limit_bytes; }
+  /// Null if there is no memory, or at the limit.
   char* allocate(std::int64_t size_bytes);
   /// Ends the life of everything allocated. Keeps one block for the next run.
   void reset();
@@ -47,6 +51,8 @@ class TextPool {
   std::vector<std::unique_ptr<char[]>> blocks_;  ///< the first is for small texts
   std::vector<std::unique_ptr<char[]>> large_;
   std::int64_t used_bytes_ = kBlockBytes;  ///< of the last block
+  std::int64_t held_bytes_ = 0;            ///< of all blocks since the last reset
+  std::int64_t limit_bytes_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace sluice::backend

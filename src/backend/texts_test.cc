@@ -22,7 +22,7 @@ ir::Constant encode(const std::vector<sluice_text>& texts) {
           Bytes::own(std::move(bytes))};
 }
 
-TEST(Texts, ComeBackAsTheyWereEncoded) {
+TEST(Texts, EncodingRoundTrips) {
   const std::vector<std::string> words = {"one", "", "three"};
   const ir::Constant constant = encode({text(words[0]), {}, text(words[2])});
   EXPECT_EQ(constant.data.size(), 4 * 8 + 8);

@@ -55,7 +55,7 @@ void ManualClock::advance(std::int64_t duration_ns) {
     now_ns_ += duration_ns;
     waiters = waiters_;
   }
-  // Taking its mutex makes sure that a waiter sleeps by now.
+  // Locking a waiter's mutex ensures that it is in wait(), so that the notification cannot be lost.
   for (const Waiter& waiter : waiters) {
     { const std::lock_guard theirs(*waiter.mutex); }
     waiter.condition->notify_all();

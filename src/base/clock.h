@@ -1,4 +1,4 @@
-// Time that tests can replace: nobody in the project asks the system for it anywhere else.
+// Time that tests can replace. No other code of the project reads the system's clocks.
 #pragma once
 
 #include <condition_variable>
@@ -33,7 +33,7 @@ class Clock {
 /// The machine's monotonic clock; one for everybody.
 Clock& system_clock();
 
-/// Stands still until it is told. Waits end when `advance` passes their deadline.
+/// Stands still until `advance`. Waits end when it passes their deadline.
 class ManualClock final : public Clock {
  public:
   std::int64_t now_ns() const override;

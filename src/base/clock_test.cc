@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-TEST(SystemClock, NeverGoesBack) {
+TEST(SystemClock, IsMonotonic) {
   const std::int64_t before = system_clock().now_ns();
   EXPECT_GE(system_clock().now_ns(), before);
 }

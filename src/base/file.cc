@@ -1,8 +1,10 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,7 +42,7 @@ class FileDescriptor {
   int fd_;
 };
 
-/// What this process has mapped of files: other memory must never be let go of.
+/// The file mappings of this process: `release` must not drop pages of other memory.
 class Mappings {
  public:
   void add(const void* address, std::size_t size) {
@@ -89,11 +91,44 @@ Status write_all(int fd, std::span<const std::byte> contents, const std::filesys
   return ok_status();
 }
 
-}  // namespace
+/// Without O_NONBLOCK, opening a FIFO waits for somebody who writes to it.
+constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
-Result<Bytes> map_file(const std::filesystem::path& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return errno_error(errno, "open", path);
+Status leads_out(const std::filesystem::path& path) {
+  return invalid_argument("\"{}\" is a link out of its folder", path.string());
+}
+
+/// For kernels before 5.6, and sandboxes that do not know openat2.
+Result<int> open_compared(const std::filesystem::path& folder,
+                          const std::filesystem::path& relative) {
+  std::error_code error;
+  const auto real_folder = std::filesystem::canonical(folder, error);
+  if (error) return errno_error(error.value(), "open", folder);
+  const auto real = std::filesystem::canonical(real_folder / relative, error);
+  if (error) return errno_error(error.value(), "open", folder / relative);
+  const auto [at, rest] =
+      std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end());
+  if (at != real_folder.end()) return leads_out(relative);
+  const int fd = ::open(real.c_str(), kReadFlags | O_NOFOLLOW);
+  if (fd < 0) return errno_error(errno, "open", real);
+  return fd;
+}
+
+Result<int> open_beneath(const std::filesystem::path& folder,
+                         const std::filesystem::path& relative) {
+  const FileDescriptor root(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (root.get() < 0) return errno_error(errno, "open", folder);
+  open_how how = {};
+  how.flags = static_cast<std::uint64_t>(kReadFlags);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  const long fd = ::syscall(SYS_openat2, root.get(), relative.c_str(), &how, sizeof(how));
+  if (fd >= 0) return static_cast<int>(fd);
+  if (errno == EXDEV) return leads_out(relative);
+  if (errno == ENOSYS || errno == EPERM) return open_compared(folder, relative);
+  return errno_error(errno, "open", folder / relative);
+}
+
+Result<Bytes> map_open(const FileDescriptor& file, const std::filesystem::path& path) {
   struct stat info = {};
   if (::fstat(file.get(), &info) != 0) return errno_error(errno, "inspect", path);
   if (!S_ISREG(info.st_mode)) {
@@ -103,8 +138,8 @@ Result<Bytes> map_file(const std::filesystem::path& path) {
   if (size == 0) return Bytes();
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
   if (address == MAP_FAILED) return errno_error(errno, "map", path);
-  // Read in pieces of 2 MiB where the file system can: mapping them costs next to nothing then.
-  // Where it cannot, all is as it would be, so what the call says does not matter.
+  // Asks for huge pages in the page cache, which make page faults rare. Advisory: file systems
+  // without support ignore it, so the result is not checked.
   ::madvise(address, size, MADV_HUGEPAGE);
   mappings().add(address, size);
   std::shared_ptr<const void> owner(address, [size](const void* mapped) {
@@ -114,12 +149,26 @@ Result<Bytes> map_file(const std::filesystem::path& path) {
   return Bytes(std::move(owner), {static_cast<const std::byte*>(address), size});
 }
 
+}  // namespace
+
+Result<Bytes> map_file(const std::filesystem::path& path) {
+  const FileDescriptor file(::open(path.c_str(), kReadFlags));
+  if (file.get() < 0) return errno_error(errno, "open", path);
+  return map_open(file, path);
+}
+
+Result<Bytes> map_file_beneath(const std::filesystem::path& folder,
+                               const std::filesystem::path& relative) {
+  const FileDescriptor file(SLUICE_TRY(open_beneath(folder, relative)));
+  return map_open(file, folder / relative);
+}
+
 void release_pages(std::span<const std::byte> bytes) { mappings().release(bytes); }
 
 Result<std::string> read_text_file(const std::filesystem::path& path, std::int64_t limit_bytes) {
   const Bytes bytes = SLUICE_TRY(map_file(path));
   if (static_cast<std::int64_t>(bytes.size()) > limit_bytes) {
-    return invalid_argument("\"{}\" has {} bytes; at most {} are read", path.string(), bytes.size(),
+    return invalid_argument("\"{}\" has {} bytes; the limit is {}", path.string(), bytes.size(),
                             limit_bytes);
   }
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -141,9 +190,9 @@ AtomicFile::~AtomicFile() {
   ::unlink(temporary_.c_str());
 }
 
-/// Files are written in pieces that begin and end at multiples of this: Linux then keeps each in
-/// one huge page of its cache, which is mapped in one go. A mapping of many small pages takes
-/// longer to set up than its contents to read.
+/// Files are written in pieces aligned to 2 MiB, so that Linux can keep each in one huge page of
+/// the page cache. A later mapping then needs one page fault per piece; with 4 KiB pages the faults
+/// cost more time than reading the data.
 constexpr std::size_t kPieceBytes = 2 << 20;
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
@@ -190,7 +239,8 @@ Status AtomicFile::overwrite_start(std::span<const std::byte> bytes) {
 
 Status AtomicFile::commit() {
   SLUICE_TRY(write_rest());
-  // Before the name changes hands: after a power failure the file would be there without its bytes.
+  // Flush before the rename: otherwise a power failure can leave the new name with missing
+  // contents.
   if (::fsync(fd_) != 0) return errno_error(errno, "flush", target_);
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
     return errno_error(errno, "rename a new file over", target_);

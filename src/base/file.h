@@ -15,6 +15,13 @@ namespace sluice {
 /// Fails: kNotFound, kPermissionDenied, kInvalidArgument (not a regular file), kUnknown.
 Result<Bytes> map_file(const std::filesystem::path& path);
 
+/// As map_file, for a path that somebody else wrote down: the file lies in `folder` or below, and
+/// no link on the way leads out, not even one that changes meanwhile (openat2 with RESOLVE_BENEATH;
+/// on kernels without it the links are followed first and the result is compared). Fails: as
+/// map_file; kInvalidArgument for a path that leads out.
+Result<Bytes> map_file_beneath(const std::filesystem::path& folder,
+                               const std::filesystem::path& relative);
+
 /// Lets go of the physical memory of what map_file mapped; the bytes are read from the file again
 /// when somebody looks at them. Does nothing for other memory. Safe across threads.
 void release_pages(std::span<const std::byte> bytes);
@@ -33,7 +40,7 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&&) = delete;
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
-  /// Removes what was written unless it was committed.
+  /// Removes the written data unless it was committed.
   ~AtomicFile();
 
   Status append(std::span<const std::byte> bytes);

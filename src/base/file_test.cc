@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
@@ -32,7 +33,37 @@ TEST_F(FileTest, MappingOutlivesTheFile) {
   EXPECT_EQ(std::memcmp(mapped->data(), "sluice", 6), 0);
 }
 
-TEST_F(FileTest, LetsGoOfMappedPagesAndOfNothingElse) {
+TEST_F(FileTest, FifoIsRefusedWithoutWaitingForAWriter) {
+  const auto fifo = path("fifo");
+  std::filesystem::remove(fifo);
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(map_file(fifo).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(map_file_beneath(fifo.parent_path(), fifo.filename()).status().code(),
+            Code::kInvalidArgument);
+}
+
+TEST_F(FileTest, PathBeneathAFolderDoesNotLeaveIt) {
+  namespace fs = std::filesystem;
+  const auto folder = path("folder");
+  fs::remove_all(folder);
+  fs::create_directories(folder / "inner");
+  ASSERT_TRUE(write_file_atomically(folder / "inner" / "f", bytes_of("in")).is_ok());
+  ASSERT_TRUE(write_file_atomically(path("out"), bytes_of("out")).is_ok());
+  fs::create_symlink("inner/f", folder / "near");
+  fs::create_symlink(path("out"), folder / "far");
+  fs::create_directory_symlink("..", folder / "up");
+  EXPECT_TRUE(map_file_beneath(folder, "inner/f").is_ok());
+  EXPECT_TRUE(map_file_beneath(folder, "near").is_ok());
+  const std::string out = path("out").filename().string();
+  for (const std::string& relative : {std::string("far"), "up/" + out, "../" + out,
+                                      path("out").string(), std::string("inner/../../") + out}) {
+    EXPECT_EQ(map_file_beneath(folder, relative).status().code(), Code::kInvalidArgument)
+        << relative;
+  }
+  EXPECT_EQ(map_file_beneath(folder, "none").status().code(), Code::kNotFound);
+}
+
+TEST_F(FileTest, ReleasesMappedPagesOnly) {
   const std::vector<std::byte> contents(std::size_t{16} << 12U, std::byte{7});
   ASSERT_TRUE(write_file_atomically(path("f"), contents).is_ok());
   const auto mapped = map_file(path("f"));
@@ -52,7 +83,7 @@ TEST_F(FileTest, WritingReplacesTheOldContents) {
   std::filesystem::remove(file);
 }
 
-TEST_F(FileTest, PiecesOfAnySizeComeOutInOrder) {
+TEST_F(FileTest, PiecesOfAnySizeAreWrittenInOrder) {
   const auto target = path("c");
   auto file = AtomicFile::create(target);
   ASSERT_TRUE(file.is_ok()) << file.status().message();
@@ -81,7 +112,7 @@ TEST_F(FileTest, MissingFileIsNamed) {
   EXPECT_NE(status.message().find("/no/such/file"), std::string::npos);
 }
 
-TEST_F(FileTest, FolderIsNoFile) {
+TEST_F(FileTest, FolderIsRefused) {
   EXPECT_EQ(map_file(testing::TempDir()).status().code(), Code::kInvalidArgument);
 }
 

@@ -1,4 +1,4 @@
-// Where a thread sleeps until another has news for it.
+// A place where a thread sleeps until another thread wakes it.
 #pragma once
 
 #include <atomic>

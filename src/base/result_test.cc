@@ -35,7 +35,7 @@ TEST(SluiceTry, MovesMoveOnlyValues) {
   EXPECT_EQ(use().value(), 5);
 }
 
-TEST(Status, ContextGoesInFront) {
+TEST(Status, ContextIsPrepended) {
   const Status status = half(3).with_context("loading a.sluice").status();
   EXPECT_EQ(status.message(), "loading a.sluice: 3 is odd");
   EXPECT_EQ(status.code(), Code::kInvalidArgument);

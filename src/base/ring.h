@@ -15,18 +15,18 @@ namespace sluice {
 
 enum class RingResult {
   kDone,
-  kNotNow,  ///< full, or empty; still so at the deadline
-  kClosed,  ///< nothing goes in any more; or everything has come out
+  kNotNow,  ///< full or empty, at the deadline too
+  kClosed,  ///< closed for pushes; or closed and empty for pops
 };
 
-/// First in, first out, each operation in constant time, without a lock and without memory of its
-/// own making. Records are small: pointers and what belongs to them, never tensor bytes.
+/// A lock-free FIFO. Operations take constant time and never allocate. Records are small: pointers
+/// and metadata, never tensor bytes.
 ///
 ///     open --close--> closed --last record popped--> drained
 ///
 /// One thread at a time pushes and one pops; anybody closes. A push that answered kDone is popped,
 /// also when `close` comes at the same time. The two sides write different cache lines, and each
-/// looks at the other's only when what it last saw does not suffice.
+/// reads the other's only if its cached copy does not suffice.
 template <typename Record>
 class Ring {
   static_assert(std::is_trivially_copyable_v<Record>, "records are copied as plain bytes");
@@ -119,7 +119,7 @@ class Ring {
   static constexpr std::uint64_t kClosedBit = std::uint64_t{1} << 63U;
   static constexpr std::size_t kCacheLine = 64;
 
-  /// What one side keeps to itself: where it is, and the other's position when it last looked.
+  /// The private state of one side: its position, and the other's position as last read.
   struct alignas(kCacheLine) Side {
     std::uint64_t position = 0;
     std::uint64_t seen = 0;

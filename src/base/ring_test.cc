@@ -155,7 +155,7 @@ TEST(Ring, TwoThreadsPassEveryRecordOnceAndInOrder) {
   }
 }
 
-TEST(Ring, ARecordIsPoppedOrRefusedWhenCloseComesMeanwhile) {
+TEST(Ring, ConcurrentCloseRefusesOrDeliversEachRecord) {
   for (int round = 0; round < 300; ++round) {
     Ring<Record> ring(8);
     std::int64_t num_pushed = 0;

@@ -1,13 +1,13 @@
-// Work that any thread may start and one at a time does.
+// Serializes work that any thread may request.
 #pragma once
 
 #include <atomic>
 
 namespace sluice {
 
-/// Whoever calls `run` while nobody pumps does the work; others make that thread do it once more
-/// and return at once. So what a caller changed before `run` is seen by a pumping that starts after
-/// it, without a lock, and a call from inside the work is no recursion.
+/// The first caller of `run` does the work. Callers that arrive meanwhile make that thread repeat
+/// the work and return at once. So every change made before `run` is seen by a pass that starts
+/// after it, without a lock, and a call from inside the work does not recurse.
 class SerialPump {
  public:
   template <typename Work>

@@ -5,13 +5,13 @@
 namespace sluice {
 namespace {
 
-TEST(ValidUtf8, LeavesTextsAlone) {
+TEST(ValidUtf8, KeepsValidText) {
   for (const char* text : {"", "plain", "gr\xC3\xBC\xC3\x9F", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"}) {
     EXPECT_EQ(valid_utf8(text), text);
   }
 }
 
-TEST(ValidUtf8, ReplacesWhatIsNoCharacter) {
+TEST(ValidUtf8, ReplacesInvalidBytes) {
   EXPECT_EQ(valid_utf8("a\xFFz"), "a?z");
   EXPECT_EQ(valid_utf8("\xC3"), "?") << "cut";
   EXPECT_EQ(valid_utf8("\xE2\x82"), "??") << "cut";

@@ -10,12 +10,17 @@
 
 namespace sluice::compile {
 
+class Placement;
+
 using Backends = std::span<const std::shared_ptr<const backend::Backend>>;
 
-/// By subgraph that runs, one entry per operation in order: the first of `backends` that takes it;
-/// -1 for views and the executor's own steps, which need no kernel. Empty for fused bodies.
-/// Fails: kUnimplemented with every operator that none takes, its nodes and the reason.
+/// By subgraph, one entry per operation in order: the first backend that accepts it of those
+/// that `placement` allows; -1 for views and the executor's own steps, which need no kernel. Empty
+/// for fused bodies.
+/// Fails: kUnimplemented    every operator that no backend accepts, its nodes and the reason; every
+///                          node whose rule allows only backends that refuse it, and who takes it
+///        kInvalidArgument  a rule that decides for no operation
 Result<std::vector<std::vector<std::int16_t>>> assign_backends(const ir::Graph& graph,
-                                                               Backends backends);
+                                                               const Placement& placement);
 
 }  // namespace sluice::compile

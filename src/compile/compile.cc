@@ -1,5 +1,7 @@
 #include "compile/compile.h"
 
+#include <fmt/ranges.h>
+
 #include <utility>
 
 #include "compile/assign.h"
@@ -7,6 +9,7 @@
 #include "compile/layouts.h"
 #include "compile/optimize.h"
 #include "exec/loaded_model.h"
+#include "ir/source.h"
 #include "ir/verify.h"
 #include "ops/inference.h"
 #include "passes/pass_manager.h"
@@ -20,14 +23,16 @@ class Compiler {
       : registry_(registry), options_(options) {}
 
   Result<package::Executable> run(ir::Graph graph) {
-    backends_ = SLUICE_TRY(find_backends(registry_, options_.backends));
+    const auto placement =
+        SLUICE_TRY(Placement::create(options_.places, registry_, options_.backends));
     report("infer shapes");
     SLUICE_TRY(ir::verify(graph));
     SLUICE_TRY(ops::infer_types(graph));
     if (options_.optimize) {
       report("optimize");
-      SLUICE_TRY(optimize(graph, passes::default_pipeline(), registry_, backends_));
+      SLUICE_TRY(optimize(graph, passes::default_pipeline(), registry_, placement));
     }
+    // Marks only; they follow the pipeline because fusion creates some of the operations they mark.
     if (options_.weights == WeightPrecision::kBf16) {
       SLUICE_TRY(passes::run_passes(graph, {&passes::rounded_weights_pass(), 1}, {}));
     }
@@ -41,15 +46,21 @@ class Compiler {
       const passes::Pass& pass = passes::strassen_pass(options_.strassen_levels);
       SLUICE_TRY(passes::run_passes(graph, {&pass, 1}, {}));
     }
+    // Layouts before backends: whether a backend accepts an operation depends on its layouts.
     report("choose layouts");
-    SLUICE_TRY(choose_layouts(graph, backends_));
+    SLUICE_TRY(choose_layouts(graph, placement));
     SLUICE_TRY(ir::verify(graph));
     report("assign backends");
     package::Executable executable;
-    executable.backends = options_.backends;
-    executable.backend_of = SLUICE_TRY(assign_backends(graph, backends_));
+    executable.backends.assign(placement.names().begin(), placement.names().end());
+    executable.backend_of = SLUICE_TRY(assign_backends(graph, placement));
+    if (!options_.places.empty()) {
+      graph.metadata[kPlacesFact] = fmt::format("{}", fmt::join(options_.places, " "));
+    }
     executable.graph = std::move(graph);
+    ir::drop_stale_sources(executable.graph);
     executable.segments = SLUICE_TRY(cut_segments(executable, options_.cuts, options_.cores));
+    SLUICE_TRY(check_limits(executable, options_.limits));
     report("prepare kernels");
     return prepare(std::move(executable));
   }
@@ -59,8 +70,8 @@ class Compiler {
     if (options_.progress) options_.progress(phase);
   }
 
-  /// Loads the model as a run would: what loads here loads there, and what loading works out
-  /// (packed constants, the memory plan) is kept.
+  /// Loads the model as a program would. This verifies that it loads, and yields the packed
+  /// constants and the memory plan, which the executable stores.
   Result<package::Executable> prepare(package::Executable executable) const {
     exec::LoadOptions options;
     options.num_threads = 1;
@@ -73,7 +84,6 @@ class Compiler {
 
   const backend::BackendRegistry& registry_;
   const CompileOptions& options_;
-  std::vector<std::shared_ptr<const backend::Backend>> backends_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "backend/registry.h"
 #include "base/result.h"
+#include "compile/cut.h"
 #include "ir/graph.h"
 #include "package/executable.h"
 
@@ -18,10 +19,12 @@ namespace sluice::compile {
 enum class WeightPrecision : std::uint8_t { kF32, kBf16, kInt8 };
 
 struct CompileOptions {
-  /// In order of preference: an operation goes to the first that takes it.
+  /// In order of preference: an operation goes to the first backend that accepts it.
   std::vector<std::string> backends = {"cpu"};
+  /// Rules of the manual scheduler, see Placement: "Conv=cpu", "layer1.*=sim,cpu".
+  std::vector<std::string> places;
   bool optimize = true;
-  /// Keep constants in the executable in the form that backends want them, beside the portable one.
+  /// Store packed constants in the executable, besides the portable ones.
   bool pack = true;
   /// Less than f32 halves the bytes that a product with few rows waits for; a backend may keep
   /// more.
@@ -37,7 +40,8 @@ struct CompileOptions {
   std::vector<std::string> cuts;
   /// How many cores each segment wants, in order; empty for one each.
   std::vector<std::int32_t> cores;
-  /// Told of each phase as it starts; may be empty.
+  PartitionLimits limits;
+  /// Called when a phase starts; may be empty.
   std::function<void(std::string_view phase)> progress;
 };
 
@@ -45,8 +49,10 @@ struct CompileOptions {
 ///
 /// Needs the backend "reference" for folding constants; without it none are folded.
 /// Fails: kNotFound       a backend is not there
-///        kUnimplemented  naming every operator that no backend takes, and its nodes
-///        kInvalidArgument for cuts and cores that do not fit the graph, and what passes report
+///        kUnimplemented  naming every operator that no backend takes, and its nodes;
+///                        or the nodes whose rule in `places` allows only backends that refuse them
+///        kInvalidArgument for cuts, cores, places and limits that do not fit the graph, and what
+///        passes report
 Result<package::Executable> compile(ir::Graph graph, const backend::BackendRegistry& backends,
                                     const CompileOptions& options);
 

@@ -6,18 +6,18 @@
 namespace sluice::compile {
 namespace {
 
-Result<std::uint32_t> find_place(const ir::Subgraph& main, const std::string& name) {
-  std::vector<std::uint32_t> places;
-  for (std::size_t place = 0; place < main.order().size(); ++place) {
-    if (main.operation(main.order()[place]).name == name) {
-      places.push_back(static_cast<std::uint32_t>(place));
+Result<std::uint32_t> find_position(const ir::Subgraph& main, const std::string& name) {
+  std::vector<std::uint32_t> positions;
+  for (std::size_t position = 0; position < main.order().size(); ++position) {
+    if (main.operation(main.order()[position]).name == name) {
+      positions.push_back(static_cast<std::uint32_t>(position));
     }
   }
-  if (places.size() == 1) return places.front();
+  if (positions.size() == 1) return positions.front();
   return invalid_argument(
       "cannot cut at \"{}\": {} operations of the compiled graph have that name; \"sluice inspect "
       "--text\" shows them",
-      name, places.empty() ? "no" : "several");
+      name, positions.empty() ? "no" : "several");
 }
 
 std::string names_of(std::span<const package::SegmentSpec> segments) {
@@ -26,6 +26,15 @@ std::string names_of(std::span<const package::SegmentSpec> segments) {
     names += (names.empty() ? "\"" : ", \"") + segment.name + "\"";
   }
   return names;
+}
+
+/// The backend of the operations in [first, end); "none" if the executor runs all of them.
+std::string backend_of(const package::Executable& executable, std::size_t first, std::size_t end) {
+  for (std::size_t i = first; i < end; ++i) {
+    const std::int16_t number = executable.backend_of[0][i];
+    if (number >= 0) return executable.backends[static_cast<std::size_t>(number)];
+  }
+  return "none";
 }
 
 Status set_cores(std::span<const std::int32_t> cores, std::vector<package::SegmentSpec>& segments) {
@@ -51,17 +60,40 @@ Result<std::vector<package::SegmentSpec>> cut_segments(const package::Executable
   if (cuts.empty() && cores.empty()) return std::vector<package::SegmentSpec>();
   auto segments = SLUICE_TRY(package::segments_of(executable));
   for (const std::string& cut : cuts) {
-    const std::uint32_t place = SLUICE_TRY(find_place(executable.graph.main(), cut));
+    const std::uint32_t position = SLUICE_TRY(find_position(executable.graph.main(), cut));
     const auto at =
-        std::ranges::lower_bound(segments, place, {}, &package::SegmentSpec::first_operation);
-    if (at != segments.end() && at->first_operation == place) {
+        std::ranges::lower_bound(segments, position, {}, &package::SegmentSpec::first_operation);
+    if (at != segments.end() && at->first_operation == position) {
       at->name = cut;
     } else {
-      segments.insert(at, {cut, place, 1});
+      segments.insert(at, {cut, position, 1});
     }
   }
   SLUICE_TRY(set_cores(cores, segments));
   return segments;
+}
+
+Status check_limits(const package::Executable& executable, const PartitionLimits& limits) {
+  const auto segments = SLUICE_TRY(package::segments_of(executable));
+  if (limits.max_segments > 0 && static_cast<int>(segments.size()) > limits.max_segments) {
+    return invalid_argument(
+        "the model falls into {} segments, at most {} are allowed: {}; place the operations "
+        "between two segments of one backend on it too, or raise --max-segments",
+        segments.size(), limits.max_segments, names_of(segments));
+  }
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const std::size_t first = segments[i].first_operation;
+    const std::size_t end =
+        i + 1 < segments.size() ? segments[i + 1].first_operation : executable.backend_of[0].size();
+    if (static_cast<int>(end - first) >= limits.min_operations) continue;
+    const ir::Subgraph& main = executable.graph.main();
+    return invalid_argument(
+        "segment \"{}\" has {} operations, the first is {} on backend \"{}\"; at least {} are "
+        "required: place its operations on a neighbour's backend, or lower --min-segment",
+        segments[i].name, end - first, main.operation(main.order()[first]).describe(),
+        backend_of(executable, first, end), limits.min_operations);
+  }
+  return ok_status();
 }
 
 }  // namespace sluice::compile

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "ir/text/graph_text.h"
 
 namespace sluice::compile {
 namespace {
@@ -40,9 +40,9 @@ TEST(CutSegments, StartAtNamedOperationsAndWhereTheBackendChanges) {
                            {"segment 0", 0, 4}, {"second", 1, 1}, {"segment 1", 2, 2}}));
 }
 
-TEST(CutSegments, NeitherCutsNorCoresSaysNothing) { EXPECT_TRUE(cut({}, {})->empty()); }
+TEST(CutSegments, WithoutCutsOrCoresTheListIsEmpty) { EXPECT_TRUE(cut({}, {})->empty()); }
 
-TEST(CutSegments, NamesThatFitNoneOrSeveralAreRefused) {
+TEST(CutSegments, UnknownAndAmbiguousNamesAreRefused) {
   EXPECT_THAT(cut({"fourth"}, {}).status().message(), HasSubstr("no operations"));
   EXPECT_THAT(cut({"third"}, {}).status().message(), HasSubstr("several operations"));
 }

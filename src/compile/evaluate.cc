@@ -12,6 +12,8 @@ namespace sluice::compile {
 namespace {
 
 constexpr std::int32_t kTexts = 1;  // binding of the pool
+// Sizes of strings are not known before they are computed, so the pass cannot refuse them in time.
+constexpr std::int64_t kMaxTextBytes = std::int64_t{64} << 20;
 
 /// A constant as kernels read it, aligned: strings as texts.
 Result<MutableBytes> run_form(const ir::Constant& constant) {
@@ -22,7 +24,7 @@ Result<MutableBytes> run_form(const ir::Constant& constant) {
   return MutableBytes::copy_of(std::as_bytes(std::span(texts)));
 }
 
-/// What a kernel wrote, as constants are kept: strings as offsets and bytes.
+/// A kernel's result in the form of a constant: strings as offsets and bytes.
 Result<ir::Constant> kept_form(const ir::Type& type, MutableBytes& result) {
   if (type.element() != ir::ElementType::kString) {
     return ir::Constant{type, std::move(result).freeze()};
@@ -30,7 +32,9 @@ Result<ir::Constant> kept_form(const ir::Type& type, MutableBytes& result) {
   const std::span<const sluice_text> texts(
       reinterpret_cast<const sluice_text*>(result.view().data()),
       result.view().size() / sizeof(sluice_text));
-  MutableBytes encoded(static_cast<std::size_t>(SLUICE_TRY(backend::encoded_bytes(texts))));
+  const std::int64_t size = SLUICE_TRY(backend::encoded_bytes(texts));
+  if (size > kMaxTextBytes) return unimplemented("{} bytes of strings are not folded", size);
+  MutableBytes encoded(static_cast<std::size_t>(size));
   backend::encode_texts(texts, encoded.view());
   return ir::Constant{type, std::move(encoded).freeze()};
 }
@@ -66,7 +70,7 @@ Result<std::vector<ir::Constant>> Evaluator::run(const ir::Graph& graph,
   std::vector<sluice_argument> outputs;
   for (const ir::OperandId id : operation.outputs) {
     const auto size = id.is_valid() ? ir::run_bytes(subgraph.operand(id).type) : 0;
-    if (!size) return unimplemented("the size of \"{}\" is not known", subgraph.operand(id).name);
+    if (!size) return unimplemented("the size of \"{}\" is unknown", subgraph.operand(id).name);
     results.emplace_back(static_cast<std::size_t>(*size));
     outputs.push_back(id.is_valid() ? backend::fixed_argument(results.back().view().data())
                                     : backend::absent_argument());
@@ -79,6 +83,7 @@ Result<std::vector<ir::Constant>> Evaluator::run(const ir::Graph& graph,
   SLUICE_TRY(list.finish());
   auto stream = SLUICE_TRY(backend::Stream::create(group_));
   backend::TextPool texts;
+  texts.set_limit(kMaxTextBytes);
   const std::array<void*, 2> bindings = {nullptr, texts.get()};
   SLUICE_TRY(stream.submit(list, bindings));
   SLUICE_TRY(stream.wait());

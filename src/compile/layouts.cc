@@ -27,8 +27,8 @@ struct Candidate {
 
 class LayoutChooser {
  public:
-  LayoutChooser(ir::Graph& graph, ir::Subgraph& subgraph, Backends backends)
-      : graph_(graph), subgraph_(subgraph), backends_(backends) {}
+  LayoutChooser(ir::Graph& graph, ir::Subgraph& subgraph, const Placement& placement)
+      : graph_(graph), subgraph_(subgraph), placement_(placement) {}
 
   Result<int> run() {
     const std::vector<ir::OperationId> order(subgraph_.order().begin(), subgraph_.order().end());
@@ -38,6 +38,8 @@ class LayoutChooser {
   }
 
  private:
+  /// Greedy, in order of execution: the layouts of the operands are final when an operation is
+  /// visited.
   Status visit(ir::OperationId id) {
     const ir::Operation& operation = subgraph_.operation(id);
     for (const Candidate& candidate : SLUICE_TRY(candidates(operation))) {
@@ -59,13 +61,17 @@ class LayoutChooser {
     return all;
   }
 
+  const backend::Backend& backend_at(std::int16_t index) const {
+    return *placement_.backends()[static_cast<std::size_t>(index)];
+  }
+
   const ir::Type& type_of(ir::OperandId id) const { return subgraph_.operand(id).type; }
 
   bool is_blocked(ir::OperandId id) const {
     return id.is_valid() && type_of(id).is_tensor() && type_of(id).layout() != kRowMajor;
   }
 
-  /// Other ways than row-major that are worth asking for, best first.
+  /// Layouts other than row-major to offer to the backend, best first.
   Result<std::vector<Candidate>> candidates(const ir::Operation& operation) const {
     std::vector<Candidate> found;
     if (operation.outputs.empty() || !operation.output(0).is_valid()) return found;
@@ -75,13 +81,16 @@ class LayoutChooser {
         std::any_of(operands.begin(), operands.end(), [&](auto id) { return is_blocked(id); });
     const ir::Layout preferred = SLUICE_TRY(preferred_layout(operation));
     if (preferred == kRowMajor && !arrives_blocked) return found;
+    // The only blocked layout so far: what arrives blocked is blocked by 16 channels.
     const ir::Layout layout = preferred == kRowMajor ? ir::Layout::kC16 : preferred;
     Candidate all = {std::vector<ir::Layout>(operands.size(), kRowMajor), layout};
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (may_be_blocked(operation, operands[i], i)) all.inputs[i] = layout;
     }
-    Candidate enters = all;  // reads its first input as it is, and writes blocks
+    Candidate enters = all;  // reads a row-major first input, writes blocks
     enters.inputs[0] = kRowMajor;
+    // An image of few channels (RGB) would be padded to a whole block of 16, so it is read
+    // row-major.
     const bool is_thin = !is_blocked(operands[0]) && has_few_channels(operands[0]);
     if (preferred != kRowMajor && is_thin) found.push_back(enters);
     found.push_back(std::move(all));
@@ -112,8 +121,8 @@ class LayoutChooser {
                                            return type_of(id).with_layout(kRowMajor);
                                          }});
     if (!op.is_ok()) return kRowMajor;
-    for (const auto& backend : backends_) {
-      const auto support = SLUICE_TRY(backend->query(*op));
+    for (const std::int16_t index : placement_.candidates(graph_, operation)) {
+      const auto support = SLUICE_TRY(backend_at(index).query(*op));
       if (support.is_supported) return support.preferred_layout;
     }
     return kRowMajor;
@@ -129,8 +138,8 @@ class LayoutChooser {
     };
     const auto op = backend::Op::create({graph_, subgraph_, operation, laid_out});
     if (!op.is_ok()) return false;
-    for (const auto& backend : backends_) {
-      if (SLUICE_TRY(backend->query(*op)).is_supported) return true;
+    for (const std::int16_t index : placement_.candidates(graph_, operation)) {
+      if (SLUICE_TRY(backend_at(index).query(*op)).is_supported) return true;
     }
     return false;
   }
@@ -191,7 +200,7 @@ class LayoutChooser {
     return it->second;
   }
 
-  /// What callers see is row-major and has the name they know.
+  /// Outputs of the graph are row-major and keep their names.
   void restore_outputs() {
     std::map<ir::OperandId, ir::OperandId> restored;
     for (ir::OperandId& output : subgraph_.outputs) {
@@ -217,7 +226,7 @@ class LayoutChooser {
 
   ir::Graph& graph_;
   ir::Subgraph& subgraph_;
-  Backends backends_;
+  const Placement& placement_;
   std::map<std::pair<ir::OperandId, ir::Layout>, ir::OperandId> reordered_;
   std::map<std::pair<ir::OperandId, std::size_t>, ir::OperandId> blocked_constants_;
   int num_changed_ = 0;
@@ -225,10 +234,10 @@ class LayoutChooser {
 
 }  // namespace
 
-Result<int> choose_layouts(ir::Graph& graph, Backends backends) {
+Result<int> choose_layouts(ir::Graph& graph, const Placement& placement) {
   int num_changed = 0;
   for (const ir::SubgraphId id : ops::runnable_subgraphs(graph)) {
-    num_changed += SLUICE_TRY(LayoutChooser(graph, graph.subgraph(id), backends).run());
+    num_changed += SLUICE_TRY(LayoutChooser(graph, graph.subgraph(id), placement).run());
   }
   return num_changed;
 }

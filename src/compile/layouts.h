@@ -1,19 +1,19 @@
 // In which layout each operand of the main subgraph lies.
 #pragma once
 
-#include "compile/assign.h"
+#include "compile/placement.h"
 
 namespace sluice::compile {
 
-/// Where an operation's backend prefers another layout of images, gives it that; where operands
-/// arrive in that layout, lets operations that take it keep it; puts `sluice::Reorder` where one
-/// that does not reads them, one per operand.
+/// Gives operations the image layout that their backend, the first of `placement`, prefers.
+/// Operations that accept the layout of their operands keep it. Other readers get a
+/// `sluice::Reorder`, one per operand.
 ///
 ///     %y = Conv[%x, %w]; %z = Relu[%y]; %f = Flatten[%z]
 ///     ->  %y@c16 = Conv[%x, %w]; %z@c16 = Relu[%y]; %z' = Reorder[%z]; %f = Flatten[%z']
 ///
-/// Inputs and outputs of the graph stay row-major. Requires: types are inferred. Gives the number
-/// of operations that now work in another layout.
-Result<int> choose_layouts(ir::Graph& graph, Backends backends);
+/// Inputs and outputs of the graph stay row-major.
+/// Requires: types are inferred. Gives the number of operations that now work in another layout.
+Result<int> choose_layouts(ir::Graph& graph, const Placement& placement);
 
 }  // namespace sluice::compile

@@ -10,11 +10,12 @@ namespace sluice::compile {
 namespace {
 
 bool is_taken(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Operation& operation,
-              Backends backends) {
+              const Placement& placement) {
+  if (!placement.is_uniform(graph, operation)) return false;
   const auto op = backend::Op::create({graph, subgraph, operation});
   if (!op.is_ok()) return false;
-  return std::any_of(backends.begin(), backends.end(), [&](const auto& backend) {
-    const auto support = backend->query(*op);
+  return std::ranges::any_of(placement.candidates(graph, operation), [&](std::int16_t index) {
+    const auto support = placement.backends()[static_cast<std::size_t>(index)]->query(*op);
     return support.is_ok() && support->is_supported;
   });
 }
@@ -22,11 +23,11 @@ bool is_taken(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Op
 }  // namespace
 
 Status optimize(ir::Graph& graph, std::span<const passes::Pass> passes,
-                const backend::BackendRegistry& registry, Backends backends) {
+                const backend::BackendRegistry& registry, const Placement& placement) {
   passes::PassContext context;
   context.accepts = [&](const ir::Graph& whole, const ir::Subgraph& subgraph,
                         const ir::Operation& operation) {
-    return is_taken(whole, subgraph, operation, backends);
+    return is_taken(whole, subgraph, operation, placement);
   };
   std::optional<Evaluator> evaluator;
   if (const auto reference = registry.find("reference"); reference.is_ok()) {

@@ -49,12 +49,14 @@ Result<passes::ValueRange> range_of(const exec::TensorView& view) {
 Result<Quantizer> Quantizer::create(ir::Graph graph, const backend::BackendRegistry& registry,
                                     QuantizeOptions options) {
   Quantizer quantizer(registry, std::move(options));
-  const auto backends = SLUICE_TRY(find_backends(registry, quantizer.options_.compiling.backends));
+  const CompileOptions& compiling = quantizer.options_.compiling;
+  const auto placement =
+      SLUICE_TRY(Placement::create(compiling.places, registry, compiling.backends));
   SLUICE_TRY(check_unquantized(graph));
   SLUICE_TRY(ir::verify(graph));
   SLUICE_TRY(ops::infer_types(graph));
-  SLUICE_TRY(optimize(graph, passes::plain_pipeline(), registry, backends));
-  SLUICE_TRY(optimize(graph, {passes::find_pass("dead_code"), 1}, registry, backends));
+  SLUICE_TRY(optimize(graph, passes::plain_pipeline(), registry, placement));
+  SLUICE_TRY(optimize(graph, {passes::find_pass("dead_code"), 1}, registry, placement));
   quantizer.graph_ = std::move(graph);
   quantizer.signature_ = package::signature_of(quantizer.graph_);
   SLUICE_TRY(check_names(quantizer.graph_.main(), quantizer.options_.kept));

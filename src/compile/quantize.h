@@ -1,4 +1,4 @@
-// Quantization after training: what activations are like is seen on samples.
+// Post-training quantization: ranges of activations are observed on samples.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 #include "compile/compile.h"
 #include "exec/loaded_model.h"
-#include "passes/quantize_convolutions.h"
+#include "passes/quantize/quantize_convolutions.h"
 
 namespace sluice::compile {
 
@@ -24,8 +24,8 @@ struct QuantizeOptions {
   int num_threads = 0;
 };
 
-/// Runs a graph on samples, remembers between what its activations lie, and compiles it with
-/// convolutions of bytes (see passes/quantize_convolutions.h). Used by one thread.
+/// Runs a graph on samples, records the ranges of its activations, and compiles it with 8-bit
+/// convolutions (see passes/quantize/quantize_convolutions.h). Used by one thread.
 ///
 ///     auto quantizer = Quantizer::create(graph, registry, options);
 ///     for (...) quantizer->observe(sample);
@@ -43,7 +43,8 @@ class Quantizer {
   int num_quantized() const { return static_cast<int>(plan_.convolutions.size()); }
 
   /// Runs one sample, a tensor per input, in f32.
-  /// Fails: kInvalidArgument for tensors that do not fit or activations that are not finite.
+  /// Fails: kInvalidArgument for tensors that do not match the inputs or activations that are not
+  ///        finite.
   Status observe(std::span<const exec::TensorView> inputs);
 
   /// Output `index` of the sample observed last, in f32; valid until the next.

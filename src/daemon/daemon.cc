@@ -9,20 +9,22 @@
 #include <optional>
 
 #include "base/file.h"
-#include "base/huge_pages.h"
+#include "base/system/huge_pages.h"
 #include "base/utf8.h"
-#include "service/prometheus.h"
+#include "service/prometheus/metrics_text.h"
+#include "service/prometheus/text.h"
 
 namespace sluice::daemon {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Calls that are not inference end within this after the engine has: they only answer.
+/// Time for other calls than inference to end after the engine has stopped: they only have to send
+/// an answer.
 constexpr std::int64_t kGraceNs = 200'000'000;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
-rpc::TlsFiles tls_files(const Settings& settings) {
+rpc::server::TlsFiles tls_files(const Settings& settings) {
   return {settings.tls_certificate, settings.tls_key, settings.tls_client_ca};
 }
 
@@ -32,7 +34,7 @@ Result<std::vector<fs::path>> canonical_folders(const std::vector<std::string>& 
     std::error_code error;
     const fs::path real = fs::canonical(folder, error);
     if (error || !fs::is_directory(real, error)) {
-      return make_error(Code::kNotFound, "model_folders: \"{}\" is no folder", folder);
+      return make_error(Code::kNotFound, "model_folders: \"{}\" is not a folder", folder);
     }
     all.push_back(real);
   }
@@ -75,22 +77,30 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.quota.max_region_bytes = settings.session_region_bytes;
   options.model_folders = SLUICE_TRY(canonical_folders(settings.model_folders));
   options.upload_limit_bytes = settings.upload_limit_bytes;
+  options.upload_idle_ns = settings.upload_idle_seconds * kNsPerSecond;
+  options.requires_session = settings.require_session;
+  options.quota.max_answer_bytes = settings.session_answer_bytes;
   options.stream_requests = settings.stream_requests;
+  options.stream_answer_bytes = settings.stream_answer_bytes;
+  options.answer_bytes = settings.answer_bytes;
   options.drain_limit_ns = settings.drain_seconds * kNsPerSecond;
   options.isolation = SLUICE_TRY(runtime::parse_isolation(settings.isolation));
+  options.functions.num_lanes = static_cast<std::int32_t>(settings.function_lanes);
+  options.functions.lane_cores = static_cast<std::int32_t>(settings.function_lane_cores);
+  options.shares_cores = !settings.exclusive_cores;
   return options;
 }
 
-Result<rpc::ServerOptions> server_options(const Settings& settings,
-                                          const std::map<std::string, int>& sockets) {
-  rpc::ServerOptions options;
+Result<rpc::server::ServerOptions> server_options(const Settings& settings,
+                                                  const std::map<std::string, int>& sockets) {
+  rpc::server::ServerOptions options;
   std::vector<std::string> addresses = settings.listen;
   for (const auto& [path, fd] : sockets) {
     const std::string address = "unix:" + path;
     if (std::ranges::find(addresses, address) == addresses.end()) addresses.push_back(address);
   }
   for (const std::string& address : addresses) {
-    options.addresses.push_back(SLUICE_TRY(rpc::parse_address(address)));
+    options.addresses.push_back(SLUICE_TRY(rpc::wire::parse_address(address)));
   }
   options.inherited_sockets = sockets;
   options.unix_socket.mode = static_cast<mode_t>(std::stoul(settings.socket_mode, nullptr, 8));
@@ -99,6 +109,8 @@ Result<rpc::ServerOptions> server_options(const Settings& settings,
   options.tls = tls_files(settings);
   options.tokens = SLUICE_TRY(read_tokens(settings.token_file));
   options.message_limit_bytes = settings.message_limit_bytes;
+  options.connections = settings.connections;
+  options.connections_per_peer = settings.connections_per_peer;
   return options;
 }
 
@@ -112,14 +124,16 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings,
   return daemon;
 }
 
+/// Settings that cannot be served fail before anything is locked; devices are locked before memory
+/// is reserved on them; the sockets come last, so that no client reaches a half-built service.
 Status Daemon::start_all(const std::map<std::string, int>& sockets) {
-  const rpc::ServerOptions serving = SLUICE_TRY(server_options(settings_, sockets));
+  const rpc::server::ServerOptions serving = SLUICE_TRY(server_options(settings_, sockets));
   machine_ = SLUICE_TRY(find_machine(settings_));
   if (machine_.devices.devices.empty()) {
     return make_error(Code::kNotFound, "no devices; `sluice doctor` says why");
   }
   std::vector<std::string> addresses;
-  for (const rpc::Address& one : serving.addresses) addresses.push_back(one.to_string());
+  for (const rpc::wire::Address& one : serving.addresses) addresses.push_back(one.to_string());
   const std::string owner =
       fmt::format("sluiced, process {}, at {}", getpid(), fmt::join(addresses, ", "));
   locks_ = SLUICE_TRY(DeviceLocks::take(settings_.lock_folder, machine_.devices, owner));
@@ -131,7 +145,8 @@ Status Daemon::start_all(const std::map<std::string, int>& sockets) {
   service_ = std::make_unique<service::Service>(*engine_, machine_.devices,
                                                 SLUICE_TRY(service_options(settings_)), log_);
   SLUICE_TRY(start_workers());
-  server_ = SLUICE_TRY(rpc::Server::start(*service_, serving));
+  SLUICE_TRY(load_models());
+  server_ = SLUICE_TRY(rpc::server::Server::start(*service_, serving));
   return start_metrics(serving.unix_socket);
 }
 
@@ -152,7 +167,7 @@ Status Daemon::start_workers() {
   if (!settings_.sim.empty()) {
     options.sim = SLUICE_TRY(read_text_file(settings_.sim, std::int64_t{1} << 24));
   }
-  options.most_restarts = settings_.worker_restarts;
+  options.max_restarts = settings_.worker_restarts;
   options.is_filtered = !settings_.worker_unfiltered;
   if (geteuid() == 0 && !settings_.worker_user.empty()) {
     const passwd* user = getpwnam(settings_.worker_user.c_str());
@@ -171,26 +186,39 @@ Status Daemon::start_workers() {
   return ok_status();
 }
 
-Status Daemon::start_metrics(const rpc::UnixSocketOptions& unix_socket) {
+/// A model that does not load is no reason to leave the others unserved; the log names it.
+Status Daemon::load_models() {
+  for (const std::string& path : settings_.models) {
+    const auto entry = service_->load_own({}, path);
+    if (entry.is_ok()) continue;  // the service logs both
+    log_.add(service::LogLevel::kError, "model.not_loaded path={} reason={}",
+             service::in_quotes(path), service::in_quotes(entry.status().message()));
+  }
+  return kept_models_.restore(*service_);
+}
+
+Status Daemon::start_metrics(const rpc::server::UnixSocketOptions& unix_socket) {
   if (settings_.metrics.empty()) return ok_status();
   const auto answer = [this](const std::string& path) {
     if (path != "/metrics") return HttpAnswer{404, std::string(kPlainText), "there is /metrics\n"};
     return HttpAnswer{200, std::string(service::kPrometheusType),
                       valid_utf8(service::to_prometheus(service_->metrics()))};
   };
-  const rpc::Address address = SLUICE_TRY(rpc::parse_address(settings_.metrics));
+  const rpc::wire::Address address = SLUICE_TRY(rpc::wire::parse_address(settings_.metrics));
   metrics_ = SLUICE_TRY(HttpServer::start(address, unix_socket, answer, log_));
   return ok_status();
 }
 
 Result<SettingsChange> Daemon::reload(const Settings& wanted) {
+  // All that can fail is read first; the calls that apply it cannot fail. So a reload changes
+  // everything or nothing.
   Settings next = settings_;
   SettingsChange change = take_over(wanted, next);
   auto options = SLUICE_TRY(service_options(next));
   auto tokens = SLUICE_TRY(read_tokens(next.token_file));
-  std::optional<rpc::TlsTexts> certificates;
+  std::optional<rpc::server::TlsTexts> certificates;
   if (!next.tls_certificate.empty()) {
-    certificates = SLUICE_TRY(rpc::read_tls(tls_files(next)));
+    certificates = SLUICE_TRY(rpc::server::read_tls(tls_files(next)));
   }
   if (certificates) server_->set_certificates(std::move(*certificates));
   service_->set_options(std::move(options));
@@ -201,7 +229,7 @@ Result<SettingsChange> Daemon::reload(const Settings& wanted) {
 
 Daemon::~Daemon() { stop(0); }
 
-/// Whoever watches sees the draining, too.
+/// Metrics are served until the end of the drain, so that monitoring sees it.
 void Daemon::stop(std::int64_t drain_ns) {
   if (service_ != nullptr) service_->shutdown(drain_ns);
   if (server_ != nullptr) server_->shutdown(kGraceNs);

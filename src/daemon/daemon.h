@@ -1,4 +1,4 @@
-// sluiced: the machine, the engine, the service and the server, put together.
+// sluiced: connects machine, engine, service and servers.
 #pragma once
 
 #include <map>
@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "daemon/device_locks.h"
-#include "daemon/http_server.h"
+#include "daemon/http/http_server.h"
+#include "daemon/kept_models.h"
 #include "daemon/machine.h"
 #include "daemon/reload.h"
-#include "rpc/server.h"
+#include "rpc/server/server.h"
 #include "worker/pool.h"
 
 namespace sluice::daemon {
@@ -21,7 +22,8 @@ inline constexpr std::string_view kVersion = "0.1.0";
 class Daemon {
  public:
   /// `log` outlives the daemon. `sockets`: those that listen already, by path; served beside
-  /// `settings.listen`. Fails: what finding devices, locking them and listening report.
+  /// `settings.listen`.
+  /// Fails: what finding devices, locking them and listening report.
   static Result<std::unique_ptr<Daemon>> start(const Settings& settings,
                                                const std::map<std::string, int>& sockets,
                                                service::Log& log);
@@ -32,32 +34,36 @@ class Daemon {
   /// Where /metrics is; empty if nowhere.
   std::string metrics_address() const { return metrics_ ? metrics_->address() : ""; }
   std::vector<std::string> addresses() const { return server_->addresses(); }
-  const runtime::DeviceMap& devices() const { return machine_.devices; }
+  const topology::DeviceMap& devices() const { return machine_.devices; }
 
   const Settings& settings() const { return settings_; }
-  /// Takes over what can be, all of it or nothing; the token file is read again in any case.
+  /// Applies all changed settings that are reloadable, or none if one fails; the token file is
+  /// always read again.
   /// Fails: what reading it reports; kNotFound for a model folder.
   Result<SettingsChange> reload(const Settings& wanted);
 
-  /// Not ready from now on; requests in flight have `drain_ns`; then all ends. Blocks.
+  /// Stops accepting requests, gives requests in flight `drain_ns` to end, then shuts down. Blocks.
   void stop(std::int64_t drain_ns);
 
  private:
-  Daemon(Settings settings, service::Log& log) : settings_(std::move(settings)), log_(log) {}
+  Daemon(Settings settings, service::Log& log)
+      : settings_(std::move(settings)), log_(log), kept_models_(settings_.state_file, log) {}
   Status start_all(const std::map<std::string, int>& sockets);
   Status reserve_huge_pages();
   Status start_workers();
-  Status start_metrics(const rpc::UnixSocketOptions& unix_socket);
+  Status load_models();
+  Status start_metrics(const rpc::server::UnixSocketOptions& unix_socket);
 
   Settings settings_;
   service::Log& log_;
   DeviceLocks locks_;
   Machine machine_;
+  KeptModels kept_models_;  ///< outlives the service, which tells it of models
   std::unique_ptr<runtime::Engine> engine_;
   std::unique_ptr<worker::WorkerPool> workers_;
   std::unique_ptr<service::Service> service_;
-  std::unique_ptr<rpc::Server> server_;
-  std::unique_ptr<HttpServer> metrics_;  ///< last: it reads the service
+  std::unique_ptr<rpc::server::Server> server_;
+  std::unique_ptr<HttpServer> metrics_;  ///< last member, destroyed first: it reads the service
 };
 
 }  // namespace sluice::daemon

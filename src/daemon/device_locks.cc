@@ -23,8 +23,8 @@ Status system_error(const fs::path& path) {
                     std::strerror(errno));
 }
 
-/// By what stays the same from start to start: the address, or else kind and number.
-std::string file_name(const runtime::Device& device) {
+/// The name must be stable across restarts: the bus address, or kind and number if there is none.
+std::string file_name(const topology::Device& device) {
   std::string name =
       device.kind + "-" +
       (device.bus_address.empty() ? std::to_string(device.id.value()) : device.bus_address);
@@ -45,7 +45,7 @@ std::string owner_in(int fd) {
 
 }  // namespace
 
-Result<DeviceLocks> DeviceLocks::take(const fs::path& folder, const runtime::DeviceMap& devices,
+Result<DeviceLocks> DeviceLocks::take(const fs::path& folder, const topology::DeviceMap& devices,
                                       const std::string& owner) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -54,13 +54,13 @@ Result<DeviceLocks> DeviceLocks::take(const fs::path& folder, const runtime::Dev
     return system_error(folder);
   }
   DeviceLocks locks;
-  for (const runtime::Device& device : devices.devices) {
+  for (const topology::Device& device : devices.devices) {
     SLUICE_TRY(locks.take_one(folder, device, owner));
   }
   return locks;
 }
 
-Status DeviceLocks::take_one(const fs::path& folder, const runtime::Device& device,
+Status DeviceLocks::take_one(const fs::path& folder, const topology::Device& device,
                              const std::string& owner) {
   const fs::path path = folder / file_name(device);
   const int fd = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -69,7 +69,7 @@ Status DeviceLocks::take_one(const fs::path& folder, const runtime::Device& devi
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     return make_error(Code::kAlreadyExists,
                       "{} is served by {}; stop it, or name other devices with -t",
-                      runtime::describe(device), owner_in(fd));
+                      topology::describe(device), owner_in(fd));
   }
   const std::string line = owner + "\n";
   if (ftruncate(fd, 0) != 0 || pwrite(fd, line.data(), line.size(), 0) < 0) {
@@ -84,7 +84,8 @@ DeviceLocks& DeviceLocks::operator=(DeviceLocks&& other) noexcept {
 }
 
 DeviceLocks::~DeviceLocks() {
-  for (const int fd : fds_) close(fd);  // the files stay: who opens one meanwhile locks the same
+  for (const int fd : fds_)
+    close(fd);  // files are kept: unlinking would let two daemons lock different files of one name
 }
 
 }  // namespace sluice::daemon

@@ -1,4 +1,4 @@
-// Keeps two daemons off one device.
+// Ensures that one daemon uses a device at a time.
 #pragma once
 
 #include <filesystem>
@@ -7,18 +7,19 @@
 #include <vector>
 
 #include "base/result.h"
-#include "runtime/topology/device_map.h"
+#include "topology/map/device_map.h"
 
 namespace sluice::daemon {
 
 /// A locked file per device, until the object or the process ends, however it ends. Movable.
 class DeviceLocks {
  public:
-  /// Makes `folder` if it is not there. `owner`: what the file says of this daemon, one line.
+  /// Creates `folder` if needed. `owner`: one line that describes this daemon, written to the
+  /// files.
   /// Fails: kAlreadyExists naming the device, the daemon that has it and what to do;
   ///        kPermissionDenied, kNotFound, kUnavailable for the folder.
   static Result<DeviceLocks> take(const std::filesystem::path& folder,
-                                  const runtime::DeviceMap& devices, const std::string& owner);
+                                  const topology::DeviceMap& devices, const std::string& owner);
 
   DeviceLocks() = default;
   DeviceLocks(DeviceLocks&& other) noexcept : fds_(std::exchange(other.fds_, {})) {}
@@ -28,7 +29,7 @@ class DeviceLocks {
   ~DeviceLocks();
 
  private:
-  Status take_one(const std::filesystem::path& folder, const runtime::Device& device,
+  Status take_one(const std::filesystem::path& folder, const topology::Device& device,
                   const std::string& owner);
 
   std::vector<int> fds_;

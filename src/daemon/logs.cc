@@ -66,7 +66,7 @@ class ConsoleLog final : public service::Log {
                                  ? fmt::format("<{}>{}\n", priority_of(level), event)
                                  : fmt::format("{} {} {}\n", time_text(), name_of(level), event);
     const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());  // whole lines
-    (void)written;  // a console that is gone is no reason to end
+    (void)written;  // a closed console must not end the daemon
   }
 
  private:

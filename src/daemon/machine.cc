@@ -1,13 +1,16 @@
 #include "daemon/machine.h"
 
+#include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "base/file.h"
 #include "runtime/inference/simulated_drivers.h"
 #include "runtime/inference/thread_driver.h"
-#include "runtime/topology/device_map_json.h"
-#include "runtime/topology/discovery.h"
-#include "runtime/topology/logical_ids.h"
+#include "topology/cores/plugin_cores.h"
+#include "topology/discovery/discovery.h"
+#include "topology/map/device_map_json.h"
+#include "topology/map/logical_ids.h"
 
 namespace sluice::daemon {
 namespace {
@@ -23,35 +26,52 @@ Result<backend::BackendRegistry> find_backends(const Settings& settings) {
 }
 
 /// "0000:1c:00.0", "1c:00.0", or a logical id: "2".
-Result<runtime::DeviceId> find_named(const runtime::DeviceMap& map, const std::string& name) {
-  if (const runtime::Device* device = find_device_at(map, name)) return device->id;
+Result<topology::DeviceId> find_named(const topology::DeviceMap& map, const std::string& name) {
+  if (const topology::Device* device = find_device_at(map, name)) return device->id;
   std::int32_t number = -1;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   if (error == std::errc() && end == name.data() + name.size() && number >= 0) {
-    if (find_device(map, runtime::DeviceId(number)) != nullptr) return runtime::DeviceId(number);
+    if (find_device(map, topology::DeviceId(number)) != nullptr) return topology::DeviceId(number);
   }
   std::string there;
-  for (const runtime::Device& device : map.devices) {
+  for (const topology::Device& device : map.devices) {
     there += (there.empty() ? "" : ", ") + describe(device);
   }
   return make_error(Code::kNotFound, "-t {}: no such device; there are: {}", name,
                     there.empty() ? "none" : there);
 }
 
-Result<runtime::DeviceMap> find_devices(const Settings& settings,
-                                        const backend::BackendRegistry& backends) {
-  if (settings.devices.empty() && !settings.map.empty()) {
-    return runtime::read_device_map(settings.map);
+/// The map of this boot, unless it is absent or names processors that this process may not use.
+std::optional<topology::DeviceMap> find_boot_map() {
+  auto map = topology::read_device_map(kBootMap);
+  if (!map.is_ok()) return std::nullopt;
+  const std::vector<std::int32_t> usable = topology::usable_cpus();
+  for (const topology::Device& device : map->devices) {
+    for (const auto& threads : device.cpus) {
+      for (const std::int32_t cpu : threads) {
+        if (std::ranges::find(usable, cpu) == usable.end()) return std::nullopt;
+      }
+    }
   }
-  runtime::DiscoveryOptions options;
+  return std::move(*map);
+}
+
+Result<topology::DeviceMap> find_devices(const Settings& settings,
+                                         const backend::BackendRegistry& backends) {
+  if (settings.devices.empty() && !settings.map.empty()) {
+    if (settings.map != kBootMap) return topology::read_device_map(settings.map);
+    auto map = settings.sim.empty() ? find_boot_map() : std::nullopt;
+    if (map) return std::move(*map);
+  }
+  topology::DiscoveryOptions options;
   options.only_simulated = !settings.sim.empty();
-  auto map = SLUICE_TRY(runtime::discover_devices(backends, options));
+  auto map = SLUICE_TRY(topology::discover_devices(backends, options));
   if (settings.devices.empty()) return map;
-  std::vector<runtime::DeviceId> ids;
+  std::vector<topology::DeviceId> ids;
   for (const std::string& name : settings.devices) {
     ids.push_back(SLUICE_TRY(find_named(map, name)));
   }
-  return runtime::select_devices(map, ids);
+  return topology::select_devices(map, ids);
 }
 
 }  // namespace

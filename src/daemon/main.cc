@@ -1,9 +1,12 @@
 // `sluiced`. Exit codes: 0 stopped as asked, 1 could not start, 2 wrong usage.
 #include <fmt/ranges.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <map>
 #include <string>
@@ -11,9 +14,9 @@
 
 #include "daemon/daemon.h"
 #include "daemon/flags.h"
-#include "daemon/inherited_sockets.h"
 #include "daemon/logs.h"
-#include "daemon/notify.h"
+#include "daemon/systemd/inherited_sockets.h"
+#include "daemon/systemd/notify.h"
 
 namespace sluice::daemon {
 namespace {
@@ -37,7 +40,7 @@ std::unique_ptr<service::Log> open_log(const Settings& settings, const LogThresh
   return join_logs(std::move(logs));
 }
 
-/// Held back in all threads, taken by `wait_for_stop`.
+/// Blocks the signals in all threads; `wait_for_stop` receives them.
 sigset_t block_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -47,7 +50,7 @@ sigset_t block_signals() {
   return signals;
 }
 
-/// A manager that cannot be told is no reason to end, nor to cut a drain short.
+/// Errors are logged only: a failed notification must not end the daemon or shorten a drain.
 void tell_manager(std::string_view state, service::Log& log) {
   const Status status = notify_manager(state);
   if (!status.is_ok()) {
@@ -56,14 +59,14 @@ void tell_manager(std::string_view state, service::Log& log) {
   }
 }
 
-/// What was asked for; the default address only if the manager did not hand over sockets.
+/// The settings; the default address is dropped if the manager passed sockets.
 Settings with_sockets(const Invocation& invocation, const Sockets& sockets) {
   Settings settings = invocation.settings;
   if (!sockets.empty() && !invocation.origins.contains("listen")) settings.listen.clear();
   return settings;
 }
 
-/// Reads the command line and the file that it names again. Settings that cannot be change nothing.
+/// Reads the command line and its configuration file again. Invalid settings change nothing.
 void reload(Daemon& daemon, const Start& start, LogThreshold& threshold, service::Log& log) {
   tell_manager("RELOADING=1", log);
   const auto invocation = read_command_line(start.argc, start.argv);
@@ -107,10 +110,21 @@ void end_at_second_signal(const sigset_t& signals) {
   }).detach();
 }
 
+/// To the hard limit: a connection costs a descriptor, a shared region and a package too.
+void raise_descriptor_limit(service::Log& log) {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
+  log.add(service::LogLevel::kWarning, "daemon.descriptors limit={} reason={}", limit.rlim_cur,
+          service::in_quotes(std::strerror(errno)));
+}
+
 Result<int> serve(const Settings& settings, const Start& start) {
   const sigset_t signals = block_signals();  // before there are threads
   LogThreshold threshold = static_cast<service::LogLevel>(settings.log_level);
   const auto log = open_log(settings, threshold);
+  raise_descriptor_limit(*log);
   auto daemon = Daemon::start(settings, start.sockets, *log);
   if (!daemon.is_ok()) {
     log->add(service::LogLevel::kError, "daemon.start_failed reason={}",
@@ -137,16 +151,23 @@ Result<int> serve(const Settings& settings, const Start& start) {
   return 0;
 }
 
+/// The exit code of an invocation that only prints; 1 if the output is lost, as on a full disk.
+int exit_code_of_print(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "sluiced: output is lost: cannot write to stdout\n");
+  return 1;
+}
+
 Result<int> run(int argc, char** argv) {
   const Invocation invocation = SLUICE_TRY(read_command_line(argc, argv));
-  if (invocation.is_done) return invocation.exit_code;
+  if (invocation.is_done) return exit_code_of_print(invocation.exit_code);
   if (invocation.prints_schema) {
     fmt::print("{}", print_schema());
-    return 0;
+    return exit_code_of_print(0);
   }
   if (invocation.only_checks) {
     fmt::print("{}", print_settings(invocation.settings, invocation.origins));
-    return 0;
+    return exit_code_of_print(0);
   }
   const Sockets sockets = SLUICE_TRY(take_inherited_sockets());
   return serve(with_sockets(invocation, sockets), {argc, argv, sockets});

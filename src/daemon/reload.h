@@ -1,4 +1,4 @@
-// What a daemon that runs takes over from changed settings.
+// Applies changed settings to a running daemon.
 #pragma once
 
 #include <string_view>
@@ -17,7 +17,7 @@ struct SettingsChange {
 /// Whether a daemon that runs can take a new value of this setting.
 bool is_reloadable(std::string_view key);
 
-/// Copies what can be taken from `wanted` to `settings`.
+/// Copies the reloadable settings from `wanted` to `settings`.
 SettingsChange take_over(const Settings& wanted, Settings& settings);
 
 }  // namespace sluice::daemon

@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(Reload, WhatIsSafeIsTakenAndTheRestIsNamed) {
+TEST(Reload, SafeSettingsAreAppliedAndOthersNamed) {
   Settings settings;
   Settings wanted;
   wanted.log_level = 7;
@@ -25,20 +25,20 @@ TEST(Reload, WhatIsSafeIsTakenAndTheRestIsNamed) {
   EXPECT_EQ(settings.tls_key, "");
 }
 
-TEST(Reload, NothingChangesWhereNothingDiffers) {
+TEST(Reload, EqualSettingsChangeNothing) {
   Settings settings;
   const SettingsChange change = take_over(Settings(), settings);
   EXPECT_THAT(change.taken, IsEmpty());
   EXPECT_THAT(change.left, IsEmpty());
 }
 
-TEST(Reload, EveryKeyThatIsTakenIsASetting) {
+TEST(Reload, EveryReloadableKeyIsASetting) {
   std::size_t count = 0;
   for (const SettingInfo& info : setting_infos()) count += is_reloadable(info.key) ? 1 : 0;
-  EXPECT_EQ(count, 13U);
+  EXPECT_EQ(count, 18U);
 }
 
-TEST(Reload, OtherCertificatesAreTakenButTlsIsNotTurnedOnOrOff) {
+TEST(Reload, CertificatesAreReloadedButTlsStaysOnOrOff) {
   Settings settings;
   settings.tls_certificate = "/old.pem";
   settings.tls_client_ca = "/ca.pem";

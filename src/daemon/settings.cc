@@ -5,31 +5,33 @@
 #include <algorithm>
 #include <array>
 
-#include "rpc/address.h"
+#include "rpc/wire/address.h"
 #include "runtime/model_host.h"
-#include "runtime/topology/json_reader.h"
+#include "topology/map/json_reader.h"
 
 namespace sluice::daemon {
 namespace {
 
 using nlohmann::ordered_json;
-using runtime::JsonValue;
+using topology::JsonValue;
 using Texts = SettingInfo::Texts;
 
-constexpr std::size_t kMostItems = 256;
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
+constexpr std::size_t kMaxItems = 256;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40;
 
 constexpr std::array kSettings = {
     SettingInfo{"devices", 't', &Settings::devices,
                 "A device to serve, by bus address or logical id; may be repeated (default: all)"},
-    SettingInfo{"map", 'm', &Settings::map,
-                "Device map that `sluice discover` wrote (default: look now); not used with -t"},
+    SettingInfo{
+        "map", 'm', &Settings::map,
+        "Device map that `sluice discover` wrote; the default is looked at only if it is there "
+        "and fits; empty: look now; not used with -t"},
     SettingInfo{"sim", 0, &Settings::sim, "Serve the simulated devices that this file describes"},
     SettingInfo{"listen", 'g', &Settings::listen, "Where to listen: unix:/PATH or HOST:PORT"},
     SettingInfo{"socket_mode", 0, &Settings::socket_mode, "Mode of a Unix socket, octal"},
     SettingInfo{"socket_group", 0, &Settings::socket_group, "Group that owns a Unix socket"},
     SettingInfo{"socket_users", 0, &Settings::socket_users,
-                "User that may connect over a Unix socket (default: whoever its mode lets in)"},
+                "User that may connect over a Unix socket (default: users that its mode lets in)"},
     SettingInfo{"tls_certificate", 0, &Settings::tls_certificate, "PEM file, for TCP"},
     SettingInfo{"tls_key", 0, &Settings::tls_key, "PEM file of the certificate's key"},
     SettingInfo{"tls_client_ca", 0, &Settings::tls_client_ca,
@@ -37,11 +39,26 @@ constexpr std::array kSettings = {
     SettingInfo{"token_file", 0, &Settings::token_file,
                 "File with a token per line; clients over TCP need one of them"},
     SettingInfo{"model_folders", 0, &Settings::model_folders,
-                "Folder from which packages may be loaded by path"},
+                "Folder of packages that clients may load by path"},
+    SettingInfo{"models", 0, &Settings::models,
+                "Package to load at start, for all clients; may be repeated"},
+    SettingInfo{"state_file", 0, &Settings::state_file,
+                "File that keeps what clients without a session load by path, for the next start "
+                "(default: not kept)"},
+    SettingInfo{"exclusive_cores", 0, &Settings::exclusive_cores,
+                "Refuse a model when all cores are in use, instead of letting models take turns"},
     SettingInfo{"upload_limit_bytes", 0, &Settings::upload_limit_bytes,
-                "Largest package that is taken by upload", 0, kMostBytes},
+                "Largest package that an upload may have", 0, kMaxBytes},
     SettingInfo{"message_limit_bytes", 0, &Settings::message_limit_bytes,
-                "Longest request or answer", 1 << 16, (std::int64_t{1} << 31) - 1},
+                "Largest request or reply in bytes", 1 << 16, (std::int64_t{1} << 31) - 1},
+    SettingInfo{"connections", 0, &Settings::connections,
+                "Most open connections over Unix sockets and TCP without TLS", 1, 1 << 20},
+    SettingInfo{"connections_per_peer", 0, &Settings::connections_per_peer,
+                "Most of them of one user, or of one host", 1, 1 << 20},
+    SettingInfo{"upload_idle_seconds", 0, &Settings::upload_idle_seconds,
+                "After which an upload ends whose client sends nothing", 1, 3600},
+    SettingInfo{"require_session", 0, &Settings::require_session,
+                "Refuse groups, models and requests of clients without a session"},
     SettingInfo{"session_models", 0, &Settings::session_models, "Most models of one session", 0,
                 1 << 20},
     SettingInfo{"session_cores", 0, &Settings::session_cores, "Most cores of one session", 0,
@@ -51,21 +68,37 @@ constexpr std::array kSettings = {
     SettingInfo{"session_regions", 0, &Settings::session_regions,
                 "Most regions of shared memory of one session, rings included", 0, 1 << 16},
     SettingInfo{"session_region_bytes", 0, &Settings::session_region_bytes,
-                "Most shared memory of one session", 0, kMostBytes},
+                "Most shared memory of one session", 0, kMaxBytes},
+    SettingInfo{"session_answer_bytes", 0, &Settings::session_answer_bytes,
+                "Most bytes of answers of one session that wait to be read", 1 << 16, kMaxBytes},
     SettingInfo{"stream_requests", 0, &Settings::stream_requests,
                 "Most requests of one stream in flight; more are not read until some are answered",
                 1, 1 << 20},
+    SettingInfo{
+        "stream_answer_bytes", 0, &Settings::stream_answer_bytes,
+        "Most bytes of answers that wait for the client of a stream to read them; until then "
+        "it computes nothing more",
+        1 << 16, kMaxBytes},
+    SettingInfo{"answer_bytes", 0, &Settings::answer_bytes,
+                "Most bytes of answers of all clients together that wait to be read", 1 << 20,
+                kMaxBytes},
     SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
-                "How long requests in flight may go on after SIGTERM", 0, 3600},
+                "Time for requests in flight after SIGTERM", 0, 3600},
     SettingInfo{"huge_pages", 0, &Settings::huge_pages,
                 "Pages of 2 MiB to reserve per device, for large tensors of models that run in the "
                 "daemon",
                 0, 1 << 20},
-    SettingInfo{"isolation", 0, &Settings::isolation,
-                "Where models of a group run for which nobody says: stream, in the daemon, or "
-                "process, in a worker of the group's own"},
+    SettingInfo{
+        "isolation", 0, &Settings::isolation,
+        "Default isolation of core groups: stream, in the daemon, or process, in a worker of "
+        "the group's own"},
+    SettingInfo{"function_lanes", 0, &Settings::function_lanes,
+                "Most core groups that functions share; each is reserved while it has functions", 1,
+                1 << 10},
+    SettingInfo{"function_lane_cores", 0, &Settings::function_lane_cores,
+                "Cores of each of these groups", 1, 1 << 10},
     SettingInfo{"worker_restarts", 0, &Settings::worker_restarts,
-                "How often a worker that dies is started anew within a minute", 0, 1 << 20},
+                "How often a worker that dies is restarted within a minute", 0, 1 << 20},
     SettingInfo{"worker_user", 0, &Settings::worker_user,
                 "User that workers run as if the daemon is root; empty: root"},
     SettingInfo{"worker_unfiltered", 0, &Settings::worker_unfiltered,
@@ -88,7 +121,7 @@ Status take(const JsonValue& from, const SettingInfo& info, Settings& to) {
     to.*(*flag) = SLUICE_TRY(from.as_bool());
   } else if (const auto* texts = std::get_if<Texts Settings::*>(&info.member)) {
     Texts values;
-    for (const JsonValue& item : SLUICE_TRY(from.as_items(kMostItems))) {
+    for (const JsonValue& item : SLUICE_TRY(from.as_items(kMaxItems))) {
       values.push_back(SLUICE_TRY(item.as_text()));
     }
     to.*(*texts) = std::move(values);
@@ -111,13 +144,14 @@ std::string known_keys() {
 Status check_mode(const std::string& mode) {
   const bool is_octal = std::ranges::all_of(mode, [](char c) { return c >= '0' && c <= '7'; });
   if (is_octal && mode.size() >= 3 && mode.size() <= 4) return ok_status();
-  return invalid_argument("socket_mode: \"{}\" is no mode such as \"0660\"", mode);
+  return invalid_argument("socket_mode: \"{}\" is not a mode such as \"0660\"", mode);
 }
 
 Status check_metrics(const std::string& text) {
   if (text.empty()) return ok_status();
-  const rpc::Address address = SLUICE_TRY(rpc::parse_address(text).with_context("metrics"));
-  if (address.is_unix || rpc::is_loopback(address.host)) return ok_status();
+  const rpc::wire::Address address =
+      SLUICE_TRY(rpc::wire::parse_address(text).with_context("metrics"));
+  if (address.is_unix || rpc::wire::is_loopback(address.host)) return ok_status();
   return invalid_argument(
       "metrics: {}: other machines reach it, and it has neither TLS nor tokens; listen on "
       "localhost, with a proxy before it",
@@ -137,7 +171,7 @@ ordered_json schema_of(const SettingInfo& info) {
   } else {
     one["type"] = "array";
     one["items"] = {{"type", "string"}};
-    one["maxItems"] = kMostItems;
+    one["maxItems"] = kMaxItems;
   }
   one["default"] = value_of(Settings(), info);
   return one;
@@ -163,7 +197,7 @@ std::string SettingInfo::flag() const {
 std::span<const SettingInfo> setting_infos() { return kSettings; }
 
 Status apply_config(std::string_view text, Settings& settings, Origins& origins) {
-  const nlohmann::json document = SLUICE_TRY(runtime::parse_json(text));
+  const nlohmann::json document = SLUICE_TRY(topology::parse_json(text));
   if (!document.is_object()) {
     return invalid_argument("expected an object of settings, found a {}", document.type_name());
   }
@@ -184,7 +218,7 @@ Status check_settings(const Settings& settings) {
   SLUICE_TRY(check_mode(settings.socket_mode));
   if (settings.listen.empty()) return invalid_argument("listen: nowhere to listen");
   for (const std::string& address : settings.listen) {
-    SLUICE_TRY(rpc::parse_address(address).with_context("listen"));
+    SLUICE_TRY(rpc::wire::parse_address(address).with_context("listen"));
   }
   SLUICE_TRY(check_metrics(settings.metrics));
   SLUICE_TRY(runtime::parse_isolation(settings.isolation));
@@ -196,7 +230,7 @@ Status check_settings(const Settings& settings) {
   }
   for (const std::string& folder : settings.model_folders) {
     if (!folder.starts_with("/")) {
-      return invalid_argument("model_folders: \"{}\" is no absolute path", folder);
+      return invalid_argument("model_folders: \"{}\" is not an absolute path", folder);
     }
   }
   return ok_status();

@@ -1,4 +1,4 @@
-// What sluiced is told by flags and its configuration file, and where each value comes from.
+// Settings of sluiced from flags and configuration file, and the origin of each value.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,14 @@ namespace sluice::daemon {
 
 inline constexpr std::string_view kDefaultConfig = "/etc/sluice/sluiced.json";
 
+/// Written at boot (`sluice-discover.service`). Read only if it fits what this process may use.
+inline constexpr std::string_view kBootMap = "/run/sluice/devices.json";
+
 struct Settings {
   std::vector<std::string> devices;  ///< bus addresses or logical ids; empty: all
-  std::string map;                   ///< device map to read; empty: look now
-  std::string sim;                   ///< description of simulated devices
+  /// Device map to read; empty: look now.
+  std::string map = std::string(kBootMap);
+  std::string sim;  ///< description of simulated devices
   std::vector<std::string> listen = {"unix:/run/sluice.sock"};
   std::string socket_mode = "0660";
   std::string socket_group;
@@ -29,19 +33,31 @@ struct Settings {
   std::string tls_client_ca;
   std::string token_file;
   std::vector<std::string> model_folders;
+  std::vector<std::string> models;  ///< packages to load at start
+  std::string state_file;           ///< what clients loaded by path; empty: not kept
+  bool exclusive_cores = false;     ///< models of different loads never share cores
   std::int64_t upload_limit_bytes = std::int64_t{4} << 30;
-  std::int64_t message_limit_bytes = std::int64_t{1} << 30;
+  std::int64_t message_limit_bytes = std::int64_t{64} << 20;
+  std::int64_t connections = 4096;
+  std::int64_t connections_per_peer = 1024;
+  std::int64_t upload_idle_seconds = 30;
+  bool require_session = false;
   std::int64_t session_models = 256;
   std::int64_t session_cores = 1 << 20;
   std::int64_t session_requests = 4096;
   std::int64_t session_regions = 64;
   std::int64_t session_region_bytes = std::int64_t{1} << 30;
+  std::int64_t session_answer_bytes = std::int64_t{1} << 30;
   std::int64_t stream_requests = 256;
+  std::int64_t stream_answer_bytes = std::int64_t{256} << 20;
+  std::int64_t answer_bytes = std::int64_t{4} << 30;
   std::int64_t drain_seconds = 30;
-  std::int64_t huge_pages = 0;         ///< of 2 MiB, reserved per device
-  std::string isolation = "stream";    ///< of groups for which nobody says
+  std::int64_t huge_pages = 0;       ///< of 2 MiB, reserved per device
+  std::string isolation = "stream";  ///< default isolation of core groups
+  std::int64_t function_lanes = 1;   ///< core groups that functions share
+  std::int64_t function_lane_cores = 1;
   std::int64_t worker_restarts = 5;    ///< of one worker within a minute
-  std::string worker_user = "nobody";  ///< who workers become if the daemon is root
+  std::string worker_user = "nobody";  ///< user of the workers if the daemon runs as root
   bool worker_unfiltered = false;
   std::string metrics;  ///< where /metrics is served; empty: nowhere
   std::string lock_folder = "/run/sluice";
@@ -77,10 +93,10 @@ using Origins = std::map<std::string, Origin, std::less<>>;
 /// Fails: kInvalidArgument naming the key: unknown, of a wrong type, or out of range.
 Status apply_config(std::string_view text, Settings& settings, Origins& origins);
 
-/// What cannot be seen of one value alone: modes, addresses, TLS files that belong together.
+/// Checks beyond types and ranges: modes, addresses, and TLS files that belong together.
 Status check_settings(const Settings& settings);
 
-/// The settings as JSON with, beside each value, where it comes from.
+/// The settings as JSON, each value with its origin.
 std::string print_settings(const Settings& settings, const Origins& origins);
 
 /// The JSON schema of the configuration file.

@@ -11,7 +11,7 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(Settings, AFileGivesValuesAndTheirOrigin) {
+TEST(Settings, FileSettingsKeepTheirOrigin) {
   Settings settings;
   Origins origins;
   const Status status = apply_config(
@@ -28,7 +28,7 @@ TEST(Settings, AFileGivesValuesAndTheirOrigin) {
   EXPECT_EQ(printed.size(), setting_infos().size());
 }
 
-TEST(Settings, WhatIsWrongInAFileIsNamed) {
+TEST(Settings, FileErrorsNameTheSettingAndTheExpectedValue) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "not JSON"},
       {"[]", "expected an object of settings, found a array"},

@@ -7,13 +7,31 @@
 
 namespace sluice::device {
 
+namespace {
+
+std::string key_of(const Bytes& bytes) {
+  return fmt::format("{} {}", static_cast<const void*>(bytes.data()), bytes.size());
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const void>> ConstantStore::bring(const Bytes& bytes,
                                                          const std::stop_token& stop) {
-  const std::string key =
-      fmt::format("{} {}", static_cast<const void*>(bytes.data()), bytes.size());
-  auto copy = SLUICE_TRY(copies_.find_or_make(key, [&] { return upload(bytes, stop); }));
+  auto copy = SLUICE_TRY(copies_.find_or_make(key_of(bytes), [&] { return upload(bytes, stop); }));
   const void* address = copy->memory.address();
   return std::shared_ptr<const void>(std::move(copy), address);
+}
+
+Result<std::optional<Bytes>> ConstantStore::read_back(const Bytes& bytes) const {
+  const auto copy = copies_.find(key_of(bytes));
+  if (copy == nullptr) return std::optional<Bytes>();
+  MutableBytes value(bytes.size());
+  SharedTransfers::Batch batch(client_);
+  const std::array<Copy, 1> copies = {
+      {{copy->memory.address(), value.view().data(), static_cast<std::int64_t>(bytes.size())}}};
+  SLUICE_TRY(batch.start(Direction::kFromDevice, copies));
+  SLUICE_TRY(batch.wait());
+  return std::optional<Bytes>(std::move(value).freeze());
 }
 
 Result<std::shared_ptr<const ConstantStore::OnDevice>> ConstantStore::upload(

@@ -1,7 +1,8 @@
-// Constants in the memory of a device: there once, however many models read them.
+// Constants in the memory of a device, stored once for all models.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stop_token>
 
 #include "base/bytes.h"
@@ -11,21 +12,26 @@
 
 namespace sluice::device {
 
-/// Of one device. Safe across threads; bytes that several ask for at once are copied once.
+/// The store of one device. Safe across threads; concurrent requests for the same bytes copy them
+/// once.
 class ConstantStore {
  public:
   /// `memory` and `client` are those of the same device.
   ConstantStore(MemoryPool memory, std::shared_ptr<SharedTransfers::Client> client)
       : memory_(std::move(memory)), client_(std::move(client)) {}
 
-  /// Points to the device's copy of `bytes`, and keeps that there as long as anybody holds it. The
-  /// same bytes at the same place are the same constant: the copy keeps the original's owner alive,
-  /// so that its place is not another's meanwhile.
+  /// Returns the device's copy of `bytes`; the copy lives as long as its users. The key is the host
+  /// address and size. The copy keeps the original's owner alive, so that the address cannot be
+  /// reused for other bytes.
   /// Fails: kResourceExhausted naming who uses the device's memory; kCancelled; what copying
   ///        reports.
   Result<std::shared_ptr<const void>> bring(const Bytes& bytes, const std::stop_token& stop = {});
 
-  /// Constants that somebody holds.
+  /// Reads the device's copy of `bytes` into memory of the host; none if the device has no copy.
+  /// Fails: what copying reports.
+  Result<std::optional<Bytes>> read_back(const Bytes& bytes) const;
+
+  /// Number of constants in use.
   std::size_t num_living() const { return copies_.num_living(); }
 
  private:

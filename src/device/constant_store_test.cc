@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "device/device_services.h"
-#include "device/device_testing.h"
+#include "device/testing/device_testing.h"
 
 namespace sluice::device {
 namespace {
@@ -44,7 +44,7 @@ TEST_F(ConstantStoreTest, CopiesAConstantOnceAndSharesIt) {
   EXPECT_EQ(services_->memory.usage().bytes_of(MemoryCategory::kConstants), 3000);
 }
 
-TEST_F(ConstantStoreTest, AConstantThatNobodyHoldsLeavesTheDevice) {
+TEST_F(ConstantStoreTest, UnusedConstantLeavesTheDevice) {
   const Bytes bytes = bytes_of(3000, 'w');
   { const auto held = store().bring(bytes); }
   EXPECT_EQ(store().num_living(), 0U);
@@ -68,7 +68,7 @@ TEST_F(ConstantStoreTest, AStoppedUploadLeavesNothing) {
   EXPECT_EQ(device_.sim.time->memory_used_bytes(0), 0);
 }
 
-TEST_F(ConstantStoreTest, AFullDeviceIsNamedWithWhatUsesIt) {
+TEST_F(ConstantStoreTest, FullDeviceErrorListsMemoryUse) {
   const auto held = store().bring(bytes_of(3000, 'w'));
   ASSERT_TRUE(device_.sim.time->inject_fault(R"({"kind": "memory_exhausted"})").is_ok());
   const Status status = store().bring(bytes_of(5000, 'v')).status();

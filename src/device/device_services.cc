@@ -11,7 +11,8 @@ Result<std::shared_ptr<DeviceServices>> DeviceServiceTable::of(
   std::shared_ptr<DeviceServices>& services = services_[Key(backend->name(), device)];
   if (services != nullptr) return services;
   auto transfers = SLUICE_TRY(SharedTransfers::create(backend, device, clock_, options_));
-  // What models free is the device's again at once: whoever looks there sees what is used.
+  // No slack: memory that models free returns to the device at once, so that the usage it reports
+  // is accurate.
   const auto memory = MemoryPool::of_device(backend, device, {.slack_bytes = 0});
   services = std::make_shared<DeviceServices>(memory, transfers);
   return services;

@@ -1,4 +1,4 @@
-// What all users of a device share: its memory, the copies to and from it, constants there.
+// Services that all users of a device share: memory, copies and constants.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace sluice::device {
 
-/// Of one device with memory of its own. Safe across threads.
+/// The services of one device with its own memory. Safe across threads.
 struct DeviceServices {
   DeviceServices(const MemoryPool& pool, const std::shared_ptr<SharedTransfers>& shared)
       : memory(pool),
@@ -23,7 +23,7 @@ struct DeviceServices {
   ConstantStore constants;
 };
 
-/// The services of all devices, each made when somebody first needs them. Safe across threads.
+/// The services of all devices, created at their first use. Safe across threads.
 class DeviceServiceTable {
  public:
   /// `clock` outlives the table and what it gave out.
@@ -31,10 +31,11 @@ class DeviceServiceTable {
       : clock_(clock), options_(options) {}
 
   /// Null for a device that works on the host's memory (needs_transfers).
-  /// Requires: `device` is one of the backend's. Fails: as SharedTransfers::create.
+  /// Requires: `device` is one of the backend's.
+  /// Fails: as SharedTransfers::create.
   Result<std::shared_ptr<DeviceServices>> of(const std::shared_ptr<const backend::Backend>& backend,
                                              int device);
-  /// Those that somebody has needed.
+  /// The services of a device, if they exist; null otherwise.
   std::shared_ptr<DeviceServices> find(const std::string& backend, int device) const;
 
  private:

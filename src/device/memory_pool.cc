@@ -10,6 +10,8 @@
 
 namespace sluice::device {
 
+/// Shared by the pool and the memory it lends. All members but `source` and `options` are guarded
+/// by `mutex`; the device allocates and frees under it, so that `usage.held` is never exceeded.
 struct MemoryPoolState {
   MemoryPool::Source source;
   MemoryPoolOptions options;
@@ -28,7 +30,8 @@ namespace {
 
 constexpr std::int64_t kSmallestBlockBytes = 256;
 
-/// Sizes are rounded up to an eighth of their power of two, so that blocks fit the next user too.
+/// Rounds sizes up to a multiple of an eighth of their power of two, so that blocks can be reused
+/// for similar sizes. Wastes at most an eighth.
 std::optional<std::int64_t> block_bytes_for(std::int64_t size_bytes) {
   const std::int64_t size = std::max(size_bytes, kSmallestBlockBytes);
   const auto power = std::bit_floor(static_cast<std::uint64_t>(size));
@@ -39,6 +42,7 @@ std::optional<std::int64_t> block_bytes_for(std::int64_t size_bytes) {
 
 std::unique_ptr<backend::DeviceMemory> MemoryPoolState::take_idle(std::int64_t size_bytes) {
   const auto it = idle.lower_bound(size_bytes);
+  // A block more than a quarter too large would waste more than a new allocation costs.
   const bool is_close = it != idle.end() && it->first - size_bytes <= size_bytes / 4;
   if (!is_close) return nullptr;
   auto block = std::move(it->second);
@@ -64,6 +68,7 @@ Result<std::unique_ptr<backend::DeviceMemory>> MemoryPoolState::grow(std::int64_
 }
 
 void MemoryPoolState::shrink_to(std::int64_t most_idle_bytes) {
+  // Largest first: few frees give back much, and small blocks are the ones most often reused.
   while (idle_bytes > most_idle_bytes) {
     const auto largest = std::prev(idle.end());
     idle_bytes -= largest->first;

@@ -1,4 +1,4 @@
-// Memory of a device, kept between users instead of given back each time.
+// Device memory, reused instead of allocated and freed.
 #pragma once
 
 #include <functional>
@@ -13,16 +13,16 @@
 namespace sluice::device {
 
 struct MemoryPoolOptions {
-  /// Most bytes to hold of the device.
+  /// Limit on the bytes taken from the device.
   std::int64_t limit_bytes = std::numeric_limits<std::int64_t>::max();
-  /// Most bytes to hold that nobody uses. 0 keeps nothing.
+  /// Limit on idle bytes. 0 keeps none.
   std::int64_t slack_bytes = std::int64_t{16} << 20;
 };
 
 struct MemoryPoolState;
 
-/// Memory out of a pool, aligned as the device aligns; goes back when it is destroyed. Move-only;
-/// keeps what the pool holds alive, the pool may go first.
+/// Memory borrowed from a pool, with the device's alignment; the destructor returns it. Move-only;
+/// keeps the pool's blocks alive, so the pool may be destroyed first.
 class PooledMemory {
  public:
   PooledMemory() = default;
@@ -44,9 +44,9 @@ class PooledMemory {
   MemoryCategory category_ = MemoryCategory::kOther;
 };
 
-/// Grows lazily: asks the device only when no idle block fits. Shrinks eagerly: what is idle beyond
-/// the slack goes back to the device at once, and all of it before the pool says that it has none.
-/// Safe across threads.
+/// Grows lazily: allocates from the device only if no idle block fits. Shrinks eagerly: frees idle
+/// blocks beyond the slack at once, and all idle blocks before an allocation fails. Safe across
+/// threads.
 class MemoryPool {
  public:
   using Source = std::function<Result<backend::DeviceMemory>(std::int64_t size_bytes)>;
@@ -62,7 +62,7 @@ class MemoryPool {
                                 MemoryCategory category);
 
   MemoryUsage usage() const;
-  /// Gives idle blocks back to the device.
+  /// Frees all idle blocks.
   void release_idle();
 
  private:

@@ -35,7 +35,7 @@ class MemoryPoolTest : public ::testing::Test {
   testing::Sim sim_;
 };
 
-TEST_F(MemoryPoolTest, TakesNothingBeforeItIsAsked) {
+TEST_F(MemoryPoolTest, ReservesNothingBeforeTheFirstAllocation) {
   MemoryPool lazy = pool(8 * kMiB, 8 * kMiB);
   EXPECT_EQ(device_bytes(), 0);
   const PooledMemory memory = allocate(lazy, kMiB);
@@ -55,7 +55,7 @@ TEST_F(MemoryPoolTest, HandsAnIdleBlockToTheNextUser) {
   EXPECT_EQ(device_bytes(), kMiB);
 }
 
-TEST_F(MemoryPoolTest, GivesBackAtOnceWhatIsBeyondTheSlack) {
+TEST_F(MemoryPoolTest, ReleasesMemoryBeyondTheSlackAtOnce) {
   MemoryPool eager = pool(8 * kMiB, kMiB);
   {
     std::vector<PooledMemory> blocks;
@@ -67,7 +67,7 @@ TEST_F(MemoryPoolTest, GivesBackAtOnceWhatIsBeyondTheSlack) {
   EXPECT_EQ(device_bytes(), 0);
 }
 
-TEST_F(MemoryPoolTest, GivesUpIdleBlocksBeforeItSaysNo) {
+TEST_F(MemoryPoolTest, ReleasesIdleBlocksBeforeRefusing) {
   MemoryPool full = pool(64 * kMiB, 8 * kMiB);
   { const PooledMemory small = allocate(full, 4 * kMiB); }
   EXPECT_EQ(device_bytes(), 4 * kMiB);
@@ -75,7 +75,7 @@ TEST_F(MemoryPoolTest, GivesUpIdleBlocksBeforeItSaysNo) {
   EXPECT_EQ(device_bytes(), 7 * kMiB) << "the idle block made room";
 }
 
-TEST_F(MemoryPoolTest, ARefusalNamesWhoUsesTheMemory) {
+TEST_F(MemoryPoolTest, RefusalListsUsersOfTheMemory) {
   MemoryPool limited = pool(4 * kMiB, 0);
   auto weights = limited.allocate(3 * kMiB, "resnet", MemoryCategory::kConstants);
   ASSERT_TRUE(weights.is_ok());
@@ -85,7 +85,7 @@ TEST_F(MemoryPoolTest, ARefusalNamesWhoUsesTheMemory) {
   EXPECT_THAT(more.status().message(), HasSubstr("resnet: 3145728 bytes of constants"));
 }
 
-TEST_F(MemoryPoolTest, TheDevicesOwnRefusalIsToldToo) {
+TEST_F(MemoryPoolTest, ErrorIncludesTheDevicesOwnMessage) {
   MemoryPool unlimited = pool(64 * kMiB, 0);
   const auto memory = unlimited.allocate(16 * kMiB, "bert", MemoryCategory::kArenas);
   EXPECT_EQ(memory.status().code(), Code::kResourceExhausted);

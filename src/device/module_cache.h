@@ -1,4 +1,4 @@
-// What is made once and used by many: kernels, packed constants.
+// A cache of shared objects that are created once: kernels, packed constants.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@
 
 namespace sluice::device {
 
-/// Values by key, each alive as long as somebody uses it: the cache itself keeps none. Safe across
-/// threads; one thread makes a value while others that want the same one wait for it, and those
-/// that want another do not.
+/// Values by key. Users own the values; the cache holds weak references only. Safe across threads:
+/// one thread creates a value while others that ask for the same key wait; other keys are not
+/// blocked.
 ///
 /// The key says everything that the value depends on, the backend's version included.
 template <typename Value>
@@ -22,7 +22,8 @@ class ModuleCache {
   using Shared = std::shared_ptr<const Value>;
 
   /// The living value of `key`; else `make()`, which returns a Result<Shared> and may not come back
-  /// to this cache with the same key. A failure is told to this caller; the next one tries again.
+  /// to this cache with the same key. A failure is returned to this caller; the next caller tries
+  /// again.
   template <typename Make>
   Result<Shared> find_or_make(std::string_view key, Make&& make) {
     const std::shared_ptr<Slot> slot = slot_of(key);
@@ -34,7 +35,14 @@ class ModuleCache {
     return made;
   }
 
-  /// Values that somebody uses.
+  /// Null if no value of `key` lives.
+  Shared find(std::string_view key) const {
+    const std::lock_guard lock(mutex_);
+    const auto it = slots_.find(key);
+    return it == slots_.end() ? nullptr : it->second->value.lock();
+  }
+
+  /// Number of values in use.
   std::size_t num_living() const {
     const std::lock_guard lock(mutex_);
     std::size_t living = 0;
@@ -44,7 +52,7 @@ class ModuleCache {
 
  private:
   struct Slot {
-    std::mutex making;                 // held by who makes the value
+    std::mutex making;                 // held while the value is created
     std::weak_ptr<const Value> value;  // guarded by mutex_
   };
 
@@ -61,7 +69,7 @@ class ModuleCache {
     return slots_.try_emplace(std::string(key), std::make_shared<Slot>()).first->second;
   }
 
-  /// Forgets the keys of dead values, often enough that they are at most half of all.
+  /// Removes the keys of dead values, often enough that they are at most half of all keys.
   void sweep() {
     std::erase_if(slots_, [](const auto& entry) {
       return entry.second.use_count() == 1 && entry.second->value.expired();

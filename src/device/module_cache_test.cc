@@ -18,7 +18,7 @@ Cache::Shared find(Cache& cache, std::string_view key, int& num_made) {
   return std::move(value).value();
 }
 
-TEST(ModuleCache, MakesAValueOncePerKeyAndSharesIt) {
+TEST(ModuleCache, BuildsOneSharedValuePerKey) {
   Cache cache;
   int num_made = 0;
   const auto first = find(cache, "conv", num_made);
@@ -40,7 +40,7 @@ TEST(ModuleCache, AValueDiesWithItsLastUser) {
   EXPECT_EQ(num_made, 2) << "made anew";
 }
 
-TEST(ModuleCache, AFailureIsToldAndTriedAgain) {
+TEST(ModuleCache, FailureIsReturnedAndRetried) {
   Cache cache;
   const auto failed = cache.find_or_make(
       "conv", []() -> Result<Cache::Shared> { return Status(Code::kInternal, "no"); });
@@ -57,7 +57,7 @@ TEST(ModuleCache, ManyKeysOfDeadValuesAreForgotten) {
   EXPECT_EQ(num_made, 10'000);
 }
 
-TEST(ModuleCache, ThreadsThatWantTheSameValueShareOneMaking) {
+TEST(ModuleCache, ConcurrentRequestsForOneKeyBuildOnce) {
   Cache cache;
   std::atomic<int> num_made = 0;
   std::vector<Cache::Shared> values(4);

@@ -5,7 +5,7 @@
 namespace sluice::device {
 namespace {
 
-/// How long a waiting thread keeps the others from the service at a time.
+/// A waiting thread holds the lock for at most this long, so that other threads can submit.
 constexpr std::int64_t kWaitSliceNs = 100'000;
 
 }  // namespace
@@ -32,7 +32,7 @@ SharedTransfers::Client::~Client() {
 
 SharedTransfers::Batch::~Batch() {
   cancel();
-  static_cast<void>(wait().is_ok());  // nobody asks any more
+  static_cast<void>(wait().is_ok());  // no caller is left to take the status
 }
 
 Status SharedTransfers::Batch::start(Direction direction, std::span<const Copy> copies) {
@@ -40,6 +40,8 @@ Status SharedTransfers::Batch::start(Direction direction, std::span<const Copy> 
   const std::lock_guard lock(owner.mutex_);
   state_ = {};
   ids_.clear();
+  // Callbacks run under the owner's mutex, in whichever thread drives the service. `this` stays
+  // valid: the destructor waits for the last callback.
   for (const Copy& copy : copies) {
     const auto on_done = [this](const TransferReport& report) {
       --state_.num_pending;
@@ -69,6 +71,8 @@ Result<bool> SharedTransfers::Batch::poll() {
 
 Status SharedTransfers::Batch::wait(const std::stop_token& stop) {
   SharedTransfers& owner = *client_->owner_;
+  // The lock is taken anew in every turn, so that threads waiting for it can submit or poll in
+  // between.
   for (bool is_stopping = false;;) {
     const std::lock_guard lock(owner.mutex_);
     if (SLUICE_TRY(result())) return ok_status();

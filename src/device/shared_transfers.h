@@ -1,4 +1,4 @@
-// Copies between host and one device for all threads that want some.
+// Copies between host and one device, shared by all threads.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ struct Copy {
   std::int64_t size_bytes = 0;
 };
 
-/// The transfer service of a device behind a lock. It has no thread: whoever polls or waits for a
-/// batch of its own drives everybody's. Safe across threads.
+/// The transfer service of a device behind a lock. It has no thread of its own: a thread that polls
+/// or waits for its batch drives the transfers of all clients. Safe across threads.
 class SharedTransfers {
  public:
   /// On streams of a group without cores, so that no model's cores are held.
@@ -31,7 +31,7 @@ class SharedTransfers {
   SharedTransfers(const SharedTransfers&) = delete;
   SharedTransfers& operator=(const SharedTransfers&) = delete;
 
-  /// Whoever's copies take turns with others' copies. Cancels what it has when it goes, and then
+  /// A client: its copies take turns with those of others. The destructor cancels its transfers and
   /// waits for the block being copied. Shared by the batches of one model.
   class Client {
    public:
@@ -49,9 +49,9 @@ class SharedTransfers {
   static std::shared_ptr<Client> add_client(const std::shared_ptr<SharedTransfers>& transfers,
                                             const std::string& name, int weight = 1);
 
-  /// Copies that are started and waited for together. Used by one thread at a time. Its destruction
-  /// cancels what has not started and waits for the block being copied: then nothing uses the
-  /// memory.
+  /// Copies that are started and awaited together. Used by one thread at a time. The destructor
+  /// cancels copies that have not started and waits for the block being copied, so that no copy
+  /// uses the memory afterwards.
   class Batch {
    public:
     explicit Batch(std::shared_ptr<Client> client) : client_(std::move(client)) {}
@@ -59,14 +59,17 @@ class SharedTransfers {
     Batch& operator=(const Batch&) = delete;
     ~Batch();
 
-    /// Requires: nothing of it is under way. Fails: as TransferService::submit.
+    /// Requires: nothing of it is under way.
+    /// Fails: as TransferService::submit.
     Status start(Direction direction, std::span<const Copy> copies);
-    /// Whether all of them are done, without waiting. Fails: the first error, once all have ended.
+    /// Whether all copies are done, without waiting.
+    /// Fails: the first error, once all have ended.
     Result<bool> poll();
-    /// Until all of them are done; once `stop` is requested, until the block being copied is.
+    /// Waits until all copies are done; once `stop` is requested, only until the block being copied
+    /// is.
     /// Fails: as `poll`; kCancelled.
     Status wait(const std::stop_token& stop = {});
-    /// What has not started never will; a block that is being copied goes on. Does not wait.
+    /// Cancels copies that have not started; a block that is being copied continues. Does not wait.
     void cancel();
 
    private:

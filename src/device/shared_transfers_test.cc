@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "device/device_testing.h"
+#include "device/testing/device_testing.h"
 
 namespace sluice::device {
 namespace {
@@ -37,7 +37,7 @@ TEST_F(SharedTransfersTest, NeedsNoCores) {
   EXPECT_NE(transfers_, nullptr) << "although all of them are taken";
 }
 
-TEST_F(SharedTransfersTest, ABatchIsDoneWhenAllOfItIs) {
+TEST_F(SharedTransfersTest, BatchIsDoneWhenAllItsCopiesAre) {
   SharedTransfers::Batch batch(SharedTransfers::add_client(transfers_, "model"));
   const std::vector<char> first(1500, 'a');
   const std::vector<char> second(300, 'b');
@@ -56,7 +56,7 @@ TEST_F(SharedTransfersTest, ABatchIsDoneWhenAllOfItIs) {
   EXPECT_EQ(std::memcmp(other.address(), second.data(), second.size()), 0);
 }
 
-TEST_F(SharedTransfersTest, WhoWaitsDrivesEverybodysCopies) {
+TEST_F(SharedTransfersTest, WaiterDrivesAllCopies) {
   SharedTransfers::Batch small(SharedTransfers::add_client(transfers_, "small"));
   SharedTransfers::Batch big(SharedTransfers::add_client(transfers_, "big"));
   const std::vector<char> much(20 * kBlock);
@@ -97,7 +97,7 @@ TEST_F(SharedTransfersTest, ACancelledBatchEndsWithItsBlockAndIsUsedAgain) {
   EXPECT_EQ(std::memcmp(target.address(), bytes.data(), bytes.size()), 0);
 }
 
-TEST_F(SharedTransfersTest, ABatchThatGoesLeavesNothingThatUsesItsMemory) {
+TEST_F(SharedTransfersTest, DestroyedBatchLeavesNoCopyInFlight) {
   const auto client = SharedTransfers::add_client(transfers_, "model");
   const std::vector<char> bytes(3 * kBlock, 'x');
   const auto target = device_.allocate(3 * kBlock);

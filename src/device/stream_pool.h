@@ -1,4 +1,4 @@
-// Streams of a group, handed from user to user instead of made and destroyed.
+// Streams of a group, reused instead of created and destroyed.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@ namespace sluice::device {
 
 struct StreamPoolState;
 
-/// A stream out of a pool: marked unused, not destroyed, when this is. Move-only; keeps the pool's
-/// streams alive. Used by one thread at a time.
+/// A stream borrowed from a pool; the destructor returns it. Move-only; keeps the pool's streams
+/// alive. Used by one thread at a time.
 class PooledStream {
  public:
   PooledStream(PooledStream&& other) noexcept = default;
@@ -37,12 +37,12 @@ class StreamPool {
  public:
   explicit StreamPool(std::shared_ptr<const backend::Group> group);
 
-  /// An unused stream whose work is done, its old errors forgotten; a new one where there is none.
+  /// An idle stream with its old errors cleared; a new stream if none is idle.
   /// Fails: as the plug-in says of a new stream.
   Result<PooledStream> take();
 
   std::size_t num_unused() const;
-  /// Made so far; none is destroyed before the pool and its users are.
+  /// Number of streams created so far. None is destroyed before the pool and its users are.
   std::size_t num_streams() const;
 
  private:

@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "device/device_testing.h"
+#include "device/testing/device_testing.h"
 
 namespace sluice::device {
 namespace {
@@ -50,7 +50,7 @@ TEST(StreamPool, AStreamWithWorkIsNotHandedOut) {
   EXPECT_EQ(pool.num_streams(), 2U);
 }
 
-TEST(StreamPool, TheNextUserDoesNotGetTheLastOnesError) {
+TEST(StreamPool, ReusedStreamHasNoOldError) {
   const TestDevice device = make_device();
   const backend::DeviceMemory memory = device.allocate(100);
   std::vector<char> bytes(100);

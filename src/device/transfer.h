@@ -1,4 +1,4 @@
-// A copy of bytes between host and device that somebody asked for.
+// A copy of bytes between host and device, as a client requests it.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,13 @@ enum class TransferId : std::uint64_t {};
 
 enum class Direction : std::uint8_t { kToDevice, kFromDevice };
 
-/// What became of a transfer. Times by the service's clock.
+/// The outcome of a transfer. Times are of the service's clock.
 struct TransferReport {
   Status status;
-  std::int64_t copied_bytes = 0;  ///< those of an interrupted transfer are in the target
-  std::int64_t queue_ns = 0;      ///< until its first block started
-  std::int64_t copy_ns = 0;  ///< from then to its end, other clients' blocks between its own too
+  std::int64_t copied_bytes =
+      0;                      ///< also of an interrupted transfer; these bytes are in the target
+  std::int64_t queue_ns = 0;  ///< until its first block started
+  std::int64_t copy_ns = 0;   ///< from then to its end, including other clients' blocks in between
 };
 
 struct Transfer {

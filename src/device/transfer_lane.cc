@@ -9,7 +9,9 @@
 namespace sluice::device {
 namespace {
 
-constexpr std::size_t kMostLists = 64;
+/// Command lists kept by block size. Blocks are full except for the last of a transfer, so few
+/// sizes occur; the bound matters if every transfer has another remainder.
+constexpr std::size_t kMaxLists = 64;
 
 FinishedTransfer finish(PendingTransfer pending, Status status, std::int64_t now_ns) {
   TransferReport report;
@@ -31,6 +33,8 @@ void TransferLane::add_client(ClientId client, std::string name, int weight) {
 
 void TransferLane::push(PendingTransfer transfer) {
   Client& client = clients_.at(transfer.transfer.client);
+  // No credit for idle time: without this, a client that was idle would get all of the bandwidth
+  // until the others had caught up.
   if (client.queue.empty()) client.served = std::max(client.served, level_);
   client.queue.push_back(std::move(transfer));
 }
@@ -60,6 +64,7 @@ std::size_t TransferLane::cancel(const Clock& clock,
         continue;
       }
       ++num_cancelled;
+      // The device may still write to the target: the transfer ends in poll_block.
       if (is_copied) {
         block_->is_cancelled = true;
         kept.push_back(std::move(pending));
@@ -81,6 +86,7 @@ bool TransferLane::poll_block(const Clock& clock, std::int64_t timeout_ns,
   const Block block = *std::exchange(block_, std::nullopt);
   Client& client = clients_.at(block.client);
   PendingTransfer& front = client.queue.front();
+  // A failed block ends its transfer only; the stream stays usable.
   if (!status.is_ok()) {
     finish_front(client, std::move(status), clock, finished);
     return true;
@@ -104,6 +110,8 @@ bool TransferLane::start_block(const Clock& clock, std::vector<FinishedTransfer>
     PendingTransfer& front = client->queue.front();
     const std::int64_t left_bytes = front.transfer.size_bytes - front.copied_bytes;
     const std::int64_t size_bytes = std::min(block_bytes_, left_bytes);
+    // Charged when the block starts, at least 1, so that clients with empty transfers take turns
+    // too.
     level_ = client->served;
     client->last_turn = ++turn_;
     client->served += std::max<std::int64_t>(size_bytes / client->weight, 1);
@@ -155,7 +163,7 @@ void TransferLane::finish_front(Client& client, Status status, const Clock& cloc
 Result<const backend::CommandList*> TransferLane::copy_list(std::int64_t size_bytes) {
   const auto it = lists_.find(size_bytes);
   if (it != lists_.end()) return static_cast<const backend::CommandList*>(&it->second);
-  if (lists_.size() >= kMostLists) lists_.clear();  // none runs: there is no block
+  if (lists_.size() >= kMaxLists) lists_.clear();  // none runs: there is no block
   auto list = SLUICE_TRY(backend::CommandList::create(group_));
   SLUICE_TRY(
       list.add_copy(backend::bound_argument(0, 0), backend::bound_argument(1, 0), size_bytes));

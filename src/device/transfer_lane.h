@@ -1,4 +1,4 @@
-// One direction of copies between host and device: what is copied next.
+// Schedules the copies of one direction between host and device.
 #pragma once
 
 #include <deque>
@@ -29,10 +29,9 @@ struct FinishedTransfer {
 };
 
 /// Copies one block at a time, each of the client that has had the least for its weight so far
-/// (start-time fair queueing: V. Goyal et al., SIGCOMM 1996). A client that comes back from idling
-/// starts level with those who kept copying: it claims nothing for the time it was away. Of two
-/// that have had as little, the one that has waited longer for its turn goes first, so a newcomer's
-/// block is the next to start. Driven by one thread.
+/// (start-time fair queueing: V. Goyal et al., SIGCOMM 1996). A client that was idle gets no credit
+/// for that time: it starts at the level of the active clients. Ties go to the client that has
+/// waited longer for its turn, so a new client's block starts next. Driven by one thread.
 class TransferLane {
  public:
   TransferLane(std::shared_ptr<const backend::Group> group, PooledStream stream,
@@ -47,12 +46,12 @@ class TransferLane {
   bool has_work() const;
   bool is_copying() const { return block_.has_value(); }
 
-  /// Notices a block that is done within `timeout_ns`, below 0 for however long it takes, and
-  /// starts the next. Whether anything moved; `finished` gets what ended.
+  /// Waits up to `timeout_ns` (below 0: indefinitely) for the running block, and starts the next.
+  /// Returns whether anything changed; ended transfers are added to `finished`.
   bool step(const Clock& clock, std::int64_t timeout_ns, std::vector<FinishedTransfer>& finished);
 
-  /// Ends the transfers that `is_meant` with kCancelled; one whose block is being copied ends when
-  /// the block has. How many.
+  /// Cancels the transfers that `is_meant` selects; a transfer with a block in progress ends after
+  /// this block. Returns their number.
   std::size_t cancel(const Clock& clock,
                      const std::function<bool(const PendingTransfer&)>& is_meant,
                      std::vector<FinishedTransfer>& finished);
@@ -61,7 +60,7 @@ class TransferLane {
   struct Client {
     std::string name;
     std::int64_t weight = 1;
-    std::int64_t served = 0;  ///< bytes over weight; level with the others' when it was idle
+    std::int64_t served = 0;  ///< bytes divided by weight; raised to `level_` after idle time
     std::uint64_t last_turn = 0;
     std::deque<PendingTransfer> queue;
   };
@@ -85,7 +84,7 @@ class TransferLane {
   PooledStream stream_;
   std::int64_t block_bytes_;
   std::map<ClientId, Client> clients_;
-  std::int64_t level_ = 0;  ///< `served` of whoever was served last, before it was
+  std::int64_t level_ = 0;  ///< virtual time: `served` of the client served last, before that block
   std::uint64_t turn_ = 0;
   std::optional<Block> block_;
 };

@@ -36,7 +36,8 @@ void TransferService::remove_client(ClientId client) {
   const auto is_its = [&](const PendingTransfer& pending) {
     return pending.transfer.client == client;
   };
-  std::erase(clients_, client);  // its callbacks submit nothing more
+  std::erase(clients_, client);  // callbacks of this client can no longer submit
+  // A transfer whose block is being copied is counted again until that block has ended.
   while (cancel_where(is_its) > 0) step_lanes(-1);
   for (TransferLane& lane : lanes_) lane.remove_client(client);
 }
@@ -91,7 +92,7 @@ std::size_t TransferService::cancel_where(
   return num_cancelled;
 }
 
-/// Waits, if at all, for the block of the first lane that copies: the other is looked at after it.
+/// Waits only for the first lane with a running block, then polls the other.
 bool TransferService::step_lanes(std::int64_t timeout_ns) {
   std::vector<FinishedTransfer> finished;
   bool has_moved = false;
@@ -103,6 +104,7 @@ bool TransferService::step_lanes(std::int64_t timeout_ns) {
   return has_moved;
 }
 
+// Callbacks run last, on a list that the lanes no longer refer to: they may submit and cancel.
 void TransferService::report(std::vector<FinishedTransfer>& finished) {
   for (FinishedTransfer& transfer : finished) {
     if (transfer.on_done) transfer.on_done(transfer.report);

@@ -11,8 +11,7 @@
 namespace sluice::device {
 
 struct TransferOptions {
-  /// What is copied at a time. A newcomer waits for about one block, and each block costs a
-  /// submission.
+  /// Size of a block. A new client waits for about one block, and each block costs a submission.
   std::int64_t block_bytes = std::int64_t{2} << 20;
 };
 
@@ -37,27 +36,28 @@ class TransferService {
   /// Copies `weight` times as much as a client of weight 1 while both have work.
   /// Requires: `weight` > 0.
   ClientId add_client(const std::string& name, int weight = 1);
-  /// Cancels what it has. Returns when the block being copied for it, if any, has ended.
+  /// Cancels the client's transfers. Returns when the block being copied for it, if any, has ended.
   void remove_client(ClientId client);
 
-  /// Of one client and direction in order of submission.
+  /// Transfers of one client and direction run in order of submission.
   /// Fails: kInvalidArgument     no such client, a negative size, or an address that is null
   ///        kFailedPrecondition  stopped
   Result<TransferId> submit(Transfer transfer);
 
-  /// Ends it with kCancelled, at the next border of a block if it is being copied; one whose last
-  /// block is being copied completes. False if there is no such transfer.
+  /// Ends the transfer with kCancelled, after the block that is being copied, if any; a transfer
+  /// whose last block is being copied completes. False if there is no such transfer.
   bool cancel(TransferId id);
 
-  /// Notices blocks that are done and starts others, without waiting. Whether anything moved.
+  /// Completes blocks that are done and starts the next, without waiting. Returns whether anything
+  /// changed.
   bool step();
-  /// Waits until a block that is being copied has ended, or for `timeout_ns`; then as `step`.
-  /// False if nothing moved: there is nothing to wait for, or it takes longer.
+  /// Waits until a block that is being copied has ended, or for `timeout_ns`; then acts as `step`.
+  /// False if no transfer made progress: none is running, or its block takes longer.
   bool wait(std::int64_t timeout_ns);
 
   bool is_idle() const;
 
-  /// Cancels everything and takes nothing any more. Waits for the blocks being copied.
+  /// Cancels all transfers and refuses new ones. Waits for the blocks being copied.
   void stop();
 
  private:
@@ -77,7 +77,7 @@ class TransferService {
   bool is_stopped_ = false;
 };
 
-/// Copies and waits for it, driving `service`; nobody else may drive it meanwhile.
+/// Copies and waits, driving `service`; no other thread may drive it meanwhile.
 Status transfer_and_wait(TransferService& service, Transfer transfer);
 
 }  // namespace sluice::device

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "device/device_testing.h"
+#include "device/testing/device_testing.h"
 
 namespace sluice::device {
 namespace {
@@ -101,7 +101,7 @@ TEST_F(TransferServiceTest, ABigUploadDelaysASmallInputByAtMostOneBlock) {
   EXPECT_EQ(big->done_ns, 1000 * kBlock + 100) << "and no time is lost";
 }
 
-TEST_F(TransferServiceTest, ANewcomerIsNextWhateverTheNumberOfBigUploads) {
+TEST_F(TransferServiceTest, NewTransferIsNextBesideManyLargeUploads) {
   std::vector<std::unique_ptr<Upload>> uploads;
   for (int i = 0; i < 5; ++i)
     uploads.push_back(upload(service_->add_client("weights"), 50 * kBlock));
@@ -171,7 +171,7 @@ TEST_F(TransferServiceTest, AFailedBlockFailsItsTransferOnly) {
   EXPECT_TRUE(next->report.status.is_ok());
 }
 
-TEST_F(TransferServiceTest, StoppingAnswersEverybody) {
+TEST_F(TransferServiceTest, StopAnswersAllTransfers) {
   const ClientId client = service_->add_client("model");
   const auto a = upload(client, 10 * kBlock);
   const auto b = upload(client, 10);
@@ -184,7 +184,7 @@ TEST_F(TransferServiceTest, StoppingAnswersEverybody) {
   EXPECT_EQ(late.status().code(), Code::kFailedPrecondition);
 }
 
-TEST_F(TransferServiceTest, RemovingAClientTakesItsTransfersAlong) {
+TEST_F(TransferServiceTest, RemovingAClientCancelsItsTransfers) {
   const ClientId client = service_->add_client("gone");
   const ClientId other = service_->add_client("other");
   const auto a = upload(client, 10 * kBlock);
@@ -201,7 +201,7 @@ TEST_F(TransferServiceTest, RemovingAClientTakesItsTransfersAlong) {
       Code::kInvalidArgument);
 }
 
-TEST_F(TransferServiceTest, NonsenseIsRefused) {
+TEST_F(TransferServiceTest, InvalidArgumentsAreRefused) {
   const ClientId client = service_->add_client("model");
   char byte = 0;
   EXPECT_EQ(service_->submit({client, Direction::kToDevice, nullptr, &byte, 1, {}}).status().code(),

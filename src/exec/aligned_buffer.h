@@ -6,27 +6,30 @@
 #include <memory>
 
 #include "backend/backend.h"
-#include "base/huge_pages.h"
 #include "base/result.h"
+#include "base/system/huge_pages.h"
+#include "exec/memory_scope.h"
 
 namespace sluice::exec {
 
-/// Whether kernels may use this address as a tensor's.
-inline bool is_aligned(const void* data) {
-  return reinterpret_cast<std::uintptr_t>(data) %
-             static_cast<std::uintptr_t>(backend::kAlignment) ==
-         0;
+/// Whether kernels may use this address as a tensor's; those of inputs may need less.
+inline bool is_aligned(const void* data, std::int64_t alignment = backend::kAlignment) {
+  return reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(alignment) == 0;
 }
 
 struct FreeBuffer {
-  std::shared_ptr<HugePages> pages;  ///< where it is from; null: aligned_alloc
+  std::shared_ptr<HugePages> pages;  ///< owner of the memory; null: aligned_alloc
   std::int64_t size_bytes = 0;
+  std::shared_ptr<ByteBudget> budget;  ///< what the buffer was charged to; null: nothing
+  std::int64_t charged_bytes = 0;
 
   void operator()(void* data) const;
 };
 
-/// Grows, never shrinks; growing forgets the contents. Large ones are on huge pages: on those that
-/// the process has reserved while there are enough, else where the kernel finds some. Move-only.
+/// Grows, never shrinks; growing discards the contents, a failure too. The memory is charged to the
+/// MemoryScope of the thread that reserves it, until the buffer is freed. Buffers of a huge page or
+/// more use huge pages: reserved ones while the process has some, else transparent ones if the
+/// kernel provides them. Move-only.
 class AlignedBuffer {
  public:
   /// Fails: kResourceExhausted.

@@ -1,26 +1,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/extensions/input_alignment.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "exec/aligned_buffer.h"
+#include "exec/constants/stop.h"
+#include "exec/constants/verification.h"
+#include "exec/device_constants.h"
 #include "exec/model_state.h"
-#include "exec/stop.h"
-#include "exec/verification.h"
 #include "ops/control/structure.h"
 
 namespace sluice::exec {
 
 namespace {
 
-/// By operand: whether something reads it as it lies in the file. Kernels that have a constant in
-/// packed form do not.
-std::vector<bool> find_read(const ModelState& model, const Program& program) {
-  const ir::Subgraph& subgraph = *program.subgraph;
+/// By operand: whether a kernel or an output reads its bytes from the file. Kernels with a packed
+/// form of a constant do not.
+std::vector<bool> find_read(const ModelState& model, const SubgraphCode& code) {
+  const ir::Subgraph& subgraph = *code.subgraph;
   std::vector<bool> is_read(subgraph.num_operands(), false);
   for (const ir::OperandId id : subgraph.outputs) is_read[id.index()] = true;
   for (std::size_t at = 0; at < subgraph.order().size(); ++at) {
     const ir::Operation& operation = subgraph.operation(subgraph.order()[at]);
-    const auto packed = model.packed.of(program.id, at);
+    const auto packed = model.packed.of(code.id, at);
     for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
       const bool is_packed = i < packed.size() && !packed[i].empty();
       const ir::OperandId id = operation.inputs[i];
@@ -32,10 +35,10 @@ std::vector<bool> find_read(const ModelState& model, const Program& program) {
   return is_read;
 }
 
-/// Constants that are read as they lie in the file.
-void add_constants(const ModelState& model, const Program& program, Verification& verification) {
-  const ir::Subgraph& subgraph = *program.subgraph;
-  const std::vector<bool> is_read = find_read(model, program);
+/// Adds the constants that are read from the file.
+void add_constants(const ModelState& model, const SubgraphCode& code, Verification& verification) {
+  const ir::Subgraph& subgraph = *code.subgraph;
+  const std::vector<bool> is_read = find_read(model, code);
   for (std::size_t i = 0; i < is_read.size(); ++i) {
     const ir::Constant* constant = subgraph.find_constant(ir::OperandId(i));
     if (constant == nullptr || !is_read[i]) continue;
@@ -44,20 +47,21 @@ void add_constants(const ModelState& model, const Program& program, Verification
   }
 }
 
-/// Of constants that kernels have in packed form, neither what was read to pack them now nor what
-/// was mapped along with their neighbours need stay in memory.
+/// Gives back the mapped pages of constants that kernels read in packed form only: the pages were
+/// touched while packing, or mapped along with their neighbours.
 void release_packed(const ModelState& model) {
-  for (const auto& program : model.programs) {
-    if (program == nullptr) continue;
-    const std::vector<bool> is_read = find_read(model, *program);
+  for (const auto& code : model.subgraphs) {
+    if (code == nullptr) continue;
+    const std::vector<bool> is_read = find_read(model, *code);
     for (std::size_t i = 0; i < is_read.size(); ++i) {
-      const ir::Constant* constant = program->subgraph->find_constant(ir::OperandId(i));
+      const ir::Constant* constant = code->subgraph->find_constant(ir::OperandId(i));
       if (constant != nullptr && !is_read[i]) release_pages(constant->data.view());
     }
   }
 }
 
-/// Constants of a mapped package are aligned as kernels want them; others are checked and copied.
+/// Copies constants that are not aligned for kernels, after a check of their checksum. Those of a
+/// mapped package are aligned already.
 Status align_constants(package::Executable& executable, const std::stop_token& stop) {
   for (std::size_t s = 0; s < executable.graph.num_subgraphs(); ++s) {
     ir::Subgraph& subgraph = executable.graph.subgraph(ir::SubgraphId(s));
@@ -73,7 +77,7 @@ Status align_constants(package::Executable& executable, const std::stop_token& s
   return ok_status();
 }
 
-/// A package may come from anywhere: its operations must be what the operator table says.
+/// Checks all operations against the operator table: a package is untrusted input.
 Status check_operations(ir::Graph& graph) {
   for (std::size_t i = 0; i < graph.num_subgraphs(); ++i) {
     ir::Subgraph& subgraph = graph.subgraph(ir::SubgraphId(i));
@@ -88,7 +92,7 @@ Status check_operations(ir::Graph& graph) {
   return ok_status();
 }
 
-/// The places of the order have a backend or none, as many as there are operations.
+/// Every operation of every subgraph that runs has an entry in `backend_of`.
 Status check_assignment(const package::Executable& executable) {
   if (executable.backend_of.size() != executable.graph.num_subgraphs()) {
     return invalid_argument("{} subgraphs have backends, the graph has {}",
@@ -103,7 +107,8 @@ Status check_assignment(const package::Executable& executable) {
   return ok_status();
 }
 
-/// What was packed for the executable's backends: all of it, as a rule, is what the load will use.
+/// Bytes packed for the executable's backends. The load uses nearly all of them, so they are read
+/// ahead.
 std::vector<Bytes> packed_for(const package::Executable& executable) {
   std::vector<Bytes> all;
   for (const package::PackedConstant& packed : executable.packed) {
@@ -114,62 +119,71 @@ std::vector<Bytes> packed_for(const package::Executable& executable) {
   return all;
 }
 
-/// Plans a whole subgraph as one stage if its shapes allow.
-Status plan_static(const ModelState& model, Program& program) {
-  ops::SubgraphFacts facts = program.initial_facts;
-  for (const ir::OperandId input : program.subgraph->inputs) {
-    const ir::Type& type = program.subgraph->operand(input).type;
+/// Plans a whole subgraph as one range if its shapes allow.
+Status plan_static(const ModelState& model, SubgraphCode& code) {
+  ops::SubgraphFacts facts = code.initial_facts;
+  for (const ir::OperandId input : code.subgraph->inputs) {
+    const ir::Type& type = code.subgraph->operand(input).type;
     if (!type.is_tensor() || !type.is_static()) return ok_status();
     facts[input.index()].type = type;
-    program.static_dims.push_back(*type.static_dims());
+    code.static_dims.push_back(*type.static_dims());
   }
   ops::SubgraphFacts probe = facts;
-  const auto stage = plan_stage(model.executable.graph, *program.subgraph, 0, probe);
-  const bool is_body = program.id.index() != 0;
-  if (is_body && !stage.is_ok()) return ok_status();  // it need not run, or not with these shapes
-  SLUICE_TRY(Status(stage.status()));
-  const bool is_whole = stage->end == program.subgraph->order().size();
-  if (!is_whole || stage->has_data_dependent_end || stage->has_executor_end) return ok_status();
-  program.static_plan = SLUICE_TRY(make_stage_plan(model, program, 0, std::move(facts), {}));
+  const auto range = plan_range(model.executable.graph, *code.subgraph, 0, probe);
+  const bool is_body = code.id.index() != 0;
+  // A failure in the main graph is an error of the model. In a body it is not: shapes there depend
+  // on the operands that control flow passes, so the body is planned at run time.
+  if (is_body && !range.is_ok()) return ok_status();
+  SLUICE_TRY(Status(range.status()));
+  const bool is_whole = range->end == code.subgraph->order().size();
+  if (!is_whole || range->has_data_dependent_end || range->has_executor_end) return ok_status();
+  code.static_plan = SLUICE_TRY(make_range_plan(model, code, 0, std::move(facts), {}));
   return ok_status();
 }
 
-Status make_programs(ModelState& model, const std::stop_token& stop) {
+Status prepare_subgraphs(ModelState& model, const std::stop_token& stop) {
   const ir::Graph& graph = model.executable.graph;
-  model.programs.resize(graph.num_subgraphs());
+  model.subgraphs.resize(graph.num_subgraphs());
   for (const ir::SubgraphId id : ops::runnable_subgraphs(graph)) {
     SLUICE_TRY(check_not_stopped(stop));
-    model.programs[id.index()] = SLUICE_TRY(make_program(graph, id));
+    model.subgraphs[id.index()] = SLUICE_TRY(prepare_subgraph(graph, id));
   }
   return ok_status();
 }
 
 Status plan_all(const ModelState& model, const std::stop_token& stop) {
-  for (const auto& program : model.programs) {
+  for (const auto& code : model.subgraphs) {
     SLUICE_TRY(check_not_stopped(stop));
-    if (program != nullptr) SLUICE_TRY(plan_static(model, *program));
+    if (code != nullptr) SLUICE_TRY(plan_static(model, *code));
   }
   return ok_status();
 }
 
-/// Checks what the programs read, and plans those whose shapes allow.
+/// Verifies all data that kernels read, and plans the subgraphs whose shapes are known.
 Status verify_and_plan(ModelState& model, Verification& verification, const std::stop_token& stop) {
-  for (const auto& program : model.programs) {
-    if (program != nullptr) add_constants(model, *program, verification);
+  for (const auto& code : model.subgraphs) {
+    if (code != nullptr) add_constants(model, *code, verification);
   }
   SLUICE_TRY(verification.start());
   const Status planned = plan_all(model, stop);
-  SLUICE_TRY(verification.finish());  // first: damaged data may be why a plan fails
+  SLUICE_TRY(verification.finish());  // reported first: damaged data can make a plan fail
   return planned;
 }
 
-/// Those of a model that was verified and whose static plans serve.
+/// Takes the static plans of `same`, a verified model on the same devices.
 void take_plans(ModelState& model, const ModelState& same) {
-  for (std::size_t i = 0; i < model.programs.size(); ++i) {
-    if (model.programs[i] == nullptr) continue;
-    model.programs[i]->static_plan = same.programs[i]->static_plan;
-    model.programs[i]->static_dims = same.programs[i]->static_dims;
+  for (std::size_t i = 0; i < model.subgraphs.size(); ++i) {
+    if (model.subgraphs[i] == nullptr) continue;
+    model.subgraphs[i]->static_plan = same.subgraphs[i]->static_plan;
+    model.subgraphs[i]->static_dims = same.subgraphs[i]->static_dims;
   }
+}
+
+/// Without a caller's own way to devices, constants travel through services of this model alone.
+void bring_constants(ModelState& model) {
+  if (model.options.bring_constant || !model.segments.needs_copies()) return;
+  model.options.bring_constant =
+      bring_to(std::make_shared<device::DeviceServiceTable>(system_clock()));
 }
 
 }  // namespace
@@ -179,10 +193,15 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
                                       const LoadOptions& options, const std::stop_token& stop) {
   const auto owner = std::make_shared<package::Executable>(std::move(executable));
   auto model = std::make_shared<ModelState>(owner);
+  // Order: checksums of the packed bytes, most of the file, are computed in the background while
+  // the graph is checked. Structure is checked before anything reads `backend_of` or operands by
+  // index. `verify_and_plan` joins the background work; no kernel reads packed bytes before that.
   Verification verification(*owner, options.num_threads, stop);
   verification.read_ahead(packed_for(*owner));
   for (const std::string& name : owner->backends) {
     model->backends.push_back(SLUICE_TRY(backends.find(name)));
+    model->input_alignment = std::max(
+        model->input_alignment, SLUICE_TRY(backend::input_alignment(*model->backends.back())));
   }
   SLUICE_TRY(check_operations(owner->graph));
   SLUICE_TRY(check_assignment(*owner));
@@ -190,9 +209,10 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   model->signature = package::signature_of(owner->graph);
   model->options = options;
   model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
+  bring_constants(*model);
   model->packed =
       SLUICE_TRY(PackedStore::create(model->executable, model->backends, verification, stop));
-  SLUICE_TRY(make_programs(*model, stop));
+  SLUICE_TRY(prepare_subgraphs(*model, stop));
   SLUICE_TRY(verify_and_plan(*model, verification, stop));
   release_packed(*model);
   return LoadedModel(std::move(model));
@@ -204,9 +224,12 @@ Result<LoadedModel> LoadedModel::place(const LoadOptions& options,
   model->signature = state_->signature;
   model->options = options;
   model->backends = state_->backends;
+  model->input_alignment = state_->input_alignment;
   model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
+  bring_constants(*model);
   model->packed = state_->packed;
-  SLUICE_TRY(make_programs(*model, stop));
+  SLUICE_TRY(prepare_subgraphs(*model, stop));
+  // Kernels depend on the device, not on its cores.
   if (model->segments.devices() == state_->segments.devices()) {
     take_plans(*model, *state_);
   } else {

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "exec/exec_testing.h"
+#include "exec/testing/exec_testing.h"
 
 namespace sluice::exec {
 namespace {
@@ -55,7 +55,7 @@ TEST(LoadedModel, RefusesAnOperationWithoutABackend) {
   EXPECT_THAT(status.message(), HasSubstr("MatMul"));
 }
 
-TEST(LoadedModel, PreparationSpareTheNextLoadItsWork) {
+TEST(LoadedModel, PreparationSavesWorkOfTheNextLoad) {
   const auto executable = executable_of(kProduct, "cpu");
   const auto model = LoadedModel::load(executable, registry(), {});
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
@@ -72,7 +72,7 @@ TEST(LoadedModel, PreparationSpareTheNextLoadItsWork) {
       << "packed bytes are taken as they are";
 }
 
-TEST(LoadedModel, PackedBytesForAnotherBackendAreMadeAnew) {
+TEST(LoadedModel, PackedBytesOfAnotherBackendAreRebuilt) {
   const auto executable = executable_of(kProduct, "cpu");
   const auto model = LoadedModel::load(executable, registry(), {});
   ASSERT_TRUE(model.is_ok());

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,31 +28,35 @@ struct SegmentPlacement {
   bool operator==(const SegmentPlacement&) const = default;
 };
 
-/// Brings a constant to where a group's kernels read it best. What comes back points there and
-/// keeps it there; null means where the constant lies already. Fails with kCancelled once the token
-/// is asked to stop.
+/// Copies a constant to the memory that a group's kernels read fastest. The pointer returned owns
+/// the copy; null means that kernels read the constant in place. Fails with kCancelled once the
+/// token is asked to stop.
 using BringConstant = std::function<Result<std::shared_ptr<const void>>(
     const backend::Group&, const Bytes&, const std::stop_token&)>;
 
 struct LoadOptions {
-  /// One per segment of the executable (package::segments_of); segments that are placed alike share
-  /// one group of cores. Empty: all on device 0, by `cores` and `num_threads`.
+  /// One per segment of the executable (package::segments_of); segments with equal placements share
+  /// one group of cores. Empty: all segments on device 0, by `cores` and `num_threads`.
   std::vector<SegmentPlacement> segments;
   /// Cores of device 0 that the model's groups take; empty for `num_threads` of them.
   std::vector<std::int32_t> cores;
-  /// 0 for all the cores that the process may use. Ignored where `cores` says which.
+  /// 0 for all cores that the process may use. Ignored if `cores` is set.
   int num_threads = 0;
-  /// Most bytes that one context's intermediate tensors may take.
+  /// Limit on the bytes of one context's intermediate tensors.
   std::int64_t arena_limit_bytes = std::int64_t{1} << 40;
-  /// Iterations after which a Loop is taken to have no end, and the run fails.
+  /// A Loop that passes this number of iterations fails the run.
   std::int64_t max_loop_iterations = 100'000'000;
-  /// Called when a context first records kernels that read the constant, so for a model of static
-  /// shapes in create_context. Unset: all constants are read where they lie.
+  /// Limit on the bytes of one context's buffers during a run: intermediate tensors, outputs,
+  /// values of loops, sequences; and, counted apart, on its strings. All contexts of the process
+  /// together are bounded by process_memory.
+  std::int64_t memory_limit_bytes = std::numeric_limits<std::int64_t>::max();
+  /// Called when a context first records kernels that read the constant: for a model of static
+  /// shapes in create_context. Unset: kernels read all constants in the mapped file.
   BringConstant bring_constant;
 };
 
-/// Whether `tensor` is what `spec` takes. Fails: kInvalidArgument naming the tensor, what came and
-/// what the model takes.
+/// Checks a tensor against its specification.
+/// Fails: kInvalidArgument naming the tensor, the type given and the type that the model takes.
 Status check_input(const package::TensorSpec& spec, const TensorView& tensor);
 
 class Context;
@@ -61,34 +66,37 @@ struct ContextState;
 /// Immutable; shared by contexts, which keep it alive. Safe from any thread.
 class LoadedModel {
  public:
-  /// Takes kernels from the executable's backends, packed constants from the executable where they
-  /// fit the backends at hand, and packs the others now. Ends between two constants or operations
-  /// once `stop` is requested.
-  /// Fails: kNotFound for a backend that is not there; kDataLoss for damaged constants;
+  /// Creates kernels with the executable's backends. Packed constants come from the executable if
+  /// they match the loaded backends; the others are packed now. Stops between two constants or
+  /// operations once `stop` is requested.
+  /// Fails: kNotFound for a backend that is not loaded; kDataLoss for damaged constants;
   ///        kUnimplemented for an operation that a backend no longer takes.
   static Result<LoadedModel> load(package::Executable executable,
                                   const backend::BackendRegistry& backends,
                                   const LoadOptions& options, const std::stop_token& stop = {});
 
-  /// The same model once more, elsewhere: mapping, constants, packed constants and, on the same
-  /// devices, kernels and memory plan are shared. `options.segments` or `options.cores` say where.
-  /// Fails: what making groups reports; what `load` does where kernels are made anew.
+  /// Places the same model on other cores, given by `options.segments` or `options.cores`. Both
+  /// models share the mapped file, constants and packed constants; on the same devices also kernels
+  /// and memory plan.
+  /// Fails: as creation of groups; as `load` if kernels must be created again.
   Result<LoadedModel> place(const LoadOptions& options, const std::stop_token& stop = {}) const;
 
   const package::Signature& signature() const;
   const package::Executable& executable() const;
 
-  /// Segments of the executable; dynamic shapes make them one unit, which only Context::run runs.
+  /// Number of the executable's segments. With dynamic shapes only Context::run runs them, all at
+  /// once.
   std::size_t num_segments() const;
   bool has_static_shapes() const;
-  /// The cores that run a segment. Requires: segment < number of package::segments_of.
+  /// The cores that run a segment.
+  /// Requires: segment < number of package::segments_of.
   const std::shared_ptr<const backend::Group>& group_of(std::size_t segment) const;
   /// Bytes that one context of a model of static shapes takes at most: arena and outputs; -1 if
   /// shapes are not known.
   std::int64_t context_bytes() const;
 
-  /// What loading found out and a later load need not do again: constants in their backends' form,
-  /// and the memory plan of a model of static shapes.
+  /// Results of loading that a package can keep, so that later loads skip the work: packed
+  /// constants, and the memory plan of a model of static shapes.
   struct Preparation {
     std::vector<package::PackedConstant> packed;
     std::optional<plan::ArenaLayout> plan;
@@ -105,6 +113,10 @@ class LoadedModel {
   std::shared_ptr<const ModelState> state_;
 };
 
+/// Called on the running thread before each range of steps, so at least once per iteration of a
+/// loop. An error ends the run with that error. Takes well below a microsecond.
+using Checkpoint = std::function<Status()>;
+
 /// One run at a time of a loaded model. Movable. Strings are offsets and bytes, as in a package.
 class Context {
  public:
@@ -112,8 +124,8 @@ class Context {
   Context& operator=(Context&&) noexcept;
   ~Context();
 
-  /// Uses the caller's memory, without a copy if it is aligned to 64 bytes, until the next call for
-  /// this input. It is read by `run`, never written.
+  /// Uses the caller's memory until the next call for this input. `run` reads it, without a copy if
+  /// the backends take inputs of its alignment (sluice/input_alignment.h), and never writes it.
   /// Fails: kInvalidArgument for an index, type, shape or size that the signature does not take.
   Status set_input(std::size_t index, const TensorView& tensor);
   /// An input that is a sequence or an optional, or a tensor. Shared until the next call for it.
@@ -123,20 +135,29 @@ class Context {
   /// 64 bytes. Null data returns to memory of the context's own, which is the default.
   Status bind_output(std::size_t index, void* data, std::int64_t capacity_bytes);
 
+  /// For deadlines and cancellation: the runs from now on call it; empty: none. A run in parts does
+  /// not, because nothing in it can loop.
+  void set_checkpoint(Checkpoint checkpoint);
+
   /// Fails: kFailedPrecondition naming an input that was not set; kResourceExhausted for bound
-  ///        outputs that are too small; and what kernels report.
+  ///        outputs that are too small, and at the limit on memory; what the checkpoint and kernels
+  ///        report.
   Status run();
 
   // A run in parts, for a scheduler: `begin`, then every segment in order, `submit_segment` and
-  // `poll_segment` until it is done, then `finish`. Requires: a model of static shapes.
+  // `poll_segment` until it is done, then `finish`.
+  // Requires: a model of static shapes.
 
-  /// Takes the inputs as `run` does. Fails: as `run` does for inputs.
+  /// Takes the inputs as `run` does.
+  /// Fails: as `run` does for inputs.
   Status begin();
   /// Starts a segment and returns; a backend without workers may run it on this thread.
   Status submit_segment(std::size_t segment);
-  /// Whether the segment submitted last is done. Fails: what its kernels report.
+  /// Whether the segment submitted last is done.
+  /// Fails: what its kernels report.
   Result<bool> poll_segment(std::size_t segment);
-  /// Makes the outputs readable. Fails: kResourceExhausted for bound outputs that are too small.
+  /// Makes the outputs readable.
+  /// Fails: kResourceExhausted for bound outputs that are too small.
   Status finish();
 
   /// Of the last run that succeeded. Its memory stays valid until the next run.
@@ -144,6 +165,12 @@ class Context {
   /// Of the last run that succeeded, for outputs that are sequences or optionals; empty for
   /// tensors.
   const Value& output_value(std::size_t index) const;
+
+  /// Hands the memory of an output of the last run to the caller, without a copy. `output` is empty
+  /// until the next run, which allocates anew.
+  /// Fails: kInvalidArgument for an index out of range; kFailedPrecondition for an output that is
+  ///        bound, was taken, is no tensor, or before the first run.
+  Result<Tensor> take_output(std::size_t index);
 
   /// Bytes of the context's own: arena, outputs, staging.
   std::int64_t memory_bytes() const;

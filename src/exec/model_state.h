@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "backend/group.h"
+#include "exec/constants/packed_store.h"
 #include "exec/loaded_model.h"
-#include "exec/packed_store.h"
-#include "exec/program.h"
 #include "exec/segment_map.h"
+#include "exec/subgraph_code.h"
 
 namespace sluice::exec {
 
@@ -22,12 +22,13 @@ struct ModelState {
   package::Signature signature;
   LoadOptions options;
   std::vector<std::shared_ptr<const backend::Backend>> backends;
+  std::int64_t input_alignment = 1;  ///< all its backends take inputs at such addresses
   SegmentMap segments;
   PackedStore packed;
   /// By subgraph; null for bodies of fused operations, which no frame runs.
-  std::vector<std::unique_ptr<Program>> programs;
+  std::vector<std::unique_ptr<SubgraphCode>> subgraphs;
 
-  const Program& main() const { return *programs.front(); }
+  const SubgraphCode& main() const { return *subgraphs.front(); }
 };
 
 }  // namespace sluice::exec

@@ -8,7 +8,7 @@ namespace {
 
 using BackendPointer = std::shared_ptr<const backend::Backend>;
 
-/// Where a segment goes whose options do not say.
+/// The placement of a segment if the options give none.
 SegmentPlacement default_placement(const backend::Backend& backend, const LoadOptions& options) {
   if (!options.cores.empty()) return {0, options.cores};
   const int num_cores = std::max(1, backend.devices().front().num_cores);
@@ -28,8 +28,8 @@ class Mapper {
   Result<SegmentMap> run() {
     const auto specs = SLUICE_TRY(package::segments_of(executable_));
     if (!options_.segments.empty() && options_.segments.size() != specs.size()) {
-      return invalid_argument("the model has {} segments, places are given for {}", specs.size(),
-                              options_.segments.size());
+      return invalid_argument("the model has {} segments; placements are given for {}",
+                              specs.size(), options_.segments.size());
     }
     for (std::size_t i = 0; i < specs.size(); ++i) {
       const std::size_t end = i + 1 < specs.size() ? specs[i + 1].first_operation
@@ -42,10 +42,10 @@ class Mapper {
 
  private:
   Status add(std::size_t index, const package::SegmentSpec& spec, std::size_t end) {
-    map_.index_of_place.resize(end, index);
+    map_.segment_of_position.resize(end, index);
     std::int16_t number = -1;
-    for (std::size_t place = spec.first_operation; place < end; ++place) {
-      number = std::max(number, executable_.backend_of.front()[place]);
+    for (std::size_t position = spec.first_operation; position < end; ++position) {
+      number = std::max(number, executable_.backend_of.front()[position]);
     }
     if (number < 0 && backends_.empty()) {
       return unimplemented("segment \"{}\": no backend was chosen for the model", spec.name);
@@ -60,7 +60,8 @@ class Mapper {
     return ok_status();
   }
 
-  /// Bodies run where their backend runs something already, else on the first segment's cores.
+  /// Bodies of control flow run on a group that their backend already has, else on the first
+  /// segment's cores.
   Status add_bodies() {
     map_.group_of_backend.resize(backends_.size());
     for (std::size_t s = 1; s < executable_.backend_of.size(); ++s) {
@@ -92,10 +93,6 @@ class Mapper {
       return invalid_argument("backend \"{}\" has {} devices, no device {}",
                               backends_[backend]->name(), devices.size(), placement.device);
     }
-    if (!devices[static_cast<std::size_t>(placement.device)].has_host_memory) {
-      return unimplemented("backend \"{}\": devices with memory of their own are not supported yet",
-                           backends_[backend]->name());
-    }
     map_.groups.push_back(
         SLUICE_TRY(backend::Group::create(backends_[backend], placement.device, placement.cores)));
     made_.emplace_back(backend, placement);
@@ -120,10 +117,16 @@ std::vector<int> SegmentMap::devices() const {
   return devices;
 }
 
+bool SegmentMap::needs_copies() const {
+  return std::ranges::any_of(groups, [](const auto& group) {
+    return !group->backend().devices()[static_cast<std::size_t>(group->device())].has_host_memory;
+  });
+}
+
 std::size_t SegmentMap::group_at(const package::Executable& executable, ir::SubgraphId subgraph,
-                                 std::size_t place) const {
-  if (subgraph.index() == 0) return group_index[index_of_place[place]];
-  const std::int16_t backend = executable.backend_of[subgraph.index()][place];
+                                 std::size_t position) const {
+  if (subgraph.index() == 0) return group_index[segment_of_position[position]];
+  const std::int16_t backend = executable.backend_of[subgraph.index()][position];
   return group_of_backend[static_cast<std::size_t>(backend)];
 }
 

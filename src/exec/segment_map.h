@@ -1,4 +1,4 @@
-// Which cores run which operations.
+// Maps operations to the groups of cores that run them.
 #pragma once
 
 #include <memory>
@@ -12,28 +12,29 @@ namespace sluice::exec {
 
 /// Immutable once made.
 struct SegmentMap {
-  std::vector<std::size_t> index_of_place;  ///< by place in the main order: its segment
-  std::vector<std::size_t> group_index;     ///< by segment: into `groups`
+  std::vector<std::size_t> segment_of_position;  ///< by position in the main order: its segment
+  std::vector<std::size_t> group_index;          ///< by segment: into `groups`
   std::vector<std::shared_ptr<const backend::Group>> groups;  ///< different placements only
-  /// By backend: into `groups`, for operations of subgraphs that control flow runs; unused where
-  /// none of them is the backend's.
+  /// By backend: into `groups`, for operations of branches and bodies. Entries of backends that run
+  /// no such operation are unused.
   std::vector<std::size_t> group_of_backend;
 
   const std::shared_ptr<const backend::Group>& group_of(std::size_t segment) const {
     return groups[group_index[segment]];
   }
-  /// Into `groups`: who runs the operation at `place` of a subgraph's order.
+  /// Index into `groups` of the group that runs the operation at `position` of a subgraph's order.
   /// Requires: a backend runs it.
   std::size_t group_at(const package::Executable& executable, ir::SubgraphId subgraph,
-                       std::size_t place) const;
-  /// By segment, then backend: what kernels depend on.
+                       std::size_t position) const;
+  /// Whether a group's device cannot reach host memory.
+  bool needs_copies() const;
+  /// Devices by segment, then by backend. Kernels can be shared if these are equal.
   std::vector<int> devices() const;
 };
 
-/// Makes the groups.
-/// Fails: kInvalidArgument for a placement that does not fit the segments or names a device that is
-///        not there; kUnimplemented for a device without host memory; what the backend's groups
-///        report.
+/// Creates the groups.
+/// Fails: kInvalidArgument for a placement that does not match the segments or names an unknown
+///        device; what the backend's groups report.
 Result<SegmentMap> map_segments(const package::Executable& executable,
                                 std::span<const std::shared_ptr<const backend::Backend>> backends,
                                 const LoadOptions& options);

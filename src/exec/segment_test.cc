@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "exec/exec_testing.h"
+#include "exec/testing/exec_testing.h"
 
 namespace sluice::exec {
 namespace {
@@ -38,7 +38,7 @@ Result<LoadedModel> load_on(package::Executable executable,
   return LoadedModel::load(std::move(executable), registry(), options);
 }
 
-TEST(Segments, RunOneAfterTheOtherGiveWhatTheWholeGives) {
+TEST(Segments, SegmentsInSequenceEqualTheWholeModel) {
   for (const std::string_view backend : {"reference", "cpu"}) {
     const auto model = load_on(in_two(backend), {{0, {0}}, {0, {0}}});
     ASSERT_TRUE(model.is_ok()) << model.status().to_string();
@@ -60,21 +60,21 @@ TEST(Segments, RunOneAfterTheOtherGiveWhatTheWholeGives) {
   }
 }
 
-TEST(Segments, PlacedAlikeShareTheirCores) {
+TEST(Segments, SegmentsOnEqualCoresShareThem) {
   const auto shared = load_on(in_two("reference"), {{0, {0}}, {0, {0}}});
   ASSERT_TRUE(shared.is_ok());
   EXPECT_EQ(shared->group_of(0), shared->group_of(1));
 }
 
-TEST(Segments, PlacesThatDoNotFitAreRefused) {
+TEST(Segments, PlacementsThatDoNotFitAreRefused) {
   EXPECT_THAT(load_on(in_two("reference"), {{0, {0}}}).status().message(),
-              HasSubstr("has 2 segments, places are given for 1"));
+              HasSubstr("has 2 segments; placements are given for 1"));
   EXPECT_THAT(load_on(in_two("reference"), {{0, {0}}, {7, {0}}}).status().message(),
               HasSubstr("no device 7"));
   EXPECT_FALSE(load_on(in_two("cpu"), {{0, {0}}, {0, {100000}}}).is_ok());
 }
 
-TEST(Segments, OfAPackageThatMakeNoSenseAreRefused) {
+TEST(Segments, InconsistentSegmentsOfAPackageAreRefused) {
   auto executable = in_two("reference");
   for (const std::vector<package::SegmentSpec>& segments :
        {std::vector<package::SegmentSpec>{{"a", 1, 1}},

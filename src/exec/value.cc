@@ -30,12 +30,14 @@ Result<TensorPtr> encode(const TensorPtr& tensor) {
   const std::span<const sluice_text> texts(
       static_cast<const sluice_text*>(tensor->view.data),
       static_cast<std::size_t>(tensor->view.size_bytes) / sizeof(sluice_text));
-  const auto size = static_cast<std::size_t>(SLUICE_TRY(backend::encoded_bytes(texts)));
-  auto memory = std::make_shared<MutableBytes>(size);
-  backend::encode_texts(texts, memory->view());
+  const std::int64_t size = SLUICE_TRY(backend::encoded_bytes(texts));
+  auto memory = std::make_shared<AlignedBuffer>();
+  SLUICE_TRY(memory->reserve(size));
+  backend::encode_texts(texts,
+                        {static_cast<std::byte*>(memory->data()), static_cast<std::size_t>(size)});
   auto encoded = std::make_shared<Tensor>(Tensor{tensor->view, memory});
-  encoded->view.data = memory->view().data();
-  encoded->view.size_bytes = static_cast<std::int64_t>(size);
+  encoded->view.data = memory->data();
+  encoded->view.size_bytes = size;
   return TensorPtr(std::move(encoded));
 }
 

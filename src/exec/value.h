@@ -11,7 +11,7 @@
 
 namespace sluice::exec {
 
-/// Memory of somebody, in row-major order.
+/// A tensor in memory that the view does not own, in row-major order.
 struct TensorView {
   void* data = nullptr;
   std::int64_t size_bytes = 0;
@@ -27,7 +27,8 @@ struct Tensor {
   std::shared_ptr<const void> memory;  ///< keeps `view.data` alive
 };
 
-/// A copy in memory of its own. Fails: kResourceExhausted.
+/// A copy in memory of its own.
+/// Fails: kResourceExhausted.
 Result<std::shared_ptr<const Tensor>> copy_tensor(const TensorView& view);
 
 struct Sequence {
@@ -35,10 +36,9 @@ struct Sequence {
   std::vector<std::shared_ptr<const Tensor>> items;
 };
 
-/// Copies share. At most one of the two is set; neither is an optional without an element. An
-/// optional with one is that element.
-///
-/// A sequence may be changed only by its sole owner (`use_count() == 1`).
+/// Copies share their tensor or sequence. At most one member is set. An optional without an element
+/// sets neither; an optional with an element is represented by that element. Only the sole owner
+/// (`use_count() == 1`) may change a sequence.
 struct Value {
   std::shared_ptr<const Tensor> tensor;
   std::shared_ptr<Sequence> sequence;

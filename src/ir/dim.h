@@ -2,7 +2,8 @@
 //
 // The same arithmetic serves shape functions at compile time (symbols) and at run time (numbers).
 // Expressions are kept in a canonical form, a sum of products, so that equal ones compare equal:
-// (N+1)*2 == 2*N+2. Anything that overflows becomes `Dim::overflow()`, which stays one.
+// (N+1)*2 == 2*N+2. An overflow gives `Dim::overflow()`, which stays an overflow in further
+// arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ class Dim {
   std::int64_t value() const { return value_; }
   bool is(std::int64_t value) const { return is_known() && value_ == value; }
 
-  /// Replaces symbols by what `lookup` knows of them; the others stay.
+  /// Replaces symbols by the values of `lookup`; unknown symbols stay.
   using Lookup = std::function<std::optional<Dim>(std::string_view symbol)>;
   Dim substitute(const Lookup& lookup) const;
 

@@ -34,8 +34,8 @@ struct Operand {
   std::optional<Constant> constant;  ///< set for weights; such an operand has no producer
 };
 
-/// An element-wise program fused into an operation: it is applied to the operation's first output
-/// before that is stored. Input 0 of the subgraph is the operation's own result; the others are
+/// The element-wise body of a fused operation, applied to the operation's first output before the
+/// store. Input 0 of the subgraph is the operation's own result; the others are
 /// `inputs`, broadcast to the result's shape. The subgraph has one output. For
 /// `sluice::Elementwise`, which computes nothing of its own, the subgraph's inputs are `inputs`.
 struct Body {

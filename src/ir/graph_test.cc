@@ -44,7 +44,7 @@ TEST_F(GraphTest, ReplaceUsesReachesOutputs) {
   EXPECT_EQ(main_.outputs[0], y_);
 }
 
-TEST_F(GraphTest, CompactDropsWhatNothingNames) {
+TEST_F(GraphTest, CompactDropsUnreferencedOperands) {
   main_.replace_uses(z_, y_);
   main_.remove_operation(neg_);
   main_.compact();

@@ -147,7 +147,7 @@ Result<Type> parse_tensor_type(std::string_view text) {
   const auto element = find_element_type(text.substr(0, open));
   if (!element || open == std::string_view::npos || close == std::string_view::npos ||
       close < open) {
-    return invalid_argument("\"{}\" is no tensor type; one reads like f32[N,3,224,224]", text);
+    return invalid_argument("\"{}\" is not a tensor type; one reads like f32[N,3,224,224]", text);
   }
   Layout layout = Layout::kRowMajor;
   if (const std::string_view suffix = text.substr(close + 1); !suffix.empty()) {

@@ -18,7 +18,7 @@ Status verify_string_offsets(const Constant& constant, std::int64_t count) {
   const auto wanted = static_cast<std::uint64_t>(count) + 1;
   const std::uint64_t size = constant.data.size();
   if (size / sizeof(std::int64_t) < wanted) {
-    return invalid_argument("{} strings have no room for their offsets", count);
+    return invalid_argument("too small for the offsets of {} strings", count);
   }
   const std::uint64_t limit = size - wanted * sizeof(std::int64_t);
   std::int64_t last = 0;
@@ -46,7 +46,8 @@ void for_each_subgraph(const Operation& operation, const Visit& visit) {
   if (operation.body) visit(operation.body->subgraph);
 }
 
-/// One subgraph on its own.
+/// Checks one subgraph by itself: operands exist, every operand has one writer, and each read comes
+/// after the write, which also rules out cycles.
 class SubgraphVerifier {
  public:
   SubgraphVerifier(const Graph& graph, const Subgraph& subgraph)
@@ -134,11 +135,11 @@ class SubgraphVerifier {
     const Subgraph& program = graph_.subgraph(operation.body->subgraph);
     const std::size_t own = operation.is("Elementwise", "sluice") ? 0 : 1;
     if (program.inputs.size() != own + operation.body->inputs.size()) {
-      return invalid_argument("takes {} inputs, is given {}", program.inputs.size(),
+      return invalid_argument("takes {} inputs but gets {}", program.inputs.size(),
                               own + operation.body->inputs.size());
     }
     if (program.outputs.size() != 1) {
-      return invalid_argument("has {} outputs, not one", program.outputs.size());
+      return invalid_argument("has {} outputs; it must have one", program.outputs.size());
     }
     for (const OperationId id : program.order()) {
       const Operation& inner = program.operation(id);
@@ -156,7 +157,9 @@ class SubgraphVerifier {
   std::vector<bool> is_written_;  // so far, by operand
 };
 
-/// Depth first over which subgraph names which.
+/// Visits subgraphs depth first. Refuses unknown subgraphs, cycles, deep nesting, and subgraphs
+/// that two operations run. Runs before SubgraphVerifier, which looks subgraphs up without a check.
+/// Heights are kept, so that the visit takes linear time however often a body is shared.
 class NestingVerifier {
  public:
   explicit NestingVerifier(const Graph& graph)
@@ -172,8 +175,7 @@ class NestingVerifier {
   static constexpr int kOpen = -2;
   static constexpr int kMaxDepth = 64;
 
-  /// `depth`: how many subgraphs are open. Heights count the levels below, also of those visited
-  /// before.
+  /// `depth`: number of enclosing subgraphs. A height counts the levels below a subgraph.
   Status visit(SubgraphId id, int depth) {
     if (!id.is_valid() || id.index() >= graph_.num_subgraphs()) {
       return invalid_argument("subgraph {} does not exist", id.value());

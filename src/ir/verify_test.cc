@@ -42,7 +42,7 @@ void expect_refused(const Graph& graph, const std::string& why) {
   EXPECT_THAT(status.message(), HasSubstr(why));
 }
 
-TEST(Verify, TakesAWellFormedGraph) { EXPECT_TRUE(verify(Small().graph).is_ok()); }
+TEST(Verify, AcceptsAWellFormedGraph) { EXPECT_TRUE(verify(Small().graph).is_ok()); }
 
 TEST(Verify, RefusesReadBeforeWrite) {
   Small small;
@@ -133,7 +133,7 @@ TEST(Verify, RefusesABodyOfAnotherArity) {
   small.graph.main().operation(small.relu).body = Body{id, {}};
   EXPECT_TRUE(verify(small.graph).is_ok());
   small.graph.main().operation(small.relu).body = Body{id, {small.x}};
-  expect_refused(small.graph, "body: takes 1 inputs, is given 2");
+  expect_refused(small.graph, "body: takes 1 inputs but gets 2");
 }
 
 /// Adds a subgraph that is run by `caller`, an operation of subgraph `outer`.
@@ -155,7 +155,7 @@ TEST(Verify, RefusesASubgraphThatTwoOperationsRun) {
   expect_refused(small.graph, "run by another operation too");
 }
 
-TEST(Verify, RefusesDeepNestingWhereverItBegins) {
+TEST(Verify, RefusesDeepNestingFromAnySubgraph) {
   for (const bool is_reversed : {false, true}) {
     Small small;
     std::vector<SubgraphId> ids;

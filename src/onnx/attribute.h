@@ -3,8 +3,8 @@
 
 #include "base/result.h"
 #include "ir/attribute.h"
-#include "onnx/proto.h"
-#include "onnx/tensor.h"
+#include "onnx/proto/proto.h"
+#include "onnx/tensors/tensor.h"
 #include "onnx/type.h"
 
 namespace sluice::onnx {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "onnx/import.h"
-#include "onnx/test_models.h"
+#include "onnx/testing/onnx_testing.h"
 
 namespace sluice::onnx {
 namespace {
@@ -57,8 +57,8 @@ TEST(BadModel, FlippedBitsNeverCrash) {
   }
 }
 
-TEST(BadModel, OtherFilesAreNoModels) {
-  EXPECT_THAT(import_text("PK\x03\x04 not a model").message(), HasSubstr("is no ONNX model"));
+TEST(BadModel, FilesOfOtherFormatsAreRefused) {
+  EXPECT_THAT(import_text("PK\x03\x04 not a model").message(), HasSubstr("is not an ONNX model"));
   EXPECT_THAT(import_text("").message(), HasSubstr("has no graph"));
   EXPECT_THAT(import_model("/nonexistent/m.onnx").status().message(),
               HasSubstr("cannot open \"/nonexistent/m.onnx\""));
@@ -84,7 +84,7 @@ TEST(BadModel, CyclesThroughABodyAreFound) {
 TEST(BadModel, MissingValuesAreNamed) {
   pb::ModelProto model = small_model();
   model.mutable_graph()->mutable_node(0)->set_input(0, "ghost");
-  expect_refused(model, "node \"sum\" (Add): input \"ghost\" is no input");
+  expect_refused(model, "node \"sum\" (Add): input \"ghost\" is not an input");
   model = small_model();
   model.mutable_graph()->mutable_output(0)->set_name("ghost");
   expect_refused(model, "output \"ghost\" of graph \"test\" is written by no node");
@@ -108,7 +108,7 @@ TEST(BadModel, DuplicateNamesAreRefused) {
   expect_refused(model, "two values are named \"x\"");
 }
 
-TEST(BadModel, DataOfAnotherSizeIsRefused) {
+TEST(BadModel, ConstantDataOfWrongSizeIsRefused) {
   pb::ModelProto model = small_model();
   model.mutable_graph()->mutable_initializer(0)->set_dims(0, 3);
   expect_refused(model, "tensor \"w\": has 8 bytes of data; type and shape need 12");
@@ -127,7 +127,7 @@ TEST(BadModel, HugeShapesAreRefused) {
   tensor.set_dims(1, 1);
   expect_refused(model, "tensor \"w\": has 8 bytes of data");
   tensor.set_dims(0, std::numeric_limits<std::int64_t>::max());
-  expect_refused(model, "tensor \"w\": is larger than 64 bits");
+  expect_refused(model, "tensor \"w\": has a size that overflows 64 bits");
   tensor.set_dims(0, -2);
   expect_refused(model, "negative dimension");
 }
@@ -214,7 +214,7 @@ TEST(BadModel, FunctionsThatCallThemselvesAreRefused) {
   expect_refused(calling_model(1, true), "call each other, or themselves, more than 32 deep");
 }
 
-TEST(BadModel, FunctionsThatMultiplyAreRefused) {
+TEST(BadModel, FunctionsThatInlineToTooManyNodesAreRefused) {
   expect_refused(calling_model(8, false), "inline to too many nodes");
 }
 
@@ -228,10 +228,10 @@ TEST(BadModel, NamesThatWouldGarbleMessagesAreRefused) {
   expect_refused(model, "passes 4096 bytes");
 }
 
-TEST(BadModel, OperatorSetsThatCannotBeAreRefused) {
+TEST(BadModel, InvalidOperatorSetVersionsAreRefused) {
   pb::ModelProto model = small_model();
   model.mutable_opset_import(0)->set_version(1000);
-  expect_refused(model, "imports opset 1000; the newest known is");
+  expect_refused(model, "imports opset 1000; the newest supported is");
   model.mutable_opset_import(0)->set_version(-3);
   expect_refused(model, "version -3 of operator set \"\" cannot be");
   model.clear_opset_import();
@@ -255,7 +255,7 @@ TEST(BadModel, AttributesAreCheckedForKindAndCount) {
   expect_refused(model, "attribute \"alpha\": has no value");
 }
 
-TEST(BadModel, AnOutputWhoseTypeNothingTells) {
+TEST(BadModel, OutputWithoutTypeIsRefused) {
   pb::ModelProto model = new_model();
   auto& input = *model.mutable_graph()->add_input();
   input.set_name("x");
@@ -263,7 +263,7 @@ TEST(BadModel, AnOutputWhoseTypeNothingTells) {
   add_node(model, "OptionalGetElement", {"x"}, {"y"});
   add_output(model, "y");
   EXPECT_EQ(import_proto(model).status().message(),
-            "the type of output \"y\" cannot be told; export the model with types");
+            "the type of output \"y\" cannot be inferred; export the model with types");
 }
 
 }  // namespace

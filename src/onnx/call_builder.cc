@@ -3,7 +3,7 @@
 
 #include "onnx/attribute.h"
 #include "onnx/graph_builder.h"
-#include "onnx/names.h"
+#include "onnx/proto/names.h"
 
 namespace sluice::onnx {
 namespace {
@@ -80,7 +80,7 @@ Status GraphBuilder::define_call_outputs(const pb::NodeProto& node, const Functi
     const std::string& formal = function.proto->output(i);
     const auto id = body.find(formal);
     if (!id || !id->is_valid()) {
-      return invalid_argument("nothing in the function writes its output \"{}\"", formal);
+      return invalid_argument("no node of the function writes its output \"{}\"", formal);
     }
     const bool is_input = std::find(inputs.begin(), inputs.end(), formal) != inputs.end();
     if (!is_input && seen.emplace(formal, i).second) {

@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "onnx/names.h"
-#include "onnx/sort.h"
+#include "onnx/proto/names.h"
+#include "onnx/proto/sort.h"
 
 namespace sluice::onnx {
 namespace {
@@ -62,6 +62,8 @@ Result<Opsets> read_opsets(
   return opsets;
 }
 
+/// About the memory that an inlined copy of the node takes, in units of 16 bytes. Bounds inlining:
+/// a small file whose functions call each other could expand exponentially.
 std::int64_t node_cost(const pb::NodeProto& node) {
   constexpr std::int64_t kBase = 8;
   constexpr std::int64_t kBytesPerUnit = 16;

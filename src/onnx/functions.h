@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "onnx/proto.h"
+#include "onnx/proto/proto.h"
 #include "onnx/scope.h"
 
 namespace sluice::onnx {

@@ -1,12 +1,13 @@
 #include "onnx/graph_builder.h"
 
 #include "onnx/maps.h"
-#include "onnx/names.h"
-#include "onnx/sort.h"
+#include "onnx/proto/names.h"
+#include "onnx/proto/sort.h"
 
 namespace sluice::onnx {
 namespace {
 
+/// Import, verification and execution of nested graphs are recursive; the bound protects the stack.
 constexpr int kMaxDepth = 32;
 
 bool is_input(const pb::GraphProto& graph, const std::string& name) {
@@ -40,8 +41,9 @@ void reserve_names(const pb::GraphProto& proto, Scope& scope) {
 Status GraphBuilder::bind_shapes(const pb::GraphProto& main, const ImportOptions& options) {
   for (const auto& [name, dims] : options.shapes) {
     if (!is_input(main, name)) {
-      return invalid_argument("a shape is given for \"{}\", which is no input; inputs are {}", name,
-                              input_names(main));
+      return invalid_argument(
+          "a shape is given for \"{}\", which is not an input; the inputs are {}", name,
+          input_names(main));
     }
   }
   for (const auto& input : main.input()) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,9 +12,9 @@
 #include "ir/graph.h"
 #include "onnx/functions.h"
 #include "onnx/import.h"
-#include "onnx/proto.h"
+#include "onnx/proto/proto.h"
 #include "onnx/scope.h"
-#include "onnx/tensor.h"
+#include "onnx/tensors/tensor.h"
 #include "onnx/type.h"
 #include "onnx/unsupported.h"
 
@@ -27,6 +29,9 @@ class GraphBuilder {
 
   /// Fails: kInvalidArgument; kUnimplemented with all unsupported operators.
   Result<ir::Graph> build(pb::GraphProto& main, const ImportOptions& options);
+
+  /// What the file gets wrong and import accepts all the same; sentences.
+  const std::set<std::string>& warnings() const { return warnings_; }
 
  private:
   struct Nested {  ///< a subgraph and what it captures
@@ -48,6 +53,7 @@ class GraphBuilder {
   Status add_operation(pb::NodeProto& node, Scope& scope);
   Status add_captures(const std::vector<Nested>& nested, ir::Operation& operation, Scope& scope);
   Status set_version(ir::Operation& operation, const Scope& scope);
+  std::optional<int> accepted_version(const ir::Operation& operation, const Scope& scope);
   Result<std::vector<ir::OperandId>> find_inputs(const pb::NodeProto& node, Scope& scope);
   Result<ir::Attributes> read_attributes(pb::NodeProto& node, Scope& scope,
                                          std::vector<Nested>* nested);
@@ -68,6 +74,7 @@ class GraphBuilder {
   FunctionTable& functions_;
   const Opsets& opsets_;
   UnsupportedOperators unsupported_;
+  std::set<std::string> warnings_;
   int depth_ = 0;  // of graphs and calls inside each other
   int num_calls_ = 0;
   std::int64_t cost_ = 0;  // of all inlined nodes

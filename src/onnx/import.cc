@@ -1,20 +1,23 @@
 #include "onnx/import.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/file.h"
 #include "onnx/functions.h"
 #include "onnx/graph_builder.h"
 #include "onnx/maps.h"
-#include "onnx/names.h"
-#include "onnx/proto.h"
-#include "ops/contrib/lowering.h"
+#include "onnx/proto/names.h"
+#include "onnx/proto/proto.h"
 #include "ops/inference.h"
+#include "ops/lowering/lower_operations.h"
 
 namespace sluice::onnx {
 namespace {
 
 constexpr int kNewestOpset = 28;
+/// The graph's text holds the metadata, and readers keep that text in memory.
+constexpr std::size_t kMaxMetadataBytes = std::size_t{64} << 20;
 
 Status parse(std::span<const std::byte> bytes, pb::ModelProto& model) {
   constexpr auto kMaxBytes = static_cast<std::size_t>(std::numeric_limits<int>::max());
@@ -23,7 +26,7 @@ Status parse(std::span<const std::byte> bytes, pb::ModelProto& model) {
         "is larger than 2 GiB, which protobuf cannot read; save its weights as external data");
   }
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return invalid_argument("is no ONNX model, or is truncated or damaged");
+    return invalid_argument("is not an ONNX model, or is truncated or damaged");
   }
   if (!model.has_graph()) return invalid_argument("has no graph; is it an ONNX model?");
   return ok_status();
@@ -35,7 +38,7 @@ Result<Opsets> model_opsets(const pb::ModelProto& model) {
   if (opsets.empty() && model.ir_version() < kFirstIrWithOpsets) opsets.emplace("", 1);
   const auto standard = opsets.find("");
   if (standard != opsets.end() && standard->second > kNewestOpset) {
-    return unimplemented("imports opset {}; the newest known is {}: export it with that",
+    return unimplemented("imports opset {}; the newest supported is {}: export the model with that",
                          standard->second, kNewestOpset);
   }
   return opsets;
@@ -66,15 +69,47 @@ void describe_source(const pb::ModelProto& model, const Opsets& opsets, ir::Grap
   graph.main().name = check_name(model.graph().name()).is_ok() ? model.graph().name() : "";
 }
 
+/// What the model's author wrote: keys and values are any UTF-8, quoted in the graph's text.
+Status keep_authors_metadata(const pb::ModelProto& model, ir::Graph& graph) {
+  std::size_t size_bytes = 0;
+  const auto keep = [&](const std::string& key, const std::string& value) {
+    if (value.empty()) return;
+    size_bytes += key.size() + value.size();
+    if (size_bytes <= kMaxMetadataBytes) graph.metadata.insert_or_assign(key, value);
+  };
+  keep("doc", model.doc_string());
+  keep("domain", model.domain());
+  if (model.model_version() != 0) keep("model_version", std::to_string(model.model_version()));
+  for (const pb::StringStringEntryProto& entry : model.metadata_props()) {
+    keep("metadata." + entry.key(), entry.value());
+  }
+  if (size_bytes <= kMaxMetadataBytes) return ok_status();
+  return invalid_argument(
+      "has {} bytes of metadata (metadata_props and doc strings), at most {} are taken; remove "
+      "some",
+      size_bytes, kMaxMetadataBytes);
+}
+
 /// Inference learns every type but that of an optional or a sequence of nothing known.
 Status check_outputs(const ir::Subgraph& main) {
   for (const ir::OperandId id : main.outputs) {
     const ir::Operand& output = main.operand(id);
     if (output.type.kind() != ir::Type::Kind::kUnknown) continue;
-    return invalid_argument("the type of output \"{}\" cannot be told; export the model with types",
-                            output.name);
+    return invalid_argument(
+        "the type of output \"{}\" cannot be inferred; export the model with types", output.name);
   }
   return ok_status();
+}
+
+/// One fact, of the first few sentences: a stale file has hundreds.
+void note_warnings(const std::vector<std::string>& warnings, ir::Graph& graph) {
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, warnings.size()); ++i) {
+    text += (i == 0 ? "" : "; ") + warnings[i];
+  }
+  if (warnings.size() > kShown) text += fmt::format("; and {} more", warnings.size() - kShown);
+  if (!text.empty()) graph.metadata.insert_or_assign("warnings", text);
 }
 
 Result<ir::Graph> import_parsed(pb::ModelProto& model, const std::filesystem::path& folder,
@@ -85,11 +120,14 @@ Result<ir::Graph> import_parsed(pb::ModelProto& model, const std::filesystem::pa
   GraphBuilder builder(folder, functions, opsets);
   ir::Graph graph = SLUICE_TRY(builder.build(*model.mutable_graph(), options));
   describe_source(model, opsets, graph);
+  SLUICE_TRY(keep_authors_metadata(model, graph));
   graph.metadata.insert(columns.begin(), columns.end());
-  SLUICE_TRY(ops::infer_types(graph));
+  std::vector<std::string> warnings(builder.warnings().begin(), builder.warnings().end());
+  SLUICE_TRY(ops::infer_types(graph, &warnings));
   SLUICE_TRY(ops::lower_operations(graph));
-  SLUICE_TRY(ops::infer_types(graph));
+  SLUICE_TRY(ops::infer_types(graph, &warnings));
   SLUICE_TRY(check_outputs(graph.main()));
+  note_warnings(warnings, graph);
   return graph;
 }
 

@@ -1,15 +1,15 @@
-// From an ONNX file to a graph.
+// Imports an ONNX file as a graph.
 //
 // The graph has normalized operations (see ops/schema.h) in execution order with inferred types.
 // `Constant` nodes and initializers became constants, also where the file allows a caller to
 // override an initializer; model-local functions are inlined. A control-flow operation passes what
-// its bodies capture as extra last inputs, counted by its attribute "captures"; each body has
-// these as its own last inputs, whether it reads them or not. Captured constants are shared
-// instead.
+// its bodies capture as extra last inputs, counted by its attribute "captures"; every body has them
+// as its last inputs, even if it does not read them. Captured constants are shared instead.
 //
 // Metadata: "producer", "ir_version", "onnx_opset" (of the default domain), "opset.<domain>",
 // "batch_symbol" (the symbol that leads the inputs' shapes, if one does), "columns.<name>" (the
-// keys of an input or output that is a map in the file: maps.h).
+// keys of an input or output that is a map in the file: maps.h); as the file says them: "doc",
+// "domain", "model_version", and "metadata.<key>" for each of its metadata_props.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,10 @@ struct ImportOptions {
 
 /// Reads `path` and the external data files it names, which must lie inside its folder.
 ///
-/// The file is mapped and weights are copied once; external data is mapped and not copied.
-/// Fails: kUnimplemented    names every unsupported operator with some of its nodes
+/// The file is mapped and weights are copied once; external data is mapped and not copied. What the
+/// file gets wrong and other runtimes accept is in `metadata["warnings"]`: stale declared shapes,
+/// an operator set that is not imported, LayerNormalization before opset 17. Fails: kUnimplemented
+/// names every unsupported operator with some of its nodes
 ///        kInvalidArgument  the file, or an option, is wrong; the message names the culprit
 ///        kNotFound, kPermissionDenied  a file cannot be read
 Result<ir::Graph> import_model(const std::filesystem::path& path,

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "ir/text/graph_text.h"
 #include "ir/verify.h"
-#include "onnx/test_models.h"
+#include "onnx/testing/onnx_testing.h"
 
 namespace sluice::onnx {
 namespace {
@@ -58,7 +58,36 @@ TEST(Import, KeepsFactsAboutTheSource) {
   EXPECT_EQ(graph->metadata.at("batch_symbol"), "N");
 }
 
-TEST(Import, MakesSymbolsOfAnyDimensionName) {
+TEST(Import, KeepsTheAuthorsMetadata) {
+  pb::ModelProto model = relu_of({"N", "3"});
+  model.set_doc_string("reads\nlines");
+  model.set_domain("org.example");
+  model.set_model_version(3);
+  auto& entry = *model.add_metadata_props();
+  entry.set_key("character");
+  entry.set_value("'\"\\\n\t\x01\xE7\x81\xAB");
+  const auto graph = import_proto(model);
+  ASSERT_TRUE(graph.is_ok());
+  EXPECT_EQ(graph->metadata.at("doc"), "reads\nlines");
+  EXPECT_EQ(graph->metadata.at("domain"), "org.example");
+  EXPECT_EQ(graph->metadata.at("model_version"), "3");
+  EXPECT_EQ(graph->metadata.at("metadata.character"), entry.value());
+  const auto again = ir::parse_graph(ir::print(*graph));
+  ASSERT_TRUE(again.is_ok()) << again.status().message();
+  EXPECT_EQ(again->metadata, graph->metadata);
+}
+
+TEST(Import, RefusesMetadataOverItsLimit) {
+  pb::ModelProto model = relu_of({"N", "3"});
+  auto& entry = *model.add_metadata_props();
+  entry.set_key("big");
+  entry.set_value(std::string((std::size_t{64} << 20) + 1, 'x'));
+  const auto graph = import_proto(model);
+  ASSERT_FALSE(graph.is_ok());
+  EXPECT_THAT(graph.status().message(), HasSubstr("metadata"));
+}
+
+TEST(Import, AnyDimensionNameBecomesASymbol) {
   EXPECT_THAT(text_of(relu_of({"batch size", "a+b", "a_b", "", "-1", "max", "_u1"})),
               HasSubstr("input %x : f32[batch_size,a_b,a_b.2,x_dim3,x_dim4,d_max,d__u1]"));
 }
@@ -128,10 +157,10 @@ TEST(Import, RefusesShapesThatContradictTheModel) {
     return text_of(model, ImportOptions{std::move(shapes)});
   };
   EXPECT_THAT(error({{"x", {1, 4}}}),
-              HasSubstr("\"x\": dimension 1 is 3 in the model, 4 is wanted"));
-  EXPECT_THAT(error({{"x", {1}}}), HasSubstr("has 2 dimensions in the model, 1 are wanted"));
+              HasSubstr("\"x\": dimension 1 is 3 in the model, 4 is requested"));
+  EXPECT_THAT(error({{"x", {1}}}), HasSubstr("has 2 dimensions in the model, 1 are requested"));
   EXPECT_THAT(error({{"x", {1, 3}}, {"z", {2}}}), HasSubstr("\"N\", which is 1 elsewhere"));
-  EXPECT_THAT(error({{"image", {1, 3}}}), HasSubstr("no input; inputs are \"x\", \"z\""));
+  EXPECT_THAT(error({{"image", {1, 3}}}), HasSubstr("not an input; the inputs are \"x\", \"z\""));
   EXPECT_THAT(error({{"x", {-1, 3}}}), HasSubstr("negative"));
 }
 
@@ -191,14 +220,53 @@ TEST(Import, TakesTheDefaultOfAnAbsentParameter) {
   EXPECT_THAT(text_of(model), HasSubstr("{alpha = 0.25}"));  // the function's
 }
 
-TEST(Import, CopiesWhatAFunctionHandsThrough) {
+TEST(Import, CopiesInputsThatAFunctionReturns) {
   pb::ModelProto model = calling_model();
   model.mutable_functions(0)->set_output(0, "a");
   model.mutable_graph()->mutable_node(0)->clear_attribute();
   EXPECT_THAT(text_of(model), HasSubstr("[%y : f32[2]] = Identity."));
 }
 
-TEST(Import, TellsAllUnsupportedOperatorsAtOnce) {
+TEST(Import, AcceptsStaleOutputShapesWithAWarning) {
+  pb::ModelProto model = relu_of({"2", "3"});
+  auto& declared = *model.mutable_graph()->add_value_info();
+  declared.set_name("y");
+  auto& tensor = *declared.mutable_type()->mutable_tensor_type();
+  tensor.set_elem_type(pb::TensorProto::FLOAT);
+  tensor.mutable_shape()->add_dim()->set_dim_value(7);
+  const auto graph = import_proto(model);
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  EXPECT_EQ(graph->main().operand(graph->main().outputs[0]).type.to_string(), "f32[2,3]");
+  EXPECT_THAT(graph->metadata.at("warnings"), HasSubstr("\"y\" is declared as f32[7]"));
+}
+
+TEST(Import, AcceptsKnownOperatorSetsThatAreNotImported) {
+  pb::ModelProto model = relu_of({"2", "3"});
+  model.mutable_graph()->mutable_node(0)->set_op_type("QuickGelu");
+  model.mutable_graph()->mutable_node(0)->set_domain("com.microsoft");
+  const auto graph = import_proto(model);
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  EXPECT_THAT(graph->metadata.at("warnings"), HasSubstr("\"com.microsoft\""));
+}
+
+TEST(Import, RefusesUnknownOperatorSetsThatAreNotImported) {
+  pb::ModelProto model = relu_of({"2", "3"});
+  model.mutable_graph()->mutable_node(0)->set_domain("com.y");
+  EXPECT_THAT(import_proto(model).status().message(), HasSubstr("\"com.y\""));
+}
+
+TEST(Import, AcceptsLayerNormalizationBeforeOpset17) {
+  pb::ModelProto model = relu_of({"2", "3"});
+  model.mutable_opset_import(0)->set_version(13);
+  model.mutable_graph()->mutable_node(0)->set_op_type("LayerNormalization");
+  model.mutable_graph()->mutable_node(0)->add_input("s");
+  add_weight(model, "s", {3}, {1, 1, 1});
+  const auto graph = import_proto(model);
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  EXPECT_THAT(graph->metadata.at("warnings"), HasSubstr("LayerNormalization"));
+}
+
+TEST(Import, ReportsAllUnsupportedOperatorsAtOnce) {
   pb::ModelProto model = new_model();
   auto& import = *model.add_opset_import();
   import.set_domain("com.x");

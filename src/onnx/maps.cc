@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/literal.h"
-#include "onnx/names.h"
+#include "ir/text/literal.h"
+#include "onnx/proto/names.h"
 
 namespace sluice::onnx {
 namespace {

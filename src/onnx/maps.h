@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "ir/type.h"
-#include "onnx/proto.h"
+#include "onnx/proto/proto.h"
 
 namespace sluice::onnx {
 

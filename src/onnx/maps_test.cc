@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
-#include "onnx/test_models.h"
+#include "ir/text/graph_text.h"
+#include "onnx/testing/onnx_testing.h"
 
 namespace sluice::onnx {
 namespace {
@@ -56,7 +56,7 @@ pb::ModelProto zip_map_of(const Words& dims, const Words& labels) {
   return model;
 }
 
-/// A model with one operator on maps, whose input is one from `key` to f32.
+/// A model with one operator on a map from `key` to f32.
 pb::ModelProto reader_of_map(const std::string& kind, pb::TensorProto::DataType key) {
   pb::ModelProto model = new_ml_model();
   auto& input = *model.mutable_graph()->add_input();
@@ -67,25 +67,25 @@ pb::ModelProto reader_of_map(const std::string& kind, pb::TensorProto::DataType 
   return model;
 }
 
-TEST(Maps, AListOfMapsIsAMatrixWithAColumnPerLabel) {
+TEST(Maps, ListOfMapsBecomesMatrixWithColumnPerLabel) {
   const auto graph = import_proto(zip_map_of({"N", "3"}, {"red", "green", "a, \"b\""}));
   ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
   EXPECT_EQ(graph->main().operand(graph->main().outputs[0]).type.to_string(), "f32[N,3]");
   EXPECT_EQ(graph->metadata.at("columns.chances"), R"("red", "green", "a, \"b\"")");
 }
 
-TEST(Maps, ASingleRowOfScoresBecomesAMatrixToo) {
+TEST(Maps, SingleScoreRowBecomesMatrix) {
   const auto graph = import_proto(zip_map_of({"2"}, {"no", "yes"}));
   ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
   EXPECT_EQ(graph->main().operand(graph->main().outputs[0]).type.to_string(), "f32[1,2]");
 }
 
-TEST(Maps, LabelsMustBeAsManyAsColumns) {
+TEST(Maps, LabelCountMustMatchColumnCount) {
   const auto graph = import_proto(zip_map_of({"N", "3"}, {"red", "green"}));
   EXPECT_THAT(graph.status().message(), HasSubstr("it lists 2 keys; X [N,3] has 3 columns"));
 }
 
-TEST(Maps, AnInputIsARowWithAColumnPerWordOfTheVocabulary) {
+TEST(Maps, MapInputBecomesRowWithColumnPerWord) {
   pb::ModelProto model = reader_of_map("DictVectorizer", pb::TensorProto::STRING);
   set_words(*model.mutable_graph()->mutable_node(0), "string_vocabulary", {"age", "height"});
   const auto graph = import_proto(model);
@@ -95,7 +95,7 @@ TEST(Maps, AnInputIsARowWithAColumnPerWordOfTheVocabulary) {
   EXPECT_EQ(graph->metadata.at("columns.x"), R"("age", "height")");
 }
 
-TEST(Maps, ADenseMapHasAnyNumberOfColumnsASparseOneThoseItSays) {
+TEST(Maps, SparseMapKeepsDeclaredColumnCount) {
   pb::ModelProto model = reader_of_map("CastMap", pb::TensorProto::INT64);
   const auto dense = import_proto(model);
   ASSERT_TRUE(dense.is_ok()) << dense.status().to_string();
@@ -114,7 +114,7 @@ TEST(Maps, ADenseMapHasAnyNumberOfColumnsASparseOneThoseItSays) {
   EXPECT_EQ(sparse->main().operand(sparse->main().inputs[0]).type.to_string(), "f32[1,7]");
 }
 
-TEST(Maps, AMapThatNothingReadsIsRefusedWithTheRemedy) {
+TEST(Maps, UnreadMapIsRefusedWithRemedy) {
   pb::ModelProto model = reader_of_map("DictVectorizer", pb::TensorProto::STRING);
   model.mutable_graph()->mutable_node(0)->set_op_type("Scaler");
   EXPECT_THAT(import_proto(model).status().message(),

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/source.h"
 #include "onnx/attribute.h"
-#include "onnx/constant_node.h"
 #include "onnx/graph_builder.h"
-#include "onnx/names.h"
+#include "onnx/proto/names.h"
+#include "onnx/source.h"
+#include "onnx/tensors/constant_node.h"
 #include "ops/attribute_rules.h"
 #include "ops/schema.h"
 
@@ -32,7 +34,7 @@ Status GraphBuilder::add_node(pb::NodeProto& node, Scope& scope) {
   if (node.op_type() == "Constant" && canonical_domain(node.domain()).empty()) {
     const ir::Attributes attributes =
         SLUICE_TRY(read_attributes(node, scope, nullptr).with_context(where));
-    if (node.output_size() != 1) return invalid_argument("{}: has not one output", where);
+    if (node.output_size() != 1) return invalid_argument("{}: must have exactly one output", where);
     return scope.define_constant(node.output(0),
                                  SLUICE_TRY(constant_of(attributes).with_context(where)));
   }
@@ -54,6 +56,7 @@ Status GraphBuilder::add_operation(pb::NodeProto& node, Scope& scope) {
   }
   SLUICE_TRY(set_version(operation, scope));
   if (!nested.empty()) SLUICE_TRY(add_captures(nested, operation, scope));
+  ir::set_source(graph_, operation.name, describe_source(node));
   scope.subgraph().add_operation(std::move(operation));
   return ok_status();
 }
@@ -65,7 +68,8 @@ Result<std::vector<ir::OperandId>> GraphBuilder::find_inputs(const pb::NodeProto
     const auto id = name.empty() ? ir::OperandId() : scope.find(name);
     if (!id) {
       return invalid_argument(
-          "{}: input \"{}\" is no input, initializer or output of a node; the file is incomplete",
+          "{}: input \"{}\" is not an input, initializer or output of a node; the file is "
+          "incomplete",
           describe(node), name);
     }
     inputs.push_back(*id);
@@ -74,14 +78,36 @@ Result<std::vector<ir::OperandId>> GraphBuilder::find_inputs(const pb::NodeProto
   return inputs;
 }
 
+/// The version of an operator that other runtimes run although the file is wrong about it.
+std::optional<int> GraphBuilder::accepted_version(const ir::Operation& operation,
+                                                  const Scope& scope) {
+  const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+  if (schema == nullptr) return std::nullopt;
+  if (!scope.opsets->contains(operation.domain)) {
+    if (operation.domain.empty()) return std::nullopt;
+    warnings_.insert(
+        fmt::format("the model imports no version of operator set \"{}\"; the newest is taken",
+                    operation.domain));
+    return schema->newest_version();
+  }
+  if (operation.domain.empty() && operation.kind == "LayerNormalization") {
+    warnings_.insert("LayerNormalization is newer than the imported opset");
+    return schema->versions.front();
+  }
+  return std::nullopt;
+}
+
 Status GraphBuilder::set_version(ir::Operation& operation, const Scope& scope) {
   const auto opset = scope.opsets->find(operation.domain);
-  if (opset == scope.opsets->end()) {
+  const bool is_imported = opset != scope.opsets->end();
+  const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+  auto version =
+      schema && is_imported ? ops::version_in_opset(*schema, opset->second) : std::nullopt;
+  if (!version) version = accepted_version(operation, scope);
+  if (!version && !is_imported) {
     return invalid_argument("{}: the model imports no version of operator set \"{}\"",
                             operation.describe(), operation.domain);
   }
-  const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
-  const auto version = schema ? ops::version_in_opset(*schema, opset->second) : std::nullopt;
   if (!version) {
     unsupported_.add(operation.domain, operation.kind, opset->second, schema != nullptr,
                      operation.name);
@@ -154,7 +180,8 @@ Status GraphBuilder::add_attribute(pb::AttributeProto& attribute, Scope& scope,
     return ok_status();
   }
   if (nested == nullptr) {
-    return unimplemented("attribute \"{}\" is a graph; functions take none", attribute.name());
+    return unimplemented("attribute \"{}\" is a graph; functions do not support graphs",
+                         attribute.name());
   }
   attributes.set(attribute.name(), SLUICE_TRY(read_graphs(attribute, scope, *nested)));
   return ok_status();

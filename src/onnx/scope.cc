@@ -1,6 +1,6 @@
 #include "onnx/scope.h"
 
-#include "onnx/names.h"
+#include "onnx/proto/names.h"
 
 namespace sluice::onnx {
 
@@ -19,6 +19,8 @@ Scope::Scope(Scope& caller, std::string prefix, std::map<std::string, std::strin
       prefix_(std::move(prefix)),
       renamed_(std::move(renamed)) {}
 
+// Looks outwards through enclosing graphs, and adds a capture to every graph on the way. The scope
+// of an inlined function has no outer scope: a function sees its parameters only.
 std::optional<ir::OperandId> Scope::find(const std::string& name) {
   const auto known = values_.find(name);
   if (known != values_.end()) return known->second;
@@ -33,6 +35,7 @@ ir::OperandId Scope::capture(const std::string& name, ir::OperandId outer) {
   copy.name = unused_name(name);
   const bool is_constant = copy.constant.has_value();
   const ir::OperandId inner = subgraph().add_operand(std::move(copy));
+  // Constants are shared, so a copy costs nothing and needs no capture.
   if (!is_constant) captures_.push_back({outer, inner});
   values_.emplace(name, inner);
   return inner;

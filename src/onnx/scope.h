@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "ir/graph.h"
-#include "onnx/proto.h"
+#include "onnx/proto/proto.h"
 
 namespace sluice::onnx {
 
@@ -34,7 +34,7 @@ class Scope {
  public:
   /// Of a GraphProto, whose names are kept. `outer` is null for the main graph.
   Scope(ir::Graph& graph, ir::SubgraphId subgraph, Scope* outer);
-  /// Of a function called from `caller`: names get `prefix`, but for those in `renamed`.
+  /// The scope of a function called from `caller`: names get `prefix`, except those in `renamed`.
   Scope(Scope& caller, std::string prefix, std::map<std::string, std::string> renamed);
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;

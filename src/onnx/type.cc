@@ -62,7 +62,7 @@ Result<ir::Type> TypeReader::read_tensor(const pb::TypeProto_Tensor& proto,
   const auto known = element.value_or(ir::ElementType::kUndefined);
   if (!proto.has_shape()) return ir::Type::tensor(known);
   if (proto.shape().dim_size() > kMaxRank) {
-    return invalid_argument("has {} dimensions; at most {} are read", proto.shape().dim_size(),
+    return invalid_argument("has {} dimensions; at most {} are supported", proto.shape().dim_size(),
                             kMaxRank);
   }
   ir::Shape shape;
@@ -98,27 +98,27 @@ ir::Dim TypeReader::new_dim(const std::string& wanted) {
 }
 
 Status TypeReader::bind(const pb::TypeProto& proto, std::span<const std::int64_t> dims) {
-  if (!proto.has_tensor_type()) return invalid_argument("is no tensor; it takes no shape");
+  if (!proto.has_tensor_type()) return invalid_argument("is not a tensor and takes no shape");
   if (std::any_of(dims.begin(), dims.end(), [](std::int64_t dim) { return dim < 0; })) {
     return invalid_argument("cannot have a negative dimension");
   }
   if (!proto.tensor_type().has_shape()) return ok_status();
   const auto& shape = proto.tensor_type().shape();
   if (shape.dim_size() != static_cast<int>(dims.size())) {
-    return invalid_argument("has {} dimensions in the model, {} are wanted", shape.dim_size(),
+    return invalid_argument("has {} dimensions in the model, {} are requested", shape.dim_size(),
                             dims.size());
   }
   for (int i = 0; i < shape.dim_size(); ++i) {
     const auto& declared = shape.dim(i);
     const std::int64_t wanted = dims[static_cast<std::size_t>(i)];
     if (declared.has_dim_value() && declared.dim_value() >= 0 && declared.dim_value() != wanted) {
-      return invalid_argument("dimension {} is {} in the model, {} is wanted", i,
+      return invalid_argument("dimension {} is {} in the model, {} is requested", i,
                               declared.dim_value(), wanted);
     }
     if (declared.dim_param().empty()) continue;
     const auto [it, is_new] = bound_.emplace(declared.dim_param(), wanted);
     if (!is_new && it->second != wanted) {
-      return invalid_argument("dimension {} is \"{}\", which is {} elsewhere; {} is wanted", i,
+      return invalid_argument("dimension {} is \"{}\", which is {} elsewhere; {} is requested", i,
                               declared.dim_param(), it->second, wanted);
     }
   }

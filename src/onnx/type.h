@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "ir/type.h"
-#include "onnx/proto.h"
+#include "onnx/proto/proto.h"
 
 namespace sluice::onnx {
 

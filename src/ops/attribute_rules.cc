@@ -29,8 +29,9 @@ struct Rule {
   std::string_view attributes;  ///< names
   Kind kind;
   std::int64_t least = std::numeric_limits<std::int64_t>::min();  ///< of an integer, or of each
-  std::string_view words = "";      ///< where not empty, all that it may be
-  std::string_view operators = "";  ///< where not empty, holds for these, and before other rules
+  std::string_view words = "";  ///< if not empty, the allowed words
+  std::string_view operators =
+      "";  ///< if not empty, the rule applies to these operators only and before other rules
 };
 
 constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::min();
@@ -39,8 +40,10 @@ constexpr std::string_view kWindows =
     "AveragePool Conv ConvInteger ConvTranspose DeformConv LpPool MaxPool MaxUnpool QLinearConv";
 
 constexpr Rule kRules[] = {
-    // One operator's meaning of a name that others have too.
+    // Rules for one operator, where other operators use the attribute's name with another meaning.
     {"value", Kind::kFloat, kAny, "", "Pad"},
+    {"bias", Kind::kFloats, kAny, "", "ImageScaler"},
+    {"border scale", Kind::kInts, 0, "", "Crop"},
     {"seed", Kind::kInt, kAny, "", "Dropout"},
     {"mode", Kind::kText, kAny, "constant edge reflect wrap", "Pad"},
     {"mode", Kind::kText, kAny, "bilinear linear bicubic cubic nearest", "GridSample"},
@@ -138,7 +141,7 @@ const Rule* find_rule(std::string_view kind, std::string_view attribute) {
 
 Status refuse(std::string_view attribute, std::string_view value, const Rule& rule) {
   if (!rule.words.empty()) {
-    return invalid_argument("attribute \"{}\" is {}; it is one of: {}", attribute, value,
+    return invalid_argument("attribute \"{}\" is {}; it must be one of: {}", attribute, value,
                             rule.words);
   }
   return invalid_argument("attribute \"{}\" is {}; it must be at least {}", attribute, value,
@@ -161,7 +164,7 @@ Status check_value(std::string_view name, const ir::Attribute& attribute, const 
   return refuse(name, fmt::format("\"{}\"", *text), rule);
 }
 
-/// Exporters leave out the type of an empty list; importers then see integers.
+/// Exporters omit the type of an empty list; importers then read it as integers.
 bool is_empty_list(const ir::Attribute& attribute) {
   const auto* integers = std::get_if<std::vector<std::int64_t>>(&attribute);
   return integers != nullptr && integers->empty();

@@ -19,7 +19,7 @@ std::string told(std::string_view kind, std::string name, ir::Attribute value) {
   return status.is_ok() ? "" : status.message();
 }
 
-TEST(AttributeRules, AnotherKindIsNamed) {
+TEST(AttributeRules, WrongAttributeKindIsNamed) {
   EXPECT_EQ(told("Conv", "strides", 1.5F),
             "attribute \"strides\" is of the wrong kind; it must be integers");
   EXPECT_NE(told("Constant", "value", std::int64_t{3}), "");
@@ -36,18 +36,18 @@ TEST(AttributeRules, ARangeHoldsForEveryElement) {
   EXPECT_EQ(told("MaxPool", "strides", Longs{}), "");
 }
 
-TEST(AttributeRules, WordsAreThoseOfTheOperator) {
+TEST(AttributeRules, AllowedWordsDependOnTheOperator) {
   EXPECT_EQ(told("RoiAlign", "mode", std::string("max")), "");
   EXPECT_EQ(told("RoiAlign", "mode", std::string("ma")),
-            "attribute \"mode\" is \"ma\"; it is one of: avg max");
+            "attribute \"mode\" is \"ma\"; it must be one of: avg max");
   EXPECT_NE(told("RoiAlign", "mode", std::string("")), "");
   EXPECT_NE(told("Pad", "mode", std::string("max")), "");
   EXPECT_EQ(told("LpNormalization", "p", std::int64_t{3}),
-            "attribute \"p\" is 3; it is one of: 1 2");
+            "attribute \"p\" is 3; it must be one of: 1 2");
   EXPECT_EQ(told("LpPool", "p", std::int64_t{3}), "");
 }
 
-TEST(AttributeRules, WhatTheyDoNotKnowIsNotTheirs) {
+TEST(AttributeRules, UnknownAttributesAreIgnored) {
   EXPECT_EQ(told("Conv", "no_such_attribute", 1.5F), "");
 }
 

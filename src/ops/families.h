@@ -13,6 +13,7 @@ std::vector<OpSchema> cast_ops();
 std::vector<OpSchema> category_ops();
 std::vector<OpSchema> causal_ops();
 std::vector<OpSchema> concat_split_ops();
+std::vector<OpSchema> contrib_ops();
 std::vector<OpSchema> control_ops();
 std::vector<OpSchema> conv_ops();
 std::vector<OpSchema> cumulative_ops();

@@ -26,7 +26,7 @@ Status check_inputs(const OpSchema& schema, const InferenceContext& context) {
     }
     if (type.element() == ir::ElementType::kUndefined) continue;
     if (!spec->types.contains(type.element())) {
-      return context.error("input \"{}\" has element type {}; it takes {}", spec->name,
+      return context.error("input \"{}\" has element type {}; it accepts {}", spec->name,
                            ir::element_type_name(type.element()), spec->types.to_string());
     }
     if (spec->variable.empty()) continue;
@@ -45,7 +45,7 @@ Status check_outputs(const InferenceContext& context) {
     const ir::Type& type = context.output(i);
     if (!context.has_output(i) || !type.is_tensor() || type.shape() == nullptr) continue;
     if (type.shape()->size() > kMaxRank) {
-      return context.error("output {} would have {} dimensions; at most {} are handled", i,
+      return context.error("output {} would have {} dimensions; at most {} are supported", i,
                            type.shape()->size(), kMaxRank);
     }
     for (const ir::Dim& dim : *type.shape()) {

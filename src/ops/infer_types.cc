@@ -1,5 +1,6 @@
 // Type inference over a whole graph.
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "ops/inference.h"
@@ -9,12 +10,13 @@ namespace {
 
 constexpr int kMaxNesting = 32;
 /// A loop infers its body until the types hold, so nested loops multiply.
-constexpr int kMostCalls = 1 << 16;
+constexpr int kMaxCalls = 1 << 16;
 
 class GraphInference {
  public:
-  explicit GraphInference(ir::Graph& graph)
+  GraphInference(ir::Graph& graph, std::vector<std::string>* stale)
       : graph_(graph),
+        stale_(stale),
         infer_subgraph_{graph, [this](ir::SubgraphId id, std::span<const ir::Type> types) {
                           return run_called(id, types);
                         }} {}
@@ -37,13 +39,13 @@ class GraphInference {
       return invalid_argument("subgraph {} does not exist", id.value());
     }
     if (depth_ >= kMaxNesting) return invalid_argument("subgraphs are nested too deeply");
-    if (++num_calls_ > kMostCalls) {
+    if (++num_calls_ > kMaxCalls) {
       return make_error(Code::kResourceExhausted, "loops nest too deeply to infer their types");
     }
     ir::Subgraph& subgraph = graph_.subgraph(id);
     if (types.size() != subgraph.inputs.size()) {
-      return invalid_argument("subgraph \"{}\" takes {} inputs, it is called with {}",
-                              subgraph.name, subgraph.inputs.size(), types.size());
+      return invalid_argument("subgraph \"{}\" takes {} inputs but gets {}", subgraph.name,
+                              subgraph.inputs.size(), types.size());
     }
     for (std::size_t i = 0; i < types.size(); ++i) {
       subgraph.operand(subgraph.inputs[i]).type = types[i];
@@ -79,8 +81,8 @@ class GraphInference {
     return ok_status();
   }
 
-  /// An empty sequence does not say of what it is; its declaration does. So does that of a loop
-  /// which is given an optional and hands on its element.
+  /// Only the declaration gives the item type of an empty sequence, and the element type of an
+  /// optional that a loop passes on.
   static bool is_told_by_declaration(const ir::Type& declared, const ir::Type& inferred) {
     using Kind = ir::Type::Kind;
     if (declared.kind() == Kind::kUnknown) return false;
@@ -90,8 +92,7 @@ class GraphInference {
   }
 
   /// The inferred type wins; a declared one may only say less, or the same.
-  static Status set_type(ir::Operand& operand, const ir::Type& inferred,
-                         const ir::Operation& operation) {
+  Status set_type(ir::Operand& operand, const ir::Type& inferred, const ir::Operation& operation) {
     const ir::Type& declared = operand.type;
     const bool elements_clash = declared.is_tensor() && inferred.is_tensor() &&
                                 declared.element() != ir::ElementType::kUndefined &&
@@ -103,9 +104,11 @@ class GraphInference {
     const bool dims_clash =
         !is_upper_bound && declared_dims && inferred_dims && *declared_dims != *inferred_dims;
     if (elements_clash || dims_clash) {
-      return invalid_argument("{}: output \"{}\" is declared as {} but computes {}",
-                              operation.describe(), operand.name, declared.to_string(),
-                              inferred.to_string());
+      const std::string clash =
+          fmt::format("{}: output \"{}\" is declared as {} but computes {}", operation.describe(),
+                      operand.name, declared.to_string(), inferred.to_string());
+      if (elements_clash || stale_ == nullptr) return invalid_argument("{}", clash);
+      stale_->push_back(clash);
     }
     if (is_told_by_declaration(declared, inferred)) return ok_status();
     const ir::Layout layout = declared.is_tensor() ? declared.layout() : ir::Layout::kRowMajor;
@@ -114,6 +117,7 @@ class GraphInference {
   }
 
   ir::Graph& graph_;
+  std::vector<std::string>* stale_;
   SubgraphInference infer_subgraph_;
   int depth_ = 0;
   int num_calls_ = 0;
@@ -121,8 +125,8 @@ class GraphInference {
 
 }  // namespace
 
-Status infer_types(ir::Graph& graph) {
-  return GraphInference(graph).run(ir::SubgraphId(std::size_t{0}));
+Status infer_types(ir::Graph& graph, std::vector<std::string>* stale) {
+  return GraphInference(graph, stale).run(ir::SubgraphId(std::size_t{0}));
 }
 
 }  // namespace sluice::ops

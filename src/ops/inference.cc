@@ -151,7 +151,8 @@ Result<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b) {
     const ir::Dim& other = shorter[i];
     if (other.is(1) || dim == other) continue;
     if (dim.is(1) || !dim.is_known()) {
-      // A symbol meets a number other than 1, or another symbol: they can only be equal.
+      // A symbol and a number other than 1, or two symbols: broadcasting requires that they are
+      // equal.
       if (dim.is(1) || other.is_known()) dim = other;
     } else if (other.is_known()) {
       return invalid_argument("shapes {} and {} do not broadcast: dimension {} against {}",

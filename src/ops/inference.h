@@ -13,7 +13,7 @@
 
 namespace sluice::ops {
 
-/// Integers of a small tensor as far as they are known: what flows from Shape to Reshape.
+/// Integers of a small tensor, as far as known: for example the shape that Shape passes to Reshape.
 using Values = std::vector<ir::Dim>;
 
 /// Elements of a small float tensor, where they are known: Resize's scales, Range's bounds.
@@ -44,7 +44,7 @@ struct SubgraphInference {
   std::function<Result<std::vector<ir::Type>>(ir::SubgraphId, std::span<const ir::Type>)> infer;
 };
 
-/// What a shape function sees of one operation, and where it puts its answer.
+/// The arguments and results of a shape function for one operation.
 ///
 /// Borrowed arguments must outlive it. Used by one thread.
 class InferenceContext {
@@ -77,9 +77,9 @@ class InferenceContext {
   /// Elements of a float input if they are known; else null.
   const FloatValues* float_values(std::size_t index) const;
 
-  /// A dimension nobody knows before the run; a new symbol at each call.
+  /// A dimension unknown before the run; a new symbol at each call.
   ir::Dim unknown_dim();
-  /// A dimension that only the kernel will tell, at most `upper_bound`: unknown in a whole graph's
+  /// A dimension that the kernel determines, at most `upper_bound`: unknown in a whole graph's
   /// inference, the bound itself where memory is planned.
   ir::Dim data_dependent_dim(ir::Dim upper_bound);
   void hide_bounds() { shows_bounds_ = false; }
@@ -130,12 +130,15 @@ class InferenceContext {
 Status infer_operation(InferenceContext& context);
 
 /// Fills in the types of all operands of the main subgraph (and of those that control flow runs)
-/// from its inputs' types. A declared output type that contradicts the inferred one is an error.
-Status infer_types(ir::Graph& graph);
+/// from its inputs' types. A declared output type that contradicts the inferred one is an error; if
+/// `stale` is given, only a contradicting element type is: a contradicting shape is replaced, and a
+/// sentence about it added there.
+Status infer_types(ir::Graph& graph, std::vector<std::string>* stale = nullptr);
 
 // ---- pieces that shape functions share ------------------------------------------------------
 
-/// The multidirectional broadcast of ONNX. Unequal symbols are taken to be equal unless one is 1.
+/// The multidirectional broadcast of ONNX. Two different symbols are assumed to be equal at run
+/// time, unless one of them may be 1.
 Result<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b);
 
 /// -rank <= axis < rank, made non-negative.

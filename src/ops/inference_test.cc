@@ -12,7 +12,7 @@ TEST(BroadcastShapes, StretchesOnesAndPrependsMissingDimensions) {
   EXPECT_EQ(broadcast_shapes({8, 1, 6, 1}, {7, 1, 5}).value(), (Shape{8, 7, 6, 5}));
 }
 
-TEST(BroadcastShapes, ASymbolThatMeetsANumberIsThatNumber) {
+TEST(BroadcastShapes, SymbolBroadcastWithNumberBecomesTheNumber) {
   EXPECT_EQ(broadcast_shapes({Dim::symbol("N"), 3}, {4, 3}).value(), (Shape{4, 3}));
   EXPECT_EQ(broadcast_shapes({Dim::symbol("N")}, {1}).value(), Shape{Dim::symbol("N")});
 }
@@ -21,7 +21,7 @@ TEST(BroadcastShapes, RefusesUnequalNumbers) {
   EXPECT_FALSE(broadcast_shapes({2, 3}, {2, 4}).is_ok());
 }
 
-TEST(NormalizeAxis, CountsFromTheEndAndRefusesWhatIsOutside) {
+TEST(NormalizeAxis, NegativeAxesCountFromTheEndAndOthersAreRefused) {
   EXPECT_EQ(normalize_axis(-1, 4).value(), 3);
   EXPECT_FALSE(normalize_axis(4, 4).is_ok());
   EXPECT_FALSE(normalize_axis(-5, 4).is_ok());
@@ -40,7 +40,7 @@ TEST(InferenceContext, TheBodysInputsAreNotTakenForAbsentInputs) {
   EXPECT_EQ(context.body_inputs(), std::vector{body.type});
 }
 
-TEST(FactsOf, LongFloatConstantsAreWeightsAndNotFollowed) {
+TEST(FactsOf, LongFloatConstantsHaveNoKnownValues) {
   const auto facts_of_ones = [](std::int64_t count) {
     const ir::Type type = ir::Type::tensor(ir::ElementType::kF32, Shape{count});
     const std::vector<float> ones(static_cast<std::size_t>(count), 1.0F);
@@ -89,7 +89,7 @@ TEST_F(InferTypes, UnknownOperatorIsNamed) {
             "unimplemented: node \"n1\" (Frobnicate): no such operator");
 }
 
-TEST_F(InferTypes, WrongElementTypeNamesNodeInputAndWhatItTakes) {
+TEST_F(InferTypes, WrongElementTypeErrorNamesNodeInputAndAllowedTypes) {
   main().operand(x_).type = ir::Type::tensor(ir::ElementType::kString, Shape{2});
   add("Relu");
   const Status status = infer_types(graph_);
@@ -102,6 +102,19 @@ TEST_F(InferTypes, ContradictionOfADeclaredTypeIsAnError) {
   main().operand(y_).type = ir::Type::tensor(ir::ElementType::kF32, Shape{2, 4});
   add("Relu");
   EXPECT_EQ(infer_types(graph_).code(), Code::kInvalidArgument);
+}
+
+TEST_F(InferTypes, StaleShapeIsReplacedWhereThatIsAskedFor) {
+  main().operand(y_).type = ir::Type::tensor(ir::ElementType::kF32, Shape{2, 4});
+  add("Relu");
+  std::vector<std::string> stale;
+  ASSERT_TRUE(infer_types(graph_, &stale).is_ok());
+  EXPECT_EQ(main().operand(y_).type.to_string(), "f32[2,3]");
+  ASSERT_EQ(stale.size(), 1U);
+  EXPECT_NE(stale[0].find("declared as f32[2,4]"), std::string::npos) << stale[0];
+
+  main().operand(y_).type = ir::Type::tensor(ir::ElementType::kF64, Shape{2, 3});
+  EXPECT_EQ(infer_types(graph_, &stale).code(), Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <functional>
 #include <tuple>
 
-#include "ops/contrib/lowering.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 

@@ -1,4 +1,4 @@
-// The operator table: what each operator takes and gives, and its one shape function.
+// The operator table: inputs, outputs and the shape function of each operator.
 //
 // Adding an operator is one `OpSchema` in its family's file, plus kernels in the backends. The
 // attributes of an operation that passed `normalize` are complete (defaults filled in) and it is in

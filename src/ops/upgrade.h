@@ -16,13 +16,13 @@ void attribute_to_input(ir::Subgraph& subgraph, ir::Operation& operation, std::s
                         std::size_t index);
 
 /// As above for a single float whose input must have the element type of input 0: Clip's bounds,
-/// Pad's value. Where that type is not known yet, a CastLike will see to it.
+/// Pad's value. If that type is unknown, the function inserts a CastLike.
 void attribute_to_input_like_data(ir::Subgraph& subgraph, ir::Operation& operation,
                                   std::string_view name, std::size_t index);
 
-/// Before opset 7 a second operand was stretched only where attributes said so, aligned at `axis`
-/// of the first operand: rewrites that to today's alignment at the last dimension. Fails:
-/// kUnimplemented if the ranks that this takes are not declared.
+/// Before opset 7 attributes requested the broadcast of a second operand, aligned at `axis` of the
+/// first operand. Rewrites this form to today's alignment at the last dimension. Fails:
+/// kUnimplemented if the required ranks are not declared.
 Status upgrade_broadcast(ir::Subgraph& subgraph, ir::Operation& operation);
 
 /// Puts an Unsqueeze before `operation` that gives input `index` so many last dimensions of 1.

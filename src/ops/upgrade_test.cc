@@ -27,7 +27,7 @@ class AttributeToInput : public testing::Test {
   ir::Operation operation_;
 };
 
-TEST_F(AttributeToInput, IntsBecomeAVectorAndTheAttributeGoes) {
+TEST_F(AttributeToInput, IntsBecomeAVectorAndTheAttributeIsRemoved) {
   set_data(ir::ElementType::kF32);
   operation_.attributes.set("axes", std::vector<std::int64_t>{0, 2});
   attribute_to_input(graph_.main(), operation_, "axes", 1);
@@ -37,7 +37,7 @@ TEST_F(AttributeToInput, IntsBecomeAVectorAndTheAttributeGoes) {
   EXPECT_FALSE(operation_.attributes.contains("axes"));
 }
 
-TEST_F(AttributeToInput, WhatIsNotGivenAddsNothing) {
+TEST_F(AttributeToInput, AbsentAttributeAddsNoInput) {
   set_data(ir::ElementType::kF32);
   attribute_to_input(graph_.main(), operation_, "axes", 1);
   EXPECT_EQ(operation_.inputs.size(), 1U);
@@ -101,7 +101,7 @@ TEST_F(UpgradeBroadcast, TheLastAxisNeedsNothing) {
   EXPECT_FALSE(operation_.attributes.contains("axis"));
 }
 
-TEST_F(UpgradeBroadcast, UndeclaredRanksAndMisfitsAreRefused) {
+TEST_F(UpgradeBroadcast, UnknownRanksAndMismatchesAreRefused) {
   EXPECT_EQ(upgrade(1, std::nullopt, ir::Shape{3}).code(), Code::kUnimplemented);
   operation_.inputs.clear();
   EXPECT_EQ(upgrade(2, ir::Shape{2, 3}, ir::Shape{3}).code(), Code::kInvalidArgument);

@@ -21,10 +21,11 @@ void pass_values(InferenceContext& context);
 using ElementFn = std::optional<ir::Dim> (*)(std::span<const ir::Dim> operands);
 
 /// Applies `function` over the broadcast of all inputs, each of one element or of as many as the
-/// result. Does nothing unless all inputs are known and all results can be told.
+/// result. Does nothing if an input is unknown or a result cannot be computed.
 void map_values(InferenceContext& context, ElementFn function);
 
-/// At least 0 whatever its symbols stand for, each at least 0. May say no where it is.
+/// Whether the dimension is at least 0 for all non-negative values of its symbols. A false answer
+/// may be wrong.
 bool is_never_negative(const ir::Dim& dim);
 
 /// Product of dimensions, 1 for none.

@@ -1,4 +1,4 @@
-// A compiled model: what `compile` makes, `.sluice` files keep and `exec` runs.
+// A compiled model: `compile` produces it, `.sluice` files store it and `exec` runs it.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace sluice::package {
 
-/// A constant in the form that a backend's `pack` gave it.
+/// A constant packed by a backend.
 struct PackedConstant {
   std::string backend;
   std::string backend_version;
   std::string packing_key;
-  std::uint32_t operation = 0;  ///< place in the subgraph's order
+  std::uint32_t operation = 0;  ///< position in the subgraph's order
   std::uint32_t input = 0;
   std::string format;
   Bytes data;
@@ -29,8 +29,9 @@ struct PackedConstant {
 /// A run of neighbouring operations of the main subgraph that is placed on cores of its own.
 struct SegmentSpec {
   std::string name;
-  std::uint32_t first_operation = 0;  ///< place in the main subgraph's order; it ends at the next
-  std::int32_t cores = 1;             ///< how many it was compiled for
+  std::uint32_t first_operation =
+      0;                   ///< position in the main subgraph's order; it ends at the next
+  std::int32_t cores = 1;  ///< number of cores it was compiled for
 
   bool operator==(const SegmentSpec&) const = default;
 };
@@ -40,8 +41,8 @@ struct SegmentSpec {
 struct Executable {
   ir::Graph graph;
   std::vector<std::string> backends;
-  /// By subgraph, then place in its order: which backend runs the operation, -1 for the executor.
-  /// Empty for bodies of fused operations, which run with their operation.
+  /// By subgraph, then position in its order: index of the backend that runs the operation, -1 for
+  /// the executor. Empty for bodies of fused operations, which run with their operation.
   std::vector<std::vector<std::int16_t>> backend_of;
   /// Arena of the main subgraph; absent where shapes are only known at run time.
   std::optional<plan::ArenaLayout> plan;
@@ -52,15 +53,16 @@ struct Executable {
   /// Checksums (XXH3-64) of what lies in a file, by address of its first byte.
   std::map<const std::byte*, std::uint64_t> checksums;
 
-  /// Reads all of `data`, which is a constant's or packed constant's, and compares its checksum.
-  /// Ok for data that came from no file. Fails: kDataLoss naming `what`.
+  /// Reads all of `data`, the bytes of a constant or packed constant, and compares its checksum.
+  /// Succeeds without a check for data that was never in a file.
+  /// Fails: kDataLoss naming `what`.
   Status verify(const Bytes& data, std::string_view what) const;
 };
 
 /// The segments of `executable`, with the default filled in: never empty unless it has no
-/// operations. Fails: kDataLoss for segments that do not start at 0, are out of order or past the
-/// end, want less
-///        than one core, or hold operations of two backends.
+/// operations.
+/// Fails: kDataLoss for segments that do not start at 0, are out of order or past the end, want
+///        less than one core, or hold operations of two backends.
 Result<std::vector<SegmentSpec>> segments_of(const Executable& executable);
 
 /// One input or output of an executable.

@@ -1,6 +1,6 @@
 #include "package/header.h"
 
-// First, for it renames the functions that it has for wider vectors.
+// Must come first: it renames the functions with wider vectors.
 #if defined(__x86_64__)
 #include <xxh_x86dispatch.h>
 #else
@@ -32,7 +32,7 @@ Result<FileHeader> parse_header(const Bytes& file) {
   FileHeader header = {};
   if (file.size() >= kFileMagic.size() &&
       std::memcmp(file.data(), kFileMagic.data(), kFileMagic.size()) != 0) {
-    return invalid_argument("this is no .sluice file; make one with `sluice compile`");
+    return invalid_argument("this is not a .sluice file; make one with `sluice compile`");
   }
   if (file.size() < sizeof(header)) {
     return make_error(Code::kDataLoss, "section \"header\" is truncated: the file has {} bytes",

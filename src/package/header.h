@@ -25,8 +25,8 @@ static_assert(sizeof(FileHeader) == 64 && std::is_trivially_copyable_v<FileHeade
 
 std::uint64_t checksum_of(std::span<const std::byte> bytes);
 
-/// Whether the bytes have this checksum. Always in a fuzzing build: a fuzzer cannot guess
-/// checksums, and what stands behind them must be safe without.
+/// Whether the bytes have this checksum. Always true in a fuzzing build: a fuzzer cannot guess
+/// checksums, and the parser must be safe without them.
 bool matches(std::span<const std::byte> bytes, std::uint64_t checksum);
 
 /// Checks everything the header says of itself and of the index.

@@ -38,7 +38,7 @@ struct Header {
 
 Result<Header> find_header(const Bytes& file) {
   const std::string_view view(reinterpret_cast<const char*>(file.data()), file.size());
-  if (!view.starts_with(kMagic)) return invalid_argument("this is no .npy file");
+  if (!view.starts_with(kMagic)) return invalid_argument("this is not an .npy file");
   if (view.size() < 12) return make_error(Code::kDataLoss, "the .npy file is cut");
   const auto byte = [&](std::size_t at) {
     return std::size_t{static_cast<unsigned char>(view[at])};

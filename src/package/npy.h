@@ -11,12 +11,14 @@
 namespace sluice::package {
 
 /// Versions 1 to 3, little-endian, C order. The data is a slice of the file's mapping, aligned as
-/// it lies there. Fails: kInvalidArgument saying what about the file is not understood; kDataLoss
-/// if it is cut.
+/// it lies there.
+/// Fails: kInvalidArgument naming the part of the file that is not supported; kDataLoss if it is
+///        truncated.
 Result<ir::Constant> read_npy(const std::filesystem::path& path);
 Result<ir::Constant> parse_npy(const Bytes& file);
 
-/// Version 1. Requires: `type` is a tensor's of known shape, and has as many bytes as `data`.
+/// Version 1.
+/// Requires: `type` is a tensor's of known shape, and has as many bytes as `data`.
 /// Fails: kUnimplemented for element types that NumPy has no name for.
 Status write_npy(const std::filesystem::path& path, const ir::Type& type,
                  std::span<const std::byte> data);

@@ -17,7 +17,7 @@ Bytes npy_bytes(const std::string& header, const std::string& data) {
   return Bytes::own({view.begin(), view.end()});
 }
 
-TEST(Npy, ReadsBackWhatWasWritten) {
+TEST(Npy, RoundTripKeepsTensors) {
   const testing::TempDir folder;
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
   const auto path = folder / "x.npy";
@@ -40,7 +40,7 @@ TEST(Npy, ReadsScalarsAndEmptyArrays) {
   EXPECT_EQ(empty->type.to_string(), "bool[0,3]");
 }
 
-TEST(Npy, RefusesWhatItCannotRead) {
+TEST(Npy, RefusesUnsupportedFiles) {
   for (const char* header :
        {"", "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }",
         "{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }",

@@ -20,7 +20,7 @@ inline constexpr std::int64_t kDataAlignment = 64;
 Status write_package(const Executable& executable, const std::filesystem::path& path);
 
 /// Maps the file. Index and graph are checked whole; constants and packed constants are checked for
-/// lying inside the file, and by `Executable::verify` when somebody is about to use them.
+/// lying inside the file, and by `Executable::verify` before use.
 /// Fails: kNotFound; kInvalidArgument for a file that is no package or of a newer format;
 ///        kDataLoss for a truncated or altered one, naming the section.
 Result<Executable> read_package(const std::filesystem::path& path);

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "ir/text.h"
+#include "ir/text/graph_text.h"
 
 namespace sluice::package {
 namespace {
@@ -57,7 +57,7 @@ class PackageTest : public testing::Test {
 
 TEST_F(PackageTest, ReadsBackWithoutConstantsOrPlan) {
   std::string steps;
-  for (int count = 1; count <= 4; ++count) {  // every place where an empty list may come to stand
+  for (int count = 1; count <= 4; ++count) {  // every alignment at which an empty list may lie
     steps += fmt::format("  [%y{} : f32[N,2]] = Relu.14[%x]\n", count);
     Executable bare;
     bare.graph = ir::parse_graph("subgraph @0 \"main\" {\n  input %x : f32[N,2]\n" + steps +
@@ -71,7 +71,7 @@ TEST_F(PackageTest, ReadsBackWithoutConstantsOrPlan) {
   }
 }
 
-TEST_F(PackageTest, ReadsBackWhatWasWritten) {
+TEST_F(PackageTest, RoundTripKeepsTheExecutable) {
   written();
   const auto executable = read_package(path_);
   ASSERT_TRUE(executable.is_ok()) << executable.status().to_string();
@@ -115,13 +115,13 @@ TEST_F(PackageTest, SegmentsThatDoNotFitTheGraphAreRefused) {
   EXPECT_EQ(read_package(path_).status().code(), Code::kDataLoss);
 }
 
-TEST(SegmentsOf, WithoutAnyARunOfOneBackendIsOne) {
+TEST(SegmentsOf, DefaultSegmentsFollowTheBackends) {
   const auto segments = segments_of(example());
   ASSERT_TRUE(segments.is_ok());
   EXPECT_EQ(*segments, (std::vector<SegmentSpec>{{"segment 0", 0, 1}, {"segment 1", 1, 1}}));
 }
 
-TEST_F(PackageTest, TheSameExecutableGivesTheSameBytes) { EXPECT_EQ(written(), written()); }
+TEST_F(PackageTest, WritingIsDeterministic) { EXPECT_EQ(written(), written()); }
 
 TEST_F(PackageTest, EveryTruncationIsRefused) {
   const std::string whole = written();
@@ -148,10 +148,10 @@ TEST_F(PackageTest, EveryFlippedByteIsFoundOnReadingOrOnUse) {
   }
 }
 
-TEST_F(PackageTest, AnotherFileIsNamedAsSuch) {
+TEST_F(PackageTest, FilesOfOtherFormatsAreNamed) {
   const Status status = read(std::string(100, 'x')).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_NE(status.message().find("no .sluice file"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("not a .sluice file"), std::string::npos) << status.message();
 }
 
 TEST_F(PackageTest, SectionsAreListedWithTheirPlaces) {
@@ -197,7 +197,7 @@ Executable with_branches() {
   return executable;
 }
 
-TEST_F(PackageTest, KeepsWhoRunsTheOperationsOfSubgraphs) {
+TEST_F(PackageTest, KeepsBackendsOfSubgraphOperations) {
   ASSERT_TRUE(write_package(with_branches(), path_).is_ok());
   const auto executable = read_package(path_);
   ASSERT_TRUE(executable.is_ok()) << executable.status().to_string();

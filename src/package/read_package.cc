@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "ir/text.h"
+#include "ir/text/graph_text.h"
 #include "ir/verify.h"
 #include "package/header.h"
 #include "package/index_generated.h"
@@ -16,7 +16,7 @@ bool is_aligned(const void* data) {
   return reinterpret_cast<std::uintptr_t>(data) % alignof(schema::Extent) == 0;
 }
 
-/// No elements may stand anywhere.
+/// An empty vector needs no alignment.
 template <typename Vector>
 bool is_aligned_vector(const Vector& vector) {
   return vector.size() == 0 || is_aligned(vector.Data());
@@ -37,6 +37,8 @@ bool has_aligned_numbers(const schema::Index& index) {
   return true;
 }
 
+// The header's checksum of the index has been compared already. Damage beyond that means a hostile
+// or buggy writer, so every number in the index is checked before use.
 Result<const schema::Index*> parse_index(const Bytes& file, const FileHeader& header) {
   const auto* data = reinterpret_cast<const std::uint8_t*>(file.data() + header.index_offset);
   flatbuffers::Verifier verifier(data, header.index_bytes);
@@ -65,6 +67,8 @@ class Reader {
   Reader(const Bytes& file, const schema::Index& index) : file_(file), index_(index) {}
 
   Result<Executable> run() {
+    // The graph refers to constants by number; assignment and segments are checked against the
+    // graph.
     const std::vector<Bytes> constants = SLUICE_TRY(read_constants());
     SLUICE_TRY(read_graph(constants));
     SLUICE_TRY(read_assignment());

@@ -9,12 +9,12 @@ namespace {
 std::vector<SegmentSpec> by_backend(const std::vector<std::int16_t>& backend_of) {
   std::vector<SegmentSpec> segments;
   std::int16_t current = -1;
-  for (std::size_t place = 0; place < backend_of.size(); ++place) {
-    const std::int16_t backend = backend_of[place];
+  for (std::size_t position = 0; position < backend_of.size(); ++position) {
+    const std::int16_t backend = backend_of[position];
     const bool is_new = segments.empty() || (current >= 0 && backend >= 0 && backend != current);
     if (is_new) {
       segments.push_back(
-          {fmt::format("segment {}", segments.size()), static_cast<std::uint32_t>(place), 1});
+          {fmt::format("segment {}", segments.size()), static_cast<std::uint32_t>(position), 1});
     }
     if (backend >= 0) current = backend;
   }
@@ -24,8 +24,8 @@ std::vector<SegmentSpec> by_backend(const std::vector<std::int16_t>& backend_of)
 Status check_backends(const std::vector<std::int16_t>& backend_of, const SegmentSpec& segment,
                       std::size_t end) {
   std::int16_t current = -1;
-  for (std::size_t place = segment.first_operation; place < end; ++place) {
-    const std::int16_t backend = backend_of[place];
+  for (std::size_t position = segment.first_operation; position < end; ++position) {
+    const std::int16_t backend = backend_of[position];
     if (backend >= 0 && current >= 0 && backend != current) {
       return make_error(Code::kDataLoss, "segment \"{}\" holds operations of two backends",
                         segment.name);

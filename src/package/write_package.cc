@@ -4,17 +4,21 @@
 #include <utility>
 
 #include "base/file.h"
-#include "ir/text.h"
+#include "ir/text/graph_text.h"
 #include "package/header.h"
 #include "package/index_generated.h"
+#include "package/memory_file.h"
 #include "package/package.h"
+#include "package/package_bytes.h"
 
 namespace sluice::package {
 namespace {
 
+/// `File` is an AtomicFile or a MemoryFile.
+template <typename File>
 class Writer {
  public:
-  Writer(const Executable& executable, AtomicFile& file) : executable_(executable), file_(file) {}
+  Writer(const Executable& executable, File& file) : executable_(executable), file_(file) {}
 
   Status run() {
     SLUICE_TRY(file_.append(std::vector<std::byte>(sizeof(FileHeader))));
@@ -152,7 +156,7 @@ class Writer {
   }
 
   const Executable& executable_;
-  AtomicFile& file_;
+  File& file_;
   std::map<const std::byte*, std::size_t> numbers_;
   std::vector<Bytes> numbered_;
   std::vector<std::pair<std::string, schema::Extent>> sections_;
@@ -166,6 +170,12 @@ Status write_package(const Executable& executable, const std::filesystem::path& 
   AtomicFile file = SLUICE_TRY(AtomicFile::create(path));
   SLUICE_TRY(Writer(executable, file).run());
   return file.commit();
+}
+
+Result<Bytes> package_bytes(const Executable& executable) {
+  MemoryFile file = SLUICE_TRY(MemoryFile::create());
+  SLUICE_TRY(Writer(executable, file).run());
+  return file.map();
 }
 
 }  // namespace sluice::package

@@ -13,7 +13,7 @@ namespace sluice::passes {
 /// The number in a float or integer constant of one element.
 std::optional<double> scalar_value(const ir::Subgraph& subgraph, ir::OperandId id);
 
-/// Finds producers. Holds what it knew when it was made: make a new one after a rewrite.
+/// Finds producers. Caches the uses at construction: create a new one after a rewrite.
 class Matcher {
  public:
   explicit Matcher(const ir::Subgraph& subgraph) : subgraph_(subgraph), uses_(subgraph) {}
@@ -40,7 +40,7 @@ class Matcher {
   ir::UseIndex uses_;
 };
 
-/// Equal but for the rounding of f32 and what exporters cut off.
+/// Equal up to the rounding of f32 and of the digits that exporters write.
 bool is_near(double a, double b);
 
 }  // namespace sluice::passes

@@ -1,4 +1,4 @@
-// What a pass is, and what it may ask of its caller.
+// The definition of a pass, and the functions that its caller provides.
 //
 // A pass rewrites a graph without changing what it computes. Before and after it the graph is
 // well-formed (ir::verify), its operations are normalized (ops/schema.h) and its types inferred;
@@ -20,8 +20,8 @@ namespace sluice::passes {
 using Evaluator =
     std::function<Result<std::vector<ir::Constant>>(const ir::Subgraph&, const ir::Operation&)>;
 
-/// Whether some backend runs this operation, its fused body included, well. The operation need not
-/// be in the subgraph's order; its operands are, and have types.
+/// Whether a backend accepts this operation with its fused body. The operation need not be in the
+/// subgraph's order; its operands belong to the subgraph and have types.
 using Acceptance = std::function<bool(const ir::Graph&, const ir::Subgraph&, const ir::Operation&)>;
 
 struct PassContext {
@@ -43,18 +43,20 @@ struct Pass {
   PassFn run;
 };
 
-/// All passes, in the order in which they are meant to run; some names more than once.
+/// All passes in the order of the default pipeline; some appear more than once.
 std::span<const Pass> default_pipeline();
 
-/// Its beginning: what makes a graph plain, before anything is fused but batch normalization.
+/// The first part of the default pipeline: simplification, with no fusion except batch
+/// normalization.
 std::span<const Pass> plain_pipeline();
 
-/// Run behind the pipeline where less exact products are asked for.
+/// Runs after the pipeline if the user accepts less exact products.
 const Pass& rounded_weights_pass();
 const Pass& byte_products_pass();
-/// Run behind the pipeline where convolutions are to be summed term by term.
+/// Runs after the pipeline if convolutions must be computed as direct sums.
 const Pass& direct_convolutions_pass();
-/// Run behind the pipeline where products may be cut by Strassen's method, `levels` (1 or 2) deep.
+/// Runs after the pipeline if products may use Strassen's method, with `levels` (1 or 2) of
+/// recursion.
 const Pass& strassen_pass(int levels);
 
 /// Null for an unknown name.

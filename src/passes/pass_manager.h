@@ -11,7 +11,7 @@
 
 namespace sluice::passes {
 
-/// What one run of a pass did.
+/// The effect of one run of a pass.
 struct PassReport {
   std::string_view name;
   int num_rewrites = 0;
@@ -21,7 +21,7 @@ struct PassReport {
 };
 
 /// Runs each pass once. Builds with asserts verify the graph after each.
-/// Fails: with the pass named; the graph is then in no useful state.
+/// Fails with an error that names the pass; the graph is then unusable.
 Result<std::vector<PassReport>> run_passes(ir::Graph& graph, std::span<const Pass> passes,
                                            const PassContext& context);
 

@@ -5,12 +5,12 @@
 namespace sluice::passes {
 namespace {
 
-constexpr Pass kInferTypes = {"infer_types", "fill in types again", infer_types};
+constexpr Pass kInferTypes = {"infer_types", "infer types again", infer_types};
 constexpr Pass kIdentities = {"identities", "drop operations that change nothing",
                               remove_identities};
 constexpr Pass kFoldConstants = {"fold_constants", "compute what depends on constants alone",
                                  fold_constants};
-constexpr Pass kDeadCode = {"dead_code", "drop what nothing reads", remove_dead_code};
+constexpr Pass kDeadCode = {"dead_code", "remove operations without a reader", remove_dead_code};
 
 constexpr Pass kFoldConditions = {"conditions", "take the branch of a constant condition",
                                   fold_conditions};
@@ -21,8 +21,10 @@ constexpr Pass kCaptures = {"captures", "give bodies the constants that they cap
 constexpr Pass kPipeline[] = {
     {"cast_like", "name the types of casts", name_cast_types},
     kIdentities,
+    {"widen_halves", "compute with 16-bit floats in 32 bits", widen_halves},
+    {"expand_quantized", "write quantized operators with plain ones", expand_quantized},
     {"quantized", "compute with bytes between quantized tensors", fuse_quantized},
-    {"fold_shapes", "make constants of what follows from shapes", fold_shapes},
+    {"fold_shapes", "replace values that follow from shapes by constants", fold_shapes},
     kFoldConstants,
     kFoldConditions,
     kCaptures,
@@ -31,6 +33,7 @@ constexpr Pass kPipeline[] = {
     kFoldConstants,
     kFoldConditions,
     kDeadCode,
+    {"trim_kernels", "drop taps of convolutions that see padding alone", trim_kernels},
     {"unflatten_products", "multiply on all dimensions instead of folded rows", unflatten_products},
     {"batch_norm", "put batch normalization into the weights before it", fuse_batch_norm},
     {"gelu", "find Gelu in its parts", fuse_gelu},

@@ -5,41 +5,53 @@
 
 namespace sluice::passes {
 
-/// Fills in types again, after rewrites have made more of them known.
+/// Infers types again: rewrites can make more of them known.
 Result<int> infer_types(ir::Graph& graph, const PassContext& context);
 
-/// CastLike becomes Cast where the type is known, so that a constant folds though the tensor that
-/// names its type is none.
+/// Replaces CastLike by Cast if the target type is known, so that a constant folds even if the
+/// tensor that gives the type is not constant.
 ///     CastLike[%c, %x : f64[N]]   ->   Cast[%c] {to = 11}
 Result<int> name_cast_types(ir::Graph& graph, const PassContext& context);
 
-/// Convolutions and maxima between DequantizeLinear and QuantizeLinear compute with bytes; products
-/// with weights of bytes are marked as by `allow_byte_products`.
+/// Quantized operators with constant weights become plain ones, for which there are fast kernels.
+/// Dynamic quantization, which rounds all of a tensor alike, becomes a product that rounds row by
+/// row; the convolution computes in f32.
+///     Mul[Cast[MatMulInteger[Dynamic[%x], %w]], scales]   ->   MatMul[%x, %w'] {int8}
+///     Mul[Cast[ConvInteger[Dynamic[%x], %w]], scales]     ->   Conv[%x, %w']
+///     QLinearConv[%q, ..., %w, ..., %b]  ->  Quantize[Conv[Dequantize[%q], Dequantize[%w], %b']]
+///     QLinearMatMul[%q, ..., %w, ...]    ->  Quantize[MatMul[Dequantize[%q], Dequantize[%w]]]
+Result<int> expand_quantized(ir::Graph& graph, const PassContext& context);
+
+/// Convolutions and maxima between DequantizeLinear and QuantizeLinear compute in 8 bits; products
+/// with 8-bit weights are marked as by `allow_byte_products`.
 ///     Quantize[Relu[Add[Conv[Dequantize[%q], Dequantize[%w]], Dequantize[%r]]]]
 ///                                       ->   sluice::QuantizedConv[%q, %w, %scale, %bias, %r]
-/// Rounding between a convolution and what is added to it goes. Signed activations lose their sign.
+/// Drops the rounding between a convolution and a sum that follows it. Moves signed activations to
+/// unsigned ones.
 Result<int> fuse_quantized(ir::Graph& graph, const PassContext& context);
 
 /// Drops operations, optional outputs, operands and subgraphs that nothing reads.
 Result<int> remove_dead_code(ir::Graph& graph, const PassContext& context);
 
-/// Drops operations that give input 0 as it is: Identity, Dropout, a Cast to the same type, a
-/// Reshape to the same shape, a Transpose that moves nothing, %x + 0, %x * 1, ...
+/// Drops operations that return input 0 unchanged: Identity, Dropout, a Cast to the same type, a
+/// Reshape or a Resize to the same shape, a Transpose that moves nothing, a Pad by zeros of width
+/// 0, %x + 0, %x * 1, ...
 ///     %a = Identity[%x]; %y = Relu[%a]   ->   %y = Relu[%x]
-/// One that links an input, a constant or an output to another output of a graph stays.
+/// Keeps one that connects an input, a constant or an output to another output of a graph.
 Result<int> remove_identities(ir::Graph& graph, const PassContext& context);
 
 /// Computes operations on constants with `context.evaluate`.
 ///     %y = Add[%c1, %c2]   ->   const %y
-/// Not random ones and control flow; nor what would make the model much larger, alone or together.
+/// Skips random operations, control flow, and operations whose results would make the model much
+/// larger, alone or together.
 Result<int> fold_constants(ir::Graph& graph, const PassContext& context);
 
-/// Makes constants of integers that follow from shapes, even partly symbolic ones.
+/// Replaces integers that follow from shapes by constants, even if the shapes are partly symbolic.
 ///     %s = Shape[%x : f32[N,128]]; %d = Gather[%s, 1]   ->   const %d = 128
 Result<int> fold_shapes(ir::Graph& graph, const PassContext& context);
 
-/// Constants of a subgraph become constants of the subgraphs that capture them; what no body reads
-/// is captured no longer.
+/// Turns captured constants into constants of the capturing subgraphs, and drops captures that no
+/// body reads.
 ///     If[%c, %k : const] then @1(%k)   ->   If[%c] then @1() {const %k}
 Result<int> simplify_captures(ir::Graph& graph, const PassContext& context);
 
@@ -53,8 +65,14 @@ Result<int> fold_conditions(ir::Graph& graph, const PassContext& context);
 ///     BatchNormalization[%x, ...]                 ->   Add[Mul[%x, %scale], %shift]
 Result<int> fuse_batch_norm(ir::Graph& graph, const PassContext& context);
 
+/// Convolutions lose the taps that lie in padding for every output: those of a dilation as large as
+/// the image.
+///     Conv[%x : f32[1,8,6,6], %w : f32[4,8,3,3]] {dilations = [6, 6], pads = [6, 6, 6, 6]}
+///                                       ->   Conv[%x, %w' : f32[4,8,1,1]] {pads = [0, 0, 0, 0]}
+Result<int> trim_kernels(ir::Graph& graph, const PassContext& context);
+
 /// A Gemm of constant weights between Reshapes that only fold and unfold rows becomes a MatMul on
-/// all dimensions, so that what follows can join its body.
+/// all dimensions, so that following operations can be fused into its body.
 ///     Reshape[Gemm[Reshape[%x], %w, %b]]   ->   Add[MatMul[%x, %w], %b]
 Result<int> unflatten_products(ir::Graph& graph, const PassContext& context);
 
@@ -73,12 +91,18 @@ Result<int> fuse_softmax(ir::Graph& graph, const PassContext& context);
 
 /// Finds attention over heads.
 ///     MatMul[Softmax[MatMul[q, Transpose[k]] * scale + mask], v]   ->   sluice::Attention
-/// Concatenations of past and new keys and values become part of it.
+/// Includes the concatenation of past and new keys and values.
 Result<int> fuse_attention(ir::Graph& graph, const PassContext& context);
 
 /// Two transposes in a row become one; one that moves only dimensions of 1 becomes a view.
 ///     Transpose[%x : f32[1,1,12,64]] {perm = [0, 2, 1, 3]}   ->   Reshape[%x, [1, 12, 1, 64]]
 Result<int> simplify_transposes(ir::Graph& graph, const PassContext& context);
+
+/// Computes operations on f16 and bf16 in f32, and rounds only what leaves them. A Cast to 16 bits
+/// in the model still rounds.
+///     Relu[MatMul[%x : f16[2,3], %w : f16[3,4]]]
+///                   ->   Cast[Relu[MatMul[Cast[%x] : f32[2,3], %w' : f32[3,4]]]] {to = f16}
+Result<int> widen_halves(ir::Graph& graph, const PassContext& context);
 
 /// Lets backends round the constant matrices of products to bf16: half the bytes to read, and three
 /// significant digits. Not in the default pipeline, for it changes results; a backend may ignore
@@ -86,8 +110,9 @@ Result<int> simplify_transposes(ir::Graph& graph, const PassContext& context);
 ///     MatMul[%x, %c : f32[K,N]]   ->   MatMul[%x, %c] {sluice_weights = "bf16"}
 Result<int> allow_rounded_weights(ir::Graph& graph, const PassContext& context);
 
-/// Lets backends multiply constant matrices in 8 bits: each column is rounded to 127 steps either
-/// way of its largest magnitude, and so is each row of the other factor as it comes.
+/// Lets backends multiply constant matrices in 8 bits: each column is rounded to 127 steps in
+/// either direction, scaled by its largest magnitude, and so is each row of the other factor at run
+/// time.
 ///     MatMul[%x, %c : f32[K,N]]   ->   MatMul[%x, %c] {sluice_weights = "int8"}
 Result<int> allow_byte_products(ir::Graph& graph, const PassContext& context);
 
@@ -101,13 +126,13 @@ Result<int> allow_one_strassen_level(ir::Graph& graph, const PassContext& contex
 ///     MatMul[%x, %c : f32[K,N]]   ->   MatMul[%x, %c] {sluice_strassen = 2}
 Result<int> allow_two_strassen_levels(ir::Graph& graph, const PassContext& context);
 
-/// Keeps backends from computing convolutions otherwise than as sums of products, term by term. Not
-/// in the default pipeline: transforms are faster and move results by about 1e-5 of the largest.
+/// Makes backends compute convolutions as direct sums of products. Not in the default pipeline:
+/// transforms are faster and move results by about 1e-5 of the largest.
 ///     Conv[%x, %w]   ->   Conv[%x, %w] {sluice_convolution = "direct"}
 Result<int> direct_convolutions(ir::Graph& graph, const PassContext& context);
 
-/// Gathers element-wise operations of one shape into the body of the operation whose result they
-/// work on, or into one sluice::Elementwise.
+/// Fuses element-wise operations of one shape into the body of the operation that produces their
+/// input, or into one sluice::Elementwise.
 ///     Relu[Add[Conv[%x, %w], %r]]   ->   Conv[%x, %w] body{Relu[Add[result, %r]]}
 Result<int> fuse_elementwise(ir::Graph& graph, const PassContext& context);
 

@@ -47,6 +47,7 @@ std::int64_t find_gap(std::span<const Placed> busy, std::int64_t size_bytes) {
   return best >= 0 ? best : cursor;
 }
 
+/// Stable, so that equal sizes keep the order of the graph and the layout is reproducible.
 std::vector<std::size_t> largest_first(std::span<const Lifetime> lifetimes) {
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -64,6 +65,8 @@ Result<ArenaLayout> pack_arena(std::span<const Lifetime> lifetimes, std::int64_t
   ArenaLayout layout;
   layout.offset_bytes.assign(lifetimes.size(), 0);
   std::vector<std::size_t> placed;
+  // Pieces in use at the same time as the current one. Two of them may share bytes if they are not
+  // alive in the same step, hence the running maximum in find_gap.
   std::vector<Placed> busy;
   for (const std::size_t i : largest_first(lifetimes)) {
     const auto size = checked_align(lifetimes[i].size_bytes, alignment_bytes);
@@ -90,6 +93,8 @@ Result<ArenaLayout> pack_arena(std::span<const Lifetime> lifetimes, std::int64_t
   return layout;
 }
 
+// Quadratic on purpose: a package is untrusted, so this check must not share code or assumptions
+// with pack_arena, and the number of lifetimes is that of a graph's operands.
 Status check_arena(std::span<const Lifetime> lifetimes, const ArenaLayout& layout,
                    std::int64_t alignment_bytes) {
   const auto bad = [](std::size_t i) {

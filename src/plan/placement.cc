@@ -8,6 +8,8 @@
 namespace sluice::plan {
 namespace {
 
+/// Works on roots: a chain of views shares the memory of its first operand, the root. What is
+/// decided for a root (kept, output, arena offset) holds for all of its views.
 class Placer {
  public:
   explicit Placer(const PlacementRequest& request)
@@ -21,11 +23,15 @@ class Placer {
         output_of_(subgraph_.num_operands(), -1) {
     placement_.places.resize(subgraph_.num_operands());
     std::copy(request.earlier.begin(), request.earlier.end(), placement_.places.begin());
+    // The arena is reused by every range. Operands that later ranges read were placed in buffers of
+    // their own (see find_kept), so arena places of earlier ranges are dead now.
     for (Place& place : placement_.places) {
       if (place.kind == Place::Kind::kArena) place = {};
     }
   }
 
+  /// The order matters: assign_arena must know which roots leave the range (kept or outputs), and
+  /// views outside the arena take the place that their root got.
   Result<Placement> run() {
     place_inputs_and_constants();
     find_roots();
@@ -79,6 +85,7 @@ class Placer {
 
   bool is_written_here(ir::OperandId id) const { return is_written_[id.index()]; }
 
+  /// Marks results that a later range reads: they outlive the arena, which that range reuses.
   void find_kept() {
     for (std::size_t at = request_.end; at < subgraph_.order().size(); ++at) {
       for_each_read(at, [&](ir::OperandId id) {
@@ -95,7 +102,7 @@ class Placer {
       if (!is_tensor(output)) continue;
       const bool is_last_stage = request_.end == subgraph_.order().size();
       if (!is_written_here(output)) {
-        // Inputs and constants count as written by the last stage.
+        // Inputs and constants count as written by the last range.
         const bool is_ready = place(output).kind == Place::Kind::kConstant || is_input(output);
         if (is_ready && is_last_stage) placement_.copies.push_back({output, i});
         continue;
@@ -140,7 +147,7 @@ class Placer {
       const std::int32_t number = storage.storage_of[i];
       if (number >= 0) {
         const auto offset = placement_.layout.offset_bytes[static_cast<std::size_t>(number)];
-        place(id) = {Place::Kind::kArena, numbers_.arena(), offset, id};
+        place(id) = {Place::Kind::kArena, numbers_.arena(), offset, root(id)};
       } else if (root(id) == id) {
         place(id) = outside_place(id);
       }
@@ -148,6 +155,7 @@ class Placer {
     return ok_status();
   }
 
+  /// Only memory that is written and read within the range goes into the arena.
   Source source_of(ir::OperandId memory) const {
     if (!is_written_here(memory)) return Source::kExternal;
     const bool leaves = output_of_[memory.index()] >= 0 || is_kept_[memory.index()];
@@ -177,6 +185,8 @@ class Placer {
     return steps;
   }
 
+  /// Uses the package's layout if it is valid for these lifetimes. It is invalid for other shapes
+  /// than the compiled ones, and if kernels write in place that did not at compile time.
   Status lay_out(const std::vector<Lifetime>& lifetimes) {
     if (request_.layout != nullptr &&
         check_arena(lifetimes, *request_.layout, kTensorAlignment).is_ok()) {

@@ -21,7 +21,7 @@ inline constexpr std::int64_t kTensorAlignment = 64;
 /// Memory of one operand.
 struct Place {
   enum class Kind : std::uint8_t {
-    kNone,      ///< absent, unused, or of another stage's arena
+    kNone,      ///< absent, unused, or of another range's arena
     kArena,     ///< `offset_bytes` into the buffer of `binding`, the context's arena
     kConstant,  ///< the bytes of constant `operand`
     kBinding,   ///< the buffer of `binding`
@@ -33,7 +33,7 @@ struct Place {
 };
 
 /// Bindings are numbered: the subgraph's inputs, its outputs, the arena, the pool of texts, then
-/// one for each operand that outlives the stage which writes it.
+/// one for each operand that outlives the range which writes it.
 struct BindingNumbers {
   std::int32_t num_inputs = 0;
   std::int32_t num_outputs = 0;
@@ -58,12 +58,12 @@ struct StepTraits {
 
 struct PlacementRequest {
   const ir::Subgraph* subgraph = nullptr;
-  std::size_t begin = 0;  ///< places in the order
+  std::size_t begin = 0;  ///< positions in the order
   std::size_t end = 0;
   /// By operand; static for every tensor that the range reads, or writes by kernels. Borrowed.
   std::span<const ir::Type> types;
   std::span<const StepTraits> traits;   ///< one per step of the range
-  std::span<const Place> earlier;       ///< result of the stage before; empty for the first
+  std::span<const Place> earlier;       ///< result of the range before; empty for the first
   const ArenaLayout* layout = nullptr;  ///< a layout kept from compilation: used if it fits
   std::int64_t arena_limit_bytes = std::numeric_limits<std::int64_t>::max();
 };
@@ -77,7 +77,7 @@ struct OutputCopy {
 struct Placement {
   std::vector<Place> places;        ///< by operand
   std::vector<OutputCopy> copies;   ///< after the last step
-  std::vector<ir::OperandId> kept;  ///< written here, read by a later stage
+  std::vector<ir::OperandId> kept;  ///< written here, read by a later range
   ArenaLayout layout;
 };
 

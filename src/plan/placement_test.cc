@@ -56,6 +56,18 @@ class PlaceOperands : public testing::Test {
   std::vector<ir::Type> types_;
 };
 
+TEST_F(PlaceOperands, ViewsInTheArenaNameTheOwnerOfTheirMemory) {
+  const OperandId x = operand("x");
+  main_.inputs = {x};
+  const OperandId owner = step({x});
+  const OperandId view = step({owner}, kView);
+  main_.outputs = {step({view})};
+  const Placement placement = place_all();
+  EXPECT_EQ(at(placement, view).kind, Place::Kind::kArena);
+  EXPECT_EQ(at(placement, view).operand, owner);
+  EXPECT_EQ(at(placement, owner).operand, owner);
+}
+
 TEST_F(PlaceOperands, ResultsAreWrittenStraightToTheirOutput) {
   const OperandId x = operand("x");
   main_.inputs = {x};
@@ -70,7 +82,7 @@ TEST_F(PlaceOperands, ResultsAreWrittenStraightToTheirOutput) {
   EXPECT_EQ(placement.layout.arena_bytes, 64);
 }
 
-TEST_F(PlaceOperands, AViewThatLeavesPullsItsMemoryIntoTheOutput) {
+TEST_F(PlaceOperands, ReturnedViewPlacesItsSourceInTheOutput) {
   const OperandId x = operand("x");
   main_.inputs = {x};
   const OperandId hidden = step({x});
@@ -104,7 +116,7 @@ TEST_F(PlaceOperands, AResultAskedForTwiceIsCopiedOnce) {
   EXPECT_EQ(placement.copies[0].output, 1U);
 }
 
-TEST_F(PlaceOperands, WhatALaterStageReadsOutlivesTheArena) {
+TEST_F(PlaceOperands, OperandsReadByLaterRangesOutliveTheArena) {
   const OperandId x = operand("x");
   main_.inputs = {x};
   const OperandId a = step({x});

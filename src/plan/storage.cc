@@ -5,7 +5,8 @@
 namespace sluice::plan {
 namespace {
 
-/// First finds what is a view of what, then who dies where, then what may be overwritten.
+/// Resolves views to the memory they alias, finds the last use of each memory, then lets results
+/// overwrite operands that die in the same step.
 class Assigner {
  public:
   Assigner(std::span<const Value> values, std::span<const Step> steps)
@@ -14,6 +15,8 @@ class Assigner {
   }
 
   StorageAssignment run() {
+    // Steps are in topological order, so one pass resolves chains of views: the root of what is
+    // viewed is final when the view is met.
     for (const Step& step : steps_) {
       if (step.is_view && step.reads[0] >= 0 && step.writes[0] >= 0) {
         at(root_, step.writes[0]) = at(root_, step.reads[0]);
@@ -31,6 +34,8 @@ class Assigner {
   }
   const Value& value(std::int32_t index) const { return values_[static_cast<std::size_t>(index)]; }
 
+  /// A use of a view is a use of its root. A write counts too: a result that nothing reads must not
+  /// share memory with another result of the same step.
   void find_last_uses() {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const auto touch = [&](std::int32_t index) {
@@ -51,12 +56,17 @@ class Assigner {
     return false;
   }
 
+  /// Lets result 0 of a step overwrite one of its operands, the first that the kernel allows, if
+  /// - the result owns its memory and both lie in the arena (outputs and inputs have fixed
+  /// buffers),
+  /// - no later step reads the operand, nor another operand of this step with the same memory,
+  /// - sizes are equal, so that the lifetime of the merged memory has one size.
   void reuse_operand(std::int32_t index) {
     const Step& step = steps_[static_cast<std::size_t>(index)];
     if (step.is_view || step.writes.empty() || step.writes[0] < 0) return;
     const std::int32_t result = at(root_, step.writes[0]);
     if (result != step.writes[0] || !is_in_arena(result)) return;
-    for (std::size_t i = 0; i < step.reads.size() && i < 32; ++i) {
+    for (std::size_t i = 0; i < step.reads.size() && i < 32; ++i) {  // bits of in_place_reads
       if ((step.in_place_reads >> i & 1U) == 0 || step.reads[i] < 0) continue;
       const std::int32_t operand = at(root_, step.reads[i]);
       if (!is_in_arena(operand) || at(last_use_, operand) != index) continue;
@@ -67,6 +77,7 @@ class Assigner {
     }
   }
 
+  /// Merges two memories: every value of `result`, views included, now lives in `operand`.
   void take_over(std::int32_t operand, std::int32_t result) {
     at(last_use_, operand) = std::max(at(last_use_, operand), at(last_use_, result));
     for (std::int32_t& root : root_) {
@@ -74,6 +85,7 @@ class Assigner {
     }
   }
 
+  /// Numbers memories in the order of their first step; lifetimes grow as steps touch them.
   StorageAssignment collect() {
     StorageAssignment assignment;
     assignment.storage_of.assign(values_.size(), -1);

@@ -19,7 +19,7 @@ TEST(AssignStorage, ChainInPlaceNeedsOnePiece) {
   EXPECT_EQ(result.lifetimes[0].last_step, 3);
 }
 
-TEST(AssignStorage, NeverOverwritesWhatIsReadLater) {
+TEST(AssignStorage, NeverOverwritesOperandsWithLaterReaders) {
   // a is read again by step 2
   const std::vector<Value> values = {kInput, kTemporary, kTemporary, kOutput};
   const std::vector<Step> steps = {{{0}, {1}, 1}, {{1}, {2}, 1}, {{1, 2}, {3}, 3}};

@@ -1,5 +1,5 @@
-// Every call with fields that are missing, wrong, huge or hostile: each has an answer that says so,
-// and the server goes on.
+// Every call with fields that are missing, wrong, huge or hostile: each gets an error that names
+// the problem, and the server continues.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "proto/sluice/v1/runtime.grpc.pb.h"
-#include "rpc/error.h"
-#include "rpc/serving_testing.h"
+#include "rpc/testing/serving.h"
+#include "rpc/wire/error.h"
 #include "runtime/inference/thread_driver.h"
 
 namespace sluice::rpc {
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 constexpr std::uint64_t kStale = 0x7'0000'0001;
 constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxInt64 = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 
 class HostileTest : public testing::ServingTest<runtime::ThreadDrivers> {
@@ -40,6 +40,7 @@ class HostileTest : public testing::ServingTest<runtime::ThreadDrivers> {
   static service::ServiceOptions options() {
     service::ServiceOptions options;
     options.upload_limit_bytes = 1 << 20;
+    options.upload_idle_ns = 300'000'000;
     return options;
   }
 
@@ -59,7 +60,7 @@ class HostileTest : public testing::ServingTest<runtime::ThreadDrivers> {
       if (!writer->Write(part)) break;
     }
     writer->WritesDone();
-    return from_grpc(writer->Finish());
+    return wire::from_grpc(writer->Finish());
   }
 
   template <typename Request, typename Response>
@@ -69,7 +70,7 @@ class HostileTest : public testing::ServingTest<runtime::ThreadDrivers> {
     grpc::ClientContext context;
     if (!token.empty()) context.AddMetadata("sluice-session", token);
     Response response;
-    return from_grpc((stub_.get()->*method)(&context, request, &response));
+    return wire::from_grpc((stub_.get()->*method)(&context, request, &response));
   }
 
   Status infer(const v1::InferRequest& request) { return call(&v1::Runtime::Stub::Infer, request); }
@@ -92,7 +93,7 @@ class HostileTest : public testing::ServingTest<runtime::ThreadDrivers> {
 
 RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
 
-TEST_F(HostileTest, RequestsThatTheModelDoesNotTakeAreBadInputNamingTheTensor) {
+TEST_F(HostileTest, MismatchedRequestsAreBadInputNamingTheTensor) {
   struct Case {
     const char* what;
     std::function<void(v1::InferRequest&)> spoil;
@@ -116,9 +117,9 @@ TEST_F(HostileTest, RequestsThatTheModelDoesNotTakeAreBadInputNamingTheTensor) {
       {"no shape", [&](auto& r) { x(r).clear_shape(); }, "bytes"},
       {"[4,1]", [&](auto& r) { x(r).add_shape(1); }, "f32[4]"},
       {"[-4]", [&](auto& r) { x(r).set_shape(0, -4); }, "negative"},
-      {"[2^63-1]", [&](auto& r) { x(r).set_shape(0, kMost); }, "bytes"},
+      {"[2^63-1]", [&](auto& r) { x(r).set_shape(0, kMaxInt64); }, "bytes"},
       {"[-2^63]", [&](auto& r) { x(r).set_shape(0, kLeast); }, "negative"},
-      {"overflow", [&](auto& r) { x(r).add_shape(kMost); }, "too large"},
+      {"overflow", [&](auto& r) { x(r).add_shape(kMaxInt64); }, "too large"},
       {"100,000 dimensions",
        [&](auto& r) {
          for (int i = 0; i < 100'000; ++i) x(r).add_shape(1);
@@ -145,7 +146,7 @@ TEST_F(HostileTest, RequestsThatTheModelDoesNotTakeAreBadInputNamingTheTensor) {
   }
 }
 
-TEST_F(HostileTest, HandlesOfNobodyAreInvalidInEveryCall) {
+TEST_F(HostileTest, UnknownHandlesAreInvalidInEveryCall) {
   using Stub = v1::Runtime::Stub;
   for (const std::uint64_t handle : {std::uint64_t{0}, std::uint64_t{1}, kStale, kHuge}) {
     v1::InferRequest infer_request = good_request();
@@ -154,7 +155,7 @@ TEST_F(HostileTest, HandlesOfNobodyAreInvalidInEveryCall) {
     start.set_model(handle);
     v1::StopModelRequest stop;
     stop.set_model(handle);
-    stop.set_drain_ns(kMost);
+    stop.set_drain_ns(kMaxInt64);
     v1::ResetModelRequest reset;
     reset.set_model(handle);
     v1::UnloadModelRequest unload;
@@ -181,7 +182,7 @@ TEST_F(HostileTest, HandlesOfNobodyAreInvalidInEveryCall) {
   }
 }
 
-TEST_F(HostileTest, GroupRequestsThatCannotBeAreRefused) {
+TEST_F(HostileTest, ImpossibleGroupRequestsAreRefused) {
   struct Case {
     std::function<void(v1::CreateGroupRequest&)> set;
     RuntimeCode code;
@@ -230,7 +231,7 @@ v1::LoadModelRequest options_with_path(const std::string& path) {
   return part;
 }
 
-TEST_F(HostileTest, UploadsThatLieAreRefusedAndLeaveNothing) {
+TEST_F(HostileTest, InconsistentUploadsAreRefusedAndLeaveNothing) {
   struct Case {
     const char* what;
     std::vector<v1::LoadModelRequest> parts;
@@ -258,10 +259,15 @@ TEST_F(HostileTest, UploadsThatLieAreRefusedAndLeaveNothing) {
   EXPECT_EQ(service_.server().num_free_cores, 3);
 }
 
-TEST_F(HostileTest, LoadsWithOptionsThatCannotBeAreRefusedAndLeaveNothing) {
+TEST_F(HostileTest, InvalidLoadOptionsAreRefusedAndLeaveNothing) {
   const auto with_depth = [&](std::int32_t depth) {
     v1::LoadModelRequest part = options_with_path(package_);
     part.mutable_options()->set_depth(depth);
+    return part;
+  };
+  const auto with_queue_limit = [&](std::int32_t limit) {
+    v1::LoadModelRequest part = options_with_path(package_);
+    part.mutable_options()->set_queue_limit(limit);
     return part;
   };
   const auto on_group = [&](std::uint64_t group) {
@@ -271,7 +277,7 @@ TEST_F(HostileTest, LoadsWithOptionsThatCannotBeAreRefusedAndLeaveNothing) {
   };
   v1::LoadModelRequest no_source;
   no_source.mutable_options()->set_name("m");
-  constexpr std::int32_t kMostInt = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int32_t kMaxInt = std::numeric_limits<std::int32_t>::max();
   const std::string long_path = "/" + std::string(100'000, 'p');
   const std::string path_with_zero = package_ + std::string(1, '\0');
   struct Case {
@@ -285,7 +291,9 @@ TEST_F(HostileTest, LoadsWithOptionsThatCannotBeAreRefusedAndLeaveNothing) {
       {"a path with a zero", options_with_path(path_with_zero), RuntimeCode::kInvalid},
       {"a long path", options_with_path(long_path), RuntimeCode::kInvalid},
       {"depth -1", with_depth(-1), RuntimeCode::kInvalid},
-      {"depth 2^31-1", with_depth(kMostInt), RuntimeCode::kInvalid},
+      {"depth 2^31-1", with_depth(kMaxInt), RuntimeCode::kInvalid},
+      {"queue_limit -1", with_queue_limit(-1), RuntimeCode::kInvalid},
+      {"queue_limit 2^31-1", with_queue_limit(kMaxInt), RuntimeCode::kInvalid},
       {"a group of nobody", on_group(77), RuntimeCode::kInvalidHandle},
       {"a huge group", on_group(kHuge), RuntimeCode::kInvalidHandle},
   };
@@ -300,30 +308,83 @@ TEST_F(HostileTest, LoadsWithOptionsThatCannotBeAreRefusedAndLeaveNothing) {
   EXPECT_EQ(service_.list_models(0)->size(), 1U);
 }
 
-TEST_F(HostileTest, AnUploadThatIsAbandonedGivesItsBudgetBack) {
+/// An upload of exactly the transit limit, in messages of half their limit.
+std::vector<v1::LoadModelRequest> full_upload() {
+  const std::string half(1 << 19, 'x');
+  return {options_of(1 << 20), chunk_of(half), chunk_of(half)};
+}
+
+TEST_F(HostileTest, AbandonedUploadReleasesItsRoom) {
   for (int i = 0; i < 3; ++i) {
     grpc::ClientContext context;
     v1::LoadModelResponse response;
     const auto writer = stub_->LoadModel(&context, &response);
-    v1::LoadModelRequest part;
-    part.mutable_options()->set_upload_bytes(1 << 20);  // all that there is
-    ASSERT_TRUE(writer->Write(part));
-    part.set_chunk(std::string(1000, 'x'));
-    writer->Write(part);
+    for (const v1::LoadModelRequest& part : full_upload()) writer->Write(part);
     context.TryCancel();
     EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
-  v1::LoadModelRequest part;
-  part.mutable_options()->set_upload_bytes(1 << 20);
   v1::LoadModelResponse response;
   Status status;
   do {  // until the server has noticed the last one's end
-    status = load({part}, response);
+    status = load(full_upload(), response);
   } while (code_of(status) == RuntimeCode::kOutOfResources);
   EXPECT_EQ(code_of(status), RuntimeCode::kInvalid) << status.to_string();
 }
 
-TEST_F(HostileTest, TokensOfNobodyAreUnauthenticated) {
+TEST_F(HostileTest, AnUploadThatStandsStillKeepsNobodyOutAndEnds) {
+  grpc::ClientContext context;
+  v1::LoadModelResponse response;
+  const auto stalled = stub_->LoadModel(&context, &response);
+  ASSERT_TRUE(stalled->Write(options_of(1 << 20)));  // all the room that there is
+  v1::LoadModelResponse other;
+  EXPECT_EQ(code_of(load(full_upload(), other)), RuntimeCode::kInvalid) << "it is no package";
+  // Nothing more comes on the first, so the server ends it.
+  EXPECT_EQ(code_of(wire::from_grpc(stalled->Finish())), RuntimeCode::kTimeout);
+}
+
+TEST_F(HostileTest, NamesThatCannotBePrintedAreRefused) {
+  for (const std::string& name :
+       {std::string(300, 'n'), std::string("a\nb"), std::string("\x1B[2J")}) {
+    v1::LoadModelRequest part = options_with_path(package_);
+    part.mutable_options()->set_name(name);
+    v1::LoadModelResponse response;
+    EXPECT_EQ(code_of(load({part}, response)), RuntimeCode::kInvalid);
+    EXPECT_FALSE(service_.open_session(name, {}).is_ok());
+  }
+}
+
+TEST_F(HostileTest, RequiredSessionsLeaveOthersOnlyTheView) {
+  service::ServiceOptions strict = service_.options();
+  strict.requires_session = true;
+  service_.set_options(strict);
+  v1::LoadModelResponse response;
+  EXPECT_EQ(load({options_with_path(package_)}, response).code(), Code::kPermissionDenied);
+  EXPECT_EQ(infer(good_request()).code(), Code::kPermissionDenied);
+  v1::UnloadModelRequest unload;
+  unload.set_model(model_);
+  EXPECT_EQ(call(&v1::Runtime::Stub::UnloadModel, unload).code(), Code::kPermissionDenied);
+  v1::CreateGroupRequest group;
+  group.set_cores(1);
+  EXPECT_EQ(call(&v1::Runtime::Stub::CreateGroup, group).code(), Code::kPermissionDenied);
+  EXPECT_TRUE(call(&v1::Runtime::Stub::ListModels, v1::ListModelsRequest()).is_ok());
+  const auto session = service_.open_session("c", {}).value();
+  EXPECT_TRUE(call(&v1::Runtime::Stub::Infer, good_request(), session->token()).is_ok());
+  strict.requires_session = false;
+  service_.set_options(strict);
+}
+
+TEST_F(HostileTest, AModelWithoutASessionIsControlledByItsUser) {
+  service::Caller stranger = service_.caller_of("", {"unix:", 1, 12345, 1}).value();
+  const runtime::ModelHandle model{model_};
+  EXPECT_TRUE(service_.find_model(stranger, model).is_ok()) << "all may use it";
+  EXPECT_EQ(service_.stop(stranger, model, 0).code(), Code::kPermissionDenied);
+  EXPECT_EQ(service_.unload(stranger, model, 0).code(), Code::kPermissionDenied);
+  const service::Caller root = service_.caller_of("", {"unix:", 1, 0, 0}).value();
+  EXPECT_TRUE(service_.stop(root, model, 0).is_ok());
+  EXPECT_TRUE(service_.start(root, model).is_ok());
+}
+
+TEST_F(HostileTest, UnknownTokensAreUnauthenticated) {
   for (const std::string& token :
        {std::string("x"), std::string(32, '0'), std::string(4000, 'f'), std::string("'; --")}) {
     const Status status = call(&v1::Runtime::Stub::Infer, good_request(), token);
@@ -343,7 +404,7 @@ TEST_F(HostileTest, ADeadlineThatHasPassedIsATimeout) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() - std::chrono::seconds(1));
   v1::InferResponse response;
-  const Status status = from_grpc(stub_->Infer(&context, good_request(), &response));
+  const Status status = wire::from_grpc(stub_->Infer(&context, good_request(), &response));
   EXPECT_EQ(code_of(status), RuntimeCode::kTimeout) << status.to_string();
 }
 

@@ -1,6 +1,6 @@
-// Many requests on one call: answered in any order, cancelled one by one, held back when they are
-// too many; and streams of clients that are against the rules.
-#include "rpc/infer_stream.h"
+// Many requests on one call: replies in any order, cancellation, flow control at the limit, and
+// streams that violate the rules.
+#include "rpc/client/infer_stream.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "proto/sluice/v1/runtime.grpc.pb.h"
-#include "rpc/client.h"
-#include "rpc/error.h"
-#include "rpc/serving_testing.h"
+#include "rpc/client/client.h"
+#include "rpc/testing/serving.h"
+#include "rpc/wire/error.h"
 #include "runtime/inference/manual_driver.h"
 
 namespace sluice::rpc {
@@ -22,13 +22,13 @@ using runtime::RuntimeCode;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-constexpr std::int64_t kMostHeld = 4;
+constexpr std::int64_t kMaxHeld = 4;
 
 /// Work is done when the test says so: `run` steps the engine.
 class InferStreamTest : public testing::ServingTest<runtime::ManualDrivers> {
  protected:
   InferStreamTest() : ServingTest(options(), system_clock()) {
-    client_ = Client::create({.address = address()}).value();
+    client_ = client::Client::create({.address = address()}).value();
     stub_ =
         v1::Runtime::NewStub(grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
     service::LoadOptions load;
@@ -41,7 +41,7 @@ class InferStreamTest : public testing::ServingTest<runtime::ManualDrivers> {
 
   static service::ServiceOptions options() {
     service::ServiceOptions options;
-    options.stream_requests = kMostHeld;
+    options.stream_requests = kMaxHeld;
     return options;
   }
 
@@ -55,16 +55,16 @@ class InferStreamTest : public testing::ServingTest<runtime::ManualDrivers> {
     while (statistics().accepted < count) std::this_thread::yield();
   }
 
-  Status send(InferStream& stream, std::uint64_t id, float value) {
+  Status send(client::InferStream& stream, std::uint64_t id, float value) {
     return send(stream, id, model_, value, {});
   }
-  static Status send(InferStream& stream, std::uint64_t id, std::uint64_t model, float value,
-                     const InferOptions& options) {
+  static Status send(client::InferStream& stream, std::uint64_t id, std::uint64_t model,
+                     float value, const client::InferOptions& options) {
     std::vector<float> x(4, value);
     return stream.send(id, model, {{"x", {x.data(), 16, ir::ElementType::kF32, {4}}}}, options);
   }
   /// The next answer; steps the engine until there is one.
-  StreamAnswer take(InferStream& stream) {
+  client::StreamAnswer take(client::InferStream& stream) {
     std::atomic<bool> is_here = false;
     std::thread stepping([&] {
       while (!is_here) drivers_.step_all();
@@ -75,19 +75,19 @@ class InferStreamTest : public testing::ServingTest<runtime::ManualDrivers> {
     EXPECT_TRUE(answer.is_ok()) << answer.status().to_string();
     return std::move(answer.value().value());
   }
-  static float first_of(const StreamAnswer& answer) {
+  static float first_of(const client::StreamAnswer& answer) {
     EXPECT_TRUE(answer.reply.is_ok()) << answer.reply.status().to_string();
     return *static_cast<const float*>(answer.reply->outputs.at(0).view.data);
   }
 
-  std::unique_ptr<Client> client_;
+  std::unique_ptr<client::Client> client_;
   std::unique_ptr<v1::Runtime::Stub> stub_;
   std::uint64_t model_ = 0;
 };
 
 RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
 
-TEST_F(InferStreamTest, AnswersComeUnderTheIdsOfTheirRequests) {
+TEST_F(InferStreamTest, RepliesCarryTheirRequestIds) {
   const auto stream = client_->open_stream().value();
   std::map<std::uint64_t, float> wanted;
   for (const std::uint64_t id : {70U, 3U, 900U}) {
@@ -96,7 +96,7 @@ TEST_F(InferStreamTest, AnswersComeUnderTheIdsOfTheirRequests) {
   }
   std::map<std::uint64_t, float> got;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const StreamAnswer answer = take(*stream);
+    const client::StreamAnswer answer = take(*stream);
     got[answer.id] = first_of(answer);
   }
   EXPECT_EQ(got, wanted);
@@ -110,25 +110,25 @@ TEST_F(InferStreamTest, AnIdMayBeUsedAgainAfterItsAnswer) {
   }
 }
 
-TEST_F(InferStreamTest, ACancelAnswersItsRequestAndNoOther) {
+TEST_F(InferStreamTest, CancelAnswersItsRequestOnly) {
   const auto stream = client_->open_stream().value();
-  for (std::uint64_t id = 1; id <= kMostHeld; ++id) ASSERT_TRUE(send(*stream, id, 1).is_ok());
+  for (std::uint64_t id = 1; id <= kMaxHeld; ++id) ASSERT_TRUE(send(*stream, id, 1).is_ok());
   ASSERT_TRUE(stream->cancel(77).is_ok()) << "of nobody: nothing happens";
-  ASSERT_TRUE(stream->cancel(2).is_ok());  // as many as may be are held, and it is read
-  const auto cancelled = stream->next();   // nobody steps the engine
+  ASSERT_TRUE(stream->cancel(2).is_ok());  // the daemon reads a cancel while the stream is full
+  const auto cancelled = stream->next();   // no thread steps the engine
   ASSERT_TRUE(cancelled.is_ok()) << cancelled.status().to_string();
   EXPECT_EQ((*cancelled)->id, 2U);
   EXPECT_EQ(code_of((*cancelled)->reply.status()), RuntimeCode::kCancelled);
   std::vector<std::uint64_t> rest;
   for (int i = 0; i < 3; ++i) {
-    const StreamAnswer answer = take(*stream);
+    const client::StreamAnswer answer = take(*stream);
     EXPECT_EQ(first_of(answer), 2);
     rest.push_back(answer.id);
   }
   EXPECT_THAT(rest, UnorderedElementsAre(1, 3, 4));
 }
 
-TEST_F(InferStreamTest, WhoHasSentAllStillGetsItsAnswers) {
+TEST_F(InferStreamTest, HalfClosedStreamStillGetsItsReplies) {
   const auto stream = client_->open_stream().value();
   for (std::uint64_t id = 0; id < 3; ++id) ASSERT_TRUE(send(*stream, id, 1).is_ok());
   stream->close();
@@ -147,18 +147,18 @@ TEST_F(InferStreamTest, AStreamWithoutRequestsEndsWell) {
   EXPECT_FALSE(end->has_value());
 }
 
-TEST_F(InferStreamTest, ABrokenStreamCancelsWhatIsInFlight) {
+TEST_F(InferStreamTest, BrokenStreamCancelsRequestsInFlight) {
   auto stream = client_->open_stream().value();
   for (std::uint64_t id = 0; id < 3; ++id) ASSERT_TRUE(send(*stream, id, 1).is_ok());
   wait_for_accepted(3);
   stream = nullptr;
-  while (answered(statistics()) < 3) std::this_thread::yield();  // nobody steps the engine
+  while (answered(statistics()) < 3) std::this_thread::yield();  // no thread steps the engine
   for (const auto& [code, count] : statistics().answered) {
     EXPECT_EQ(count, code == RuntimeCode::kCancelled ? 3 : 0);
   }
 }
 
-TEST_F(InferStreamTest, NoMoreAreTakenThanMayBeHeldAndAllAreAnswered) {
+TEST_F(InferStreamTest, InFlightLimitHoldsAndAllRequestsAreAnswered) {
   const auto stream = client_->open_stream().value();
   constexpr std::uint64_t kCount = 40;
   std::thread sender([&] {
@@ -167,11 +167,11 @@ TEST_F(InferStreamTest, NoMoreAreTakenThanMayBeHeldAndAllAreAnswered) {
     }
     stream->close();
   });
-  wait_for_accepted(kMostHeld);
+  wait_for_accepted(kMaxHeld);
   float sum = 0;
   for (std::uint64_t i = 0; i < kCount; ++i) {
     const std::int64_t done = answered(statistics());
-    EXPECT_LE(statistics().accepted - done, kMostHeld);
+    EXPECT_LE(statistics().accepted - done, kMaxHeld);
     sum += first_of(take(*stream));
   }
   sender.join();
@@ -181,15 +181,15 @@ TEST_F(InferStreamTest, NoMoreAreTakenThanMayBeHeldAndAllAreAnswered) {
   EXPECT_EQ(statistics().refused, 0) << "held back, not refused";
 }
 
-TEST_F(InferStreamTest, TheDaemonTellsHowManyItHolds) {
-  EXPECT_EQ(client_->server()->stream_requests, kMostHeld);
+TEST_F(InferStreamTest, DaemonReportsItsInFlightLimit) {
+  EXPECT_EQ(client_->server()->stream_requests, kMaxHeld);
 }
 
 TEST_F(InferStreamTest, ARequestThatIsRefusedSpoilsNoOther) {
   const auto stream = client_->open_stream().value();
   ASSERT_TRUE(send(*stream, 1, 1).is_ok());
   const auto refusal_of = [&](std::uint64_t id) {
-    const auto answer = stream->next();  // nobody steps the engine
+    const auto answer = stream->next();  // no thread steps the engine
     EXPECT_TRUE(answer.is_ok()) << answer.status().to_string();
     EXPECT_EQ((*answer)->id, id);
     return (*answer)->reply.status();
@@ -212,13 +212,13 @@ TEST_F(InferStreamTest, ARequestThatIsRefusedSpoilsNoOther) {
 TEST_F(InferStreamTest, ARequestsDeadlineIsItsOwn) {
   const auto stream = client_->open_stream().value();
   ASSERT_TRUE(send(*stream, 1, model_, 1, {.timeout_ns = 1}).is_ok());
-  const StreamAnswer late = take(*stream);
+  const client::StreamAnswer late = take(*stream);
   EXPECT_EQ(code_of(late.reply.status()), RuntimeCode::kTimeout);
   ASSERT_TRUE(send(*stream, 2, 1).is_ok());
   EXPECT_EQ(first_of(take(*stream)), 2);
 }
 
-TEST_F(InferStreamTest, OneIdForTwoRequestsEndsTheStreamAndCancelsBoth) {
+TEST_F(InferStreamTest, DuplicateRequestIdEndsTheStreamAndCancelsBoth) {
   const auto stream = client_->open_stream().value();
   ASSERT_TRUE(send(*stream, 8, 1).is_ok());
   ASSERT_TRUE(send(*stream, 8, 1).is_ok());
@@ -229,13 +229,13 @@ TEST_F(InferStreamTest, OneIdForTwoRequestsEndsTheStreamAndCancelsBoth) {
   while (answered(statistics()) < 1) std::this_thread::yield();
 }
 
-TEST_F(InferStreamTest, AMessageThatSaysNothingEndsTheStream) {
+TEST_F(InferStreamTest, EmptyMessageEndsTheStream) {
   grpc::ClientContext context;
   const auto call = stub_->InferStream(&context);
   ASSERT_TRUE(call->Write(v1::InferStreamRequest()));
   v1::InferStreamResponse none;
   EXPECT_FALSE(call->Read(&none));
-  const Status status = from_grpc(call->Finish());
+  const Status status = wire::from_grpc(call->Finish());
   EXPECT_EQ(code_of(status), RuntimeCode::kInvalid) << status.to_string();
 }
 
@@ -245,20 +245,20 @@ TEST_F(InferStreamTest, AMessageOverTheLimitEndsTheStream) {
   std::vector<float> huge(1 << 19, 0);
   const Status sent =
       stream->send(2, model_, {{"x", {huge.data(), 4 << 19, ir::ElementType::kF32, {1 << 19}}}});
-  (void)sent;  // it may be noticed here, or by whoever reads
+  (void)sent;  // this call or the reader may notice the end
   const auto end = stream->next();
   ASSERT_FALSE(end.is_ok());
   EXPECT_EQ(end.status().code(), Code::kResourceExhausted) << end.status().to_string();
   while (answered(statistics()) < 1) std::this_thread::yield();
 }
 
-TEST_F(InferStreamTest, ASessionThatIsNobodysMayNotStream) {
+TEST_F(InferStreamTest, UnknownSessionCannotStream) {
   grpc::ClientContext context;
   context.AddMetadata("sluice-session", "x");
   const auto call = stub_->InferStream(&context);
   v1::InferStreamResponse none;
   EXPECT_FALSE(call->Read(&none));
-  EXPECT_EQ(from_grpc(call->Finish()).code(), Code::kUnauthenticated);
+  EXPECT_EQ(wire::from_grpc(call->Finish()).code(), Code::kUnauthenticated);
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-// Profiles over the protocol: whose they are, when they end, and how they come in parts.
+// Profiles over the protocol: owner, end, and transfer in parts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "rpc/client.h"
-#include "rpc/profile_messages.h"
-#include "rpc/serving_testing.h"
+#include "rpc/client/client.h"
+#include "rpc/testing/serving.h"
+#include "rpc/wire/profile_messages.h"
 #include "runtime/inference/thread_driver.h"
 
 namespace sluice::rpc {
@@ -22,7 +22,9 @@ class ProfileTest : public testing::ServingTest<runtime::ThreadDrivers> {
   ProfileTest() : ServingTest({}) { client_ = connect(); }
   ~ProfileTest() override { stop(); }
 
-  std::unique_ptr<Client> connect() const { return Client::create({.address = address()}).value(); }
+  std::unique_ptr<client::Client> connect() const {
+    return client::Client::create({.address = address()}).value();
+  }
   std::uint64_t load() { return client_->load({}, package_).value().info.handle; }
   void infer(std::uint64_t model, int count) {
     std::vector<float> x(4);
@@ -32,14 +34,14 @@ class ProfileTest : public testing::ServingTest<runtime::ThreadDrivers> {
     }
   }
 
-  std::unique_ptr<Client> client_;
+  std::unique_ptr<client::Client> client_;
 };
 
 std::int64_t count_of(const Profile& profile, SpanKind kind) {
   return std::ranges::count(profile.spans, kind, &ProfileSpan::kind);
 }
 
-TEST_F(ProfileTest, TellsOfTheRequestsThatCameMeanwhile) {
+TEST_F(ProfileTest, ProfileRecordsRequestsOfItsInterval) {
   const std::uint64_t model = load();
   infer(model, 2);
   const auto id = client_->start_profile({});
@@ -57,11 +59,11 @@ TEST_F(ProfileTest, TellsOfTheRequestsThatCameMeanwhile) {
   EXPECT_EQ(client_->stop_profile(*id).status().code(), Code::kNotFound);
 }
 
-TEST_F(ProfileTest, OfASessionIsItsOwnAndGoesWithIt) {
+TEST_F(ProfileTest, ProfileBelongsToItsSessionAndEndsWithIt) {
   auto owner = connect();
   ASSERT_TRUE(owner->open_session("owner").is_ok());
   std::uint64_t last = 0;
-  for (std::size_t i = 0; i < runtime::Profiler::kMostProfiles; ++i) {
+  for (std::size_t i = 0; i < runtime::Profiler::kMaxProfiles; ++i) {
     last = owner->start_profile({}).value();
   }
   const auto refused = client_->start_profile({});
@@ -78,7 +80,7 @@ TEST_F(ProfileTest, OfASessionIsItsOwnAndGoesWithIt) {
   EXPECT_TRUE(client_->stop_profile(*mine).is_ok());
 }
 
-TEST_F(ProfileTest, WishesThatCannotBeAreRefused) {
+TEST_F(ProfileTest, InvalidProfileOptionsAreRefused) {
   runtime::ProfileWish wish;
   wish.max_spans = -1;
   EXPECT_EQ(client_->start_profile(wish).status().code(), Code::kInvalidArgument);
@@ -90,19 +92,19 @@ TEST_F(ProfileTest, WishesThatCannotBeAreRefused) {
   EXPECT_EQ(client_->start_profile(wish).status().code(), Code::kNotFound);
 }
 
-TEST(ProfileMessages, ALongProfileComesInPartsAndIsWholeAgain) {
+TEST(ProfileMessages, LongProfileIsSplitAndReassembled) {
   Profile profile;
   profile.num_dropped = 7;
   profile.start_ns = 100;
   profile.duration_ns = 200;
   for (std::uint32_t i = 0; i < 200; ++i) {
-    profile.models.push_back({"m" + std::to_string(i), i, {{{}, {{runtime::DeviceId(1), 3}}}}});
+    profile.models.push_back({"m" + std::to_string(i), i, {{{}, {{topology::DeviceId(1), 3}}}}});
   }
   for (int i = 0; i < 3000; ++i) profile.names.push_back("\xff op " + std::to_string(i));
   for (std::uint32_t i = 0; i < 20000; ++i) {
     profile.spans.push_back({SpanKind::kOperation, i % 200, 0, i % 3000, i, i, 5});
   }
-  ProfileParts parts(profile);
+  wire::ProfileParts parts(profile);
   Profile whole;
   v1::StopProfileResponse part;
   int num_parts = 0;
@@ -113,10 +115,10 @@ TEST(ProfileMessages, ALongProfileComesInPartsAndIsWholeAgain) {
     ASSERT_TRUE(part.SerializeToString(&bytes));
     v1::StopProfileResponse read;
     ASSERT_TRUE(read.ParseFromString(bytes)) << "names need not be UTF-8";
-    ASSERT_TRUE(add_part(read, whole).is_ok());
+    ASSERT_TRUE(wire::add_part(read, whole).is_ok());
   }
   EXPECT_GE(num_parts, 3);
-  EXPECT_TRUE(check_profile(whole).is_ok());
+  EXPECT_TRUE(wire::check_profile(whole).is_ok());
   EXPECT_EQ(whole.num_dropped, 7);
   EXPECT_EQ(whole.start_ns, 100);
   EXPECT_EQ(whole.duration_ns, 200);
@@ -128,14 +130,14 @@ TEST(ProfileMessages, ALongProfileComesInPartsAndIsWholeAgain) {
   EXPECT_EQ(whole.spans[19999].name, 19999U % 3000);
 }
 
-TEST(ProfileMessages, ASpanThatLeadsNowhereIsRefused) {
+TEST(ProfileMessages, SpanWithDanglingIndexIsRefused) {
   Profile profile;
   profile.spans.push_back({});
-  EXPECT_EQ(check_profile(profile).code(), Code::kDataLoss);
+  EXPECT_EQ(wire::check_profile(profile).code(), Code::kDataLoss);
   profile.models.emplace_back();
-  EXPECT_TRUE(check_profile(profile).is_ok());
+  EXPECT_TRUE(wire::check_profile(profile).is_ok());
   profile.spans[0].kind = SpanKind::kCompute;
-  EXPECT_EQ(check_profile(profile).code(), Code::kDataLoss);
+  EXPECT_EQ(wire::check_profile(profile).code(), Code::kDataLoss);
 }
 
 }  // namespace

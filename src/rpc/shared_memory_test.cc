@@ -13,10 +13,10 @@
 #include <fstream>
 #include <thread>
 
-#include "rpc/client.h"
-#include "rpc/serving_testing.h"
-#include "rpc/side_client.h"
-#include "rpc/side_socket.h"
+#include "rpc/client/client.h"
+#include "rpc/client/side_client.h"
+#include "rpc/server/side_socket.h"
+#include "rpc/testing/serving.h"
 #include "runtime/inference/thread_driver.h"
 #include "shm/ring_client.h"
 
@@ -71,18 +71,18 @@ class SharedMemoryTest : public testing::ServingTest<runtime::ThreadDrivers> {
     return options;
   }
 
-  std::unique_ptr<Client> client(bool uses_ring, bool has_session = true) const {
-    ClientOptions options;
+  std::unique_ptr<client::Client> client(bool uses_ring, bool has_session = true) const {
+    client::ClientOptions options;
     options.address = address();
     options.uses_ring = uses_ring;
-    auto client = std::move(Client::create(options)).value();
+    auto client = std::move(client::Client::create(options)).value();
     if (has_session) {
       EXPECT_TRUE(client->open_session("test").is_ok());
     }
     return client;
   }
 
-  std::vector<float> infer(Client& client, float value) const {
+  std::vector<float> infer(client::Client& client, float value) const {
     const std::vector<float> x(4, value);
     std::vector<float> y;
     do {  // a model takes so many requests at a time, of whoever comes first
@@ -91,7 +91,8 @@ class SharedMemoryTest : public testing::ServingTest<runtime::ThreadDrivers> {
     return y;
   }
   /// Empty if it fails; `status_` says why.
-  std::vector<float> answer(Client& client, const void* x, const InferOptions& options) const {
+  std::vector<float> answer(client::Client& client, const void* x,
+                            const client::InferOptions& options) const {
     const exec::TensorView view = {const_cast<void*>(x), 16, ir::ElementType::kF32, {4}};
     const auto reply = client.infer(model_, {{"x", view}}, options);
     status_ = reply.is_ok() ? ok_status() : reply.status();
@@ -115,7 +116,7 @@ TEST_F(SharedMemoryTest, InputsAndOutputsMayEachBeSharedOrNot) {
     auto* y = x + 16;
     std::fill_n(x, 4, 2.0F);
     const std::vector<float> unshared(4, 2.0F);
-    InferOptions into_y;
+    client::InferOptions into_y;
     into_y.outputs = {{y, 64}};
     for (int i = 0; i < 10; ++i) {
       std::fill_n(y, 4, -1.0F);
@@ -137,7 +138,7 @@ TEST_F(SharedMemoryTest, AnOutputMayOverwriteItsInput) {
   const auto shared = own->share(4096).value();
   auto* x = reinterpret_cast<float*>(shared->memory().data());
   std::fill_n(x, 4, 2.0F);
-  InferOptions into_x;
+  client::InferOptions into_x;
   into_x.outputs = {{x, 16}};
   EXPECT_EQ(answer(*own, x, into_x), kAnswer) << status_.to_string();
 }
@@ -146,7 +147,7 @@ TEST_F(SharedMemoryTest, AnOutputWithoutRoomSaysHowMuchItNeeds) {
   for (const bool uses_ring : {false, true}) {
     const auto own = client(uses_ring);
     const auto shared = own->share(4096).value();
-    InferOptions options;
+    client::InferOptions options;
     options.outputs = {{shared->memory().data(), 15}};
     const std::vector<float> x(4, 2.0F);
     EXPECT_TRUE(answer(*own, x.data(), options).empty());
@@ -180,7 +181,7 @@ TEST_F(SharedMemoryTest, ManyThreadsShareARing) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_F(SharedMemoryTest, ErrorsComeThroughTheRingAsTheyDoOverGrpc) {
+TEST_F(SharedMemoryTest, RingErrorsEqualGrpcErrors) {
   const auto with_ring = client(true);
   const auto without = client(false);
   const std::vector<float> x(5, 1.0F);
@@ -192,7 +193,7 @@ TEST_F(SharedMemoryTest, ErrorsComeThroughTheRingAsTheyDoOverGrpc) {
   EXPECT_EQ(one.message(), other.message());
 }
 
-TEST_F(SharedMemoryTest, RegionsAreOfTheirSessionAndGoWithIt) {
+TEST_F(SharedMemoryTest, RegionsBelongToTheirSessionAndEndWithIt) {
   const auto keeper = client(false);
   EXPECT_EQ(infer(*keeper, 2), kAnswer);
   const Held before = Held::now();
@@ -211,7 +212,7 @@ TEST_F(SharedMemoryTest, RegionsAreOfTheirSessionAndGoWithIt) {
   while (Held::now() != before) std::this_thread::yield();  // until the sessions have ended
 }
 
-TEST_F(SharedMemoryTest, ASessionSharesNoMoreThanItMay) {
+TEST_F(SharedMemoryTest, SharingIsLimitedPerSession) {
   const auto own = client(false);
   EXPECT_EQ(code_of(own->share(std::int64_t{65} << 20).status()), RuntimeCode::kOutOfResources);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(own->share(4096).is_ok());
@@ -228,7 +229,7 @@ TEST_F(SharedMemoryTest, WithoutASessionNothingIsShared) {
   EXPECT_EQ(infer(*nobody, 2), kAnswer) << "over gRPC";
 }
 
-TEST_F(SharedMemoryTest, NamedMemoryThatShrinksInUseIsAnErrorAndNoSignal) {
+TEST_F(SharedMemoryTest, ShrunkNamedMemoryGivesAnErrorNotASignal) {
   const std::string name = "/sluice-rpc-test-" + std::to_string(getpid());
   for (const bool uses_ring : {false, true}) {
     const auto own = client(uses_ring);
@@ -242,7 +243,7 @@ TEST_F(SharedMemoryTest, NamedMemoryThatShrinksInUseIsAnErrorAndNoSignal) {
     auto* x = reinterpret_cast<float*>((*shared)->memory().data());
     float* y = x + 1024;  // on a page of its own
     std::fill_n(x, 4, 2.0F);
-    InferOptions into_y;
+    client::InferOptions into_y;
     into_y.outputs = {{y, 16}};
     EXPECT_EQ(answer(*own, x, into_y), kAnswer) << status_.to_string();
     ASSERT_EQ(ftruncate(fd.get(), 4096), 0);
@@ -258,17 +259,17 @@ TEST_F(SharedMemoryTest, NamedMemoryThatShrinksInUseIsAnErrorAndNoSignal) {
   }
 }
 
-TEST_F(SharedMemoryTest, ASocketWhoseNameLeavesNoRoomBesideItServesWithoutSharing) {
+TEST_F(SharedMemoryTest, LongSocketNameDisablesTheSideSocket) {
   std::string path = (folder_ / "long").string();
   path.resize(sizeof(sockaddr_un::sun_path) - 3, 'x');
   service::Service service(engine_, runtime::testing::pretended_cpu_map(4), options(), log_);
-  ServerOptions wanted;
+  server::ServerOptions wanted;
   wanted.addresses = {{true, path, "", 0}};
-  const auto server = Server::start(service, wanted);
+  const auto server = server::Server::start(service, wanted);
   ASSERT_TRUE(server.is_ok()) << server.status().to_string();
-  ClientOptions options;
+  client::ClientOptions options;
   options.address = "unix:" + path;
-  const auto client = std::move(Client::create(options)).value();
+  const auto client = std::move(client::Client::create(options)).value();
   ASSERT_TRUE(client->open_session("test").is_ok());
   EXPECT_EQ(client->server()->side_socket, "");
   EXPECT_EQ(client->share(4096).status().code(), Code::kUnimplemented);
@@ -277,27 +278,28 @@ TEST_F(SharedMemoryTest, ASocketWhoseNameLeavesNoRoomBesideItServesWithoutSharin
 // ---- the side socket
 
 /// Sends `bytes` and whether an answer came, and which.
-std::optional<SideAnswer> ask(const std::string& path, std::span<const std::byte> bytes, int fd) {
+std::optional<wire::SideAnswer> ask(const std::string& path, std::span<const std::byte> bytes,
+                                    int fd) {
   const auto socket = shm::connect_unix(path);
   EXPECT_TRUE(socket.is_ok());
   const Status sent = shm::send_with_fd(socket->get(), bytes, fd);
   EXPECT_TRUE(sent.is_ok());
   shutdown(socket->get(), SHUT_WR);
-  SideAnswer answer;
+  wire::SideAnswer answer;
   const ssize_t size = recv(socket->get(), &answer, sizeof(answer), MSG_WAITALL);
   if (size != sizeof(answer)) return std::nullopt;
   return answer;
 }
 
-TEST_F(SharedMemoryTest, TheSideSocketRefusesWhatItCannotUse) {
+TEST_F(SharedMemoryTest, SideSocketRefusesInvalidMessages) {
   const auto memory = shm::SharedMemory::create(4096).value();
-  const auto refusal = [&](const SideRequest& request, int fd) {
-    const auto answer = ask(side_path(socket()), std::as_bytes(std::span(&request, 1)), fd);
+  const auto refusal = [&](const wire::SideRequest& request, int fd) {
+    const auto answer = ask(server::side_path(socket()), std::as_bytes(std::span(&request, 1)), fd);
     if (!answer) return RuntimeCode::kOk;
     EXPECT_GT(answer->message_bytes, 0);
     return static_cast<RuntimeCode>(answer->runtime_code);
   };
-  SideRequest request;
+  wire::SideRequest request;
   request.kind = 1;
   request.size_bytes = 4096;
   EXPECT_EQ(refusal(request, memory.fd()), RuntimeCode::kFailed) << "no session";
@@ -314,8 +316,8 @@ TEST_F(SharedMemoryTest, TheSideSocketRefusesWhatItCannotUse) {
   request.magic = 0;
   EXPECT_EQ(refusal(request, memory.fd()), RuntimeCode::kUnsupportedVersion);
   const std::array<std::byte, 10> half = {};
-  EXPECT_FALSE(ask(side_path(socket()), half, memory.fd()).has_value());
-  EXPECT_FALSE(ask(side_path(socket()), {}, -1).has_value());
+  EXPECT_FALSE(ask(server::side_path(socket()), half, memory.fd()).has_value());
+  EXPECT_FALSE(ask(server::side_path(socket()), {}, -1).has_value());
 }
 
 // ---- rings of clients that do not behave
@@ -330,9 +332,9 @@ class HostileRingTest : public SharedMemoryTest {
   HostileRingTest() : memory_(shm::SharedMemory::create(kBytes).value()) {
     session_ = service_.open_session("hostile", {}).value();
     shm::RingClient::format(memory_.memory(), kEntries);
-    handed_ =
-        hand_over(side_path(socket()), session_->token(), SideKind::kRing, memory_.fd(), kBytes)
-            .value();
+    handed_ = client::hand_over(server::side_path(socket()), session_->token(),
+                                wire::SideKind::kRing, memory_.fd(), kBytes)
+                  .value();
     ring_ = std::make_unique<shm::RingClient>(memory_.memory(), kEntries);
   }
   ~HostileRingTest() override {
@@ -362,12 +364,12 @@ class HostileRingTest : public SharedMemoryTest {
   }
 
   shm::SharedMemory memory_;
-  std::shared_ptr<service::Session> session_;
-  Handed handed_;
+  std::shared_ptr<service::ClientSession> session_;
+  client::Handed handed_;
   std::unique_ptr<shm::RingClient> ring_;
 };
 
-TEST_F(HostileRingTest, EntriesThatCannotBeAreAnsweredAndTheNextIsServed) {
+TEST_F(HostileRingTest, InvalidEntriesGetErrorsAndTheNextIsServed) {
   struct Case {
     const char* what;
     std::function<void(shm::Submission&)> spoil;
@@ -424,7 +426,7 @@ TEST_F(HostileRingTest, EntriesThatCannotBeAreAnsweredAndTheNextIsServed) {
   }
 }
 
-TEST_F(HostileRingTest, TensorsOverTheRingItselfHurtNobodyElse) {
+TEST_F(HostileRingTest, TensorsOverTheRingAffectNoOtherClient) {
   shm::Submission entry = good();
   entry.tensors[0].offset = 0;   // the control words, read as numbers
   entry.tensors[1].offset = 64;  // and overwritten with what comes of them
@@ -433,7 +435,7 @@ TEST_F(HostileRingTest, TensorsOverTheRingItselfHurtNobodyElse) {
   EXPECT_EQ(infer(*other, 2), kAnswer);
 }
 
-TEST_F(HostileRingTest, PositionsThatMakeNoSenseCloseThisRingOnly) {
+TEST_F(HostileRingTest, ImpossiblePositionsCloseTheirRingOnly) {
   EXPECT_EQ(answer_to(good()).head.status_code, 0);
   const auto other = client(true);
   EXPECT_EQ(infer(*other, 2), kAnswer);
@@ -442,7 +444,7 @@ TEST_F(HostileRingTest, PositionsThatMakeNoSenseCloseThisRingOnly) {
   EXPECT_EQ(infer(*other, 2), kAnswer);
 }
 
-TEST_F(HostileRingTest, MemoryRewrittenAllTheTimeHurtsNobodyElse) {
+TEST_F(HostileRingTest, ConstantRewritingAffectsNoOtherClient) {
   const auto other = client(true);
   std::uint32_t random = 1;
   for (int i = 0; i < 2000; ++i) {
@@ -459,7 +461,7 @@ TEST_F(HostileRingTest, MemoryRewrittenAllTheTimeHurtsNobodyElse) {
   }
 }
 
-TEST_F(HostileRingTest, AClientThatUnmapsAndHangsUpLeavesNothing) {
+TEST_F(HostileRingTest, ClientThatUnmapsAndHangsUpLeaksNothing) {
   EXPECT_EQ(answer_to(good()).head.status_code, 0);
   ASSERT_TRUE(ring_->submit(good()));
   ring_ = nullptr;

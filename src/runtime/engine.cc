@@ -35,13 +35,14 @@ Status Engine::check_open() const {
   return is_open_ ? ok_status() : closed();
 }
 
-Result<CoreGroupId> Engine::create_group(const CoreRequest& request, const WaitPolicy& wait,
-                                         const std::stop_token& stop) {
+Result<topology::CoreGroupId> Engine::create_group(const topology::CoreRequest& request,
+                                                   const topology::WaitPolicy& wait,
+                                                   const std::stop_token& stop) {
   SLUICE_TRY(check_open());
   return groups_.create(request, wait, stop);
 }
 
-Status Engine::destroy_group(CoreGroupId id) { return groups_.destroy(id); }
+Status Engine::destroy_group(topology::CoreGroupId id) { return groups_.destroy(id); }
 
 Result<Loader::Entered> Engine::enter(const LoadRequest& request, const std::stop_token& stop) {
   SLUICE_TRY(check_open());
@@ -50,7 +51,7 @@ Result<Loader::Entered> Engine::enter(const LoadRequest& request, const std::sto
 
 std::vector<GroupInfo> Engine::list_groups() const {
   std::vector<GroupInfo> infos;
-  for (const CoreGroups::Listed& listed : groups_.core_groups().list()) {
+  for (const topology::CoreGroups::Listed& listed : groups_.core_groups().list()) {
     GroupInfo info;
     info.id = listed.group->id;
     info.origin = listed.group->origin;
@@ -71,6 +72,8 @@ Result<ModelHandle> Engine::load(const LoadRequest& request, const std::stop_tok
   SLUICE_TRY(check_open());
   auto model = SLUICE_TRY(loader_.load(request, stop));
   {
+    // Shared, so that loads insert concurrently; shutdown takes it exclusively and then sees every
+    // model.
     const std::shared_lock lock(open_mutex_);
     if (is_open_) return ModelHandle(models_.insert(std::move(model)));
   }
@@ -117,7 +120,7 @@ DemandLoader::Actions Engine::demand_actions() {
   };
   actions.unload = [this](std::uint64_t handle) {
     const Status status = unload(ModelHandle{handle});
-    (void)status;  // somebody else unloaded it
+    (void)status;  // another call unloaded it first
   };
   actions.is_usable = [this](std::uint64_t handle) {
     const auto model = models_.find(handle);
@@ -235,7 +238,7 @@ void Engine::shutdown(std::int64_t drain_deadline_ns) {
   }
   for (const auto& group : groups_.all()) {
     const Status status = groups_.destroy(group->group().id);
-    (void)status;  // somebody else destroyed it
+    (void)status;  // another call destroyed it first
   }
 }
 

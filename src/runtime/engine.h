@@ -1,5 +1,5 @@
-// The runtime in one object: core groups, models, inference. What a daemon serves, and what a
-// program links that needs no daemon.
+// The runtime in one object: core groups, models, inference. For the daemon, and for programs that
+// link the runtime.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/inference/cookies.h"
+#include "runtime/cookies.h"
 #include "runtime/inference/driver.h"
 #include "runtime/model/demand_loader.h"
 #include "runtime/model/load_jobs.h"
@@ -23,40 +23,40 @@ namespace sluice::runtime {
 
 struct EngineOptions {
   /// Devices of this engine. Requires: the plug-ins that drive them are in the registry.
-  DeviceMap devices;
-  /// How long a stage may go on after its request was cancelled before its device counts as lost.
+  topology::DeviceMap devices;
+  /// A device counts as lost if a stage runs this long after its request was cancelled.
   std::int64_t hang_limit_ns = 10'000'000'000;
-  /// Most bytes that models which are loaded on demand may take together.
+  /// Limit of the total bytes of models loaded on demand.
   std::int64_t demand_budget_bytes = std::numeric_limits<std::int64_t>::max();
 };
 
-/// What a profile is wanted of; neither a group nor a model: of everything.
+/// The filter and limits of a profile. Neither group nor model: everything.
 struct ProfileWish {
-  std::optional<CoreGroupId> group;
+  std::optional<topology::CoreGroupId> group;
   std::optional<ModelHandle> model;
-  std::int64_t limit_ns = ProfileOptions().limit_ns;    ///< recording ends by itself
-  std::int64_t max_spans = ProfileOptions().max_spans;  ///< then new ones replace old ones
+  std::int64_t limit_ns = ProfileOptions().limit_ns;    ///< of the recording
+  std::int64_t max_spans = ProfileOptions().max_spans;  ///< new spans replace the oldest
 };
 
 struct GroupInfo {
-  CoreGroupId id = {};
-  GroupOrigin origin = GroupOrigin::kExplicit;
-  std::vector<CoreRef> cores;
+  topology::CoreGroupId id = {};
+  topology::GroupOrigin origin = topology::GroupOrigin::kExplicit;
+  std::vector<topology::CoreRef> cores;
   std::int32_t num_models = 0;
   std::string active_model;  ///< empty if none is started
   std::int64_t num_switches = 0;
   std::int64_t memory_used_bytes = 0;
-  std::int64_t memory_limit_bytes = MemoryBudget::kUnlimited;
-  WorkerInfo worker;  ///< of a group whose models run in a process of their own
+  std::int64_t memory_limit_bytes = topology::MemoryBudget::kUnlimited;
+  WorkerInfo worker;  ///< of a group in process isolation
 };
 
-/// Safe from any thread; callbacks of requests may submit and cancel, nothing else. Every Status
-/// carries a RuntimeCode. Times are on `clock()`.
+/// Safe from any thread. Callbacks of requests may only submit and cancel. Every Status has a
+/// RuntimeCode. Times are on `clock()`.
 class Engine final : public ModelHost {
  public:
   /// `backends` and `drivers` outlive the engine.
   Engine(const backend::BackendRegistry& backends, DriverSource& drivers, EngineOptions options);
-  /// Shuts down, cancelling what is in flight.
+  /// Shuts down and cancels requests in flight.
   ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -65,51 +65,59 @@ class Engine final : public ModelHost {
 
   // ---- core groups
 
-  /// Who asked first for the same devices is served first, loads included.
-  /// Fails: kNotEnoughCores, kInvalid; kTimeout as `wait` says; kCancelled.
-  Result<CoreGroupId> create_group(const CoreRequest& request,
-                                   const WaitPolicy& wait = WaitPolicy::fail(),
-                                   const std::stop_token& stop = {});
+  /// Requests for the same devices are served in order, loads included.
+  /// Fails: kNotEnoughCores, kInvalid; kTimeout at the deadline of `wait`; kCancelled.
+  Result<topology::CoreGroupId> create_group(
+      const topology::CoreRequest& request,
+      const topology::WaitPolicy& wait = topology::WaitPolicy::fail(),
+      const std::stop_token& stop = {});
   /// Fails: kInvalidHandle; kFailed while models are on it.
-  Status destroy_group(CoreGroupId id);
+  Status destroy_group(topology::CoreGroupId id);
   std::vector<GroupInfo> list_groups() const;
   std::int32_t num_free_cores() { return groups_.core_groups().num_free_cores(); }
 
-  // Places for models that another host runs: the engine keeps the account of cores.
+  // Cores of models that another host runs: the engine does the bookkeeping.
 
-  /// Null if there is no such group.
-  std::shared_ptr<GroupScheduler> find_group(CoreGroupId id) const { return groups_.find(id); }
-  /// A model of another host will be on the request's group, or on a new one that is as large as
-  /// the model wants, until it leaves. Fails: as `load`, as far as that comes to the group. Blocks.
+  /// Null for an unknown group.
+  std::shared_ptr<GroupScheduler> find_group(topology::CoreGroupId id) const {
+    return groups_.find(id);
+  }
+  /// Reserves the request's group, or a new group of the size that the model needs, for a model of
+  /// another host until `leave`. Fails: as the group part of `load`. Blocks.
   Result<Loader::Entered> enter(const LoadRequest& request, const std::stop_token& stop);
-  /// The model left; the implicit group goes with it.
-  void leave(CoreGroupId id) { groups_.leave(id); }
+  /// Ends the reservation; destroys an implicit group.
+  void leave(topology::CoreGroupId id) { groups_.leave(id); }
 
   // ---- models
 
   /// Fails: as Loader::load. Blocks; ends soon after `stop` is requested.
   Result<ModelHandle> load(const LoadRequest& request, const std::stop_token& stop = {}) override;
-  /// The same on a thread of its own; loads run beside each other.
+  /// Loads on a new thread; loads run concurrently.
   std::shared_ptr<LoadJob> load_later(LoadRequest request);
   Result<Footprint> estimate(const LoadRequest& request) { return loader_.estimate(request); }
 
-  // Loaded on demand: known by name, loaded by the first use, on a group of its own; unloaded when
-  // others need the room, the least recently used first (DemandLoader).
+  // Models on demand have a name and are loaded at their first use, each on its own group. The
+  // least recently used one is unloaded to make room (DemandLoader).
 
-  /// Loads nothing. A pinned model is not unloaded to make room.
-  /// Fails: kInvalid for a name that is taken, or a request that names a group.
+  /// Registers without a load. A pinned model is not unloaded to make room.
+  /// Fails: kInvalid for a name in use, or a request with a group.
   Status add_on_demand(const std::string& name, LoadRequest request, bool is_pinned = false);
   Status pin(const std::string& name, bool is_pinned) { return on_demand_.pin(name, is_pinned); }
-  /// Keeps the model loaded while the use lives; the engine outlives it. Blocks while it loads.
-  /// Fails: as DemandLoader::use and `load`.
+  /// Keeps the model loaded for the life of the use, which the engine outlives. Blocks during a
+  /// load. Fails: as DemandLoader::use and `load`.
   Result<DemandLoader::Use> use(const std::string& name) { return on_demand_.use(name); }
   bool is_loaded(const std::string& name) const { return on_demand_.is_loaded(name); }
+  /// The handle of a model on demand while it is loaded.
+  std::optional<ModelHandle> find_loaded(const std::string& name) const {
+    const auto handle = on_demand_.find_loaded(name);
+    return handle ? std::optional(ModelHandle{*handle}) : std::nullopt;
+  }
 
   Status start(ModelHandle handle) override;
-  /// Requests in flight go on until `drain_deadline_ns`, then they are cancelled.
+  /// Cancels requests in flight at `drain_deadline_ns`.
   Status stop(ModelHandle handle, std::int64_t drain_deadline_ns = 0) override;
   Status reset(ModelHandle handle) override;
-  /// As stop, then frees the model's memory and its implicit group. The handle is stale at once.
+  /// Stops, then frees the model's memory and its implicit group. The handle is stale at once.
   Status unload(ModelHandle handle, std::int64_t drain_deadline_ns = 0) override;
 
   Result<ModelInfo> info(ModelHandle handle) const override;
@@ -117,25 +125,25 @@ class Engine final : public ModelHost {
   Result<ModelStatisticsSnapshot> statistics(ModelHandle handle) const override;
   Result<Health> health(ModelHandle handle) const override;
   /// Fails: kInvalidHandle.
-  Result<GroupReport> report(CoreGroupId id) const;
-  /// Of every device of the engine, in the map's order.
+  Result<GroupReport> report(topology::CoreGroupId id) const;
+  /// Of every device, in the order of the map.
   std::vector<DeviceReport> report_devices() const;
 
   // ---- profiles
 
-  /// Of everything, of a group, or of a model; `stop_profile` gives it.
-  /// Fails: as Profiler::start; kInvalidHandle for a group or model that is not there.
+  /// Records everything, a group or a model until `stop_profile`, which returns the profile.
+  /// Fails: as Profiler::start; kInvalidHandle for an unknown group or model.
   Result<std::uint64_t> start_profile(const ProfileWish& wish);
   /// Fails: kInvalidHandle.
   Result<Profile> stop_profile(std::uint64_t profile) { return profiler_.stop(profile); }
 
   // ---- inference
 
-  /// Where requests for a model go. Keeps working, by refusing, after the model is unloaded.
+  /// Accepts requests for a model. Stays valid after the unload, and refuses requests then.
   Result<std::shared_ptr<RequestSink>> sink(ModelHandle handle) const override;
-  /// Blocks until the answer.
+  /// Blocks until the reply.
   Reply infer(ModelHandle handle, Request request);
-  /// Of a model on demand, loading it if need be.
+  /// For a model on demand; loads it unless it is loaded.
   Reply infer(const std::string& name, Request request);
   Result<Cookie> post(ModelHandle handle, Request& request);
   Reply poll(Cookie cookie) { return cookies_.poll(cookie); }
@@ -145,15 +153,15 @@ class Engine final : public ModelHost {
   }
   Status cancel(Cookie cookie) { return cookies_.cancel(cookie); }
 
-  /// No more loads, requests or groups; requests in flight go on until `drain_deadline_ns`, then
-  /// they are cancelled; every caller has an answer when this returns. May be called again.
+  /// Refuses loads, requests and groups, and cancels requests in flight at `drain_deadline_ns`.
+  /// Every request has its reply when this returns. May be called again.
   void shutdown(std::int64_t drain_deadline_ns = 0) override;
 
  private:
   Result<std::shared_ptr<Model>> find(ModelHandle handle) const;
   Status check_open() const;
   void unload(const std::shared_ptr<Model>& model, std::int64_t drain_deadline_ns);
-  DeviceReport report(const Device& device) const;
+  DeviceReport report(const topology::Device& device) const;
   DemandLoader::Actions demand_actions();
   Result<LoadRequest> request_on_demand(const std::string& name) const;
   std::int64_t hang_deadline_ns(std::int64_t drain_deadline_ns) const;
@@ -161,7 +169,7 @@ class Engine final : public ModelHost {
   Clock& clock_;
   const EngineOptions options_;
   const std::int64_t created_ns_;
-  Profiler profiler_;  ///< models tell it what they do
+  Profiler profiler_;  ///< gets spans of all models
   GroupTable groups_;
   Loader loader_;
   DemandLoader on_demand_;
@@ -169,9 +177,9 @@ class Engine final : public ModelHost {
   std::map<std::string, LoadRequest> requests_on_demand_;  ///< by name; never erased
   HandleTable<Model> models_;
   CookieTable cookies_;
-  mutable std::shared_mutex open_mutex_;  ///< shared while a model is entered
+  mutable std::shared_mutex open_mutex_;  ///< held shared while a load adds its model
   bool is_open_ = true;
-  LoadJobs jobs_;  ///< last: its threads use all of the above
+  LoadJobs jobs_;  ///< last: its threads use the members above
 };
 
 }  // namespace sluice::runtime

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/engine_testing.h"
 #include "runtime/inference/manual_driver.h"
+#include "runtime/testing/engine_testing.h"
 #include "support/sim.h"
 
 namespace sluice::runtime {
@@ -38,8 +38,8 @@ class SimTest : public ::testing::Test {
  protected:
   SimTest() : sim_(machine()), drivers_(*sim_.time) {
     EngineOptions options;
-    Device device;
-    device.id = DeviceId(0);
+    topology::Device device;
+    device.id = topology::DeviceId(0);
     device.kind = sim_.backend->devices()[0].kind;
     device.backend = "sim";
     device.backend_index = 0;
@@ -50,11 +50,13 @@ class SimTest : public ::testing::Test {
   }
 
   /// `cores` of an explicit group; 0 for an implicit one. Started.
-  ModelHandle load(std::vector<std::int32_t> segments, int depth, std::int32_t cores = 0) {
+  ModelHandle load(std::vector<std::int32_t> segments, int depth, std::int32_t cores = 0,
+                   std::optional<int> max_waiting = std::nullopt) {
     LoadRequest request = load_of(add_relu_in(std::move(segments), "sim"));
     request.depth = depth;
+    request.max_waiting = max_waiting;
     if (cores > 0) {
-      CoreRequest group;
+      topology::CoreRequest group;
       group.num_cores = cores;
       request.group = engine_->create_group(group).value();
     }
@@ -66,7 +68,7 @@ class SimTest : public ::testing::Test {
     return *handle;
   }
 
-  /// Virtual time that `count` requests take, `depth` of them in flight at any time.
+  /// Virtual time of `count` requests with `depth` of them in flight at any time.
   std::int64_t run(ModelHandle model, int depth, int count) {
     const auto sink = engine_->sink(model).value();
     int submitted = 0;
@@ -93,7 +95,7 @@ class SimTest : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(SimTest, ARequestTakesItsCopiesAndItsKernels) {
+TEST_F(SimTest, RequestTimeIsTheSumOfCopiesAndKernels) {
   const ModelHandle model = load({1, 1}, 1);
   Request request = request_of(1);
   request.wants_detail = true;
@@ -129,7 +131,7 @@ TEST_F(SimTest, NormalModePipelinesRequestsThroughSegmentsAndCopiesOfTheNextOver
   EXPECT_LT(pipelined, serial / 2);
 }
 
-TEST_F(SimTest, SharedModeLosesWhatTheorySays) {
+TEST_F(SimTest, SharedModeThroughputMatchesTheAnalyticModel) {
   constexpr int kCount = 200;
   const ModelHandle normal = load({1, 1}, 4, 2);
   const ModelHandle shared = load({1, 1}, 4, 1);
@@ -166,13 +168,13 @@ TEST_F(SimTest, PendingCookiesAreNotDoneAndWaitsEndAtTheirDeadline) {
 }
 
 TEST_F(SimTest, AFullQueueRefusesAndServesAgainWhenThereIsRoom) {
-  const ModelHandle model = load({1, 1}, 2);
+  const ModelHandle model = load({1, 1}, 2, 0, 0);
   Request requests[3] = {request_of(1), request_of(2), request_of(3)};
   const Cookie first = engine_->post(model, requests[0]).value();
   ASSERT_TRUE(engine_->post(model, requests[1]).is_ok());
   const Status full = engine_->post(model, requests[2]).status();
   EXPECT_EQ(runtime_code_of(full), RuntimeCode::kQueueFull);
-  EXPECT_THAT(full.message(), HasSubstr("2 requests are in flight"));
+  EXPECT_THAT(full.message(), HasSubstr("its queue limit is 0"));
   EXPECT_EQ(engine_->wait(first, kNoDeadline).code, RuntimeCode::kOk);
   EXPECT_TRUE(engine_->post(model, requests[2]).is_ok());
 }
@@ -219,7 +221,7 @@ TEST_F(SimTest, HigherPriorityGoesFirst) {
   EXPECT_THAT(order, ElementsAre(2, 1, 0));
 }
 
-TEST_F(SimTest, ACancelledRequestIsAnsweredWhereverItIs) {
+TEST_F(SimTest, CancelledRequestIsAnsweredInEveryStage) {
   const ModelHandle model = load({1, 1}, 2, 1);
   Request running = request_of(1);
   Request waiting = request_of(2);
@@ -242,7 +244,7 @@ TEST_F(SimTest, AFailedKernelFailsItsRequestOnly) {
   EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
 }
 
-TEST_F(SimTest, ALostDeviceAnswersEverybodyAndTheModelRecoversByReset) {
+TEST_F(SimTest, LostDeviceFailsAllRequestsAndResetRecoversTheModel) {
   const ModelHandle model = load({1, 1}, 3);
   std::vector<Cookie> cookies;
   for (int i = 0; i < 3; ++i) {
@@ -269,7 +271,7 @@ TEST_F(SimTest, ALostDeviceAnswersEverybodyAndTheModelRecoversByReset) {
   EXPECT_EQ(engine_->health(model).value().state, HealthState::kDegraded);
 }
 
-TEST_F(SimTest, AHungKernelTimesOutAndStoppingGivesUpOnItsDevice) {
+TEST_F(SimTest, HungKernelTimesOutAndStopAbandonsItsDevice) {
   const ModelHandle model = load({1, 1}, 2);
   ASSERT_TRUE(sim_.time->inject_fault(R"({"kind": "hung_kernel", "operator": "Add"})").is_ok());
   Request request = request_of(1);

@@ -1,4 +1,4 @@
-// What the engine reports of groups and devices.
+// Reports of groups and devices.
 #include <algorithm>
 #include <map>
 
@@ -7,27 +7,28 @@
 namespace sluice::runtime {
 namespace {
 
-using Items = std::vector<MemoryBudget::Item>;
+using Items = std::vector<topology::MemoryBudget::Item>;
 
 bool has_failed(const GroupScheduler& group) {
   const auto active = group.active();
   return active != nullptr && active->has_failed();
 }
 
-std::int64_t busy_on(const ModelStatisticsSnapshot& requests, DeviceId device) {
+std::int64_t busy_on(const ModelStatisticsSnapshot& requests, topology::DeviceId device) {
   const auto found = requests.core_busy_ns.find(device);
   return found == requests.core_busy_ns.end() ? 0 : found->second;
 }
 
-std::int32_t cores_on(const CoreGroup& group, DeviceId device) {
-  return static_cast<std::int32_t>(std::ranges::count(group.cores, device, &CoreRef::device));
+std::int32_t cores_on(const topology::CoreGroup& group, topology::DeviceId device) {
+  return static_cast<std::int32_t>(
+      std::ranges::count(group.cores, device, &topology::CoreRef::device));
 }
 
 void sort_items(Items& items) {
-  std::ranges::stable_sort(items, std::greater(), &MemoryBudget::Item::bytes);
+  std::ranges::stable_sort(items, std::greater(), &topology::MemoryBudget::Item::bytes);
 }
 
-/// What is allocated on a device with memory of its own.
+/// Allocated bytes of an own-memory device.
 Items allocated(const device::MemoryUsage& usage) {
   Items items;
   for (std::size_t i = 0; i < device::kNumMemoryCategories; ++i) {
@@ -39,7 +40,7 @@ Items allocated(const device::MemoryUsage& usage) {
   return items;
 }
 
-/// What the models of these groups reserved.
+/// Bytes that models of these groups reserved.
 Items reserved(const std::vector<std::shared_ptr<GroupScheduler>>& groups) {
   std::map<std::string, std::int64_t> bytes_of;
   for (const auto& group : groups) {
@@ -53,13 +54,13 @@ Items reserved(const std::vector<std::shared_ptr<GroupScheduler>>& groups) {
 
 }  // namespace
 
-Result<GroupReport> Engine::report(CoreGroupId id) const {
+Result<GroupReport> Engine::report(topology::CoreGroupId id) const {
   const auto group = groups_.find(id);
   if (group == nullptr) {
     return runtime_error(RuntimeCode::kInvalidHandle, "no core group {}, or it was destroyed",
                          id.value());
   }
-  const MemoryBudget& budget = *group->group().budget;
+  const topology::MemoryBudget& budget = *group->group().budget;
   GroupReport report;
   report.id = id;
   report.requests = group->statistics().snapshot();
@@ -76,11 +77,11 @@ Result<GroupReport> Engine::report(CoreGroupId id) const {
 
 std::vector<DeviceReport> Engine::report_devices() const {
   std::vector<DeviceReport> reports;
-  for (const Device& device : groups_.map().devices) reports.push_back(report(device));
+  for (const topology::Device& device : groups_.map().devices) reports.push_back(report(device));
   return reports;
 }
 
-DeviceReport Engine::report(const Device& device) const {
+DeviceReport Engine::report(const topology::Device& device) const {
   DeviceReport report;
   report.id = device.id;
   report.requests = groups_.statistics_of(device.id);
@@ -95,7 +96,7 @@ DeviceReport Engine::report(const Device& device) const {
     ++report.num_groups;
     report.num_reserved_cores += num_cores;
     is_failed |= has_failed(*group);
-    // The memory of a group that spans devices counts where its run begins.
+    // The memory of a group on several devices counts for the device of its first core.
     if (group->group().cores.front().device == device.id) here.push_back(group);
   }
   const auto services = loader_.devices().find(device.backend, device.backend_index);

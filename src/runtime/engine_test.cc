@@ -6,9 +6,9 @@
 
 #include <thread>
 
-#include "runtime/engine_testing.h"
 #include "runtime/inference/manual_driver.h"
 #include "runtime/inference/thread_driver.h"
+#include "runtime/testing/engine_testing.h"
 
 namespace sluice::runtime {
 namespace {
@@ -30,7 +30,7 @@ class EngineTest : public ::testing::TestWithParam<bool> {
  protected:
   EngineTest() : manual_(system_clock()) { make(pretended_cpu_map(4)); }
 
-  void make(DeviceMap map) {
+  void make(topology::DeviceMap map) {
     DriverSource& drivers = GetParam() ? static_cast<DriverSource&>(threads_) : manual_;
     EngineOptions options;
     options.devices = std::move(map);
@@ -42,17 +42,17 @@ class EngineTest : public ::testing::TestWithParam<bool> {
     EXPECT_TRUE(handle.is_ok()) << handle.status().to_string();
     return handle.is_ok() ? *handle : ModelHandle{};
   }
-  ModelHandle load_on(CoreGroupId group, const std::string& name = "m") {
+  ModelHandle load_on(topology::CoreGroupId group, const std::string& name = "m") {
     LoadRequest request = load_of(add_relu(), name);
     request.group = group;
     return load(request);
   }
-  CoreGroupId group_of(int cores) {
-    CoreRequest request;
+  topology::CoreGroupId group_of(int cores) {
+    topology::CoreRequest request;
     request.num_cores = cores;
     auto group = engine_->create_group(request);
     EXPECT_TRUE(group.is_ok()) << group.status().to_string();
-    return group.is_ok() ? *group : CoreGroupId();
+    return group.is_ok() ? *group : topology::CoreGroupId();
   }
 
   ThreadDrivers threads_;
@@ -86,7 +86,7 @@ TEST_P(EngineTest, ImplicitLoadFailsWhereFreeCoresAreTooFewForNormalMode) {
   EXPECT_EQ(engine_->list_groups().size(), 1U);
 }
 
-TEST_P(EngineTest, ImplicitGroupTakesNoSecondModel) {
+TEST_P(EngineTest, ImplicitGroupRefusesASecondModel) {
   const ModelHandle model = load(load_of(add_relu()));
   LoadRequest second = load_of(add_relu(), "second");
   second.group = engine_->info(model).value().group;
@@ -129,8 +129,8 @@ TEST_P(EngineTest, ASingleSegmentNeedsTheSameCoresInBothModes) {
   EXPECT_EQ(code_of(engine_->load(request).status()), RuntimeCode::kNotEnoughCores);
 }
 
-TEST_P(EngineTest, OneModelOfAGroupIsActiveAndAnotherStartSaysWhatToDo) {
-  const CoreGroupId group = group_of(1);
+TEST_P(EngineTest, SecondStartInAGroupIsRefusedWithRemedy) {
+  const topology::CoreGroupId group = group_of(1);
   const ModelHandle first = load_on(group, "first");
   const ModelHandle second = load_on(group, "second");
   ASSERT_TRUE(engine_->start(first).is_ok());
@@ -145,8 +145,8 @@ TEST_P(EngineTest, OneModelOfAGroupIsActiveAndAnotherStartSaysWhatToDo) {
   EXPECT_EQ(engine_->list_groups()[0].num_switches, 1);
 }
 
-TEST_P(EngineTest, ModelsComeAndGoBesideARunningOne) {
-  const CoreGroupId group = group_of(1);
+TEST_P(EngineTest, LoadsAndUnloadsDoNotDisturbARunningModel) {
+  const topology::CoreGroupId group = group_of(1);
   const ModelHandle running = load_on(group, "running");
   ASSERT_TRUE(engine_->start(running).is_ok());
   const ModelHandle other = load_on(group, "other");
@@ -156,7 +156,7 @@ TEST_P(EngineTest, ModelsComeAndGoBesideARunningOne) {
 }
 
 TEST_P(EngineTest, AGroupIsDestroyedOnlyAfterItsLastModel) {
-  const CoreGroupId group = group_of(2);
+  const topology::CoreGroupId group = group_of(2);
   const ModelHandle model = load_on(group);
   EXPECT_EQ(code_of(engine_->destroy_group(group)), RuntimeCode::kFailed);
   ASSERT_TRUE(engine_->unload(model).is_ok());
@@ -189,7 +189,7 @@ TEST_P(EngineTest, DoubleStartAndDoubleStopAreRefused) {
   EXPECT_TRUE(engine_->start(model).is_ok());
 }
 
-TEST_P(EngineTest, AsynchronousRequestsAreKnownByCookie) {
+TEST_P(EngineTest, AsynchronousRequestsAreIdentifiedByCookie) {
   const ModelHandle model = load(load_of(add_relu()));
   Request request = request_of(1);
   const auto cookie = engine_->post(model, request);
@@ -218,7 +218,7 @@ TEST_P(EngineTest, ADeadlineInThePastIsATimeoutAtOnce) {
   EXPECT_EQ(engine_->infer(model, request).code, RuntimeCode::kTimeout);
 }
 
-TEST_P(EngineTest, DetailSaysWhatRanTheRequestAndWhereTheTimeWent) {
+TEST_P(EngineTest, DetailNamesBackendsCoresAndTimes) {
   const ModelHandle model = load(load_of(add_relu()));
   Request request = request_of(1);
   request.wants_detail = true;
@@ -275,7 +275,7 @@ TEST_P(EngineTest, LoadsAreJobsWithPhasesThatCanBeCancelled) {
 }
 
 TEST_P(EngineTest, AModelLargerThanTheGroupsMemoryIsRefusedItemised) {
-  DeviceMap map = pretended_cpu_map(4);
+  topology::DeviceMap map = pretended_cpu_map(4);
   map.devices[0].memory_bytes = 64;
   make(std::move(map));
   const Status status = engine_->load(load_of(add_relu())).status();
@@ -284,7 +284,7 @@ TEST_P(EngineTest, AModelLargerThanTheGroupsMemoryIsRefusedItemised) {
   EXPECT_EQ(engine_->num_free_cores(), 4);
 }
 
-TEST_P(EngineTest, EstimateTellsTheFootprintBeforeALoad) {
+TEST_P(EngineTest, EstimateReportsTheFootprintWithoutALoad) {
   const auto footprint = engine_->estimate(load_of(add_relu_in({2, 1})));
   ASSERT_TRUE(footprint.is_ok());
   EXPECT_EQ(footprint->constants_bytes, 16);
@@ -292,7 +292,7 @@ TEST_P(EngineTest, EstimateTellsTheFootprintBeforeALoad) {
   EXPECT_EQ(engine_->num_free_cores(), 4);
 }
 
-TEST_P(EngineTest, ShutdownIsOneCallAndEverybodyHasAnAnswer) {
+TEST_P(EngineTest, ShutdownAnswersEveryRequest) {
   const ModelHandle model = load(load_of(add_relu()));
   std::atomic<int> answers = 0;
   int taken = 0;

@@ -1,4 +1,4 @@
-// What runs models: this process, or others on its behalf.
+// Runs models, in this process or in workers.
 #pragma once
 
 #include <memory>
@@ -7,35 +7,35 @@
 #include <vector>
 
 #include "runtime/model/loader.h"
-#include "runtime/request.h"
+#include "runtime/request/request.h"
 #include "runtime/statistics/health.h"
 
 namespace sluice::runtime {
 
-/// Identifies a loaded model until it is unloaded, then nothing.
+/// Identifies a loaded model; stale after its unload.
 enum class ModelHandle : std::uint64_t {};
 
-/// Where a group's models run.
+/// The process that runs a group's models.
 enum class Isolation : std::uint8_t {
-  kStream,  ///< in the process that has the engine, beside those of other groups
-  kProcess  ///< in a worker process of the group's own, which is started anew when it dies
+  kStream,  ///< the process of the engine
+  kProcess  ///< a worker of the group, which is restarted when it dies
 };
 /// "stream", "process".
 std::string_view isolation_name(Isolation isolation);
-/// Fails: kInvalid naming what there is.
+/// Fails: kInvalid; the message lists the names.
 Result<Isolation> parse_isolation(std::string_view name);
 
-/// The process that runs a group's models.
+/// The worker of a group.
 struct WorkerInfo {
-  Isolation isolation = Isolation::kStream;  ///< without a process of its own: the rest is empty
+  Isolation isolation = Isolation::kStream;  ///< kStream: the other fields are empty
   std::int64_t process = -1;                 ///< -1 while there is none
   std::int64_t num_restarts = 0;
   std::string state;   ///< "starting", "ready", "restarting", "failed"
-  std::string reason;  ///< why it died last
+  std::string reason;  ///< of its last death
 };
 
-/// Implemented by Engine and by worker::WorkerPool; what the calls do stands there. Safe from any
-/// thread. Times are on `clock()`.
+/// Engine and worker::WorkerPool implement it and document the calls. Safe from any thread. Times
+/// are on `clock()`.
 class ModelHost {
  public:
   ModelHost() = default;

@@ -12,7 +12,7 @@ namespace sluice::service {
 /// Numbers of the option -l: all up to that one are written.
 enum class LogLevel : int { kError = 3, kWarning = 4, kInfo = 5, kDebug = 6, kTrace = 7 };
 
-/// Safe across threads; does not wait for slow readers longer than the system makes it.
+/// Safe across threads; waits for a slow reader only as long as the system's write does.
 class Log {
  public:
   Log() = default;

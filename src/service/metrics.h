@@ -1,8 +1,7 @@
-// What a daemon tells those who watch it over time.
+// The metrics of a daemon for monitoring systems.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "service/types.h"
@@ -24,13 +23,10 @@ struct Metrics {
   std::vector<runtime::GroupReport> groups;
   std::vector<runtime::DeviceReport> devices;
   struct Worker {
-    runtime::CoreGroupId group = {};
+    topology::CoreGroupId group = {};
     runtime::WorkerInfo info;
   };
   std::vector<Worker> workers;  ///< of the groups that have one
 };
-
-/// In the text format of Prometheus (prometheus.h); docs/daemon.md has the names.
-std::string to_prometheus(const Metrics& metrics);
 
 }  // namespace sluice::service

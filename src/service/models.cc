@@ -1,8 +1,11 @@
 // The part of Service that is about models and requests.
+#include <unistd.h>
+
 #include <algorithm>
 #include <system_error>
 #include <utility>
 
+#include "service/clients/names.h"
 #include "service/service.h"
 #include "worker/pool.h"
 
@@ -14,8 +17,6 @@ using runtime::RuntimeCode;
 namespace {
 
 namespace fs = std::filesystem;
-
-std::uint64_t number_of(ModelHandle model) { return static_cast<std::uint64_t>(model); }
 
 bool is_inside(const fs::path& path, const fs::path& folder) {
   const auto [left, right] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
@@ -33,7 +34,8 @@ Result<fs::path> check_path(const fs::path& path, const std::vector<fs::path>& f
   };
   if (!path.is_absolute()) return denied("is not an absolute path");
   if (path.native().find('\0') != std::string::npos) return denied("holds a zero byte");
-  // Checked before the file is looked at, so that nothing is told of files elsewhere.
+  // The check precedes every access to the file: an answer must not reveal whether a file outside
+  // the allowed folders exists.
   const auto is_allowed = [&](const fs::path& candidate) {
     return std::ranges::any_of(folders, [&](const fs::path& f) { return is_inside(candidate, f); });
   };
@@ -50,26 +52,54 @@ Result<fs::path> check_path(const fs::path& path, const std::vector<fs::path>& f
 
 }  // namespace
 
-Status Service::check_model(const Caller& caller, ModelHandle model) const {
-  return check_owner(model_owners_, number_of(model), caller, "model");
+Result<ServedModel> Service::find_own(const Caller& caller, ModelHandle model) const {
+  SLUICE_TRY(check_session(caller));
+  ServedModel served = SLUICE_TRY(models_.find(model));
+  SLUICE_TRY(check_owner(served.owner, static_cast<std::uint64_t>(model), caller, "model"));
+  return served;
+}
+
+Result<ServedModel> Service::find_to_control(const Caller& caller, ModelHandle model) const {
+  ServedModel served = SLUICE_TRY(find_own(caller, model));
+  const std::int64_t user = caller.peer.user;
+  const bool may = served.owner != kNobody || user == served.user || user == 0 ||
+                   user == static_cast<std::int64_t>(geteuid());
+  if (may) return served;
+  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
+                fmt::format("model {:#x} was loaded by user {}; ask that user, or be root",
+                            static_cast<std::uint64_t>(model), served.user));
 }
 
 Result<runtime::LoadRequest> Service::load_request(
     const LoadOptions& options, const fs::path& path,
     std::shared_ptr<const package::Executable> executable) const {
-  runtime::LoadRequest request;
+  runtime::LoadRequest request = load_request(options);
   if (executable == nullptr)
     request.path = SLUICE_TRY(check_path(path, this->options().model_folders));
   request.executable = std::move(executable);
+  return request;
+}
+
+runtime::LoadRequest Service::load_request(const LoadOptions& options) {
+  runtime::LoadRequest request;
   request.name = options.name;
   request.group = options.group;
   request.depth = options.depth;
+  request.max_waiting = options.max_waiting;
+  request.weight = options.weight;
   request.nan_policy = options.flags_nan ? runtime::NanPolicy::kFlag : runtime::NanPolicy::kPass;
   return request;
 }
 
-/// An explicit group's, or that of the isolation asked for.
-Result<runtime::ModelHost*> Service::host_for(const LoadOptions& options) const {
+/// The functions', an explicit group's, or that of the isolation asked for.
+Result<runtime::ModelHost*> Service::host_for(const LoadOptions& options) {
+  if (options.function) {
+    if (options.isolation.value_or(runtime::Isolation::kStream) == runtime::Isolation::kStream) {
+      return functions_.get();
+    }
+    return runtime_error(RuntimeCode::kInvalid,
+                         "isolation: functions share the daemon's process; leave it out");
+  }
   bool is_process =
       options.isolation.value_or(this->options().isolation) == runtime::Isolation::kProcess;
   if (options.group) {
@@ -89,18 +119,41 @@ Result<ModelEntry> Service::load(const Caller& caller, const LoadOptions& option
                                  const fs::path& path,
                                  std::shared_ptr<const package::Executable> executable,
                                  int package_fd) {
+  SLUICE_TRY(check_session(caller));
+  auto request = SLUICE_TRY(load_request(options, path, std::move(executable)));
+  request.package_fd = package_fd;
+  const bool is_restorable = !request.path.empty() && !options.group && !options.function &&
+                             caller.session->id() == kNobody && model_events_.on_load;
+  auto entry = load(caller, options, std::move(request));
+  if (entry.is_ok() && is_restorable) {
+    const ModelHandle handle{entry->info.handle};
+    model_events_.on_load(handle, path.string(), options);
+    if (!models_.find(handle).is_ok()) model_events_.on_unload(handle);  // unloaded meanwhile
+  }
+  return entry;
+}
+
+Result<ModelEntry> Service::load_own(const LoadOptions& options, const fs::path& path) {
+  runtime::LoadRequest request = load_request(options);
+  request.path = path;
+  const Peer daemon{"", getpid(), static_cast<std::int64_t>(geteuid()), -1};
+  return load(Caller{common_.of_daemon(), daemon}, options, std::move(request));
+}
+
+Result<ModelEntry> Service::load(const Caller& caller, const LoadOptions& options,
+                                 runtime::LoadRequest request) {
   SLUICE_TRY(check_ready());
+  SLUICE_TRY(check_name(options.name, "model"));
   if (options.group) {
     const auto group = static_cast<std::uint64_t>(options.group->value());
     SLUICE_TRY(check_owner(group_owners_, group, caller, "group"));
   }
   runtime::ModelHost* host = SLUICE_TRY(host_for(options));
-  auto request = SLUICE_TRY(load_request(options, path, std::move(executable)));
-  request.package_fd = package_fd;
+  request.may_share = host == &engine_ && this->options().shares_cores;  // a worker owns its cores
   SLUICE_TRY(caller.session->enter_load());
-  auto model = host->load(request, caller.session->stop_token());
+  auto model = load_on(*host, request, options, caller.session->stop_token());
   Result<ModelEntry> entry =
-      model.is_ok() ? enter_model(caller, *model) : Result<ModelEntry>(model.status());
+      model.is_ok() ? enter_model(caller, *host, *model) : Result<ModelEntry>(model.status());
   caller.session->leave_load();
   if (!entry.is_ok()) {
     log_.add(LogLevel::kWarning, "model.load_failed session={} reason={}",
@@ -113,26 +166,45 @@ Result<ModelEntry> Service::load(const Caller& caller, const LoadOptions& option
   return entry;
 }
 
+Result<ModelHandle> Service::load_on(runtime::ModelHost& host, const runtime::LoadRequest& request,
+                                     const LoadOptions& options, const std::stop_token& stop) {
+  if (options.function) return functions_->deploy(request, *options.function);
+  return host.load(request, stop);
+}
+
+ModelEntry Service::describe(runtime::ModelInfo info, SessionId session,
+                             const package::Signature& signature) const {
+  const auto state = functions_->state(ModelHandle{info.handle});
+  ModelEntry entry{std::move(info), session, signature};
+  if (state.is_ok()) entry.function = *state;
+  return entry;
+}
+
 /// The model is the session's from now on, or gone.
-Result<ModelEntry> Service::enter_model(const Caller& caller, ModelHandle model) {
-  const runtime::ModelInfo info = SLUICE_TRY(host_of(model).info(model));
+Result<ModelEntry> Service::enter_model(const Caller& caller, runtime::ModelHost& host,
+                                        ModelHandle model) {
+  const runtime::ModelInfo info = SLUICE_TRY(host.info(model));
+  auto sink = SLUICE_TRY(host.sink(model));
   std::int32_t num_cores = 0;
   if (info.is_implicit) {
     for (const runtime::GroupInfo& group : engine_.list_groups()) {
-      if (group.id == info.group) num_cores = static_cast<std::int32_t>(group.cores.size());
+      const bool is_made_by_it = group.id == info.group && group.num_models == 1;
+      if (is_made_by_it) num_cores = static_cast<std::int32_t>(group.cores.size());
     }
-  }
-  {
+    // A group that several sessions' models share belongs to nobody.
     const std::unique_lock lock(owners_mutex_);
-    model_owners_[info.handle] = caller.session->id();
-    in_place_inputs_[info.handle] = std::make_shared<const std::vector<bool>>(info.in_place_inputs);
-    if (info.is_implicit) {
-      group_owners_[static_cast<std::uint64_t>(info.group.value())] = caller.session->id();
-    }
+    const auto [owner, is_new] = group_owners_.try_emplace(
+        static_cast<std::uint64_t>(info.group.value()), caller.session->id());
+    if (owner->second != caller.session->id()) owner->second = kNobody;
   }
+  const SessionId session = caller.session->id();
+  ModelEntry entry = describe(info, session, sink->signature());
+  models_.add(model, {session, caller.peer.user, &host,
+                      std::make_shared<dispatch::ModelRef>(std::move(sink), info.in_place_inputs,
+                                                           &host != &engine_)});
   const Status status = caller.session->add_model(model, num_cores);
-  if (status.is_ok()) return entry_of(info);
-  const Status undone = host_of(model).unload(model, 0);
+  if (status.is_ok()) return entry;
+  const Status undone = host.unload(model, 0);
   (void)undone;  // nobody else knows the handle
   forget_model(model, info, caller);
   return status;
@@ -140,17 +212,18 @@ Result<ModelEntry> Service::enter_model(const Caller& caller, ModelHandle model)
 
 void Service::forget_model(ModelHandle model, const runtime::ModelInfo& info,
                            const Caller& caller) {
-  SessionId owned_by = kNobody;
-  {
+  const auto served = models_.remove(model);
+  if (!served) return;  // another thread was first
+  if (model_events_.on_unload) model_events_.on_unload(model);
+  if (info.is_implicit && engine_.find_group(info.group) == nullptr) {
     const std::unique_lock lock(owners_mutex_);
-    const auto it = model_owners_.find(number_of(model));
-    if (it == model_owners_.end()) return;
-    owned_by = it->second;
-    model_owners_.erase(it);
-    in_place_inputs_.erase(number_of(model));
-    if (info.is_implicit) group_owners_.erase(static_cast<std::uint64_t>(info.group.value()));
+    group_owners_.erase(static_cast<std::uint64_t>(info.group.value()));
   }
-  (owned_by == kNobody ? nobody_ : caller.session)->remove_model(model);
+  if (served->owner == kNobody) {
+    common_.remove_model(model);
+  } else {
+    caller.session->remove_model(model);
+  }
 }
 
 Result<runtime::Footprint> Service::estimate(
@@ -161,21 +234,19 @@ Result<runtime::Footprint> Service::estimate(
 
 Status Service::start(const Caller& caller, ModelHandle model) {
   SLUICE_TRY(check_ready());
-  SLUICE_TRY(check_model(caller, model));
-  return host_of(model).start(model);
+  return SLUICE_TRY(find_to_control(caller, model)).host->start(model);
 }
 
 Status Service::stop(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
-  SLUICE_TRY(check_model(caller, model));
-  return host_of(model).stop(model, drain_deadline_ns(drain_ns));
+  return SLUICE_TRY(find_to_control(caller, model)).host->stop(model, drain_deadline_ns(drain_ns));
 }
 
 Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
-  SLUICE_TRY(check_model(caller, model));
-  const runtime::ModelInfo info = SLUICE_TRY(host_of(model).info(model));
+  runtime::ModelHost& host = *SLUICE_TRY(find_to_control(caller, model)).host;
+  const runtime::ModelInfo info = SLUICE_TRY(host.info(model));
   // A session that ends waits for it: until the model is gone its group cannot go.
   SLUICE_TRY(caller.session->enter_load());
-  const Status status = host_of(model).unload(model, drain_deadline_ns(drain_ns));
+  const Status status = host.unload(model, drain_deadline_ns(drain_ns));
   if (status.is_ok()) forget_model(model, info, caller);
   caller.session->leave_load();
   SLUICE_TRY(Status(status));
@@ -186,48 +257,40 @@ Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t dra
 
 Status Service::reset(const Caller& caller, ModelHandle model) {
   SLUICE_TRY(check_ready());
-  SLUICE_TRY(check_model(caller, model));
-  return host_of(model).reset(model);
+  return SLUICE_TRY(find_to_control(caller, model)).host->reset(model);
 }
 
-Result<ModelEntry> Service::entry_of(runtime::ModelInfo info) const {
-  const ModelHandle model{info.handle};
-  const auto sink = SLUICE_TRY(host_of(model).sink(model));
-  const SessionId session = owner(model_owners_, info.handle);
-  return ModelEntry{std::move(info), session, sink->signature()};
+/// All, or the one with this handle.
+Result<std::vector<Service::HostedModel>> Service::select_models(std::uint64_t model) const {
+  if (model == 0) return all_models();
+  const ModelHandle handle{model};
+  runtime::ModelHost* host = SLUICE_TRY(models_.find(handle)).host;
+  return std::vector<HostedModel>{{host, SLUICE_TRY(host->info(handle))}};
 }
 
 Result<std::vector<ModelEntry>> Service::list_models(std::uint64_t model) const {
-  if (model != 0) {
-    auto info = SLUICE_TRY(host_of(ModelHandle(model)).info(ModelHandle(model)));
-    return std::vector<ModelEntry>{SLUICE_TRY(entry_of(std::move(info)))};
-  }
   std::vector<ModelEntry> entries;
-  for (runtime::ModelInfo& info : all_models()) {
-    auto entry = entry_of(std::move(info));
-    if (entry.is_ok()) entries.push_back(std::move(*entry));  // else unloaded meanwhile
+  for (HostedModel& hosted : SLUICE_TRY(select_models(model))) {
+    const ModelHandle handle{hosted.info.handle};
+    const auto sink = hosted.host->sink(handle);
+    if (!sink.is_ok()) continue;               // unloaded meanwhile
+    const auto served = models_.find(handle);  // not there while it is being loaded
+    const SessionId session = served.is_ok() ? served->owner : kNobody;
+    entries.push_back(describe(std::move(hosted.info), session, (*sink)->signature()));
   }
   return entries;
 }
 
-Result<std::shared_ptr<runtime::RequestSink>> Service::find_model(const Caller& caller,
-                                                                  ModelHandle model) const {
+Result<std::shared_ptr<dispatch::ModelRef>> Service::find_model(const Caller& caller,
+                                                                ModelHandle model) const {
   SLUICE_TRY(check_ready());
-  SLUICE_TRY(check_model(caller, model));
-  return host_of(model).sink(model);
+  return SLUICE_TRY(find_own(caller, model)).ref;
 }
 
-Result<std::uint64_t> Service::submit(const Caller& caller, runtime::RequestSink& sink,
-                                      runtime::Request& request) const {
-  SLUICE_TRY(caller.session->enter_request());
-  request.on_done = [session = caller.session,
-                     on_done = std::move(request.on_done)](runtime::Reply reply) {
-    session->leave_request();
-    if (on_done) on_done(std::move(reply));
-  };
-  auto id = sink.submit(request);
-  if (!id.is_ok()) caller.session->leave_request();
-  return id;
+Result<Admission> Service::admit(std::string_view token, Peer peer, ModelHandle model) const {
+  Caller caller = SLUICE_TRY(caller_of(token, std::move(peer)));
+  auto ref = SLUICE_TRY(find_model(caller, model));
+  return Admission{std::move(caller), std::move(ref)};
 }
 
 }  // namespace sluice::service

@@ -8,6 +8,7 @@ using runtime::RuntimeCode;
 Result<std::uint64_t> Service::start_profile(const Caller& caller,
                                              const runtime::ProfileWish& wish) {
   SLUICE_TRY(check_ready());
+  SLUICE_TRY(check_session(caller));
   const SessionId session = caller.session->id();
   std::uint64_t profile = 0;
   {
@@ -46,7 +47,7 @@ void Service::drop_profiles(SessionId session) {
       continue;
     }
     const auto dropped = engine_.stop_profile(it->first);
-    (void)dropped;  // its owner fetches it at the same time
+    (void)dropped;  // its owner may fetch it concurrently
     it = profile_owners_.erase(it);
   }
 }

@@ -1,7 +1,8 @@
 // The part of Service that is about shared memory.
+#include <cstring>
 #include <utility>
 
-#include "service/ring_worker.h"
+#include "service/ring_thread.h"
 #include "service/service.h"
 
 namespace sluice::service {
@@ -16,7 +17,7 @@ Status coded(const Status& status) {
       status, is_scarce ? RuntimeCode::kOutOfResources : RuntimeCode::kInvalid);
 }
 
-RegionInfo info_of(const Session::HeldRegion& held) {
+RegionInfo info_of(const ClientSession::HeldRegion& held) {
   return {held.handle, held.region->name(), static_cast<std::int64_t>(held.region->size_bytes()),
           held.stop_ring != nullptr};
 }
@@ -52,10 +53,10 @@ Result<std::uint64_t> Service::register_ring(const Caller& caller, int fd,
   auto ring = shm::RingServer::create((*region)->mapped());
   if (!ring.is_ok()) return coded(ring.status());
   const std::uint64_t handle = SLUICE_TRY(add_region(caller, *region));
-  const auto worker = RingWorker::start(*this, caller, std::move(*region), std::move(*ring));
-  const Status status = caller.session->set_ring(handle, [worker] { worker->stop(); });
+  const auto thread = RingThread::start(*this, caller, std::move(*region), std::move(*ring));
+  const Status status = caller.session->set_ring(handle, [thread] { thread->stop(); });
   if (status.is_ok()) return handle;
-  worker->stop();
+  thread->stop();
   return status;
 }
 
@@ -71,7 +72,7 @@ Result<RegionInfo> Service::register_name(const Caller& caller, const std::strin
 }
 
 Status Service::unregister_region(const Caller& caller, std::uint64_t handle) {
-  const Session::HeldRegion held = caller.session->remove_region(handle);
+  const ClientSession::HeldRegion held = caller.session->remove_region(handle);
   if (held.region == nullptr) {
     return runtime_error(RuntimeCode::kInvalidHandle, "this session has no region {}", handle);
   }
@@ -83,17 +84,26 @@ Status Service::unregister_region(const Caller& caller, std::uint64_t handle) {
 
 std::vector<RegionInfo> Service::list_regions(const Caller& caller) const {
   std::vector<RegionInfo> infos;
-  for (const Session::HeldRegion& held : caller.session->list_regions()) {
+  for (const ClientSession::HeldRegion& held : caller.session->list_regions()) {
     infos.push_back(info_of(held));
   }
   return infos;
 }
 
-std::shared_ptr<const std::vector<bool>> Service::in_place_inputs(
-    runtime::ModelHandle model) const {
-  const std::shared_lock lock(owners_mutex_);
-  const auto it = in_place_inputs_.find(static_cast<std::uint64_t>(model));
-  return it == in_place_inputs_.end() ? nullptr : it->second;
+Result<sandbox::TensorIndex> Service::put_tensor(const Caller& caller, const exec::TensorView& view,
+                                                 std::int64_t ttl_ns) {
+  SLUICE_TRY(check_ready());
+  auto memory = allocate_aligned(static_cast<std::uint64_t>(view.size_bytes));
+  if (memory == nullptr) {
+    return runtime_error(RuntimeCode::kOutOfResources, "no memory for a tensor of {} bytes",
+                         view.size_bytes);
+  }
+  if (view.size_bytes > 0) {
+    std::memcpy(memory.get(), view.data, static_cast<std::size_t>(view.size_bytes));
+  }
+  runtime::OutputTensor tensor = {view, memory};
+  tensor.view.data = memory.get();
+  return exchange_.put(caller.session->owner(), std::move(tensor), ttl_ns);
 }
 
 }  // namespace sluice::service

@@ -23,10 +23,10 @@ Result<exec::TensorView> view_of(const shm::RingTensor& from, std::string_view n
   if (*element == ir::ElementType::kString) {
     return bad("tensor", name, "texts do not go through a ring; send them with Infer");
   }
-  if (from.rank > shm::kMostRingRank) {
+  if (from.rank > shm::kMaxRingRank) {
     return bad(
         "tensor", name,
-        fmt::format("{} dimensions, at most {} fit a ring's entry", from.rank, shm::kMostRingRank));
+        fmt::format("{} dimensions, at most {} fit a ring's entry", from.rank, shm::kMaxRingRank));
   }
   exec::TensorView view;
   view.element = *element;
@@ -51,33 +51,34 @@ Status check_count(std::size_t given, std::size_t taken, std::string_view what) 
 
 }  // namespace
 
-Result<RingRequest> read_ring_request(const shm::Submission& entry,
-                                      const package::Signature& signature, const Session& session,
-                                      const std::vector<bool>* in_place) {
+Result<std::vector<exec::TensorView>> read_ring_request(const shm::Submission& entry,
+                                                        const dispatch::ModelRef& model,
+                                                        const ClientSession& session,
+                                                        PlacedTensors& placed) {
+  const package::Signature& signature = model.signature();
   SLUICE_TRY(check_count(entry.head.num_inputs, signature.inputs.size(), "inputs"));
   SLUICE_TRY(check_count(entry.head.num_outputs, signature.outputs.size(), "outputs"));
-  RingRequest request;
+  std::vector<exec::TensorView> inputs;
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     const shm::RingTensor& tensor = entry.tensors[i];
     const std::string& name = signature.inputs[i].name;
     exec::TensorView view = SLUICE_TRY(view_of(tensor, name));
-    const bool stays = in_place != nullptr && i < in_place->size() && (*in_place)[i];
-    auto input = SLUICE_TRY(open_input(session, {tensor.region, tensor.offset, tensor.bytes}, stays)
-                                .with_context(name));
+    const RegionSlice place{tensor.region, tensor.offset, tensor.bytes};
+    auto input = SLUICE_TRY(open_input(session, place, model.reads_in_place(i)).with_context(name));
     view.data = input.data;
-    request.inputs.push_back(std::move(view));
-    request.owners.push_back(std::move(input.owner));
+    inputs.push_back(std::move(view));
+    placed.owners.push_back(std::move(input.owner));
   }
   for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
     const shm::RingTensor& tensor = entry.tensors[signature.inputs.size() + i];
-    request.outputs.push_back(
+    placed.outputs.push_back(
         SLUICE_TRY(open_output(session, {tensor.region, tensor.offset, tensor.bytes})
                        .with_context(signature.outputs[i].name)));
   }
-  return request;
+  return inputs;
 }
 
-void write_completion(const runtime::Reply& reply, const RingRequest& request,
+void write_completion(const runtime::Reply& reply, const PlacedTensors& placed,
                       const package::Signature& signature, shm::Completion& to) {
   if (reply.outputs.empty() && reply.code != RuntimeCode::kOk) {
     return write_completion(reply.errors.to_status(), to);
@@ -85,17 +86,17 @@ void write_completion(const runtime::Reply& reply, const RingRequest& request,
   for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
     const exec::TensorView& view = reply.outputs[i].view;
     Status status = ok_status();
-    if (view.dims.size() > shm::kMostRingRank) {
+    if (view.dims.size() > shm::kMaxRingRank) {
       status = bad("output", signature.outputs[i].name, "too many dimensions for a ring's entry");
     } else if (view.element == ir::ElementType::kString) {
       status = bad("output", signature.outputs[i].name, "texts do not go through a ring");
     } else {
-      status = store(request.outputs[i], view, signature.outputs[i].name);
+      status = store(placed.outputs[i], view, signature.outputs[i].name);
     }
     if (!status.is_ok()) return write_completion(status, to);
     shm::RingTensor& tensor = to.outputs[i];
-    tensor.region = request.outputs[i].place.region;
-    tensor.offset = request.outputs[i].place.offset;
+    tensor.region = placed.outputs[i].place.region;
+    tensor.offset = placed.outputs[i].place.offset;
     tensor.bytes = static_cast<std::uint64_t>(view.size_bytes);
     tensor.element_type = static_cast<std::int32_t>(view.element);
     tensor.rank = static_cast<std::uint32_t>(view.dims.size());

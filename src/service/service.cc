@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "service/clients/names.h"
 #include "worker/pool.h"
 
 namespace sluice::service {
@@ -13,25 +15,40 @@ using runtime::RuntimeCode;
 
 namespace {
 
-constexpr std::uint32_t kProtocolMinor = 3;
+constexpr std::uint32_t kProtocolMinor = 5;
 
-std::uint64_t number_of(runtime::CoreGroupId group) {
+std::uint64_t number_of(topology::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());
 }
 
 }  // namespace
 
-Service::Service(runtime::Engine& engine, runtime::DeviceMap devices, ServiceOptions options,
+Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOptions options,
                  Log& log)
     : engine_(engine),
+      exchange_(system_clock(), options.exchange),
+      functions_(std::make_unique<sandbox::FunctionHost>(engine, options.functions)),
       devices_(std::move(devices)),
       options_(std::move(options)),
       log_(log),
       started_ns_(system_clock().now_ns()),
-      sessions_(options_.quota),
-      nobody_(
-          std::make_shared<Session>(kNobody, "", Peer{}, "", started_ns_,
-                                    SessionQuota{1 << 20, 1 << 30, std::int64_t{1} << 40, 0, 0})) {}
+      answers_(std::make_shared<ByteBudget>(options_.answer_bytes)),
+      sessions_(quota_of(options_)),
+      common_(
+          [this] {
+            SessionQuota quota = quota_of(options_);
+            quota.max_regions = 0;  // shared memory belongs to a session
+            return quota;
+          }(),
+          started_ns_) {
+  requires_session_ = options_.requires_session;
+}
+
+SessionQuota Service::quota_of(const ServiceOptions& options) const {
+  SessionQuota quota = options.quota;
+  quota.all_answers = answers_;
+  return quota;
+}
 
 ServiceOptions Service::options() const {
   const std::lock_guard lock(options_mutex_);
@@ -39,7 +56,8 @@ ServiceOptions Service::options() const {
 }
 
 void Service::set_options(ServiceOptions options) {
-  sessions_.set_quota(options.quota);
+  sessions_.set_quota(quota_of(options));
+  requires_session_ = options.requires_session;
   const std::lock_guard lock(options_mutex_);
   options_ = std::move(options);
 }
@@ -52,7 +70,7 @@ ServerInfo Service::server() const {
   info.process = getpid();
   info.uptime_ns = system_clock().now_ns() - started_ns_;
   info.state = is_draining_ ? "draining" : "ready";
-  for (const runtime::Device& device : devices_.devices) info.num_cores += device.num_cores;
+  for (const topology::Device& device : devices_.devices) info.num_cores += device.num_cores;
   info.num_free_cores = engine_.num_free_cores();
   info.devices = devices_.devices;
   info.upload_limit_bytes = options.upload_limit_bytes;
@@ -66,28 +84,25 @@ ServerHealth Service::health() const {
   ServerHealth all;
   all.is_ready = !is_draining_;
   if (is_draining_) all.reason = "the daemon is shutting down";
-  for (const runtime::ModelInfo& info : all_models()) {
-    const runtime::ModelHandle model{info.handle};
-    auto health = host_of(model).health(model);
+  for (const HostedModel& model : all_models()) {
+    auto health = model.host->health(runtime::ModelHandle{model.info.handle});
     if (!health.is_ok()) continue;  // unloaded meanwhile
-    all.models.push_back({info.handle, info.name, std::move(*health)});
+    all.models.push_back({model.info.handle, model.info.name, std::move(*health)});
   }
   return all;
 }
 
-runtime::ModelHost& Service::host_of(runtime::ModelHandle model) const {
-  if (runs_elsewhere(model)) return *workers_;
-  return engine_;
-}
-
-bool Service::runs_elsewhere(runtime::ModelHandle model) const {
-  return workers_ != nullptr && workers_->owns(model);
-}
-
-std::vector<runtime::ModelInfo> Service::all_models() const {
-  std::vector<runtime::ModelInfo> all = engine_.list_models();
-  if (workers_ == nullptr) return all;
-  for (runtime::ModelInfo& info : workers_->list_models()) all.push_back(std::move(info));
+std::vector<Service::HostedModel> Service::all_models() const {
+  std::vector<HostedModel> all;
+  const std::array<runtime::ModelHost*, 3> hosts = {&engine_, workers_, functions_.get()};
+  for (runtime::ModelHost* host : hosts) {
+    if (host == nullptr) continue;
+    for (runtime::ModelInfo& info : host->list_models()) {
+      // The engine's model of a warm function is the function's business.
+      if (host == &engine_ && functions_->owns(info.group)) continue;
+      all.push_back({host, std::move(info)});
+    }
+  }
   return all;
 }
 
@@ -101,6 +116,13 @@ Status Service::check_ready() const {
   if (!is_draining_) return ok_status();
   return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
                 "the daemon is shutting down");
+}
+
+Status Service::check_session(const Caller& caller) const {
+  if (!requires_session_.load(std::memory_order_relaxed)) return ok_status();
+  if (caller.session->id() != kNobody) return ok_status();
+  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kFailed),
+                "this daemon serves clients with a session only (require_session); open one");
 }
 
 SessionId Service::owner(const Owners& owners, std::uint64_t handle) const {
@@ -117,16 +139,22 @@ Status Service::check_owner(const Owners& owners, std::uint64_t handle, const Ca
     return runtime_error(RuntimeCode::kInvalidHandle, "no {} has handle {:#x}, or no longer", what,
                          handle);
   }
-  if (it->second == kNobody || it->second == caller.session->id()) return ok_status();
+  return check_owner(it->second, handle, caller, what);
+}
+
+Status Service::check_owner(SessionId owner, std::uint64_t handle, const Caller& caller,
+                            std::string_view what) {
+  if (owner == kNobody || owner == caller.session->id()) return ok_status();
   return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
                 fmt::format("{} {:#x} belongs to session {}; only that session may use it", what,
-                            handle, static_cast<std::uint64_t>(it->second)));
+                            handle, static_cast<std::uint64_t>(owner)));
 }
 
 // ---- sessions
 
-Result<std::shared_ptr<Session>> Service::open_session(std::string client, Peer peer) {
+Result<std::shared_ptr<ClientSession>> Service::open_session(std::string client, Peer peer) {
   SLUICE_TRY(check_ready());
+  SLUICE_TRY(check_name(client, "client"));
   auto session =
       SLUICE_TRY(sessions_.open(std::move(client), std::move(peer), system_clock().now_ns()));
   log_.add(LogLevel::kInfo, "session.open id={} process={} user={} address={} client={}",
@@ -136,27 +164,30 @@ Result<std::shared_ptr<Session>> Service::open_session(std::string client, Peer 
 }
 
 Result<Caller> Service::caller_of(std::string_view token, Peer peer) const {
-  if (token.empty()) return Caller{nobody_, std::move(peer)};
+  if (token.empty()) return Caller{common_.of(peer.user), std::move(peer)};
   auto session = sessions_.find(token);
   if (session != nullptr) return Caller{std::move(session), std::move(peer)};
   return Status(Code::kUnauthenticated, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
                 "no open session has this token; it ended, or the daemon was started anew");
 }
 
-void Service::reclaim(const std::shared_ptr<Session>& session, const Status& reason) {
-  Session::Holdings held = session->close(reason);
-  for (const Session::HeldRegion& region : held.regions) {
+void Service::reclaim(const std::shared_ptr<ClientSession>& session, const Status& reason) {
+  ClientSession::Holdings held = session->close(reason);
+  for (const ClientSession::HeldRegion& region : held.regions) {
     if (region.stop_ring) region.stop_ring();
   }
   drop_profiles(session->id());
   session->wait_for_loads();  // which find the session closed and leave nothing behind
   for (const runtime::ModelHandle model : held.models) {
-    const auto info = host_of(model).info(model);
-    const Status status = host_of(model).unload(model, 0);
-    (void)status;  // its owner unloads it at the same time
+    const auto served = models_.find(model);
+    if (!served.is_ok()) continue;  // the session itself unloads it at the same time
+    const auto info = served->host->info(model);
+    const Status status = served->host->unload(model, 0);
+    (void)status;  // the same
     if (info.is_ok()) forget_model(model, *info, Caller{session, {}});
   }
-  for (const runtime::CoreGroupId group : held.groups) {
+  exchange_.drop(session->owner());
+  for (const topology::CoreGroupId group : held.groups) {
     const Status status = destroy(group);
     if (!status.is_ok() && status.code() != Code::kNotFound) {
       log_.add(LogLevel::kError, "session.leak group={} reason={}", group.value(),
@@ -203,7 +234,7 @@ std::vector<SessionInfo> Service::list_sessions() const {
 
 // ---- groups
 
-Status Service::destroy(runtime::CoreGroupId group) {
+Status Service::destroy(topology::CoreGroupId group) {
   const bool has_worker = workers_ != nullptr && workers_->owns(group);
   return has_worker ? workers_->destroy_group(group) : engine_.destroy_group(group);
 }
@@ -214,12 +245,13 @@ Status Service::check_workers() const {
                        "isolation: there are no worker processes here; ask for \"stream\"");
 }
 
-Result<GroupEntry> Service::create_group(const Caller& caller, const runtime::CoreRequest& request,
+Result<GroupEntry> Service::create_group(const Caller& caller, const topology::CoreRequest& request,
                                          std::optional<runtime::Isolation> isolation) {
   SLUICE_TRY(check_ready());
+  SLUICE_TRY(check_session(caller));
   const bool is_process = isolation.value_or(options().isolation) == runtime::Isolation::kProcess;
   if (is_process) SLUICE_TRY(check_workers());
-  const runtime::CoreGroupId id =
+  const topology::CoreGroupId id =
       SLUICE_TRY(is_process ? workers_->create_group(request) : engine_.create_group(request));
   GroupEntry entry = {{}, caller.session->id()};
   for (runtime::GroupInfo& info : all_groups()) {
@@ -243,7 +275,8 @@ Result<GroupEntry> Service::create_group(const Caller& caller, const runtime::Co
   return entry;
 }
 
-Status Service::destroy_group(const Caller& caller, runtime::CoreGroupId group) {
+Status Service::destroy_group(const Caller& caller, topology::CoreGroupId group) {
+  SLUICE_TRY(check_session(caller));
   SLUICE_TRY(check_owner(group_owners_, number_of(group), caller, "group"));
   const SessionId owned_by = owner(group_owners_, number_of(group));
   SLUICE_TRY(destroy(group));
@@ -251,7 +284,11 @@ Status Service::destroy_group(const Caller& caller, runtime::CoreGroupId group) 
     const std::unique_lock lock(owners_mutex_);
     group_owners_.erase(number_of(group));
   }
-  (owned_by == kNobody ? nobody_ : caller.session)->remove_group(group);
+  if (owned_by == kNobody) {
+    common_.remove_group(group);
+  } else {
+    caller.session->remove_group(group);
+  }
   log_.add(LogLevel::kInfo, "group.destroy group={} session={}", group.value(),
            static_cast<std::uint64_t>(caller.session->id()));
   return ok_status();
@@ -275,6 +312,7 @@ void Service::shutdown(std::int64_t drain_ns) {
   sessions_.close();
   const std::int64_t deadline_ns = drain_deadline_ns(drain_ns);
   if (workers_ != nullptr) workers_->shutdown(deadline_ns);
+  functions_->shutdown(deadline_ns);
   engine_.shutdown(deadline_ns);
   const Status reason = make_error(Code::kUnavailable, "the daemon is shutting down");
   for (const auto& session : sessions_.all()) close_session(session->id(), reason);

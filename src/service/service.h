@@ -1,5 +1,5 @@
-// What a daemon does for its clients: sessions, who owns what, what each may use. Knows no wire
-// format; rpc translates.
+// The daemon's service for its clients: sessions, ownership and access. It knows no wire format;
+// rpc translates.
 #pragma once
 
 #include <atomic>
@@ -8,9 +8,13 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "sandbox/exchange.h"
+#include "sandbox/function_host.h"
+#include "service/client_session.h"
 #include "service/log.h"
 #include "service/metrics.h"
-#include "service/session.h"
+#include "service/model_table.h"
+#include "topology/cores/core_request.h"
 
 namespace sluice::worker {
 class WorkerPool;
@@ -25,29 +29,57 @@ struct ServiceOptions {
   /// folders that only trusted people write to.
   std::vector<std::filesystem::path> model_folders;
   std::int64_t upload_limit_bytes = std::int64_t{4} << 30;
+  /// An upload whose client sends nothing for so long ends.
+  std::int64_t upload_idle_ns = 30'000'000'000;
+  /// Clients without a session may only look.
+  bool requires_session = false;
   /// Most requests of one stream in flight, until their answers were sent. Requires: > 0.
   std::int64_t stream_requests = 256;
+  /// Most bytes of answers that wait until their client reads them: of one stream, and of the whole
+  /// daemon. A stream over its limit computes nothing more until the client reads; a single answer
+  /// may be larger.
+  std::int64_t stream_answer_bytes = std::int64_t{256} << 20;
+  std::int64_t answer_bytes = std::int64_t{4} << 30;
   /// Of a stop or unload that asks for longer, and of the end of a session.
   std::int64_t drain_limit_ns = 30'000'000'000;
+  /// Models without a group share cores and take turns when all cores are in use.
+  bool shares_cores = true;
   /// Of groups for which nobody says.
   runtime::Isolation isolation = runtime::Isolation::kStream;
+  sandbox::FunctionHostOptions functions = {};
+  sandbox::ExchangeOptions exchange = {};
 };
 
 /// On whose behalf a call is made.
 struct Caller {
-  std::shared_ptr<Session> session;  ///< never null; kNobody's for a call without a token
+  std::shared_ptr<ClientSession> session;  ///< never null; kNobody's for a call without a token
   Peer peer;
+};
+
+/// Receives the models that clients load by path, without a session and without a group. A daemon
+/// can load such a model again from its file alone. Called from any thread, several at a time.
+struct ModelEvents {
+  std::function<void(runtime::ModelHandle, const std::string& path, const LoadOptions&)> on_load;
+  std::function<void(runtime::ModelHandle)> on_unload;  ///< of any model
+};
+
+/// What a request needs of the service.
+struct Admission {
+  Caller caller;
+  std::shared_ptr<dispatch::ModelRef> model;
 };
 
 /// Safe from any thread. Calls that say so block; the others do not. Every Status carries a
 /// RuntimeCode.
 ///
-/// Whatever a session makes is its own: other sessions may list it, not use it. What is made
-/// without one is everybody's. A session that ends takes all with it, requests in flight included.
+/// Objects that a session creates belong to it: other sessions may list them but not use them.
+/// Objects created without a session are public; models among them are started, stopped and
+/// unloaded by clients of the same user, of root and of the daemon's user. The end of a session
+/// removes all its objects and cancels its requests in flight.
 class Service {
  public:
   /// `engine` and `log` outlive the service. `devices`: those of the engine.
-  Service(runtime::Engine& engine, runtime::DeviceMap devices, ServiceOptions options, Log& log);
+  Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOptions options, Log& log);
 
   /// As they are now.
   ServiceOptions options() const;
@@ -55,9 +87,12 @@ class Service {
   void set_options(ServiceOptions options);
   runtime::Engine& engine() { return engine_; }
   Log& log() { return log_; }
-  /// For groups whose models run in processes of their own; without one such groups are refused.
-  /// Before anybody calls; outlives the service.
+  /// Sets the pool for groups with isolation `process`; without a pool the service refuses such
+  /// groups. Called before all other functions; the pool outlives the service.
   void set_workers(worker::WorkerPool* workers) { workers_ = workers; }
+
+  /// Before clients call.
+  void set_model_events(ModelEvents events) { model_events_ = std::move(events); }
 
   ServerInfo server() const;
   ServerHealth health() const;
@@ -65,7 +100,7 @@ class Service {
   // ---- sessions
 
   /// Fails: kOutOfResources, kUnavailable.
-  Result<std::shared_ptr<Session>> open_session(std::string client, Peer peer);
+  Result<std::shared_ptr<ClientSession>> open_session(std::string client, Peer peer);
   /// Blocks until all that the session held is free again. Nothing happens the second time.
   void close_session(SessionId id, const Status& reason);
   /// Somebody else's session: that of the same user, or the caller is root or the daemon's user.
@@ -78,14 +113,17 @@ class Service {
   // ---- groups
 
   /// Blocks with `isolation` process, until the worker is ready. None: the default.
-  Result<GroupEntry> create_group(const Caller& caller, const runtime::CoreRequest& request,
+  Result<GroupEntry> create_group(const Caller& caller, const topology::CoreRequest& request,
                                   std::optional<runtime::Isolation> isolation = {});
-  /// Blocks for as long as threads take to end.
-  Status destroy_group(const Caller& caller, runtime::CoreGroupId group);
+  /// Blocks until the group's threads have ended.
+  Status destroy_group(const Caller& caller, topology::CoreGroupId group);
   std::vector<GroupEntry> list_groups() const;
 
   // ---- models
 
+  /// Deploys a function if `options.function` is set, and loads the model otherwise. Start, stop
+  /// and unload of a function make it warm, make it cold and remove it (FunctionHost).
+  ///
   /// Blocks. `path`: of the server, or empty if `executable` is the package, which is in the file
   /// `package_fd`.
   /// Fails: as Engine::load; kPermissionDenied for a path outside of the model folders or the group
@@ -94,6 +132,8 @@ class Service {
                           const std::filesystem::path& path,
                           std::shared_ptr<const package::Executable> executable,
                           int package_fd = -1);
+  /// For the daemon itself: from any folder, for nobody, without an event. Blocks. Fails: as load.
+  Result<ModelEntry> load_own(const LoadOptions& options, const std::filesystem::path& path);
   /// As load, but nothing is loaded. Blocks.
   Result<runtime::Footprint> estimate(const LoadOptions& options, const std::filesystem::path& path,
                                       std::shared_ptr<const package::Executable> executable);
@@ -117,7 +157,8 @@ class Service {
   /// The memory of a memfd; `fd` stays the caller's.
   /// Fails: as Region::adopt; kFailed without a session; kOutOfResources over its quota.
   Result<std::uint64_t> register_memory(const Caller& caller, int fd, std::uint64_t size_bytes);
-  /// The same, with a ring in it that is served from now on. Fails: as RingServer::create, too.
+  /// As register_memory; a thread serves the ring in the memory from now on. Fails: as
+  /// RingServer::create, too.
   Result<std::uint64_t> register_ring(const Caller& caller, int fd, std::uint64_t size_bytes);
   /// POSIX shared memory of the caller's user. Fails: as Region::open; kPermissionDenied for a
   /// caller on another machine; else as register_memory.
@@ -125,75 +166,102 @@ class Service {
   /// Requests in flight keep the memory; a ring ends. Blocks. Fails: kInvalidHandle.
   Status unregister_region(const Caller& caller, std::uint64_t handle);
   std::vector<RegionInfo> list_regions(const Caller& caller) const;
-  /// By input, whether requests may have the model read it in shared memory itself. Null: none.
-  std::shared_ptr<const std::vector<bool>> in_place_inputs(runtime::ModelHandle model) const;
 
   // ---- inference
 
-  /// Where the caller's requests for a model go. Fails: kInvalidHandle, kPermissionDenied,
-  /// kUnavailable while shutting down.
-  Result<std::shared_ptr<runtime::RequestSink>> find_model(const Caller& caller,
-                                                           runtime::ModelHandle model) const;
-  /// Whether the model runs in a worker: waiting for an answer then does none of the work.
-  bool runs_elsewhere(runtime::ModelHandle model) const;
-  /// As RequestSink::submit, counted for the caller's session.
-  Result<std::uint64_t> submit(const Caller& caller, runtime::RequestSink& sink,
-                               runtime::Request& request) const;
+  /// The model for the caller's requests; a FlightTable submits them to it.
+  /// Fails: kInvalidHandle, kPermissionDenied, kUnavailable while shutting down.
+  Result<std::shared_ptr<dispatch::ModelRef>> find_model(const Caller& caller,
+                                                         runtime::ModelHandle model) const;
+  /// Caller and model of a request that comes by itself. Fails: as caller_of and find_model.
+  Result<Admission> admit(std::string_view token, Peer peer, runtime::ModelHandle model) const;
 
-  // ---- profiles: of all that the daemon does, whoever asked for it
+  // ---- the exchange: tensors that stay between requests, of the session that put them
 
-  /// For the caller's session, with which it goes. Fails: as Engine::start_profile; kUnavailable.
+  sandbox::Exchange& exchange() { return exchange_; }
+  /// Puts a copy. Fails: as Exchange::put; kUnavailable.
+  Result<sandbox::TensorIndex> put_tensor(const Caller& caller, const exec::TensorView& view,
+                                          std::int64_t ttl_ns);
+
+  // ---- profiles: they cover the whole daemon, requests of other sessions included
+
+  /// Starts a profile for the caller's session; it ends with the session. Fails: as
+  /// Engine::start_profile; kUnavailable.
   Result<std::uint64_t> start_profile(const Caller& caller, const runtime::ProfileWish& wish);
   /// Fails: kInvalidHandle; kPermissionDenied.
   Result<runtime::Profile> stop_profile(const Caller& caller, std::uint64_t profile);
 
-  /// Not ready from now on: nothing new is taken, what is in flight goes on.
+  /// Refuses new sessions, loads and requests from now on. Requests in flight continue.
   void start_draining();
   /// Ends all sessions and the engine; requests in flight have `drain_ns`. Blocks.
   void shutdown(std::int64_t drain_ns);
 
  private:
   using Owners = std::map<std::uint64_t, SessionId>;
-  using InPlaceInputs = std::shared_ptr<const std::vector<bool>>;
+  struct HostedModel {
+    runtime::ModelHost* host = nullptr;
+    runtime::ModelInfo info;
+  };
 
+  SessionQuota quota_of(const ServiceOptions& options) const;
   Status check_ready() const;
-  runtime::ModelHost& host_of(runtime::ModelHandle model) const;
-  Result<runtime::ModelHost*> host_for(const LoadOptions& options) const;
+  /// For calls that make, use or change something. Fails: kPermissionDenied without a session where
+  /// one is required.
+  Status check_session(const Caller& caller) const;
+  Result<runtime::ModelHost*> host_for(const LoadOptions& options);
   Status check_workers() const;
-  Status destroy(runtime::CoreGroupId group);
-  std::vector<runtime::ModelInfo> all_models() const;
+  Status destroy(topology::CoreGroupId group);
+  std::vector<HostedModel> all_models() const;
+  ModelEntry describe(runtime::ModelInfo info, SessionId session,
+                      const package::Signature& signature) const;
+  Result<std::vector<HostedModel>> select_models(std::uint64_t model) const;
   std::vector<runtime::GroupInfo> all_groups() const;
   Status check_owner(const Owners& owners, std::uint64_t handle, const Caller& caller,
                      std::string_view what) const;
-  Status check_model(const Caller& caller, runtime::ModelHandle model) const;
+  static Status check_owner(SessionId owner, std::uint64_t handle, const Caller& caller,
+                            std::string_view what);
+  Result<ServedModel> find_own(const Caller& caller, runtime::ModelHandle model) const;
+  /// To start, stop, reset or unload it. Fails: as find_own; kPermissionDenied for a model that a
+  /// client of another user loaded without a session.
+  Result<ServedModel> find_to_control(const Caller& caller, runtime::ModelHandle model) const;
+  static runtime::LoadRequest load_request(const LoadOptions& options);
   Result<runtime::LoadRequest> load_request(
       const LoadOptions& options, const std::filesystem::path& path,
       std::shared_ptr<const package::Executable> executable) const;
-  Result<ModelEntry> enter_model(const Caller& caller, runtime::ModelHandle model);
-  Result<ModelEntry> entry_of(runtime::ModelInfo info) const;
+  Result<ModelEntry> load(const Caller& caller, const LoadOptions& options,
+                          runtime::LoadRequest request);
+  Result<ModelEntry> enter_model(const Caller& caller, runtime::ModelHost& host,
+                                 runtime::ModelHandle model);
   SessionId owner(const Owners& owners, std::uint64_t handle) const;
   void forget_model(runtime::ModelHandle model, const runtime::ModelInfo& info,
                     const Caller& caller);
+  Result<runtime::ModelHandle> load_on(runtime::ModelHost& host,
+                                       const runtime::LoadRequest& request,
+                                       const LoadOptions& options, const std::stop_token& stop);
   Result<std::uint64_t> add_region(const Caller& caller, std::shared_ptr<shm::Region> region);
-  void reclaim(const std::shared_ptr<Session>& session, const Status& reason);
+  void reclaim(const std::shared_ptr<ClientSession>& session, const Status& reason);
   void drop_profiles(SessionId session);
   std::int64_t drain_deadline_ns(std::int64_t drain_ns) const;
 
   runtime::Engine& engine_;
   worker::WorkerPool* workers_ = nullptr;
-  const runtime::DeviceMap devices_;
+  sandbox::Exchange exchange_;  ///< before the functions, whose last requests put outputs into it
+  const std::unique_ptr<sandbox::FunctionHost> functions_;
+  ModelEvents model_events_;
+  const topology::DeviceMap devices_;
   mutable std::mutex options_mutex_;
   ServiceOptions options_;
   Log& log_;
   const std::int64_t started_ns_;
+  const std::shared_ptr<ByteBudget> answers_;  ///< of all sessions, nobody's too
   std::atomic<bool> is_draining_ = false;
+  std::atomic<bool> requires_session_ = false;
   SessionTable sessions_;
-  std::shared_ptr<Session> nobody_;
+  mutable CommonHoldings common_;  ///< of clients without a session
+  ModelTable models_;
   mutable std::shared_mutex owners_mutex_;
-  Owners model_owners_;
   Owners group_owners_;
   Owners profile_owners_;
-  std::map<std::uint64_t, InPlaceInputs> in_place_inputs_;  ///< of model_owners_
   std::atomic<std::uint64_t> next_region_ = 1;
   std::string side_socket_;
 };

@@ -1,5 +1,5 @@
 // The part of Service that tells what models, groups and devices did.
-#include "base/huge_pages.h"
+#include "base/system/huge_pages.h"
 #include "service/service.h"
 
 namespace sluice::service {
@@ -28,6 +28,8 @@ ModelStatistics statistics_of(const runtime::ModelInfo& info,
                          info.name,
                          snapshot.accepted,
                          snapshot.refused,
+                         snapshot.waiting,
+                         snapshot.max_waiting,
                          snapshot.answered,
                          snapshot.started,
                          snapshot.busy_ns,
@@ -57,17 +59,10 @@ Usage usage_of(std::uint64_t id, const runtime::UsageReport& report) {
 }  // namespace
 
 Result<std::vector<ModelStatistics>> Service::statistics(std::uint64_t model) const {
-  std::vector<runtime::ModelInfo> infos;
-  if (model != 0) {
-    infos.push_back(SLUICE_TRY(host_of(ModelHandle(model)).info(ModelHandle(model))));
-  } else {
-    infos = all_models();
-  }
   std::vector<ModelStatistics> all;
-  for (const runtime::ModelInfo& info : infos) {
-    const ModelHandle handle{info.handle};
-    const auto snapshot = host_of(handle).statistics(handle);
-    if (snapshot.is_ok()) all.push_back(statistics_of(info, *snapshot));
+  for (const HostedModel& hosted : SLUICE_TRY(select_models(model))) {
+    const auto snapshot = hosted.host->statistics(ModelHandle{hosted.info.handle});
+    if (snapshot.is_ok()) all.push_back(statistics_of(hosted.info, *snapshot));
   }
   return all;
 }
@@ -97,11 +92,10 @@ Metrics Service::metrics() const {
     all.num_huge_pages_taken = pages->num_taken();
   }
   all.sessions = list_sessions();
-  for (runtime::ModelInfo& info : all_models()) {
-    const ModelHandle handle{info.handle};
-    auto requests = host_of(handle).statistics(handle);
+  for (HostedModel& hosted : all_models()) {
+    auto requests = hosted.host->statistics(ModelHandle{hosted.info.handle});
     if (!requests.is_ok()) continue;  // unloaded meanwhile
-    all.models.push_back({std::move(info), std::move(*requests)});
+    all.models.push_back({std::move(hosted.info), std::move(*requests)});
   }
   for (const runtime::GroupInfo& group : all_groups()) {
     auto report = engine_.report(group.id);

@@ -1,4 +1,4 @@
-// What a daemon and its clients tell each other, as plain data: no wire format.
+// Data that a daemon and its clients exchange, independent of the wire format.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,16 @@
 
 #include "package/executable.h"
 #include "runtime/engine.h"
+#include "sandbox/function.h"
+#include "topology/cores/core_groups.h"
 
 namespace sluice::service {
 
-/// Identifies a session in lists and logs; never given twice. Whoever acts for one proves it with
-/// its token.
+/// Identifies a session in lists and logs; never given twice. A client that acts for a session
+/// sends the session's token.
 enum class SessionId : std::uint64_t {};
 
-/// Owner of what was made without a session: everybody may use and remove it.
+/// Owner of objects without a session: every client may use and remove them.
 inline constexpr SessionId kNobody{0};
 
 /// The other end of a connection. -1 where the transport does not tell.
@@ -32,7 +34,7 @@ struct SessionInfo {
   std::int64_t age_ns = 0;
   std::int32_t num_models = 0;
   std::int32_t num_groups = 0;  ///< explicit ones
-  std::int32_t num_cores = 0;   ///< of its groups, implicit ones included
+  std::int32_t num_cores = 0;   ///< of its groups; an implicit one counts for the load that made it
   std::int64_t num_in_flight = 0;
 };
 
@@ -48,6 +50,7 @@ struct ModelEntry {
   runtime::ModelInfo info;
   SessionId session = kNobody;
   package::Signature signature;
+  std::optional<sandbox::FunctionState> function = {};  ///< of a model that is a function
 };
 
 struct GroupEntry {
@@ -74,8 +77,7 @@ struct Latency {
   std::int64_t p90_ns = 0;
   std::int64_t p99_ns = 0;
   std::int64_t max_ns = 0;
-  /// Those of runtime::HistogramBuckets that hold something, in order; empty where nobody needs
-  /// them.
+  /// The non-empty runtime::HistogramBuckets in order; empty if not requested.
   struct Bucket {
     std::int64_t bound_ns = 0;  ///< the least value
     std::int64_t count = 0;
@@ -88,6 +90,8 @@ struct ModelStatistics {
   std::string name;
   std::int64_t accepted = 0;
   std::int64_t refused = 0;
+  std::int64_t waiting = 0;      ///< requests beyond the model's slots now
+  std::int64_t max_waiting = 0;  ///< the largest `waiting` since the load
   std::vector<runtime::CodeCount> answered;
   std::int64_t starts = 0;
   std::int64_t busy_ns = 0;
@@ -97,15 +101,15 @@ struct ModelStatistics {
   Latency total;
 };
 
-/// Of a group or a device: what its cores did, and what is in its memory.
+/// Activity of the cores and contents of the memory of a group or a device.
 struct Usage {
   std::uint64_t id = 0;
   std::int32_t num_cores = 0;
   std::int32_t num_reserved_cores = 0;  ///< of groups
   std::int64_t age_ns = 0;              ///< since when the counts are
-  std::int64_t core_busy_ns = 0;        ///< kernels' time, times the cores they ran on
+  std::int64_t core_busy_ns = 0;        ///< time of kernels, multiplied by their number of cores
   std::vector<runtime::CodeCount> answered;
-  std::vector<runtime::MemoryBudget::Item> memory;
+  std::vector<topology::MemoryBudget::Item> memory;
   runtime::Health health;
 };
 
@@ -124,21 +128,25 @@ struct ServerInfo {
   std::string state;  ///< "ready", "draining"
   std::int32_t num_cores = 0;
   std::int32_t num_free_cores = 0;
-  std::vector<runtime::Device> devices;
+  std::vector<topology::Device> devices;
   std::int64_t upload_limit_bytes = 0;
   std::vector<std::string> model_folders;
   std::string side_socket;           ///< where memfds are passed; empty: nowhere
   std::int64_t stream_requests = 0;  ///< most in flight on one stream
 };
 
-/// What a load is asked for, but for where the package comes from.
+/// Options of a load. The package is a separate argument.
 struct LoadOptions {
   std::string name;
-  std::optional<runtime::CoreGroupId> group;
+  std::optional<topology::CoreGroupId> group;
   int depth = 0;
+  std::optional<int> max_waiting;  ///< as runtime::LoadRequest; the protocol says queue_limit
   bool flags_nan = false;
+  int weight = 1;  ///< share of the cores, where models take turns
   /// Of the group that the load makes; none: the daemon's default. Not with `group`.
   std::optional<runtime::Isolation> isolation;
+  /// Deploys a function: `depth` is its concurrency. Not with a group or isolation "process".
+  std::optional<sandbox::FunctionOptions> function = {};
 };
 
 }  // namespace sluice::service

@@ -12,11 +12,11 @@ namespace sluice::shm {
 namespace {
 
 /// More than anybody sends; the kernel closes what does not fit.
-constexpr std::size_t kMostFds = 4;
+constexpr std::size_t kMaxFds = 4;
 
 union ControlBuffer {
   cmsghdr align;
-  std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> bytes;
+  std::array<char, CMSG_SPACE(kMaxFds * sizeof(int))> bytes;
 };
 
 Fd first_fd(msghdr& message) {

@@ -32,7 +32,7 @@ class FdSocketTest : public ::testing::Test {
   std::array<std::byte, 64> bytes_ = {};
 };
 
-TEST_F(FdSocketTest, ADescriptorComesAsTheSameFile) {
+TEST_F(FdSocketTest, ReceivedDescriptorIsTheSameFile) {
   const Fd sent(eventfd(0, EFD_CLOEXEC));
   bytes_[3] = std::byte{7};
   ASSERT_TRUE(send_with_fd(a_.get(), bytes_, sent.get()).is_ok());
@@ -48,7 +48,7 @@ TEST_F(FdSocketTest, ADescriptorComesAsTheSameFile) {
   EXPECT_EQ(was.st_ino, is.st_ino);
 }
 
-TEST_F(FdSocketTest, NothingThereIsNoEndAndAnEndIsOne) {
+TEST_F(FdSocketTest, EmptySocketDiffersFromClosedSocket) {
   Received received = receive_with_fd(b_.get(), bytes_);
   EXPECT_EQ(received.num_bytes, 0U);
   EXPECT_FALSE(received.is_closed);
@@ -78,7 +78,7 @@ void send_many(int socket, std::size_t count) {
   ASSERT_EQ(sendmsg(socket, &message, 0), 1);
 }
 
-TEST_F(FdSocketTest, OfManyDescriptorsTheFirstIsKeptAndNoneLeaks) {
+TEST_F(FdSocketTest, FirstOfManyDescriptorsIsKeptAndNoneLeaks) {
   const std::ptrdiff_t before = num_fds();
   for (const std::size_t count : {2, 4, 5, 100, 253}) {
     send_many(a_.get(), count);

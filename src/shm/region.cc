@@ -50,7 +50,7 @@ void copy_out(std::span<std::byte> to, const std::byte* shared) {
 }
 #endif
 
-constexpr std::uint64_t kMostBytes = std::numeric_limits<std::int64_t>::max() / 2;
+constexpr std::uint64_t kMaxBytes = std::numeric_limits<std::int64_t>::max() / 2;
 
 class MappedRegion final : public Region {
  public:
@@ -151,7 +151,7 @@ Status check_memfd(int fd, std::uint64_t size_bytes) {
 }  // namespace
 
 Result<std::shared_ptr<Region>> Region::adopt(int fd, std::uint64_t size_bytes) {
-  if (size_bytes == 0 || size_bytes > kMostBytes) {
+  if (size_bytes == 0 || size_bytes > kMaxBytes) {
     return invalid_argument("a region of {} bytes cannot be", size_bytes);
   }
   SLUICE_TRY(check_memfd(fd, size_bytes));
@@ -188,7 +188,7 @@ Result<std::shared_ptr<Region>> Region::open(const std::string& name, std::int64
       static_cast<unsigned long>(system.f_type) != TMPFS_MAGIC) {
     return invalid_argument("\"{}\" is no shared memory", name);
   }
-  // The daemon may open what its client may not.
+  // The daemon has rights that its client lacks, so it checks the owner.
   if (user != 0 && user != static_cast<std::int64_t>(info.st_uid)) {
     return make_error(Code::kPermissionDenied,
                       "shared memory \"{}\" belongs to user {}; register one of your own", name,

@@ -13,7 +13,7 @@
 
 namespace sluice::shm {
 
-/// Offsets of tensors in regions are multiples of this: kernels read them where they are.
+/// Alignment of tensor offsets in regions, because kernels read tensors in place.
 inline constexpr std::uint64_t kPlaceAlignment = 64;
 
 /// Whatever the owner does with the memory, shrinking it included, no call here raises a signal.
@@ -24,9 +24,8 @@ inline constexpr std::uint64_t kPlaceAlignment = 64;
 class Region {
  public:
   /// Maps the first `size_bytes` of a memfd; `fd` may be closed afterwards.
-  /// Fails: kInvalidArgument for what is no memfd, not sealed with F_SEAL_SHRINK, smaller than
-  /// that,
-  ///        on huge pages, or not writable; kResourceExhausted.
+  /// Fails: kInvalidArgument unless `fd` is a writable memfd on normal pages, sealed with
+  /// F_SEAL_SHRINK and of at least this size; kResourceExhausted.
   static Result<std::shared_ptr<Region>> adopt(int fd, std::uint64_t size_bytes);
 
   /// Opens what shm_open made as `name`, "/frames". `user`: on whose behalf; root may open any.

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::uint64_t kMost = ~std::uint64_t{0};
+constexpr std::uint64_t kMaxInt64 = ~std::uint64_t{0};
 
 Fd memfd(off_t size, unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING) {
   Fd fd(memfd_create("test", flags));
@@ -25,7 +25,7 @@ Fd memfd(off_t size, unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING) {
   return fd;
 }
 
-/// Shared memory with a name, which goes with it.
+/// Named shared memory; the destructor removes the name.
 struct Named {
   explicit Named(off_t size)
       : name("/sluice-region-test-" + std::to_string(getpid())),
@@ -40,7 +40,7 @@ struct Named {
   const Fd fd;
 };
 
-TEST(Region, WhatEitherSideWritesTheOtherReads) {
+TEST(Region, BothSidesSeeEachOthersWrites) {
   auto shared = SharedMemory::create(8192).value();
   const auto region = Region::adopt(shared.fd(), 8192);
   ASSERT_TRUE(region.is_ok()) << region.status().to_string();
@@ -52,7 +52,7 @@ TEST(Region, WhatEitherSideWritesTheOtherReads) {
   EXPECT_NE(ftruncate(shared.fd(), 0), 0) << "it is sealed";
 }
 
-TEST(Region, RefusesWhatCouldHurtSayingHowToMakeOne) {
+TEST(Region, RefusesUnsealedMemoryWithTheRemedy) {
   const auto says = [](int fd, std::uint64_t size) {
     const auto region = Region::adopt(fd, size);
     return region.is_ok() ? std::string("taken") : region.status().message();
@@ -65,7 +65,7 @@ TEST(Region, RefusesWhatCouldHurtSayingHowToMakeOne) {
   ASSERT_EQ(fcntl(sealed.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
   EXPECT_THAT(says(sealed.get(), 4097), HasSubstr("4096 bytes, 4097 were announced"));
   EXPECT_THAT(says(sealed.get(), 0), HasSubstr("cannot be"));
-  EXPECT_THAT(says(sealed.get(), kMost), HasSubstr("cannot be"));
+  EXPECT_THAT(says(sealed.get(), kMaxInt64), HasSubstr("cannot be"));
   EXPECT_EQ(says(sealed.get(), 4096), "taken");
   ASSERT_EQ(fcntl(sealed.get(), F_ADD_SEALS, F_SEAL_WRITE), 0);
   EXPECT_THAT(says(sealed.get(), 4096), HasSubstr("cannot be written"));
@@ -83,13 +83,13 @@ TEST(Region, PlacesLieInsideAndAreAligned) {
   EXPECT_TRUE(region->check(4032, 64).is_ok());
   EXPECT_TRUE(region->check(4096, 0).is_ok());
   EXPECT_FALSE(region->check(4032, 65).is_ok());
-  EXPECT_FALSE(region->check(64, kMost - 63).is_ok()) << "the sum wraps around";
-  EXPECT_FALSE(region->check(kMost - 63, 128).is_ok());
+  EXPECT_FALSE(region->check(64, kMaxInt64 - 63).is_ok()) << "the sum wraps around";
+  EXPECT_FALSE(region->check(kMaxInt64 - 63, 128).is_ok());
   EXPECT_FALSE(region->check(4160, 0).is_ok());
   EXPECT_FALSE(region->check(1, 4).is_ok()) << "not aligned";
 }
 
-TEST(Region, ANamedOneThatShrinksIsAnErrorAndNoSignal) {
+TEST(Region, ShrunkNamedRegionGivesAnErrorNotASignal) {
   const Named named(8192);
   const auto region = Region::open(named.name, static_cast<std::int64_t>(getuid()));
   ASSERT_TRUE(region.is_ok()) << region.status().to_string();
@@ -110,7 +110,7 @@ TEST(Region, ANamedOneThatShrinksIsAnErrorAndNoSignal) {
   EXPECT_FALSE((*region)->read(0, back).is_ok());
 }
 
-TEST(Region, NamesAreOfOnesOwnSharedMemoryOnly) {
+TEST(Region, RefusesMalformedNamesAndMemoryOfOtherUsers) {
   for (const std::string& name :
        {std::string(), std::string("/"), std::string("frames"), std::string("/../../etc/passwd"),
         std::string("/a/b"), std::string("/a\0b", 4), "/" + std::string(300, 'n')}) {

@@ -14,14 +14,14 @@ void RingClient::format(std::span<std::byte> memory, std::uint32_t num_entries) 
 }
 
 bool RingClient::submit(const Submission& submission) {
-  // Read by another thread, and by the daemon, which does not change it.
+  // Other threads and the daemon read this word; the daemon does not change it.
   const std::uint32_t read = load_acquire(control().completion_head.value);
   if (submitted_ - read >= num_entries_) return false;
   const std::uint64_t index = submitted_ & (num_entries_ - 1);
   std::byte* to = memory_.data() + submissions_offset() + index * sizeof(Submission);
   std::memcpy(to, &submission.head, sizeof(submission.head));
   const std::size_t num_tensors = std::min<std::size_t>(
-      std::size_t{submission.head.num_inputs} + submission.head.num_outputs, kMostRingTensors);
+      std::size_t{submission.head.num_inputs} + submission.head.num_outputs, kMaxRingTensors);
   std::memcpy(to + offsetof(Submission, tensors), submission.tensors.data(),
               num_tensors * sizeof(RingTensor));
   store_fenced(control().submission_tail.value, ++submitted_);
@@ -40,7 +40,7 @@ bool RingClient::take(Completion& to) {
       memory_.data() + completions_offset(num_entries_) + index * sizeof(Completion);
   std::memcpy(&to.head, from, sizeof(to.head));
   to.head.message_bytes = std::min<std::uint32_t>(to.head.message_bytes, kRingMessageBytes);
-  to.head.num_outputs = std::min<std::uint32_t>(to.head.num_outputs, kMostRingTensors);
+  to.head.num_outputs = std::min<std::uint32_t>(to.head.num_outputs, kMaxRingTensors);
   std::memcpy(to.message.data(), from + offsetof(Completion, message), to.head.message_bytes);
   std::memcpy(to.outputs.data(), from + offsetof(Completion, outputs),
               to.head.num_outputs * sizeof(RingTensor));

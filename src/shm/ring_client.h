@@ -10,12 +10,12 @@
 
 namespace sluice::shm {
 
-/// Submits requests and takes their completions, in any order. At most `num_entries` may be without
-/// an answer that was taken.
+/// Submits requests and takes their completions, in any order. At most `num_entries` requests may
+/// be without a consumed completion.
 class RingClient {
  public:
   /// Writes an empty ring, before the memory is given to the daemon.
-  /// Requires: zeroed, at least ring_bytes(num_entries); a power of two, at most kMostRingEntries.
+  /// Requires: zeroed, at least ring_bytes(num_entries); a power of two, at most kMaxRingEntries.
   static void format(std::span<std::byte> memory, std::uint32_t num_entries);
 
   /// Of a ring that was formatted so and not used yet. `memory` outlives the client.
@@ -30,18 +30,18 @@ class RingClient {
   /// False when num_entries are out. Copies as many tensors as the head says.
   bool submit(const Submission& submission);
 
-  // By one thread at a time, which may be another.
+  // By one thread at a time, not necessarily the submitting thread.
 
   /// False if none is there.
   bool take(Completion& to);
   /// Looks for `spin_ns` if that has helped lately, then sleeps until there is a completion, the
-  /// ring is closed, or `sleep_ns` have passed; may return for no reason.
+  /// ring is closed, or `sleep_ns` have passed; may wake spuriously.
   void wait(std::int64_t spin_ns, std::int64_t sleep_ns);
 
   // From any thread.
 
   bool is_closed() const;
-  /// Whoever waits looks again.
+  /// Ends a `wait` of another thread.
   void wake();
 
  private:

@@ -13,9 +13,9 @@ namespace sluice::shm {
 
 inline constexpr std::uint64_t kRingMagic = 0x31474E4952434C53;  // "SLCRING1"
 inline constexpr std::uint32_t kRingVersion = 1;
-inline constexpr std::uint32_t kMostRingEntries = 1024;
-inline constexpr std::size_t kMostRingTensors = 20;
-inline constexpr std::size_t kMostRingRank = 8;
+inline constexpr std::uint32_t kMaxRingEntries = 1024;
+inline constexpr std::size_t kMaxRingTensors = 20;
+inline constexpr std::size_t kMaxRingRank = 8;
 inline constexpr std::size_t kRingMessageBytes = 512;
 
 /// A tensor and where its bytes are. Its place in the list is its index in the signature.
@@ -25,7 +25,7 @@ struct RingTensor {
   std::uint64_t bytes = 0;  ///< of an output that is asked for: room for it
   std::int32_t element_type = 0;
   std::uint32_t rank = 0;
-  std::array<std::int64_t, kMostRingRank> dims = {};
+  std::array<std::int64_t, kMaxRingRank> dims = {};
 };
 static_assert(sizeof(RingTensor) == 96);
 
@@ -42,7 +42,7 @@ static_assert(sizeof(SubmissionHead) == 64);
 
 struct Submission {
   SubmissionHead head;
-  std::array<RingTensor, kMostRingTensors> tensors;  ///< inputs, then outputs
+  std::array<RingTensor, kMaxRingTensors> tensors;  ///< inputs, then outputs
 };
 
 struct CompletionHead {
@@ -58,7 +58,7 @@ static_assert(sizeof(CompletionHead) == 64);
 struct Completion {
   CompletionHead head;
   std::array<char, kRingMessageBytes> message = {};  ///< UTF-8, why it failed
-  std::array<RingTensor, kMostRingTensors> outputs;
+  std::array<RingTensor, kMaxRingTensors> outputs;
 };
 
 struct RingHeader {

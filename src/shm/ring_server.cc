@@ -10,7 +10,7 @@
 namespace sluice::shm {
 namespace {
 
-/// From memory that changes under our hands: what comes is whatever it is, and is checked after.
+/// The client may change the memory during the copy, so callers check the copy, never the original.
 void copy_out(void* to, const std::byte* from, std::size_t size) { std::memcpy(to, from, size); }
 
 }  // namespace
@@ -27,9 +27,9 @@ Result<RingServer> RingServer::create(std::span<std::byte> memory) {
     return invalid_argument("the ring has version {}, this daemon speaks {}", header.version,
                             kRingVersion);
   }
-  if (header.num_entries > kMostRingEntries || !std::has_single_bit(header.num_entries)) {
+  if (header.num_entries > kMaxRingEntries || !std::has_single_bit(header.num_entries)) {
     return invalid_argument("a ring of {} entries: take a power of two up to {}",
-                            header.num_entries, kMostRingEntries);
+                            header.num_entries, kMaxRingEntries);
   }
   if (memory.size() < ring_bytes(header.num_entries)) {
     return invalid_argument("a ring of {} entries has {} bytes, this region {}", header.num_entries,
@@ -55,7 +55,7 @@ RingServer::Take RingServer::take(Submission& to) {
   const std::byte* from = memory_.data() + submissions_offset() + index * sizeof(Submission);
   copy_out(&to.head, from, sizeof(to.head));
   const std::uint64_t num_tensors = std::uint64_t{to.head.num_inputs} + to.head.num_outputs;
-  const bool is_good = num_tensors <= kMostRingTensors;
+  const bool is_good = num_tensors <= kMaxRingTensors;
   if (is_good) {
     copy_out(to.tensors.data(), from + offsetof(Submission, tensors),
              num_tensors * sizeof(RingTensor));

@@ -14,14 +14,14 @@
 
 namespace sluice::shm {
 
-/// Believes nothing that it reads: every word is read once and checked before it is used, and what
-/// this side needs to know again it keeps to itself. A client that scribbles over the memory gets
-/// an error or its ring closed.
+/// Treats the client as hostile: it reads every shared word once, checks the copy before use, and
+/// keeps its own positions in private memory. A client that corrupts the ring gets an error or its
+/// ring closed.
 ///
 ///     open --take finds nonsense, or close()--> closed
 class RingServer {
  public:
-  /// `memory` outlives the server. Fails: kInvalidArgument for what is no ring of this version.
+  /// `memory` outlives the server. Fails: kInvalidArgument if it holds no ring of this version.
   static Result<RingServer> create(std::span<std::byte> memory);
   RingServer(RingServer&& other) noexcept;
   RingServer& operator=(RingServer&&) = delete;
@@ -34,11 +34,11 @@ class RingServer {
   enum class Take {
     kEntry,
     kNone,
-    kBad,    ///< an entry that cannot be: `to.head.request` is its id, to be completed
-    kBroken  ///< the positions make no sense: the ring is of no use any more
+    kBad,    ///< an invalid entry: `to.head.request` is its id, to be completed with an error
+    kBroken  ///< the positions are inconsistent: the ring cannot be used any more
   };
-  /// The next submission, copied: of its tensors as many as its head says. What kEntry and kBad
-  /// brought is completed once. At most as many are uncompleted or unread as there are entries.
+  /// Copies the next submission, with as many tensors as its head says. The caller completes each
+  /// kEntry and kBad once. At most `num_entries` submissions are uncompleted or unread.
   Take take(Submission& to);
   /// Looks for `spin_ns` if that has helped lately, then sleeps until there is something to take,
   /// somebody called `wake`, or `sleep_ns` have passed; may return for no reason.

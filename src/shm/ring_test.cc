@@ -66,7 +66,7 @@ TEST_F(RingTest, CarriesRequestsThereAndAnswersBackAroundItsEnd) {
   }
 }
 
-TEST_F(RingTest, TakesNoMoreThanItHasEntriesUntilAnswersAreRead) {
+TEST_F(RingTest, InFlightRequestsAreLimitedToTheNumberOfEntries) {
   for (std::uint64_t id = 0; id < kEntries; ++id) ASSERT_TRUE(client_.submit(request(id)));
   EXPECT_FALSE(client_.submit(request(9)));
   Submission taken;
@@ -80,7 +80,7 @@ TEST_F(RingTest, TakesNoMoreThanItHasEntriesUntilAnswersAreRead) {
   EXPECT_TRUE(client_.submit(request(9)));
 }
 
-TEST_F(RingTest, PositionsThatCannotBeBreakItAndNothingElse) {
+TEST_F(RingTest, ImpossiblePositionsBreakTheirRingOnly) {
   Submission taken;
   control().submission_tail.value = kEntries + 1;
   EXPECT_EQ(server_.take(taken), RingServer::Take::kBroken);
@@ -104,7 +104,7 @@ TEST_F(RingTest, AnEntryWithMoreTensorsThanFitIsBadAndTheNextIsTaken) {
   EXPECT_EQ(taken.head.request, 2U);
 }
 
-TEST_F(RingTest, WhatTheDaemonKeepsToItselfIsNotReadFromTheMemory) {
+TEST_F(RingTest, DaemonStateIsNotReadFromSharedMemory) {
   ASSERT_TRUE(client_.submit(request(1)));
   control().submission_head.value = 0xFFFFFFFF;
   control().completion_tail.value = 0xFFFFFFFF;
@@ -115,7 +115,7 @@ TEST_F(RingTest, WhatTheDaemonKeepsToItselfIsNotReadFromTheMemory) {
   EXPECT_EQ(control().completion_tail.value, 1U);
 }
 
-TEST(RingServer, RefusesMemoryThatIsNoRing) {
+TEST(RingServer, RefusesInvalidRings) {
   auto memory = SharedMemory::create(static_cast<std::int64_t>(ring_bytes(kEntries))).value();
   EXPECT_FALSE(RingServer::create(memory.memory()).is_ok());
   EXPECT_FALSE(RingServer::create(memory.memory().first(100)).is_ok());

@@ -19,8 +19,8 @@ inline std::uint32_t load_acquire(std::uint32_t& word) {
 inline void store_release(std::uint32_t& word, std::uint32_t value) {
   std::atomic_ref(word).store(value, std::memory_order_release);
 }
-/// What this thread reads afterwards is read afterwards: of two sides that store, then look at what
-/// the other stores, one sees it.
+/// A store with a full fence: if two sides each store and then read the other's word, at least one
+/// of them sees the other's store.
 inline void store_fenced(std::uint32_t& word, std::uint32_t value) {
   std::atomic_ref(word).exchange(value, std::memory_order_seq_cst);
 }
@@ -28,7 +28,7 @@ inline void add(std::uint32_t& word) {
   std::atomic_ref(word).fetch_add(1, std::memory_order_seq_cst);
 }
 
-/// Requires: what the sleeper looks at was stored with `store_fenced` before.
+/// Requires: the word that the sleeper checks was stored with `store_fenced` before.
 inline void ring_if_asleep(RingBell& bell) {
   if (std::atomic_ref(bell.is_asleep).load(std::memory_order_seq_cst) == 0) return;
   add(bell.bell);

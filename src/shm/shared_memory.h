@@ -17,8 +17,8 @@ class SharedMemory {
  public:
   /// Fails: kInvalidArgument, kResourceExhausted.
   static Result<SharedMemory> create(std::int64_t size_bytes);
-  /// Maps all of what shm_open made as `name`. Whoever shrinks it meanwhile ends who touches what
-  /// is gone: this is for those who made it. Fails: kNotFound, kInvalidArgument.
+  /// Maps all of the POSIX shared memory `name`. For its creator only: if another process shrinks
+  /// the memory, an access beyond the new end raises SIGBUS. Fails: kNotFound, kInvalidArgument.
   static Result<SharedMemory> open(const std::string& name);
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&&) = delete;

@@ -13,12 +13,16 @@ using runtime::RuntimeCode;
 
 namespace {
 
+/// Loads have no timeout: a large package takes minutes, and the caller can stop a load.
 constexpr std::int64_t kNever = kNoDeadline;
+/// Beyond the drain and the hang limit, which the worker itself keeps.
 constexpr std::int64_t kGraceNs = 10'000'000'000;
-/// After the second death in a row, doubled by each one after it.
+/// The first restart is immediate; after the second death in a row the supervisor waits this long,
+/// and twice as long after each further death.
 constexpr std::int64_t kFirstBackoffNs = 50'000'000;
-constexpr std::int64_t kMostBackoffNs = 5'000'000'000;
-constexpr std::size_t kMostNameBytes = 200;
+constexpr std::int64_t kMaxBackoffNs = 5'000'000'000;
+/// Of a model, so that a load fits a message of the channel.
+constexpr std::size_t kMaxNameBytes = 200;
 
 }  // namespace
 
@@ -42,7 +46,7 @@ void WorkerGroup::close() {
   {
     const std::lock_guard lock(mutex_);
     is_closing_ = true;
-    if (link_ != nullptr) link_->kill();  // what waits for it goes on
+    if (link_ != nullptr) link_->kill();  // ends the calls that wait for the worker
   }
   changed_.notify_all();
   if (supervisor_.joinable()) supervisor_.join();
@@ -50,7 +54,8 @@ void WorkerGroup::close() {
 
 // ---- supervision
 
-/// Every worker is this thread's child: it ends with the thread.
+/// Every worker is a child of this thread and dies with it (PR_SET_PDEATHSIG), so a worker never
+/// outlives its supervisor.
 void WorkerGroup::supervise() {
   while (live_once() && wait_before_restart()) {
   }
@@ -63,7 +68,7 @@ void WorkerGroup::tell(const std::string& event) const {
   if (options_.on_event) options_.on_event(event);
 }
 
-/// Whether to try again: not if it never worked.
+/// Whether to try again. A group whose first worker did not start fails in `create`.
 bool WorkerGroup::start_failed(const Status& why) {
   bool is_first = false;
   {
@@ -74,7 +79,7 @@ bool WorkerGroup::start_failed(const Status& why) {
   return !is_first;
 }
 
-/// From start to death; false if that was the end.
+/// Runs one worker from start to death. False if the group is closing or failed.
 bool WorkerGroup::live_once() {
   const auto on_death = [this](const Status& cause) {
     slot_->clear(cause);
@@ -109,10 +114,10 @@ void WorkerGroup::restore(WorkerLink& link) {
   const std::lock_guard change(change_mutex_);
   for (const auto& model : models_) {
     const Status status = restore(link, *model);
-    if (link.is_dead()) return;  // the models stay as they were, for the next one
+    if (link.is_dead()) return;  // the next worker restores the models in the same phases
     if (!status.is_ok()) model->set_phase(ModelPhase::kFailed, status.message());
   }
-  // From here on it serves, unless it died meanwhile: then the slot keeps the cause.
+  // Requests reach the worker from here on. If it died meanwhile, the slot keeps the cause.
   const std::lock_guard lock(mutex_);
   if (is_dead_ || is_closing_) return;
   slot_->set(link.shared_from_this());
@@ -123,18 +128,18 @@ void WorkerGroup::restore(WorkerLink& link) {
 Status WorkerGroup::restore(WorkerLink& link, RemoteModel& model) {
   const RemoteModel::Parts& parts = model.parts();
   model.set_worker_model(0);  // of nobody, should this fail
-  const json loaded =
-      SLUICE_TRY(link.call(load_message({parts.info.name, parts.info.depth, parts.nan_policy}),
-                           parts.package.get(), kNever));
+  const json loaded = SLUICE_TRY(link.call(
+      load_message({parts.info.name, parts.info.depth, parts.info.max_waiting, parts.nan_policy}),
+      parts.package.get(), kNever));
   const auto number =
-      SLUICE_TRY(runtime::JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
+      SLUICE_TRY(topology::JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
   model.set_worker_model(static_cast<std::uint64_t>(number));
   if (model.phase() != ModelPhase::kStarted) return ok_status();
   const Status status = link.call({{"op", "start_model"}, {"model", number}}, -1, kNever).status();
   return status;
 }
 
-/// Whether there is to be a restart.
+/// Backs off, or waits for a reset if the worker died too often. False if the group is closing.
 bool WorkerGroup::wait_before_restart() {
   const std::int64_t now_ns = system_clock().now_ns();
   std::unique_lock lock(mutex_);
@@ -146,7 +151,7 @@ bool WorkerGroup::wait_before_restart() {
   tell(reason);
   lock.lock();
   const auto num_deaths = static_cast<std::int64_t>(deaths_ns_.size());
-  if (num_deaths > options_.most_restarts) {
+  if (num_deaths > options_.max_restarts) {
     lock.unlock();
     fail_models(
         fmt::format("{} died {} times in a short time; reset a model of the group, or "
@@ -158,7 +163,7 @@ bool WorkerGroup::wait_before_restart() {
     deaths_ns_.clear();
   } else if (num_deaths > 1) {
     const std::int64_t backoff_ns =
-        std::min(kMostBackoffNs, kFirstBackoffNs << std::min<std::int64_t>(num_deaths - 2, 10));
+        std::min(kMaxBackoffNs, kFirstBackoffNs << std::min<std::int64_t>(num_deaths - 2, 10));
     changed_.wait_for(lock, std::chrono::nanoseconds(backoff_ns), [&] { return is_closing_; });
   }
   if (is_closing_) return false;
@@ -208,10 +213,12 @@ std::string WorkerGroup::active_model() const {
 std::int64_t WorkerGroup::num_switches() const { return num_switches_; }
 
 json WorkerGroup::load_message(const Load& load) {
-  return {{"op", "load"},
-          {"name", load.name.substr(0, kMostNameBytes)},
-          {"depth", load.depth},
-          {"flags_nan", load.nan_policy == runtime::NanPolicy::kFlag ? 1 : 0}};
+  json message = {{"op", "load"},
+                  {"name", load.name.substr(0, kMaxNameBytes)},
+                  {"depth", load.depth},
+                  {"flags_nan", load.nan_policy == runtime::NanPolicy::kFlag ? 1 : 0}};
+  if (load.max_waiting) message["max_waiting"] = *load.max_waiting;
+  return message;
 }
 
 Result<json> WorkerGroup::ask(json message, int fd, std::int64_t timeout_ns,
@@ -233,7 +240,7 @@ Result<std::shared_ptr<RemoteModel>> WorkerGroup::load(
   const std::lock_guard change(change_mutex_);
   const json loaded = SLUICE_TRY(ask(load_message(load), package, kNever, stop));
   const auto number =
-      SLUICE_TRY(runtime::JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
+      SLUICE_TRY(topology::JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
   auto model = make(loaded);
   model->set_worker_model(static_cast<std::uint64_t>(number));
   models_.push_back(model);
@@ -270,7 +277,8 @@ Status WorkerGroup::stop(RemoteModel& model, std::int64_t drain_ns) {
   return ok_status();
 }
 
-/// A failed group starts again, its models stopped.
+/// Restarts a failed group; its models are stopped then. `change_mutex_` is free while this waits,
+/// because the supervisor needs it to restore the models.
 Status WorkerGroup::reset_group() {
   {
     const std::lock_guard change(change_mutex_);
@@ -301,7 +309,7 @@ Status WorkerGroup::reset(RemoteModel& model) {
   if (model.worker_model() != 0) {
     SLUICE_TRY(ask_about(model, "reset", 0));
   } else {
-    const auto link = SLUICE_TRY(slot_->get());  // its last load failed
+    const auto link = SLUICE_TRY(slot_->get());  // the model's last load failed
     SLUICE_TRY(restore(*link, model));
   }
   model.set_phase(next);
@@ -313,7 +321,7 @@ void WorkerGroup::unload(const std::shared_ptr<RemoteModel>& model, std::int64_t
   const bool was_active = model->phase() == ModelPhase::kStarted;
   model->set_phase(ModelPhase::kUnloaded);
   const Status status = ask_about(*model, "unload", drain_ns);
-  (void)status;  // a worker that is dead has nothing to unload
+  (void)status;  // a dead worker holds no model
   model->retire();
   std::erase(models_, model);
   if (!was_active) return;

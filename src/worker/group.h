@@ -19,23 +19,23 @@ namespace sluice::worker {
 struct GroupOptions {
   LinkOptions link;
   std::int64_t hang_limit_ns = 0;
-  /// So many deaths within `restart_window_ns`, and the group has failed.
-  std::int64_t most_restarts = 5;
+  /// The group fails at the next death after so many within `restart_window_ns`.
+  std::int64_t max_restarts = 5;
   std::int64_t restart_window_ns = 60'000'000'000;
-  /// Told of deaths and restarts, for the log. On the supervisor's thread.
+  /// Called with a text for the log at each death and restart, on the supervisor's thread.
   std::function<void(const std::string&)> on_event;
 };
 
-/// Safe from any thread. Calls that change models wait for each other, and for a restart.
+/// Safe from any thread. Functions that change models wait for each other and for a restart.
 ///
 ///     starting --> ready <--loaded again-- restarting --too many deaths--> failed
 ///        |           |                        ^    ^                         |
 ///        |           +---------death----------+    +----------reset----------+
 ///        +--> failed; `create` fails
 ///
-/// A death answers all requests at once; models keep handle and phase and are loaded and started
-/// again from their packages. Those of a group that has failed are failed, too, and stopped after
-/// `reset`. `close` leads out of every state.
+/// A death answers all requests at once. Models keep handle and phase; the next worker loads and
+/// starts them again from their packages. If the group fails, its models fail; `reset` stops them.
+/// `close` leads out of every state.
 class WorkerGroup {
  public:
   /// Blocks until the worker is ready. Fails: what it reported.
@@ -57,10 +57,11 @@ class WorkerGroup {
   struct Load {
     std::string name;
     int depth = 0;
+    std::optional<int> max_waiting;
     runtime::NanPolicy nan_policy = runtime::NanPolicy::kPass;
   };
-  /// Has the worker load `package`; `make` makes the model of what it answered. Blocks.
-  /// Fails: what the worker reported; kUnavailable while there is none.
+  /// Makes the worker load `package`; `make` creates the model from the worker's reply. Blocks.
+  /// Fails: the worker's error; kUnavailable without a worker.
   Result<std::shared_ptr<RemoteModel>> load(
       const Load& load, int package, const std::stop_token& stop,
       const std::function<std::shared_ptr<RemoteModel>(const nlohmann::json&)>& make);

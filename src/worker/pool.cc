@@ -3,22 +3,24 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/topology/device_map_json.h"
-#include "worker/model_info.h"
-#include "worker/package_file.h"
-#include "worker/server.h"
+#include "topology/map/device_map_json.h"
+#include "worker/protocol/model_info.h"
+#include "worker/protocol/package_file.h"
+#include "worker/protocol/setup.h"
 
 namespace sluice::worker {
 
 using nlohmann::json;
-using runtime::CoreGroupId;
 using runtime::ModelHandle;
 using runtime::RuntimeCode;
+using topology::CoreGroupId;
 
 namespace {
 
-/// Set in handles of the pool, and never in the engine's: a place in a table.
+/// Set in every handle of the pool and in none of the engine's, whose low half is an index into a
+/// table of fewer than 2^31 entries.
 constexpr std::uint64_t kPoolBit = std::uint64_t{1} << 31U;
+/// As in EngineOptions: how long a stage may go on after its request was cancelled.
 constexpr std::int64_t kHangLimitNs = 10'000'000'000;
 
 Status shut_down() {
@@ -26,9 +28,9 @@ Status shut_down() {
                 "the runtime is shut down");
 }
 
-std::vector<runtime::LaneCores> count_cores(const runtime::CoreGroup& group) {
+std::vector<runtime::LaneCores> count_cores(const topology::CoreGroup& group) {
   std::vector<runtime::LaneCores> all;
-  for (const runtime::CoreRef& core : group.cores) {
+  for (const topology::CoreRef& core : group.cores) {
     const auto it = std::ranges::find(all, core.device, &runtime::LaneCores::device);
     if (it == all.end()) {
       all.push_back({core.device, 1});
@@ -39,12 +41,13 @@ std::vector<runtime::LaneCores> count_cores(const runtime::CoreGroup& group) {
   return all;
 }
 
-/// What the worker holds, in the daemon's account of the group. It kept to the same limit.
-std::vector<runtime::MemoryLease> lease(runtime::MemoryBudget& budget,
-                                        const runtime::Footprint& footprint) {
-  std::vector<runtime::MemoryLease> leases;
+/// Reserves what the worker holds in the daemon's account of the group. Both have the same limit,
+/// so a reservation that fails here is an estimate that differs, and is left out.
+std::vector<topology::MemoryLease> lease(topology::MemoryBudget& budget,
+                                         const runtime::Footprint& footprint) {
+  std::vector<topology::MemoryLease> leases;
   const auto add = [&](std::string_view category, std::int64_t bytes) {
-    auto lease = runtime::MemoryLease::reserve(budget, category, bytes);
+    auto lease = topology::MemoryLease::reserve(budget, category, bytes);
     if (bytes > 0 && lease.is_ok()) leases.push_back(std::move(*lease));
   };
   add("constants", footprint.constants_bytes);
@@ -53,11 +56,11 @@ std::vector<runtime::MemoryLease> lease(runtime::MemoryBudget& budget,
   return leases;
 }
 
-/// Drivers of other devices ask things of the system that the filter does not know.
-bool can_be_filtered(const runtime::DeviceMap& map, const runtime::CoreGroup& group) {
-  return std::ranges::all_of(group.cores, [&](const runtime::CoreRef& core) {
-    const runtime::Device* device = find_device(map, core.device);
-    return device != nullptr && (device->kind == runtime::kCpuKind || device->kind == "sim");
+/// The system-call filter knows what these devices need. Drivers of others need more.
+bool can_be_filtered(const topology::DeviceMap& map, const topology::CoreGroup& group) {
+  return std::ranges::all_of(group.cores, [&](const topology::CoreRef& core) {
+    const topology::Device* device = find_device(map, core.device);
+    return device != nullptr && (device->kind == topology::kCpuKind || device->kind == "sim");
   });
 }
 
@@ -81,9 +84,9 @@ std::shared_ptr<WorkerGroup> WorkerPool::find(CoreGroupId group) const {
   return it == groups_.end() ? nullptr : it->second;
 }
 
-Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const runtime::CoreGroup& cores) {
+Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const topology::CoreGroup& cores) {
   WorkerSetup setup;
-  setup.map = runtime::print_device_map(options_.devices);
+  setup.map = topology::print_device_map(options_.devices);
   setup.sim = options_.sim;
   setup.first_device = cores.cores.front().device.value();
   setup.first_core = cores.cores.front().core;
@@ -99,7 +102,7 @@ Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const runtime::Core
   options.link.name = fmt::format("worker of group {}", cores.id.value());
   options.link.start = print_setup(setup);
   options.hang_limit_ns = kHangLimitNs;
-  options.most_restarts = options_.most_restarts;
+  options.max_restarts = options_.max_restarts;
   options.on_event = options_.on_event;
   auto group = SLUICE_TRY(WorkerGroup::create(std::move(options)));
   {
@@ -125,7 +128,7 @@ void WorkerPool::end_worker(CoreGroupId group) {
   last->close();
 }
 
-Result<CoreGroupId> WorkerPool::create_group(const runtime::CoreRequest& request) {
+Result<CoreGroupId> WorkerPool::create_group(const topology::CoreRequest& request) {
   const CoreGroupId id = SLUICE_TRY(engine_.create_group(request));
   const auto cores = engine_.find_group(id);
   const Status status = cores == nullptr ? shut_down() : make_worker(cores->group()).status();
@@ -135,7 +138,7 @@ Result<CoreGroupId> WorkerPool::create_group(const runtime::CoreRequest& request
   return status;
 }
 
-/// The engine counts the models: it refuses while there are some.
+/// The engine counts the group's models and refuses while there are any.
 Status WorkerPool::destroy_group(CoreGroupId group) {
   SLUICE_TRY(engine_.destroy_group(group));
   end_worker(group);
@@ -159,13 +162,10 @@ void WorkerPool::describe(std::vector<runtime::GroupInfo>& groups) const {
 
 // ---- models
 
-bool WorkerPool::owns(ModelHandle model) const {
-  return (static_cast<std::uint64_t>(model) & kPoolBit) != 0;
-}
-
 Result<std::shared_ptr<WorkerPool::Loaded>> WorkerPool::find(ModelHandle handle) const {
-  auto loaded = models_.find(static_cast<std::uint64_t>(handle) & ~kPoolBit);
-  if (loaded != nullptr && owns(handle)) return loaded;
+  const auto number = static_cast<std::uint64_t>(handle);
+  auto loaded = (number & kPoolBit) != 0 ? models_.find(number & ~kPoolBit) : nullptr;
+  if (loaded != nullptr) return loaded;
   return runtime_error(RuntimeCode::kInvalidHandle, "no model has handle {:#x}, or it was unloaded",
                        static_cast<std::uint64_t>(handle));
 }
@@ -205,7 +205,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     parts.info.group = id;
     parts.info.is_implicit = !request.group.has_value();
     parts.signature = package::signature_of(executable.graph);
-    // All inputs are copied to the worker, and what is copied cannot change any more.
+    // `submit` copies all inputs to the worker, so a client cannot change them during the run.
     parts.info.in_place_inputs.assign(parts.signature.inputs.size(), true);
     parts.package = std::move(package);
     parts.nan_policy = request.nan_policy;
@@ -216,8 +216,9 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     parts.link = group->slot();
     return std::make_shared<RemoteModel>(std::move(parts));
   };
-  const auto model = SLUICE_TRY(
-      group->load({request.name, request.depth, request.nan_policy}, package_fd, stop, make));
+  const auto model =
+      SLUICE_TRY(group->load({request.name, request.depth, request.max_waiting, request.nan_policy},
+                             package_fd, stop, make));
   const Status status = request.group ? ok_status() : group->start(*model);
   if (!status.is_ok()) {
     group->unload(model, 0);
@@ -262,7 +263,7 @@ void WorkerPool::unload(const Loaded& loaded, std::int64_t drain_deadline_ns) {
   if (const auto cores = engine_.find_group(info.group)) {
     cores->statistics().retire(*loaded.model->statistics());
   }
-  if (info.is_implicit) end_worker(info.group);  // before others have its cores
+  if (info.is_implicit) end_worker(info.group);  // before another group gets the cores
   engine_.leave(info.group);
 }
 
@@ -313,7 +314,7 @@ void WorkerPool::shutdown(std::int64_t drain_deadline_ns) {
   }
   for (const CoreGroupId id : left) {
     const Status status = destroy_group(id);
-    (void)status;  // somebody else destroyed it
+    (void)status;  // another thread destroyed it first
   }
 }
 

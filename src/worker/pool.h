@@ -10,16 +10,17 @@
 #include <vector>
 
 #include "runtime/engine.h"
+#include "topology/cores/device_manager.h"
 #include "worker/group.h"
 
 namespace sluice::worker {
 
 struct PoolOptions {
-  std::filesystem::path program;   ///< `sluice-worker`
-  runtime::DeviceMap devices;      ///< the engine's
-  std::string sim;                 ///< the text that describes simulated devices; empty: real ones
-  std::int64_t most_restarts = 5;  ///< of a worker within a minute
-  std::int64_t user = -1;          ///< who workers become; -1: they stay who the daemon is
+  std::filesystem::path program;  ///< `sluice-worker`
+  topology::DeviceMap devices;    ///< the engine's
+  std::string sim;                ///< the text that describes simulated devices; empty: real ones
+  std::int64_t max_restarts = 5;  ///< of a worker within a minute
+  std::int64_t user = -1;         ///< who workers become; -1: they stay who the daemon is
   std::int64_t group = -1;
   bool is_filtered = true;  ///< what they may ask of the system (confine.h)
   std::function<void(const std::string&)> on_event;  ///< for the log; from any thread
@@ -39,16 +40,15 @@ class WorkerPool final : public runtime::ModelHost {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  bool owns(runtime::ModelHandle model) const;
-  bool owns(runtime::CoreGroupId group) const { return find(group) != nullptr; }
+  bool owns(topology::CoreGroupId group) const { return find(group) != nullptr; }
 
   /// Cores, and a worker for them. Blocks until the worker is ready.
   /// Fails: as Engine::create_group; kUnavailable where the worker does not start.
-  Result<runtime::CoreGroupId> create_group(const runtime::CoreRequest& request);
+  Result<topology::CoreGroupId> create_group(const topology::CoreRequest& request);
   /// Blocks. Fails: as Engine::destroy_group.
-  Status destroy_group(runtime::CoreGroupId group);
+  Status destroy_group(topology::CoreGroupId group);
   /// Of a group of the pool; else of one without a worker.
-  runtime::WorkerInfo worker_of(runtime::CoreGroupId group) const;
+  runtime::WorkerInfo worker_of(topology::CoreGroupId group) const;
   /// Adds what the engine cannot know of the pool's groups.
   void describe(std::vector<runtime::GroupInfo>& groups) const;
 
@@ -73,10 +73,10 @@ class WorkerPool final : public runtime::ModelHost {
     std::shared_ptr<WorkerGroup> group;
   };
 
-  std::shared_ptr<WorkerGroup> find(runtime::CoreGroupId group) const;
+  std::shared_ptr<WorkerGroup> find(topology::CoreGroupId group) const;
   Result<std::shared_ptr<Loaded>> find(runtime::ModelHandle handle) const;
-  Result<std::shared_ptr<WorkerGroup>> make_worker(const runtime::CoreGroup& cores);
-  void end_worker(runtime::CoreGroupId group);
+  Result<std::shared_ptr<WorkerGroup>> make_worker(const topology::CoreGroup& cores);
+  void end_worker(topology::CoreGroupId group);
   Result<runtime::ModelHandle> load_on(const runtime::LoadRequest& request,
                                        const std::shared_ptr<runtime::GroupScheduler>& cores,
                                        const package::Executable& executable, shm::Fd package,
@@ -87,7 +87,7 @@ class WorkerPool final : public runtime::ModelHost {
   const PoolOptions options_;
   mutable std::mutex mutex_;
   bool is_open_ = true;
-  std::map<runtime::CoreGroupId, std::shared_ptr<WorkerGroup>> groups_;
+  std::map<topology::CoreGroupId, std::shared_ptr<WorkerGroup>> groups_;
   runtime::HandleTable<Loaded> models_;
 };
 

@@ -14,19 +14,23 @@ using runtime::RuntimeCode;
 
 namespace {
 
+/// Numbers, text and tensor descriptions of a Bundle.
 constexpr std::int64_t kTableBytes = 4096;
+/// A guess for outputs of unknown size. A worker asks for more room if an answer does not fit.
 constexpr std::int64_t kFirstRoomBytes = 64 << 10;
-constexpr std::int64_t kMostFirstRoomBytes = std::int64_t{1} << 30;
+/// A signature may name absurd sizes.
+constexpr std::int64_t kMaxFirstRoomBytes = std::int64_t{1} << 30;
+/// Of each tensor in a Bundle.
 constexpr std::int64_t kAlignmentBytes = 64;
 
-/// For all outputs whose size is known, with some more for those that are not.
+/// Bytes for all outputs: exact where the size is static, kFirstRoomBytes for each other output.
 std::int64_t first_room(const package::Signature& signature) {
   std::int64_t bytes = kTableBytes;
   for (const package::TensorSpec& spec : signature.outputs) {
     const auto dims = spec.type.static_dims();
     const auto count = dims ? checked_product(*dims) : std::nullopt;
     const auto known = count ? ir::storage_bytes(spec.type.element(), *count) : std::nullopt;
-    bytes += std::min(known.value_or(kFirstRoomBytes), kMostFirstRoomBytes) + kAlignmentBytes;
+    bytes += std::min(known.value_or(kFirstRoomBytes), kMaxFirstRoomBytes) + kAlignmentBytes;
   }
   return bytes;
 }
@@ -111,20 +115,28 @@ Status RemoteModel::check(const runtime::Request& request) const {
   return ok_status();
 }
 
+/// Requests beyond the slots: they wait in the line of the worker's own scheduler. Requires: mutex_
+/// is held.
+int RemoteModel::num_waiting() const {
+  return std::max(static_cast<int>(flights_.size()) - static_cast<int>(parts_.info.num_slots), 0);
+}
+
 /// Its place among the requests in flight; `request` is left without its on_done.
 Result<std::uint64_t> RemoteModel::enter(runtime::Request& request) {
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(Status(refusal_));
-  if (static_cast<int>(flights_.size()) >= depth()) {
-    return runtime_error(RuntimeCode::kQueueFull,
-                         "model \"{}\": {} requests are in flight, its depth; wait for an answer",
-                         parts_.info.name, flights_.size());
+  if (static_cast<int>(flights_.size()) >= depth() + parts_.info.max_waiting) {
+    return runtime::queue_full(parts_.info.name, num_waiting(), parts_.info.max_waiting,
+                               pace_.retry_after_ns(num_waiting()));
   }
+  if (flights_.empty()) pace_.resume(system_clock().now_ns());
+  statistics_->count_accepted();  // before `send`: the answer may come before `send` returns
   const std::uint64_t id = next_id_++;
   Flight& flight = flights_[id];
   flight.on_done = std::move(request.on_done);
   flight.wants_detail = request.wants_detail;
   flight.start_ns = system_clock().now_ns();
+  statistics_->set_waiting(num_waiting());
   return id;
 }
 
@@ -143,7 +155,7 @@ Status RemoteModel::send(std::uint64_t id, const runtime::Request& request) {
   const std::uint64_t link_id = SLUICE_TRY(link->infer(inference));
   const std::lock_guard lock(mutex_);
   const auto it = flights_.find(id);
-  if (it == flights_.end()) return ok_status();  // answered already
+  if (it == flights_.end()) return ok_status();  // answered before `infer` returned
   it->second.link = link;
   it->second.link_id = link_id;
   return ok_status();
@@ -158,14 +170,15 @@ Result<std::uint64_t> RemoteModel::submit(runtime::Request& request) {
   Status status = id.is_ok() ? send(*id, request) : id.status();
   if (id.is_ok() && !status.is_ok()) {
     auto flight = leave(*id);
-    if (!flight) return id;  // cancelled meanwhile, which was its answer
+    if (!flight) return id;  // cancelled meanwhile: on_done was called with kCancelled
     request.on_done = std::move(flight->on_done);
+    statistics_->refuse_accepted();
+    return status;
   }
   if (!status.is_ok()) {
     statistics_->count_refused();
     return status;
   }
-  statistics_->count_accepted();
   return id;
 }
 
@@ -175,6 +188,7 @@ std::optional<RemoteModel::Flight> RemoteModel::leave(std::uint64_t id) {
   if (it == flights_.end()) return std::nullopt;
   Flight flight = std::move(it->second);
   flights_.erase(it);
+  statistics_->set_waiting(num_waiting());
   return flight;
 }
 
@@ -192,6 +206,10 @@ bool RemoteModel::cancel(std::uint64_t id) {
 void RemoteModel::take(std::uint64_t id, Answer answer) {
   const auto flight = leave(id);
   if (!flight) return;  // cancelled
+  if (answer.code == RuntimeCode::kOk) {
+    const std::lock_guard lock(mutex_);
+    pace_.complete(system_clock().now_ns());
+  }
   const std::int64_t num_bytes = answer.num_bytes;
   std::int64_t room = room_bytes_;
   while (num_bytes > room && !room_bytes_.compare_exchange_weak(room, num_bytes)) {
@@ -202,7 +220,8 @@ void RemoteModel::take(std::uint64_t id, Answer answer) {
                          flight->wants_detail, parts_.where);
   const bool is_of_device =
       reply.code == RuntimeCode::kModelFailed || reply.code == RuntimeCode::kDeviceError;
-  // The worker's own words, not those of its death.
+  // Only an error that the worker itself sent fails the model. A death has no bundle: the group
+  // restarts the worker and the model with it.
   if (is_of_device && num_bytes > 0 && phase() == ModelPhase::kStarted) {
     set_phase(ModelPhase::kFailed, reply.errors.to_status().message());
   }
@@ -210,7 +229,7 @@ void RemoteModel::take(std::uint64_t id, Answer answer) {
   this->answer(*flight, std::move(reply));
 }
 
-/// `numbers`: null for an answer that did not run.
+/// `numbers`: null for a request that did not run.
 void RemoteModel::record(const Flight& flight, RuntimeCode code, const ToldNumbers* numbers) {
   const std::lock_guard lock(statistics_mutex_);
   statistics_->count_answer(code);

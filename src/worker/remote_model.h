@@ -10,23 +10,24 @@
 #include <string>
 #include <vector>
 
+#include "runtime/inference/completion_pace.h"
 #include "runtime/inference/group_scheduler.h"
 #include "runtime/model/model.h"
-#include "runtime/request.h"
+#include "runtime/request/request.h"
 #include "runtime/statistics/model_statistics.h"
-#include "worker/link.h"
+#include "worker/link/link.h"
 #include "worker/reply.h"
 
 namespace sluice::worker {
 
-/// The worker of a group, as long as there is one that serves. Safe across threads.
+/// The link to a group's worker, empty while no worker serves. Safe across threads.
 class LinkSlot {
  public:
   void set(std::shared_ptr<WorkerLink> link) {
     const std::lock_guard lock(mutex_);
     link_ = std::move(link);
   }
-  /// From now on there is none, for this reason.
+  /// The group has no worker from now on; `why`: the error of requests until `set`.
   void clear(const Status& why) {
     const std::lock_guard lock(mutex_);
     link_ = nullptr;
@@ -44,9 +45,9 @@ class LinkSlot {
   Status why_;
 };
 
-/// Lives on when its worker dies, with its phase, package and statistics. Inputs are copied to the
-/// worker's memory when a request is submitted, so a request is answered at once when it is
-/// cancelled or expires. Outputs lie in that memory until they are dropped.
+/// Survives the death of its worker, with phase, package and statistics. `submit` copies the inputs
+/// to the worker's memory, so a cancelled or expired request is answered at once. Outputs lie in
+/// that memory until the caller drops them.
 class RemoteModel final : public runtime::RequestSink,
                           public std::enable_shared_from_this<RemoteModel> {
  public:
@@ -57,12 +58,12 @@ class RemoteModel final : public runtime::RequestSink,
     runtime::NanPolicy nan_policy = runtime::NanPolicy::kPass;
     runtime::ReplyDetail where;             ///< group and cores
     std::vector<runtime::LaneCores> cores;  ///< of the group, which a request keeps busy
-    std::vector<runtime::MemoryLease> memory;
+    std::vector<topology::MemoryLease> memory;
     std::shared_ptr<LinkSlot> link;
   };
   explicit RemoteModel(Parts parts);
 
-  // ---- of whoever manages the model, one call at a time
+  // ---- for WorkerGroup, one call at a time
 
   const Parts& parts() const { return parts_; }
   const std::string& name() const { return parts_.info.name; }
@@ -78,7 +79,7 @@ class RemoteModel final : public runtime::RequestSink,
   void retire();
   const std::shared_ptr<runtime::ModelStatistics>& statistics() const { return statistics_; }
 
-  // ---- of those who have requests
+  // ---- for requests
 
   const package::Signature& signature() const override { return parts_.signature; }
   int depth() const override { return parts_.info.depth; }
@@ -98,6 +99,7 @@ class RemoteModel final : public runtime::RequestSink,
   };
 
   Status check(const runtime::Request& request) const;
+  int num_waiting() const;
   Result<std::uint64_t> enter(runtime::Request& request);
   Status send(std::uint64_t id, const runtime::Request& request);
   std::optional<Flight> leave(std::uint64_t id);
@@ -110,7 +112,7 @@ class RemoteModel final : public runtime::RequestSink,
   std::mutex statistics_mutex_;
   ToldTimes told_;
   std::atomic<std::uint64_t> worker_model_ = 0;
-  std::atomic<std::int64_t> room_bytes_;  ///< of the largest answer so far
+  std::atomic<std::int64_t> room_bytes_;  ///< size of the largest answer so far
 
   mutable std::mutex mutex_;
   std::condition_variable heard_;
@@ -119,6 +121,7 @@ class RemoteModel final : public runtime::RequestSink,
   Status refusal_;
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Flight> flights_;
+  runtime::CompletionPace pace_;
 };
 
 }  // namespace sluice::worker

@@ -6,24 +6,24 @@
 #include <string>
 
 #include "package/executable.h"
-#include "runtime/request.h"
+#include "runtime/request/request.h"
 #include "runtime/statistics/model_statistics.h"
-#include "worker/flights.h"
+#include "worker/link/flights.h"
 
 namespace sluice::worker {
 
-/// What the daemon hands on, whatever the worker said: kOk has all outputs of `signature`, each
-/// with as many bytes as its shape says; anything else has an error. `where`: what the daemon knows
-/// of the detail, which is filled if `wants_detail`.
+/// Converts a worker's answer to a valid reply. kOk has all outputs of `signature`, each with the
+/// bytes of its shape; every other code has an error. `where`: the daemon's part of the detail,
+/// which is filled if `wants_detail`.
 runtime::Reply reply_of(Answer answer, const package::Signature& signature,
                         const std::string& model_name, bool wants_detail,
                         const runtime::ReplyDetail& where);
 
 using ToldNumbers = std::array<std::int64_t, 4>;  ///< of a Bundle that is an answer
 
-/// Where a worker says that the time of its answers went. Its clock may be a simulation's, so what
-/// it tells may be more than the daemon measures: but not by so much, for all of a model's answers
-/// together, that a sum over cores and models overflows. One thread at a time.
+/// Checks the times that a worker reports. A worker's clock may be virtual, so its times may exceed
+/// the daemon's measurement. The class bounds their sum per model, so that no sum over cores and
+/// models overflows. One thread at a time.
 class ToldTimes {
  public:
   /// Of an answer that ran, and took `total_ns` on the daemon's clock.

@@ -15,24 +15,24 @@ package::Signature one_output() {
   return signature;
 }
 
-TEST(WorkerReply, AnAnswerWithoutTheModelsOutputsIsAnError) {
+TEST(WorkerReply, ReplyWithoutTheModelsOutputsIsAnError) {
   const auto reply = reply_of({}, one_output(), "model", false, {});
   EXPECT_EQ(reply.code, RuntimeCode::kCompletedWithError);
   EXPECT_TRUE(reply.outputs.empty());
 }
 
-TEST(WorkerReply, AFailureWithoutAReasonHasOne) {
+TEST(WorkerReply, FailureWithoutReasonGetsADefaultReason) {
   Answer answer;
   answer.code = RuntimeCode::kTimeout;
   EXPECT_FALSE(reply_of(std::move(answer), one_output(), "model", false, {}).errors.empty());
 }
 
-/// A worker that was taken over says what it likes; sums of it are computed in signed numbers.
+/// A hostile worker reports any times; the daemon sums them in signed integers.
 TEST(ToldTimes, SumsOverCoresNeverOverflow) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMaxInt64 = std::numeric_limits<std::int64_t>::max();
   ToldTimes times;
-  runtime::ModelStatistics statistics({{{runtime::DeviceId(0), 512}}});
-  const ToldNumbers numbers = {kMost, -1, kMost, 0};
+  runtime::ModelStatistics statistics({{{topology::DeviceId(0), 512}}});
+  const ToldNumbers numbers = {kMaxInt64, -1, kMaxInt64, 0};
   for (int i = 0; i < 1000; ++i) {
     const auto told = times.next(numbers, 1000);
     EXPECT_GE(told.queue_ns, 0);
@@ -43,11 +43,11 @@ TEST(ToldTimes, SumsOverCoresNeverOverflow) {
   }
   const auto snapshot = statistics.snapshot();
   EXPECT_GT(snapshot.busy_ns, 0);
-  EXPECT_EQ(snapshot.core_busy_ns.at(runtime::DeviceId(0)), 512 * snapshot.busy_ns);
+  EXPECT_EQ(snapshot.core_busy_ns.at(topology::DeviceId(0)), 512 * snapshot.busy_ns);
   EXPECT_GT(snapshot.compute.sum_ns(), 0);
 }
 
-TEST(ToldTimes, WhatWasMeasuredHereIsAlwaysBelieved) {
+TEST(ToldTimes, TimesUpToTheMeasuredDurationAreAccepted) {
   constexpr std::int64_t kDay = std::int64_t{86'400} * 1'000'000'000;
   ToldTimes times;
   const ToldNumbers numbers = {0, 0, kDay, 0};

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "sluice/backend.h"
+#include "sluice/input_alignment.h"
 #include "sluice/sluice.h"
 #include "sluice/step_times.h"
 #include "sluice/topology.h"
@@ -100,6 +101,10 @@ AT(sluice_step_time, duration_ns, 32);
 _Static_assert(sizeof(sluice_step_time) == 40, "a step of sluice.step_times/1");
 AT(sluice_step_times, observe, 8);
 _Static_assert(sizeof(sluice_step_times) == 16, "the table of sluice.step_times/1");
+
+/* sluice/input_alignment.h */
+AT(sluice_input_alignment, alignment_bytes, 4);
+_Static_assert(sizeof(sluice_input_alignment) == 8, "the table of sluice.input_alignment/1");
 
 /* sluice/variants.h */
 AT(sluice_variants, list, 8);

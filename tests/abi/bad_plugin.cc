@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sluice/host_backend.hpp"
+#include "sluice/input_alignment.h"
 #include "sluice/topology.h"
 #include "sluice/variants.h"
 
@@ -45,7 +46,7 @@ class Backend : public sluice::plugin::HostBackend {
   Backend() : HostBackend(kKernels) {}
 };
 
-/// A buffer of the caller's filled to its end, so that nothing terminates it.
+/// Fills the caller's buffer to its end, without a terminating NUL.
 void fill(sluice_message* message) { std::memset(message->text, 'x', message->capacity); }
 
 void spoil_table(sluice_backend_api& api) {
@@ -111,7 +112,7 @@ void spoil_devices(sluice_backend_api& api) {
   }
 }
 
-/// One topology with one thing wrong, whichever the case is.
+/// A topology with the one error of the current case.
 const void* bad_topology(sluice_backend*, const char*) {
   static sluice_topology topology = {};
   topology.struct_size = kCase == "small_topology" ? 4 : sizeof(sluice_topology);
@@ -144,7 +145,18 @@ const void* bad_variants(sluice_backend*, const char* name) {
   return &variants;
 }
 
+/// Alignments of inputs that are no power of two up to 64, or stand in a table that is too short.
+const void* bad_input_alignment(sluice_backend*, const char* name) {
+  if (std::strcmp(name, SLUICE_INPUT_ALIGNMENT) != 0) return nullptr;
+  static sluice_input_alignment table = {sizeof(sluice_input_alignment), 0};
+  if (kCase == "odd_input_alignment") table.alignment_bytes = 24;
+  if (kCase == "wide_input_alignment") table.alignment_bytes = 128;
+  if (kCase == "small_input_alignment") table.struct_size = 4;
+  return &table;
+}
+
 void spoil_extensions(sluice_backend_api& api) {
+  if (kCase.find("input_alignment") != std::string::npos) api.find_extension = bad_input_alignment;
   if (kCase.find("variant") != std::string::npos) api.find_extension = bad_variants;
   if (kCase == "small_topology" || kCase == "link_to_nowhere" || kCase == "billion_links") {
     api.find_extension = bad_topology;
@@ -154,7 +166,7 @@ void spoil_extensions(sluice_backend_api& api) {
       throw std::runtime_error("thrown by find_extension");
     };
   }
-  if (kCase == "abi_1_0") {  // what lies behind such a table is not its own
+  if (kCase == "abi_1_0") {  // the memory behind a 1.0 table belongs to other objects
     api.abi_minor = 0;
     api.struct_size = offsetof(sluice_backend_api, find_extension);
     std::memset(&api.find_extension, 0x5a, sizeof(api.find_extension));

@@ -2,10 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "backend/command_list.h"
+#include "backend/extensions/input_alignment.h"
+#include "backend/extensions/variants.h"
+#include "backend/extensions/virtual_time.h"
 #include "backend/memory.h"
 #include "backend/registry.h"
-#include "backend/variants.h"
-#include "backend/virtual_time.h"
 #include "conformance/op_maker.h"
 #include "support/paths.h"
 
@@ -45,7 +46,7 @@ TEST_P(BadPlugins, AreListedWithTheReason) {
 }
 
 constexpr Refused kRefused[] = {
-    {"no_entry", "no plug-in: it does not export sluice_backend_entry"},
+    {"no_entry", "not a plug-in: it does not export sluice_backend_entry"},
     {"wrong_major", "made for version 2.1 of the plug-in table; this host has 1.1: rebuild it"},
     {"wrong_name", "it calls itself \"another\", its file is that of \"wrong_name\""},
     {"null_name", "it calls itself \"?\""},
@@ -56,10 +57,10 @@ constexpr Refused kRefused[] = {
     {"throws_in_entry", "threw: thrown by the entry"},
     {"refuses", "not today"},
     {"throws_in_create", "threw: thrown by create"},
-    {"creates_nothing", "create made nothing"},
+    {"creates_nothing", "create returned no backend"},
     {"unknown_code", "backend \"unknown_code\": xxxx"},
     {"no_device", "finds no device"},
-    {"billion_devices", "tells 1000000000 devices"},
+    {"billion_devices", "reports 1000000000 devices"},
     {"no_cores", "has 0 cores"},
 };
 
@@ -96,7 +97,7 @@ class MisbehavingPlugin : public ::testing::Test {
   std::shared_ptr<const Backend> plugin;
 };
 
-TEST_F(MisbehavingPlugin, ThatThrowsInQuery) {
+TEST_F(MisbehavingPlugin, ExceptionInQueryIsAnError) {
   load("throws_in_query");
   const auto support = plugin->query(relu());
   EXPECT_EQ(support.status().code(), Code::kInternal);
@@ -104,65 +105,65 @@ TEST_F(MisbehavingPlugin, ThatThrowsInQuery) {
             "node \"node\" (Relu): backend \"throws_in_query\" threw: thrown by query");
 }
 
-TEST_F(MisbehavingPlugin, ThatThrowsInAKernel) {
+TEST_F(MisbehavingPlugin, ExceptionInAKernelIsAnError) {
   load("throws_in_run");
   const Status status = run();
   EXPECT_EQ(status.code(), Code::kInternal);
   EXPECT_EQ(status.message(), "backend \"throws_in_run\": thrown by a kernel");
 }
 
-TEST_F(MisbehavingPlugin, ThatThrowsWhatIsNoException) {
+TEST_F(MisbehavingPlugin, ThrownNonExceptionIsAnError) {
   load("throws_no_exception_in_run");
   EXPECT_EQ(run().message(), "backend \"throws_no_exception_in_run\": unknown exception");
 }
 
-TEST_F(MisbehavingPlugin, ThatThrowsInDestroy) {
+TEST_F(MisbehavingPlugin, ExceptionInDestroyIsContained) {
   load("throws_in_destroy");
   plugin.reset();
 }
 
-TEST_F(MisbehavingPlugin, ThatPrefersAnUnknownLayout) {
+TEST_F(MisbehavingPlugin, UnknownPreferredLayoutIsAnError) {
   load("unknown_layout");
   EXPECT_EQ(plugin->query(relu()).status().code(), Code::kInternal);
 }
 
-TEST_F(MisbehavingPlugin, ThatPacksIntoANegativeSize) {
+TEST_F(MisbehavingPlugin, NegativePackedSizeIsAnError) {
   load("negative_packing");
   EXPECT_EQ(plugin->query_packing(relu(), 0).status().code(), Code::kInternal);
 }
 
-TEST_F(MisbehavingPlugin, ThatMakesNoKernel) {
+TEST_F(MisbehavingPlugin, MissingKernelIsAnError) {
   load("null_kernel");
   EXPECT_EQ(Kernel::create(plugin, 0, relu()).status().message(),
-            "backend \"null_kernel\" made no kernel for node \"node\" (Relu)");
+            "backend \"null_kernel\" returned no kernel for node \"node\" (Relu)");
 }
 
-TEST_F(MisbehavingPlugin, ThatGivesMisalignedMemory) {
+TEST_F(MisbehavingPlugin, MisalignedMemoryIsAnError) {
   load("misaligned_memory");
   const auto memory = DeviceMemory::allocate(plugin, 0, 64);
   EXPECT_EQ(memory.status().code(), Code::kInternal);
   EXPECT_NE(memory.status().message().find("not aligned"), std::string::npos);
 }
 
-TEST_F(MisbehavingPlugin, ThatThrowsInFindExtension) {
+TEST_F(MisbehavingPlugin, ExceptionInFindExtensionRefusesThePlugin) {
   EXPECT_NE(reason_of("throws_in_find_extension").find("threw: thrown by find_extension"),
             std::string::npos);
 }
 
-TEST_F(MisbehavingPlugin, ThatHasABrokenTopology) {
+TEST_F(MisbehavingPlugin, BrokenTopologyRefusesThePlugin) {
   EXPECT_NE(reason_of("small_topology").find("its sluice.topology/1 has 4 bytes, not 24"),
             std::string::npos);
   EXPECT_NE(reason_of("link_to_nowhere").find("a link joins devices 0 and 7 of 1"),
             std::string::npos);
-  EXPECT_NE(reason_of("billion_links").find("tells 1000000000 links"), std::string::npos);
+  EXPECT_NE(reason_of("billion_links").find("reports 1000000000 links"), std::string::npos);
 }
 
-TEST_F(MisbehavingPlugin, WithoutVirtualTimeSaysSo) {
+TEST_F(MisbehavingPlugin, MissingVirtualTimeIsReported) {
   load("has_nothing_wrong");
   EXPECT_EQ(VirtualTime::of(plugin).status().code(), Code::kUnimplemented);
 }
 
-TEST_F(MisbehavingPlugin, OfVersion1_0IsReadNoFurtherThanItsTable) {
+TEST_F(MisbehavingPlugin, Version1_0TableIsReadToItsEndOnly) {
   load("abi_1_0");
   EXPECT_EQ(plugin->find_extension("sluice.topology/1").value(), nullptr);
   EXPECT_TRUE(list_variants(*plugin, relu(), 2).value().empty());
@@ -170,19 +171,19 @@ TEST_F(MisbehavingPlugin, OfVersion1_0IsReadNoFurtherThanItsTable) {
   EXPECT_TRUE(run().is_ok());
 }
 
-TEST_F(MisbehavingPlugin, ThatTellsWaysWithoutNameOrEnd) {
+TEST_F(MisbehavingPlugin, UnnamedAndEndlessTacticListsAreErrors) {
   for (const char* name : {"null_variant", "nameless_variant", "endless_variants"}) {
     load(name);
     const auto variants = list_variants(*plugin, relu(), 2);
     EXPECT_EQ(variants.status().code(), Code::kInternal) << name;
-    EXPECT_NE(variants.status().message().find("no name or no end"), std::string::npos);
+    EXPECT_NE(variants.status().message().find("without a name or an end"), std::string::npos);
   }
   load("throws_in_variants");
   EXPECT_NE(list_variants(*plugin, relu(), 2).status().message().find("thrown by variants"),
             std::string::npos);
 }
 
-TEST_F(MisbehavingPlugin, WithAnIncompleteTableOfWaysHasNone) {
+TEST_F(MisbehavingPlugin, IncompleteTacticTableOffersNone) {
   for (const char* name : {"small_variants", "null_in_variants"}) {
     load(name);
     EXPECT_TRUE(list_variants(*plugin, relu(), 2).value().empty()) << name;
@@ -190,7 +191,16 @@ TEST_F(MisbehavingPlugin, WithAnIncompleteTableOfWaysHasNone) {
   }
 }
 
-TEST_F(MisbehavingPlugin, ThatTerminatesNoText) {
+TEST_F(MisbehavingPlugin, AlignmentsOfInputsThatAreNoneAreErrors) {
+  for (const char* name : {"no_input_alignment", "odd_input_alignment", "wide_input_alignment"}) {
+    load(name);
+    EXPECT_EQ(input_alignment(*plugin).status().code(), Code::kInternal) << name;
+  }
+  load("small_input_alignment");
+  EXPECT_EQ(input_alignment(*plugin).value(), kAlignment);
+}
+
+TEST_F(MisbehavingPlugin, UnterminatedNamesAreCutAtTheirField) {
   load("unterminated_device_name");
   EXPECT_EQ(plugin->devices()[0].kind, std::string(32, 'k'));
   EXPECT_EQ(plugin->devices()[0].name, std::string(96, 'n'));

@@ -42,7 +42,7 @@ def run_digits_with(plugin, folder):
 
 with tempfile.TemporaryDirectory(prefix="sluice-plugin-") as folder:
     prefix, build = pathlib.Path(folder, "prefix"), pathlib.Path(folder, "build")
-    run("cmake", "--install", BUILD, "--component", "headers", "--prefix", prefix)
+    run("cmake", "--install", BUILD, "--component", "development", "--prefix", prefix)
     run("cmake", "-S", ROOT / "examples/3_plugin", "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
         f"-DCMAKE_CXX_COMPILER={CXX}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Wshadow -Werror")
     run("cmake", "--build", build)

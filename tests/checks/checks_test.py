@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checks must be able to fail: each is shown something wrong and something right."""
+"""Every check must be able to fail: the tests give each one a right and a wrong project."""
 
 import importlib.machinery
 import importlib.util
@@ -12,6 +12,8 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/checks"))
 
+import examples  # noqa: E402
+import folders  # noqa: E402
 import layers  # noqa: E402
 import project  # noqa: E402
 import seed_coverage  # noqa: E402
@@ -24,6 +26,29 @@ def load_run_tests():
     sys.modules["run_tests"] = module
     loader.exec_module(module)
     return module
+
+
+class ExamplesTest(unittest.TestCase):
+    ROWS = "".join(f"| {row} | a thing | `hello` |\n" for row in examples.ROWS)
+    PROGRAMS = "| `hello` | [1_hello](1_hello) | one model | `digits.sluice` | here |\n"
+
+    def test_table_with_all_folders_and_rows_is_right(self):
+        self.assertEqual(list(examples.program_problems(self.PROGRAMS, {"1_hello", "3_plugin"})), [])
+        self.assertEqual(list(examples.row_problems(self.PROGRAMS + self.ROWS)), [])
+
+    def test_example_outside_of_the_table_is_refused(self):
+        self.assertEqual(list(examples.program_problems(self.PROGRAMS, {"1_hello", "2_lost"})),
+                         ["2_lost: not in the table of programs"])
+
+    def test_listed_program_without_a_folder_or_a_place_to_run_is_refused(self):
+        text = self.PROGRAMS.replace("| here |", "| never |")
+        self.assertEqual(len(list(examples.program_problems(text, set()))), 2)
+
+    def test_row_without_an_existing_program_is_refused(self):
+        for old, new in (("| M3 | a thing | `hello` |\n", ""), ("| N2 | a thing | `hello`", "| N2 | a thing | `gone`"),
+                         ("| O8 | a thing | `hello`", "| O8 | a thing | ")):
+            text = self.PROGRAMS + self.ROWS.replace(old, new)
+            self.assertEqual(len(list(examples.row_problems(text))), 1, new)
 
 
 class LayersTest(unittest.TestCase):
@@ -51,6 +76,27 @@ class LayersTest(unittest.TestCase):
         self.assertEqual(len(self.problems("src/ops/a.cc", "#include <google/protobuf/message.h>\n")), 1)
         self.assertEqual(self.problems("src/onnx/a.cc", "#include <onnx/onnx_pb.h>\n"), [])
 
+    def test_production_code_that_includes_test_support_is_refused(self):
+        for header in ("exec/testing/exec_testing.h", "exec/testing/models.h", "gtest/gtest.h"):
+            text = f'#include "{header}"\n'
+            self.assertEqual(len(self.problems("src/exec/load.cc", text)), 1, header)
+            self.assertEqual(self.problems("src/exec/load_test.cc", text), [], header)
+            self.assertEqual(self.problems("src/exec/testing/models.cc", text), [], header)
+
+    def test_test_support_may_include_support_of_all_rooms(self):
+        text = '#include "support/sim.h"\n'
+        self.assertEqual(self.problems("src/device/testing/devices.h", text), [])
+        self.assertEqual(len(self.problems("src/device/devices.h", text)), 1)
+
+    def test_permission_that_no_include_needs_is_refused(self):
+        text = '#include "base/status.h"\n'
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(project, "ROOT", pathlib.Path(folder)), \
+                mock.patch.dict(layers.ROOMS, {"plan": ["base", "ir"]}):
+            pathlib.Path(folder, "src/plan").mkdir(parents=True)
+            pathlib.Path(folder, "src/plan/arena.h").write_text(text)
+            problems = list(layers.unused_permissions([pathlib.PurePath("src/plan/arena.h")]))
+        self.assertEqual(problems, ["layers.toml: src/plan includes nothing of ir: remove the permission"])
+
     def test_cmake_dependency_upwards_is_refused(self):
         text = "sluice_library(exec SRCS a.cc DEPS {} LINK x)\n"
         self.assertEqual(len(self.problems("src/exec/CMakeLists.txt", text.format("base compile"))), 1)
@@ -65,29 +111,84 @@ class LayersTest(unittest.TestCase):
             self.assertTrue(any("reaches itself" in problem for problem in layers.table_problems()))
 
 
+class FoldersTest(unittest.TestCase):
+    def problems(self, files):
+        """The problems of a project of these files, path to text."""
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(project, "ROOT", pathlib.Path(folder)):
+            for path, text in files.items():
+                file = pathlib.Path(folder, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            return list(folders.problems_in([pathlib.PurePath(path) for path in sorted(files)]))
+
+    def test_folder_over_the_limit_is_refused(self):
+        files = {f"src/ops/file{i}.cc": "" for i in range(folders.MAX_FILES)}
+        files.update({"src/ops/CMakeLists.txt": "", "src/ops/math/cast.cc": ""})
+        self.assertEqual(self.problems(files), [])
+        files["src/ops/schema.h"] = ""
+        self.assertEqual(self.problems(files), ["src/ops: 26 source files, over 25: make sub-folders by meaning"])
+
+    def test_circle_between_a_room_and_its_sub_folder_is_refused(self):
+        files = {"src/ops/schema.h": '#include "ops/math/cast.h"\n', "src/ops/math/cast.h": ""}
+        self.assertEqual(self.problems(files), [])
+        files["src/ops/math/gather.cc"] = '#include "ops/schema.h"\n'
+        problems = self.problems(files)
+        self.assertEqual(problems[0], "circle of includes: src/ops -> src/ops/math -> src/ops")
+        self.assertEqual(len(problems), 3)
+
+    def test_circle_over_three_folders_is_refused(self):
+        files = {"src/ir/a.h": '#include "ops/b.h"\n', "src/ops/b.h": '#include "plan/c.h"\n',
+                 "src/plan/c.h": '#include "ir/a.h"\n'}
+        self.assertIn("circle of includes: src/ir -> src/ops -> src/plan -> src/ir", self.problems(files))
+
+    def test_circle_inside_a_plug_in_is_refused(self):
+        files = {"backends/cpu/isa.h": '#include "kernels/gemm.h"\n', "backends/cpu/kernels/gemm.h": '#include "isa.h"\n'}
+        self.assertEqual(len(self.problems(files)), 3)
+
+    def test_tests_and_their_support_make_no_circle(self):
+        files = {"src/ops/math/cast.h": '#include "ops/schema.h"\n', "src/ops/schema.h": "",
+                 "src/ops/schema_test.cc": '#include "ops/math/cast.h"\n#include "ops/testing/graphs.h"\n',
+                 "src/ops/testing/graphs.h": '#include "ops/schema.h"\n'}
+        self.assertEqual(self.problems(files), [])
+
+
 class SeedCoverageTest(unittest.TestCase):
     def problems(self, text):
-        return list(seed_coverage.problems_in(text, {"Map.IsRead", "Map.IsWritten"}))
+        return list(seed_coverage.page_problems(text, {"Map.IsRead", "Map.IsWritten", "daemon_tcp"}))
 
-    def test_suites_are_called_as_in_the_source(self):
+    def test_suites_have_the_name_of_the_source(self):
         names = [seed_coverage.suite_name(text) for text in ("Map.", "Drivers/Map.", "Map/0.", "All/Map/1.")]
         self.assertEqual(names, ["Map"] * 4)
 
-    def test_claims_with_known_tests_are_right(self):
-        self.assertEqual(self.problems("| N-1.1 | a claim | `Map.IsRead` |\n| M-1.1 | b | `Map.IsWritten` |\n"), [])
+    def test_functions_of_a_python_test_have_names(self):
+        found = seed_coverage.script_tests("check_scripts", ["python3", "tests/checks/checks_test.py", "build"])
+        self.assertIn("check_scripts", found)
+        self.assertIn("check_scripts/load_run_tests", found)
 
-    def test_a_test_that_is_not_there_is_told(self):
-        self.assertEqual(self.problems("| N-1.1 | a claim | `Map.IsRead`, `Map.IsGone` |\n"),
-                         ["N-1.1: no test Map.IsGone in the built programs"])
+    def test_entries_of_all_states_are_right(self):
+        self.assertEqual(self.problems("| N-1.1 | a | proved | `Map.IsRead`, `daemon_tcp` |\n"
+                                       "| N-1.2 | b | partly: no GPU | `Map.IsWritten` |\n"
+                                       "| N-1.3 | c | planned: containers | |\n"
+                                       "| N-1.4 | d | not applicable: a figure | – |\n"), [])
 
-    def test_a_claim_without_a_test_is_told(self):
-        self.assertEqual(self.problems("| N-1.1 | a claim | later |\n"), ["N-1.1: no test"])
+    def test_a_missing_test_is_reported(self):
+        self.assertEqual(self.problems("| N-1.1 | a claim | proved | `Map.IsRead`, `Map.IsGone` |\n"),
+                         ["N-1.1: no test Map.IsGone in the build"])
 
-    def test_rows_that_are_none_repeated_ones_and_no_rows_are_told(self):
-        self.assertEqual(len(self.problems("| N-1.1 | a claim without its third column |\n")), 2)
-        row = "| N-1.1 | a claim | `Map.IsRead` |\n"
-        self.assertEqual(self.problems(row + row), ["N-1.1: there twice"])
-        self.assertEqual(self.problems("nothing"), ["no claims"])
+    def test_a_proved_entry_without_a_test_is_reported(self):
+        self.assertEqual(self.problems("| N-1.1 | a claim | proved | later |\n"), ["N-1.1: proved without a test"])
+
+    def test_an_entry_without_a_state_or_a_reason_is_reported(self):
+        self.assertEqual(len(self.problems("| N-1.1 | a claim | | `Map.IsRead` |\n")), 1)
+        self.assertEqual(len(self.problems("| N-1.1 | a claim | perhaps | `Map.IsRead` |\n")), 1)
+        self.assertEqual(self.problems("| N-1.1 | a claim | planned | |\n"), ["N-1.1: planned without a reason"])
+
+    def test_malformed_repeated_foreign_and_no_entries_are_reported(self):
+        self.assertEqual(len(self.problems("| N-1.1 | a claim without its last column |\n")), 2)
+        row = "| N-1.1 | a claim | proved | `Map.IsRead` |\n"
+        self.assertEqual(self.problems(row + row), ["N-1.1: appears twice"])
+        self.assertEqual(self.problems(row + row.replace("N", "M")), ["M-1.1: the page's letter is N"])
+        self.assertEqual(self.problems("nothing"), ["page: no entries"])
 
 
 class SizesTest(unittest.TestCase):

@@ -94,7 +94,7 @@ TEST_P(CommandLists, OffsetsAreAddedToTheBinding) {
   }
 }
 
-TEST_P(CommandLists, EachEntrySeesTheResultsOfThoseBefore) {
+TEST_P(CommandLists, EachEntrySeesEarlierResults) {
   Buffer x(plugin, -500, 1);
   Buffer kept(plugin, 0, 0);
   Buffer y(plugin, 0, 0);
@@ -158,7 +158,7 @@ TEST_P(CommandLists, AKernelRunsInTwoListsOnTwoThreads) {
   SLUICE_EXPECT_OK(other);
 }
 
-TEST_P(CommandLists, RefuseWhatComesAtTheWrongTime) {
+TEST_P(CommandLists, RefuseCallsInTheWrongState) {
   auto list = CommandList::create(group);
   auto stream = Stream::create(group);
   SLUICE_ASSERT_OK(list);

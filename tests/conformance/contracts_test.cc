@@ -1,4 +1,4 @@
-// What a kernel says of itself, held to it: sharing memory, actual dimensions, layouts.
+// The properties that a kernel declares must hold: shared memory, actual dimensions, layouts.
 #include "conformance/fixture.h"
 
 namespace sluice::conformance {
@@ -46,7 +46,7 @@ TEST_P(Contracts, AKernelThatMayOverwriteItsInputCan) {
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(values[i], static_cast<float>(std::max(0, i - 500)));
 }
 
-TEST_P(Contracts, ActualDimensionsAreToldAndElementsPacked) {
+TEST_P(Contracts, ActualDimensionsAreReportedAndElementsPacked) {
   require_host_memory();
   if (IsSkipped()) return;
   const auto op = OpMaker("NonZero")
@@ -69,7 +69,7 @@ TEST_P(Contracts, ActualDimensionsAreToldAndElementsPacked) {
   EXPECT_EQ(std::vector<std::int64_t>(y, y + 6), expected);
 }
 
-TEST_P(Contracts, AReorderedTensorComesBackAsItWas) {
+TEST_P(Contracts, ReorderRoundTripKeepsElements) {
   const ir::Type plain = tensor_type(ElementType::kF32, {2, 19, 3, 5});
   const ir::Type blocked = plain.with_layout(ir::Layout::kC16);
   const auto reorder = [](const ir::Type& from, const ir::Type& to) {

@@ -114,7 +114,7 @@ TEST_P(Fusion, PackedConstantsGiveTheSameResult) {
   expect_close(with_packed, plain);
 }
 
-TEST_P(Fusion, PackingIsOnlyAskedOfInputsThatAre) {
+TEST_P(Fusion, PackingQueryRefusesInvalidInputs) {
   const ir::Type type = tensor_type(ElementType::kF32, {4});
   const auto op = OpMaker("Relu", 14).input(type).output(type).make();
   SLUICE_ASSERT_OK(op);

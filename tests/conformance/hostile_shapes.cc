@@ -1,4 +1,4 @@
-// Shapes and attributes that do not fit each other: moving, joining, reducing.
+// Inconsistent shapes and attributes: moving, joining, reducing.
 #include "conformance/hostile_cases.h"
 
 namespace sluice::conformance {

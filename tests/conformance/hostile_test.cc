@@ -1,9 +1,9 @@
-// Operations that contradict themselves are refused, when a kernel is made or when it runs: never a
-// crash, never a read outside a buffer (the sanitizer builds see those).
+// Inconsistent operations are refused when a kernel is created or when it runs: no crash, no read
+// outside a buffer (the sanitizer builds detect those).
 //
-// `reference`, the oracle, sees to all of it alone. Other plug-ins may rely on the shape functions,
-// which run before every plan, for what shapes and attributes contradict: for them a case is
-// refused by one or the other. What comes from data nobody stops before: every plug-in checks that.
+// `reference`, the oracle, must refuse every case itself. Other plug-ins may rely on the shape
+// functions, which run before every plan, to refuse inconsistent shapes and attributes. Errors in
+// data, such as an index out of range, must be detected by every plug-in.
 #include <gmock/gmock.h>
 
 #include "conformance/hostile_cases.h"
@@ -24,7 +24,7 @@ HostileMaker& HostileMaker::input(ir::ElementType element, std::vector<std::int6
 
 namespace {
 
-/// What is known of the inputs before a plan is made: everything.
+/// Facts of the inputs before planning: all types and elements.
 ops::SubgraphFacts facts_of(const ir::Graph& graph, const ir::Operation& operation,
                             const std::vector<Tensor>& inputs) {
   ops::SubgraphFacts facts(graph.main().num_operands());
@@ -91,7 +91,7 @@ TEST_P(Hostile, ShapesThatDoNotFitAreRefused) { expect_refused(hostile_shapes())
 TEST_P(Hostile, ImagesThatDoNotFitAreRefused) { expect_refused(hostile_images()); }
 TEST_P(Hostile, NetworksThatDoNotFitAreRefused) { expect_refused(hostile_networks()); }
 
-TEST_P(Hostile, DivisionOfTheLeastIntegerIsNoTrap) {
+TEST_P(Hostile, DivisionOfMinimumByMinusOneDoesNotTrap) {
   const auto op = OpMaker("Div", 14)
                       .input(tensor_type(ir::ElementType::kI32, {1}))
                       .input(tensor_type(ir::ElementType::kI32, {1}))

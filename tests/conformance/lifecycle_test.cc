@@ -10,7 +10,7 @@ namespace {
 class Lifecycle : public Conformance {};
 SLUICE_INSTANTIATE_FOR_PLUGINS(Lifecycle);
 
-TEST_P(Lifecycle, HandshakeTellsNameVersionAndDevices) {
+TEST_P(Lifecycle, HandshakeReportsNameVersionAndDevices) {
   EXPECT_EQ(plugin->name(), backend::plugin_name(GetParam()));
   EXPECT_FALSE(plugin->version().empty());
   ASSERT_FALSE(plugin->devices().empty());
@@ -65,7 +65,7 @@ TEST_P(Lifecycle, MemoryOfZeroBytesIsAllowed) {
   SLUICE_EXPECT_OK(DeviceMemory::allocate(plugin, 0, 0));
 }
 
-TEST_P(Lifecycle, RefusesMemoryThatCannotBe) {
+TEST_P(Lifecycle, RefusesImpossibleAllocations) {
   for (const std::int64_t size :
        {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(),
         std::numeric_limits<std::int64_t>::max(), std::int64_t{1} << 60}) {
@@ -95,7 +95,7 @@ TEST_P(Lifecycle, AnIdleStreamIsDone) {
   SLUICE_EXPECT_OK(stream->wait());
 }
 
-TEST_P(Lifecycle, ManyGroupsAndStreamsComeAndGo) {
+TEST_P(Lifecycle, ManyGroupsAndStreamsCanBeCreatedAndDestroyed) {
   for (int i = 0; i < 20; ++i) {
     const auto group = group_of_all_cores(plugin);
     SLUICE_ASSERT_OK(group);

@@ -27,7 +27,7 @@ void expect_refused(const std::shared_ptr<const Backend>& plugin, const Result<O
   EXPECT_EQ(kernel.status().message().find("failed without a message"), std::string::npos);
 }
 
-TEST_P(Operations, RefusesWhatNobodyKnows) {
+TEST_P(Operations, RefusesUnknownOperators) {
   const ir::Type type = tensor_type(ElementType::kF32, {4});
   expect_refused(plugin, OpMaker("NoSuchOperator").input(type).output(type).make());
   expect_refused(plugin, OpMaker("Relu", 14, "no.such.domain").input(type).output(type).make());

@@ -1,8 +1,8 @@
-// Operators with more to them than element-wise ones: every plug-in against `reference`.
+// Operators that are more complex than element-wise ones: every plug-in against `reference`.
 #include <functional>
 #include <random>
 
-#include "backend/variants.h"
+#include "backend/extensions/variants.h"
 #include "conformance/fixture.h"
 #include "support/tolerance.h"
 
@@ -180,7 +180,7 @@ TEST_P(Oracle, AgreesWithReference) {
   if (num_compared == 0) GTEST_SKIP() << "none of these operators is supported";
 }
 
-TEST_P(Oracle, EveryWayToComputeAgreesWithReference) {
+TEST_P(Oracle, EveryTacticAgreesWithReference) {
   int num_compared = 0;
   for (const Case& the_case : all_cases()) {
     const auto op = the_case.op.make();

@@ -40,8 +40,8 @@ class FlowsTest : public ::testing::Test {
   }
 
   /// A core group of `cores`: 3 are enough for the normal mode, 2 for the shared one.
-  void run_explicit_flow(rpc::Client& client, std::int32_t cores);
-  void run_implicit_flow(rpc::Client& client);
+  void run_explicit_flow(rpc::client::Client& client, std::int32_t cores);
+  void run_implicit_flow(rpc::client::Client& client);
 
   TempDir folder_;
   std::unique_ptr<RunningDaemon> daemon_;
@@ -50,7 +50,7 @@ class FlowsTest : public ::testing::Test {
   std::string five_cores_;
 };
 
-void FlowsTest::run_explicit_flow(rpc::Client& client, std::int32_t cores) {
+void FlowsTest::run_explicit_flow(rpc::client::Client& client, std::int32_t cores) {
   const auto group = client.create_group({.num_cores = cores});
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
   EXPECT_EQ(group->info.cores.size(), static_cast<std::size_t>(cores));
@@ -88,7 +88,7 @@ void FlowsTest::run_explicit_flow(rpc::Client& client, std::int32_t cores) {
   EXPECT_EQ(code_of(client.destroy_group(handle)), RuntimeCode::kInvalidHandle);
 }
 
-void FlowsTest::run_implicit_flow(rpc::Client& client) {
+void FlowsTest::run_implicit_flow(rpc::client::Client& client) {
   const auto model = client.load({}, three_cores_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   EXPECT_EQ(model->info.phase, ModelPhase::kStarted);
@@ -138,7 +138,7 @@ TEST_F(FlowsTest, ALoadWithoutEnoughCoresIsRefused) {
   EXPECT_EQ(code_of(client->load(options, five_cores_)), RuntimeCode::kNotEnoughCores);
 }
 
-TEST_F(FlowsTest, WhatASessionMadeIsItsOwn) {
+TEST_F(FlowsTest, SessionsCannotUseEachOthersObjects) {
   ASSERT_NE(daemon_, nullptr);
   const auto owner = daemon_->client("owner");
   const auto other = daemon_->client("other");
@@ -162,7 +162,7 @@ TEST_F(FlowsTest, WhatASessionMadeIsItsOwn) {
   EXPECT_TRUE(infer(*owner, handle, 1).is_ok());
 }
 
-TEST_F(FlowsTest, WhatIsMadeWithoutASessionIsEverybodysAndStays) {
+TEST_F(FlowsTest, ObjectsWithoutSessionArePublicAndStay) {
   ASSERT_NE(daemon_, nullptr);
   std::uint64_t handle = 0;
   {
@@ -185,7 +185,7 @@ std::int32_t free_cores_after_sessions(const RunningDaemon& daemon) {
   return client->server()->num_free_cores;
 }
 
-TEST_F(FlowsTest, AClientThatEndsGivesEverythingBack) {
+TEST_F(FlowsTest, EndedClientReleasesEverything) {
   ASSERT_NE(daemon_, nullptr);
   {
     const auto client = daemon_->client("short-lived");

@@ -31,7 +31,7 @@ class Daemon:
 
     def __init__(self, folder: Path, *flags: str, environment: dict[str, str] | None = None,
                  listening: list[socket.socket] | None = None, level: str | None = "6") -> None:
-        """`listening`: handed over as a service manager does; then it gets no address of its own."""
+        """`listening`: sockets that a service manager passes on; the daemon then gets no other address."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._listening = listening or []
@@ -65,7 +65,7 @@ class Daemon:
                                         pass_fds=[one.fileno() for one in self._listening])
         while "sluiced: listening on" not in self.said():
             assert self.process.poll() is None, f"sluiced ended:\n{self.said()}"
-            time.sleep(0.002)  # a process has no condition to wait on
+            time.sleep(0.002)  # a process offers no condition to wait on
         line = next(line for line in self.said().splitlines() if "sluiced: listening on" in line)
         self.addresses = line.partition("listening on ")[2].split(", ")
 
@@ -83,7 +83,7 @@ class Daemon:
 
 
 class Sluice:
-    """`sluice` with options that all its calls share."""
+    """The `sluice` command with options that all its calls share."""
 
     def __init__(self, *options: str, environment: dict[str, str] | None = None) -> None:
         self._options = options
@@ -133,7 +133,7 @@ def holds(text: str, part: str) -> None:
 
 
 def prove(claims: list[Callable[[Path], None]]) -> int:
-    """Calls each with a folder of its own; prints a line per claim and the sum."""
+    """Calls each claim with a folder of its own; prints a line per claim and the totals."""
     failed = 0
     for claim in claims:
         folder = Path(tempfile.mkdtemp(prefix="sluice-"))

@@ -9,7 +9,7 @@ namespace sluice::testing {
 namespace {
 
 Status hold(const std::string& address, const std::string& package) {
-  const auto client = SLUICE_TRY(rpc::Client::create({.address = address}));
+  const auto client = SLUICE_TRY(rpc::client::Client::create({.address = address}));
   SLUICE_TRY(client->open_session("holder"));
   SLUICE_TRY(client->create_group({.num_cores = 3}));
   const auto model = SLUICE_TRY(client->load({}, package));

@@ -45,7 +45,7 @@ def samples(text: str) -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
-def what_was_asked_is_counted(folder: Path) -> None:
+def requests_are_counted(folder: Path) -> None:
     package = str(compile_digits(folder))
     with Daemon(folder / "d", "--metrics", "localhost:0") as daemon:
         sluice = at(daemon)
@@ -71,7 +71,7 @@ def what_was_asked_is_counted(folder: Path) -> None:
         same(after['sluice_device_requests_answered_total{device="0",code="ok"}'], 3)
 
 
-def a_unix_socket_has_the_sockets_mode_and_goes_with_the_daemon(folder: Path) -> None:
+def unix_socket_has_the_configured_mode_and_is_removed_at_exit(folder: Path) -> None:
     path = folder / "metrics.sock"
     with Daemon(folder / "d", "--metrics", f"unix:{path}", "--socket-mode", "0600") as daemon:
         same(path.stat().st_mode & 0o777, 0o600)
@@ -87,7 +87,7 @@ def other_paths_and_methods_are_refused(folder: Path) -> None:
         same(get(daemon, "/metrics?name[]=x")[0], 200)
 
 
-def who_says_nothing_does_not_keep_the_daemon_from_ending(folder: Path) -> None:
+def silent_client_does_not_block_shutdown(folder: Path) -> None:
     with Daemon(folder / "d", "--metrics", "localhost:0") as daemon:
         connection = connection_to(daemon)
         connection.connect()
@@ -96,7 +96,7 @@ def who_says_nothing_does_not_keep_the_daemon_from_ending(folder: Path) -> None:
         same(connection.sock.recv(1), b"")
 
 
-def without_the_setting_nothing_is_served(folder: Path) -> None:
+def metrics_are_served_only_if_configured(folder: Path) -> None:
     with Daemon(folder / "d") as daemon:
         assert "metrics on" not in daemon.said()
         holds(daemon.said(), "listening on")
@@ -104,9 +104,9 @@ def without_the_setting_nothing_is_served(folder: Path) -> None:
 
 if __name__ == "__main__":
     sys.exit(prove([
-        what_was_asked_is_counted,
-        a_unix_socket_has_the_sockets_mode_and_goes_with_the_daemon,
+        requests_are_counted,
+        unix_socket_has_the_configured_mode_and_is_removed_at_exit,
         other_paths_and_methods_are_refused,
-        who_says_nothing_does_not_keep_the_daemon_from_ending,
-        without_the_setting_nothing_is_served,
+        silent_client_does_not_block_shutdown,
+        metrics_are_served_only_if_configured,
     ]))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`sluice profile` against a running sluiced: what is in the trace, and whose a profile is.
+"""`sluice profile` against a running sluiced: the contents of the trace, and the owner of a profile.
 
     tests/daemon/profiles.py BUILD_FOLDER
 """

@@ -34,7 +34,8 @@ def a_request_is_repeated_over_one_stream(folder: Path) -> None:
     package = str(compile_digits(folder))
     with Daemon(folder / "d", "--stream-requests", "3") as daemon:
         sluice = at(daemon)
-        sluice.text("load", package, "--depth", "4")
+        model = sluice.json("load", package, "--depth", "4", "--queue-limit", "6")
+        same((model["depth"], model["queue_limit"]), (4, 6))
         same(sluice.json("server")["stream_requests"], 3)
         figures = sluice.json("infer", "digits", "--input", "image=random", "--repeat", "50", "--in-flight", "9")
         same((figures["answered"], figures["failed"], figures["first_error"]), (50, 0, None))
@@ -42,8 +43,38 @@ def a_request_is_repeated_over_one_stream(folder: Path) -> None:
         holds(sluice.text("infer", "digits", "--input", "image=zeros", "--repeat", "5",
                           "--output-dir", str(folder / "out")), "5 answered, 0 failed")
         assert (folder / "out" / "probabilities.npy").exists()
-        same(sluice.json("stats", "digits")[0]["answered"]["ok"], 55)
+        [stats] = sluice.json("stats", "digits")
+        same((stats["answered"]["ok"], stats["refused"], stats["waiting"]), (55, 0, 0))
         holds(sluice.refusal("infer", "digits", "--input", "image=zeros", "--repeat", "0", code=2), "--repeat")
+
+
+def functions_share_a_core_and_become_cold_and_warm(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        a = sluice.json("deploy", package, "--name", "a", "--share", "3", "--always-warm", "--queue-limit", "5")
+        sluice.json("deploy", package, "--name", "b", "--memory", "1g", "--concurrency", "2")
+        same((a["depth"], a["queue_limit"], a["function"]["share"]), (1, 5, 3))
+        same(sluice.json("server")["free_cores"], 15)
+        for name in ("a", "b"):
+            same(sluice.json("infer", name, "--input", "image=zeros")["code"], 0)
+        same([one["name"] for one in sluice.json("functions")], ["a", "b"])
+        holds(sluice.text("functions"), "LAST START")
+        sluice.json("stop", "a")
+        cold = sluice.json("functions")[0]["function"]
+        same((cold["phase"], cold["held_bytes"], cold["starts"]), ("cold", 0, 1))
+        same(sluice.json("infer", "a", "--input", "image=zeros")["code"], 0)
+        warm = sluice.json("functions")[0]["function"]
+        same((warm["starts"], warm["requests"]), (2, 2))
+        holds(sluice.refusal("deploy", package, "--memory", "1k"), "quota")
+        kept = sluice.json("infer", "a", "--input", "image=zeros", "--keep", "probabilities")["outputs"][0]
+        assert kept["exchange"] > 0, kept
+        holds(sluice.text("infer", "a", "--input", "image=zeros", "--keep", "probabilities"), "exchange:")
+        holds(sluice.refusal("infer", "b", "--input", f"image=exchange:{kept['exchange']}"), "f32[1,10]")
+        holds(sluice.refusal("infer", "b", "--input", "image=exchange:999"), "no longer")
+        for name in ("a", "b"):
+            sluice.json("unload", name)
+        same((sluice.json("functions"), sluice.json("server")["free_cores"]), ([], 16))
 
 
 def the_explicit_flow_starts_one_model_of_a_group_at_a_time(folder: Path) -> None:
@@ -84,7 +115,7 @@ def a_worker_on_the_hosts_processors_answers_as_the_daemon_does(folder: Path) ->
             sluice.text("infer", isolation, "--input", "image=zeros", "--output-dir", str(out))
             answers[isolation] = (out / "probabilities.npy").read_bytes()
             if isolation == "process":
-                # It stays on its core: each of the others has a processor at least.
+                # The worker stays on its core: every other core has a processor at least.
                 others = sluice.json("server")["cores"] - len(group["cores"])
                 mine = os.sched_getaffinity(group["worker_process"])
                 assert len(mine) <= len(os.sched_getaffinity(0)) - others, mine
@@ -94,7 +125,7 @@ def a_worker_on_the_hosts_processors_answers_as_the_daemon_does(folder: Path) ->
         holds(sluice.refusal("load", str(package), "--isolation", "none", code=2), "stream")
 
 
-def what_a_load_would_take_is_told_and_nothing_loaded(folder: Path) -> None:
+def estimate_prints_the_footprint_and_loads_nothing(folder: Path) -> None:
     package = str(compile_digits(folder))
     with Daemon(folder / "d", "--model-folders", str(folder)) as daemon:
         sluice = at(daemon)
@@ -115,7 +146,7 @@ def a_path_is_read_by_the_daemon_in_its_model_folders_only(folder: Path) -> None
         holds(said, f"models are loaded by path from {inside}")
 
 
-def statistics_count_what_was_asked(folder: Path) -> None:
+def statistics_count_requests(folder: Path) -> None:
     package = str(compile_digits(folder))
     with Daemon(folder / "d") as daemon:
         sluice = at(daemon)
@@ -164,7 +195,7 @@ def a_command_acts_without_a_session_and_sessions_are_listed(folder: Path) -> No
         holds(sluice.refusal("sessions", "--kill", "7"), "no session 7 is open")
 
 
-def the_server_tells_of_its_devices_and_health(folder: Path) -> None:
+def server_command_prints_devices_and_health(folder: Path) -> None:
     with Daemon(folder / "d", "-t", "0000:00:11.0") as daemon:
         server = at(daemon).json("server")
         same((server["cores"], server["process"], server["state"]), (4, daemon.process.pid, "ready"))
@@ -178,7 +209,7 @@ def the_address_may_stand_in_the_environment(folder: Path) -> None:
         same(Sluice(environment={"SLUICE_ADDRESS": daemon.socket}).json("models"), [])
 
 
-def the_help_lists_what_the_other_program_has_in_its_words(_: Path) -> None:
+def help_lists_remote_commands_with_their_descriptions(_: Path) -> None:
     def listed(program: str) -> list[str]:
         done = subprocess.run([str(BUILD / "bin" / program), "--help"], capture_output=True, text=True, check=True)
         return done.stdout.partition("Subcommands:\n")[2].splitlines()
@@ -189,7 +220,7 @@ def the_help_lists_what_the_other_program_has_in_its_words(_: Path) -> None:
     holds(Sluice().text("load", "--help"), "Usage: sluice load [OPTIONS] package")
 
 
-def without_the_other_program_it_says_so(folder: Path) -> None:
+def missing_remote_program_is_reported(folder: Path) -> None:
     alone = folder / "sluice"
     alone.write_bytes((BUILD / "bin/sluice").read_bytes())
     alone.chmod(0o755)
@@ -220,12 +251,12 @@ def wrong_use_is_named(folder: Path) -> None:
         holds(Sluice("--address", "nowhere").refusal("models"), 'address "nowhere"')
 
 
-def a_daemon_that_is_not_there_is_called_so(folder: Path) -> None:
+def absent_daemon_is_reported(folder: Path) -> None:
     said = Sluice("--address", f"unix:{folder / 'nothing.sock'}").refusal("models")
     holds(said, "is sluiced running")
 
 
-def a_daemon_that_was_killed_leaves_nothing_in_its_successors_way(folder: Path) -> None:
+def killed_daemon_does_not_block_its_successor(folder: Path) -> None:
     package = str(compile_digits(folder))
     with Daemon(folder / "d") as daemon:
         at(daemon).text("load", package)
@@ -236,7 +267,7 @@ def a_daemon_that_was_killed_leaves_nothing_in_its_successors_way(folder: Path) 
         same(daemon.stop(), 0)
 
 
-def what_a_daemon_would_do_is_printed_with_its_origin(folder: Path) -> None:
+def dry_run_prints_settings_with_their_origin(folder: Path) -> None:
     config = folder / "sluiced.json"
     config.write_text(json.dumps({"log_level": 6, "session_models": 3}))
     command = [str(BUILD / "bin/sluiced"), "-c", str(config), "-l", "7", "--check-config"]
@@ -246,24 +277,39 @@ def what_a_daemon_would_do_is_printed_with_its_origin(folder: Path) -> None:
     same(settings["session_cores"]["origin"], "default")
 
 
+def daemon_prints_version_options_and_default_address(folder: Path) -> None:
+    def said(*arguments: str) -> str:
+        return subprocess.run([str(BUILD / "bin/sluiced"), *arguments], capture_output=True, text=True, check=True).stdout
+
+    holds(said("-v"), "sluiced 0.")
+    for option in ("-t,--devices", "-m,--map", "-g,--listen", "-c,--config", "-l,--log-level", "-x,--log-console"):
+        holds(said("-h"), option)
+    (folder / "empty.json").write_text("{}")
+    settings = json.loads(said("-c", str(folder / "empty.json"), "--check-config"))
+    same(settings["listen"], {"value": ["unix:/run/sluice.sock"], "origin": "default"})
+    same((settings["devices"]["value"], settings["huge_pages"]["value"]), ([], 0))
+
+
 if __name__ == "__main__":
     sys.exit(prove([
         the_implicit_flow_is_load_infer_unload,
         a_request_is_repeated_over_one_stream,
+        functions_share_a_core_and_become_cold_and_warm,
         the_explicit_flow_starts_one_model_of_a_group_at_a_time,
         a_worker_on_the_hosts_processors_answers_as_the_daemon_does,
-        what_a_load_would_take_is_told_and_nothing_loaded,
+        estimate_prints_the_footprint_and_loads_nothing,
         a_path_is_read_by_the_daemon_in_its_model_folders_only,
-        statistics_count_what_was_asked,
+        statistics_count_requests,
         statistics_show_the_worker_and_its_restarts,
         outputs_are_written_and_json_stays_json,
         a_command_acts_without_a_session_and_sessions_are_listed,
-        the_server_tells_of_its_devices_and_health,
+        server_command_prints_devices_and_health,
         the_address_may_stand_in_the_environment,
-        the_help_lists_what_the_other_program_has_in_its_words,
-        without_the_other_program_it_says_so,
+        help_lists_remote_commands_with_their_descriptions,
+        missing_remote_program_is_reported,
         wrong_use_is_named,
-        a_daemon_that_is_not_there_is_called_so,
-        a_daemon_that_was_killed_leaves_nothing_in_its_successors_way,
-        what_a_daemon_would_do_is_printed_with_its_origin,
+        absent_daemon_is_reported,
+        killed_daemon_does_not_block_its_successor,
+        dry_run_prints_settings_with_their_origin,
+        daemon_prints_version_options_and_default_address,
     ]))

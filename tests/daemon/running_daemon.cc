@@ -11,6 +11,7 @@
 #include <array>
 #include <fstream>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 extern char** environ;
@@ -49,16 +50,30 @@ std::string text_of(const std::filesystem::path& path) {
   return text.str();
 }
 
+/// Of every thread of a process, as /proc/PID/task/TID/stat has it: after the name in parentheses.
+bool is_stopped(pid_t process) {
+  std::error_code error;
+  const auto threads = std::filesystem::path("/proc") / std::to_string(process) / "task";
+  for (const auto& thread : std::filesystem::directory_iterator(threads, error)) {
+    const std::string stat = text_of(thread.path() / "stat");
+    const std::size_t end = stat.rfind(") ");
+    if (end != std::string::npos && stat[end + 2] != 'T') return false;
+  }
+  return !error;
+}
+
 }  // namespace
+
+bool suspend(pid_t process) {
+  if (kill(process, SIGSTOP) != 0) return false;
+  while (!is_stopped(process) && kill(process, 0) == 0) std::this_thread::yield();
+  return true;
+}
 
 Result<std::unique_ptr<RunningDaemon>> RunningDaemon::start(const TempDir& folder,
                                                             const DaemonSetup& setup) {
-  const std::filesystem::path description = folder / (setup.name + ".json");
-  std::ofstream(description) << setup.sim;
   const std::string address = "unix:" + (folder / (setup.name + ".sock")).string();
   std::vector<std::string> command = {build_path("bin/sluiced").string(),
-                                      "--sim",
-                                      description.string(),
                                       "-g",
                                       address,
                                       "--lock-folder",
@@ -68,6 +83,11 @@ Result<std::unique_ptr<RunningDaemon>> RunningDaemon::start(const TempDir& folde
                                       "-x",
                                       "-l",
                                       "6"};
+  if (!setup.sim.empty()) {
+    const std::filesystem::path description = folder / (setup.name + ".json");
+    std::ofstream(description) << setup.sim;
+    command.insert(command.end(), {"--sim", description.string()});
+  }
   command.insert(command.end(), setup.flags.begin(), setup.flags.end());
   const std::filesystem::path log = folder / (setup.name + ".log");
   const int fd = open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
@@ -89,7 +109,7 @@ bool RunningDaemon::wait_until_it_serves() const {
         info.si_pid != 0) {
       return false;
     }
-    poll(nullptr, 0, 2);  // a process has no condition to wait on
+    poll(nullptr, 0, 2);  // a process offers no condition to wait on
   }
   return true;
 }
@@ -99,10 +119,10 @@ RunningDaemon::~RunningDaemon() {
   if (::testing::Test::HasFailure()) std::fprintf(stderr, "%s", output().c_str());
 }
 
-std::unique_ptr<rpc::Client> RunningDaemon::client(const std::string& session) const {
-  rpc::ClientOptions options;
+std::unique_ptr<rpc::client::Client> RunningDaemon::client(const std::string& session) const {
+  rpc::client::ClientOptions options;
   options.address = address_;
-  auto client = rpc::Client::create(options);
+  auto client = rpc::client::Client::create(options);
   EXPECT_TRUE(client.is_ok()) << client.status().to_string();
   if (!session.empty()) {
     const auto id = (*client)->open_session(session);

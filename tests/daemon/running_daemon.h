@@ -1,4 +1,5 @@
-// A sluiced of this build on simulated devices, as a process of its own.
+// A sluiced of this build, as a process of its own, on simulated devices unless a test wants
+// others.
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "rpc/client.h"
+#include "rpc/client/client.h"
 #include "support/paths.h"
 
 namespace sluice::testing {
@@ -20,16 +21,18 @@ inline constexpr const char* kChain = R"({"devices": [{"count": 4, "cores": 4,
     "links": [{"a": 0, "b": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 3}]})";
 
 struct DaemonSetup {
+  /// Description of the simulated machine; empty: the devices of this one.
   std::string sim = kChain;
   std::vector<std::string> flags = {};
   /// Of the socket and the locks; where several daemons share one.
   std::string name = "sluice";
 };
 
-/// Ends with the object, by SIGKILL if it has not ended before.
+/// The destructor ends the process with SIGKILL if it still runs.
 class RunningDaemon {
  public:
-  /// Waits until it serves. Fails: kUnavailable with what it printed.
+  /// Waits until it serves.
+  /// Fails: kUnavailable with what it printed.
   static Result<std::unique_ptr<RunningDaemon>> start(const TempDir& folder,
                                                       const DaemonSetup& setup = {});
   RunningDaemon(const RunningDaemon&) = delete;
@@ -39,7 +42,7 @@ class RunningDaemon {
   const std::string& address() const { return address_; }
   pid_t process() const { return process_; }
   /// A client, with a session of this name unless it is empty.
-  std::unique_ptr<rpc::Client> client(const std::string& session = "") const;
+  std::unique_ptr<rpc::client::Client> client(const std::string& session = "") const;
   /// Sends a signal and waits for the end; the exit code, or minus the signal that ended it.
   int end(int signal_number);
   /// All that it printed; complete once it has ended.
@@ -54,8 +57,12 @@ class RunningDaemon {
   std::filesystem::path log_;
 };
 
-/// Another program, its stdout and stderr together on a pipe. Ends with the object, by SIGKILL if
-/// it has not ended before.
+/// Sends SIGSTOP and waits until every thread of the process has stopped; kill(2) returns earlier.
+/// False if there is no such process.
+bool suspend(pid_t process);
+
+/// Another program, its stdout and stderr together on a pipe. The destructor ends the process with
+/// SIGKILL if it still runs.
 class Program {
  public:
   explicit Program(const std::vector<std::string>& command);
@@ -63,7 +70,7 @@ class Program {
   Program& operator=(const Program&) = delete;
   ~Program();
 
-  /// The next line that it prints, without its end; what there is of one if the program ends.
+  /// The next line that it prints, without its end; any partial line if the program ends.
   std::string read_line() const;
   /// As RunningDaemon::end.
   int end(int signal_number);

@@ -16,7 +16,7 @@ from harness import BUILD, MACHINE, Daemon, at, holds, prove, same
 
 
 class Manager:
-    """Takes what a service tells its manager."""
+    """A service manager that records the notifications of its service."""
 
     def __init__(self, name: str) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -31,7 +31,7 @@ class Manager:
         self.socket.close()
 
 
-def it_says_ready_when_it_serves_and_stopping_when_it_ends(folder: Path) -> None:
+def daemon_reports_ready_and_stopping(folder: Path) -> None:
     manager = Manager(str(folder / "notify"))
     daemon = Daemon(folder / "d", environment={"NOTIFY_SOCKET": str(folder / "notify")})
     with daemon:
@@ -42,7 +42,7 @@ def it_says_ready_when_it_serves_and_stopping_when_it_ends(folder: Path) -> None
     manager.close()
 
 
-def it_does_not_start_without_the_huge_pages_it_is_told_to_reserve(folder: Path) -> None:
+def daemon_refuses_to_start_without_its_huge_pages(folder: Path) -> None:
     (folder / "machine.json").write_text(json.dumps(MACHINE))
     done = subprocess.run([str(BUILD / "bin/sluiced"), "--sim", str(folder / "machine.json"), "-g",
                            f"unix:{folder / 's'}", "--lock-folder", str(folder), "--huge-pages", "1000000"],
@@ -86,7 +86,7 @@ def another_processs_watchdog_is_not_fed(folder: Path) -> None:
     manager.close()
 
 
-def a_manager_that_is_gone_does_not_cut_the_drain_short(folder: Path) -> None:
+def missing_manager_does_not_shorten_the_drain(folder: Path) -> None:
     manager = Manager(str(folder / "notify"))
     with Daemon(folder / "d", environment={"NOTIFY_SOCKET": str(folder / "notify")}) as daemon:
         same(manager.next()["READY"], "1")
@@ -96,7 +96,7 @@ def a_manager_that_is_gone_does_not_cut_the_drain_short(folder: Path) -> None:
         holds(daemon.said(), "daemon.end")
 
 
-def a_socket_that_was_handed_over_is_served_and_stays(folder: Path) -> None:
+def inherited_socket_is_served_and_kept(folder: Path) -> None:
     path = folder / "d" / "sluice.sock"
     path.parent.mkdir()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
@@ -110,7 +110,7 @@ def a_socket_that_was_handed_over_is_served_and_stays(folder: Path) -> None:
             assert path.is_socket()
 
 
-def a_reload_takes_what_is_safe_and_names_the_rest(folder: Path) -> None:
+def reload_applies_safe_settings_and_names_the_others(folder: Path) -> None:
     config = folder / "config.json"
     models = folder / "models"
     models.mkdir()
@@ -161,13 +161,13 @@ def a_reloaded_log_level_holds_from_then_on(folder: Path) -> None:
 
 if __name__ == "__main__":
     sys.exit(prove([
-        it_says_ready_when_it_serves_and_stopping_when_it_ends,
-        it_does_not_start_without_the_huge_pages_it_is_told_to_reserve,
+        daemon_reports_ready_and_stopping,
+        daemon_refuses_to_start_without_its_huge_pages,
         an_abstract_socket_is_understood,
         the_watchdog_is_fed_until_the_end,
         another_processs_watchdog_is_not_fed,
-        a_manager_that_is_gone_does_not_cut_the_drain_short,
-        a_socket_that_was_handed_over_is_served_and_stays,
-        a_reload_takes_what_is_safe_and_names_the_rest,
+        missing_manager_does_not_shorten_the_drain,
+        inherited_socket_is_served_and_kept,
+        reload_applies_safe_settings_and_names_the_others,
         a_reloaded_log_level_holds_from_then_on,
     ]))

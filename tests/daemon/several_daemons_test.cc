@@ -5,12 +5,13 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <map>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "daemon/add_relu.h"
 #include "daemon/running_daemon.h"
+#include "daemon/steady_requests.h"
 
 namespace sluice::testing {
 namespace {
@@ -18,50 +19,15 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// Sends requests until it is told to stop, and remembers the first that failed.
-class Load {
- public:
-  Load(const RunningDaemon& daemon, const std::string& package)
-      : client_(daemon.client("load")), thread_([this, package] { run(package); }) {}
-  Load(const Load&) = delete;
-  Load& operator=(const Load&) = delete;
-  ~Load() { end(); }
-
-  /// Until so many more were answered, or one was not.
-  void wait_for_more(std::int64_t count) const {
-    const std::int64_t from = num_answered_;
-    while (num_answered_ < from + count && !has_failed_) std::this_thread::yield();
-  }
-  Status stop() {
-    end();
-    return first_error_;
-  }
-
- private:
-  void end() {
-    is_over_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-  void run(const std::string& package) {
-    first_error_ = run_until_over(package);
-    has_failed_ = !first_error_.is_ok();
-  }
-  Status run_until_over(const std::string& package) {
-    const auto model = SLUICE_TRY(client_->load({}, package));
-    while (!is_over_) {
-      SLUICE_TRY(infer(*client_, model.info.handle, 1));
-      ++num_answered_;
-    }
-    return ok_status();
-  }
-
-  std::unique_ptr<rpc::Client> client_;
-  std::atomic<std::int64_t> num_answered_ = 0;
-  std::atomic<bool> is_over_ = false;
-  std::atomic<bool> has_failed_ = false;
-  Status first_error_ = ok_status();
-  std::thread thread_;  ///< last: it uses all of the above
-};
+/// Requests to a model that the daemon loads for them, in a session of their own.
+std::unique_ptr<SteadyRequests> steady_requests(const RunningDaemon& daemon,
+                                                const std::string& package) {
+  auto client = daemon.client("load");
+  const auto model = client->load({}, package);
+  EXPECT_TRUE(model.is_ok()) << model.status().to_string();
+  const std::uint64_t handle = model.is_ok() ? model->info.handle : 0;
+  return std::make_unique<SteadyRequests>(std::move(client), handle);
+}
 
 DaemonSetup part(const std::string& name, std::vector<std::string> devices) {
   DaemonSetup setup;
@@ -84,7 +50,7 @@ class SeveralDaemons : public ::testing::Test {
   const std::string package_ = write_model(folder_, "one", {1});
 };
 
-TEST_F(SeveralDaemons, TwoServeOnWhenTheThirdIsKilledAndItsDevicesAreFreeAgain) {
+TEST_F(SeveralDaemons, KilledDaemonFreesItsDevicesAndOthersServeOn) {
   const DaemonSetup first = part("a", {"0000:00:10.0"});
   auto killed = start(first);
   const auto b = start(part("b", {"0000:00:11.0"}));
@@ -96,17 +62,17 @@ TEST_F(SeveralDaemons, TwoServeOnWhenTheThirdIsKilledAndItsDevicesAreFreeAgain) 
   const auto model = orphan->load({}, package_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
 
-  Load on_b(*b, package_);
-  Load on_c(*c, package_);
-  on_b.wait_for_more(20);
-  on_c.wait_for_more(20);
+  const auto on_b = steady_requests(*b, package_);
+  const auto on_c = steady_requests(*c, package_);
+  on_b->wait_for_more(20);
+  on_c->wait_for_more(20);
   EXPECT_EQ(killed->end(SIGKILL), -SIGKILL);
-  on_b.wait_for_more(50);
-  on_c.wait_for_more(50);
-  EXPECT_TRUE(on_b.stop().is_ok()) << on_b.stop().to_string();
-  EXPECT_TRUE(on_c.stop().is_ok()) << on_c.stop().to_string();
+  on_b->wait_for_more(50);
+  on_c->wait_for_more(50);
+  EXPECT_TRUE(on_b->stop().is_ok()) << on_b->stop().to_string();
+  EXPECT_TRUE(on_c->stop().is_ok()) << on_c->stop().to_string();
   const auto late =
-      rpc::Client::create({.address = killed->address(), .connect_timeout_ns = 50'000'000});
+      rpc::client::Client::create({.address = killed->address(), .connect_timeout_ns = 50'000'000});
   EXPECT_EQ(infer(**late, model->info.handle, 1).status().code(), Code::kUnavailable);
 
   // Its socket and its lock files are still there; its successor takes them over.
@@ -143,7 +109,7 @@ TEST_F(SeveralDaemons, ASocketThatIsServedIsRefusedEvenOnOtherDevices) {
   EXPECT_TRUE(owner->client("user")->load({}, package_).is_ok());
 }
 
-TEST_F(SeveralDaemons, DevicesThatAreNotConnectedOrNotThereAreRefused) {
+TEST_F(SeveralDaemons, UnconnectedAndUnknownDevicesAreRefused) {
   const auto refusal = [&](std::vector<std::string> devices) {
     const auto daemon = RunningDaemon::start(folder_, part("refused", std::move(devices)));
     return daemon.is_ok() ? std::string() : daemon.status().message();
@@ -153,11 +119,11 @@ TEST_F(SeveralDaemons, DevicesThatAreNotConnectedOrNotThereAreRefused) {
   EXPECT_THAT(refusal({"0000:00:1f.0"}), HasSubstr("-t 0000:00:1f.0: no such device"));
 }
 
-TEST_F(SeveralDaemons, AKilledClientGivesEverythingBackAndNobodyElseNotices) {
+TEST_F(SeveralDaemons, KilledClientReleasesEverythingWithoutAffectingOthers) {
   const auto daemon = start({});
   ASSERT_NE(daemon, nullptr);
-  Load beside(*daemon, package_);
-  beside.wait_for_more(1);
+  const auto beside = steady_requests(*daemon, package_);
+  beside->wait_for_more(1);
   const auto admin = daemon->client();
   const std::int32_t before = admin->server()->num_free_cores;
   for (int i = 0; i < 3; ++i) {
@@ -172,8 +138,8 @@ TEST_F(SeveralDaemons, AKilledClientGivesEverythingBackAndNobodyElseNotices) {
     EXPECT_EQ(admin->list_models()->size(), 1U);
     EXPECT_EQ(admin->list_groups()->size(), 1U);
   }
-  beside.wait_for_more(20);
-  const Status status = beside.stop();
+  beside->wait_for_more(20);
+  const Status status = beside->stop();
   EXPECT_TRUE(status.is_ok()) << status.to_string();
   EXPECT_THAT(daemon->output(), Not(HasSubstr("session.leak")));
 }

@@ -27,7 +27,7 @@ struct Held {
   std::ptrdiff_t mappings = 0;
   std::ptrdiff_t sessions = 0;
 
-  static Held of(pid_t process, rpc::Client& client) {
+  static Held of(pid_t process, rpc::client::Client& client) {
     const std::string folder = "/proc/" + std::to_string(process);
     const std::filesystem::directory_iterator fds(folder + "/fd");
     std::ifstream maps(folder + "/maps");
@@ -45,7 +45,7 @@ struct Held {
   }
 };
 
-TEST(SharedMemoryOfDeadClients, IsGivenBackAndOthersDoNotNotice) {
+TEST(SharedMemoryOfDeadClients, IsReleasedWithoutAffectingOthers) {
   const TempDir folder;
   auto daemon = RunningDaemon::start(folder);
   ASSERT_TRUE(daemon.is_ok()) << daemon.status().to_string();
@@ -66,7 +66,8 @@ TEST(SharedMemoryOfDeadClients, IsGivenBackAndOthersDoNotNotice) {
       client.end(SIGKILL);
     }
     EXPECT_THAT(infer(*other, handle, 2).value(), ElementsAre(3, 0, 5, 0));
-    // The first one has the daemon's threads and pools made. Some of what it held may be there yet.
+    // The first session makes the daemon's threads and pools. The daemon may still hold memory of
+    // that session.
     while (nobody->list_sessions()->size() > 1) std::this_thread::yield();
     if (i == 0) before = Held::of((*daemon)->process(), *nobody);
   }

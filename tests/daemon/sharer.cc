@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "rpc/client.h"
+#include "rpc/client/client.h"
 
 namespace {
 
@@ -17,9 +17,9 @@ int fail(const sluice::Status& status) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  using sluice::rpc::Client;
+  using sluice::rpc::client::Client;
   if (argc != 3) return 2;
-  sluice::rpc::ClientOptions options;
+  sluice::rpc::client::ClientOptions options;
   options.address = argv[1];
   const std::uint64_t model = std::strtoull(argv[2], nullptr, 10);
   auto client = Client::create(options);

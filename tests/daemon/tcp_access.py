@@ -56,7 +56,7 @@ def each_is_refused(clients: list[Sluice], says: str) -> None:
             holds(said, says)
 
 
-def a_token_is_wanted_over_tcp_and_not_over_the_unix_socket(folder: Path) -> None:
+def token_is_required_over_tcp_only(folder: Path) -> None:
     (folder / "tokens").write_text("first-secret\n\nsecond-secret\n")
     with Daemon(folder / "d", "-g", "localhost:0", "--token-file", str(folder / "tokens")) as daemon:
         tcp = ("--address", tcp_of(daemon))
@@ -81,7 +81,7 @@ def a_file_without_a_token_is_refused(folder: Path) -> None:
 
 
 def start_refusal(folder: Path, *flags: str) -> str:
-    """What a daemon says that does not start."""
+    """The error message of a daemon that does not start."""
     machine = folder / "machine.json"
     machine.write_text(json.dumps(MACHINE))
     done = subprocess.run([str(BUILD / "bin/sluiced"), "--sim", str(machine), "--lock-folder",
@@ -96,7 +96,7 @@ def without_a_certificate_only_loopback_is_listened_on(folder: Path) -> None:
         holds(start_refusal(folder, "-g", address), "there is no TLS certificate")
 
 
-def tls_serves_who_knows_the_authority(folder: Path) -> None:
+def tls_serves_clients_that_trust_the_authority(folder: Path) -> None:
     authority, stranger = Authority(folder, "ca"), Authority(folder, "stranger")
     certificate, key = authority.sign("server")
     (folder / "tokens").write_text("secret\n")
@@ -113,7 +113,7 @@ def tls_serves_who_knows_the_authority(folder: Path) -> None:
         same(Sluice("--address", daemon.socket).json("models"), [])
 
 
-def mutual_tls_turns_away_who_has_no_certificate_of_the_authority(folder: Path) -> None:
+def mutual_tls_refuses_clients_without_a_certificate(folder: Path) -> None:
     authority, stranger = Authority(folder, "ca"), Authority(folder, "stranger")
     certificate, key = authority.sign("server")
     with Daemon(folder / "d", "-g", "localhost:0", "--tls-certificate", certificate, "--tls-key", key,
@@ -127,7 +127,7 @@ def mutual_tls_turns_away_who_has_no_certificate_of_the_authority(folder: Path) 
         each_is_refused([Sluice(*known), with_certificate(stranger.sign("intruder"))], "TLS")
 
 
-def certificates_are_exchanged_while_it_serves(folder: Path) -> None:
+def certificates_are_replaced_without_a_restart(folder: Path) -> None:
     old, new = Authority(folder, "old"), Authority(folder, "new")
     certificate, key = (Path(one) for one in old.sign("server"))
     with Daemon(folder / "d", "-g", "localhost:0", "--tls-certificate", str(certificate), "--tls-key",
@@ -135,7 +135,7 @@ def certificates_are_exchanged_while_it_serves(folder: Path) -> None:
         tcp = ("--address", tcp_of(daemon))
 
         def reload() -> str:
-            """What the daemon said of it."""
+            """The log of the reload."""
             before = daemon.said().count("daemon.reload")
             daemon.process.send_signal(signal.SIGHUP)
             while (said := daemon.said()).count("daemon.reload") == before or not said.endswith("\n"):
@@ -157,7 +157,7 @@ def certificates_are_exchanged_while_it_serves(folder: Path) -> None:
         each_is_refused([Sluice(*tcp, "--ca", str(old.ca))], "TLS")
 
 
-def files_of_tls_that_do_not_do_are_named(folder: Path) -> None:
+def invalid_tls_files_are_named(folder: Path) -> None:
     authority = Authority(folder, "ca")
     certificate, key = authority.sign("server")
     _, other_key = authority.sign("other")
@@ -182,11 +182,11 @@ if __name__ == "__main__":
         print("skipped: no openssl")
         sys.exit(77)
     sys.exit(prove([
-        a_token_is_wanted_over_tcp_and_not_over_the_unix_socket,
+        token_is_required_over_tcp_only,
         a_file_without_a_token_is_refused,
         without_a_certificate_only_loopback_is_listened_on,
-        tls_serves_who_knows_the_authority,
-        mutual_tls_turns_away_who_has_no_certificate_of_the_authority,
-        certificates_are_exchanged_while_it_serves,
-        files_of_tls_that_do_not_do_are_named,
+        tls_serves_clients_that_trust_the_authority,
+        mutual_tls_refuses_clients_without_a_certificate,
+        certificates_are_replaced_without_a_restart,
+        invalid_tls_files_are_named,
     ]))

@@ -44,7 +44,7 @@ def monitor_prints_a_line_of_json_per_interval(folder: Path) -> None:
         assert seen[0]["time_s"] < seen[2]["time_s"]
 
 
-def monitor_sees_what_happens_between_its_lines(folder: Path) -> None:
+def monitor_counts_requests_between_its_lines(folder: Path) -> None:
     package = compile_digits(folder)
     with Daemon(folder / "d") as daemon:
         at(daemon).text("load", str(package))
@@ -117,7 +117,7 @@ class Screen:
         return self.said[start:].split(FRAME)[1:count + 1]
 
     def end(self) -> tuple[int, str]:
-        """Exit code, and what it said at last; the terminal must be as it was."""
+        """Exit code and last output; checks that the terminal was restored."""
         while self.process.poll() is None:
             if select.select([self.terminal], [], [], 0.01)[0]:
                 self.said += os.read(self.terminal, 65536).decode()
@@ -129,7 +129,7 @@ class Screen:
         return self.process.returncode, self.said
 
 
-def top_redraws_in_place_and_q_gives_the_terminal_back(folder: Path) -> None:
+def top_redraws_in_place_and_q_restores_the_terminal(folder: Path) -> None:
     package = compile_digits(folder)
     with Daemon(folder / "d") as daemon:
         busy(daemon, package)
@@ -161,7 +161,7 @@ def top_follows_the_size_of_its_terminal(folder: Path) -> None:
         same(screen.end()[0], 0)
 
 
-def top_gives_the_terminal_back_when_the_daemon_dies(folder: Path) -> None:
+def top_restores_the_terminal_when_the_daemon_dies(folder: Path) -> None:
     with Daemon(folder / "d") as daemon:
         screen = Screen(daemon, 80, 24)
         screen.frames(1)
@@ -171,7 +171,7 @@ def top_gives_the_terminal_back_when_the_daemon_dies(folder: Path) -> None:
         holds(said.partition("\x1b[?1049l")[2], "no daemon answers")
 
 
-def top_without_a_terminal_says_what_to_use(folder: Path) -> None:
+def top_without_a_terminal_names_the_alternative(folder: Path) -> None:
     with Daemon(folder / "d") as daemon:
         holds(at(daemon).refusal("top"), "--once")
 
@@ -179,11 +179,11 @@ def top_without_a_terminal_says_what_to_use(folder: Path) -> None:
 if __name__ == "__main__":
     sys.exit(prove([
         monitor_prints_a_line_of_json_per_interval,
-        monitor_sees_what_happens_between_its_lines,
+        monitor_counts_requests_between_its_lines,
         monitor_ends_when_the_daemon_does,
         top_prints_one_plain_frame,
-        top_redraws_in_place_and_q_gives_the_terminal_back,
+        top_redraws_in_place_and_q_restores_the_terminal,
         top_follows_the_size_of_its_terminal,
-        top_gives_the_terminal_back_when_the_daemon_dies,
-        top_without_a_terminal_says_what_to_use,
+        top_restores_the_terminal_when_the_daemon_dies,
+        top_without_a_terminal_names_the_alternative,
     ]))

@@ -37,7 +37,7 @@ class WorkersTest : public ::testing::Test {
     three_cores_ = write_model(folder_, "three", {2, 1});
   }
 
-  static runtime::WorkerInfo worker_of(rpc::Client& client, runtime::CoreGroupId group) {
+  static runtime::WorkerInfo worker_of(rpc::client::Client& client, topology::CoreGroupId group) {
     const auto groups = client.list_groups();
     EXPECT_TRUE(groups.is_ok()) << groups.status().to_string();
     for (const auto& one : *groups) {
@@ -111,7 +111,7 @@ TEST_F(WorkersTest, ModelsOfAnExplicitGroupShareItsWorker) {
 }
 
 /// Kills the worker of a group and waits until another one serves.
-void kill_worker(rpc::Client& client, runtime::CoreGroupId group, std::int64_t process) {
+void kill_worker(rpc::client::Client& client, topology::CoreGroupId group, std::int64_t process) {
   ASSERT_GT(process, 1);
   ASSERT_EQ(kill(static_cast<pid_t>(process), SIGKILL), 0);
   while (true) {
@@ -125,7 +125,7 @@ void kill_worker(rpc::Client& client, runtime::CoreGroupId group, std::int64_t p
   }
 }
 
-TEST_F(WorkersTest, AWorkerThatDiesIsStartedAnewWithItsModelsAsTheyWere) {
+TEST_F(WorkersTest, DeadWorkerIsRestartedWithItsModels) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
   const auto group = client->create_group({.num_cores = 3}, Isolation::kProcess);
@@ -165,7 +165,7 @@ TEST_F(WorkersTest, RequestsOfADeadWorkerAreAnsweredAtOnceWithTheCause) {
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   const auto worker = worker_of(*client, model->info.group);
   // Stopped, it keeps its requests until it is killed.
-  ASSERT_EQ(kill(static_cast<pid_t>(worker.process), SIGSTOP), 0);
+  ASSERT_TRUE(sluice::testing::suspend(static_cast<pid_t>(worker.process)));
   const auto stream = client->open_stream();
   ASSERT_TRUE(stream.is_ok());
   std::vector<float> x(4, 1.0F);
@@ -192,7 +192,7 @@ TEST_F(WorkersTest, RequestsOfADeadWorkerAreAnsweredAtOnceWithTheCause) {
   EXPECT_FALSE((*stream)->next()->has_value()) << "an answer too many";
 }
 
-TEST_F(WorkersTest, ASessionThatEndsInTheMidstOfAnUnloadLeavesNoGroup) {
+TEST_F(WorkersTest, SessionEndDuringUnloadLeavesNoGroup) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
   const auto group = client->create_group({.num_cores = 1}, Isolation::kProcess);
@@ -202,7 +202,7 @@ TEST_F(WorkersTest, ASessionThatEndsInTheMidstOfAnUnloadLeavesNoGroup) {
   const auto model = client->load(options, one_core_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   const auto process = static_cast<pid_t>(group->info.worker.process);
-  ASSERT_EQ(kill(process, SIGSTOP), 0);  // so that the unload takes its time
+  ASSERT_TRUE(sluice::testing::suspend(process));  // so that the unload takes its time
   const auto admin = daemon_->client();
   const service::SessionId session = admin->list_sessions()->front().id;
   std::thread unloading([&] { (void)client->unload(model->info.handle).is_ok(); });
@@ -249,7 +249,7 @@ TEST_F(WorkersTest, TheDaemonsDeathEndsItsWorkers) {
   const auto process = static_cast<pid_t>(group->info.worker.process);
   ASSERT_EQ(kill(process, 0), 0);
   daemon_->end(SIGKILL);
-  // Whoever adopts it may take its time to bury it: a zombie has no command line.
+  // The process that adopts the orphan may reap it late: a zombie has no command line.
   const std::filesystem::path line = "/proc/" + std::to_string(process) + "/cmdline";
   const auto is_alive = [&] {
     std::ifstream file(line);
@@ -263,7 +263,7 @@ class FewRestartsTest : public WorkersTest {
   FewRestartsTest() : WorkersTest({"--worker-restarts", "1"}) {}
 };
 
-TEST_F(FewRestartsTest, AWorkerThatDiesTooOftenStaysAwayUntilAReset) {
+TEST_F(FewRestartsTest, CrashLoopingWorkerStaysDownUntilReset) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
   service::LoadOptions options;

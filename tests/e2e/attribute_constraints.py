@@ -28,7 +28,7 @@ KINDS = onnx.AttributeProto
 OTHER_KIND = {KINDS.INT: 0.5, KINDS.FLOAT: "text", KINDS.STRING: 3, KINDS.INTS: [0.5, 0.25],
               KINDS.FLOATS: ["text"], KINDS.STRINGS: [1, 2], KINDS.TENSOR: 3, KINDS.GRAPH: 3,
               KINDS.TYPE_PROTO: 3, KINDS.SPARSE_TENSOR: 3}
-# Operators of which there is no single node between tensors; control_flow_agrees.py has them.
+# Operators without a single-node test between tensors; control_flow_agrees.py covers these.
 NO_RECIPE = {"If", "Loop", "Scan", "SequenceMap", "SequenceEmpty", "SplitToSequence", "Optional",
              "ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceErase",
              "SequenceInsert", "SequenceLength"}

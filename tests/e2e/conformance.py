@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Debian's ONNX test data, 1,072 cases: nearly all pass on each backend, none fail."""
+"""Debian's ONNX test data, 1,072 cases: nearly all cases pass on each backend, and no case fails."""
 
 from __future__ import annotations
 

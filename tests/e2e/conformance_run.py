@@ -13,7 +13,7 @@ from harness.sluice_cli import binary
 
 def check(folders: list[Path], backend: str, least_passed: int, report: Report,
           *options: str) -> None:
-    """None fails, and at least `least_passed` pass; skipped ones are printed with their reasons."""
+    """No case fails, and at least `least_passed` pass; skipped cases are printed with their reasons."""
     command = [str(binary()), "conformance", *map(str, folders), "--backend", backend, *options]
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
     print(output, end="")

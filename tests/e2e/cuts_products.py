@@ -18,7 +18,7 @@ ROWS, DEPTH, COLUMNS = 128, 384, 256
 
 
 def product(path: Path) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Writes a model of one product with a constant; an input of it, and what comes out."""
+    """Writes a model of one product with a constant. Returns its inputs and the expected output."""
     rng = np.random.default_rng(0)
     weights = rng.standard_normal((DEPTH, COLUMNS), dtype=np.float32)
     x = rng.standard_normal((ROWS, DEPTH), dtype=np.float32)

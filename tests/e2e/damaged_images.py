@@ -34,7 +34,7 @@ def files() -> dict[str, np.ndarray]:
 
 
 def damaged(file: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """The file cut off, and the file with a few bytes changed: half of that in its first 64."""
+    """Truncated copies, and copies with a few changed bytes, half of these in their first 64 bytes."""
     results = [file[: int(length)] for length in np.linspace(0, file.size - 1, CUTS)]
     for number in range(CHANGES):
         changed = file.copy()

@@ -24,7 +24,7 @@ WRITERS = {
 
 
 def collect() -> list:
-    """All cases that come with their data: those of nodes, and the small models."""
+    """All cases with their own data: single nodes and small models."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the makers divide by zero on purpose
         cases = {case.name: case for case in node_cases.collect_testcases(None)}

@@ -15,7 +15,7 @@ from conformance_run import check
 from report import Report, scratch_folder
 
 LEAST_SHARE = 0.98
-# Expected values that stand for 0 are what is left of sums in f32: test_dft_inverse has 2e-7.
+# Expected zeros are the residue of sums in f32: test_dft_inverse has 2e-7.
 TOLERANCE = "f32=1e-3,1e-6"
 
 

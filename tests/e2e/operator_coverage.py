@@ -27,7 +27,7 @@ DOCUMENT = ROOT / "docs/operator-gaps.md"
 
 
 class Writer:
-    """Cases of all variants; those that nobody can be made for have their reason at once."""
+    """Writes cases of all variants, and records the reason for variants without a case."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -85,7 +85,7 @@ class Writer:
 
 
 def judge(writer: Writer, backend: str, folder: Path, report: Report) -> dict:
-    """Adds what fails without a reason to the report; returns what fails with one, by rule."""
+    """Adds failures without a known reason to the report; returns the others by rule."""
     reasons = run.run(folder, backend)
     missing: dict = defaultdict(list)
     ran = elsewhere = 0

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Random graphs: `reference` and `cpu` agree with onnxruntime on every one.
 
-Each graph is made from its own seed; operators, element types, shapes, opset and what is left open
-until the run are drawn. The same graphs get hostile inputs too: both backends then answer, or both
-refuse. A graph that fails is shrunk, printed, and can be made again: --seed 17 --count 1 --keep DIR.
+Each graph has its own seed, which determines operators, element types, shapes, opset and symbolic
+dimensions. The same graphs also get hostile inputs: both backends must return a result, or both must
+refuse. The test shrinks and prints a failing graph; --seed 17 --count 1 --keep DIR repeats it.
 """
 
 from __future__ import annotations

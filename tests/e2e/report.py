@@ -46,7 +46,7 @@ class Report:
 
 
 def run_cases(cases: dict[str, Callable[[Path], str]]) -> int:
-    """Gives each case a folder of its own; it tells what is wrong, "" if nothing is. Exit code."""
+    """Calls each case with a folder of its own; a case returns its error or "". Returns the exit code."""
     report = Report()
     for name, run in cases.items():
         with scratch_folder() as folder:
@@ -61,8 +61,8 @@ def run_cases(cases: dict[str, Callable[[Path], str]]) -> int:
 def first_wrong_refusal(
     command: str, cases: Iterable[tuple[tuple[str | Path, ...], str]]
 ) -> str:
-    """Of pairs of arguments that `sluice command` is to refuse, and what its message is to hold: what
-    is wrong with the first that it does not refuse so, "" if nothing is."""
+    """Takes pairs of arguments that `sluice command` must refuse and a text that its message must hold.
+    Returns the error of the first pair that fails, or ""."""
     for arguments, expected in cases:
         try:
             return f"{expected}: accepted, {run_command(command, *arguments)}"
@@ -73,7 +73,7 @@ def first_wrong_refusal(
 
 
 def scratch_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder on the disk of the build: some packages are too large for a /tmp in memory."""
+    """A folder on the disk of the build: packages may be too large for a /tmp in memory."""
     build = ROOT / "build"
     build.mkdir(exist_ok=True)
     return tempfile.TemporaryDirectory(prefix="e2e-", dir=build)

@@ -73,7 +73,7 @@ def refuses(folder: Path) -> str:
     damaged = folder / "damaged.sluice"
     damaged.write_bytes(package.read_bytes()[:-100])
     return first_wrong_refusal("tune", (
-        ((DIGITS,), "no .sluice file"),
+        ((DIGITS,), "not a .sluice file"),
         ((folder / "missing.sluice",), "missing.sluice"),
         ((damaged,), "truncated"),
         ((package, "--input", "nothing=zeros"), "nothing"),

@@ -1,5 +1,5 @@
-// Reads any text as the daemon's configuration. What is taken is within the bounds of each setting,
-// and prints as JSON that says the same when it is read again.
+// Reads any text as the daemon's configuration. Accepted values are within the bounds of each
+// setting, and their JSON reads back as equal settings.
 #include <nlohmann/json.hpp>
 
 #include <cstddef>

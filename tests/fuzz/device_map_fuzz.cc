@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "runtime/topology/core_allocator.h"
-#include "runtime/topology/device_map_json.h"
-#include "runtime/topology/logical_ids.h"
+#include "topology/cores/core_allocator.h"
+#include "topology/map/device_map_json.h"
+#include "topology/map/logical_ids.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace sluice::runtime;
+  using namespace sluice::topology;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto map = parse_device_map(text);
   if (!map.is_ok()) return 0;

@@ -1,12 +1,12 @@
-// Reads any bytes as an HTTP request: what is taken has a path of printable characters, and what
-// follows a request that was taken or refused does not change it.
+// Reads any bytes as an HTTP request: an accepted request has a path of printable characters, and
+// bytes behind an accepted or refused request do not change the verdict.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
-#include "daemon/http_request.h"
+#include "daemon/http/http_request.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using sluice::daemon::HttpRequest;

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "reference/kernels/nn/image_formats.h"
+#include "reference/kernels/image/image_formats.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   sluice::reference::Image image;

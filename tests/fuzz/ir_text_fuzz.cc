@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/text.h"
+#include "ir/text/graph_text.h"
 #include "ir/verify.h"
 #include "ops/inference.h"
 #include "ops/schema.h"

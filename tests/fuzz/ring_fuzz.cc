@@ -1,11 +1,13 @@
-// Takes any bytes as the memory of a ring whose client writes what it likes: the daemon's side
-// drains it, checks each entry as a request of a model, and completes it. Whatever is in there, the
-// bytes outside of the ring and of its outputs stay as they are.
+// Uses any bytes as the memory of a ring with a hostile client. The daemon's side drains the ring,
+// checks each entry as a request of a model, and completes the request. For any content, bytes
+// outside the ring and its outputs stay unchanged.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "ir/type.h"
@@ -16,7 +18,7 @@
 
 namespace {
 
-using sluice::service::Session;
+using sluice::service::ClientSession;
 namespace shm = sluice::shm;
 
 constexpr std::uint32_t kEntries = 4;
@@ -39,35 +41,56 @@ const sluice::package::Signature& signature() {
 struct Fixture {
   shm::SharedMemory memory = shm::SharedMemory::create(kBytes).value();
   std::shared_ptr<shm::Region> region = shm::Region::adopt(memory.fd(), kBytes).value();
-  Session session{sluice::service::SessionId{1}, "fuzz", {}, "token", 0, {}};
+  ClientSession session{sluice::service::SessionId{1}, "fuzz", {}, "token", 0, {}};
 
   Fixture() {
     if (!session.add_region(kRegion, region).is_ok()) std::abort();
   }
 };
 
-/// As an engine would answer: outputs of the first input's size.
-sluice::runtime::Reply reply_to(const sluice::service::RingRequest& request) {
+/// Takes no requests: the fuzzer itself answers.
+class Sink final : public sluice::runtime::RequestSink {
+ public:
+  const sluice::package::Signature& signature() const override { return ::signature(); }
+  int depth() const override { return 1; }
+  sluice::Clock& clock() const override { return sluice::system_clock(); }
+  sluice::Result<std::uint64_t> submit(sluice::runtime::Request& /*request*/) override {
+    return sluice::invalid_argument("nothing is computed here");
+  }
+  bool cancel(std::uint64_t /*id*/) override { return false; }
+  bool wait(const std::function<bool()>& is_done, std::int64_t /*deadline_ns*/) override {
+    return is_done();
+  }
+  void tell_waiters() override {}
+};
+
+const sluice::dispatch::ModelRef& model() {
+  static const sluice::dispatch::ModelRef kModel(std::make_shared<Sink>(), {true, false}, false);
+  return kModel;
+}
+
+/// As an engine would answer: an output of the first input's size.
+sluice::runtime::Reply reply_to(const std::vector<sluice::exec::TensorView>& inputs,
+                                const sluice::service::PlacedTensors& placed) {
   sluice::runtime::Reply reply;
-  sluice::exec::TensorView y = request.inputs[0];
-  reply.outputs.push_back({y, request.owners[0]});
+  reply.outputs.push_back({inputs[0], placed.owners[0]});
   return reply;
 }
 
-void serve(shm::RingServer& ring, const shm::Submission& entry, const Session& session) {
-  static const std::vector<bool> kInPlace = {true, false};
+void serve(shm::RingServer& ring, const shm::Submission& entry, const ClientSession& session) {
   shm::Completion completion;
   completion.head.request = entry.head.request;
-  const auto request = sluice::service::read_ring_request(entry, signature(), session, &kInPlace);
-  if (!request.is_ok()) {
-    sluice::service::write_completion(request.status(), completion);
+  sluice::service::PlacedTensors placed;
+  const auto inputs = sluice::service::read_ring_request(entry, model(), session, placed);
+  if (!inputs.is_ok()) {
+    sluice::service::write_completion(inputs.status(), completion);
   } else {
-    for (const sluice::exec::TensorView& view : request->inputs) {
-      // All of each input can be read.
+    for (const sluice::exec::TensorView& view : *inputs) {
+      // Every byte of each input is readable.
       const auto* bytes = static_cast<const volatile char*>(view.data);
       for (std::int64_t i = 0; i < view.size_bytes; i += 64) (void)bytes[i];
     }
-    sluice::service::write_completion(reply_to(*request), *request, signature(), completion);
+    sluice::service::write_completion(reply_to(*inputs, placed), placed, signature(), completion);
   }
   ring.complete(completion);
 }
@@ -85,7 +108,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto ring = shm::RingServer::create(memory);
   if (!ring.is_ok()) std::abort();
   shm::Submission entry;
-  // The client's words stay as they are, so it ends when they have been reached or make no sense.
+  // The client's words do not change, so the loop ends when it reaches them or finds them
+  // impossible.
   for (int i = 0; i < 64; ++i) {
     switch (ring->take(entry)) {
       case shm::RingServer::Take::kEntry: serve(*ring, entry, fixture.session); break;

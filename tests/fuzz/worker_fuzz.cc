@@ -1,12 +1,13 @@
-// Takes any bytes as what a worker process and its daemon say to each other. The first one says
-// what:
+// Uses any bytes as traffic between a worker process and its daemon. The first byte selects the
+// kind:
 //
-//     a  the worker's answers: how many completions, as many of them, and what it writes to every
-//        room that it was given; whatever it says, each inference has one answer that can be handed
-//        on, and all room comes back
-//     m  a message of the worker's, in answer to an order
-//     s  the text that a worker is started with
-//     r  a request, as the worker finds it
+//     a  replies of the worker: a number of completions, the completions, and the bytes that it
+//     writes
+//        to its reply memory. For any content, each inference gets one valid reply, and all memory
+//        is returned.
+//     m  a message of the worker, in reply to a command
+//     s  the setup text that starts a worker
+//     r  a request, as the worker reads it
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,11 +20,11 @@
 #include "ir/type.h"
 #include "runtime/statistics/model_statistics.h"
 #include "shm/ring_server.h"
-#include "worker/channel.h"
-#include "worker/flights.h"
-#include "worker/model_info.h"
+#include "worker/link/flights.h"
+#include "worker/protocol/channel.h"
+#include "worker/protocol/model_info.h"
+#include "worker/protocol/setup.h"
 #include "worker/reply.h"
-#include "worker/server.h"
 
 namespace {
 
@@ -74,7 +75,7 @@ class HostileWorker {
   explicit HostileWorker(std::span<std::byte> memory)
       : memory_(memory), ring_(shm::RingServer::create(memory).value()) {}
 
-  /// Into all rooms that came since.
+  /// Writes to all reply memory that was assigned since the last call.
   void fill_rooms(Bytes bytes) {
     shm::Submission entry;
     while (ring_.take(entry) == shm::RingServer::Take::kEntry) {
@@ -104,7 +105,7 @@ class HostileWorker {
 struct Client {
   int num_answers = 0;
   sluice::worker::ToldTimes times;
-  sluice::runtime::ModelStatistics statistics{{{{sluice::runtime::DeviceId(0), 1024}}}};
+  sluice::runtime::ModelStatistics statistics{{{{sluice::topology::DeviceId(0), 1024}}}};
 
   void take(sluice::worker::Answer answer) {
     using sluice::runtime::RuntimeCode;

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "ir/text.h"
+#include "ir/text/graph_text.h"
 #include "ir/verify.h"
 #include "ops/inference.h"
 #include "ops/schema.h"
@@ -109,7 +109,7 @@ Result<std::string> run_case(const GoldenCase& golden) {
 
 class Golden : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(Golden, PassesMakeWhatTheFileSays) {
+TEST_P(Golden, PassOutputMatchesTheGoldenFile) {
   const auto path = testing::source_path("tests/golden/" + GetParam() + ".ir");
   const auto golden = read_case(path);
   ASSERT_TRUE(golden.is_ok()) << golden.status().to_string();

@@ -1,8 +1,8 @@
 // Constants, inputs and outputs in the memory of simulated devices.
 #include <gmock/gmock.h>
 
-#include "exec/exec_testing.h"
-#include "runtime/data/session.h"
+#include "exec/testing/exec_testing.h"
+#include "session/session.h"
 #include "sim_engine.h"
 
 namespace sluice::runtime {
@@ -21,7 +21,8 @@ std::int64_t count_of(const std::string& text, const std::string& part) {
 }
 
 std::int64_t bytes_of(const DeviceReport& report, std::string_view category) {
-  const auto found = std::ranges::find(report.memory, category, &MemoryBudget::Item::category);
+  const auto found =
+      std::ranges::find(report.memory, category, &topology::MemoryBudget::Item::category);
   return found == report.memory.end() ? 0 : found->bytes;
 }
 
@@ -29,7 +30,7 @@ class DeviceConstants : public ::testing::Test {
  protected:
   ModelHandle load_on(std::int32_t device) {
     LoadRequest request = load_of(executable_);
-    request.where.devices = {DeviceId(device)};
+    request.where.devices = {topology::DeviceId(device)};
     return machine_.load(request);
   }
   std::int64_t constants_on(std::size_t device) {
@@ -68,7 +69,7 @@ TEST_F(DeviceConstants, LeaveTheDeviceWithTheLastModelThatReadsThem) {
   EXPECT_EQ(machine_.time().memory_used_bytes(0), 0);
 }
 
-TEST_F(DeviceConstants, ThatDoNotFitRefuseTheLoadAndLeaveNothing) {
+TEST_F(DeviceConstants, OversizedConstantsFailTheLoadAndLeaveNothing) {
   ASSERT_TRUE(machine_.time().inject_fault(R"({"kind": "memory_exhausted", "count": 0})").is_ok());
   const Status status = machine_.engine().load(load_of(executable_)).status();
   EXPECT_EQ(runtime_code_of(status), RuntimeCode::kOutOfResources);
@@ -93,12 +94,12 @@ TEST_F(DeviceConstants, ALoadThatIsCancelledLeavesNothingThere) {
 TEST(DeviceSession, MovesItsTensorsThroughTheDevicesTransfers) {
   auto sim = sluice::testing::make_sim("{}").value();
   const std::vector<float> hundred(4, 100.0F);
-  SessionOptions options;
+  session::SessionOptions options;
   options.devices = std::make_shared<device::DeviceServiceTable>(*sim.time);
   options.stored.emplace(
       "c", ir::Constant{ir::Type::tensor(ir::ElementType::kF32, ir::Shape{4}),
                         MutableBytes::copy_of(std::as_bytes(std::span(hundred))).freeze()});
-  auto session = Session::create(*add_relu("sim"), *sim.time, options).value();
+  auto session = session::Session::create(*add_relu("sim"), *sim.time, options).value();
   exec::testing::Aligned<float> x({1, 2, 3, 4});
   exec::testing::Aligned<float> y({0, 0, 0, 0});
   ASSERT_TRUE(session->bind_source("x", exec::testing::f32_view(x, {4})).is_ok());
@@ -113,6 +114,11 @@ TEST(DeviceSession, MovesItsTensorsThroughTheDevicesTransfers) {
   EXPECT_EQ(count_of(sim.time->log(), "to_host"), 1);
   const auto services = options.devices->find("sim", 0);
   EXPECT_EQ(services->memory.usage().bytes_of(device::MemoryCategory::kTensors), 32);
+  exec::testing::Aligned<float> saved({0, 0, 0, 0});
+  ASSERT_TRUE(session->bind_sink("c", OutputMemory{saved.data(), 16}).is_ok());
+  ASSERT_TRUE(session->run_save().is_ok());
+  EXPECT_EQ(count_of(sim.time->log(), "to_host"), 2) << "save reads the device's copy";
+  EXPECT_EQ(saved.data()[3], 100);
   session->stop();
   EXPECT_EQ(sim.time->memory_used_bytes(0), 0);
 }

@@ -1,4 +1,4 @@
-// Requests and their queue, as docs/seed-coverage.md claims them.
+// Requests and their queue, as docs/seed-coverage claims them.
 #include <gmock/gmock.h>
 
 #include "manual_engine.h"
@@ -16,6 +16,7 @@ class InferenceClaims : public ManualEngineTest {
   ModelHandle load_of_depth(int depth) {
     LoadRequest request = load_of(add_relu());
     request.depth = depth;
+    request.max_waiting = 0;
     return load(request);
   }
 };

@@ -1,4 +1,4 @@
-// Groups, loading and unloading, as docs/seed-coverage.md claims them.
+// Groups, loading and unloading, as docs/seed-coverage claims them.
 #include <gmock/gmock.h>
 
 #include "base/file.h"
@@ -15,7 +15,7 @@ using namespace testing;  // NOLINT(google-build-using-namespace)
 class LoadingClaims : public ManualEngineTest {};
 
 TEST_F(LoadingClaims, ManyModelsAreLoadedOnOneGroupAndItsCoresCountOnce) {
-  const CoreGroupId group = group_of(2);
+  const topology::CoreGroupId group = group_of(2);
   for (const char* name : {"a", "b", "c"}) load_on(group, name);
   EXPECT_EQ(engine_->num_free_cores(), 2);
   EXPECT_EQ(engine_->list_groups()[0].num_models, 3);
@@ -35,10 +35,10 @@ TEST_F(LoadingClaims, ALoadedModelIsReadyOrStopped) {
 }
 
 TEST_F(LoadingClaims, UnloadingReturnsTheMemoryThatLoadingTook) {
-  DeviceMap map = pretended_cpu_map(4);
+  topology::DeviceMap map = pretended_cpu_map(4);
   map.devices[0].memory_bytes = 1 << 20;
   make(std::move(map));
-  const CoreGroupId group = group_of(4);
+  const topology::CoreGroupId group = group_of(4);
   EXPECT_EQ(engine_->list_groups()[0].memory_used_bytes, 0);
   const ModelHandle first = load_on(group, "first");
   const std::int64_t of_one = engine_->list_groups()[0].memory_used_bytes;
@@ -57,7 +57,7 @@ TEST_F(LoadingClaims, UnloadingAStartedModelOfAnExplicitGroupKeepsTheCores) {
   EXPECT_EQ(engine_->num_free_cores(), 1);
 }
 
-TEST_F(LoadingClaims, APackageThatIsNotValidIsRefusedAndTakesNothing) {
+TEST_F(LoadingClaims, InvalidPackageIsRefusedWithoutUsingResources) {
   const sluice::testing::TempDir folder;
   const std::string text = "no package, but long enough to have a header of sixty-four bytes, see";
   ASSERT_TRUE(write_file_atomically(folder / "m.sluice", std::as_bytes(std::span(text))).is_ok());
@@ -72,7 +72,7 @@ TEST_F(LoadingClaims, APackageThatIsNotValidIsRefusedAndTakesNothing) {
 }
 
 TEST_F(LoadingClaims, EveryLoadHasAHandleOfItsOwn) {
-  const CoreGroupId group = group_of(1);
+  const topology::CoreGroupId group = group_of(1);
   const ModelHandle first = load_on(group, "same");
   const ModelHandle second = load_on(group, "same");
   EXPECT_NE(first, second);
@@ -113,14 +113,14 @@ TEST_F(LoadingClaims, SegmentsOfFourAndOneCoresNeedFiveOrFourShared) {
 }
 
 TEST_F(LoadingClaims, AnImplicitLoadNeverShares) {
-  group_of(1);  // three of four are left; in shared mode two would do
+  group_of(1);  // three of four cores are left; shared mode needs two
   const auto handle = engine_->load(load_of(add_relu_in({2, 2})));
   EXPECT_EQ(runtime_code_of(handle.status()), RuntimeCode::kNotEnoughCores);
   EXPECT_EQ(engine_->num_free_cores(), 3);
 }
 
 TEST_F(LoadingClaims, LoadsAndUnloadsLeaveRunningRequestsAlone) {
-  const CoreGroupId group = group_of(1);
+  const topology::CoreGroupId group = group_of(1);
   const ModelHandle running = load_on(group, "running");
   const ModelHandle stopped = load_on(group, "stopped");
   ASSERT_TRUE(engine_->start(running).is_ok());

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "runtime/engine.h"
-#include "runtime/engine_testing.h"
 #include "runtime/inference/manual_driver.h"
+#include "runtime/testing/engine_testing.h"
 
 namespace sluice::runtime::testing {
 
@@ -17,7 +17,7 @@ class ManualEngineTest : public ::testing::Test {
  protected:
   ManualEngineTest() { make(pretended_cpu_map(4)); }
 
-  void make(DeviceMap map) {
+  void make(topology::DeviceMap map) {
     engine_ = std::make_unique<Engine>(registry(), drivers_, EngineOptions{std::move(map)});
   }
 
@@ -27,13 +27,13 @@ class ManualEngineTest : public ::testing::Test {
     return handle.is_ok() ? *handle : ModelHandle{};
   }
 
-  CoreGroupId group_of(std::int32_t cores) {
+  topology::CoreGroupId group_of(std::int32_t cores) {
     const auto group = engine_->create_group({.num_cores = cores});
     EXPECT_TRUE(group.is_ok()) << group.status().to_string();
-    return group.is_ok() ? *group : CoreGroupId();
+    return group.is_ok() ? *group : topology::CoreGroupId();
   }
 
-  ModelHandle load_on(CoreGroupId group, const std::string& name) {
+  ModelHandle load_on(topology::CoreGroupId group, const std::string& name) {
     LoadRequest request = load_of(add_relu(), name);
     request.group = group;
     return load(request);

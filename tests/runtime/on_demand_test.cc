@@ -1,4 +1,4 @@
-// Models that are loaded when somebody uses them, and cores that are waited for.
+// Models that load at their first use, and loads that wait for cores.
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -68,7 +68,7 @@ TEST_F(OnDemandTest, AModelInUseIsNotTakenAway) {
   infer("e");
 }
 
-TEST_F(OnDemandTest, OneThatSomebodyStoppedOrUnloadedIsLoadedAnew) {
+TEST_F(OnDemandTest, StoppedOrUnloadedModelIsReloaded) {
   add({"a"});
   infer("a");
   ASSERT_TRUE(engine_->unload(ModelHandle(engine_->list_models().at(0).handle)).is_ok());
@@ -99,22 +99,23 @@ class WaitForCoresTest : public ManualEngineTest {
   static std::int64_t soon() { return system_clock().now_ns() + 1'000'000; }
 };
 
-TEST_F(WaitForCoresTest, ALoadFailsAtOnceUnlessToldToWait) {
+TEST_F(WaitForCoresTest, LoadWithoutWaitPolicyFailsAtOnce) {
   group_of(4);
   EXPECT_EQ(runtime_code_of(engine_->load(load_of(add_relu())).status()),
             RuntimeCode::kNotEnoughCores);
   LoadRequest request = load_of(add_relu());
-  request.wait = WaitPolicy::until(soon());
+  request.wait = topology::WaitPolicy::until(soon());
   EXPECT_EQ(runtime_code_of(engine_->load(request).status()), RuntimeCode::kTimeout);
   EXPECT_EQ(
-      runtime_code_of(engine_->create_group({.num_cores = 1}, WaitPolicy::until(soon())).status()),
+      runtime_code_of(
+          engine_->create_group({.num_cores = 1}, topology::WaitPolicy::until(soon())).status()),
       RuntimeCode::kTimeout);
 }
 
-TEST_F(WaitForCoresTest, AWaitingLoadGetsTheCoresThatComeBack) {
-  const CoreGroupId group = group_of(4);
+TEST_F(WaitForCoresTest, WaitingLoadGetsReturnedCores) {
+  const topology::CoreGroupId group = group_of(4);
   LoadRequest request = load_of(add_relu_in({2, 2}));
-  request.wait = WaitPolicy::wait();
+  request.wait = topology::WaitPolicy::wait();
   const auto job = engine_->load_later(request);
   while (job->phase() != LoadPhase::kPlacing && !job->is_done()) std::this_thread::yield();
   ASSERT_TRUE(engine_->destroy_group(group).is_ok());
@@ -123,10 +124,10 @@ TEST_F(WaitForCoresTest, AWaitingLoadGetsTheCoresThatComeBack) {
   EXPECT_EQ(engine_->num_free_cores(), 0);
 }
 
-TEST_F(WaitForCoresTest, CancellingAndShuttingDownSendWaitersHome) {
+TEST_F(WaitForCoresTest, CancelAndShutdownWakeWaiters) {
   group_of(4);
   LoadRequest request = load_of(add_relu());
-  request.wait = WaitPolicy::wait();
+  request.wait = topology::WaitPolicy::wait();
   const auto cancelled = engine_->load_later(request);
   cancelled->cancel();
   EXPECT_EQ(runtime_code_of(cancelled->wait(system_clock(), kNoDeadline)->status()),

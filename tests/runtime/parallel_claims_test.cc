@@ -1,4 +1,4 @@
-// What runs beside what, and what it costs, in virtual time: as docs/seed-coverage.md claims it.
+// Parallel execution and its cost, in virtual time: the claims of docs/seed-coverage.
 #include <gmock/gmock.h>
 
 #include "sim_engine.h"
@@ -40,9 +40,9 @@ TEST(ParallelClaims, AHungDeviceAndItsLossLeaveOtherGroupsAtTheirSpeed) {
   constexpr int kCount = 100;
   SimEngine machine(kTwoDevices);
   LoadRequest request = two_segments();
-  request.where.devices = {DeviceId(0)};
+  request.where.devices = {topology::DeviceId(0)};
   const ModelHandle healthy = machine.load(request);
-  request.where.devices = {DeviceId(1)};
+  request.where.devices = {topology::DeviceId(1)};
   const ModelHandle hung = machine.load(request);
   const std::int64_t alone = machine.run({healthy}, kCount);
   ASSERT_TRUE(machine.time().inject_fault(R"({"kind": "hung_kernel", "device": 1})").is_ok());

@@ -45,7 +45,7 @@ TEST_F(ReportTest, AGroupCountsItsRequestsAndItsCoresTime) {
   EXPECT_EQ(report.health.state, HealthState::kHealthy);
 }
 
-TEST_F(ReportTest, ADeviceCountsAllGroupsAlsoThoseThatAreGone) {
+TEST_F(ReportTest, DeviceTotalsIncludeDestroyedGroups) {
   const ModelHandle model = load();
   machine_.run({model}, 10);
   DeviceReport report = device();
@@ -65,7 +65,7 @@ TEST_F(ReportTest, ADeviceCountsAllGroupsAlsoThoseThatAreGone) {
   EXPECT_EQ(device().requests.num_answered(), 15);
 }
 
-TEST_F(ReportTest, ErrorsAreCountedByKindAndHealthSaysWhatToDo) {
+TEST_F(ReportTest, ErrorsAreCountedByKindAndHealthNamesTheRemedy) {
   const ModelHandle model = load();
   ASSERT_TRUE(machine_.time().inject_fault(R"({"kind": "failed_kernel"})").is_ok());
   EXPECT_EQ(machine_.engine().infer(model, request_of(1)).code, RuntimeCode::kCompletedWithError);
@@ -76,26 +76,26 @@ TEST_F(ReportTest, ErrorsAreCountedByKindAndHealthSaysWhatToDo) {
     EXPECT_EQ(report.requests.num_errors(), 2);
     EXPECT_EQ(report.requests.answered.size(), 2U) << "one of each kind";
     EXPECT_EQ(report.health.state, HealthState::kFailed);
-    EXPECT_THAT(report.health.action, HasSubstr("reset the device"));
+    EXPECT_THAT(report.health.action, HasSubstr("reset the model"));
   }
 }
 
-TEST_F(ReportTest, AGroupOfNobodyIsAnInvalidHandle) {
+TEST_F(ReportTest, UnknownGroupIsAnInvalidHandle) {
   const ModelHandle model = load();
-  const CoreGroupId group = machine_.engine().info(model)->group;
+  const topology::CoreGroupId group = machine_.engine().info(model)->group;
   ASSERT_TRUE(machine_.engine().unload(model).is_ok());
   EXPECT_EQ(runtime_code_of(machine_.engine().report(group).status()), RuntimeCode::kInvalidHandle);
 }
 
 class HostReportTest : public ManualEngineTest {};
 
-TEST_F(HostReportTest, MemoryOfTheHostIsWhatLoadsReserved) {
+TEST_F(HostReportTest, HostMemoryIncludesReservationsOfLoads) {
   load(load_of(add_relu()));
   EXPECT_THAT(categories(engine_->report_devices().at(0)), ::testing::Contains("constants"));
 }
 
 TEST_F(HostReportTest, SwitchesOfAGroupAreCounted) {
-  const CoreGroupId group = group_of(1);
+  const topology::CoreGroupId group = group_of(1);
   const ModelHandle first = load_on(group, "first");
   const ModelHandle second = load_on(group, "second");
   ASSERT_TRUE(engine_->start(first).is_ok());

@@ -10,18 +10,18 @@
 #include <vector>
 
 #include "runtime/engine.h"
-#include "runtime/engine_testing.h"
 #include "runtime/inference/manual_driver.h"
+#include "runtime/testing/engine_testing.h"
 #include "support/sim.h"
 
 namespace sluice::runtime::testing {
 
 /// Every device of the simulated machine, in its order, without links.
-inline DeviceMap map_of(const backend::Backend& backend) {
-  DeviceMap map;
+inline topology::DeviceMap map_of(const backend::Backend& backend) {
+  topology::DeviceMap map;
   for (const backend::DeviceInfo& info : backend.devices()) {
-    Device device;
-    device.id = DeviceId(static_cast<std::int32_t>(map.devices.size()));
+    topology::Device device;
+    device.id = topology::DeviceId(static_cast<std::int32_t>(map.devices.size()));
     device.kind = info.kind;
     device.backend = backend.name();
     device.backend_index = device.id.value();
@@ -33,7 +33,7 @@ inline DeviceMap map_of(const backend::Backend& backend) {
 
 class SimEngine {
  public:
-  /// `description`: as docs/sim.md has it.
+  /// `description`: the JSON text of docs/sim.md.
   explicit SimEngine(const std::string& description)
       : sim_(sluice::testing::make_sim(description).value()), drivers_(*sim_.time) {
     EngineOptions options;
@@ -53,8 +53,8 @@ class SimEngine {
     return handle.is_ok() ? *handle : ModelHandle{};
   }
 
-  /// Virtual time that `count` requests to each of `models` take, as many in flight in each as its
-  /// depth allows.
+  /// Virtual time of `count` requests to each of `models`, with as many in flight as each depth
+  /// allows.
   std::int64_t run(const std::vector<ModelHandle>& models, int count) {
     std::vector<std::unique_ptr<Flow>> flows;
     const std::int64_t start_ns = time().now_ns();

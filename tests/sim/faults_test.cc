@@ -89,7 +89,7 @@ TEST_F(SimFaults, AFailedCopyWritesNothing) {
   EXPECT_EQ(*static_cast<float*>(memory.address()), 1);
 }
 
-TEST_F(SimFaults, AHungKernelEndsNoWaitButThoseWithATimeout) {
+TEST_F(SimFaults, HungKernelEndsOnlyWaitsWithATimeout) {
   const auto id = inject(R"({"kind": "hung_kernel"})");
   const auto list = machine.list(group, {machine.relu("stuck")}, x.data(), y.data());
   submit(stream, list);
@@ -146,7 +146,7 @@ TEST_F(SimFaults, ALostDeviceFailsAllItsWorkUntilItIsReset) {
   EXPECT_TRUE(run().is_ok());
 }
 
-TEST_F(SimFaults, AResetFailsWhatIsRunning) {
+TEST_F(SimFaults, ResetFailsRunningWork) {
   const auto list = machine.list(group, {machine.relu()}, x.data(), y.data());
   submit(stream, list);
   ASSERT_TRUE(machine.time().reset_device(0).is_ok());
@@ -165,7 +165,7 @@ TEST_F(SimFaults, MemoryCanBeExhaustedByDemand) {
   EXPECT_TRUE(DeviceMemory::allocate(machine.backend(), 1, 8).is_ok());
 }
 
-TEST_F(SimFaults, AreRefusedWithThePathOfWhatIsWrong) {
+TEST_F(SimFaults, BadFaultErrorNamesItsPath) {
   const auto refusal = [&](const std::string& fault) {
     const auto id = machine.time().inject_fault(fault);
     return id.is_ok() ? "accepted" : id.status().message();

@@ -9,7 +9,7 @@ constexpr const char* kThree = R"({
                                       "to_device": {"bytes_per_s": 1e9, "latency_ns": 300}}}],
     "links": [{"a": 1, "b": 0, "bytes_per_s": 4e9, "latency_ns": 20}]})";
 
-TEST(SimLinks, AreToldWithTheSmallerDeviceFirst) {
+TEST(SimLinks, LinksListTheSmallerDeviceFirst) {
   const Machine machine(kThree);
   ASSERT_EQ(machine.backend()->links().size(), 1U);
   const backend::Link& link = machine.backend()->links()[0];
@@ -39,7 +39,7 @@ TEST(SimLinks, CarryCopiesBetweenTheirDevices) {
   EXPECT_EQ(copy_time(1, 0), 20 + 16);
 }
 
-TEST(SimLinks, WithoutOneACopyGoesThroughTheHost) { EXPECT_EQ(copy_time(0, 2), 564 + 364); }
+TEST(SimLinks, CopyWithoutALinkGoesThroughTheHost) { EXPECT_EQ(copy_time(0, 2), 564 + 364); }
 
 TEST(SimLinks, CarryOneCopyInEachDirectionAtATime) {
   Machine machine(kThree);

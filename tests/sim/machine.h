@@ -1,5 +1,4 @@
-// A simulated machine with what most tests want of it. What goes wrong here throws, which fails the
-// test: nothing of it is what a test is about.
+// A simulated machine with the functions that most tests need. An error throws and fails the test.
 #pragma once
 
 #include <gtest/gtest.h>

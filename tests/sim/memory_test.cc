@@ -4,7 +4,7 @@
 namespace sluice::sim_tests {
 namespace {
 
-TEST(SimMemory, CountsAgainstWhatTheDeviceHas) {
+TEST(SimMemory, AllocationsCountAgainstDeviceMemory) {
   Machine machine(R"({"devices": [{"memory_bytes": 1000}, {"memory_bytes": 100}]})");
   {
     const auto held = machine.memory(900);
@@ -22,8 +22,8 @@ TEST(SimMemory, CountsAgainstWhatTheDeviceHas) {
   EXPECT_TRUE(DeviceMemory::allocate(machine.backend(), 0, 1000).is_ok());
 }
 
-TEST(SimGroups, RefuseCoresInUseUntilTheyAreFree) {
-  Machine machine;
+TEST(SimGroups, ExclusiveCoresAreRefusedUntilTheyAreFree) {
+  Machine machine(R"({"devices": [{"exclusive_cores": true}]})");
   auto group = machine.group({1, 2});
   const auto other = Group::create(machine.backend(), 0, std::vector<std::int32_t>{2, 3});
   EXPECT_EQ(other.status().code(), Code::kResourceExhausted);
@@ -31,6 +31,12 @@ TEST(SimGroups, RefuseCoresInUseUntilTheyAreFree) {
             "backend \"sim\": core 2 of device 0 is in use by group 1: destroy that first, or take "
             "another");
   group.reset();
+  EXPECT_TRUE(Group::create(machine.backend(), 0, std::vector<std::int32_t>{2, 3}).is_ok());
+}
+
+TEST(SimGroups, MayShareCores) {
+  Machine machine;
+  const auto group = machine.group({1, 2});
   EXPECT_TRUE(Group::create(machine.backend(), 0, std::vector<std::int32_t>{2, 3}).is_ok());
 }
 
@@ -43,7 +49,7 @@ TEST(SimGroups, RefuseCoresThatAreNotThereOrNamedTwice) {
   EXPECT_EQ(create({1, 1}).message(), "backend \"sim\": core 1 of device 0 is named twice");
 }
 
-TEST(SimGroups, OfNoCoresCopyAndRunNoKernels) {
+TEST(SimGroups, GroupsWithoutCoresOnlyCopy) {
   Machine machine;
   const auto group = machine.group({});
   Floats x = {1, 2};
@@ -56,6 +62,31 @@ TEST(SimGroups, OfNoCoresCopyAndRunNoKernels) {
   submit(stream, copy);
   finish_time(machine, stream);
   EXPECT_EQ(y, x);
+}
+
+TEST(SimMemory, KernelsWithoutHostMemoryReachOnlyTheirDevice) {
+  Machine machine(R"({"devices": [{"count": 2, "host_memory": false}]})");
+  EXPECT_FALSE(machine.backend()->devices().front().has_host_memory);
+  EXPECT_TRUE(machine.backend()->devices().front().has_own_memory);
+  const auto group = machine.group({0});
+  auto stream = machine.stream(group);
+  const auto here = machine.memory(sizeof(Floats));
+  const auto there = machine.memory(sizeof(Floats), 1);
+  auto* own = static_cast<float*>(here.address());
+  Floats x = {-1, 2};
+  for (float* foreign : {x.data(), static_cast<float*>(there.address())}) {
+    const auto list = machine.list(group, {machine.relu()}, foreign, own);
+    submit(stream, list);
+    EXPECT_EQ(stream.wait().message(),
+              "backend \"sim\": kernel \"relu\" (Relu): device 0 reaches only its own memory; copy "
+              "the tensor to it");
+  }
+  const auto in = machine.copy(group, x.data(), own, sizeof(x));
+  const auto list = machine.list(group, {machine.relu()}, own, own);
+  const auto out = machine.copy(group, own, x.data(), sizeof(x));
+  for (const CommandList* step : {&in, &list, &out}) submit(stream, *step);
+  finish_time(machine, stream);
+  EXPECT_EQ(x, (Floats{0, 2}));
 }
 
 TEST(SimStreams, RefuseAListWhoseLastRunIsNotDone) {
@@ -96,7 +127,7 @@ TEST(SimStreams, AListThatIsDestroyedLetsTheNextOneRun) {
   EXPECT_EQ(finish_time(machine, stream), 1600);
 }
 
-TEST(SimDevices, TellWhatTheDescriptionSays) {
+TEST(SimDevices, DevicesMatchTheDescription) {
   const Machine machine(R"({"devices": [
       {"count": 2, "name": "accelerator {}", "bus_address": "0000:0{}:00.0", "cores": 8,
        "memory_bytes": 4096},

@@ -4,7 +4,7 @@
 namespace sluice::sim_tests {
 namespace {
 
-TEST(SimTime, StandsAtZeroUntilSomebodyWaits) {
+TEST(SimTime, TimeStaysZeroUntilAWait) {
   Machine machine;
   EXPECT_EQ(machine.time().now_ns(), 0);
   EXPECT_EQ(machine.time().next_event_ns(), kNoDeadline);
@@ -14,7 +14,7 @@ TEST(SimTime, StandsAtZeroUntilSomebodyWaits) {
   EXPECT_EQ(machine.time().now_ns(), 500);
 }
 
-TEST(SimTime, AKernelTakesItsTimeAndItsResultIsReal) {
+TEST(SimTime, KernelTakesVirtualTimeAndComputesRealResults) {
   Machine machine(R"({"devices": [{"compute": {"kernel_ns": 1000}}]})");
   const auto group = machine.group({0});
   Floats x = {-1, 2};
@@ -142,7 +142,7 @@ TEST(SimTime, TheClockWaitsToTheNextEventOrTheDeadline) {
   EXPECT_EQ(stream.wait(nanoseconds(0)).to_string(), "ok");
 }
 
-TEST(SimTime, CopiesTakeLatencyAndBandwidthEachWayItsOwn) {
+TEST(SimTime, CopyTimeIsLatencyPlusBandwidthPerDirection) {
   Machine machine(R"({"devices": [{"copy": {
       "to_device": {"bytes_per_s": 1e9, "latency_ns": 100},
       "to_host": {"bytes_per_s": 5e8, "latency_ns": 10},
@@ -165,7 +165,7 @@ TEST(SimTime, CopiesTakeLatencyAndBandwidthEachWayItsOwn) {
   EXPECT_EQ(y[0], 3);
 }
 
-TEST(SimTime, AsManyCopiesAtOnceAsThereAreEngines) {
+TEST(SimTime, CopiesRunInParallelUpToTheEngineCount) {
   for (const auto& [engines, end_ns] : {std::pair{1, 3000}, std::pair{2, 2000}, {3, 1000}}) {
     Machine machine(R"({"devices": [{"copy": {"to_device": {"bytes_per_s": 1e18,
         "latency_ns": 1000, "engines": )" +
@@ -185,7 +185,7 @@ TEST(SimTime, AsManyCopiesAtOnceAsThereAreEngines) {
   }
 }
 
-TEST(SimTime, CopiesTakeTurnsHoweverManyAListHas) {
+TEST(SimTime, CopiesOfTwoListsTakeTurns) {
   Machine machine(R"({"devices": [{"copy": {"to_device": {"bytes_per_s": 1e18,
       "latency_ns": 1000}}}]})");
   const auto group = machine.group({0});

@@ -15,8 +15,8 @@
 #include <memory>
 #include <string>
 
+#include "backend/extensions/virtual_time.h"
 #include "backend/registry.h"
-#include "backend/virtual_time.h"
 
 namespace sluice::testing {
 
@@ -28,7 +28,7 @@ struct Sim {
 };
 
 /// `description`: JSON, or `@` and the path of a file. "{}" is one device of four cores. Every call
-/// makes a machine of its own, at time 0. Fails: as the plug-in says of the description.
+/// creates a new machine at time 0. Fails: the plug-in's error for a bad description.
 Result<Sim> make_sim(const std::string& description = "{}");
 
 }  // namespace sluice::testing

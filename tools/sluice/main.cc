@@ -1,5 +1,6 @@
-// `sluice`: one file per subcommand. Those that speak to a daemon are in a program of their own,
-// which this one becomes: gRPC's fifty libraries are loaded by who needs them.
+// `sluice`: one file per subcommand. Commands that talk to a daemon are in the program
+// `sluice-remote`, which replaces this process, so that only these commands load gRPC's fifty
+// libraries.
 #include <unistd.h>
 
 #include <cerrno>
@@ -7,8 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "sluice/cli/run_commands.h"
 #include "sluice/remote/list.h"
-#include "sluice/run_commands.h"
 
 namespace sluice::tool {
 namespace {

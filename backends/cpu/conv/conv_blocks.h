@@ -4,13 +4,13 @@
 
 namespace sluice::cpu {
 
-// What plans of convolutions choose among. The defaults are the best of what was measured; another
-// machine, or another neighbour in the caches, may like other sizes (see ops/conv_variants.h). None
-// changes what is computed, nor how weights are packed.
+// Block sizes of convolutions. The defaults were the fastest measured; another machine, or other
+// data in the caches, may need others (see ops/conv/conv_tactics.h). No size changes the result or
+// the form of packed weights.
 
 /// What the workers of a group divide among themselves.
 enum class Division : std::uint8_t {
-  kByCost,    ///< whatever lets the busiest worker move and multiply least
+  kByCost,    ///< the division with the least cost of the busiest worker
   kRows,      ///< of the output
   kChannels,  ///< of the output, and with them the weights
 };
@@ -26,7 +26,7 @@ struct ConvBlocks {
   Division division = Division::kByCost;
 };
 
-/// Of one by Winograd's method.
+/// Of a convolution by Winograd's method.
 struct WinogradBlocks {
   /// Tiles of a band: enough that the weights of a position, read once per band, cost less than the
   /// products with them, and few enough that both transforms stay in L2.
@@ -35,15 +35,15 @@ struct WinogradBlocks {
   Division division = Division::kByCost;
 };
 
-/// Of one with a filter of its own for every channel.
+/// Of a depthwise convolution.
 struct DepthwiseBlocks {
-  /// Tiles have at most `1 / narrower` of the pixels that they could have.
+  /// Limits tiles to `1 / narrower` of their largest number of pixels.
   std::int64_t narrower = 1;
-  /// Pixel by pixel, although a kernel that loads each input once is there.
+  /// Computes pixel by pixel even if there is a kernel that loads each input once.
   bool plain = false;
 };
 
-/// Of one in bytes.
+/// Of a convolution in bytes.
 struct ByteConvBlocks {
   /// Of the input, and of the table of offsets, per block of pixels: both stay in L2.
   std::int64_t input_bytes = 384 << 10;

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/conv_tile.h"
+#include "kernels/conv/conv_tile.h"
 
 namespace sluice::cpu {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <string_view>
 
-#include "kernels/test_support.h"
-#include "ops/chain.h"
-#include "ops/op_testing.h"
+#include "ops/elementwise/chain.h"
+#include "testing/op_testing.h"
+#include "testing/test_support.h"
 
 namespace sluice::cpu {
 namespace {
@@ -65,7 +65,7 @@ TEST(CpuMatMul, ConstantWeightsBiasAndGeluInOneKernel) {
   }
 }
 
-TEST(CpuMatMul, BodyOperandThatNoRowStrideDescribesTakesASecondPass) {
+TEST(CpuMatMul, BodyOperandWithoutRowStrideNeedsASecondPass) {
   // [3,4,8] * [8,5] + [4,5], repeated over the first dimension
   const Floats x = random_floats(3 * 4 * 8, 1);
   const Floats w = random_floats(8 * 5, 2);
@@ -182,7 +182,7 @@ TEST(CpuMatMul, StrassensMethodIsForManyKnownRows) {
   }
 }
 
-TEST(CpuMatMul, TakesWeightsThatWerePackedWhenRowsWereNotKnown) {
+TEST(CpuMatMul, TakesWeightsPackedBeforeRowsWereKnown) {
   const Floats x = random_floats(128 * 384, 1);
   const Floats w = random_floats(384 * 200, 2);
   const Floats bias = random_floats(200, 3);
@@ -209,7 +209,7 @@ TEST(CpuMatMul, RefusesPackedWeightsOfAnotherSize) {
   }
 }
 
-TEST(CpuGemm, StrassensMethodTakesColumnsAndAlpha) {
+TEST(CpuGemm, StrassensMethodSupportsColumnsAndAlpha) {
   const Floats x = random_floats(70 * 192, 1);
   const Floats w = random_floats(192 * 110, 2);
   Floats columns(w.size());
@@ -405,7 +405,7 @@ TEST(CpuCopies, SliceWithNegativeStepsAndConcatSplitBack) {
   }
 }
 
-TEST(CpuCopies, GatherCountsFromTheEndAndRefusesWhatIsOutside) {
+TEST(CpuCopies, GatherTakesNegativeIndicesAndRefusesIndicesOutOfRange) {
   TestOp op("Gather");
   op.input({2, 3}, iota(6)).input<std::int64_t>({2}, {-1, 0}).output({2, 2});
   op.attribute("axis", std::int64_t{1});
@@ -432,7 +432,7 @@ TEST(CpuAttention, PastIsJoinedAndSeenByCausalQueries) {
   }
 }
 
-TEST(CpuReduce, AxesFromAttributesInputsOrNowhere) {
+TEST(CpuReduce, ReadsAxesFromAttributeInputOrDefault) {
   TestOp mean("ReduceMean", "", 13);
   mean.input({2, 2, 3}, iota(12)).output({2, 1, 3}).attribute("axes", Shape{-2});
   expect_runs(mean, Backend(), 2);
@@ -447,7 +447,7 @@ TEST(CpuReduce, AxesFromAttributesInputsOrNowhere) {
   EXPECT_EQ(all.result(), (Floats{2}));
 }
 
-TEST(CpuLstm, OneUnitCountsItsInputs) {
+TEST(CpuLstm, OneUnitSumsItsInputs) {
   // All gates open wide, candidate saturated: c counts the steps, h is its tanh.
   for (const Backend& backend : backends_to_test()) {
     for (const int workers : {1, 2}) {

@@ -34,11 +34,6 @@ const OpEntry* find_accepting(const sluice_op& op) {
   return entry != nullptr && entry->check(op).is_ok() ? entry : nullptr;
 }
 
-/// Operators that the reference kernels would run too slowly to hide behind a fused body.
-bool has_own_body(const sluice_op& op) {
-  return op.body != nullptr && std::string_view(op.kind) != "Elementwise";
-}
-
 }  // namespace
 
 Backend::Backend() : isa_(active_isa()), cpus_(usable_cpus()) {}
@@ -65,7 +60,8 @@ std::string Backend::device_name() const { return processor_name() + ", " + isa_
 Status Backend::query(const sluice_op& op, sluice_op_support* support) const {
   const OpEntry* entry = find_accepting(op);
   if (entry == nullptr) {
-    if (has_own_body(op)) {
+    // The reference kernels would run a fused body too slowly: its operations stay apart.
+    if (op.body != nullptr) {
       return plugin::unimplemented(plugin::kind_of(op) + ": no fast kernel with this fused body");
     }
     if (Status status = check_fallback(op); !status.is_ok()) return status;
@@ -97,10 +93,10 @@ Status Backend::pack(const sluice_op& op, int input, void* packed) const {
   return plugin::ok();
 }
 
-std::vector<std::string> Backend::variants(const sluice_op& op, int workers) const {
+std::vector<std::string> Backend::tactics(const sluice_op& op, int workers) const {
   const OpEntry* entry = find_accepting(op);
-  if (entry == nullptr || entry->variants == nullptr) return {};
-  std::vector<std::string> names = entry->variants(op, isa_, std::max(workers, 1));
+  if (entry == nullptr || entry->tactics == nullptr) return {};
+  std::vector<std::string> names = entry->tactics(op, isa_, std::max(workers, 1));
   for (std::string& name : names) name.insert(0, "/").insert(0, isa_name(isa_));
   return names;
 }

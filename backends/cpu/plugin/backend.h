@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "isa.h"
+#include "core/isa.h"
 #include "plugin/command_list.h"
 #include "plugin/kernel.h"
 #include "pool/pool.h"
@@ -27,9 +27,9 @@ class Backend {
   Status query(const sluice_op& op, sluice_op_support* support) const;
   Status packing(const sluice_op& op, int input, sluice_packing* packing) const;
   Status pack(const sluice_op& op, int input, void* packed) const;
-  /// Names of the ways beside the default in which `workers` can compute `op`; see
-  /// plugin/variant.h.
-  std::vector<std::string> variants(const sluice_op& op, int workers) const;
+  /// Names of the tactics, without the default one, with which `workers` can compute `op`; see
+  /// plugin/tactic.h.
+  std::vector<std::string> tactics(const sluice_op& op, int workers) const;
   Status make_kernel(const sluice_op& op, std::unique_ptr<Kernel>* kernel) const;
 
  private:
@@ -42,7 +42,7 @@ struct Group {
   WorkerPool pool;
 };
 
-/// Lists run during their submission, so a stream holds nothing but the first error.
+/// A list runs during its submission, so a stream holds only the first error.
 struct Stream {
   Status first_error;
 };

@@ -2,28 +2,25 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <string>
-
-#include "plugin/variants.h"
-#include "pool/clock.h"
 
 namespace sluice::cpu {
 namespace {
 
-/// Below this a step is not worth a meeting of workers, and a whole list not worth waking them.
+/// A shorter step runs on worker 0 alone: a barrier costs about as much as the step.
 constexpr double kDivideNs = 1500;
+/// A list with less to divide runs on the caller alone: waking a sleeping worker takes longer.
 constexpr double kWakeNs = 12000;
-/// Where pieces are taken as workers come: of steps as long as the first there are two for each
-/// worker, or as many of the length of the second. More of them share better, and are waited for
-/// less, and read more of what they have in common.
+/// Sizes of pieces in TeamMode::kHelped. A phase longer than kPiecesNs has at least two pieces per
+/// worker, and pieces of about kPieceNs if it is long. More pieces divide more evenly and are
+/// waited for less, but read more of their common operands.
 constexpr double kPiecesNs = 60000;
 constexpr double kPieceNs = 200000;
 constexpr double kMostPieces = 16;
-/// Below this a step is not worth offering to helpers.
+/// A shorter phase is not offered to helpers: opening and closing the gate costs too much.
 constexpr double kOfferNs = 10000;
 constexpr std::int64_t kPage = 4096;
-/// Stands for the list's shared scratch among the bindings.
+/// The binding number of the list's shared scratch, for plan_barriers.
 constexpr std::int32_t kSharedScratch = -2;
 constexpr double kCopyBytesPerNs = 10;
 
@@ -31,7 +28,7 @@ std::int64_t whole_pages(std::int64_t bytes) { return (bytes + kPage - 1) / kPag
 
 double cost_of_copy(std::int64_t bytes) { return static_cast<double>(bytes) / kCopyBytesPerNs; }
 
-/// Of a step, or of one of its phases, that takes one worker `phase_ns`.
+/// Pieces per worker of a phase that takes one worker `phase_ns`.
 int pieces_per_worker(double phase_ns, int workers) {
   if (phase_ns <= kPiecesNs) return 1;
   return static_cast<int>(std::clamp(phase_ns / workers / kPieceNs, 2.0, kMostPieces));
@@ -48,7 +45,7 @@ Status check_argument(const sluice_op& op, const sluice_operand& operand,
     return plugin::invalid_argument(plugin::kind_of(op) +
                                     ": arguments and operands disagree on what is absent");
   }
-  // Kernels find packed constants through their operand.
+  // A packed constant needs no address: the kernel finds it through its operand.
   if (argument.binding == -1 && argument.address == nullptr && operand.tensor.size_bytes > 0 &&
       operand.packed == nullptr) {
     return plugin::invalid_argument(plugin::kind_of(op) + ": an argument has no address");
@@ -151,7 +148,9 @@ std::vector<CommandList::Access> CommandList::accesses(const Step& step) const {
 }
 
 void CommandList::plan_barriers() {
-  std::vector<Access> open;  // since the last barrier
+  // Invariant: steps since the last barrier have no conflicting accesses in `open`. Two serial
+  // steps never conflict: worker 0 runs both, in order.
+  std::vector<Access> open;
   for (Step& step : steps_) {
     const std::vector<Access> own = accesses(step);
     const auto conflicts = [&](const Access& a) {
@@ -186,14 +185,14 @@ Status CommandList::take_scratch() {
   return take_pages(whole_pages(shared), &shared_);
 }
 
-void CommandList::start_timing() {
-  times_ = StepTimes::create_if_wanted();
-  if (times_ == nullptr) return;
+void CommandList::start_log() {
+  log_ = StepLog::create_if_wanted();
+  if (log_ == nullptr) return;
   for (const Step& step : steps_) {
     if (step.kernel != nullptr) {
-      times_->add_step(step.kernel->op());
+      log_->add_step(step.kernel->op());
     } else {
-      times_->add_copy(step.copy_bytes);
+      log_->add_copy(step.copy_bytes);
     }
   }
 }
@@ -234,180 +233,9 @@ Status CommandList::finish() {
   if (texts_binding_ > 0 && binding_bytes_.size() < num_bindings) {
     binding_bytes_.resize(num_bindings);
   }
-  start_timing();
+  start_log();
   finished_ = true;
   return plugin::ok();
-}
-
-bool CommandList::bindings_overlap(std::span<void* const> bindings) const {
-  for (std::size_t i = 0; i < binding_bytes_.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      const auto a = reinterpret_cast<std::uintptr_t>(bindings[i]);
-      const auto b = reinterpret_cast<std::uintptr_t>(bindings[j]);
-      if (a < b + binding_bytes_[j] && b < a + binding_bytes_[i]) return true;
-    }
-  }
-  return false;
-}
-
-void CommandList::bind(std::span<void* const> bindings) {
-  if (!bound_.empty() && std::equal(bound_.begin(), bound_.end(), bindings.begin())) return;
-  bound_.assign(bindings.begin(),
-                bindings.begin() + static_cast<std::ptrdiff_t>(binding_bytes_.size()));
-  for (std::size_t i = 0; i < arguments_.size(); ++i) {
-    const sluice_argument& argument = arguments_[i];
-    addresses_[i] = argument.binding == -1 ? argument.address : nullptr;
-    const auto binding = static_cast<std::size_t>(argument.binding);
-    if (argument.binding >= 0 && binding < bindings.size()) {
-      addresses_[i] = static_cast<std::byte*>(bindings[binding]) + argument.offset_bytes;
-    }
-  }
-  if (texts_binding_ > 0) {
-    texts_ = static_cast<sluice_text_pool*>(bindings[static_cast<std::size_t>(texts_binding_)]);
-  }
-  every_barrier_ = bindings_overlap(bindings);
-}
-
-void CommandList::run_phase(const Step& step, int phase, const Worker& worker) {
-  const std::span<void* const> addresses(addresses_);
-  const auto inputs = addresses.subspan(step.first_input, step.num_inputs);
-  const auto outputs = addresses.subspan(step.first_output, step.num_outputs);
-  if (step.kernel == nullptr) {
-    const Share share = share_of(step.copy_bytes, kPage, worker);
-    if (share.begin < share.end) {
-      std::memmove(static_cast<std::byte*>(outputs[0]) + share.begin,
-                   static_cast<const std::byte*>(inputs[0]) + share.begin,
-                   static_cast<std::size_t>(share.end - share.begin));
-    }
-    return;
-  }
-  const Run run(inputs, outputs,
-                std::span(actual_dims_).subspan(step.first_output, step.num_outputs), texts_,
-                shared_.get(), &status_);
-  step.kernel->run(run, phase, worker);
-}
-
-/// Plays one worker of a larger team after another, until all of them have been played. Worker 0
-/// plays worker 0, who alone may fail.
-void CommandList::run_pieces(const Step& step, int phase, const Worker& worker) {
-  std::atomic<int>& next = claims_[step.first_claim + static_cast<std::size_t>(phase)];
-  const int pieces = worker.count * step.pieces_per_worker;
-  int piece = worker.index == 0 ? 0 : next.fetch_add(1, std::memory_order_relaxed);
-  while (piece < pieces) {
-    run_phase(step, phase, {piece, pieces, worker.scratch});
-    piece = next.fetch_add(1, std::memory_order_relaxed);
-  }
-}
-
-/// Until all are done; helpers take some.
-void CommandList::offer_pieces(const Step& step, int phase, const Worker& worker) {
-  offered_step_ = &step;
-  offered_phase_ = phase;
-  pool_.offer();
-  run_pieces(step, phase, worker);
-  pool_.withdraw();
-}
-
-void CommandList::help(const Member& member) {
-  std::byte* scratch = scratch_.get() + scratch_stride_ * member.index();
-  run_pieces(*offered_step_, offered_phase_, {member.index(), member.count(), scratch});
-}
-
-void CommandList::run_step(const Step& step, const Worker& worker, const Member& member) {
-  const int phases = step.kernel == nullptr ? 1 : step.kernel->phases();
-  for (int phase = 0; phase < phases; ++phase) {
-    if (phase > 0 && worker.count > 1) member.sync();
-    if (mode_ == TeamMode::kHelped && worker.count > 1) {
-      offer_pieces(step, phase, worker);
-    } else {
-      run_phase(step, phase, worker);
-    }
-  }
-}
-
-void CommandList::walk(const Member& member) {
-  std::byte* scratch = scratch_.get() + scratch_stride_ * member.index();
-  const Worker whole{0, 1, scratch};
-  const Worker part{member.index(), member.count(), scratch};
-  const bool is_timed = times_ != nullptr || record_ != nullptr;
-  StepTimes* times = member.index() == 0 ? times_.get() : nullptr;
-  StepRecord* record = member.index() == 0 ? record_.get() : nullptr;
-  if (times != nullptr) times->begin_run(member.count());
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const Step& step = steps_[i];
-    if (step.barrier_before || every_barrier_) member.sync();
-    if (record != nullptr) record->begin_step(i);
-    const bool is_whole = step.serial || (mode_ == TeamMode::kHelped && !step.is_offered);
-    if (!is_whole) {
-      run_step(step, part, member);
-    } else if (member.index() == 0 && status_.is_ok()) {
-      run_step(step, whole, member);
-    }
-    if (is_timed) member.sync();
-    if (record != nullptr) record->end_step(i);
-    if (times != nullptr) times->end_step(i);
-  }
-}
-
-Status CommandList::run(std::span<void* const> bindings) {
-  if (!finished_) return {SLUICE_FAILED_PRECONDITION, "the command list is not finished"};
-  if (bindings.size() < binding_bytes_.size()) {
-    return plugin::invalid_argument("the command list names " +
-                                    std::to_string(binding_bytes_.size()) + " bindings, got " +
-                                    std::to_string(bindings.size()));
-  }
-  bind(bindings);
-  status_ = plugin::ok();
-  if (!StepRecord::is_wanted()) {
-    run_steps();
-  } else {
-    record_ = std::make_unique<StepRecord>(steps_.size());
-    run_steps();
-    tell_observer();
-    record_ = nullptr;
-  }
-  return std::move(status_);
-}
-
-void CommandList::tell_observer() {
-  std::vector<std::string> kinds;
-  kinds.reserve(steps_.size());
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const Kernel* kernel = steps_[i].kernel;
-    kinds.push_back(kernel == nullptr ? "copy" : full_kind(kernel->op()));
-    record_->describe(i, kinds.back().c_str(), kernel == nullptr ? "" : kernel->op().name);
-  }
-  record_->tell();
-}
-
-void CommandList::run_steps() {
-  const bool is_strained = !alone_ && pool_.is_strained() && !runs_steadily();
-  mode_ = alone_ ? TeamMode::kAlone : TeamMode::kPinned;
-  const std::int64_t begin_ns = is_strained ? now_ns() : 0;
-  if (is_strained) mode_ = choice_.next(begin_ns);
-  if (mode_ == TeamMode::kHelped) {
-    for (std::atomic<int>& claim : claims_) claim.store(1, std::memory_order_relaxed);
-  }
-  run_team();
-  if (is_strained) {
-    const std::int64_t end_ns = now_ns();
-    choice_.note(mode_, end_ns);
-    if (mode_ != TeamMode::kPinned) pool_.look_around(end_ns - begin_ns);
-  }
-}
-
-void CommandList::run_team() {
-  const WorkerPool::Task lead_or_run = [](void* list, const Member& member) {
-    static_cast<CommandList*>(list)->walk(member);
-  };
-  const WorkerPool::Task take_part = [](void* list, const Member& member) {
-    static_cast<CommandList*>(list)->help(member);
-  };
-  switch (mode_) {
-    case TeamMode::kPinned: return pool_.run(lead_or_run, this);
-    case TeamMode::kHelped: return pool_.lead(lead_or_run, take_part, this);
-    case TeamMode::kAlone: return WorkerPool::run_alone(lead_or_run, this);
-  }
 }
 
 }  // namespace sluice::cpu

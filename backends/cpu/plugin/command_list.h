@@ -7,20 +7,22 @@
 #include <span>
 #include <vector>
 
+#include "contention/team_choice.h"
 #include "plugin/kernel.h"
-#include "plugin/step_observer.h"
+#include "plugin/step_log.h"
 #include "plugin/step_times.h"
 #include "pool/pool.h"
-#include "pool/team_choice.h"
 
 namespace sluice::cpu {
 
 /// Kernels and copies recorded for one context, run by a team of workers that walk the list
-/// together. A barrier stands only where a step touches what an earlier one, since the last
-/// barrier, has written or still reads. Each worker has its share of a step; where the pool is
-/// strained, worker 0 may lead and the others take pieces when they have a processor.
+/// together; each worker computes its share of every step. A barrier precedes a step only if the
+/// step touches memory that an earlier step, since the last barrier, wrote or still reads.
 ///
-/// Used by one thread at a time.
+/// Under CPU contention the list may run in another TeamMode (contention/controller.h).
+///
+/// Used by one thread at a time. During a run the workers share the list without a lock: they only
+/// read it, except claims_ (atomic) and status_ (worker 0 only).
 class CommandList {
  public:
   explicit CommandList(WorkerPool& pool) : pool_(pool) {}
@@ -34,7 +36,7 @@ class CommandList {
   /// Plans barriers and takes scratch; nothing is added after it.
   Status finish();
 
-  /// Runs all steps; on the calling thread alone when they are few or the pool is busy.
+  /// Runs all steps; on the calling thread alone if there is little to divide or the pool is busy.
   Status run(std::span<void* const> bindings);
 
  private:
@@ -46,8 +48,8 @@ class CommandList {
     std::size_t first_output = 0;
     std::size_t num_outputs = 0;
     std::size_t first_claim = 0;  ///< in claims_, one per phase
-    int pieces_per_worker = 1;    ///< where pieces are taken as workers come
-    bool is_offered = false;      ///< worth it, where the caller leads and others help
+    int pieces_per_worker = 1;    ///< in TeamMode::kHelped
+    bool is_offered = false;      ///< in TeamMode::kHelped: long enough for helpers
     bool serial = false;          ///< worker 0 runs it
     bool barrier_before = false;
   };
@@ -75,7 +77,7 @@ class CommandList {
   std::vector<Access> accesses(const Step& step) const;
   void plan_barriers();
   Status take_scratch();
-  void start_timing();
+  void start_log();
   void run_steps();
   void run_team();
   void tell_observer();
@@ -93,7 +95,7 @@ class CommandList {
   std::vector<Step> steps_;
   std::vector<sluice_argument> arguments_;
   bool finished_ = false;
-  bool alone_ = true;  ///< too little work to wake anybody
+  bool alone_ = true;  ///< too little work to wake the workers
 
   std::vector<std::uintptr_t> binding_bytes_;  ///< extent used of each binding
   std::vector<void*> bound_;                   ///< bindings of the last run
@@ -101,19 +103,19 @@ class CommandList {
   std::vector<std::int64_t*> actual_dims_;     ///< of arguments_
   std::int32_t texts_binding_ = 0;             ///< of the pool for outputs of strings; 0: none
   sluice_text_pool* texts_ = nullptr;          ///< for those bindings
-  std::vector<std::atomic<int>> claims_;       ///< pieces taken of each phase of each step
+  std::vector<std::atomic<int>> claims_;       ///< number of pieces taken, per phase and step
   TeamMode mode_ = TeamMode::kPinned;          ///< of this run
-  const Step* offered_step_ = nullptr;         ///< helpers take pieces of this
+  const Step* offered_step_ = nullptr;         ///< the step of which helpers take pieces
   int offered_phase_ = 0;
-  TeamChoice choice_;           ///< of runs while the pool is strained
-  bool every_barrier_ = false;  ///< bindings share memory: plan does not hold
+  TeamChoice choice_;           ///< of runs while the pool is contended
+  bool every_barrier_ = false;  ///< bindings overlap, so the planned barriers do not suffice
 
   std::int64_t scratch_stride_ = 0;
   Bytes scratch_;  ///< scratch_stride_ per worker
   Bytes shared_;
   Status status_;
-  std::unique_ptr<StepTimes> times_;    ///< null unless asked for
-  std::unique_ptr<StepRecord> record_;  ///< of this run; null unless it is observed
+  std::unique_ptr<StepLog> log_;      ///< null unless the environment asks for it
+  std::unique_ptr<StepTimes> times_;  ///< of this run; null unless it is observed or logged
 };
 
 }  // namespace sluice::cpu

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <thread>
 
-#include "kernels/test_support.h"
-#include "ops/op_testing.h"
+#include "testing/op_testing.h"
+#include "testing/test_support.h"
 
 namespace sluice::cpu {
 namespace {
@@ -42,7 +42,7 @@ class CommandListTest : public ::testing::Test {
   SlowAdd kernel_{op_.op()};
 };
 
-TEST_F(CommandListTest, StepsSeeWhatEarlierStepsWrote) {
+TEST_F(CommandListTest, StepsSeeEarlierResults) {
   for (const int workers : {1, 2, 3}) {
     CommandList list(test_pool(workers));
     for (int i = 0; i < 10; ++i) {
@@ -60,8 +60,8 @@ TEST_F(CommandListTest, StepsSeeWhatEarlierStepsWrote) {
   }
 }
 
-TEST_F(CommandListTest, PiecesTakenAsWorkersComeGiveTheSame) {
-  Strain high;
+TEST_F(CommandListTest, DynamicPiecesGiveTheSameResult) {
+  ContentionDetector high;
   while (!high.is_high()) high.note(1, 1);
   std::vector<int> cpus;
   for (const int i : {0, 1, 2}) {
@@ -69,7 +69,7 @@ TEST_F(CommandListTest, PiecesTakenAsWorkersComeGiveTheSame) {
   }
   for (int round = 0; round < 5; ++round) {
     WorkerPool pool(cpus, high);
-    ASSERT_TRUE(pool.is_strained());
+    ASSERT_TRUE(pool.is_contended());
     CommandList list(pool);
     for (int i = 0; i < 10; ++i) {
       const sluice_argument in = at(0, i % 2 * 512);
@@ -77,7 +77,7 @@ TEST_F(CommandListTest, PiecesTakenAsWorkersComeGiveTheSame) {
       ASSERT_TRUE(list.add_kernel(kernel_, {&in, 1}, {&out, 1}).is_ok());
     }
     ASSERT_TRUE(list.finish().is_ok());
-    for (int run = 0; run < 9; ++run) {  // in every mode, pieces are taken anew each time
+    for (int run = 0; run < 9; ++run) {  // every mode starts with all pieces untaken
       std::vector<float> arena(256);
       void* binding = arena.data();
       ASSERT_TRUE(list.run({&binding, 1}).is_ok());

@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
+#include "core/worker.h"
 #include "sluice/backend.hpp"
-#include "worker.h"
 
 namespace sluice::cpu {
 
@@ -36,7 +36,7 @@ class Run {
   std::span<void* const> inputs() const { return inputs_; }
   std::span<void* const> outputs() const { return outputs_; }
   std::span<std::int64_t* const> actual_dims() const { return actual_dims_; }
-  /// Where texts that the kernel makes are kept; null in lists that make none.
+  /// The pool for texts that the kernel creates; null in lists without string outputs.
   sluice_text_pool* texts() const { return texts_; }
 
   /// Kernel::shared_bytes of memory that all workers of the step see.
@@ -56,7 +56,8 @@ class Run {
   Status* status_;
 };
 
-/// An operation ready to run, by one worker or many. Immutable, shared by all command lists.
+/// An operation ready to run by one worker or many. Immutable and shared by all command lists, so
+/// `run` is called from several threads at once.
 class Kernel {
  public:
   explicit Kernel(const sluice_op& op) : op_(op) {}

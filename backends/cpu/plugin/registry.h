@@ -5,33 +5,33 @@
 #include <string_view>
 #include <vector>
 
-#include "isa.h"
+#include "core/isa.h"
 #include "plugin/kernel.h"
 
 namespace sluice::cpu {
 
-/// How one operator runs fast. Whatever `check` refuses goes to the reference kernels.
+/// The fast kernels of one operator. The reference kernels run what `check` refuses.
 struct OpEntry {
   const char* domain = "";
   const char* kind = nullptr;
 
-  /// Ok if `make` can run `op`, its fused body included; dimensions may be unknown (-1).
+  /// Ok if `make` can run `op` with its fused body. Dimensions may be unknown (-1).
   Status (*check)(const sluice_op& op) = nullptr;
 
-  /// All dimensions are known; `op` outlives the kernel. May still refuse with kUnimplemented what
-  /// only known dimensions show.
+  /// Requires: all dimensions are known, and `op` outlives the kernel. May return kUnimplemented
+  /// for reasons that only known dimensions show.
   Status (*make)(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) = nullptr;
 
-  /// What `pack` makes of constant `input`; null where nothing is ever packed.
+  /// The form into which `pack` brings constant `input`. Null if the family packs nothing.
   sluice_packing (*packing)(const sluice_op& op, int input, Isa isa) = nullptr;
   void (*pack)(const sluice_op& op, int input, Isa isa, void* packed) = nullptr;
 
-  /// The layout of image operands it is fastest with; null for row-major.
+  /// The fastest layout of image operands. Null means row-major.
   sluice_layout (*preferred_layout)(const sluice_op& op) = nullptr;
 
-  /// Names (see plugin/variant.h) of other ways to compute `op`, whose dimensions are known, with
-  /// so many workers; null where there is one.
-  std::vector<std::string> (*variants)(const sluice_op& op, Isa isa, int workers) = nullptr;
+  /// Names of the tactics for `op` with `workers` workers, without the default one (see
+  /// plugin/tactic.h). Requires: all dimensions are known. Null if there is only the default.
+  std::vector<std::string> (*tactics)(const sluice_op& op, Isa isa, int workers) = nullptr;
 };
 
 /// Null where there is no fast form.

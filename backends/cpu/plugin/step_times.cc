@@ -1,127 +1,41 @@
 #include "plugin/step_times.h"
 
-#include <algorithm>
-#include <atomic>
-#include <cstdlib>
-#include <fstream>
-#include <span>
-#include <string_view>
-
 #include "pool/clock.h"
 
 namespace sluice::cpu {
 namespace {
 
-/// Enough for a median; later runs are not kept.
-constexpr std::size_t kMostSamples = 4096;
+/// Set by the thread that submits lists.
+struct Observer {
+  sluice_step_observer call = nullptr;
+  void* user = nullptr;
+};
+thread_local Observer t_observer;
 
-/// As a JSON string. Names come from the model, so anything may be in them.
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') out += '\\';
-    out += byte < 0x20 || byte == 0x7f ? '?' : c;
-  }
-  return out + '"';
-}
-
-std::string dims_text(const sluice_tensor& tensor) {
-  std::string out = "[";
-  for (const std::int64_t dim : plugin::dims_of(tensor)) {
-    if (out.size() > 1) out += ',';
-    out += std::to_string(dim);
-  }
-  return out + ']';
-}
-
-std::string all_dims(std::span<const sluice_operand> operands) {
-  std::string out = "[";
-  for (const sluice_operand& operand : operands) {
-    if (out.size() > 1) out += ',';
-    out += dims_text(operand.tensor);
-  }
-  return out + ']';
-}
-
-std::int64_t all_bytes(std::span<const sluice_operand> operands) {
-  std::int64_t bytes = 0;
-  for (const sluice_operand& operand : operands) {
-    bytes += std::max(operand.packed_bytes, operand.tensor.size_bytes);
-  }
-  return bytes;
+void observe(sluice_backend* /*backend*/, sluice_step_observer observer, void* user) {
+  t_observer = {observer, user};
 }
 
 }  // namespace
 
-std::string full_kind(const sluice_op& op) {
-  std::string kind = plugin::kind_of(op);
-  if (op.body == nullptr) return kind;
-  for (int i = 0; i < op.body->num_steps; ++i) {
-    kind += '+';
-    kind += op.body->steps[i].kind;
-  }
-  return kind;
-}
+const sluice_step_times kStepTimes = {sizeof(sluice_step_times), observe};
 
-std::unique_ptr<StepTimes> StepTimes::create_if_wanted() {
-  static const char* const path = std::getenv("SLUICE_CPU_STEP_TIMES");
-  return path == nullptr ? nullptr : std::make_unique<StepTimes>(path);
-}
+bool StepTimes::are_observed() { return t_observer.call != nullptr; }
 
-StepTimes::StepTimes(std::string path) : path_(std::move(path)) {
-  static std::atomic<int> lists{0};
-  list_ = lists++;
-}
-
-StepTimes::~StepTimes() {
-  std::ofstream(path_, std::ios::app) << lines();  // a wish, as pinning is: no file, no figures
-}
-
-void StepTimes::add_step(const sluice_op& op) {
-  const std::span inputs(op.inputs, static_cast<std::size_t>(op.num_inputs));
-  const std::span outputs(op.outputs, static_cast<std::size_t>(op.num_outputs));
-  const std::span extra(op.body_inputs, static_cast<std::size_t>(op.num_body_inputs));
-  steps_.push_back({"\"op\":" + quoted(full_kind(op)) + ",\"name\":" + quoted(op.name) +
-                        ",\"inputs\":" + all_dims(inputs) + ",\"outputs\":" + all_dims(outputs) +
-                        ",\"bytes\":" +
-                        std::to_string(all_bytes(inputs) + all_bytes(outputs) + all_bytes(extra)),
-                    {}});
-}
-
-void StepTimes::add_copy(std::int64_t size_bytes) {
-  steps_.push_back({"\"op\":\"copy\",\"name\":\"\",\"inputs\":[],\"outputs\":[],\"bytes\":" +
-                        std::to_string(2 * size_bytes),
-                    {}});
-}
-
-void StepTimes::begin_run(int workers) {
-  workers_ = workers;
-  before_ns_ = now_ns();
-}
+void StepTimes::begin_step(std::size_t step) { steps_[step].start_ns = now_ns(); }
 
 void StepTimes::end_step(std::size_t step) {
-  const std::int64_t after_ns = now_ns();
-  std::vector<float>& samples = steps_[step].nanoseconds;
-  if (samples.size() < kMostSamples) {
-    samples.push_back(static_cast<float>(after_ns - before_ns_));
-  }
-  before_ns_ = now_ns();
+  steps_[step].duration_ns = now_ns() - steps_[step].start_ns;
 }
 
-std::string StepTimes::lines() const {
-  std::string out;
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    std::vector<float> sorted = steps_[i].nanoseconds;
-    if (sorted.empty()) continue;
-    std::sort(sorted.begin(), sorted.end());
-    out += "{\"list\":" + std::to_string(list_) + ",\"step\":" + std::to_string(i) +
-           ",\"workers\":" + std::to_string(workers_) + ',' + steps_[i].description +
-           ",\"runs\":" + std::to_string(sorted.size()) +
-           ",\"median_ns\":" + std::to_string(sorted[sorted.size() / 2]) +
-           ",\"least_ns\":" + std::to_string(sorted[0]) + "}\n";
-  }
-  return out;
+void StepTimes::describe(std::size_t step, const char* kind, const char* name) {
+  steps_[step].struct_size = sizeof(sluice_step_time);
+  steps_[step].kind = kind;
+  steps_[step].name = name;
+}
+
+void StepTimes::tell_observer() const {
+  t_observer.call(t_observer.user, steps_.data(), static_cast<std::int32_t>(steps_.size()));
 }
 
 }  // namespace sluice::cpu

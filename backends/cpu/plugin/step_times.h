@@ -1,55 +1,44 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <string>
+#include <span>
 #include <vector>
 
-#include "plugin/kernel.h"
+#include "sluice/step_times.h"
 
 namespace sluice::cpu {
 
-/// "Conv+Relu": the operation and what is fused into it.
-std::string full_kind(const sluice_op& op);
+/// The extension "sluice.step_times/1".
+extern const sluice_step_times kStepTimes;
 
-/// How long each step of a command list takes: what SLUICE_CPU_STEP_TIMES=FILE asks for.
+/// When the steps of one run began and ended.
 ///
-/// While it is on, the workers meet after every step, so that a step's time is that of its slowest
-/// worker; a run takes a little longer than without. When the list goes, a line of JSON per step is
-/// appended to FILE: {"list":…,"step":…,"op":"Conv+Relu","name":…,"workers":…,"inputs":[[dims],…],
-/// "outputs":[…],"bytes":…,"runs":…,"median_ns":…,"least_ns":…}. `bytes` are those of all operands,
-/// each counted once: what the step moves at least.
-///
-/// Used by worker 0 of one list.
+/// While a run is timed, the workers meet after every step, so that a step's time is that of its
+/// slowest worker. Worker 0 calls `begin_run`, `begin_step` and `end_step`; the thread that runs
+/// the list calls the other functions, before or after the run.
 class StepTimes {
  public:
-  /// Null unless the environment asks for it. Reads the environment once.
-  static std::unique_ptr<StepTimes> create_if_wanted();
+  /// True if the calling thread has set an observer.
+  static bool are_observed();
 
-  explicit StepTimes(std::string path);
-  ~StepTimes();  ///< appends to the file
-  StepTimes(const StepTimes&) = delete;
-  StepTimes& operator=(const StepTimes&) = delete;
+  explicit StepTimes(std::size_t num_steps) : steps_(num_steps) {}
 
-  void add_step(const sluice_op& op);
-  void add_copy(std::int64_t size_bytes);
-
-  void begin_run(int workers);
+  void begin_run(int workers) { workers_ = workers; }
+  void begin_step(std::size_t step);
   void end_step(std::size_t step);
 
+  int workers() const { return workers_; }
+  std::span<const sluice_step_time> steps() const { return steps_; }
+
+  /// `kind` and `name` must stay valid until `tell_observer` returns.
+  void describe(std::size_t step, const char* kind, const char* name);
+  /// Calls the thread's observer. Requires: are_observed().
+  void tell_observer() const;
+
  private:
-  struct Step {
-    std::string description;  ///< the members of the JSON object that are known beforehand
-    std::vector<float> nanoseconds;
-  };
-
-  std::string lines() const;
-
-  std::string path_;
-  int list_;  ///< counts the lists of the process
+  std::vector<sluice_step_time> steps_;
   int workers_ = 1;
-  std::int64_t before_ns_ = 0;
-  std::vector<Step> steps_;
 };
 
 }  // namespace sluice::cpu

@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "plugin/backend.h"
-#include "plugin/step_observer.h"
+#include "plugin/step_times.h"
 #include "plugin/variants.h"
 #include "sluice/host_backend.hpp"
+#include "sluice/input_alignment.h"
 
 namespace sluice::cpu {
 namespace {
@@ -72,6 +73,7 @@ sluice_code op_query(sluice_backend* backend, const sluice_op* op, sluice_op_sup
     Status status = unwrap(backend)->query(*op, &told);
     copy_out(told, support);
     plugin::write_message(message, status.text);
+    // An operation without a kernel is an answer, not an error.
     return status.code == SLUICE_UNIMPLEMENTED ? ok() : status;
   });
 }
@@ -184,6 +186,8 @@ sluice_code list_submit(sluice_stream* stream, sluice_command_list* list, void* 
     Status ran = plugin::catch_all([&] {
       return unwrap(list)->run({bindings, size_of(num_bindings)});
     });
+    // Misuse is reported at once. A failure of the computation is the stream's, as it would be on a
+    // device that runs lists asynchronously.
     if (ran.code == SLUICE_FAILED_PRECONDITION || ran.code == SLUICE_INVALID_ARGUMENT) return ran;
     Status& first_error = unwrap(stream)->first_error;
     if (first_error.is_ok()) first_error = std::move(ran);
@@ -191,7 +195,11 @@ sluice_code list_submit(sluice_stream* stream, sluice_command_list* list, void* 
   });
 }
 
+// Kernels load vectors from any address of an element (core/simd.h).
+constexpr sluice_input_alignment kInputAlignment = {sizeof(sluice_input_alignment), 1};
+
 const void* find_extension(sluice_backend*, const char* name) {
+  if (std::strcmp(name, SLUICE_INPUT_ALIGNMENT) == 0) return &kInputAlignment;
   if (std::strcmp(name, SLUICE_STEP_TIMES) == 0) return &kStepTimes;
   return std::strcmp(name, SLUICE_VARIANTS) == 0 ? &kVariants : nullptr;
 }

@@ -5,14 +5,14 @@
 namespace sluice::cpu {
 namespace {
 
-/// Of the thread that submits.
+/// Set by the thread that submits lists.
 thread_local bool t_is_steady = false;
 
 sluice_code list(sluice_backend* backend, const sluice_op* op, std::int32_t num_cores,
                  sluice_variant_visitor visit, void* user, sluice_message* message) {
   return plugin::guard(message, [&] {
     const auto& self = *reinterpret_cast<const Backend*>(backend);
-    for (const std::string& name : self.variants(*op, num_cores)) visit(user, name.c_str());
+    for (const std::string& name : self.tactics(*op, num_cores)) visit(user, name.c_str());
     return plugin::ok();
   });
 }

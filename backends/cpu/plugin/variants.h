@@ -7,8 +7,8 @@ namespace sluice::cpu {
 /// The extension "sluice.variants/1".
 extern const sluice_variants kVariants;
 
-/// Whether lists of the calling thread leave it out to look for other ways to run while the pool is
-/// strained: somebody compares them.
+/// True if lists of the calling thread must always run pinned, even under CPU contention: the
+/// caller compares tactics, and a change of TeamMode would distort the comparison.
 bool runs_steadily();
 
 }  // namespace sluice::cpu

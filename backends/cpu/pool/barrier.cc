@@ -11,8 +11,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Longer than members of an undisturbed team wait for each other at a barrier, much shorter than
+/// a time slice: a thread that sleeps here was held up by another process, or has nothing to do.
 constexpr std::chrono::microseconds kSpinTime{50};
-constexpr int kPausesPerLook = 16;
+constexpr int kPausesPerLook = 16;  ///< per reading of the clock
 
 void pause_once() {
 #if defined(__x86_64__)
@@ -42,7 +44,7 @@ void WaitWord::wake() {
 }
 
 std::int64_t WaitWord::wait_while(std::uint32_t seen) {
-  // The first looks cost no clock reading: most waits inside a run end here.
+  // Spin without reading the clock first: most waits inside a run end here.
   for (int i = 0; i < kPausesPerLook; ++i) {
     if (load() != seen) return 0;
     pause_once();
@@ -55,6 +57,8 @@ std::int64_t WaitWord::wait_while(std::uint32_t seen) {
       pause_once();
     }
   } while (Clock::now() < limit);
+  // Sequentially consistent, as the store in `advance` and the load in `wake`: either the author of
+  // the change sees this sleeper and wakes it, or the sleeper sees the change and does not sleep.
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   while (value_.load(std::memory_order_seq_cst) == seen) {
     futex(&value_, FUTEX_WAIT_PRIVATE, seen);
@@ -66,6 +70,8 @@ std::int64_t WaitWord::wait_while(std::uint32_t seen) {
 void Barrier::wait() {
   const std::uint32_t generation = generation_.load();
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count_) {
+    // The last to arrive. Nobody can arrive again before the generation advances, so a relaxed
+    // store suffices; `advance` publishes it.
     arrived_.store(0, std::memory_order_relaxed);
     generation_.advance();
   } else if (const std::int64_t waited_ns = generation_.wait_while(generation); waited_ns > 0) {

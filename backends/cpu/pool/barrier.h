@@ -5,19 +5,19 @@
 
 namespace sluice::cpu {
 
-/// A 32-bit word that threads wait on: they spin for about 50 us, then sleep in the kernel. A
-/// change costs its author a system call only when somebody sleeps.
+/// A 32-bit word that threads wait on. Waiters spin for about 50 us, then sleep in the kernel
+/// (futex(2)). A change makes a system call only if a waiter sleeps.
 class WaitWord {
  public:
   std::uint32_t load() const { return value_.load(std::memory_order_acquire); }
 
-  /// Adds one and wakes everybody who waits.
+  /// Adds one and wakes all waiters.
   void advance();
-  /// Becomes `value`, by the one thread that changes it, and wakes everybody who waits.
+  /// Stores `value` and wakes all waiters. Only one thread may call it.
   void set(std::uint32_t value);
 
-  /// Returns once the word differs from `seen`: the nanoseconds that it took where that was longer
-  /// than spinning lasts, else 0.
+  /// Blocks until the word differs from `seen`. Returns the nanoseconds waited if the thread slept,
+  /// 0 if spinning sufficed.
   std::int64_t wait_while(std::uint32_t seen);
 
  private:
@@ -27,15 +27,16 @@ class WaitWord {
   std::atomic<std::uint32_t> sleepers_{0};
 };
 
-/// Where `count` threads meet, again and again.
+/// A reusable barrier of `count` threads.
 class Barrier {
  public:
   explicit Barrier(int count) : count_(static_cast<std::uint32_t>(count)) {}
 
-  /// Returns when all threads have called it; what they wrote before is visible to all after.
+  /// Returns when all threads have called it. The writes of each thread before `wait` are visible
+  /// to all threads after it.
   void wait();
 
-  /// How long threads waited here, all waits together that were longer than spinning lasts.
+  /// Total time of waits that were too long for spinning, of all threads, since construction.
   std::int64_t waited_ns() const { return waited_ns_.load(std::memory_order_relaxed); }
 
  private:

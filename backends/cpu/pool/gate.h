@@ -7,15 +7,19 @@
 
 namespace sluice::cpu {
 
-/// Lets helpers in while there is work. Who is outside when it closes is not waited for: a helper
-/// without a processor holds nobody up.
+/// Admits helpers while there is work. Closing waits only for helpers that are inside: a helper
+/// without a processor, which has not entered, holds nobody up.
+///
+/// One word holds a closed bit and the number of helpers inside, so that entering and closing are
+/// one atomic operation each and cannot miss each other.
 class Gate {
  public:
   // By the owner.
 
-  /// What it wrote before is visible to all who enter.
+  /// Writes before `open` are visible to every helper that enters.
   void open() { state_.store(0, std::memory_order_release); }
-  /// Nobody enters any more. Returns when those inside have left; what they wrote is visible.
+  /// From now on nobody enters. Returns when the helpers inside have left; their writes are
+  /// visible.
   void close() {
     const std::uint32_t seen = last_left_.load();
     if (state_.fetch_or(kClosed, std::memory_order_acq_rel) == 0) return;
@@ -24,7 +28,7 @@ class Gate {
 
   // By helpers.
 
-  /// False where it is closed. Followed by `leave`.
+  /// False if the gate is closed. A true result must be followed by `leave`.
   bool enter() {
     std::uint32_t state = state_.load(std::memory_order_relaxed);
     while ((state & kClosed) == 0) {
@@ -39,7 +43,7 @@ class Gate {
  private:
   static constexpr std::uint32_t kClosed = 0x80000000;
 
-  alignas(64) std::atomic<std::uint32_t> state_{kClosed};  ///< and how many are inside
+  alignas(64) std::atomic<std::uint32_t> state_{kClosed};  ///< kClosed | helpers inside
   WaitWord last_left_;
 };
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "contention/duty_cycle.h"
 #include "pool/clock.h"
-#include "pool/turns.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -42,28 +42,26 @@ void keep_to(pthread_t thread, int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(cpu, &set);
-  pthread_setaffinity_np(thread, sizeof set, &set);  // a wish: a refusal costs time, not results
+  pthread_setaffinity_np(thread, sizeof set,
+                         &set);  // best effort: a refusal costs time, not results
 }
 
-/// How often the calling thread lost its processor to another.
+/// How often the calling thread was preempted.
 std::int64_t preemptions() {
   rusage usage = {};
   getrusage(RUSAGE_THREAD, &usage);
   return usage.ru_nivcsw;
 }
 
-void rest_if_due(Turns& turns) {
-  const timespec rest = {0, static_cast<long>(turns.rest_ns(now_ns(), preemptions))};
+void rest_if_due(DutyCycle& duty) {
+  const timespec rest = {0, static_cast<long>(duty.rest_ns(now_ns(), preemptions))};
   if (rest.tv_nsec > 0) nanosleep(&rest, nullptr);
 }
 
 }  // namespace
 
-WorkerPool::WorkerPool(std::vector<int> cpus, Strain strain)
-    : cpus_(std::move(cpus)),
-      barrier_(static_cast<int>(cpus_.size())),
-      strain_(strain),
-      is_strained_(strain.is_high()) {
+WorkerPool::WorkerPool(std::vector<int> cpus, ContentionDetector detector)
+    : cpus_(std::move(cpus)), barrier_(static_cast<int>(cpus_.size())), contention_(detector) {
   try {
     for (int i = 1; i < count(); ++i) {
       threads_.emplace_back([this, i] { serve(i); });
@@ -86,10 +84,12 @@ void WorkerPool::stop() {
 
 void WorkerPool::call(Call what) { epoch_.set((epoch_.load() | kCallMask) + 1 + what); }
 
-/// A run waits for everybody, so nobody misses one; of what is offered, many calls may be missed.
+/// The loop of one thread. It may miss calls: epoch_ holds only the last one. A kRun is never
+/// missed, because `run` returns only after every thread has passed the barrier. A missed kHelp
+/// costs nothing but help.
 void WorkerPool::serve(int index) {
   const FlushDenormals flush;
-  Turns turns;
+  DutyCycle duty;
   for (std::uint32_t seen = 0;;) {
     epoch_.wait_while(seen);
     seen = epoch_.load();
@@ -104,7 +104,7 @@ void WorkerPool::serve(int index) {
           task_(context_, Member(index, count(), nullptr));
           gate_.leave();
         }
-        rest_if_due(turns);
+        rest_if_due(duty);
         break;
     }
   }
@@ -120,20 +120,11 @@ void WorkerPool::give_way_to_caller() {
   keep_to(threads_[moved].native_handle(), *taken);
 }
 
-void WorkerPool::note_waits(std::int64_t run_ns) {
-  const std::int64_t waited_ns = barrier_.waited_ns();
-  const std::int64_t all_ns = std::max<std::int64_t>(run_ns, 1) * (count() - 1);
-  strain_.note(static_cast<double>(waited_ns - waited_before_ns_) / static_cast<double>(all_ns),
-               run_ns);
-  waited_before_ns_ = waited_ns;
-  is_strained_.store(strain_.is_high(), std::memory_order_relaxed);
-}
-
-/// How busy the helpers' processors were, and the helpers themselves.
-std::optional<Neighbours::Seen> WorkerPool::look_at_helpers() {
+/// Busy time of the helpers' processors, and the part of it that the helpers used.
+std::optional<ContentionProbe::Seen> WorkerPool::look_at_helpers() {
   const auto busy_ns = read_busy_ns(std::span(cpus_).subspan(1));
   if (!busy_ns) return std::nullopt;
-  Neighbours::Seen seen{*busy_ns, 0};
+  ContentionProbe::Seen seen{*busy_ns, 0};
   for (std::thread& thread : threads_) {
     clockid_t clock = {};
     if (pthread_getcpuclockid(thread.native_handle(), &clock) != 0) return std::nullopt;
@@ -142,17 +133,14 @@ std::optional<Neighbours::Seen> WorkerPool::look_at_helpers() {
   return seen;
 }
 
-void WorkerPool::look_around(std::int64_t run_ns) {
+void WorkerPool::note_unpinned_run(std::int64_t run_ns) {
   if (count() == 1 || busy_.exchange(true, std::memory_order_acquire)) return;
-  if (neighbours_.are_gone(now_ns(), run_ns, std::span(cpus_).subspan(1),
-                           [this] { return look_at_helpers(); })) {
-    strain_.relax();
-    is_strained_.store(false, std::memory_order_relaxed);
-  }
+  contention_.note_unpinned_run(now_ns(), run_ns, std::span(cpus_).subspan(1),
+                                [this] { return look_at_helpers(); });
   leave();
 }
 
-/// False where the caller had better go alone.
+/// Takes the pool. False if it has one member or is busy: the caller runs its task alone.
 bool WorkerPool::enter() {
   if (count() == 1 || busy_.exchange(true, std::memory_order_acquire)) return false;
   give_way_to_caller();
@@ -170,7 +158,7 @@ void WorkerPool::run(Task task, void* context) {
   call(kRun);
   task(context, Member(0, count(), &barrier_));
   barrier_.wait();
-  note_waits(now_ns() - start_ns);
+  contention_.note_pinned_run(now_ns() - start_ns, barrier_.waited_ns(), count());
   leave();
 }
 

@@ -62,7 +62,7 @@ TEST(WorkerPool, MembersSeeEachOthersWritesAfterSync) {
   }
 }
 
-TEST(WorkerPool, CallersFromManyThreadsAllGetTheirTaskRun) {
+TEST(WorkerPool, RunsEveryTaskOfConcurrentCallers) {
   WorkerPool pool(cpus(2));
   std::vector<std::thread> callers;
   std::atomic<int> right{0};
@@ -108,7 +108,7 @@ struct Offers {
   }
 };
 
-TEST(WorkerPool, WhatIsOfferedIsDoneOnceBeforeTheLeaderGoesOn) {
+TEST(WorkerPool, WithdrawReturnsAfterEveryOfferedPieceRanOnce) {
   for (const int count : {1, 2, 3}) {
     WorkerPool pool(cpus(count));
     for (int round = 0; round < 20; ++round) {
@@ -116,18 +116,19 @@ TEST(WorkerPool, WhatIsOfferedIsDoneOnceBeforeTheLeaderGoesOn) {
       offers.pool = &pool;
       pool.lead(&Offers::lead, &Offers::take_part, &offers);
       EXPECT_EQ(offers.wrong, 0) << count;
-      Relay relay;  // and runs that wait for everybody come between
+      Relay relay;  // pinned runs may follow led ones
       pool.run(&Relay::run, &relay);
       EXPECT_EQ(relay.total, expected(count)) << count;
     }
   }
 }
 
-TEST(WorkerPool, AHelperTakesPartWhereItHasTime) {
+TEST(WorkerPool, HelperTakesPiecesWhileTheLeaderWaits) {
   WorkerPool pool(cpus(2));
   Offers offers;
   offers.pool = &pool;
-  while (offers.helpers_pieces == 0) {  // ends, for the leader waits here for nobody else
+  // Terminates: the leader waits until a helper has taken the pieces.
+  while (offers.helpers_pieces == 0) {
     offers.times_done = {};
     pool.lead(
         [](void* context, const Member&) {
@@ -157,7 +158,7 @@ TEST(WorkerPool, IdleThreadsUseNoProcessorTime) {
   EXPECT_LT(used() - before, 20000);
 }
 
-TEST(WorkerPool, DenormalsAreFlushedInsideAndKeptOutside) {
+TEST(WorkerPool, FlushesDenormalsInsideTasksOnly) {
   WorkerPool pool(cpus(2));
   struct Halved {
     volatile float tiny = 1.2e-38f;
@@ -176,48 +177,7 @@ TEST(WorkerPool, DenormalsAreFlushedInsideAndKeptOutside) {
   EXPECT_NE(halved.tiny * 0.25f, 0);
 }
 
-constexpr std::int64_t kShortRun = 1'000'000;
-constexpr std::int64_t kLongRun = 300'000'000;
-
-TEST(Strain, LongWaitsInMostRunsMakeItHighAndQuietRunsLowAgain) {
-  Strain strain;
-  for (int i = 0; i < 100; ++i) {
-    strain.note(i % 4 == 0 ? 0.2 : 0.1, kShortRun);  // now and then: nothing
-    EXPECT_FALSE(strain.is_high());
-  }
-  int runs = 0;
-  for (; !strain.is_high(); ++runs) strain.note(runs % 3 != 0 ? 0.2 : 0, kShortRun);
-  EXPECT_LT(runs, 30);
-  for (runs = 0; strain.is_high(); ++runs) strain.note(0, kShortRun);
-  EXPECT_GT(runs, 10);
-  EXPECT_LT(runs, 30);
-  strain.note(0.9, kShortRun);  // a single run
-  EXPECT_FALSE(strain.is_high());
-  for (runs = 1; !strain.is_high(); ++runs) strain.note(0.9, kShortRun);
-  EXPECT_LT(runs, 6);
-}
-
-TEST(Strain, ThreeLongRunsInARowWithLongWaitsMakeItHighAndThreeQuietOnesLowAgain) {
-  Strain strain;
-  for (const bool expected : {false, false, true}) {
-    strain.note(0.9, kLongRun);
-    EXPECT_EQ(strain.is_high(), expected);
-  }
-  for (const bool expected : {true, true, false}) {
-    strain.note(0, kLongRun);
-    EXPECT_EQ(strain.is_high(), expected);
-  }
-}
-
-TEST(Strain, LongRunsOfWhichEveryOtherWaitsLeaveItLow) {
-  Strain strain;
-  for (int i = 0; i < 100; ++i) {
-    strain.note(i % 2 == 0 ? 0.9 : 0, kLongRun);
-    EXPECT_FALSE(strain.is_high());
-  }
-}
-
-TEST(CpuQuota, ReadsTheControlGroupsText) {
+TEST(CpuQuota, ParsesCpuMaxOfControlGroups) {
   EXPECT_DOUBLE_EQ(parse_cpu_quota("150000 100000"), 1.5);
   EXPECT_DOUBLE_EQ(parse_cpu_quota("max 100000"), 0);
   EXPECT_DOUBLE_EQ(parse_cpu_quota(""), 0);

@@ -71,6 +71,9 @@ struct Parser {
     reader.integer("cores", 1, kMostCores, &device.cores);
     reader.integer("memory_bytes", 0, kMostMemory, &device.memory_bytes);
     reader.boolean("own_memory", &device.own_memory);
+    reader.boolean("host_memory", &device.host_memory);
+    reader.check(device.own_memory || device.host_memory, "host_memory",
+                 "a device without own_memory needs it");
     reader.boolean("exclusive_cores", &device.exclusive_cores);
     reader.object("compute", [&](const Json& value, const std::string& path) {
       read_compute(value, path, device.compute);

@@ -12,8 +12,8 @@
 
 namespace sluice::sim {
 
-/// How long a kernel takes. The first that is there decides: its operator's entry in
-/// `operator_ns`, `kernel_ns`, the cost model. Rates are per core; a group has those of its cores.
+/// The duration of a kernel. The first source that is present decides: the operator's entry in
+/// `operator_ns`, `kernel_ns`, the cost model. Rates are per core; the cores of a group add up.
 struct Compute {
   std::map<std::string, std::int64_t> operator_ns;  ///< by kind: "Conv", "sluice::Elementwise"
   std::optional<std::int64_t> kernel_ns;
@@ -36,7 +36,8 @@ struct Device {
   int cores = 4;
   std::int64_t memory_bytes = std::int64_t{16} << 30;
   bool own_memory = true;
-  bool exclusive_cores = true;  ///< a core is in one group at a time
+  bool host_memory = true;       ///< kernels reach the host's memory
+  bool exclusive_cores = false;  ///< a core is in one group at a time
   Compute compute;
   CopyPath to_device;
   CopyPath to_host;

@@ -40,7 +40,7 @@ TEST(SimDescription, ReadsEveryKeyOfADevice) {
   const Description description = parsed(R"({"seed": 5, "log_limit_bytes": 7,
       "jitter": {"distribution": "normal", "spread": 0.25},
       "devices": [{"bus_address": "x", "cores": 2, "own_memory": false,
-        "exclusive_cores": false, "compute": {"operator_ns": {"Conv": 9}, "kernel_ns": 8, "flops_per_s": 1e3,
+        "exclusive_cores": true, "compute": {"operator_ns": {"Conv": 9}, "kernel_ns": 8, "flops_per_s": 1e3,
                     "bytes_per_s": 2e3, "launch_ns": 3, "switch_ns": 4},
         "copy": {"to_device": {"engines": 2}, "to_host": {"latency_ns": 6},
                  "within": {"bytes_per_s": 10}}}]})");
@@ -52,7 +52,7 @@ TEST(SimDescription, ReadsEveryKeyOfADevice) {
   EXPECT_EQ(device.bus_address, "x");
   EXPECT_EQ(device.cores, 2);
   EXPECT_FALSE(device.own_memory);
-  EXPECT_FALSE(device.exclusive_cores);
+  EXPECT_TRUE(device.exclusive_cores);
   EXPECT_EQ(device.compute.operator_ns.at("Conv"), 9);
   EXPECT_EQ(device.compute.kernel_ns, 8);
   EXPECT_EQ(device.compute.flops_per_s, 1e3);
@@ -85,6 +85,8 @@ TEST(SimDescription, RefusesWrongTypesAndRanges) {
   EXPECT_EQ(refusal(R"({"devices": [{"name": 3}]})"), "devices[0].name: must be a text");
   EXPECT_EQ(refusal(R"({"devices": [{"own_memory": 1}]})"),
             "devices[0].own_memory: must be true or false");
+  EXPECT_EQ(refusal(R"({"devices": [{"own_memory": false, "host_memory": false}]})"),
+            "devices[0].host_memory: a device without own_memory needs it");
   EXPECT_EQ(refusal(R"({"devices": [{"memory_bytes": -1}]})").substr(0, 42),
             "devices[0].memory_bytes: -1 is out of rang");
   EXPECT_EQ(refusal(R"({"devices": [{"count": 1000}, {"count": 1000}]})"),
@@ -93,7 +95,7 @@ TEST(SimDescription, RefusesWrongTypesAndRanges) {
   EXPECT_EQ(refusal(R"({"jitter": {"spread": 1}})"), "jitter.distribution: is missing");
 }
 
-TEST(SimDescription, RefusesLinksThatCannotBe) {
+TEST(SimDescription, RefusesImpossibleLinks) {
   EXPECT_EQ(refusal(R"({"links": [{"a": 0, "b": 1}]})"), "links[0].b: 1 is out of range, 0 to 0");
   EXPECT_EQ(refusal(R"({"devices": [{"count": 2}], "links": [{"a": 1, "b": 1}]})"),
             "links[0].b: a device is linked to itself");
@@ -102,7 +104,7 @@ TEST(SimDescription, RefusesLinksThatCannotBe) {
             "links[1]: these two devices are linked already");
 }
 
-TEST(SimDescription, RefusesWhatIsNoJson) {
+TEST(SimDescription, RefusesMalformedJson) {
   EXPECT_EQ(refusal(""), "no JSON: wrong near byte 1 of 0");
   EXPECT_EQ(refusal(R"({"seed": 1)"), "no JSON: wrong near byte 11 of 10");
   EXPECT_EQ(refusal(R"({"seed": 1e999})"), "no JSON: a number is too large");

@@ -30,8 +30,8 @@ struct Fault {
   std::string operator_kind;  ///< "" : any
   std::string node;           ///< "" : any
   std::int64_t from_ns = 0;   ///< what happens before does not count
-  std::int64_t nth = 1;       ///< the first event that is hit, of those that match
-  std::int64_t count = 1;     ///< how many are hit from there; 0: all
+  std::int64_t nth = 1;       ///< the first matching event that fails
+  std::int64_t count = 1;     ///< the number of failing events from there on; 0: all
   sluice_code code = SLUICE_INTERNAL;
   std::string message;
 

@@ -1,5 +1,5 @@
-// Strict reading of a JSON object: every key is known, every value in its range, and what is not is
-// told with its path: `devices[1].copy.to_host.engines: 0 is out of range, 1 to 1024`.
+// Strict reading of a JSON object. Unknown keys and values out of range are errors that name their
+// path: `devices[1].copy.to_host.engines: 0 is out of range, 1 to 1024`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -41,7 +41,7 @@ class ObjectReader {
   void one_of(const char* key, const std::vector<const char*>& names, int* target);
   void require(const char* key);
 
-  /// `read(const Json&, path)` for the object of `key`, if it is there.
+  /// Calls `read(const Json&, path)` for the object of `key`, if present.
   template <typename Read>
   void object(const char* key, const Read& read) {
     const Json* value = find(key);

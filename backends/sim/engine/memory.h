@@ -16,7 +16,7 @@ class DeviceMemories {
   DeviceMemories(const DeviceMemories&) = delete;
   DeviceMemories& operator=(const DeviceMemories&) = delete;
 
-  /// Fails: SLUICE_RESOURCE_EXHAUSTED, telling what the device has and what of it is used.
+  /// Fails: SLUICE_RESOURCE_EXHAUSTED, with the device's total and used bytes.
   Status allocate(int device, std::int64_t size_bytes, void** address);
   /// Bytes that it had; -1 if `address` is none of ours.
   std::int64_t free(void* address);

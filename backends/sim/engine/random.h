@@ -1,4 +1,4 @@
-// Random numbers that are the same on every machine for one seed.
+// Random numbers that depend on the seed only, not on the machine.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,8 @@
 namespace sluice::sim {
 namespace {
 
+/// The time of an event that is not scheduled. Deadlines end one earlier, so no deadline reaches
+/// it.
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 std::string quoted_list(const std::vector<int>& numbers) {
@@ -145,11 +147,12 @@ Stream* Simulator::create_stream(Group* group) {
 
 void Simulator::destroy_stream(Stream* stream) {
   const std::lock_guard lock(mutex_);
+  // Runs still queued when no event is left can never finish: a kernel hangs.
   while (!stream->runs.empty() && next_event() != kNever) happen();
   Station* freed = detach(*stream);
   for (const Run& run : stream->runs) run.list->is_running = false;
   streams_.erase(stream->id);
-  if (freed != nullptr) dispatch(*freed);
+  if (freed != nullptr) dispatch(*freed);  // the stream no longer holds its station
   delete stream;
 }
 
@@ -206,6 +209,8 @@ Status Simulator::submit(Stream* stream, CommandList* list, std::span<void* cons
 
 Status Simulator::wait(Stream* stream, std::int64_t timeout_ns) {
   const std::lock_guard lock(mutex_);
+  // Virtual time: a wait does not sleep, it processes events until the stream is idle or the next
+  // event is past the deadline.
   const bool is_endless = timeout_ns < 0 || timeout_ns > kNever - 1 - now_ns_;
   const std::int64_t deadline = is_endless ? kNever - 1 : now_ns_ + timeout_ns;
   while (!stream->runs.empty()) {
@@ -231,12 +236,14 @@ void Simulator::happen() {
   events_.erase(events_.begin());
   now_ns_ = std::max(now_ns_, key.first);
   if (event.stream != nullptr) return complete(*event.stream);
+  // The loss of a device. A program may have cleared the fault after the loss was scheduled.
   for (const Fault& fault : faults_.all()) {
     if (fault.id == event.loss) return lose(fault.device);
   }
 }
 
 EventKey Simulator::schedule(std::int64_t time_ns, Event event) {
+  // The number orders events of the same time, so that a simulation is deterministic.
   const EventKey key = {time_ns, ++num_events_};
   events_[key] = event;
   return key;

@@ -1,10 +1,10 @@
 // A discrete-event simulation of devices, driven by the calls of the plug-in's table.
 //
-// A stream takes its steps one after another. A step waits at a station (the cores of its group,
-// the engines of a copy path) until a server is free, holds it for as long as the step takes, and
-// then happens: the kernel runs, the bytes are copied. Kernels wait in the order of submission of
-// their lists, copies in the order in which they became ready. Time moves from event to event, only
-// in `wait`, `advance_to` and `destroy_stream`.
+// A stream runs its steps in sequence. A step waits at a station (the cores of its group, the
+// engines of a copy path) until a server is free, and occupies the server for its duration. Then
+// the step takes effect: the kernel runs, the bytes are copied. Kernels wait in the order of
+// submission of their lists, copies in the order in which they became ready. Time advances from
+// event to event, only in `wait`, `advance_to` and `destroy_stream`.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class Simulator {
   void free(int device, void* address);
   std::int64_t memory_used_bytes(int device) const;
 
-  /// Cores are distinct, there, and in no other group.
+  /// Fails unless the cores are distinct, exist, and belong to no other group.
   Status create_group(int device, std::span<const std::int32_t> cores, Group** group);
   void destroy_group(Group* group);
 
@@ -41,7 +41,7 @@ class Simulator {
   void destroy_stream(Stream* stream);
 
   CommandList* create_list(Group* group);
-  /// A run of it that is not done is dropped.
+  /// Destroys a list; an unfinished run of the list is dropped.
   void destroy_list(CommandList* list);
   std::int64_t next_kernel_id();
 
@@ -89,6 +89,7 @@ class Simulator {
   void begin(Stream& stream);
   std::int64_t begin_kernel(Stream& stream);
   std::int64_t begin_copy(Stream& stream);
+  Status check_reach(const Stream& stream) const;
   void complete(Stream& stream);
   void end_run(Stream& stream, const Status& status);
   Station* detach(Stream& stream);

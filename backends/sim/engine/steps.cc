@@ -1,4 +1,7 @@
-// What streams do: the life of a step, from waiting at a station to its effect.
+// The life of a step: start_next queues it at a station (a group's cores, or a copy engine),
+// dispatch gives it a free server, begin computes its duration and schedules its end, complete
+// applies its effect. Results are real, only time is simulated: the effect happens at the end, so a
+// reader that does not wait sees the old bytes.
 #include "engine/simulator.h"
 
 namespace sluice::sim {
@@ -27,6 +30,7 @@ void Simulator::start_next(Stream& stream) {
       const bool is_kernel = run.command().kernel != nullptr;
       stream.step = {};
       stream.step.station = is_kernel ? &stream.group->station : route_of(stream, run).station;
+      // Kernels of a group run in order of submission, copies in order of arrival.
       stream.step.priority = is_kernel ? run.order : ++num_copies_;
       stream.step.station->waiting[stream.step.priority] = &stream;
       return dispatch(*stream.step.station);
@@ -47,7 +51,7 @@ void Simulator::begin(Stream& stream) {
   const bool is_kernel = stream.runs.front().command().kernel != nullptr;
   stream.step.is_served = true;
   const std::int64_t duration_ns = is_kernel ? begin_kernel(stream) : begin_copy(stream);
-  if (stream.step.hung_by != 0) return;
+  if (stream.step.hung_by != 0) return;  // no event: only a reset or a cleared fault ends it
   stream.step.event = schedule(now_ns_ + duration_ns, {.stream = &stream});
 }
 
@@ -59,6 +63,7 @@ std::int64_t Simulator::begin_kernel(Stream& stream) {
   const FaultTarget target = {group.device, kernel.work.kind, kernel.op->name};
   std::int64_t duration_ns = kernel_ns(compute, kernel.work, static_cast<int>(group.cores.size()));
   duration_ns = slowed(jittered(duration_ns, description_.jitter, random_), group);
+  // Another list than the last one: the group loads its program first.
   if (group.program != 0 && group.program != run.list->program) {
     log_.add(now_ns_, "switch", "group=", group.id, " list=", run.list->id);
     duration_ns += compute.switch_ns;
@@ -93,12 +98,37 @@ std::int64_t Simulator::begin_copy(Stream& stream) {
   return jittered(route.duration_ns, description_.jitter, random_);
 }
 
+/// Fails for a tensor of the kernel in another memory, if the device reaches none but its own.
+Status Simulator::check_reach(const Stream& stream) const {
+  const int device = stream.group->device;
+  if (description_.devices[static_cast<std::size_t>(device)].host_memory) return plugin::ok();
+  const Run& run = stream.runs.front();
+  const sluice_op& op = *kernel_of(run)->op;
+  std::vector<sluice_tensor> tensors;
+  const std::span<const sluice_argument> inputs = run.command().inputs;
+  const auto num_inputs = static_cast<std::size_t>(op.num_inputs);
+  void* const* bindings = run.bindings.data();
+  plugin::detail::bind_tensors(plugin::inputs_of(op), inputs.first(num_inputs), bindings, tensors);
+  plugin::detail::bind_tensors(plugin::body_inputs_of(op), inputs.subspan(num_inputs), bindings,
+                               tensors);
+  plugin::detail::bind_tensors(plugin::outputs_of(op), run.command().outputs, bindings, tensors);
+  for (const sluice_tensor& tensor : tensors) {
+    if (tensor.data == nullptr || tensor.size_bytes == 0) continue;
+    if (memories_.device_of(tensor.data) == device) continue;
+    return {SLUICE_INVALID_ARGUMENT, node_of(*kernel_of(run)) + ": device " +
+                                         std::to_string(device) +
+                                         " reaches only its own memory; copy the tensor to it"};
+  }
+  return plugin::ok();
+}
+
 void Simulator::complete(Stream& stream) {
   Run& run = stream.runs.front();
   const Step step = std::exchange(stream.step, {});
   --step.station->busy;
   const bool is_kernel = run.command().kernel != nullptr;
   Status status = step.outcome;
+  if (status.is_ok() && is_kernel) status = check_reach(stream);
   if (status.is_ok()) {
     status = plugin::catch_all(
         [&] { return plugin::detail::run_command(run.command(), run.bindings.data()); });
@@ -164,7 +194,7 @@ Simulator::Route Simulator::route_of(const Stream& stream, const Run& run) {
     Station& station = links_[i][source < target ? 0 : 1];
     return {&station, copy_ns(link.path, size), source, target};
   }
-  // Through the host.
+  // No link: one step that occupies the source's engine and lasts for both copies through the host.
   return {&state_of(source).to_host, to_host_ns + copy_ns(described(target).to_device, size),
           source, target};
 }

@@ -1,5 +1,6 @@
 #include "plugin/options.h"
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -25,6 +26,10 @@ Status read_file(const std::string& path, std::string* text) {
 }  // namespace
 
 Status read_options(std::span<const sluice_option> options, Description* description) {
+  if (const char* machine = std::getenv("SLUICE_SIM"); options.empty() && machine != nullptr) {
+    const sluice_option option = {"description", machine};
+    return read_options({&option, 1}, description);
+  }
   for (const sluice_option& option : options) {
     if (std::string_view(option.name) != "description") {
       return plugin::invalid_argument("unknown option \"" + std::string(option.name) +

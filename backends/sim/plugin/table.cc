@@ -52,7 +52,8 @@ sluice_code device_describe(sluice_backend* backend, std::int32_t index, sluice_
     if (Status status = unwrap(backend)->check_device(index); !status.is_ok()) return status;
     const Device& device = unwrap(backend)->description().devices[size_of(index)];
     sluice_device_info told = {};
-    told.flags = SLUICE_DEVICE_HOST_MEMORY | SLUICE_DEVICE_SIMULATED;
+    told.flags = SLUICE_DEVICE_SIMULATED;
+    if (device.host_memory) told.flags |= SLUICE_DEVICE_HOST_MEMORY;
     if (device.own_memory) told.flags |= SLUICE_DEVICE_OWN_MEMORY;
     copy_text("sim", told.kind);
     copy_text(device.name, told.name);

@@ -1,5 +1,5 @@
-// If: one of two subgraphs.
-#include "exec/step.h"
+// If: runs one of two subgraphs.
+#include "exec/context/step.h"
 
 namespace sluice::exec {
 

@@ -30,7 +30,7 @@ void copy_bytes(void* to, const void* from, std::int64_t size_bytes) {
 
 }  // namespace
 
-bool hands_through(const Program& body, std::size_t input, std::size_t output) {
+bool hands_through(const SubgraphCode& body, std::size_t input, std::size_t output) {
   return body.subgraph->inputs[input] == body.subgraph->outputs[output];
 }
 
@@ -58,11 +58,13 @@ Status Carried::pass(Frame& body, std::size_t input) {
 
 void Carried::take(Frame& body, std::size_t output) {
   FrameOutput& from = body.outputs[output];
-  is_tensor_ = body.program.is_tensor(body.program.subgraph->outputs[output]);
+  is_tensor_ = body.code.is_tensor(body.code.subgraph->outputs[output]);
   if (!is_tensor_) {
     value_ = std::exchange(from.value, Value{});
     return;
   }
+  // The body wrote into `from.own`. After the swap the value lies in `memory_`, and the body's next
+  // write goes to the buffer that held the previous value, which nothing reads any more.
   view_ = from.view;
   std::swap(memory_, from.own);
 }
@@ -76,15 +78,18 @@ Status Carried::give(StepCall& call, std::size_t output) {
 // ---- Stack ----
 
 Status Stack::reserve_next() {
-  constexpr std::int64_t kMostAtOnce = std::int64_t{256} << 20;
+  // Reserves all items at once if their number is known. Bounded, because the number is the trip
+  // count in the model, which may be huge while the condition ends the loop early.
+  constexpr std::int64_t kMaxReservedBytes = std::int64_t{256} << 20;
   const auto used = checked_mul(count_, item_bytes_);
   const auto needed = used ? checked_add(*used, item_bytes_) : std::nullopt;
   if (!needed) return make_error(Code::kResourceExhausted, "the results pass 64 bits of bytes");
   const auto all = checked_mul(expected_, item_bytes_);
-  const bool is_told = expected_ > 0 && all && *all <= kMostAtOnce;
+  const bool is_told = expected_ > 0 && all && *all <= kMaxReservedBytes;
   return memory_.grow(is_told && *all > *needed ? *all : *needed, *used);
 }
 
+// The size of an item is known after the first, so only that one is copied.
 Status Stack::bind(FrameOutput& output) {
   output.bound = nullptr;
   if (count_ == 0 || item_bytes_ == 0) return ok_status();
@@ -100,7 +105,7 @@ Status Stack::add(const TensorView& item) {
     const std::int64_t elements = product(item.dims, 0, item.dims.size());
     item_bytes_ = SLUICE_TRY(whole_bytes(item.element, elements));
   } else if (item.element != first_.element || item.dims != first_.dims) {
-    return invalid_argument("iteration {} gave {}, those before it {}", count_,
+    return invalid_argument("iteration {} returned {}, earlier iterations {}", count_,
                             type_of(item).to_string(), type_of(first_).to_string());
   }
   SLUICE_TRY(reserve_next());

@@ -1,26 +1,26 @@
-// What Loop and Scan hand from iteration to iteration.
+// Values that Loop and Scan carry between iterations, stack over them or slice for them.
 #pragma once
 
-#include "exec/step.h"
+#include "exec/context/step.h"
 
 namespace sluice::exec {
 
-/// Whether `output` of a body is nothing but its `input`: then no iteration changes the value.
-bool hands_through(const Program& body, std::size_t input, std::size_t output);
+/// Whether `output` of a body is its `input` unchanged.
+bool hands_through(const SubgraphCode& body, std::size_t input, std::size_t output);
 
-/// A value that an iteration reads and the next one gets anew. A tensor lies in two buffers that
-/// change places: the body reads one and writes the other; what comes in first is read in place.
+/// A loop-carried value. Double-buffered if a tensor: the body reads one buffer and writes the
+/// other, and the buffers swap after each iteration. The initial value is read in place.
 class Carried {
  public:
   /// The value before the first iteration; a tensor must outlive the loop.
   Status start(StepCall& call, std::size_t input);
   void start(const TensorView& tensor);
 
-  /// Makes it the body's input.
+  /// Passes the current value to the body.
   Status pass(Frame& body, std::size_t input);
-  /// Takes what the body made of it.
+  /// Takes the body's output as the new value.
   void take(Frame& body, std::size_t output);
-  /// Gives it as a result of the step.
+  /// Stores the final value as a result of the step.
   Status give(StepCall& call, std::size_t output);
 
   bool is_tensor() const { return is_tensor_; }
@@ -28,28 +28,29 @@ class Carried {
 
  private:
   bool is_tensor_ = false;
-  TensorView view_;  ///< in memory of others, or `memory_`
+  TensorView view_;  ///< the initial value's memory, or `memory_`
   AlignedBuffer memory_;
   Value value_;  ///< what is no tensor
 };
 
-/// Tensors of one shape along a new leading dimension, added one by one.
+/// Stacks tensors of equal shape along a new leading dimension.
 class Stack {
  public:
-  /// `expected`: how many are to come, or -1.
+  /// `expected`: number of items to come, or -1 if unknown.
   explicit Stack(std::int64_t expected = -1) : expected_(expected) {}
 
   /// Lets the body write its output straight into place where that is aligned.
   /// Fails: kResourceExhausted.
   Status bind(FrameOutput& output);
-  /// Fails: kInvalidArgument for another type than that of the first; kUnimplemented for elements
+  /// Fails: kInvalidArgument if the type differs from the first item's; kUnimplemented for elements
   ///        that do not fill bytes; kResourceExhausted.
   Status add(const TensorView& item);
-  /// Items of zeros until there are `count`.
+  /// Appends zeros until there are `count` items.
   Status pad(std::int64_t count);
 
   std::int64_t count() const { return count_; }
-  /// Of what was added; if nothing was, of items of `declared`, whose unknown dimensions are 0.
+  /// All items as one tensor. Without items: zero items of type `declared`, its unknown dimensions
+  /// taken as 0.
   TensorView view(const ir::Type& declared) const;
   AlignedBuffer& memory() { return memory_; }
 
@@ -67,12 +68,14 @@ class Stack {
 /// The elements of a tensor along an axis, one after the other.
 class Slices {
  public:
-  /// `tensor` outlives this. Requires: axis < rank.
+  /// `tensor` outlives this.
+  /// Requires: axis < rank.
   /// Fails: kUnimplemented for elements that do not fill bytes.
   static Result<Slices> create(const TensorView& tensor, std::size_t axis);
 
   std::int64_t count() const { return count_; }
-  /// In place where that is aligned, else in memory of this until the next call.
+  /// A view of the slice if it is contiguous and aligned; otherwise a copy, valid until the next
+  /// call.
   Result<TensorView> at(std::int64_t index);
 
  private:

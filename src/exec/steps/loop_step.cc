@@ -1,4 +1,6 @@
-// Loop: a subgraph again and again.
+// Loop: runs its body until the condition is false or the trip count is reached. Body inputs are
+// (iteration number, condition, carried values..., captures...), outputs are (condition, carried
+// values..., scan outputs...).
 #include <limits>
 
 #include "exec/steps/iteration.h"
@@ -7,12 +9,12 @@
 namespace sluice::exec {
 namespace {
 
-/// A number that the body reads, in memory of its own.
+/// The iteration number or the condition, as a tensor that the body reads.
 class Counter {
  public:
   Status prepare(Frame& body, std::size_t input, ir::ElementType element) {
     SLUICE_TRY(memory_.reserve(sizeof(std::int64_t)));
-    const auto& operand = body.program.subgraph->operand(body.program.subgraph->inputs[input]);
+    const auto& operand = body.code.subgraph->operand(body.code.subgraph->inputs[input]);
     const ir::Shape* declared = operand.type.is_tensor() ? operand.type.shape() : nullptr;
     const bool is_vector = declared != nullptr && declared->size() == 1;
     view_ = {memory_.data(), *ir::storage_bytes(element, 1), element, {}};
@@ -20,7 +22,7 @@ class Counter {
     return ok_status();
   }
   Status pass(Frame& body, std::size_t input, std::int64_t value) {
-    *static_cast<std::int64_t*>(memory_.data()) = value;  // a bool is the low byte
+    *static_cast<std::int64_t*>(memory_.data()) = value;  // little-endian: a bool is the low byte
     return pass_tensor(body, input, view_);
   }
 
@@ -72,13 +74,16 @@ class Loop {
     return ok_status();
   }
 
-  /// A carried tensor that no iteration changes: it stays where it is.
+  /// Whether the body returns a carried tensor unchanged. Such a tensor is read in place for the
+  /// whole loop and never copied.
   bool is_fixed(std::size_t i) const {
-    return carried_[i].is_tensor() && hands_through(body_.program, 2 + i, 1 + i);
+    return carried_[i].is_tensor() && hands_through(body_.code, 2 + i, 1 + i);
   }
   std::size_t scan_output(std::size_t i) const { return 1 + operands_.num_carried + i; }
   bool is_read(std::size_t i) const { return call_.has_output(operands_.num_carried + i); }
 
+  /// Captures are passed in every iteration, because a frame drops its sequences and optionals at
+  /// the end of each run.
   Status iterate(std::int64_t iteration) {
     SLUICE_TRY(number_.pass(body_, 0, iteration));
     SLUICE_TRY(go_on_.pass(body_, 1, 1));
@@ -111,9 +116,10 @@ class Loop {
     return ok_status();
   }
 
+  /// `bound` is reset so that the next run of the loop does not write into memory given away here.
   Status finish() {
     for (std::size_t i = 0; i < carried_.size(); ++i) SLUICE_TRY(carried_[i].give(call_, i));
-    const ir::Subgraph& subgraph = *body_.program.subgraph;
+    const ir::Subgraph& subgraph = *body_.code.subgraph;
     for (std::size_t i = 0; i < scans_.size(); ++i) {
       FrameOutput& output = body_.outputs[scan_output(i)];
       output.bound = nullptr;
@@ -128,6 +134,7 @@ class Loop {
   StepCall& call_;
   Frame& body_;
   ops::LoopOperands operands_;
+  // Without a trip count the condition alone ends the loop, or max_loop_iterations.
   std::int64_t trip_count_ = std::numeric_limits<std::int64_t>::max();
   bool is_counted_ = false;
   bool condition_ = true;

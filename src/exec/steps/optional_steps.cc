@@ -1,5 +1,6 @@
-// Optionals, and Identity of what is no tensor. An optional with an element is that element.
-#include "exec/step.h"
+// Optionals, and Identity of sequences and optionals. An optional with an element is represented by
+// that element.
+#include "exec/context/step.h"
 
 namespace sluice::exec {
 

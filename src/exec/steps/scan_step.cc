@@ -1,4 +1,4 @@
-// Scan: a subgraph for each element of sequences, with states carried on.
+// Scan: runs its body for each element of the scan inputs, and carries states from one to the next.
 #include <cstring>
 #include <utility>
 
@@ -39,7 +39,7 @@ class Scan {
   }
 
   const ir::Type& declared_output(std::size_t i) const {
-    const ir::Subgraph& subgraph = *body_.program.subgraph;
+    const ir::Subgraph& subgraph = *body_.code.subgraph;
     return subgraph.operand(subgraph.outputs[num_states() + i]).type;
   }
 
@@ -165,7 +165,7 @@ class Scan {
     return ok_status();
   }
 
-  /// Beyond a sequence's length its results are zero.
+  /// Pads the results of a sequence shorter than the longest with zeros.
   static Status pad(Stack& output, std::int64_t most, const ir::Type& declared) {
     if (output.count() == 0 && most > 0) {
       const auto dims = declared.static_dims();
@@ -185,7 +185,7 @@ class Scan {
   Status give_batch(std::vector<Stack>& results, std::int64_t batch, std::int64_t most) {
     for (std::size_t i = 0; i < results.size(); ++i) {
       const bool is_state = i < num_states();
-      const ir::Subgraph& subgraph = *body_.program.subgraph;
+      const ir::Subgraph& subgraph = *body_.code.subgraph;
       const ir::Type& item = subgraph.operand(subgraph.outputs[i]).type;
       TensorView all = results[i].view(item);
       if (batch == 0 && !is_state) all.dims.insert(all.dims.begin() + 1, most);

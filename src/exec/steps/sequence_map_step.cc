@@ -1,5 +1,5 @@
-// SequenceMap: a subgraph for each item of sequences.
-#include "exec/step.h"
+// SequenceMap: runs its body for each item of the input sequences.
+#include "exec/context/step.h"
 #include "ops/control/structure.h"
 
 namespace sluice::exec {
@@ -23,10 +23,10 @@ Result<std::vector<SequencePtr>> read_sequences(StepCall& call) {
 Status add_result(Frame& body, std::size_t output, Sequence& results) {
   FrameOutput& from = body.outputs[output];
   auto item = std::move(from.value.tensor);
-  if (body.program.is_tensor(body.program.subgraph->outputs[output])) {
+  if (body.code.is_tensor(body.code.subgraph->outputs[output])) {
     item = SLUICE_TRY(copy_tensor(from.view));
   }
-  if (item == nullptr) return StepCall::error("the body's result {} is no tensor", output);
+  if (item == nullptr) return StepCall::error("the body's result {} is not a tensor", output);
   results.element = item->view.element;
   results.items.push_back(std::move(item));
   return ok_status();

@@ -1,5 +1,5 @@
-// Sequences: made, changed, read. An item is shared by all sequences that hold it.
-#include "exec/step.h"
+// Operators that create, change and read sequences. Sequences share their items.
+#include "exec/context/step.h"
 
 namespace sluice::exec {
 namespace {
@@ -25,7 +25,8 @@ Status append(Sequence& sequence, std::size_t position, std::shared_ptr<const Te
   return ok_status();
 }
 
-/// Input `index` of `count` items, or `fallback` where it is not given; negative from the end.
+/// The position in input `index`, or `fallback` if absent. Negative positions count from the end of
+/// `count` items.
 Result<std::size_t> read_position(StepCall& call, std::size_t index, std::size_t count,
                                   std::size_t fallback, bool may_be_end) {
   if (!call.has_input(index)) return fallback;
@@ -38,7 +39,8 @@ Result<std::size_t> read_position(StepCall& call, std::size_t index, std::size_t
   return static_cast<std::size_t>(position);
 }
 
-/// A sequence that may be changed: the one it is given if nobody else holds it.
+/// Returns a sequence that may be changed: the argument if this is its only owner, otherwise a
+/// copy.
 SequencePtr own(SequencePtr sequence) {
   if (sequence.use_count() == 1) return sequence;
   return std::make_shared<Sequence>(*sequence);

@@ -1,8 +1,8 @@
-// SplitToSequence and ConcatFromSequence: between a tensor and a sequence of its parts.
+// SplitToSequence and ConcatFromSequence: convert between a tensor and a sequence of its parts.
 #include <cstring>
 #include <numeric>
 
-#include "exec/step.h"
+#include "exec/context/step.h"
 #include "ops/inference.h"
 
 namespace sluice::exec {
@@ -100,7 +100,8 @@ Status run_split_to_sequence(StepCall& call) {
 
 namespace {
 
-/// The items with the joined dimension in place: a new one of 1 where they are stacked.
+/// The items, each with the dimension along which they are joined: a new dimension of 1 if they are
+/// stacked.
 Result<std::vector<TensorView>> parts_of(const Sequence& sequence, std::size_t axis, bool stacks) {
   std::vector<TensorView> parts;
   for (const auto& item : sequence.items) {

@@ -1,5 +1,5 @@
 // Gelu, FastGelu, BiasGelu, QuickGelu, BiasSplitGelu.
-#include "ops/contrib/lowering.h"
+#include "ops/lowering/lower_operations.h"
 
 namespace sluice::ops {
 namespace {

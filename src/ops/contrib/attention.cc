@@ -124,7 +124,7 @@ Status finish_packed(Lowering& op, OperandId rows, std::size_t mask, std::size_t
   if (op.int_of("do_rotary") != 0) return unimplemented("attribute \"do_rotary\"");
   const Ints sizes = op.operation().attributes.get_or<Ints>("qkv_hidden_sizes", {});
   if (!sizes.empty() && sizes.size() != 3) {
-    return op.error("attribute \"qkv_hidden_sizes\" has {} entries; it takes 3", sizes.size());
+    return op.error("attribute \"qkv_hidden_sizes\" has {} entries; it needs 3", sizes.size());
   }
   Lowering::AttributeList split = {{"axis", std::int64_t{2}}};
   if (sizes.empty()) split.emplace_back("num_outputs", std::int64_t{3});
@@ -236,7 +236,7 @@ std::vector<LoweredOperator> lowered_attention() {
        own,
        lower_multi_head},
       {"RotaryEmbedding",
-       "ONNX's, its inputs in another order",
+       "ONNX's, with inputs in another order",
        {x, {"position_ids", kI64Only}, x, x},
        {"output"},
        {{"interleaved", no}, {"num_heads", no}, {"rotary_embedding_dim", no}, {"scale", 1.0F}},

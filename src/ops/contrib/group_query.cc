@@ -3,12 +3,12 @@
 //
 // Inputs: query [B, S, H * D], or all packed [B, S, (H + 2 K) * D]; key and value [B, S, K * D];
 // past_key and past_value [B, K, P, D]; seqlens_k [B], the keys of each batch entry less 1;
-// total_sequence_length T, the most of them; cos_cache and sin_cache; position_ids [B, S];
+// total_sequence_length T, their maximum; cos_cache and sin_cache; position_ids [B, S];
 // attention_bias [B or 1, H or 1, S, T].
 //
-// Where S = T nothing is past. Else the last S of each entry's keys are new: they are written
-// behind its past ones into a cache of max(P, T) places, which is also what comes back. A cache as
-// long as P = T + more thus stays one buffer for a whole conversation.
+// If S = T there is no past. Otherwise the last S keys of each entry are new: they are written
+// after the past keys into a cache of max(P, T) rows, which is also an output. A cache with P > T
+// thus remains one buffer for a whole conversation.
 #include <limits>
 
 #include "ops/contrib/heads.h"
@@ -164,8 +164,8 @@ Result<OperandId> append(Lowering& op, std::size_t past, OperandId rows, const L
   return op.emit("TensorScatter", {longer, rows, lengths.past});
 }
 
-/// What each new row may see, as numbers to add: [B, 1, S, places]. Itself and what is before it,
-/// no further back than `local_window_size`.
+/// The additive mask of the new rows: [B, 1, S, places]. A row sees itself and up to
+/// `local_window_size` earlier positions.
 Result<OperandId> visibility(Lowering& op, const Lengths& lengths) {
   const OperandId keys = SLUICE_TRY(count_up(op, lengths.places));
   const OperandId rows =
@@ -226,7 +226,7 @@ std::vector<LoweredOperator> lowered_group_query() {
   const OperandSpec total = {"total_sequence_length", kIndices, "", false, false, true};
   const OperandSpec places = {"position_ids", kI64Only, "", true};
   return {{"GroupQueryAttention",
-           "attention whose query heads share key heads, over a cache that grows",
+           "attention whose query heads share key heads, over a growing cache",
            {x, maybe, maybe, maybe, maybe, lengths, total, maybe, maybe, places, maybe, maybe},
            {"output", "present_key", "present_value", "output_qk"},
            {{"num_heads", no, true},

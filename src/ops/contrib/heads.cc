@@ -9,9 +9,9 @@ using Ints = std::vector<std::int64_t>;
 }  // namespace
 
 Result<std::int64_t> count_heads(const Lowering& op, std::string_view name) {
-  constexpr std::int64_t kMost = 1 << 16;
+  constexpr std::int64_t kMax = 1 << 16;
   const std::int64_t heads = op.int_of(name);
-  if (heads >= 1 && heads <= kMost) return heads;
+  if (heads >= 1 && heads <= kMax) return heads;
   return op.error("attribute \"{}\" is {}", name, heads);
 }
 

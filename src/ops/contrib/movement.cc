@@ -1,5 +1,5 @@
 // Trilu, Pad, Unique, Range, ExpandDims, GridSample and CDist of com.microsoft.
-#include "ops/contrib/lowering.h"
+#include "ops/lowering/lower_operations.h"
 
 namespace sluice::ops {
 namespace {
@@ -44,7 +44,7 @@ Status lower_grid_sample(Lowering& op) {
                     {"align_corners", op.int_of("align_corners")}});
 }
 
-/// Distances of all rows of A from all rows of B.
+/// Pairwise distances between rows of A and rows of B.
 Status lower_cdist(Lowering& op) {
   const auto metric = op.operation().attributes.get_or<std::string>("metric", "sqeuclidean");
   const bool is_rooted = metric == "euclidean";
@@ -75,13 +75,13 @@ std::vector<LoweredOperator> lowered_movement() {
        {{"mode", std::string("constant")}},
        lower_pad},
       {"Unique",
-       "distinct values as they come",
+       "distinct values in order of appearance",
        {numbers},
        {"y", "idx", "counts"},
        {},
        lower_unique},
       {"Range",
-       "ONNX's, its delta 1 if absent",
+       "ONNX's, with a default delta of 1",
        {{"start", kNumbers, "T", false, false, true},
         {"limit", kNumbers, "T", false, false, true},
         {"delta", kNumbers, "T", true, false, true}},
@@ -95,7 +95,7 @@ std::vector<LoweredOperator> lowered_movement() {
        {},
        lower_expand_dims},
       {"GridSample",
-       "ONNX's, its modes under old names",
+       "ONNX's, with modes under old names",
        {numbers, {"Grid", kFloats}},
        {"Y"},
        {},

@@ -1,5 +1,5 @@
 // Layer normalization in the forms that transformer exporters write.
-#include "ops/contrib/lowering.h"
+#include "ops/lowering/lower_operations.h"
 
 namespace sluice::ops {
 namespace {
@@ -14,7 +14,7 @@ Status lower_simplified(Lowering& op) {
   return op.finish("RMSNormalization", {op.input(0), op.input(1)}, epsilon(op, 1e-5F));
 }
 
-/// The sum of input, skip and bias, which is the fourth output where somebody wants it.
+/// The sum of input, skip and bias, which is the fourth output if used.
 Result<OperandId> skip_sum(Lowering& op, std::size_t bias) {
   const OperandId biased = SLUICE_TRY(op.plus(op.input(1), bias));
   if (!op.wants(3)) return op.emit("Add", {op.input(0), biased});

@@ -2,7 +2,7 @@
 #include <numeric>
 #include <optional>
 
-#include "ops/contrib/lowering.h"
+#include "ops/lowering/lower_operations.h"
 
 namespace sluice::ops {
 namespace {
@@ -128,26 +128,26 @@ struct BlockSizes {
 };
 
 Result<BlockSizes> block_sizes(const Lowering& op) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  constexpr std::int64_t kMax = std::int64_t{1} << 31;
   BlockSizes s = {op.int_of("K"), op.int_of("N"), op.int_of("bits", 4), op.int_of("block_size")};
-  if (s.k < 1 || s.n < 1 || s.k > kMost || s.n > kMost) {
+  if (s.k < 1 || s.n < 1 || s.k > kMax || s.n > kMax) {
     return op.error("attributes K and N are {} and {}", s.k, s.n);
   }
   if (s.bits != 2 && s.bits != 4 && s.bits != 8) return op.error("attribute bits is {}", s.bits);
-  if (s.block < 16 || s.block > kMost || (s.block & (s.block - 1)) != 0) {
-    return op.error("attribute block_size is {}; it is a power of 2 from 16 on", s.block);
+  if (s.block < 16 || s.block > kMax || (s.block & (s.block - 1)) != 0) {
+    return op.error("attribute block_size is {}; it must be a power of 2 from 16 on", s.block);
   }
   s.blocks = (s.k + s.block - 1) / s.block;
   return s;
 }
 
-/// Zero points of all blocks, each row padded to bytes; half the range where there are none.
+/// Zero points of all blocks, each row padded to bytes; half the range if the input is absent.
 Result<OperandId> zero_points(Lowering& op, const BlockSizes& s) {
   const std::int64_t per_byte = 8 / s.bits;
   const std::int64_t padded = (s.blocks + per_byte - 1) / per_byte * per_byte;
   if (op.has(3)) {
     if (op.element(3) != ir::ElementType::kU8) {
-      return unimplemented("zero points that are no packed u8 are not supported");
+      return unimplemented("zero points must be packed u8");
     }
     const OperandId all = SLUICE_TRY(unpacked(op, 3, s.bits, s.n, padded));
     if (padded == s.blocks) return all;
@@ -237,7 +237,7 @@ std::vector<LoweredOperator> lowered_products() {
        {},
        lower_matmul_integer_to_float},
       {"DynamicQuantizeMatMul",
-       "A quantized as it comes, times quantized weights",
+       "A, quantized at run time, times quantized weights",
        {a, bytes, scale, zeros, bias},
        {"Y"},
        {},

@@ -2,7 +2,7 @@
 // QuantizeLinear.
 #include <string>
 
-#include "ops/contrib/lowering.h"
+#include "ops/lowering/lower_operations.h"
 
 namespace sluice::ops {
 namespace {
@@ -56,7 +56,7 @@ Status lower_unary(Lowering& op) {
 Status lower_concat(Lowering& op) {
   const std::size_t count = op.operation().inputs.size();
   if (count < 5 || (count - 2) % 3 != 0) {
-    return op.error("it has {} inputs; it takes 2, and 3 for each tensor", count);
+    return op.error("it has {} inputs; it needs 2, and 3 for each tensor", count);
   }
   Lowering::Inputs parts;
   for (std::size_t i = 2; i < count; i += 3) parts.push_back(SLUICE_TRY(dequantized(op, i)));

@@ -5,11 +5,11 @@
 
 namespace sluice::ops {
 
-/// What both branches give.
+/// Types that cover the results of both branches.
 Status infer_if(InferenceContext& context);
 
-/// What a carried value is at first, joined with what iterations make of it; scan outputs with a
-/// new leading dimension.
+/// Types of carried values cover their initial and later values; scan outputs get a new leading
+/// dimension.
 Status infer_loop(InferenceContext& context);
 Status infer_scan(InferenceContext& context);
 

@@ -9,12 +9,12 @@ namespace sluice::ops {
 namespace {
 
 struct Branch {
-  Status status;  ///< why it cannot run with what it captures here
+  Status status;  ///< why it cannot run with these captures
   std::vector<ir::Type> outputs;
 };
 
-/// A branch may contradict the shapes of its captures: models say "if of rank 4 ... else ...". It
-/// is inferred for any shapes then, and whoever runs it gets the error.
+/// A branch may contradict the shapes of its captures: models contain "if rank is 4 ... else ...".
+/// Such a branch is inferred for unknown shapes, and fails only if it runs.
 Result<Branch> infer_branch(InferenceContext& context, std::string_view name,
                             std::vector<ir::Type> captured) {
   auto outputs = context.infer_subgraph(name, captured);
@@ -27,7 +27,7 @@ Result<Branch> infer_branch(InferenceContext& context, std::string_view name,
   return Branch{outputs.status(), std::move(of_any_shape).value()};
 }
 
-/// What the branch that runs gives, or what both may give.
+/// The type of the branch that runs, if known; otherwise one that covers both.
 ir::Type type_of(InferenceContext& context, std::optional<bool> condition,
                  const ir::Type& then_type, const ir::Type& else_type) {
   if (!condition) return join_types(context, then_type, else_type);

@@ -57,7 +57,7 @@ class ScanInference {
     return with_own_dims_but(type.with_shape(std::move(shape)), axis, added.size());
   }
 
-  /// Symbols of the body's own are not those of this subgraph.
+  /// Symbols created inside the body have no meaning outside, so they become unknown.
   ir::Type with_own_dims_but(const ir::Type& type, std::size_t first, std::size_t count) const {
     ir::Shape shape = *type.shape();
     for (std::size_t i = 0; i < shape.size(); ++i) {

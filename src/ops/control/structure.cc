@@ -7,7 +7,7 @@
 namespace sluice::ops {
 namespace {
 
-/// One operation's numbers, before anything about them is known.
+/// Operand counts of one operation, not yet validated.
 struct Counts {
   const ir::Operation& operation;
   std::size_t captures = 0;
@@ -47,17 +47,18 @@ Status check_body(const ir::Graph& graph, const Counts& counts, std::string_view
   const ir::Subgraph* body = find_subgraph(graph, counts.operation, attribute);
   if (body == nullptr) return counts.error("attribute \"{}\" must be a graph", attribute);
   if (body->inputs.size() != inputs + counts.captures) {
-    return counts.error("\"{}\" takes {} inputs, it is given {}", attribute, body->inputs.size(),
+    return counts.error("\"{}\" takes {} inputs but gets {}", attribute, body->inputs.size(),
                         inputs + counts.captures);
   }
   const std::size_t wanted = results_before + counts.operation.outputs.size();
   if (body->outputs.size() >= std::max(wanted, least_outputs)) return ok_status();
-  return counts.error("\"{}\" gives {} outputs; {} are needed", attribute, body->outputs.size(),
+  return counts.error("\"{}\" returns {} outputs; {} are needed", attribute, body->outputs.size(),
                       std::max(wanted, least_outputs));
 }
 
 Status check_if(const ir::Graph& graph, const Counts& counts) {
-  if (counts.own != 1) return counts.error("has {} inputs, not one condition", counts.own);
+  if (counts.own != 1)
+    return counts.error("has {} inputs; it must have one, the condition", counts.own);
   SLUICE_TRY(check_body(graph, counts, "then_branch", 0, 0, 0));
   return check_body(graph, counts, "else_branch", 0, 0, 0);
 }

@@ -1,7 +1,7 @@
-// How the operands of a control-flow operation and of the subgraphs it runs belong together.
+// How the operands of a control-flow operation map to those of its subgraphs.
 //
-// Its last inputs, as many as the attribute "captures" says, are what its subgraphs read from
-// outside: each subgraph has them as its own last inputs.
+// Its last inputs, as many as the attribute "captures" says, are the outer operands that its
+// subgraphs read. The last inputs of every subgraph correspond to them.
 #pragma once
 
 #include "base/result.h"
@@ -9,7 +9,8 @@
 
 namespace sluice::ops {
 
-/// Inputs before the captures. Requires: `check_structure` was content.
+/// Number of inputs before the captures.
+/// Requires: `check_structure` succeeded.
 std::size_t num_own_inputs(const ir::Operation& operation);
 
 /// Loop: inputs are trip count, condition, carried values; its body takes iteration number,
@@ -38,7 +39,8 @@ ScanOperands scan_operands(const ir::Graph& graph, const ir::Operation& operatio
 Status check_structure(const ir::Graph& graph, const ir::Operation& operation);
 
 /// The main subgraph and those that control flow runs, without bodies of fused operations; outer
-/// ones first. Requires: subgraph ids in range.
+/// ones first.
+/// Requires: subgraph ids in range.
 std::vector<ir::SubgraphId> runnable_subgraphs(const ir::Graph& graph);
 
 }  // namespace sluice::ops

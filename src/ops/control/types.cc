@@ -94,7 +94,7 @@ bool CarriedType::widen(InferenceContext& context, const ir::Type& result) {
   }
   if (covers(type_, result)) return false;
   ir::Type joined = join_types(context, type_, result);
-  if (joined.kind() == Kind::kUnknown) return false;  // a matter of the run
+  if (joined.kind() == Kind::kUnknown) return false;  // checked at run time
   type_ = std::move(joined);
   return true;
 }

@@ -1,19 +1,18 @@
-// Types of values that may come from several places: branches, iterations, items of a sequence.
+// Types of values with several sources: branches, iterations, items of a sequence.
 #pragma once
 
 #include "ops/inference.h"
 
 namespace sluice::ops {
 
-/// The narrowest type that covers both: what differs becomes an unknown dimension, an unknown rank,
-/// an unknown type. An optional covers what it holds; an unknown item (of an empty sequence) takes
-/// the other's type.
+/// The narrowest type that covers both: differences become an unknown dimension, rank or type. An
+/// optional covers what it holds; an unknown item (of an empty sequence) takes the other's type.
 ir::Type join_types(InferenceContext& context, const ir::Type& a, const ir::Type& b);
 
 /// Each symbol replaced by a new unknown: items of a sequence have one symbol but own sizes.
 ir::Type with_own_dims(InferenceContext& context, const ir::Type& type);
 
-/// A value that iterations hand on. Its type covers what comes in first and what each gives.
+/// A loop-carried value. Its type covers the initial value and the result of every iteration.
 class CarriedType {
  public:
   explicit CarriedType(ir::Type first) : type_(std::move(first)) {}

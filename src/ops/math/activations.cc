@@ -38,7 +38,7 @@ OpSchema gelu() {
   return schema;
 }
 
-/// Gate and value have one shape: nothing is stretched.
+/// Gate and value must have equal shapes: no broadcast.
 Status infer_swiglu(InferenceContext& context) {
   SLUICE_TRY(infer_same_as_input(context));
   const ir::Shape* gate = context.shape(0);
@@ -88,7 +88,8 @@ std::vector<OpSchema> activation_ops() {
       activation("Softsign", {1, 22}, "x / (1 + |x|)"),
       swiglu(),
       activation("Swish", {24}, "x * sigmoid(alpha * x)", {constant("alpha", 1.0F)}),
-      activation("ThresholdedRelu", {10, 22}, "x if x > alpha, else 0", {constant("alpha", 1.0F)}),
+      activation("ThresholdedRelu", {1, 10, 22}, "x if x > alpha, else 0",
+                 {constant("alpha", 1.0F)}),
   };
 }
 

@@ -13,7 +13,7 @@ Result<ir::ElementType> target_type(const InferenceContext& context) {
   const auto type = ir::element_type_from_onnx(
       number > 0 && number < 1000 ? static_cast<std::int32_t>(number) : 0);
   if (type) return *type;
-  return context.error("attribute \"to\" is {}, which is no element type", number);
+  return context.error("attribute \"to\" is {}, which is not an element type", number);
 }
 
 void set_cast_output(InferenceContext& context, ir::ElementType type) {
@@ -31,12 +31,12 @@ Status infer_cast_like(InferenceContext& context) {
   return ok_status();
 }
 
-/// The bits stay: only types of the same width can be meant.
+/// The bits are kept, so both types must have the same width.
 Status infer_bit_cast(InferenceContext& context) {
   const ir::ElementType type = SLUICE_TRY(target_type(context));
   if (ir::element_bits(type) == 0 ||
       ir::element_bits(type) != ir::element_bits(context.element(0))) {
-    return context.error("{} cannot be read as {}: other widths",
+    return context.error("{} cannot be read as {}: the widths differ",
                          ir::element_type_name(context.element(0)), ir::element_type_name(type));
   }
   context.set_output(0, context.input(0).with_element(type).with_layout(ir::Layout::kRowMajor));

@@ -7,7 +7,7 @@
 namespace sluice::ops {
 namespace {
 
-/// Merges another input's dimensions into `result`: they must be the same but along `axis`.
+/// Merges another input's dimensions into `result`: all except `axis` must be equal.
 Status join(const InferenceContext& context, ir::Shape& result, const ir::Shape& other,
             std::size_t axis) {
   if (other.size() != result.size()) {
@@ -40,7 +40,7 @@ void join_values(InferenceContext& context) {
 
 Status infer_concat(InferenceContext& context) {
   context.set_output(0, context.element(0), std::nullopt);
-  if (context.num_inputs() == 0) return context.error("has nothing to join");
+  if (context.num_inputs() == 0) return context.error("has no inputs to join");
   const ir::Shape* first = context.shape(0);
   if (first == nullptr) return ok_status();
   const auto axis = normalize_axis(context.int_attribute("axis"), first->size());
@@ -129,7 +129,8 @@ Status infer_split(InferenceContext& context) {
   return ok_status();
 }
 
-/// Before version 13 the sizes were an attribute; before 18 equal parts had to be equal.
+/// Before version 13 the sizes were an attribute; before 18 the axis had to be divisible into equal
+/// parts.
 Status upgrade_split(ir::Subgraph& subgraph, ir::Operation& operation) {
   if (operation.version < 13) attribute_to_input(subgraph, operation, "split", 1);
   operation.version = 18;

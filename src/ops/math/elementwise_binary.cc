@@ -16,7 +16,7 @@ MaybeDim sum(Operands x) { return x[0] + x[1]; }
 MaybeDim difference(Operands x) { return x[0] - x[1]; }
 MaybeDim product_of_two(Operands x) { return x[0] * x[1]; }
 
-/// ONNX cuts towards zero, Dim rounds down: the same for a quotient that is not negative.
+/// ONNX truncates towards zero, Dim rounds down: equal for non-negative quotients.
 MaybeDim quotient(Operands x) {
   if (both_known(x)) {
     const bool is_negative = (x[0].value() < 0) != (x[1].value() < 0);
@@ -32,7 +32,7 @@ MaybeDim remainder(Operands x) {
   return x[0] - down * x[1];
 }
 
-/// What is known of a comparison: that equal expressions are equal, and that a size is not -1.
+/// Decides comparisons that hold for all sizes: equal expressions are equal, and no size is -1.
 MaybeDim is_equal(Operands x) {
   if (x[0] == x[1]) return 1;
   if (both_known(x)) return 0;
@@ -96,12 +96,12 @@ OpSchema power() {
 std::vector<OpSchema> elementwise_binary_ops() {
   return {
       binary("Add", {6, 7, 13, 14}, kNumbers, "A + B", infer_arithmetic<sum>),
-      binary("And", {1, 7}, kBools, "both"),
+      binary("And", {1, 7}, kBools, "A and B"),
       binary("BitShift", {11, 28}, kInts, "A shifted by B bits", infer_broadcast,
              {{.name = "direction", .default_value = std::string(), .is_required = true}}),
-      binary("BitwiseAnd", {18}, kInts, "bits set in both"),
-      binary("BitwiseOr", {18}, kInts, "bits set in either"),
-      binary("BitwiseXor", {18}, kInts, "bits set in one only"),
+      binary("BitwiseAnd", {18}, kInts, "bitwise and"),
+      binary("BitwiseOr", {18}, kInts, "bitwise or"),
+      binary("BitwiseXor", {18}, kInts, "bitwise exclusive or"),
       binary("Div", {6, 7, 13, 14}, kNumbers, "A / B; integers cut towards zero",
              infer_arithmetic<quotient>),
       comparison("Equal", {1, 7, 11, 13, 19}, kNumbers | kBools | kStrings, "A == B",
@@ -113,10 +113,10 @@ std::vector<OpSchema> elementwise_binary_ops() {
       binary("Mod", {10, 13, 28}, kNumbers, "remainder with B's sign, or A's if fmod = 1",
              infer_arithmetic<remainder>, {{.name = "fmod", .default_value = std::int64_t{0}}}),
       binary("Mul", {6, 7, 13, 14}, kNumbers, "A * B", infer_arithmetic<product_of_two>),
-      binary("Or", {1, 7}, kBools, "either"),
+      binary("Or", {1, 7}, kBools, "A or B"),
       power(),
       binary("Sub", {6, 7, 13, 14}, kNumbers, "A - B", infer_arithmetic<difference>),
-      binary("Xor", {1, 7}, kBools, "one only"),
+      binary("Xor", {1, 7}, kBools, "A exclusive or B"),
   };
 }
 

@@ -35,7 +35,7 @@ Status infer_where(InferenceContext& context) {
   return ok_status();
 }
 
-/// The slope broadcasts to X, never X to the slope.
+/// Only the slope broadcasts; X keeps its shape.
 Status infer_prelu(InferenceContext& context) {
   SLUICE_TRY(infer_same_as_input(context));
   const ir::Shape* x = context.shape(0);

@@ -69,7 +69,7 @@ std::vector<OpSchema> elementwise_unary_ops() {
       unary("Erf", {9, 13}, kNumbers, "Gauss error function"),
       unary("Exp", {6, 13}, kFloats, "e to the power of x"),
       unary("Floor", {6, 13}, kFloats, "rounded down"),
-      predicate("IsInf", {10, 20}, "whether x is infinite, of the signs asked for",
+      predicate("IsInf", {10, 20}, "whether x is infinite, for the selected signs",
                 {{.name = "detect_negative", .default_value = std::int64_t{1}},
                  {.name = "detect_positive", .default_value = std::int64_t{1}}}),
       predicate("IsNaN", {9, 13, 20}, "whether x is not a number"),

@@ -1,4 +1,4 @@
-// Larger tensors from small ones: Pad, Tile, Expand.
+// Operators that enlarge tensors: Pad, Tile, Expand.
 #include <algorithm>
 #include <array>
 
@@ -56,7 +56,7 @@ Status infer_tile(InferenceContext& context) {
   return ok_status();
 }
 
-/// Axes that `pads` speaks of: all, or those of input 3.
+/// The axes that `pads` describes: all, or those of input 3.
 Result<std::optional<std::vector<std::size_t>>> padded_axes(const InferenceContext& context,
                                                             std::size_t rank) {
   std::vector<std::size_t> axes;
@@ -78,7 +78,7 @@ Status check_pad_mode(const InferenceContext& context) {
   constexpr std::array<std::string_view, 4> kModes = {"constant", "reflect", "edge", "wrap"};
   const std::string mode = context.text_attribute("mode", "constant");
   if (std::find(kModes.begin(), kModes.end(), mode) != kModes.end()) return ok_status();
-  return context.error("mode \"{}\" is none of constant, reflect, edge, wrap", mode);
+  return context.error("mode \"{}\" is not one of constant, reflect, edge, wrap", mode);
 }
 
 Status infer_pad(InferenceContext& context) {
@@ -94,7 +94,7 @@ Status infer_pad(InferenceContext& context) {
     return ok_status();
   }
   if (pads->size() != 2 * axes->size()) {
-    return context.error("{} pads for {} axes; each takes two", pads->size(), axes->size());
+    return context.error("{} pads for {} axes; each needs two", pads->size(), axes->size());
   }
   ir::Shape result = *input;
   for (std::size_t i = 0; i < axes->size(); ++i) {

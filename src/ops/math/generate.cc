@@ -31,7 +31,7 @@ Status infer_constant(InferenceContext& context) {
   } else if (attributes.contains("value_string")) {
     context.set_output(0, ElementType::kString, ir::Shape{});
   } else {
-    return context.error("has no value that is handled");
+    return context.error("has no supported value");
   }
   return ok_status();
 }
@@ -80,7 +80,7 @@ Result<ir::Dim> float_range_length(InferenceContext& context) {
   const double length = std::ceil((*limit - *start) / *delta);
   constexpr double kMaxLength = 9.0e15;
   if (!(std::fabs(length) < kMaxLength)) {
-    return context.error("from {} to {} by {} is no finite range", *start, *limit, *delta);
+    return context.error("from {} to {} by {} is not a finite range", *start, *limit, *delta);
   }
   return ir::Dim(length > 0 ? static_cast<std::int64_t>(length) : 0);
 }
@@ -121,7 +121,8 @@ Status infer_eye_like(InferenceContext& context) {
   if (number == nullptr) return ok_status();
   const auto type = ir::element_type_from_onnx(
       *number > 0 && *number < 1000 ? static_cast<std::int32_t>(*number) : 0);
-  if (!type) return context.error("attribute \"dtype\" is {}, which is no element type", *number);
+  if (!type)
+    return context.error("attribute \"dtype\" is {}, which is not an element type", *number);
   context.set_output(0, context.output(0).with_element(*type));
   return ok_status();
 }
@@ -169,12 +170,12 @@ OpSchema range() {
 }
 
 OpSchema one_hot() {
-  OpSchema schema =
-      generator("OneHot", {9, 11, 28}, "one value at each index, another elsewhere", infer_one_hot,
-                {{.name = "indices", .types = kNumbers},
-                 {.name = "depth", .types = kNumbers, .is_shape_value = true},
-                 {.name = "values", .types = kAllTensors}},
-                kAllTensors);
+  OpSchema schema = generator("OneHot", {9, 11, 28},
+                              "one value at each index, another value elsewhere", infer_one_hot,
+                              {{.name = "indices", .types = kNumbers},
+                               {.name = "depth", .types = kNumbers, .is_shape_value = true},
+                               {.name = "values", .types = kAllTensors}},
+                              kAllTensors);
   schema.attributes = {{.name = "axis", .default_value = std::int64_t{-1}}};
   return schema;
 }

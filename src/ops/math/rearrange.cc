@@ -1,4 +1,4 @@
-// The same elements in another order.
+// Operators that reorder elements.
 #include <algorithm>
 
 #include "ops/families.h"
@@ -23,8 +23,8 @@ Status infer_transpose(InferenceContext& context) {
     for (std::size_t i = 0; i < permutation.size(); ++i) {
       const auto axis = normalize_axis(permutation[i], input->size());
       if (!axis.is_ok() || is_taken[static_cast<std::size_t>(*axis)]) {
-        return context.error("perm [{}] is no permutation of {} axes", fmt::join(permutation, ","),
-                             input->size());
+        return context.error("perm [{}] is not a permutation of {} axes",
+                             fmt::join(permutation, ","), input->size());
       }
       is_taken[static_cast<std::size_t>(*axis)] = true;
       result[i] = (*input)[static_cast<std::size_t>(*axis)];

@@ -10,7 +10,7 @@
 namespace sluice::ops {
 namespace {
 
-/// Which axes go; nullopt if only the run will tell.
+/// The axes to reduce; nullopt if unknown before the run.
 Result<std::optional<std::vector<bool>>> reduced_axes(const InferenceContext& context,
                                                       std::size_t rank) {
   std::vector<std::int64_t> axes;

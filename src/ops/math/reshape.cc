@@ -21,8 +21,8 @@ Status infer_dropout(InferenceContext& context) {
   return ok_status();
 }
 
-/// The dimension written -1: all elements over those of the other dimensions. Dimensions that stand
-/// on both sides cancel first, so that [N,128,768] as [N,128,-1] is 768 and [0,3] as [0,-1] is 3.
+/// The dimension written -1: all elements over those of the other dimensions. Dimensions present on
+/// both sides cancel first, so that [N,128,768] as [N,128,-1] is 768 and [0,3] as [0,-1] is 3.
 Result<ir::Dim> remaining_dim(const InferenceContext& context, ir::Shape input,
                               const ir::Shape& others) {
   ir::Shape divisors;
@@ -134,7 +134,7 @@ Result<std::vector<bool>> marked_axes(const InferenceContext& context,
   return marked;
 }
 
-/// Without axes every dimension of 1 goes: only static dimensions tell.
+/// Without axes every dimension of 1 is removed, which needs static dimensions.
 std::optional<std::vector<bool>> ones(const ir::Shape& shape) {
   std::vector<bool> marked;
   for (const ir::Dim& dim : shape) {
@@ -230,7 +230,7 @@ OpSchema dropout() {
   return {.domain = "",
           .name = "Dropout",
           .versions = {7, 10, 12, 13, 22},
-          .doc = "input 0 unchanged when not training; the mask of what was kept",
+          .doc = "input 0 unchanged when not training; the mask of kept elements",
           .inputs = {{.name = "data", .types = kTypes, .variable = "T"},
                      {.name = "ratio", .types = kTypes, .is_optional = true},
                      {.name = "training_mode", .types = kBools, .is_optional = true}},
@@ -253,7 +253,7 @@ std::vector<OpSchema> reshape_ops() {
   identity.inputs[0].takes_any_type = true;
   OpSchema reshape =
       view("Reshape", {5, 13, 14, 19, 21, 23, 24, 25},
-           "a new shape; 0 keeps a dimension, -1 takes what is left", infer_reshape, "shape");
+           "a new shape; 0 keeps a dimension, -1 is inferred", infer_reshape, "shape");
   reshape.attributes = {{.name = "allowzero", .default_value = std::int64_t{0}}};
   OpSchema squeeze = view("Squeeze", {1, 11, 13, 21, 23, 24, 25}, "dimensions of 1 dropped",
                           infer_squeeze, "axes");

@@ -14,7 +14,7 @@ Status check_reduction(const InferenceContext& context) {
   if (std::find(kReductions.begin(), kReductions.end(), reduction) != kReductions.end()) {
     return ok_status();
   }
-  return context.error("reduction \"{}\" is none of none, add, mul, max, min", reduction);
+  return context.error("reduction \"{}\" is not one of none, add, mul, max, min", reduction);
 }
 
 bool may_be_equal(const ir::Dim& a, const ir::Dim& b) {

@@ -90,8 +90,8 @@ std::vector<OpSchema> select_ops() {
   OpSchema compress =
       selection("Compress", {9, 11, 28}, "slices where a condition holds", infer_compress);
   compress.inputs.push_back({.name = "condition", .types = kBools});
-  OpSchema nonzero =
-      selection("NonZero", {9, 13}, "coordinates of what is not 0, a column each", infer_nonzero);
+  OpSchema nonzero = selection(
+      "NonZero", {9, 13}, "coordinates of the nonzero elements, one column each", infer_nonzero);
   nonzero.outputs = {{.name = "Y", .types = kI64Only}};
   OpSchema unique =
       selection("Unique", {11, 28}, "distinct elements or slices, with positions", infer_unique);

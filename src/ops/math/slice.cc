@@ -65,7 +65,7 @@ std::optional<ir::Dim> cut_symbol(const ir::Dim& dim, const Cut& cut) {
   return ceil_div(*length, cut.step);
 }
 
-/// Per axis of the input: where it is cut, if it is.
+/// By axis of the input; nullopt for axes that are not cut.
 using Cuts = std::vector<std::optional<Cut>>;
 
 /// nullopt if the axes or steps will be known at the run only.

@@ -124,7 +124,7 @@ TEST_F(ShapeArithmetic, ASplitThatDoesNotSumUpIsRefused) {
   EXPECT_NE(type_of(half).find("parts sum to 10"), std::string::npos);
 }
 
-TEST_F(ShapeArithmetic, WhatDependsOnDataIsUnknownInTheGraphAndBoundedInAPlan) {
+TEST_F(ShapeArithmetic, DataDependentSizesAreUnknownInTheGraphAndBoundedInAPlan) {
   const auto y = add("Expand", {ints({1}), ints({2, 3})});
   const auto found = add("NonZero", {y});
   EXPECT_EQ(type_of(found).substr(0, 7), "i64[2,_");
@@ -136,7 +136,7 @@ TEST_F(ShapeArithmetic, WhatDependsOnDataIsUnknownInTheGraphAndBoundedInAPlan) {
   EXPECT_EQ(context.output(0).to_string(), "i64[2,6]");
 }
 
-TEST_F(ShapeArithmetic, HowManyBoxesStayIsUnknownInTheGraph) {
+TEST_F(ShapeArithmetic, NumberOfSelectedBoxesIsUnknownInTheGraph) {
   const auto f32 = [](ir::Shape shape) { return ir::Type::tensor(ir::ElementType::kF32, shape); };
   const auto boxes = main().add_operand({"boxes", f32({1, 6, 4}), {}});
   const auto scores = main().add_operand({"scores", f32({1, 2, 6}), {}});
@@ -145,7 +145,7 @@ TEST_F(ShapeArithmetic, HowManyBoxesStayIsUnknownInTheGraph) {
   EXPECT_EQ(type_of(kept).substr(0, 5), "i64[_");
 }
 
-TEST_F(ShapeArithmetic, InputsOfABodyAreNotTheOperations) {
+TEST_F(ShapeArithmetic, BodyInputsDoNotCountAsOperationInputs) {
   ir::Operation sum;
   sum.kind = "ReduceSum";
   sum.inputs = {x_};

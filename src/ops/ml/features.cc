@@ -110,7 +110,7 @@ OpSchema same_type(OpSchema schema) {
 
 std::vector<OpSchema> feature_ops() {
   OpSchema extractor =
-      ml_schema("ArrayFeatureExtractor", "the columns that Y names", infer_extractor, {});
+      ml_schema("ArrayFeatureExtractor", "the columns with the indices Y", infer_extractor, {});
   extractor.inputs = {{"X", kFeatures | kStrings, "T"}, {"Y", kI64Only}};
   extractor.outputs = {{"Z", kFeatures | kStrings, "T"}};
   OpSchema vectorizer =

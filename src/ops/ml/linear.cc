@@ -18,7 +18,7 @@ Status check_coefficients(const InferenceContext& context, std::size_t results,
   const auto rows = static_cast<std::int64_t>(results);
   const bool fits = columns.is_known() ? (columns * rows).is(count) : count % rows == 0;
   if (count > 0 && fits) return ok_status();
-  return context.error("attribute \"coefficients\" has {} entries; it takes {} rows of {} features",
+  return context.error("attribute \"coefficients\" has {} entries; it needs {} rows of {} features",
                        count, rows, columns.to_string());
 }
 
@@ -61,7 +61,7 @@ Status check_kernel(const InferenceContext& context) {
   SLUICE_TRY(check_post_transform(context));
   const Floats parameters = SLUICE_TRY(list_attribute<float>(context, "kernel_params"));
   if (parameters.empty() || parameters.size() == 3) return ok_status();
-  return context.error("attribute \"kernel_params\" has {} entries; it takes gamma, coef0, degree",
+  return context.error("attribute \"kernel_params\" has {} entries; it needs gamma, coef0, degree",
                        parameters.size());
 }
 
@@ -71,14 +71,14 @@ Status check_vectors(const InferenceContext& context, std::int64_t vectors,
   const auto count = static_cast<std::int64_t>(values.size());
   const bool fits = columns.is_known() ? (columns * vectors).is(count) : count % vectors == 0;
   if (fits) return ok_status();
-  return context.error("attribute \"support_vectors\" has {} entries; it takes {} rows of {}",
+  return context.error("attribute \"support_vectors\" has {} entries; it needs {} rows of {}",
                        count, vectors, columns.to_string());
 }
 
 Status check_size(const InferenceContext& context, std::string_view name, std::size_t wanted) {
   const Floats values = SLUICE_TRY(list_attribute<float>(context, name));
   if (values.size() == wanted) return ok_status();
-  return context.error("attribute \"{}\" has {} entries; it takes {}", name, values.size(), wanted);
+  return context.error("attribute \"{}\" has {} entries; it needs {}", name, values.size(), wanted);
 }
 
 Status infer_svm_regressor(InferenceContext& context) {
@@ -125,7 +125,7 @@ Status infer_svm_classifier(InferenceContext& context) {
     SLUICE_TRY(check_size(context, "rho", 1));
     SLUICE_TRY(check_coefficients(context, labels.count, rows.columns));
   } else {
-    if (labels.count < 2) return context.error("it has {} classes; it takes 2", labels.count);
+    if (labels.count < 2) return context.error("it has {} classes; 2 are supported", labels.count);
     const auto count = static_cast<std::size_t>(vectors);
     SLUICE_TRY(check_size(context, "rho", pairs));
     SLUICE_TRY(check_vectors(context, vectors, rows.columns));

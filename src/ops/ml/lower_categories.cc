@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "ir/texts.h"
-#include "ops/ml/lowerings.h"
+#include "ops/lowering/lower_operations.h"
 #include "ops/ml/pieces.h"
 
 namespace sluice::ops {
@@ -23,13 +23,13 @@ ir::Constant text_vector(const Texts& values) {
                                 length(values.size()));
 }
 
-/// The places of x among `keys`; past their end for what is none of them, or an error.
+/// The places of x among `keys`; an index past the end for unlisted elements, or an error.
 Result<OperandId> find_keys(Lowering& op, OperandId x, ir::Constant keys, bool must_find = false) {
   const std::int64_t refuses = must_find ? 1 : 0;
   return op.emit("FindKey", {x, op.constant(std::move(keys))}, {{"must_find", refuses}}, "sluice");
 }
 
-/// Output 0: the value of each key, the last one for what is no key.
+/// Output 0: the value of each key; the last value for unknown keys.
 Status finish_look_up(Lowering& op, ir::Constant keys, ir::Constant values) {
   const OperandId places = SLUICE_TRY(find_keys(op, op.input(0), std::move(keys)));
   return op.finish("Gather", {op.constant(std::move(values)), places});
@@ -53,7 +53,7 @@ Status lower_one_hot(Lowering& op) {
   return op.finish("Cast", {is_here}, {{"to", static_cast<std::int64_t>(ElementType::kF32)}});
 }
 
-/// Names to the numbers at their places, or back; a default for what is not in the list.
+/// Names to the numbers at their places, or back; a default for unlisted elements.
 Status finish_translation(Lowering& op, Texts names, Ints numbers) {
   if (op.element(0) == ElementType::kString) {
     numbers.push_back(op.int_of("default_int64", -1));
@@ -124,7 +124,7 @@ ir::Constant join(const ir::Constant& head, const ir::Constant& tail) {
   return {ir::Type::tensor(head.type.element(), ir::Shape{count}), Bytes::own(std::move(data))};
 }
 
-/// Version 1 has one list of names, whose numbers are their places.
+/// Version 1 has one list of names; the number of a name is its index.
 Status lower_first_label_encoder(Lowering& op) {
   const Texts names = list_of<std::string>(op, "classes_strings");
   Ints places(names.size());
@@ -141,7 +141,7 @@ Status lower_label_encoder(Lowering& op) {
 
 }  // namespace
 
-Lowerings category_lowerings() {
+NamedLowerings category_lowerings() {
   return {{"CategoryMapper", lower_category_mapper},
           {"LabelEncoder", lower_label_encoder},
           {"OneHotEncoder", lower_one_hot}};

@@ -1,7 +1,7 @@
 // Scaler, Normalizer, Binarizer, Imputer, ArrayFeatureExtractor, FeatureVectorizer.
 #include <cmath>
 
-#include "ops/ml/lowerings.h"
+#include "ops/lowering/lower_operations.h"
 #include "ops/ml/pieces.h"
 
 namespace sluice::ops {
@@ -76,7 +76,7 @@ Status lower_vectorizer(Lowering& op) {
 
 }  // namespace
 
-Lowerings feature_lowerings() {
+NamedLowerings feature_lowerings() {
   return {{"ArrayFeatureExtractor", lower_extractor}, {"Binarizer", lower_binarizer},
           {"FeatureVectorizer", lower_vectorizer},    {"Imputer", lower_imputer},
           {"Normalizer", lower_normalizer},           {"Scaler", lower_scaler}};

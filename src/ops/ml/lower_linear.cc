@@ -1,5 +1,5 @@
 // LinearRegressor, LinearClassifier.
-#include "ops/ml/lowerings.h"
+#include "ops/lowering/lower_operations.h"
 #include "ops/ml/pieces.h"
 
 namespace sluice::ops {
@@ -40,7 +40,7 @@ Status lower_linear_classifier(Lowering& op) {
 
 }  // namespace
 
-Lowerings linear_lowerings() {
+NamedLowerings linear_lowerings() {
   return {{"LinearClassifier", lower_linear_classifier},
           {"LinearRegressor", lower_linear_regressor}};
 }

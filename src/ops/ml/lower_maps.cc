@@ -1,5 +1,5 @@
 // ZipMap, DictVectorizer, CastMap: maps are rows (see maps.cc), so what is left is shape and type.
-#include "ops/ml/lowerings.h"
+#include "ops/lowering/lower_operations.h"
 #include "ops/ml/pieces.h"
 
 namespace sluice::ops {
@@ -25,7 +25,7 @@ Status lower_cast_map(Lowering& op) {
 
 }  // namespace
 
-Lowerings map_lowerings() {
+NamedLowerings map_lowerings() {
   return {{"CastMap", lower_cast_map},
           {"DictVectorizer", lower_same_numbers},
           {"ZipMap", lower_same_numbers}};

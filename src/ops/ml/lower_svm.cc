@@ -2,7 +2,7 @@
 // them: Chang, Lin, "LIBSVM: a library for support vector machines", 2011, section 7.
 #include <algorithm>
 
-#include "ops/ml/lowerings.h"
+#include "ops/lowering/lower_operations.h"
 #include "ops/ml/pieces.h"
 
 namespace sluice::ops {
@@ -149,8 +149,8 @@ Status lower_linear_machines(Lowering& op, std::int64_t classes) {
 Status lower_svm_classifier(Lowering& op) {
   const Machines machines = machines_of(op);
   if (machines.vectors == 0) return lower_linear_machines(op, machines.classes);
-  constexpr std::int64_t kMostWeights = std::int64_t{1} << 28;
-  if (machines.pairs() > kMostWeights / std::max(machines.vectors, machines.classes)) {
+  constexpr std::int64_t kMaxWeights = std::int64_t{1} << 28;
+  if (machines.pairs() > kMaxWeights / std::max(machines.vectors, machines.classes)) {
     return unimplemented("{} support vectors of {} classes are too many", machines.vectors,
                          machines.classes);
   }
@@ -168,7 +168,7 @@ Status lower_svm_classifier(Lowering& op) {
 
 }  // namespace
 
-Lowerings svm_lowerings() {
+NamedLowerings svm_lowerings() {
   return {{"SVMClassifier", lower_svm_classifier}, {"SVMRegressor", lower_svm_regressor}};
 }
 

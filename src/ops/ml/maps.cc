@@ -71,7 +71,7 @@ OpSchema map_schema(std::string_view name, std::string_view doc, InferFn infer, 
 }  // namespace
 
 std::vector<OpSchema> map_ops() {
-  return {map_schema("ZipMap", "scores with a column per class label, as they are", infer_zip_map,
+  return {map_schema("ZipMap", "scores with a column per class label", infer_zip_map,
                      {ElementType::kF32}, {ElementType::kF32}),
           map_schema("DictVectorizer", "values with a column per word of the vocabulary",
                      infer_dict_vectorizer, kMapValues, kMapValues),

@@ -19,8 +19,8 @@ Status check_per_feature(const InferenceContext& context, std::string_view name,
   const auto count = static_cast<std::int64_t>(size);
   if (count == 0) return context.error("attribute \"{}\" is missing or empty", name);
   if (count == 1 || !columns.is_known() || columns.is(count)) return ok_status();
-  return context.error("attribute \"{}\" has {} entries; it takes 1, or {} for as many features",
-                       name, count, columns.value());
+  return context.error("attribute \"{}\" has {} entries; it needs 1, or {}, one per feature", name,
+                       count, columns.value());
 }
 
 Status check_choice(const InferenceContext& context, std::string_view name,
@@ -32,7 +32,7 @@ Status check_choice(const InferenceContext& context, std::string_view name,
     list += list.empty() ? "" : ", ";
     list += choice;
   }
-  return context.error("attribute \"{}\" is \"{}\"; it is one of {}", name, value, list);
+  return context.error("attribute \"{}\" is \"{}\"; it must be one of {}", name, value, list);
 }
 
 Status check_post_transform(const InferenceContext& context) {

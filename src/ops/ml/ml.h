@@ -13,7 +13,7 @@ namespace sluice::ops {
 inline constexpr std::string_view kMlDomain = "ai.onnx.ml";
 inline constexpr TypeSet kFeatures = {ir::ElementType::kF32, ir::ElementType::kF64,
                                       ir::ElementType::kI64, ir::ElementType::kI32};
-/// What tables of categories may have as keys.
+/// Element types of keys in tables of categories.
 inline constexpr TypeSet kKeys = kFeatures | kStrings | TypeSet{ir::ElementType::kI16};
 inline constexpr TypeSet kLabels = {ir::ElementType::kI64, ir::ElementType::kString};
 

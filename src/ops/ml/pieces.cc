@@ -47,7 +47,7 @@ Result<OperandId> probit(Lowering& op, OperandId x) {
   return cast(op, SLUICE_TRY(binary("Mul", scaled, sign)), ElementType::kF32);
 }
 
-/// Softmax in which scores of 0 take no part: they stay 0, and what is nearly 0 stays so.
+/// Softmax over the nonzero scores; scores of 0 or nearly 0 stay unchanged.
 Result<OperandId> softmax_zero(Lowering& op, OperandId x) {
   const OperandId largest = SLUICE_TRY(op.emit("ReduceMax", {x, op.ints({-1})}));
   const OperandId size = SLUICE_TRY(op.emit("Abs", {x}));

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/contrib/lowering.h"
+#include "ops/lowering/lowering.h"
 
 namespace sluice::ops {
 
@@ -31,8 +31,8 @@ Result<ir::OperandId> as_f32(Lowering& op, std::size_t index);
 /// Features as a matrix of f32.
 Result<ir::OperandId> rows_of(Lowering& op, std::size_t index = 0);
 
-/// Output 0: the class labels at `places`, i64 [rows]. The attributes `classlabels_ints` or
-/// `classlabels_strings` hold the labels; the shape function saw that one of them is there.
+/// Output 0: the class labels at `places`, i64 [rows]. Attribute `classlabels_ints` or
+/// `classlabels_strings` holds the labels; the shape function has checked that one is present.
 Status finish_labels(Lowering& op, ir::OperandId places);
 
 /// How many labels there are.
@@ -45,14 +45,14 @@ Result<ir::OperandId> best_column(Lowering& op, ir::OperandId scores);
 /// [rows].
 Status finish_pair_labels(Lowering& op, ir::OperandId is_second);
 
-/// Output `output`: scores [rows, count] after `post_transform`, which leaves a single score alone
-/// but for the probit.
+/// Output `output`: scores [rows, count] after `post_transform`, which changes a single score only
+/// for PROBIT.
 Status finish_scores(Lowering& op, ir::OperandId scores, std::int64_t count, int output);
 
 /// Output 1: one score [rows, 1] as those of two classes. LOGISTIC is taken of -s and s, PROBIT of
 /// s, which stands first with 0 beside it; else they are 1 - s and s if `is_probability`, -s and s
-/// if not. ONNX does not say; this is what onnxruntime gives, but that it leaves memory unwritten
-/// where here is the 0.
+/// if not. ONNX does not specify this; the result is onnxruntime's, which leaves uninitialized
+/// memory in place of the 0.
 Status finish_pair_scores(Lowering& op, ir::OperandId score, bool is_probability);
 
 }  // namespace sluice::ops

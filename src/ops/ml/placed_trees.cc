@@ -35,11 +35,11 @@ Status check_float_list(const InferenceContext& context, std::string_view name,
   if (ir::num_elements(*tensor.type.shape()) == static_cast<std::int64_t>(wanted)) {
     return ok_status();
   }
-  return context.error("attribute \"{}\" is {}; it takes {} elements", name,
+  return context.error("attribute \"{}\" is {}; it must have {} elements", name,
                        tensor.type.to_string(), wanted);
 }
 
-/// Sets of members stand one after another, with NaN between them.
+/// Sets of members are concatenated, separated by NaN.
 Status check_members(const InferenceContext& context, const PlacedTrees& trees) {
   const auto wanted = std::count(trees.modes.begin(), trees.modes.end(), kMember);
   if (wanted == 0) return ok_status();
@@ -87,7 +87,7 @@ Result<PlacedTrees> read_lists(const InferenceContext& context) {
 Status check_index(const InferenceContext& context, std::string_view name, std::size_t place,
                    std::int64_t value, std::size_t limit, std::string_view what) {
   if (value >= 0 && static_cast<std::size_t>(value) < limit) return ok_status();
-  return context.error("{}[{}] is {}; there are {} {}", name, place, value, limit, what);
+  return context.error("{}[{}] is {}, but there are only {} {}", name, place, value, limit, what);
 }
 
 Result<TreeLinks> link_nodes(const InferenceContext& context, const PlacedTrees& trees,

@@ -26,7 +26,7 @@ Status infer_distances(InferenceContext& context) {
     return context.error("{} must have shape [rows, columns]", ir::shape_to_string(*shape));
   }
   if (a && b && (*a)[1].is_known() && (*b)[1].is_known() && (*a)[1] != (*b)[1]) {
-    return context.error("the rows of {} and {} have no distance", ir::shape_to_string(*a),
+    return context.error("the rows of {} and {} differ in length", ir::shape_to_string(*a),
                          ir::shape_to_string(*b));
   }
   ir::Dim rows = a ? (*a)[0] : context.unknown_dim();
@@ -36,10 +36,10 @@ Status infer_distances(InferenceContext& context) {
 }
 
 Status infer_couple(InferenceContext& context) {
-  constexpr std::int64_t kMost = 1 << 16;
+  constexpr std::int64_t kMax = 1 << 16;
   const std::int64_t classes = context.int_attribute("classes");
-  if (classes < 2 || classes > kMost) {
-    return context.error("attribute \"classes\" is {}; it is 2 to {}", classes, kMost);
+  if (classes < 2 || classes > kMax) {
+    return context.error("attribute \"classes\" is {}; it must be 2 to {}", classes, kMax);
   }
   const Rows rows = SLUICE_TRY(feature_rows(context));
   if (rows.columns.is_known() && !rows.columns.is(classes * (classes - 1) / 2)) {
@@ -57,7 +57,7 @@ std::vector<OpSchema> ml_step_ops() {
       {.domain = "sluice",
        .name = "FindKey",
        .versions = {1},
-       .doc = "where each element stands last in a vector of keys; their number if nowhere",
+       .doc = "index of the last equal key of each element; the number of keys if absent",
        .inputs = {{"X", kKeys, "T"}, {"keys", kKeys, "T"}},
        .outputs = {{"places", kI64Only}},
        .attributes = {{"must_find", std::int64_t{0}}},
@@ -73,7 +73,7 @@ std::vector<OpSchema> ml_step_ops() {
       {.domain = "sluice",
        .name = "CouplePairs",
        .versions = {1},
-       .doc = "probabilities of classes from those of the first of each pair of them",
+       .doc = "class probabilities from pairwise probabilities",
        .inputs = {{"X", {ir::ElementType::kF32}}},
        .outputs = {{"Y", {ir::ElementType::kF32}}},
        .attributes = {{"classes", std::int64_t{2}}},

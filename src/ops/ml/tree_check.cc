@@ -69,8 +69,8 @@ Result<std::size_t> count_floats(const InferenceContext& context, const std::str
 Status check_length(const InferenceContext& context, const std::string& name, std::size_t length,
                     std::size_t wanted) {
   if (length == wanted) return ok_status();
-  return context.error("attribute \"{}\" has {} entries; with {} nodes it takes as many", name,
-                       length, wanted);
+  return context.error("attribute \"{}\" has {} entries for {} nodes; the counts must be equal",
+                       name, length, wanted);
 }
 
 /// The lists that have an entry per node.
@@ -114,7 +114,7 @@ Result<TreeLinks> link_nodes(const InferenceContext& context, const NodeLists& l
       links.roots.push_back(static_cast<std::int64_t>(i));
     }
     if (std::find(kModes.begin(), kModes.end(), lists.modes[i]) == kModes.end()) {
-      return context.error("nodes_modes[{}] is \"{}\", which is no mode", i, lists.modes[i]);
+      return context.error("nodes_modes[{}] is \"{}\", which is not a mode", i, lists.modes[i]);
     }
     if (lists.modes[i] == "LEAF") continue;
     if (lists.features[i] < 0 || (columns.is_known() && lists.features[i] >= columns.value())) {
@@ -151,7 +151,8 @@ Status check_weights(const InferenceContext& context, const std::string& prefix,
                            trees[i]);
     }
     if (ids[i] < 0 || ids[i] >= num_targets) {
-      return context.error("{}_ids[{}] is {}; there are {}", prefix, i, ids[i], num_targets);
+      return context.error("{}_ids[{}] is {}, but there are only {}", prefix, i, ids[i],
+                           num_targets);
     }
   }
   return ok_status();
@@ -200,7 +201,7 @@ Status check_named_trees(const InferenceContext& context, const std::string& wei
   SLUICE_TRY(check_acyclic(context, links));
   const std::size_t base = SLUICE_TRY(count_floats(context, "base_values"));
   if (base > 1 && base != static_cast<std::size_t>(num_targets)) {
-    return context.error("attribute \"base_values\" has {} entries; it takes {}", base,
+    return context.error("attribute \"base_values\" has {} entries; it needs {}", base,
                          num_targets);
   }
   return check_weights(context, weights, num_targets, index);

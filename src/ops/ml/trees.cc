@@ -12,10 +12,10 @@ constexpr std::int64_t kLastTransform = 4;  // NONE, SOFTMAX, LOGISTIC, SOFTMAX_
 constexpr std::int64_t kLastAggregate = 3;  // AVERAGE, SUM, MIN, MAX
 
 Result<std::int64_t> num_targets(const InferenceContext& context) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 24;
+  constexpr std::int64_t kMax = std::int64_t{1} << 24;
   const std::int64_t targets = context.int_attribute("n_targets");
-  if (targets >= 1 && targets <= kMost) return targets;
-  return context.error("attribute \"n_targets\" is {}; it is 1 to {}", targets, kMost);
+  if (targets >= 1 && targets <= kMax) return targets;
+  return context.error("attribute \"n_targets\" is {}; it must be 1 to {}", targets, kMax);
 }
 
 Status infer_regressor(InferenceContext& context) {
@@ -43,12 +43,12 @@ Status infer_classifier(InferenceContext& context) {
 Status infer_ensemble(InferenceContext& context) {
   const std::int64_t transform = context.int_attribute("post_transform");
   if (transform < 0 || transform > kLastTransform) {
-    return context.error("attribute \"post_transform\" is {}; it is 0 to {}", transform,
+    return context.error("attribute \"post_transform\" is {}; it must be 0 to {}", transform,
                          kLastTransform);
   }
   const std::int64_t aggregate = context.int_attribute("aggregate_function");
   if (aggregate < 0 || aggregate > kLastAggregate) {
-    return context.error("attribute \"aggregate_function\" is {}; it is 0 to {}", aggregate,
+    return context.error("attribute \"aggregate_function\" is {}; it must be 0 to {}", aggregate,
                          kLastAggregate);
   }
   const std::int64_t targets = SLUICE_TRY(num_targets(context));
@@ -58,7 +58,7 @@ Status infer_ensemble(InferenceContext& context) {
   return ok_status();
 }
 
-/// Versions 1, 3 and 5 differ in the lists they may have, which the newest has all.
+/// Versions 1, 3 and 5 differ in their optional lists; the newest version has all of them.
 OpSchema named_trees(std::string_view name, std::string_view doc, InferFn infer,
                      std::vector<AttributeSpec> attributes) {
   attributes.push_back({"post_transform", std::string("NONE")});
@@ -72,18 +72,18 @@ OpSchema named_trees(std::string_view name, std::string_view doc, InferFn infer,
 
 std::vector<OpSchema> tree_ops() {
   OpSchema classifier =
-      named_trees("TreeEnsembleClassifier", "label and scores of the classes that trees vote for",
-                  infer_classifier, {});
+      named_trees("TreeEnsembleClassifier",
+                  "label and scores of the classes, from the votes of trees", infer_classifier, {});
   classifier.outputs = {{"Y", kLabels}, {"Z", {ir::ElementType::kF32}}};
   return {
-      named_trees("TreeEnsembleRegressor", "sum, mean, least or largest of what trees say",
+      named_trees("TreeEnsembleRegressor", "sum, mean, minimum or maximum of the trees' values",
                   infer_regressor,
                   {{"aggregate_function", std::string("SUM")}, {"n_targets", std::int64_t{1}}}),
       std::move(classifier),
       {.domain = kMlDomain,
        .name = "TreeEnsemble",
        .versions = {5},
-       .doc = "sum, mean, least or largest of what trees say, per target",
+       .doc = "sum, mean, minimum or maximum of the trees' values, per target",
        .inputs = {{"X", kTreeFloats, "T"}},
        .outputs = {{"Y", kTreeFloats, "T"}},
        .attributes = {{"aggregate_function", std::int64_t{1}},

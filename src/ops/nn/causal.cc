@@ -17,7 +17,7 @@ constexpr TypeSet kShortFloats = {ir::ElementType::kF16, ir::ElementType::kBf16,
 
 bool may_be_equal(const Dim& a, const Dim& b) { return !a.is_known() || !b.is_known() || a == b; }
 
-/// Input `index` has this shape, as far as both are known.
+/// Checks that input `index` has this shape; unknown dimensions match any.
 Status expect_shape(const InferenceContext& context, std::size_t index, std::string_view name,
                     const ir::Shape& expected) {
   const ir::Shape* given = context.shape(index);
@@ -32,7 +32,7 @@ Status expect_shape(const InferenceContext& context, std::size_t index, std::str
 Status infer_causal_conv(InferenceContext& context) {
   const std::string activation = context.text_attribute("activation", "none");
   if (activation != "none" && activation != "silu" && activation != "swish") {
-    return context.error("activation \"{}\" is none of none, silu, swish", activation);
+    return context.error("activation \"{}\" is not one of none, silu, swish", activation);
   }
   const ir::Shape* x = context.shape(0);
   const ir::Shape* weight = context.shape(1);
@@ -61,7 +61,8 @@ Status check_update_rule(const InferenceContext& context) {
   constexpr std::array<std::string_view, 4> kRules = {"linear", "gated", "delta", "gated_delta"};
   const std::string rule = context.text_attribute("update_rule", "gated_delta");
   if (std::find(kRules.begin(), kRules.end(), rule) == kRules.end()) {
-    return context.error("update_rule \"{}\" is none of linear, gated, delta, gated_delta", rule);
+    return context.error("update_rule \"{}\" is not one of linear, gated, delta, gated_delta",
+                         rule);
   }
   const bool takes_decay = rule.starts_with("gated");
   const bool takes_beta = rule.ends_with("delta");
@@ -122,7 +123,7 @@ std::vector<OpSchema> causal_ops() {
       {.domain = "",
        .name = "CausalConvWithState",
        .versions = {27},
-       .doc = "each channel convolved with its own kernel over the past, whose end is carried on",
+       .doc = "causal convolution per channel; the last inputs become the next state",
        .inputs = {{"input", kShortFloats, "T"},
                   {"weight", kShortFloats, "T"},
                   {"bias", kShortFloats, "T", true},

@@ -227,7 +227,7 @@ std::vector<OpSchema> conv_ops() {
   ops.push_back({.domain = "sluice",
                  .name = "QuantizedConv",
                  .versions = {1},
-                 .doc = "convolution of bytes, in steps of the result, and what follows it",
+                 .doc = "convolution of bytes with fused residual, clamp and rounding",
                  .inputs = {{"x", {ir::ElementType::kU8}},
                             {"w", {ir::ElementType::kI8}},
                             {"scale", {ir::ElementType::kF32}},

@@ -11,7 +11,7 @@ namespace {
 Status check_decoder(const InferenceContext& context) {
   const std::string format = context.text_attribute("pixel_format", "RGB");
   if (format != "RGB" && format != "BGR" && format != "Grayscale") {
-    return context.error("pixel_format \"{}\" is none of RGB, BGR, Grayscale", format);
+    return context.error("pixel_format \"{}\" is not one of RGB, BGR, Grayscale", format);
   }
   const ir::Shape* stream = context.shape(0);
   if (stream != nullptr && stream->size() != 1) {
@@ -66,7 +66,7 @@ std::vector<OpSchema> image_decoder_ops() {
       {.domain = "sluice",
        .name = "ImageSize",
        .versions = {1},
-       .doc = "height, width and channels of what ImageDecoder makes; zeros if it cannot",
+       .doc = "height, width and channels of an image file; zeros if it cannot be decoded",
        .inputs = {stream},
        .outputs = {{.name = "size", .types = kI64Only}},
        .attributes = attributes,

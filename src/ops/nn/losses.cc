@@ -35,7 +35,7 @@ Status infer_loss(InferenceContext& context) {
   if (reduction == "none") {
     shape = labels ? std::optional<ir::Shape>(*labels) : std::nullopt;
   } else if (reduction != "mean" && reduction != "sum") {
-    return context.error("reduction \"{}\" is none of none, mean, sum", reduction);
+    return context.error("reduction \"{}\" is not one of none, mean, sum", reduction);
   }
   context.set_output(0, context.element(0), std::move(shape));
   context.set_output(1, context.element(0),

@@ -94,7 +94,7 @@ Status infer_layer_normalization(InferenceContext& context) {
   const auto stash =
       ir::element_type_from_onnx(static_cast<std::int32_t>(context.int_attribute("stash_type", 1)));
   if (!stash || !kFloats.contains(*stash)) {
-    return context.error("stash_type {} is no float type", context.int_attribute("stash_type"));
+    return context.error("stash_type {} is not a float type", context.int_attribute("stash_type"));
   }
   std::optional<ir::Shape> statistics;
   if (const ir::Shape* data = context.shape(0)) {
@@ -130,7 +130,8 @@ Status infer_group_normalization(InferenceContext& context) {
   const std::int64_t groups = context.int_attribute("num_groups");
   if (groups < 1) return context.error("num_groups is {}", groups);
   if (const ir::Shape* data = context.shape(0)) {
-    if (data->size() < 2) return context.error("input {} is too flat", ir::shape_to_string(*data));
+    if (data->size() < 2)
+      return context.error("input {} has too few dimensions", ir::shape_to_string(*data));
     const ir::Dim& channels = (*data)[1];
     if (channels.is_known() && channels.value() % groups != 0) {
       return context.error("{} channels cannot be divided into {} groups", channels.to_string(),

@@ -57,7 +57,7 @@ Result<std::optional<ElementType>> output_dtype(const InferenceContext& context)
   const auto element = number > 0 && number < 64
                            ? ir::element_type_from_onnx(static_cast<std::int32_t>(number))
                            : std::nullopt;
-  if (!element) return context.error("output_dtype {} is no element type", number);
+  if (!element) return context.error("output_dtype {} is not an element type", number);
   return element;
 }
 
@@ -161,7 +161,7 @@ std::vector<OpSchema> quantize_ops() {
       {.domain = "sluice",
        .name = "ByteTable",
        .versions = {1},
-       .doc = "table[x]: what a pass makes of a function of one byte",
+       .doc = "table[x]: an element-wise function of one byte",
        .inputs = {{"x", {ElementType::kU8}}, {"table", {ElementType::kU8}}},
        .outputs = {{"y", {ElementType::kU8}}},
        .attributes = {},

@@ -18,7 +18,7 @@ Result<ElementType> dtype(const InferenceContext& context, ElementType fallback)
   const auto element = number > 0 && number < 64
                            ? ir::element_type_from_onnx(static_cast<std::int32_t>(number))
                            : std::nullopt;
-  if (!element) return context.error("dtype {} is no element type", number);
+  if (!element) return context.error("dtype {} is not an element type", number);
   return *element;
 }
 
@@ -98,8 +98,8 @@ std::vector<OpSchema> random_ops() {
            kAllTensors, kFloats, {1, 22}, normal),
       like("RandomUniformLike", "numbers of a uniform distribution, shaped like the input",
            kAllTensors, kFloats, {1, 22}, uniform),
-      like("Bernoulli", "1 with the probability that the input gives, else 0", kFloats,
-           kNumbers | kBools, {15, 22}, {}),
+      like("Bernoulli", "1 with the probability in the input, else 0", kFloats, kNumbers | kBools,
+           {15, 22}, {}),
       multinomial(),
   };
 }

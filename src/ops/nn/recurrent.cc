@@ -14,7 +14,7 @@ Result<std::int64_t> num_directions(const InferenceContext& context) {
   const std::string direction = context.text_attribute("direction", "forward");
   if (direction == "forward" || direction == "reverse") return 1;
   if (direction == "bidirectional") return 2;
-  return context.error("direction \"{}\" is none of forward, reverse, bidirectional", direction);
+  return context.error("direction \"{}\" is not one of forward, reverse, bidirectional", direction);
 }
 
 bool clashes(const ir::Dim& a, const ir::Dim& b) { return a.is_known() && b.is_known() && a != b; }

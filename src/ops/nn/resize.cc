@@ -31,7 +31,7 @@ ir::Dim scaled(InferenceContext& context, const ir::Dim& dim, double scale) {
   return context.unknown_dim();
 }
 
-/// The axes that scales and sizes speak of: all of them, or those of attribute `axes`.
+/// The axes that scales and sizes speak of: all axes, or those of attribute `axes`.
 Result<std::vector<std::size_t>> resized_axes(const InferenceContext& context, std::size_t rank) {
   auto axes = SLUICE_TRY(axes_attribute(context, "axes", rank));
   if (!axes.empty()) return axes;
@@ -138,9 +138,13 @@ Status upgrade_to_scales(ir::Subgraph& subgraph, ir::Operation& operation) {
   return upgrade_unchanged(subgraph, operation);
 }
 
+/// Version 10 takes the next pixel where it shrinks and the last one where it enlarges, axis by
+/// axis: a rounding without a name in later versions, which kernels know as "simple".
 Status upgrade_resize(ir::Subgraph& subgraph, ir::Operation& operation) {
-  if (operation.version == 10) return upgrade_to_scales(subgraph, operation);
-  return upgrade_unchanged(subgraph, operation);
+  if (operation.version != 10) return upgrade_unchanged(subgraph, operation);
+  SLUICE_TRY(upgrade_to_scales(subgraph, operation));
+  operation.attributes.set("nearest_mode", std::string("simple"));
+  return ok_status();
 }
 
 Status upgrade_upsample(ir::Subgraph& subgraph, ir::Operation& operation) {

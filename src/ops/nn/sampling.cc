@@ -46,7 +46,7 @@ Status infer_affine_grid(InferenceContext& context) {
   std::optional<ir::Shape> shape;
   if (size != nullptr) {
     if (size->size() != 4 && size->size() != 5) {
-      return context.error("size has {} entries; it takes 4 or 5", size->size());
+      return context.error("size has {} entries; it needs 4 or 5", size->size());
     }
     const auto spatial = static_cast<std::int64_t>(size->size()) - 2;
     if (theta != nullptr &&
@@ -128,7 +128,7 @@ std::vector<OpSchema> sampling_ops() {
       {.domain = "",
        .name = "GridSample",
        .versions = {16, 20, 22},
-       .doc = "interpolates at the positions that a grid names",
+       .doc = "interpolates at the positions of a grid",
        .inputs = {{"X", kSampled, "T1"}, {"grid", kFloats, "T2"}},
        .outputs = {{"Y", kSampled, "T1"}},
        .attributes = {{"align_corners", std::int64_t{0}},

@@ -60,7 +60,7 @@ TEST(ConvShape, CountsWindowsForSymbolsAndNumbers) {
       "f32[1,1,N,5]");
 }
 
-TEST(ConvShape, RefusesWhatDoesNotFit) {
+TEST(ConvShape, RefusesFiltersThatDoNotFit) {
   EXPECT_NE(infer({"Conv", {"f32[1,3,8,8]", "f32[4,2,3,3]"}}).find("channels"), std::string::npos);
   EXPECT_NE(infer({"Conv", {"f32[1,3,2,2]", "f32[4,3,5,5]"}}).find("would have shape"),
             std::string::npos);
@@ -123,7 +123,7 @@ TEST(ProductShape, BroadcastsAndTreatsVectorsAsRowsAndColumns) {
             "f32[M,5]");
 }
 
-TEST(EinsumShape, SumsWhatTheOutputLacks) {
+TEST(EinsumShape, SumsLettersMissingFromTheOutput) {
   EXPECT_EQ(
       infer(
           {"Einsum", {"f32[N,2,3]", "f32[N,3,4]"}, {{"equation", std::string("bij, bjk -> bik")}}}),
@@ -214,7 +214,7 @@ TEST(SamplingShape, KnowsTheRankWithoutTheSize) {
   EXPECT_EQ(infer({"Col2Im", {"f32[N,8,9]", "i64[2]", "i64[2]"}}).find("?"), std::string::npos);
 }
 
-TEST(TopKShape, RefusesMoreThanThereAre) {
+TEST(TopKShape, RefusesKBeyondTheAxis) {
   EXPECT_EQ(infer({.kind = "TopK", .inputs = {"f32[N,9]", "i64[1]"}, .values = {{1, {3}}}}),
             "f32[N,3]");
   EXPECT_NE(infer({.kind = "TopK", .inputs = {"f32[2,9]", "i64[1]"}, .values = {{1, {10}}}})

@@ -23,7 +23,7 @@ Result<ElementType> output_datatype(const InferenceContext& context) {
                            ? ir::element_type_from_onnx(static_cast<std::int32_t>(number))
                            : std::nullopt;
   if (!element || !kNumbers.contains(*element)) {
-    return context.error("output_datatype {} is no type of numbers", number);
+    return context.error("output_datatype {} is not a numeric type", number);
   }
   return *element;
 }

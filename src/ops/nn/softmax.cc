@@ -19,8 +19,8 @@ Status infer_softmax(InferenceContext& context) {
   return infer_same_as_input(context);
 }
 
-/// Before version 13 the axes from `axis` on were taken as one. That is what the newest form says
-/// only if `axis` is the last, which takes the rank to know: other operations keep version 11.
+/// Before version 13 the axes from `axis` on were flattened into one. That is what the newest form
+/// says only if `axis` is the last, which takes the rank to know: other operations keep version 11.
 Status upgrade_softmax(ir::Subgraph& subgraph, ir::Operation& operation) {
   const std::int64_t axis = operation.attributes.get_or<std::int64_t>("axis", 1);
   operation.attributes.set("axis", axis);

@@ -29,7 +29,7 @@ Result<AutoPad> parse_auto_pad(const InferenceContext& context) {
   if (text == "VALID") return AutoPad::kValid;
   if (text == "SAME_UPPER") return AutoPad::kSameUpper;
   if (text == "SAME_LOWER") return AutoPad::kSameLower;
-  return context.error("auto_pad \"{}\" is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER", text);
+  return context.error("auto_pad \"{}\" is not one of NOTSET, VALID, SAME_UPPER, SAME_LOWER", text);
 }
 
 }  // namespace

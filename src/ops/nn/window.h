@@ -11,7 +11,7 @@ namespace sluice::ops {
 /// Where padding comes from. With kSameUpper and kSameLower the output has ceil(in / stride).
 enum class AutoPad { kNotSet, kValid, kSameUpper, kSameLower };
 
-/// One entry per spatial axis; `pads` has all beginnings, then all ends.
+/// One entry per spatial axis; `pads` lists the padding at the start of each axis, then at the end.
 struct Window {
   ir::Shape kernel;
   std::vector<std::int64_t> strides;

@@ -6,7 +6,7 @@
 namespace sluice::ops {
 namespace {
 
-/// One item of input `i`; of a sequence that nothing was put into, what the body says it takes.
+/// The type of one item of input `i`; for an empty sequence, the type that the body declares.
 ir::Type item_of(InferenceContext& context, std::size_t i) {
   const ir::Type& type = context.input(i);
   if (type.kind() != ir::Type::Kind::kSequence) return type;
@@ -41,7 +41,7 @@ std::vector<OpSchema> sequence_map_ops() {
   return {{.domain = "",
            .name = "SequenceMap",
            .versions = {17},
-           .doc = "a subgraph for each item of sequences",
+           .doc = "runs a subgraph for each item of sequences",
            .inputs = {{.name = "input_sequence", .types = kAllTensors, .takes_any_type = true},
                       {.name = "additional_inputs",
                        .types = kAllTensors,

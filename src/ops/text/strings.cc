@@ -13,7 +13,7 @@ namespace {
 Status infer_normalizer(InferenceContext& context) {
   const std::string action = context.text_attribute("case_change_action", "NONE");
   if (action != "NONE" && action != "LOWER" && action != "UPPER") {
-    return context.error("case_change_action \"{}\" is none of LOWER, UPPER, NONE", action);
+    return context.error("case_change_action \"{}\" is not one of LOWER, UPPER, NONE", action);
   }
   const ir::Shape* input = context.shape(0);
   if (input == nullptr) {
@@ -89,7 +89,7 @@ std::vector<OpSchema> split_ops() {
       {.domain = "sluice",
        .name = "StringSplitWidth",
        .versions = {1},
-       .doc = "most pieces that StringSplit cuts a string into",
+       .doc = "largest number of pieces of StringSplit",
        .inputs = {input},
        .outputs = {{.name = "width", .types = kI64Only}},
        .attributes = split_attributes(),

@@ -15,10 +15,10 @@ Result<std::int64_t> row_length(const InferenceContext& context) {
   const Ints coordinates = context.ints_attribute("ngram_indexes");
   if (coordinates.empty()) return context.error("ngram_indexes is empty");
   const auto [least, largest] = std::minmax_element(coordinates.begin(), coordinates.end());
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
-  if (*least < 0 || *largest >= kMost) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 40;
+  if (*least < 0 || *largest >= kMax) {
     return context.error("ngram_indexes reach from {} to {}; they must be in [0, {})", *least,
-                         *largest, kMost);
+                         *largest, kMax);
   }
   return *largest + 1;
 }
@@ -31,12 +31,12 @@ Status check_pool(const InferenceContext& context) {
   }
   const bool takes_texts = context.element(0) == ir::ElementType::kString;
   if (context.element(0) != ir::ElementType::kUndefined && takes_texts != has_texts) {
-    return context.error("a pool of {} does not go with input {}", has_texts ? "strings" : "i64",
+    return context.error("a pool of {} does not match input {}", has_texts ? "strings" : "i64",
                          context.input(0).to_string());
   }
   const std::string mode = context.text_attribute("mode");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF") {
-    return context.error("mode \"{}\" is none of TF, IDF, TFIDF", mode);
+    return context.error("mode \"{}\" is not one of TF, IDF, TFIDF", mode);
   }
   const std::int64_t least = context.int_attribute("min_gram_length");
   const std::int64_t most = context.int_attribute("max_gram_length");

@@ -1,4 +1,4 @@
-// Who turns the wheel of a core group's scheduler: threads of its own, or whoever waits.
+// Runs the scheduler of a core group, on a thread of its own or on threads of waiting callers.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 
 namespace sluice::runtime {
 
-/// What a scheduler achieved in a step.
+/// The result of one step of a scheduler.
 struct StepResult {
-  bool has_moved = false;                       ///< something was started, completed or answered
-  bool is_running = false;                      ///< a stage is running: ask again soon
-  std::int64_t next_deadline_ns = kNoDeadline;  ///< look again then, whatever happens
+  bool has_moved = false;                       ///< a request was started, completed or answered
+  bool is_running = false;                      ///< a stage is to be polled: step again soon
+  std::int64_t next_deadline_ns = kNoDeadline;  ///< step again at this time at the latest
 };
 
-/// A single-threaded state machine: what may start now, what has completed?
+/// A single-threaded state machine: a step starts and completes what it can.
 class Steppable {
  public:
   Steppable() = default;
@@ -33,16 +33,23 @@ class Driver {
   Driver() = default;
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
-  /// Joins its threads. Requires: nobody is inside `wait`.
+  /// Joins its threads. Requires: no thread is in `wait`.
   virtual ~Driver() = default;
 
-  /// There may be something to do.
+  /// A step may find work now.
   virtual void notify() = 0;
-  /// Something that somebody may wait for has happened. Called from within a step or outside.
+  /// The condition of a waiting caller may have become true. Called inside or outside a step.
   virtual void announce() = 0;
-  /// Returns when `is_done`, which is looked at after every `announce`, or at `deadline_ns`;
-  /// whether it is done. The caller's thread may be put to work.
+  /// Waits until `is_done` or `deadline_ns`; returns `is_done()`. Evaluates it after every
+  /// `announce`. May run steps on the caller's thread.
   virtual bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) = 0;
+
+  /// Whether the machine may have threads of its own beside the stepping one. Otherwise all of its
+  /// work happens in steps.
+  virtual bool has_threads() const { return false; }
+  /// For such a thread, after its work: steps on the caller's thread until nothing moves or, soon
+  /// after, `is_wanted`. If another thread steps, as `notify`.
+  virtual void assist(const std::function<bool()>& /*is_wanted*/) { notify(); }
 };
 
 /// Makes a driver for each core group. All drivers of a source use one clock.
@@ -54,7 +61,7 @@ class DriverSource {
   virtual ~DriverSource() = default;
 
   virtual Clock& clock() = 0;
-  /// `machine` outlives the driver. A thread of the driver's own stays on `cpus`; empty: anywhere.
+  /// `machine` outlives the driver. `cpus`: affinity of the driver's thread; empty: no affinity.
   virtual std::unique_ptr<Driver> drive(Steppable& machine, std::vector<std::int32_t> cpus) = 0;
 };
 

@@ -1,4 +1,4 @@
-// A core group at work: which model is active, who drives it.
+// The scheduler of a core group: its started models and its driver.
 #pragma once
 
 #include <atomic>
@@ -8,42 +8,70 @@
 
 #include "runtime/inference/driver.h"
 #include "runtime/inference/model_scheduler.h"
+#include "runtime/sharing/turns.h"
 #include "runtime/statistics/group_statistics.h"
-#include "runtime/topology/core_groups.h"
+#include "topology/cores/core_groups.h"
 
 namespace sluice::runtime {
 
-/// At most one model of a group runs. Safe from any thread.
+/// At most one model of a group is started; of a shared group any number, and they take turns
+/// (Turns). The *active* model is the started one, or the one whose turn it is. Safe from any
+/// thread.
+///
+/// Lock order: `step_mutex_`, then `mutex_` or the lock of a model.
 class GroupScheduler final : public Steppable {
  public:
-  GroupScheduler(std::shared_ptr<const CoreGroup> group, DriverSource& drivers);
+  GroupScheduler(std::shared_ptr<const topology::CoreGroup> group, DriverSource& drivers,
+                 bool is_shared = false);
   ~GroupScheduler() override;
 
-  const CoreGroup& group() const { return *group_; }
+  const topology::CoreGroup& group() const { return *group_; }
+  bool is_shared() const { return is_shared_; }
   Driver& driver() { return *driver_; }
 
-  /// One whose device was lost gives way. Not from a callback of a request.
-  /// Fails: kFailed naming the model that is active and what to do.
+  /// Starts stepping a model, in turn with others if the group is shared; else replaces an active
+  /// model whose device was lost. Waits for a running step. Not from a callback of a request.
+  /// Fails: kFailed; the message names the active model and the remedy.
   Status activate(const std::shared_ptr<ModelScheduler>& model);
-  /// Nobody steps `model` any more when this returns; nothing happens unless it is the active one.
-  /// Not from a callback of a request.
+  /// Waits for a running step; `model` is not stepped after the return. No effect on a model that
+  /// is not started. Not from a callback of a request.
   void deactivate(const ModelScheduler& model);
   std::shared_ptr<ModelScheduler> active() const;
-  /// Of the models that are and were loaded on the group.
+  /// Of all models of the group, unloaded ones included.
   GroupStatistics& statistics() { return statistics_; }
-  /// On the drivers' clock.
+  /// On the clock of the drivers.
   std::int64_t created_ns() const { return created_ns_; }
-  /// How often another model than the last one was made active.
+  /// How often another model became active than the one before.
   std::int64_t num_switches() const { return num_switches_.load(std::memory_order_relaxed); }
 
   StepResult step(std::int64_t now_ns) override;
 
  private:
-  std::shared_ptr<const CoreGroup> group_;
+  class Change;
+  struct Started {
+    std::shared_ptr<ModelScheduler> model;
+    Turns::Id id = {};
+    ModelScheduler::Work charged;  ///< to its turns
+  };
+
+  Started* find(const ModelScheduler& model);
+  void remove(const Started& started);
+  void settle();
+  StepResult step_in_turn(std::int64_t now_ns);
+  bool update_turns(std::int64_t now_ns);
+  void charge(Started& started);
+  void set_active(const std::shared_ptr<ModelScheduler>& model);
+
+  const std::shared_ptr<const topology::CoreGroup> group_;
+  const bool is_shared_;
   const std::int64_t created_ns_;
   GroupStatistics statistics_;
-  std::mutex step_mutex_;     ///< held during a step
-  mutable std::mutex mutex_;  ///< guards what follows
+  std::atomic<int> num_changes_ = 0;  ///< threads that wait to change started_
+  std::mutex step_mutex_;             ///< held during a step; guards the next three
+  std::vector<Started> started_;
+  Turns turns_;
+  std::vector<Turns::Id> waiting_;  ///< reused
+  mutable std::mutex mutex_;        ///< guards the next three
   std::shared_ptr<ModelScheduler> active_;
   std::weak_ptr<ModelScheduler> last_;
   bool has_had_one_ = false;

@@ -7,10 +7,10 @@
 
 namespace sluice::runtime {
 
-/// No threads: whoever waits steps every group of this source and, when nothing moves, waits on the
-/// clock for the next deadline. With the clock of a simulation that lets its next event happen, so
-/// that the same calls give the same run every time. One thread drives at a time; the others wait
-/// for it.
+/// Has no threads: a waiting caller steps every group of this source, and waits on the clock for
+/// the next deadline if no group moved. Waiting on the clock of a simulation triggers its next
+/// event, so the same calls give the same results every time. One thread steps at a time; other
+/// callers wait for it.
 class ManualDrivers final : public DriverSource {
  public:
   /// `clock` outlives this, this outlives its drivers.
@@ -21,7 +21,7 @@ class ManualDrivers final : public DriverSource {
 
   /// Steps every group once, without waiting.
   StepResult step_all();
-  /// Until `is_done` or the deadline; whether it is done.
+  /// Steps until `is_done` or the deadline; returns `is_done()`.
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns);
 
  private:

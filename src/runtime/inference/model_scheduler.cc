@@ -1,5 +1,6 @@
 #include "runtime/inference/model_scheduler.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::runtime {
@@ -10,13 +11,20 @@ ModelScheduler::ModelScheduler(std::unique_ptr<Pipeline> pipeline, SchedulerOpti
       signature_(pipeline_->model().signature()),
       options_(std::move(options)),
       clock_(clock),
-      statistics_(std::make_shared<ModelStatistics>(options_.lanes)) {
+      statistics_(std::make_shared<ModelStatistics>(options_.lanes)),
+      num_slots_(pipeline_->num_slots()) {
   refusal_ = runtime_error(RuntimeCode::kFailed, "model \"{}\" is not started; start it first",
                            options_.name);
   open_slots();
 }
 
+void ModelScheduler::set_driver(std::shared_ptr<Driver> driver) {
+  driver_ = std::move(driver);
+  open_lanes();
+}
+
 void ModelScheduler::replace(std::unique_ptr<Pipeline> pipeline) {
+  lanes_.clear();  // joins their threads
   pipeline_ = std::move(pipeline);
   if (pipeline_ == nullptr) return;
   open_slots();
@@ -34,7 +42,7 @@ void ModelScheduler::give_up(const Status& why) {
 void ModelScheduler::open_slots() {
   free_slots_.clear();
   for (std::size_t slot = pipeline_->num_slots(); slot > 0; --slot) free_slots_.push_back(slot - 1);
-  is_lane_taken_.assign(pipeline_->num_lanes(), false);
+  open_lanes();
 }
 
 Status ModelScheduler::check(const Request& request) const {
@@ -51,29 +59,42 @@ Status ModelScheduler::check(const Request& request) const {
   return ok_status();
 }
 
-Result<std::uint64_t> ModelScheduler::submit(Request& request) {
-  Status status = check(request);
-  std::uint64_t id = 0;
-  const bool will_wait = request.will_wait;
-  if (status.is_ok()) {
-    const std::lock_guard lock(mutex_);
-    if (!refusal_.is_ok()) {
-      status = refusal_;
-    } else if (in_flight_ >= options_.depth) {
-      status =
-          runtime_error(RuntimeCode::kQueueFull,
-                        "model \"{}\": {} requests are in flight, its depth; wait for an answer",
-                        options_.name, in_flight_);
-    } else {
-      id = next_id_++;
-      ++in_flight_;
-      num_busy_.fetch_add(1, std::memory_order_acq_rel);
-      queue_.push({id, clock_.now_ns(), std::move(request)});
-    }
+/// Requests beyond the slots. A request passes through `line_` even if a slot is free, because only
+/// the driver's thread fills slots; so the size of `line_` would count requests that do not wait.
+int ModelScheduler::num_waiting() const {
+  return std::max(in_flight_ - static_cast<int>(num_slots_), 0);
+}
+
+/// Requires: mutex_ is held.
+Result<std::uint64_t> ModelScheduler::enter(Request& request) {
+  SLUICE_TRY(Status(refusal_));
+  if (in_flight_ >= options_.depth + options_.max_waiting) {
+    return queue_full(options_.name, num_waiting(), options_.max_waiting,
+                      pace_.retry_after_ns(num_waiting()));
   }
-  if (!status.is_ok()) {
+  const std::int64_t now_ns = clock_.now_ns();
+  if (in_flight_ == 0) pace_.resume(now_ns);
+  // Under the lock: the ids in the line count up in the order of arrival.
+  const std::uint64_t id = next_id_++;
+  ++in_flight_;
+  num_busy_.fetch_add(1, std::memory_order_acq_rel);
+  line_.push({id, now_ns, std::move(request)});
+  statistics_->set_waiting(num_waiting());
+  return id;
+}
+
+Result<std::uint64_t> ModelScheduler::submit(Request& request) {
+  const bool will_wait = request.will_wait;
+  Result<std::uint64_t> id = std::uint64_t{0};
+  if (const Status status = check(request); !status.is_ok()) {
+    id = status;
+  } else {
+    const std::lock_guard lock(mutex_);
+    id = enter(request);
+  }
+  if (!id.is_ok()) {
     statistics_->count_refused();
-    return status;
+    return id;
   }
   statistics_->count_accepted();
   if (driver_ != nullptr && !will_wait) driver_->notify();
@@ -82,12 +103,15 @@ Result<std::uint64_t> ModelScheduler::submit(Request& request) {
 
 bool ModelScheduler::cancel(std::uint64_t id) {
   std::optional<PendingRequest> waiting;
+  // A waiting request is answered here. The pipeline belongs to the driver, so a running request is
+  // only marked, and the next step answers it.
   {
     const std::lock_guard lock(mutex_);
-    waiting = queue_.take(id);
+    waiting = line_.take(id);
     if (!waiting) {
-      if (!running_ids_.contains(id)) return false;
-      cancelled_ids_.insert(id);
+      const auto running = running_by_id_.find(id);
+      if (running == running_by_id_.end()) return false;
+      running->second->is_cancelled = true;
     }
   }
   if (waiting) {
@@ -103,8 +127,8 @@ void ModelScheduler::cancel_all(const std::string& why) {
   std::vector<PendingRequest> waiting;
   {
     const std::lock_guard lock(mutex_);
-    waiting = queue_.take_all();
-    cancelled_ids_ = running_ids_;
+    waiting = line_.take_all();
+    for (const auto& [id, running] : running_by_id_) running->is_cancelled = true;
   }
   for (PendingRequest& pending : waiting) {
     answer_error(pending, runtime_error(RuntimeCode::kCancelled, "{}", why));
@@ -115,6 +139,11 @@ void ModelScheduler::cancel_all(const std::string& why) {
 
 bool ModelScheduler::wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
   return driver_ != nullptr ? driver_->wait(is_done, deadline_ns) : is_done();
+}
+
+bool ModelScheduler::has_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return !line_.empty();
 }
 
 void ModelScheduler::accept() {
@@ -131,13 +160,15 @@ void ModelScheduler::answer(PendingRequest& pending, Reply reply) {
   {
     const std::lock_guard lock(mutex_);
     --in_flight_;
-    running_ids_.erase(pending.id);
-    cancelled_ids_.erase(pending.id);
+    statistics_->set_waiting(num_waiting());
+    if (reply.code == RuntimeCode::kOk) pace_.complete(clock_.now_ns());
+    running_by_id_.erase(pending.id);
   }
   statistics_->count_answer(reply.code);
   if (is_profiled()) {
     profile(SpanKind::kRequest, pending.id, pending.submitted_ns, clock_.now_ns(), 0, reply.code);
   }
+  // Moved out: the callback may destroy what owns this request.
   const auto on_done = std::move(pending.request.on_done);
   if (on_done) on_done(std::move(reply));
   tell_waiters();

@@ -1,17 +1,19 @@
-// A model's requests on their way through its pipeline: what may start now, what has completed?
+// The scheduler of a model: takes requests through the stages of its pipeline.
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "runtime/inference/completion_pace.h"
 #include "runtime/inference/driver.h"
 #include "runtime/inference/nan_policy.h"
-#include "runtime/inference/pipeline.h"
-#include "runtime/inference/request_queue.h"
+#include "runtime/inference/waiting_line.h"
+#include "runtime/pipeline/lane_thread.h"
+#include "runtime/pipeline/pipeline.h"
 #include "runtime/profile/profiler.h"
 #include "runtime/statistics/model_statistics.h"
 
@@ -19,25 +21,40 @@ namespace sluice::runtime {
 
 struct SchedulerOptions {
   std::string name;  ///< of the model, for messages
-  int depth = 1;     ///< most requests in flight, waiting ones included
+  int depth = 1;
+  int max_waiting = 0;  ///< requests beyond `depth`; one more is refused
+  int weight = 1;       ///< among the models that share a group
   NanPolicy nan_policy = NanPolicy::kPass;
-  ReplyDetail where;                               ///< group, cores and backends
-  std::vector<std::vector<LaneCores>> lanes = {};  ///< of the pipeline, for statistics
-  /// Told what requests do while somebody takes a profile; outlives the scheduler. Null: nobody.
+  ReplyDetail where;                                 ///< group, cores and backends
+  std::vector<std::vector<LaneCores>> lanes = {};    ///< of the pipeline, for statistics
+  std::vector<std::vector<std::int32_t>> cpus = {};  ///< by lane: affinity of its thread
+  /// Gets the spans of requests while a profile is recording; outlives the scheduler. Null: none.
   Profiler* profiler = nullptr;
-  std::shared_ptr<const ProfiledModel> profiled = nullptr;  ///< as what the profiler is told
+  std::shared_ptr<const ProfiledModel> profiled = nullptr;  ///< the model in the profile
 };
 
-/// A request waits in the queue until a slot is free, takes the slot through the stages, one after
-/// the other, and is answered. A stage's lane takes one slot at a time, those that came first
-/// first; so several slots move through the stages like boats through locks.
+/// A request waits in the line until a slot is free, passes the stages in that slot, and is
+/// answered. A lane runs one slot at a time, in the order in which the slots were filled, so the
+/// slots form a pipeline. A model with several compute lanes has a thread for each, which runs its
+/// long stages, if the driver has threads; all other stages start in a step.
 ///
-///     submit --> queue --(slot free)--> stage 0 --> stage 1 --> ... --> answer
-///                  |                       |
-///                  +-- expired, cancelled -+--> answer; the slot is free when its stage is done
+///     submit --> waiting line --(slot free)--> stage 0 --> stage 1 --> ... --> reply
+///                  |                             |
+///                  +---- expired, cancelled -----+--> reply; the slot is free after its stage
 ///
-/// `submit` and `cancel` from any thread; `step` by one thread at a time. Callbacks run inside
-/// `step`, `cancel` or `refuse`, with no lock held.
+/// Invariants:
+/// - Every accepted request is answered exactly once: whoever removes it from `line_`, or sets
+///   `Running::is_answered`, calls `answer`.
+/// - `in_flight_` counts accepted requests without a reply, at most depth + max_waiting.
+/// `num_busy_` also
+///   counts slots whose request was answered while a stage still ran: a model is idle at 0.
+/// - A request is in `line_`, or its id is in `running_by_id_`, or it was answered.
+///
+/// Threads: any thread may call `submit` and `cancel`; one at a time calls `step`, which alone
+/// touches the pipeline, the slots and `running_`; a lane's thread has one slot and its Running
+/// while `is_on_thread`. Callbacks run in `step`, `cancel` or
+/// `cancel_all`, without `mutex_`. Lock order: GroupScheduler::step_mutex_, then `mutex_`. Code
+/// that holds `mutex_` calls neither the driver nor a callback.
 class ModelScheduler final : public RequestSink, public Steppable {
  public:
   /// Refuses until `accept`. `clock` outlives it.
@@ -53,26 +70,41 @@ class ModelScheduler final : public RequestSink, public Steppable {
   void tell_waiters() override;
 
   // Steppable
-  StepResult step(std::int64_t now_ns) override;
+  StepResult step(std::int64_t now_ns) override { return step(now_ns, /*may_start=*/true); }
+  /// Starts no waiting request unless `may_start`.
+  StepResult step(std::int64_t now_ns, bool may_start);
 
-  /// Who steps it. Once, before the first request.
-  void set_driver(std::shared_ptr<Driver> driver) { driver_ = std::move(driver); }
+  // In or between steps, by the stepping thread.
+
+  /// Whether a request waits for a slot.
+  bool has_waiting() const;
+  /// Whether a request occupies a slot.
+  bool is_occupied() const { return !running_.empty(); }
+  /// Requests that passed all stages, and their compute time, since the load.
+  struct Work {
+    std::int64_t num_requests = 0;
+    std::int64_t compute_ns = 0;
+  };
+  const Work& work() const { return work_; }
+
+  /// Sets the driver, once, before the first request.
+  void set_driver(std::shared_ptr<Driver> driver);
   void accept();
-  /// Submissions fail with `reason` from now on. Those accepted go on.
+  /// New requests fail with `reason`. Accepted requests continue.
   void refuse(const Status& reason);
-  /// Answers everything that is in flight with kCancelled, as `cancel` does.
+  /// Cancels all requests in flight, as `cancel` does.
   void cancel_all(const std::string& why);
   /// No request is in flight and no stage runs.
   bool is_idle() const { return num_busy_.load(std::memory_order_acquire) == 0; }
-  /// Set when a device was lost: everything in flight was answered with kDeviceError.
+  /// A device was lost, and all requests in flight were answered with kDeviceError.
   bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
-  /// At the next step everything in flight is answered with kDeviceError, whatever it waits for.
+  /// The next step answers all requests in flight with kDeviceError, running stages or not.
   void give_up(const Status& why);
-  /// A new pipeline after a failure; null frees the old one's memory. Requires: is_idle, and nobody
-  /// steps: the group does not have it active.
+  /// Sets a new pipeline after a failure; null frees the memory of the old one. Requires: is_idle,
+  /// and the model is not active in its group, so no thread steps it.
   void replace(std::unique_ptr<Pipeline> pipeline);
 
-  /// Null after `replace(nullptr)`. By whoever may call `replace`.
+  /// Null after `replace(nullptr)`. Requires: as `replace`.
   const Pipeline* pipeline() const { return pipeline_.get(); }
   const SchedulerOptions& options() const { return options_; }
   ModelStatistics& statistics() { return *statistics_; }
@@ -82,17 +114,27 @@ class ModelScheduler final : public RequestSink, public Steppable {
   static constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);
   struct Running {
     PendingRequest pending;
-    std::size_t slot = kNoSlot;  ///< none: it is done with
+    std::size_t slot = kNoSlot;  ///< kNoSlot: sweep removes it
     std::size_t stage = 0;
     bool is_in_stage = false;
+    bool is_on_thread = false;  ///< of the lane, since the stage's start
     bool is_answered = false;
-    Status verdict;  ///< not ok: its answer, as soon as its stage is done
+    std::atomic<bool> is_cancelled = false;  ///< set by any thread, under mutex_
+    Status verdict;                          ///< not ok: the reply, after the running stage
     std::int64_t stage_start_ns = 0;
+    std::int64_t stage_end_ns = 0;  ///< of a stage on a thread
     RequestTimes times;
+  };
+  struct Lane {
+    bool is_taken = false;
+    std::int64_t last_ns = 0;            ///< duration of the last stage
+    std::unique_ptr<LaneThread> thread;  ///< null: stages run in the step
   };
 
   // For submitters.
   Status check(const Request& request) const;
+  Result<std::uint64_t> enter(Request& request);
+  int num_waiting() const;
   void answer(PendingRequest& pending, Reply reply);
   void answer_error(PendingRequest& pending, const Status& status);
   void release_one();
@@ -102,20 +144,26 @@ class ModelScheduler final : public RequestSink, public Steppable {
                std::size_t lane = 0, RuntimeCode code = RuntimeCode::kOk);
   void open_slots();
 
-  // For the driver (model_scheduler_step.cc).
+  // For the driver (model_scheduler_step.cc, model_scheduler_stage.cc).
+  void open_lanes();
   bool obey_doom();
   bool drop_expired(std::int64_t now_ns);
   bool drop_running(std::int64_t now_ns);
+  Status reason_to_end(const Running& running, std::int64_t now_ns) const;
   void drop(Running& running, const Status& why);
   bool fill_slots();
   bool advance(Running& running);
   bool start_stage(Running& running);
   Status start_pipeline(const Running& running);
   Status start_observed(const Running& running);
+  Status run_on_thread(Running& running);
   bool poll_stage(Running& running);
-  void leave_stage(Running& running);
+  void leave_stage(Running& running, std::int64_t end_ns);
+  void fail_stage(Running& running, const Status& status, std::int64_t end_ns);
+  void abandon_stage(Running& running);
   void complete(Running& running);
   Reply make_reply(Running& running);
+  Status classify(const Status& status) const;
   void fail(Running& running, const Status& status);
   void fail_all(const Status& status);
   void free_slot(Running& running);
@@ -127,26 +175,28 @@ class ModelScheduler final : public RequestSink, public Steppable {
   const SchedulerOptions options_;
   Clock& clock_;
   std::shared_ptr<Driver> driver_;
-  const std::shared_ptr<ModelStatistics> statistics_;  ///< its group reads it too
+  const std::shared_ptr<ModelStatistics> statistics_;  ///< shared with the group
+  const std::size_t num_slots_;
 
-  mutable std::mutex mutex_;  ///< guards what submitters and the driver share
-  RequestQueue queue_;
+  mutable std::mutex mutex_;  ///< guards the members below, up to running_by_id_
+  WaitingLine line_;          ///< requests without a slot
+  CompletionPace pace_;
   Status refusal_;
-  Status doom_;  ///< not ok: give_up's
+  Status doom_;  ///< not ok: the status of give_up
   int in_flight_ = 0;
   std::uint64_t next_id_ = 1;
-  std::set<std::uint64_t> running_ids_;
-  std::set<std::uint64_t> cancelled_ids_;
+  std::map<std::uint64_t, Running*> running_by_id_;  ///< of requests without an answer
 
-  // The driver's own.
-  std::vector<std::unique_ptr<Running>> running_;  ///< in the order in which they started
+  // Used by the stepping thread alone.
+  std::vector<std::unique_ptr<Running>> running_;  ///< in the order of their start
   std::vector<std::size_t> free_slots_;
-  std::vector<bool> is_lane_taken_;
+  Work work_;
   int num_in_stage_ = 0;
   std::int64_t busy_since_ns_ = 0;
 
-  std::atomic<int> num_busy_ = 0;  ///< requests in flight and slots that are not free
+  std::atomic<int> num_busy_ = 0;  ///< requests in flight, and occupied slots of answered requests
   std::atomic<bool> has_failed_ = false;
+  std::vector<Lane> lanes_;  ///< the stepping thread's; last: their threads use the members above
 };
 
 }  // namespace sluice::runtime

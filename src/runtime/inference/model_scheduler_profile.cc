@@ -1,5 +1,5 @@
-// What the scheduler tells those who take a profile.
-#include "backend/step_observer.h"
+// The spans that the scheduler reports to a profiler.
+#include "backend/extensions/step_observer.h"
 #include "runtime/inference/model_scheduler.h"
 
 namespace sluice::runtime {
@@ -28,8 +28,8 @@ Status ModelScheduler::start_pipeline(const Running& running) {
   return pipeline_->start(running.slot, running.stage);
 }
 
-/// Backends that run a segment on this thread may tell what each operation took. Of other backends,
-/// and where the engine's clock is not the machine's, there are no operations in the profile.
+/// Backends that run a segment on this thread may report the duration of each operation. A profile
+/// has no operations of other backends, nor if the engine's clock is not the machine's clock.
 Status ModelScheduler::start_observed(const Running& running) {
   const exec::LoadedModel& model = pipeline_->model();
   std::vector<StepTime> steps;
@@ -41,7 +41,7 @@ Status ModelScheduler::start_observed(const Running& running) {
   }
   const std::int64_t now_ns = clock_.now_ns();
   const auto lane = static_cast<std::uint32_t>(pipeline_->lane(running.stage));
-  std::vector<std::string> names;  // complete before anything points into it
+  std::vector<std::string> names;  // complete before views point into it
   for (const StepTime& step : steps) names.push_back(name_of(step));
   std::vector<EndedSpan> spans;
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -1,15 +1,14 @@
-// The half of the scheduler that its driver runs, one thread at a time.
+// The part of the scheduler that the driver runs, one thread at a time.
 #include <algorithm>
 #include <utility>
 
 #include "runtime/inference/model_scheduler.h"
 
 namespace sluice::runtime {
-namespace {
 
-/// What a stage's error means to the request: a lost device, or what a kernel reported.
-Status classify(const Status& status, const std::string& model) {
-  const std::string message = fmt::format("model \"{}\": {}", model, status.message());
+/// The runtime code of a stage's error: a lost device, no memory, or an error of a kernel.
+Status ModelScheduler::classify(const Status& status) const {
+  const std::string message = fmt::format("model \"{}\": {}", options_.name, status.message());
   if (status.detail() != 0) return Status(status.code(), status.detail(), message);
   switch (status.code()) {
     case Code::kUnavailable: return runtime_error(RuntimeCode::kDeviceError, "{}", message);
@@ -19,42 +18,32 @@ Status classify(const Status& status, const std::string& model) {
   }
 }
 
-SpanKind span_kind(StageKind stage) {
-  switch (stage) {
-    case StageKind::kCopyIn: return SpanKind::kCopyIn;
-    case StageKind::kCopyOut: return SpanKind::kCopyOut;
-    case StageKind::kCompute: break;
-  }
-  return SpanKind::kCompute;
-}
-
-}  // namespace
-
-StepResult ModelScheduler::step(std::int64_t now_ns) {
+StepResult ModelScheduler::step(std::int64_t now_ns, bool may_start) {
   bool has_moved = obey_doom();
   has_moved |= drop_expired(now_ns);
   has_moved |= drop_running(now_ns);
-  bool moves = true;
-  while (moves) {
-    moves = fill_slots();
-    // An answer may let a callback submit, never touch running_.
-    for (std::size_t i = 0; i < running_.size() && !has_failed(); ++i)
-      moves |= advance(*running_[i]);
-    sweep();
-    has_moved |= moves;
+  // One round, although more could move now: the line may never be empty, and between steps the
+  // driver looks at deadlines and lets a caller go whose reply is there.
+  if (may_start) has_moved |= fill_slots();
+  // A callback of a reply may submit, which touches line_ but not running_.
+  for (std::size_t i = 0; i < running_.size() && !has_failed(); ++i) {
+    has_moved |= advance(*running_[i]);
   }
+  sweep();
   return result(has_moved);
 }
 
 StepResult ModelScheduler::result(bool has_moved) {
-  StepResult result = {has_moved, !running_.empty(), kNoDeadline};
+  StepResult result = {has_moved, false, kNoDeadline};
   for (const auto& running : running_) {
+    // A lane's thread assists at its end; until then there is nothing to poll.
+    result.is_running |= running->is_in_stage && !running->is_on_thread;
     if (running->is_answered || !running->verdict.is_ok()) continue;
     result.next_deadline_ns =
         std::min(result.next_deadline_ns, running->pending.request.deadline_ns);
   }
   const std::lock_guard lock(mutex_);
-  result.next_deadline_ns = std::min(result.next_deadline_ns, queue_.next_deadline_ns());
+  result.next_deadline_ns = std::min(result.next_deadline_ns, line_.next_deadline_ns());
   return result;
 }
 
@@ -74,8 +63,8 @@ bool ModelScheduler::drop_expired(std::int64_t now_ns) {
   std::vector<PendingRequest> expired;
   {
     const std::lock_guard lock(mutex_);
-    if (queue_.empty()) return false;
-    expired = queue_.take_expired(now_ns);
+    if (line_.empty()) return false;
+    expired = line_.take_expired(now_ns);
   }
   for (PendingRequest& pending : expired) {
     answer_error(
@@ -91,28 +80,29 @@ bool ModelScheduler::drop_running(std::int64_t now_ns) {
   bool has_moved = false;
   for (const auto& running : running_) {
     if (running->is_answered || !running->verdict.is_ok()) continue;
-    bool is_cancelled = false;
-    {
-      const std::lock_guard lock(mutex_);
-      is_cancelled = cancelled_ids_.contains(running->pending.id);
-    }
-    if (is_cancelled) {
-      drop(*running, runtime_error(RuntimeCode::kCancelled, "model \"{}\": cancelled while running",
-                                   options_.name));
-    } else if (running->pending.request.deadline_ns <= now_ns) {
-      drop(*running,
-           runtime_error(RuntimeCode::kTimeout, "model \"{}\": the deadline passed while running",
-                         options_.name));
-    } else {
-      continue;
-    }
+    const Status why = reason_to_end(*running, now_ns);
+    if (why.is_ok()) continue;
+    drop(*running, why.with_context(fmt::format("model \"{}\"", options_.name)));
     has_moved = true;
   }
   sweep();
   return has_moved;
 }
 
-/// The caller gets its answer now if its memory stays, else when nothing uses that any more.
+/// Not ok for a request that was cancelled or is late. Also called by the thread that runs it, from
+/// inside the run: a model with loops has one stage, which may never end by itself.
+Status ModelScheduler::reason_to_end(const Running& running, std::int64_t now_ns) const {
+  if (running.is_cancelled.load(std::memory_order_relaxed)) {
+    return runtime_error(RuntimeCode::kCancelled, "cancelled while running");
+  }
+  if (running.pending.request.deadline_ns <= now_ns) {
+    return runtime_error(RuntimeCode::kTimeout, "the deadline passed while running");
+  }
+  return ok_status();
+}
+
+/// Answers now if the request owns its memory. Otherwise the running stage still uses the caller's
+/// memory, and poll_stage answers with the verdict after the stage.
 void ModelScheduler::drop(Running& running, const Status& why) {
   running.verdict = why;
   if (!running.is_in_stage || running.pending.request.memory_owner != nullptr) {
@@ -130,9 +120,9 @@ bool ModelScheduler::fill_slots() {
     auto running = std::make_unique<Running>();
     {
       const std::lock_guard lock(mutex_);
-      auto next = queue_.pop();
+      auto next = line_.pop();
       if (!next) return has_moved;
-      running_ids_.insert(next->id);
+      running_by_id_.emplace(next->id, running.get());
       running->pending = std::move(*next);
     }
     running->slot = free_slots_.back();
@@ -140,7 +130,8 @@ bool ModelScheduler::fill_slots() {
     has_moved = true;
     running_.push_back(std::move(running));
     Running& added = *running_.back();
-    const Status status = pipeline_->prepare(added.slot, added.pending.request);
+    const auto checkpoint = [this, &added] { return reason_to_end(added, clock_.now_ns()); };
+    const Status status = pipeline_->prepare(added.slot, added.pending.request, checkpoint);
     if (!status.is_ok())
       fail(added, status.with_context(fmt::format("model \"{}\"", options_.name)));
   }
@@ -162,64 +153,15 @@ bool ModelScheduler::advance(Running& running) {
   return true;
 }
 
-bool ModelScheduler::start_stage(Running& running) {
-  const std::size_t lane = pipeline_->lane(running.stage);
-  if (is_lane_taken_[lane]) return false;
-  is_lane_taken_[lane] = true;
-  running.is_in_stage = true;
-  running.stage_start_ns = clock_.now_ns();
-  if (running.stage == 0) {
-    running.times.queue_ns = running.stage_start_ns - running.pending.submitted_ns;
-    if (is_profiled()) {
-      profile(SpanKind::kQueue, running.pending.id, running.pending.submitted_ns,
-              running.stage_start_ns);
-    }
-  }
-  if (num_in_stage_++ == 0) busy_since_ns_ = running.stage_start_ns;
-  const Status status = start_pipeline(running);
-  if (status.is_ok()) return true;
-  leave_stage(running);
-  fail(running, classify(status, options_.name));
-  return true;
-}
-
-void ModelScheduler::leave_stage(Running& running) {
-  const std::int64_t now_ns = clock_.now_ns();
-  const bool is_compute = pipeline_->kind(running.stage) == StageKind::kCompute;
-  (is_compute ? running.times.compute_ns : running.times.copy_ns) +=
-      now_ns - running.stage_start_ns;
-  running.times.total_ns = now_ns - running.pending.submitted_ns;
-  const std::size_t lane = pipeline_->lane(running.stage);
-  statistics_->add_lane_busy(lane, now_ns - running.stage_start_ns);
-  if (is_profiled()) {
-    profile(span_kind(pipeline_->kind(running.stage)), running.pending.id, running.stage_start_ns,
-            now_ns, lane);
-  }
-  is_lane_taken_[lane] = false;
-  running.is_in_stage = false;
-  if (--num_in_stage_ == 0) statistics_->add_busy(now_ns - busy_since_ns_);
-}
-
-/// Whether the stage is done, and with it perhaps the request.
-bool ModelScheduler::poll_stage(Running& running) {
-  const auto is_done = pipeline_->poll(running.slot, running.stage);
-  if (is_done.is_ok() && !*is_done) return false;
-  leave_stage(running);
-  if (!is_done.is_ok()) {
-    fail(running, classify(is_done.status(), options_.name));
-  } else if (!running.verdict.is_ok()) {
-    fail(running, running.verdict);
-  } else {
-    ++running.stage;
-  }
-  return true;
-}
-
 void ModelScheduler::complete(Running& running) {
   Reply reply = make_reply(running);
   statistics_->record(running.times);
+  ++work_.num_requests;
+  work_.compute_ns += running.times.compute_ns;
   running.is_answered = true;
   PendingRequest pending = std::move(running.pending);
+  // Before the answer, so that a callback that submits finds the slot free; release_one comes last,
+  // because an idle model may be unloaded.
   free_slot(running);
   answer(pending, std::move(reply));
   release_one();
@@ -229,7 +171,7 @@ Reply ModelScheduler::make_reply(Running& running) {
   Reply reply;
   auto outputs = pipeline_->take_outputs(running.slot);
   if (!outputs.is_ok()) {
-    const Status status = classify(outputs.status(), options_.name);
+    const Status status = classify(outputs.status());
     return {runtime_code_of(status), ErrorList(status), {}, {}};
   }
   reply.outputs = std::move(*outputs);
@@ -263,7 +205,7 @@ void ModelScheduler::fail(Running& running, const Status& status) {
   release_one();
 }
 
-/// A lost device reads and writes nothing any more: everybody is answered now.
+/// Answers every request now: a lost device no longer accesses their memory.
 void ModelScheduler::fail_all(const Status& status) {
   std::vector<PendingRequest> waiting;
   {
@@ -272,8 +214,9 @@ void ModelScheduler::fail_all(const Status& status) {
         runtime_error(RuntimeCode::kModelFailed,
                       "model \"{}\" is out of service since its device failed; reset or reload it",
                       options_.name);
-    waiting = queue_.take_all();
+    waiting = line_.take_all();
   }
+  // After refusal_ is set: no request enters between the two.
   has_failed_.store(true, std::memory_order_release);
   for (PendingRequest& pending : waiting) {
     answer_error(pending, status);
@@ -281,8 +224,7 @@ void ModelScheduler::fail_all(const Status& status) {
   }
   for (const auto& running : running_) {
     if (running->slot == kNoSlot) continue;
-    if (running->is_in_stage) leave_stage(*running);
-    pipeline_->abandon(running->slot);
+    abandon_stage(*running);
     const bool was_answered = std::exchange(running->is_answered, true);
     PendingRequest pending = std::move(running->pending);
     free_slot(*running);
@@ -291,7 +233,7 @@ void ModelScheduler::fail_all(const Status& status) {
   }
 }
 
-/// Its entry goes with the next sweep.
+/// The entry stays in running_ until `sweep`, because `step` iterates over running_ by index.
 void ModelScheduler::free_slot(Running& running) {
   free_slots_.push_back(running.slot);
   running.slot = kNoSlot;

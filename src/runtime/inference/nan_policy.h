@@ -6,11 +6,11 @@
 
 namespace sluice::runtime {
 
-/// What a NaN in an output leads to.
+/// The handling of NaN in outputs.
 enum class NanPolicy : std::uint8_t {
-  kPass,  ///< nobody looks
+  kPass,  ///< outputs are not checked
   kFlag,  ///< kNumericError, with the outputs
-  kFail,  ///< kNumericError, without
+  kFail,  ///< kNumericError, without outputs
 };
 
 /// Whether a tensor of f32, f64, f16 or bf16 holds a NaN; other types hold none. Reads it all.

@@ -5,7 +5,7 @@
 namespace sluice::runtime {
 namespace {
 
-/// A step of the machine; if that only waits for its devices, their next event happens.
+/// Steps the machine; triggers the next event of the devices if the machine only waits for them.
 class Advancing final : public Steppable {
  public:
   Advancing(Steppable& machine, std::shared_ptr<backend::VirtualTime> time)

@@ -1,16 +1,16 @@
-// Drives groups of simulated devices for clients who live in real time.
+// Drivers of simulated devices for clients in real time.
 #pragma once
 
 #include <memory>
 
-#include "backend/virtual_time.h"
+#include "backend/extensions/virtual_time.h"
 #include "runtime/inference/thread_driver.h"
 
 namespace sluice::runtime {
 
-/// Threads and deadlines as for hardware, by the system's clock; the simulation's time moves on as
-/// fast as it can whenever a group waits for its devices. (By the simulation's own clock a thread
-/// that waits for a deadline would make it pass.)
+/// Threads and deadlines use the system's clock, as for hardware. Virtual time advances at once
+/// when a group waits for its devices. (Deadlines cannot use virtual time: a thread that waits for
+/// one would advance the time past it.)
 class SimulatedDrivers final : public DriverSource {
  public:
   explicit SimulatedDrivers(std::shared_ptr<backend::VirtualTime> time) : time_(std::move(time)) {}

@@ -9,27 +9,26 @@
 #include <mutex>
 #include <thread>
 
+#include "base/system/processor.h"
+
 namespace sluice::runtime {
 namespace {
 
-/// How often running work is asked for before the thread naps, and how long it does.
+/// Number of polls of a running stage before the thread sleeps between two polls, and the longest
+/// sleep: a long stage must not occupy a processor, and its end is noticed at most this late.
 constexpr int kBusyLooks = 2000;
 constexpr std::int64_t kBusyNapNs = 20'000;
-/// What takes less is computed wherever the caller is: moving there costs as much, and where the
-/// caller then waits for its next request it is in others' way.
+/// Shorter work runs on the caller's processor: moving the thread costs as much, and leaves it on
+/// the group's processors afterwards, where it disturbs the driver.
 constexpr std::int64_t kWorthMovingNs = 50'000;
+/// Steps of an assisting thread that has other work. One takes up the end of a stage and starts the
+/// next stages, one fills the slot of an answered request, and in the third nothing moves: then the
+/// driver's thread need not be woken.
+constexpr int kAssistingRounds = 3;
 
-void stay_on(const std::vector<std::int32_t>& cpus) {
-  if (cpus.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const std::int32_t cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
-  pthread_setaffinity_np(pthread_self(), sizeof(set), &set);  // a wish: cpus may have gone offline
-}
-
-/// A caller's thread at a group's work: if that is long, it computes on the group's processors, not
-/// on those of another group where it happens to be. Afterwards it may run where it might before;
-/// as a rule it stays, and the next request of its finds it there.
+/// Moves a caller's thread to the group's processors for long work, so that it does not compute on
+/// those of another group. Restores the affinity mask at the end; the system usually leaves the
+/// thread there, where its next request finds it.
 class Guest {
  public:
   Guest(const std::vector<std::int32_t>& cpus, bool is_long)
@@ -71,12 +70,27 @@ class ThreadDriver final : public Driver {
     work_.notify_one();
   }
 
-  // A waiter raises num_waiting_ and then looks whether it is done; here it is the other way round,
-  // and one of the two read-modify-writes comes first: its side is seen by the other.
+  // Prevents a lost wake-up without a lock. A waiter increments num_waiting_ and then evaluates its
+  // condition; the caller of announce changes the condition and then reads num_waiting_ by a
+  // read-modify-write. Whichever of the two comes second sees the change of the other.
   void announce() override {
     if (num_waiting_.fetch_add(0) == 0) return;
     { const std::lock_guard lock(mutex_); }
     done_.notify_all();
+  }
+
+  bool has_threads() const override { return true; }
+
+  void assist(const std::function<bool()>& is_wanted) override {
+    if (!token_.try_lock())
+      return notify();  // the holder of the token may have checked the stages already
+    int rounds = 0;
+    const std::function<bool()> is_over = [&] {
+      return ++rounds > kAssistingRounds && is_wanted();
+    };
+    const StepResult last = pump(is_over, kNoDeadline);
+    token_.unlock();
+    if (last.has_moved || last.is_running) notify();
   }
 
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override {
@@ -103,7 +117,7 @@ class ThreadDriver final : public Driver {
   }
 
  private:
-  /// Steps until `is_stop`, the deadline, or there is nothing left to do. Requires: the token.
+  /// Steps until `is_stop`, the deadline, or no work. Requires: the caller holds the token.
   StepResult pump(const std::function<bool()>& is_stop, std::int64_t deadline_ns) {
     StepResult result;
     int looks = 0;
@@ -133,7 +147,7 @@ class ThreadDriver final : public Driver {
     }
   }
 
-  /// Until there is a signal after the `seen`-th, or the deadline; the number of signals.
+  /// Waits for a signal after number `seen`, or the deadline; returns the number of signals.
   std::uint64_t sleep(std::uint64_t seen, std::int64_t deadline_ns) {
     std::unique_lock lock(mutex_);
     while (signals_ == seen && clock_.now_ns() < deadline_ns) {
@@ -145,15 +159,16 @@ class ThreadDriver final : public Driver {
   Steppable& machine_;
   Clock& clock_;
   const std::vector<std::int32_t> cpus_;
-  std::mutex token_;                         ///< whoever holds it drives
-  std::int64_t guests_ns_ = kWorthMovingNs;  ///< what the last guest's work took; under the token
+  std::mutex token_;  ///< held by the thread that steps
+  std::int64_t guests_ns_ =
+      kWorthMovingNs;  ///< duration of the last caller's work; under the token
   std::mutex mutex_;
-  std::condition_variable work_;  ///< for the thread
-  std::condition_variable done_;  ///< for callers that wait
+  std::condition_variable work_;  ///< wakes the thread
+  std::condition_variable done_;  ///< wakes waiting callers
   std::uint64_t signals_ = 0;
   std::atomic<int> num_waiting_ = 0;
   std::atomic<bool> is_stopping_ = false;
-  std::thread thread_;  ///< last: it uses all of the above
+  std::thread thread_;  ///< last: it uses the members above
 };
 
 }  // namespace

@@ -4,10 +4,10 @@
 
 namespace sluice::runtime {
 
-/// A thread per core group. It polls while work is running, a little while more when there is none,
-/// then sleeps until it is notified. A caller that waits takes the thread's place if it can, so
-/// that a synchronous request is computed on the thread that asked for it: on the group's
-/// processors, where the caller is moved for as long as it drives.
+/// A thread per core group. It polls while stages run, then sleeps until `notify`. A waiting caller
+/// steps the group in place of the thread if the thread is idle, so a synchronous request runs on
+/// its caller's thread without a switch. The driver moves that thread to the group's processors
+/// meanwhile.
 class ThreadDrivers final : public DriverSource {
  public:
   explicit ThreadDrivers(Clock& clock = system_clock()) : clock_(clock) {}

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "runtime/runtime_code.h"
+#include "runtime/request/runtime_code.h"
 
 namespace sluice::runtime {
 namespace {
@@ -43,7 +43,7 @@ Result<DemandLoader::Use> DemandLoader::use(const std::string& name) {
   const auto it = entries_.find(name);
   if (it == entries_.end()) return unknown(name);
   Entry& entry = it->second;
-  // Loading ends, with or without success; so does unloading.
+  // Terminates: every load and unload ends, with or without success, and notifies.
   changed_.wait(lock, [&] { return entry.state != State::kChanging; });
   if (entry.state == State::kLoaded && !actions_.is_usable(entry.handle)) unload(entry, lock);
   if (entry.state == State::kAbsent) SLUICE_TRY(load(name, entry, lock));
@@ -54,12 +54,15 @@ Result<DemandLoader::Use> DemandLoader::use(const std::string& name) {
 
 Status DemandLoader::load(const std::string& name, Entry& entry,
                           std::unique_lock<std::mutex>& lock) {
+  // kChanging makes other threads wait for this entry while the lock is released.
   entry.state = State::kChanging;
   lock.unlock();
   const auto bytes = actions_.estimate_bytes(name);
   lock.lock();
   Status status = bytes.is_ok() ? make_room(name, *bytes, lock) : bytes.status();
   if (status.is_ok()) {
+    // Reserves the estimate, so that concurrent loads do not use the same room; the load replaces
+    // it by the actual size.
     entry.bytes = *bytes;
     used_bytes_ += *bytes;
     const auto loaded = load_making_room(name, lock);
@@ -76,7 +79,7 @@ Status DemandLoader::load(const std::string& name, Entry& entry,
   return status;
 }
 
-/// What lacks may be cores or a device's memory, which another model has.
+/// Whether the error is a lack of cores or memory, which unloading another model may free.
 Result<DemandLoader::Loaded> DemandLoader::load_making_room(const std::string& name,
                                                             std::unique_lock<std::mutex>& lock) {
   while (true) {
@@ -109,7 +112,7 @@ bool DemandLoader::evict_one(std::unique_lock<std::mutex>& lock) {
     return true;
   }
   if (num_leaving_ == 0) return false;
-  const int num_leaving = num_leaving_;  // room is being made
+  const int num_leaving = num_leaving_;  // each is making room
   changed_.wait(lock, [&] { return num_leaving_ != num_leaving; });
   return true;
 }
@@ -141,10 +144,11 @@ void DemandLoader::release(const std::string& name) {
   --entries_.find(name)->second.num_uses;
 }
 
-bool DemandLoader::is_loaded(const std::string& name) const {
+std::optional<std::uint64_t> DemandLoader::find_loaded(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   const auto it = entries_.find(name);
-  return it != entries_.end() && it->second.state == State::kLoaded;
+  if (it == entries_.end() || it->second.state != State::kLoaded) return std::nullopt;
+  return it->second.handle;
 }
 
 std::int64_t DemandLoader::loaded_bytes() const {

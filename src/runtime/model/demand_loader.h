@@ -1,4 +1,4 @@
-// Models that are known by name and loaded when somebody needs them.
+// Models that are known by name and loaded at their first use.
 #pragma once
 
 #include <condition_variable>
@@ -7,36 +7,37 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 
 namespace sluice::runtime {
 
-/// Keeps as many models loaded as a byte budget allows, and as there are cores and memory for.
-/// Whoever needs one that is not loaded loads it; to make room, the one that was used least
-/// recently goes first, unless it is pinned or in use. Safe across threads; different models load
-/// beside each other.
+/// Keeps models loaded within a byte budget and the available cores and memory. The first use of a
+/// model loads it. To make room, the loader unloads the least recently used model that is neither
+/// pinned nor in use. Safe across threads; different models load concurrently.
 class DemandLoader {
  public:
   struct Loaded {
     std::uint64_t handle = 0;
     std::int64_t bytes = 0;
   };
-  /// What the engine does. All but the last may take long and are called without a lock held.
+  /// The calls of the engine. The last one is quick; the others may block and are called without a
+  /// lock.
   struct Actions {
     std::function<Result<std::int64_t>(const std::string& name)> estimate_bytes;
     std::function<Result<Loaded>(const std::string& name)> load;
     std::function<void(std::uint64_t handle)> unload;
-    /// Whether a loaded model still serves: somebody may have unloaded it, its device may be lost.
-    /// Quick, and does not come back here.
+    /// Whether a loaded model still serves: it may have been unloaded, or its device lost. Quick;
+    /// must not call the loader.
     std::function<bool(std::uint64_t handle)> is_usable;
   };
 
   DemandLoader(std::int64_t budget_bytes, Actions actions)
       : budget_bytes_(budget_bytes), actions_(std::move(actions)) {}
 
-  /// A model in use: it stays loaded while this lives. Move-only.
+  /// Keeps a model loaded for its lifetime. Move-only.
   class Use {
    public:
     Use(Use&& other) noexcept;
@@ -55,16 +56,18 @@ class DemandLoader {
     std::uint64_t handle_;
   };
 
-  /// A pinned model is never unloaded to make room. Fails: kInvalid for a name that is taken.
+  /// A pinned model is never unloaded to make room. Fails: kInvalid for a name in use.
   Status add(const std::string& name, bool is_pinned);
   /// Fails: kInvalid for an unknown name.
   Status pin(const std::string& name, bool is_pinned);
-  /// Loads the model if need be; anew, if it no longer serves. Loader must outlive the use.
-  /// Fails: kInvalid for an unknown name; kOutOfResources if there is no room and nothing may go;
-  ///        what loading reports.
+  /// Loads the model unless it is loaded and serves. The loader outlives the use.
+  /// Fails: kInvalid for an unknown name; kOutOfResources if no unload can make room; errors of the
+  ///        load.
   Result<Use> use(const std::string& name);
 
-  bool is_loaded(const std::string& name) const;
+  bool is_loaded(const std::string& name) const { return find_loaded(name).has_value(); }
+  /// The handle of a loaded model.
+  std::optional<std::uint64_t> find_loaded(const std::string& name) const;
   std::int64_t loaded_bytes() const;
 
  private:
@@ -74,13 +77,13 @@ class DemandLoader {
     bool is_pinned = false;
     int num_uses = 0;
     std::uint64_t last_use = 0;
-    std::int64_t bytes = 0;  ///< reserved while it loads
+    std::int64_t bytes = 0;  ///< reserved during the load
     std::uint64_t handle = 0;
   };
 
   Status make_room(const std::string& name, std::int64_t bytes, std::unique_lock<std::mutex>& lock);
   Result<Loaded> load_making_room(const std::string& name, std::unique_lock<std::mutex>& lock);
-  /// Whether there was one to unload, or is one that others unload.
+  /// Whether a model was unloaded, or another thread is unloading one.
   bool evict_one(std::unique_lock<std::mutex>& lock);
   void unload(Entry& entry, std::unique_lock<std::mutex>& lock);
   Entry* find_victim();
@@ -94,7 +97,7 @@ class DemandLoader {
   std::map<std::string, Entry> entries_;
   std::int64_t used_bytes_ = 0;
   std::uint64_t num_uses_ = 0;
-  int num_leaving_ = 0;  ///< unloads that go on
+  int num_leaving_ = 0;  ///< running unloads
 };
 
 }  // namespace sluice::runtime

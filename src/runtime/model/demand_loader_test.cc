@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/runtime_code.h"
+#include "runtime/request/runtime_code.h"
 
 namespace sluice::runtime {
 namespace {
@@ -50,7 +50,7 @@ TEST_F(DemandLoaderTest, LoadsAtTheFirstUseOnly) {
   EXPECT_EQ(loader_.loaded_bytes(), 10);
 }
 
-TEST_F(DemandLoaderTest, TheLeastRecentlyUsedGoesToMakeRoom) {
+TEST_F(DemandLoaderTest, LeastRecentlyUsedModelIsUnloadedFirst) {
   for (const char* name : {"a", "b", "c", "a", "d"}) touch(name);
   EXPECT_TRUE(loader_.is_loaded("a"));
   EXPECT_FALSE(loader_.is_loaded("b"));
@@ -68,7 +68,7 @@ TEST_F(DemandLoaderTest, PinnedAndUsedModelsStay) {
   EXPECT_TRUE(loader_.is_loaded("b"));
 }
 
-TEST_F(DemandLoaderTest, NothingThatMayGoIsAnErrorThatSaysSo) {
+TEST_F(DemandLoaderTest, ErrorSaysWhenNothingCanBeUnloaded) {
   std::vector<DemandLoader::Use> uses;
   for (const char* name : {"a", "b", "c"}) uses.push_back(loader_.use(name).value());
   EXPECT_EQ(runtime_code_of(loader_.use("d").status()), RuntimeCode::kOutOfResources);
@@ -76,7 +76,7 @@ TEST_F(DemandLoaderTest, NothingThatMayGoIsAnErrorThatSaysSo) {
   touch("d");
 }
 
-TEST_F(DemandLoaderTest, WhatLacksMayBeCoresThatAnotherModelHas) {
+TEST_F(DemandLoaderTest, UnloadsAnotherModelToFreeCores) {
   num_places_ = 2;
   for (const char* name : {"a", "b", "c"}) touch(name);
   EXPECT_FALSE(loader_.is_loaded("a")) << "it was used least recently";
@@ -88,7 +88,7 @@ TEST_F(DemandLoaderTest, WhatLacksMayBeCoresThatAnotherModelHas) {
       << "nothing may go";
 }
 
-TEST_F(DemandLoaderTest, AModelThatNoLongerServesIsLoadedAnew) {
+TEST_F(DemandLoaderTest, FailedModelIsReloaded) {
   const std::uint64_t handle = loader_.use("a")->handle();
   EXPECT_EQ(loader_.use("a")->handle(), handle);
   broken_ = handle;

@@ -9,7 +9,8 @@ namespace {
 
 using ir::ElementType;
 
-/// Their kernels read numbers and write numbers elsewhere. Whoever adds one looks at its kernels.
+/// Operators whose kernels only compute with the values. Check all kernels of an operator before
+/// you add it here.
 constexpr std::array<std::string_view, 21> kArithmetic = {"Add",
                                                           "AveragePool",
                                                           "BatchNormalization",
@@ -31,7 +32,7 @@ constexpr std::array<std::string_view, 21> kArithmetic = {"Add",
                                                           "Softmax",
                                                           "Sub",
                                                           "Tanh"};
-/// May hand the same memory on under another shape.
+/// Operators that may return a view of their input.
 constexpr std::array<std::string_view, 6> kViews = {"Flatten", "Identity",  "Reshape",
                                                     "Squeeze", "Transpose", "Unsqueeze"};
 
@@ -48,7 +49,7 @@ class Reading {
  public:
   explicit Reading(const ir::Subgraph& subgraph) : subgraph_(subgraph), uses_(subgraph) {}
 
-  /// Requires: a graph without cycles, as every valid one.
+  /// Requires: a graph without cycles, as the verifier guarantees.
   bool is_harmless(ir::OperandId operand) const {
     const ir::Type& type = subgraph_.operand(operand).type;
     if (!type.is_tensor() || !is_floating(type.element()) || uses_.is_output(operand)) return false;

@@ -1,4 +1,4 @@
-// Which inputs may be read where a client can change them meanwhile.
+// Inputs that kernels may read from memory that a client can change meanwhile.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace sluice::runtime {
 
-/// By input of the signature: whether every operation that reads it only computes with its numbers,
-/// so that bytes which change under its hands give other numbers and no worse. True for floating
-/// numbers that go into products, convolutions, poolings and element-wise arithmetic, through views
-/// too. False for all that might be looked at twice and trusted the second time: indices, shapes,
-/// texts, conditions, what is counted, sorted or handed on to a subgraph.
+/// By input of the signature: whether a concurrent change of its bytes can change only the values
+/// of outputs, never memory safety. True for floating-point inputs of products, convolutions,
+/// poolings and element-wise arithmetic, views included. False for inputs that a kernel may
+/// validate and read again: indices, shapes, strings, conditions, inputs of sorts, counts and
+/// subgraphs.
 std::vector<bool> find_in_place_inputs(const ir::Graph& graph);
 
 }  // namespace sluice::runtime

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "exec/exec_testing.h"
+#include "exec/testing/exec_testing.h"
 
 namespace sluice::runtime {
 namespace {
@@ -14,7 +14,7 @@ std::vector<bool> in_place(std::string_view graph) {
   return find_in_place_inputs(exec::testing::executable_of(graph).graph);
 }
 
-TEST(FindInPlaceInputs, NumbersThatAreOnlyComputedWithAreReadWhereTheyAre) {
+TEST(FindInPlaceInputs, NumericInputsAreReadInPlace) {
   EXPECT_THAT(in_place(R"(
 subgraph @0 "main" {
   input %x : f32[2,3]
@@ -30,7 +30,7 @@ subgraph @0 "main" {
               ElementsAre(true, true));
 }
 
-TEST(FindInPlaceInputs, WhatIsTrustedASecondTimeIsCopied) {
+TEST(FindInPlaceInputs, IndexAndShapeInputsAreCopied) {
   EXPECT_THAT(in_place(R"(
 subgraph @0 "main" {
   input %counted : f32[4]

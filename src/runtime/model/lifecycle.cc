@@ -1,6 +1,6 @@
 #include "runtime/model/lifecycle.h"
 
-#include "runtime/runtime_code.h"
+#include "runtime/request/runtime_code.h"
 
 namespace sluice::runtime {
 namespace {

@@ -1,4 +1,4 @@
-// The states of a loaded model, and what leads from one to another.
+// The states of a loaded model and their transitions.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,13 @@ namespace sluice::runtime {
 ///                   v                           to unloaded, which is the end
 ///               unloaded
 ///
-/// A model on an implicit group is started by its load. In `failed` requests are refused with
-/// kModelFailed.
+/// A load starts a model on an implicit group. A failed model refuses requests with kModelFailed.
 enum class ModelPhase : std::uint8_t { kLoaded, kStarted, kStopped, kFailed, kUnloaded };
 enum class ModelAction : std::uint8_t { kStart, kStop, kReset, kUnload, kFail };
 
 std::string_view phase_name(ModelPhase phase);
 
-/// Fails: kFailed (kModelFailed in `failed`), with what to do instead.
+/// Fails: kFailed, or kModelFailed for a failed model; the message has the remedy.
 Result<ModelPhase> next_phase(ModelPhase phase, ModelAction action);
 
 }  // namespace sluice::runtime

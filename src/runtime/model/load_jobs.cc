@@ -35,7 +35,8 @@ std::shared_ptr<LoadJob> LoadJobs::start(LoadRequest request, Load load) {
   return job;
 }
 
-/// Threads whose job is done are about to end: joining them takes no time.
+/// Joins threads of finished jobs; the threads are about to end, so the call does not block
+/// for long.
 void LoadJobs::sweep() {
   std::erase_if(entries_, [](const Entry& entry) { return entry.job->is_done(); });
 }

@@ -1,4 +1,4 @@
-// Loads that go on while their callers do something else.
+// Asynchronous loads.
 #pragma once
 
 #include <atomic>
@@ -20,11 +20,10 @@ namespace sluice::runtime {
 class LoadJob {
  public:
   LoadPhase phase() const { return phase_.load(std::memory_order_relaxed); }
-  /// Between phases; a load that is done stays done.
+  /// Cancels between two phases; no effect on a finished load.
   void cancel() { stop_.request_stop(); }
   bool is_done() const;
-  /// The handle of the model, or why there is none; nullopt if the load is not done at
-  /// `deadline_ns`.
+  /// The handle of the model, or the error; nullopt if the load is not finished at `deadline_ns`.
   std::optional<Result<std::uint64_t>> wait(Clock& clock, std::int64_t deadline_ns);
 
  private:
@@ -36,7 +35,7 @@ class LoadJob {
   std::optional<Result<std::uint64_t>> result_;
 };
 
-/// A thread per load that goes on. Safe from any thread.
+/// One thread per running load. Safe from any thread.
 class LoadJobs {
  public:
   using Load = std::function<Result<std::uint64_t>(const LoadRequest&, const std::stop_token&)>;
@@ -47,7 +46,7 @@ class LoadJobs {
   ~LoadJobs() { close(); }
 
   std::shared_ptr<LoadJob> start(LoadRequest request, Load load);
-  /// Cancels what goes on and returns when all threads have ended.
+  /// Cancels running loads and joins their threads.
   void close();
 
  private:

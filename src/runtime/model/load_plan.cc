@@ -3,27 +3,27 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/runtime_code.h"
+#include "runtime/request/runtime_code.h"
 
 namespace sluice::runtime {
 namespace {
 
-/// The first `count` cores from `begin` on that lie on one device; nullopt if there are none. Moves
-/// `begin` behind them.
-std::optional<std::vector<CoreRef>> take_run(std::span<const CoreRef> cores, std::size_t& begin,
-                                             std::int32_t count) {
+/// The first `count` consecutive cores from `begin` on that lie on one device; nullopt if none do.
+/// Moves `begin` behind them.
+std::optional<std::vector<topology::CoreRef>> take_run(std::span<const topology::CoreRef> cores,
+                                                       std::size_t& begin, std::int32_t count) {
   const auto wanted = static_cast<std::size_t>(count);
   for (std::size_t at = begin; at + wanted <= cores.size(); ++at) {
     if (cores[at].device != cores[at + wanted - 1].device) continue;
     begin = at + wanted;
-    return std::vector<CoreRef>(cores.begin() + static_cast<std::ptrdiff_t>(at),
-                                cores.begin() + static_cast<std::ptrdiff_t>(begin));
+    return std::vector<topology::CoreRef>(cores.begin() + static_cast<std::ptrdiff_t>(at),
+                                          cores.begin() + static_cast<std::ptrdiff_t>(begin));
   }
   return std::nullopt;
 }
 
 std::optional<LoadPlan> plan_normal(std::span<const SegmentNeed> needs,
-                                    std::span<const CoreRef> cores) {
+                                    std::span<const topology::CoreRef> cores) {
   LoadPlan plan;
   std::size_t begin = 0;
   for (const SegmentNeed& need : needs) {
@@ -37,7 +37,7 @@ std::optional<LoadPlan> plan_normal(std::span<const SegmentNeed> needs,
 }
 
 std::optional<LoadPlan> plan_shared(std::span<const SegmentNeed> needs,
-                                    std::span<const CoreRef> cores) {
+                                    std::span<const topology::CoreRef> cores) {
   std::size_t begin = 0;
   const auto run = take_run(cores, begin, cores_for_shared(needs));
   if (!run) return std::nullopt;
@@ -63,7 +63,7 @@ std::int32_t cores_for_shared(std::span<const SegmentNeed> needs) {
   return most;
 }
 
-std::vector<std::int32_t> parts_of_run(std::span<const SegmentNeed> needs) {
+std::vector<std::int32_t> parts_of_range(std::span<const SegmentNeed> needs) {
   std::vector<std::int32_t> parts;
   for (const SegmentNeed& need : needs) {
     if (need.is_on_group) parts.push_back(need.cores);
@@ -71,8 +71,8 @@ std::vector<std::int32_t> parts_of_run(std::span<const SegmentNeed> needs) {
   return parts;
 }
 
-Result<LoadPlan> plan_load(std::span<const SegmentNeed> needs, std::span<const CoreRef> cores,
-                           bool may_share) {
+Result<LoadPlan> plan_load(std::span<const SegmentNeed> needs,
+                           std::span<const topology::CoreRef> cores, bool may_share) {
   if (auto plan = plan_normal(needs, cores)) return std::move(*plan);
   if (may_share) {
     if (auto plan = plan_shared(needs, cores)) return std::move(*plan);

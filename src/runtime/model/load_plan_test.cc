@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/runtime_code.h"
+#include "runtime/request/runtime_code.h"
 
 namespace sluice::runtime {
 namespace {
 
-std::vector<CoreRef> cores(std::vector<std::pair<int, int>> refs) {
-  std::vector<CoreRef> made;
-  for (const auto& [device, core] : refs) made.push_back({DeviceId(device), core});
+std::vector<topology::CoreRef> cores(std::vector<std::pair<int, int>> refs) {
+  std::vector<topology::CoreRef> made;
+  for (const auto& [device, core] : refs) made.push_back({topology::DeviceId(device), core});
   return made;
 }
 
@@ -44,7 +44,7 @@ TEST(LoadPlan, ImplicitLoadsAreNeverShared) {
             RuntimeCode::kNotEnoughCores);
 }
 
-TEST(LoadPlan, ASingleSegmentNeedsTheSameInBothModes) {
+TEST(LoadPlan, SingleSegmentNeedsEqualCoresInBothModes) {
   const std::vector<SegmentNeed> one = {{"all", 3, true}};
   EXPECT_EQ(cores_for_normal(one), cores_for_shared(one));
 }

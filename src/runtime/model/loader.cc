@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/inference/device_constants.h"
+#include "exec/device_constants.h"
 #include "runtime/model/in_place.h"
+#include "topology/cores/plugin_cores.h"
 
 namespace sluice::runtime {
 namespace {
@@ -18,30 +19,43 @@ std::string name_of(const LoadRequest& request) {
   return request.path.empty() ? "model" : request.path.stem().string();
 }
 
-/// As the research and the seed advise: a request in each place that may work, and one that waits.
+/// One slot for every lane that can compute at the same time, and one whose inputs are ready when a
+/// lane becomes free.
 int default_depth(const SegmentTargets& targets, const LoadPlan& plan) {
   if (plan.mode == LoadMode::kShared) return 1;
-  return std::min(kMostDepth, cores_for_normal(targets.needs) + targets.num_host_segments() + 1);
+  return std::min(kMaxDepth, cores_for_normal(targets.needs) + targets.num_host_segments() + 1);
 }
 
-Status check_depth(int depth) {
-  if (depth >= 0 && depth <= kMostDepth) return ok_status();
-  return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}", depth,
-                       kMostDepth);
+Status check_limits(const LoadRequest& request) {
+  if (request.depth < 0 || request.depth > kMaxDepth) {
+    return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}",
+                         request.depth, kMaxDepth);
+  }
+  const int waiting = request.max_waiting.value_or(0);
+  if (waiting < 0 || waiting > kMaxWaiting) {
+    return runtime_error(RuntimeCode::kInvalid, "a queue limit of {} is not between 0 and {}",
+                         waiting, kMaxWaiting);
+  }
+  if (request.weight < 1 || request.weight > kMaxWeight) {
+    return runtime_error(RuntimeCode::kInvalid, "a weight of {} is not between 1 and {}",
+                         request.weight, kMaxWeight);
+  }
+  return ok_status();
 }
 
-/// The group has no room: says what it was for.
+/// Adds the footprint to the error of a group without enough memory.
 Status too_large(const Status& status, const Footprint& footprint) {
   return with_runtime_code(
       status.with_context(fmt::format("the model takes {}", footprint.to_string())),
       RuntimeCode::kOutOfResources);
 }
 
-Result<std::vector<MemoryLease>> lease(MemoryBudget& budget, const Footprint& footprint) {
-  std::vector<MemoryLease> leases;
+Result<std::vector<topology::MemoryLease>> lease(topology::MemoryBudget& budget,
+                                                 const Footprint& footprint) {
+  std::vector<topology::MemoryLease> leases;
   const auto add = [&](std::string_view category, std::int64_t bytes) -> Status {
     if (bytes == 0) return ok_status();
-    leases.push_back(SLUICE_TRY(MemoryLease::reserve(budget, category, bytes)));
+    leases.push_back(SLUICE_TRY(topology::MemoryLease::reserve(budget, category, bytes)));
     return ok_status();
   };
   SLUICE_TRY(add("constants", footprint.constants_bytes));
@@ -56,9 +70,21 @@ std::vector<std::vector<LaneCores>> cores_by_lane(const Pipeline& pipeline, cons
   for (std::size_t stage = 0; stage < pipeline.num_stages(); ++stage) {
     if (pipeline.kind(stage) != StageKind::kCompute) continue;
     std::vector<LaneCores>& lane = lanes[pipeline.lane(stage)];
-    const std::vector<CoreRef>& cores = plan.cores[pipeline.segment(stage)];
+    const std::vector<topology::CoreRef>& cores = plan.cores[pipeline.segment(stage)];
     if (cores.empty() || !lane.empty()) continue;
     lane.push_back({cores.front().device, static_cast<std::int32_t>(cores.size())});
+  }
+  return lanes;
+}
+
+/// The processors of each lane on the host's cores.
+std::vector<std::vector<std::int32_t>> cpus_by_lane(const Pipeline& pipeline, const LoadPlan& plan,
+                                                    const topology::DeviceMap& map) {
+  std::vector<std::vector<std::int32_t>> lanes(pipeline.num_lanes());
+  for (std::size_t stage = 0; stage < pipeline.num_stages(); ++stage) {
+    std::vector<std::int32_t>& lane = lanes[pipeline.lane(stage)];
+    if (pipeline.kind(stage) != StageKind::kCompute || !lane.empty()) continue;
+    lane = topology::cpus_of(map, plan.cores[pipeline.segment(stage)]);
   }
   return lanes;
 }
@@ -80,7 +106,7 @@ std::shared_ptr<const ProfiledModel> profiled(const ModelInfo& info, const Pipel
 ReplyDetail where(const GroupScheduler& group, const SegmentTargets& targets) {
   ReplyDetail detail;
   detail.group = static_cast<std::uint64_t>(group.group().id.value());
-  for (const CoreRef& core : group.group().cores) detail.cores.push_back(core.core);
+  for (const topology::CoreRef& core : group.group().cores) detail.cores.push_back(core.core);
   for (const auto& backend : targets.backends) detail.backends.push_back(backend->name());
   return detail;
 }
@@ -107,7 +133,7 @@ Result<std::shared_ptr<CachedPackage>> Loader::open(const LoadRequest& request) 
 }
 
 Result<Footprint> Loader::estimate(const LoadRequest& request) {
-  SLUICE_TRY(check_depth(request.depth));
+  SLUICE_TRY(check_limits(request));
   const auto package = SLUICE_TRY(open(request));
   const auto executable = SLUICE_TRY(package->executable());
   const SegmentTargets targets = SLUICE_TRY(find_targets(*executable, backends_));
@@ -119,15 +145,16 @@ Result<std::shared_ptr<GroupScheduler>> Loader::find_group(const LoadRequest& re
                                                            const SegmentTargets& targets,
                                                            const std::stop_token& stop) {
   if (request.group) return groups_.enter(*request.group);
-  CoreRequest wanted = request.where;
+  topology::CoreRequest wanted = request.where;
   if (wanted.kind.empty()) wanted.kind = targets.kind;
   wanted.num_cores = cores_for_normal(targets.needs);
-  wanted.parts = parts_of_run(targets.needs);
-  return groups_.enter_new(wanted, request.wait, stop);
+  wanted.parts = parts_of_range(targets.needs);
+  if (!request.may_share) return groups_.enter_new(wanted, request.wait, stop);
+  return groups_.enter_shared(wanted, cores_for_shared(targets.needs), request.wait, stop);
 }
 
 Result<Loader::Entered> Loader::enter(const LoadRequest& request, const std::stop_token& stop) {
-  SLUICE_TRY(check_depth(request.depth));
+  SLUICE_TRY(check_limits(request));
   auto executable = SLUICE_TRY(SLUICE_TRY(open(request))->executable());
   const SegmentTargets targets = SLUICE_TRY(find_targets(*executable, backends_));
   auto group = SLUICE_TRY(find_group(request, targets, stop));
@@ -140,7 +167,7 @@ Result<std::shared_ptr<Model>> Loader::load(const LoadRequest& request,
     if (request.on_progress) request.on_progress(phase);
     return stop.stop_requested() ? cancelled(name_of(request)) : ok_status();
   };
-  SLUICE_TRY(check_depth(request.depth));
+  SLUICE_TRY(check_limits(request));
   SLUICE_TRY(report(LoadPhase::kReading));
   auto package = SLUICE_TRY(open(request));
   const auto executable = SLUICE_TRY(package->executable());
@@ -168,10 +195,10 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   };
   Model::Parts parts;
   parts.group = group;
-  parts.plan = SLUICE_TRY(
-      plan_load(targets.needs, group->group().cores, /*may_share=*/request.group.has_value()));
+  parts.plan = SLUICE_TRY(plan_load(targets.needs, group->group().cores,
+                                    /*may_share=*/request.group.has_value() || group->is_shared()));
   exec::LoadOptions options = SLUICE_TRY(place_segments(targets, parts.plan, groups_.map()));
-  options.bring_constant = bring_to(devices_);
+  options.bring_constant = exec::bring_to(devices_);
   const bool is_shared_mode = parts.plan.mode == LoadMode::kShared;
   const int depth = request.depth > 0 ? request.depth : default_depth(targets, parts.plan);
   const int num_slots = is_shared_mode ? 1 : depth;
@@ -196,12 +223,15 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   parts.info.is_implicit = !request.group.has_value();
   parts.info.mode = parts.plan.mode;
   parts.info.depth = depth;
+  parts.info.max_waiting = request.max_waiting.value_or(kWaitingPerSlot * depth);
   parts.info.num_slots = pipeline->num_slots();
   parts.info.shares_package = placed.is_shared;
   parts.info.slots_bytes = pipeline->memory_bytes();
-  SchedulerOptions scheduling = {parts.info.name, depth, request.nan_policy,
-                                 where(*group, targets)};
+  SchedulerOptions scheduling = {parts.info.name,        depth,
+                                 parts.info.max_waiting, request.weight,
+                                 request.nan_policy,     where(*group, targets)};
   scheduling.lanes = cores_by_lane(*pipeline, parts.plan);
+  scheduling.cpus = cpus_by_lane(*pipeline, parts.plan, groups_.map());
   scheduling.profiler = &profiler_;
   scheduling.profiled = profiled(parts.info, *pipeline, parts.plan);
   parts.scheduler =

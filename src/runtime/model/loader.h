@@ -1,4 +1,4 @@
-// From a package to a model on a core group.
+// Loads a package on a core group.
 #pragma once
 
 #include <atomic>
@@ -10,9 +10,10 @@
 #include <stop_token>
 #include <string>
 
-#include "runtime/model/group_table.h"
+#include "runtime/inference/group_table.h"
 #include "runtime/model/model.h"
 #include "runtime/model/segment_targets.h"
+#include "runtime/sharing/turns.h"
 
 namespace sluice::runtime {
 
@@ -20,30 +21,39 @@ enum class LoadPhase : std::uint8_t { kReading, kPlacing, kPreparing, kAllocatin
 std::string_view phase_name(LoadPhase phase);
 
 struct LoadRequest {
-  std::filesystem::path path;                             ///< of a package, or
-  std::shared_ptr<const package::Executable> executable;  ///< the package itself
-  /// Of the file that `executable` was read from, for a host that hands it on; -1: none. Borrowed.
+  std::filesystem::path path;                             ///< of a package; or
+  std::shared_ptr<const package::Executable> executable;  ///< the executable itself
+  /// The file of `executable`, which a host passes to its worker; -1: none. Borrowed.
   int package_fd = -1;
-  std::string name;  ///< empty: the file's
-  /// Explicit group; without one the load makes a group for the model and starts it.
-  std::optional<CoreGroupId> group;
-  /// Of the implicit group: which devices may serve. Their kind and the number of cores are the
-  /// model's to say.
-  CoreRequest where;
-  /// What to do while they are another's.
-  WaitPolicy wait = WaitPolicy::fail();
-  /// 0: cores + host segments + 1 in normal mode, 1 in shared mode.
+  std::string name;  ///< empty: the name of the file
+  /// Explicit group. None: the load creates an implicit group and starts the model.
+  std::optional<topology::CoreGroupId> group;
+  /// Eligible devices of the implicit group. The model determines their kind and the number of
+  /// cores.
+  topology::CoreRequest where;
+  /// Without a group: if all eligible cores belong to other groups, the model joins a group that
+  /// such a load made, and takes turns with its models. Without eligible groups `wait` decides.
+  bool may_share = false;
+  /// Share of the cores among models that take turns: 1 to kMaxWeight.
+  int weight = 1;
+  /// If the cores belong to other groups.
+  topology::WaitPolicy wait = topology::WaitPolicy::fail();
+  /// Contexts. 0: cores + host segments + 1 in normal mode, 1 in shared mode.
   int depth = 0;
+  /// Requests that may wait beyond `depth`; 0 refuses them. None: kWaitingPerSlot x depth.
+  std::optional<int> max_waiting;
   NanPolicy nan_policy = NanPolicy::kPass;
-  /// Told of each phase as it starts, on the loading thread.
+  /// Called at the start of each phase, on the loading thread.
   std::function<void(LoadPhase)> on_progress;
 };
 
-/// Most requests that a model may have in flight.
-inline constexpr int kMostDepth = 1024;
+inline constexpr int kMaxDepth = 1024;
+/// A full default line takes 64 times as long as one request: few clients still want a reply then.
+inline constexpr int kWaitingPerSlot = 64;
+inline constexpr int kMaxWaiting = kWaitingPerSlot * kMaxDepth;
 
-/// Makes models. Safe across threads; loads run beside each other, but those of one package share
-/// what the first has made.
+/// Loads models. Safe across threads. Loads run concurrently; loads of one package share its
+/// constants and kernels.
 class Loader {
  public:
   /// All outlive the loader.
@@ -57,24 +67,24 @@ class Loader {
 
   const device::DeviceServiceTable& devices() const { return *devices_; }
 
-  /// What a load would take; reads the package, allocates nothing.
+  /// The footprint of a load; reads the package, allocates nothing.
   Result<Footprint> estimate(const LoadRequest& request);
 
-  /// Ends soon after `stop` is requested: between two operations or constants that are prepared,
-  /// between two blocks that are copied. On failure nothing stays behind.
-  /// Fails: kInvalid, kUnsupportedVersion  the package
+  /// Ends soon after `stop` is requested: between two operations or constants in preparation, or
+  /// two blocks of a copy. A failed load releases all its resources. Fails: kInvalid,
+  /// kUnsupportedVersion  the package
   ///        kInvalidHandle                 the group
   ///        kNotEnoughCores, kOutOfResources
-  ///        kTimeout                       cores were another's until the deadline of `wait`
+  ///        kTimeout                       the cores were not free by the deadline of `wait`
   ///        kCancelled
   Result<std::shared_ptr<Model>> load(const LoadRequest& request, const std::stop_token& stop);
 
-  /// A package and the group that its model will be on.
+  /// A package and the group for its model.
   struct Entered {
     std::shared_ptr<GroupScheduler> group;
     std::shared_ptr<const package::Executable> executable;
   };
-  /// As far as `load` goes before it prepares anything; the caller leaves the group.
+  /// The first part of `load`, without preparation. The caller calls GroupTable::leave at the end.
   Result<Entered> enter(const LoadRequest& request, const std::stop_token& stop);
 
  private:

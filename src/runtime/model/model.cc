@@ -11,6 +11,7 @@ ModelPhase Model::phase() const {
 }
 
 ModelPhase Model::phase_locked() const {
+  // Derived, not stored: a device is lost during a step, whose thread may not take change_mutex_.
   const bool has_failed = phase_ == ModelPhase::kStarted && parts_.scheduler->has_failed();
   return has_failed ? ModelPhase::kFailed : phase_;
 }
@@ -33,6 +34,7 @@ Status Model::start() {
     const std::lock_guard lock(mutex_);
     phase_ = next;
   }
+  // Last: the driver must know the model before the first request is accepted.
   parts_.scheduler->statistics().count_start();
   parts_.scheduler->accept();
   return ok_status();
@@ -51,6 +53,7 @@ Status Model::stop(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns
 }
 
 bool Model::drain(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns) {
+  // Three attempts, each harder: let requests finish, cancel them, declare the device lost.
   ModelScheduler& scheduler = *parts_.scheduler;
   const auto is_idle = [&] { return scheduler.is_idle(); };
   const std::string& name = parts_.info.name;
@@ -87,6 +90,7 @@ void Model::unload(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns
   const std::lock_guard change(change_mutex_);
   if (!check(ModelAction::kUnload).is_ok()) return;
   drain(drain_deadline_ns, hang_deadline_ns);
+  // The scheduler itself lives on while clients hold it as a sink; it refuses their requests.
   parts_.scheduler->refuse(
       runtime_error(RuntimeCode::kInvalidHandle, "model \"{}\" is unloaded", parts_.info.name));
   parts_.group->statistics().retire(parts_.scheduler->statistics());

@@ -14,24 +14,25 @@
 
 namespace sluice::runtime {
 
-/// What there is to know of a model that is loaded.
+/// A description of a loaded model.
 struct ModelInfo {
   std::uint64_t handle = 0;
   std::string name;
   ModelPhase phase = ModelPhase::kLoaded;
-  CoreGroupId group = {};
-  bool is_implicit = false;  ///< the group was made for it and goes with it
+  topology::CoreGroupId group = {};
+  bool is_implicit = false;  ///< the group was created by the load and ends with the model
   LoadMode mode = LoadMode::kNormal;
   int depth = 1;
+  int max_waiting = 0;  ///< requests that may wait beyond `depth`
   std::size_t num_slots = 1;
-  bool shares_package = false;        ///< it was loaded while another model of its package was
+  bool shares_package = false;        ///< another model of the package was loaded before it
   Footprint footprint;                ///< as estimated
   std::int64_t slots_bytes = 0;       ///< as measured: contexts and device buffers
   std::vector<bool> in_place_inputs;  ///< find_in_place_inputs
 };
 
-/// The parts of a model and the transitions between its phases. All calls from any thread; those
-/// that change the phase wait for each other. Drops its memory in `unload`.
+/// The parts of a model and its phase. Safe from any thread; calls that change the phase are
+/// serialised. `unload` frees the memory.
 class Model {
  public:
   struct Parts {
@@ -40,7 +41,7 @@ class Model {
     std::shared_ptr<GroupScheduler> group;
     std::shared_ptr<ModelScheduler> scheduler;
     LoadPlan plan;
-    std::vector<MemoryLease> memory;  ///< by category
+    std::vector<topology::MemoryLease> memory;  ///< by category
     std::shared_ptr<device::DeviceServiceTable> devices;
     ModelInfo info;
   };
@@ -52,15 +53,16 @@ class Model {
   ModelPhase phase() const;
   ModelInfo info() const;
 
-  /// Fails: as next_phase; kFailed if another model of the group is active.
+  /// Fails: as next_phase; kFailed while another model of the group is active.
   Status start();
-  /// New requests are refused at once. Those in flight go on until `drain_deadline_ns`; then they
-  /// are cancelled. A stage that does not end by `hang_deadline_ns` counts as a lost device.
-  /// Fails: as next_phase; kDeviceError after a hang: the model has failed.
+  /// Refuses new requests at once. Cancels requests in flight at `drain_deadline_ns`. A stage that
+  /// still runs at `hang_deadline_ns` counts as a lost device. Fails: as next_phase; kDeviceError
+  /// after a hang: the model has failed.
   Status stop(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns);
-  /// A failed model gets new slots and is stopped. Fails: as next_phase; what making slots reports.
+  /// Creates new slots for a failed model, which becomes stopped. Fails: as next_phase; errors of
+  /// creating slots.
   Status reset();
-  /// Stops if need be, then frees everything but the signature. Always succeeds, once.
+  /// Stops a started model, then frees everything except the signature. Once; always succeeds.
   void unload(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns);
 
  private:

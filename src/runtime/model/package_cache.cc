@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "package/package.h"
-#include "runtime/runtime_code.h"
+#include "runtime/request/runtime_code.h"
 
 namespace sluice::runtime {
 namespace {
 
-/// Equal for two paths of one file that was not written to in between.
+/// The identity of a file version: equal for two paths of one unchanged file.
 Result<std::string> identity_of(const std::filesystem::path& path) {
   std::error_code error;
   const std::filesystem::path canonical = std::filesystem::canonical(path, error);
@@ -22,6 +22,7 @@ Result<std::string> identity_of(const std::filesystem::path& path) {
     return runtime_error(RuntimeCode::kInvalid, "{}: not a file", path.string());
   }
   const auto time = std::filesystem::last_write_time(canonical, error).time_since_epoch().count();
+  // Size and time detect a replaced file without reading it.
   return fmt::format("{}\n{}\n{}", canonical.string(), size, time);
 }
 
@@ -47,6 +48,8 @@ Result<CachedPackage::Placed> CachedPackage::place(const backend::BackendRegistr
   const auto executable_now = SLUICE_TRY(executable());
   std::shared_ptr<const exec::LoadedModel> model;
   {
+    // One load of a package at a time, without the lock during the load: the second one waits, can
+    // be cancelled, and then shares the model of the first.
     std::unique_lock lock(place_mutex_);
     if (!place_is_free_.wait(lock, stop, [&] { return !is_placing_; })) {
       return Status(Code::kCancelled, "cancelled while another load of the package went on");
@@ -80,7 +83,7 @@ Result<std::shared_ptr<CachedPackage>> PackageCache::open(const std::filesystem:
 
 std::shared_ptr<CachedPackage> PackageCache::open(
     std::shared_ptr<const package::Executable> executable) {
-  // The address stays this executable's while its entry lives.
+  // The entry keeps the executable alive, so its address cannot be reused.
   const std::string key = fmt::format("{}", static_cast<const void*>(executable.get()));
   const std::lock_guard lock(mutex_);
   if (auto found = find(key)) return found;

@@ -1,4 +1,4 @@
-// Packages that are loaded now, each once however many models were made of it.
+// Loaded packages, shared by all models of one package.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@
 
 namespace sluice::runtime {
 
-/// A package and the models made of it. Safe across threads.
+/// A package and its models. Safe across threads.
 class CachedPackage {
  public:
   /// Reads nothing yet.
@@ -22,16 +22,16 @@ class CachedPackage {
   explicit CachedPackage(std::shared_ptr<const package::Executable> executable)
       : executable_(std::move(executable)) {}
 
-  /// Maps the file at the first call. Fails: as package::read_package; kUnsupportedVersion.
+  /// The first call maps the file. Fails: as package::read_package; kUnsupportedVersion.
   Result<std::shared_ptr<const package::Executable>> executable();
 
   struct Placed {
     std::shared_ptr<const exec::LoadedModel> model;
-    bool is_shared = false;  ///< constants and kernels were there already
+    bool is_shared = false;  ///< constants and kernels of another model
   };
-  /// A model of the package on these cores. While another one lives, it shares that one's mapping,
-  /// constants, packed constants and kernels. Loads of one package wait for each other.
-  /// Fails: as LoadedModel::load and place; kCancelled soon after `stop` is requested.
+  /// A model of the package on these cores. It shares the mapping, constants, packed constants and
+  /// kernels of a live model of the package. Loads of one package are serialised. Fails: as
+  /// LoadedModel::load and place; kCancelled soon after `stop` is requested.
   Result<Placed> place(const backend::BackendRegistry& backends, const exec::LoadOptions& options,
                        const std::stop_token& stop);
 
@@ -45,15 +45,15 @@ class CachedPackage {
   std::vector<std::weak_ptr<const exec::LoadedModel>> placed_;
 };
 
-/// Keeps no package alive itself: what nobody has loaded is read again. Safe across threads.
+/// Keeps no package alive: a package without a loaded model is read again. Safe across threads.
 class PackageCache {
  public:
-  /// One per file as it is now: a file that was replaced since is another package.
+  /// One per version of a file: a replaced file is another package.
   /// Fails: kInvalid for a path without a file.
   Result<std::shared_ptr<CachedPackage>> open(const std::filesystem::path& path);
   std::shared_ptr<CachedPackage> open(std::shared_ptr<const package::Executable> executable);
 
-  /// Packages that somebody has loaded.
+  /// Number of packages with a loaded model.
   std::size_t size() const;
 
  private:

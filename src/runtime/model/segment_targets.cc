@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-#include "runtime/runtime_code.h"
-#include "runtime/topology/plugin_cores.h"
+#include "runtime/request/runtime_code.h"
+#include "topology/cores/plugin_cores.h"
 
 namespace sluice::runtime {
 namespace {
 
-/// A plug-in's kind is that of its first device.
+/// The kind of a plug-in is the kind of its first device.
 const std::string& kind_of(const backend::Backend& backend) { return backend.devices()[0].kind; }
 
-/// The backend that runs the operations [begin, end): the first for those that need none.
+/// The backend of the operations [begin, end); the first backend if they need none.
 std::size_t backend_of(const package::Executable& executable, std::size_t begin, std::size_t end) {
   std::int16_t number = 0;
   for (std::size_t place = begin; place < end; ++place) {
@@ -30,7 +30,7 @@ Result<SegmentTargets> find_targets(const package::Executable& executable,
                                     const backend::BackendRegistry& backends) {
   const auto specs = package::segments_of(executable);
   if (!specs.is_ok()) return with_runtime_code(specs.status(), RuntimeCode::kInvalid);
-  SegmentTargets targets = {std::string(kCpuKind), {}, {}};
+  SegmentTargets targets = {std::string(topology::kCpuKind), {}, {}};
   for (std::size_t i = 0; i < specs->size(); ++i) {
     const package::SegmentSpec& spec = (*specs)[i];
     const std::size_t end = i + 1 < specs->size() ? (*specs)[i + 1].first_operation
@@ -41,7 +41,7 @@ Result<SegmentTargets> find_targets(const package::Executable& executable,
     }
     auto backend = backends.find(executable.backends[number]);
     if (!backend.is_ok()) return with_runtime_code(backend.status(), RuntimeCode::kInvalid);
-    if (kind_of(**backend) != kCpuKind) targets.kind = kind_of(**backend);
+    if (kind_of(**backend) != topology::kCpuKind) targets.kind = kind_of(**backend);
     targets.needs.push_back({spec.name, spec.cores, true});
     targets.backends.push_back(std::move(*backend));
   }
@@ -52,17 +52,18 @@ Result<SegmentTargets> find_targets(const package::Executable& executable,
 }
 
 Result<exec::LoadOptions> place_segments(const SegmentTargets& targets, const LoadPlan& plan,
-                                         const DeviceMap& map) {
+                                         const topology::DeviceMap& map) {
   exec::LoadOptions options;
-  const std::vector<std::int32_t> cpus = usable_cpus();
+  const std::vector<std::int32_t> cpus = topology::usable_cpus();
   for (std::size_t i = 0; i < targets.needs.size(); ++i) {
     if (!targets.needs[i].is_on_group) {
       options.segments.push_back({0, {0}});
       continue;
     }
     const backend::Backend& backend = *targets.backends[i];
-    auto cores = plugin_cores(map, plan.cores[i], backend.name(), backend.devices(), cpus);
-    PluginCores found = SLUICE_TRY(
+    auto cores =
+        topology::plugin_cores(map, plan.cores[i], backend.name(), backend.devices(), cpus);
+    topology::PluginCores found = SLUICE_TRY(
         std::move(cores).with_context(fmt::format("segment \"{}\"", targets.needs[i].name)));
     options.segments.push_back({found.device, std::move(found.cores)});
   }

@@ -1,4 +1,4 @@
-// What a package's segments need, and which plug-ins run them.
+// The cores and plug-ins of a package's segments.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace sluice::runtime {
 
 struct SegmentTargets {
-  std::string kind;  ///< of the devices that a group for the model has: "cpu", "sim"
+  std::string kind;  ///< of the devices of a group for the model: "cpu", "sim"
   std::vector<SegmentNeed> needs;
   std::vector<std::shared_ptr<const backend::Backend>> backends;  ///< by segment
 
@@ -19,14 +19,13 @@ struct SegmentTargets {
 };
 
 /// Segments on a backend for the host's processors need no cores of a group of another kind.
-/// Fails: kInvalid for a package whose segments make no sense or whose backends are not there.
+/// Fails: kInvalid for inconsistent segments or missing backends.
 Result<SegmentTargets> find_targets(const package::Executable& executable,
                                     const backend::BackendRegistry& backends);
 
-/// Where `plan` puts the segments, in the plug-ins' own numbers. Host segments beside a group of
-/// another kind run on one of the host's processors.
-/// Fails: what plugin_cores reports.
+/// The cores of `plan` in the numbers of the plug-ins. A host segment in a group of another kind
+/// runs on one host processor. Fails: as plugin_cores.
 Result<exec::LoadOptions> place_segments(const SegmentTargets& targets, const LoadPlan& plan,
-                                         const DeviceMap& map);
+                                         const topology::DeviceMap& map);
 
 }  // namespace sluice::runtime

@@ -1,13 +1,13 @@
-// What a profile holds: spans of time of requests, of what they passed through, and of operations.
+// The data of a profile: time spans of requests, stages and operations.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "runtime/inference/pipeline.h"
-#include "runtime/runtime_code.h"
-#include "runtime/topology/device_map.h"
+#include "runtime/pipeline/pipeline.h"
+#include "runtime/request/runtime_code.h"
+#include "topology/map/device_map.h"
 
 namespace sluice::runtime {
 
@@ -15,17 +15,28 @@ enum class SpanKind : std::uint8_t {
   kRequest,    ///< from submission to answer
   kQueue,      ///< from submission to the first stage
   kCopyIn,     ///< to the device's memory
-  kCompute,    ///< of one segment, or of all where shapes are dynamic
-  kCopyOut,    ///< back
+  kCompute,    ///< one segment, or the whole model if its shapes are dynamic
+  kCopyOut,    ///< to the host's memory
   kOperation,  ///< within a kCompute of the same request and lane
 };
 
-/// A model as a profile tells of it. Immutable.
+/// The span of a stage.
+inline SpanKind span_kind(StageKind stage) {
+  switch (stage) {
+    case StageKind::kCopyIn: return SpanKind::kCopyIn;
+    case StageKind::kCopyOut: return SpanKind::kCopyOut;
+    case StageKind::kCompute: break;
+  }
+  return SpanKind::kCompute;
+}
+
+/// A model in a profile. Immutable.
 struct ProfiledModel {
-  /// What a lane of the model's pipeline is for.
+  /// A lane of the model's pipeline.
   struct Lane {
     StageKind kind = StageKind::kCompute;
-    std::vector<CoreRef> cores;  ///< empty for copies, and for segments on the host's processors
+    std::vector<topology::CoreRef>
+        cores;  ///< empty for copies, and for segments on the host's processors
   };
 
   std::string name;
@@ -41,16 +52,16 @@ struct ProfileSpan {
   std::uint64_t request = 0;  ///< number of the request within the model
   std::int64_t start_ns = 0;  ///< on the engine's clock
   std::int64_t duration_ns = 0;
-  RuntimeCode code = RuntimeCode::kOk;  ///< of a request: how it ended
+  RuntimeCode code = RuntimeCode::kOk;  ///< of a request: its result
 };
 
 struct Profile {
   std::vector<ProfiledModel> models;
   std::vector<std::string> names;
-  std::vector<ProfileSpan> spans;  ///< in the order in which they ended
-  std::int64_t num_dropped = 0;    ///< older spans that made room for these
+  std::vector<ProfileSpan> spans;  ///< in the order of their ends
+  std::int64_t num_dropped = 0;    ///< older spans, replaced by these
   std::int64_t start_ns = 0;       ///< on the engine's clock
-  std::int64_t duration_ns = 0;    ///< in which spans were recorded
+  std::int64_t duration_ns = 0;    ///< of the recording
 };
 
 }  // namespace sluice::runtime

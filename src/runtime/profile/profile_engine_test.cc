@@ -3,9 +3,9 @@
 
 #include <map>
 
-#include "runtime/engine_testing.h"
 #include "runtime/inference/manual_driver.h"
 #include "runtime/inference/thread_driver.h"
+#include "runtime/testing/engine_testing.h"
 #include "support/sim.h"
 
 namespace sluice::runtime {
@@ -63,8 +63,8 @@ TEST(EngineProfile, SumsOfSpansAreTheStatistics) {
   ASSERT_TRUE(sim.is_ok()) << sim.status().to_string();
   ManualDrivers drivers(*sim->time);
   EngineOptions options;
-  Device device;
-  device.id = DeviceId(0);
+  topology::Device device;
+  device.id = topology::DeviceId(0);
   device.kind = sim->backend->devices()[0].kind;
   device.backend = "sim";
   device.backend_index = 0;
@@ -76,7 +76,7 @@ TEST(EngineProfile, SumsOfSpansAreTheStatistics) {
   const ModelHandle model = engine.load(load).value();
   const auto id = engine.start_profile({});
   ASSERT_TRUE(id.is_ok()) << id.status().to_string();
-  int left = 3;  // beside each other, so that one waits for another's lane
+  int left = 3;  // in parallel, so that requests wait for each other's lane
   const auto sink = engine.sink(model).value();
   for (int i = 0; i < 3; ++i) {
     Request request = request_of(1);
@@ -116,7 +116,7 @@ class CpuProfile : public ::testing::Test {
   Engine engine_;
 };
 
-TEST_F(CpuProfile, OperationsLieInTheSegmentThatRanThem) {
+TEST_F(CpuProfile, OperationSpansLieInTheirSegmentSpan) {
   const ModelHandle model = engine_.load(load_of(add_relu())).value();
   ProfileWish wish;
   wish.model = model;
@@ -148,12 +148,12 @@ TEST_F(CpuProfile, NothingIsRecordedAfterItsEnd) {
   EXPECT_EQ(engine_.stop_profile(before).status().code(), Code::kNotFound);
 }
 
-TEST_F(CpuProfile, IsRefusedOfWhatIsNotThere) {
+TEST_F(CpuProfile, UnknownModelsAndGroupsAreRefused) {
   ProfileWish wish;
   wish.model = ModelHandle(77);
   EXPECT_EQ(engine_.start_profile(wish).status().code(), Code::kNotFound);
   wish = {};
-  wish.group = CoreGroupId(77);
+  wish.group = topology::CoreGroupId(77);
   EXPECT_EQ(engine_.start_profile(wish).status().code(), Code::kNotFound);
 }
 

@@ -8,35 +8,35 @@
 namespace sluice::runtime {
 namespace {
 
-/// Names come from models, so there may be any number of any length.
-constexpr std::size_t kMostNames = 1 << 14;
-constexpr std::size_t kMostModels = 1 << 12;
-constexpr std::size_t kLongestName = 160;
+/// Models choose the names, so their number and length need a bound.
+constexpr std::size_t kMaxNames = 1 << 14;
+constexpr std::size_t kMaxModels = 1 << 12;
+constexpr std::size_t kMaxNameBytes = 160;
 constexpr std::string_view kOtherName = "(other)";
 
 }  // namespace
 
 Result<std::uint64_t> Profiler::start(const ProfileOptions& options) {
-  if (options.max_spans < 1 || options.max_spans > kMostSpans) {
+  if (options.max_spans < 1 || options.max_spans > kMaxSpans) {
     return runtime_error(RuntimeCode::kInvalid, "a profile of {} spans is not between 1 and {}",
-                         options.max_spans, kMostSpans);
+                         options.max_spans, kMaxSpans);
   }
-  if (options.limit_ns < 1 || options.limit_ns > kMostLimitNs) {
+  if (options.limit_ns < 1 || options.limit_ns > kMaxLimitNs) {
     return runtime_error(RuntimeCode::kInvalid, "a profile of {} ns is not between 1 ns and {} s",
-                         options.limit_ns, kMostLimitNs / 1'000'000'000);
+                         options.limit_ns, kMaxLimitNs / 1'000'000'000);
   }
   auto recording = std::make_unique<Recording>();
   recording->options = options;
   recording->profile.start_ns = clock_.now_ns();
   recording->end_ns = recording->profile.start_ns + options.limit_ns;
   const std::lock_guard lock(mutex_);
-  if (recordings_.size() >= kMostProfiles) {
+  if (recordings_.size() >= kMaxProfiles) {
     std::vector<std::uint64_t> ids;
     for (const auto& [id, other] : recordings_) ids.push_back(id);
     return runtime_error(RuntimeCode::kOutOfResources,
                          "{} profiles are being taken or wait to be fetched, the most there may "
                          "be; stop one of {}",
-                         kMostProfiles, fmt::join(ids, ", "));
+                         kMaxProfiles, fmt::join(ids, ", "));
   }
   recordings_[next_id_] = std::move(recording);
   num_recording_.fetch_add(1, std::memory_order_relaxed);
@@ -113,7 +113,7 @@ void Profiler::add_to(Recording& recording, std::uint32_t model, const EndedSpan
 std::optional<std::uint32_t> Profiler::index_of(Recording& recording,
                                                 const std::shared_ptr<const ProfiledModel>& model) {
   const auto next = static_cast<std::uint32_t>(recording.profile.models.size());
-  if (next >= kMostModels && !recording.models.contains(model)) return std::nullopt;
+  if (next >= kMaxModels && !recording.models.contains(model)) return std::nullopt;
   const auto [it, is_new] = recording.models.try_emplace(model, next);
   if (is_new) recording.profile.models.push_back(*model);
   return it->second;
@@ -121,10 +121,10 @@ std::optional<std::uint32_t> Profiler::index_of(Recording& recording,
 
 std::uint32_t Profiler::name_index(Recording& recording, std::string_view name) {
   std::vector<std::string>& names = recording.profile.names;
-  std::string text(name.substr(0, kLongestName));
+  std::string text(name.substr(0, kMaxNameBytes));
   const auto known = recording.names.find(text);
   if (known != recording.names.end()) return known->second;
-  if (names.size() >= kMostNames) text = kOtherName;  // it has the one place behind them
+  if (names.size() >= kMaxNames) text = kOtherName;  // the name of the last index
   const auto next = static_cast<std::uint32_t>(names.size());
   const auto [it, is_new] = recording.names.try_emplace(std::move(text), next);
   if (is_new) names.push_back(it->first);

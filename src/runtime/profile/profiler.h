@@ -1,4 +1,4 @@
-// Records profiles: several at a time, each in memory of a fixed size.
+// Records several profiles at a time, each in memory of a fixed size.
 #pragma once
 
 #include <atomic>
@@ -17,16 +17,16 @@
 namespace sluice::runtime {
 
 struct ProfileOptions {
-  /// Only what runs on this group, or only this model; neither: everything.
+  /// Filter: one group, or one model; neither: everything.
   std::optional<std::uint64_t> group;
   std::shared_ptr<const ProfiledModel> model;
-  /// Recording ends by itself after so long; what was recorded waits for `stop`.
+  /// Recording ends after this time; `stop` returns the spans.
   std::int64_t limit_ns = 600'000'000'000;
-  /// When it is full, the newest spans take the places of the oldest.
+  /// A full profile replaces its oldest spans.
   std::int64_t max_spans = std::int64_t{1} << 18;
 };
 
-/// A span that has ended, before anybody wants it.
+/// An ended span, as a scheduler reports it.
 struct EndedSpan {
   SpanKind kind = SpanKind::kRequest;
   std::uint32_t lane = 0;
@@ -37,28 +37,28 @@ struct EndedSpan {
   std::string_view name = {};  ///< of an operation
 };
 
-/// Safe across threads. While nobody records, whoever could tell something pays one relaxed load.
+/// Safe across threads. Without a recording a scheduler pays one relaxed load per span.
 ///
 ///     start --> recording --limit--> ended --stop--> gone
 ///                   +---------stop------------------->
 class Profiler {
  public:
-  static constexpr std::size_t kMostProfiles = 4;
-  static constexpr std::int64_t kMostSpans = std::int64_t{1} << 20;  ///< 48 MiB
-  static constexpr std::int64_t kMostLimitNs = 3'600'000'000'000;
+  static constexpr std::size_t kMaxProfiles = 4;
+  static constexpr std::int64_t kMaxSpans = std::int64_t{1} << 20;  ///< 48 MiB
+  static constexpr std::int64_t kMaxLimitNs = 3'600'000'000'000;
 
   /// `clock` outlives it.
   explicit Profiler(Clock& clock) : clock_(clock) {}
 
-  /// Whether a span may be wanted.
+  /// Whether a profile is recording.
   bool is_on() const { return num_recording_.load(std::memory_order_relaxed) > 0; }
-  /// Spans of one model, which all profiles that want them get.
+  /// Adds spans of one model to all profiles whose filter accepts it.
   void add(const std::shared_ptr<const ProfiledModel>& model, std::span<const EndedSpan> spans);
 
-  /// An id for `stop`, never given twice. Spans that end from now on are recorded.
-  /// Fails: kOutOfResources where there are kMostProfiles; kInvalid for limits that cannot be.
+  /// Records spans that end from now on. Returns a unique id for `stop`.
+  /// Fails: kOutOfResources if kMaxProfiles are recording; kInvalid for limits out of range.
   Result<std::uint64_t> start(const ProfileOptions& options);
-  /// Ends the profile and gives what it has. Fails: kInvalidHandle.
+  /// Ends the profile and returns its spans. Fails: kInvalidHandle.
   Result<Profile> stop(std::uint64_t id);
 
  private:
@@ -67,7 +67,7 @@ class Profiler {
     std::int64_t end_ns = 0;
     bool is_recording = true;
     Profile profile;
-    std::size_t next = 0;  ///< the oldest span, where all places are taken
+    std::size_t next = 0;  ///< index of the oldest span in a full profile
     std::map<std::shared_ptr<const ProfiledModel>, std::uint32_t> models;
     std::unordered_map<std::string, std::uint32_t> names;
   };

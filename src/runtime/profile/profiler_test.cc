@@ -34,7 +34,7 @@ class ProfilerTest : public ::testing::Test {
   const std::shared_ptr<const ProfiledModel> model_ = model_of(1);
 };
 
-TEST_F(ProfilerTest, IsOnWhileSomebodyRecords) {
+TEST_F(ProfilerTest, IsOnWhileAProfileRecords) {
   EXPECT_FALSE(profiler_.is_on());
   const auto first = profiler_.start({}).value();
   const auto second = profiler_.start({}).value();
@@ -45,7 +45,7 @@ TEST_F(ProfilerTest, IsOnWhileSomebodyRecords) {
   EXPECT_EQ(profiler_.stop(second).status().code(), Code::kNotFound);
 }
 
-TEST_F(ProfilerTest, TakesOnlyWhatWasAskedFor) {
+TEST_F(ProfilerTest, RecordsTheSelectedGroupOrModelOnly) {
   const auto other_of_group = model_of(1);
   const auto of_group_two = model_of(2);
   ProfileOptions group_two;
@@ -65,7 +65,7 @@ TEST_F(ProfilerTest, TakesOnlyWhatWasAskedFor) {
   EXPECT_THAT(requests(profiler_.stop(model).value()), ::testing::ElementsAre(1));
 }
 
-TEST_F(ProfilerTest, KeepsTheNewestAndCountsWhatMadeRoom) {
+TEST_F(ProfilerTest, KeepsNewestSpansAndCountsDroppedOnes) {
   ProfileOptions options;
   options.max_spans = 3;
   const auto id = profiler_.start(options).value();
@@ -89,7 +89,7 @@ TEST_F(ProfilerTest, EndsByItselfAndWaitsToBeFetched) {
 }
 
 TEST_F(ProfilerTest, RefusesMoreThanItHolds) {
-  for (std::size_t i = 0; i < Profiler::kMostProfiles; ++i) {
+  for (std::size_t i = 0; i < Profiler::kMaxProfiles; ++i) {
     EXPECT_TRUE(profiler_.start({}).is_ok());
   }
   const auto more = profiler_.start({});
@@ -99,7 +99,7 @@ TEST_F(ProfilerTest, RefusesMoreThanItHolds) {
   EXPECT_TRUE(profiler_.start({}).is_ok());
 }
 
-TEST_F(ProfilerTest, RefusesLimitsThatCannotBe) {
+TEST_F(ProfilerTest, RefusesInvalidLimits) {
   for (const std::int64_t wrong : {std::int64_t{0}, std::int64_t{-1}, INT64_MAX}) {
     ProfileOptions spans;
     spans.max_spans = wrong;

@@ -1,4 +1,4 @@
-// A number that one thread at a time raises and any thread reads.
+// A counter with one writer at a time and any number of readers.
 #pragma once
 
 #include <atomic>
@@ -6,8 +6,7 @@
 
 namespace sluice::runtime {
 
-/// Cheaper than an atomic addition: writers take turns by other means, such as a scheduler's drive
-/// token.
+/// Cheaper than an atomic addition. Requires: a lock, such as a driver's token, serialises writers.
 inline void add_alone(std::atomic<std::int64_t>& value, std::int64_t amount) {
   value.store(value.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
 }

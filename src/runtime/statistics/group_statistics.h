@@ -1,4 +1,4 @@
-// What core groups and devices did and hold: of the models on them, and of those that left.
+// Statistics of core groups and devices, over loaded and unloaded models.
 #pragma once
 
 #include <memory>
@@ -7,16 +7,16 @@
 
 #include "runtime/statistics/health.h"
 #include "runtime/statistics/model_statistics.h"
-#include "runtime/topology/core_groups.h"
+#include "topology/cores/core_groups.h"
 
 namespace sluice::runtime {
 
-/// Adds up the statistics of a group's models. A model that leaves leaves its numbers here, so that
-/// counters never fall. Safe across threads; nothing of it is on a request's way.
+/// Sums the statistics of a group's models. The sum keeps the counts of unloaded models, so
+/// counters never fall. Safe across threads; requests do not pass through it.
 class GroupStatistics {
  public:
   void add(std::shared_ptr<const ModelStatistics> model);
-  /// The model does nothing more.
+  /// The model was unloaded: its counts are final.
   void retire(const ModelStatistics& model);
   ModelStatisticsSnapshot snapshot() const;
 
@@ -26,30 +26,30 @@ class GroupStatistics {
   ModelStatisticsSnapshot retired_;
 };
 
-/// At one moment. What is the same for a group and a device.
+/// A snapshot of a group or a device.
 struct UsageReport {
   ModelStatisticsSnapshot requests;  ///< of all models so far
   std::int32_t num_cores = 0;
-  std::int64_t age_ns = 0;        ///< since when that is
-  std::int64_t core_busy_ns = 0;  ///< kernels' time, times the cores they ran on
-  /// By category, most first. Of a device with memory of its own: what is allocated there; else
-  /// what the loads of models reserved.
-  std::vector<MemoryBudget::Item> memory;
+  std::int64_t age_ns = 0;        ///< since the counts began
+  std::int64_t core_busy_ns = 0;  ///< time of kernels, multiplied by their number of cores
+  /// By category, the largest first: allocated bytes of an own-memory device, else bytes that loads
+  /// reserved.
+  std::vector<topology::MemoryBudget::Item> memory;
   Health health;
 
-  /// Share of the cores' time in which kernels ran.
+  /// The share of the cores' time in kernels.
   double utilisation() const;
 };
 
 struct GroupReport : UsageReport {
-  CoreGroupId id = {};
+  topology::CoreGroupId id = {};
   std::int64_t num_switches = 0;  ///< from one model to another
   std::int64_t memory_peak_bytes = 0;
-  std::int64_t memory_limit_bytes = MemoryBudget::kUnlimited;
+  std::int64_t memory_limit_bytes = topology::MemoryBudget::kUnlimited;
 };
 
 struct DeviceReport : UsageReport {
-  DeviceId id = {};
+  topology::DeviceId id = {};
   std::int32_t num_groups = 0;
   std::int32_t num_reserved_cores = 0;  ///< of groups
 };

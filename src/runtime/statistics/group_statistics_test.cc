@@ -5,8 +5,8 @@
 namespace sluice::runtime {
 namespace {
 
-const DeviceId kFirst(0);
-const DeviceId kSecond(1);
+const topology::DeviceId kFirst(0);
+const topology::DeviceId kSecond(1);
 
 std::shared_ptr<ModelStatistics> two_lanes() {
   return std::make_shared<ModelStatistics>(
@@ -41,7 +41,7 @@ TEST(GroupStatistics, AddsUpItsModels) {
   EXPECT_EQ(sum.core_busy_ns.at(kFirst), 40);
 }
 
-TEST(GroupStatistics, AModelThatLeavesLeavesItsNumbers) {
+TEST(GroupStatistics, TotalsKeepTheNumbersOfUnloadedModels) {
   GroupStatistics group;
   const auto model = two_lanes();
   group.add(model);

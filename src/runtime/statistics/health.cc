@@ -5,7 +5,7 @@
 namespace sluice::runtime {
 namespace {
 
-constexpr std::int64_t kTolerated = 100;  // one in so many
+constexpr std::int64_t kTolerated = 100;  // a model is degraded from one error in this many replies
 
 std::int64_t count_of(const ModelStatisticsSnapshot& statistics, RuntimeCode code) {
   const auto found = std::ranges::find(statistics.answered, code, &CodeCount::code);
@@ -26,7 +26,7 @@ std::string_view health_name(HealthState state) {
 Health health_of(const ModelStatisticsSnapshot& statistics, bool has_failed) {
   if (has_failed) {
     return {HealthState::kFailed, "its device was lost",
-            "reset the device and the model, or load the model elsewhere"};
+            "reset the model when its device works again, or load it elsewhere"};
   }
   if (count_of(statistics, RuntimeCode::kDeviceError) > 0) {
     return {HealthState::kDegraded, "its device was lost and came back",

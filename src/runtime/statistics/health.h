@@ -1,4 +1,4 @@
-// How a model is, and what to do about it.
+// The health of a model, and the action to take.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ std::string_view health_name(HealthState state);
 struct Health {
   HealthState state = HealthState::kHealthy;
   std::string reason;  ///< empty if healthy
-  std::string action;  ///< what to do; empty if nothing
+  std::string action;  ///< to take; empty if none
 };
 
-/// Failed: out of service. Degraded: since the load a device was lost, or one answer in a hundred
-/// and more was a time-out or an error of a kernel.
+/// Failed: out of service. Degraded: since the load a device was lost, or at least one reply in a
+/// hundred was a timeout or a kernel error.
 Health health_of(const ModelStatisticsSnapshot& statistics, bool has_failed);
 
 }  // namespace sluice::runtime

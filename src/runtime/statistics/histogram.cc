@@ -13,7 +13,7 @@ std::size_t HistogramBuckets::index_of(std::int64_t value_ns) {
   const auto value = static_cast<std::uint64_t>(std::max<std::int64_t>(value_ns, 0));
   if (value < kLinear) return static_cast<std::size_t>(value);
   const int octave = static_cast<int>(std::bit_width(value)) - 1 - kLinearBits;
-  if (octave >= kMostBits - kLinearBits) return kCount - 1;
+  if (octave >= kMaxBits - kLinearBits) return kCount - 1;
   const std::size_t within =
       static_cast<std::size_t>(value >> static_cast<unsigned>(octave)) - kLinear;
   return (static_cast<std::size_t>(octave) + 1) * kLinear + within;

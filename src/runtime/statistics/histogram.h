@@ -1,4 +1,4 @@
-// How long things take: counts by duration in fixed memory, mergeable.
+// A mergeable histogram of durations in fixed memory.
 #pragma once
 
 #include <array>
@@ -8,13 +8,14 @@
 
 namespace sluice::runtime {
 
-/// Log-linear buckets of nanoseconds: eight of equal width to every power of two, so that a bucket
-/// is at most an eighth of its value wide. Values of 2^40 (18 minutes) and above share the last.
+/// Log-linear buckets of nanoseconds: eight of equal width per power of two, so the width of a
+/// bucket is at most an eighth of its values. The last bucket has all values from 2^40 (18 minutes)
+/// on.
 struct HistogramBuckets {
   static constexpr int kLinearBits = 3;
-  static constexpr int kMostBits = 40;
+  static constexpr int kMaxBits = 40;
   static constexpr std::size_t kCount =
-      (std::size_t{kMostBits - kLinearBits} + 1) * (std::size_t{1} << kLinearBits);
+      (std::size_t{kMaxBits - kLinearBits} + 1) * (std::size_t{1} << kLinearBits);
 
   /// Negative values count as 0.
   static std::size_t index_of(std::int64_t value_ns);
@@ -22,7 +23,7 @@ struct HistogramBuckets {
   static std::int64_t lower_bound_ns(std::size_t index);
 };
 
-/// What a histogram held at one moment. Merging is adding, in any order.
+/// A snapshot. Merging adds the counts, in any order.
 class HistogramSnapshot {
  public:
   void merge(const HistogramSnapshot& other);
@@ -31,7 +32,7 @@ class HistogramSnapshot {
   std::int64_t sum_ns() const { return sum_ns_; }
   std::int64_t max_ns() const { return max_ns_; }
   double mean_ns() const;
-  /// The middle of the bucket that holds the value of this rank; `max_ns` for 1; 0 if empty.
+  /// The middle of the bucket with the value of this rank; `max_ns` for 1; 0 if empty.
   /// Requires: 0 <= fraction <= 1.
   std::int64_t quantile_ns(double fraction) const;
   /// By bucket; empty if nothing was recorded.
@@ -45,8 +46,8 @@ class HistogramSnapshot {
   std::int64_t max_ns_ = 0;
 };
 
-/// Written by one thread at a time, read by any, without a lock. A reader may see a value that is
-/// being recorded in some of the numbers and not yet in others.
+/// One writer at a time and any number of readers, without a lock. A reader may see a concurrent
+/// value in some of the numbers and not yet in others.
 class Histogram {
  public:
   void record(std::int64_t value_ns);

@@ -44,7 +44,7 @@ TEST(Histogram, QuantilesAreWithinABucketOfTheTruth) {
   EXPECT_EQ(snapshot.quantile_ns(1), values.back());
 }
 
-TEST(Histogram, MergingIsAsIfAllHadBeenRecordedInOne) {
+TEST(Histogram, MergingEqualsRecordingInOne) {
   Histogram all;
   Histogram parts[2];
   for (int i = 0; i < 1000; ++i) {

@@ -10,6 +10,8 @@ namespace sluice::runtime {
 void ModelStatisticsSnapshot::merge(const ModelStatisticsSnapshot& other) {
   accepted += other.accepted;
   refused += other.refused;
+  waiting += other.waiting;
+  max_waiting = std::max(max_waiting, other.max_waiting);
   started += other.started;
   busy_ns += other.busy_ns;
   queue.merge(other.queue);
@@ -63,6 +65,8 @@ ModelStatisticsSnapshot ModelStatistics::snapshot() const {
   ModelStatisticsSnapshot snapshot;
   snapshot.accepted = accepted_.load(std::memory_order_relaxed);
   snapshot.refused = refused_.load(std::memory_order_relaxed);
+  snapshot.waiting = waiting_.load(std::memory_order_relaxed);
+  snapshot.max_waiting = max_waiting_.load(std::memory_order_relaxed);
   snapshot.started = started_.load(std::memory_order_relaxed);
   snapshot.busy_ns = busy_ns_.load(std::memory_order_relaxed);
   for (const RuntimeCodeInfo& info : runtime_codes()) {

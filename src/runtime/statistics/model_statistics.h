@@ -1,4 +1,4 @@
-// What a model did since it was loaded: counters and latencies.
+// Counters and latencies of a model since its load.
 #pragma once
 
 #include <array>
@@ -8,27 +8,29 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/runtime_code.h"
+#include "runtime/request/runtime_code.h"
 #include "runtime/statistics/histogram.h"
-#include "runtime/topology/device_map.h"
+#include "topology/map/device_map.h"
 
 namespace sluice::runtime {
 
-/// How many requests ended with each runtime code. Mergeable plain data.
+/// The number of requests that ended with a runtime code.
 struct CodeCount {
   RuntimeCode code = RuntimeCode::kOk;
   std::int64_t count = 0;
 };
 
-/// At one moment.
+/// Mergeable plain data.
 struct ModelStatisticsSnapshot {
-  std::int64_t accepted = 0;        ///< requests taken
-  std::int64_t refused = 0;         ///< requests not taken
-  std::vector<CodeCount> answered;  ///< by code; those that occurred, kOk included
-  std::int64_t started = 0;         ///< how often the model was started
-  std::int64_t busy_ns = 0;         ///< time in which at least one stage ran
-  /// Kernels' time, times the cores of the segment that they ran on.
-  std::map<DeviceId, std::int64_t> core_busy_ns;
+  std::int64_t accepted = 0;        ///< requests
+  std::int64_t refused = 0;         ///< requests
+  std::int64_t waiting = 0;         ///< requests beyond the model's slots now
+  std::int64_t max_waiting = 0;     ///< the largest `waiting` since the load
+  std::vector<CodeCount> answered;  ///< by code, kOk included; no zeros
+  std::int64_t started = 0;         ///< number of starts
+  std::int64_t busy_ns = 0;         ///< time with at least one running stage
+  /// Kernel time multiplied by the cores of the segment.
+  std::map<topology::DeviceId, std::int64_t> core_busy_ns;
   HistogramSnapshot queue;  ///< from submission to the first stage
   HistogramSnapshot copy;   ///< in and out
   HistogramSnapshot compute;
@@ -47,29 +49,41 @@ struct RequestTimes {
   std::int64_t total_ns = 0;
 };
 
-/// Cores that a lane of a pipeline keeps busy.
+/// Cores on which a lane of a pipeline runs.
 struct LaneCores {
-  DeviceId device;
+  topology::DeviceId device;
   std::int32_t num_cores = 0;
 };
 
-/// Written by whoever drives the model, one thread at a time; `count_refused` and `count_start` by
-/// any. Read by any thread, without a lock.
+/// The driver writes, one thread at a time; any thread may call `count_refused`, `refuse_accepted`
+/// and `count_start`. Any thread reads, without a lock.
 class ModelStatistics {
  public:
-  /// `lanes`: by lane of the model's pipeline, the cores on each device; none for copies.
+  /// `lanes`: the cores on each device by lane of the pipeline; none for copy lanes.
   explicit ModelStatistics(std::vector<std::vector<LaneCores>> lanes = {});
 
   void count_accepted() { accepted_.fetch_add(1, std::memory_order_relaxed); }
   void count_refused() { refused_.fetch_add(1, std::memory_order_relaxed); }
+  /// Counts an accepted request as a refused one, because it could not be handed to its worker.
+  void refuse_accepted() {
+    accepted_.fetch_sub(1, std::memory_order_relaxed);
+    count_refused();
+  }
   void count_start() { started_.fetch_add(1, std::memory_order_relaxed); }
   void count_answer(RuntimeCode code) {
     answered_[index_of(code)].fetch_add(1, std::memory_order_relaxed);
   }
-  /// Of a request that ran to its end.
+  /// Requires: a lock serialises callers, because the maximum is read and then written.
+  void set_waiting(std::int64_t count) {
+    waiting_.store(count, std::memory_order_relaxed);
+    if (count > max_waiting_.load(std::memory_order_relaxed)) {
+      max_waiting_.store(count, std::memory_order_relaxed);
+    }
+  }
+  /// Records a request that ran to its end.
   void record(const RequestTimes& times);
   void add_busy(std::int64_t duration_ns);
-  /// A stage ran so long on its lane.
+  /// Adds the duration of a stage to its lane.
   void add_lane_busy(std::size_t lane, std::int64_t duration_ns);
 
   ModelStatisticsSnapshot snapshot() const;
@@ -79,6 +93,8 @@ class ModelStatistics {
 
   std::atomic<std::int64_t> accepted_ = 0;
   std::atomic<std::int64_t> refused_ = 0;
+  std::atomic<std::int64_t> waiting_ = 0;
+  std::atomic<std::int64_t> max_waiting_ = 0;
   std::atomic<std::int64_t> started_ = 0;
   std::atomic<std::int64_t> busy_ns_ = 0;
   std::array<std::atomic<std::int64_t>, 16> answered_ = {};

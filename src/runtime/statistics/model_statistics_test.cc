@@ -22,7 +22,7 @@ TEST(ModelStatistics, CountsAnswersByCode) {
   }
 }
 
-TEST(ModelStatistics, MergingAddsWhatEitherHas) {
+TEST(ModelStatistics, MergingAddsBothSides) {
   ModelStatistics a;
   ModelStatistics b;
   a.count_answer(RuntimeCode::kOk);
@@ -37,7 +37,7 @@ TEST(ModelStatistics, MergingAddsWhatEitherHas) {
   EXPECT_EQ(merged.compute.count(), 2);
 }
 
-TEST(Health, SaysTheStateTheReasonAndWhatToDo) {
+TEST(Health, ReportsStateReasonAndRemedy) {
   ModelStatistics statistics;
   for (int i = 0; i < 1000; ++i) statistics.count_answer(RuntimeCode::kOk);
   EXPECT_EQ(health_of(statistics.snapshot(), false).state, HealthState::kHealthy);

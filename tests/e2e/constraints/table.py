@@ -1,4 +1,4 @@
-"""Values that the standard forbids, by attribute; and the attributes that may be anything.
+"""Values that the standard forbids, by attribute; and the attributes without forbidden values.
 
 Ranges stand in the text of the standard only, not in its schemas: hence this table. A key is
 "Operator.attribute", or the attribute's name for all operators. Every attribute of the default
@@ -104,7 +104,7 @@ FORBIDDEN: dict[str, Any] = {
     "layout": NO_FLAG,
 }
 
-# What may be anything, and why nothing is forbidden.
+# Attributes without forbidden values, and the reason.
 ANY_FLAG = "a flag: what is not 0 is true"
 ANY_NUMBER = "a number of the formula"
 DATA = "data"

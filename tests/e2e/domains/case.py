@@ -31,7 +31,7 @@ class OneNode:
     opsets: dict[str, int] = field(default_factory=dict)
     results: Sequence[str] | None = None  # outputs that are compared; all if None
     symbols: dict[str, Sequence[int | str]] = field(default_factory=dict)
-    expected: Sequence[np.ndarray] | None = None  # what neither onnxruntime nor ONNX is asked for
+    expected: Sequence[np.ndarray] | None = None  # replaces the outputs of onnxruntime and ONNX
 
     def model(self) -> onnx.ModelProto:
         order = self.order or [*self.inputs, *self.constants]

@@ -143,8 +143,8 @@ def attention() -> Iterator[OneNode]:
 
 
 def packed_heads() -> Iterator[OneNode]:
-    """onnxruntime's CPU kernel takes none of these; packing changes no number, so that the judge is
-    its answer for the same heads unpacked."""
+    """onnxruntime's CPU kernel does not support packed heads. Packing changes no number, so the expected
+    output is onnxruntime's result for the same heads unpacked."""
     batch, length, heads, size = 2, 5, 2, 4
     shape = (batch, length, heads * size)
     qkv = {name: normal(*shape) for name in "qkv"}
@@ -163,8 +163,8 @@ def group_query(name: str, *, new: int, lengths: list[int], places: int | None =
                 packed: bool = False, rotary: int | None = None, bias: bool = False,
                 given_positions: bool = False, symbolic: bool = False, size: int = 16,
                 **attributes: object) -> OneNode:
-    """`lengths` of keys per batch entry, of which the last `new` are new; `places` of the past
-    where there is one."""
+    """`lengths` of keys per batch entry, the last `new` of which are new; `places` is the capacity of
+    the past, if any."""
     batch, heads, kv_heads, total = len(lengths), 4, 2, max(lengths)
     widths = (heads * size, kv_heads * size, kv_heads * size)
     rows = {"q": normal(batch, new, sum(widths))} if packed else {

@@ -114,7 +114,7 @@ def regressor_types() -> Iterator[OneNode]:
 
 
 def classifiers() -> Iterator[OneNode]:
-    """Of two classes that both have scores, onnxruntime's label is not the better one: left out."""
+    """Leaves out two classes with a score each: onnxruntime's label is then not the better class."""
     seed = 100
     for classes in (2, 3, 4):
         for transform in TRANSFORMS:
@@ -178,7 +178,7 @@ def build() -> Iterator[OneNode]:
     yield from regressors()
     yield from regressor_types()
     yield from classifiers()
-    for aggregate in range(4):  # onnxruntime takes transforms 1 and 2 for each other
+    for aggregate in range(4):  # onnxruntime confuses transforms 1 and 2
         transform = 3 * (aggregate % 2)
         yield placed(f"ensemble_f32_{aggregate}", np.float32, aggregate, transform, False)
     yield placed("ensemble_f64", np.float64, 1, 0, False)

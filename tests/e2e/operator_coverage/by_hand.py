@@ -32,7 +32,7 @@ def ramp(*shape: int) -> np.ndarray:
 
 
 def linear_attention() -> Recipe:
-    """With a state before, whose type need not be that of the sequence."""
+    """Linear attention with an initial state, whose type may differ from the sequence's."""
     sequence, state = ramp(1, 2, 3), ramp(1, 1, 3, 3)
     return made("LinearAttention", [sequence, sequence, sequence, state],
                 [(FLOAT, [1, 2, 3]), (FLOAT, [1, 1, 3, 3])], q_num_heads=1, kv_num_heads=1,
@@ -68,7 +68,7 @@ def packed(name: str) -> list[Recipe]:
 
 
 def recurrent(op: str, gates: int) -> list[Recipe]:
-    """With the lengths of its sequences."""
+    """Recurrent operators with the optional input `sequence_lens`."""
     recipe = made(op, [ramp(2, 1, 3), ramp(1, gates, 3), ramp(1, gates, 1), ramp(1, 2 * gates),
                        np.array([1], np.int32)], [(FLOAT, [2, 1, 1, 1])], hidden_size=1)
     return [recipe]
@@ -83,7 +83,7 @@ def quantized_conv() -> list[Recipe]:
     return [made("QLinearConv", inputs, [(UINT8, [1, 1, 2])])]
 
 
-# Beside those of the onnx package: optional operands that its cases leave out.
+# Recipes with optional operands that the onnx package's cases omit.
 EXTRA = {
     "BitCast": lambda: [*packed("INT4"), *packed("INT2"), *packed("COMPLEX128")],
     "DFT": lambda: [made("DFT", [ramp(1, 4, 1), np.array(4, np.int64)], [(FLOAT, [1, 4, 2])])],

@@ -25,7 +25,7 @@ TYPE_ATTRIBUTES = {
     **dict.fromkeys(["BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"],
                     "output_datatype"),
 }
-# The same for one of several parameters.
+# The same for one of several type parameters.
 PARAMETER_ATTRIBUTES = {("LayerNormalization", "U"): "stash_type"}
 VALUE_ATTRIBUTES = {"Constant", "ConstantOfShape"}
 
@@ -77,7 +77,7 @@ def set_type(recipe: Recipe, name: str, element: int) -> None:
 
 
 def retyped(recipe: Recipe, schema: Schema, parameter: str, element: int) -> Recipe | None:
-    """None if this recipe has nothing of that parameter."""
+    """The recipe with another element type; None if the recipe has no operand of this type parameter."""
     recipe = recipe.copy()
     inputs, outputs = names_of(recipe, schema, parameter)
     if not inputs and not outputs:
@@ -110,7 +110,7 @@ def is_accepted(recipe: Recipe, version: int) -> bool:
 
 
 def in_version(recipe: Recipe, version: int) -> Recipe | None:
-    """None if that version has no words for it."""
+    """The recipe in another version of its operator; None if that version cannot express it."""
     recipe = recipe.copy()
     rewrite_for(recipe, version)
     return recipe if is_accepted(recipe, version) else None

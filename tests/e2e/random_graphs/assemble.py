@@ -19,7 +19,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def choose_outputs(case: Case) -> list[str]:
-    """Every value that nobody reads, and now and then one that somebody does."""
+    """Every value without a reader, and occasionally one with a reader."""
     made = [name for fragment in case.fragments for name in fragment.outputs]
     read = {name for fragment in case.fragments for name in fragment.inputs}
     leaves = [name for name in made if name not in read]
@@ -27,10 +27,10 @@ def choose_outputs(case: Case) -> list[str]:
 
 
 def symbols_of(case: Case) -> dict[tuple[str, int], str]:
-    """Names for some dimensions of inputs: one each, or one for all of a size."""
+    """Names for some dimensions of inputs: distinct names, or one name for all dimensions of equal size."""
     chosen = {}
     for name, array in case.feeds.items():
-        is_index = array.ndim == 1 and array.dtype.kind == "i"  # as long as some rank, it may be
+        is_index = array.ndim == 1 and array.dtype.kind == "i"  # possibly a list of axes or sizes
         for axis, size in enumerate(array.shape):
             if case.is_dynamic and not is_index and case.chance(0.5):
                 chosen[name, axis] = f"n{size}" if case.chance(0.3) else f"{name}_{axis}"

@@ -1,5 +1,5 @@
-"""A random graph under construction. Each node is evaluated as it is added, so that the next one
-can be chosen by the shapes and the numbers that there are."""
+"""A random graph under construction. The case evaluates each node when it adds the node, so recipes
+choose the next node by actual shapes and numbers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Value:
 
 @dataclass
 class Fragment:
-    """Nodes that are evaluated as one."""
+    """Nodes that are evaluated together."""
 
     nodes: list[onnx.NodeProto]
     inputs: list[str]
@@ -71,8 +71,8 @@ class Case:
         self.values: list[Value] = []
         self.feeds: dict[str, np.ndarray] = {}
         self.weights: dict[str, np.ndarray] = {}
-        self.types = ALL  # what values are made of, where a recipe does not say
-        self.depth = 0  # of bodies around this one
+        self.types = ALL  # element types of new values, unless a recipe chooses them
+        self.depth = 0  # number of enclosing bodies
         self._count = itertools.count(1)
 
     def inside(self, formals: Sequence[Value]) -> Case:
@@ -128,7 +128,7 @@ class Case:
 
     def value(self, types: Sequence[np.dtype] | None = None, ranks: tuple[int, int] = (0, 6),
               where: Callable[[Value], bool] = lambda value: True) -> Value:
-        """One that is there, the latest most likely; a new one if none fits."""
+        """An existing value, the latest most likely; a new value if none fits."""
         types = self.types if types is None else types
         fits = [item for item in self.values
                 if item.dtype in types and ranks[0] <= item.rank <= ranks[1] and where(item)]
@@ -142,7 +142,7 @@ class Case:
 
     def value_for(self, kind: str, index: int = 0, types: Sequence[np.dtype] | None = None,
                   **wanted: object) -> Value:
-        """One that input `index` of the operator may be."""
+        """A value of a type that input `index` of the operator accepts."""
         self.require(exists(kind, self.opset))
         types = self.types if types is None else types
         allowed = types_of_input(kind, self.opset, index)
@@ -172,7 +172,7 @@ class Case:
 
     def ops(self, kind: str, *inputs: Value | None, outputs: int, **attributes: object
             ) -> list[Value]:
-        """A node of several outputs. Inputs that are None are left out, as are attributes."""
+        """A node with several outputs. Inputs and attributes that are None are omitted."""
         self.require(exists(kind, self.opset))
         names = ["" if item is None else item.name for item in inputs]
         results = [self.fresh(kind.lower()) for _ in range(outputs)]
@@ -182,7 +182,7 @@ class Case:
 
     def fragment(self, nodes: list[onnx.NodeProto], inputs: Sequence[Value],
                  outputs: list[str], only_onnxruntime: bool = False) -> list[Value]:
-        """Nodes evaluated as one: of what is between them, nobody here asks for the values."""
+        """Adds nodes that are evaluated together; their intermediate values stay unknown."""
         given = {item.name: item.data for item in inputs}
         run, results = evaluate.runner(nodes, given, outputs, self.opset,
                                        only_onnxruntime or self.depth > 0)
@@ -222,7 +222,7 @@ class Case:
         return [Value(n, r, (a, b)) for n, r, a, b in zip(outputs, results, *twins)]
 
     def attempt(self, recipe: Callable[[Case], object]) -> bool:
-        """Lets `recipe` add nodes; takes all of them back if one is refused."""
+        """Lets `recipe` add nodes; removes all of these if one is refused."""
         before = (len(self.fragments), len(self.values), dict(self.feeds), dict(self.weights))
         try:
             recipe(self)

@@ -83,7 +83,7 @@ def loop(case: Case) -> list[Value]:
         still = body.case.op("Identity", on)
     else:
         still = body.case.op("Less", number, body.case.ints(case.between(0, 4)))
-    # A value stands once among the results: the same twice is another matter.
+    # Each value is a result once; duplicate results have a test of their own.
     results = [still, *nexts, *scans]
     results = [body.case.op("Identity", value) if value in results[:k] else value
                for k, value in enumerate(results)]
@@ -112,7 +112,7 @@ def scan(case: Case) -> list[Value]:
     """Along any axis, forwards and backwards, of one tensor or two."""
     case.require(case.since(9))
 
-    def has_parts(value: Value) -> bool:  # onnxruntime 1.31 divides by zero where it has none
+    def has_parts(value: Value) -> bool:  # onnxruntime 1.31 divides by zero for an empty tensor
         return 0 < value.data.size <= SMALL
 
     x = case.value(ranks=(1, 4), where=lambda v: has_parts(v) and v.shape[0] <= 9)

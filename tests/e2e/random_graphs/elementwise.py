@@ -13,7 +13,7 @@ UNARY = ["Abs", "Neg", "Sign", "Relu", "Ceil", "Floor", "Round", "Sigmoid", "Tan
          "IsNaN", "IsInf", "Not", "BitwiseNot", "Identity"]
 OF_ALPHA = {"LeakyRelu": 0.1, "Elu": 0.8, "Celu": 1.5, "ThresholdedRelu": 0.4, "Swish": 1.2,
             "HardSigmoid": 0.3, "Selu": 1.5}
-BOUNDED = ["Acos", "Asin", "Atanh", "Tan"]  # after Tanh, which leaves them away from their poles
+BOUNDED = ["Acos", "Asin", "Atanh", "Tan"]  # applied after Tanh, whose range avoids their poles
 POSITIVE = ["Sqrt", "Log", "Reciprocal", "Acosh"]
 BINARY = ["Add", "Sub", "Mul", "Add", "Sub", "Mul", "And", "Or", "Xor", "BitwiseAnd", "BitwiseOr",
           "BitwiseXor", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "PRelu"]
@@ -51,7 +51,7 @@ def bounded(case: Case) -> Value:
 
 
 def away_from_zero(case: Case, x: Value) -> Value:
-    """|x| + 1, which every type of number has."""
+    """|x| + 1, which every numeric type can represent."""
     one = case.scalar(1.25 if x.dtype in FLOATS else 1, x.dtype)
     return case.op("Add", x if x.dtype in UNSIGNED else case.op("Abs", x), one)
 
@@ -110,7 +110,7 @@ def where(case: Case) -> Value:
 
 
 def spelled_gelu(case: Case) -> Value:
-    """As exporters wrote it before there was a Gelu."""
+    """Gelu as exporters wrote it before ONNX had the operator."""
     x = case.value(FLOATS)
     erf = case.op("Erf", case.op("Div", x, case.scalar(2**0.5, x.dtype)))
     gate = case.op("Add", erf, case.scalar(1, x.dtype))
@@ -123,7 +123,7 @@ def silu(case: Case) -> Value:
 
 
 def cast(case: Case) -> Value:
-    """Between types that hold what is there; floats to integers only where none is out of range."""
+    """A cast to a type that can hold the values; floats become integers only if all are in range."""
     x = case.value(ALL)
     to = case.pick([t for t in ALL if t != x.dtype or case.chance(0.1)])
     if to in INTEGERS and x.data.size and x.dtype in NUMBERS:

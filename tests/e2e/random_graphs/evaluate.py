@@ -31,7 +31,7 @@ opinions: Counter[str] = Counter()  # how many fragments each of the two evaluat
 
 
 class Refused(Exception):
-    """Neither evaluates these nodes; the graph goes on without them."""
+    """Neither evaluator supports these nodes; the graph continues without them."""
 
 
 def walk(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
@@ -80,7 +80,7 @@ def by_reference(model: onnx.ModelProto, names: list[str]) -> Run:
 
 
 def is_plain(array: np.ndarray) -> bool:
-    """A type that onnxruntime's Python interface takes as it is."""
+    """Whether onnxruntime's Python interface accepts the type without conversion."""
     return array.dtype != BF16 and array.dtype.kind in "fiubO"
 
 
@@ -109,7 +109,7 @@ def runner(nodes: Sequence[onnx.NodeProto], inputs: dict[str, np.ndarray],
             results = run(arrays)
             opinions["onnxruntime"] += 1
             return run, results
-        except Exception:  # whatever it throws: an opinion that is not there
+        except Exception:  # any exception: this evaluator has no opinion
             pass
     is_body = only_onnxruntime or len(list(walk(nodes))) > len(nodes)
     if opinion is exceptions.Opinion.NONE or is_body:

@@ -26,7 +26,7 @@ class Opinion(enum.Enum):
 
 @dataclass(frozen=True)
 class Query:
-    """A node, and what it is given."""
+    """A node and its inputs."""
 
     node: onnx.NodeProto
     inputs: list[np.ndarray]
@@ -179,9 +179,9 @@ def opinion_on(nodes: Sequence[onnx.NodeProto], inputs: dict[str, np.ndarray],
 
 # What Sluice refuses, and says so: part of its message, and the reason.
 REFUSALS = {
-    "is no tensor of known rank": "the number of dimensions is known in the run only",
-    "those before it": "onnxruntime joins scan outputs of one size and several shapes; the standard "
-                       "wants one shape",
+    "is not a tensor of known rank": "the number of dimensions is known in the run only",
+    "earlier iterations": "onnxruntime joins scan outputs of one size and several shapes; the "
+                          "standard wants one shape",
     "do not fit into memory once more": "both ran it, and comparing takes more memory than is allowed",
 }
 

@@ -39,8 +39,8 @@ def hostile(rng: np.random.Generator, array: np.ndarray, floats_too: bool) -> np
 
 
 def write_hostile(case: Case, folder: Path, floats_too: bool) -> bool:
-    """Small integers, which steer shapes and indices, become inputs if they are weights. False if
-    there is nothing to send."""
+    """Turns constant small integers, which control shapes and indices, into inputs. False if the
+    graph has no inputs."""
     known = {value.name: value.data for value in case.values}
     given: Arrays = dict(case.feeds)
     weights = dict(case.weights)

@@ -12,7 +12,7 @@ from random_graphs.values import F32, FLOATS, Shape, exists
 
 def image(case: Case, kind: str, ranks: tuple[int, int] = (3, 5),
           types: tuple[np.dtype, ...] = FLOATS) -> Value:
-    """[batch, channels, sizes...]; often a new one, because images are not made by other nodes."""
+    """[batch, channels, sizes...]; often a new value, because few other nodes produce images."""
     case.require(exists(kind, case.opset))
     fits = [v for v in case.values if ranks[0] <= v.rank <= ranks[1] and v.dtype in types
             and v.data.size and v.data.size < 6000]

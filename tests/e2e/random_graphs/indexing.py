@@ -115,7 +115,7 @@ def one_hot(case: Case) -> Value:
 
 
 def boxes(case: Case) -> Value:
-    """Corners of boxes, some of which overlap, and their scores."""
+    """Corners of partly overlapping boxes, and scores."""
     batches, classes, count = case.between(1, 2), case.between(1, 3), case.between(1, 12)
     corner = case.rng.random((batches, count, 2)) * 4
     size = case.rng.random((batches, count, 2)) + 0.5

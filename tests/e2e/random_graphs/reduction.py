@@ -38,8 +38,8 @@ def reduction(case: Case) -> Value:
 
 
 def is_decided(x: Value, axis: int) -> bool:
-    """Whether no noise changes which elements are the largest and smallest along the axis: those
-    that come next are equal, or far."""
+    """Whether rounding noise cannot change the largest and smallest elements along the axis: the
+    runners-up are equal to them or far away."""
     if x.dtype not in FLOATS or x.shape[axis] < 2:
         return True
     for data in (x.data, *x.twins):

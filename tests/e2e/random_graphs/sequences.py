@@ -1,4 +1,4 @@
-"""Sequences and optionals: built, changed and taken apart again in nodes that are seen as one.
+"""Sequences and optionals: built, modified and decomposed by nodes that are evaluated together.
 
 The reference evaluator loses axes of size 1, and types that numpy lacks: it is not asked.
 """
@@ -20,7 +20,7 @@ from random_graphs.values import FLOATS, I32, I64, Shape
 
 @dataclass
 class Chain:
-    """Nodes around one sequence, and the shapes of what is in it."""
+    """Nodes that work on one sequence, and the shapes of its items."""
 
     case: Case
     dtype: np.dtype
@@ -41,7 +41,7 @@ class Chain:
         return value
 
     def position(self, size: int) -> list[str]:
-        """None, or one of -size to size - 1."""
+        """No position, or a position from -size to size - 1."""
         if size == 0 or self.case.chance(0.3):
             return []
         at = self.case.ints(self.case.between(-size, size - 1), self.case.pick([I32, I64]))
@@ -81,7 +81,7 @@ class Chain:
         return self.add("ConcatFromSequence", [self.name], axis=axis, new_axis=stack)
 
     def end(self) -> list[Value]:
-        """One tensor of it, all of them joined, or how many there are."""
+        """Ends the chain with one item, all items joined, or the number of items."""
         outputs = [self.add("SequenceLength", [self.name])] if self.case.chance(0.4) else []
         self.case.require(bool(self.shapes or outputs))
         if self.shapes:
@@ -163,7 +163,7 @@ def carried(case: Case) -> list[Value]:
 
 
 def mapped(case: Case) -> list[Value]:
-    """The same done to each, beside a tensor that all iterations read."""
+    """SequenceMap with a tensor that all iterations read."""
     case.require(case.since(17))
     chain = start(case, FLOATS)
     each, offset, shifted, done = (case.fresh("each") for _ in range(4))
@@ -181,7 +181,7 @@ def mapped(case: Case) -> list[Value]:
 
 
 def optional(case: Case) -> list[Value]:
-    """With an element; of what is empty, only whether it is."""
+    """An optional with an element, or an empty one that is only tested for emptiness."""
     case.require(case.since(15))
     x = case.value(ranks=(0, 4))
     chain = Chain(case, x.dtype, inputs=[x])

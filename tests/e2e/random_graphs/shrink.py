@@ -1,7 +1,7 @@
 """The smallest part of a graph on which the backends still disagree.
 
-Every value of a graph is known, so that any part of it can be tried alone: a value, the last few
-nodes before it, and what these read, given as inputs.
+Every value of a graph is known, so any part can run alone: a value, the last few nodes that compute
+it, and their operands as inputs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def part_of(case: Case, output: str, depth: int) -> Part:
 
 
 def parts_of(case: Case) -> Iterator[Part]:
-    """All different ones, small ones first."""
+    """All distinct parts, smallest first."""
     seen: set[tuple[int, ...]] = set()
     parts = []
     for fragment in case.fragments:

@@ -21,7 +21,7 @@ def texts(case: Case, ranks: tuple[int, int] = (0, 4)) -> Value:
 
 
 def moved(case: Case) -> object:
-    """What moves elements, as other families make it, of strings."""
+    """Strings in the data-movement operators of other families."""
     before, case.types = case.types, (STRING,)
     try:
         return case.pick(MOVERS)(case)

@@ -33,7 +33,7 @@ _BY_DTYPE = {dtype: tolerance for dtype, tolerance in TABLE.values()}
 
 
 def tolerance_of(dtype: np.dtype) -> Tolerance | None:
-    """None for types that are compared exactly."""
+    """The tolerance of a type; None for exact comparison."""
     return _BY_DTYPE.get(dtype)
 
 
@@ -42,7 +42,7 @@ def is_float(dtype: np.dtype) -> bool:
 
 
 def options() -> list[str]:
-    """The table as `sluice conformance` takes it."""
+    """The table in the option format of `sluice conformance`."""
     arguments = []
     for name, (_, row) in TABLE.items():
         arguments += ["--tolerance", f"{name}={row.relative:g},{row.absolute:g}"]

@@ -29,7 +29,7 @@ class Verdict:
 
 
 def _limit_memory() -> None:
-    if "ASAN_OPTIONS" not in os.environ:  # whose shadow takes terabytes, and has limits of its own
+    if "ASAN_OPTIONS" not in os.environ:  # asan's shadow memory takes terabytes and has its own limits
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
@@ -52,8 +52,8 @@ def _run_once(folders: Sequence[Path], options: Sequence[str]) -> tuple[dict[str
 
 
 def judge(folders: Sequence[Path], backend: str, *more: str) -> dict[str, Verdict]:
-    """By folder name. One process for all; where it dies, the case that it was at has crashed and
-    another process takes the rest."""
+    """Verdicts by folder name. One process runs all cases. If it dies, the current case has crashed,
+    and a new process runs the rest."""
     options = ["--backend", backend, "--max-loop-iterations", str(LONGEST_LOOP),
                *tolerance.options(), *more]
     verdicts: dict[str, Verdict] = {}

@@ -4,13 +4,15 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/command.h"
+#include "sluice/cli/command.h"
 
 namespace sluice::tool {
 
 /// All of them.
 std::vector<std::unique_ptr<Command>> make_remote_commands();
 
+std::unique_ptr<Command> make_deploy_command();
+std::unique_ptr<Command> make_functions_command();
 std::unique_ptr<Command> make_groups_command();
 std::unique_ptr<Command> make_infer_command();
 std::unique_ptr<Command> make_load_command();

@@ -11,31 +11,33 @@ class GroupsCommand : public Command {
     return "List, create or destroy the daemon's core groups";
   }
 
-  void add_options(CLI::App& app) override {
-    remote_.add_to(app);
-    auto* create = app.add_option("--create", num_cores_,
-                                  "Create a group of so many cores; 0: the longest free run")
-                       ->check(CLI::NonNegativeNumber);
+  void add_options(Options& options) override {
+    remote_.add_to(options);
+    Option create =
+        options
+            .add("--create", num_cores_, "Create a group of so many cores; 0: the longest free run")
+            .at_least(0);
     create_ = create;
-    app.add_option("--kind", request_.kind, "With --create: kind of the devices")->needs(create);
-    app.add_option("--device", devices_, "With --create: only this device; may be repeated")
-        ->needs(create);
-    app.add_option("--memory", request_.memory_bytes, "With --create: bytes of device memory")
-        ->needs(create)
-        ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
-    app.add_option("--isolation", isolation_,
-                   "With --create: where its models run: stream, in the daemon, or process, in a "
-                   "worker of the group's own (default: the daemon's setting)")
-        ->needs(create)
-        ->check(CLI::IsMember({"stream", "process"}));
-    destroy_ = app.add_option("--destroy", destroyed_, "Destroy the group with this handle")
-                   ->excludes(create);
+    options.add("--kind", request_.kind, "With --create: kind of the devices").needs(create);
+    options.add("--device", devices_, "With --create: only this device; may be repeated")
+        .needs(create);
+    options.add("--memory", request_.memory_bytes, "With --create: bytes of device memory")
+        .needs(create)
+        .takes_size();
+    options
+        .add("--isolation", isolation_,
+             "With --create: where its models run: stream, in the daemon, or process, in a "
+             "worker of the group's own (default: the daemon's setting)")
+        .needs(create)
+        .one_of({"stream", "process"});
+    destroy_ =
+        options.add("--destroy", destroyed_, "Destroy the group with this handle").excludes(create);
   }
 
   Result<int> run() override {
     const auto client = SLUICE_TRY(remote_.connect());
-    if (create_->count() > 0) return create(*client);
-    if (destroy_->count() > 0) {
+    if (create_.is_given()) return create(*client);
+    if (destroy_.is_given()) {
       const std::uint64_t group = SLUICE_TRY(parse_handle(destroyed_));
       SLUICE_TRY(client->destroy_group(group));
       if (remote_.is_json) print_json("group", group);
@@ -45,10 +47,10 @@ class GroupsCommand : public Command {
   }
 
  private:
-  Result<int> create(rpc::Client& client) {
+  Result<int> create(rpc::client::Client& client) {
     request_.num_cores = num_cores_;
     for (const std::int32_t device : devices_)
-      request_.devices.push_back(runtime::DeviceId(device));
+      request_.devices.push_back(topology::DeviceId(device));
     std::optional<runtime::Isolation> isolation;
     if (!isolation_.empty()) isolation = SLUICE_TRY(runtime::parse_isolation(isolation_));
     const auto group = SLUICE_TRY(client.create_group(request_, isolation));
@@ -61,7 +63,7 @@ class GroupsCommand : public Command {
     return 0;
   }
 
-  Result<int> list(rpc::Client& client) const {
+  Result<int> list(rpc::client::Client& client) const {
     const auto groups = SLUICE_TRY(client.list_groups());
     if (remote_.is_json) {
       print_json(groups);
@@ -70,7 +72,7 @@ class GroupsCommand : public Command {
     std::vector<std::vector<std::string>> rows = {
         {"GROUP", "MADE BY", "CORES", "MODELS", "ACTIVE", "WORKER", "SESSION"}};
     for (const auto& group : groups) {
-      const bool is_implicit = group.info.origin == runtime::GroupOrigin::kImplicit;
+      const bool is_implicit = group.info.origin == topology::GroupOrigin::kImplicit;
       rows.push_back({std::to_string(group.info.id.value()), is_implicit ? "load" : "call",
                       describe_cores(group.info.cores), std::to_string(group.info.num_models),
                       group.info.active_model.empty() ? "-" : group.info.active_model,
@@ -84,11 +86,11 @@ class GroupsCommand : public Command {
   }
 
   RemoteOptions remote_;
-  CLI::Option* create_ = nullptr;
-  CLI::Option* destroy_ = nullptr;
+  Option create_;
+  Option destroy_;
   std::int32_t num_cores_ = 0;
   std::vector<std::int32_t> devices_;
-  runtime::CoreRequest request_;
+  topology::CoreRequest request_;
   std::string isolation_;
   std::string destroyed_;
 };

@@ -1,11 +1,12 @@
 #include <filesystem>
+#include <map>
 
-#include "sluice/inputs.h"
-#include "sluice/model_source.h"
-#include "sluice/outputs.h"
+#include "sluice/model/model_source.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 #include "sluice/remote/repeated.h"
+#include "sluice/tensors/inputs.h"
+#include "sluice/tensors/outputs.h"
 
 namespace sluice::tool {
 namespace {
@@ -15,21 +16,31 @@ class InferCommand : public Command {
   const char* name() const override { return "infer"; }
   const char* summary() const override { return "Run a model of the daemon on given inputs"; }
 
-  void add_options(CLI::App& app) override {
-    app.add_option("model", model_, "Handle, or a name that one loaded model has")->required();
-    app.add_option("--input", inputs_, "name=x.npy, name=x.png, name=random or name=zeros")
-        ->take_all();
-    app.add_option("--shape", shapes_, "name=1,3,224,224: dimensions of a generated input")
-        ->take_all();
-    app.add_option("--output-dir", output_dir_, "Write each output there as <name>.npy");
-    app.add_option("--timeout", timeout_seconds_, "Seconds after which the request is given up")
-        ->check(CLI::PositiveNumber);
-    app.add_option("--repeat", repeat_.count, "Run it so often, over one stream; print figures")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
-    app.add_option("--in-flight", repeat_.in_flight,
-                   "Most requests on their way at a time (default: the model's depth)")
-        ->check(CLI::Range(1, 1 << 20));
-    remote_.add_to(app);
+  void add_options(Options& options) override {
+    options.add("model", model_, "Handle, or a name that one loaded model has").required();
+    options
+        .add("--input", inputs_,
+             "name=x.npy, x.json, x.png or x.jpg, name=random, name=zeros or name=exchange:INDEX")
+        .repeatable();
+    options.add("--shape", shapes_, "name=1,3,224,224: dimensions of a generated input")
+        .repeatable();
+    add_image_options(options, preprocessing_);
+    options.add("--output-dir", output_dir_, "Write each output there as <name>.npy");
+    options
+        .add("--keep", options_.kept_outputs,
+             "Output that stays in the daemon's exchange; prints its index")
+        .repeatable();
+    options.add("--timeout", timeout_seconds_, "Seconds after which the request is cancelled")
+        .positive();
+    options
+        .add("--repeat", repeat_.count,
+             "Number of runs over one stream; prints throughput and latencies")
+        .between(std::int64_t{1}, std::int64_t{1} << 32);
+    options
+        .add("--in-flight", repeat_.in_flight,
+             "Maximum number of requests in flight (default: the model's depth)")
+        .between(1, 1 << 20);
+    remote_.add_to(options);
   }
 
   Result<int> run() override {
@@ -37,14 +48,17 @@ class InferCommand : public Command {
     const std::uint64_t handle = SLUICE_TRY(find_model(*client, model_));
     const auto entries = SLUICE_TRY(client->list_models(handle));
     const package::Signature& signature = entries.at(0).signature;
-    const auto sources = SLUICE_TRY(parse_inputs(inputs_, signature, Missing::kRefuse));
-    const auto constants =
-        SLUICE_TRY(read_inputs(sources, signature, SLUICE_TRY(parse_shapes(shapes_))));
-    std::vector<rpc::NamedTensor> tensors;
+    auto sources = SLUICE_TRY(parse_inputs(inputs_, signature, Missing::kRefuse));
+    const std::map<std::string, std::uint64_t> indexes = SLUICE_TRY(take_indexes(sources));
+    const auto constants = SLUICE_TRY(
+        read_inputs(sources, signature, SLUICE_TRY(parse_shapes(shapes_)), preprocessing_));
+    std::vector<rpc::client::NamedTensor> tensors;
     for (std::size_t i = 0; i < constants.size(); ++i) {
-      tensors.push_back({signature.inputs[i].name, view_of(constants[i])});
+      const std::string& name = signature.inputs[i].name;
+      const auto index = indexes.find(name);
+      tensors.push_back({name, view_of(constants[i]), index == indexes.end() ? 0 : index->second});
     }
-    rpc::InferOptions options;
+    rpc::client::InferOptions options = options_;
     options.timeout_ns = static_cast<std::int64_t>(timeout_seconds_ * 1e9);
     options.wants_detail = true;
     if (repeat_.count == 0) return show(SLUICE_TRY(client->infer(handle, tensors, options)));
@@ -53,19 +67,38 @@ class InferCommand : public Command {
   }
 
  private:
-  Result<int> show(const rpc::InferReply& reply) const {
-    if (!output_dir_.empty()) std::filesystem::create_directories(output_dir_);
+  /// The inputs that the exchange has, by name. A generated tensor stands in for each.
+  static Result<std::map<std::string, std::uint64_t>> take_indexes(
+      std::map<std::string, std::string>& sources) {
+    constexpr std::string_view kPrefix = "exchange:";
+    std::map<std::string, std::uint64_t> indexes;
+    for (auto& [name, source] : sources) {
+      if (!source.starts_with(kPrefix)) continue;
+      indexes[name] = SLUICE_TRY(parse_handle(source.substr(kPrefix.size())));
+      source = "zeros";
+    }
+    return indexes;
+  }
+
+  Result<int> show(const rpc::client::InferReply& reply) const {
+    SLUICE_TRY(make_output_folder(output_dir_));
     if (remote_.is_json) {
       std::vector<std::string> files;
-      for (const rpc::NamedTensor& output : reply.outputs) {
+      for (const rpc::client::NamedTensor& output : reply.outputs) {
         if (output_dir_.empty()) break;
-        files.push_back(SLUICE_TRY(save_output(output.name, output.view, output_dir_)));
+        files.push_back(output.exchange != 0
+                            ? std::string()
+                            : SLUICE_TRY(save_output(output.name, output.view, output_dir_)));
       }
       print_json(reply, files);
       return 0;
     }
-    for (const rpc::NamedTensor& output : reply.outputs) {
-      SLUICE_TRY(write_output(output.name, output.view, output_dir_));
+    for (const rpc::client::NamedTensor& output : reply.outputs) {
+      if (output.exchange != 0) {
+        fmt::print("{}: exchange:{}\n", printable(output.name), output.exchange);
+      } else {
+        SLUICE_TRY(write_output(output.name, output.view, output_dir_));
+      }
     }
     return 0;
   }
@@ -73,8 +106,8 @@ class InferCommand : public Command {
   /// The outputs are those of the last answer. 1 if one failed.
   Result<int> show(const RepeatReport& report) const {
     if (!output_dir_.empty() && report.last) {
-      std::filesystem::create_directories(output_dir_);
-      for (const rpc::NamedTensor& output : report.last->outputs) {
+      SLUICE_TRY(make_output_folder(output_dir_));
+      for (const rpc::client::NamedTensor& output : report.last->outputs) {
         SLUICE_TRY(save_output(output.name, output.view, output_dir_));
       }
     }
@@ -94,8 +127,10 @@ class InferCommand : public Command {
     return report.num_failed > 0 ? 1 : 0;
   }
 
+  Preprocessing preprocessing_;
   RemoteOptions remote_;
-  RepeatOptions repeat_ = {0, 0};  ///< 0: not given
+  rpc::client::InferOptions options_;  ///< only the kept outputs
+  RepeatOptions repeat_ = {0, 0};      ///< 0: not given
   std::string model_;
   std::vector<std::string> inputs_;
   std::vector<std::string> shapes_;

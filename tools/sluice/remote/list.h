@@ -13,7 +13,7 @@ struct RemoteCommandInfo {
 };
 
 inline constexpr std::array kRemoteCommands = {
-    RemoteCommandInfo{"server", "Tell of the daemon: devices, free cores, health"},
+    RemoteCommandInfo{"server", "Show the daemon's devices, free cores and health"},
     RemoteCommandInfo{"load", "Load a package in the daemon; prints its handle"},
     RemoteCommandInfo{"unload", "Unload a model from the daemon"},
     RemoteCommandInfo{"start", "Start a model that the daemon has loaded"},
@@ -21,6 +21,8 @@ inline constexpr std::array kRemoteCommands = {
     RemoteCommandInfo{"reset", "Bring a model that failed back to stopped"},
     RemoteCommandInfo{"infer", "Run a model of the daemon on given inputs"},
     RemoteCommandInfo{"models", "List the models that the daemon has loaded"},
+    RemoteCommandInfo{"deploy", "Deploy a package as a function, which shares cores with others"},
+    RemoteCommandInfo{"functions", "List the functions that were deployed"},
     RemoteCommandInfo{"groups", "List, create or destroy the daemon's core groups"},
     RemoteCommandInfo{"sessions", "List the daemon's clients, or end one's session"},
     RemoteCommandInfo{"stats", "Requests, errors and latencies of the daemon's models"},
@@ -29,7 +31,7 @@ inline constexpr std::array kRemoteCommands = {
     RemoteCommandInfo{"profile", "Record what the daemon does, for ui.perfetto.dev"},
 };
 
-/// Null if there is none of this name.
+/// Null for an unknown name.
 constexpr const RemoteCommandInfo* find_remote_command(std::string_view name) {
   for (const RemoteCommandInfo& info : kRemoteCommands) {
     if (info.name == name) return &info;

@@ -11,22 +11,32 @@ class LoadCommand : public Command {
   const char* name() const override { return "load"; }
   const char* summary() const override { return "Load a package in the daemon; prints its handle"; }
 
-  void add_options(CLI::App& app) override {
-    app.add_option("package", path_, "A .sluice file")->required();
-    app.add_option("--name", name_, "What lists call the model (default: the file's name)");
-    app.add_option("--group", group_,
-                   "Handle of a core group (default: make one for the model, and start it)");
-    app.add_option("--isolation", isolation_,
-                   "Where the model runs if a group is made for it: stream, in the daemon, or "
-                   "process, in a worker of its own (default: the daemon's setting)")
-        ->check(CLI::IsMember({"stream", "process"}));
-    app.add_option("--depth", options_.depth, "Most requests in flight; 0: by the model's cores")
-        ->capture_default_str();
-    app.add_flag("--flag-nan", options_.flags_nan, "Answer code 1003 where an output holds NaN");
-    app.add_flag("--by-path", is_by_path_,
+  void add_options(Options& options) override {
+    options.add("package", path_, "A .sluice file").required();
+    options.add("--name", name_, "What lists call the model (default: the file's name)");
+    options.add("--group", group_,
+                "Handle of a core group (default: make one for the model, and start it)");
+    options
+        .add("--isolation", isolation_,
+             "Where the model runs if a group is made for it: stream, in the daemon, or "
+             "process, in a worker of its own (default: the daemon's setting)")
+        .one_of({"stream", "process"});
+    options
+        .add("--depth", options_.depth,
+             "Requests that run at a time, each with a context; 0: by the model's cores")
+        .shows_default();
+    options.add("--queue-limit", options_.max_waiting,
+                "Requests that may wait beyond the depth; 0 refuses them (default: 64 x depth)");
+    options
+        .add("--weight", options_.weight,
+             "Share of the cores among models that take turns: 1 to 1000")
+        .shows_default();
+    options.flag("--flag-nan", options_.flags_nan, "Answer code 1003 where an output holds NaN");
+    options.flag("--by-path", is_by_path_,
                  "The daemon reads the file itself, from one of its model folders");
-    app.add_flag("--estimate", only_estimates_, "Tell what it would take; load nothing");
-    remote_.add_to(app);
+    options.flag("--estimate", only_estimates_,
+                 "Print the memory that the model would need; load nothing");
+    remote_.add_to(options);
   }
 
   Result<int> run() override {
@@ -34,7 +44,7 @@ class LoadCommand : public Command {
     if (!isolation_.empty()) {
       options_.isolation = SLUICE_TRY(runtime::parse_isolation(isolation_));
     }
-    if (group_ != 0) options_.group = runtime::CoreGroupId(group_);
+    if (group_ != 0) options_.group = topology::CoreGroupId(group_);
     const auto client = SLUICE_TRY(remote_.connect());
     if (is_by_path_) path_ = std::filesystem::absolute(path_).string();
     if (only_estimates_) return estimate(*client);
@@ -43,14 +53,15 @@ class LoadCommand : public Command {
     if (remote_.is_json) {
       print_json(model);
     } else {
-      fmt::print("{:#x}  {}, {} on group {}, depth {}\n", model.info.handle, model.info.name,
-                 runtime::phase_name(model.info.phase), model.info.group.value(), model.info.depth);
+      fmt::print("{:#x}  {}, {} on group {}, depth {}, queue limit {}\n", model.info.handle,
+                 model.info.name, runtime::phase_name(model.info.phase), model.info.group.value(),
+                 model.info.depth, model.info.max_waiting);
     }
     return 0;
   }
 
  private:
-  Result<int> estimate(rpc::Client& client) {
+  Result<int> estimate(rpc::client::Client& client) {
     const auto footprint = SLUICE_TRY(client.estimate(options_, path_, !is_by_path_));
     if (remote_.is_json) {
       print_json(footprint);

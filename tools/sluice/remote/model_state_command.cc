@@ -14,15 +14,16 @@ class ModelStateCommand : public Command {
   const char* name() const override { return name_; }
   const char* summary() const override { return summary_; }
 
-  void add_options(CLI::App& app) override {
-    app.add_option("model", model_, "Handle, or a name that one loaded model has")->required();
+  void add_options(Options& options) override {
+    options.add("model", model_, "Handle, or a name that one loaded model has").required();
     if (change_ == Change::kStop || change_ == Change::kUnload) {
-      app.add_option("--drain", drain_seconds_,
-                     "Seconds that requests in flight may go on before they are cancelled")
-          ->capture_default_str()
-          ->check(CLI::Range(0.0, 3600.0));
+      options
+          .add("--drain", drain_seconds_,
+               "Seconds that requests in flight may go on before they are cancelled")
+          .shows_default()
+          .between(0.0, 3600.0);
     }
-    remote_.add_to(app);
+    remote_.add_to(options);
   }
 
   Result<int> run() override {
@@ -34,7 +35,7 @@ class ModelStateCommand : public Command {
   }
 
  private:
-  Status apply(rpc::Client& client, std::uint64_t model) const {
+  Status apply(rpc::client::Client& client, std::uint64_t model) const {
     const auto drain_ns = static_cast<std::int64_t>(drain_seconds_ * 1e9);
     switch (change_) {
       case Change::kStart: return client.start(model);

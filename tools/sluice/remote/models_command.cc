@@ -1,4 +1,4 @@
-#include "sluice/device_table.h"
+#include "sluice/devices/device_table.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 
@@ -9,7 +9,7 @@ class ModelsCommand : public Command {
  public:
   const char* name() const override { return "models"; }
   const char* summary() const override { return "List the models that the daemon has loaded"; }
-  void add_options(CLI::App& app) override { remote_.add_to(app); }
+  void add_options(Options& options) override { remote_.add_to(options); }
 
   Result<int> run() override {
     const auto client = SLUICE_TRY(remote_.connect());

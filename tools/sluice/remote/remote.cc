@@ -4,24 +4,24 @@
 #include <charconv>
 #include <map>
 
-#include "sluice/device_table.h"
+#include "sluice/devices/device_table.h"
 
 namespace sluice::tool {
 
-void RemoteOptions::add_connection_to(CLI::App& app) {
-  app.add_option("--address", client.address, "Of the daemon: unix:/PATH or HOST:PORT")
-      ->envname("SLUICE_ADDRESS")
-      ->capture_default_str();
-  app.add_option("--ca", client.ca, "PEM file of the authority of the daemon's certificate (TLS)");
-  app.add_option("--certificate", client.certificate, "PEM file of our certificate (mutual TLS)");
-  app.add_option("--key", client.key, "PEM file of our certificate's key");
-  app.add_option("--token", client.token, "Token for a daemon that wants one over TCP")
-      ->envname("SLUICE_TOKEN");
+void RemoteOptions::add_connection_to(Options& options) {
+  options.add("--address", client.address, "Of the daemon: unix:/PATH or HOST:PORT")
+      .reads_environment("SLUICE_ADDRESS")
+      .shows_default();
+  options.add("--ca", client.ca, "PEM file of the authority of the daemon's certificate (TLS)");
+  options.add("--certificate", client.certificate, "PEM file of our certificate (mutual TLS)");
+  options.add("--key", client.key, "PEM file of our certificate's key");
+  options.add("--token", client.token, "Token for a daemon that wants one over TCP")
+      .reads_environment("SLUICE_TOKEN");
 }
 
-void RemoteOptions::add_to(CLI::App& app) {
-  add_connection_to(app);
-  app.add_flag("-j,--json", is_json, "Print JSON");
+void RemoteOptions::add_to(Options& options) {
+  add_connection_to(options);
+  options.flag("-j,--json", is_json, "Print JSON");
 }
 
 Result<std::uint64_t> parse_handle(const std::string& text) {
@@ -35,7 +35,7 @@ Result<std::uint64_t> parse_handle(const std::string& text) {
                           text);
 }
 
-Result<std::uint64_t> find_model(rpc::Client& client, const std::string& text) {
+Result<std::uint64_t> find_model(rpc::client::Client& client, const std::string& text) {
   if (const auto handle = parse_handle(text); handle.is_ok()) return handle;
   std::vector<std::uint64_t> found;
   for (const auto& model : SLUICE_TRY(client.list_models())) {
@@ -79,9 +79,9 @@ std::string text_table(const std::vector<std::vector<std::string>>& texts) {
   return text;
 }
 
-std::string describe_cores(const std::vector<runtime::CoreRef>& cores) {
+std::string describe_cores(const std::vector<topology::CoreRef>& cores) {
   std::map<std::int32_t, std::vector<std::int32_t>> of_device;
-  for (const runtime::CoreRef& core : cores) of_device[core.device.value()].push_back(core.core);
+  for (const topology::CoreRef& core : cores) of_device[core.device.value()].push_back(core.core);
   std::string text;
   for (const auto& [device, numbers] : of_device) {
     text +=

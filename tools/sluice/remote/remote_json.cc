@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "sluice/outputs.h"
 #include "sluice/remote/remote.h"
 #include "sluice/remote/repeated.h"
+#include "sluice/tensors/outputs.h"
 
 namespace sluice::tool {
 
@@ -33,28 +33,44 @@ json to_json(const runtime::Footprint& from) {
           {"total_bytes", from.total_bytes()}};
 }
 
+json to_json(const sandbox::FunctionState& from) {
+  return {{"phase", sandbox::phase_name(from.phase)},
+          {"share", from.options.share},
+          {"priority", from.options.priority},
+          {"memory_bytes", from.options.memory_bytes},
+          {"keep_warm_ns", from.options.keep_warm_ns},
+          {"held_bytes", from.held_bytes},
+          {"requests", from.num_requests},
+          {"starts", from.num_starts},
+          {"last_start_ns", from.last_start_ns},
+          {"busy_ns", from.busy_ns}};
+}
+
 json to_json(const service::ModelEntry& from) {
-  return {{"model", from.info.handle},
-          {"name", from.info.name},
-          {"phase", runtime::phase_name(from.info.phase)},
-          {"group", from.info.group.value()},
-          {"implicit", from.info.is_implicit},
-          {"mode", from.info.mode == runtime::LoadMode::kShared ? "shared" : "normal"},
-          {"depth", from.info.depth},
-          {"session", static_cast<std::uint64_t>(from.session)},
-          {"footprint", to_json(from.info.footprint)},
-          {"slots_bytes", from.info.slots_bytes},
-          {"inputs", tensors(from.signature.inputs)},
-          {"outputs", tensors(from.signature.outputs)}};
+  json all = {{"model", from.info.handle},
+              {"name", from.info.name},
+              {"phase", runtime::phase_name(from.info.phase)},
+              {"group", from.info.group.value()},
+              {"implicit", from.info.is_implicit},
+              {"mode", from.info.mode == runtime::LoadMode::kShared ? "shared" : "normal"},
+              {"depth", from.info.depth},
+              {"queue_limit", from.info.max_waiting},
+              {"session", static_cast<std::uint64_t>(from.session)},
+              {"footprint", to_json(from.info.footprint)},
+              {"slots_bytes", from.info.slots_bytes},
+              {"inputs", tensors(from.signature.inputs)},
+              {"outputs", tensors(from.signature.outputs)}};
+  if (from.function) all["function"] = to_json(*from.function);
+  return all;
 }
 
 json to_json(const service::GroupEntry& from) {
   json cores = json::array();
-  for (const runtime::CoreRef& core : from.info.cores) {
+  for (const topology::CoreRef& core : from.info.cores) {
     cores.push_back({{"device", core.device.value()}, {"core", core.core}});
   }
   return {{"group", from.info.id.value()},
-          {"implicit", from.info.origin == runtime::GroupOrigin::kImplicit},
+          {"implicit", from.info.origin == topology::GroupOrigin::kImplicit},
           {"cores", std::move(cores)},
           {"models", from.info.num_models},
           {"active_model", from.info.active_model},
@@ -91,6 +107,8 @@ json to_json(const service::ModelStatistics& from) {
           {"name", from.name},
           {"accepted", from.accepted},
           {"refused", from.refused},
+          {"waiting", from.waiting},
+          {"max_waiting", from.max_waiting},
           {"answered", std::move(answered)},
           {"starts", from.starts},
           {"busy_ns", from.busy_ns},
@@ -102,7 +120,7 @@ json to_json(const service::ModelStatistics& from) {
 
 json to_json(const service::ServerInfo& from) {
   json devices = json::array();
-  for (const runtime::Device& device : from.devices) {
+  for (const topology::Device& device : from.devices) {
     devices.push_back({{"device", device.id.value()},
                        {"kind", device.kind},
                        {"name", device.name},
@@ -134,12 +152,13 @@ json to_json(const service::ServerHealth& from) {
   return {{"ready", from.is_ready}, {"reason", from.reason}, {"models", std::move(models)}};
 }
 
-json to_json(const rpc::InferReply& from, const std::vector<std::string>& files) {
+json to_json(const rpc::client::InferReply& from, const std::vector<std::string>& files) {
   json outputs = json::array();
   for (std::size_t i = 0; i < from.outputs.size(); ++i) {
-    const rpc::NamedTensor& output = from.outputs[i];
+    const rpc::client::NamedTensor& output = from.outputs[i];
     outputs.push_back({{"name", output.name}, {"type", type_text(output.view)}});
-    if (i < files.size()) outputs.back()["file"] = files[i];
+    if (output.exchange != 0) outputs.back()["exchange"] = output.exchange;
+    if (i < files.size() && output.exchange == 0) outputs.back()["file"] = files[i];
   }
   return {{"code", static_cast<std::int32_t>(from.code)},
           {"outputs", std::move(outputs)},
@@ -171,7 +190,7 @@ void print_json(const std::vector<service::GroupEntry>& groups) { print_list(gro
 void print_json(const std::vector<service::SessionInfo>& sessions) { print_list(sessions); }
 void print_json(const std::vector<service::ModelStatistics>& statistics) { print_list(statistics); }
 void print_json(const runtime::Footprint& footprint) { print(to_json(footprint)); }
-void print_json(const rpc::InferReply& reply, const std::vector<std::string>& files) {
+void print_json(const rpc::client::InferReply& reply, const std::vector<std::string>& files) {
   print(to_json(reply, files));
 }
 void print_json(const RepeatReport& report) {

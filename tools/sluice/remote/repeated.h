@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "rpc/client.h"
+#include "rpc/client/client.h"
 
 namespace sluice::tool {
 
@@ -16,20 +16,20 @@ struct RepeatOptions {
 
 struct RepeatReport {
   std::int64_t num_failed = 0;
-  Status first_error;                      ///< ok if none failed
-  std::int64_t duration_ns = 0;            ///< from the first request to the last answer
-  std::vector<std::int64_t> latencies_ns;  ///< of those that did not fail, the shortest first
-  std::optional<rpc::InferReply> last;     ///< that did not fail
+  Status first_error;                           ///< ok if none failed
+  std::int64_t duration_ns = 0;                 ///< from the first request to the last answer
+  std::vector<std::int64_t> latencies_ns;       ///< of successful requests, ascending
+  std::optional<rpc::client::InferReply> last;  ///< the last successful one
 
   double per_second() const;
-  /// The one that `share` of all do not pass; 0 if none succeeded. Requires: 0 < share <= 1.
+  /// The quantile `share` of the latencies; 0 if no request succeeded. Requires: 0 < share <= 1.
   std::int64_t latency_ns(double share) const;
 };
 
 /// Requires: count and in_flight > 0. Fails: with what ended the stream.
-Result<RepeatReport> infer_repeatedly(rpc::Client& client, std::uint64_t model,
-                                      const std::vector<rpc::NamedTensor>& inputs,
-                                      const rpc::InferOptions& options,
+Result<RepeatReport> infer_repeatedly(rpc::client::Client& client, std::uint64_t model,
+                                      const std::vector<rpc::client::NamedTensor>& inputs,
+                                      const rpc::client::InferOptions& options,
                                       const RepeatOptions& repeat);
 
 }  // namespace sluice::tool

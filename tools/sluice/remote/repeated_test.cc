@@ -5,7 +5,7 @@
 namespace sluice::tool {
 namespace {
 
-TEST(RepeatReport, ALatencyIsTheOneThatTheShareDoesNotPass) {
+TEST(RepeatReport, LatencyPercentileIsNearestRank) {
   RepeatReport report;
   for (std::int64_t i = 1; i <= 100; ++i) report.latencies_ns.push_back(i * 10);
   EXPECT_EQ(report.latency_ns(0.5), 500);
@@ -14,7 +14,7 @@ TEST(RepeatReport, ALatencyIsTheOneThatTheShareDoesNotPass) {
   EXPECT_EQ(report.latency_ns(0.001), 10);
 }
 
-TEST(RepeatReport, WhereNothingSucceededThereAreNoFigures) {
+TEST(RepeatReport, WithoutSuccessesThereAreNoFigures) {
   const RepeatReport report;
   EXPECT_EQ(report.latency_ns(0.5), 0);
   EXPECT_EQ(report.per_second(), 0);

@@ -9,15 +9,15 @@ class SessionsCommand : public Command {
   const char* name() const override { return "sessions"; }
   const char* summary() const override { return "List the daemon's clients, or end one's session"; }
 
-  void add_options(CLI::App& app) override {
-    kill_ = app.add_option("--kill", killed_,
-                           "End the session with this id: what it loaded and reserved is freed");
-    remote_.add_to(app);
+  void add_options(Options& options) override {
+    kill_ = options.add("--kill", killed_,
+                        "End the session with this id: what it loaded and reserved is freed");
+    remote_.add_to(options);
   }
 
   Result<int> run() override {
     const auto client = SLUICE_TRY(remote_.connect());
-    if (kill_->count() > 0) {
+    if (kill_.is_given()) {
       SLUICE_TRY(client->close_session(service::SessionId(killed_)));
       if (remote_.is_json) print_json("session", killed_);
       return 0;
@@ -46,7 +46,7 @@ class SessionsCommand : public Command {
   }
 
   RemoteOptions remote_;
-  CLI::Option* kill_ = nullptr;
+  Option kill_;
   std::uint64_t killed_ = 0;
 };
 

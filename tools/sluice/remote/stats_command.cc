@@ -6,10 +6,10 @@
 namespace sluice::tool {
 namespace {
 
-/// The worker of each model's group, as text; "-" for those that run in the daemon.
+/// The worker of each model's group, as text; "-" for models in the daemon.
 class WorkersOfModels {
  public:
-  static Result<WorkersOfModels> ask(rpc::Client& client) {
+  static Result<WorkersOfModels> ask(rpc::client::Client& client) {
     WorkersOfModels workers;
     for (const auto& group : SLUICE_TRY(client.list_groups())) {
       workers.of_group_[group.info.id] = describe_worker(group.info.worker);
@@ -27,8 +27,8 @@ class WorkersOfModels {
   }
 
  private:
-  std::map<runtime::CoreGroupId, std::string> of_group_;
-  std::map<std::uint64_t, runtime::CoreGroupId> group_of_;
+  std::map<topology::CoreGroupId, std::string> of_group_;
+  std::map<std::uint64_t, topology::CoreGroupId> group_of_;
 };
 
 class StatsCommand : public Command {
@@ -38,9 +38,9 @@ class StatsCommand : public Command {
     return "Requests, errors and latencies of the daemon's models";
   }
 
-  void add_options(CLI::App& app) override {
-    app.add_option("model", model_, "Handle or name (default: all)");
-    remote_.add_to(app);
+  void add_options(Options& options) override {
+    options.add("model", model_, "Handle or name (default: all)");
+    remote_.add_to(options);
   }
 
   Result<int> run() override {
@@ -53,8 +53,8 @@ class StatsCommand : public Command {
     }
     const auto workers = SLUICE_TRY(WorkersOfModels::ask(*client));
     std::vector<std::vector<std::string>> rows = {{"MODEL", "NAME", "ANSWERED", "ERRORS", "REFUSED",
-                                                   "P50", "P99", "QUEUE P99", "COMPUTE P50",
-                                                   "WORKER"}};
+                                                   "WAITING", "P50", "P99", "QUEUE P99",
+                                                   "COMPUTE P50", "WORKER"}};
     for (const auto& one : all) {
       std::int64_t num_answered = 0;
       std::int64_t num_ok = 0;
@@ -64,6 +64,7 @@ class StatsCommand : public Command {
       }
       rows.push_back({fmt::format("{:#x}", one.model), one.name, std::to_string(num_answered),
                       std::to_string(num_answered - num_ok), std::to_string(one.refused),
+                      fmt::format("{} (max {})", one.waiting, one.max_waiting),
                       describe_duration(one.total.p50_ns), describe_duration(one.total.p99_ns),
                       describe_duration(one.queue.p99_ns), describe_duration(one.compute.p50_ns),
                       workers.of(one.model)});

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "reference/small_floats.h"
-#include "reference/test_tensors.h"
+#include "reference/testing/test_tensors.h"
 
 namespace sluice::reference {
 namespace {
@@ -37,7 +37,7 @@ TEST(Mod, HasTheSignOfTheDivisorOrWithFmodOfTheDividend) {
   EXPECT_NE(TestOp("Mod").run({a, vector(Ints{1, 1, 0})}, y), "");
 }
 
-TEST(Mod, OfFloatsGivesZerosTheSignOfTheDivisor) {
+TEST(Mod, FloatZeroTakesTheSignOfTheDivisor) {
   TestTensor z = vector(std::vector<float>(2));
   const TestTensor a = vector(std::vector<float>{-0.0F, 6});
   EXPECT_EQ(TestOp("Mod", "", 28).run({a, vector(std::vector<float>{3, -3})}, z), "");
@@ -57,7 +57,7 @@ TEST(BitShift, BeyondTheWidthLeavesZero) {
   EXPECT_NE(TestOp("BitShift").with("direction", "UP").run({x, count}, y), "");
 }
 
-TEST(Arithmetic, OfIntegersWraps) {
+TEST(Arithmetic, IntegerOverflowWraps) {
   constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
   EXPECT_EQ(add(kMost, 1), kLeast);
   EXPECT_EQ(multiply(kMost, 2), -2);
@@ -99,7 +99,7 @@ TEST(SmallFloats, RoundToEvenAndSaturateIfAsked) {
   EXPECT_EQ(e5m2.encode(1e9F, true), 0x7b);
 }
 
-TEST(PackedBits, StandSideBySide) {
+TEST(PackedBits, TwoFourBitElementsShareAByte) {
   std::byte bytes[2] = {};
   const PackedBits nibbles(bytes, 4);
   nibbles.set(0, 0x3);

@@ -30,7 +30,7 @@ bool parse_number(std::string_view text, N* value) {
   return error == std::errc() && stop == end && !text.empty();
 }
 
-/// Integers of 64 bits are more than a double holds: those read text as integers where it is one.
+/// A double cannot represent all 64-bit integers, so 64-bit types parse integer text as integers.
 template <typename N>
 Status read_text(const Call& call, std::vector<N>* values) {
   for (const Text& element : call.input_elements<Text>(0)) {
@@ -91,7 +91,7 @@ float cut_to_float(double value) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(cut) | 1U);
 }
 
-/// What an element of at most 16 bits is rounded from.
+/// The type from which an element of at most 16 bits is rounded.
 template <typename W>
 float rounding_source(W value) {
   if constexpr (std::is_same_v<W, double>) return cut_to_float(value);
@@ -114,7 +114,7 @@ void write_bits(const Call& call, const std::vector<W>& values) {
   write_small(call.output(0), bits);
 }
 
-/// In plain digits, as few as tell the value from its neighbours of type N.
+/// Formats the value with the fewest digits that identify it among the values of type N.
 template <typename N>
 std::string text_of(N value) {
   if constexpr (std::is_floating_point_v<N>) {
@@ -145,6 +145,20 @@ void write_text(const Call& call, const std::vector<W>& values) {
   }
 }
 
+/// A float as an integer, towards zero. 32 and 64 bits saturate as `convert` does; of fewer bits,
+/// or without a sign, the low bits of the 64-bit integer are kept: negative numbers wrap.
+template <typename To, typename W>
+To cast_element(W value) {
+  constexpr bool kWraps = std::is_integral_v<To> && !std::is_same_v<To, bool> &&
+                          (std::is_unsigned_v<To> || sizeof(To) < 4);
+  if constexpr (kWraps && std::is_floating_point_v<W>) {
+    if (sizeof(To) == 8 && value > 0) return convert<To>(value);
+    return static_cast<To>(convert<std::int64_t>(value));
+  } else {
+    return convert<To>(value);
+  }
+}
+
 template <typename W>
 Status write_wide(const Call& call, const std::vector<W>& values) {
   const sluice_tensor& tensor = call.output(0);
@@ -163,7 +177,7 @@ Status write_wide(const Call& call, const std::vector<W>& values) {
       if constexpr (kIsShort) {
         y[i] = rounding_source(values[i]);
       } else {
-        y[i] = convert<Compute<T>>(values[i]);
+        y[i] = cast_element<Compute<T>>(values[i]);
       }
     }
     return plugin::ok();

@@ -36,7 +36,7 @@ Status check_predicate(const sluice_op& op) {
   return is_small(type) ? check_broadcast(op) : check_elementwise<kFloats>(op);
 }
 
-/// An element-wise test: floats in, those of 8 bits too, bools out.
+/// An element-wise test: floats in, including 8-bit floats; bools out.
 template <typename Make>
 KernelEntry predicate(const char* kind, Make /*stateless*/) {
   return {.kind = kind,

@@ -63,7 +63,7 @@ std::optional<std::int64_t> edge_source(std::int64_t index, std::int64_t size) {
 std::optional<std::int64_t> wrap_source(std::int64_t index, std::int64_t size) {
   return floor_mod(index, size);
 }
-/// 0 1 2 3 2 1 0 1 ...: mirrored at the edges, which are not repeated.
+/// 0 1 2 3 2 1 0 1 ...: mirrors at the edges without repeating the edge elements.
 std::optional<std::int64_t> reflect_source(std::int64_t index, std::int64_t size) {
   if (size == 1) return 0;
   const std::int64_t period = 2 * (size - 1);

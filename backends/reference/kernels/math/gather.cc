@@ -1,4 +1,4 @@
-// Elements picked by index. Every index is checked before it is used.
+// Elements selected by index. Kernels check every index before use.
 #include <algorithm>
 
 #include "reference/families.h"

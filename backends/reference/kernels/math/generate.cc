@@ -141,7 +141,7 @@ Status check_one_hot(const sluice_op& op) {
   return status.is_ok() ? check_movable(op, 2) : status;
 }
 
-/// The place of the on-value for each index, -1 where it is outside of [-depth, depth).
+/// The position of the on-value for each index; -1 for an index outside [-depth, depth).
 Ints hot_places(const sluice_tensor& indices, std::int64_t depth) {
   Ints places;
   static_cast<void>(dispatch(kNumbers, indices.element_type, [&]<typename T>() {

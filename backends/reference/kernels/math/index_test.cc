@@ -1,9 +1,9 @@
-// Indices and positions come from data: whatever they are, no kernel leaves its buffers.
+// Indices and positions are data: no kernel leaves its buffers for any value.
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "reference/test_tensors.h"
+#include "reference/testing/test_tensors.h"
 
 namespace sluice::reference {
 namespace {
@@ -16,7 +16,7 @@ TestTensor longs(const Longs& values) {
   return {{static_cast<std::int64_t>(values.size())}, values};
 }
 
-TEST(Gather, TakesNegativeIndicesAndRefusesOthersOutside) {
+TEST(Gather, TakesNegativeIndicesAndRefusesIndicesOutOfRange) {
   TestTensor y = floats({2}, {0, 0});
   const TestTensor data = floats({3}, {10, 20, 30});
   EXPECT_EQ(TestOp("Gather").run({data, longs({-1, 0})}, y), "");
@@ -140,7 +140,7 @@ TEST(TensorScatter, WrapsAroundOnlyIfCircular) {
   EXPECT_EQ(y.values<float>(), (Floats{9, 2, 8}));
 }
 
-TEST(OneHot, IndicesOutsideAreColdEverywhere) {
+TEST(OneHot, IndicesOutOfRangeGiveOffValues) {
   TestTensor y = floats({2, 2}, {9, 9, 9, 9});
   EXPECT_EQ(TestOp("OneHot").run({longs({-1, 7}), longs({2}), floats({2}, {0, 1})}, y), "");
   EXPECT_EQ(y.values<float>(), (Floats{0, 1, 0, 0}));

@@ -144,7 +144,7 @@ void for_each_reduced(const Call& call, const Ints& kept, const Visit& visit) {
   });
 }
 
-/// How many elements each reduced one is made of.
+/// The number of input elements per output element.
 std::int64_t elements_per_result(const Call& call, const Ints& kept) {
   const Dims dims = dims_of(call.input(0));
   std::int64_t count = 1;

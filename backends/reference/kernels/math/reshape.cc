@@ -8,7 +8,7 @@
 namespace sluice::reference {
 namespace {
 
-/// Whole tensors as bytes, so that any element type will do.
+/// Copies a whole tensor as bytes, for any element type.
 Status copy_whole(const Call& call) {
   const sluice_tensor& from = call.input(0);
   const sluice_tensor& to = call.output(0);

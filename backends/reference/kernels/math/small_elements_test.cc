@@ -1,7 +1,7 @@
 // Elements that share bytes are moved, quantized and read back as whole ones are.
 #include <gtest/gtest.h>
 
-#include "reference/test_tensors.h"
+#include "reference/testing/test_tensors.h"
 
 namespace sluice::reference {
 namespace {
@@ -15,14 +15,14 @@ TestTensor packed(Longs dims, sluice_element_type type, const Bytes& bytes) {
   return tensor;
 }
 
-TEST(SmallElements, AreTransposedOneByOneAndPadTheLastByteWithZeros) {
+TEST(SmallElements, FourBitTransposePadsTheLastByteWithZeros) {
   TestTensor y = packed({3, 1}, plugin::kU4, {0xff, 0xff});
   const TestTensor x = packed({1, 3}, plugin::kU4, {0x21, 0xf3});
   EXPECT_EQ(TestOp("Transpose").run({x}, y), "");
   EXPECT_EQ(y.values<std::uint8_t>(), (Bytes{0x21, 0x03}));
 }
 
-TEST(SmallElements, AreGatheredOutOfTheirBytes) {
+TEST(SmallElements, FourBitElementsAreGathered) {
   TestTensor y = packed({2}, plugin::kI2, {0});
   const TestTensor x = packed({4}, plugin::kI2, {0b11'10'01'00});
   EXPECT_EQ(TestOp("Gather").run({x, {{2}, Longs{3, 1}}}, y), "");

@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "reference/kernels/nn/support.h"
+#include "reference/kernels/support.h"
 
 namespace sluice::reference {
 namespace {

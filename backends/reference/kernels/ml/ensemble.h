@@ -1,4 +1,5 @@
-// A tree ensemble in one form, whatever lists it came in; fast backends lay it out anew from this.
+// A tree ensemble in one form for all versions of the operators. Fast backends build their own
+// layout from this form.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,7 @@ struct TreeRules {
   std::int64_t num_trees = 0;
   TreeAggregate aggregate = TreeAggregate::kSum;
   ScoreTransform transform = ScoreTransform::kNone;
-  std::vector<double> base_values;  ///< none, one for all, or one per target
+  std::vector<double> base_values;  ///< empty, one for all targets, or one per target
   bool is_classifier = false;
   bool has_one_class = false;  ///< two classes of which weights name one
   bool is_probability = true;  ///< no weight is negative
@@ -63,8 +64,8 @@ struct Ensemble {
 };
 
 /// Reads the attributes of TreeEnsemble, TreeEnsembleRegressor or TreeEnsembleClassifier.
-/// The host has checked lengths, ids and that there is no cycle; ids are looked at again, so that
-/// every place in the result is inside its list.
+/// The host has checked lengths, ids and the absence of cycles. The function checks ids again, so
+/// every index in the result is inside its list.
 /// Fails: SLUICE_INVALID_ARGUMENT, SLUICE_UNIMPLEMENTED past 2^31 nodes.
 Status read_ensemble(const sluice_op& op, Ensemble* ensemble);
 

@@ -40,7 +40,7 @@ class KeyTable {
     }
   }
 
-  /// The number of keys for what is none.
+  /// The index of `key`; the number of keys if it is not in the table.
   std::int64_t find(Key key) const {
     if (is_nan(key)) return nan_;
     const auto at = places_.find(key);

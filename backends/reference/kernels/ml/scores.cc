@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "reference/kernels/nn/support.h"
+#include "reference/kernels/support.h"
 
 namespace sluice::reference {
 namespace {

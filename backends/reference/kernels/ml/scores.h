@@ -16,7 +16,7 @@ enum class ScoreTransform { kNone, kSoftmax, kLogistic, kSoftmaxZero, kProbit };
 /// kNone for an unknown name.
 ScoreTransform find_transform(std::string_view name);
 
-/// In place. Softmax of what is not 0 leaves zeros alone. The probit is Winitzki's approximation
+/// Works in place. kSoftmaxZero keeps zeros. The probit is Winitzki's approximation
 /// ("A handy approximation for the error function and its inverse", 2008), as converters expect.
 void transform_scores(ScoreTransform transform, std::span<double> scores);
 
@@ -28,10 +28,10 @@ void complete_pair(ScoreTransform transform, bool is_probability, std::span<doub
 /// Place of the first largest; 0 for none.
 std::size_t best_of(std::span<const double> scores);
 
-/// Labels of a classifier, and where they go.
+/// Writes the labels of a classifier to its output.
 class LabelWriter {
  public:
-  /// `ints` and `texts` name attributes, one of which is there.
+  /// `ints` and `texts` name two attributes, one of which is present.
   LabelWriter(const Call& call, std::string_view ints, std::string_view texts);
 
   std::size_t count() const { return ints_.empty() ? texts_.size() : ints_.size(); }

@@ -4,7 +4,7 @@
 
 #include "reference/families.h"
 #include "reference/kernels/ml/key_table.h"
-#include "reference/kernels/nn/support.h"
+#include "reference/kernels/support.h"
 #include "reference/tensors.h"
 
 namespace sluice::reference {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "reference/test_tensors.h"
+#include "reference/testing/test_tensors.h"
 
 namespace sluice::reference {
 namespace {
@@ -13,7 +13,8 @@ using Floats = std::vector<float>;
 
 std::int64_t length(std::size_t count) { return static_cast<std::int64_t>(count); }
 
-/// Where each of `x` stands among `keys`; so often repeated that a table is made of them.
+/// The index of each element of `x` in `keys`. `x` is repeated `times` times, so the kernel builds
+/// a table.
 Longs places(const Floats& x, const Floats& keys, std::size_t times) {
   Floats many;
   for (std::size_t i = 0; i < times; ++i) many.insert(many.end(), x.begin(), x.end());
@@ -24,27 +25,27 @@ Longs places(const Floats& x, const Floats& keys, std::size_t times) {
   return {found.end() - length(x.size()), found.end()};
 }
 
-TEST(FindKey, GivesTheLastOfEqualKeysHoweverManyElementsThereAre) {
+TEST(FindKey, FindsTheLastOfEqualKeysAtEverySize) {
   for (const std::size_t times : {1, 9}) {
     EXPECT_EQ(places({2, 5, 1}, {1, 2, 1}, times), (Longs{1, 3, 2})) << times;
   }
 }
 
-TEST(FindKey, TakesNanForAKeyAndZerosForEqual) {
+TEST(FindKey, MatchesNanAndTreatsZerosAsEqual) {
   for (const std::size_t times : {1, 9}) {
     EXPECT_EQ(places({NAN, -0.0F, 7}, {0, -NAN, 1}, times), (Longs{1, 0, 3})) << times;
     EXPECT_EQ(places({NAN}, {0}, times), Longs{1}) << times;
   }
 }
 
-TEST(FindKey, TellsTextsApartByTheirBytes) {
+TEST(FindKey, ComparesTextsByBytes) {
   TestTensor y({3}, Longs(3));
   const TestTensor x({3}, {"b", "", "B"});
   EXPECT_EQ(TestOp("FindKey", "sluice").run({x, TestTensor({2}, {"", "b"})}, y), "");
   EXPECT_EQ(y.values<std::int64_t>(), (Longs{1, 0, 2}));
 }
 
-TEST(FindKey, NamesWhatItMustFindAndDoesNot) {
+TEST(FindKey, MissingKeyIsNamed) {
   TestTensor y({2}, Longs(2));
   const TestTensor x({2}, {"b", "c"});
   const std::string error =
@@ -67,7 +68,7 @@ Floats coupled(std::int64_t classes, const Floats& pairs) {
   return y.values<float>();
 }
 
-TEST(CouplePairs, FindsTheProbabilitiesThatMadeThePairs) {
+TEST(CouplePairs, RecoversTheProbabilitiesOfConsistentPairs) {
   const Floats p = {0.5F, 0.3F, 0.2F};
   const Floats found = coupled(3, {0.5F / 0.8F, 0.5F / 0.7F, 0.3F / 0.5F});
   for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], p[i], 0.005) << i;
@@ -78,7 +79,7 @@ TEST(CouplePairs, SumToOneWhereThePairsContradictEachOther) {
   for (const float p : found) EXPECT_NEAR(p, 1.0 / 3, 1e-6);
 }
 
-TEST(CouplePairs, AnswersForPairsThatAreNoNumbers) {
+TEST(CouplePairs, NanPairsGiveNanProbabilities) {
   for (const float p : coupled(2, {NAN})) EXPECT_TRUE(std::isnan(p));
 }
 

@@ -8,7 +8,7 @@ namespace {
 std::size_t finish_classes(const TreeRules& rules, std::span<double> scores,
                            std::span<const std::uint8_t> has_score) {
   const bool has_base = !rules.base_values.empty();
-  std::size_t best = scores.size();  // the largest of those that anything was said about
+  std::size_t best = scores.size();  // the largest score that a leaf contributed to
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (has_base) scores[i] += rules.base_values[rules.base_values.size() == 1 ? 0 : i];
     if (!has_base && has_score[i] == 0) continue;

@@ -3,7 +3,7 @@
 
 #include "reference/families.h"
 #include "reference/kernels/nn/softmax.h"
-#include "reference/kernels/nn/support.h"
+#include "reference/kernels/support.h"
 
 namespace sluice::reference {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "reference/families.h"
-#include "reference/kernels/nn/support.h"
+#include "reference/kernels/support.h"
 
 namespace sluice::reference {
 namespace {
@@ -234,7 +234,7 @@ Status run_lp_normalization(const Call& call) {
   return write_doubles(call, 0, x);
 }
 
-/// For each element, which of the sets that are normalized together it belongs to.
+/// Assigns each element to the set with which it is normalized.
 Status run_mean_variance(const Call& call) {
   constexpr double kEpsilon = 1e-9;
   Doubles x;

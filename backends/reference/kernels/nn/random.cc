@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "reference/families.h"
-#include "reference/kernels/nn/support.h"
+#include "reference/kernels/support.h"
 
 namespace sluice::reference {
 namespace {

@@ -1,10 +1,10 @@
-// DFT, STFT, MelWeightMatrix, window functions. Transforms are sums as the definition has them.
+// DFT, STFT, MelWeightMatrix, window functions. Transforms compute the sums of the definition.
 #include <cmath>
 #include <complex>
 #include <numbers>
 
 #include "reference/families.h"
-#include "reference/kernels/nn/support.h"
+#include "reference/kernels/support.h"
 
 namespace sluice::reference {
 namespace {

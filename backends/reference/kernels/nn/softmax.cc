@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "reference/families.h"
-#include "reference/kernels/nn/support.h"
+#include "reference/kernels/support.h"
 
 namespace sluice::reference {
 namespace {
@@ -15,7 +15,7 @@ struct Lines {
   std::size_t length = 1, step = 1;
 };
 
-/// Before version 13 all axes from `axis` on were one.
+/// Before version 13 softmax ran over all axes from `axis` on as one.
 Status lines_of(const Call& call, Lines* lines) {
   const Dims dims = input_dims(call, 0);
   const std::int64_t given = call.attributes().get_int("axis", -1);

@@ -1,4 +1,4 @@
-// Softmax of one line of numbers, for kernels that do it on the way.
+// Softmax of one line of numbers, a part of several kernels.
 #pragma once
 
 #include <span>

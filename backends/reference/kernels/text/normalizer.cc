@@ -17,7 +17,7 @@ struct FreeLocale {
 };
 using Locale = std::unique_ptr<std::remove_pointer_t<locale_t>, FreeLocale>;
 
-/// The locale by name, in UTF-8; that of the C library without one where it is not installed.
+/// The locale by name, in UTF-8; the C locale if it is not installed.
 Locale find_locale(std::string_view name) {
   const std::string plain(name.substr(0, name.find('.')));
   for (const std::string& choice : {plain + ".UTF-8", std::string("C.UTF-8")}) {
@@ -118,7 +118,7 @@ class Normalizer {
   }
 
  private:
-  /// What is equal for words that are alike.
+  /// A key that is equal for words that the locale treats as equal.
   Status key_of(std::string_view word, std::string* key) const {
     *key = word;
     return is_case_sensitive_ ? plugin::ok() : change_case(call_, word, false, locale_.get(), key);

@@ -35,7 +35,7 @@ using Pieces = std::vector<std::string_view>;
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// Runs of white space part words; none stand at the ends, but for those after the last split.
+/// Splits at white space, without leading and trailing white space except after the last split.
 Pieces split_words(std::string_view text, std::int64_t maxsplit) {
   Pieces pieces;
   while (true) {

@@ -1,7 +1,7 @@
-// What becomes of strings, and which are refused.
+// Results of string operators, and refused strings.
 #include <gtest/gtest.h>
 
-#include "reference/test_tensors.h"
+#include "reference/testing/test_tensors.h"
 
 namespace sluice::reference {
 namespace {
@@ -16,7 +16,7 @@ TestTensor longs(const Longs& values) {
   return {{static_cast<std::int64_t>(values.size())}, values};
 }
 
-TEST(Strings, AreMovedAsAnyElement) {
+TEST(Strings, CopyOperatorsMoveStrings) {
   TestTensor y = texts({"", ""});
   EXPECT_EQ(TestOp("Gather").run({texts({"a", "b", "c"}), longs({2, 0})}, y), "");
   EXPECT_EQ(y.texts(), (Texts{"c", "a"}));
@@ -38,7 +38,7 @@ TEST(Unique, SortsStrings) {
   EXPECT_EQ(y.texts()[1], "b");
 }
 
-TEST(CastToString, WritesPlainDigitsAsManyAsTellTheValue) {
+TEST(CastToString, WritesShortestDecimalThatRoundTrips) {
   TestTensor y = texts({"", "", "", ""});
   const TestTensor x({4}, std::vector<float>{0.1F, -1e10F, std::nanf(""), -INFINITY});
   EXPECT_EQ(TestOp("Cast").run({x}, y), "");
@@ -79,7 +79,7 @@ TEST(StringSplit, CutsAtRunsOfWhiteSpaceAndPads) {
   EXPECT_EQ(y.texts(), (Texts{"a", "b", "c", ""}));
 }
 
-TEST(StringSplit, KeepsWhatStandsBehindTheLastSplit) {
+TEST(StringSplit, KeepsTextAfterTheLastSplit) {
   TestTensor y({1, 2}, {"", ""});
   const TestTensor width({}, Longs{2});
   const auto run = [&](const char* delimiter, const char* text) {
@@ -128,7 +128,7 @@ TEST(StringNormalizer, LeavesOneEmptyStringOfNothing) {
   EXPECT_EQ(y.texts(), Texts{""});
 }
 
-TEST(StringNormalizer, RefusesBytesThatAreNoUtf8) {
+TEST(StringNormalizer, RefusesInvalidUtf8) {
   TestTensor y = texts({""});
   const auto run = [&](const char* text) {
     return TestOp("StringNormalizer").with("case_change_action", "LOWER").run({texts({text})}, y);
@@ -147,7 +147,7 @@ TestOp bigrams() {
   return op;
 }
 
-TEST(TfIdfVectorizer, CountsPairsAndThoseThatSkip) {
+TEST(TfIdfVectorizer, CountsPairsAndSkipGrams) {
   TestTensor y({3}, std::vector<float>(3));
   TestOp op = bigrams();
   op.with_texts("pool_strings", {"a", "a", "b", "a", "c"});  // a; a b; a c

@@ -1,0 +1,257 @@
+#include "kernels/body/body.h"
+
+#include "core/simd.h"
+#include "kernels/convert/half.h"
+
+// From libm, declared here: <cmath> would bring inline functions (see core/simd.h).
+extern "C" {
+float logf(float);
+float log1pf(float);
+float powf(float, float);
+float sinf(float);
+float cosf(float);
+}
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+/// One step with the addresses of its operands.
+struct Bound {
+  BodyOperand a;
+  BodyOperand b;
+  float* out;
+  std::int64_t out_row;
+  std::int64_t rows;
+  std::int64_t cols;
+  float alpha;
+  float beta;
+};
+
+using StepFunction = void (*)(const Bound&);
+
+/// Calls `apply(column, lanes)` for each vector of a row. `lanes` is below kLanes only in the last.
+template <typename Apply>
+SLUICE_CPU_INLINE void each_vector(std::int64_t cols, Apply apply) {
+  std::int64_t c = 0;
+  for (; c + kLanes <= cols; c += kLanes) apply(c, kLanes);
+  if (c < cols) apply(c, static_cast<int>(cols - c));
+}
+
+SLUICE_CPU_INLINE Vec fetch(const float* p, int lanes) {
+  return lanes == kLanes ? load(p) : load_first(p, lanes);
+}
+
+SLUICE_CPU_INLINE void put(float* p, Vec v, int lanes) {
+  if (lanes == kLanes) {
+    store(p, v);
+  } else {
+    store_first(p, v, lanes);
+  }
+}
+
+SLUICE_CPU_INLINE Vec each_lane(Vec x, float (*f)(float)) {
+  Vec y;
+  for (int i = 0; i < kLanes; ++i) y[i] = f(x[i]);
+  return y;
+}
+
+template <BodyOp kOp>
+SLUICE_CPU_INLINE Vec combine(Vec a, Vec b) {
+  if constexpr (kOp == BodyOp::kAdd) return a + b;
+  if constexpr (kOp == BodyOp::kSub) return a - b;
+  if constexpr (kOp == BodyOp::kMul) return a * b;
+  if constexpr (kOp == BodyOp::kDiv) return a / b;
+  // ONNX: NaN wins. `min` and `max` return b if either is NaN, so only a NaN in a needs care.
+  if constexpr (kOp == BodyOp::kMin) return select(a != a, a, min(a, b));
+  if constexpr (kOp == BodyOp::kMax) return select(a != a, a, max(a, b));
+  if constexpr (kOp == BodyOp::kLess) return select(a < b, broadcast(1.0f), Vec{});
+  if constexpr (kOp == BodyOp::kLessOrEqual) return select(a <= b, broadcast(1.0f), Vec{});
+  if constexpr (kOp == BodyOp::kEqual) return select(a == b, broadcast(1.0f), Vec{});
+  if constexpr (kOp == BodyOp::kKeepWhere) return select(b != Vec{}, a, Vec{});
+  if constexpr (kOp == BodyOp::kKeepUnless) return select(b == Vec{}, a, Vec{});
+  if constexpr (kOp == BodyOp::kEither) return (Vec)((VecI)a | (VecI)b);
+  if constexpr (kOp == BodyOp::kPrelu) return select(a < Vec{}, a * b, a);
+  if constexpr (kOp == BodyOp::kPow) {
+    Vec y;
+    for (int i = 0; i < kLanes; ++i) y[i] = powf(a[i], b[i]);
+    return y;
+  }
+}
+
+/// Rounds towards minus infinity. Floats from 2^23 on are integers, and to_int could overflow.
+SLUICE_CPU_INLINE Vec floor(Vec x) {
+  const Vec whole = __builtin_convertvector(to_int(x), Vec);
+  const Vec down = select(whole > x, whole - broadcast(1.0f), whole);
+  return select(abs(x) < broadcast(8388608.0f), copy_sign(down, x), x);
+}
+
+SLUICE_CPU_INLINE Vec clip(Vec x, Vec low, Vec high) { return min(high, max(low, x)); }
+
+SLUICE_CPU_INLINE Vec gelu_tanh(Vec x) {
+  const Vec inner = x * fmadd(x * x, broadcast(0.035677408f), broadcast(0.79788456f));
+  return x * sigmoid(inner * broadcast(2.0f));
+}
+
+/// To the nearest, ties to even.
+SLUICE_CPU_INLINE Vec round_to_bf16(Vec x) {
+  const VecI bits = (VecI)x;
+  const VecI rounded = bits + broadcast_int(0x7fff) + (bits >> 16 & broadcast_int(1));
+  return select(x == x, (Vec)(rounded & broadcast_int(-0x10000)), x);
+}
+
+template <BodyOp kOp>
+SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
+  const Vec zero{};
+  const Vec one = broadcast(1.0f);
+  if constexpr (kOp == BodyOp::kCopy) return x;
+  if constexpr (kOp == BodyOp::kNeg) return -x;
+  if constexpr (kOp == BodyOp::kAbs) return abs(x);
+  if constexpr (kOp == BodyOp::kSquare) return x * x;
+  if constexpr (kOp == BodyOp::kSqrt) return sqrt(x);
+  if constexpr (kOp == BodyOp::kReciprocal) return one / x;
+  if constexpr (kOp == BodyOp::kExp) return exp(x);
+  if constexpr (kOp == BodyOp::kLog) return each_lane(x, logf);
+  if constexpr (kOp == BodyOp::kErf) return erf(x);
+  if constexpr (kOp == BodyOp::kTanh) return tanh(x);
+  if constexpr (kOp == BodyOp::kSigmoid) return sigmoid(x);
+  if constexpr (kOp == BodyOp::kRelu) return max(zero, x);
+  if constexpr (kOp == BodyOp::kGelu) {
+    const Vec half = x * broadcast(0.5f);
+    return fmadd(half, erf(x * broadcast(0.70710678f)), half);
+  }
+  if constexpr (kOp == BodyOp::kGeluTanh) return gelu_tanh(x);
+  if constexpr (kOp == BodyOp::kScale) return alpha * x;
+  if constexpr (kOp == BodyOp::kSilu) return x * sigmoid(alpha * x);
+  if constexpr (kOp == BodyOp::kLeakyRelu) return select(x < zero, alpha * x, x);
+  if constexpr (kOp == BodyOp::kElu) return select(x < zero, alpha * (exp(x) - one), x);
+  if constexpr (kOp == BodyOp::kHardSigmoid) return clip(fmadd(alpha, x, beta), zero, one);
+  if constexpr (kOp == BodyOp::kHardSwish) {
+    return x * clip(fmadd(x, broadcast(1.0f / 6.0f), broadcast(0.5f)), zero, one);
+  }
+  if constexpr (kOp == BodyOp::kClip) return clip(x, alpha, beta);
+  if constexpr (kOp == BodyOp::kSoftplus) {
+    return max(x, zero) + each_lane(exp(-abs(x)), log1pf);
+  }
+  if constexpr (kOp == BodyOp::kFloor) return floor(x);
+  if constexpr (kOp == BodyOp::kCeil) return -floor(-x);
+  if constexpr (kOp == BodyOp::kRound) {
+    return select(abs(x) < broadcast(4194304.0f), copy_sign(round_small(x), x), x);
+  }
+  if constexpr (kOp == BodyOp::kSign) {
+    return select(x > zero, one, select(x < zero, -one, x));
+  }
+  if constexpr (kOp == BodyOp::kSin) return each_lane(x, sinf);
+  if constexpr (kOp == BodyOp::kCos) return each_lane(x, cosf);
+  if constexpr (kOp == BodyOp::kNot) return select(x == zero, one, zero);
+  if constexpr (kOp == BodyOp::kIsNan) return select(x != x, one, zero);
+  if constexpr (kOp == BodyOp::kRoundToF16) return round_to_half(x);
+  if constexpr (kOp == BodyOp::kRoundToBf16) return round_to_bf16(x);
+}
+
+template <BodyOp kOp>
+void unary_step(const Bound& s) {
+  const Vec alpha = broadcast(s.alpha);
+  const Vec beta = broadcast(s.beta);
+  for (std::int64_t r = 0; r < s.rows; ++r) {
+    const float* a = s.a.data + r * s.a.row;
+    float* out = s.out + r * s.out_row;
+    if (s.a.col == 0) {
+      const Vec y = apply_unary<kOp>(broadcast(*a), alpha, beta);
+      each_vector(s.cols, [&](std::int64_t c, int lanes) { put(out + c, y, lanes); });
+    } else {
+      each_vector(s.cols, [&](std::int64_t c, int lanes) {
+        put(out + c, apply_unary<kOp>(fetch(a + c, lanes), alpha, beta), lanes);
+      });
+    }
+  }
+}
+
+template <BodyOp kOp>
+void binary_step(const Bound& s) {
+  for (std::int64_t r = 0; r < s.rows; ++r) {
+    const float* a = s.a.data + r * s.a.row;
+    const float* b = s.b.data + r * s.b.row;
+    float* out = s.out + r * s.out_row;
+    if (s.a.col == 1 && s.b.col == 1) {
+      each_vector(s.cols, [&](std::int64_t c, int lanes) {
+        put(out + c, combine<kOp>(fetch(a + c, lanes), fetch(b + c, lanes)), lanes);
+      });
+    } else if (s.a.col == 1) {
+      const Vec y = broadcast(*b);
+      each_vector(s.cols, [&](std::int64_t c, int lanes) {
+        put(out + c, combine<kOp>(fetch(a + c, lanes), y), lanes);
+      });
+    } else {
+      const Vec x = broadcast(*a);
+      each_vector(s.cols, [&](std::int64_t c, int lanes) {
+        const Vec y = s.b.col == 1 ? fetch(b + c, lanes) : broadcast(*b);
+        put(out + c, combine<kOp>(x, y), lanes);
+      });
+    }
+  }
+}
+
+template <BodyOp kOp>
+constexpr StepFunction step_function() {
+  if constexpr (is_binary(kOp)) {
+    return binary_step<kOp>;
+  } else {
+    return unary_step<kOp>;
+  }
+}
+
+template <typename>
+struct StepTable;
+
+template <int... kOps>
+struct Ops {};
+
+template <int kCount, int... kOps>
+struct OpsUpTo : OpsUpTo<kCount - 1, kCount - 1, kOps...> {};
+
+template <int... kOps>
+struct OpsUpTo<0, kOps...> {
+  using Type = Ops<kOps...>;
+};
+
+template <int... kOps>
+struct StepTable<Ops<kOps...>> {
+  static constexpr StepFunction kFunctions[] = {step_function<static_cast<BodyOp>(kOps)>()...};
+};
+
+using Steps = StepTable<OpsUpTo<static_cast<int>(BodyOp::kCount)>::Type>;
+
+/// True if the rows of an operand are contiguous, or the operand is one value: a tile of such
+/// operands is computed as one long row.
+SLUICE_CPU_INLINE bool is_dense(const BodyOperand& operand, std::int64_t cols) {
+  return (operand.col == 1 && operand.row == cols) || (operand.col == 0 && operand.row == 0);
+}
+
+SLUICE_CPU_INLINE void run_step(const BodyStep& step, Bound bound) {
+  if (bound.rows > 1 && bound.out_row == bound.cols && is_dense(bound.a, bound.cols) &&
+      is_dense(bound.b, bound.cols)) {
+    bound.cols *= bound.rows;
+    bound.rows = 1;
+  }
+  Steps::kFunctions[static_cast<int>(step.op)](bound);
+}
+
+}  // namespace
+
+void run_body(const Body& body, const BodyOperand* inputs, const BodyTile& tile, float* scratch) {
+  const auto operand = [&](int id) -> BodyOperand {
+    if (id < kBodyFirstTemp) return inputs[id];
+    if (id == kBodyOut) return {tile.out, tile.out_row, 1};
+    if (id >= kBodyFirstConstant) return {body.constants + (id - kBodyFirstConstant), 0, 0};
+    return {scratch + (id - kBodyFirstTemp) * kBodyTileFloats, tile.cols, 1};
+  };
+  for (int i = 0; i < body.step_count; ++i) {
+    const BodyStep& step = body.steps[i];
+    const bool last = step.result == kBodyOut;
+    float* out = last ? tile.out : scratch + (step.result - kBodyFirstTemp) * kBodyTileFloats;
+    run_step(step, {operand(step.a), operand(step.b), out, last ? tile.out_row : tile.cols,
+                    tile.rows, tile.cols, step.alpha, step.beta});
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

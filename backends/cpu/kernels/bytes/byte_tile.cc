@@ -1,0 +1,115 @@
+#include "kernels/bytes/byte_product.h"
+#include "kernels/bytes/four_bytes.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+#if defined(__AVX512VNNI__)
+constexpr int kRows = 6;
+#elif defined(__AVX512F__)
+constexpr int kRows = 5;
+#else
+constexpr int kRows = 4;
+#endif
+constexpr int kVectors = kVectorRegisters == 32 ? 4 : 2;
+constexpr int kWidth = kVectors * kLanes;
+
+template <int kCount, int kUsed>
+void byte_tile(const ByteTile& t) {
+  VecI sums[kCount][kUsed] = {};
+  const std::uint8_t* a = t.a;
+  const std::int8_t* b = t.b;
+  const std::int64_t ahead = kCount <= kStreamRows ? kStreamAheadBytes : 0;
+  for (std::int64_t g = 0; g < t.groups; ++g, a += kByteGroup, b += kWidth * kByteGroup) {
+    Four columns[kUsed];
+    SLUICE_CPU_UNROLL
+    for (int v = 0; v < kUsed; ++v) {
+      const std::int8_t* at = b + v * kLanes * kByteGroup;
+      if constexpr (kCount <= kStreamRows) prefetch(at + ahead);
+      columns[v] = signed_bytes(load_int(at));
+    }
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kCount; ++i) {
+      const Four row = unsigned_bytes(broadcast_four(a + i * t.a_row));
+      SLUICE_CPU_UNROLL
+      for (int v = 0; v < kUsed; ++v) sums[i][v] = multiply_add(sums[i][v], row, columns[v]);
+    }
+  }
+  SLUICE_CPU_UNROLL
+  for (int v = 0; v < kUsed; ++v) {
+    const int left = t.columns - v * kLanes;
+    const int width = left < kLanes ? left : kLanes;
+    const Vec scale = load(t.column_scales + v * kLanes);
+    const VecI correction = load_int(t.corrections + v * kLanes);
+    const Vec bias = t.bias == nullptr ? Vec{} : load_first(t.bias + v * kLanes, width);
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kCount; ++i) {
+      const Vec sum = __builtin_convertvector(sums[i][v] - correction, Vec);
+      const Vec factor = scale * broadcast(t.row_scales[i]);
+      store_first(t.c + i * t.c_row + v * kLanes, fmadd(sum, factor, bias), width);
+    }
+  }
+}
+
+template <int kCount>
+ByteTileKernel tile_of(int columns) {
+  const int vectors = (columns + kLanes - 1) / kLanes;
+  if constexpr (kVectors == 4) {
+    if (vectors == 4) return byte_tile<kCount, 4>;
+    if (vectors == 3) return byte_tile<kCount, 3>;
+  }
+  return vectors == 2 ? byte_tile<kCount, 2> : byte_tile<kCount, 1>;
+}
+
+ByteTileKernel find(int rows, int columns) {
+  if constexpr (kRows >= 6) {
+    if (rows == 6) return tile_of<6>(columns);
+  }
+  if constexpr (kRows >= 5) {
+    if (rows == 5) return tile_of<5>(columns);
+  }
+  switch (rows) {
+    case 1: return tile_of<1>(columns);
+    case 2: return tile_of<2>(columns);
+    case 3: return tile_of<3>(columns);
+    default: return tile_of<4>(columns);
+  }
+}
+
+}  // namespace
+
+extern const ByteTileSet kByteTiles;
+const ByteTileSet kByteTiles = {kRows, kWidth, find};
+
+#if !defined(__AVX512VNNI__)
+
+void round_row(const float* row, std::int64_t count, std::int64_t padded, std::uint8_t* bytes,
+               float* scale) {
+  Vec largest = {};
+  Vec not_finite = {};  // NaN if any number is not finite
+  std::int64_t i = 0;
+  for (; i < count; i += kLanes) {
+    const int width = count - i < kLanes ? static_cast<int>(count - i) : kLanes;
+    const Vec x = load_first(row + i, width);
+    largest = max(abs(x), largest);
+    not_finite += x * broadcast(0.0F);
+  }
+  const float most = reduce_max(largest);
+  *scale = most / 127 + reduce_add(not_finite);
+  const Vec steps = broadcast(most > 0 && most <= 3e38F ? 127 / most : 0);
+  for (i = 0; i < count; i += kLanes) {
+    const int width = count - i < kLanes ? static_cast<int>(count - i) : kLanes;
+    const Vec x = load_first(row + i, width) * steps;
+    const VecI rounded = to_int(round_small(min(broadcast(127.0F), max(broadcast(-127.0F), x))));
+    std::int32_t whole[kLanes];
+    const VecI shifted = rounded + broadcast_int(128);
+    __builtin_memcpy(whole, &shifted, sizeof whole);
+    for (int lane = 0; lane < width; ++lane)
+      bytes[i + lane] = static_cast<std::uint8_t>(whole[lane]);
+  }
+  for (i = count; i < padded; ++i) bytes[i] = 128;
+}
+
+#endif
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

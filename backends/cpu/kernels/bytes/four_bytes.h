@@ -1,0 +1,84 @@
+#pragma once
+
+// Products of bytes, four neighbours at a time, for kernels in 8 bits. One factor is unsigned, the
+// other signed; sums are exact in 32 bits on every instruction set.
+
+#include "core/simd.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+
+#if defined(__AVX512VNNI__)
+
+using Four = VecI;  ///< four bytes per lane
+
+SLUICE_CPU_INLINE Four unsigned_bytes(VecI x) { return x; }
+SLUICE_CPU_INLINE Four signed_bytes(VecI x) { return x; }
+SLUICE_CPU_INLINE VecI multiply_add(VecI sum, Four a, Four b) {
+  return (VecI)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+}
+
+#elif defined(__AVX2__)
+
+/// Four bytes per lane as two vectors of 16-bit numbers: the first and third, the second and
+/// fourth.
+struct Four {
+  VecI even, odd;
+};
+
+#if defined(__AVX512F__)
+SLUICE_CPU_INLINE VecI products(VecI a, VecI b) {
+  return (VecI)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+}
+SLUICE_CPU_INLINE VecI sign_extended(VecI x) { return (VecI)_mm512_srai_epi16((__m512i)x, 8); }
+SLUICE_CPU_INLINE VecI to_upper(VecI x) { return (VecI)_mm512_slli_epi16((__m512i)x, 8); }
+SLUICE_CPU_INLINE VecI upper(VecI x) { return (VecI)_mm512_srli_epi16((__m512i)x, 8); }
+#else
+SLUICE_CPU_INLINE VecI products(VecI a, VecI b) {
+  return (VecI)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+}
+SLUICE_CPU_INLINE VecI sign_extended(VecI x) { return (VecI)_mm256_srai_epi16((__m256i)x, 8); }
+SLUICE_CPU_INLINE VecI to_upper(VecI x) { return (VecI)_mm256_slli_epi16((__m256i)x, 8); }
+SLUICE_CPU_INLINE VecI upper(VecI x) { return (VecI)_mm256_srli_epi16((__m256i)x, 8); }
+#endif
+
+SLUICE_CPU_INLINE Four unsigned_bytes(VecI x) { return {x & broadcast_int(0x00ff00ff), upper(x)}; }
+SLUICE_CPU_INLINE Four signed_bytes(VecI x) {
+  return {sign_extended(to_upper(x)), sign_extended(x)};
+}
+SLUICE_CPU_INLINE VecI multiply_add(VecI sum, Four a, Four b) {
+  return sum + (products(a.even, b.even) + products(a.odd, b.odd));
+}
+
+#else
+
+struct Four {
+  VecI byte[4];
+};
+
+SLUICE_CPU_INLINE Four unsigned_bytes(VecI x) {
+  const VecI mask = broadcast_int(0xff);
+  return {{x & mask, (x >> 8) & mask, (x >> 16) & mask, (x >> 24) & mask}};
+}
+SLUICE_CPU_INLINE Four signed_bytes(VecI x) {
+  return {{(x << 24) >> 24, (x << 16) >> 24, (x << 8) >> 24, x >> 24}};
+}
+SLUICE_CPU_INLINE VecI multiply_add(VecI sum, Four a, Four b) {
+  for (int i = 0; i < 4; ++i) sum += a.byte[i] * b.byte[i];
+  return sum;
+}
+
+#endif
+
+SLUICE_CPU_INLINE VecI load_int(const void* p) {
+  VecI v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+
+SLUICE_CPU_INLINE VecI broadcast_four(const std::uint8_t* bytes) {
+  std::int32_t four;
+  __builtin_memcpy(&four, bytes, sizeof four);
+  return broadcast_int(four);
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

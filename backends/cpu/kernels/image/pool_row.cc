@@ -1,0 +1,139 @@
+#include "kernels/image/pool_row.h"
+
+#include "core/simd.h"
+#include "kernels/conv/conv_tile.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+template <PoolKind kKind>
+SLUICE_CPU_INLINE Vec join(Vec a, Vec b) {
+  return kKind == PoolKind::kMax ? max(a, b) : a + b;
+}
+
+template <PoolKind kKind>
+SLUICE_CPU_INLINE float join(float a, float b) {
+  if (kKind == PoolKind::kAverage) return a + b;
+  return a > b ? a : b;
+}
+
+template <PoolKind kKind>
+SLUICE_CPU_INLINE float neutral() {
+  return kKind == PoolKind::kMax ? -__builtin_inff() : 0.0F;
+}
+
+/// Joins the rows under the window, column by column.
+template <PoolKind kKind>
+SLUICE_CPU_INLINE void join_rows(const PoolRow& t) {
+  const std::int64_t floats = t.input_cols * t.pixel;
+  for (std::int64_t i = 0; i < floats; i += kLanes) {
+    const bool whole = i + kLanes <= floats;
+    const int left = whole ? kLanes : static_cast<int>(floats - i);
+    Vec joined = broadcast(neutral<kKind>());
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+      const float* at = t.input + r * t.input_row + i;
+      joined = join<kKind>(joined, whole ? load(at) : load_first(at, left));
+    }
+    whole ? store(t.columns + i, joined) : store_first(t.columns + i, joined, left);
+  }
+}
+
+/// Kernel columns of the output pixel that starts at input column `first` that lie in [begin, end).
+struct Taps {
+  std::int64_t begin;
+  std::int64_t end;
+};
+
+SLUICE_CPU_INLINE Taps taps_within(const PoolRow& t, std::int64_t first, std::int64_t begin,
+                                   std::int64_t end) {
+  const std::int64_t d = t.dilation;
+  const std::int64_t from = first < begin ? (begin - first + d - 1) / d : 0;
+  std::int64_t to = first < end ? (end - first + d - 1) / d : 0;
+  if (to > t.kernel_cols) to = t.kernel_cols;
+  return {from, to < from ? from : to};
+}
+
+SLUICE_CPU_INLINE float divisor(const PoolRow& t, std::int64_t first) {
+  const Taps counted = taps_within(t, first, t.counted_begin, t.counted_end);
+  return static_cast<float>(t.counted_rows * (counted.end - counted.begin));
+}
+
+template <PoolKind kKind>
+void blocked_row(const PoolRow& t) {
+  join_rows<kKind>(t);
+  for (std::int64_t c = 0; c < t.output_cols; ++c) {
+    const std::int64_t first = c * t.stride - t.pad_begin;
+    const Taps taps = taps_within(t, first, 0, t.input_cols);
+    for (int lane = 0; lane < kBlock; lane += kLanes) {
+      Vec joined = broadcast(neutral<kKind>());
+      for (std::int64_t k = taps.begin; k < taps.end; ++k) {
+        joined = join<kKind>(joined, load(t.columns + (first + k * t.dilation) * kBlock + lane));
+      }
+      if (kKind == PoolKind::kAverage) joined = joined / broadcast(divisor(t, first));
+      store(t.output + c * kBlock + lane, joined);
+    }
+  }
+}
+
+template <PoolKind kKind>
+void plane_row(const PoolRow& t) {
+  join_rows<kKind>(t);
+  for (std::int64_t c = 0; c < t.output_cols; ++c) {
+    const std::int64_t first = c * t.stride - t.pad_begin;
+    const Taps taps = taps_within(t, first, 0, t.input_cols);
+    float joined = neutral<kKind>();
+    for (std::int64_t k = taps.begin; k < taps.end; ++k) {
+      joined = join<kKind>(joined, t.columns[first + k * t.dilation]);
+    }
+    t.output[c] = kKind == PoolKind::kAverage ? joined / divisor(t, first) : joined;
+  }
+}
+
+template <PoolKind kKind>
+void block_all(const float* input, std::int64_t pixels, float* output) {
+  for (int lane = 0; lane < kBlock; lane += kLanes) {
+    Vec joined[4];
+    for (Vec& j : joined) j = broadcast(neutral<kKind>());
+    for (std::int64_t p = 0; p < pixels; ++p) {
+      joined[p % 4] = join<kKind>(joined[p % 4], load(input + p * kBlock + lane));
+    }
+    Vec all = join<kKind>(join<kKind>(joined[0], joined[1]), join<kKind>(joined[2], joined[3]));
+    if (kKind == PoolKind::kAverage) all = all / broadcast(static_cast<float>(pixels));
+    store(output + lane, all);
+  }
+}
+
+template <PoolKind kKind>
+void plane_all(const float* input, std::int64_t pixels, float* output) {
+  Vec joined = broadcast(neutral<kKind>());
+  std::int64_t p = 0;
+  for (; p + kLanes <= pixels; p += kLanes) joined = join<kKind>(joined, load(input + p));
+  float all = kKind == PoolKind::kMax ? reduce_max(joined) : reduce_add(joined);
+  for (; p < pixels; ++p) all = join<kKind>(all, input[p]);
+  *output = kKind == PoolKind::kAverage ? all / static_cast<float>(pixels) : all;
+}
+
+template <PoolKind kKind>
+void all_of(const float* input, std::int64_t pixels, std::int64_t pixel, float* output) {
+  if (pixel == kBlock) return block_all<kKind>(input, pixels, output);
+  plane_all<kKind>(input, pixels, output);
+}
+
+}  // namespace
+
+void pool_row(const PoolRow& row) {
+  const bool blocked = row.pixel == kBlock;
+  if (row.kind == PoolKind::kMax) {
+    blocked ? blocked_row<PoolKind::kMax>(row) : plane_row<PoolKind::kMax>(row);
+  } else {
+    blocked ? blocked_row<PoolKind::kAverage>(row) : plane_row<PoolKind::kAverage>(row);
+  }
+}
+
+void pool_all(PoolKind kind, const float* input, std::int64_t pixels, std::int64_t pixel,
+              float* output) {
+  if (kind == PoolKind::kMax) return all_of<PoolKind::kMax>(input, pixels, pixel, output);
+  all_of<PoolKind::kAverage>(input, pixels, pixel, output);
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -1,0 +1,37 @@
+#include "kernels/image/resize_row.h"
+
+#include "core/simd.h"
+#include "kernels/conv/conv_tile.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+SLUICE_CPU_INLINE Vec blend(Vec a, Vec b, Vec weight_of_b) { return fmadd(weight_of_b, b - a, a); }
+
+}  // namespace
+
+void resize_row_nearest(const ResizeTap* taps, std::int64_t pixels, const float* row,
+                        float* output) {
+  for (std::int64_t p = 0; p < pixels; ++p) {
+    for (int lane = 0; lane < kBlock; lane += kLanes) {
+      store(output + p * kBlock + lane, load(row + taps[p].first * kBlock + lane));
+    }
+  }
+}
+
+void resize_row_linear(const ResizeTap* taps, std::int64_t pixels, const float* first,
+                       const float* second, float second_weight, float* output) {
+  const Vec down = broadcast(second_weight);
+  for (std::int64_t p = 0; p < pixels; ++p) {
+    const std::int64_t left = taps[p].first * kBlock;
+    const std::int64_t right = taps[p].second * kBlock;
+    const Vec across = broadcast(taps[p].second_weight);
+    for (int lane = 0; lane < kBlock; lane += kLanes) {
+      const Vec top = blend(load(first + left + lane), load(first + right + lane), across);
+      const Vec bottom = blend(load(second + left + lane), load(second + right + lane), across);
+      store(output + p * kBlock + lane, blend(top, bottom, down));
+    }
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -1,0 +1,305 @@
+#include "kernels/matrix/gemm.h"
+
+#include "kernels/matrix/gemm_pack.h"
+#include "kernels/matrix/gemm_tile.h"
+#include "kernels/matrix/tile_table.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+// Up to so many rows a panel has one or two tiles: each sweeps over all of K, then the epilogue
+// runs.
+constexpr std::int64_t kFewRows = 2 * kTileRows;
+// The epilogue follows the tiles at this distance: far enough to amortise its call, near enough to
+// find C in L1.
+constexpr std::int64_t kEpilogueFloats = 1024;
+
+/// What one batch item reads and writes.
+struct Item {
+  const float* a;
+  const float* b;
+  const Bf16* half_b;
+  float* c;
+  BodyOperand extra[kBodyMaxInputs];
+};
+
+/// The part of one item that one worker computes.
+struct Region {
+  std::int64_t row_begin;
+  std::int64_t row_end;
+  std::int64_t panel_begin;
+  std::int64_t panel_end;
+};
+
+/// A piece of B in the form that tiles read.
+struct Panel {
+  const float* b;
+  const Bf16* half_b;  ///< in the place of `b`; null elsewhere
+  std::int64_t b_row;
+  std::int64_t column;  ///< first one
+  int vectors;
+  int tail;
+  const char* next;  ///< packed panel that follows in memory order of use, or null
+};
+
+/// Rows of one register tile, the tile `index` of `count` over the same panel. `count` is 0 if the
+/// panel is read only once: then nothing is prefetched.
+struct RowTile {
+  std::int64_t begin;
+  std::int64_t end;
+  std::int64_t index;
+  std::int64_t count;
+};
+
+struct Depths {
+  std::int64_t begin;
+  std::int64_t end;
+  std::int64_t length() const { return end - begin; }
+};
+
+/// Scratch for one panel of a B that is packed or widened during the run.
+std::int64_t scratch_panel_floats(const GemmPlan& plan) {
+  return plan.b_form == GemmB::kPacked ? 0 : smaller(plan.blocks.fly_depth, plan.k) * kPanelWidth;
+}
+
+/// Rows of a block: the fewest blocks of at most `most` rows, of nearly equal height. A low last
+/// block would read all of B for little work.
+std::int64_t block_rows(std::int64_t rows, std::int64_t most) {
+  const std::int64_t blocks = (rows + most - 1) / most;
+  const std::int64_t tiles = (rows + blocks * kTileRows - 1) / (blocks * kTileRows);
+  return tiles * kTileRows;
+}
+
+/// How much of K one sweep takes.
+std::int64_t depth_step(const GemmPlan& plan, std::int64_t rows) {
+  const bool is_packed = plan.b_form == GemmB::kPacked || plan.b_form == GemmB::kPackedHalf;
+  if (is_packed && rows <= kFewRows) return plan.k;
+  if (plan.b_form != GemmB::kPacked) return plan.blocks.fly_depth;
+  const std::int64_t blocks = (plan.k + plan.blocks.depth - 1) / plan.blocks.depth;
+  return (plan.k + blocks - 1) / blocks;
+}
+
+/// `count` is a multiple of kLanes.
+void widen(const Bf16* from, std::int64_t count, float* to) {
+  for (std::int64_t i = 0; i < count; i += kLanes) store(to + i, load(from + i));
+}
+
+class Multiplication {
+ public:
+  Multiplication(const GemmPlan& plan, const GemmArgs& args, const Worker& worker)
+      : plan_(plan), args_(args), scratch_(reinterpret_cast<float*>(worker.scratch)) {}
+
+  void run(const Item& item, const Region& region) const {
+    if (region.row_end - region.row_begin <= kFewRows) {
+      run_few_rows(item, region);
+      return;
+    }
+    const std::int64_t step = block_rows(region.row_end - region.row_begin, plan_.blocks.rows);
+    for (std::int64_t row = region.row_begin; row < region.row_end; row += step) {
+      Region block = region;
+      block.row_begin = row;
+      block.row_end = smaller(row + step, region.row_end);
+      run_block(item, block);
+    }
+  }
+
+ private:
+  void run_block(const Item& item, const Region& region) const {
+    const std::int64_t step = depth_step(plan_, region.row_end - region.row_begin);
+    for (std::int64_t p = 0; p < plan_.k; p += step) {
+      const Depths depths{p, smaller(p + step, plan_.k)};
+      for (std::int64_t j = region.panel_begin; j < region.panel_end; ++j) {
+        run_panel(item, region, find_panel(item, j, depths, region), depths);
+      }
+    }
+  }
+
+  /// Computes all rows of one panel. The epilogue follows kEpilogueFloats behind the tiles.
+  void run_panel(const Item& item, const Region& region, const Panel& panel,
+                 const Depths& depths) const {
+    const std::int64_t rows = region.row_end - region.row_begin;
+    const std::int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+    const std::int64_t columns = (panel.vectors - 1) * kLanes + panel.tail;
+    std::int64_t finished = region.row_begin;
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      const std::int64_t begin = region.row_begin + rows * t / tiles;
+      const std::int64_t end = region.row_begin + rows * (t + 1) / tiles;
+      multiply(item, panel, depths, {begin, end, t, tiles});
+      const bool flush = (end - finished) * columns >= kEpilogueFloats || t + 1 == tiles;
+      if (depths.end == plan_.k && flush) {
+        run_epilogue(item, finished, end, panel.column, columns);
+        finished = end;
+      }
+    }
+  }
+
+  void run_few_rows(const Item& item, const Region& region) const {
+    const std::int64_t step = depth_step(plan_, region.row_end - region.row_begin);
+    const std::int64_t rows = region.row_end - region.row_begin;
+    std::int64_t finished = region.panel_begin * kPanelWidth;
+    for (std::int64_t j = region.panel_begin; j < region.panel_end; ++j) {
+      for (std::int64_t p = 0; p < plan_.k; p += step) {
+        const Depths depths{p, smaller(p + step, plan_.k)};
+        const Panel panel = find_panel(item, j, depths, region);
+        const std::int64_t half = region.row_begin + (rows > kTileRows ? rows / 2 : 0);
+        if (half > region.row_begin) multiply(item, panel, depths, {region.row_begin, half, 0, 0});
+        multiply(item, panel, depths, {half, region.row_end, 0, 0});
+      }
+      const std::int64_t end = j * kPanelWidth + panel_columns(plan_.n, j);
+      if ((end - finished) * rows >= kEpilogueFloats || j + 1 == region.panel_end) {
+        run_epilogue(item, region.row_begin, region.row_end, finished, end - finished);
+        finished = end;
+      }
+    }
+  }
+
+  Panel find_panel(const Item& item, std::int64_t index, const Depths& depths,
+                   const Region& region) const {
+    const std::int64_t columns = panel_columns(plan_.n, index);
+    const int vectors = static_cast<int>((columns + kLanes - 1) / kLanes);
+    Panel panel{nullptr,
+                nullptr,
+                panel_row(columns),
+                index * kPanelWidth,
+                vectors,
+                static_cast<int>(columns) - (vectors - 1) * kLanes,
+                nullptr};
+    if (plan_.b_form == GemmB::kPacked) {
+      const float* base = item.b + index * kPanelWidth * plan_.k;
+      panel.b = base + depths.begin * panel.b_row;
+      if (index + 1 < region.panel_end) {
+        const std::int64_t next_row = panel_row(panel_columns(plan_.n, index + 1));
+        panel.next =
+            reinterpret_cast<const char*>(base + kPanelWidth * plan_.k + depths.begin * next_row);
+      }
+      return panel;
+    }
+    const std::int64_t rows = region.row_end - region.row_begin;
+    if (plan_.b_form == GemmB::kPackedHalf) {
+      const Bf16* from = item.half_b + index * kPanelWidth * plan_.k + depths.begin * panel.b_row;
+      if (rows <= kFewRows) {
+        panel.half_b = from;
+        return panel;
+      }
+      widen(from, depths.length() * panel.b_row, scratch_);
+    } else if (plan_.b_form == GemmB::kRows) {
+      const float* from = item.b + depths.begin * plan_.b_row + panel.column;
+      if (rows <= kFewRows && panel.tail == kLanes) {
+        panel.b = from;
+        panel.b_row = plan_.b_row;
+        return panel;
+      }
+      pack_rows(from, plan_.b_row, depths.length(), columns, 1, scratch_);
+    } else {
+      pack_columns(item.b + panel.column * plan_.b_row + depths.begin, plan_.b_row, depths.length(),
+                   columns, 1, scratch_);
+    }
+    panel.b = scratch_;
+    return panel;
+  }
+
+  void multiply(const Item& item, const Panel& panel, const Depths& depths,
+                const RowTile& tile) const {
+    TileArgs args;
+    args.depth = depths.length();
+    args.a = item.a + tile.begin * plan_.a_row + depths.begin * plan_.a_step;
+    args.a_row = plan_.a_row;
+    args.a_step = plan_.a_step;
+    args.b = panel.b;
+    args.half_b = panel.half_b;
+    args.b_row = panel.b_row;
+    args.c = item.c + tile.begin * plan_.c_row + panel.column;
+    args.c_row = plan_.c_row;
+    args.bias = args_.bias == nullptr ? nullptr : args_.bias + panel.column;
+    args.prefetch = nullptr;
+    if (panel.next != nullptr && tile.count > 0) {
+      const std::int64_t bytes = kPanelWidth * static_cast<std::int64_t>(sizeof(float));
+      args.prefetch_step = (bytes + tile.count - 1) / tile.count;
+      args.prefetch = panel.next + tile.index * args.prefetch_step * depths.length();
+    }
+    args.tail = panel.tail;
+    args.accumulate = depths.begin > 0;
+    const std::int64_t rows = tile.end - tile.begin;
+    if (panel.half_b != nullptr) {
+      find_tile<Bf16>(rows, panel.vectors)(args);
+    } else {
+      find_tile(rows, panel.vectors)(args);
+    }
+  }
+
+  void run_epilogue(const Item& item, std::int64_t row_begin, std::int64_t row_end,
+                    std::int64_t column, std::int64_t columns) const {
+    if (plan_.epilogue.empty()) return;
+    const std::int64_t rows_at_once = kBodyTileFloats / columns;
+    float* temps = scratch_ + scratch_panel_floats(plan_);
+    for (std::int64_t row = row_begin; row < row_end; row += rows_at_once) {
+      const std::int64_t rows = smaller(rows_at_once, row_end - row);
+      float* c = item.c + row * plan_.c_row + column;
+      BodyOperand inputs[kBodyMaxInputs];
+      inputs[0] = {c, plan_.c_row, 1};
+      for (int i = 1; i < plan_.epilogue.input_count; ++i) {
+        inputs[i] = item.extra[i].at(row, column);
+      }
+      run_body(plan_.epilogue, inputs, {c, plan_.c_row, rows, columns}, temps);
+    }
+  }
+
+  const GemmPlan& plan_;
+  const GemmArgs& args_;
+  float* scratch_;
+};
+
+std::int64_t batch_offset(const GemmPlan& plan, const GemmBatch& batch, std::int64_t index) {
+  std::int64_t offset = 0;
+  for (int d = kGemmBatchRank - 1; d >= 0; --d) {
+    offset += index % plan.batch_dims[d] * batch.stride[d];
+    index /= plan.batch_dims[d];
+  }
+  return offset;
+}
+
+Item find_item(const GemmPlan& plan, const GemmArgs& args, std::int64_t index) {
+  Item item;
+  item.a = args.a + batch_offset(plan, plan.a_batch, index);
+  item.b = args.b + batch_offset(plan, plan.b_batch, index);
+  item.half_b = reinterpret_cast<const Bf16*>(args.half_b);  // never batched
+  item.c = args.c + batch_offset(plan, plan.c_batch, index);
+  for (int i = 1; i < plan.epilogue.input_count; ++i) {
+    item.extra[i] = plan.extra_strides[i];
+    item.extra[i].data = args.extra[i] + batch_offset(plan, plan.extra_batch[i], index);
+  }
+  return item;
+}
+
+}  // namespace
+
+std::int64_t gemm_scratch_bytes(const GemmPlan& plan) {
+  return scratch_panel_floats(plan) * static_cast<std::int64_t>(sizeof(float)) +
+         plan.epilogue.scratch_bytes();
+}
+
+void run_gemm(const GemmPlan& plan, const GemmArgs& args, const Worker& worker) {
+  const std::int64_t panels = panel_count(plan.n);
+  const std::int64_t tiles = (plan.m + kTileRows - 1) / kTileRows;
+  const GemmDivision division = plan.blocks.division;
+  const bool by_columns = panels >= worker.count && division != GemmDivision::kRows &&
+                          (plan.n >= plan.m || division == GemmDivision::kColumns);
+  const std::int64_t pieces = by_columns ? panels : tiles;
+  if (plan.m == 0 || plan.n == 0) return;
+  const Share share = share_of(plan.batch_count() * pieces, 1, worker);
+  const Multiplication multiplication(plan, args, worker);
+  for (std::int64_t at = share.begin; at < share.end;) {
+    const std::int64_t index = at / pieces;
+    const std::int64_t begin = at - index * pieces;
+    const std::int64_t end = smaller(pieces, begin + share.end - at);
+    // A share may cross items. Within an item it is a range of panels, or of tiles of rows.
+    Region region{0, plan.m, begin, end};
+    if (!by_columns) {
+      region = {plan.m * begin / tiles, plan.m * end / tiles, 0, panels};
+    }
+    multiplication.run(find_item(plan, args, index), region);
+    at += end - begin;
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/isa.h"
+#include "core/worker.h"
+#include "kernels/body/body.h"
+
+namespace sluice::cpu {
+
+/// How B lies in memory.
+enum class GemmB : std::uint8_t {
+  kPacked,      ///< by pack_gemm_b: constant weights
+  kPackedHalf,  ///< the same panels, every number rounded to bf16
+  kRows,        ///< B(p, j) = b[p * b_row + j]
+  kColumns,     ///< B(p, j) = b[j * b_row + p]
+};
+
+/// What the workers of a group divide among themselves.
+enum class GemmDivision : std::uint8_t { kByCost, kRows, kColumns };
+
+/// Block sizes of a product. They change the result by rounding only.
+struct GemmBlocks {
+  /// One block of A (rows x depth) stays in the second-level cache while the panels of B pass by.
+  std::int64_t depth = 768;
+  std::int64_t rows = 240;
+  /// Depth of the pieces in which an unpacked B is packed, or one of 16 bits widened, once for all
+  /// rows of a block.
+  std::int64_t fly_depth = 256;
+  /// Bytes of a block of A in 8 bits, which stays in the second-level cache likewise.
+  std::int64_t byte_block = 384 << 10;
+  /// kByCost divides columns if B is the larger operand, else rows.
+  GemmDivision division = GemmDivision::kByCost;
+};
+
+inline constexpr int kGemmBatchRank = 4;
+
+/// Strides of an operand over the batch dimensions, in floats; zero where it is broadcast.
+struct GemmBatch {
+  std::int64_t stride[kGemmBatchRank] = {};
+};
+
+/// C(i, j) = epilogue(bias(j) + sum over p of A(i, p) * B(p, j)), for every batch item.
+/// A(i, p) = a[i * a_row + p * a_step]; C(i, j) = c[i * c_row + j]. All strides in floats.
+struct GemmPlan {
+  /// Of whole matrices: A m x k, B packed, C m x n.
+  static GemmPlan of(std::int64_t m, std::int64_t n, std::int64_t k) {
+    GemmPlan plan;
+    plan.m = m;
+    plan.n = n;
+    plan.k = k;
+    plan.a_row = k;
+    plan.c_row = n;
+    return plan;
+  }
+
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::int64_t a_row = 0;
+  std::int64_t a_step = 1;
+  std::int64_t b_row = 0;
+  std::int64_t c_row = 0;
+  GemmB b_form = GemmB::kPacked;
+  GemmBlocks blocks;
+
+  std::int64_t batch_dims[kGemmBatchRank] = {1, 1, 1, 1};
+  GemmBatch a_batch;
+  GemmBatch b_batch;
+  GemmBatch c_batch;
+
+  Body epilogue;  ///< input 0 is C itself; the others are GemmArgs::extra
+  BodyOperand extra_strides[kBodyMaxInputs];  ///< `data` unused; [0] unused
+  GemmBatch extra_batch[kBodyMaxInputs];
+
+  std::int64_t batch_count() const {
+    return batch_dims[0] * batch_dims[1] * batch_dims[2] * batch_dims[3];
+  }
+};
+
+struct GemmArgs {
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* c = nullptr;
+  const float* bias = nullptr;  ///< n floats, or null
+  const float* extra[kBodyMaxInputs] = {};
+  const std::uint16_t* half_b = nullptr;  ///< replaces `b` for GemmB::kPackedHalf
+};
+
+// The packed form is [panels of columns][k][panel width], the last panel as narrow as whole vectors
+// allow and filled with zeros; it depends on the instruction set and not on m.
+SLUICE_CPU_EACH_ISA(std::int64_t packed_gemm_b_floats(std::int64_t k, std::int64_t n);)
+
+/// Packs scale * B, with B(p, j) = b[p * step + j * column].
+SLUICE_CPU_EACH_ISA(void pack_gemm_b(const float* b, std::int64_t step, std::int64_t column,
+                                     std::int64_t k, std::int64_t n, float scale, float* packed);)
+
+/// Scratch that each worker needs.
+SLUICE_CPU_EACH_ISA(std::int64_t gemm_scratch_bytes(const GemmPlan& plan);)
+
+/// Workers divide rows or columns as plan.blocks.division says.
+SLUICE_CPU_EACH_ISA(void run_gemm(const GemmPlan& plan, const GemmArgs& args,
+                                  const Worker& worker);)
+
+}  // namespace sluice::cpu

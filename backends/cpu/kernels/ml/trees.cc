@@ -1,0 +1,76 @@
+#include "kernels/ml/trees.h"
+
+#include "core/simd.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+/// A step down one level. `x_scale` and `lane` say where the lane's features stand.
+template <bool is_flagged, int x_scale>
+SLUICE_CPU_INLINE std::int64_t step(const TreeNodes& nodes, std::int64_t at, const char* features) {
+  const std::uint64_t node = nodes.nodes[at];
+  const auto link = static_cast<std::uint32_t>(node >> 32);
+  std::int32_t x;
+  __builtin_memcpy(&x, features + std::uint64_t{link & nodes.feature_mask} * x_scale, sizeof x);
+  const auto split = static_cast<std::int32_t>(static_cast<std::uint32_t>(node));
+  bool goes_right = x > split;
+  if constexpr (is_flagged) {
+    const bool differs = x != split;
+    goes_right = (link & 2U) != 0 ? differs : goes_right;
+    goes_right = goes_right && !((link & 1U) != 0 && x == kNanKey);
+  }
+  return at + (static_cast<std::int32_t>(link) >> nodes.child_shift) + (goes_right ? 1 : 0);
+}
+
+/// Number of levels between checks whether all lanes have reached a leaf.
+constexpr int kLevelsAtOnce = 4;
+
+template <bool is_flagged, int x_scale, int lane_bytes>
+SLUICE_CPU_INLINE void walk(const TreeNodes& nodes, const std::uint32_t* roots, int depth,
+                            const std::int32_t* features, std::uint32_t* ends) {
+  std::int64_t at[kTreeLanes];
+  SLUICE_CPU_UNROLL
+  for (int lane = 0; lane < kTreeLanes; ++lane) at[lane] = roots[lane];
+  const char* bytes = reinterpret_cast<const char*>(features);
+  for (int level = 0; level < depth;) {
+    std::int64_t moved = 0;
+    const int stop = level + kLevelsAtOnce < depth ? level + kLevelsAtOnce : depth;
+    for (; level < stop; ++level) {
+      moved = 0;
+      SLUICE_CPU_UNROLL
+      for (int lane = 0; lane < kTreeLanes; ++lane) {
+        const std::int64_t next =
+            step<is_flagged, x_scale>(nodes, at[lane], bytes + lane * lane_bytes);
+        moved |= next ^ at[lane];
+        at[lane] = next;
+      }
+    }
+    if (moved == 0) break;
+  }
+  SLUICE_CPU_UNROLL
+  for (int lane = 0; lane < kTreeLanes; ++lane) ends[lane] = static_cast<std::uint32_t>(at[lane]);
+}
+
+}  // namespace
+
+void walk_rows(const TreeNodes& nodes, std::uint32_t root, int depth, const std::int32_t* features,
+               std::uint32_t* ends) {
+  std::uint32_t roots[kTreeLanes];
+  for (int lane = 0; lane < kTreeLanes; ++lane) roots[lane] = root;
+  if (nodes.is_flagged) {
+    walk<true, kTreeLanes, sizeof(float)>(nodes, roots, depth, features, ends);
+  } else {
+    walk<false, kTreeLanes, sizeof(float)>(nodes, roots, depth, features, ends);
+  }
+}
+
+void walk_trees(const TreeNodes& nodes, const std::uint32_t* roots, int depth,
+                const std::int32_t* row, std::uint32_t* ends) {
+  if (nodes.is_flagged) {
+    walk<true, 1, 0>(nodes, roots, depth, row, ends);
+  } else {
+    walk<false, 1, 0>(nodes, roots, depth, row, ends);
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -1,0 +1,131 @@
+#include "kernels/rows/reduce.h"
+
+#include "core/simd.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+constexpr int kChains = 4;             ///< folds kept side by side, to hide the latency of one
+constexpr std::int64_t kBlock = 4096;  ///< values summed in f32 before they join a total in double
+
+template <ReduceKind kKind>
+SLUICE_CPU_INLINE Vec prepare(Vec x) {
+  if constexpr (kKind == ReduceKind::kSumOfSquares) return x * x;
+  if constexpr (kKind == ReduceKind::kSumOfMagnitudes) return abs(x);
+  return x;
+}
+
+template <ReduceKind kKind>
+constexpr bool is_sum() {
+  return kKind != ReduceKind::kMax && kKind != ReduceKind::kMin;
+}
+
+/// NaN wins, whichever side it is on.
+template <ReduceKind kKind>
+SLUICE_CPU_INLINE Vec fold(Vec a, Vec b) {
+  if constexpr (is_sum<kKind>()) return a + b;
+  const Vec chosen = kKind == ReduceKind::kMax ? max(a, b) : min(a, b);
+  return select(a != a, a, chosen);
+}
+
+template <ReduceKind kKind>
+SLUICE_CPU_INLINE Vec start() {
+  if constexpr (is_sum<kKind>()) return Vec{};
+  return broadcast(kKind == ReduceKind::kMax ? -__builtin_inff() : __builtin_inff());
+}
+
+template <ReduceKind kKind>
+SLUICE_CPU_INLINE float across(Vec v) {
+  if constexpr (is_sum<kKind>()) return reduce_add(v);
+  for (int i = 0; i < kLanes; ++i) {
+    if (v[i] != v[i]) return v[i];
+  }
+  return kKind == ReduceKind::kMax ? reduce_max(v) : reduce_min(v);
+}
+
+/// Folds up to kBlock neighbours.
+template <ReduceKind kKind>
+float fold_block(const float* x, std::int64_t count) {
+  Vec acc[kChains];
+  for (Vec& a : acc) a = start<kKind>();
+  std::int64_t i = 0;
+  for (; i + kChains * kLanes <= count; i += kChains * kLanes) {
+    SLUICE_CPU_UNROLL
+    for (int c = 0; c < kChains; ++c) {
+      acc[c] = fold<kKind>(acc[c], prepare<kKind>(load(x + i + c * kLanes)));
+    }
+  }
+  for (; i + kLanes <= count; i += kLanes)
+    acc[0] = fold<kKind>(acc[0], prepare<kKind>(load(x + i)));
+  for (; i < count; ++i) {
+    Vec last = start<kKind>();
+    last[0] = x[i];
+    acc[1] = fold<kKind>(acc[1], prepare<kKind>(last));
+  }
+  return across<kKind>(fold<kKind>(fold<kKind>(acc[0], acc[1]), fold<kKind>(acc[2], acc[3])));
+}
+
+template <ReduceKind kKind>
+float fold_row(const float* x, std::int64_t count) {
+  if constexpr (is_sum<kKind>()) {
+    double total = 0;
+    for (std::int64_t i = 0; i < count; i += kBlock) {
+      total += fold_block<kKind>(x + i, count - i < kBlock ? count - i : kBlock);
+    }
+    return static_cast<float>(total);
+  } else {
+    return fold_block<kKind>(x, count);
+  }
+}
+
+SLUICE_CPU_INLINE Vec finish(const ReducePlan& plan, Vec v) {
+  const Vec scaled = v * broadcast(plan.scale);
+  return plan.root ? sqrt(scaled) : scaled;
+}
+
+/// Folds up to kLanes neighbouring columns down `axis` rows.
+template <ReduceKind kKind>
+Vec fold_columns(const ReducePlan& plan, const float* x, int lanes) {
+  Vec acc = start<kKind>();
+  for (std::int64_t r = 0; r < plan.axis; ++r) {
+    const float* at = x + r * plan.inner;
+    acc = fold<kKind>(acc, prepare<kKind>(lanes == kLanes ? load(at) : load_first(at, lanes)));
+  }
+  return acc;
+}
+
+template <ReduceKind kKind>
+void run(const ReducePlan& plan, const float* x, float* y, const Worker& worker) {
+  if (plan.inner == 1) {
+    const Share share = share_of(plan.outer, 1, worker);
+    for (std::int64_t o = share.begin; o < share.end; ++o) {
+      const Vec value = broadcast(fold_row<kKind>(x + o * plan.axis, plan.axis));
+      store_first(y + o, finish(plan, value), 1);
+    }
+    return;
+  }
+  const std::int64_t strips = (plan.inner + kLanes - 1) / kLanes;
+  const Share share = share_of(plan.outer * strips, 1, worker);
+  for (std::int64_t i = share.begin; i < share.end; ++i) {
+    const std::int64_t o = i / strips;
+    const std::int64_t column = i % strips * kLanes;
+    const std::int64_t left = plan.inner - column;
+    const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
+    const Vec value = fold_columns<kKind>(plan, x + o * plan.axis * plan.inner + column, lanes);
+    store_first(y + o * plan.inner + column, finish(plan, value), lanes);
+  }
+}
+
+}  // namespace
+
+void run_reduce(const ReducePlan& plan, const float* x, float* y, const Worker& worker) {
+  switch (plan.kind) {
+    case ReduceKind::kSum: return run<ReduceKind::kSum>(plan, x, y, worker);
+    case ReduceKind::kSumOfSquares: return run<ReduceKind::kSumOfSquares>(plan, x, y, worker);
+    case ReduceKind::kSumOfMagnitudes: return run<ReduceKind::kSumOfMagnitudes>(plan, x, y, worker);
+    case ReduceKind::kMax: return run<ReduceKind::kMax>(plan, x, y, worker);
+    case ReduceKind::kMin: return run<ReduceKind::kMin>(plan, x, y, worker);
+  }
+}
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

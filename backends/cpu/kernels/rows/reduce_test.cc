@@ -1,0 +1,76 @@
+#include "kernels/rows/reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "testing/test_isas.h"
+#include "testing/test_support.h"
+
+namespace sluice::cpu {
+namespace {
+
+double combine(ReduceKind kind, double sum, double x) {
+  switch (kind) {
+    case ReduceKind::kSum: return sum + x;
+    case ReduceKind::kSumOfSquares: return sum + x * x;
+    case ReduceKind::kSumOfMagnitudes: return sum + std::fabs(x);
+    case ReduceKind::kMax: return std::max(sum, x);
+    case ReduceKind::kMin: return std::min(sum, x);
+  }
+  return sum;
+}
+
+double first(ReduceKind kind) {
+  if (kind == ReduceKind::kMax) return -INFINITY;
+  return kind == ReduceKind::kMin ? INFINITY : 0;
+}
+
+constexpr ReduceKind kKinds[] = {ReduceKind::kSum, ReduceKind::kSumOfSquares,
+                                 ReduceKind::kSumOfMagnitudes, ReduceKind::kMax, ReduceKind::kMin};
+
+TEST(Reduce, MatchesDoubleArithmeticAlongEveryAxis) {
+  const std::int64_t shapes[][3] = {{5, 1, 1},  {3, 17, 1},   {2, 100, 1}, {1, 10000, 1},
+                                    {4, 9, 33}, {1, 1000, 7}, {2, 3, 64}};
+  for (const Isa isa : isas_to_test()) {
+    for (const ReduceKind kind : kKinds) {
+      for (const auto& [outer, axis, inner] : shapes) {
+        const ReducePlan plan{outer, axis, inner, kind, 0.5f, false};
+        const std::vector<float> x = random_floats(outer * axis * inner, 1);
+        std::vector<float> y(static_cast<std::size_t>(outer * inner));
+        for_each_worker(3, 0, [&](const Worker& w) {
+          SLUICE_CPU_PICK(isa, run_reduce)(plan, x.data(), y.data(), w);
+        });
+        for (std::int64_t i = 0; i < outer * inner; ++i) {
+          double want = first(kind);
+          for (std::int64_t a = 0; a < axis; ++a) {
+            const std::int64_t at = (i / inner * axis + a) * inner + i % inner;
+            want = combine(kind, want, x[static_cast<std::size_t>(at)]);
+          }
+          ASSERT_NEAR(y[static_cast<std::size_t>(i)], 0.5 * want, 1e-5 * (1 + std::fabs(want)))
+              << isa_name(isa);
+        }
+      }
+    }
+  }
+}
+
+TEST(Reduce, RootsAndNan) {
+  for (const Isa isa : isas_to_test()) {
+    const std::vector<float> x{3, 4};
+    float y = 0;
+    SLUICE_CPU_PICK(isa, run_reduce)
+    ({1, 2, 1, ReduceKind::kSumOfSquares, 1, true}, x.data(), &y, Worker{});
+    EXPECT_FLOAT_EQ(y, 5);
+    std::vector<float> row(50, 1);
+    row[20] = NAN;
+    SLUICE_CPU_PICK(isa, run_reduce)
+    ({1, 50, 1, ReduceKind::kMax, 1, false}, row.data(), &y, Worker{});
+    EXPECT_TRUE(std::isnan(y));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cpu

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/isa.h"
+#include "core/worker.h"
+
+namespace sluice::cpu {
+
+inline constexpr int kLstmGates = 4;  ///< in ONNX's order: input, output, forget, cell
+
+/// An LSTM over a dense sequence [steps][batch][inputs], in one or both directions:
+///   i, o, f = sigmoid(x W + h R + b), g = tanh(...), c' = f c + i g, h' = o tanh(c').
+///
+/// Phase 0 multiplies all inputs by W in one product; each further phase is one time step, its
+/// hidden units divided among the workers.
+struct LstmPlan {
+  std::int64_t steps = 0;
+  std::int64_t batch = 0;
+  std::int64_t inputs = 0;
+  std::int64_t hidden = 0;
+  std::int64_t directions = 1;
+  bool reverse = false;  ///< the only direction runs backwards; with two, the second does
+
+  int phases() const { return static_cast<int>(steps) + 1; }
+  bool is_reverse(std::int64_t direction) const {
+    return directions == 2 ? direction == 1 : reverse;
+  }
+};
+
+/// Packed operands hold one direction after the other; initial states and last states are
+/// [directions][batch][hidden], `y` is [steps][directions][batch][hidden].
+struct LstmArgs {
+  const float* x = nullptr;
+  const float* w = nullptr;          ///< by pack_lstm_w
+  const float* r = nullptr;          ///< by pack_lstm_r
+  const float* bias = nullptr;       ///< by pack_lstm_bias
+  const float* initial_h = nullptr;  ///< null: zeros
+  const float* initial_c = nullptr;
+  float* y = nullptr;  ///< each result may be null
+  float* last_h = nullptr;
+  float* last_c = nullptr;
+  float* shared = nullptr;  ///< lstm_shared_floats, of all workers
+};
+
+// The packed forms put the four gates of one vector of units side by side, so that a unit's gates
+// meet in registers. Sources have ONNX's shapes of one direction.
+SLUICE_CPU_EACH_ISA(std::int64_t packed_lstm_w_floats(std::int64_t inputs, std::int64_t hidden);)
+SLUICE_CPU_EACH_ISA(std::int64_t packed_lstm_r_floats(std::int64_t hidden);)
+SLUICE_CPU_EACH_ISA(std::int64_t packed_lstm_bias_floats(std::int64_t hidden);)
+
+/// `w` is [4 * hidden][inputs]; `temporary` holds as many floats as `packed`.
+SLUICE_CPU_EACH_ISA(void pack_lstm_w(const float* w, std::int64_t inputs, std::int64_t hidden,
+                                     float* temporary, float* packed);)
+
+/// `r` is [4 * hidden][hidden].
+SLUICE_CPU_EACH_ISA(void pack_lstm_r(const float* r, std::int64_t hidden, float* packed);)
+
+/// `bias` is [8 * hidden]: of W, then of R; null for zeros.
+SLUICE_CPU_EACH_ISA(void pack_lstm_bias(const float* bias, std::int64_t hidden, float* packed);)
+
+SLUICE_CPU_EACH_ISA(std::int64_t lstm_shared_floats(const LstmPlan& plan);)
+
+SLUICE_CPU_EACH_ISA(void run_lstm(const LstmPlan& plan, const LstmArgs& args, int phase,
+                                  const Worker& worker);)
+
+}  // namespace sluice::cpu

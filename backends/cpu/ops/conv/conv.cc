@@ -1,0 +1,219 @@
+// Convolution with constant weights.
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "conv/depthwise/depthwise.h"
+#include "conv/winograd/winograd.h"
+#include "core/float_buffer.h"
+#include "ops/conv/conv_op.h"
+#include "ops/conv/conv_tactics.h"
+#include "ops/elementwise/elementwise.h"
+#include "plugin/registry.h"
+
+namespace sluice::cpu {
+namespace {
+
+/// How the weights lie that a method reads.
+struct WeightsForm {
+  ConvShape shape;
+  Isa isa;
+  ConvMethod method;
+
+  std::int64_t bytes() const { return floats() * static_cast<std::int64_t>(sizeof(float)); }
+  std::int64_t floats() const {
+    switch (method) {
+      case ConvMethod::kDepthwise: return packed_depthwise_size(shape);
+      case ConvMethod::kWinogradTwo:
+      case ConvMethod::kWinogradFour: return winograd_weights_size(shape, isa, *tile_of(method));
+      case ConvMethod::kDirect: break;
+    }
+    return ConvPacking(shape, *SLUICE_CPU_PICK(isa, kConvTiles)).size();
+  }
+  void pack(const float* weights, float* packed) const {
+    switch (method) {
+      case ConvMethod::kDepthwise: return pack_depthwise(shape, weights, packed);
+      case ConvMethod::kWinogradTwo:
+      case ConvMethod::kWinogradFour:
+        return pack_winograd(shape, isa, *tile_of(method), weights, packed);
+      case ConvMethod::kDirect: break;
+    }
+    ConvPacking(shape, *SLUICE_CPU_PICK(isa, kConvTiles)).pack(weights, packed);
+  }
+  const char* name() const {
+    switch (method) {
+      case ConvMethod::kDepthwise: return "depthwise";
+      case ConvMethod::kWinogradTwo: return "winograd2";
+      case ConvMethod::kWinogradFour: return "winograd";
+      case ConvMethod::kDirect: break;
+    }
+    return shape.in_layout == Layout::kBlocked ? "blocked" : "planes";
+  }
+};
+
+/// The fastest form, within what the model allows.
+WeightsForm best_form(const sluice_op& op, const ConvShape& shape, Isa isa) {
+  return {shape, isa, conv_method(op, shape, isa)};
+}
+
+/// The form of the weights in the package, possibly chosen when less of the shape was known, or the
+/// best form for unpacked weights. Nullopt if neither fits.
+std::optional<WeightsForm> form_at_hand(const sluice_op& op, const ConvShape& shape, Isa isa) {
+  const sluice_operand& weights = op.inputs[1];
+  const WeightsForm best = best_form(op, shape, isa);
+  if (weights.packed != nullptr) {
+    if (weights.packed_bytes == best.bytes()) return best;
+    for (const ConvMethod method :
+         {ConvMethod::kDirect, ConvMethod::kWinogradTwo, ConvMethod::kWinogradFour}) {
+      const bool fits = !tile_of(method) || winograd_refusal(shape) == nullptr;
+      const WeightsForm form = {shape, isa, method};
+      if (best.method != ConvMethod::kDepthwise && fits && weights.packed_bytes == form.bytes()) {
+        return form;
+      }
+    }
+  }
+  return weights.tensor.data == nullptr ? std::nullopt : std::optional(best);
+}
+
+sluice_packing packing(const sluice_op& op, int input, Isa isa) {
+  sluice_packing result = {};
+  if (input != 1) return result;
+  const WeightsForm form = best_form(op, conv_weights_shape(op), isa);
+  result.size_bytes = form.bytes();
+  std::snprintf(result.format, sizeof result.format, "conv/%s/%s/g%lld", form.name(),
+                form.method == ConvMethod::kDepthwise ? "any" : isa_name(isa),
+                static_cast<long long>(form.shape.groups));
+  return result;
+}
+
+void pack(const sluice_op& op, int /*input*/, Isa isa, void* packed) {
+  best_form(op, conv_weights_shape(op), isa)
+      .pack(static_cast<const float*>(op.inputs[1].tensor.data), static_cast<float*>(packed));
+}
+
+class Conv : public Kernel {
+ public:
+  Conv(const sluice_op& op, ConvOp conv, const WeightsForm& form)
+      : Kernel(op),
+        residual_input_(conv.residual_input),
+        body_sources_(std::move(conv.body_sources)),
+        plan_(plan(op, conv, form)) {
+    take_weights(form);
+    take_bias(conv.shape.out_channels);
+    const Extent out = conv.shape.output();
+    const std::int64_t channels_per_group = conv.shape.in_channels / conv.shape.groups;
+    sums_ = static_cast<double>(conv.shape.batch * conv.shape.out_channels * out.h * out.w) *
+            static_cast<double>(channels_per_group * conv.shape.kernel.h * conv.shape.kernel.w);
+    if (!conv.chain.body.empty()) {
+      second_pass_.emplace(std::move(conv.chain), op.outputs[0].tensor, form.isa);
+    }
+  }
+
+  void run(const Run& run, int phase, const Worker& worker) const override {
+    if (phase == 1) return second_pass_->run(run, run.output<float>(0), worker);
+    ConvArgs args;
+    args.input = run.input<float>(0);
+    args.weights = weights_;
+    args.bias = bias_.data();
+    if (residual_input_ >= 0) args.residual = run.input<float>(residual_input_);
+    args.output = run.output<float>(0);
+    for (std::size_t i = 1; i < body_sources_.size(); ++i) {
+      args.extra[i] = source_address(body_sources_[i], run);
+    }
+    if (const auto* direct = std::get_if<ConvPlan>(&plan_)) {
+      run_conv(*direct, args, worker);
+    } else if (const auto* winograd = std::get_if<WinogradPlan>(&plan_)) {
+      run_winograd(*winograd, args, worker);
+    } else {
+      run_depthwise(std::get<DepthwisePlan>(plan_), args, worker);
+    }
+  }
+
+  int phases() const override { return second_pass_ ? 2 : 1; }
+  std::int64_t scratch_bytes() const override {
+    const std::int64_t own =
+        std::visit([](const auto& plan) { return plan.scratch_bytes(); }, plan_);
+    return std::max(own, second_pass_ ? second_pass_->scratch_bytes() : 0);
+  }
+  double cost_ns() const override {
+    return sums_ / 80 + (second_pass_ ? second_pass_->cost_ns() : 0);
+  }
+  std::uint32_t in_place_inputs() const override {
+    return residual_input_ >= 0 && residual_input_ < 32 ? 1U << residual_input_ : 0;
+  }
+
+ private:
+  using Plan = std::variant<ConvPlan, DepthwisePlan, WinogradPlan>;
+
+  static Plan plan(const sluice_op& op, const ConvOp& conv, const WeightsForm& form) {
+    const ConvTactic& tactic = conv_tactic(op, conv.shape, form.isa);
+    switch (form.method) {
+      case ConvMethod::kDepthwise:
+        return plan_depthwise(conv.shape, conv.epilogue, form.isa, tactic.depthwise);
+      case ConvMethod::kWinogradTwo:
+      case ConvMethod::kWinogradFour:
+        return plan_winograd(conv.shape, conv.epilogue, form.isa, *tile_of(form.method),
+                             tactic.winograd);
+      case ConvMethod::kDirect: break;
+    }
+    return plan_conv(conv.shape, conv.epilogue, form.isa, tactic.direct);
+  }
+
+  /// From the package if it holds the right form, else packed here.
+  void take_weights(const WeightsForm& form) {
+    const sluice_operand& operand = op().inputs[1];
+    weights_ = static_cast<const float*>(operand.packed);
+    if (weights_ != nullptr && operand.packed_bytes == form.bytes()) return;
+    own_weights_ = FloatBuffer(form.bytes() / static_cast<std::int64_t>(sizeof(float)));
+    form.pack(static_cast<const float*>(operand.tensor.data), own_weights_.data());
+    weights_ = own_weights_.data();
+  }
+
+  void take_bias(std::int64_t channels) {
+    bias_.assign(static_cast<std::size_t>(blocks_of(channels) * kBlock), 0.0F);
+    if (op().num_inputs < 3 || plugin::is_absent(op().inputs[2].tensor)) return;
+    std::copy_n(static_cast<const float*>(op().inputs[2].tensor.data), channels, bias_.begin());
+  }
+
+  int residual_input_;
+  std::vector<ChainSource> body_sources_;
+  Plan plan_;
+  FloatBuffer own_weights_;
+  const float* weights_ = nullptr;
+  std::vector<float> bias_;
+  double sums_ = 0;
+  std::optional<ElementwisePass> second_pass_;
+};
+
+Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  ConvOp conv;
+  if (Status status = read_conv(op, &conv); !status.is_ok()) return status;
+  const auto form = form_at_hand(op, conv.shape, isa);
+  const bool has_bias = op.num_inputs > 2 && !plugin::is_absent(op.inputs[2].tensor);
+  if (!form || (has_bias && op.inputs[2].tensor.data == nullptr)) {
+    return plugin::invalid_argument(
+        "Conv: the packed weights do not fit and the originals are gone; compile the model again");
+  }
+  *kernel = std::make_unique<Conv>(op, std::move(conv), *form);
+  return plugin::ok();
+}
+
+sluice_layout preferred_layout(const sluice_op& /*op*/) { return SLUICE_LAYOUT_C16; }
+
+}  // namespace
+
+std::vector<OpEntry> conv_entries() {
+  return {{.kind = "Conv",
+           .check = check_conv,
+           .make = make,
+           .packing = packing,
+           .pack = pack,
+           .preferred_layout = preferred_layout,
+           .tactics = list_conv_tactics}};
+}
+
+}  // namespace sluice::cpu

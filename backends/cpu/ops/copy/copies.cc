@@ -1,0 +1,215 @@
+// Operators that only move elements: Transpose, Slice, Expand, Gather.
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ops/copy/strided_copy.h"
+#include "ops/operands/checks.h"
+#include "ops/operands/constants.h"
+#include "plugin/registry.h"
+
+namespace sluice::cpu {
+namespace {
+
+using plugin::Attributes;
+using plugin::dims_of;
+using plugin::unimplemented;
+
+std::int64_t element_bytes(const sluice_tensor& tensor) {
+  return plugin::element_bits(tensor.element_type) / 8;
+}
+
+/// Elements are whole bytes in row-major order, and nothing is fused.
+Status check_movable(const sluice_op& op) {
+  if (op.body != nullptr) return unimplemented("fused body");
+  for (const auto& operands : {plugin::inputs_of(op), plugin::outputs_of(op)}) {
+    for (const sluice_operand& operand : operands) {
+      if (plugin::is_absent(operand.tensor)) continue;
+      const int bits = plugin::element_bits(operand.tensor.element_type);
+      if (bits < 8) return unimplemented("elements that are not whole bytes");
+      if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) return unimplemented("blocked layout");
+    }
+  }
+  return plugin::ok();
+}
+
+Dims dense_strides(std::span<const std::int64_t> dims) { return broadcast_strides(dims, dims); }
+
+// ---- one strided copy from input 0 to output 0
+// --------------------------------------------------------
+
+class OneCopy : public Kernel {
+ public:
+  OneCopy(const sluice_op& op, StridedCopy copy, std::int64_t offset_elements = 0)
+      : Kernel(op),
+        copy_(std::move(copy)),
+        offset_bytes_(offset_elements * element_bytes(op.inputs[0].tensor)) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    copy_.run(run.input<std::byte>(0) + offset_bytes_, run.output<std::byte>(0), worker);
+  }
+  double cost_ns() const override { return copy_.cost_ns(); }
+
+ private:
+  StridedCopy copy_;
+  std::int64_t offset_bytes_;
+};
+
+StridedCopy copy_to_output(const sluice_op& op, const Dims& from) {
+  const sluice_tensor& out = op.outputs[0].tensor;
+  return {dims_of(out), from, dense_strides(dims_of(out)), element_bytes(out)};
+}
+
+Status make_transpose(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+  const Dims strides = [&] {
+    Dims dense(dims_of(op.inputs[0].tensor).begin(), dims_of(op.inputs[0].tensor).end());
+    std::int64_t distance = 1;
+    for (std::size_t i = dense.size(); i-- > 0;) distance *= std::exchange(dense[i], distance);
+    return dense;
+  }();
+  const auto perm = Attributes(op).get_ints("perm");
+  Dims from(strides.rbegin(), strides.rend());
+  if (perm.size() == strides.size()) {
+    for (std::size_t i = 0; i < perm.size(); ++i) {
+      from[i] = strides[static_cast<std::size_t>(perm[i])];
+    }
+  }
+  *kernel = std::make_unique<OneCopy>(op, copy_to_output(op, from));
+  return plugin::ok();
+}
+
+Status check_transpose(const sluice_op& op) {
+  const auto rank = static_cast<std::int64_t>(op.inputs[0].tensor.rank);
+  for (const std::int64_t axis : Attributes(op).get_ints("perm")) {
+    if (axis < 0 || axis >= rank) return plugin::invalid_argument("Transpose: perm out of range");
+  }
+  return check_movable(op);
+}
+
+Status make_expand(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+  const auto out = dims_of(op.outputs[0].tensor);
+  const auto in = dims_of(op.inputs[0].tensor);
+  if (!broadcasts_to(in, out)) return unimplemented("Expand to a smaller shape");
+  *kernel = std::make_unique<OneCopy>(op, copy_to_output(op, broadcast_strides(in, out)));
+  return plugin::ok();
+}
+
+Status check_slice(const sluice_op& op) {
+  Dims values;
+  for (int input = 1; input < op.num_inputs; ++input) {
+    if (!constant_integers(op, input, &values)) return unimplemented("Slice at run-time places");
+  }
+  return op.num_inputs < 3 ? unimplemented("Slice by attributes") : check_movable(op);
+}
+
+Status make_slice(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+  const auto in = dims_of(op.inputs[0].tensor);
+  Dims starts;
+  Dims axes;
+  Dims steps;
+  constant_integers(op, 1, &starts);
+  constant_integers(op, 3, &axes);
+  constant_integers(op, 4, &steps);
+  Dims from(in.size());
+  std::int64_t distance = 1;
+  for (std::size_t i = in.size(); i-- > 0;) {
+    from[i] = distance;
+    distance *= in[i];
+  }
+  std::int64_t offset = 0;
+  const auto rank = static_cast<std::int64_t>(in.size());
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::int64_t axis = axes.empty() ? static_cast<std::int64_t>(i) : axes[i];
+    if (axis < -rank || axis >= rank) return unimplemented("Slice: axis out of range");
+    const auto d = static_cast<std::size_t>(from_front(axis, rank));
+    const std::int64_t step = steps.empty() ? 1 : steps[i];
+    std::int64_t start = starts[i] < 0 ? starts[i] + in[d] : starts[i];
+    start =
+        std::clamp<std::int64_t>(start, 0, step < 0 ? std::max<std::int64_t>(in[d] - 1, 0) : in[d]);
+    offset += start * from[d];
+    from[d] = op.outputs[0].tensor.dims[d] > 1 ? from[d] * step : 0;
+  }
+  *kernel = std::make_unique<OneCopy>(op, copy_to_output(op, from), offset);
+  return plugin::ok();
+}
+
+// ---- Gather
+// ---------------------------------------------------------------------------------------------
+
+class Gather : public Kernel {
+ public:
+  explicit Gather(const sluice_op& op) : Kernel(op) {
+    const sluice_tensor& data = op.inputs[0].tensor;
+    const std::int64_t axis = from_front(Attributes(op).get_int("axis"), data.rank);
+    outer_ = product(dims_of(data), 0, axis);
+    length_ = data.dims[axis];
+    row_bytes_ = product(dims_of(data), axis + 1, data.rank) * element_bytes(data);
+    count_ = plugin::num_elements(op.inputs[1].tensor);
+    wide_ = op.inputs[1].tensor.element_type == plugin::kI64;
+  }
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    if (worker.index == 0) check_indices(run);
+    const auto* from = run.input<std::byte>(0);
+    auto* to = run.output<std::byte>(0);
+    const Share share = share_of(outer_ * count_, 1, worker);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const std::int64_t index = index_at(run, i % count_);
+      if (index < 0 || index >= length_) continue;
+      std::memcpy(to + i * row_bytes_, from + (i / count_ * length_ + index) * row_bytes_,
+                  static_cast<std::size_t>(row_bytes_));
+    }
+  }
+  double cost_ns() const override {
+    return static_cast<double>(outer_ * count_) * (static_cast<double>(row_bytes_) * 0.1 + 10);
+  }
+
+ private:
+  std::int64_t index_at(const Run& run, std::int64_t i) const {
+    const std::int64_t raw =
+        wide_ ? run.input<std::int64_t>(1)[i] : std::int64_t{run.input<std::int32_t>(1)[i]};
+    return raw < 0 ? raw + length_ : raw;
+  }
+
+  void check_indices(const Run& run) const {
+    for (std::int64_t i = 0; i < count_; ++i) {
+      const std::int64_t index = index_at(run, i);
+      if (index >= 0 && index < length_) continue;
+      run.fail({SLUICE_OUT_OF_RANGE, "Gather: index " + std::to_string(i) +
+                                         " is outside an axis of " + std::to_string(length_)});
+      return;
+    }
+  }
+
+  std::int64_t outer_ = 0;
+  std::int64_t length_ = 0;
+  std::int64_t row_bytes_ = 0;
+  std::int64_t count_ = 0;
+  bool wide_ = false;
+};
+
+Status check_gather(const sluice_op& op) {
+  const std::int64_t rank = op.inputs[0].tensor.rank;
+  const std::int64_t axis = Attributes(op).get_int("axis");
+  if (rank == 0 || axis < -rank || axis >= rank) return unimplemented("axis out of range");
+  return check_movable(op);
+}
+
+Status make_gather(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+  *kernel = std::make_unique<Gather>(op);
+  return plugin::ok();
+}
+
+}  // namespace
+
+std::vector<OpEntry> copy_entries() {
+  return {{.kind = "Expand", .check = check_movable, .make = make_expand},
+          {.kind = "Gather", .check = check_gather, .make = make_gather},
+          {.kind = "Slice", .check = check_slice, .make = make_slice},
+          {.kind = "Transpose", .check = check_transpose, .make = make_transpose}};
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,213 @@
+// Concat and Split: runs of bytes. In c16 an operand's channels are whole blocks, or they are
+// shifted into place pixel by pixel.
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "ops/operands/blocked.h"
+#include "ops/operands/checks.h"
+#include "plugin/registry.h"
+
+namespace sluice::cpu {
+namespace {
+
+using plugin::Attributes;
+using plugin::unimplemented;
+
+constexpr std::int64_t kBlockChannels = 16;
+
+std::int64_t element_bytes(const sluice_tensor& tensor) {
+  return plugin::element_bits(tensor.element_type) / 8;
+}
+
+bool is_blocked(const sluice_tensor& tensor) { return tensor.layout == SLUICE_LAYOUT_C16; }
+
+std::span<const sluice_operand> parts_of(const sluice_op& op, bool joins) {
+  return joins ? plugin::inputs_of(op) : plugin::outputs_of(op);
+}
+
+const sluice_tensor& whole_of(const sluice_op& op, bool joins) {
+  return joins ? op.outputs[0].tensor : op.inputs[0].tensor;
+}
+
+std::int64_t axis_of(const sluice_op& op) {
+  return from_front(Attributes(op).get_int("axis"), op.outputs[0].tensor.rank);
+}
+
+/// Every part but the last ends with a block; not where channels are unknown.
+bool joins_whole_blocks(const sluice_op& op, bool joins) {
+  const auto parts = parts_of(op, joins);
+  return !is_blocked(whole_of(op, joins)) || axis_of(op) != 1 ||
+         std::all_of(parts.begin(), parts.end() - 1, [](const sluice_operand& part) {
+           return part.tensor.dims[1] > 0 && part.tensor.dims[1] % kBlockChannels == 0;
+         });
+}
+
+Status check(const sluice_op& op, bool joins) {
+  if (op.body != nullptr) return unimplemented("fused body");
+  const sluice_tensor& whole = whole_of(op, joins);
+  const std::int64_t axis = Attributes(op).get_int("axis");
+  if (whole.rank == 0 || axis < -whole.rank || axis >= whole.rank) {
+    return unimplemented("axis out of range");
+  }
+  if (plugin::element_bits(whole.element_type) < 8) {
+    return unimplemented("elements that are not whole bytes");
+  }
+  for (const sluice_operand& part : parts_of(op, joins)) {
+    if (plugin::is_absent(part.tensor)) return unimplemented("absent parts");
+    if (part.tensor.layout != whole.layout) return unimplemented("operands of unlike layouts");
+  }
+  if (is_blocked(whole) && whole.element_type != plugin::kF32) return unimplemented("not f32");
+  return plugin::ok();
+}
+
+/// One operand's part of every row of the joined tensor.
+struct Part {
+  std::int64_t offset_bytes;
+  std::int64_t bytes;
+};
+
+class Join : public Kernel {
+ public:
+  Join(const sluice_op& op, bool joins) : Kernel(op), joins_(joins) {
+    const sluice_tensor& whole = whole_of(op, joins);
+    const std::int64_t axis = axis_of(op);
+    const std::int64_t bytes = element_bytes(whole);
+    const Dims dims = memory_dims(whole);
+    const auto rank = static_cast<std::int64_t>(dims.size());
+    rows_ = product(dims, 0, axis);
+    row_bytes_ = product(dims, axis, rank) * bytes;
+    std::int64_t offset = 0;
+    for (const sluice_operand& part : parts_of(op, joins)) {
+      const std::int64_t length = product(memory_dims(part.tensor), axis, rank) * bytes;
+      parts_.push_back({offset, length});
+      offset += length;
+    }
+  }
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    // Rows first; a single row is cut by its bytes.
+    const bool by_rows = rows_ >= worker.count;
+    const Share rows = by_rows ? share_of(rows_, 1, worker) : Share{0, rows_};
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const Share bytes =
+          by_rows ? Share{0, parts_[i].bytes} : share_of(parts_[i].bytes, 64, worker);
+      copy_part(run, static_cast<int>(i), rows, bytes);
+    }
+  }
+  double cost_ns() const override { return static_cast<double>(rows_ * row_bytes_) * 0.1; }
+
+ private:
+  void copy_part(const Run& run, int index, Share rows, Share bytes) const {
+    const Part& part = parts_[static_cast<std::size_t>(index)];
+    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes.end - bytes.begin, 0));
+    if (size == 0) return;
+    for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+      const std::int64_t in_whole = r * row_bytes_ + part.offset_bytes + bytes.begin;
+      const std::int64_t in_part = r * part.bytes + bytes.begin;
+      if (joins_) {
+        std::memcpy(run.output<std::byte>(0) + in_whole, run.input<std::byte>(index) + in_part,
+                    size);
+      } else {
+        std::memcpy(run.output<std::byte>(index) + in_part, run.input<std::byte>(0) + in_whole,
+                    size);
+      }
+    }
+  }
+
+  bool joins_;
+  std::int64_t rows_ = 0;
+  std::int64_t row_bytes_ = 0;
+  std::vector<Part> parts_;
+};
+
+/// Concat along the channels of c16 where blocks do not end together: worker by pixels.
+class ShiftedJoin : public Kernel {
+ public:
+  explicit ShiftedJoin(const sluice_op& op) : Kernel(op) {
+    const sluice_tensor& whole = op.outputs[0].tensor;
+    batch_ = whole.dims[0];
+    blocks_ = memory_dims(whole)[1];
+    pixels_ = product(plugin::dims_of(whole), 2, whole.rank);
+    std::int64_t first = 0;
+    for (const sluice_operand& part : plugin::inputs_of(op)) {
+      parts_.push_back({first, part.tensor.dims[1], memory_dims(part.tensor)[1]});
+      first += part.tensor.dims[1];
+    }
+  }
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share pixels = share_of(pixels_, 16, worker);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const auto* from = run.input<float>(static_cast<int>(i));
+      for (std::int64_t n = 0; n < batch_; ++n) {
+        for (std::int64_t c = 0; c < parts_[i].channels;) {
+          c += copy_run(parts_[i], c, from + n * parts_[i].blocks * pixels_ * kBlockChannels,
+                        run.output<float>(0) + n * blocks_ * pixels_ * kBlockChannels, pixels);
+        }
+      }
+    }
+  }
+  double cost_ns() const override {
+    return static_cast<double>(batch_ * blocks_ * pixels_ * kBlockChannels) * 0.4;
+  }
+
+ private:
+  struct ChannelPart {
+    std::int64_t first;  ///< channel of the whole
+    std::int64_t channels;
+    std::int64_t blocks;
+  };
+
+  /// Copies the channels from `c` on that lie in one block on either side; returns how many.
+  std::int64_t copy_run(const ChannelPart& part, std::int64_t c, const float* from, float* to,
+                        const Share& pixels) const {
+    const std::int64_t target = part.first + c;
+    const std::int64_t count =
+        std::min({kBlockChannels - c % kBlockChannels, kBlockChannels - target % kBlockChannels,
+                  part.channels - c});
+    from += c / kBlockChannels * pixels_ * kBlockChannels + c % kBlockChannels;
+    to += target / kBlockChannels * pixels_ * kBlockChannels + target % kBlockChannels;
+    for (std::int64_t p = pixels.begin; p < pixels.end; ++p) {
+      std::memcpy(to + p * kBlockChannels, from + p * kBlockChannels,
+                  static_cast<std::size_t>(count) * sizeof(float));
+    }
+    return count;
+  }
+
+  std::int64_t batch_ = 0;
+  std::int64_t blocks_ = 0;
+  std::int64_t pixels_ = 0;
+  std::vector<ChannelPart> parts_;
+};
+
+Status check_concat(const sluice_op& op) { return check(op, true); }
+Status check_split(const sluice_op& op) {
+  if (Status status = check(op, false); !status.is_ok()) return status;
+  return joins_whole_blocks(op, false) ? plugin::ok() : unimplemented("parts of blocks");
+}
+
+Status make_concat(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+  if (joins_whole_blocks(op, true)) {
+    *kernel = std::make_unique<Join>(op, true);
+  } else {
+    *kernel = std::make_unique<ShiftedJoin>(op);
+  }
+  return plugin::ok();
+}
+
+Status make_split(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+  *kernel = std::make_unique<Join>(op, false);
+  return plugin::ok();
+}
+
+}  // namespace
+
+std::vector<OpEntry> join_entries() {
+  return {{.kind = "Concat", .check = check_concat, .make = make_concat},
+          {.kind = "Split", .check = check_split, .make = make_split}};
+}
+
+}  // namespace sluice::cpu

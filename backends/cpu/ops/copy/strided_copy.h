@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/worker.h"
+#include "ops/operands/broadcast.h"
+
+namespace sluice::cpu {
+
+/// Elements of 1, 2, 4, 8 or 16 bytes moved from one strided arrangement to another: transposing,
+/// slicing, expanding.
+class StridedCopy {
+ public:
+  /// Strides in elements; those of the source may be zero or negative.
+  StridedCopy(std::span<const std::int64_t> dims, const Dims& from, const Dims& to,
+              std::int64_t element_bytes);
+
+  /// This worker's share. `from` and `to` are the addresses of element (0, ..., 0).
+  void run(const std::byte* from, std::byte* to, const Worker& worker) const;
+
+  double cost_ns() const;
+
+ private:
+  struct Plane {
+    const std::byte* from;
+    std::byte* to;
+    std::int64_t row_begin;
+    std::int64_t row_end;
+  };
+
+  void copy_plane(const Plane& plane) const;
+  template <typename Element>
+  void copy_elements(const Plane& plane) const;
+
+  Walk walk_;  ///< strides: from, to
+  std::int64_t element_bytes_;
+  std::int64_t elements_ = 1;
+  std::int64_t outer_ = 1;  ///< planes of the last two dimensions
+  std::int64_t rows_ = 1;
+  std::int64_t cols_ = 1;
+};
+
+}  // namespace sluice::cpu

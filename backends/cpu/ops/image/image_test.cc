@@ -1,0 +1,196 @@
+#include "testing/image_testing.h"
+
+namespace sluice::cpu {
+namespace {
+
+using testing::expect_like_reference;
+using testing::ImageCase;
+
+void nothing(TestOp& /*op*/) {}
+
+std::function<void(TestOp&)> window(Shape kernel, Shape strides, Shape pads, bool counts_pads,
+                                    std::int64_t ceil_mode) {
+  return [=](TestOp& op) {
+    op.attribute("kernel_shape", kernel).attribute("strides", strides).attribute("pads", pads);
+    op.attribute("ceil_mode", ceil_mode);
+    if (counts_pads) op.attribute("count_include_pad", std::int64_t{1});
+  };
+}
+
+TEST(CpuPool, WindowsMatchTheReference) {
+  for (const char* kind : {"MaxPool", "AveragePool"}) {
+    for (const std::int64_t channels : {3, 16, 40}) {
+      expect_like_reference({kind,
+                             12,
+                             {2, channels, 13, 11},
+                             {2, channels, 7, 6},
+                             window({3, 3}, {2, 2}, {1, 1, 1, 1}, false, 0)},
+                            true, true);
+      expect_like_reference({kind,
+                             12,
+                             {1, channels, 8, 9},
+                             {1, channels, 7, 8},
+                             window({2, 2}, {1, 1}, {0, 0, 0, 0}, false, 0)},
+                            true, true);
+      expect_like_reference({kind,
+                             12,
+                             {1, channels, 6, 30},
+                             {1, channels, 3, 15},
+                             window({3, 5}, {2, 2}, {0, 2, 1, 2}, false, 1)},
+                            true, true);
+    }
+    expect_like_reference({kind, 12, {2, 5, 20}, {2, 5, 10}, window({2}, {2}, {0, 0}, false, 0)},
+                          true, true);
+  }
+}
+
+TEST(CpuPool, AverageCountsPadsOnRequest) {
+  for (const std::int64_t ceil_mode : {0, 1}) {
+    expect_like_reference({"AveragePool",
+                           11,
+                           {1, 20, 9, 9},
+                           {1, 20, 5, 5},
+                           window({3, 3}, {2, 2}, {1, 1, 1, 1}, true, ceil_mode)},
+                          true, true);
+  }
+}
+
+TEST(CpuPool, DilatedWindowsMatchTheReference) {
+  const auto details = [](TestOp& op) {
+    window({2, 3}, {1, 2}, {1, 1, 0, 2}, false, 0)(op);
+    op.attribute("dilations", Shape{3, 2});
+  };
+  expect_like_reference({"MaxPool", 12, {1, 18, 10, 14}, {1, 18, 8, 7}, details}, true, true);
+}
+
+TEST(CpuPool, WholeImagesMatchTheReference) {
+  for (const char* kind : {"GlobalMaxPool", "GlobalAveragePool"}) {
+    for (const std::int64_t channels : {1, 16, 35}) {
+      expect_like_reference({kind, 1, {2, channels, 7, 9}, {2, channels, 1, 1}, nothing}, true,
+                            true);
+    }
+  }
+}
+
+TEST(CpuPool, WholeImagesOfFullBlocksGoStraightToRowMajor) {
+  const ImageCase c = {"GlobalAveragePool", 1, {2, 32, 5, 5}, {2, 32, 1, 1}, nothing};
+  for (const Backend& backend : backends_to_test()) {
+    TestOp op(c.kind, "", 1);
+    op.blocked_input(c.input, testing::to_blocked(testing::image_values(c), 2, 32, 25));
+    op.output(c.output);
+    ASSERT_TRUE(op.run(backend, 2).is_ok());
+    EXPECT_LE(testing::largest_difference(op.result(), testing::reference_result(c)), 1e-5);
+  }
+}
+
+TEST(CpuLrn, MatchesTheReference) {
+  for (const float beta : {0.75F, 0.5F, 1.0F, 0.6F}) {
+    for (const std::int64_t size : {1, 4, 5, 33}) {
+      for (const std::int64_t channels : {3, 16, 40}) {
+        const auto details = [=](TestOp& op) {
+          op.attribute("size", size).attribute("alpha", 0.5F).attribute("beta", beta);
+          op.attribute("bias", 1.5F);
+        };
+        expect_like_reference({"LRN", 13, {2, channels, 5, 7}, {2, channels, 5, 7}, details}, true,
+                              true);
+      }
+    }
+  }
+}
+
+TEST(CpuResize, MatchesTheReference) {
+  const Shape sizes[] = {{2, 20, 14, 10}, {2, 20, 3, 4}, {2, 20, 9, 1}};
+  for (const char* mode : {"nearest", "linear"}) {
+    for (const char* coordinates :
+         {"half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"}) {
+      for (const char* rounding : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) {
+        for (const Shape& out : sizes) {
+          const auto details = [&](TestOp& op) {
+            op.absent_input().absent_input().input<std::int64_t>({4}, out, true);
+            op.attribute("mode", mode).attribute("coordinate_transformation_mode", coordinates);
+            op.attribute("nearest_mode", rounding);
+          };
+          expect_like_reference({"Resize", 19, {2, 20, 7, 5}, out, details}, false, true);
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuResize, ScalesThatDoNotDivideMatchTheReference) {
+  for (const char* mode : {"nearest", "linear"}) {
+    const auto details = [&](TestOp& op) {
+      op.absent_input().input({4}, std::vector<float>{1, 1, 1.7F, 0.6F}, true);
+      op.attribute("mode", mode);
+    };
+    expect_like_reference({"Resize", 19, {1, 16, 7, 9}, {1, 16, 11, 5}, details}, false, true);
+  }
+}
+
+void expect_concat_of_blocks(const Shape& channels) {
+  std::int64_t total = 0;
+  for (const std::int64_t c : channels) total += c;
+  for (const Backend& backend : backends_to_test()) {
+    for (const int workers : {1, 3}) {
+      TestOp op("Concat");
+      std::vector<float> want;
+      std::vector<std::vector<float>> parts;
+      for (const std::int64_t c : channels) {
+        parts.push_back(testing::random_floats(2 * c * 35, static_cast<unsigned>(c)));
+        op.blocked_input({2, c, 5, 7}, testing::to_blocked(parts.back(), 2, c, 35));
+      }
+      for (std::ptrdiff_t n = 0; n < 2; ++n) {
+        for (const auto& part : parts) {
+          const auto half = static_cast<std::ptrdiff_t>(part.size() / 2);
+          want.insert(want.end(), part.begin() + n * half, part.begin() + (n + 1) * half);
+        }
+      }
+      op.blocked_output({2, total, 5, 7}).attribute("axis", std::int64_t{1});
+      ASSERT_TRUE(op.run(backend, workers).is_ok());
+      EXPECT_EQ(testing::to_planes(op.result(), 2, total, 35), want);
+    }
+  }
+}
+
+TEST(CpuConcat, JoinsWholeBlocks) { expect_concat_of_blocks({16, 48, 32, 5}); }
+
+TEST(CpuConcat, ShiftsChannelsThatDoNotFillBlocks) { expect_concat_of_blocks({3, 24, 16, 37, 1}); }
+
+TEST(CpuSplit, CutsBetweenBlocks) {
+  const auto whole = testing::random_floats(2 * 40 * 6, 1);
+  for (const Backend& backend : backends_to_test()) {
+    TestOp op("Split", "", 13);
+    op.blocked_input({2, 40, 2, 3}, testing::to_blocked(whole, 2, 40, 6));
+    op.blocked_output({2, 32, 2, 3})
+        .blocked_output({2, 8, 2, 3})
+        .attribute("axis", std::int64_t{1});
+    ASSERT_TRUE(op.run(backend, 2).is_ok());
+    const auto head = testing::to_planes(op.result(0), 2, 32, 6);
+    const auto tail = testing::to_planes(op.result(1), 2, 8, 6);
+    for (std::size_t n = 0; n < 2; ++n) {
+      for (std::size_t i = 0; i < 240; ++i) {
+        EXPECT_EQ(i < 192 ? head[n * 192 + i] : tail[n * 48 + i - 192], whole[n * 240 + i]);
+      }
+    }
+  }
+}
+
+TEST(CpuReorder, RoundTripKeepsElements) {
+  for (const std::int64_t channels : {1, 16, 37}) {
+    const Shape dims = {2, channels, 33, 45};
+    const auto planes = testing::random_floats(2 * channels * 33 * 45, 3);
+    for (const Backend& backend : backends_to_test()) {
+      TestOp there("Reorder", "sluice", 1);
+      there.input(dims, planes).blocked_output(dims).attribute("layout", "c16");
+      ASSERT_TRUE(there.run(backend, 2).is_ok());
+      EXPECT_EQ(testing::to_planes(there.result(), 2, channels, 33 * 45), planes);
+      TestOp back("Reorder", "sluice", 1);
+      back.blocked_input(dims, there.result()).output(dims).attribute("layout", "row_major");
+      ASSERT_TRUE(back.run(backend, 3).is_ok());
+      EXPECT_EQ(back.result(), planes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cpu

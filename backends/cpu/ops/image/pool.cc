@@ -1,0 +1,261 @@
+// MaxPool, AveragePool and their global forms, over c16 and row-major images.
+
+#include <algorithm>
+
+#include "kernels/bytes/bytes.h"
+#include "kernels/image/pool_row.h"
+#include "ops/image/window.h"
+#include "plugin/registry.h"
+
+namespace sluice::cpu {
+namespace {
+
+using plugin::dims_of;
+using plugin::unimplemented;
+
+Status check_operands(const sluice_op& op) {
+  if (op.body != nullptr) return unimplemented("fused body");
+  if (op.num_outputs > 1 && !plugin::is_absent(op.outputs[1].tensor)) {
+    return unimplemented("indices");
+  }
+  return plugin::ok();
+}
+
+struct PoolShape {
+  std::int64_t planes = 0;  ///< or blocks of 16 channels, of all images together
+  std::int64_t pixel = 1;
+  Extent input;
+  Extent output;
+};
+
+PoolShape pool_shape(const sluice_op& op) {
+  const sluice_tensor& x = op.inputs[0].tensor;
+  const bool blocked = x.layout == SLUICE_LAYOUT_C16;
+  return {x.dims[0] * (blocked ? blocks_of(x.dims[1]) : x.dims[1]), blocked ? kBlock : 1,
+          spatial_extent(dims_of(x)), spatial_extent(dims_of(op.outputs[0].tensor))};
+}
+
+// ---- windows ------------------------------------------------------------------------------------
+
+Status check_pool_window(const sluice_op& op) {
+  if (Status status = check_operands(op); !status.is_ok()) return status;
+  const sluice_tensor& x = op.inputs[0].tensor;
+  if (x.layout != op.outputs[0].tensor.layout) return unimplemented("operands of unlike layouts");
+  const auto kernel = plugin::Attributes(op).get_ints("kernel_shape");
+  if (static_cast<std::int32_t>(kernel.size()) != x.rank - 2) return unimplemented("kernel_shape");
+  return check_window(op, x.rank);
+}
+
+Status check_pool(const sluice_op& op) {
+  const Status status = check_image(op.inputs[0].tensor);
+  return status.is_ok() ? check_pool_window(op) : status;
+}
+
+bool is_bytes(const sluice_op& op) { return op.inputs[0].tensor.element_type == plugin::kU8; }
+
+Status check_max_pool(const sluice_op& op) {
+  if (!is_bytes(op)) return check_pool(op);
+  const sluice_tensor& x = op.inputs[0].tensor;
+  const bool is_blocked = x.layout == SLUICE_LAYOUT_C16 && (x.rank == 3 || x.rank == 4);
+  return is_blocked ? check_pool_window(op) : unimplemented("not a c16 image");
+}
+
+Window pool_window(const sluice_op& op) {
+  const auto k = plugin::Attributes(op).get_ints("kernel_shape");
+  const Extent kernel = k.size() == 1 ? Extent{1, k[0]} : Extent{k[0], k[1]};
+  return read_window(op, kernel, spatial_extent(dims_of(op.inputs[0].tensor)));
+}
+
+/// Kernel rows of a window that begins at `first` that lie in [begin, end).
+Share rows_within(const Window& w, std::int64_t first, std::int64_t begin, std::int64_t end) {
+  const std::int64_t d = w.dilation.h;
+  const std::int64_t from = first < begin ? (begin - first + d - 1) / d : 0;
+  const std::int64_t to = first < end ? std::min((end - first + d - 1) / d, w.kernel.h) : 0;
+  return {from, std::max(from, to)};
+}
+
+class Pool : public Kernel {
+ public:
+  Pool(const sluice_op& op, PoolKind kind, Isa isa)
+      : Kernel(op),
+        shape_(pool_shape(op)),
+        window_(pool_window(op)),
+        counts_pads_(plugin::Attributes(op).get_int("count_include_pad") != 0),
+        pool_row_(SLUICE_CPU_PICK(isa, pool_row)) {
+    row_.kind = kind;
+    row_.input_row = window_.dilation.h * shape_.input.w * shape_.pixel;
+    row_.pixel = shape_.pixel;
+    row_.input_cols = shape_.input.w;
+    row_.output_cols = shape_.output.w;
+    row_.kernel_cols = window_.kernel.w;
+    row_.stride = window_.stride.w;
+    row_.dilation = window_.dilation.w;
+    row_.pad_begin = window_.pad_begin.w;
+    row_.counted_begin = counts_pads_ ? -window_.pad_begin.w : 0;
+    row_.counted_end = shape_.input.w + (counts_pads_ ? window_.pad_end.w : 0);
+  }
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    PoolRow row = row_;
+    row.columns = reinterpret_cast<float*>(worker.scratch);
+    const Share share = share_of(shape_.planes * shape_.output.h, 1, worker);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const std::int64_t plane = i / shape_.output.h;
+      const std::int64_t first = i % shape_.output.h * window_.stride.h - window_.pad_begin.h;
+      const Share rows = rows_within(window_, first, 0, shape_.input.h);
+      const std::int64_t y = first + rows.begin * window_.dilation.h;
+      row.input =
+          run.input<float>(0) + (plane * shape_.input.h + y) * shape_.input.w * shape_.pixel;
+      row.rows = rows.end - rows.begin;
+      row.counted_rows = row.rows;
+      if (counts_pads_) {
+        const Share counted =
+            rows_within(window_, first, -window_.pad_begin.h, shape_.input.h + window_.pad_end.h);
+        row.counted_rows = counted.end - counted.begin;
+      }
+      row.output = run.output<float>(0) + i * shape_.output.w * shape_.pixel;
+      pool_row_(row);
+    }
+  }
+
+  std::int64_t scratch_bytes() const override {
+    return shape_.input.w * shape_.pixel * static_cast<std::int64_t>(sizeof(float));
+  }
+  double cost_ns() const override {
+    const auto pixels = static_cast<double>(shape_.planes * shape_.output.h * shape_.output.w);
+    return pixels * static_cast<double>(shape_.pixel * (window_.kernel.h + window_.kernel.w)) *
+           0.05;
+  }
+
+ private:
+  PoolShape shape_;
+  Window window_;
+  bool counts_pads_;
+  decltype(&portable::pool_row) pool_row_;
+  PoolRow row_;
+};
+
+/// The largest of bytes without sign, in c16.
+class BytePool : public Kernel {
+ public:
+  BytePool(const sluice_op& op, Isa isa)
+      : Kernel(op),
+        shape_(pool_shape(op)),
+        window_(pool_window(op)),
+        pool_row_(SLUICE_CPU_PICK(isa, pool_byte_row)) {
+    row_.input_row = window_.dilation.h * shape_.input.w * kBlock;
+    row_.input_cols = shape_.input.w;
+    row_.output_cols = shape_.output.w;
+    row_.kernel_cols = window_.kernel.w;
+    row_.stride = window_.stride.w;
+    row_.dilation = window_.dilation.w;
+    row_.pad_begin = window_.pad_begin.w;
+  }
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    BytePoolRow row = row_;
+    const Share share = share_of(shape_.planes * shape_.output.h, 1, worker);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const std::int64_t first = i % shape_.output.h * window_.stride.h - window_.pad_begin.h;
+      const Share rows = rows_within(window_, first, 0, shape_.input.h);
+      const std::int64_t y = first + rows.begin * window_.dilation.h;
+      row.input = run.input<std::uint8_t>(0) +
+                  (i / shape_.output.h * shape_.input.h + y) * shape_.input.w * kBlock;
+      row.rows = rows.end - rows.begin;
+      row.output = run.output<std::uint8_t>(0) + i * shape_.output.w * kBlock;
+      pool_row_(row);
+    }
+  }
+  double cost_ns() const override {
+    const auto pixels = static_cast<double>(shape_.planes * shape_.output.h * shape_.output.w);
+    return pixels * static_cast<double>(window_.kernel.h * window_.kernel.w) * 0.4;
+  }
+
+ private:
+  PoolShape shape_;
+  Window window_;
+  decltype(&portable::pool_byte_row) pool_row_;
+  BytePoolRow row_;
+};
+
+Status check_extents(const Window& w) {
+  for (const Extent e : {w.kernel, w.stride, w.dilation}) {
+    if (e.h < 1 || e.w < 1) return unimplemented("a window without extent");
+  }
+  if (w.pad_begin.h < 0 || w.pad_begin.w < 0 || w.pad_end.h < 0 || w.pad_end.w < 0) {
+    return unimplemented("negative pads");
+  }
+  return plugin::ok();
+}
+
+template <PoolKind kKind>
+Status make_pool(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (Status status = check_extents(pool_window(op)); !status.is_ok()) return status;
+  if (is_bytes(op)) {
+    *kernel = std::make_unique<BytePool>(op, isa);
+  } else {
+    *kernel = std::make_unique<Pool>(op, kKind, isa);
+  }
+  return plugin::ok();
+}
+
+// ---- whole images -------------------------------------------------------------------------------
+
+/// Blocked input gives blocked output, or row-major output with equal bytes.
+Status check_global(const sluice_op& op) {
+  Status status = check_operands(op);
+  if (status.is_ok()) status = check_image(op.inputs[0].tensor);
+  if (!status.is_ok()) return status;
+  const sluice_tensor& x = op.inputs[0].tensor;
+  const sluice_tensor& y = op.outputs[0].tensor;
+  const bool whole_blocks =
+      x.layout == SLUICE_LAYOUT_C16 && x.dims[1] > 0 && x.dims[1] % kBlock == 0;
+  if (x.layout != y.layout && !whole_blocks) return unimplemented("operands of unlike layouts");
+  return plugin::ok();
+}
+
+class GlobalPool : public Kernel {
+ public:
+  GlobalPool(const sluice_op& op, PoolKind kind, Isa isa)
+      : Kernel(op),
+        shape_(pool_shape(op)),
+        kind_(kind),
+        pool_all_(SLUICE_CPU_PICK(isa, pool_all)) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const std::int64_t pixels = shape_.input.h * shape_.input.w;
+    const Share share = share_of(shape_.planes, 1, worker);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      pool_all_(kind_, run.input<float>(0) + i * pixels * shape_.pixel, pixels, shape_.pixel,
+                run.output<float>(0) + i * shape_.pixel);
+    }
+  }
+  double cost_ns() const override {
+    return static_cast<double>(shape_.planes * shape_.input.h * shape_.input.w * shape_.pixel) *
+           0.05;
+  }
+
+ private:
+  PoolShape shape_;
+  PoolKind kind_;
+  decltype(&portable::pool_all) pool_all_;
+};
+
+template <PoolKind kKind>
+Status make_global(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  *kernel = std::make_unique<GlobalPool>(op, kKind, isa);
+  return plugin::ok();
+}
+
+}  // namespace
+
+std::vector<OpEntry> pool_entries() {
+  return {{.kind = "MaxPool", .check = check_max_pool, .make = make_pool<PoolKind::kMax>},
+          {.kind = "AveragePool", .check = check_pool, .make = make_pool<PoolKind::kAverage>},
+          {.kind = "GlobalMaxPool", .check = check_global, .make = make_global<PoolKind::kMax>},
+          {.kind = "GlobalAveragePool",
+           .check = check_global,
+           .make = make_global<PoolKind::kAverage>}};
+}
+
+}  // namespace sluice::cpu

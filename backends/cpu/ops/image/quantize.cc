@@ -1,0 +1,146 @@
+// QuantizeLinear and DequantizeLinear between floats and bytes of one scale, and tables of bytes,
+// in any layout.
+
+#include <algorithm>
+
+#include "kernels/bytes/bytes.h"
+#include "plugin/registry.h"
+
+namespace sluice::cpu {
+namespace {
+
+using plugin::unimplemented;
+
+bool is_byte(sluice_element_type type) { return type == plugin::kU8 || type == plugin::kI8; }
+
+/// Ok if the operand is one constant number.
+Status check_number(const sluice_operand& operand, const char* what) {
+  const bool fits = operand.is_constant != 0 && plugin::is_static(operand.tensor) &&
+                    plugin::num_elements(operand.tensor) == 1;
+  return fits ? plugin::ok() : unimplemented(what);
+}
+
+Status check(const sluice_op& op, const sluice_tensor& floats, const sluice_tensor& bytes) {
+  if (op.body != nullptr) return unimplemented("fused body");
+  if (floats.element_type != plugin::kF32 || !is_byte(bytes.element_type)) {
+    return unimplemented("not between f32 and bytes");
+  }
+  if (floats.layout != bytes.layout) return unimplemented("operands of unlike layouts");
+  if (plugin::Attributes(op).get_int("block_size") != 0) return unimplemented("blocks");
+  if (op.inputs[1].tensor.element_type != plugin::kF32) return unimplemented("another scale");
+  if (Status status = check_number(op.inputs[1], "more than one scale"); !status.is_ok()) {
+    return status;
+  }
+  if (op.num_inputs < 3 || plugin::is_absent(op.inputs[2].tensor)) return plugin::ok();
+  if (op.inputs[2].tensor.element_type != bytes.element_type) {
+    return unimplemented("a zero point of another type");
+  }
+  return check_number(op.inputs[2], "more than one zero point");
+}
+
+Status check_quantize(const sluice_op& op) {
+  const auto precision = plugin::Attributes(op).get_int("precision");
+  if (precision != 0 && precision != plugin::kF32) return unimplemented("another precision");
+  return check(op, op.inputs[0].tensor, op.outputs[0].tensor);
+}
+
+Status check_dequantize(const sluice_op& op) {
+  return check(op, op.outputs[0].tensor, op.inputs[0].tensor);
+}
+
+ByteScale read_scale(const sluice_op& op, const sluice_tensor& bytes) {
+  ByteScale scale;
+  scale.scale = *static_cast<const float*>(op.inputs[1].tensor.data);
+  scale.has_sign = bytes.element_type == plugin::kI8;
+  if (op.num_inputs < 3 || plugin::is_absent(op.inputs[2].tensor)) return scale;
+  const void* zero = op.inputs[2].tensor.data;
+  scale.zero = scale.has_sign ? *static_cast<const std::int8_t*>(zero)
+                              : *static_cast<const std::uint8_t*>(zero);
+  return scale;
+}
+
+/// Both ways: what differs is the function.
+template <typename From, typename To>
+class Conversion : public Kernel {
+ public:
+  using Function = void (*)(const From*, std::int64_t, const ByteScale&, To*);
+
+  Conversion(const sluice_op& op, const ByteScale& scale, Function function)
+      : Kernel(op),
+        scale_(scale),
+        function_(function),
+        count_(op.outputs[0].tensor.size_bytes / static_cast<std::int64_t>(sizeof(To))) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share share = share_of(count_, 64, worker);
+    function_(run.input<From>(0) + share.begin, share.end - share.begin, scale_,
+              run.output<To>(0) + share.begin);
+  }
+  double cost_ns() const override { return static_cast<double>(count_) * 0.15; }
+
+ private:
+  ByteScale scale_;
+  Function function_;
+  std::int64_t count_;
+};
+
+/// Padding lanes of a layout are mapped like any others: nobody reads them.
+class Table : public Kernel {
+ public:
+  Table(const sluice_op& op, Isa isa)
+      : Kernel(op),
+        map_(SLUICE_CPU_PICK(isa, map_bytes)),
+        count_(op.outputs[0].tensor.size_bytes) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share share = share_of(count_, 64, worker);
+    map_(static_cast<const std::uint8_t*>(op().inputs[1].tensor.data),
+         run.input<std::uint8_t>(0) + share.begin, share.end - share.begin,
+         run.output<std::uint8_t>(0) + share.begin);
+  }
+  double cost_ns() const override { return static_cast<double>(count_) * 0.05; }
+  std::uint32_t in_place_inputs() const override { return 1; }
+
+ private:
+  void (*map_)(const std::uint8_t*, const std::uint8_t*, std::int64_t, std::uint8_t*);
+  std::int64_t count_;
+};
+
+Status check_table(const sluice_op& op) {
+  const sluice_tensor& x = op.inputs[0].tensor;
+  const sluice_tensor& y = op.outputs[0].tensor;
+  const sluice_operand& table = op.inputs[1];
+  if (op.body != nullptr) return unimplemented("fused body");
+  const bool fits = x.element_type == plugin::kU8 && y.element_type == plugin::kU8 &&
+                    table.is_constant != 0 && table.tensor.element_type == plugin::kU8 &&
+                    table.tensor.rank == 1 && table.tensor.dims[0] == 256;
+  if (!fits) return unimplemented("not a constant table of bytes");
+  return x.layout == y.layout ? plugin::ok() : unimplemented("operands of unlike layouts");
+}
+
+Status make_table(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  *kernel = std::make_unique<Table>(op, isa);
+  return plugin::ok();
+}
+
+Status make_quantize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  *kernel = std::make_unique<Conversion<float, std::uint8_t>>(
+      op, read_scale(op, op.outputs[0].tensor), SLUICE_CPU_PICK(isa, quantize_bytes));
+  return plugin::ok();
+}
+
+Status make_dequantize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  *kernel = std::make_unique<Conversion<std::uint8_t, float>>(
+      op, read_scale(op, op.inputs[0].tensor), SLUICE_CPU_PICK(isa, dequantize_bytes));
+  return plugin::ok();
+}
+
+}  // namespace
+
+std::vector<OpEntry> quantize_entries() {
+  return {{.kind = "QuantizeLinear", .check = check_quantize, .make = make_quantize},
+          {.kind = "DequantizeLinear", .check = check_dequantize, .make = make_dequantize},
+          {.domain = "sluice", .kind = "ByteTable", .check = check_table, .make = make_table}};
+}
+
+}  // namespace sluice::cpu

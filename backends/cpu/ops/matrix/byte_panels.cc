@@ -1,0 +1,63 @@
+#include "ops/matrix/byte_panels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace sluice::cpu {
+namespace {
+
+/// Rounds one column into its place in a panel: every `stride` bytes a group.
+struct Rounded {
+  float scale;
+  std::int32_t sum;
+};
+
+Rounded round_column(const float* b, std::int64_t step, std::int64_t k, float scale,
+                     std::int8_t* bytes, std::int64_t stride) {
+  float most = 0;
+  bool is_finite = true;
+  for (std::int64_t p = 0; p < k; ++p) {
+    const float x = b[p * step] * scale;
+    is_finite = is_finite && std::isfinite(x);
+    most = std::max(most, std::fabs(x));
+  }
+  if (!is_finite) return {std::numeric_limits<float>::quiet_NaN(), 0};
+  const float steps = most > 0 ? 127 / most : 0;
+  std::int32_t sum = 0;
+  for (std::int64_t p = 0; p < k; ++p) {
+    const float x = std::clamp(std::nearbyint(b[p * step] * scale * steps), -127.0F, 127.0F);
+    bytes[p / kByteGroup * stride + p % kByteGroup] = static_cast<std::int8_t>(x);
+    sum += static_cast<std::int32_t>(x);
+  }
+  return {most / 127, sum};
+}
+
+}  // namespace
+
+const ByteTileSet& byte_tiles(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::kAvx512 && has_vnni()) return avx512vnni::kByteTiles;
+#endif
+  return *SLUICE_CPU_PICK(isa, kByteTiles);
+}
+
+void pack_byte_panels(const BytePanels& panels, const float* b, std::int64_t step,
+                      std::int64_t column, float scale, void* packed) {
+  std::memset(packed, 0, static_cast<std::size_t>(panels.bytes()));
+  const std::int64_t matrix_bytes = panels.groups() * panels.width * kByteGroup;
+  for (std::int64_t j = 0; j < panels.n; ++j) {
+    auto* panel = static_cast<std::int8_t*>(packed) + j / panels.width * panels.panel_bytes();
+    const std::int64_t lane = j % panels.width;
+    const Rounded rounded = round_column(b + j * column, step, panels.k, scale,
+                                         panel + lane * kByteGroup, panels.width * kByteGroup);
+    const std::int32_t correction = 128 * rounded.sum;
+    std::int8_t* scales = panel + matrix_bytes + lane * 4;
+    std::memcpy(scales, &rounded.scale, sizeof rounded.scale);
+    std::memcpy(scales + panels.width * 4, &correction, sizeof correction);
+  }
+}
+
+}  // namespace sluice::cpu

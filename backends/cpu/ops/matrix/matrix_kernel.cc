@@ -1,0 +1,102 @@
+#include "ops/matrix/matrix_kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ops/operands/broadcast.h"
+
+namespace sluice::cpu {
+namespace {
+
+/// Strides of a chain operand over rows, columns and batch of `plan`; false if one stride cannot
+/// describe its rows.
+bool place_operand(const sluice_tensor& operand, std::span<const std::int64_t> out, int merged_dims,
+                   BodyOperand* strides, GemmBatch* batch) {
+  const Dims all = broadcast_strides(plugin::dims_of(operand), out);
+  const std::size_t rank = out.size();
+  const std::size_t batch_dims = rank - 2 - static_cast<std::size_t>(merged_dims);
+  const auto rows = out.subspan(batch_dims, rank - 1 - batch_dims);
+  strides->col = all[rank - 1];
+  strides->row = merged_stride(rows, std::span(all).subspan(batch_dims, rows.size()));
+  for (std::size_t i = 0; i < batch_dims; ++i) {
+    batch->stride[kGemmBatchRank - batch_dims + i] = all[i];
+  }
+  return strides->row >= 0;
+}
+
+}  // namespace
+
+MatrixKernel::MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa)
+    : Kernel(op), product_(std::move(product)), isa_(isa) {
+  if (product_.constant_b) packed_b_.emplace(op.inputs[1], *product_.constant_b, isa);
+  if (product_.constant_b && product_.constant_b->type == WeightType::kInt8) {
+    bytes_.emplace(product_.plan, isa);
+  }
+  if (product_.chain.body.empty()) return;
+  if (!place_epilogue()) {
+    second_pass_.emplace(product_.chain, op.outputs[0].tensor, isa);
+  }
+}
+
+bool MatrixKernel::place_epilogue() {
+  GemmPlan& plan = product_.plan;
+  for (std::size_t i = 1; i < product_.chain.sources.size(); ++i) {
+    if (!place_operand(*product_.chain.sources[i].tensor, plugin::dims_of(op().outputs[0].tensor),
+                       product_.merged_dims, &plan.extra_strides[i], &plan.extra_batch[i])) {
+      return false;
+    }
+  }
+  plan.epilogue = product_.chain.body;
+  return true;
+}
+
+void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {
+  if (phase == product_phases()) {
+    second_pass_->run(run, run.output<float>(0), worker);
+    return;
+  }
+  GemmArgs args;
+  args.a = run.input<float>(0);
+  if (bytes_ && phase == 0) return bytes_->round(args, run.shared(), worker);
+  if (!packed_b_) {
+    args.b = run.input<float>(1);
+  } else if (product_.plan.b_form == GemmB::kPackedHalf) {
+    args.half_b = packed_b_->data<std::uint16_t>();
+  } else if (!bytes_) {
+    args.b = packed_b_->data<float>();
+  }
+  args.c = run.output<float>(0);
+  if (product_.bias_input >= 0) args.bias = run.input<float>(product_.bias_input);
+  for (int i = 1; i < product_.plan.epilogue.input_count; ++i) {
+    args.extra[i] = source_address(product_.chain.sources[static_cast<std::size_t>(i)], run);
+  }
+  if (bytes_) return bytes_->multiply(args, packed_b_->data<void>(), run.shared(), worker);
+  if (const StrassenCut* cut = strassen()) {
+    SLUICE_CPU_PICK(isa_, run_strassen)(*cut, product_.plan, args, worker);
+  } else {
+    SLUICE_CPU_PICK(isa_, run_gemm)(product_.plan, args, worker);
+  }
+}
+
+std::int64_t MatrixKernel::product_scratch_bytes() const {
+  if (bytes_) return product_.plan.epilogue.scratch_bytes();
+  const StrassenCut* cut = strassen();
+  return cut != nullptr ? SLUICE_CPU_PICK(isa_, strassen_scratch_bytes)(*cut, product_.plan)
+                        : SLUICE_CPU_PICK(isa_, gemm_scratch_bytes)(product_.plan);
+}
+
+std::int64_t MatrixKernel::scratch_bytes() const {
+  return std::max(product_scratch_bytes(), second_pass_ ? second_pass_->scratch_bytes() : 0);
+}
+
+double MatrixKernel::cost_ns() const {
+  const GemmPlan& plan = product_.plan;
+  const auto count = static_cast<double>(plan.batch_count());
+  const double products = static_cast<double>(plan.m) * static_cast<double>(plan.n) *
+                          static_cast<double>(plan.k) * count;
+  const double size = bytes_ ? 1 : plan.b_form == GemmB::kPackedHalf ? 2 : 4;
+  const double weights = static_cast<double>(plan.n) * static_cast<double>(plan.k) * size;
+  return std::max(products / (bytes_ ? 240 : 80), weights / 40);
+}
+
+}  // namespace sluice::cpu

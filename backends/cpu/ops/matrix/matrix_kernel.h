@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "kernels/matrix/gemm.h"
+#include "ops/elementwise/chain.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/matrix/byte_matrix.h"
+#include "ops/matrix/packed_matrix.h"
+#include "plugin/kernel.h"
+
+namespace sluice::cpu {
+
+/// What MatMul and Gemm come down to: a product, then an element-wise chain over its result.
+struct MatrixProduct {
+  GemmPlan plan;
+  std::optional<MatrixConstant> constant_b;  ///< B is constant and goes into panels
+  int bias_input = -1;                       ///< input with one float per column
+  Chain chain;                               ///< empty body for none
+  /// Leading dimensions of the result that `plan.m` has swallowed besides the rows.
+  int merged_dims = 0;
+};
+
+/// The chain runs on the product's tiles where its operands allow it, else as a second phase.
+class MatrixKernel : public Kernel {
+ public:
+  MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa);
+
+  void run(const Run& run, int phase, const Worker& worker) const override;
+  int phases() const override { return product_phases() + (second_pass_ ? 1 : 0); }
+  std::int64_t shared_bytes() const override { return bytes_ ? bytes_->shared_bytes() : 0; }
+  std::int64_t scratch_bytes() const override;
+  double cost_ns() const override;
+
+ private:
+  bool place_epilogue();
+  int product_phases() const { return bytes_ ? 2 : 1; }
+  std::int64_t product_scratch_bytes() const;
+
+  /// How the product is cut for Strassen's method; null where it is not.
+  const StrassenCut* strassen() const {
+    const auto& b = product_.constant_b;
+    return b && b->cut.levels > 0 ? &b->cut : nullptr;
+  }
+
+  MatrixProduct product_;
+  Isa isa_;
+  std::optional<PackedMatrix> packed_b_;
+  std::optional<ByteProduct> bytes_;
+  std::optional<ElementwisePass> second_pass_;
+};
+
+}  // namespace sluice::cpu

@@ -1,0 +1,68 @@
+// SquaredDistances.
+#include "kernels/ml/distances.h"
+
+#include <algorithm>
+
+#include "ops/operands/checks.h"
+#include "plugin/registry.h"
+
+namespace sluice::cpu {
+namespace {
+
+Status check(const sluice_op& op) {
+  if (op.inputs[0].tensor.rank != 2 || op.inputs[1].tensor.rank != 2) {
+    return plugin::unimplemented("other ranks");
+  }
+  return check_plain_f32(op);
+}
+
+class Distances : public Kernel {
+ public:
+  Distances(const sluice_op& op, Isa isa)
+      : Kernel(op),
+        rows_(op.inputs[0].tensor.dims[0]),
+        others_(op.inputs[1].tensor.dims[0]),
+        columns_(op.inputs[0].tensor.dims[1]),
+        squared_distances_(SLUICE_CPU_PICK(isa, squared_distances)) {}
+
+  /// Each worker takes blocks of B. A block stays in the worker's L1 cache while all rows of A
+  /// pass.
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share share = share_of(others_, 4, worker);
+    const std::int64_t block = std::max(kBlockFloats / std::max(columns_, kOne) / 4 * 4, 4 * kOne);
+    for (std::int64_t first = share.begin; first < share.end; first += block) {
+      const std::int64_t count = std::min(block, share.end - first);
+      for (std::int64_t row = 0; row < rows_; ++row) {
+        squared_distances_(run.input<float>(0) + row * columns_,
+                           run.input<float>(1) + first * columns_, count, columns_,
+                           run.output<float>(0) + row * others_ + first);
+      }
+    }
+  }
+  double cost_ns() const override {
+    return static_cast<double>(rows_ * others_) * (static_cast<double>(columns_) * 0.1 + 2);
+  }
+
+ private:
+  static constexpr std::int64_t kOne = 1;
+  static constexpr std::int64_t kBlockFloats = 4096;  // half of an L1 cache of 32 KiB
+
+  std::int64_t rows_, others_, columns_;
+  decltype(&portable::squared_distances) squared_distances_;
+};
+
+Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (op.inputs[0].tensor.dims[1] != op.inputs[1].tensor.dims[1]) {
+    return plugin::invalid_argument("the rows of A and B have no distance");
+  }
+  *kernel = std::make_unique<Distances>(op, isa);
+  return plugin::ok();
+}
+
+}  // namespace
+
+std::vector<OpEntry> distance_entries() {
+  return {{.domain = "sluice", .kind = "SquaredDistances", .check = check, .make = make}};
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,41 @@
+// Tree ensembles laid out for walking: see kernels/ml/trees.h.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/ml/trees.h"
+#include "reference/kernels/ml/ensemble.h"
+
+namespace sluice::cpu {
+
+using plugin::Status;
+
+/// Trees in the order of their depth, padded with trees of one empty leaf to whole lanes.
+///
+/// A leaf's weights: where each tree speaks of one target, `values[node]` is the weight and
+/// `targets[tree]` the target; else `values[node]` is the number of a row of `rows`, which holds
+/// `num_targets` weights.
+struct TreeTable {
+  std::vector<std::uint64_t> nodes;
+  std::vector<std::uint32_t> roots;
+  std::vector<int> depths;
+  bool has_rows = false;
+  std::vector<std::uint32_t> values;  ///< bits of a float, or a row
+  std::vector<std::int32_t> targets;
+  std::vector<float> rows;
+  std::vector<std::uint8_t> has_score;  ///< per target
+  reference::TreeRules rules;
+  std::uint32_t feature_mask = 0;
+  std::uint32_t child_shift = 0;
+  bool is_flagged = false;
+
+  TreeNodes view() const { return {nodes.data(), feature_mask, child_shift, is_flagged}; }
+  std::int64_t num_trees() const { return static_cast<std::int64_t>(roots.size()); }
+
+  /// Fails: SLUICE_UNIMPLEMENTED for what only the reference kernel does: membership, least and
+  ///        largest, targets that some rows get no weight of, ensembles past the packed format.
+  static Status make(const reference::Ensemble& ensemble, std::int64_t columns, TreeTable* table);
+};
+
+}  // namespace sluice::cpu

@@ -1,0 +1,209 @@
+// Tree ensembles.
+
+#include <algorithm>
+#include <bit>
+
+#include "ops/ml/tree_table.h"
+#include "plugin/registry.h"
+
+namespace sluice::cpu {
+namespace {
+
+using plugin::unimplemented;
+
+constexpr std::int64_t kLanes = kTreeLanes;
+/// Rows that are walked through one tree before the next, so that its nodes are read once.
+constexpr std::int64_t kRowsAtOnce = 8 * kLanes;
+/// Fewer rows than this are walked one by one, through several trees at a time.
+constexpr std::int64_t kFewRows = 2 * kLanes;
+
+bool is_classifier(const sluice_op& op) { return op.num_outputs == 2; }
+
+Status check(const sluice_op& op) {
+  if (op.body != nullptr) return unimplemented("fused body");
+  const sluice_tensor& x = op.inputs[0].tensor;
+  const bool is_read = x.element_type == plugin::kF32 || x.element_type == plugin::kI64 ||
+                       x.element_type == plugin::kI32;
+  if (!is_read || x.layout != SLUICE_LAYOUT_ROW_MAJOR) return unimplemented("features");
+  if (x.rank < 1 || x.rank > 2) return plugin::invalid_argument("X must have rank 1 or 2");
+  const plugin::Attributes attributes(op);
+  if (is_classifier(op) && attributes.get_ints("classlabels_int64s").empty()) {
+    return unimplemented("labels that are strings");
+  }
+  return plugin::ok();
+}
+
+class Trees : public Kernel {
+ public:
+  Trees(const sluice_op& op, Isa isa, TreeTable table)
+      : Kernel(op),
+        table_(std::move(table)),
+        walk_rows_(SLUICE_CPU_PICK(isa, walk_rows)),
+        walk_trees_(SLUICE_CPU_PICK(isa, walk_trees)),
+        x_(op.inputs[0].tensor),
+        rows_(x_.rank == 1 ? 1 : x_.dims[0]),
+        columns_(x_.dims[x_.rank - 1]),
+        targets_(table_.rules.num_targets) {
+    for (const int depth : table_.depths) steps_ += depth + 2;
+  }
+
+  /// Sums first, then outputs, because few rows are summed by parts.
+  int phases() const override { return 2; }
+
+  void run(const Run& run, int phase, const Worker& worker) const override {
+    if (phase == 0 && rows_ < kFewRows) return sum_trees(run, worker);
+    if (phase == 0) return sum_rows(run, worker);
+    if (rows_ < kFewRows) add_parts(run, worker);
+    finish(run, worker);
+  }
+
+  std::int64_t scratch_bytes() const override {
+    const std::int64_t features = std::max(rows_ < kFewRows ? 1 : kRowsAtOnce, std::int64_t{1});
+    return (columns_ * features * 4 + targets_ * 8 + 127) / 64 * 64;
+  }
+  std::int64_t shared_bytes() const override {
+    return rows_ * targets_ * 4 * (rows_ < kFewRows ? kMostParts : 1) + 64;
+  }
+  double cost_ns() const override { return static_cast<double>(rows_ * steps_) * 0.7; }
+
+ private:
+  static constexpr std::int64_t kMostParts = 16;
+
+  float* sums(const Run& run) const { return reinterpret_cast<float*>(run.shared()); }
+
+  /// Features of `count` rows from `first` on, as keys: to[column * pitch + row * step].
+  void read(const Run& run, std::int64_t first, std::int64_t count, std::int32_t* to,
+            std::int64_t pitch, std::int64_t step) const {
+    const auto copy = [&](const auto* from) {
+      for (std::int64_t r = 0; r < count; ++r) {
+        for (std::int64_t c = 0; c < columns_; ++c) {
+          to[c * pitch + r * step] = tree_key(static_cast<float>(from[(first + r) * columns_ + c]));
+        }
+      }
+    };
+    if (x_.element_type == plugin::kF32) copy(run.input<float>(0));
+    if (x_.element_type == plugin::kI64) copy(run.input<std::int64_t>(0));
+    if (x_.element_type == plugin::kI32) copy(run.input<std::int32_t>(0));
+  }
+
+  void add(std::size_t tree, std::uint32_t end, float* sum) const {
+    const std::uint32_t value = table_.values[end];
+    if (!table_.has_rows) {
+      sum[table_.targets[tree]] += std::bit_cast<float>(value);
+      return;
+    }
+    const float* row = table_.rows.data() + std::int64_t{value} * targets_;
+    for (std::int64_t t = 0; t < targets_; ++t) sum[t] += row[t];
+  }
+
+  /// A part of the trees for every row; each worker sums on its own.
+  void sum_trees(const Run& run, const Worker& worker) const {
+    if (worker.index >= kMostParts) return;
+    const Worker capped = {worker.index, std::min<int>(worker.count, kMostParts), worker.scratch};
+    const Share share = share_of(table_.num_trees(), kLanes, capped);
+    auto* row = reinterpret_cast<std::int32_t*>(worker.scratch);
+    float* sum = sums(run) + worker.index * rows_ * targets_;
+    std::fill(sum, sum + rows_ * targets_, 0.0F);
+    std::uint32_t ends[kLanes];
+    for (std::int64_t r = 0; r < rows_; ++r, sum += targets_) {
+      read(run, r, 1, row, 1, 0);
+      for (auto tree = static_cast<std::size_t>(share.begin);
+           tree < static_cast<std::size_t>(share.end); tree += kLanes) {
+        walk_trees_(table_.view(), &table_.roots[tree], table_.depths[tree + kLanes - 1], row,
+                    ends);
+        for (std::size_t lane = 0; lane < kLanes; ++lane) add(tree + lane, ends[lane], sum);
+      }
+    }
+  }
+
+  void add_parts(const Run& run, const Worker& worker) const {
+    const Share share = share_of(rows_ * targets_, targets_, worker);
+    const int parts = std::min<int>(worker.count, kMostParts);
+    float* all = sums(run);
+    for (int part = 1; part < parts; ++part) {
+      for (std::int64_t i = share.begin; i < share.end; ++i) {
+        all[i] += all[part * rows_ * targets_ + i];
+      }
+    }
+  }
+
+  /// All trees for a part of the rows.
+  void sum_rows(const Run& run, const Worker& worker) const {
+    const Share share = share_of(rows_, kLanes, worker);
+    auto* features = reinterpret_cast<std::int32_t*>(worker.scratch);
+    for (std::int64_t first = share.begin; first < share.end; first += kRowsAtOnce) {
+      sum_block(run, features, first, std::min(kRowsAtOnce, share.end - first));
+    }
+  }
+
+  void sum_block(const Run& run, std::int32_t* features, std::int64_t first,
+                 std::int64_t count) const {
+    for (std::int64_t r = 0; r < count; r += kLanes) {
+      std::int32_t* group = features + r * columns_;
+      const std::int64_t there = std::min(kLanes, count - r);
+      if (there < kLanes) std::fill(group, group + kLanes * columns_, 0);
+      read(run, first + r, there, group, kLanes, 1);
+    }
+    float* sum = sums(run) + first * targets_;
+    std::fill(sum, sum + count * targets_, 0.0F);
+    std::uint32_t ends[kLanes];
+    for (std::size_t tree = 0; tree < table_.roots.size(); ++tree) {
+      for (std::int64_t r = 0; r < count; r += kLanes) {
+        walk_rows_(table_.view(), table_.roots[tree], table_.depths[tree], features + r * columns_,
+                   ends);
+        const std::int64_t there = std::min(kLanes, count - r);
+        for (std::int64_t lane = 0; lane < there; ++lane) {
+          add(tree, ends[lane], sum + (r + lane) * targets_);
+        }
+      }
+    }
+  }
+
+  void finish(const Run& run, const Worker& worker) const {
+    const Share share = share_of(rows_, 1, worker);
+    auto* scores = reinterpret_cast<double*>(worker.scratch);
+    const auto size = static_cast<std::size_t>(targets_);
+    const bool has_labels = is_classifier(op());
+    const auto labels = plugin::Attributes(op()).get_ints("classlabels_int64s");
+    auto* y = run.output<float>(has_labels ? 1 : 0);
+    for (std::int64_t r = share.begin; r < share.end; ++r) {
+      std::copy_n(sums(run) + r * targets_, size, scores);
+      const std::size_t best = table_.rules.finish({scores, size}, table_.has_score);
+      if (y != nullptr) std::copy_n(scores, size, y + r * targets_);
+      if (has_labels && run.output<std::int64_t>(0) != nullptr) {
+        run.output<std::int64_t>(0)[r] = labels[best];
+      }
+    }
+  }
+
+  TreeTable table_;
+  decltype(&portable::walk_rows) walk_rows_;
+  decltype(&portable::walk_trees) walk_trees_;
+  const sluice_tensor& x_;
+  std::int64_t rows_, columns_, targets_;
+  std::int64_t steps_ = 0;  ///< levels of all trees, plus the final aggregation
+};
+
+Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  const sluice_tensor& x = op.inputs[0].tensor;
+  reference::Ensemble ensemble;
+  if (Status status = reference::read_ensemble(op, &ensemble); !status.is_ok()) return status;
+  TreeTable table;
+  if (Status status = TreeTable::make(ensemble, x.dims[x.rank - 1], &table); !status.is_ok()) {
+    return status;
+  }
+  *kernel = std::make_unique<Trees>(op, isa, std::move(table));
+  return plugin::ok();
+}
+
+}  // namespace
+
+std::vector<OpEntry> tree_entries() {
+  std::vector<OpEntry> entries;
+  for (const char* kind : {"TreeEnsemble", "TreeEnsembleRegressor", "TreeEnsembleClassifier"}) {
+    entries.push_back({.domain = "ai.onnx.ml", .kind = kind, .check = check, .make = make});
+  }
+  return entries;
+}
+
+}  // namespace sluice::cpu

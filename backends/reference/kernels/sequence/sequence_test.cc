@@ -1,0 +1,142 @@
+// Products, normalizations, attention, recurrent networks, losses, quantization: cases by hand.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "reference/testing/test_tensors.h"
+
+namespace sluice::reference {
+namespace {
+
+using Floats = std::vector<float>;
+using Longs = std::vector<std::int64_t>;
+using Bytes = std::vector<std::uint8_t>;
+
+TestTensor floats(Longs dims, const Floats& values) { return {std::move(dims), values}; }
+
+TEST(MatMulKernel, BroadcastsStacks) {
+  TestTensor y = floats({2, 1, 1}, {0, 0});
+  const TestTensor a = floats({2, 1, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(TestOp("MatMul").run({a, floats({2, 1}, {10, 100})}, y), "");
+  EXPECT_EQ(y.values<float>(), (Floats{210, 430}));
+  EXPECT_NE(TestOp("MatMul").run({a, floats({3, 1}, {1, 1, 1})}, y), "");
+}
+
+TEST(MatMulKernel, AnEmptySumIsZero) {
+  TestTensor y = floats({1, 1}, {9});
+  EXPECT_EQ(TestOp("MatMul").run({floats({1, 0}, {}), floats({0, 1}, {})}, y), "");
+  EXPECT_EQ(y.values<float>(), Floats{0});
+}
+
+TEST(MatMulKernel, SignedIntegersWrapAround) {
+  using Ints = std::vector<std::int32_t>;
+  TestTensor y({1, 1}, Ints{0});
+  EXPECT_EQ(TestOp("MatMul").run({{{1, 1}, Ints{1 << 30}}, {{1, 1}, Ints{4}}}, y), "");
+  EXPECT_EQ(y.values<std::int32_t>(), Ints{0});
+}
+
+TEST(EinsumKernel, RefusesALetterOfTwoSizes) {
+  TestTensor y = floats({}, {0});
+  const TestTensor a = floats({2}, {1, 2});
+  EXPECT_EQ(TestOp("Einsum").with("equation", "i,i->").run({a, floats({2}, {3, 4})}, y), "");
+  EXPECT_EQ(y.values<float>(), Floats{11});
+  EXPECT_NE(TestOp("Einsum").with("equation", "i,i->").run({a, floats({3}, {3, 4, 5})}, y), "");
+}
+
+TEST(SoftmaxKernel, OldFormsTakeAllAxesFromTheFirstAsOne) {
+  TestTensor y = floats({1, 2, 2}, Floats(4));
+  const TestTensor x = floats({1, 2, 2}, {0, 0, 0, 0});
+  EXPECT_EQ(TestOp("Softmax", "", 13).with("axis", 1).run({x}, y), "");
+  EXPECT_EQ(y.values<float>(), Floats(4, 0.5F));
+  EXPECT_EQ(TestOp("Softmax", "", 11).with("axis", 1).run({x}, y), "");
+  EXPECT_EQ(y.values<float>(), Floats(4, 0.25F));
+}
+
+TEST(FusedAttentionKernel, AppendsThePastAndRepeatsKeyHeads) {
+  TestTensor y = floats({1, 2, 1, 1}, {0, 0});
+  const TestTensor q = floats({1, 2, 1, 1}, {0, 0});
+  const TestTensor k = floats({1, 1, 1, 1}, {1});
+  const TestTensor v = floats({1, 1, 1, 1}, {8});
+  const TestTensor past_v = floats({1, 1, 1, 1}, {2});
+  const TestOp attention("Attention", "sluice");
+  EXPECT_EQ(attention.run({q, k, v, TestTensor::absent(), k, past_v}, y), "");
+  EXPECT_EQ(y.values<float>(), (Floats{5, 5}));  // equal scores: the mean of 2 and 8
+  EXPECT_NE(attention.run({q, k, v, TestTensor::absent(), k}, y), "");
+  EXPECT_NE(attention.run({q, k, v, floats({3}, {0, 0, 0})}, y), "");
+}
+
+TEST(FusedAttentionKernel, FullyMaskedQueryGivesZero) {
+  TestTensor y = floats({1, 1, 1, 1}, {9});
+  const TestTensor one = floats({1, 1, 1, 1}, {1});
+  const TestTensor mask = floats({1}, {-INFINITY});
+  EXPECT_EQ(TestOp("Attention", "sluice").run({one, one, one, mask}, y), "");
+  EXPECT_EQ(y.values<float>(), Floats{0});
+}
+
+TEST(RotaryEmbeddingKernel, RefusesPositionsOutsideTheCache) {
+  TestTensor y = floats({1, 1, 1, 2}, {0, 0});
+  const TestTensor x = floats({1, 1, 1, 2}, {1, 2});
+  const TestTensor cosines = floats({1, 1}, {0});
+  const TestTensor sines = floats({1, 1}, {1});
+  const TestOp rotary("RotaryEmbedding");
+  EXPECT_EQ(rotary.run({x, cosines, sines, {{1, 1}, Longs{0}}}, y), "");
+  EXPECT_EQ(y.values<float>(), (Floats{-2, 1}));
+  EXPECT_NE(rotary.run({x, cosines, sines, {{1, 1}, Longs{1}}}, y), "");
+  EXPECT_NE(rotary.run({x, cosines, sines, {{1, 1}, Longs{-1}}}, y), "");
+}
+
+TEST(LstmKernel, RefusesLengthsPastTheSteps) {
+  TestTensor y = floats({1, 1, 1, 1}, {9});
+  const TestTensor x = floats({1, 1, 1}, {1});
+  const TestTensor w = floats({1, 4, 1}, {0, 0, 0, 0});
+  const TestTensor b = floats({1, 8}, Floats(8));
+  const auto lengths = [](std::int32_t length) {
+    return TestTensor({1}, std::vector<std::int32_t>{length});
+  };
+  const TestOp lstm("LSTM");
+  EXPECT_EQ(lstm.run({x, w, w, b, lengths(1)}, y), "");
+  EXPECT_EQ(y.values<float>(), Floats{0});  // half of tanh(0)
+  EXPECT_NE(lstm.run({x, w, w, b, lengths(2)}, y), "");
+  EXPECT_NE(lstm.run({x, w, w, b, lengths(-1)}, y), "");
+}
+
+TEST(LossKernel, RefusesLabelsOutOfRange) {
+  TestTensor y = floats({}, {0});
+  const TestTensor scores = floats({1, 2}, {-1, -3});
+  TestOp loss("NegativeLogLikelihoodLoss");
+  EXPECT_EQ(loss.run({scores, {{1}, Longs{1}}}, y), "");
+  EXPECT_EQ(y.values<float>(), Floats{3});
+  EXPECT_NE(loss.run({scores, {{1}, Longs{2}}}, y), "");
+  EXPECT_NE(loss.run({scores, {{1}, Longs{-1}}}, y), "");
+}
+
+TEST(QuantizeKernel, RoundsHalfToEvenAndSaturates) {
+  TestTensor y({5}, Bytes(5));
+  const TestTensor x = floats({5}, {1, 3, 1000, -1000, NAN});
+  const TestTensor scale = floats({}, {2});
+  EXPECT_EQ(TestOp("QuantizeLinear").run({x, scale, {{}, Bytes{10}}}, y), "");
+  EXPECT_EQ(y.values<std::uint8_t>(), (Bytes{10, 12, 255, 0, 0}));
+  EXPECT_NE(TestOp("QuantizeLinear").run({x, floats({2}, {1, 1})}, y), "");
+}
+
+TEST(MaxRoiPoolKernel, NanRegionsTerminate) {
+  const TestTensor x = floats({1, 1, 2, 2}, {1, 2, 3, 4});
+  for (const float edge : {NAN, INFINITY, -INFINITY}) {
+    TestTensor y = floats({1, 1, 2, 2}, {9, 9, 9, 9});
+    const TestTensor region = floats({1, 5}, {0, -edge, edge, edge, edge});
+    EXPECT_EQ(TestOp("MaxRoiPool").with("pooled_shape", Longs{2, 2}).run({x, region}, y), "");
+    EXPECT_NE(y.values<float>()[0], 9);
+  }
+}
+
+TEST(RoiAlignKernel, RefusesARegionOfNoImage) {
+  TestTensor y = floats({1, 1, 1, 1}, {0});
+  const TestTensor x = floats({1, 1, 2, 2}, {4, 4, 4, 4});
+  const TestTensor roi = floats({1, 4}, {0, 0, 2, 2});
+  EXPECT_EQ(TestOp("RoiAlign").run({x, roi, {{1}, Longs{0}}}, y), "");
+  EXPECT_EQ(y.values<float>(), Floats{4});
+  EXPECT_NE(TestOp("RoiAlign").run({x, roi, {{1}, Longs{1}}}, y), "");
+}
+
+}  // namespace
+}  // namespace sluice::reference

@@ -1,0 +1,57 @@
+// One model loaded twice, each copy on cores of its own: by hand, or combined to one model that
+// gives its requests to the copy that is least busy and joins them to batches.
+//
+//   replicas digits.sluice [unix:/run/sluice.sock]
+#include "../show.hpp"
+#include "sluice/statistics.hpp"
+
+static void by_hand(const std::vector<sluice::LoadedModel>& copies) {
+  std::vector<sluice::Request> requests;
+  for (std::size_t i = 0; i < 8; ++i) {
+    requests.push_back(must(copies[i % copies.size()].submit(seven())));
+  }
+  bool are_right = true;
+  for (auto& request : requests) are_right = are_right && is_seven(must(request.wait()));
+  show(are_right, "requests alternate between the copies");
+}
+
+static void combined(const sluice::Runtime& runtime,
+                     const std::vector<sluice::LoadedModel>& copies) {
+  auto all =
+      must(runtime.combine({&copies[0], &copies[1]}, {.batch_rows = 8,
+                                                      .max_delay = std::chrono::milliseconds(20),
+                                                      .timeout = std::chrono::seconds(20)}));
+  const auto before = must(sluice::statistics_of(runtime, copies[0])).accepted +
+                      must(sluice::statistics_of(runtime, copies[1])).accepted;
+  std::vector<sluice::Request> requests;
+  for (int i = 0; i < 64; ++i) requests.push_back(must(all.submit(seven())));
+  bool are_right = true;
+  for (auto& request : requests) are_right = are_right && is_seven(must(request.wait()));
+  show(are_right, "64 requests to the combined model are answered");
+  const auto runs = must(sluice::statistics_of(runtime, copies[0])).accepted +
+                    must(sluice::statistics_of(runtime, copies[1])).accepted - before;
+  show(runs < 64, "in " + std::to_string(runs) + " batches of its copies");
+  show(is_seven(must(all.infer(seven()))), "it answers synchronously, too");
+  const auto late = all.infer(seven(), {.timeout = sluice::Nanoseconds(1)});
+  show(!late && late.error().code == 4, "and a request has a time-out");
+  must(all.unload());
+}
+
+int main(int argc, char** argv) {
+  const std::string path = argc > 1 ? argv[1] : "digits.sluice";
+  auto runtime = open_runtime(argc, argv);
+  std::vector<sluice::LoadedModel> copies;
+  for (const char* name : {"left", "right"}) {
+    auto group = must(runtime.create_group({.num_cores = 1}));
+    static std::vector<sluice::CoreGroup> groups;
+    copies.push_back(must(runtime.load({.path = path, .name = name, .group = group.id()})));
+    must(copies.back().start());
+    groups.push_back(std::move(group));
+  }
+  const auto all = must(runtime.groups());
+  show(all.size() == 2 && (all[0].cores[0].core != all[1].cores[0].core ||
+                           all[0].cores[0].device != all[1].cores[0].device),
+       "two copies of the model have a core each");
+  by_hand(copies);
+  if (argc <= 2) combined(runtime, copies);
+}

@@ -1,0 +1,71 @@
+/* The compiler as a library, in C: an ONNX model in, a `.sluice` package out.
+ *
+ * Link or dlopen libsluice_compiler; libsluice, which runs packages, does not need it.
+ *
+ * Errors:    a function that can fail returns SLUICE_STATUS_OK (0) or a gRPC status code.
+ *            `sluice_compile_last_error()` returns the text of the calling thread's last failure.
+ * Threads:   every function may be called from any thread; one thread at a time uses a package.
+ * Protobuf:  the library links the system's libprotobuf and exports none of it. A program that
+ *            brings another protobuf opens the library with dlopen(RTLD_NOW | RTLD_LOCAL).
+ *
+ * C++ programs may prefer the wrapper in `sluice/compile.hpp`.
+ */
+#ifndef SLUICE_COMPILE_H_
+#define SLUICE_COMPILE_H_
+
+#include "sluice/sluice.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sluice_package sluice_package;
+
+/* The model and how to compile it. All fields but struct_size may be zero. Exactly one of `path`,
+ * `data` and `from_fd` names the model; the call borrows all of them. */
+typedef struct sluice_compile_request {
+  uint32_t struct_size; /* sizeof(sluice_compile_request) */
+  uint32_t from_fd;     /* 1: read the regular file `fd` from its start; it stays open */
+  int32_t fd;
+  int32_t reserved;
+  const char* path;   /* an ONNX file; external data lies beside it */
+  const void* data;   /* an ONNX model in memory */
+  size_t size_bytes;  /* of `data` */
+  const char* folder; /* external data of `data` or `fd`; null: a model with such data is refused */
+  const char* const* options; /* [num_options] as for `sluice compile`: "--weights", "bf16" */
+  size_t num_options;
+  const char* backend_dir; /* folder of plug-ins; null: $SLUICE_BACKEND_PATH, then the default */
+  /* Called when a phase ("import", "optimize", ...) starts, on the calling thread; may be null. The
+   * text lives for the call. It must not throw. */
+  void (*progress)(void* user, const char* phase);
+  void* user; /* first argument of `progress` */
+} sluice_compile_request;
+
+/* Compiles. On success `*package` is a handle for sluice_package_free; on failure it is null.
+ * Fails: INVALID_ARGUMENT (3) for a damaged model or wrong options; NOT_FOUND (5) for a missing
+ * file or backend; UNIMPLEMENTED (12) naming all operators that cannot be compiled. */
+SLUICE_API int32_t sluice_compile(const sluice_compile_request* request, sluice_package** package);
+
+/* Text of the calling thread's last failure in this library, "" without one. Valid until the
+ * thread's next failure. */
+SLUICE_API const char* sluice_compile_last_error(void);
+
+/* Number of operations of the compiled main graph; 0 for null. */
+SLUICE_API size_t sluice_package_num_operations(const sluice_package* package);
+
+/* Writes the package to a file, under another name first, so that readers see all of it or none.
+ * A file of that name is replaced. Fails: NOT_FOUND (5), PERMISSION_DENIED (7). */
+SLUICE_API int32_t sluice_package_save(const sluice_package* package, const char* path);
+
+/* The package as the bytes of a `.sluice` file, aligned to a page. They are built by the first call
+ * and live as long as the package. Fails: RESOURCE_EXHAUSTED (8) without memory for them. */
+SLUICE_API int32_t sluice_package_bytes(sluice_package* package, const void** data,
+                                        size_t* size_bytes);
+
+/* Frees the package and its bytes; null is allowed. */
+SLUICE_API void sluice_package_free(sluice_package* package);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SLUICE_COMPILE_H_ */

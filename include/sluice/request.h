@@ -1,0 +1,133 @@
+/* Requests in C: run a model of a runtime, at once or later.
+ *
+ *   sluice_runtime_infer    runs a request and waits for its reply
+ *   sluice_runtime_submit   returns a request id: poll, wait for or cancel it, or get a callback
+ *
+ * Memory: inputs, and outputs that the caller provides, are borrowed until the reply. A request
+ *         that was cancelled or timed out has its reply only after the model stopped using them.
+ *         A local runtime reads and writes memory that is aligned to 64 bytes in place.
+ * Replies: own their outputs. They stay valid after sluice_runtime_close.
+ */
+#ifndef SLUICE_REQUEST_H_
+#define SLUICE_REQUEST_H_
+
+#include "sluice/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sluice_reply sluice_reply;
+
+/* A tensor by name; null: by its position in the array. */
+typedef struct sluice_named_array {
+  const char* name;
+  sluice_array array;
+} sluice_named_array;
+
+/* Memory for an output; `name` as above. */
+typedef struct sluice_output_memory {
+  const char* name;
+  void* data;
+  int64_t capacity_bytes;
+} sluice_output_memory;
+
+/* Called once, on any thread, when a submitted request ends. `status` is 0 with a `reply`, which
+ * the function frees, or an error code with a null reply and the thread's sluice_last_error. It may
+ * call functions that do not block, sluice_runtime_submit and sluice_runtime_cancel among them. It
+ * should return soon: a callback holds up the group that called it. A C++ exception that leaves it
+ * is dropped. */
+typedef void (*sluice_reply_callback)(void* user_data, uint64_t request, int32_t status,
+                                      sluice_reply* reply);
+
+/* Memory for inputs and outputs of requests. */
+typedef struct sluice_shared_memory {
+  void* data;
+  int64_t size_bytes;
+} sluice_shared_memory;
+
+/* Zeroed memory that a daemon maps, too: tensors inside it, at offsets that are multiples of 64,
+ * travel in no message. Each tensor of a request may lie in such memory or not. The daemon reads
+ * inputs in place where the model only computes with them, and copies outputs to it once;
+ * sluice_runtime_submit gets outputs in messages. Of a local runtime it is ordinary memory, used in
+ * place. No request may use the memory when sluice_release frees it. Blocks.
+ * Fails: INVALID_ARGUMENT (3) for a size that is not positive; RESOURCE_EXHAUSTED (8) without
+ * memory or over the daemon's limit; FAILED_PRECONDITION (9) over TCP and without a session. */
+SLUICE_API int32_t sluice_runtime_share(sluice_runtime* runtime, int64_t size_bytes,
+                                        const sluice_shared_memory** memory);
+
+typedef struct sluice_request_options {
+  uint32_t struct_size;
+  int32_t priority;     /* a higher number runs first */
+  int64_t timeout_ns;   /* until the reply; 0: none. Then DEADLINE_EXCEEDED (4). */
+  int32_t wants_detail; /* 1: sluice_reply_detail has the times and cores of the request */
+  int32_t num_outputs;  /* length of `outputs` */
+  const sluice_output_memory* outputs; /* outputs without memory here are in the reply's memory */
+  sluice_reply_callback on_done;       /* sluice_runtime_submit only; null: poll or wait */
+  void* user_data;                     /* for on_done */
+} sluice_request_options;
+
+/* Runs a model. `inputs` has `num_inputs` elements; `options` may be null. On success `*reply` is
+ * to be freed with sluice_reply_free; on failure it is null. Blocks.
+ * Fails: INVALID_ARGUMENT (3), code BAD_INPUT; the message names the input, the given and the
+ * expected type. RESOURCE_EXHAUSTED (8), code QUEUE_FULL. DEADLINE_EXCEEDED (4). CANCELLED (1) if
+ * the model was stopped. FAILED_PRECONDITION (9) if it is not started. UNAVAILABLE (14) if the
+ * device or the daemon is lost. */
+SLUICE_API int32_t sluice_runtime_infer(sluice_runtime* runtime, uint64_t model,
+                                        const sluice_named_array* inputs, size_t num_inputs,
+                                        const sluice_request_options* options,
+                                        sluice_reply** reply);
+
+/* Submits a request. With `on_done` the callback takes the reply, and the id serves
+ * sluice_runtime_cancel until then; without it the reply waits for poll or wait. After a failure
+ * the callback is never called. Fails: as sluice_runtime_infer. */
+SLUICE_API int32_t sluice_runtime_submit(sluice_runtime* runtime, uint64_t model,
+                                         const sluice_named_array* inputs, size_t num_inputs,
+                                         const sluice_request_options* options, uint64_t* request);
+
+/* Takes the reply of a finished request; its id is spent then, also by a failure of the request.
+ * Fails: UNAVAILABLE (14), code PENDING, while the request is in flight; NOT_FOUND (5) for an id
+ * that is unknown or spent; else with the request's error. */
+SLUICE_API int32_t sluice_runtime_poll(sluice_runtime* runtime, uint64_t request,
+                                       sluice_reply** reply);
+/* Waits at most `timeout_ns` nanoseconds (-1: without limit), then polls. The calling thread may
+ * run requests meanwhile. Blocks. */
+SLUICE_API int32_t sluice_runtime_wait(sluice_runtime* runtime, uint64_t request,
+                                       int64_t timeout_ns, sluice_reply** reply);
+/* Ends a request in flight with CANCELLED (1); no effect on a finished one. Its reply is still to
+ * be taken. Fails: NOT_FOUND (5). */
+SLUICE_API int32_t sluice_runtime_cancel(sluice_runtime* runtime, uint64_t request);
+
+/* SLUICE_CODE_OK, or SLUICE_CODE_NUMERIC_ERROR from a model with SLUICE_NAN_FLAG. */
+SLUICE_API int32_t sluice_reply_code(const sluice_reply* reply);
+/* Number of outputs, in the order of the signature. */
+SLUICE_API size_t sluice_reply_num_outputs(const sluice_reply* reply);
+/* Null if the index is out of range. Lives as long as the reply. */
+SLUICE_API const char* sluice_reply_output_name(const sluice_reply* reply, size_t index);
+/* Fills `array` with an output; null means the only one. Its memory lives as long as the reply, or
+ * is the caller's. Fails: NOT_FOUND (5); the message lists the names. */
+SLUICE_API int32_t sluice_reply_output(const sluice_reply* reply, const char* name,
+                                       sluice_array* array);
+
+/* Where and how long a request ran. */
+typedef struct sluice_reply_detail_info {
+  uint64_t group;
+  int64_t queue_ns;   /* from submission to the first stage */
+  int64_t copy_ns;    /* in and out */
+  int64_t compute_ns; /* all segments */
+  size_t num_cores;
+  const int32_t* cores; /* [num_cores] */
+  size_t num_segments;
+  const char* const* backends; /* [num_segments] */
+} sluice_reply_detail_info;
+
+/* Null unless the request wanted it. Lives as long as the reply. */
+SLUICE_API const sluice_reply_detail_info* sluice_reply_detail(const sluice_reply* reply);
+
+/* Frees the reply and the memory of its outputs; null is allowed. */
+SLUICE_API void sluice_reply_free(sluice_reply* reply);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SLUICE_REQUEST_H_ */

@@ -1,0 +1,329 @@
+// Requests in C++: loaded models, their requests and replies, over `sluice/request.h`.
+//
+//   auto request = model->submit({sluice::tensor<float>("x", x, {4})});
+//   ...
+//   auto reply = request->wait();
+//
+// Include `sluice/runtime.hpp`.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sluice/request.h"
+#include "sluice/runtime.hpp"
+
+namespace sluice {
+
+/// An input of a request. Borrows its values until the reply. An empty name means its position.
+struct InputTensor {
+  std::string name = {};
+  void* data = nullptr;
+  std::int64_t size_bytes = 0;
+  std::int32_t element_type = 0;
+  std::vector<std::int64_t> dims = {};
+};
+
+/// An input of elements of type T.
+template <typename T, typename Values>
+InputTensor tensor(std::string name, const Values& values, std::vector<std::int64_t> dims) {
+  const std::span<const T> span(values);
+  return {std::move(name), const_cast<T*>(span.data()),
+          static_cast<std::int64_t>(span.size_bytes()), element_type_of<T>(), std::move(dims)};
+}
+
+/// Memory for an output, borrowed until the reply.
+struct OutputBuffer {
+  std::string name = {};
+  std::span<std::byte> memory = {};
+};
+
+/// Memory that a daemon maps, too, as sluice_runtime_share says. Move-only; no request may use it
+/// at its end.
+class SharedMemory {
+ public:
+  /// Elements from a place on. Requires: a multiple of 64, and `count` elements after it.
+  template <typename T>
+  std::span<T> part(std::size_t offset_bytes, std::size_t count) const {
+    return {reinterpret_cast<T*>(static_cast<std::byte*>(memory_->data) + offset_bytes), count};
+  }
+  std::size_t size_bytes() const { return static_cast<std::size_t>(memory_->size_bytes); }
+
+ private:
+  friend class Runtime;
+  explicit SharedMemory(const sluice_shared_memory* memory) : memory_(memory) {}
+  detail::Snapshot<sluice_shared_memory> memory_;
+};
+
+class Reply;
+
+struct RequestOptions {
+  std::int32_t priority = 0;
+  Nanoseconds timeout{0};  ///< 0: none
+  bool wants_detail = false;
+  std::vector<OutputBuffer> outputs = {};
+};
+
+/// The outputs of a request, in memory of its own or the caller's. Movable.
+class Reply {
+ public:
+  /// SLUICE_CODE_OK, or SLUICE_CODE_NUMERIC_ERROR.
+  std::int32_t code() const { return sluice_reply_code(handle_.get()); }
+  std::size_t num_outputs() const { return sluice_reply_num_outputs(handle_.get()); }
+  /// Requires: index < num_outputs().
+  std::string output_name(std::size_t index) const {
+    return sluice_reply_output_name(handle_.get(), index);
+  }
+  /// An output; an empty name means the only one. Its memory lives as long as the reply.
+  /// Fails: NOT_FOUND; INVALID_ARGUMENT for another element type.
+  template <typename T>
+  Expected<Output<T>> output(const std::string& name = {}) const {
+    sluice_array array = {};
+    const char* c_name = name.empty() ? nullptr : name.c_str();
+    if (auto error = detail::check(sluice_reply_output(handle_.get(), c_name, &array))) {
+      return *error;
+    }
+    if (array.element_type != element_type_of<T>()) {
+      return Error{3, "output \"" + name + "\" has element type number " +
+                          std::to_string(array.element_type)};
+    }
+    const auto count = static_cast<std::size_t>(array.size_bytes) / sizeof(T);
+    return Output<T>{{static_cast<const T*>(array.data), count},
+                     {array.dims, array.dims + array.rank}};
+  }
+  /// Null unless the request wanted it.
+  const sluice_reply_detail_info* detail() const { return sluice_reply_detail(handle_.get()); }
+
+ private:
+  friend class LoadedModel;
+  friend class Request;
+  explicit Reply(sluice_reply* handle) : handle_(handle) {}
+  std::unique_ptr<sluice_reply, detail::Deleter<sluice_reply, sluice_reply_free>> handle_;
+};
+
+/// A submitted request. Move-only. Destroying it cancels the request and waits until the model does
+/// not use its memory any more.
+class Request {
+ public:
+  Request(Request&& other) noexcept
+      : runtime_(std::move(other.runtime_)), id_(std::exchange(other.id_, 0)) {}
+  Request& operator=(Request&& other) noexcept {
+    std::swap(runtime_, other.runtime_);
+    std::swap(id_, other.id_);
+    return *this;
+  }
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request() {
+    if (id_ == 0) return;
+    (void)cancel();
+    sluice_reply* reply = nullptr;
+    sluice_runtime_wait(runtime_->get(), id_, -1, &reply);
+    sluice_reply_free(reply);
+  }
+
+  std::uint64_t id() const { return id_; }
+  /// Blocks. Fails with the request's error, or after the reply was taken.
+  Expected<Reply> wait() {
+    sluice_reply* reply = nullptr;
+    const std::uint64_t id = std::exchange(id_, 0);
+    if (auto error = detail::check(sluice_runtime_wait(runtime_->get(), id, -1, &reply))) {
+      return *error;
+    }
+    return Reply(reply);
+  }
+  /// Waits at most `timeout`; 0 polls. Empty if the request is still in flight.
+  std::optional<Expected<Reply>> wait_for(Nanoseconds timeout) {
+    sluice_reply* reply = nullptr;
+    const auto error = detail::check(sluice_runtime_wait(
+        runtime_->get(), id_, std::max<std::int64_t>(timeout.count(), 0), &reply));
+    if (error && sluice_last_error_code() == SLUICE_CODE_PENDING) return std::nullopt;
+    id_ = 0;
+    if (error) return Expected<Reply>(*error);
+    return Expected<Reply>(Reply(reply));
+  }
+  /// The reply is still to be taken, and may be a result.
+  std::optional<Error> cancel() {
+    return detail::check(sluice_runtime_cancel(runtime_->get(), id_));
+  }
+
+ private:
+  friend class LoadedModel;
+  Request(detail::SharedRuntime runtime, std::uint64_t id)
+      : runtime_(std::move(runtime)), id_(id) {}
+  detail::SharedRuntime runtime_;
+  std::uint64_t id_;
+};
+
+/// A model that a runtime loaded. Move-only; unloads the model at its end.
+class LoadedModel {
+ public:
+  LoadedModel(LoadedModel&& other) noexcept
+      : runtime_(std::move(other.runtime_)),
+        id_(std::exchange(other.id_, 0)),
+        is_owner_(other.is_owner_) {}
+  LoadedModel& operator=(LoadedModel&& other) noexcept {
+    std::swap(runtime_, other.runtime_);
+    std::swap(id_, other.id_);
+    std::swap(is_owner_, other.is_owner_);
+    return *this;
+  }
+  LoadedModel(const LoadedModel&) = delete;
+  LoadedModel& operator=(const LoadedModel&) = delete;
+  ~LoadedModel() {
+    if (id_ != 0 && is_owner_) (void)unload();
+  }
+
+  std::uint64_t id() const { return id_; }
+  Expected<ModelInfo> info() const {
+    const sluice_loaded_model* model = nullptr;
+    if (auto error = detail::check(sluice_runtime_model(runtime_->get(), id_, &model))) {
+      return *error;
+    }
+    const detail::Snapshot<sluice_loaded_model> owner(model);
+    return detail::info_of(*model);
+  }
+
+  std::optional<Error> start() { return detail::check(sluice_runtime_start(runtime_->get(), id_)); }
+  std::optional<Error> stop(Nanoseconds drain = Nanoseconds(0)) {
+    return detail::check(sluice_runtime_stop(runtime_->get(), id_, drain.count()));
+  }
+  std::optional<Error> reset() { return detail::check(sluice_runtime_reset(runtime_->get(), id_)); }
+  std::optional<Error> unload(Nanoseconds drain = Nanoseconds(0)) {
+    return detail::check(
+        sluice_runtime_unload(runtime_->get(), std::exchange(id_, 0), drain.count()));
+  }
+
+  /// Runs a request and waits for its reply. Blocks.
+  Expected<Reply> infer(const std::vector<InputTensor>& inputs,
+                        const RequestOptions& options = {}) const {
+    sluice_reply* reply = nullptr;
+    const COptions c(inputs, options);
+    if (auto error = detail::check(sluice_runtime_infer(runtime_->get(), id_, c.inputs.data(),
+                                                        c.inputs.size(), &c.options, &reply))) {
+      return *error;
+    }
+    return Reply(reply);
+  }
+
+  /// Submits a request, to wait for later.
+  Expected<Request> submit(const std::vector<InputTensor>& inputs,
+                           const RequestOptions& options = {}) const {
+    std::uint64_t id = 0;
+    const COptions c(inputs, options);
+    if (auto error = detail::check(sluice_runtime_submit(runtime_->get(), id_, c.inputs.data(),
+                                                         c.inputs.size(), &c.options, &id))) {
+      return *error;
+    }
+    return Request(runtime_, id);
+  }
+
+  /// Submits a request whose reply goes to `on_done`, once, on any thread. It must not block; an
+  /// exception that leaves it is dropped. Not called after an error.
+  std::optional<Error> submit(const std::vector<InputTensor>& inputs,
+                              std::function<void(Expected<Reply>)> on_done,
+                              const RequestOptions& options = {}) const {
+    using Function = std::function<void(Expected<Reply>)>;
+    auto function = std::make_unique<Function>(std::move(on_done));
+    COptions c(inputs, options);
+    c.options.user_data = function.get();
+    c.options.on_done = [](void* user_data, std::uint64_t, std::int32_t status,
+                           sluice_reply* reply) {
+      const std::unique_ptr<Function> owner(static_cast<Function*>(user_data));
+      if (status != SLUICE_STATUS_OK) {
+        (*owner)(Error{status, sluice_last_error()});
+      } else {
+        (*owner)(Reply(reply));
+      }
+    };
+    std::uint64_t id = 0;
+    auto error = detail::check(sluice_runtime_submit(runtime_->get(), id_, c.inputs.data(),
+                                                     c.inputs.size(), &c.options, &id));
+    if (!error) (void)function.release();  // on_done frees it
+    return error;
+  }
+
+ private:
+  friend class Runtime;
+  LoadedModel(detail::SharedRuntime runtime, std::uint64_t id, bool is_owner)
+      : runtime_(std::move(runtime)), id_(id), is_owner_(is_owner) {}
+
+  /// The C structs of a request; borrow its arguments.
+  struct COptions {
+    COptions(const std::vector<InputTensor>& tensors, const RequestOptions& wanted) {
+      for (const InputTensor& input : tensors) {
+        inputs.push_back({input.name.empty() ? nullptr : input.name.c_str(),
+                          {input.data, input.size_bytes, input.element_type,
+                           static_cast<std::int32_t>(input.dims.size()), input.dims.data()}});
+      }
+      for (const OutputBuffer& output : wanted.outputs) {
+        outputs.push_back({output.name.empty() ? nullptr : output.name.c_str(),
+                           output.memory.data(), static_cast<std::int64_t>(output.memory.size())});
+      }
+      options.struct_size = sizeof(options);
+      options.priority = wanted.priority;
+      options.timeout_ns = wanted.timeout.count();
+      options.wants_detail = wanted.wants_detail ? 1 : 0;
+      options.outputs = outputs.data();
+      options.num_outputs = static_cast<std::int32_t>(outputs.size());
+    }
+    std::vector<sluice_named_array> inputs;
+    std::vector<sluice_output_memory> outputs;
+    sluice_request_options options = {};
+  };
+
+  detail::SharedRuntime runtime_;
+  std::uint64_t id_;
+  bool is_owner_;
+};
+
+inline Expected<LoadedModel> Runtime::load(const LoadOptions& options) const {
+  const sluice_load_options c = detail::c_options(options);
+  std::uint64_t model = 0;
+  if (auto error = detail::check(sluice_runtime_load(get(), &c, &model))) return *error;
+  return LoadedModel(handle_, model, true);
+}
+
+inline Expected<LoadedModel> Runtime::combine(const std::vector<const LoadedModel*>& models,
+                                              const CombineOptions& options) const {
+  std::vector<std::uint64_t> ids;
+  for (const LoadedModel* model : models) ids.push_back(model->id());
+  sluice_combine_options c = {};
+  c.struct_size = sizeof(c);
+  c.is_round_robin = options.is_round_robin ? 1 : 0;
+  c.queue_limit = options.queue_limit;
+  c.has_batching = options.batch_rows ? 1 : 0;
+  c.batch_rows = options.batch_rows.value_or(0);
+  c.max_delay_ns = options.max_delay.count();
+  c.timeout_ns = options.timeout.count();
+  if (!options.name.empty()) c.name = options.name.c_str();
+  std::uint64_t model = 0;
+  if (auto error =
+          detail::check(sluice_runtime_combine(get(), ids.data(), ids.size(), &c, &model))) {
+    return *error;
+  }
+  return LoadedModel(handle_, model, true);
+}
+
+inline Expected<SharedMemory> Runtime::share(std::int64_t size_bytes) const {
+  const sluice_shared_memory* memory = nullptr;
+  if (auto error = detail::check(sluice_runtime_share(get(), size_bytes, &memory))) return *error;
+  return SharedMemory(memory);
+}
+
+inline Expected<LoadedModel> Runtime::find_model(const std::string& name) const {
+  std::uint64_t model = 0;
+  if (auto error = detail::check(sluice_runtime_find_model(get(), name.c_str(), &model))) {
+    return *error;
+  }
+  return LoadedModel(handle_, model, false);
+}
+
+}  // namespace sluice

@@ -1,0 +1,319 @@
+/* The runtime in C: devices, core groups and loaded models, in this process or in a daemon.
+ *
+ *   sluice_runtime_create   an engine in this process
+ *   sluice_runtime_connect  a daemon, `sluiced`, over a Unix socket or TCP
+ *
+ * Both give the same handle. A function that one of the two does not support fails there with
+ * UNIMPLEMENTED (12); its comment says so. All other functions work on both.
+ *
+ * Errors:    as in sluice/sluice.h. `sluice_last_error_code` has a finer code of the last failure,
+ *            `sluice_last_error_remedy` an advice.
+ * Threads:   every function may be called from any thread. "Blocks" marks functions that wait; a
+ *            callback (sluice/request.h) must not call them and gets FAILED_PRECONDITION (9).
+ * Handles:   groups, models and requests are numbers, never used twice in a runtime. A number that
+ *            does not exist, or no longer, fails with NOT_FOUND (5). A closed runtime fails with
+ *            FAILED_PRECONDITION (9), and so does every runtime in the child of a fork.
+ * Ownership: what a function returns through a pointer to const belongs to the caller, who frees it
+ *            with sluice_release. It stays valid after sluice_runtime_close.
+ * Versions:  structs that the caller fills start with struct_size = sizeof(struct). A program that
+ *            was compiled for an older library keeps running with a newer one: fields past its
+ *            struct_size have their defaults. All fields may be zero unless stated otherwise.
+ *
+ * sluice/request.h runs models. C++ programs may prefer sluice/runtime.hpp.
+ */
+#ifndef SLUICE_RUNTIME_H_
+#define SLUICE_RUNTIME_H_
+
+#include "sluice/sluice.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sluice_runtime sluice_runtime;
+
+/* Finer codes, with their gRPC code. The numbers never change. */
+enum {
+  SLUICE_CODE_OK = 0,
+  SLUICE_CODE_FAILED = 1,               /* FAILED_PRECONDITION: the call does not fit the state */
+  SLUICE_CODE_INVALID = 2,              /* INVALID_ARGUMENT: a package or an argument */
+  SLUICE_CODE_INVALID_HANDLE = 3,       /* NOT_FOUND */
+  SLUICE_CODE_OUT_OF_RESOURCES = 4,     /* RESOURCE_EXHAUSTED */
+  SLUICE_CODE_TIMEOUT = 5,              /* DEADLINE_EXCEEDED */
+  SLUICE_CODE_DEVICE_ERROR = 6,         /* UNAVAILABLE: a device or a daemon was lost */
+  SLUICE_CODE_QUEUE_FULL = 7,           /* RESOURCE_EXHAUSTED: the message says when to retry */
+  SLUICE_CODE_MODEL_FAILED = 8,         /* FAILED_PRECONDITION: put out of service by an error */
+  SLUICE_CODE_NOT_ENOUGH_CORES = 9,     /* RESOURCE_EXHAUSTED */
+  SLUICE_CODE_UNSUPPORTED_VERSION = 10, /* UNIMPLEMENTED: the package's format */
+  SLUICE_CODE_PENDING = 1000,           /* UNAVAILABLE: the request is not done yet */
+  SLUICE_CODE_CANCELLED = 1001,         /* CANCELLED */
+  SLUICE_CODE_BAD_INPUT = 1002,         /* INVALID_ARGUMENT: missing, or of another type or shape */
+  SLUICE_CODE_NUMERIC_ERROR = 1003,     /* DATA_LOSS: an output holds NaN */
+  SLUICE_CODE_COMPLETED_WITH_ERROR = 1004 /* INTERNAL: a kernel reported an error */
+};
+
+/* The finer code of the calling thread's last failure; 0 if there is none. */
+SLUICE_API int32_t sluice_last_error_code(void);
+/* What to do about the calling thread's last failure, a sentence. A static string. */
+SLUICE_API const char* sluice_last_error_remedy(void);
+
+/* Frees a list, a description or statistics. Ignores null, and an object that was freed before. */
+SLUICE_API void sluice_release(const void* object);
+
+/* ---- a runtime ------------------------------------------------------------------------------ */
+
+typedef struct sluice_runtime_options {
+  uint32_t struct_size;
+  int32_t num_devices;     /* length of `devices`; 0: all devices of the machine */
+  const int32_t* devices;  /* logical ids, as `sluice discover` prints them */
+  const char* backend_dir; /* folder of plug-ins; null: $SLUICE_BACKEND_PATH, then the default */
+  /* JSON file that describes a simulated machine (docs/sim.md), used instead of this one. */
+  const char* simulated_machine;
+  int64_t demand_budget_bytes; /* limit for models loaded on demand; 0: none */
+} sluice_runtime_options;
+
+/* Finds devices and plug-ins and creates an engine in this process. `options` may be null. Blocks.
+ * Fails: NOT_FOUND (5) for a missing folder, file or device. */
+SLUICE_API int32_t sluice_runtime_create(const sluice_runtime_options* options,
+                                         sluice_runtime** runtime);
+
+typedef struct sluice_connect_options {
+  uint32_t struct_size;
+  /* 1: what this runtime makes stays when it closes, and every client may use it. 0: it belongs to
+   * a session of the daemon, which ends with this runtime or this process. */
+  int32_t has_no_session;
+  const char* session; /* name of the session in the daemon's lists; null: "libsluice" */
+  int64_t timeout_ns;  /* wait for the daemon to be there; 0: 5 seconds */
+  /* PEM files, over TCP: who signed the daemon's certificate; null: no TLS. For mutual TLS also a
+   * certificate and key of this program. */
+  const char* ca;
+  const char* certificate;
+  const char* key;
+  const char* token;   /* over TCP, where the daemon wants one; null: none */
+  int32_t has_no_ring; /* 1: requests go over gRPC even where a ring is possible */
+} sluice_connect_options;
+
+/* Connects to `sluiced` at `address`: "unix:PATH", "HOST:PORT" or "[IPV6]:PORT"; null for
+ * "unix:/run/sluice.sock". `options` may be null. Over a Unix socket, sluice_runtime_infer uses a
+ * ring in shared memory. Needs libsluice_client beside libsluice. Blocks.
+ * Fails: UNAVAILABLE (14) if no daemon answers; UNIMPLEMENTED (12) without libsluice_client;
+ * INVALID_ARGUMENT (3) for the form of an address. */
+SLUICE_API int32_t sluice_runtime_connect(const char* address,
+                                          const sluice_connect_options* options,
+                                          sluice_runtime** runtime);
+
+/* Refuses new calls, gives requests in flight `drain_ns` nanoseconds, cancels the rest, unloads all
+ * models and destroys the handle. All requests have their reply, and all callbacks have returned,
+ * when the function returns. Waits for calls of other threads. Null is ignored. Blocks.
+ * Fails: FAILED_PRECONDITION (9) for a runtime that is closed, and from a callback. */
+SLUICE_API int32_t sluice_runtime_close(sluice_runtime* runtime, int64_t drain_ns);
+
+/* ---- devices and core groups ---------------------------------------------------------------- */
+
+typedef struct sluice_device {
+  int32_t id;              /* logical id */
+  int32_t num_cores;       /* units of allocation; 0 if no plug-in drives the device */
+  const char* kind;        /* "cpu", "gpu", "sim" */
+  const char* name;        /* for people */
+  const char* backend;     /* the plug-in that drives it; "" for kind "cpu" */
+  const char* bus_address; /* "0000:1c:00.0"; "" if it has none */
+  int64_t memory_bytes;    /* 0 if unknown */
+} sluice_device;
+
+typedef struct sluice_device_list {
+  size_t count;
+  const sluice_device* const* items;
+} sluice_device_list;
+
+/* The devices of the runtime, in the order of core ranges. */
+SLUICE_API int32_t sluice_runtime_devices(sluice_runtime* runtime,
+                                          const sluice_device_list** devices);
+
+/* Cores of connected devices, reserved together. */
+typedef struct sluice_group_options {
+  uint32_t struct_size;
+  int32_t num_cores;      /* 0: the longest free range */
+  const char* kind;       /* kind of device; null: any */
+  const int32_t* devices; /* logical ids of eligible devices; null: any */
+  int32_t num_devices;    /* length of `devices` */
+  int32_t isolation;      /* SLUICE_ISOLATION_ */
+  int64_t memory_bytes;   /* memory limit; 0: the cores' share of their devices */
+  int64_t timeout_ns;     /* for cores that other groups hold: 0 fails at once, -1 waits */
+} sluice_group_options;
+
+enum {
+  SLUICE_ISOLATION_DEFAULT = 0, /* a daemon's setting; else stream */
+  SLUICE_ISOLATION_STREAM = 1,  /* models run in the process of the runtime */
+  SLUICE_ISOLATION_PROCESS = 2  /* in a worker process; daemons only */
+};
+
+/* Reserves cores for models that are loaded on the group later. `options` may be null. Blocks.
+ * Fails: RESOURCE_EXHAUSTED (8), code NOT_ENOUGH_CORES: the message lists free and owned cores;
+ * DEADLINE_EXCEEDED (4); NOT_FOUND (5) for an unknown device. A daemon does not wait: timeout_ns
+ * other than 0 is UNIMPLEMENTED (12) there. */
+SLUICE_API int32_t sluice_runtime_create_group(sluice_runtime* runtime,
+                                               const sluice_group_options* options,
+                                               uint64_t* group);
+/* Blocks. Fails: NOT_FOUND (5); FAILED_PRECONDITION (9) while models are loaded on it. */
+SLUICE_API int32_t sluice_runtime_destroy_group(sluice_runtime* runtime, uint64_t group);
+
+typedef struct sluice_core {
+  int32_t device;
+  int32_t core;
+} sluice_core;
+
+typedef struct sluice_group {
+  uint64_t group;
+  int32_t is_implicit; /* a load created it; it ends with its model */
+  int32_t num_models;
+  size_t num_cores;
+  const sluice_core* cores; /* [num_cores] */
+  const char* active_model; /* "" if none is started */
+  int64_t num_switches;     /* from one model to another */
+  int64_t memory_used_bytes;
+  int64_t memory_limit_bytes; /* -1: none */
+} sluice_group;
+
+typedef struct sluice_group_list {
+  size_t count;
+  const sluice_group* const* items;
+} sluice_group_list;
+
+/* All groups; of a daemon also those of other clients. */
+SLUICE_API int32_t sluice_runtime_groups(sluice_runtime* runtime, const sluice_group_list** groups);
+
+/* ---- models --------------------------------------------------------------------------------- */
+
+enum {
+  SLUICE_NAN_PASS = 0, /* outputs are not checked */
+  SLUICE_NAN_FLAG = 1, /* a reply with NaN has the code NUMERIC_ERROR, and its outputs */
+  SLUICE_NAN_FAIL = 2  /* such a request fails with DATA_LOSS (15); not in a daemon */
+};
+
+/* Exactly one of `path`, `data` and `has_fd` gives the `.sluice` package. */
+typedef struct sluice_load_options {
+  uint32_t struct_size;
+  int32_t has_fd;   /* 1: the package is the regular file `fd` */
+  const char* path; /* of a package on this machine */
+  const void* data; /* the package in memory, copied by the load */
+  size_t size_bytes;
+  int32_t fd;             /* stays the caller's */
+  int32_t is_server_path; /* 1: `path` is on the daemon's machine */
+  const char* name;       /* null: the name of the file */
+  uint64_t group;         /* 0: the load creates a group and starts the model */
+  int32_t depth;          /* requests that run at a time; 0: chosen by the cores */
+  /* Requests that may wait beyond the depth. 0: 64 per slot; -1: none. */
+  int32_t queue_limit;
+  int32_t nan_policy; /* SLUICE_NAN_ */
+  int32_t on_demand;  /* 1: loaded at the first request, unloaded for others; not in a daemon */
+  int32_t is_pinned;  /* 1: a model on demand is not unloaded for others */
+  int32_t isolation;  /* SLUICE_ISOLATION_ of the group that the load creates */
+  int64_t timeout_ns; /* for cores that other groups hold: as sluice_group_options */
+} sluice_load_options;
+
+/* Loads a model. Without a group the model has its own group and is started; on a group it is
+ * loaded, and sluice_runtime_start starts it. Blocks.
+ * Fails: NOT_FOUND (5) for a missing file or group; INVALID_ARGUMENT (3) for a file of another
+ * format; DATA_LOSS (15) for a damaged file; RESOURCE_EXHAUSTED (8) for too few cores or too little
+ * memory; UNIMPLEMENTED (12) for an operation that no backend supports. */
+SLUICE_API int32_t sluice_runtime_load(sluice_runtime* runtime, const sluice_load_options* options,
+                                       uint64_t* model);
+
+/* Stops a started model, frees its memory, and destroys its implicit group. Requests in flight have
+ * `drain_ns` nanoseconds, then end with CANCELLED. Blocks. Fails: NOT_FOUND (5). */
+SLUICE_API int32_t sluice_runtime_unload(sluice_runtime* runtime, uint64_t model, int64_t drain_ns);
+
+/* One model of a group is started at a time, and it alone takes requests.
+ * Fails: FAILED_PRECONDITION (9) while another model of the group is started. */
+SLUICE_API int32_t sluice_runtime_start(sluice_runtime* runtime, uint64_t model);
+/* Refuses new requests; those in flight as sluice_runtime_unload. Blocks. */
+SLUICE_API int32_t sluice_runtime_stop(sluice_runtime* runtime, uint64_t model, int64_t drain_ns);
+/* Makes a failed model a stopped one. Blocks. */
+SLUICE_API int32_t sluice_runtime_reset(sluice_runtime* runtime, uint64_t model);
+
+enum {
+  SLUICE_MODEL_LOADED = 0,
+  SLUICE_MODEL_STARTED = 1, /* takes requests */
+  SLUICE_MODEL_STOPPED = 2,
+  SLUICE_MODEL_FAILED = 3,  /* reset or unload it */
+  SLUICE_MODEL_UNLOADED = 4 /* a model on demand that is not in memory now */
+};
+
+enum {
+  SLUICE_LOAD_NORMAL = 0, /* every segment has cores of its own: requests overlap */
+  SLUICE_LOAD_SHARED = 1  /* segments take turns on the same cores */
+};
+
+/* The memory of a model. */
+typedef struct sluice_footprint {
+  int64_t constants_bytes; /* mapped from the package; shared by all its loads */
+  int64_t packed_bytes;    /* repacked constants; shared, too */
+  int64_t context_bytes;   /* of one slot: intermediate tensors and outputs */
+  int64_t total_bytes;     /* with `depth` slots */
+  int32_t depth;
+  int32_t is_context_known; /* 0: shapes are only known at run time */
+} sluice_footprint;
+
+/* Reads sizes; loads nothing. Fails: as sluice_runtime_load for the package. Blocks. */
+SLUICE_API int32_t sluice_runtime_estimate(sluice_runtime* runtime,
+                                           const sluice_load_options* options,
+                                           const sluice_footprint** footprint);
+
+typedef struct sluice_loaded_model {
+  uint64_t model;
+  const char* name;
+  int32_t phase; /* SLUICE_MODEL_ */
+  int32_t mode;  /* SLUICE_LOAD_ */
+  uint64_t group;
+  int32_t is_implicit; /* the group ends with the model */
+  int32_t depth;
+  int32_t queue_limit;
+  int32_t is_on_demand;
+  size_t num_inputs;
+  size_t num_outputs;
+  const sluice_tensor_spec* const* inputs;  /* [num_inputs], in the order of the signature */
+  const sluice_tensor_spec* const* outputs; /* [num_outputs] */
+  sluice_footprint footprint;
+  int64_t slots_bytes; /* measured: slots and device buffers */
+} sluice_loaded_model;
+
+typedef struct sluice_loaded_model_list {
+  size_t count;
+  const sluice_loaded_model* const* items;
+} sluice_loaded_model_list;
+
+/* How models serve as one. */
+typedef struct sluice_combine_options {
+  uint32_t struct_size;
+  int32_t is_round_robin; /* 1: models take turns; 0: the one with the fewest requests is next */
+  int32_t queue_limit;    /* requests that may wait while every model is full; 0: 1024 */
+  int32_t has_batching;   /* 1: joins requests along the leading dimension */
+  int64_t batch_rows;     /* of a batch; 0: the compiled leading dimension */
+  int64_t max_delay_ns;   /* longest wait for a full batch */
+  int64_t timeout_ns;     /* of requests without one; 0: none */
+  const char* name;       /* null: "combined" */
+} sluice_combine_options;
+
+/* Makes one model of `num_models` started copies of a model: its requests go to the copy that is
+ * least busy, and are joined to batches if wanted. sluice_runtime_unload ends it; its models stay
+ * loaded and are unloaded after it. Not in a daemon. `options` may be null.
+ * Fails: NOT_FOUND (5); INVALID_ARGUMENT (3) for models of different signatures, or for batching of
+ * a model without rows. */
+SLUICE_API int32_t sluice_runtime_combine(sluice_runtime* runtime, const uint64_t* models,
+                                          size_t num_models, const sluice_combine_options* options,
+                                          uint64_t* model);
+
+/* All models; of a daemon also those of other clients. */
+SLUICE_API int32_t sluice_runtime_models(sluice_runtime* runtime,
+                                         const sluice_loaded_model_list** models);
+/* One model. Fails: NOT_FOUND (5). */
+SLUICE_API int32_t sluice_runtime_model(sluice_runtime* runtime, uint64_t model,
+                                        const sluice_loaded_model** description);
+/* The model of this name. Fails: NOT_FOUND (5); the message lists the names. */
+SLUICE_API int32_t sluice_runtime_find_model(sluice_runtime* runtime, const char* name,
+                                             uint64_t* model);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SLUICE_RUNTIME_H_ */

@@ -1,0 +1,86 @@
+#include "compile.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <sluice/compile.hpp>
+
+#include <string_view>
+#include <utility>
+
+#include "errors.h"
+#include "process.h"
+
+namespace nb = nanobind;
+
+namespace sluice::python {
+namespace {
+
+/// Calls `progress` with the GIL. Its exception is kept and raised behind the compilation, which
+/// cannot be stopped.
+class Progress {
+ public:
+  explicit Progress(nb::object function) : function_(std::move(function)) {}
+
+  void operator()(std::string_view phase) {
+    const nb::gil_scoped_acquire acquired;
+    if (function_.is_none() || failure_ != nullptr) return;
+    try {
+      function_(nb::str(phase.data(), phase.size()));
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+  void raise() const {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+  }
+
+ private:
+  nb::object function_;
+  std::exception_ptr failure_;
+};
+
+Package compile_source(const nb::object& model, const CompileOptions& options) {
+  const NativeCall call;
+  auto package = [&]() -> Expected<Package> {
+    if (nb::isinstance<nb::bytes>(model)) {
+      const auto bytes = nb::cast<nb::bytes>(model);
+      const std::span data(static_cast<const std::byte*>(bytes.data()), bytes.size());
+      const nb::gil_scoped_release released;
+      return compile_bytes(data, options);
+    }
+    const auto path = nb::cast<std::string>(model);
+    const nb::gil_scoped_release released;
+    return compile_file(path, options);
+  }();
+  if (!package) throw Failure(package.error().code, package.error().message);
+  return std::move(*package);
+}
+
+nb::object compile_model(const nb::object& model, std::vector<std::string> options,
+                         const std::string& folder, const std::string& output,
+                         const nb::object& progress) {
+  Progress report(progress);
+  const CompileOptions settings = {.options = std::move(options),
+                                   .folder = folder,
+                                   .progress = [&](std::string_view phase) { report(phase); }};
+  Package package = compile_source(model, settings);
+  report.raise();
+  if (!output.empty()) {
+    if (const auto error = package.save(output)) throw Failure(error->code, error->message);
+    return nb::none();
+  }
+  const auto bytes = package.bytes();
+  if (!bytes) throw Failure(bytes.error().code, bytes.error().message);
+  return nb::bytes((*bytes).data(), (*bytes).size());
+}
+
+}  // namespace
+
+void bind_compile(nb::module_& module) {
+  module.def(
+      "compile", &compile_model, nb::arg("model"), nb::arg("options"), nb::arg("folder"),
+      nb::arg("output"), nb::arg("progress").none(),
+      "Compiles an ONNX file or model. Returns the package's bytes, or writes them to `output`.");
+}
+
+}  // namespace sluice::python

@@ -1,0 +1,261 @@
+#include "model.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "errors.h"
+
+namespace sluice::python {
+namespace {
+
+/// Below this size a copy costs less than binding memory to the output.
+constexpr std::int64_t kBindFromBytes = 16 << 10;
+/// More idle contexts than a machine runs at a time only hold memory.
+constexpr std::size_t kMaxIdle = 64;
+
+std::int64_t storage_bytes(std::int32_t element_type, const std::vector<std::int64_t>& dims) {
+  std::int64_t size = numpy_bits(element_type) / 8;
+  for (const std::int64_t dim : dims) size *= dim;
+  return size;
+}
+
+}  // namespace
+
+bool NativeModel::Spec::is_static() const {
+  return rank >= 0 && std::ranges::all_of(dims, [](std::int64_t dim) { return dim >= 0; });
+}
+
+NativeModel::Spec NativeModel::copy(const sluice_tensor_spec& spec) {
+  const std::size_t rank = spec.rank > 0 ? static_cast<std::size_t>(spec.rank) : 0;
+  return {spec.name,      spec.type, spec.element_type, spec.rank, {spec.dims, spec.dims + rank},
+          spec.batch_axis};
+}
+
+NativeModel::NativeModel(const std::string& path, std::int32_t num_threads,
+                         const std::vector<std::int32_t>& cores, const std::string& backend_dir) {
+  sluice_open_options options = {};
+  options.struct_size = sizeof(options);
+  options.num_threads = num_threads;
+  options.cores = cores.data();
+  options.num_cores = static_cast<std::int32_t>(cores.size());
+  if (!backend_dir.empty()) options.backend_dir = backend_dir.c_str();
+  {
+    const nb::gil_scoped_release released;
+    check(sluice_model_open(path.c_str(), &options, &model_));
+  }
+  for (std::size_t i = 0; i < sluice_model_num_inputs(model_); ++i) {
+    inputs_.push_back(copy(*sluice_model_input(model_, i)));
+  }
+  for (std::size_t i = 0; i < sluice_model_num_outputs(model_); ++i) {
+    outputs_.push_back(copy(*sluice_model_output(model_, i)));
+  }
+  for (std::size_t i = 0; i < sluice_model_num_metadata(model_); ++i) {
+    const char* key = nullptr;
+    const char* value = nullptr;
+    check(sluice_model_metadata_at(model_, i, &key, &value));
+    metadata_.emplace_back(key, value);
+  }
+}
+
+NativeModel::~NativeModel() { close(); }
+
+void NativeModel::close() {
+  std::vector<ContextPointer> idle;
+  sluice_model* model = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    idle.swap(idle_);
+    model = std::exchange(model_, nullptr);
+  }
+  if (generation_ == fork_generation()) {
+    idle.clear();
+    sluice_model_close(model);
+  } else {
+    for (ContextPointer& context : idle) static_cast<void>(context.release());
+  }
+}
+
+nb::list NativeModel::describe(const std::vector<Spec>& specs) {
+  nb::list described;
+  for (const Spec& spec : specs) {
+    nb::object shape = nb::none();
+    if (spec.rank >= 0) {
+      nb::list dims;
+      for (const std::int64_t dim : spec.dims) {
+        dims.append(dim < 0 ? nb::object(nb::none()) : nb::object(nb::int_(dim)));
+      }
+      shape = nb::tuple(dims);
+    }
+    described.append(
+        nb::make_tuple(spec.name, spec.type, spec.element_type, shape, spec.batch_axis));
+  }
+  return described;
+}
+
+nb::list NativeModel::inputs() const { return describe(inputs_); }
+nb::list NativeModel::outputs() const { return describe(outputs_); }
+
+nb::dict NativeModel::metadata() const {
+  nb::dict facts;
+  for (const auto& [key, value] : metadata_) facts[key.c_str()] = value;
+  return facts;
+}
+
+NativeModel::ContextPointer NativeModel::take_context() {
+  if (generation_ != fork_generation()) {
+    throw Failure(kFailedPrecondition,
+                  "the model was loaded before this process forked, and its worker threads are not "
+                  "here; load it again, or start processes by the method \"spawn\"");
+  }
+  const std::lock_guard lock(mutex_);
+  if (model_ == nullptr) throw Failure(kFailedPrecondition, "the model is closed");
+  if (!idle_.empty()) {
+    ContextPointer context = std::move(idle_.back());
+    idle_.pop_back();
+    return context;
+  }
+  sluice_context* created = nullptr;
+  check(sluice_context_create(model_, &created));
+  return ContextPointer(created);
+}
+
+void NativeModel::return_context(ContextPointer context) {
+  const std::lock_guard lock(mutex_);
+  if (model_ != nullptr && idle_.size() < kMaxIdle) idle_.push_back(std::move(context));
+}
+
+/// Unset bindings do not outlive a run: a context of the pool serves other callers next.
+void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>& inputs,
+                         const std::vector<bool>& wanted, const std::vector<WriteArray>& out,
+                         std::vector<OutputTensor>& outputs) const {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const sluice_array view = inputs[i].view();
+    check(sluice_context_set_input(context, inputs_[i].name.c_str(), &view));
+  }
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const Spec& spec = outputs_[i];
+    void* data = nullptr;
+    std::int64_t capacity = 0;
+    if (out[i].is_valid()) {
+      data = out[i].data();
+      capacity = static_cast<std::int64_t>(out[i].nbytes());
+    } else if (wanted[i] && spec.is_static()) {
+      capacity = storage_bytes(spec.element_type, spec.dims);
+      if (capacity >= kBindFromBytes) {
+        outputs[i].memory = allocate(capacity);
+        data = outputs[i].memory.get();
+      }
+    }
+    if (data != nullptr) {
+      check(sluice_context_bind_output(context, spec.name.c_str(), data, capacity));
+    }
+  }
+  check(sluice_context_run(context));
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (!wanted[i] && !out[i].is_valid()) continue;
+    sluice_array view = {};
+    check(sluice_context_output(context, outputs_[i].name.c_str(), &view));
+    OutputTensor& output = outputs[i];
+    output.size_bytes = view.size_bytes;
+    output.element_type = view.element_type;
+    output.dims.assign(view.dims, view.dims + view.rank);
+    const bool is_placed = output.memory != nullptr || out[i].is_valid();
+    if (is_placed || !wanted[i]) continue;
+    output.memory = allocate(view.size_bytes);
+    std::memcpy(output.memory.get(), view.data, static_cast<std::size_t>(view.size_bytes));
+  }
+}
+
+std::vector<OutputTensor> NativeModel::execute(const std::vector<InputTensor>& inputs,
+                                               const std::vector<bool>& wanted,
+                                               const std::vector<WriteArray>& out) {
+  std::vector<OutputTensor> outputs(outputs_.size());
+  const NativeCall call;
+  const nb::gil_scoped_release released;
+  ContextPointer context = take_context();
+  // A failure frees the context: its bindings point to memory of this call.
+  run_in(context.get(), inputs, wanted, out, outputs);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const bool was_bound = out[i].is_valid() || outputs[i].size_bytes >= kBindFromBytes;
+    if (was_bound) {
+      check(sluice_context_bind_output(context.get(), outputs_[i].name.c_str(), nullptr, 0));
+    }
+  }
+  return_context(std::move(context));
+  return outputs;
+}
+
+nb::object NativeModel::call(const nb::args& arguments) {
+  if (arguments.size() != inputs_.size()) return nb::none();
+  std::vector<InputTensor> tensors(inputs_.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const nb::handle value = arguments[i];
+    if (nb::isinstance<nb::tuple>(value) || !read_input(value, tensors[i])) return nb::none();
+    if (tensors[i].element_type != inputs_[i].element_type) return nb::none();
+  }
+  for (const Spec& output : outputs_) {
+    if (numpy_bits(output.element_type) == 0) return nb::none();
+  }
+  auto outputs = execute(tensors, std::vector<bool>(outputs_.size(), true),
+                         std::vector<WriteArray>(outputs_.size()));
+  if (outputs.size() == 1) return to_python(std::move(outputs.front()));
+  nb::list all;
+  for (OutputTensor& output : outputs) all.append(to_python(std::move(output)));
+  return nb::tuple(all);
+}
+
+nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wanted,
+                          const nb::object& out) {
+  if (inputs.size() != inputs_.size() || wanted.size() != outputs_.size()) {
+    throw Failure(kInvalidArgument, "as many inputs and outputs as the model has");
+  }
+  std::vector<InputTensor> tensors(inputs_.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!read_input(inputs[i], tensors[i])) {
+      throw Failure(kInvalidArgument, "input \"" + inputs_[i].name +
+                                          "\" is no contiguous array in memory of the processor");
+    }
+  }
+  std::vector<WriteArray> memory(outputs_.size());
+  if (!out.is_none()) {
+    const auto given = nb::cast<nb::list>(out);
+    for (std::size_t i = 0; i < outputs_.size() && i < given.size(); ++i) {
+      if (!given[i].is_none()) memory[i] = nb::cast<WriteArray>(given[i], /*convert=*/false);
+    }
+  }
+  auto outputs = execute(tensors, wanted, memory);
+  nb::list results;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (memory[i].is_valid()) {
+      nb::list dims;
+      for (const std::int64_t dim : outputs[i].dims) dims.append(dim);
+      results.append(nb::make_tuple(outputs[i].element_type, nb::tuple(dims)));
+    } else if (wanted[i]) {
+      results.append(to_python(std::move(outputs[i])));
+    } else {
+      results.append(nb::none());
+    }
+  }
+  return results;
+}
+
+void bind_model(nb::module_& module) {
+  nb::class_<NativeModel>(module, "Model", "A loaded model; sluice.Model wraps it.")
+      .def(nb::init<const std::string&, std::int32_t, const std::vector<std::int32_t>&,
+                    const std::string&>(),
+           nb::arg("path"), nb::arg("num_threads") = 0,
+           nb::arg("cores") = std::vector<std::int32_t>(), nb::arg("backend_dir") = "")
+      .def("inputs", &NativeModel::inputs)
+      .def("outputs", &NativeModel::outputs)
+      .def("metadata", &NativeModel::metadata)
+      .def("call", &NativeModel::call)
+      .def("run", &NativeModel::run, nb::arg("inputs"), nb::arg("wanted"),
+           nb::arg("out").none() = nb::none())
+      .def("close", &NativeModel::close, nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace sluice::python

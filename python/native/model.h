@@ -1,0 +1,84 @@
+// A loaded model with its pool of contexts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "process.h"
+#include "tensors.h"
+
+namespace sluice::python {
+
+/// Any thread may call it: every run takes a context of its own from the pool. Runs release the
+/// GIL. Calls in a forked child fail, and destruction there leaks: the worker threads of the model
+/// do not exist.
+class NativeModel {
+ public:
+  NativeModel(const std::string& path, std::int32_t num_threads,
+              const std::vector<std::int32_t>& cores, const std::string& backend_dir);
+  ~NativeModel();
+  NativeModel(const NativeModel&) = delete;
+  NativeModel& operator=(const NativeModel&) = delete;
+
+  /// A tuple (name, type, element type, shape or None, batch axis) per tensor.
+  nb::list inputs() const;
+  nb::list outputs() const;
+  /// Facts about the model and its source.
+  nb::dict metadata() const;
+
+  /// Inputs in order of the signature. The output, or a tuple of several. None if an argument needs
+  /// conversion: the caller converts and calls `run`.
+  nb::object call(const nb::args& arguments);
+
+  /// `inputs`: one per input, as read_input takes them. `out`: None, or an array to write to or
+  /// None per output. Returns a list with one entry per output, None where `wanted` is false or
+  /// `out` has an array.
+  nb::list run(const nb::list& inputs, const std::vector<bool>& wanted, const nb::object& out);
+
+  /// Frees the model; later calls fail. Runs under way finish first.
+  void close();
+
+ private:
+  /// The model's own copy: specs of the library live as long as its handle.
+  struct Spec {
+    std::string name;
+    std::string type;
+    std::int32_t element_type = 0;
+    std::int32_t rank = -1;
+    std::vector<std::int64_t> dims;
+    std::int32_t batch_axis = -1;
+
+    bool is_static() const;
+  };
+  struct ContextDelete {
+    void operator()(sluice_context* context) const { sluice_context_free(context); }
+  };
+  using ContextPointer = std::unique_ptr<sluice_context, ContextDelete>;
+
+  ContextPointer take_context();
+  void return_context(ContextPointer context);
+  std::vector<OutputTensor> execute(const std::vector<InputTensor>& inputs,
+                                    const std::vector<bool>& wanted,
+                                    const std::vector<WriteArray>& out);
+  void run_in(sluice_context* context, const std::vector<InputTensor>& inputs,
+              const std::vector<bool>& wanted, const std::vector<WriteArray>& out,
+              std::vector<OutputTensor>& outputs) const;
+  static Spec copy(const sluice_tensor_spec& spec);
+  static nb::list describe(const std::vector<Spec>& specs);
+
+  std::uint32_t generation_ = fork_generation();
+  std::mutex mutex_;  // of `model_` and `idle_`
+  sluice_model* model_ = nullptr;
+  std::vector<ContextPointer> idle_;
+  std::vector<Spec> inputs_;
+  std::vector<Spec> outputs_;
+  std::vector<std::pair<std::string, std::string>> metadata_;
+};
+
+void bind_model(nb::module_& module);
+
+}  // namespace sluice::python

@@ -1,0 +1,40 @@
+// The extension sluice._native: libsluice and libsluice_compiler for Python.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <sluice/sluice.h>
+
+#include "compile.h"
+#include "errors.h"
+#include "model.h"
+#include "process.h"
+#include "tensors.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+/// Bytes at an address of a multiple of 64, which libsluice reads and writes in place.
+nb::object aligned_bytes(std::int64_t size_bytes) {
+  if (size_bytes < 0) {
+    throw sluice::python::Failure(sluice::python::kInvalidArgument, "a size below 0");
+  }
+  sluice::python::OutputTensor output;
+  output.memory = sluice::python::allocate(size_bytes);
+  output.size_bytes = size_bytes;
+  output.element_type = 2;  // u8
+  output.dims = {size_bytes};
+  return sluice::python::to_python(std::move(output));
+}
+
+}  // namespace
+
+NB_MODULE(_native, module) {
+  sluice::python::watch_forks();
+  sluice::python::register_errors();
+  sluice::python::bind_model(module);
+  sluice::python::bind_compile(module);
+  module.def("version", &sluice_version);
+  module.def("aligned_bytes", &aligned_bytes, nb::arg("size_bytes"));
+  module.def("end_calls", &sluice::python::end_calls, nb::call_guard<nb::gil_scoped_release>(),
+             "Refuses calls from now on and waits for those under way.");
+}

@@ -1,0 +1,46 @@
+// `g_calls` counts the calls that run, plus kEnded once the interpreter ends. One atomic number
+// holds both, so that no call starts between the end's check of the flag and its check of the
+// count.
+#include "process.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "errors.h"
+
+namespace sluice::python {
+namespace {
+
+constexpr std::uint64_t kEnded = std::uint64_t{1} << 63;
+
+std::atomic<std::uint64_t> g_calls = 0;
+std::atomic<std::uint32_t> g_generation = 0;
+
+void count_fork() {
+  g_generation.fetch_add(1);
+  g_calls.fetch_and(kEnded);  // threads that were in a call do not exist in the child
+}
+
+}  // namespace
+
+std::uint32_t fork_generation() { return g_generation.load(std::memory_order_relaxed); }
+
+void watch_forks() { ::pthread_atfork(nullptr, nullptr, count_fork); }
+
+NativeCall::NativeCall() {
+  if ((g_calls.fetch_add(1) & kEnded) == 0) return;
+  g_calls.fetch_sub(1);
+  throw Failure(kFailedPrecondition, "the interpreter is shutting down");
+}
+
+NativeCall::~NativeCall() { g_calls.fetch_sub(1); }
+
+void end_calls() {
+  g_calls.fetch_or(kEnded);
+  while (g_calls.load() != kEnded) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+}  // namespace sluice::python

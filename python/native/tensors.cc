@@ -1,0 +1,114 @@
+#include "tensors.h"
+
+#include <new>
+#include <utility>
+
+#include "errors.h"
+
+namespace sluice::python {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+/// Element types that numpy has, with DLPack's name for them.
+struct NumpyType {
+  std::int32_t element_type;
+  nb::dlpack::dtype_code code;
+  std::uint8_t bits;
+};
+constexpr NumpyType kNumpyTypes[] = {
+    {1, nb::dlpack::dtype_code::Float, 32},    {2, nb::dlpack::dtype_code::UInt, 8},
+    {3, nb::dlpack::dtype_code::Int, 8},       {4, nb::dlpack::dtype_code::UInt, 16},
+    {5, nb::dlpack::dtype_code::Int, 16},      {6, nb::dlpack::dtype_code::Int, 32},
+    {7, nb::dlpack::dtype_code::Int, 64},      {9, nb::dlpack::dtype_code::Bool, 8},
+    {10, nb::dlpack::dtype_code::Float, 16},   {11, nb::dlpack::dtype_code::Float, 64},
+    {12, nb::dlpack::dtype_code::UInt, 32},    {13, nb::dlpack::dtype_code::UInt, 64},
+    {14, nb::dlpack::dtype_code::Complex, 64}, {15, nb::dlpack::dtype_code::Complex, 128},
+};
+
+const NumpyType* find_type(std::int32_t element_type) {
+  for (const NumpyType& type : kNumpyTypes) {
+    if (type.element_type == element_type) return &type;
+  }
+  return nullptr;
+}
+
+/// Takes the array as it lies in memory; false where that needs a copy.
+bool import_array(nb::handle value, ReadArray& array) {
+  nb::detail::make_caster<ReadArray> caster;
+  if (!caster.from_python(value, 0, nullptr)) return false;
+  array = std::move(caster.value);
+  return true;
+}
+
+bool read_encoded(const nb::tuple& parts, InputTensor& input) {
+  if (parts.size() != 3 || !import_array(parts[0], input.array)) return false;
+  input.element_type = nb::cast<std::int32_t>(parts[1]);
+  input.dims.clear();
+  for (const nb::handle dim : nb::cast<nb::tuple>(parts[2])) {
+    input.dims.push_back(nb::cast<std::int64_t>(dim));
+  }
+  return true;
+}
+
+}  // namespace
+
+void AlignedDelete::operator()(std::byte* data) const { ::operator delete(data, kAlignment); }
+
+AlignedMemory allocate(std::int64_t size_bytes) {
+  const auto size = static_cast<std::size_t>(size_bytes > 0 ? size_bytes : 1);
+  return AlignedMemory(static_cast<std::byte*>(::operator new(size, kAlignment)));
+}
+
+sluice_array InputTensor::view() const {
+  return {const_cast<void*>(static_cast<const void*>(array.data())),
+          static_cast<std::int64_t>(array.nbytes()), element_type,
+          static_cast<std::int32_t>(dims.size()), dims.data()};
+}
+
+std::int32_t element_type_of(nb::dlpack::dtype type) {
+  for (const NumpyType& known : kNumpyTypes) {
+    if (type.code == static_cast<std::uint8_t>(known.code) && type.bits == known.bits &&
+        type.lanes == 1) {
+      return known.element_type;
+    }
+  }
+  return 0;
+}
+
+int numpy_bits(std::int32_t element_type) {
+  const NumpyType* type = find_type(element_type);
+  return type == nullptr ? 0 : type->bits;
+}
+
+bool read_input(nb::handle value, InputTensor& input) {
+  if (nb::isinstance<nb::tuple>(value)) return read_encoded(nb::borrow<nb::tuple>(value), input);
+  if (!import_array(value, input.array)) return false;
+  input.element_type = element_type_of(input.array.dtype());
+  input.dims.resize(input.array.ndim());
+  for (std::size_t i = 0; i < input.dims.size(); ++i) {
+    input.dims[i] = static_cast<std::int64_t>(input.array.shape(i));
+  }
+  return input.element_type != 0;
+}
+
+nb::object to_python(OutputTensor output) {
+  std::byte* data = output.memory.release();
+  const nb::capsule owner(
+      data, [](void* memory) noexcept { AlignedDelete()(static_cast<std::byte*>(memory)); });
+  std::vector<std::size_t> shape(output.dims.begin(), output.dims.end());
+  const NumpyType* type = find_type(output.element_type);
+  if (type != nullptr) {
+    const nb::dlpack::dtype dtype = {static_cast<std::uint8_t>(type->code), type->bits, 1};
+    return nb::cast(
+        nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr, dtype));
+  }
+  nb::list dims;
+  for (const std::int64_t dim : output.dims) dims.append(dim);
+  const auto size = static_cast<std::size_t>(output.size_bytes);
+  const nb::object bytes =
+      nb::cast(nb::ndarray<nb::numpy>(data, 1, &size, owner, nullptr, nb::dtype<std::uint8_t>()));
+  return nb::make_tuple(bytes, output.element_type, nb::tuple(dims));
+}
+
+}  // namespace sluice::python

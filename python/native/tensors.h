@@ -1,0 +1,56 @@
+// Tensors between Python and the C interface. Element types that numpy lacks, and strings, travel
+// as (bytes, element type, shape); sluice/dtypes.py converts them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <sluice/sluice.h>
+
+#include <memory>
+#include <vector>
+
+namespace sluice::python {
+
+namespace nb = nanobind;
+
+using ReadArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using WriteArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
+
+/// An input in memory of a Python object, which `array` keeps alive.
+struct InputTensor {
+  ReadArray array;
+  std::vector<std::int64_t> dims;
+  std::int32_t element_type = 0;
+
+  /// Valid while this lives and is not moved.
+  sluice_array view() const;
+};
+
+/// Memory aligned to 64 bytes.
+struct AlignedDelete {
+  void operator()(std::byte* data) const;
+};
+using AlignedMemory = std::unique_ptr<std::byte, AlignedDelete>;
+AlignedMemory allocate(std::int64_t size_bytes);
+
+/// An output on its way to Python.
+struct OutputTensor {
+  AlignedMemory memory;  ///< null if the caller gave the memory
+  std::int64_t size_bytes = 0;
+  std::int32_t element_type = 0;
+  std::vector<std::int64_t> dims;
+};
+
+/// ONNX's number of a numpy element type; 0 if numpy has no such type.
+std::int32_t element_type_of(nb::dlpack::dtype type);
+/// Bits of one element of a type that numpy has; 0 otherwise.
+int numpy_bits(std::int32_t element_type);
+
+/// Reads an array of a numpy type, or a tuple (bytes, element type, shape). False for anything
+/// else.
+bool read_input(nb::handle value, InputTensor& input);
+
+/// A numpy array, or a tuple (bytes, element type, shape), that owns the memory.
+nb::object to_python(OutputTensor output);
+
+}  // namespace sluice::python

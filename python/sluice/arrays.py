@@ -1,0 +1,114 @@
+"""Arrays of callers: numpy, torch, DLPack, the buffer protocol, numbers and lists."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from . import _native
+from .dtypes import BY_NUMBER, STRING, Array, Encoded, dtype_of, encode, find_element_type
+from .errors import InvalidArgument
+
+
+def empty(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Array:
+    """An uninitialised array at an address of a multiple of 64 bytes.
+
+    Sluice reads and writes such arrays in place; numpy promises 16 bytes only.
+    """
+    wanted = np.dtype(dtype)
+    if wanted.hasobject:
+        raise TypeError("sluice.empty makes arrays of numbers")
+    dims = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(dim < 0 for dim in dims):
+        raise InvalidArgument(f"negative dimensions are not allowed: {dims}")
+    count = int(np.prod(dims, dtype=np.int64))
+    raw: Array = _native.aligned_bytes(count * wanted.itemsize)
+    array: Array = raw.view(wanted).reshape(dims)
+    return array
+
+
+def is_torch(value: object) -> bool:
+    """Whether `value` is a tensor of torch; torch is not imported for the question."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def from_torch(tensor: Any) -> Array:
+    """A view of a tensor in memory of the processor."""
+    torch = sys.modules["torch"]
+    if tensor.device.type != "cpu":
+        raise InvalidArgument(f"the tensor is on {tensor.device}; pass tensor.cpu()")
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name == "bfloat16" or name.startswith("float8"):
+        integer = torch.int16 if name == "bfloat16" else torch.uint8
+        number = find_element_type_by_name(name)
+        array: Array = tensor.contiguous().view(integer).numpy().view(dtype_of(number))
+        return array
+    array = tensor.numpy()
+    return array
+
+
+def to_torch(array: Array) -> Any:
+    """A tensor that shares the array's memory."""
+    torch = sys.modules["torch"]
+    number = find_element_type(array.dtype)
+    if number == STRING:
+        return array
+    if number is not None and BY_NUMBER[number].numpy.startswith("."):
+        dtype = getattr(torch, array.dtype.name, None)
+        if dtype is None:
+            raise InvalidArgument(f"torch has no type for {array.dtype.name}")
+        bits = np.int16 if array.dtype.itemsize == 2 else np.uint8
+        return torch.from_numpy(array.view(bits)).view(dtype)
+    return torch.from_numpy(array)
+
+
+def find_element_type_by_name(name: str) -> int:
+    for element in BY_NUMBER.values():
+        if element.numpy.lstrip(".") == name:
+            return element.number
+    raise InvalidArgument(f"no element type {name}")
+
+
+def to_numpy(value: object, number: int, name: str) -> Array:
+    """`value` as an array. Arrays and tensors keep their type; lists and numbers take `number`'s."""
+    if isinstance(value, np.ndarray):
+        return value
+    if is_torch(value):
+        return from_torch(value)
+    if isinstance(value, np.generic):
+        return np.asarray(value)
+    if hasattr(value, "__dlpack__"):
+        try:
+            return np.from_dlpack(value)
+        except (BufferError, RuntimeError, TypeError) as error:
+            raise InvalidArgument(f'input "{name}": {error}') from error
+    if isinstance(value, (bytes, bytearray, memoryview)) and number != STRING:
+        return np.asarray(memoryview(value))
+    if isinstance(value, (str, bytes)):
+        return np.asarray(value, object)
+    if isinstance(value, (list, tuple, int, float, bool, complex)) or hasattr(value, "__array__"):
+        try:
+            return np.asarray(value, None if hasattr(value, "__array__") else dtype_of(number))
+        except (ValueError, TypeError, OverflowError) as error:
+            raise InvalidArgument(f'input "{name}": {error}') from error
+    raise TypeError(f'input "{name}": {type(value).__name__} is no array')
+
+
+def to_input(value: object, number: int, name: str, declared: str) -> Array | Encoded:
+    """`value` for the extension. Raises InvalidArgument for another element type than `number`."""
+    array = to_numpy(value, number, name)
+    given = STRING if array.dtype == object else find_element_type(array.dtype)
+    if given is None:
+        raise InvalidArgument(f'input "{name}": numpy type {array.dtype} has no element type; the '
+                              f"model takes {declared}")
+    if given != number:
+        dims = ",".join(str(dim) for dim in array.shape)
+        raise InvalidArgument(f'input "{name}": got {BY_NUMBER[given].name}[{dims}], model takes '
+                              f"{declared}; convert with .astype({dtype_of(number).name!r})")
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return encode(array, number)

@@ -1,0 +1,125 @@
+"""sluice.load and sluice.compile."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from . import _native
+from .errors import InvalidArgument, NotFound
+from .model import Model, Path
+from .stateful import with_states
+
+Shapes = Mapping[str, Iterable[int]]
+
+
+def load(
+    source: Path | bytes | bytearray | memoryview | int,
+    *,
+    threads: int = 0,
+    cores: Sequence[int] | None = None,
+    backend_dir: Path | None = None,
+) -> Model:
+    """Loads a `.sluice` package from a path, bytes or an open file descriptor.
+
+    A file is mapped, not read. `threads`: number of cores; 0 takes all that the process may use.
+    `cores`: core numbers instead. `backend_dir`: folder of plug-ins, looked into first. A package that
+    names states gives a StatefulModel.
+    """
+    if threads < 0:
+        raise InvalidArgument(f"threads must not be negative: {threads}")
+
+    def open_at(path: str) -> _native.Model:
+        folder = os.fspath(backend_dir) if backend_dir is not None else ""
+        return _native.Model(path, threads, list(cores or []), folder)
+
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return with_states(_load_bytes(source, open_at))
+    if isinstance(source, int):
+        file = os.dup(source)
+        try:
+            return with_states(Model(open_at(f"/proc/self/fd/{file}"), "", file))
+        except BaseException:
+            os.close(file)
+            raise
+    path = os.fspath(source)
+    if not os.path.exists(path):
+        raise NotFound(f"{path}: no such file")
+    return with_states(Model(open_at(path), path))
+
+
+def _load_bytes(package: Any, open_at: Callable[[str], _native.Model]) -> Model:
+    file = os.memfd_create("package.sluice")
+    try:
+        with open(os.dup(file), "wb") as writer:
+            writer.write(package)
+        return Model(open_at(f"/proc/self/fd/{file}"), "", file)
+    except BaseException:
+        os.close(file)
+        raise
+
+
+def compile(
+    model: Any,
+    output: Path | None = None,
+    *,
+    shapes: Shapes | None = None,
+    weights: str = "f32",
+    backends: Sequence[str] = ("cpu",),
+    options: Sequence[str] = (),
+    progress: Callable[[str], object] | bool | None = None,
+    threads: int = 0,
+    folder: Path | None = None,
+) -> Model:
+    """Compiles an ONNX model and loads it.
+
+    `model`: a path, bytes, or an onnx.ModelProto. `output`: a file to keep the package in.
+    `shapes`: dimensions by input name. `weights`: "f32", "bf16" or "int8". `options`: more options of
+    `sluice compile`, such as ("--strassen", "1"). `progress`: called with the name of each phase; True
+    prints them. `folder`: of external data of a model that is no path. Ctrl-C takes effect when the
+    compiler is done.
+    """
+    package = _native.compile(
+        _source(model),
+        [*_options(shapes, weights, backends), *options],
+        os.fspath(folder) if folder is not None else "",
+        os.fspath(output) if output is not None else "",
+        _print_phase if progress is True else (progress or None),
+    )
+    if package is None:
+        assert output is not None
+        return load(output, threads=threads)
+    return load(package, threads=threads)
+
+
+def _source(model: Any) -> str | bytes:
+    if isinstance(model, (str, os.PathLike)):
+        path = os.fspath(model)
+        if not isinstance(path, str):
+            raise TypeError("the model's path is of bytes")
+        if not os.path.exists(path):
+            raise NotFound(f"{path}: no such file")
+        return path
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return bytes(model)
+    if hasattr(model, "SerializeToString"):
+        return bytes(model.SerializeToString())
+    raise TypeError(f"{type(model).__name__} is no path, bytes or onnx.ModelProto")
+
+
+def _options(shapes: Shapes | None, weights: str, backends: Sequence[str]) -> list[str]:
+    if isinstance(backends, str):
+        backends = [backends]
+    options = []
+    if weights != "f32":
+        options += ["--weights", weights]
+    if list(backends) != ["cpu"]:
+        options += ["--backend", ",".join(backends)]
+    for name, dims in (shapes or {}).items():
+        options += ["--shape", f"{name}={','.join(str(int(dim)) for dim in dims)}"]
+    return options
+
+
+def _print_phase(phase: str) -> None:
+    print(f"sluice: {phase} ...", flush=True)

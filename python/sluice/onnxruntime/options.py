@@ -1,0 +1,138 @@
+"""Options of sessions and runs. Those that Sluice has no counterpart for are kept and warn once."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from typing import Any
+
+_warned: set[str] = set()
+
+
+def warn_once(name: str, text: str) -> None:
+    """A warning per name and process."""
+    if name not in _warned:
+        _warned.add(name)
+        warnings.warn(f"sluice.onnxruntime: {text}", RuntimeWarning, stacklevel=3)
+
+
+class GraphOptimizationLevel(enum.IntEnum):
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(enum.IntEnum):
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(enum.IntEnum):
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
+
+
+class OrtAllocatorType(enum.IntEnum):
+    INVALID = -1
+    ORT_DEVICE_ALLOCATOR = 0
+    ORT_ARENA_ALLOCATOR = 1
+
+
+class OrtMemType(enum.IntEnum):
+    CPU_INPUT = -2
+    CPU_OUTPUT = -1
+    DEFAULT = 0
+
+
+class OrtArenaCfg:
+    """Accepted; Sluice plans memory when it compiles."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        warn_once("OrtArenaCfg", "OrtArenaCfg has no effect")
+
+
+class _Options:
+    """Attributes with defaults; others are kept, and warn once."""
+
+    _defaults: dict[str, Any] = {}
+    #: Names whose effect nobody can miss: logs, memory and profiles that Sluice does not have.
+    _harmless = frozenset[str]()
+
+    def __init__(self) -> None:
+        self.__dict__.update(self._defaults)
+        self._entries: dict[str, str] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        known = name.startswith("_") or name in self._harmless
+        if not known and value != self._defaults.get(name, None):
+            warn_once(f"{type(self).__name__}.{name}", f"{type(self).__name__}.{name} has no effect")
+        self.__dict__[name] = value
+
+
+class SessionOptions(_Options):
+    _defaults = {
+        "intra_op_num_threads": 0,
+        "inter_op_num_threads": 0,
+        "graph_optimization_level": GraphOptimizationLevel.ORT_ENABLE_ALL,
+        "execution_mode": ExecutionMode.ORT_SEQUENTIAL,
+        "execution_order": ExecutionOrder.DEFAULT,
+        "enable_cpu_mem_arena": True,
+        "enable_mem_pattern": True,
+        "enable_mem_reuse": True,
+        "enable_profiling": False,
+        "log_severity_level": 2,
+        "log_verbosity_level": 0,
+        "logid": "",
+        "optimized_model_filepath": "",
+        "profile_file_prefix": "onnxruntime_profile_",
+        "use_deterministic_compute": False,
+        "use_per_session_threads": True,
+    }
+    _harmless = frozenset({"intra_op_num_threads", "inter_op_num_threads",
+                           "graph_optimization_level", "execution_mode", "enable_cpu_mem_arena",
+                           "enable_mem_pattern", "enable_mem_reuse", "log_severity_level",
+                           "log_verbosity_level", "logid"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._dims: dict[str, int] = {}
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        warn_once(key, f"the session option {key} has no effect")
+        self._entries[key] = value
+
+    def get_session_config_entry(self, key: str) -> str:
+        if key not in self._entries:
+            raise RuntimeError(f"SessionOptions does not have configuration with key: {key}")
+        return self._entries[key]
+
+    def add_free_dimension_override_by_name(self, name: str, value: int) -> None:
+        """Checked by no one: Sluice takes any size of a free dimension."""
+        self._dims[name] = value
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
+        self._dims[denotation] = value
+
+    def add_initializer(self, name: str, value: object) -> None:
+        raise NotImplementedError("sluice.onnxruntime: initializers cannot be replaced")
+
+    def register_custom_ops_library(self, path: str) -> None:
+        raise NotImplementedError("sluice.onnxruntime: libraries of custom operators are a backend's "
+                                  "matter; docs/howto/add-a-backend.md")
+
+
+class RunOptions(_Options):
+    _defaults = {"log_severity_level": 2, "log_verbosity_level": 0, "logid": "", "terminate": False,
+                 "only_execute_path_to_fetches": False, "training_mode": False}
+    _harmless = frozenset({"log_severity_level", "log_verbosity_level", "logid",
+                           "only_execute_path_to_fetches"})
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        warn_once(key, f"the run option {key} has no effect")
+        self._entries[key] = value
+
+    def get_run_config_entry(self, key: str) -> str:
+        return self._entries[key]

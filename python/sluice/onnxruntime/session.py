@@ -1,0 +1,200 @@
+"""InferenceSession: a model compiled, or found in the cache, and its runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .. import errors
+from ..dtypes import BY_NUMBER
+from ..model import Model, TensorSpec
+from . import capi
+from .cache import compile_cached
+from .facts import ModelMetadata, read_facts
+from .options import GraphOptimizationLevel, RunOptions, SessionOptions, warn_once
+from .values import IOBinding, OrtValue
+
+_TYPE_NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "u8": "uint8",
+               "i8": "int8", "u16": "uint16", "i16": "int16", "u32": "uint32", "i32": "int32",
+               "u64": "uint64", "i64": "int64"}
+
+
+def type_name(element_type: int) -> str:
+    """onnxruntime's text: "tensor(float)"."""
+    name = BY_NUMBER[element_type].name
+    return f"tensor({_TYPE_NAMES.get(name, name)})"
+
+
+class NodeArg:
+    """An input or output: `shape` has numbers, names of free dimensions, or None."""
+
+    def __init__(self, spec: TensorSpec) -> None:
+        self.name = spec.name
+        self.type = type_name(spec.element_type) if spec.element_type else spec.type
+        self.shape = _shape(spec)
+
+    def __repr__(self) -> str:
+        return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
+
+
+def _shape(spec: TensorSpec) -> list[int | str | None]:
+    """Names of free dimensions come from the type's text: f32[N,3,?,224]."""
+    if spec.shape is None:
+        return []
+    names = spec.type[spec.type.find("[") + 1 : spec.type.rfind("]")].split(",")
+    if len(names) != len(spec.shape):
+        names = ["?"] * len(spec.shape)
+    return [
+        dim if dim is not None else (None if name == "?" else name)
+        for dim, name in zip(spec.shape, names)
+    ]
+
+
+class InferenceSession:
+    """Any thread may run a session."""
+
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike[str],
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        for name in kwargs:
+            warn_once(name, f"InferenceSession's argument {name} has no effect")
+        self._options = sess_options or SessionOptions()
+        self._provider_options = provider_options
+        _check_providers(providers)
+        source = (path_or_bytes if isinstance(path_or_bytes, bytes)
+                  else os.fspath(path_or_bytes))
+        if isinstance(source, str) and not os.path.exists(source):
+            raise capi.NoSuchFile(f"[ONNXRuntimeError] : 3 : NO_SUCHFILE : Load model from {source} "
+                                  "failed: File doesn't exist")
+        self._source = source
+        self._facts: ModelMetadata | None = None
+        self._model = self._compile(source)
+        self._inputs = [NodeArg(spec) for spec in self._model.inputs]
+        self._outputs = [NodeArg(spec) for spec in self._model.outputs]
+        self._input_names = {spec.name for spec in self._model.inputs}
+        self._output_names = [spec.name for spec in self._model.outputs]
+
+    def _compile(self, source: str | bytes) -> Model:
+        level = self._options.__dict__["graph_optimization_level"]
+        options = ["--no-optimize"] if level == GraphOptimizationLevel.ORT_DISABLE_ALL else []
+        options += ["--backend", "cpu,reference"]
+        threads = max(int(self._options.__dict__["intra_op_num_threads"]), 0)
+        try:
+            return compile_cached(source, options, min(threads, len(os.sched_getaffinity(0))))
+        except errors.InvalidArgument as error:
+            raise capi.InvalidProtobuf(f"[ONNXRuntimeError] : 7 : INVALID_PROTOBUF : {error}") from error
+
+    def get_inputs(self) -> list[NodeArg]:
+        return self._inputs
+
+    def get_outputs(self) -> list[NodeArg]:
+        return self._outputs
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        return []
+
+    def get_providers(self) -> list[str]:
+        return ["CPUExecutionProvider"]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        return {"CPUExecutionProvider": {}}
+
+    def set_providers(self, providers: Sequence[Any] | None = None,
+                      provider_options: Sequence[Any] | None = None) -> None:
+        _check_providers(providers)
+
+    def disable_fallback(self) -> None:
+        """Accepted; there is one provider."""
+
+    def enable_fallback(self) -> None:
+        """Accepted; there is one provider."""
+
+    def get_session_options(self) -> SessionOptions:
+        return self._options
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """Read when it is asked for; a file that changed since then has other facts."""
+        if self._facts is None:
+            self._facts = read_facts(self._source)
+        return self._facts
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Any]:
+        """Outputs in order of `output_names`; all in order of the model for None or an empty list."""
+        names = list(output_names) if output_names else self._output_names
+        feeds = {name: _array_of(value) for name, value in input_feed.items()}
+        if feeds.keys() != self._input_names:
+            self._refuse(feeds)
+        results = self._model.run(feeds, names)
+        return [results[name] for name in names]
+
+    def _refuse(self, feeds: Mapping[str, Any]) -> None:
+        missing = [arg.name for arg in self._inputs if arg.name not in feeds]
+        if missing:
+            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feeds)}).")
+        unknown = next(name for name in feeds if name not in self._input_names)
+        raise errors.InvalidArgument("[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Invalid input "
+                                     f"name: {unknown}")
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any], Any, str], None],
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Returns at once; a thread calls callback(results, user_data, error), error "" on success."""
+        from ..model import _workers
+
+        def job() -> None:
+            try:
+                results = self.run(output_names, input_feed, run_options)
+            except Exception as error:  # noqa: BLE001  the callback takes it
+                callback([], user_data, str(error) or type(error).__name__)
+            else:
+                callback(results, user_data, "")
+
+        _workers.submit(job)
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        results = self.run(output_names, input_dict_ort_values, run_options)
+        return [OrtValue.ortvalue_from_numpy(result) for result in results]
+
+    def io_binding(self) -> IOBinding:
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        iobinding.run_model(self._model)
+
+    def end_profiling(self) -> str:
+        raise errors.Unimplemented("sluice.onnxruntime writes no profile files; use `sluice bench`")
+
+
+def _array_of(value: Any) -> Any:
+    """onnxruntime takes lists too. Numpy scalars and arrays keep their type."""
+    return value.numpy() if isinstance(value, OrtValue) else value
+
+
+def _check_providers(providers: Sequence[Any] | None) -> None:
+    for provider in providers or ():
+        name = provider[0] if isinstance(provider, (tuple, list)) else provider
+        if name != "CPUExecutionProvider":
+            warn_once(str(name), f"no {name}; the model runs on the processor")
+
+

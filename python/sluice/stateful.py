@@ -1,0 +1,221 @@
+"""Models that keep state between calls, such as a counter or a cache of keys and values.
+
+A package names its states in the metadata "sluice.states": which input takes the state, which output has its
+next value, and what it is at first. Torch is not needed here.
+"""
+
+from __future__ import annotations
+
+import base64
+import concurrent.futures
+import io
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import arrays
+from .dtypes import Array
+from .errors import InvalidArgument, NotFound, Unimplemented
+from .model import Context, Model, Path, TensorSpec
+
+METADATA_KEY = "sluice.states"
+
+
+class StateSpec(NamedTuple):
+    """A pair of an input and an output: after a successful run the output is the next run's input."""
+
+    name: str
+    input: str
+    output: str
+    initial: str  #: "zero", or the bytes of an .npy file in base64
+
+    def initial_value(self, spec: TensorSpec) -> Array:
+        shape = [-1 if dim is None else dim for dim in spec.shape or ()]
+        if self.initial == "zero":
+            return np.zeros(shape, spec.dtype)
+        raw: Array = np.load(io.BytesIO(base64.b64decode(self.initial)), allow_pickle=False)
+        return raw.view(spec.dtype).reshape(shape)
+
+
+def encode_initial(value: Array) -> str:
+    """StateSpec.initial of a value. Bits are kept as integers: .npy knows numpy's own types only."""
+    bits = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+    if not bits.any():
+        return "zero"
+    file = io.BytesIO()
+    np.save(file, bits)
+    return base64.b64encode(file.getvalue()).decode()
+
+
+class State(Mapping[str, Any]):
+    """The states of a model by name. Values are numpy arrays and copies; setting one checks its type and shape."""
+
+    def __init__(self, states: Sequence[StateSpec], model: Model) -> None:
+        self._states = {state.name: state for state in states}
+        inputs = {spec.name: spec for spec in model.inputs}
+        self._specs = {state.name: inputs[state.input] for state in states}
+        self._lock = threading.Lock()
+        self._values: dict[str, Array] = {}
+        self.reset()
+
+    def __getitem__(self, name: str) -> Array:
+        return self._current(name).copy()
+
+    def __setitem__(self, name: str, value: object) -> None:
+        self._current(name)
+        spec = self._specs[name]
+        array = arrays.to_numpy(value, spec.element_type, name)
+        if array.dtype != spec.dtype or array.shape != spec.shape:
+            dims = ",".join(map(str, array.shape))
+            raise InvalidArgument(f'state "{name}": got {array.dtype}[{dims}], model keeps {spec.type}')
+        with self._lock:
+            self._values[name] = array.copy()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._states)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def __repr__(self) -> str:
+        lines = "".join(f"\n  {name}: {spec.type}" for name, spec in self._specs.items())
+        return f"<sluice.State{lines}>"
+
+    def reset(self) -> None:
+        """Sets all states to their initial values."""
+        values = {name: state.initial_value(self._specs[name]) for name, state in self._states.items()}
+        with self._lock:
+            self._values = values
+
+    def snapshot(self) -> dict[str, Array]:
+        """All values at one moment; `restore` sets them again."""
+        with self._lock:
+            return {name: value.copy() for name, value in self._values.items()}
+
+    def restore(self, values: Mapping[str, object]) -> None:
+        for name in values:
+            self._current(name)
+        for name, value in values.items():
+            self[name] = value
+
+    def _current(self, name: str) -> Array:
+        if name not in self._states:
+            known = ", ".join(f'"{known}"' for known in self._states)
+            raise NotFound(f'the model has no state "{name}"; it has {known}')
+        return self._values[name]
+
+
+class StatefulModel(Model):
+    """A loaded model with states. Calls take the other inputs and give the other outputs.
+
+    Runs of one object happen one after the other, in any thread; a run that fails leaves the states as they
+    were. `session` gives an object with states of its own.
+    """
+
+    def __init__(self, model: Model, states: Sequence[StateSpec]) -> None:
+        self._model = model
+        self._file = None
+        self._thread: concurrent.futures.ThreadPoolExecutor | None = None
+        self._states = tuple(states)
+        self._run_lock = threading.Lock()
+        self.state = State(states, model)
+        hidden = {state.input for state in states} | {state.output for state in states}
+        self._inputs = tuple(spec for spec in model.inputs if spec.name not in hidden)
+        self._outputs = tuple(spec for spec in model.outputs if spec.name not in hidden)
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        return self._inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        return self._outputs
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return self._model.metadata
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        """Runs the model on inputs by position or name: one output, or a tuple of several."""
+        if len(args) > len(self._inputs):
+            raise InvalidArgument(f"{len(args)} inputs given, the model takes {len(self._inputs)}")
+        feeds = dict(zip((spec.name for spec in self._inputs), args))
+        if twice := feeds.keys() & kwargs.keys():
+            raise InvalidArgument(f'input "{twice.pop()}" is given twice')
+        results = tuple(self.run({**feeds, **kwargs}).values())
+        return results[0] if len(results) == 1 else results
+
+    def run(
+        self,
+        feeds: Mapping[str, object],
+        outputs: Sequence[str] | None = None,
+        *,
+        out: Mapping[str, Array] | None = None,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:
+        """Runs the model on inputs by name and returns outputs by name, the states' among them left out."""
+        if out is not None or timeout is not None:
+            raise Unimplemented("a model with states takes no out= and no timeout=")
+        known = {spec.name for spec in self._inputs}
+        if unknown := feeds.keys() - known:
+            raise NotFound(f'the model has no input "{unknown.pop()}"; it has {sorted(known)}')
+        with self._run_lock:
+            values = dict(self.state._values)
+            given = {state.input: values[state.name] for state in self._states}
+            results = self._model.run({**feeds, **given})
+            with self.state._lock:
+                for state in self._states:
+                    self.state._values[state.name] = _as_numpy(results.pop(state.output))
+        return results if outputs is None else {name: self._wanted(results, name) for name in outputs}
+
+    def submit(self, *args: object, **kwargs: object) -> concurrent.futures.Future[Any]:
+        """As a call, but returns a Future. Submitted calls run in order."""
+        with self.state._lock:
+            if self._thread is None:
+                self._thread = concurrent.futures.ThreadPoolExecutor(1, "sluice-state")
+            return self._thread.submit(lambda: self(*args, **kwargs))
+
+    def context(self) -> Context:
+        raise Unimplemented("a model with states has no contexts; session() gives one with states of its own")
+
+    def session(self) -> StatefulModel:
+        """The same loaded model with states of its own, which begin with their initial values."""
+        return StatefulModel(self._model, self._states)
+
+    def save(self, path: Path) -> None:
+        """Writes the package to a file. States begin with their initial values in it."""
+        self._model.save(path)
+
+    def close(self) -> None:
+        self._model.close()
+
+    @staticmethod
+    def _wanted(results: Mapping[str, Any], name: str) -> Any:
+        if name not in results:
+            raise NotFound(f'the model has no output "{name}"; it has {sorted(results)}')
+        return results[name]
+
+    def __repr__(self) -> str:
+        lines = "".join(f"\n  input {spec.name}: {spec.type}" for spec in self._inputs)
+        lines += "".join(f"\n  output {spec.name}: {spec.type}" for spec in self._outputs)
+        lines += "".join(f"\n  state {name}: {spec.type}" for name, spec in self.state._specs.items())
+        return f"<sluice.StatefulModel{lines}>"
+
+
+def _as_numpy(value: Any) -> Array:
+    return arrays.from_torch(value) if arrays.is_torch(value) else value
+
+
+def with_states(model: Model) -> Model:
+    """`model`, or a StatefulModel of it if its package names states."""
+    text = model.metadata.get("metadata." + METADATA_KEY)
+    if text is None:
+        return model
+    try:
+        states = [StateSpec(**entry) for entry in json.loads(text)]
+        return StatefulModel(model, states)
+    except (ValueError, TypeError, KeyError) as error:
+        raise InvalidArgument(f"the package's metadata \"{METADATA_KEY}\" is damaged: {error}") from error

@@ -1,0 +1,14 @@
+"""From a PyTorch function to a Sluice executable. Needs torch 2.13 or later, onnx and onnxscript.
+
+    traced = sluice.torch.trace(model, example_inputs)
+    traced.save("model.sluice")     # sluice.load("model.sluice") needs no torch
+
+docs/torch.md is a tour.
+"""
+
+from __future__ import annotations
+
+from .trace import trace
+from .traced import TracedModel, load
+
+__all__ = ["TracedModel", "load", "trace"]

@@ -1,0 +1,136 @@
+"""A functional module to an ONNX model, by torch.export or TorchScript."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import pathlib
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import onnx
+import torch
+
+from ..errors import Error, InvalidArgument, Unimplemented
+from .functional import Functional
+from .shapes import as_dims, suggested_bounds
+
+OPSET = 23
+_TORCHSCRIPT_OPSET = 17
+FRONTENDS = ("export", "torchscript")
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Torch's exporters warn and print on their own account."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.export", "onnxscript", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), \
+            contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels):
+                logger.setLevel(level)
+
+
+def failure(action: str, error: BaseException, advice: str, workdir: pathlib.Path | None) -> Error:
+    """One line of a foreign error and our advice; all of its text goes to the work directory."""
+    text = str(error).strip() or type(error).__name__
+    first = text.splitlines()[0][:300]
+    where = "set compiler_workdir to keep the whole message"
+    if workdir is not None:
+        (workdir / "error.txt").write_text(text)
+        where = f"the whole message is in {workdir / 'error.txt'}"
+    return Unimplemented(f"{action}: {first}\n{advice}; {where}")
+
+
+def to_program(module: Functional, tensors: Sequence[torch.Tensor], states: Sequence[torch.Tensor],
+               dynamic_shapes: Sequence[Any] | None, workdir: pathlib.Path | None) -> Any:
+    """The torch.export.ExportedProgram. Dimensions given by name get the bounds that the model needs."""
+    args = (tuple(tensors), tuple(states))
+
+    def export(bounds: Mapping[str, tuple[int | None, int | None]]) -> Any:
+        entries = None
+        if dynamic_shapes is not None:
+            entries = (as_dims(dynamic_shapes, bounds), (None,) * len(states))
+        with torch.no_grad(), _quiet():
+            return torch.export.export(module, args, dynamic_shapes=entries, strict=False,
+                                       prefer_deferred_runtime_asserts_over_guards=True)
+
+    try:
+        try:
+            return export({})
+        except torch._dynamo.exc.UserError as error:
+            bounds = suggested_bounds(str(error), dynamic_shapes or ())
+            if not bounds:
+                raise
+            return export(bounds)
+    except Exception as error:
+        if dynamic_shapes is not None and "onstraint" in str(error):
+            raise InvalidArgument(
+                f"dynamic_shapes: {_lines_about_dimensions(str(error))}\nthe model fixes a dimension that "
+                "dynamic_shapes declares as variable; declare it as fixed, or set the bounds that it needs with "
+                "torch.export.Dim(name, min=, max=)" + _suggestion(str(error))) from error
+        raise failure("torch.export cannot trace the function", error,
+                      'replace control flow that depends on values by torch.where or torch.cond, or try '
+                      'frontend="torchscript", which records the branches that the example takes',
+                      workdir) from error
+
+
+def _suggestion(text: str) -> str:
+    """Torch's own proposal, such as H = Dim('H', min=3)."""
+    _, found, fixes = text.partition("Suggested fixes:\n")
+    lines = [line.strip() for line in fixes.split("\n\n")[0].splitlines() if line.strip()]
+    return f"; torch suggests {', '.join(lines)}"[:300] if found else ""
+
+
+def _lines_about_dimensions(text: str) -> str:
+    lines = [line.strip(" -") for line in text.splitlines() if "L[" in line or "dimension" in line.lower()
+             or "specialized" in line]
+    return (lines[0] if lines else text.splitlines()[0])[:300]
+
+
+def to_onnx(program: Any, input_names: Sequence[str], output_names: Sequence[str], *, optimize: bool,
+            workdir: pathlib.Path | None) -> Any:
+    """The torch.onnx.ONNXProgram of an exported program."""
+    try:
+        with torch.no_grad(), _quiet():
+            return torch.onnx.export(program, dynamo=True, opset_version=OPSET, input_names=list(input_names),
+                                     output_names=list(output_names), optimize=optimize, verbose=False)
+    except Exception as error:
+        raise failure("torch.onnx cannot translate the traced function", error,
+                      "sluice.torch.analyze lists every operator that has no translation; "
+                      "partitioner_config=PartitionerConfig() leaves those to torch", workdir) from error
+
+
+def by_torchscript(module: Functional, tensors: Sequence[torch.Tensor], states: Sequence[torch.Tensor],
+                   input_names: Sequence[str], output_names: Sequence[str],
+                   dynamic_axes: dict[str, dict[int, str]], workdir: pathlib.Path | None) -> onnx.ModelProto:
+    file = io.BytesIO()
+    try:
+        with torch.no_grad(), _quiet():
+            torch.onnx.export(_Flat(module, len(tensors)), (*tensors, *states), file, dynamo=False,
+                              opset_version=_TORCHSCRIPT_OPSET, input_names=list(input_names),
+                              output_names=list(output_names), dynamic_axes=dynamic_axes)
+    except Exception as error:
+        raise failure("TorchScript cannot trace the function", error,
+                      'frontend="export" takes more operators', workdir) from error
+    return onnx.load_model_from_string(file.getvalue())
+
+
+class _Flat(torch.nn.Module):
+    """TorchScript traces functions of tensors only."""
+
+    def __init__(self, module: Functional, num_tensors: int) -> None:
+        super().__init__()
+        self.module = module
+        self._num_tensors = num_tensors
+
+    def forward(self, *args: torch.Tensor) -> Any:
+        return self.module(args[:self._num_tensors], args[self._num_tensors:])

@@ -1,0 +1,101 @@
+"""The structure of arguments and results: nested tuples, lists and dictionaries, flattened to tensors.
+
+Torch's pytree module flattens; leaves that are no tensors are constants of the trace.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ..errors import InvalidArgument
+
+_TENSOR = "tensor"
+
+
+class Structure(NamedTuple):
+    """A tree whose leaves are tensors, by position, or constants."""
+
+    spec: Any
+    leaves: tuple[Any, ...]  #: per leaf: an index of a tensor, or ("constant", value)
+
+    def unflatten(self, tensors: Sequence[Any]) -> Any:
+        values = [tensors[leaf] if isinstance(leaf, int) else leaf[1] for leaf in self.leaves]
+        return pytree.tree_unflatten(values, self.spec)
+
+    def flatten(self, tree: Any) -> list[Any]:
+        """The tensors of `tree`, which must have this structure and these constants."""
+        values, spec = pytree.tree_flatten(tree)
+        if spec != self.spec:
+            raise InvalidArgument(
+                f"the arguments are {_describe(tree)}, the model was traced with {self._describe()}")
+        tensors = []
+        for value, leaf in zip(values, self.leaves):
+            if isinstance(leaf, int):
+                tensors.append(value)
+            elif isinstance(value, torch.Tensor) or value != leaf[1]:
+                raise InvalidArgument(f"{value!r} was {leaf[1]!r} when the model was traced, and is fixed; "
+                                      "pass a tensor at the trace for what changes")
+        return tensors
+
+    def to_json(self) -> str:
+        leaves = [leaf if isinstance(leaf, int) else list(leaf) for leaf in self.leaves]
+        return json.dumps({"tree": pytree.treespec_dumps(self.spec), "leaves": leaves})
+
+    @staticmethod
+    def from_json(text: str) -> Structure:
+        read = json.loads(text)
+        leaves = tuple(leaf if isinstance(leaf, int) else tuple(leaf) for leaf in read["leaves"])
+        return Structure(pytree.treespec_loads(read["tree"]), leaves)
+
+    def _describe(self) -> str:
+        return _describe(self.unflatten([_TENSOR] * len(self.leaves)))
+
+
+def structure_of(tree: Any, what: str) -> tuple[Structure, list[torch.Tensor]]:
+    """The structure of `tree` and its tensors."""
+    values, spec = pytree.tree_flatten(tree)
+    tensors: list[torch.Tensor] = []
+    leaves: list[Any] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            leaves.append(len(tensors))
+            tensors.append(value)
+        elif value is None or isinstance(value, (bool, int, float, str)):
+            leaves.append(("constant", value))
+        else:
+            raise InvalidArgument(f"{what} contain a {type(value).__name__}; tensors, numbers and containers of "
+                                  "them can be traced")
+    return Structure(spec, tuple(leaves)), tensors
+
+
+def tensor_names(tree: Any, first: Sequence[str], default: str) -> list[str]:
+    """A name for each tensor of `tree` by its place; `first` are the names of the top level's entries."""
+    names: list[str] = []
+    for path, value in pytree.tree_flatten_with_path(tree)[0]:
+        if not isinstance(value, torch.Tensor):
+            continue
+        keys = [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", "")))) for key in path]
+        if path and hasattr(path[0], "idx") and path[0].idx < len(first):
+            keys[0] = first[path[0].idx]
+        elif not path or hasattr(path[0], "idx"):
+            keys.insert(0, default)
+        name = re.sub(r"\W+", "_", "_".join(keys)) or default
+        while name in names:
+            name += "_"
+        names.append(name)
+    return names
+
+
+def _describe(tree: Any) -> str:
+    if isinstance(tree, dict):
+        return "{" + ", ".join(f"{key!r}: {_describe(value)}" for key, value in tree.items()) + "}"
+    if isinstance(tree, (tuple, list)):
+        inner = ", ".join(map(_describe, tree))
+        return f"({inner})" if isinstance(tree, tuple) else f"[{inner}]"
+    return _TENSOR if isinstance(tree, torch.Tensor) or tree is _TENSOR else repr(tree)

@@ -1,0 +1,122 @@
+"""The result of a trace: a module of torch that runs in Sluice."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any
+
+import torch
+from torch import nn
+
+from .. import arrays
+from ..errors import InvalidArgument
+from ..loading import load as load_package
+from ..model import Model, Path, TensorSpec
+from ..stateful import State, StatefulModel
+from . import record
+
+
+class TracedModel(nn.Module):
+    """Takes and gives what the traced function does. Inference only: gradients do not pass.
+
+    Any thread may call it. Calls of a model without states run in parallel; those of one with states follow
+    one another, and `session` gives a model with states of its own.
+    """
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self._loaded = model
+        self._record = record.decode(model.metadata)
+        self._arguments = self._record["arguments"]
+        self._results = self._record["results"]
+        self._hidden_inputs = frozenset(self._record["hidden_inputs"])
+        self._hidden_outputs = frozenset(self._record["hidden_outputs"])
+        self.eval()
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        return self._loaded.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        return self._loaded.outputs
+
+    @property
+    def state(self) -> State:
+        """The states by name. Empty if the model has none."""
+        loaded = self._loaded
+        return loaded.state if isinstance(loaded, StatefulModel) else State([], loaded)
+
+    def forward(self, *args: Any) -> Any:
+        tensors = self._flatten(args)
+        return self._unflatten(self._run(tensors))
+
+    def session(self) -> TracedModel:
+        """The same loaded model with states of its own."""
+        loaded = self._loaded
+        return TracedModel(loaded.session() if isinstance(loaded, StatefulModel) else loaded)
+
+    def save(self, path: Path) -> None:
+        """Writes the package: sluice.load, the C and C++ libraries and the command `sluice` read it."""
+        self._loaded.save(path)
+
+    def train(self, mode: bool = True) -> TracedModel:
+        if mode:
+            raise InvalidArgument("a traced model is for inference; train the original and trace it again")
+        return super().train(False)
+
+    def __reduce__(self) -> Any:
+        with tempfile.NamedTemporaryFile() as file:
+            self.save(file.name)
+            return _from_bytes, (file.read(),)
+
+    def __deepcopy__(self, _: Any) -> TracedModel:
+        return self.session()
+
+    def extra_repr(self) -> str:
+        lines = [f"input {spec.name}: {spec.type}" for spec in self.inputs]
+        lines += [f"output {spec.name}: {spec.type}" for spec in self.outputs]
+        lines += [f"state {name}" for name in self.state]
+        return "\n".join(lines)
+
+    def _flatten(self, args: tuple[Any, ...]) -> list[Any]:
+        if not self._hidden_inputs:
+            return self._arguments.flatten(args)
+        # An example input that is a state may be left out at the end or passed as None.
+        num_args = self._arguments.spec.num_children
+        padded = (*args, *([None] * (num_args - len(args))))
+        leaves = torch.utils._pytree.tree_flatten(padded)[0]
+        if len(leaves) != len(self._arguments.leaves):
+            raise InvalidArgument(f"{len(leaves)} inputs given, the model was traced with "
+                                  f"{len(self._arguments.leaves)}, of which {len(self._hidden_inputs)} are states")
+        return [value for value, leaf in zip(leaves, self._arguments.leaves)
+                if isinstance(leaf, int) and leaf not in self._hidden_inputs]
+
+    def _run(self, tensors: list[Any]) -> list[Any]:
+        feeds = {spec.name: _detached(value) for spec, value in zip(self.inputs, tensors)}
+        results = self._loaded.run(feeds)
+        return [_as_torch(results[spec.name]) for spec in self.outputs]
+
+    def _unflatten(self, outputs: list[Any]) -> Any:
+        if not self._hidden_outputs:
+            return self._results.unflatten(outputs)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _detached(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def _as_torch(value: Any) -> Any:
+    return value if isinstance(value, torch.Tensor) else arrays.to_torch(value)
+
+
+def _from_bytes(package: bytes) -> TracedModel:
+    return TracedModel(load_package(package))
+
+
+def load(path: Path | bytes, *, threads: int = 0) -> TracedModel:
+    """Loads what TracedModel.save wrote. `threads`: number of cores; 0 takes all that the process may use."""
+    source = path if isinstance(path, bytes) else os.fspath(path)
+    return TracedModel(load_package(source, threads=threads))

@@ -1,0 +1,70 @@
+"""Small models that the tests of the Python package share."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import sluice
+from onnx import TensorProto, helper
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
+
+
+def make_model(nodes: list[Any], inputs: list[Any], outputs: list[Any],
+               constants: dict[str, Any] | None = None) -> onnx.ModelProto:
+    """Inputs and outputs are (name, element type, shape)."""
+    graph = helper.make_graph(
+        nodes, "test", [helper.make_tensor_value_info(*spec) for spec in inputs],
+        [helper.make_tensor_value_info(*spec) for spec in outputs],
+        [onnx.numpy_helper.from_array(value, name) for name, value in (constants or {}).items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def same_type(element_type: int, operator: str = "Identity",
+              shape: tuple[Any, ...] = ("N", 3)) -> sluice.Model:
+    """A model that gives its input, of a type."""
+    return sluice.compile(make_model([helper.make_node(operator, ["x"], ["y"])],
+                                     [("x", element_type, shape)], [("y", element_type, shape)]))
+
+
+@pytest.fixture(scope="session")
+def digits() -> sluice.Model:
+    return sluice.compile(DIGITS)
+
+
+@pytest.fixture
+def image() -> Any:
+    return np.random.default_rng(1).random((2, 1, 8, 8), np.float32)
+
+
+@pytest.fixture(scope="session")
+def two() -> sluice.Model:
+    """sum = a + b, difference = a - b."""
+    f32 = TensorProto.FLOAT
+    return sluice.compile(make_model(
+        [helper.make_node("Add", ["a", "b"], ["sum"]),
+         helper.make_node("Sub", ["a", "b"], ["difference"])],
+        [("a", f32, ["N"]), ("b", f32, ["N"])], [("sum", f32, ["N"]), ("difference", f32, ["N"])]))
+
+
+@pytest.fixture(scope="session")
+def slow() -> sluice.Model:
+    """Takes a second or so: a loop of additions, counted by `n`."""
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["go_on"]),
+         helper.make_node("Add", ["v", "v"], ["doubled"]),
+         helper.make_node("Sub", ["doubled", "v"], ["next"])], "body",
+        [helper.make_tensor_value_info("i", TensorProto.INT64, []),
+         helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+         helper.make_tensor_value_info("v", TensorProto.FLOAT, [64])],
+        [helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
+         helper.make_tensor_value_info("next", TensorProto.FLOAT, [64])])
+    return sluice.compile(make_model(
+        [helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)],
+        [("n", TensorProto.INT64, []), ("x", TensorProto.FLOAT, [64])],
+        [("y", TensorProto.FLOAT, [64])]), threads=1)

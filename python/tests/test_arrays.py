@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import array
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import sluice
+from onnx import TensorProto, helper
+
+from conftest import make_model, same_type
+
+NUMPY_TYPES = {
+    TensorProto.FLOAT: np.float32, TensorProto.UINT8: np.uint8, TensorProto.INT8: np.int8,
+    TensorProto.UINT16: np.uint16, TensorProto.INT16: np.int16, TensorProto.INT32: np.int32,
+    TensorProto.INT64: np.int64, TensorProto.BOOL: np.bool_, TensorProto.FLOAT16: np.float16,
+    TensorProto.DOUBLE: np.float64, TensorProto.UINT32: np.uint32, TensorProto.UINT64: np.uint64,
+    TensorProto.BFLOAT16: ml_dtypes.bfloat16,
+}
+
+
+@pytest.mark.parametrize("number", NUMPY_TYPES, ids=lambda number: TensorProto.DataType.Name(number))
+def test_types_come_back(number: int) -> None:
+    x = np.array([[0, 1, 1], [1, 0, 1]]).astype(NUMPY_TYPES[number])
+    y = same_type(number)(x)
+    assert y.dtype == x.dtype
+    np.testing.assert_array_equal(y, x)
+
+
+def cast_to(number: int) -> sluice.Model:
+    return sluice.compile(make_model([helper.make_node("Cast", ["x"], ["y"], to=number)],
+                                     [("x", TensorProto.FLOAT, ["N"])], [("y", number, ["N"])]),
+                          backends=["cpu", "reference"])
+
+
+@pytest.mark.parametrize("number, dtype", [
+    (TensorProto.FLOAT8E4M3FN, ml_dtypes.float8_e4m3fn),
+    (TensorProto.FLOAT8E5M2, ml_dtypes.float8_e5m2),
+])
+def test_outputs_of_eight_bits_are_of_ml_dtypes(number: int, dtype: Any) -> None:
+    x = np.float32([0.5, -1, 2])
+    y = cast_to(number)(x)
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(y.astype(np.float32), x)
+
+
+@pytest.mark.parametrize("dtype, bits, number", [
+    (ml_dtypes.int4, 4, TensorProto.INT4), (ml_dtypes.uint4, 4, TensorProto.UINT4)])
+def test_four_bits_are_packed_and_unpacked(dtype: Any, bits: int, number: int) -> None:
+    from sluice import dtypes
+    values = [-8, -1, 0, 3, 7] if dtype == ml_dtypes.int4 else [0, 1, 7, 8, 15]
+    x = np.array(values).astype(dtype)
+    raw, kind, shape = dtypes.encode(x, number)
+    assert kind == number and raw.size == 3 and shape == (5,)
+    np.testing.assert_array_equal(dtypes.decode((raw, kind, shape)).astype(np.int8), values)
+
+
+def test_strings_come_back() -> None:
+    model = same_type(TensorProto.STRING, shape=("N",))
+    texts = ["", "grün", "a\0b", "x" * 1000]
+    assert list(model(np.array(texts, object))) == texts
+    assert list(model(texts)) == texts
+    assert list(model(np.array([b"bytes", "text"], object))) == ["bytes", "text"]
+    assert list(model(np.array(["ab", "c"]))) == ["ab", "c"]
+    with pytest.raises(sluice.InvalidArgument, match="int"):
+        model(np.array([1], object))
+
+
+def test_numbers_lists_and_scalars_are_converted(two: sluice.Model) -> None:
+    assert list(two([1, 2], [3.5, 4])[0]) == [4.5, 6]
+    scalar = same_type(TensorProto.INT64, shape=())
+    for value in (7, np.int64(7), np.array(7)):
+        result = scalar(value)
+        assert result.shape == () and result == 7
+    with pytest.raises(ValueError):
+        two([[1], [2, 3]], [1])
+
+
+def test_arrays_of_any_strides_are_read() -> None:
+    model = same_type(TensorProto.FLOAT)
+    base = np.arange(24, dtype=np.float32)
+    for x in (base.reshape(8, 3)[::2], base.reshape(3, 8).T, base[::-1].reshape(8, 3),
+              np.broadcast_to(np.float32(2), (4, 3)), base.reshape(8, 3)[:0]):
+        np.testing.assert_array_equal(model(x), x)
+
+
+def test_read_only_and_unaligned_arrays_are_read() -> None:
+    model = same_type(TensorProto.FLOAT)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    x.flags.writeable = False
+    np.testing.assert_array_equal(model(x), x)
+    unaligned = np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(model(unaligned), x)
+    np.testing.assert_array_equal(model(x.astype(">f4")), x)
+
+
+def test_buffers_and_dlpack_are_read() -> None:
+    class Producer:
+        def __init__(self, x: Any) -> None:
+            self.x = x
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return self.x.__dlpack__(**options)
+
+        def __dlpack_device__(self) -> Any:
+            return self.x.__dlpack_device__()
+
+    model = same_type(TensorProto.FLOAT)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(model(Producer(x)), x)
+    np.testing.assert_array_equal(model(memoryview(x)), x)
+    flat = same_type(TensorProto.FLOAT, shape=("N",))
+    np.testing.assert_array_equal(flat(array.array("f", [1, 2])), [1, 2])
+    np.testing.assert_array_equal(np.from_dlpack(model(x)), x)
+
+
+def test_large_outputs_are_right() -> None:
+    model = same_type(TensorProto.FLOAT, "Relu", (512, 512))
+    x = np.random.default_rng(2).standard_normal((512, 512)).astype(np.float32)
+    first, second = model(x), model(-x)
+    np.testing.assert_array_equal(first, np.maximum(x, 0))
+    np.testing.assert_array_equal(second, np.maximum(-x, 0))
+
+
+def test_empty_is_aligned() -> None:
+    for shape, dtype in (((3, 5), np.float32), (7, np.uint8), ((), np.float64), ((0, 2), np.int32)):
+        x = sluice.empty(shape, dtype)
+        assert x.ctypes.data % 64 == 0 and x.dtype == dtype
+        assert x.shape == (shape if isinstance(shape, tuple) else (shape,))
+    with pytest.raises(TypeError):
+        sluice.empty(1, object)
+    with pytest.raises(ValueError):
+        sluice.empty(-1)

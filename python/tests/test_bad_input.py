@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sluice
+
+
+def test_wrong_type_is_named_with_the_remedy(digits: sluice.Model, image: np.ndarray) -> None:
+    with pytest.raises(sluice.InvalidArgument) as caught:
+        digits(image.astype(np.float64))
+    assert str(caught.value) == ('input "image": got f64[2,1,8,8], model takes f32[N,1,8,8]; convert '
+                                 "with .astype('float32')")
+    assert caught.value.code == 3 and isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("x", [np.zeros((2, 1, 8, 9), np.float32), np.zeros(64, np.float32),
+                               np.float32(1), np.zeros((1, 2, 8, 8), np.float32)])
+def test_wrong_shape_is_named(digits: sluice.Model, x: Any) -> None:
+    with pytest.raises(ValueError, match=r"model takes f32\[N,1,8,8\]"):
+        digits(x)
+
+
+@pytest.mark.parametrize("x", [object(), None, {"a": 1}, lambda: 1, type])
+def test_values_that_are_no_arrays_are_type_errors(digits: sluice.Model, x: Any) -> None:
+    with pytest.raises(TypeError, match='input "image"'):
+        digits(x)
+
+
+def test_wrong_dtypes_without_a_counterpart_are_refused(digits: sluice.Model) -> None:
+    for x in (np.zeros(3, "datetime64[s]"), np.zeros(3, [("a", "f4")]), np.zeros(3, np.longdouble)):
+        with pytest.raises(ValueError, match="numpy type"):
+            digits(x)
+
+
+def test_missing_unknown_and_double_inputs_are_named(two: sluice.Model) -> None:
+    x = np.float32([1])
+    with pytest.raises(ValueError, match='missing: "b": f32'):
+        two(x)
+    with pytest.raises(ValueError, match="3 inputs given, the model takes 2"):
+        two(x, x, x)
+    with pytest.raises(KeyError, match='no input "c"; it has "a", "b"'):
+        two(a=x, c=x)
+    with pytest.raises(ValueError, match="twice"):
+        two(x, a=x)
+
+
+def test_wrong_out_is_refused(two: sluice.Model) -> None:
+    feeds = {"a": np.float32([1, 2]), "b": np.float32([3, 5])}
+    frozen = np.empty(2, np.float32)
+    frozen.flags.writeable = False
+    for out in (np.empty(2, np.float64), frozen, np.empty(4, np.float32)[::2]):
+        with pytest.raises(ValueError, match=r'out\["sum"\]'):
+            two.run(feeds, out={"sum": out})
+    with pytest.raises(TypeError, match="list"):
+        two.run(feeds, out={"sum": [0, 0]})  # type: ignore[dict-item]
+    with pytest.raises(KeyError):
+        two.run(feeds, out={"product": np.empty(2, np.float32)})
+
+
+def test_out_that_is_an_input_is_refused(two: sluice.Model) -> None:
+    a = np.float32([1, 2])
+    with pytest.raises(ValueError, match="shares memory with an input"):
+        two.run({"a": a, "b": np.float32([3, 5])}, out={"sum": a})
+
+
+def test_operators_fail_as_errors_not_crashes(two: sluice.Model) -> None:
+    with pytest.raises(sluice.Error):
+        two(np.zeros(2, np.float32), np.zeros(3, np.float32))
+    np.testing.assert_array_equal(two(np.float32([1]), np.float32([2]))[0], [3])
+
+
+def test_producers_that_fail_give_their_reason(digits: sluice.Model) -> None:
+    class Broken:
+        def __dlpack__(self, **_: Any) -> Any:
+            raise BufferError("requires grad")
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (1, 0)
+
+    with pytest.raises(ValueError, match="requires grad"):
+        digits(Broken())
+
+
+def test_altered_packages_are_refused(digits: sluice.Model, tmp_path: Any) -> None:
+    digits.save(tmp_path / "a.sluice")
+    package = (tmp_path / "a.sluice").read_bytes()
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        altered = bytearray(package)
+        for place in rng.integers(0, len(altered), 3):
+            altered[place] ^= int(rng.integers(1, 256))
+        try:
+            sluice.load(altered)(np.zeros((1, 1, 8, 8), np.float32))
+        except sluice.Error:
+            pass
+    for length in (0, 1, 63, 4096, len(package) - 1):
+        with pytest.raises(sluice.Error):
+            sluice.load(package[:length])
+
+
+def test_error_tree_is_of_built_in_exceptions() -> None:
+    from sluice.errors import from_status
+    bases = {3: ValueError, 4: TimeoutError, 5: FileNotFoundError, 7: PermissionError,
+             8: MemoryError, 12: NotImplementedError, 14: ConnectionError}
+    for code, base in bases.items():
+        error = from_status(code, "text")
+        assert isinstance(error, base) and isinstance(error, sluice.Error)
+        assert error.code == code and str(error) == "text"
+    assert type(from_status(99, "text")) is sluice.Error

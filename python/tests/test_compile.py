@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import os
+import pathlib
+
+import numpy as np
+import onnx
+import pytest
+import sluice
+
+from conftest import DIGITS
+
+
+def test_path_bytes_and_proto_give_one_model(image: np.ndarray, digits: sluice.Model) -> None:
+    expected = digits(image)
+    for source in (str(DIGITS), DIGITS.read_bytes(), onnx.load(DIGITS)):
+        np.testing.assert_array_equal(sluice.compile(source)(image), expected)
+
+
+def test_output_is_a_package_that_loads_from_path_bytes_and_descriptor(
+        tmp_path: pathlib.Path, image: np.ndarray, digits: sluice.Model) -> None:
+    path = tmp_path / "digits.sluice"
+    expected = digits(image)
+    np.testing.assert_array_equal(sluice.compile(DIGITS, path)(image), expected)
+    np.testing.assert_array_equal(sluice.load(path, threads=1)(image), expected)
+    np.testing.assert_array_equal(sluice.load(path.read_bytes())(image), expected)
+    with open(path, "rb") as file:
+        model = sluice.load(file.fileno())
+    np.testing.assert_array_equal(model(image), expected)
+
+
+def test_save_writes_what_was_compiled(tmp_path: pathlib.Path, image: np.ndarray,
+                                       digits: sluice.Model) -> None:
+    digits.save(tmp_path / "a.sluice")
+    again = sluice.load(tmp_path / "a.sluice")
+    again.save(tmp_path / "b.sluice")
+    assert (tmp_path / "a.sluice").read_bytes() == (tmp_path / "b.sluice").read_bytes()
+    np.testing.assert_array_equal(again(image), digits(image))
+
+
+def test_options_are_those_of_the_command(image: np.ndarray, digits: sluice.Model) -> None:
+    model = sluice.compile(DIGITS, shapes={"image": (2, 1, 8, 8)}, weights="bf16",
+                           options=["--no-pack"])
+    assert model.inputs[0].shape == (2, 1, 8, 8)
+    np.testing.assert_allclose(model(image), digits(image), atol=0.02)
+    with pytest.raises(sluice.InvalidArgument, match="did you mean --weights"):
+        sluice.compile(DIGITS, options=["--wieghts", "bf16"])
+    with pytest.raises(sluice.NotFound, match="quantum"):
+        sluice.compile(DIGITS, backends=["quantum"])
+
+
+def test_progress_hears_phases_and_its_exception_arrives() -> None:
+    phases: list[str] = []
+    sluice.compile(DIGITS, progress=phases.append)
+    assert phases[0] == "import" and len(phases) > 1
+
+    def fail(phase: str) -> None:
+        raise RuntimeError(f"stop at {phase}")
+
+    with pytest.raises(RuntimeError, match="stop at import"):
+        sluice.compile(DIGITS, progress=fail)
+
+
+def test_wrong_sources_are_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(FileNotFoundError, match="missing.onnx"):
+        sluice.compile(tmp_path / "missing.onnx")
+    with pytest.raises(sluice.InvalidArgument, match="damaged"):
+        sluice.compile(b"no model")
+    with pytest.raises(TypeError, match="list"):
+        sluice.compile([1])
+    with pytest.raises(sluice.InvalidArgument):
+        sluice.load(b"no package")
+    with pytest.raises(FileNotFoundError):
+        sluice.load(tmp_path / "missing.sluice")
+    with pytest.raises(OSError):
+        sluice.load(os.open(tmp_path, os.O_RDONLY) + 1000)
+    with pytest.raises(sluice.InvalidArgument, match="negative"):
+        sluice.load(tmp_path, threads=-1)

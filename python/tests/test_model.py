@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import pickle
+import threading
+
+import numpy as np
+import pytest
+import sluice
+
+
+def test_specs_describe_inputs_and_outputs(digits: sluice.Model) -> None:
+    (spec,) = digits.inputs
+    assert (spec.name, spec.type, spec.shape) == ("image", "f32[N,1,8,8]", (None, 1, 8, 8))
+    assert spec.dtype == np.float32 and spec.batch_axis == 0
+    assert digits.outputs[0].shape == (None, 10)
+    assert "input image: f32[N,1,8,8]" in repr(digits)
+
+
+def test_several_outputs_are_a_tuple(two: sluice.Model) -> None:
+    a, b = np.float32([1, 2]), np.float32([3, 5])
+    total, difference = two(a, b)
+    np.testing.assert_array_equal(total, a + b)
+    np.testing.assert_array_equal(difference, a - b)
+    np.testing.assert_array_equal(two(b=b, a=a)[1], a - b)
+    np.testing.assert_array_equal(two(a, b=b)[1], a - b)
+
+
+def test_run_gives_wanted_outputs_by_name(two: sluice.Model) -> None:
+    feeds = {"a": np.float32([1]), "b": np.float32([3])}
+    assert list(two.run(feeds)) == ["sum", "difference"]
+    assert two.run(feeds, ["difference"]) == {"difference": np.float32([-2])}
+    with pytest.raises(sluice.NotFound, match='no output "product"; it has "sum", "difference"'):
+        two.run(feeds, ["product"])
+
+
+def test_outputs_are_the_callers_and_survive_later_runs(two: sluice.Model) -> None:
+    first = two(np.float32([1]), np.float32([2]))[0]
+    two(np.float32([5]), np.float32([7]))
+    assert first == 3
+    first[0] = 9  # writable
+
+
+def test_out_is_written_in_place_and_may_be_larger(two: sluice.Model) -> None:
+    feeds = {"a": np.float32([1, 2]), "b": np.float32([3, 5])}
+    exact = sluice.empty(2)
+    assert two.run(feeds, out={"sum": exact})["sum"] is exact
+    np.testing.assert_array_equal(exact, [4, 7])
+    large = np.full(9, -1, np.float32)
+    result = two.run(feeds, ["sum"], out={"sum": large})["sum"]
+    assert result.shape == (2,) and np.shares_memory(result, large)
+    np.testing.assert_array_equal(large[:3], [4, 7, -1])
+    with pytest.raises(sluice.ResourceExhausted, match="sum"):
+        two.run(feeds, out={"sum": np.empty(1, np.float32)})
+    np.testing.assert_array_equal(two(*feeds.values())[0], [4, 7])  # nothing stays bound
+
+
+def test_threads_share_a_model(digits: sluice.Model, image: np.ndarray) -> None:
+    images = [image * i for i in range(32)]
+    expected = [digits(x) for x in images]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for got, want in zip(pool.map(digits, images), expected):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_submit_gives_futures(two: sluice.Model) -> None:
+    futures = [two.submit(np.float32([i]), np.float32([1])) for i in range(20)]
+    assert [int(future.result()[0][0]) for future in futures] == list(range(1, 21))
+    with pytest.raises(sluice.InvalidArgument):
+        two.submit(np.float32([1])).result()
+
+
+def test_asyncio_serves_many_requests_without_a_thread_each(two: sluice.Model) -> None:
+    most = 0
+
+    async def request(i: int) -> int:
+        nonlocal most
+        result = await two.call_async(np.float32([i]), np.float32([1]))
+        most = max(most, threading.active_count())
+        return int(result[0][0])
+
+    async def all_requests() -> list[int]:
+        return list(await asyncio.gather(*(request(i) for i in range(1000))))
+
+    before = threading.active_count()
+    assert asyncio.run(all_requests()) == list(range(1, 1001))
+    assert most <= before + 66  # the workers, as many as cores
+
+
+def test_timeout_ends_the_wait(slow: sluice.Model) -> None:
+    x = np.ones(64, np.float32)
+    with pytest.raises(TimeoutError, match="0.01 s"):
+        slow.run({"n": np.int64(1_000_000), "x": x}, timeout=0.01)
+    np.testing.assert_array_equal(slow.run({"n": np.int64(2), "x": x}, timeout=60)["y"], x)
+
+
+def test_gil_is_released_during_a_run(slow: sluice.Model) -> None:
+    future = slow.submit(np.int64(1_000_000), np.ones(64, np.float32))
+    turns = 0
+    while not future.done():
+        turns += 1
+    assert turns > 100  # this thread ran meanwhile
+
+
+def test_context_runs_what_is_bound(two: sluice.Model) -> None:
+    context = two.context()
+    with pytest.raises(sluice.FailedPrecondition, match="not run"):
+        context.output("sum")
+    a, total = np.float32([1]), sluice.empty(1)
+    context.bind("a", a).bind("b", np.float32([2])).bind("sum", total)
+    assert context.run().output("difference") == -1
+    a[0] = 5
+    context.run()
+    assert total == 7
+    with pytest.raises(sluice.NotFound, match="product"):
+        context.bind("product", total)
+
+
+def test_closed_model_refuses(image: np.ndarray) -> None:
+    from conftest import DIGITS
+    with sluice.compile(DIGITS) as model:
+        model(image)
+    for _ in range(2):
+        with pytest.raises(sluice.FailedPrecondition, match="closed"):
+            model(image)
+        model.close()
+
+
+def test_models_are_not_pickled(digits: sluice.Model) -> None:
+    with pytest.raises(TypeError, match="save it"):
+        pickle.dumps(digits)

@@ -1,0 +1,157 @@
+"""sluice.onnxruntime beside onnxruntime itself."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import sluice
+import sluice.onnxruntime as ort
+
+from conftest import DIGITS
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    monkeypatch.setenv("SLUICE_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def session(cache: pathlib.Path) -> Any:
+    return ort.InferenceSession(str(DIGITS), providers=["CPUExecutionProvider"])
+
+
+def test_session_answers_as_onnxruntime(session: Any, image: np.ndarray) -> None:
+    theirs = onnxruntime.InferenceSession(str(DIGITS))
+    np.testing.assert_allclose(session.run(None, {"image": image})[0],
+                               theirs.run(None, {"image": image})[0], atol=1e-5)
+    for ours, their in zip(session.get_inputs() + session.get_outputs(),
+                           theirs.get_inputs() + theirs.get_outputs()):
+        assert (ours.name, ours.type, ours.shape) == (their.name, their.type, their.shape)
+    assert session.get_providers() == theirs.get_providers()
+    assert session.run([], {"image": image.tolist()})[0].shape == (2, 10)
+
+
+def test_models_are_compiled_once_per_content(cache: pathlib.Path, image: np.ndarray,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    ort.InferenceSession(DIGITS.read_bytes())
+    (package,) = cache.iterdir()
+    monkeypatch.setattr(sluice.loading, "compile", lambda *_, **__: pytest.fail("compiled again"))
+    ort.InferenceSession(DIGITS.read_bytes()).run(None, {"image": image})
+    monkeypatch.undo()
+    monkeypatch.setenv("SLUICE_CACHE_DIR", str(cache))
+    package.write_bytes(b"damaged")
+    ort.InferenceSession(DIGITS.read_bytes()).run(None, {"image": image})
+    assert package.stat().st_size > 1000
+    monkeypatch.setenv("SLUICE_CACHE_DIR", "")
+    ort.InferenceSession(DIGITS.read_bytes())
+    monkeypatch.setenv("SLUICE_CACHE_DIR", "/proc/none")
+    ort.InferenceSession(DIGITS.read_bytes())
+
+
+def test_run_async_calls_back(session: Any, image: np.ndarray) -> None:
+    done = threading.Event()
+    answers: list[Any] = []
+
+    def callback(results: list[Any], user_data: Any, error: str) -> None:
+        answers.append((results, user_data, error))
+        done.set()
+
+    session.run_async(None, {"image": image}, callback, 7)
+    assert done.wait(30)
+    assert answers[0][1:] == (7, "") and answers[0][0][0].shape == (2, 10)
+    done.clear()
+    session.run_async(None, {"image": image[:, :, :4]}, callback, 8)
+    assert done.wait(30)
+    assert "got f32[2,1,4,8]" in answers[1][2]
+
+
+def test_io_binding_reads_and_writes_in_place(session: Any, image: np.ndarray) -> None:
+    expected = session.run(None, {"image": image})[0]
+    binding = session.io_binding()
+    binding.bind_cpu_input("image", image)
+    binding.bind_output("probabilities")
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], expected)
+    out = ort.OrtValue.ortvalue_from_shape_and_type([2, 10], np.float32)
+    binding.bind_ortvalue_output("probabilities", out)
+    binding.bind_input("image", "cpu", 0, np.float32, image.shape, image.ctypes.data)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(out.numpy(), expected)
+    by_address = np.empty((2, 10), np.float32)
+    binding.bind_output("probabilities", "cpu", 0, np.float32, (2, 10), by_address.ctypes.data)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(by_address, expected)
+    with pytest.raises(ValueError, match="cuda"):
+        binding.bind_output("probabilities", "cuda")
+
+
+def test_ort_values_describe_themselves(session: Any, image: np.ndarray) -> None:
+    value = ort.OrtValue.ortvalue_from_numpy(image)
+    assert value.shape() == [2, 1, 8, 8] and value.data_type() == "tensor(float)"
+    assert value.data_ptr() == image.ctypes.data and value.device_name() == "cpu"
+    (result,) = session.run_with_ort_values(None, {"image": value})
+    np.testing.assert_array_equal(result.numpy(), session.run(None, {"image": image})[0])
+
+
+def test_wrong_feeds_fail_as_in_onnxruntime(session: Any, image: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=r"Required inputs \(\['image'\]\) are missing"):
+        session.run(None, {})
+    with pytest.raises(ort.capi.InvalidArgument, match="Invalid input name: picture"):
+        session.run(None, {"image": image, "picture": image})
+    with pytest.raises(ort.capi.InvalidArgument, match="got f64"):
+        session.run(None, {"image": image.astype(np.float64)})
+    with pytest.raises(ort.capi.NoSuchFile):
+        ort.InferenceSession("/no/such.onnx")
+    with pytest.raises(ort.capi.InvalidProtobuf):
+        ort.InferenceSession(b"damaged")
+
+
+def test_model_meta_is_the_authors() -> None:
+    model = onnx.load(DIGITS)
+    model.domain, model.model_version, model.doc_string = "org.example", 7, "reads digits"
+    model.producer_name, model.graph.doc_string = "tests", "twelve layers"
+    onnx.helper.set_model_props(model, {"character": "a\nä\n", "empty": ""})
+    source = model.SerializeToString()
+    ours = ort.InferenceSession(source).get_modelmeta()
+    theirs = onnxruntime.InferenceSession(source).get_modelmeta()
+    for name in ("custom_metadata_map", "producer_name", "graph_name", "domain", "description",
+                 "graph_description", "version"):
+        assert getattr(ours, name) == getattr(theirs, name), name
+
+
+def test_options_without_effect_warn_once() -> None:
+    options = ort.SessionOptions()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        options.intra_op_num_threads = 1
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.log_severity_level = 3
+        options.enable_profiling = False
+    with pytest.warns(RuntimeWarning, match="enable_profiling has no effect"):
+        options.enable_profiling = True
+    with pytest.warns(RuntimeWarning, match="CUDAExecutionProvider"):
+        ort.InferenceSession(DIGITS.read_bytes(), options, ["CUDAExecutionProvider"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        options.enable_profiling = True
+        ort.InferenceSession(DIGITS.read_bytes(), options, [("CUDAExecutionProvider", {})])
+
+
+def test_install_makes_it_onnxruntime() -> None:
+    code = ("import sluice.onnxruntime as ort; ort.install(); import onnxruntime;"
+            "assert onnxruntime is ort;"
+            "from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument, Fail;"
+            "from onnxruntime import InferenceSession, SessionOptions")
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    with pytest.raises(RuntimeError, match="imported already"):
+        ort.install()

@@ -1,0 +1,143 @@
+"""What a process may do to the package: import others, fork, interrupt, end."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+import sluice
+
+from conftest import DIGITS
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True,
+                          text=True, timeout=60)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(("sluice", "onnx", "onnxruntime"))),
+                         ids="-".join)
+def test_imports_in_every_order(order: tuple[str, ...]) -> None:
+    done = python(f"""
+        import {", ".join(order)}
+        import numpy as np
+        model = onnx.load({str(DIGITS)!r})
+        x = np.zeros((1, 1, 8, 8), np.float32)
+        theirs = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {{"image": x}})[0]
+        assert abs(sluice.compile(model)(x) - theirs).max() < 1e-5
+        onnx.checker.check_model(model)
+        """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_forked_child_refuses_old_models_and_loads_new_ones(digits: sluice.Model,
+                                                            image: np.ndarray) -> None:
+    expected = digits(image)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        answer = b"no error"
+        try:
+            digits(image)
+        except sluice.FailedPrecondition as error:
+            answer = str(error).encode()
+        if (sluice.compile(DIGITS)(image) == expected).all():
+            answer += b"; new model runs"
+        os.write(write, answer)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    answer = os.read(read, 1000).decode()
+    assert "load it again" in answer and "new model runs" in answer
+    np.testing.assert_array_equal(digits(image), expected)
+
+
+def test_interrupt_ends_a_wait_for_a_result(slow: sluice.Model) -> None:
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        slow.run({"n": np.int64(1_000_000), "x": np.ones(64, np.float32)}, timeout=30)
+    timer.join()
+    assert time.monotonic() - start < 30
+
+
+def test_interrupt_during_a_call_is_raised_behind_it(slow: sluice.Model) -> None:
+    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        slow(np.int64(500_000), np.ones(64, np.float32))
+        time.sleep(5)  # a machine that is done before the signal comes
+    timer.join()
+    slow(np.int64(1), np.ones(64, np.float32))
+
+
+SHUTDOWN = """
+    import sys, threading, time
+    import numpy as np, sluice
+    model = sluice.load({package!r}, threads=1)
+    x = np.ones(64, np.float32)
+    {start}
+    time.sleep(0.05)
+    print("done")
+    """
+
+
+@pytest.mark.parametrize("start", [
+    "[model.submit(np.int64(20_000), x) for _ in range(50)]",
+    "[threading.Thread(target=lambda: [model(np.int64(20_000), x) for _ in range(10**6)],"
+    " daemon=True).start() for _ in range(4)]",
+    "threading.Thread(target=lambda: [model.submit(np.int64(20_000), x) for _ in range(20)]).start()",
+], ids=["submitted", "daemon-threads", "submitting-thread"])
+def test_interpreter_ends_with_requests_in_flight(start: str, slow: sluice.Model,
+                                                  tmp_path: pathlib.Path) -> None:
+    package = str(tmp_path / "slow.sluice")
+    slow.save(package)
+    done = python(SHUTDOWN.format(package=package, start=start))
+    assert done.returncode == 0 and done.stdout == "done\n", (done.returncode, done.stderr)
+
+
+def test_threads_close_and_call_at_once(image: np.ndarray) -> None:
+    model = sluice.compile(DIGITS)
+
+    def call() -> None:
+        try:
+            while True:
+                model(image)
+        except sluice.FailedPrecondition:
+            pass
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.05)
+    model.close()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_models_do_not_leak(image: np.ndarray) -> None:
+    def open_files() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    sluice.compile(DIGITS)(image)
+    before = open_files()
+    for _ in range(5):
+        sluice.compile(DIGITS)(image)
+    assert open_files() == before
+
+
+def test_command_line_is_the_program() -> None:
+    done = subprocess.run([sys.executable, "-m", "sluice", "--version"], capture_output=True,
+                          text=True)
+    assert done.returncode == 0 and done.stdout.startswith("sluice 0.")
+    assert "cpu" in sluice.doctor()

@@ -1,0 +1,37 @@
+"""docs/python.md: its code runs, and its types check."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.S)
+
+
+def test_tour_runs(tmp_path: pathlib.Path) -> None:
+    assert len(BLOCKS) >= 7
+    environment = {**os.environ, "SLUICE_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", "\n".join(BLOCKS)], cwd=ROOT, env=environment,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "got f64[1,1,8,8]" in done.stdout and "sluice: import ..." in done.stdout
+
+
+@pytest.mark.parametrize("what", ["tour", "package"])
+def test_types_are_strict(what: str, tmp_path: pathlib.Path) -> None:
+    tour = tmp_path / "tour.py"
+    tour.write_text("\n".join(BLOCKS))
+    import sluice
+    target = {"tour": str(tour), "package": str(pathlib.Path(sluice.__file__).parent)}[what]
+    # The types of sluice.torch need torch's.
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--exclude", "sluice/torch/",
+         "--cache-dir", str(tmp_path), target], capture_output=True, text=True)
+    assert done.returncode == 0, f"mypy:\n{done.stdout}{done.stderr}"

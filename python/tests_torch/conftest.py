@@ -1,0 +1,55 @@
+"""What the tests of sluice.torch share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+TOLERANCE = 1e-4
+
+
+def assert_close(got: Any, want: Any) -> None:
+    torch.testing.assert_close(got, want, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(3)
+
+
+@pytest.fixture
+def conv() -> nn.Module:
+    return Conv().eval()
+
+
+class Conv(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(1, 1, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv(x) + 1
+
+
+class Counter(nn.Module):
+    """Counts its calls in a buffer that begins with 3."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.full((1,), 3.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count += 1
+        return x + self.count
+
+
+def same_calls(traced: Callable[..., Any], eager: Callable[..., Any], *calls: tuple[Any, ...]) -> None:
+    """Call after call gives the same."""
+    for args in calls:
+        with torch.no_grad():
+            want = eager(*args)
+        assert_close(traced(*args), want)

@@ -1,0 +1,131 @@
+"""Tracing, calling, saving and loading."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import sluice
+import sluice.torch
+import torch
+from torch import nn
+
+from conftest import assert_close
+
+
+def two_x_plus_y(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return 2 * x + y
+
+
+def test_a_function_is_traced_saved_and_loaded(tmp_path: pathlib.Path) -> None:
+    traced = sluice.torch.trace(two_x_plus_y, (torch.rand(3), torch.rand(3)))
+    traced.save(tmp_path / "func.sluice")
+    x, y = torch.rand(3), torch.rand(3)
+    assert_close(sluice.torch.load(tmp_path / "func.sluice")(x, y), 2 * x + y)
+
+
+def test_a_module_with_one_example_input_is_traced(conv: nn.Module) -> None:
+    traced = sluice.torch.trace(conv, torch.rand(1, 1, 3, 3))
+    x = torch.rand(1, 1, 3, 3)
+    assert_close(traced(x), conv(x).detach())
+    assert not traced(x).requires_grad
+
+
+def test_nested_arguments_and_results_keep_their_structure() -> None:
+    def nested(pair: tuple[Any, Any], more: dict[str, Any], scale: int) -> Any:
+        return {"sum": pair[0] + pair[1], "rest": (more["a"] * scale, None, [more["b"], 7])}
+
+    args = ((torch.rand(2), torch.rand(2)), {"a": torch.rand(3), "b": torch.rand(1)}, 5)
+    traced = sluice.torch.trace(nested, args)
+    assert [spec.name for spec in traced.inputs] == ["pair_0", "pair_1", "more_a", "more_b"]
+    assert [spec.name for spec in traced.outputs] == ["sum", "rest_0", "rest_2_0"]
+    got, want = traced(*args), nested(*args)
+    assert torch.utils._pytree.tree_structure(got) == torch.utils._pytree.tree_structure(want)
+    assert_close(got["rest"][0], want["rest"][0])
+    assert got["rest"][2][1] == 7
+
+
+def test_dimensions_with_a_name_vary(conv: nn.Module) -> None:
+    traced = sluice.torch.trace(conv, torch.rand(2, 1, 8, 8), dynamic_shapes={"x": {0: "N", 2: "H", 3: "W"}})
+    assert traced.inputs[0].type == "f32[N,1,H,W]"
+    for shape in ((1, 1, 3, 3), (5, 1, 17, 9)):
+        x = torch.rand(shape)
+        assert_close(traced(x), conv(x).detach())
+
+
+def test_numbers_are_fixed_by_the_trace() -> None:
+    traced = sluice.torch.trace(lambda x, times: x * times, (torch.rand(2), 3))
+    assert_close(traced(torch.ones(2), 3), torch.full((2,), 3.0))
+    with pytest.raises(ValueError, match="4 was 3 when the model was traced"):
+        traced(torch.ones(2), 4)
+
+
+def test_a_program_without_torch_runs_the_file(conv: nn.Module, tmp_path: pathlib.Path) -> None:
+    traced = sluice.torch.trace(conv, torch.rand(1, 1, 3, 3))
+    traced.save(tmp_path / "model.sluice")
+    code = ("import sys, numpy, sluice; sys.modules['torch'] = None\n"
+            f"model = sluice.load({str(tmp_path / 'model.sluice')!r})\n"
+            "print(float(model(numpy.ones((1, 1, 3, 3), numpy.float32)).item()))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) == pytest.approx(conv(torch.ones(1, 1, 3, 3)).item(), abs=1e-5)
+
+
+def test_the_command_line_runs_the_file(conv: nn.Module, tmp_path: pathlib.Path) -> None:
+    sluice.torch.trace(conv, torch.rand(1, 1, 3, 3)).save(tmp_path / "model.sluice")
+    np.save(tmp_path / "x.npy", np.ones((1, 1, 3, 3), np.float32))
+    program = os.environ.get("SLUICE_PROGRAM", "sluice")
+    subprocess.run([program, "run", tmp_path / "model.sluice", "--input", f"x={tmp_path / 'x.npy'}",
+                    "--output-dir", tmp_path], check=True, capture_output=True)
+    got = np.load(tmp_path / "output.npy")
+    assert got.item() == pytest.approx(conv(torch.ones(1, 1, 3, 3)).item(), abs=1e-5)
+
+
+def test_it_survives_torch_save_and_deepcopy(conv: nn.Module) -> None:
+    traced = sluice.torch.trace(conv, torch.rand(1, 1, 3, 3))
+    file = io.BytesIO()
+    torch.save(traced, file)
+    file.seek(0)
+    x = torch.rand(1, 1, 3, 3)
+    assert_close(torch.load(file, weights_only=False)(x), traced(x))
+    assert_close(copy.deepcopy(traced)(x), traced(x))
+
+
+def test_the_work_directory_gets_model_package_and_report(conv: nn.Module, tmp_path: pathlib.Path) -> None:
+    sluice.torch.trace(conv, torch.rand(1, 1, 3, 3), compiler_workdir=tmp_path / "work")
+    report = json.loads((tmp_path / "work" / "report.json").read_text())
+    assert report["operators"]["Conv"] == 1 and report["inputs"] == ["x"]
+    assert sluice.compile(tmp_path / "work" / "model.onnx").inputs[0].name == "x"
+
+
+@pytest.mark.parametrize("args", ["--weights bf16", ["--weights", "bf16"]])
+def test_compiler_arguments_reach_the_compiler(args: Any) -> None:
+    linear = nn.Linear(64, 64).eval()
+    x = torch.rand(2, 64)
+    traced = sluice.torch.trace(linear, x, compiler_args=args)
+    difference = (traced(x) - linear(x)).abs().max().item()
+    assert 1e-6 < difference < 2e-2
+
+
+def test_the_torchscript_frontend_records_branches_on_data() -> None:
+    def branch(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if x.sum() > 0 else x - 1
+
+    with pytest.raises(NotImplementedError, match='frontend="torchscript"'):
+        sluice.torch.trace(branch, torch.ones(3))
+    traced = sluice.torch.trace(branch, torch.ones(3), frontend="torchscript")
+    assert_close(traced(torch.ones(3)), torch.full((3,), 2.0))
+
+
+def test_the_same_tensor_may_come_in_and_go_out() -> None:
+    traced = sluice.torch.trace(lambda x: (x, x), torch.rand(3))
+    x = torch.rand(3)
+    first, second = traced(x)
+    assert torch.equal(first, x) and torch.equal(second, x)

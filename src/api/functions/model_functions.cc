@@ -1,0 +1,197 @@
+// The functions of sluice/runtime.h for models.
+#include <filesystem>
+#include <utility>
+
+#include "api/functions/describe.h"
+#include "api/functions/open_runtimes.h"
+#include "api/functions/snapshots.h"
+#include "api/runtime/isolation.h"
+#include "base/file.h"
+
+namespace sluice::api {
+namespace {
+
+constexpr std::size_t kMaxCombined = 1024;
+
+Result<Bytes> package_bytes(const sluice_load_options& options) {
+  const int num_sources = (options.path != nullptr ? 1 : 0) + (options.data != nullptr ? 1 : 0) +
+                          (options.has_fd != 0 ? 1 : 0);
+  if (num_sources != 1) {
+    return invalid_argument("set exactly one of path, data and has_fd: {} are set", num_sources);
+  }
+  if (options.has_fd != 0) {
+    return SLUICE_TRY(map_file(fmt::format("/proc/self/fd/{}", options.fd))
+                          .with_context(fmt::format("file descriptor {}", options.fd)));
+  }
+  if (options.data == nullptr) return Bytes();
+  const auto* data = static_cast<const std::byte*>(options.data);
+  return MutableBytes::copy_of({data, options.size_bytes}).freeze();
+}
+
+Result<runtime::NanPolicy> nan_policy_of(std::int32_t number) {
+  switch (number) {
+    case SLUICE_NAN_PASS: return runtime::NanPolicy::kPass;
+    case SLUICE_NAN_FLAG: return runtime::NanPolicy::kFlag;
+    case SLUICE_NAN_FAIL: return runtime::NanPolicy::kFail;
+    default: return invalid_argument("nan_policy {} is none of SLUICE_NAN_*", number);
+  }
+}
+
+Result<LoadWish> load_wish(const sluice_load_options* given) {
+  if (given == nullptr) return invalid_argument("the load options are null");
+  const sluice_load_options options = read_options(given);
+  LoadWish wish;
+  wish.package = SLUICE_TRY(package_bytes(options));
+  wish.is_server_path = options.is_server_path != 0;
+  if (options.path != nullptr) {
+    wish.path = options.path;
+    if (!wish.is_server_path && !std::filesystem::exists(wish.path)) {
+      return make_error(Code::kNotFound, "{}: no such file", wish.path);
+    }
+  }
+  if (options.name != nullptr) wish.name = options.name;
+  if (options.group > INT32_MAX) {
+    return runtime::runtime_error(runtime::RuntimeCode::kInvalidHandle,
+                                  "no core group has handle {}", options.group);
+  }
+  if (options.group != 0) wish.group.emplace(static_cast<std::int32_t>(options.group));
+  wish.depth = options.depth;
+  if (options.queue_limit != 0) wish.max_waiting = std::max(options.queue_limit, 0);
+  wish.nan_policy = SLUICE_TRY(nan_policy_of(options.nan_policy));
+  wish.is_on_demand = options.on_demand != 0;
+  wish.is_pinned = options.is_pinned != 0;
+  wish.isolation = SLUICE_TRY(isolation_of(options.isolation));
+  wish.timeout_ns = options.timeout_ns;
+  return wish;
+}
+
+Result<CombineWish> combine_wish(const std::uint64_t* models, std::size_t num_models,
+                                 const sluice_combine_options& options) {
+  if (models == nullptr || num_models == 0 || num_models > kMaxCombined) {
+    return invalid_argument("combine between 1 and {} models", kMaxCombined);
+  }
+  if (options.queue_limit < 0 || options.batch_rows < 0 || options.max_delay_ns < 0) {
+    return invalid_argument(
+        "queue_limit {}, batch_rows {} and max_delay_ns {} must not be negative",
+        options.queue_limit, options.batch_rows, options.max_delay_ns);
+  }
+  CombineWish wish;
+  wish.models.assign(models, models + num_models);
+  wish.name = options.name == nullptr ? "combined" : options.name;
+  if (options.is_round_robin != 0) {
+    wish.runner.replicas.choice = session::ReplicaChoice::kRoundRobin;
+  }
+  if (options.queue_limit > 0) {
+    wish.runner.replicas.max_waiting = static_cast<std::size_t>(options.queue_limit);
+  }
+  if (options.has_batching != 0) {
+    wish.runner.batching = session::BatchOptions{options.batch_rows, options.max_delay_ns};
+  }
+  wish.runner.timeout_ns = options.timeout_ns;
+  return wish;
+}
+
+Result<std::uint64_t> find_model(Runtime& runtime, std::string_view name) {
+  std::string known;
+  for (const ModelDescription& model : SLUICE_TRY(runtime.models(0))) {
+    if (model.info.name == name) return model.info.handle;
+    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", model.info.name);
+  }
+  return runtime::runtime_error(runtime::RuntimeCode::kInvalidHandle,
+                                "no model has the name \"{}\"; loaded are: {}", name,
+                                known.empty() ? "none" : known);
+}
+
+}  // namespace
+}  // namespace sluice::api
+
+using sluice::ok_status;
+using sluice::Status;
+using sluice::api::Call;
+using sluice::api::null_result;
+using sluice::api::with_runtime;
+using sluice::api::with_runtime_blocking;
+
+int32_t sluice_runtime_load(sluice_runtime* runtime, const sluice_load_options* options,
+                            uint64_t* model) {
+  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
+    if (model == nullptr) return null_result();
+    *model = 0;
+    *model = SLUICE_TRY(call->load(SLUICE_TRY(sluice::api::load_wish(options))));
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_unload(sluice_runtime* runtime, uint64_t model, int64_t drain_ns) {
+  return with_runtime_blocking(runtime, [&](Call& call) { return call->unload(model, drain_ns); });
+}
+
+int32_t sluice_runtime_start(sluice_runtime* runtime, uint64_t model) {
+  return with_runtime_blocking(runtime, [&](Call& call) { return call->start(model); });
+}
+
+int32_t sluice_runtime_stop(sluice_runtime* runtime, uint64_t model, int64_t drain_ns) {
+  return with_runtime_blocking(runtime, [&](Call& call) { return call->stop(model, drain_ns); });
+}
+
+int32_t sluice_runtime_reset(sluice_runtime* runtime, uint64_t model) {
+  return with_runtime_blocking(runtime, [&](Call& call) { return call->reset(model); });
+}
+
+int32_t sluice_runtime_combine(sluice_runtime* runtime, const uint64_t* models, size_t num_models,
+                               const sluice_combine_options* options, uint64_t* model) {
+  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
+    if (model == nullptr) return null_result();
+    *model = 0;
+    const auto known = sluice::api::read_options(options);
+    *model =
+        SLUICE_TRY(call->combine(SLUICE_TRY(sluice::api::combine_wish(models, num_models, known))));
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_estimate(sluice_runtime* runtime, const sluice_load_options* options,
+                                const sluice_footprint** footprint) {
+  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
+    if (footprint == nullptr) return null_result();
+    *footprint = nullptr;
+    auto copy = std::make_shared<sluice::api::FootprintCopy>();
+    copy->public_part = sluice::api::describe(
+        SLUICE_TRY(call->estimate(SLUICE_TRY(sluice::api::load_wish(options)))));
+    sluice::api::give_snapshot(std::move(copy), footprint);
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_models(sluice_runtime* runtime, const sluice_loaded_model_list** models) {
+  return with_runtime(runtime, [&](Call& call) -> Status {
+    if (models == nullptr) return null_result();
+    *models = nullptr;
+    sluice::api::give_snapshot(sluice::api::describe(SLUICE_TRY(call->models(0))), models);
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_model(sluice_runtime* runtime, uint64_t model,
+                             const sluice_loaded_model** description) {
+  return with_runtime(runtime, [&](Call& call) -> Status {
+    if (description == nullptr) return null_result();
+    *description = nullptr;
+    if (model == 0) {
+      return sluice::runtime::runtime_error(sluice::runtime::RuntimeCode::kInvalidHandle,
+                                            "0 is the handle of no model");
+    }
+    const auto found = SLUICE_TRY(call->models(model));
+    sluice::api::give_snapshot(sluice::api::describe(found.front()), description);
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_find_model(sluice_runtime* runtime, const char* name, uint64_t* model) {
+  return with_runtime(runtime, [&](Call& call) -> Status {
+    if (model == nullptr || name == nullptr) return null_result();
+    *model = 0;
+    *model = SLUICE_TRY(sluice::api::find_model(*call, name));
+    return ok_status();
+  });
+}

@@ -1,0 +1,142 @@
+// The functions of sluice/request.h that make requests and take replies.
+#include <utility>
+
+#include "api/functions/open_runtimes.h"
+#include "api/functions/reply.h"
+#include "api/functions/snapshots.h"
+#include "api/model.h"
+
+namespace sluice::api {
+namespace {
+
+constexpr std::size_t kMaxTensors = 65'536;
+
+struct SharedPart {
+  SharedMemory memory;
+  sluice_shared_memory public_part = {};
+};
+
+Result<InferCall> call_of(std::uint64_t model, const sluice_named_array* inputs,
+                          std::size_t num_inputs, const sluice_request_options& options) {
+  if ((inputs == nullptr && num_inputs > 0) || num_inputs > kMaxTensors ||
+      options.num_outputs < 0 || (options.outputs == nullptr && options.num_outputs > 0)) {
+    return invalid_argument("an array of inputs or outputs is null, or its length is wrong");
+  }
+  InferCall call;
+  call.model = model;
+  for (std::size_t i = 0; i < num_inputs; ++i) {
+    const std::string name = inputs[i].name == nullptr ? "" : inputs[i].name;
+    call.inputs.push_back(
+        {name,
+         SLUICE_TRY(
+             view_of(inputs[i].array).with_context(fmt::format("input {} \"{}\"", i, name)))});
+  }
+  for (std::int32_t i = 0; i < options.num_outputs; ++i) {
+    const sluice_output_memory& output = options.outputs[i];
+    if (output.capacity_bytes < 0) {
+      return invalid_argument("output {}: its capacity is {} bytes", i, output.capacity_bytes);
+    }
+    call.outputs.push_back(
+        {output.name == nullptr ? "" : output.name, {output.data, output.capacity_bytes}});
+  }
+  call.timeout_ns = options.timeout_ns;
+  call.priority = options.priority;
+  call.wants_detail = options.wants_detail != 0;
+  return call;
+}
+
+Status give(InferReply reply, sluice_reply** to) {
+  if (!reply.status.is_ok()) return std::move(reply.status);
+  *to = make_reply(std::move(reply)).release();
+  return ok_status();
+}
+
+/// Passes a reply to the user's function. Nothing it throws reaches the thread that runs requests.
+void call_back(const sluice_request_options& options, std::uint64_t request, InferReply reply) {
+  const InCallback mark;
+  sluice_reply* made = nullptr;
+  const std::int32_t status = guard([&] { return give(std::move(reply), &made); });
+  try {
+    options.on_done(options.user_data, request, status, made);
+  } catch (...) {
+    return;  // documented: dropped
+  }
+}
+
+}  // namespace
+}  // namespace sluice::api
+
+using sluice::ok_status;
+using sluice::Status;
+using sluice::api::Call;
+using sluice::api::null_result;
+using sluice::api::with_runtime;
+using sluice::api::with_runtime_blocking;
+
+int32_t sluice_runtime_infer(sluice_runtime* runtime, uint64_t model,
+                             const sluice_named_array* inputs, size_t num_inputs,
+                             const sluice_request_options* options, sluice_reply** reply) {
+  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
+    if (reply == nullptr) return null_result();
+    *reply = nullptr;
+    const auto known = sluice::api::read_options(options);
+    if (known.on_done != nullptr) {
+      return sluice::invalid_argument("on_done is for sluice_runtime_submit");
+    }
+    const auto wanted = SLUICE_TRY(sluice::api::call_of(model, inputs, num_inputs, known));
+    return sluice::api::give(call->infer(wanted), reply);
+  });
+}
+
+int32_t sluice_runtime_submit(sluice_runtime* runtime, uint64_t model,
+                              const sluice_named_array* inputs, size_t num_inputs,
+                              const sluice_request_options* options, uint64_t* request) {
+  return with_runtime(runtime, [&](Call& call) -> Status {
+    if (request == nullptr) return null_result();
+    *request = 0;
+    const auto known = sluice::api::read_options(options);
+    sluice::api::RequestTable::Callback callback;
+    if (known.on_done != nullptr) {
+      callback = [known](std::uint64_t id, sluice::api::InferReply reply) {
+        sluice::api::call_back(known, id, std::move(reply));
+      };
+    }
+    const auto wanted = SLUICE_TRY(sluice::api::call_of(model, inputs, num_inputs, known));
+    *request = SLUICE_TRY(call.requests().submit(*call, wanted, std::move(callback)));
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_poll(sluice_runtime* runtime, uint64_t request, sluice_reply** reply) {
+  return with_runtime(runtime, [&](Call& call) -> Status {
+    if (reply == nullptr) return null_result();
+    *reply = nullptr;
+    return sluice::api::give(SLUICE_TRY(call.requests().poll(request)), reply);
+  });
+}
+
+int32_t sluice_runtime_wait(sluice_runtime* runtime, uint64_t request, int64_t timeout_ns,
+                            sluice_reply** reply) {
+  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
+    if (reply == nullptr) return null_result();
+    *reply = nullptr;
+    return sluice::api::give(SLUICE_TRY(call.requests().wait(request, timeout_ns)), reply);
+  });
+}
+
+int32_t sluice_runtime_cancel(sluice_runtime* runtime, uint64_t request) {
+  return with_runtime(runtime, [&](Call& call) { return call.requests().cancel(request); });
+}
+
+int32_t sluice_runtime_share(sluice_runtime* runtime, int64_t size_bytes,
+                             const sluice_shared_memory** memory) {
+  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
+    if (memory == nullptr) return null_result();
+    *memory = nullptr;
+    auto shared = std::make_shared<sluice::api::SharedPart>();
+    shared->memory = SLUICE_TRY(call->share(size_bytes));
+    shared->public_part = {shared->memory.memory.data(), size_bytes};
+    sluice::api::give_snapshot(std::move(shared), memory);
+    return ok_status();
+  });
+}

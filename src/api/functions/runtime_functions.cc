@@ -1,0 +1,142 @@
+// The functions of sluice/runtime.h for runtimes, devices and groups.
+#include <utility>
+
+#include "api/functions/describe.h"
+#include "api/functions/open_runtimes.h"
+#include "api/functions/snapshots.h"
+#include "api/runtime/client_table.h"
+#include "api/runtime/isolation.h"
+#include "api/runtime/local_runtime.h"
+
+namespace sluice::api {
+namespace {
+
+Result<LocalOptions> local_options(const sluice_runtime_options& options) {
+  LocalOptions local;
+  if (options.backend_dir != nullptr) local.plugins.emplace_back(options.backend_dir);
+  if (options.num_devices < 0 || (options.num_devices > 0 && options.devices == nullptr)) {
+    return invalid_argument("num_devices is {} and devices is {}", options.num_devices,
+                            options.devices == nullptr ? "null" : "set");
+  }
+  for (std::int32_t i = 0; i < options.num_devices; ++i) {
+    local.devices.emplace_back(options.devices[i]);
+  }
+  if (options.simulated_machine != nullptr) local.simulated_machine = options.simulated_machine;
+  local.demand_budget_bytes = options.demand_budget_bytes;
+  return local;
+}
+
+ConnectWish connect_wish(const char* address, const sluice_connect_options& options) {
+  const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
+  ConnectWish wish;
+  wish.address = text(address);
+  wish.has_session = options.has_no_session == 0;
+  wish.session = text(options.session);
+  wish.timeout_ns = options.timeout_ns;
+  wish.ca = text(options.ca);
+  wish.certificate = text(options.certificate);
+  wish.key = text(options.key);
+  wish.token = text(options.token);
+  wish.uses_ring = options.has_no_ring == 0;
+  return wish;
+}
+
+Result<GroupWish> group_wish(const sluice_group_options& options) {
+  GroupWish wish;
+  if (options.num_cores < 0 || options.num_devices < 0 || options.memory_bytes < 0) {
+    return invalid_argument("num_cores {}, num_devices {} and memory_bytes {} must not be negative",
+                            options.num_cores, options.num_devices, options.memory_bytes);
+  }
+  wish.cores.num_cores = options.num_cores;
+  wish.cores.memory_bytes = options.memory_bytes;
+  if (options.kind != nullptr) wish.cores.kind = options.kind;
+  for (std::int32_t i = 0; options.devices != nullptr && i < options.num_devices; ++i) {
+    wish.cores.devices.emplace_back(options.devices[i]);
+  }
+  wish.isolation = SLUICE_TRY(isolation_of(options.isolation));
+  wish.timeout_ns = options.timeout_ns;
+  return wish;
+}
+
+}  // namespace
+}  // namespace sluice::api
+
+using sluice::ok_status;
+using sluice::Status;
+using sluice::api::Call;
+using sluice::api::guard;
+using sluice::api::null_result;
+using sluice::api::with_runtime;
+using sluice::api::with_runtime_blocking;
+
+int32_t sluice_last_error_code(void) {
+  return static_cast<int32_t>(sluice::runtime::runtime_code_of(sluice::api::last_status()));
+}
+
+const char* sluice_last_error_remedy(void) {
+  // The table's texts are string literals, which end with a zero.
+  return describe(sluice::runtime::runtime_code_of(sluice::api::last_status())).remedy.data();
+}
+
+void sluice_release(const void* object) { sluice::api::release_snapshot(object); }
+
+int32_t sluice_runtime_create(const sluice_runtime_options* options, sluice_runtime** runtime) {
+  return guard([&]() -> Status {
+    if (runtime == nullptr) return null_result();
+    *runtime = nullptr;
+    SLUICE_TRY(sluice::api::refuse_in_callback());
+    const auto local = SLUICE_TRY(sluice::api::local_options(sluice::api::read_options(options)));
+    *runtime = sluice::api::add_runtime(SLUICE_TRY(sluice::api::create_local_runtime(local)));
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_connect(const char* address, const sluice_connect_options* options,
+                               sluice_runtime** runtime) {
+  return guard([&]() -> Status {
+    if (runtime == nullptr) return null_result();
+    *runtime = nullptr;
+    SLUICE_TRY(sluice::api::refuse_in_callback());
+    const auto wish = sluice::api::connect_wish(address, sluice::api::read_options(options));
+    *runtime = sluice::api::add_runtime(SLUICE_TRY(sluice::api::connect_runtime(wish)));
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_close(sluice_runtime* runtime, int64_t drain_ns) {
+  if (runtime == nullptr) return SLUICE_STATUS_OK;
+  return guard([&] { return sluice::api::close_runtime(runtime, drain_ns); });
+}
+
+int32_t sluice_runtime_devices(sluice_runtime* runtime, const sluice_device_list** devices) {
+  return with_runtime(runtime, [&](Call& call) -> Status {
+    if (devices == nullptr) return null_result();
+    *devices = nullptr;
+    sluice::api::give_snapshot(sluice::api::describe(SLUICE_TRY(call->devices())), devices);
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_create_group(sluice_runtime* runtime, const sluice_group_options* options,
+                                    uint64_t* group) {
+  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
+    if (group == nullptr) return null_result();
+    *group = 0;
+    const auto wish = SLUICE_TRY(sluice::api::group_wish(sluice::api::read_options(options)));
+    *group = SLUICE_TRY(call->create_group(wish));
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_destroy_group(sluice_runtime* runtime, uint64_t group) {
+  return with_runtime_blocking(runtime, [&](Call& call) { return call->destroy_group(group); });
+}
+
+int32_t sluice_runtime_groups(sluice_runtime* runtime, const sluice_group_list** groups) {
+  return with_runtime(runtime, [&](Call& call) -> Status {
+    if (groups == nullptr) return null_result();
+    *groups = nullptr;
+    sluice::api::give_snapshot(sluice::api::describe(SLUICE_TRY(call->groups())), groups);
+    return ok_status();
+  });
+}

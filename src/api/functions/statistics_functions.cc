@@ -1,0 +1,161 @@
+// The functions of sluice/statistics.h.
+#include <utility>
+
+#include "api/functions/open_runtimes.h"
+#include "api/functions/snapshots.h"
+#include "sluice/statistics.h"
+
+namespace sluice::api {
+namespace {
+
+static_assert(static_cast<int>(runtime::HealthState::kHealthy) == SLUICE_HEALTHY);
+static_assert(static_cast<int>(runtime::HealthState::kFailed) == SLUICE_FAILED);
+static_assert(static_cast<int>(runtime::SpanKind::kRequest) == SLUICE_SPAN_REQUEST);
+static_assert(static_cast<int>(runtime::SpanKind::kOperation) == SLUICE_SPAN_OPERATION);
+
+struct StatisticsCopy {
+  std::vector<sluice_code_count> answered;
+  sluice_model_statistics public_part = {};
+};
+
+struct HealthCopy {
+  runtime::Health health;
+  sluice_health public_part = {};
+};
+
+struct ProfileCopy {
+  runtime::Profile profile;
+  std::vector<sluice_span> spans;
+  std::vector<const sluice_span*> pointers;
+  sluice_profile public_part = {};
+};
+
+sluice_latency latency_of(const Latency& latency) {
+  return {latency.count,  latency.sum_ns, latency.p50_ns,
+          latency.p90_ns, latency.p99_ns, latency.max_ns};
+}
+
+std::shared_ptr<StatisticsCopy> copy_of(std::uint64_t model, const ModelStatistics& statistics) {
+  auto copy = std::make_shared<StatisticsCopy>();
+  for (const auto& [code, count] : statistics.answered) {
+    copy->answered.push_back({static_cast<std::int32_t>(code), count});
+  }
+  sluice_model_statistics& part = copy->public_part;
+  part.model = model;
+  part.accepted = statistics.accepted;
+  part.refused = statistics.refused;
+  part.waiting = statistics.waiting;
+  part.max_waiting = statistics.max_waiting;
+  part.num_starts = statistics.num_starts;
+  part.busy_ns = statistics.busy_ns;
+  part.num_answered = copy->answered.size();
+  part.answered = copy->answered.data();
+  part.queue = latency_of(statistics.queue);
+  part.copy = latency_of(statistics.copy);
+  part.compute = latency_of(statistics.compute);
+  part.total = latency_of(statistics.total);
+  return copy;
+}
+
+std::shared_ptr<HealthCopy> copy_of(runtime::Health health) {
+  auto copy = std::make_shared<HealthCopy>();
+  copy->health = std::move(health);
+  copy->public_part = {static_cast<std::int32_t>(copy->health.state), copy->health.reason.c_str(),
+                       copy->health.action.c_str()};
+  return copy;
+}
+
+sluice_span span_of(const runtime::ProfileSpan& span, const runtime::Profile& profile) {
+  sluice_span copy = {};
+  copy.kind = static_cast<std::int32_t>(span.kind);
+  copy.code = static_cast<std::int32_t>(span.code);
+  copy.model = profile.models[span.model].name.c_str();
+  const bool has_name = span.kind == runtime::SpanKind::kOperation;
+  copy.name = has_name ? profile.names[span.name].c_str() : "";
+  copy.request = span.request;
+  copy.lane = span.lane;
+  copy.start_ns = span.start_ns;
+  copy.duration_ns = span.duration_ns;
+  return copy;
+}
+
+std::shared_ptr<ProfileCopy> copy_of(runtime::Profile profile) {
+  auto copy = std::make_shared<ProfileCopy>();
+  copy->profile = std::move(profile);
+  for (const runtime::ProfileSpan& span : copy->profile.spans) {
+    copy->spans.push_back(span_of(span, copy->profile));
+  }
+  for (const sluice_span& span : copy->spans) copy->pointers.push_back(&span);
+  copy->public_part = {copy->pointers.size(), copy->pointers.data(), copy->profile.num_dropped,
+                       copy->profile.start_ns, copy->profile.duration_ns};
+  return copy;
+}
+
+Result<runtime::ProfileWish> profile_wish(const sluice_profile_options& options) {
+  runtime::ProfileWish wish;
+  if (options.limit_ns < 0 || options.max_spans < 0) {
+    return invalid_argument("limit_ns {} and max_spans {} must not be negative", options.limit_ns,
+                            options.max_spans);
+  }
+  if (options.group > INT32_MAX) {
+    return runtime::runtime_error(runtime::RuntimeCode::kInvalidHandle,
+                                  "no core group has handle {}", options.group);
+  }
+  if (options.group != 0) wish.group.emplace(static_cast<std::int32_t>(options.group));
+  if (options.model != 0) wish.model.emplace(runtime::ModelHandle{options.model});
+  if (options.limit_ns > 0) wish.limit_ns = options.limit_ns;
+  if (options.max_spans > 0) wish.max_spans = options.max_spans;
+  return wish;
+}
+
+}  // namespace
+}  // namespace sluice::api
+
+using sluice::ok_status;
+using sluice::Status;
+using sluice::api::Call;
+using sluice::api::null_result;
+using sluice::api::with_runtime;
+using sluice::api::with_runtime_blocking;
+
+int32_t sluice_runtime_statistics(sluice_runtime* runtime, uint64_t model,
+                                  const sluice_model_statistics** statistics) {
+  return with_runtime(runtime, [&](Call& call) -> Status {
+    if (statistics == nullptr) return null_result();
+    *statistics = nullptr;
+    const auto found = SLUICE_TRY(call->statistics(model));
+    sluice::api::give_snapshot(sluice::api::copy_of(model, found), statistics);
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_health(sluice_runtime* runtime, uint64_t model,
+                              const sluice_health** health) {
+  return with_runtime(runtime, [&](Call& call) -> Status {
+    if (health == nullptr) return null_result();
+    *health = nullptr;
+    sluice::api::give_snapshot(sluice::api::copy_of(SLUICE_TRY(call->health(model))), health);
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_start_profile(sluice_runtime* runtime, const sluice_profile_options* options,
+                                     uint64_t* profile) {
+  return with_runtime(runtime, [&](Call& call) -> Status {
+    if (profile == nullptr) return null_result();
+    *profile = 0;
+    const auto wish = SLUICE_TRY(sluice::api::profile_wish(sluice::api::read_options(options)));
+    *profile = SLUICE_TRY(call->start_profile(wish));
+    return ok_status();
+  });
+}
+
+int32_t sluice_runtime_stop_profile(sluice_runtime* runtime, uint64_t id,
+                                    const sluice_profile** profile) {
+  return with_runtime_blocking(runtime, [&](Call& call) -> Status {
+    if (profile == nullptr) return null_result();
+    *profile = nullptr;
+    sluice::api::give_snapshot(sluice::api::copy_of(SLUICE_TRY(call->stop_profile(id))), profile);
+    return ok_status();
+  });
+}

@@ -1,0 +1,16 @@
+#include "api/runtime/isolation.h"
+
+#include "sluice/runtime.h"
+
+namespace sluice::api {
+
+Result<std::optional<runtime::Isolation>> isolation_of(std::int32_t number) {
+  switch (number) {
+    case SLUICE_ISOLATION_DEFAULT: return std::optional<runtime::Isolation>();
+    case SLUICE_ISOLATION_STREAM: return std::optional(runtime::Isolation::kStream);
+    case SLUICE_ISOLATION_PROCESS: return std::optional(runtime::Isolation::kProcess);
+    default: return invalid_argument("isolation {} is none of SLUICE_ISOLATION_*", number);
+  }
+}
+
+}  // namespace sluice::api

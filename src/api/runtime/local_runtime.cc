@@ -1,0 +1,325 @@
+#include "api/runtime/local_runtime.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "api/runtime/arrange.h"
+#include "api/runtime/combined_models.h"
+#include "api/runtime/demand_models.h"
+#include "api/runtime/machine.h"
+#include "api/runtime/shared_memory.h"
+#include "package/package.h"
+
+namespace sluice::api {
+namespace {
+
+using runtime::RuntimeCode;
+
+Status refuse_isolation(const std::optional<runtime::Isolation>& isolation) {
+  if (isolation != runtime::Isolation::kProcess) return ok_status();
+  return unimplemented(
+      "groups of this runtime run in this process; only a daemon has worker processes");
+}
+
+Status refuse_change(std::uint64_t model) {
+  if (CombinedModels::is_handle(model)) {
+    return runtime::runtime_error(RuntimeCode::kFailed,
+                                  "a combined model is started and stopped by its models");
+  }
+  if (!DemandModels::is_handle(model)) return ok_status();
+  return runtime::runtime_error(RuntimeCode::kFailed,
+                                "a model on demand is started and stopped by its requests");
+}
+
+Latency latency_of(const runtime::HistogramSnapshot& histogram) {
+  return {histogram.count(),          histogram.sum_ns(),          histogram.quantile_ns(0.5),
+          histogram.quantile_ns(0.9), histogram.quantile_ns(0.99), histogram.max_ns()};
+}
+
+ModelStatistics statistics_of(const runtime::ModelStatisticsSnapshot& snapshot) {
+  return {snapshot.accepted,         snapshot.refused,
+          snapshot.waiting,          snapshot.max_waiting,
+          snapshot.started,          snapshot.busy_ns,
+          snapshot.answered,         latency_of(snapshot.queue),
+          latency_of(snapshot.copy), latency_of(snapshot.compute),
+          latency_of(snapshot.total)};
+}
+
+InferReply refusal(const Status& status) {
+  InferReply reply;
+  reply.status = status;
+  reply.code = runtime::runtime_code_of(status);
+  return reply;
+}
+
+class LocalFlight final : public Flight {
+ public:
+  LocalFlight(std::shared_ptr<runtime::RequestSink> sink, std::uint64_t id)
+      : sink_(std::move(sink)), id_(id) {}
+  void cancel() override { sink_->cancel(id_); }
+  void wait(const std::function<bool()>& is_done, TimeoutNs timeout_ns) override {
+    sink_->wait(is_done, timeout_ns < 0 ? kNoDeadline : sink_->clock().now_ns() + timeout_ns);
+  }
+
+ private:
+  const std::shared_ptr<runtime::RequestSink> sink_;
+  const std::uint64_t id_;
+};
+
+class LocalRuntime final : public Runtime {
+ public:
+  LocalRuntime(Machine machine, runtime::EngineOptions options)
+      : machine_(std::move(machine)),
+        engine_(machine_.plugins, *machine_.drivers, std::move(options)) {}
+
+  Result<std::vector<topology::Device>> devices() override { return machine_.devices.devices; }
+
+  Result<std::uint64_t> create_group(const GroupWish& wish) override {
+    SLUICE_TRY(refuse_isolation(wish.isolation));
+    const auto id = SLUICE_TRY(engine_.create_group(wish.cores, policy(wish.timeout_ns)));
+    return static_cast<std::uint64_t>(id.value());
+  }
+  Status destroy_group(std::uint64_t group) override {
+    // A handle outside the range of group ids becomes an invalid id: the engine says NOT_FOUND.
+    const auto id = group > INT32_MAX ? topology::CoreGroupId()
+                                      : topology::CoreGroupId(static_cast<std::int32_t>(group));
+    return engine_.destroy_group(id);
+  }
+  Result<std::vector<runtime::GroupInfo>> groups() override { return engine_.list_groups(); }
+
+  Result<std::uint64_t> load(const LoadWish& wish) override {
+    auto request = SLUICE_TRY(request_of(wish));
+    if (wish.is_on_demand) return demand_.add(engine_, std::move(request), wish.is_pinned);
+    return static_cast<std::uint64_t>(SLUICE_TRY(engine_.load(request)));
+  }
+  Result<runtime::Footprint> estimate(const LoadWish& wish) override {
+    return engine_.estimate(SLUICE_TRY(request_of(wish)));
+  }
+
+  Status start(std::uint64_t model) override {
+    SLUICE_TRY(refuse_change(model));
+    return engine_.start(runtime::ModelHandle{model});
+  }
+  Status stop(std::uint64_t model, std::int64_t drain_ns) override {
+    SLUICE_TRY(refuse_change(model));
+    return engine_.stop(runtime::ModelHandle{model}, after(drain_ns));
+  }
+  Status reset(std::uint64_t model) override {
+    SLUICE_TRY(refuse_change(model));
+    return engine_.reset(runtime::ModelHandle{model});
+  }
+  Status unload(std::uint64_t model, std::int64_t drain_ns) override {
+    if (CombinedModels::is_handle(model)) {
+      SLUICE_TRY(combined_.remove(model))->shutdown();
+      return ok_status();
+    }
+    if (!DemandModels::is_handle(model)) {
+      return engine_.unload(runtime::ModelHandle{model}, after(drain_ns));
+    }
+    const auto entry = SLUICE_TRY(demand_.remove(model));
+    if (const auto loaded = engine_.find_loaded(entry->key)) {
+      const Status status = engine_.unload(*loaded, after(drain_ns));
+      (void)status;  // another request made room first
+    }
+    return ok_status();
+  }
+
+  Result<std::vector<ModelDescription>> models(std::uint64_t model) override {
+    std::vector<ModelDescription> found;
+    if (model == 0) {
+      const auto on_demand = demand_.all();
+      for (const auto& [handle, entry] : on_demand) found.push_back(describe(handle, *entry));
+      for (const auto& [handle, one] : combined_.all()) found.push_back(describe(handle, *one));
+      for (const runtime::ModelInfo& info : engine_.list_models()) {
+        const auto is_it = [&](const auto& one) {
+          return engine_.find_loaded(one.second->key) == runtime::ModelHandle{info.handle};
+        };
+        if (std::ranges::any_of(on_demand, is_it)) continue;
+        const auto sink = engine_.sink(runtime::ModelHandle{info.handle});
+        if (sink.is_ok()) found.push_back({info, (*sink)->signature(), false});
+      }
+    } else if (CombinedModels::is_handle(model)) {
+      found.push_back(describe(model, *SLUICE_TRY(combined_.find(model))));
+    } else if (DemandModels::is_handle(model)) {
+      found.push_back(describe(model, *SLUICE_TRY(demand_.find(model))));
+    } else {
+      auto info = SLUICE_TRY(engine_.info(runtime::ModelHandle{model}));
+      const auto sink = SLUICE_TRY(engine_.sink(runtime::ModelHandle{model}));
+      found.push_back({std::move(info), sink->signature(), false});
+    }
+    return found;
+  }
+
+  Result<std::uint64_t> combine(const CombineWish& wish) override {
+    std::vector<std::shared_ptr<runtime::RequestSink>> replicas;
+    for (const std::uint64_t model : wish.models) replicas.push_back(SLUICE_TRY(sink(model)));
+    auto combined = std::make_shared<CombinedModel>(wish.name, std::move(replicas));
+    SLUICE_TRY(combined->start(wish.runner));
+    return combined_.add(std::move(combined));
+  }
+  Result<std::shared_ptr<runtime::RequestSink>> sink(std::uint64_t model) override {
+    if (CombinedModels::is_handle(model)) {
+      return std::shared_ptr<runtime::RequestSink>(SLUICE_TRY(combined_.find(model)));
+    }
+    SLUICE_TRY(refuse_change(model));
+    return engine_.sink(runtime::ModelHandle{model});
+  }
+
+  Result<SharedMemory> share(std::int64_t size_bytes) override {
+    return allocate_pages(size_bytes);
+  }
+
+  Result<ModelStatistics> statistics(std::uint64_t model) override {
+    return statistics_of(SLUICE_TRY(engine_.statistics(SLUICE_TRY(loaded_handle(model)))));
+  }
+  Result<runtime::Health> health(std::uint64_t model) override {
+    return engine_.health(SLUICE_TRY(loaded_handle(model)));
+  }
+  Result<std::uint64_t> start_profile(const runtime::ProfileWish& wish) override {
+    runtime::ProfileWish wanted = wish;
+    if (wish.model) {
+      wanted.model = SLUICE_TRY(loaded_handle(static_cast<std::uint64_t>(*wish.model)));
+    }
+    return engine_.start_profile(wanted);
+  }
+  Result<runtime::Profile> stop_profile(std::uint64_t profile) override {
+    return engine_.stop_profile(profile);
+  }
+
+  InferReply infer(const InferCall& call) override {
+    auto prepared = prepare(call);
+    if (!prepared.is_ok()) return refusal(prepared.status());
+    return name_outputs(runtime::infer(*prepared->sink, std::move(prepared->request)),
+                        prepared->sink->signature(), call.wants_detail);
+  }
+
+  Result<std::shared_ptr<Flight>> submit(const InferCall& call, OnReply on_reply) override {
+    auto prepared = SLUICE_TRY(prepare(call));
+    // The sink and the use of a model on demand live until the reply.
+    prepared.request.on_done = [sink = prepared.sink, use = prepared.use,
+                                has_detail = call.wants_detail,
+                                on_reply = std::move(on_reply)](runtime::Reply reply) {
+      on_reply(name_outputs(std::move(reply), sink->signature(), has_detail));
+    };
+    const std::uint64_t id = SLUICE_TRY(prepared.sink->submit(prepared.request));
+    return std::shared_ptr<Flight>(std::make_shared<LocalFlight>(prepared.sink, id));
+  }
+
+  void shutdown(std::int64_t drain_ns) override {
+    engine_.shutdown(after(drain_ns));
+    for (const auto& [handle, combined] : combined_.all()) combined->shutdown();
+  }
+
+ private:
+  struct Prepared {
+    std::shared_ptr<runtime::RequestSink> sink;
+    std::shared_ptr<runtime::DemandLoader::Use> use;  ///< of a model on demand
+    runtime::Request request;
+  };
+
+  std::int64_t after(std::int64_t duration_ns) {
+    const std::int64_t now_ns = engine_.clock().now_ns();
+    if (duration_ns <= 0) return now_ns;
+    return duration_ns > kNoDeadline - now_ns ? kNoDeadline : now_ns + duration_ns;
+  }
+
+  topology::WaitPolicy policy(TimeoutNs timeout_ns) {
+    if (timeout_ns == 0) return topology::WaitPolicy::fail();
+    if (timeout_ns < 0) return topology::WaitPolicy::wait();
+    return topology::WaitPolicy::until(after(timeout_ns));
+  }
+
+  Result<runtime::LoadRequest> request_of(const LoadWish& wish) {
+    SLUICE_TRY(refuse_isolation(wish.isolation));
+    runtime::LoadRequest request;
+    request.path = wish.path;
+    if (wish.package.data() != nullptr) {
+      request.executable = std::make_shared<const package::Executable>(
+          SLUICE_TRY(package::parse_package(wish.package)));
+    }
+    request.name = wish.name;
+    request.group = wish.group;
+    request.wait = policy(wish.timeout_ns);
+    request.depth = wish.depth;
+    request.max_waiting = wish.max_waiting;
+    request.nan_policy = wish.nan_policy;
+    return request;
+  }
+
+  static ModelDescription describe(std::uint64_t handle, const CombinedModel& combined) {
+    ModelDescription description;
+    description.info.handle = handle;
+    description.info.name = combined.name();
+    description.info.phase = runtime::ModelPhase::kStarted;
+    description.info.depth = combined.depth();
+    description.signature = combined.signature();
+    return description;
+  }
+
+  ModelDescription describe(std::uint64_t handle, const DemandModels::Entry& entry) {
+    ModelDescription description;
+    const auto loaded = engine_.find_loaded(entry.key);
+    auto info = loaded ? engine_.info(*loaded)
+                       : Result<runtime::ModelInfo>(make_error(Code::kNotFound, "not loaded"));
+    if (info.is_ok()) {
+      description.info = std::move(*info);
+    } else {
+      description.info.name = entry.name;
+      description.info.phase = runtime::ModelPhase::kUnloaded;
+      description.info.footprint = entry.footprint;
+    }
+    description.info.handle = handle;
+    description.signature = entry.signature;
+    description.is_on_demand = true;
+    return description;
+  }
+
+  /// The engine's handle. Fails: kInvalidHandle, also for a model on demand that is not in memory.
+  Result<runtime::ModelHandle> loaded_handle(std::uint64_t model) {
+    if (CombinedModels::is_handle(model)) {
+      return runtime::runtime_error(RuntimeCode::kInvalidHandle,
+                                    "a combined model has no statistics: ask its models");
+    }
+    if (!DemandModels::is_handle(model)) return runtime::ModelHandle{model};
+    const auto entry = SLUICE_TRY(demand_.find(model));
+    const auto loaded = engine_.find_loaded(entry->key);
+    if (loaded) return *loaded;
+    return runtime::runtime_error(RuntimeCode::kInvalidHandle,
+                                  "model \"{}\" is not in memory now: its next request loads it",
+                                  entry->name);
+  }
+
+  Result<Prepared> prepare(const InferCall& call) {
+    Prepared prepared;
+    runtime::ModelHandle handle{call.model};
+    if (DemandModels::is_handle(call.model)) {
+      const auto entry = SLUICE_TRY(demand_.find(call.model));
+      prepared.use =
+          std::make_shared<runtime::DemandLoader::Use>(SLUICE_TRY(engine_.use(entry->key)));
+      handle = runtime::ModelHandle{prepared.use->handle()};
+    }
+    prepared.sink = SLUICE_TRY(sink(static_cast<std::uint64_t>(handle)));
+    prepared.request = SLUICE_TRY(arrange(call, prepared.sink->signature()));
+    if (call.timeout_ns > 0) prepared.request.deadline_ns = after(call.timeout_ns);
+    return prepared;
+  }
+
+  const Machine machine_;
+  runtime::Engine engine_;
+  DemandModels demand_;
+  CombinedModels combined_;  ///< destroyed before the engine, whose models it uses
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Runtime>> create_local_runtime(const LocalOptions& options) {
+  runtime::EngineOptions engine;
+  Machine machine = SLUICE_TRY(find_machine(options));
+  engine.devices = machine.devices;
+  if (options.demand_budget_bytes > 0) engine.demand_budget_bytes = options.demand_budget_bytes;
+  return std::unique_ptr<Runtime>(
+      std::make_unique<LocalRuntime>(std::move(machine), std::move(engine)));
+}
+
+}  // namespace sluice::api

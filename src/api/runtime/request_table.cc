@@ -1,0 +1,88 @@
+#include "api/runtime/request_table.h"
+
+#include <utility>
+
+namespace sluice::api {
+namespace {
+
+using runtime::RuntimeCode;
+
+Status spent(std::uint64_t request) {
+  return runtime::runtime_error(RuntimeCode::kInvalidHandle,
+                                "no request has id {:#x}, or its reply was taken", request);
+}
+
+Status goes_to_callback(std::uint64_t request) {
+  return runtime::runtime_error(RuntimeCode::kFailed,
+                                "the reply of request {:#x} goes to its callback", request);
+}
+
+}  // namespace
+
+Result<std::uint64_t> RequestTable::submit(Runtime& runtime, const InferCall& call,
+                                           Callback callback) {
+  auto posted = std::make_shared<Posted>();
+  posted->has_callback = callback != nullptr;
+  // The id exists before the request: the callback may run before `submit` returns.
+  const std::uint64_t id = posted_.insert(posted);
+  auto flight =
+      runtime.submit(call, [this, posted, id, callback = std::move(callback)](InferReply reply) {
+        if (callback) {
+          posted_.remove(id);
+          posted->is_done.store(true, std::memory_order_release);
+          callback(id, std::move(reply));
+          return;
+        }
+        posted->reply = std::move(reply);
+        posted->is_done.store(true, std::memory_order_release);
+      });
+  if (!flight.is_ok()) {
+    posted_.remove(id);
+    return flight.status();
+  }
+  const std::lock_guard lock(posted->mutex);
+  posted->flight = std::move(*flight);
+  return id;
+}
+
+Result<std::shared_ptr<RequestTable::Posted>> RequestTable::find(std::uint64_t request) const {
+  auto posted = posted_.find(request);
+  if (posted == nullptr) return spent(request);
+  return posted;
+}
+
+Result<InferReply> RequestTable::poll(std::uint64_t request) {
+  const auto posted = SLUICE_TRY(find(request));
+  if (posted->has_callback) return goes_to_callback(request);
+  if (!posted->is_done.load(std::memory_order_acquire)) {
+    return runtime::runtime_error(RuntimeCode::kPending, "the request is not done yet");
+  }
+  // Of several concurrent callers, the one that removes the entry gets the reply.
+  if (posted_.remove(request) == nullptr) return spent(request);
+  return std::move(posted->reply);
+}
+
+Result<InferReply> RequestTable::wait(std::uint64_t request, TimeoutNs timeout_ns) {
+  const auto posted = SLUICE_TRY(find(request));
+  if (posted->has_callback) return goes_to_callback(request);
+  std::shared_ptr<Flight> flight;
+  {
+    const std::lock_guard lock(posted->mutex);
+    flight = posted->flight;
+  }
+  // A wait may run the request on this thread; a caller who does not want to wait has no time for
+  // it.
+  if (flight != nullptr && timeout_ns != 0) {
+    flight->wait([&] { return posted->is_done.load(std::memory_order_acquire); }, timeout_ns);
+  }
+  return poll(request);
+}
+
+Status RequestTable::cancel(std::uint64_t request) {
+  const auto posted = SLUICE_TRY(find(request));
+  const std::lock_guard lock(posted->mutex);
+  if (posted->flight != nullptr) posted->flight->cancel();
+  return ok_status();
+}
+
+}  // namespace sluice::api

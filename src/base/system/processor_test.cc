@@ -1,0 +1,65 @@
+#include "base/system/processor.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <latch>
+#include <thread>
+#include <vector>
+
+namespace sluice {
+namespace {
+
+cpu_set_t processors_of(pthread_t thread) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(pthread_getaffinity_np(thread, sizeof set, &set), 0);
+  return set;
+}
+
+/// What a thread of a caller that may use these may use afterwards.
+cpu_set_t others_for(const cpu_set_t& callers) {
+  cpu_set_t left;
+  std::thread caller([&] {
+    ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof callers, &callers), 0);
+    std::latch end(1);
+    std::jthread helper = start_elsewhere([&] { end.wait(); });
+    left = processors_of(helper.native_handle());
+    end.count_down();
+  });
+  caller.join();
+  return left;
+}
+
+TEST(Processor, HelperRunsOnTheCallersOtherProcessors) {
+  const cpu_set_t all = processors_of(pthread_self());
+  if (CPU_COUNT(&all) == 1) GTEST_SKIP() << "there is one processor only";
+  const cpu_set_t left = others_for(all);
+  cpu_set_t outside;
+  CPU_XOR(&outside, &all, &left);
+  EXPECT_EQ(CPU_COUNT(&left), CPU_COUNT(&all) - 1);
+  EXPECT_EQ(CPU_COUNT(&outside), 1) << "no processor that the caller may not use";
+}
+
+TEST(Processor, ShortHelpersKeepTheCallersAffinity) {
+  const cpu_set_t before = processors_of(pthread_self());
+  const auto call = [&] {  // beside others, so that helpers end while their callers wait for a turn
+    for (int i = 0; i < 500; ++i) start_elsewhere([] {});
+    const cpu_set_t after = processors_of(pthread_self());
+    EXPECT_TRUE(CPU_EQUAL(&before, &after));
+  };
+  std::vector<std::jthread> callers(4);
+  for (std::jthread& caller : callers) caller = std::jthread(call);
+}
+
+TEST(Processor, HelperStaysWhereTheCallerHasOneProcessor) {
+  const int here = sched_getcpu();
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(here), &one);
+  const cpu_set_t left = others_for(one);
+  EXPECT_TRUE(CPU_EQUAL(&left, &one));
+}
+
+}  // namespace
+}  // namespace sluice

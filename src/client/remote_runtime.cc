@@ -1,0 +1,359 @@
+#include "client/remote_runtime.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "api/runtime/arrange.h"
+#include "client/requests.h"
+
+namespace sluice::client {
+namespace {
+
+using api::InferCall;
+using api::InferReply;
+using api::unknown_model;
+using runtime::RuntimeCode;
+using SharedSignature = std::shared_ptr<const package::Signature>;
+
+constexpr std::size_t kMaxKnownModels = 1024;
+
+Result<service::LoadOptions> load_options(const api::LoadWish& wish) {
+  if (wish.is_on_demand) {
+    return unimplemented(
+        "a daemon decides itself which models it keeps loaded: load on demand is "
+        "for a runtime in this process");
+  }
+  if (wish.nan_policy == runtime::NanPolicy::kFail) {
+    return unimplemented("a daemon flags NaN and does not fail for it: use SLUICE_NAN_FLAG");
+  }
+  if (wish.timeout_ns != 0) {
+    return unimplemented("a daemon does not wait for cores: set timeout_ns to 0");
+  }
+  service::LoadOptions options;
+  options.name = wish.name;
+  options.group = wish.group;
+  options.depth = wish.depth;
+  options.max_waiting = wish.max_waiting;
+  options.flags_nan = wish.nan_policy == runtime::NanPolicy::kFlag;
+  options.isolation = wish.isolation;
+  return options;
+}
+
+/// The daemon may not see the file: another user, container or machine.
+bool should_upload(const Status& status) {
+  return status.code() == Code::kPermissionDenied || status.code() == Code::kNotFound ||
+         runtime::runtime_code_of(status) == RuntimeCode::kInvalid;
+}
+
+InferReply refusal(const Status& status) {
+  InferReply reply;
+  reply.status = status;
+  reply.code = runtime::runtime_code_of(status);
+  return reply;
+}
+
+/// Moves outputs to the caller's memory. Fails: kOutOfResources.
+Status place_outputs(const std::vector<InferCall::Output>& wanted,
+                     const package::Signature& signature, InferReply& reply) {
+  if (wanted.empty()) return ok_status();
+  const auto places = SLUICE_TRY(api::arrange_outputs(wanted, signature));
+  for (std::size_t i = 0; i < std::min(places.size(), reply.outputs.size()); ++i) {
+    if (places[i] < 0) continue;
+    const runtime::OutputMemory& memory = wanted[static_cast<std::size_t>(places[i])].memory;
+    exec::TensorView& view = reply.outputs[i].view;
+    if (memory.data == nullptr) continue;
+    if (view.size_bytes > memory.capacity_bytes) {
+      return runtime::runtime_error(RuntimeCode::kOutOfResources,
+                                    "output \"{}\" has {} bytes, its memory {}",
+                                    reply.outputs[i].name, view.size_bytes, memory.capacity_bytes);
+    }
+    if (view.size_bytes > 0 && view.data != memory.data) {
+      std::memcpy(memory.data, view.data, static_cast<std::size_t>(view.size_bytes));
+    }
+    view.data = memory.data;
+  }
+  return ok_status();
+}
+
+InferReply reply_of(Result<rpc::client::InferReply> answer,
+                    const std::vector<InferCall::Output>& outputs,
+                    const package::Signature& signature, bool has_detail) {
+  if (!answer.is_ok()) return refusal(answer.status());
+  InferReply reply;
+  reply.code = answer->code;
+  for (rpc::client::NamedTensor& output : answer->outputs) {
+    reply.outputs.push_back({std::move(output.name), std::move(output.view)});
+  }
+  reply.detail = std::move(answer->detail);
+  reply.has_detail = has_detail;
+  reply.owner = std::move(answer->owner);
+  const Status placed = place_outputs(outputs, signature, reply);
+  return placed.is_ok() ? std::move(reply) : refusal(placed);
+}
+
+api::Latency latency_of(const service::Latency& latency) {
+  return {latency.count,  latency.sum_ns, latency.p50_ns,
+          latency.p90_ns, latency.p99_ns, latency.max_ns};
+}
+
+class RemoteFlight final : public api::Flight {
+ public:
+  RemoteFlight(std::shared_ptr<Requests> requests, std::uint64_t id)
+      : requests_(std::move(requests)), id_(id) {}
+  void cancel() override { requests_->cancel(id_); }
+  void wait(const std::function<bool()>& is_done, api::TimeoutNs timeout_ns) override {
+    requests_->wait(is_done, timeout_ns);
+  }
+
+ private:
+  const std::shared_ptr<Requests> requests_;
+  const std::uint64_t id_;
+};
+
+class RemoteRuntime final : public api::Runtime {
+ public:
+  RemoteRuntime(std::unique_ptr<rpc::client::Client> client, bool is_local,
+                std::int64_t stream_limit)
+      : client_(std::move(client)), is_local_(is_local), stream_limit_(stream_limit) {}
+
+  Result<std::vector<topology::Device>> devices() override {
+    return SLUICE_TRY(client_->server()).devices;
+  }
+
+  Result<std::uint64_t> create_group(const api::GroupWish& wish) override {
+    if (wish.timeout_ns != 0) {
+      return unimplemented("a daemon does not wait for cores: set timeout_ns to 0");
+    }
+    const auto entry = SLUICE_TRY(client_->create_group(wish.cores, wish.isolation));
+    return static_cast<std::uint64_t>(entry.info.id.value());
+  }
+  Status destroy_group(std::uint64_t group) override { return client_->destroy_group(group); }
+  Result<std::vector<runtime::GroupInfo>> groups() override {
+    std::vector<runtime::GroupInfo> infos;
+    for (service::GroupEntry& entry : SLUICE_TRY(client_->list_groups())) {
+      infos.push_back(std::move(entry.info));
+    }
+    return infos;
+  }
+
+  Result<std::uint64_t> load(const api::LoadWish& wish) override {
+    service::ModelEntry entry = SLUICE_TRY(load_entry(wish));
+    remember(entry.info.handle, std::move(entry.signature));
+    return entry.info.handle;
+  }
+  Result<runtime::Footprint> estimate(const api::LoadWish& wish) override {
+    const auto options = SLUICE_TRY(load_options(wish));
+    if (wish.package.data() != nullptr) return client_->estimate(options, wish.package);
+    if (wish.is_server_path) return client_->estimate(options, wish.path, /*is_upload=*/false);
+    return client_->estimate(options, wish.path, /*is_upload=*/true);
+  }
+
+  Status start(std::uint64_t model) override { return client_->start(model); }
+  Status stop(std::uint64_t model, std::int64_t drain_ns) override {
+    return client_->stop(model, drain_ns);
+  }
+  Status reset(std::uint64_t model) override { return client_->reset(model); }
+  Status unload(std::uint64_t model, std::int64_t drain_ns) override {
+    return client_->unload(model, drain_ns);
+  }
+
+  Result<std::vector<api::ModelDescription>> models(std::uint64_t model) override {
+    std::vector<api::ModelDescription> models;
+    for (service::ModelEntry& entry : SLUICE_TRY(client_->list_models(model))) {
+      models.push_back({std::move(entry.info), std::move(entry.signature), false});
+    }
+    if (model != 0 && models.empty()) return unknown_model(model);
+    return models;
+  }
+
+  Result<std::uint64_t> combine(const api::CombineWish& /*wish*/) override {
+    return unimplemented("a daemon's models are not combined: combine models of this process");
+  }
+  Result<std::shared_ptr<runtime::RequestSink>> sink(std::uint64_t /*model*/) override {
+    return unimplemented("queues move memory of this process: open them on a local runtime");
+  }
+
+  Result<api::SharedMemory> share(std::int64_t size_bytes) override {
+    auto tensors = SLUICE_TRY(client_->share(size_bytes));
+    shared_.add(tensors);
+    // The daemon drops its mapping with the region, or with the session if the client is gone.
+    const std::shared_ptr<const void> owner(
+        tensors.get(), [tensors, client = std::weak_ptr(client_)](const void*) {
+          if (const auto open = client.lock()) (void)open->unregister_region(tensors->region());
+        });
+    return api::SharedMemory{tensors->memory(), owner};
+  }
+
+  Result<api::ModelStatistics> statistics(std::uint64_t model) override {
+    const auto all = SLUICE_TRY(client_->statistics(model));
+    if (model == 0 || all.empty()) return unknown_model(model);
+    const service::ModelStatistics& one = all.front();
+    return api::ModelStatistics{one.accepted,         one.refused,
+                                one.waiting,          one.max_waiting,
+                                one.starts,           one.busy_ns,
+                                one.answered,         latency_of(one.queue),
+                                latency_of(one.copy), latency_of(one.compute),
+                                latency_of(one.total)};
+  }
+  Result<runtime::Health> health(std::uint64_t model) override {
+    for (service::ModelHealth& one : SLUICE_TRY(client_->health()).models) {
+      if (one.model == model) return std::move(one.health);
+    }
+    return unknown_model(model);
+  }
+  Result<std::uint64_t> start_profile(const runtime::ProfileWish& wish) override {
+    return client_->start_profile(wish);
+  }
+  Result<runtime::Profile> stop_profile(std::uint64_t profile) override {
+    return client_->stop_profile(profile);
+  }
+
+  InferReply infer(const InferCall& call) override {
+    auto prepared = prepare(call);
+    if (!prepared.is_ok()) return refusal(prepared.status());
+    const Status placed = place_in_shared(call, *prepared);
+    if (!placed.is_ok()) return refusal(placed);
+    return reply_of(client_->infer(call.model, prepared->inputs, prepared->options), call.outputs,
+                    *prepared->signature, call.wants_detail);
+  }
+
+  Result<std::shared_ptr<api::Flight>> submit(const InferCall& call,
+                                              api::OnReply on_reply) override {
+    auto prepared = SLUICE_TRY(prepare(call));
+    const auto requests = SLUICE_TRY(open_requests());
+    const std::uint64_t id = SLUICE_TRY(requests->send(
+        call.model, prepared.inputs, prepared.options,
+        [signature = prepared.signature, outputs = call.outputs, has_detail = call.wants_detail,
+         on_reply = std::move(on_reply)](Result<rpc::client::InferReply> answer) {
+          on_reply(reply_of(std::move(answer), outputs, *signature, has_detail));
+        }));
+    return std::shared_ptr<api::Flight>(std::make_shared<RemoteFlight>(requests, id));
+  }
+
+  void shutdown(std::int64_t drain_ns) override {
+    std::vector<std::shared_ptr<Requests>> all;
+    {
+      const std::lock_guard lock(mutex_);
+      is_open_ = false;
+      all.swap(requests_);
+    }
+    for (const auto& requests : all) requests->close(drain_ns);
+  }
+
+ private:
+  struct Prepared {
+    SharedSignature signature;
+    std::vector<rpc::client::NamedTensor> inputs;
+    rpc::client::InferOptions options;
+  };
+
+  Result<service::ModelEntry> load_entry(const api::LoadWish& wish) {
+    auto options = SLUICE_TRY(load_options(wish));
+    if (wish.package.data() != nullptr) return client_->upload(options, wish.package);
+    if (wish.is_server_path) return client_->load(options, wish.path);
+    const auto path = std::filesystem::absolute(wish.path);
+    // A daemon that sees the file maps it, and shares its pages with other users of it.
+    if (is_local_) {
+      auto loaded = client_->load(options, path.string());
+      if (loaded.is_ok() || !should_upload(loaded.status())) return loaded;
+    }
+    if (options.name.empty()) options.name = path.stem().string();
+    return client_->upload(options, path.string());
+  }
+
+  /// Asked for once: a handle is never another model's.
+  Result<SharedSignature> signature_of(std::uint64_t model) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto it = signatures_.find(model);
+      if (it != signatures_.end()) return it->second;
+    }
+    if (model == 0) {
+      return runtime::runtime_error(RuntimeCode::kInvalidHandle, "0 is the handle of no model");
+    }
+    auto found = SLUICE_TRY(models(model));
+    return remember(model, std::move(found.front().signature));
+  }
+
+  SharedSignature remember(std::uint64_t model, package::Signature signature) {
+    auto shared = std::make_shared<const package::Signature>(std::move(signature));
+    const std::lock_guard lock(mutex_);
+    if (signatures_.size() >= kMaxKnownModels) signatures_.clear();
+    signatures_[model] = shared;
+    return shared;
+  }
+
+  Result<Prepared> prepare(const InferCall& call) {
+    Prepared prepared;
+    prepared.signature = SLUICE_TRY(signature_of(call.model));
+    const auto places = SLUICE_TRY(api::arrange_inputs(call.inputs, *prepared.signature));
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      prepared.inputs.push_back({prepared.signature->inputs[i].name,
+                                 call.inputs[static_cast<std::size_t>(places[i])].view});
+    }
+    prepared.options.timeout_ns = call.timeout_ns;
+    prepared.options.priority = call.priority;
+    prepared.options.wants_detail = call.wants_detail;
+    return prepared;
+  }
+
+  /// Asks the daemon to write outputs to the caller's memory where that is shared with it.
+  Status place_in_shared(const InferCall& call, Prepared& prepared) const {
+    if (call.outputs.empty()) return ok_status();
+    for (const int place : SLUICE_TRY(api::arrange_outputs(call.outputs, *prepared.signature))) {
+      runtime::OutputMemory memory;
+      if (place >= 0) memory = call.outputs[static_cast<std::size_t>(place)].memory;
+      if (!shared_.find(memory.data, memory.capacity_bytes)) memory = {};
+      prepared.options.outputs.push_back(memory);
+    }
+    return ok_status();
+  }
+
+  /// The stream of requests; a new one if the daemon has ended the last.
+  Result<std::shared_ptr<Requests>> open_requests() {
+    const std::lock_guard lock(mutex_);
+    if (!is_open_) {
+      return runtime::runtime_error(RuntimeCode::kFailed, "the runtime is being closed");
+    }
+    if (!requests_.empty() && !requests_.back()->is_over()) return requests_.back();
+    auto stream = SLUICE_TRY(client_->open_stream());
+    requests_.push_back(std::make_shared<Requests>(std::move(stream), stream_limit_));
+    return requests_.back();
+  }
+
+  const std::shared_ptr<rpc::client::Client> client_;
+  rpc::client::SharedTable shared_;
+  const bool is_local_;
+  const std::int64_t stream_limit_;
+  std::mutex mutex_;
+  bool is_open_ = true;
+  std::vector<std::shared_ptr<Requests>> requests_;  ///< the last one serves; others have ended
+  std::map<std::uint64_t, SharedSignature> signatures_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<api::Runtime>> connect(const api::ConnectWish& wish) {
+  rpc::client::ClientOptions options;
+  if (!wish.address.empty()) options.address = wish.address;
+  if (wish.timeout_ns > 0) options.connect_timeout_ns = wish.timeout_ns;
+  options.ca = wish.ca;
+  options.certificate = wish.certificate;
+  options.key = wish.key;
+  options.token = wish.token;
+  options.uses_ring = wish.uses_ring;
+  const bool is_local = SLUICE_TRY(rpc::wire::parse_address(options.address)).is_unix;
+  auto client = SLUICE_TRY(rpc::client::Client::create(options));
+  if (wish.has_session) {
+    SLUICE_TRY(client->open_session(wish.session.empty() ? "libsluice" : wish.session));
+  }
+  const std::int64_t stream_limit = SLUICE_TRY(client->server()).stream_requests;
+  return std::unique_ptr<api::Runtime>(
+      std::make_unique<RemoteRuntime>(std::move(client), is_local, stream_limit));
+}
+
+}  // namespace sluice::client

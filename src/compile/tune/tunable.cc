@@ -1,0 +1,141 @@
+#include "compile/tune/tunable.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "backend/extensions/variants.h"
+
+namespace sluice::compile {
+namespace {
+
+void add_tensor(const sluice_tensor& tensor, std::string& key) {
+  key += fmt::format("{}/{}", tensor.element_type, tensor.layout);
+  for (std::int32_t i = 0; i < tensor.rank; ++i) key += fmt::format(",{}", tensor.dims[i]);
+  key += ';';
+}
+
+void add_attributes(const sluice_attribute* attributes, std::int32_t count, std::string& key) {
+  for (std::int32_t a = 0; a < count; ++a) {
+    const sluice_attribute& attribute = attributes[a];
+    if (backend::kVariantAttribute == attribute.name) continue;
+    key += fmt::format("{}:{}=", attribute.name, attribute.kind);
+    for (std::int64_t i = 0; i < attribute.count; ++i) {
+      if (attribute.ints != nullptr) key += fmt::format("{},", attribute.ints[i]);
+      if (attribute.floats != nullptr) key += fmt::format("{},", attribute.floats[i]);
+      if (attribute.texts == nullptr) continue;
+      const sluice_text& text = attribute.texts[i];
+      // Prefixed by its size, so that the contents of a string cannot be mistaken for the rest of
+      // the key.
+      key += fmt::format("{}\"{}\"", text.size_bytes,
+                         std::string_view(text.data, static_cast<std::size_t>(text.size_bytes)));
+    }
+    if (attribute.tensor != nullptr) add_tensor(*attribute.tensor, key);
+    key += ';';
+  }
+}
+
+void add_operands(const sluice_operand* operands, std::int32_t count, std::string& key) {
+  for (std::int32_t i = 0; i < count; ++i) {
+    if (operands[i].is_constant != 0) key += '#';
+    add_tensor(operands[i].tensor, key);
+  }
+  key += '|';
+}
+
+void add_body(const sluice_body& body, std::string& key) {
+  key += fmt::format("body {} {} {}|", body.num_inputs, body.num_constants, body.result);
+  for (std::int32_t i = 0; i < body.num_constants; ++i) add_tensor(body.constants[i], key);
+  for (std::int32_t i = 0; i < body.num_steps; ++i) {
+    const sluice_body_step& step = body.steps[i];
+    key += fmt::format("{}/{}(", step.kind, step.version);
+    for (std::int32_t k = 0; k < step.num_inputs; ++k) key += fmt::format("{},", step.inputs[k]);
+    add_attributes(step.attributes, step.num_attributes, key);
+    key += ')';
+  }
+}
+
+bool has_known_shapes(const sluice_operand* operands, std::int32_t count) {
+  return std::all_of(operands, operands + count, [](const sluice_operand& operand) {
+    const sluice_tensor& tensor = operand.tensor;
+    return std::all_of(tensor.dims, tensor.dims + tensor.rank,
+                       [](std::int64_t dim) { return dim >= 0; });
+  });
+}
+
+bool has_known_shapes(const sluice_op& op) {
+  return has_known_shapes(op.inputs, op.num_inputs) &&
+         has_known_shapes(op.outputs, op.num_outputs) &&
+         has_known_shapes(op.body_inputs, op.num_body_inputs);
+}
+
+/// Kinds of the operation and its body, and the shapes of what it multiplies.
+std::string text_of(const sluice_op& op) {
+  std::string text = *op.domain == '\0' ? "" : fmt::format("{}::", op.domain);
+  text += op.kind;
+  for (std::int32_t i = 0; op.body != nullptr && i < op.body->num_steps; ++i) {
+    text += fmt::format("+{}", op.body->steps[i].kind);
+  }
+  for (std::int32_t i = 0; i < std::min(op.num_inputs, 2); ++i) {
+    const sluice_tensor& tensor = op.inputs[i].tensor;
+    text += fmt::format(" [{}]", fmt::join(tensor.dims, tensor.dims + tensor.rank, ","));
+  }
+  return text;
+}
+
+/// The operation's current tactic, then the backend's default, then the other tactics.
+std::vector<std::string> tactics_of(const ir::Operation& operation,
+                                    std::vector<std::string> offered) {
+  std::vector<std::string> tactics = {
+      operation.attributes.get_or(backend::kVariantAttribute, std::string())};
+  offered.insert(offered.begin(), "");
+  for (std::string& tactic : offered) {
+    if (std::ranges::find(tactics, tactic) == tactics.end()) tactics.push_back(std::move(tactic));
+  }
+  return tactics;
+}
+
+}  // namespace
+
+std::string key_of(const sluice_op& op) {
+  std::string key = fmt::format("{}::{}/{}|", op.domain, op.kind, op.version);
+  add_attributes(op.attributes, op.num_attributes, key);
+  add_operands(op.inputs, op.num_inputs, key);
+  add_operands(op.outputs, op.num_outputs, key);
+  add_operands(op.body_inputs, op.num_body_inputs, key);
+  if (op.body != nullptr) add_body(*op.body, key);
+  return key;
+}
+
+Result<std::vector<TunableGroup>> find_tunable(const package::Executable& executable,
+                                               const ir::Graph& graph, Backends backends,
+                                               int num_cores) {
+  std::vector<TunableGroup> groups;
+  std::map<std::string, std::size_t> numbers;
+  for (std::size_t s = 0; s < executable.backend_of.size(); ++s) {
+    const ir::Subgraph& subgraph = graph.subgraph(ir::SubgraphId(s));
+    const std::vector<std::int16_t>& backend_of = executable.backend_of[s];
+    for (std::size_t position = 0; position < backend_of.size(); ++position) {
+      if (backend_of[position] < 0) continue;
+      const ir::Operation& operation = subgraph.operation(subgraph.order()[position]);
+      const auto op = backend::Op::create({graph, subgraph, operation});
+      if (!op.is_ok() || !has_known_shapes(op->get())) continue;
+      // Operations with another tactic already form a group of their own.
+      const std::string current =
+          operation.attributes.get_or(backend::kVariantAttribute, std::string());
+      const std::string key =
+          fmt::format("{} {} {}", backend_of[position], current, key_of(op->get()));
+      const auto [number, is_new] = numbers.emplace(key, groups.size());
+      if (is_new) {
+        const auto& backend = *backends[static_cast<std::size_t>(backend_of[position])];
+        auto offered = SLUICE_TRY(backend::list_variants(backend, *op, num_cores));
+        groups.push_back({text_of(op->get()), {}, tactics_of(operation, std::move(offered))});
+      }
+      groups[number->second].members.push_back({s, position});
+    }
+  }
+  std::erase_if(groups, [](const TunableGroup& group) { return group.tactics.size() < 2; });
+  return groups;
+}
+
+}  // namespace sluice::compile

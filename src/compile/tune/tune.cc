@@ -1,0 +1,122 @@
+#include "compile/tune/tune.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "compile/optimize.h"
+#include "compile/tune/trial_model.h"
+#include "exec/loaded_model.h"
+#include "ops/inference.h"
+
+namespace sluice::compile {
+namespace {
+
+/// The graph for inputs of these shapes.
+Result<ir::Graph> with_shapes(const ir::Graph& graph, std::span<const exec::TensorView> inputs) {
+  const package::Signature signature = package::signature_of(graph);
+  if (inputs.size() != signature.inputs.size()) {
+    return invalid_argument("{} tensors, the model takes {}", inputs.size(),
+                            signature.inputs.size());
+  }
+  ir::Graph shaped = graph;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    SLUICE_TRY(exec::check_input(signature.inputs[i], inputs[i]));
+    ir::Shape shape;
+    for (const std::int64_t dim : inputs[i].dims) shape.emplace_back(dim);
+    ir::Type& type = shaped.main().operand(shaped.main().inputs[i]).type;
+    type = type.with_shape(std::move(shape));
+  }
+  SLUICE_TRY(ops::infer_types(shaped));
+  return shaped;
+}
+
+int cores_of(Backends backends, int num_threads) {
+  int most = 1;
+  for (const auto& backend : backends) most = std::max(most, backend->devices()[0].num_cores);
+  return num_threads > 0 ? std::min(num_threads, most) : most;
+}
+
+std::string machine_of(Backends backends, int num_cores) {
+  std::string text;
+  for (const auto& backend : backends) {
+    text += (text.empty() ? "" : ", ") + backend->devices()[0].name;
+  }
+  return fmt::format("{}; {} core{}", text, num_cores, num_cores == 1 ? "" : "s");
+}
+
+/// Packs constants again whose operations now need another form.
+Status repack(const backend::BackendRegistry& registry, package::Executable& executable) {
+  exec::LoadOptions loading;
+  loading.num_threads = 1;
+  const bool is_packed = !executable.packed.empty();
+  const auto model = SLUICE_TRY(exec::LoadedModel::load(executable, registry, loading));
+  exec::LoadedModel::Preparation preparation = model.preparation();
+  if (is_packed) executable.packed = std::move(preparation.packed);
+  executable.plan = std::move(preparation.plan);
+  return ok_status();
+}
+
+std::vector<TunedGroup> changes(std::span<const TunableGroup> groups,
+                                const SearchOutcome& outcome) {
+  std::vector<TunedGroup> changed;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const GroupOutcome& found = outcome.groups[g];
+    if (found.tactic == 0) continue;
+    changed.push_back({groups[g].text, groups[g].members.size(), groups[g].tactics.front(),
+                       groups[g].tactics[static_cast<std::size_t>(found.tactic)], found.before_ns,
+                       found.after_ns});
+  }
+  std::ranges::stable_sort(changed, std::greater(), [](const TunedGroup& group) {
+    return group.before_ns - group.after_ns;
+  });
+  return changed;
+}
+
+}  // namespace
+
+Result<Tuning> tune(package::Executable executable, std::span<const exec::TensorView> inputs,
+                    const backend::BackendRegistry& registry, const TuneOptions& options,
+                    const Clock& clock) {
+  const auto backends = SLUICE_TRY(find_backends(registry, executable.backends));
+  const ir::Graph shaped = SLUICE_TRY(with_shapes(executable.graph, inputs));
+  const int num_cores = cores_of(backends, options.num_threads);
+  const auto groups = SLUICE_TRY(find_tunable(executable, shaped, backends, num_cores));
+
+  std::vector<int> num_tactics;
+  for (const TunableGroup& group : groups)
+    num_tactics.push_back(static_cast<int>(group.tactics.size()));
+  SearchOptions searching;
+  searching.time_box_ns = static_cast<std::int64_t>(options.seconds * 1e9);
+  searching.progress = options.progress;
+  SearchOutcome outcome;
+  {
+    TrialMaker trials(executable, groups, inputs, backends, registry, num_cores);
+    outcome = SLUICE_TRY(search_tactics(
+        num_tactics, [&](std::span<const int> choice) { return trials.make(choice); }, clock,
+        searching));
+  }
+
+  TuneReport report;
+  report.machine = machine_of(backends, num_cores);
+  report.num_groups = groups.size();
+  report.rounds = outcome.rounds;
+  report.changed = changes(groups, outcome);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    report.measured.push_back({groups[g].text, groups[g].members.size(), groups[g].tactics,
+                               std::move(outcome.groups[g].tactics),
+                               static_cast<std::size_t>(outcome.groups[g].confirmed)});
+  }
+  report.before_ns = outcome.before_ns;
+  report.after_ns = outcome.after_ns;
+  if (!report.changed.empty()) {
+    std::vector<int> choice;
+    for (const GroupOutcome& group : outcome.groups) choice.push_back(group.tactic);
+    apply_tactics(groups, choice, executable.graph);
+    executable.graph.metadata.insert_or_assign(std::string(kTunedFor), report.machine);
+    SLUICE_TRY(repack(registry, executable));
+  }
+  return Tuning{std::move(executable), std::move(report)};
+}
+
+}  // namespace sluice::compile

@@ -1,0 +1,120 @@
+// The functions of sluice/compile.h.
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/last_error.h"
+#include "api/read_options.h"
+#include "base/file.h"
+#include "compiler/compile_model.h"
+#include "package/package.h"
+#include "package/package_bytes.h"
+#include "sluice/compile.h"
+
+struct sluice_package {
+  sluice::package::Executable executable;
+  std::optional<sluice::Bytes> bytes;  // made by the first call that asks for them
+};
+
+namespace sluice::compiler {
+namespace {
+
+/// `file` keeps the mapping of a file descriptor alive.
+Result<Source> source_of(const sluice_compile_request& request, Bytes& file) {
+  const int named = (request.path != nullptr ? 1 : 0) + (request.data != nullptr ? 1 : 0) +
+                    (request.from_fd != 0 ? 1 : 0);
+  if (named != 1) {
+    return invalid_argument("a request names its model by one of path, data and fd, not {}", named);
+  }
+  if (request.path != nullptr && *request.path == '\0') {
+    return invalid_argument("the path is empty");
+  }
+  Source source;
+  if (request.folder != nullptr) source.folder = request.folder;
+  if (request.path != nullptr) {
+    source.path = request.path;
+  } else if (request.data != nullptr) {
+    source.bytes = {static_cast<const std::byte*>(request.data), request.size_bytes};
+  } else {
+    file = SLUICE_TRY(map_file("/proc/self/fd/" + std::to_string(request.fd))
+                          .with_context(fmt::format("file descriptor {}", request.fd)));
+    source.bytes = file.view();
+  }
+  return source;
+}
+
+Result<std::vector<std::string>> options_of(const sluice_compile_request& request) {
+  std::vector<std::string> options;
+  if (request.num_options > 0 && request.options == nullptr) {
+    return invalid_argument("options is null, num_options is {}", request.num_options);
+  }
+  for (std::size_t i = 0; i < request.num_options; ++i) {
+    if (request.options[i] == nullptr) return invalid_argument("option {} is null", i);
+    options.emplace_back(request.options[i]);
+  }
+  return options;
+}
+
+Result<package::Executable> compile(const sluice_compile_request& given) {
+  const sluice_compile_request request = api::read_options(&given);
+  Bytes file;
+  const Source source = SLUICE_TRY(source_of(request, file));
+  const auto flags = SLUICE_TRY(options::parse_compile_flags(SLUICE_TRY(options_of(request))));
+  backend::Discovery discovery;
+  if (request.backend_dir != nullptr) discovery.paths.emplace_back(request.backend_dir);
+  std::function<void(std::string_view)> progress;
+  if (request.progress != nullptr) {
+    progress = [&](std::string_view phase) {
+      request.progress(request.user, std::string(phase).c_str());
+    };
+  }
+  return compile_model(source, flags, backend::BackendRegistry::discover(discovery),
+                       std::move(progress));
+}
+
+}  // namespace
+}  // namespace sluice::compiler
+
+using sluice::invalid_argument;
+using sluice::api::guard;
+
+int32_t sluice_compile(const sluice_compile_request* request, sluice_package** package) {
+  return guard([&]() -> sluice::Status {
+    if (package == nullptr) return invalid_argument("package is null");
+    *package = nullptr;
+    if (request == nullptr) return invalid_argument("request is null");
+    *package = new sluice_package{SLUICE_TRY(sluice::compiler::compile(*request)), std::nullopt};
+    return sluice::ok_status();
+  });
+}
+
+const char* sluice_compile_last_error(void) { return sluice::api::last_error(); }
+
+size_t sluice_package_num_operations(const sluice_package* package) {
+  return package == nullptr ? 0 : package->executable.graph.main().num_operations();
+}
+
+int32_t sluice_package_save(const sluice_package* package, const char* path) {
+  return guard([&]() -> sluice::Status {
+    if (package == nullptr || path == nullptr) return invalid_argument("package or path is null");
+    return sluice::package::write_package(package->executable, path);
+  });
+}
+
+int32_t sluice_package_bytes(sluice_package* package, const void** data, size_t* size_bytes) {
+  return guard([&]() -> sluice::Status {
+    if (package == nullptr || data == nullptr || size_bytes == nullptr) {
+      return invalid_argument("package, data or size_bytes is null");
+    }
+    if (!package->bytes) {
+      package->bytes = SLUICE_TRY(sluice::package::package_bytes(package->executable));
+    }
+    *data = package->bytes->data();
+    *size_bytes = package->bytes->size();
+    return sluice::ok_status();
+  });
+}
+
+void sluice_package_free(sluice_package* package) { delete package; }

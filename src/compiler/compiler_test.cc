@@ -1,0 +1,114 @@
+// Reaches the compiler as a program does: by the public headers and libraries alone.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "sluice/compile.hpp"
+#include "support/paths.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr std::int32_t kInvalidArgument = 3;
+constexpr std::int32_t kNotFound = 5;
+
+std::string digits() { return testing::source_path("examples/digits/digits.onnx").string(); }
+
+std::vector<std::byte> read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<std::byte> copy(Package& package) {
+  const auto bytes = package.bytes();
+  EXPECT_TRUE(bytes);
+  return {(*bytes).begin(), (*bytes).end()};
+}
+
+TEST(SluiceCompile, SavedPackageRuns) {
+  std::vector<std::string> phases;
+  const CompileOptions options = {
+      .progress = [&](std::string_view phase) { phases.emplace_back(phase); }};
+  auto package = compile_file(digits(), options);
+  ASSERT_TRUE(package) << package.error().message;
+  EXPECT_GT(package->num_operations(), 0U);
+  EXPECT_THAT(phases, Contains("import"));
+  const auto path = std::filesystem::path(::testing::TempDir()) / "compiler_test.sluice";
+  ASSERT_FALSE(package->save(path.string()));
+  EXPECT_EQ(read(path.string()), copy(*package));
+  auto model = Model::open(path.string(), 1);
+  ASSERT_TRUE(model) << model.error().message;
+  auto context = model->create_context();
+  const std::vector<float> pixels(64);
+  ASSERT_FALSE(context->set_input<float>("image", pixels, {1, 1, 8, 8}));
+  EXPECT_FALSE(context->run());
+  EXPECT_EQ(context->output<float>(model->output(0).name)->values.size(), 10U);
+  std::filesystem::remove(path);
+}
+
+TEST(SluiceCompile, PathBytesAndDescriptorGiveOnePackage) {
+  const auto model = read(digits());
+  auto from_path = compile_file(digits());
+  auto from_bytes = compile_bytes(model);
+  const int fd = ::open(digits().c_str(), O_RDONLY | O_CLOEXEC);
+  sluice_compile_request request = {};
+  request.fd = fd;
+  request.from_fd = 1;
+  auto from_fd = compile(request, {});
+  ::close(fd);
+  ASSERT_TRUE(from_path && from_bytes && from_fd);
+  EXPECT_EQ(copy(*from_path), copy(*from_bytes));
+  EXPECT_EQ(copy(*from_path), copy(*from_fd));
+}
+
+TEST(SluiceCompile, OptionsAreThoseOfTheCommand) {
+  const auto narrow = compile_file(digits(), {.options = {"--weights", "bf16", "--no-pack"}});
+  EXPECT_TRUE(narrow) << narrow.error().message;
+  const auto unknown = compile_file(digits(), {.options = {"--wieghts", "bf16"}});
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, kInvalidArgument);
+  EXPECT_THAT(unknown.error().message, HasSubstr("did you mean --weights?"));
+}
+
+TEST(SluiceCompile, BadRequestsAreRefused) {
+  EXPECT_EQ(compile_file("/no/such/model.onnx").error().code, kNotFound);
+  EXPECT_EQ(compile_file("").error().code, kInvalidArgument);
+  const std::vector<std::byte> noise(100, std::byte{0x5a});
+  EXPECT_EQ(compile_bytes(noise).error().code, kInvalidArgument);
+  EXPECT_EQ(compile({}, {}).error().code, kInvalidArgument);
+  sluice_compile_request request = {};
+  request.fd = 1 << 20;
+  request.from_fd = 1;
+  EXPECT_THAT(compile(request, {}).error().message, HasSubstr("file descriptor 1048576"));
+  request.path = "x";
+  EXPECT_THAT(compile(request, {}).error().message, HasSubstr("one of path, data and fd, not 2"));
+  EXPECT_EQ(compile_file(digits(), {.options = {"--backend", "quantum"}}).error().code, kNotFound);
+}
+
+TEST(SluiceCompile, NullArgumentsAreRefused) {
+  sluice_package* package = nullptr;
+  const void* data = nullptr;
+  std::size_t size_bytes = 0;
+  EXPECT_EQ(sluice_compile(nullptr, &package), kInvalidArgument);
+  const sluice_compile_request request = {};
+  EXPECT_EQ(sluice_compile(&request, nullptr), kInvalidArgument);
+  EXPECT_EQ(sluice_package_save(nullptr, "x"), kInvalidArgument);
+  EXPECT_EQ(sluice_package_bytes(nullptr, &data, &size_bytes), kInvalidArgument);
+  EXPECT_EQ(sluice_package_num_operations(nullptr), 0U);
+  sluice_package_free(nullptr);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,112 @@
+#include "daemon/kept_models.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "topology/map/json_reader.h"
+
+namespace sluice::daemon {
+namespace {
+
+using topology::JsonValue;
+
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 26;
+constexpr std::size_t kMaxModels = 1 << 20;
+
+Result<KeptModel> read_model(const JsonValue& value) {
+  KeptModel model;
+  model.path = SLUICE_TRY(SLUICE_TRY(value.field("path")).as_text());
+  service::LoadOptions& options = model.options;
+  options.name = SLUICE_TRY(value.text_or("name", ""));
+  options.depth = static_cast<int>(SLUICE_TRY(value.int_or("depth", 0, 0, runtime::kMaxDepth)));
+  options.weight = static_cast<int>(SLUICE_TRY(value.int_or("weight", 1, 1, runtime::kMaxWeight)));
+  const auto waiting = SLUICE_TRY(value.int_or("queue_limit", -1, -1, runtime::kMaxWaiting));
+  if (waiting >= 0) options.max_waiting = static_cast<int>(waiting);
+  options.flags_nan = SLUICE_TRY(value.int_or("flag_nan", 0, 0, 1)) == 1;
+  const std::string isolation = SLUICE_TRY(value.text_or("isolation", ""));
+  if (!isolation.empty()) options.isolation = SLUICE_TRY(runtime::parse_isolation(isolation));
+  return model;
+}
+
+nlohmann::ordered_json to_json(const KeptModel& model) {
+  const service::LoadOptions& options = model.options;
+  nlohmann::ordered_json json = {{"path", model.path},
+                                 {"name", options.name},
+                                 {"depth", options.depth},
+                                 {"weight", options.weight},
+                                 {"flag_nan", options.flags_nan ? 1 : 0}};
+  if (options.max_waiting) json["queue_limit"] = *options.max_waiting;
+  if (options.isolation) json["isolation"] = runtime::isolation_name(*options.isolation);
+  return json;
+}
+
+}  // namespace
+
+std::string print_kept_models(const std::vector<KeptModel>& models) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const KeptModel& model : models) list.push_back(to_json(model));
+  const nlohmann::ordered_json root = {{"models", std::move(list)}};
+  return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Result<std::vector<KeptModel>> parse_kept_models(std::string_view text) {
+  const nlohmann::json json = SLUICE_TRY(topology::parse_json(text));
+  const JsonValue root(json, "");
+  std::vector<KeptModel> models;
+  for (const JsonValue& value : SLUICE_TRY(SLUICE_TRY(root.field("models")).as_items(kMaxModels))) {
+    models.push_back(SLUICE_TRY(read_model(value)));
+  }
+  return models;
+}
+
+Status KeptModels::restore(service::Service& service) {
+  if (path_.empty()) return ok_status();
+  const auto text = read_text_file(path_, kMaxBytes);
+  std::vector<KeptModel> models;
+  if (text.is_ok()) {
+    models = SLUICE_TRY(parse_kept_models(*text).with_context(
+        fmt::format("state_file \"{}\"; mend it, or move it away to start without models", path_)));
+  } else if (text.status().code() != Code::kNotFound) {
+    return text.status().with_context("state_file");
+  }
+  service.set_model_events({[this](runtime::ModelHandle handle, const std::string& path,
+                                   const service::LoadOptions& options) {
+                              add(handle, {path, options});
+                            },
+                            [this](runtime::ModelHandle handle) { remove(handle); }});
+  const service::Caller nobody = SLUICE_TRY(service.caller_of("", {}));
+  for (KeptModel& model : models) {
+    const auto entry = service.load(nobody, model.options, model.path, nullptr);
+    if (entry.is_ok()) continue;  // `add` has it
+    log_.add(service::LogLevel::kError, "model.not_restored path={} reason={}",
+             service::in_quotes(model.path), service::in_quotes(entry.status().message()));
+    const std::lock_guard lock(mutex_);
+    absent_.push_back(std::move(model));
+  }
+  return ok_status();
+}
+
+void KeptModels::add(runtime::ModelHandle handle, KeptModel model) {
+  const std::lock_guard lock(mutex_);
+  loaded_.insert_or_assign(handle, std::move(model));
+  write();
+}
+
+void KeptModels::remove(runtime::ModelHandle handle) {
+  const std::lock_guard lock(mutex_);
+  if (loaded_.erase(handle) > 0) write();
+}
+
+void KeptModels::write() const {
+  std::vector<KeptModel> all = absent_;
+  for (const auto& [handle, model] : loaded_) all.push_back(model);
+  const std::string text = print_kept_models(all);
+  std::error_code ignored;  // the write reports a folder that is not there
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
+  const Status status = write_file_atomically(path_, std::as_bytes(std::span(text)));
+  if (status.is_ok()) return;
+  log_.add(service::LogLevel::kError, "state.not_written path={} reason={}",
+           service::in_quotes(path_), service::in_quotes(status.message()));
+}
+
+}  // namespace sluice::daemon

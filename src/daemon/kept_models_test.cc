@@ -1,0 +1,43 @@
+#include "daemon/kept_models.h"
+
+#include <gmock/gmock.h>
+
+namespace sluice::daemon {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(KeptModels, PrintedModelsParseBack) {
+  KeptModel model;
+  model.path = "/models/a \"b\".sluice";
+  model.options.name = "a";
+  model.options.depth = 4;
+  model.options.weight = 7;
+  model.options.max_waiting = 0;
+  model.options.flags_nan = true;
+  model.options.isolation = runtime::Isolation::kProcess;
+  const auto parsed = parse_kept_models(print_kept_models({model, KeptModel{"/b", {}}}));
+  ASSERT_TRUE(parsed.is_ok()) << parsed.status().to_string();
+  ASSERT_EQ(parsed->size(), 2U);
+  const KeptModel& back = parsed->front();
+  EXPECT_EQ(back.path, model.path);
+  EXPECT_EQ(back.options.name, "a");
+  EXPECT_EQ(back.options.depth, 4);
+  EXPECT_EQ(back.options.weight, 7);
+  EXPECT_EQ(back.options.max_waiting, 0);
+  EXPECT_TRUE(back.options.flags_nan);
+  EXPECT_EQ(back.options.isolation, runtime::Isolation::kProcess);
+  EXPECT_EQ(parsed->back().options.max_waiting, std::nullopt);
+}
+
+TEST(KeptModels, DamagedStateIsNamed) {
+  EXPECT_FALSE(parse_kept_models("").is_ok());
+  EXPECT_FALSE(parse_kept_models("{}").is_ok());
+  EXPECT_THAT(parse_kept_models(R"({"models": [{"name": "a"}]})").status().message(),
+              HasSubstr("path"));
+  EXPECT_THAT(parse_kept_models(R"({"models": [{"path": "/a", "weight": 0}]})").status().message(),
+              HasSubstr("weight"));
+}
+
+}  // namespace
+}  // namespace sluice::daemon

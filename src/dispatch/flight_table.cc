@@ -1,0 +1,127 @@
+#include "dispatch/flight_table.h"
+
+#include <utility>
+#include <vector>
+
+#include "runtime/request/awaited_reply.h"
+
+namespace sluice::dispatch {
+namespace {
+
+/// How long requests are computed elsewhere after two came close together. A client that keeps
+/// several in flight does so for many requests in a row.
+constexpr int kBackloggedRequests = 64;
+
+}  // namespace
+
+std::shared_ptr<Flight> FlightTable::enter(std::shared_ptr<ModelRef> model, bool may_compute) {
+  return enter(next_id_.fetch_add(1), std::move(model), may_compute);
+}
+
+std::shared_ptr<Flight> FlightTable::enter(std::uint64_t id, std::shared_ptr<ModelRef> model,
+                                           bool may_compute) {
+  auto flight = std::make_shared<Flight>(id, std::move(model));
+  may_compute = may_compute && !flight->model().is_remote();
+  const std::lock_guard lock(mutex_);
+  const bool is_alone = flights_.empty();
+  if (!flights_.emplace(id, flight).second) return nullptr;
+  flight->is_for_this_thread_ = may_compute && is_alone && is_short(flight->model());
+  return flight;
+}
+
+bool FlightTable::is_short(const ModelRef& model) {
+  const std::int64_t typical_ns = model.typical_ns();
+  if (typical_ns < kShortNs) return true;
+  if (typical_ns == ModelRef::kUnknownNs) return false;
+  if (num_backlogged_ > 0) {
+    --num_backlogged_;
+    return false;
+  }
+  return typical_ns < max_compute_ns_;
+}
+
+Status FlightTable::post(const std::shared_ptr<Flight>& flight, runtime::Request& request,
+                         std::shared_ptr<RequestQuota> quota) {
+  flight->on_done_ = std::exchange(request.on_done, [this, flight](runtime::Reply reply) {
+    end(*flight);
+    // The door may destroy the table once its on_done was called, so that call comes last.
+    const auto on_done = std::exchange(flight->on_done_, nullptr);
+    if (on_done) on_done(std::move(reply));
+  });
+  return submit(flight, request, std::move(quota));
+}
+
+Result<runtime::Reply> FlightTable::compute(const std::shared_ptr<Flight>& flight,
+                                            runtime::Request& request,
+                                            std::shared_ptr<RequestQuota> quota) {
+  runtime::AwaitedReply reply;
+  request.on_done = reply.on_done();
+  request.will_wait = true;
+  SLUICE_TRY(submit(flight, request, std::move(quota)));
+  auto answer = reply.wait(flight->model().sink());
+  end(*flight);
+  return answer;
+}
+
+Status FlightTable::submit(const std::shared_ptr<Flight>& flight, runtime::Request& request,
+                           std::shared_ptr<RequestQuota> quota) {
+  Status status = quota != nullptr ? quota->enter() : ok_status();
+  if (status.is_ok()) {
+    flight->quota_ = std::move(quota);
+    auto id = flight->model().sink().submit(request);
+    if (id.is_ok()) {
+      flight->set_sink_id(*id);  // perhaps after the answer: then the model knows no such id
+      return ok_status();
+    }
+    status = id.status();
+  }
+  leave(*flight);
+  flight->on_done_ = nullptr;
+  return status;
+}
+
+/// Takes a request that was answered or refused out of the table and the quota.
+void FlightTable::leave(Flight& flight) {
+  {
+    const std::lock_guard lock(mutex_);
+    flights_.erase(flight.id_);
+  }
+  if (flight.quota_ != nullptr) flight.quota_->leave();
+}
+
+void FlightTable::end(Flight& flight) {
+  flight.model_->set_typical_ns(flight.model_->clock().now_ns() - flight.start_ns_);
+  leave(flight);
+}
+
+void FlightTable::note_backlog() {
+  const std::lock_guard lock(mutex_);
+  num_backlogged_ = kBackloggedRequests;
+}
+
+bool FlightTable::contains(std::uint64_t id) const {
+  const std::lock_guard lock(mutex_);
+  return flights_.contains(id);
+}
+
+void FlightTable::cancel(std::uint64_t id) {
+  std::shared_ptr<Flight> flight;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = flights_.find(id);
+    if (it == flights_.end()) return;
+    flight = it->second;
+  }
+  flight->cancel();
+}
+
+void FlightTable::cancel_all() {
+  std::vector<std::shared_ptr<Flight>> flights;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, flight] : flights_) flights.push_back(flight);
+  }
+  for (const auto& flight : flights) flight->cancel();
+}
+
+}  // namespace sluice::dispatch

@@ -1,0 +1,55 @@
+// All that serving a request asks of its model, behind one reference.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/request/request.h"
+
+namespace sluice::dispatch {
+
+/// Made when the model is loaded, looked up once per request, valid while somebody shares it: after
+/// an unload its sink refuses requests. Safe across threads.
+class ModelRef {
+ public:
+  /// Latency of a model that has not answered yet.
+  static constexpr std::int64_t kUnknownNs = std::numeric_limits<std::int64_t>::max();
+
+  /// `in_place_inputs`: by input, whether the model may read it in the client's shared memory; an
+  /// input beyond the end is copied. `is_remote`: a worker process computes the requests, so a
+  /// thread that waits for an answer does none of the work.
+  ModelRef(std::shared_ptr<runtime::RequestSink> sink, std::vector<bool> in_place_inputs,
+           bool is_remote)
+      : sink_(std::move(sink)),
+        signature_(sink_->signature()),
+        clock_(sink_->clock()),
+        in_place_inputs_(std::move(in_place_inputs)),
+        is_remote_(is_remote) {}
+
+  runtime::RequestSink& sink() const { return *sink_; }
+  const package::Signature& signature() const { return signature_; }
+  /// The engine's clock, which may be a simulation's.
+  Clock& clock() const { return clock_; }
+  bool reads_in_place(std::size_t input) const {
+    return input < in_place_inputs_.size() && in_place_inputs_[input];
+  }
+  bool is_remote() const { return is_remote_; }
+
+  /// Latency of the last answer, from the request's submission.
+  std::int64_t typical_ns() const { return typical_ns_.load(std::memory_order_relaxed); }
+  void set_typical_ns(std::int64_t ns) { typical_ns_.store(ns, std::memory_order_relaxed); }
+
+ private:
+  const std::shared_ptr<runtime::RequestSink> sink_;
+  const package::Signature& signature_;  ///< the sink's, as is the clock
+  Clock& clock_;
+  const std::vector<bool> in_place_inputs_;
+  const bool is_remote_;
+  std::atomic<std::int64_t> typical_ns_ = kUnknownNs;
+};
+
+}  // namespace sluice::dispatch

@@ -1,0 +1,48 @@
+// Constants in the layout that their backends ask for: taken from the executable if its packed form
+// matches, packed at load otherwise.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <tuple>
+#include <vector>
+
+#include "backend/backend.h"
+#include "exec/constants/verification.h"
+#include "package/executable.h"
+
+namespace sluice::exec {
+
+/// Subgraph, position in its order, input.
+using PackedKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+using PackedIndex = std::map<PackedKey, const package::PackedConstant*>;
+
+/// Immutable once made; shared by all kernels of a model. Keeps the packed bytes alive.
+class PackedStore {
+ public:
+  /// `backends[i]` runs the operations with `executable.backend_of` == i. Packed bytes taken from
+  /// the executable are added to `verification` and may be used once it has succeeded.
+  /// Fails: kDataLoss for a damaged constant that is packed now; what a backend's packing reports;
+  ///        kCancelled once `stop` is requested.
+  static Result<PackedStore> create(
+      const package::Executable& executable,
+      std::span<const std::shared_ptr<const backend::Backend>> backends, Verification& verification,
+      const std::stop_token& stop = {});
+
+  /// Packed bytes of the inputs of the operation at `position` of a subgraph's order; may be empty.
+  std::vector<std::span<const std::byte>> of(ir::SubgraphId subgraph, std::size_t position) const;
+
+  /// All packed constants, in the form that an executable stores.
+  const std::vector<package::PackedConstant>& all() const { return all_; }
+
+ private:
+  Status add_subgraph(const package::Executable& executable, const PackedIndex& kept,
+                      std::span<const std::shared_ptr<const backend::Backend>> backends,
+                      Verification& verification, const std::stop_token& stop, ir::SubgraphId id);
+
+  std::vector<package::PackedConstant> all_;  // by subgraph, position, input
+};
+
+}  // namespace sluice::exec

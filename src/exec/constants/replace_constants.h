@@ -1,0 +1,24 @@
+// Replaces weights of a compiled model.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "package/executable.h"
+
+namespace sluice::exec {
+
+using ConstantsByName = std::map<std::string, ir::Constant, std::less<>>;
+
+/// Returns a copy of the executable with other values for some of the main graph's constants;
+/// everything else is shared with the original. Packed forms of replaced constants are dropped, so
+/// loading packs them again. Weights that the compiler folded into others cannot be replaced: their
+/// names no longer exist.
+/// Fails: kNotFound         no such constant; the message lists all names
+///        kInvalidArgument  another type or shape, naming both, or too few bytes
+///        kUnimplemented    a constant that shapes depend on
+Result<package::Executable> replace_constants(const package::Executable& executable,
+                                              const ConstantsByName& values);
+
+}  // namespace sluice::exec

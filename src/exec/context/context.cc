@@ -1,0 +1,309 @@
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "base/no_memory.h"
+#include "exec/context/linear_executor.h"
+#include "exec/context/step.h"
+
+namespace sluice::exec {
+namespace {
+
+bool shape_fits(const ir::Type& declared, const std::vector<std::int64_t>& dims) {
+  const ir::Shape* shape = declared.shape();
+  if (shape == nullptr) return true;
+  if (shape->size() != dims.size()) return false;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if ((*shape)[i].is_known() && !(*shape)[i].is(dims[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status check_input(const package::TensorSpec& spec, const TensorView& tensor) {
+  const ir::Type given = type_of(tensor);
+  if (!spec.type.is_tensor()) {
+    return invalid_argument("input \"{}\" is a {}, not a tensor", spec.name, spec.type.to_string());
+  }
+  if (spec.type.element() != tensor.element || !shape_fits(spec.type, tensor.dims)) {
+    return invalid_argument("input \"{}\": got {}, model takes {}", spec.name, given.to_string(),
+                            spec.type.to_string());
+  }
+  const bool is_text = tensor.element == ir::ElementType::kString;
+  const auto size = ir::storage_bytes(given);
+  if (!is_text && (!size || *size != tensor.size_bytes)) {
+    return invalid_argument("input \"{}\": {} takes {} bytes, got {}", spec.name, given.to_string(),
+                            size.value_or(-1), tensor.size_bytes);
+  }
+  if (tensor.data == nullptr && tensor.size_bytes > 0) {
+    return invalid_argument("input \"{}\": its data is null", spec.name);
+  }
+  return ok_status();
+}
+
+namespace {
+
+/// Whether a value is of the type that the model declares.
+bool fits(const ir::Type& declared, const Value& value) {
+  using Kind = ir::Type::Kind;
+  if (declared.kind() == Kind::kOptional) return value.is_empty() || fits(declared.item(), value);
+  const auto is_fit = [](const ir::Type& type, const TensorView& view) {
+    return type.kind() == Kind::kUnknown ||
+           (type.element() == view.element && shape_fits(type, view.dims) &&
+            (view.element == ir::ElementType::kString ||
+             ir::storage_bytes(type_of(view)) == view.size_bytes));
+  };
+  if (declared.is_tensor()) return value.tensor && is_fit(declared, value.tensor->view);
+  if (value.sequence == nullptr) return false;
+  for (const auto& item : value.sequence->items) {
+    if (!is_fit(declared.item(), item->view) || !is_aligned(item->view.data)) return false;
+  }
+  return true;
+}
+
+std::span<const sluice_text> texts_of(const TensorView& view) {
+  return {static_cast<const sluice_text*>(view.data),
+          static_cast<std::size_t>(view.size_bytes) / sizeof(sluice_text)};
+}
+
+/// One run: the caller's inputs to the main frame, its outputs to the caller.
+class Run {
+ public:
+  explicit Run(ContextState& state)
+      : state_(state), main_(state.frame(ir::SubgraphId(std::size_t{0}))) {}
+
+  Status run() {
+    SLUICE_TRY(take_inputs());
+    SLUICE_TRY(LinearExecutor(state_, main_).run());
+    return take_outputs();
+  }
+
+  Status begin() {
+    SLUICE_TRY(take_inputs());
+    return executor().begin();
+  }
+
+  Status finish() {
+    SLUICE_TRY(executor().finish());
+    return take_outputs();
+  }
+
+  LinearExecutor executor() { return LinearExecutor(state_, main_); }
+
+ private:
+  Status take_inputs() {
+    state_.texts.reset();
+    for (std::size_t i = 0; i < state_.inputs.size(); ++i) {
+      SLUICE_TRY(pass_input(i));
+    }
+    for (std::size_t i = 0; i < state_.outputs.size(); ++i) {
+      const bool is_direct = output_spec(i).type.element() != ir::ElementType::kString;
+      main_.outputs[i].bound = is_direct ? state_.outputs[i].bound : nullptr;
+      main_.outputs[i].capacity_bytes = state_.outputs[i].capacity_bytes;
+    }
+    return ok_status();
+  }
+
+  Status take_outputs() {
+    for (std::size_t i = 0; i < state_.outputs.size(); ++i) SLUICE_TRY(take_output(i));
+    return ok_status();
+  }
+
+  const package::TensorSpec& input_spec(std::size_t i) const {
+    return state_.model->signature.inputs[i];
+  }
+  const package::TensorSpec& output_spec(std::size_t i) const {
+    return state_.model->signature.outputs[i];
+  }
+
+  Status pass_input(std::size_t index) {
+    BoundInput& input = state_.inputs[index];
+    if (!input.is_set) {
+      return make_error(Code::kFailedPrecondition, "input \"{}\" of type {} was not set",
+                        input_spec(index).name, input_spec(index).type.to_string());
+    }
+    if (!input_spec(index).type.is_tensor()) {
+      return pass_value(main_, index, SLUICE_TRY(decode_strings(input.value)));
+    }
+    if (input.view.element == ir::ElementType::kString) return pass_strings(index);
+    if (input.address != input.view.data) {
+      std::memcpy(input.staging.data(), input.view.data,
+                  static_cast<std::size_t>(input.view.size_bytes));
+    }
+    TensorView view = input.view;
+    view.data = const_cast<void*>(input.address);  // NOLINT: inputs are only read
+    main_.set_input(index, view);
+    return ok_status();
+  }
+
+  Status pass_strings(std::size_t index) {
+    BoundInput& input = state_.inputs[index];
+    const auto* bytes = static_cast<const std::byte*>(input.view.data);
+    const ir::Constant encoded = {
+        type_of(input.view),
+        Bytes(nullptr, {bytes, static_cast<std::size_t>(input.view.size_bytes)})};
+    const auto texts = SLUICE_TRY(
+        backend::decode_texts(encoded).with_context("input \"" + input_spec(index).name + "\""));
+    TensorView view = input.view;
+    view.size_bytes = static_cast<std::int64_t>(texts.size() * sizeof(sluice_text));
+    SLUICE_TRY(input.staging.reserve(view.size_bytes));
+    view.data = input.staging.data();
+    if (!texts.empty()) {
+      std::memcpy(view.data, texts.data(), static_cast<std::size_t>(view.size_bytes));
+    }
+    main_.set_input(index, view);
+    return ok_status();
+  }
+
+  Status take_output(std::size_t index) {
+    FrameOutput& from = main_.outputs[index];
+    BoundOutput& to = state_.outputs[index];
+    if (!output_spec(index).type.is_tensor()) {
+      to.value = SLUICE_TRY(encode_strings(std::exchange(from.value, Value{})));
+      return ok_status();
+    }
+    to.view = from.view;
+    if (to.view.element == ir::ElementType::kString) SLUICE_TRY(encode(to, from.view));
+    if (to.bound == nullptr || to.view.data == to.bound) return ok_status();
+    if (to.view.size_bytes > to.capacity_bytes) {
+      return make_error(Code::kResourceExhausted,
+                        "output \"{}\" has {} bytes, the memory bound to it {}",
+                        output_spec(index).name, to.view.size_bytes, to.capacity_bytes);
+    }
+    std::memcpy(to.bound, to.view.data, static_cast<std::size_t>(to.view.size_bytes));
+    to.view.data = to.bound;
+    return ok_status();
+  }
+
+  static Status encode(BoundOutput& to, const TensorView& from) {
+    to.view.size_bytes = SLUICE_TRY(backend::encoded_bytes(texts_of(from)));
+    SLUICE_TRY(to.encoded.reserve(to.view.size_bytes));
+    to.view.data = to.encoded.data();
+    backend::encode_texts(texts_of(from), {static_cast<std::byte*>(to.view.data),
+                                           static_cast<std::size_t>(to.view.size_bytes)});
+    return ok_status();
+  }
+
+  ContextState& state_;
+  Frame& main_;
+};
+
+}  // namespace
+
+Context::Context(std::unique_ptr<ContextState> state) : state_(std::move(state)) {}
+Context::Context(Context&&) noexcept = default;
+Context& Context::operator=(Context&&) noexcept = default;
+Context::~Context() = default;
+
+Result<Context> LoadedModel::create_context(const std::stop_token& stop) const {
+  auto state = std::make_unique<ContextState>();
+  state->model = state_;
+  const std::int64_t limit_bytes = state_->options.memory_limit_bytes;
+  state->memory = std::make_shared<ByteBudget>(limit_bytes, process_memory());
+  state->texts.set_limit(std::min(limit_bytes, process_memory()->limit_bytes() / 2));
+  const MemoryScope scope(state->memory);
+  for (const auto& group : state_->segments.groups) {
+    state->streams.push_back(SLUICE_TRY(backend::Stream::create(group)));
+  }
+  state->inputs.resize(state_->signature.inputs.size());
+  state->outputs.resize(state_->signature.outputs.size());
+  state->frames.resize(state_->subgraphs.size());
+  Frame& main = state->frame(ir::SubgraphId(std::size_t{0}));
+  if (main.code.static_plan) {
+    main.static_recording = SLUICE_TRY(record(*state_, main.code, main.code.static_plan, stop));
+    // Here, so that a lack of memory fails the load and not the first run.
+    SLUICE_TRY(main.arena.reserve(main.code.static_plan->placement.layout.arena_bytes));
+  }
+  return Context(std::move(state));
+}
+
+Status Context::set_input(std::size_t index, const TensorView& tensor) {
+  const auto& specs = state_->model->signature.inputs;
+  if (index >= specs.size()) {
+    return invalid_argument("input {} does not exist; the model has {}", index, specs.size());
+  }
+  SLUICE_TRY(check_input(specs[index], tensor));
+  BoundInput& input = state_->inputs[index];
+  input.view = tensor;
+  input.is_set = true;
+  input.value = {};
+  input.address = tensor.data;
+  const auto element_bytes = ir::storage_bytes(tensor.element, 1).value_or(1);
+  if (!is_aligned(tensor.data, std::max(state_->model->input_alignment, element_bytes))) {
+    SLUICE_TRY(input.staging.reserve(tensor.size_bytes));
+    input.address = input.staging.data();
+  }
+  return ok_status();
+}
+
+Status Context::set_input_value(std::size_t index, Value value) {
+  const auto& specs = state_->model->signature.inputs;
+  if (index >= specs.size()) {
+    return invalid_argument("input {} does not exist; the model has {}", index, specs.size());
+  }
+  const package::TensorSpec& spec = specs[index];
+  if (!fits(spec.type, value)) {
+    return invalid_argument("input \"{}\": got {}, model takes {}", spec.name, value.describe(),
+                            spec.type.to_string());
+  }
+  if (spec.type.is_tensor()) SLUICE_TRY(set_input(index, value.tensor->view));
+  state_->inputs[index].is_set = true;
+  state_->inputs[index].value = std::move(value);
+  return ok_status();
+}
+
+Status Context::bind_output(std::size_t index, void* data, std::int64_t capacity_bytes) {
+  if (index >= state_->outputs.size()) {
+    return invalid_argument("output {} does not exist; the model has {}", index,
+                            state_->outputs.size());
+  }
+  const package::TensorSpec& spec = state_->model->signature.outputs[index];
+  if (!spec.type.is_tensor()) {
+    return invalid_argument("output \"{}\" is a {}; memory is bound to tensors", spec.name,
+                            spec.type.to_string());
+  }
+  state_->outputs[index].bound = data;
+  state_->outputs[index].capacity_bytes = data == nullptr ? 0 : capacity_bytes;
+  return ok_status();
+}
+
+void Context::set_checkpoint(Checkpoint checkpoint) { state_->checkpoint = std::move(checkpoint); }
+
+Status Context::run() {
+  const MemoryScope scope(state_->memory);
+  return catch_no_memory([&] { return Run(*state_).run(); });
+}
+
+Status Context::begin() {
+  const MemoryScope scope(state_->memory);
+  return catch_no_memory([&] { return Run(*state_).begin(); });
+}
+
+Status Context::submit_segment(std::size_t segment) {
+  return Run(*state_).executor().submit(segment);
+}
+
+Result<bool> Context::poll_segment(std::size_t segment) {
+  return Run(*state_).executor().poll(segment);
+}
+
+Status Context::finish() {
+  const MemoryScope scope(state_->memory);
+  return catch_no_memory([&] { return Run(*state_).finish(); });
+}
+
+const TensorView& Context::output(std::size_t index) const { return state_->outputs[index].view; }
+
+const Value& Context::output_value(std::size_t index) const { return state_->outputs[index].value; }
+
+std::int64_t Context::memory_bytes() const {
+  std::int64_t total = 0;
+  for (const auto& frame : state_->frames) total += frame ? frame->memory_bytes() : 0;
+  for (const BoundInput& input : state_->inputs) total += input.staging.size_bytes();
+  for (const BoundOutput& output : state_->outputs) total += output.encoded.size_bytes();
+  return total;
+}
+
+}  // namespace sluice::exec

@@ -1,0 +1,47 @@
+// The state of a context.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backend/texts.h"
+#include "exec/context/frame.h"
+
+namespace sluice::exec {
+
+/// An input as the caller set it.
+struct BoundInput {
+  bool is_set = false;
+  TensorView view;
+  const void* address = nullptr;  ///< the caller's memory, or `staging` if that is not aligned
+  AlignedBuffer staging;
+  Value value;  ///< if it was set as a value
+};
+
+/// An output as the caller gets it.
+struct BoundOutput {
+  void* bound = nullptr;
+  std::int64_t capacity_bytes = 0;
+  TensorView view;
+  AlignedBuffer encoded;  ///< strings as offsets and bytes
+  Value value;
+};
+
+struct ContextState {
+  std::shared_ptr<const ModelState> model;
+  std::shared_ptr<ByteBudget> memory;
+  Checkpoint checkpoint;                 ///< may be empty
+  std::vector<backend::Stream> streams;  // one per group of the model
+  backend::TextPool texts;               // of the run under way, or the last one
+  std::vector<BoundInput> inputs;
+  std::vector<BoundOutput> outputs;
+  std::vector<std::unique_ptr<Frame>> frames;  // by subgraph; made when first run
+
+  Frame& frame(ir::SubgraphId id) {
+    std::unique_ptr<Frame>& found = frames[id.index()];
+    if (!found) found = std::make_unique<Frame>(*model->subgraphs[id.index()], texts.get());
+    return *found;
+  }
+};
+
+}  // namespace sluice::exec

@@ -1,0 +1,50 @@
+#include "exec/context/device_mirror.h"
+
+#include <algorithm>
+
+namespace sluice::exec {
+
+void DeviceMirror::add(const plan::Place& place, std::int64_t size_bytes) {
+  const std::int64_t end = place.offset_bytes + size_bytes;
+  const auto [it, is_new] = regions_.try_emplace(place.binding, Region{place.offset_bytes, end, 0});
+  if (is_new) return;
+  it->second.begin = std::min(it->second.begin, place.offset_bytes);
+  it->second.end = std::max(it->second.end, end);
+}
+
+Status DeviceMirror::allocate(const backend::Group& group) {
+  std::int64_t total = 0;
+  for (auto& [binding, region] : regions_) {
+    // The remainder of the host's offset stays, so kernels see the alignment that the plan gave.
+    region.begin -= region.begin % backend::kAlignment;
+    region.offset_bytes = total;
+    // Never empty: the address of a tensor without elements is one of the device too.
+    const std::int64_t size = std::max<std::int64_t>(region.end - region.begin, 1);
+    total += (size + backend::kAlignment - 1) / backend::kAlignment * backend::kAlignment;
+  }
+  memory_ =
+      SLUICE_TRY(backend::DeviceMemory::allocate(group.shared_backend(), group.device(), total));
+  return ok_status();
+}
+
+sluice_argument DeviceMirror::argument(const plan::Place& place) const {
+  const Region& region = regions_.at(place.binding);
+  return backend::fixed_argument(static_cast<const std::byte*>(memory_->address()) +
+                                 region.offset_bytes + place.offset_bytes - region.begin);
+}
+
+Status DeviceMirror::copy_in(const plan::Place& place, std::int64_t size_bytes,
+                             backend::CommandList& list) {
+  if (!present_.insert(place.operand).second || size_bytes == 0) return ok_status();
+  return list.add_copy(backend::bound_argument(place.binding, place.offset_bytes), argument(place),
+                       size_bytes);
+}
+
+Status DeviceMirror::copy_out(const plan::Place& place, std::int64_t size_bytes,
+                              backend::CommandList& list) const {
+  if (size_bytes == 0) return ok_status();
+  return list.add_copy(argument(place), backend::bound_argument(place.binding, place.offset_bytes),
+                       size_bytes);
+}
+
+}  // namespace sluice::exec

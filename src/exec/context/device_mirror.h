@@ -1,0 +1,56 @@
+// Host tensors of one recorded segment in the memory of a device that cannot reach the host's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "backend/command_list.h"
+#include "backend/memory.h"
+#include "plan/placement.h"
+
+namespace sluice::exec {
+
+/// Keeps the layout of the host: a binding's bytes that the segment uses become one region, in
+/// which offsets keep their distances. So tensors that share bytes of the arena one after the other
+/// share bytes of the device too. A tensor is copied in before the first kernel that reads it, and
+/// copied out behind the kernel that writes it if anything outside the segment reads it.
+///
+///     host    | input |      arena      | output |
+///                | copy in       ^ copy out
+///     device  | input |  arena, used part  |
+///
+/// Used by one thread while a command list is recorded; the memory must outlive the list.
+class DeviceMirror {
+ public:
+  /// Declares that the segment uses `size_bytes` at `place`. Requires: an arena or binding place;
+  /// not allocated.
+  void add(const plan::Place& place, std::int64_t size_bytes);
+  /// Takes memory for all that was added.
+  /// Fails: kResourceExhausted, or as the plug-in says.
+  Status allocate(const backend::Group& group);
+
+  /// Where kernels find the tensor. Requires: it was added; allocated.
+  sluice_argument argument(const plan::Place& place) const;
+  /// Records the copy from the host unless the device has the tensor. Requires: as `argument`.
+  Status copy_in(const plan::Place& place, std::int64_t size_bytes, backend::CommandList& list);
+  /// Records the copy to the host. Requires: as `argument`.
+  Status copy_out(const plan::Place& place, std::int64_t size_bytes,
+                  backend::CommandList& list) const;
+  /// Says that a kernel wrote the tensor on the device.
+  void mark_present(const plan::Place& place) { present_.insert(place.operand); }
+
+ private:
+  struct Region {
+    std::int64_t begin = 0;  ///< bytes of the binding
+    std::int64_t end = 0;
+    std::int64_t offset_bytes = 0;  ///< in `memory_`
+  };
+
+  std::map<std::int32_t, Region> regions_;  ///< by binding
+  std::set<ir::OperandId> present_;         ///< owners of memory whose bytes the device has
+  std::optional<backend::DeviceMemory> memory_;
+};
+
+}  // namespace sluice::exec

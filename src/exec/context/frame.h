@@ -1,0 +1,49 @@
+// The state of one subgraph in a context: memory, bindings, recordings. Frames of bodies live as
+// long as the context, so that all iterations of a loop reuse them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "exec/aligned_buffer.h"
+#include "exec/context/recording.h"
+#include "exec/model_state.h"
+
+namespace sluice::exec {
+
+/// Where an output of the subgraph goes.
+struct FrameOutput {
+  void* bound = nullptr;  ///< the caller's memory, used if aligned and large enough
+  std::int64_t capacity_bytes = 0;
+  bool is_skipped = false;  ///< no one reads it: not copied
+  void* target = nullptr;   ///< where this run writes
+  AlignedBuffer own;
+  TensorView view;  ///< of the last run, in `bound` or `own`
+  Value value;      ///< of the last run, where the output is no tensor
+};
+
+/// Used by one thread, for one run at a time. Exactly one operation runs a given subgraph, so runs
+/// of a frame never nest.
+struct Frame {
+  explicit Frame(const SubgraphCode& code_to_run, void* texts);
+
+  const SubgraphCode& code;
+  std::vector<TensorView> inputs;  ///< of tensors; their addresses stand in `bindings` too
+  std::vector<FrameOutput> outputs;
+  std::vector<void*> bindings;  ///< see plan::BindingNumbers
+  AlignedBuffer arena;
+  std::map<std::int32_t, AlignedBuffer> kept;  ///< by binding: what outlives its range
+  /// By operand: sequences, optionals, and shared tensors whose address is in `bindings`.
+  std::vector<Value> values;
+  /// Types of the last step's results, if the executor ran that step itself.
+  std::vector<ir::Type> step_types;
+  std::unique_ptr<Recording> static_recording;
+  std::map<RunKey, std::unique_ptr<Recording>> recordings;
+
+  void set_input(std::size_t index, const TensorView& tensor);
+  void* binding(std::int32_t number) const { return bindings[static_cast<std::size_t>(number)]; }
+  std::int64_t memory_bytes() const;
+};
+
+}  // namespace sluice::exec

@@ -1,0 +1,197 @@
+#include "exec/context/linear_executor.h"
+
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "exec/context/step.h"
+#include "ir/source.h"
+
+namespace sluice::exec {
+namespace {
+
+/// Recordings kept per subgraph, beyond those of one run. Bounds the memory of a context that meets
+/// a new shape in every run, as a decoder with a growing cache does.
+constexpr std::size_t kMaxRecordings = 64;
+
+}  // namespace
+
+Status LinearExecutor::run() {
+  const bool is_static = code_.static_plan != nullptr && fits_static_plan();
+  Status status = is_static ? run_static() : run_ranges();
+  for (Value& value : frame_.values) value = {};  // values not passed on end with the run
+  return status;
+}
+
+Status LinearExecutor::begin() { return prepare_memory(*frame_.static_recording); }
+
+Status LinearExecutor::submit(std::size_t segment) {
+  for (const Segment& part : frame_.static_recording->segments) {
+    if (part.index == segment)
+      return context_.streams[part.group].submit(part.list, frame_.bindings);
+  }
+  return ok_status();  // views only: nothing runs
+}
+
+Result<bool> LinearExecutor::poll(std::size_t segment) {
+  backend::Stream& stream = context_.streams[model_.segments.group_index[segment]];
+  const Status status = stream.wait(std::chrono::nanoseconds(0));
+  if (status.is_ok()) return true;
+  if (status.code() == Code::kDeadlineExceeded) return false;
+  return status;
+}
+
+Status LinearExecutor::finish() {
+  SLUICE_TRY(copy_outputs(*frame_.static_recording));
+  finish_outputs(*frame_.static_recording);
+  return ok_status();
+}
+
+bool LinearExecutor::fits_static_plan() const {
+  for (std::size_t i = 0; i < frame_.inputs.size(); ++i) {
+    const ir::Type& declared = code_.subgraph->operand(code_.subgraph->inputs[i]).type;
+    const TensorView& given = frame_.inputs[i];
+    if (given.element != declared.element() || given.dims != code_.static_dims[i]) return false;
+  }
+  return true;
+}
+
+Status LinearExecutor::run_static() {
+  if (frame_.static_recording == nullptr) {
+    frame_.static_recording = SLUICE_TRY(record(model_, code_, code_.static_plan));
+  }
+  SLUICE_TRY(run_range(*frame_.static_recording));
+  finish_outputs(*frame_.static_recording);
+  return ok_status();
+}
+
+Status LinearExecutor::run_ranges() {
+  const std::size_t num_operands = code_.subgraph->num_operands();
+  frame_.values.resize(num_operands);
+  frame_.bindings.resize(static_cast<std::size_t>(code_.numbers.texts()) + 1 + num_operands);
+  // The key identifies the plan of each range: it starts with the input shapes, and grows after
+  // every range by the numbers that the next plan depends on. So one map holds the plans of all
+  // ranges.
+  RunKey key = input_key();
+  // Safe to drop all: between runs nothing refers to a recording. A run has at most one range per
+  // step, so clearing here never evicts a recording of this run.
+  if (frame_.recordings.size() >= kMaxRecordings + code_.subgraph->order().size()) {
+    frame_.recordings.clear();
+  }
+  const Recording* recording = nullptr;
+  do {
+    recording = SLUICE_TRY(find_or_record(key, recording));
+    SLUICE_TRY(run_range(*recording));
+    SLUICE_TRY(extend_key(*recording, key));
+  } while (recording->plan->range.end < code_.subgraph->order().size());
+  finish_outputs(*recording);
+  return ok_status();
+}
+
+Status LinearExecutor::run_range(const Recording& recording) {
+  // Every iteration of a loop runs a range, so this is the one place that ends an endless model.
+  if (context_.checkpoint) SLUICE_TRY(context_.checkpoint());
+  SLUICE_TRY(prepare_memory(recording));
+  for (const Segment& segment : recording.segments) {
+    backend::Stream& stream = context_.streams[segment.group];
+    // Waits before the next segment: the next segment may run on another backend, which shares
+    // memory with this backend but no stream order.
+    SLUICE_TRY(stream.submit(segment.list, frame_.bindings));
+    SLUICE_TRY(stream.wait());
+  }
+  if (recording.plan->range.has_executor_end) SLUICE_TRY(run_executor_step(recording));
+  return copy_outputs(recording);
+}
+
+Status LinearExecutor::run_executor_step(const Recording& recording) {
+  const std::size_t position = recording.plan->range.end - 1;
+  const ir::Operation& operation = code_.operation_at(position);
+  frame_.step_types.assign(operation.outputs.size(), ir::Type());
+  StepCall call(context_, frame_, *recording.plan, position);
+  SLUICE_TRY(run_step(call).with_context(ir::describe(model_.executable.graph, operation)));
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
+    const ir::OperandId id = operation.outputs[i];
+    if (!id.is_valid() || !code_.is_tensor(id) || frame_.step_types[i].is_tensor()) continue;
+    return internal_error("{}: output {} was not given", operation.describe(), i);
+  }
+  return ok_status();
+}
+
+// Addresses are written to the bindings before every run: growing a buffer moves it, and the caller
+// may have bound other outputs. Recordings hold binding numbers and need no change.
+Status LinearExecutor::prepare_memory(const Recording& recording) {
+  const plan::Placement& placement = recording.plan->placement;
+  SLUICE_TRY(frame_.arena.reserve(placement.layout.arena_bytes));
+  frame_.bindings[static_cast<std::size_t>(code_.numbers.arena())] = frame_.arena.data();
+  for (const WrittenOutput& written : recording.outputs) {
+    SLUICE_TRY(prepare_output(written.output, written.size_bytes));
+  }
+  for (const ir::OperandId id : placement.kept) {
+    const std::int32_t binding = code_.numbers.kept(id);
+    AlignedBuffer& buffer = frame_.kept[binding];
+    SLUICE_TRY(buffer.reserve(*ir::run_bytes(recording.plan->facts[id.index()].type)));
+    frame_.bindings[static_cast<std::size_t>(binding)] = buffer.data();
+  }
+  return ok_status();
+}
+
+Status LinearExecutor::prepare_output(std::size_t output, std::int64_t size_bytes) {
+  FrameOutput& to = frame_.outputs[output];
+  if (to.bound != nullptr && is_aligned(to.bound) && to.capacity_bytes >= size_bytes) {
+    to.target = to.bound;
+  } else {
+    SLUICE_TRY(to.own.reserve(size_bytes));
+    to.target = to.own.data();
+  }
+  frame_.bindings[frame_.inputs.size() + output] = to.target;
+  return ok_status();
+}
+
+Status LinearExecutor::copy_outputs(const Recording& recording) {
+  for (const plan::OutputCopy& copy : recording.plan->placement.copies) {
+    if (frame_.outputs[copy.output].is_skipped) continue;
+    const auto size = ir::run_bytes(actual_type(recording, copy.source));
+    if (!size) return internal_error("output {} has no size", copy.output);
+    SLUICE_TRY(prepare_output(copy.output, *size));
+    if (*size == 0) continue;
+    std::memcpy(frame_.outputs[copy.output].target, address_of(*recording.plan, copy.source),
+                static_cast<std::size_t>(*size));
+  }
+  return ok_status();
+}
+
+void LinearExecutor::finish_outputs(const Recording& last) {
+  const ir::Subgraph& subgraph = *code_.subgraph;
+  for (std::size_t i = 0; i < frame_.outputs.size(); ++i) {
+    FrameOutput& output = frame_.outputs[i];
+    const ir::OperandId id = subgraph.outputs[i];
+    if (!code_.is_tensor(id)) {
+      output.value = frame_.values[id.index()];
+      continue;
+    }
+    if (output.is_skipped) continue;
+    const ir::Type type = actual_type(last, id);
+    output.view = {output.target, *ir::run_bytes(type), type.element(), *type.static_dims()};
+  }
+}
+
+ir::Type LinearExecutor::actual_type(const Recording& recording, ir::OperandId id) const {
+  const RangePlan& plan = *recording.plan;
+  const ir::Type& planned = plan.facts[id.index()].type;
+  if (!plan.range.has_executor_end && recording.actual_dims.empty()) return planned;
+  const ir::Operation& last = code_.operation_at(plan.range.end - 1);
+  for (std::size_t i = 0; i < last.outputs.size(); ++i) {
+    if (last.outputs[i] != id) continue;
+    if (plan.range.has_executor_end) return frame_.step_types[i];
+    const auto& dims = recording.actual_dims[i];
+    return planned.with_shape(ir::Shape(dims.begin(), dims.end()));
+  }
+  return planned;
+}
+
+const void* LinearExecutor::address_of(const RangePlan& plan, ir::OperandId id) const {
+  return tensor_address(frame_, plan.placement.places[id.index()]);
+}
+
+}  // namespace sluice::exec

@@ -1,0 +1,52 @@
+// Runs the ranges of a frame in order, and the segments of each range in order.
+#pragma once
+
+#include "exec/context/context_state.h"
+
+namespace sluice::exec {
+
+/// For one run of one frame.
+class LinearExecutor {
+ public:
+  LinearExecutor(ContextState& context, Frame& frame)
+      : context_(context), model_(*context.model), frame_(frame), code_(frame.code) {}
+
+  /// Requires: every input of the frame is set.
+  /// Fails: what kernels and the executor's own steps report; kResourceExhausted.
+  Status run();
+
+  // Runs the main frame of a model of static shapes one segment at a time; see Context::begin.
+  Status begin();
+  Status submit(std::size_t segment);
+  Result<bool> poll(std::size_t segment);
+  Status finish();
+
+ private:
+  bool fits_static_plan() const;
+  Status run_static();
+  Status run_ranges();
+  Status run_range(const Recording& recording);
+  Status run_executor_step(const Recording& recording);
+  Status prepare_memory(const Recording& recording);
+  Status prepare_output(std::size_t output, std::int64_t size_bytes);
+  Status copy_outputs(const Recording& recording);
+  void finish_outputs(const Recording& last);
+
+  RunKey input_key() const;
+  Result<const Recording*> find_or_record(const RunKey& key, const Recording* previous);
+  Result<std::shared_ptr<const RangePlan>> plan_next(const Recording* previous) const;
+  ops::SubgraphFacts first_facts() const;
+  Result<ops::SubgraphFacts> next_facts(const Recording& previous) const;
+  Status extend_key(const Recording& recording, RunKey& key) const;
+
+  /// Of a tensor, after the range's last step.
+  ir::Type actual_type(const Recording& recording, ir::OperandId id) const;
+  const void* address_of(const RangePlan& plan, ir::OperandId id) const;
+
+  ContextState& context_;
+  const ModelState& model_;
+  Frame& frame_;
+  const SubgraphCode& code_;
+};
+
+}  // namespace sluice::exec

@@ -1,0 +1,30 @@
+// Who pays for the buffers that a thread allocates.
+#pragma once
+
+#include <memory>
+
+#include "base/byte_budget.h"
+
+namespace sluice::exec {
+
+/// Of all contexts of this process: three quarters of the machine's memory.
+const std::shared_ptr<ByteBudget>& process_memory();
+
+/// Charges the buffers that this thread allocates to a budget until the scope ends. Scopes nest;
+/// the innermost counts. A model can compute an output of any size from an input of a few bytes
+/// (ConstantOfShape, a Loop that grows its value), so a run allocates in the scope of its context.
+class MemoryScope {
+ public:
+  explicit MemoryScope(std::shared_ptr<ByteBudget> budget);
+  ~MemoryScope();
+  MemoryScope(const MemoryScope&) = delete;
+  MemoryScope& operator=(const MemoryScope&) = delete;
+
+  /// Of the innermost scope of this thread; null outside of scopes.
+  static const std::shared_ptr<ByteBudget>& budget();
+
+ private:
+  std::shared_ptr<ByteBudget> outer_;
+};
+
+}  // namespace sluice::exec

@@ -1,0 +1,106 @@
+#include "exec/subgraph_code.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backend/texts.h"
+
+namespace sluice::exec {
+namespace {
+
+/// Inputs that a shape function reads, directly.
+std::vector<bool> find_shape_inputs(const ir::Subgraph& subgraph) {
+  std::vector<bool> is_read(subgraph.num_operands(), false);
+  for (const ir::OperationId id : subgraph.order()) {
+    const ir::Operation& operation = subgraph.operation(id);
+    const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+    if (schema == nullptr || schema->has(ops::kControlFlow)) continue;
+    for (std::size_t i = 0; i < operation.inputs.size() && i < schema->inputs.size(); ++i) {
+      const ir::OperandId input = operation.inputs[i];
+      if (schema->inputs[i].is_shape_value && input.is_valid()) is_read[input.index()] = true;
+    }
+  }
+  std::vector<bool> is_shape_input;
+  for (const ir::OperandId input : subgraph.inputs) {
+    is_shape_input.push_back(is_read[input.index()]);
+  }
+  return is_shape_input;
+}
+
+std::vector<std::size_t> find_last_uses(const ir::Subgraph& subgraph) {
+  std::vector<std::size_t> last_use(subgraph.num_operands(), 0);
+  for (std::size_t at = 0; at < subgraph.order().size(); ++at) {
+    for (const ir::OperandId id : subgraph.operation(subgraph.order()[at]).inputs) {
+      if (id.is_valid()) last_use[id.index()] = at;
+    }
+  }
+  for (const ir::OperandId id : subgraph.outputs) last_use[id.index()] = subgraph.order().size();
+  return last_use;
+}
+
+Status decode_constants(SubgraphCode& code) {
+  const ir::Subgraph& subgraph = *code.subgraph;
+  for (std::size_t i = 0; i < subgraph.num_operands(); ++i) {
+    const ir::OperandId id(i);
+    const ir::Constant* constant = subgraph.find_constant(id);
+    if (constant == nullptr || constant->type.element() != ir::ElementType::kString) continue;
+    auto texts = backend::decode_texts(*constant);
+    if (!texts.is_ok()) {
+      return std::move(texts).status().with_context("constant \"" + subgraph.operand(id).name +
+                                                    "\"");
+    }
+    texts->reserve(1);  // an address even for none
+    code.texts.emplace(id, std::move(texts).value());
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+std::shared_ptr<const RangePlan> PlanCache::find(const RunKey& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = plans_.find(key);
+  return it == plans_.end() ? nullptr : it->second;
+}
+
+void PlanCache::insert(const RunKey& key, std::shared_ptr<const RangePlan> plan) {
+  const std::lock_guard lock(mutex_);
+  if (!plans_.emplace(key, std::move(plan)).second) return;
+  order_.push_back(key);
+  if (order_.size() <= kMaxPlans) return;
+  plans_.erase(order_.front());
+  order_.pop_front();
+}
+
+const void* SubgraphCode::constant_data(ir::OperandId operand) const {
+  const auto found = texts.find(operand);
+  if (found != texts.end()) return found->second.data();
+  return subgraph->find_constant(operand)->data.data();
+}
+
+Result<std::unique_ptr<SubgraphCode>> prepare_subgraph(const ir::Graph& graph, ir::SubgraphId id) {
+  auto code = std::make_unique<SubgraphCode>();
+  const ir::Subgraph& subgraph = graph.subgraph(id);
+  code->id = id;
+  code->subgraph = &subgraph;
+  code->numbers = plan::binding_numbers(subgraph);
+  code->initial_facts = initial_facts(subgraph);
+  code->is_shape_input = find_shape_inputs(subgraph);
+  code->last_use = find_last_uses(subgraph);
+  for (std::size_t i = 0; i < subgraph.num_operands(); ++i) {
+    code->has_values = code->has_values || !code->is_tensor(ir::OperandId(i));
+  }
+  SLUICE_TRY(decode_constants(*code));
+  return code;
+}
+
+bool is_executor_step(const ops::OpSchema& schema,
+                      std::span<const ops::OperandFacts* const> inputs) {
+  if (schema.has(ops::kControlFlow)) return true;
+  return std::any_of(inputs.begin(), inputs.end(), [](const ops::OperandFacts* facts) {
+    const ir::Type::Kind kind = facts->type.kind();
+    return kind == ir::Type::Kind::kSequence || kind == ir::Type::Kind::kOptional;
+  });
+}
+
+}  // namespace sluice::exec

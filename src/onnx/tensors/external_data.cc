@@ -1,0 +1,92 @@
+#include "onnx/tensors/external_data.h"
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+
+#include "base/checked.h"
+#include "base/file.h"
+
+namespace sluice::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Place {
+  std::string location;
+  std::int64_t offset = 0;
+  std::optional<std::int64_t> length;
+};
+
+Result<std::int64_t> parse_size(const pb::StringStringEntryProto& entry) {
+  const std::string& text = entry.value();
+  std::int64_t value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value < 0) {
+    return invalid_argument("external data has no valid {}", entry.key());
+  }
+  return value;
+}
+
+Result<Place> read_place(const pb::TensorProto& tensor) {
+  Place place;
+  for (const pb::StringStringEntryProto& entry : tensor.external_data()) {
+    if (entry.key() == "location") place.location = entry.value();
+    if (entry.key() == "offset") place.offset = SLUICE_TRY(parse_size(entry));
+    if (entry.key() == "length") place.length = SLUICE_TRY(parse_size(entry));
+  }
+  return place;
+}
+
+Status check_location(const std::string& location) {
+  const fs::path path(location);
+  bool is_inside =
+      !location.empty() && !path.has_root_path() && location.find('\0') == std::string::npos;
+  for (const fs::path& part : path) is_inside = is_inside && part != "..";
+  if (is_inside) return ok_status();
+  return invalid_argument(
+      "external data at \"{}\" is not inside the model's folder; move the file there and name it "
+      "by a relative path",
+      location);
+}
+
+}  // namespace
+
+Result<Bytes> ExternalData::map(const std::string& location) {
+  const auto known = files_.find(location);
+  if (known != files_.end()) return known->second;
+  SLUICE_TRY(check_location(location));
+  if (folder_.empty()) {
+    return invalid_argument("external data \"{}\" has no folder to be read from", location);
+  }
+  auto mapped = map_file_beneath(folder_, location);
+  if (mapped.status().code() == Code::kNotFound) {
+    return make_error(Code::kNotFound, "external data \"{}\" cannot be opened in \"{}\"", location,
+                      folder_.string());
+  }
+  Bytes bytes = SLUICE_TRY(
+      std::move(mapped).with_context("external data must be a regular file in the model's folder"));
+  files_.emplace(location, bytes);
+  return bytes;
+}
+
+Result<Bytes> ExternalData::read(const pb::TensorProto& tensor, std::int64_t size_bytes,
+                                 std::int64_t element_bytes) {
+  const Place place = SLUICE_TRY(read_place(tensor));
+  if (place.length && *place.length != size_bytes) {
+    return invalid_argument("external data has {} bytes; type and shape need {}", *place.length,
+                            size_bytes);
+  }
+  const Bytes file = SLUICE_TRY(map(place.location));
+  const auto end = checked_add(place.offset, size_bytes);
+  if (!end || *end > static_cast<std::int64_t>(file.size())) {
+    return invalid_argument("external data [{}, +{}) passes the end of \"{}\", which has {} bytes",
+                            place.offset, size_bytes, place.location, file.size());
+  }
+  const Bytes slice =
+      file.slice(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(size_bytes));
+  if (place.offset % element_bytes == 0) return slice;
+  return Bytes::own({slice.view().begin(), slice.view().end()});
+}
+
+}  // namespace sluice::onnx

@@ -1,0 +1,36 @@
+// TensorProto and SparseTensorProto to ir::Constant.
+#pragma once
+
+#include <filesystem>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "ir/attribute.h"
+#include "onnx/proto/proto.h"
+#include "onnx/tensors/external_data.h"
+
+namespace sluice::onnx {
+
+/// Reads each tensor once: a raw tensor's bytes move out of its message into the constant, and
+/// asking again gives the same constant. Used by one thread.
+class TensorReader {
+ public:
+  explicit TensorReader(std::filesystem::path folder) : external_(std::move(folder)) {}
+
+  /// Fails: kInvalidArgument naming the tensor; what ExternalData::read fails with.
+  Result<ir::Constant> read(pb::TensorProto& tensor);
+
+  /// All elements, zeros included.
+  /// Fails: as above; kResourceExhausted if a model's dense tensors would pass 1 GiB in all.
+  Result<ir::Constant> read_dense(pb::SparseTensorProto& tensor);
+
+ private:
+  Result<ir::Constant> convert(pb::TensorProto& tensor);
+  Result<Bytes> read_bytes(pb::TensorProto& tensor, ir::ElementType element, std::int64_t count);
+
+  ExternalData external_;
+  std::unordered_map<const void*, ir::Constant> constants_;
+  std::int64_t dense_bytes_ = 0;
+};
+
+}  // namespace sluice::onnx

@@ -1,0 +1,39 @@
+// The options of compiling a model: declared once for `sluice compile` and sluice_compile().
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "options/options.h"
+
+namespace sluice::options {
+
+struct CompileFlags {
+  std::vector<std::string> shapes;              ///< "name=1,3,224,224"
+  std::vector<std::string> backends = {"cpu"};  ///< in order of preference
+  bool optimize = true;
+  std::vector<std::string> places;  ///< "Conv=cpu": which backends may run which operations
+  std::int32_t min_segment = 1;     ///< operations that each segment must have
+  std::int32_t max_segments = 0;    ///< 0 for no limit
+  std::vector<std::string> cuts;    ///< operations at which a segment starts
+  std::vector<std::int32_t> cores;  ///< by segment
+  bool winograd = true;             ///< whether convolutions may be transformed
+  int strassen = 0;                 ///< levels of Strassen's method in products, at most 2
+  std::string weights = "f32";      ///< how exactly products keep their constant matrices
+  bool pack = true;                 ///< keep packed constants in the package
+
+  /// Declares the options that every command with a model has: --shape, --backend, --place,
+  /// --no-optimize.
+  void add_common(Options& options);
+  /// Declares the options that only compiling a package has.
+  void add_rest(Options& options);
+};
+
+/// Parses `arguments`, such as {"--weights", "bf16", "--shape", "x=1,3"}.
+/// Fails: kInvalidArgument naming an unknown option, the nearest known one, or the wrong value.
+Result<CompileFlags> parse_compile_flags(std::span<const std::string> arguments);
+
+}  // namespace sluice::options

@@ -1,0 +1,146 @@
+#include "options/options.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace sluice::options {
+namespace {
+
+/// More threads than the largest machines have processors: certainly a slip.
+constexpr std::int32_t kMaxThreads = 512;
+
+std::optional<double> parse_number(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || std::isnan(number)) return {};
+  return number;
+}
+
+/// A check of CLI11 that answers `message` unless `is_right` holds of the number.
+template <class IsRight>
+CLI::Validator number_check(const std::string& message, const std::string& hint, IsRight is_right) {
+  return CLI::Validator(
+      [message, is_right](std::string& text) {
+        const std::optional<double> number = parse_number(text);
+        if (!number) return fmt::format("\"{}\" is no number", text);
+        return is_right(*number) ? std::string() : fmt::format("{} is {}", text, message);
+      },
+      hint);
+}
+
+}  // namespace
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::repeatable() {
+  option_->take_all();
+  return *this;
+}
+
+Option& Option::separated_by_commas() {
+  option_->delimiter(',');
+  return *this;
+}
+
+Option& Option::shows_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option& Option::takes(int low, int high) {
+  option_->expected(low, high);
+  return *this;
+}
+
+Option& Option::between(double low, double high) {
+  option_->check(number_check(fmt::format("not between {} and {}", low, high),
+                              fmt::format("{} to {}", low, high),
+                              [=](double number) { return number >= low && number <= high; }));
+  return *this;
+}
+
+Option& Option::at_least(double low) {
+  option_->check(number_check(fmt::format("less than {}", low), fmt::format(">= {}", low),
+                              [=](double number) { return number >= low; }));
+  return *this;
+}
+
+Option& Option::positive() {
+  option_->check(number_check("not above 0", "> 0", [](double number) { return number > 0; }));
+  return *this;
+}
+
+Option& Option::one_of(std::initializer_list<const char*> words) {
+  option_->check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end())));
+  return *this;
+}
+
+Option& Option::reads_environment(const char* variable) {
+  option_->envname(variable);
+  return *this;
+}
+
+Option& Option::takes_size() {
+  option_->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  return *this;
+}
+
+Option& Option::needs(const Option& other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Option& Option::excludes(const Option& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+bool Option::is_given() const { return option_ != nullptr && option_->count() > 0; }
+
+Option Options::add(const char* names, std::string& value, const char* help) {
+  return Option(app_.add_option(names, value, help));
+}
+Option Options::add(const char* names, std::int32_t& value, const char* help) {
+  return Option(app_.add_option(names, value, help));
+}
+Option Options::add(const char* names, std::int64_t& value, const char* help) {
+  return Option(app_.add_option(names, value, help));
+}
+Option Options::add(const char* names, std::uint64_t& value, const char* help) {
+  return Option(app_.add_option(names, value, help));
+}
+Option Options::add(const char* names, std::optional<std::int32_t>& value, const char* help) {
+  return Option(app_.add_option(names, value, help));
+}
+Option Options::add(const char* names, float& value, const char* help) {
+  return Option(app_.add_option(names, value, help));
+}
+Option Options::add(const char* names, double& value, const char* help) {
+  return Option(app_.add_option(names, value, help));
+}
+Option Options::add(const char* names, std::vector<std::string>& values, const char* help) {
+  return Option(app_.add_option(names, values, help));
+}
+Option Options::add(const char* names, std::vector<std::int32_t>& values, const char* help) {
+  return Option(app_.add_option(names, values, help));
+}
+Option Options::add(const char* names, std::vector<float>& values, const char* help) {
+  return Option(app_.add_option(names, values, help));
+}
+Option Options::flag(const char* names, bool& value, const char* help) {
+  return Option(app_.add_flag(names, value, help));
+}
+
+Option Options::add_threads(std::int32_t& value, const char* help) {
+  return add("--threads", value, help).between(0, kMaxThreads).shows_default();
+}
+
+}  // namespace sluice::options

@@ -1,0 +1,156 @@
+#include <optional>
+
+#include "passes/fuse/attention_match.h"
+#include "passes/match.h"
+#include "passes/rewrites.h"
+#include "passes/walk.h"
+
+namespace sluice::passes {
+namespace {
+
+/// Inserts the operations that feed the attention, and builds the attention.
+class Builder {
+ public:
+  Builder(ir::Subgraph& subgraph, ir::OperationId at) : subgraph_(subgraph), at_(at) {}
+
+  ir::Operation build(const AttentionParts& found) {
+    const ir::Operation& root = subgraph_.operation(at_);
+    ir::Operation attention;
+    attention.domain = "sluice";
+    attention.kind = "Attention";
+    attention.name = root.name;
+    attention.outputs = root.outputs;
+    attention.attributes.set("scale", static_cast<float>(found.scale));
+    attention.attributes.set("is_causal", std::int64_t{0});
+    const ir::OperandId key = add_key(found);
+    const ir::OperandId mask = found.condition.is_valid() ? add_mask(found) : found.mask;
+    attention.inputs = {found.q, key, found.v};
+    if (mask.is_valid()) attention.inputs.push_back(mask);
+    return attention;
+  }
+
+ private:
+  ir::OperandId add_key(const AttentionParts& found) {
+    if (is_ascending(found.key_perm)) return found.key_source;
+    const ir::Type& type = subgraph_.operand(found.key_source).type;
+    ir::Shape shape;
+    for (const std::int64_t axis : found.key_perm) {
+      shape.push_back((*type.shape())[static_cast<std::size_t>(axis)]);
+    }
+    const ir::OperandId key = add_operand(subgraph_, type.with_shape(std::move(shape)));
+    ir::Attributes attributes;
+    attributes.set("perm", found.key_perm);
+    insert(make_operation(subgraph_, "Transpose", {found.key_source}, key, std::move(attributes)));
+    return key;
+  }
+
+  /// An additive mask: 0 where the condition holds, else a number that hides the score.
+  ir::OperandId add_mask(const AttentionParts& found) {
+    const ir::Type type = subgraph_.operand(found.condition)
+                              .type.with_element(subgraph_.operand(found.q).type.element());
+    const ir::OperandId zero = subgraph_.add_constant("", ir::make_f32_constant({0}, {}));
+    const ir::OperandId mask = add_operand(subgraph_, type);
+    insert(make_operation(subgraph_, "Where", {found.condition, zero, found.hidden}, mask));
+    return mask;
+  }
+
+  void insert(ir::Operation operation) { subgraph_.insert_operation(at_, std::move(operation)); }
+
+  ir::Subgraph& subgraph_;
+  ir::OperationId at_;
+};
+
+/// Past and new keys or values, concatenated along the sequence for the attention alone.
+struct Joined {
+  ir::OperationId concat;
+  ir::OperandId past, added;
+  ir::OperandId whole_if_output;  ///< invalid if nothing but the attention reads the whole
+};
+
+/// Follows the only reader of each value from `whole` to the end of the attention.
+bool leads_only_to(const Matcher& matcher, ir::OperandId whole, ir::OperationId root) {
+  for (ir::OperandId id = whole;;) {
+    const auto readers = matcher.uses().readers(id);
+    if (readers.size() != 1 || (id != whole && matcher.uses().is_output(id))) return false;
+    if (readers.front() == root) return true;
+    const ir::Operation& reader = matcher.subgraph().operation(readers.front());
+    if (reader.outputs.size() != 1) return false;
+    id = reader.outputs[0];
+  }
+}
+
+std::optional<Joined> find_joined(const Matcher& matcher, ir::OperandId whole,
+                                  ir::OperationId root) {
+  const ir::Operation* concat = matcher.find(whole, "Concat");
+  const std::int64_t axis = concat ? concat->attributes.get_or("axis", std::int64_t{0}) : 0;
+  if (concat == nullptr || concat->inputs.size() != 2 || (axis != 2 && axis != -2) ||
+      !leads_only_to(matcher, whole, root)) {
+    return std::nullopt;
+  }
+  return Joined{matcher.uses().producer(whole), concat->inputs[0], concat->inputs[1],
+                matcher.uses().is_output(whole) ? whole : ir::OperandId()};
+}
+
+/// The attention that concatenates past and new keys itself, and returns the whole if the graph
+/// does.
+ir::Operation with_past(const ir::Operation& attention, const Joined& keys, const Joined& values) {
+  ir::Operation joined = attention;
+  joined.inputs.resize(6);
+  joined.inputs[1] = keys.added;
+  joined.inputs[2] = values.added;
+  joined.inputs[4] = keys.past;
+  joined.inputs[5] = values.past;
+  joined.outputs.push_back(keys.whole_if_output);
+  joined.outputs.push_back(values.whole_if_output);
+  while (!joined.outputs.back().is_valid()) joined.outputs.pop_back();
+  return joined;
+}
+
+/// Replaces the product at `at` by an attention if it ends one; returns whether it did.
+bool fuse(ir::Graph& graph, ir::SubgraphId id, ir::OperationId at, const PassContext& context) {
+  ir::Subgraph& subgraph = graph.subgraph(id);
+  std::optional<AttentionParts> parts;
+  std::optional<Joined> keys;
+  std::optional<Joined> values;
+  {
+    const Matcher matcher(subgraph);
+    parts = match_attention(matcher, subgraph.operation(at));
+    if (!parts) return false;
+    if (is_ascending(parts->key_perm)) keys = find_joined(matcher, parts->key_source, at);
+    values = find_joined(matcher, parts->v, at);
+  }
+  ir::Operation attention = Builder(subgraph, at).build(*parts);
+  if (keys && values) {
+    ir::Operation joined = with_past(attention, *keys, *values);
+    if (context.is_accepted(graph, subgraph, joined)) {
+      subgraph.remove_operation(keys->concat);
+      subgraph.remove_operation(values->concat);
+      subgraph.operation(at) = std::move(joined);
+      return true;
+    }
+  }
+  if (!context.is_accepted(graph, subgraph, attention)) return false;
+  subgraph.operation(at) = std::move(attention);
+  return true;
+}
+
+Result<int> run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
+  const auto given = graph.subgraph(id).order();
+  const std::vector<ir::OperationId> order(given.begin(), given.end());
+  int num_found = 0;
+  for (const ir::OperationId at : order) {
+    const ir::Operation& root = graph.subgraph(id).operation(at);
+    if (!root.is("MatMul") || root.body || !fuse(graph, id, at, context)) continue;
+    sweep(graph.subgraph(id));  // removes readers of the keys that would now precede them
+    ++num_found;
+  }
+  return num_found;
+}
+
+}  // namespace
+
+Result<int> fuse_attention(ir::Graph& graph, const PassContext& context) {
+  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return run(graph, id, context); });
+}
+
+}  // namespace sluice::passes

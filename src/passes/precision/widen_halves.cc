@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "passes/rewrites.h"
+#include "passes/walk.h"
+
+namespace sluice::passes {
+namespace {
+
+using ir::ElementType;
+
+bool is_half(const ir::Type& type) {
+  return type.is_tensor() &&
+         (type.element() == ElementType::kF16 || type.element() == ElementType::kBf16);
+}
+
+/// Beside the element-wise ones: they mean the same for every float type, which they name nowhere.
+const std::set<std::string_view> kArithmetic = {
+    "Attention",
+    "AveragePool",
+    "BatchNormalization",
+    "Conv",
+    "ConvTranspose",
+    "CumSum",
+    "Einsum",
+    "Gemm",
+    "GlobalAveragePool",
+    "GlobalLpPool",
+    "GlobalMaxPool",
+    "GridSample",
+    "GroupNormalization",
+    "InstanceNormalization",
+    "LRN",
+    "LayerNormalization",
+    "LogSoftmax",
+    "LpNormalization",
+    "LpPool",
+    "MatMul",
+    "MaxPool",
+    "MeanVarianceNormalization",
+    "RMSNormalization",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+    "Resize",
+    "RotaryEmbedding",
+    "Softmax",
+};
+
+/// They move elements, so they follow what they move.
+const std::set<std::string_view> kMovement = {
+    "Concat",   "DepthToSpace", "Expand", "Flatten",   "Gather", "GatherElements",
+    "GatherND", "Identity",     "Pad",    "Reshape",   "Slice",  "SpaceToDepth",
+    "Split",    "Squeeze",      "Tile",   "Transpose", "Trilu",  "Unsqueeze",
+};
+
+class Widener {
+ public:
+  explicit Widener(ir::Subgraph& subgraph)
+      : subgraph_(subgraph), order_(subgraph.order().begin(), subgraph.order().end()) {}
+
+  int run() {
+    int num_widened = 0;
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      if (reads_cast(order_[i])) continue;
+      if (!is_widened(subgraph_.operation(order_[i]))) continue;
+      widen(i);
+      ++num_widened;
+    }
+    if (num_widened > 0) sweep(subgraph_);
+    return num_widened;
+  }
+
+ private:
+  const ir::Type& type_of(ir::OperandId id) const { return subgraph_.operand(id).type; }
+  bool is_half_operand(ir::OperandId id) const { return id.is_valid() && is_half(type_of(id)); }
+
+  bool is_widened(const ir::Operation& operation) const {
+    if (!operation.domain.empty() || operation.body) return false;
+    const auto& inputs = operation.inputs;
+    const auto has_half = [&](const std::vector<ir::OperandId>& ids) {
+      return std::any_of(ids.begin(), ids.end(), [&](auto id) { return is_half_operand(id); });
+    };
+    if (!has_half(inputs) && !has_half(operation.outputs)) return false;
+    const std::string_view kind = operation.kind;
+    if (kMovement.contains(kind)) {
+      return std::any_of(inputs.begin(), inputs.end(),
+                         [&](auto id) { return id.is_valid() && is_computed_.contains(id); });
+    }
+    if (kind == "Cast" || kind == "CastLike" || kind == "BitCast") return false;
+    return has_half(inputs) && (kArithmetic.contains(kind) || is_elementwise(operation));
+  }
+
+  static bool is_elementwise(const ir::Operation& operation) {
+    return has_trait(operation, ops::kElementwise) && !has_trait(operation, ops::kRandom);
+  }
+
+  /// A Cast of what was computed in f32 casts that.
+  bool reads_cast(ir::OperationId at) {
+    ir::Operation& operation = subgraph_.operation(at);
+    if (!operation.is("Cast") || !is_computed_.contains(operation.input(0))) return false;
+    operation.inputs[0] = wide_.at(operation.input(0));
+    return true;
+  }
+
+  ir::OperandId wide_constant(ir::OperandId id) {
+    const ir::Constant& constant = *subgraph_.find_constant(id);
+    const auto values = ir::float_values(constant);
+    if (!values) return {};
+    const std::vector<float> floats(values->begin(), values->end());
+    return subgraph_.add_constant("", ir::make_f32_constant(floats, *constant.type.shape()));
+  }
+
+  /// The operand in f32, by a Cast before the operation `at` if there is none yet.
+  ir::OperandId widened(ir::OperandId id, ir::OperationId at) {
+    const auto [it, is_new] = wide_.emplace(id, ir::OperandId());
+    if (!is_new) return it->second;
+    if (subgraph_.is_constant(id)) it->second = wide_constant(id);
+    if (it->second.is_valid()) return it->second;
+    it->second = add_operand(subgraph_, type_of(id).with_element(ElementType::kF32));
+    subgraph_.insert_operation(at, make_cast(id, it->second));
+    return it->second;
+  }
+
+  ir::Operation make_cast(ir::OperandId from, ir::OperandId to) {
+    ir::Attributes attributes;
+    attributes.set("to", static_cast<std::int64_t>(type_of(to).element()));
+    return make_operation(subgraph_, "Cast", {from}, to, std::move(attributes));
+  }
+
+  void widen(std::size_t index) {
+    const ir::OperationId at = order_[index];
+    std::vector<ir::OperandId> inputs = subgraph_.operation(at).inputs;
+    std::vector<ir::OperandId> outputs = subgraph_.operation(at).outputs;
+    for (ir::OperandId& input : inputs) {
+      if (is_half_operand(input)) input = widened(input, at);
+    }
+    for (ir::OperandId& output : outputs) {
+      if (!is_half_operand(output)) continue;
+      const ir::OperandId narrow = output;
+      output = add_operand(subgraph_, type_of(narrow).with_element(ElementType::kF32));
+      wide_.insert_or_assign(narrow, output);
+      is_computed_.insert(narrow);
+      ir::Operation cast = make_cast(output, narrow);
+      if (index + 1 < order_.size()) {
+        subgraph_.insert_operation(order_[index + 1], std::move(cast));
+      } else {
+        subgraph_.add_operation(std::move(cast));
+      }
+    }
+    subgraph_.operation(at).inputs = std::move(inputs);
+    subgraph_.operation(at).outputs = std::move(outputs);
+  }
+
+  ir::Subgraph& subgraph_;
+  std::vector<ir::OperationId> order_;
+  std::map<ir::OperandId, ir::OperandId> wide_;  ///< the same numbers in f32
+  std::set<ir::OperandId> is_computed_;          ///< results of widened operations
+};
+
+}  // namespace
+
+Result<int> widen_halves(ir::Graph& graph, const PassContext& /*context*/) {
+  return rewrite_subgraphs(
+      graph, [&](ir::SubgraphId id) -> Result<int> { return Widener(graph.subgraph(id)).run(); });
+}
+
+}  // namespace sluice::passes

@@ -1,0 +1,355 @@
+// Quantized operators, as other tools write them, in terms of plain ones on constant weights.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "passes/match.h"
+#include "passes/rewrites.h"
+#include "passes/walk.h"
+
+namespace sluice::passes {
+namespace {
+
+using ir::ElementType;
+
+const ir::Type& type_of(const ir::Subgraph& subgraph, ir::OperandId id) {
+  return subgraph.operand(id).type;
+}
+
+bool is_byte(ElementType element) {
+  return element == ElementType::kU8 || element == ElementType::kI8;
+}
+
+/// Constant bytes with their zero points, as differences from them.
+struct Bytes8 {
+  std::vector<std::int64_t> steps;
+  ir::Shape shape;
+};
+
+/// The zero points are one, or one per index of `axis`.
+std::optional<Bytes8> read_bytes(const ir::Subgraph& subgraph, ir::OperandId id, ir::OperandId zero,
+                                 std::size_t axis) {
+  const ir::Constant* constant = subgraph.find_constant(id);
+  if (constant == nullptr || !is_byte(constant->type.element())) return std::nullopt;
+  auto steps = ir::integer_values(*constant);
+  const ir::Shape& shape = *constant->type.shape();
+  if (!steps || axis >= shape.size()) return std::nullopt;
+  if (!zero.is_valid()) return Bytes8{std::move(*steps), shape};
+  const ir::Constant* zeros = subgraph.find_constant(zero);
+  const auto values = zeros == nullptr ? std::nullopt : ir::integer_values(*zeros);
+  const auto count = static_cast<std::size_t>(shape[axis].value());
+  if (!values || (values->size() != 1 && values->size() != count)) return std::nullopt;
+  std::size_t inner = 1;
+  for (std::size_t d = axis + 1; d < shape.size(); ++d) {
+    inner *= static_cast<std::size_t>(shape[d].value());
+  }
+  for (std::size_t i = 0; i < steps->size(); ++i) {
+    (*steps)[i] -= (*values)[values->size() == 1 ? 0 : i / inner % count];
+  }
+  return Bytes8{std::move(*steps), shape};
+}
+
+/// The steps times their scales: one, or one per index of `axis`.
+std::optional<ir::Constant> as_floats(const Bytes8& bytes, const std::vector<double>& scales,
+                                      std::size_t axis) {
+  const auto count = static_cast<std::size_t>(bytes.shape[axis].value());
+  if (scales.size() != 1 && scales.size() != count) return std::nullopt;
+  std::size_t inner = 1;
+  for (std::size_t d = axis + 1; d < bytes.shape.size(); ++d) {
+    inner *= static_cast<std::size_t>(bytes.shape[d].value());
+  }
+  std::vector<float> floats;
+  floats.reserve(bytes.steps.size());
+  for (std::size_t i = 0; i < bytes.steps.size(); ++i) {
+    const double scale = scales[scales.size() == 1 ? 0 : i / inner % count];
+    floats.push_back(static_cast<float>(static_cast<double>(bytes.steps[i]) * scale));
+  }
+  return ir::make_f32_constant(floats, bytes.shape);
+}
+
+std::optional<std::vector<double>> constant_floats(const ir::Subgraph& subgraph, ir::OperandId id) {
+  const ir::Constant* constant = subgraph.find_constant(id);
+  return constant == nullptr ? std::nullopt : ir::float_values(*constant);
+}
+
+// ---- dynamic quantization -----------------------------------------------------------------------
+
+/// An integer product of dynamically quantized bytes, its sums cast and scaled back to floats.
+struct DynamicProduct {
+  ir::OperandId x;                    ///< before the quantization
+  std::vector<ir::OperandId> scales;  ///< constant factors behind the product
+  ir::OperationId last;               ///< the last multiplication
+};
+
+class DynamicReader {
+ public:
+  explicit DynamicReader(const Matcher& matcher)
+      : matcher_(matcher), subgraph_(matcher.subgraph()) {}
+
+  std::optional<DynamicProduct> read(const ir::Operation& product) {
+    const ir::Operation* quantize = matcher_.find(product.input(0), "DynamicQuantizeLinear");
+    if (quantize == nullptr || product.input(2) != quantize->output(2)) return std::nullopt;
+    found_.x = quantize->input(0);
+    scale_ = quantize->output(1);
+    ir::OperationId at;
+    const ir::Operation* cast = only_reader(product.output(0), &at);
+    if (cast == nullptr || !cast->is("Cast") ||
+        type_of(subgraph_, cast->output(0)).element() != ElementType::kF32) {
+      return std::nullopt;
+    }
+    ir::OperandId value = cast->output(0);
+    while (!has_scale_) {
+      const ir::Operation* mul = only_reader(value, &at);
+      if (mul == nullptr || !mul->is("Mul") || mul->body ||
+          !read_factor(Matcher::other_input(*mul, value))) {
+        return std::nullopt;
+      }
+      value = mul->output(0);
+      found_.last = at;
+    }
+    return found_;
+  }
+
+ private:
+  const ir::Operation* only_reader(ir::OperandId id, ir::OperationId* at) const {
+    if (!matcher_.uses().has_single_use(id)) return nullptr;
+    *at = matcher_.uses().readers(id).front();
+    return &subgraph_.operation(*at);
+  }
+
+  /// The input's scale, a constant, or their product.
+  bool read_factor(ir::OperandId id) {
+    if (!id.is_valid()) return false;
+    if (id == scale_) return !std::exchange(has_scale_, true);
+    if (subgraph_.is_constant(id)) {
+      found_.scales.push_back(id);
+      return true;
+    }
+    const ir::Operation* both = matcher_.find(id, "Mul");
+    return both != nullptr && read_factor(both->input(0)) && read_factor(both->input(1));
+  }
+
+  const Matcher& matcher_;
+  const ir::Subgraph& subgraph_;
+  DynamicProduct found_;
+  ir::OperandId scale_;
+  bool has_scale_ = false;
+};
+
+/// The product of all constant factors; each is one number, or one per channel of the result.
+std::optional<std::vector<double>> joined_scales(const ir::Subgraph& subgraph,
+                                                 const std::vector<ir::OperandId>& ids,
+                                                 std::size_t channels) {
+  std::vector<double> joined = {1.0};
+  for (const ir::OperandId id : ids) {
+    const auto values = constant_floats(subgraph, id);
+    if (!values || (values->size() != 1 && values->size() != channels)) return std::nullopt;
+    if (values->size() > joined.size()) joined.assign(channels, joined.front());
+    for (std::size_t i = 0; i < joined.size(); ++i) {
+      joined[i] *= (*values)[values->size() == 1 ? 0 : i];
+    }
+  }
+  return joined;
+}
+
+/// Whether a factor per channel lies along the axis of the result that has the channels.
+bool lie_along(const ir::Subgraph& subgraph, const std::vector<ir::OperandId>& ids,
+               std::size_t dims_behind) {
+  return std::all_of(ids.begin(), ids.end(), [&](ir::OperandId id) {
+    const ir::Shape& shape = *type_of(subgraph, id).shape();
+    if (ir::num_elements(shape) == 1) return true;
+    return shape.size() > dims_behind && !shape[shape.size() - 1 - dims_behind].is(1);
+  });
+}
+
+int expand_dynamic(ir::Subgraph& subgraph, ir::OperationId at) {
+  const Matcher matcher(subgraph);
+  const ir::Operation& product = subgraph.operation(at);
+  const bool is_conv = product.is("ConvInteger");
+  const auto weights_dims = type_of(subgraph, product.input(1)).static_dims();
+  if (!weights_dims || (is_conv ? weights_dims->size() < 3 : weights_dims->size() != 2)) return 0;
+  const std::size_t axis = is_conv ? 0 : 1;
+  const auto found = DynamicReader(matcher).read(product);
+  if (!found || !lie_along(subgraph, found->scales, is_conv ? weights_dims->size() - 2 : 0))
+    return 0;
+  const auto bytes = read_bytes(subgraph, product.input(1), product.input(3), axis);
+  const auto channels = static_cast<std::size_t>((*weights_dims)[axis]);
+  const auto scales = joined_scales(subgraph, found->scales, channels);
+  const auto floats = bytes && scales ? as_floats(*bytes, *scales, axis) : std::nullopt;
+  if (!floats) return 0;
+  ir::Attributes attributes = product.attributes;
+  if (!is_conv) attributes.set("sluice_weights", std::string("int8"));
+  const ir::OperandId weights = subgraph.add_constant("", *floats);
+  const ir::OperandId result = subgraph.operation(found->last).output(0);
+  subgraph.operation(found->last) = make_operation(
+      subgraph, is_conv ? "Conv" : "MatMul", {found->x, weights}, result, std::move(attributes));
+  return 1;
+}
+
+// ---- QOperator ----------------------------------------------------------------------------------
+
+/// Dequantizes and quantizes around an operation on floats that replaces another.
+class Expansion {
+ public:
+  Expansion(ir::Subgraph& subgraph, ir::OperationId at)
+      : subgraph_(subgraph), at_(at), source_(subgraph.operation(at)) {}
+
+  const ir::Operation& source() const { return source_; }
+
+  /// Input `index` with the scale and the zero point that follow it.
+  ir::OperandId dequantized(std::size_t index, ir::OperandId bytes, ir::OperandId zero,
+                            std::int64_t axis) {
+    const ir::Type& type = type_of(subgraph_, bytes);
+    std::vector<ir::OperandId> inputs = {bytes, source_.input(index + 1)};
+    if (zero.is_valid()) inputs.push_back(zero);
+    ir::Attributes attributes;
+    attributes.set("axis", axis);
+    return insert("DequantizeLinear", std::move(inputs), type.with_element(ElementType::kF32),
+                  std::move(attributes));
+  }
+
+  ir::OperandId insert(std::string_view kind, std::vector<ir::OperandId> inputs, ir::Type type,
+                       ir::Attributes attributes) {
+    const ir::OperandId result = add_operand(subgraph_, std::move(type));
+    ir::Operation made =
+        make_operation(subgraph_, kind, std::move(inputs), result, std::move(attributes));
+    made.name = source_.name;
+    subgraph_.insert_operation(at_, std::move(made));
+    return result;
+  }
+
+  /// `y` quantized with input `scale` and the zero point after it takes the operation's place.
+  void finish(ir::OperandId y, std::size_t scale) {
+    ir::Operation last =
+        make_operation(subgraph_, "QuantizeLinear",
+                       {y, source_.input(scale), source_.input(scale + 1)}, source_.output(0));
+    last.name = source_.name;
+    subgraph_.operation(at_) = std::move(last);
+  }
+
+  ir::Type result_type() const {
+    return type_of(subgraph_, source_.output(0)).with_element(ElementType::kF32);
+  }
+
+ private:
+  ir::Subgraph& subgraph_;
+  ir::OperationId at_;
+  ir::Operation source_;  // a copy: inserting moves operations
+};
+
+/// Constant weights as signed bytes around 0, for which there are kernels; nullopt if a byte is too
+/// far from its zero point.
+std::optional<ir::OperandId> centered(ir::Subgraph& subgraph, ir::OperandId id, ir::OperandId zero,
+                                      std::size_t axis) {
+  const auto bytes = read_bytes(subgraph, id, zero, axis);
+  if (!bytes) return std::nullopt;
+  std::vector<std::byte> data;
+  for (const std::int64_t step : bytes->steps) {
+    if (step < -128 || step > 127) return std::nullopt;
+    data.push_back(static_cast<std::byte>(static_cast<std::int8_t>(step)));
+  }
+  return subgraph.add_constant(
+      "", {ir::Type::tensor(ElementType::kI8, bytes->shape), sluice::Bytes::own(std::move(data))});
+}
+
+int expand_conv(ir::Subgraph& subgraph, ir::OperationId at) {
+  const ir::Operation& conv = subgraph.operation(at);
+  for (const std::size_t i : {1, 4, 6}) {
+    if (!subgraph.is_constant(conv.input(i))) return 0;
+  }
+  const auto x_scale = constant_floats(subgraph, conv.input(1));
+  auto w_scale = constant_floats(subgraph, conv.input(4));
+  if (!x_scale || x_scale->size() != 1 || !w_scale) return 0;
+  std::optional<std::vector<std::int64_t>> counts;
+  if (conv.input(8).is_valid()) {
+    const ir::Constant* bias = subgraph.find_constant(conv.input(8));
+    counts = bias == nullptr ? std::nullopt : ir::integer_values(*bias);
+    if (!counts || (w_scale->size() != 1 && w_scale->size() != counts->size())) return 0;
+  }
+  const auto weights = centered(subgraph, conv.input(3), conv.input(5), 0);
+  if (!weights) return 0;
+  Expansion expansion(subgraph, at);
+  const ir::Operation source = expansion.source();
+  std::vector<ir::OperandId> inputs = {
+      expansion.dequantized(0, source.input(0), source.input(2), 1),
+      expansion.dequantized(3, *weights, {}, 0)};
+  if (counts) {
+    std::vector<float> bias;
+    for (std::size_t i = 0; i < counts->size(); ++i) {
+      const double scale = x_scale->front() * (*w_scale)[w_scale->size() == 1 ? 0 : i];
+      bias.push_back(static_cast<float>(static_cast<double>((*counts)[i]) * scale));
+    }
+    inputs.push_back(subgraph.add_constant(
+        "", ir::make_f32_constant(bias, {static_cast<std::int64_t>(bias.size())})));
+  }
+  const ir::OperandId y =
+      expansion.insert("Conv", std::move(inputs), expansion.result_type(), source.attributes);
+  expansion.finish(y, 6);
+  return 1;
+}
+
+int expand_matmul(ir::Subgraph& subgraph, ir::OperationId at) {
+  const ir::Operation& product = subgraph.operation(at);
+  const auto dims = type_of(subgraph, product.input(3)).static_dims();
+  if (!dims || dims->size() != 2 || !subgraph.is_constant(product.input(1)) ||
+      !subgraph.is_constant(product.input(4)) || !subgraph.is_constant(product.input(6))) {
+    return 0;
+  }
+  const auto weights = centered(subgraph, product.input(3), product.input(5), 1);
+  if (!weights) return 0;
+  Expansion expansion(subgraph, at);
+  const ir::Operation source = expansion.source();
+  const ir::OperandId x = expansion.dequantized(0, source.input(0), source.input(2), 1);
+  const ir::OperandId w = expansion.dequantized(3, *weights, {}, 1);
+  expansion.finish(expansion.insert("MatMul", {x, w}, expansion.result_type(), {}), 6);
+  return 1;
+}
+
+/// Weights of u8 in a DequantizeLinear become i8 around 0.
+int center_weights(ir::Subgraph& subgraph, ir::OperationId at) {
+  const ir::Operation& dequantize = subgraph.operation(at);
+  const ir::Constant* bytes = subgraph.find_constant(dequantize.input(0));
+  if (bytes == nullptr || bytes->type.element() != ElementType::kU8 ||
+      dequantize.attributes.get_or("block_size", std::int64_t{0}) != 0) {
+    return 0;
+  }
+  const auto rank = static_cast<std::int64_t>(bytes->type.shape()->size());
+  const std::int64_t axis = dequantize.attributes.get_or("axis", std::int64_t{1});
+  const ir::OperandId zero = dequantize.input(2);
+  if (rank < 2 || axis < -rank || axis >= rank || !zero.is_valid()) return 0;
+  const auto centre = centered(subgraph, dequantize.input(0), zero,
+                               static_cast<std::size_t>(axis < 0 ? axis + rank : axis));
+  if (!centre) return 0;
+  ir::Operation& changed = subgraph.operation(at);
+  changed.inputs[0] = *centre;
+  changed.inputs.resize(2);
+  return 1;
+}
+
+int expand(ir::Subgraph& subgraph, ir::OperationId at) {
+  const ir::Operation& operation = subgraph.operation(at);
+  if (!operation.domain.empty() || operation.body) return 0;
+  if (operation.kind == "MatMulInteger" || operation.kind == "ConvInteger") {
+    return expand_dynamic(subgraph, at);
+  }
+  if (operation.kind == "DequantizeLinear") return center_weights(subgraph, at);
+  if (operation.kind == "QLinearConv") return expand_conv(subgraph, at);
+  return operation.kind == "QLinearMatMul" ? expand_matmul(subgraph, at) : 0;
+}
+
+}  // namespace
+
+Result<int> expand_quantized(ir::Graph& graph, const PassContext& /*context*/) {
+  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
+    ir::Subgraph& subgraph = graph.subgraph(id);
+    const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
+    int num_expanded = 0;
+    for (const ir::OperationId at : order) num_expanded += expand(subgraph, at);
+    if (num_expanded > 0) sweep(subgraph);
+    return num_expanded;
+  });
+}
+
+}  // namespace sluice::passes

@@ -1,0 +1,333 @@
+// Operations between DequantizeLinear and QuantizeLinear compute in 8 bits.
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "passes/quantize/byte_tables.h"
+#include "passes/quantize/quantization.h"
+#include "passes/rewrites.h"
+#include "passes/walk.h"
+
+namespace sluice::passes {
+namespace {
+
+using ir::ElementType;
+
+const ir::Type& type_of(const ir::Subgraph& subgraph, ir::OperandId id) {
+  return subgraph.operand(id).type;
+}
+
+ir::OperandId add_zero_point(ir::Subgraph& subgraph, int zero) {
+  return subgraph.add_constant("", {ir::Type::tensor(ElementType::kU8, ir::Shape()),
+                                    Bytes::own({static_cast<std::byte>(zero)})});
+}
+
+// ---- bytes with sign ----------------------------------------------------------------------------
+
+/// Turns i8 activations into u8 by adding 128, if only DequantizeLinear reads them.
+int drop_sign(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
+  const ir::OperandId bytes = subgraph.operation(at).output(0);
+  const auto quantization = quantization_of(subgraph, subgraph.operation(at));
+  if (!quantization || !quantization->has_sign || matcher.uses().is_output(bytes)) return 0;
+  const auto readers = matcher.uses().readers(bytes);
+  for (const ir::OperationId reader : readers) {
+    const ir::Operation& operation = subgraph.operation(reader);
+    const auto own = quantization_of(subgraph, operation);
+    if (!operation.is("DequantizeLinear") || !own || operation.input(0) != bytes) return 0;
+  }
+  const auto raise = [&](ir::OperationId id) {
+    const int zero = quantization_of(subgraph, subgraph.operation(id))->zero + 128;
+    const ir::OperandId constant = add_zero_point(subgraph, zero);
+    ir::Operation& operation = subgraph.operation(id);
+    operation.inputs.resize(3);
+    operation.inputs[2] = constant;
+  };
+  raise(at);
+  for (const ir::OperationId reader : readers) raise(reader);
+  subgraph.operation(at).attributes.set("output_dtype", std::int64_t{0});
+  const ir::Type& type = type_of(subgraph, bytes);
+  subgraph.operand(bytes).type = type.shape() ? ir::Type::tensor(ElementType::kU8, *type.shape())
+                                              : ir::Type::tensor(ElementType::kU8);
+  return 1;
+}
+
+// ---- maxima -------------------------------------------------------------------------------------
+
+/// Quantization is monotonic, so the maximum of the bytes is the byte of the maximum.
+///     Quantize[MaxPool[Dequantize[%q]]]   ->   MaxPool[%q]
+int pool_bytes(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId id) {
+  const ir::Operation& pool = subgraph.operation(id);
+  if (pool.outputs.size() != 1 || pool.body) return 0;
+  const auto from = dequantized_from(matcher, pool.input(0));
+  ir::OperationId at;
+  const auto to = quantized_to(matcher, pool.output(0), &at);
+  if (!from || !to || from->quantization != to->quantization) return 0;
+  ir::Operation on_bytes = pool;
+  on_bytes.inputs = {from->bytes};
+  on_bytes.outputs = {to->bytes};
+  subgraph.operation(at) = std::move(on_bytes);
+  return 1;
+}
+
+// ---- convolutions -------------------------------------------------------------------------------
+
+/// An 8-bit convolution and the operations fused after it, in the order of application.
+struct QuantizedConv {
+  Quantized x;
+  QuantizedWeights weights;
+  std::vector<double> bias;
+  ir::OperandId residual = {};
+  std::optional<Quantization> residual_bytes = {};  ///< none: it is f32
+  std::optional<double> low = {}, high = {};
+  std::optional<Quantization> result = {};  ///< none: f32
+  ir::OperandId output = {};
+  ir::OperationId last = {};  ///< writes it now
+};
+
+std::optional<std::vector<double>> read_bias(const Matcher& matcher, ir::OperandId id,
+                                             std::size_t channels) {
+  const ir::Subgraph& subgraph = matcher.subgraph();
+  if (!id.is_valid()) return std::vector<double>(channels, 0.0);
+  if (const ir::Constant* constant = subgraph.find_constant(id)) return ir::float_values(*constant);
+  const ir::Operation* operation = matcher.find(id, "DequantizeLinear");
+  if (operation == nullptr || !has_no_zero_point(subgraph, *operation)) return std::nullopt;
+  const ir::Constant* steps = subgraph.find_constant(operation->input(0));
+  const ir::Constant* scale = subgraph.find_constant(operation->input(1));
+  const auto counts = steps ? ir::integer_values(*steps) : std::nullopt;
+  const auto scales = scale ? ir::float_values(*scale) : std::nullopt;
+  if (!counts || !scales || (scales->size() != 1 && scales->size() != counts->size())) {
+    return std::nullopt;
+  }
+  std::vector<double> bias;
+  for (std::size_t i = 0; i < counts->size(); ++i) {
+    bias.push_back(static_cast<double>((*counts)[i]) * (*scales)[scales->size() == 1 ? 0 : i]);
+  }
+  return bias;
+}
+
+class ConvReader {
+ public:
+  explicit ConvReader(const Matcher& matcher) : matcher_(matcher), subgraph_(matcher.subgraph()) {}
+
+  std::optional<QuantizedConv> read(ir::OperationId at) {
+    const ir::Operation& operation = subgraph_.operation(at);
+    if (operation.body || !computes_with_bytes(subgraph_, operation)) return std::nullopt;
+    const auto x = dequantized_from(matcher_, operation.input(0));
+    const auto weights = quantized_weights(matcher_, operation.input(1));
+    if (!x || x->quantization.has_sign || !weights) return std::nullopt;
+    const auto bias = read_bias(matcher_, operation.input(2), weights->scales.size());
+    if (!bias || bias->size() != weights->scales.size()) return std::nullopt;
+    conv_ = QuantizedConv{.x = *x, .weights = *weights, .bias = *bias};
+    conv_.output = operation.output(0);
+    conv_.last = at;
+    read_residual();
+    read_activation();
+    read_result();
+    return conv_;
+  }
+
+ private:
+  const ir::Operation* only_reader(ir::OperandId id, ir::OperationId* at) const {
+    if (!matcher_.uses().has_single_use(id)) return nullptr;
+    *at = matcher_.uses().readers(id).front();
+    return &subgraph_.operation(*at);
+  }
+
+  void advance(ir::OperationId at) {
+    conv_.last = at;
+    conv_.output = subgraph_.operation(at).output(0);
+  }
+
+  /// Looks through QuantizeLinear and DequantizeLinear of signed bytes, a pair that only rounds.
+  ir::OperandId behind_rounding(ir::OperandId id) const {
+    ir::OperationId at;
+    const auto rounded = quantized_to(matcher_, id, &at);
+    if (!rounded || !rounded->quantization.has_both_signs()) return id;
+    const ir::Operation* back = only_reader(rounded->bytes, &at);
+    const bool is_back = back != nullptr && back->is("DequantizeLinear") &&
+                         quantization_of(subgraph_, *back) == rounded->quantization;
+    return is_back ? back->output(0) : id;
+  }
+
+  void read_residual() {
+    const ir::OperandId own = behind_rounding(conv_.output);
+    ir::OperationId at;
+    const ir::Operation* add = only_reader(own, &at);
+    if (add == nullptr || !add->is("Add") || add->body) return;
+    const ir::OperandId other = Matcher::other_input(*add, own);
+    const ir::Type& type = type_of(subgraph_, own);
+    if (!other.is_valid() || other == own || subgraph_.is_constant(other) ||
+        !type_of(subgraph_, other).is_tensor() || !type.shape() ||
+        !type_of(subgraph_, other).shape() || *type_of(subgraph_, other).shape() != *type.shape() ||
+        type_of(subgraph_, other).element() != ElementType::kF32) {
+      return;
+    }
+    const auto bytes = dequantized_from(matcher_, other);
+    const bool is_bytes = bytes && !bytes->quantization.has_sign;
+    conv_.residual = is_bytes ? bytes->bytes : other;
+    if (is_bytes) conv_.residual_bytes = bytes->quantization;
+    advance(at);
+  }
+
+  void read_activation() {
+    ir::OperationId at;
+    const ir::Operation* next = only_reader(conv_.output, &at);
+    if (next == nullptr || next->body) return;
+    if (next->is("Relu")) {
+      conv_.low = 0;
+      advance(at);
+    } else if (next->is("Clip") && next->input(0) == conv_.output) {
+      const auto low = scalar_value_or_absent(next->input(1));
+      const auto high = scalar_value_or_absent(next->input(2));
+      if (!low || !high) return;
+      conv_.low = *low;
+      conv_.high = *high;
+      advance(at);
+    }
+  }
+
+  /// Outer nullopt: the input is present but not constant. Inner nullopt: the input is absent,
+  /// which means no bound.
+  std::optional<std::optional<double>> scalar_value_or_absent(ir::OperandId id) const {
+    if (!id.is_valid()) return std::make_optional(std::optional<double>());
+    const auto value = scalar_value(subgraph_, id);
+    return value ? std::make_optional(value) : std::nullopt;
+  }
+
+  void read_result() {
+    ir::OperationId at;
+    const auto result = quantized_to(matcher_, conv_.output, &at);
+    if (!result || result->quantization.has_sign) return;
+    conv_.result = result->quantization;
+    advance(at);
+  }
+
+  const Matcher& matcher_;
+  const ir::Subgraph& subgraph_;
+  QuantizedConv conv_ = {};
+};
+
+ir::OperandId add_vector(ir::Subgraph& subgraph, const std::vector<float>& values) {
+  return subgraph.add_constant(
+      "", ir::make_f32_constant(values, {static_cast<std::int64_t>(values.size())}));
+}
+
+/// The fused operation; scales and biases are expressed in quantization steps of the result.
+ir::Operation fused(ir::Subgraph& subgraph, const ir::Operation& source,
+                    const QuantizedConv& conv) {
+  const double step = conv.result ? conv.result->scale : 1.0;
+  std::vector<float> scales;
+  std::vector<float> biases;
+  for (std::size_t m = 0; m < conv.bias.size(); ++m) {
+    scales.push_back(static_cast<float>(conv.weights.scales[m] * conv.x.quantization.scale / step));
+    biases.push_back(static_cast<float>(conv.bias[m] / step));
+  }
+  ir::Operation operation;
+  operation.domain = "sluice";
+  operation.kind = "QuantizedConv";
+  operation.name = source.name;
+  operation.attributes = source.attributes;
+  operation.inputs = {conv.x.bytes, conv.weights.bytes, add_vector(subgraph, scales),
+                      add_vector(subgraph, biases)};
+  operation.outputs = {conv.output};
+  const auto set = [&](const char* name, auto value) { operation.attributes.set(name, value); };
+  set("x_zero_point", std::int64_t{conv.x.quantization.zero});
+  if (conv.residual.is_valid()) {
+    operation.inputs.push_back(conv.residual);
+    const double scale = conv.residual_bytes ? conv.residual_bytes->scale : 1.0;
+    set("residual_scale", static_cast<float>(scale / step));
+  }
+  if (conv.residual_bytes) set("residual_zero_point", std::int64_t{conv.residual_bytes->zero});
+  if (conv.low) set("low", static_cast<float>(*conv.low / step));
+  if (conv.high) set("high", static_cast<float>(*conv.high / step));
+  if (conv.result) set("y_zero_point", std::int64_t{conv.result->zero});
+  set("output_dtype",
+      static_cast<std::int64_t>(conv.result ? ElementType::kU8 : ElementType::kF32));
+  for (const auto& spec : ops::find_schema("sluice", "QuantizedConv")->attributes) {
+    if (spec.default_value && !operation.attributes.contains(spec.name)) {
+      operation.attributes.set(std::string(spec.name), *spec.default_value);
+    }
+  }
+  return operation;
+}
+
+int fuse_conv(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
+              ir::OperationId at) {
+  const Matcher matcher(subgraph);
+  const auto conv = ConvReader(matcher).read(at);
+  if (!conv) return 0;
+  ir::Operation operation = fused(subgraph, subgraph.operation(at), *conv);
+  if (!context.is_accepted(graph, subgraph, operation)) return 0;
+  subgraph.operation(conv->last) = std::move(operation);
+  return 1;
+}
+
+// ---- products -----------------------------------------------------------------------------------
+
+/// Marks a product with 8-bit weights. Its kernel quantizes the other factor row by row at run
+/// time, so an earlier quantization of that factor is dropped, unless it also clips (its bytes hold
+/// one sign only).
+int mark_product(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
+  const ir::Operation& product = subgraph.operation(at);
+  const ir::Operation* weights = matcher.find(product.input(1), "DequantizeLinear");
+  if (weights == nullptr || product.body) return 0;
+  const ir::Constant* bytes = subgraph.find_constant(weights->input(0));
+  if (bytes == nullptr || bytes->type.element() != ElementType::kI8 ||
+      bytes->type.shape()->size() != 2) {
+    return 0;
+  }
+  const auto x = dequantized_from(matcher, product.input(0));
+  if (!x) return 0;
+  // Bytes that the graph receives as an input are exact and must be multiplied unchanged.
+  const ir::Operation* source = matcher.find(x->bytes, "QuantizeLinear");
+  if (source == nullptr) return 0;
+  const bool only_rounds =
+      x->quantization.has_both_signs() && quantization_of(subgraph, *source) == x->quantization;
+  ir::Operation& marked = subgraph.operation(at);
+  if (only_rounds) marked.inputs[0] = source->input(0);
+  marked.attributes.set("sluice_weights", "int8");
+  return 1;
+}
+
+template <typename Rewrite>
+int for_each(ir::Subgraph& subgraph, std::string_view kind, const Rewrite& rewrite) {
+  const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
+  int rewrites = 0;
+  for (const ir::OperationId at : order) {
+    if (subgraph.operation(at).is(kind)) rewrites += rewrite(at);
+  }
+  return rewrites;
+}
+
+int run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
+  ir::Subgraph& subgraph = graph.subgraph(id);
+  int rewrites = 0;
+  {
+    const Matcher matcher(subgraph);
+    rewrites += for_each(subgraph, "QuantizeLinear",
+                         [&](auto at) { return drop_sign(subgraph, matcher, at); });
+    for (const char* kind : {"MatMul", "Gemm"}) {
+      rewrites +=
+          for_each(subgraph, kind, [&](auto at) { return mark_product(subgraph, matcher, at); });
+    }
+  }
+  rewrites += for_each(subgraph, "MaxPool",
+                       [&](auto at) { return pool_bytes(subgraph, Matcher(subgraph), at); });
+  rewrites += for_each(subgraph, "QuantizeLinear",
+                       [&](auto at) { return tabulate_bytes(graph, subgraph, context, at); });
+  sweep(subgraph);
+  return rewrites + for_each(subgraph, "Conv", [&](auto at) {
+           const int fused = fuse_conv(graph, subgraph, context, at);
+           if (fused > 0) sweep(subgraph);
+           return fused;
+         });
+}
+
+}  // namespace
+
+Result<int> fuse_quantized(ir::Graph& graph, const PassContext& context) {
+  return rewrite_subgraphs(
+      graph, [&](ir::SubgraphId id) -> Result<int> { return run(graph, id, context); });
+}
+
+}  // namespace sluice::passes

@@ -1,0 +1,58 @@
+// Reading QuantizeLinear and DequantizeLinear.
+#pragma once
+
+#include <optional>
+
+#include "passes/match.h"
+
+namespace sluice::passes {
+
+/// One scale and one zero point for a whole tensor of bytes: x = (q - zero) * scale.
+struct Quantization {
+  float scale = 1;
+  int zero = 0;
+  bool has_sign = false;
+
+  bool operator==(const Quantization&) const = default;
+  /// Whether the range covers both signs. Clipping to the range is then part of rounding; otherwise
+  /// it acts as a Relu.
+  bool has_both_signs() const {
+    const int lowest = has_sign ? -128 : 0;
+    return zero > lowest && zero < lowest + 255;
+  }
+};
+
+/// Of a QuantizeLinear or DequantizeLinear between f32 and bytes, with constant numbers; else none.
+std::optional<Quantization> quantization_of(const ir::Subgraph& subgraph,
+                                            const ir::Operation& operation);
+
+/// A tensor of bytes and its quantization.
+struct Quantized {
+  ir::OperandId bytes;
+  Quantization quantization;
+};
+
+/// The tensor of bytes that `id` is dequantized from.
+std::optional<Quantized> dequantized_from(const Matcher& matcher, ir::OperandId id);
+
+/// The only reader of `id`, if it is one QuantizeLinear to bytes: its result. `at` is that
+/// operation.
+std::optional<Quantized> quantized_to(const Matcher& matcher, ir::OperandId id,
+                                      ir::OperationId* at);
+
+/// Whether the zero points of a DequantizeLinear are absent or constant zeros.
+bool has_no_zero_point(const ir::Subgraph& subgraph, const ir::Operation& operation);
+
+/// A constant of i8 for an f32 tensor, with a scale per index of its first axis.
+struct QuantizedWeights {
+  ir::OperandId bytes;
+  std::vector<double> scales;
+};
+
+/// The weights that `id` is dequantized from, if all zero points are 0.
+std::optional<QuantizedWeights> quantized_weights(const Matcher& matcher, ir::OperandId id);
+
+/// Whether 8 bits pay off for a Conv: it is dense or depthwise.
+bool computes_with_bytes(const ir::Subgraph& subgraph, const ir::Operation& conv);
+
+}  // namespace sluice::passes

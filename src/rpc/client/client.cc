@@ -1,0 +1,509 @@
+#include "rpc/client/client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/file.h"
+#include "rpc/client/client_messages.h"
+#include "rpc/client/infer_client.h"
+#include "rpc/client/ring_caller.h"
+#include "rpc/client/side_client.h"
+#include "rpc/wire/convert.h"
+#include "rpc/wire/error.h"
+#include "rpc/wire/function_messages.h"
+#include "rpc/wire/profile_messages.h"
+
+namespace sluice::rpc::client {
+namespace {
+
+constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxKnownModels = 1024;
+constexpr std::int64_t kReasonTimeoutNs = 1'000'000'000;
+
+using Stub = v1::Runtime::Stub;
+
+Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const ClientOptions& options) {
+  if (options.certificate.empty() != options.key.empty()) {
+    return invalid_argument("--certificate and --key belong together: give both or none");
+  }
+  if (options.ca.empty() && !options.certificate.empty()) {
+    return invalid_argument("--certificate: without --ca there is no TLS");
+  }
+  if (options.ca.empty()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = SLUICE_TRY(read_text_file(options.ca));
+  if (!options.certificate.empty()) {
+    tls.pem_cert_chain = SLUICE_TRY(read_text_file(options.certificate));
+    tls.pem_private_key = SLUICE_TRY(read_text_file(options.key));
+  }
+  return grpc::SslCredentials(tls);
+}
+
+std::chrono::system_clock::time_point after(std::int64_t duration_ns) {
+  return std::chrono::system_clock::now() + std::chrono::nanoseconds(duration_ns);
+}
+
+class GrpcClient final : public Client {
+ public:
+  GrpcClient(ClientOptions options, std::shared_ptr<grpc::Channel> channel)
+      : options_(std::move(options)),
+        channel_(std::move(channel)),
+        stub_(v1::Runtime::NewStub(channel_)) {}
+
+  ~GrpcClient() override {
+    if (lease_ == nullptr) return;
+    lease_context_.TryCancel();
+    v1::OpenSessionResponse message;
+    while (lease_->Read(&message)) continue;
+    const grpc::Status status = lease_->Finish();
+    (void)status;  // that we cancelled it
+  }
+
+  Result<service::SessionId> open_session(const std::string& name) override {
+    const std::lock_guard lock(session_mutex_);
+    if (lease_ != nullptr) return make_error(Code::kFailedPrecondition, "a session is open");
+    SLUICE_TRY(wait_for_daemon());
+    prepare(lease_context_);
+    v1::OpenSessionRequest request;
+    request.set_client(name);
+    lease_ = stub_->OpenSession(&lease_context_, request);
+    v1::OpenSessionResponse response;
+    if (!lease_->Read(&response)) {
+      const Status status = answer_of(lease_->Finish());
+      lease_ = nullptr;
+      if (status.is_ok()) return make_error(Code::kInternal, "the daemon gave no session");
+      return status;
+    }
+    token_ = response.token();
+    has_session_.store(true);
+    return service::SessionId(response.session());
+  }
+
+  Result<service::ServerInfo> server() override {
+    v1::GetServerResponse response;
+    SLUICE_TRY(call(&Stub::GetServer, v1::GetServerRequest(), response));
+    return wire::from_proto(response);
+  }
+
+  Result<service::ServerHealth> health() override {
+    v1::GetHealthResponse response;
+    SLUICE_TRY(call(&Stub::GetHealth, v1::GetHealthRequest(), response));
+    return wire::from_proto(response);
+  }
+
+  Result<std::vector<service::SessionInfo>> list_sessions() override {
+    v1::ListSessionsResponse response;
+    SLUICE_TRY(call(&Stub::ListSessions, v1::ListSessionsRequest(), response));
+    std::vector<service::SessionInfo> sessions;
+    for (const v1::Session& session : response.sessions())
+      sessions.push_back(wire::from_proto(session));
+    return sessions;
+  }
+
+  Status close_session(service::SessionId session) override {
+    v1::CloseSessionRequest request;
+    request.set_session(static_cast<std::uint64_t>(session));
+    v1::CloseSessionResponse response;
+    return call(&Stub::CloseSession, request, response);
+  }
+
+  Result<service::GroupEntry> create_group(const topology::CoreRequest& wanted,
+                                           std::optional<runtime::Isolation> isolation) override {
+    v1::CreateGroupRequest request;
+    wire::to_proto(wanted, request);
+    if (isolation) request.set_isolation(std::string(runtime::isolation_name(*isolation)));
+    v1::CreateGroupResponse response;
+    SLUICE_TRY(call(&Stub::CreateGroup, request, response));
+    return wire::from_proto(response.group());
+  }
+
+  Status destroy_group(std::uint64_t group) override {
+    v1::DestroyGroupRequest request;
+    request.set_group(group);
+    v1::DestroyGroupResponse response;
+    return call(&Stub::DestroyGroup, request, response);
+  }
+
+  Result<std::vector<service::GroupEntry>> list_groups() override {
+    v1::ListGroupsResponse response;
+    SLUICE_TRY(call(&Stub::ListGroups, v1::ListGroupsRequest(), response));
+    std::vector<service::GroupEntry> groups;
+    for (const v1::Group& group : response.groups()) groups.push_back(wire::from_proto(group));
+    return groups;
+  }
+
+  Result<service::ModelEntry> load(const service::LoadOptions& options,
+                                   const std::string& path) override {
+    v1::LoadModelResponse response;
+    SLUICE_TRY(send_load(options, path, nullptr, /*only_estimate=*/false, response));
+    return wire::from_proto(response.model());
+  }
+
+  Result<service::ModelEntry> upload(const service::LoadOptions& options,
+                                     const std::string& path) override {
+    return upload(options, SLUICE_TRY(map_file(path)));
+  }
+
+  Result<service::ModelEntry> upload(const service::LoadOptions& options,
+                                     const Bytes& package) override {
+    v1::LoadModelResponse response;
+    SLUICE_TRY(send_load(options, "", &package, /*only_estimate=*/false, response));
+    return wire::from_proto(response.model());
+  }
+
+  Result<runtime::Footprint> estimate(const service::LoadOptions& options, const std::string& path,
+                                      bool is_upload) override {
+    if (is_upload) return estimate(options, SLUICE_TRY(map_file(path)));
+    v1::LoadModelResponse response;
+    SLUICE_TRY(send_load(options, path, nullptr, /*only_estimate=*/true, response));
+    return wire::from_proto(response.footprint());
+  }
+
+  Result<runtime::Footprint> estimate(const service::LoadOptions& options,
+                                      const Bytes& package) override {
+    v1::LoadModelResponse response;
+    SLUICE_TRY(send_load(options, "", &package, /*only_estimate=*/true, response));
+    return wire::from_proto(response.footprint());
+  }
+
+  Status unload(std::uint64_t model, std::int64_t drain_ns) override {
+    v1::UnloadModelRequest request;
+    request.set_model(model);
+    request.set_drain_ns(drain_ns);
+    v1::UnloadModelResponse response;
+    return call(&Stub::UnloadModel, request, response);
+  }
+
+  Status start(std::uint64_t model) override {
+    v1::StartModelRequest request;
+    request.set_model(model);
+    v1::StartModelResponse response;
+    return call(&Stub::StartModel, request, response);
+  }
+
+  Status stop(std::uint64_t model, std::int64_t drain_ns) override {
+    v1::StopModelRequest request;
+    request.set_model(model);
+    request.set_drain_ns(drain_ns);
+    v1::StopModelResponse response;
+    return call(&Stub::StopModel, request, response);
+  }
+
+  Status reset(std::uint64_t model) override {
+    v1::ResetModelRequest request;
+    request.set_model(model);
+    v1::ResetModelResponse response;
+    return call(&Stub::ResetModel, request, response);
+  }
+
+  Result<std::vector<service::ModelEntry>> list_models(std::uint64_t model) override {
+    v1::ListModelsRequest request;
+    request.set_model(model);
+    v1::ListModelsResponse response;
+    SLUICE_TRY(call(&Stub::ListModels, request, response));
+    std::vector<service::ModelEntry> models;
+    for (const v1::Model& one : response.models())
+      models.push_back(SLUICE_TRY(wire::from_proto(one)));
+    return models;
+  }
+
+  Result<std::vector<service::ModelStatistics>> statistics(std::uint64_t model) override {
+    v1::GetStatisticsRequest request;
+    request.set_model(model);
+    v1::GetStatisticsResponse response;
+    SLUICE_TRY(call(&Stub::GetStatistics, request, response));
+    std::vector<service::ModelStatistics> all;
+    for (const v1::ModelStatistics& one : response.models()) all.push_back(wire::from_proto(one));
+    return all;
+  }
+
+  Result<service::ServerStatistics> all_statistics() override {
+    v1::GetStatisticsResponse response;
+    SLUICE_TRY(call(&Stub::GetStatistics, v1::GetStatisticsRequest(), response));
+    return wire::from_proto(response);
+  }
+
+  Result<std::uint64_t> start_profile(const runtime::ProfileWish& wish) override {
+    v1::StartProfileRequest request;
+    wire::to_proto(wish, request);
+    v1::StartProfileResponse response;
+    SLUICE_TRY(call(&Stub::StartProfile, request, response));
+    return response.profile();
+  }
+
+  Result<runtime::Profile> stop_profile(std::uint64_t id) override {
+    SLUICE_TRY(wait_for_daemon());
+    grpc::ClientContext context;
+    prepare(context);
+    v1::StopProfileRequest request;
+    request.set_profile(id);
+    const auto reader = stub_->StopProfile(&context, request);
+    runtime::Profile profile;
+    v1::StopProfileResponse part;
+    Status read = ok_status();
+    while (reader->Read(&part)) {
+      if (read.is_ok()) read = wire::add_part(part, profile);
+    }
+    SLUICE_TRY(answer_of(reader->Finish()));
+    SLUICE_TRY(std::move(read));
+    SLUICE_TRY(wire::check_profile(profile));
+    return profile;
+  }
+
+  Result<std::uint64_t> put_tensor(const exec::TensorView& view, std::int64_t ttl_ns) override {
+    v1::PutTensorRequest request;
+    wire::to_proto(view, "", *request.mutable_tensor());
+    request.set_ttl_ns(ttl_ns);
+    v1::PutTensorResponse response;
+    SLUICE_TRY(call(&Stub::PutTensor, request, response));
+    return response.exchange();
+  }
+
+  Result<InferReply> get_tensor(std::uint64_t exchange) override {
+    v1::GetTensorRequest request;
+    request.set_exchange(exchange);
+    auto response = std::make_shared<v1::GetTensorResponse>();
+    SLUICE_TRY(call(&Stub::GetTensor, request, *response));
+    InferReply reply;
+    reply.outputs.push_back({"", SLUICE_TRY(wire::view_of(response->tensor()))});
+    reply.owner = std::move(response);
+    return reply;
+  }
+
+  Status remove_tensor(std::uint64_t exchange) override {
+    v1::RemoveTensorRequest request;
+    request.set_exchange(exchange);
+    v1::RemoveTensorResponse response;
+    return call(&Stub::RemoveTensor, request, response);
+  }
+
+  Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
+                           const InferOptions& options) override {
+    const auto entry = uses_ring() || !options.outputs.empty() ? model_entry(model) : nullptr;
+    // The ring carries no indexes of the exchange.
+    const bool uses_exchange =
+        !options.kept_outputs.empty() ||
+        std::ranges::any_of(inputs, [](const NamedTensor& input) { return input.exchange != 0; });
+    if (const auto ring = entry == nullptr || uses_exchange ? nullptr : find_ring()) {
+      auto reply = ring->infer(*entry, inputs, options, shared_);
+      if (reply) return std::move(*reply);
+    }
+    v1::InferRequest request;
+    const package::Signature* signature = entry == nullptr ? nullptr : &entry->signature;
+    SLUICE_TRY(write_infer(model, inputs, options, shared_, signature, request));
+    auto response = std::make_shared<v1::InferResponse>();
+    SLUICE_TRY(call(&Stub::Infer, request, *response, options.timeout_ns));
+    return read_infer(std::move(response), options);
+  }
+
+  Result<std::shared_ptr<SharedTensors>> share(std::int64_t size_bytes) override {
+    auto memory = SLUICE_TRY(shm::SharedMemory::create(size_bytes));
+    const std::string side_socket = SLUICE_TRY(find_side_socket());
+    const auto handed = SLUICE_TRY(hand_over(side_socket, token_, wire::SideKind::kMemory,
+                                             memory.fd(), static_cast<std::uint64_t>(size_bytes)));
+    auto shared = std::make_shared<SharedTensors>(std::move(memory), handed.region);
+    shared_.add(shared);
+    return shared;
+  }
+
+  Result<std::shared_ptr<SharedTensors>> share(const std::string& name) override {
+    v1::RegisterRegionRequest request;
+    request.set_name(name);
+    v1::RegisterRegionResponse response;
+    SLUICE_TRY(call(&Stub::RegisterRegion, request, response));
+    const std::uint64_t region = response.region().handle();
+    auto memory = shm::SharedMemory::open(name);
+    if (!memory.is_ok()) {
+      const Status undone = unregister_region(region);
+      (void)undone;  // it goes with the session
+      return memory.status();
+    }
+    auto shared = std::make_shared<SharedTensors>(std::move(*memory), region);
+    shared_.add(shared);
+    return shared;
+  }
+
+  Status unregister_region(std::uint64_t region) override {
+    shared_.remove(region);
+    v1::UnregisterRegionRequest request;
+    request.set_region(region);
+    v1::UnregisterRegionResponse response;
+    return call(&Stub::UnregisterRegion, request, response);
+  }
+
+  Result<std::vector<service::RegionInfo>> list_regions() override {
+    v1::ListRegionsResponse response;
+    SLUICE_TRY(call(&Stub::ListRegions, v1::ListRegionsRequest(), response));
+    std::vector<service::RegionInfo> regions;
+    for (const v1::Region& region : response.regions()) regions.push_back(wire::from_proto(region));
+    return regions;
+  }
+
+  Result<std::unique_ptr<InferStream>> open_stream() override {
+    SLUICE_TRY(wait_for_daemon());
+    return client::open_stream(
+        *stub_, shared_, [this](grpc::ClientContext& context) { prepare(context); },
+        [this](const grpc::Status& status) { return answer_of(status); });
+  }
+
+ private:
+  void prepare(grpc::ClientContext& context) const {
+    if (!token_.empty()) context.AddMetadata("sluice-session", token_);
+    if (!options_.token.empty()) context.AddMetadata("authorization", "Bearer " + options_.token);
+  }
+
+  Status wait_for_daemon() const {
+    if (channel_->WaitForConnected(after(options_.connect_timeout_ns))) return ok_status();
+    grpc::ClientContext context;  // a call that does not wait says how the last attempt failed
+    context.set_deadline(after(kReasonTimeoutNs));
+    v1::GetServerResponse response;
+    return no_daemon(stub_->GetServer(&context, v1::GetServerRequest(), &response));
+  }
+
+  Status no_daemon(const grpc::Status& why) const {
+    return make_error(Code::kUnavailable, "no daemon answers at {}: {}; is sluiced running, and {}",
+                      options_.address, why.error_message(),
+                      is_local() ? "may this user connect?" : "do both sides agree on TLS?");
+  }
+
+  /// The daemon's error, or kUnavailable without a daemon: gRPC's own errors have no details.
+  Status answer_of(const grpc::Status& status) const {
+    const bool is_ours =
+        status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty();
+    return is_ours ? no_daemon(status) : wire::from_grpc(status);
+  }
+
+  template <typename Request, typename Response>
+  Status call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+              const Request& request, Response& response, std::int64_t timeout_ns = 0) {
+    if (channel_->GetState(/*try_to_connect=*/true) != GRPC_CHANNEL_READY) {
+      SLUICE_TRY(wait_for_daemon());
+    }
+    grpc::ClientContext context;
+    prepare(context);
+    if (timeout_ns > 0) context.set_deadline(after(timeout_ns));
+    return answer_of((stub_.get()->*method)(&context, request, &response));
+  }
+
+  /// `package`: null for the package at `path` of the daemon's machine.
+  Status send_load(const service::LoadOptions& options, const std::string& path,
+                   const Bytes* package, bool only_estimate, v1::LoadModelResponse& response) {
+    const Bytes file = package == nullptr ? Bytes() : *package;
+    SLUICE_TRY(wait_for_daemon());
+    v1::LoadModelRequest message;
+    v1::LoadOptions& first = *message.mutable_options();
+    first.set_name(options.name);
+    if (options.group) first.set_group(static_cast<std::uint64_t>(options.group->value()));
+    first.set_depth(options.depth);
+    if (options.max_waiting) first.set_queue_limit(*options.max_waiting);
+    first.set_flag_nan(options.flags_nan);
+    first.set_weight(options.weight);
+    first.set_only_estimate(only_estimate);
+    if (options.isolation) {
+      first.set_isolation(std::string(runtime::isolation_name(*options.isolation)));
+    }
+    if (options.function) wire::to_proto(*options.function, *first.mutable_function());
+    if (package != nullptr) {
+      first.set_upload_bytes(file.size());
+    } else {
+      first.set_path(path);
+    }
+    grpc::ClientContext context;
+    prepare(context);
+    const auto writer = stub_->LoadModel(&context, &response);
+    bool is_open = writer->Write(message);
+    for (std::size_t at = 0; is_open && at < file.size(); at += kChunkBytes) {
+      const Bytes chunk = file.slice(at, std::min(kChunkBytes, file.size() - at));
+      message.set_chunk(chunk.data(), chunk.size());
+      is_open = writer->Write(message);
+    }
+    writer->WritesDone();
+    return answer_of(writer->Finish());
+  }
+
+  bool is_local() const {
+    return options_.address.starts_with("unix:") || options_.address.starts_with("/");
+  }
+
+  Result<std::string> find_side_socket() {
+    if (!is_local()) {
+      return make_error(Code::kFailedPrecondition,
+                        "memory is shared over a Unix socket only: connect to unix:/PATH");
+    }
+    std::string side_socket = SLUICE_TRY(server()).side_socket;
+    if (!side_socket.empty()) return side_socket;
+    return unimplemented(
+        "the daemon at {} shares no memory: it is an older one, or its socket's path is too long",
+        options_.address);
+  }
+
+  bool uses_ring() const { return options_.uses_ring && has_session_.load() && is_local(); }
+
+  /// Null if the daemon offers no ring. The client asks for one only once.
+  std::shared_ptr<RingCaller> find_ring() {
+    if (!uses_ring()) return nullptr;
+    const std::lock_guard lock(ring_mutex_);
+    if (ring_ != nullptr && !ring_->is_closed()) return ring_;
+    ring_ = nullptr;
+    if (std::exchange(has_tried_ring_, true)) return nullptr;
+    const auto side_socket = find_side_socket();
+    if (!side_socket.is_ok()) return nullptr;
+    auto ring = RingCaller::create(*side_socket, token_);
+    if (ring.is_ok()) ring_ = std::move(*ring);
+    return ring_;
+  }
+
+  /// Asked for once: a handle is never another model's. Null if there is none.
+  std::shared_ptr<const service::ModelEntry> model_entry(std::uint64_t model) {
+    if (model == 0) return nullptr;
+    {
+      const std::lock_guard lock(ring_mutex_);
+      const auto it = models_.find(model);
+      if (it != models_.end()) return it->second;
+    }
+    auto entries = list_models(model);
+    if (!entries.is_ok() || entries->size() != 1) return nullptr;
+    const auto entry = std::make_shared<const service::ModelEntry>(std::move(entries->front()));
+    const std::lock_guard lock(ring_mutex_);
+    if (models_.size() > kMaxKnownModels) models_.clear();
+    models_[model] = entry;
+    return entry;
+  }
+
+  const ClientOptions options_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<Stub> stub_;
+  std::mutex session_mutex_;
+  std::string token_;  ///< not written any more once has_session_
+  std::atomic<bool> has_session_ = false;
+  SharedTable shared_;
+  std::mutex ring_mutex_;
+  bool has_tried_ring_ = false;
+  std::shared_ptr<RingCaller> ring_;
+  std::map<std::uint64_t, std::shared_ptr<const service::ModelEntry>> models_;
+  grpc::ClientContext lease_context_;
+  std::unique_ptr<grpc::ClientReader<v1::OpenSessionResponse>> lease_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Client>> Client::create(const ClientOptions& options) {
+  const wire::Address address = SLUICE_TRY(wire::parse_address(options.address));
+  const auto credentials = SLUICE_TRY(credentials_of(options));
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
+  arguments.SetMaxSendMessageSize(std::numeric_limits<int>::max());
+  // One connection per client: the session's lease is on it.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  auto channel = grpc::CreateCustomChannel(address.to_string(), credentials, arguments);
+  return std::unique_ptr<Client>(std::make_unique<GrpcClient>(options, std::move(channel)));
+}
+
+}  // namespace sluice::rpc::client

@@ -1,0 +1,110 @@
+// A client of sluiced.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "rpc/client/infer_stream.h"
+#include "rpc/client/shared_tensors.h"
+#include "rpc/wire/address.h"
+#include "service/types.h"
+
+namespace sluice::rpc::client {
+
+struct ClientOptions {
+  std::string address = std::string(wire::kDefaultAddress);
+  /// How long a call may wait for the daemon to be there.
+  std::int64_t connect_timeout_ns = 5'000'000'000;
+  /// Over TCP with TLS: the authority that signed the daemon's certificate, and for mutual TLS our
+  /// own. PEM files; empty: no TLS.
+  std::string ca = {};
+  std::string certificate = {};
+  std::string key = {};
+  std::string token = {};  ///< over TCP, where the daemon wants one
+  /// Over a Unix socket, requests of a session go through a ring in shared memory where they can.
+  bool uses_ring = true;
+};
+
+/// Safe from any thread; all calls block. Without a session what is made stays when the client
+/// goes, and is everybody's. Every Status carries the RuntimeCode that the daemon sent;
+/// kUnavailable if there is no daemon at the address.
+class Client {
+ public:
+  /// Reads the files of `options`; does not wait for the daemon.
+  static Result<std::unique_ptr<Client>> create(const ClientOptions& options);
+  Client() = default;
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  /// Ends the session.
+  virtual ~Client() = default;
+
+  /// Opens a session for all later calls, which ends with the client. `name` appears in lists.
+  virtual Result<service::SessionId> open_session(const std::string& name) = 0;
+
+  virtual Result<service::ServerInfo> server() = 0;
+  virtual Result<service::ServerHealth> health() = 0;
+  virtual Result<std::vector<service::SessionInfo>> list_sessions() = 0;
+  virtual Status close_session(service::SessionId session) = 0;
+
+  /// No `isolation`: the daemon's default.
+  virtual Result<service::GroupEntry> create_group(
+      const topology::CoreRequest& request, std::optional<runtime::Isolation> isolation = {}) = 0;
+  virtual Status destroy_group(std::uint64_t group) = 0;
+  virtual Result<std::vector<service::GroupEntry>> list_groups() = 0;
+
+  /// `path`: on the daemon's machine, in one of its model folders.
+  virtual Result<service::ModelEntry> load(const service::LoadOptions& options,
+                                           const std::string& path) = 0;
+  /// Sends the package at `path`, of this machine.
+  virtual Result<service::ModelEntry> upload(const service::LoadOptions& options,
+                                             const std::string& path) = 0;
+  /// Sends a package that is in memory.
+  virtual Result<service::ModelEntry> upload(const service::LoadOptions& options,
+                                             const Bytes& package) = 0;
+  /// What a load would take; `is_upload` as the first two above.
+  virtual Result<runtime::Footprint> estimate(const service::LoadOptions& options,
+                                              const std::string& path, bool is_upload) = 0;
+  virtual Result<runtime::Footprint> estimate(const service::LoadOptions& options,
+                                              const Bytes& package) = 0;
+  virtual Status unload(std::uint64_t model, std::int64_t drain_ns = 0) = 0;
+  virtual Status start(std::uint64_t model) = 0;
+  virtual Status stop(std::uint64_t model, std::int64_t drain_ns = 0) = 0;
+  virtual Status reset(std::uint64_t model) = 0;
+  /// 0: all.
+  virtual Result<std::vector<service::ModelEntry>> list_models(std::uint64_t model = 0) = 0;
+  virtual Result<std::vector<service::ModelStatistics>> statistics(std::uint64_t model = 0) = 0;
+  virtual Result<service::ServerStatistics> all_statistics() = 0;
+
+  /// Starts a profile of the daemon, or of the session if the client has one. Returns its id.
+  virtual Result<std::uint64_t> start_profile(const runtime::ProfileWish& wish) = 0;
+  virtual Result<runtime::Profile> stop_profile(std::uint64_t profile) = 0;
+
+  /// Zeroed memory that the session shares with the daemon. Inputs of `infer` inside it, at offsets
+  /// that are multiples of 64, are not copied to the daemon. Over a Unix socket only. Unregister
+  /// the region after the last use.
+  virtual Result<std::shared_ptr<SharedTensors>> share(std::int64_t size_bytes) = 0;
+  /// Shares a POSIX shared memory object that the caller created with shm_open as `name`. The
+  /// daemon copies tensors from it.
+  virtual Result<std::shared_ptr<SharedTensors>> share(const std::string& name) = 0;
+  virtual Status unregister_region(std::uint64_t region) = 0;
+  /// The session's.
+  virtual Result<std::vector<service::RegionInfo>> list_regions() = 0;
+
+  /// Puts a copy of the tensor into the daemon's exchange, for `ttl_ns` (0: the daemon's default).
+  /// Returns its index, which later requests of the session take as an input.
+  virtual Result<std::uint64_t> put_tensor(const exec::TensorView& view,
+                                           std::int64_t ttl_ns = 0) = 0;
+  /// A reply with one output without a name.
+  virtual Result<InferReply> get_tensor(std::uint64_t exchange) = 0;
+  virtual Status remove_tensor(std::uint64_t exchange) = 0;
+
+  virtual Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
+                                   const InferOptions& options = {}) = 0;
+  /// Many requests on one call, in this client's session if it has one. Ends before the client.
+  virtual Result<std::unique_ptr<InferStream>> open_stream() = 0;
+};
+
+}  // namespace sluice::rpc::client

@@ -1,0 +1,67 @@
+#include "rpc/client/infer_client.h"
+
+#include <algorithm>
+
+#include "rpc/wire/convert.h"
+
+namespace sluice::rpc::client {
+
+Status write_infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
+                   const InferOptions& options, const SharedTable& shared,
+                   const package::Signature* signature, v1::InferRequest& to) {
+  to.set_model(model);
+  to.set_priority(options.priority);
+  to.set_wants_detail(options.wants_detail);
+  for (const std::string& name : options.kept_outputs) to.add_kept_outputs(name);
+  to.set_keep_ns(options.keep_ns);
+  for (const NamedTensor& input : inputs) {
+    if (input.exchange != 0) {
+      v1::Tensor& tensor = *to.add_inputs();
+      tensor.set_name(input.name);
+      tensor.set_exchange(input.exchange);
+      continue;
+    }
+    const auto place = shared.find(input.view.data, input.view.size_bytes);
+    exec::TensorView view = input.view;
+    if (place) view.size_bytes = 0;
+    wire::to_proto(view, input.name, *to.add_inputs());
+    if (place) wire::to_proto(*place, *to.mutable_inputs()->rbegin()->mutable_place());
+  }
+  for (std::size_t i = 0; i < options.outputs.size(); ++i) {
+    const runtime::OutputMemory& memory = options.outputs[i];
+    if (memory.data == nullptr) continue;
+    const auto place = shared.find(memory.data, memory.capacity_bytes);
+    if (!place || signature == nullptr || i >= signature->outputs.size()) {
+      return invalid_argument("output {}: its memory is not of Client::share, or not aligned to 64",
+                              i);
+    }
+    v1::OutputPlace& output = *to.add_output_places();
+    output.set_name(signature->outputs[i].name);
+    wire::to_proto(*place, *output.mutable_place());
+  }
+  return ok_status();
+}
+
+Result<InferReply> read_infer(std::shared_ptr<const v1::InferResponse> response,
+                              const InferOptions& options) {
+  InferReply reply;
+  reply.code = static_cast<runtime::RuntimeCode>(response->runtime_code());
+  for (const v1::Tensor& output : response->outputs()) {
+    const std::size_t index = reply.outputs.size();
+    exec::TensorView view = SLUICE_TRY(wire::view_of(output));
+    if (output.has_place()) {
+      if (index >= options.outputs.size() ||
+          view.size_bytes > options.outputs[index].capacity_bytes) {
+        return internal_error("the daemon says it put output \"{}\" where nobody asked for it",
+                              output.name());
+      }
+      view.data = options.outputs[index].data;
+    }
+    reply.outputs.push_back({output.name(), std::move(view), output.exchange()});
+  }
+  reply.detail = wire::from_proto(response->detail());
+  reply.owner = std::move(response);
+  return reply;
+}
+
+}  // namespace sluice::rpc::client

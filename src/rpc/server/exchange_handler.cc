@@ -1,0 +1,61 @@
+// The calls about tensors of the exchange.
+#include "base/no_memory.h"
+#include "rpc/server/handlers.h"
+#include "rpc/wire/convert.h"
+#include "rpc/wire/error.h"
+
+namespace sluice::rpc::server {
+namespace {
+
+/// `work` is quick: gRPC's thread does it.
+template <typename Work>
+grpc::ServerUnaryReactor* answer_now(const Handlers& handlers, grpc::CallbackServerContext& context,
+                                     const Work& work) {
+  auto* reactor = context.DefaultReactor();
+  const auto caller = handlers.caller_of(context);
+  reactor->Finish(wire::to_grpc(caller.is_ok() ? work(*caller) : caller.status()));
+  return reactor;
+}
+
+}  // namespace
+
+Handlers::Unary* Handlers::PutTensor(Context* context, const v1::PutTensorRequest* request,
+                                     v1::PutTensorResponse* response) {
+  return answer_now(*this, *context, [&](const service::Caller& caller) -> Status {
+    const v1::Tensor& tensor = request->tensor();
+    if (tensor.has_place() || tensor.exchange() != 0) {
+      return runtime_error(runtime::RuntimeCode::kBadInput, "a tensor to put comes with its data");
+    }
+    const exec::TensorView view = SLUICE_TRY(wire::view_of(tensor));
+    const auto index = SLUICE_TRY(service_.put_tensor(caller, view, request->ttl_ns()));
+    response->set_exchange(static_cast<std::uint64_t>(index));
+    return ok_status();
+  });
+}
+
+Handlers::Unary* Handlers::GetTensor(Context* context, const v1::GetTensorRequest* request,
+                                     v1::GetTensorResponse* response) {
+  return answer_now(*this, *context, [&](const service::Caller& caller) -> Status {
+    const auto lease = SLUICE_TRY(service_.exchange().get(
+        caller.session->owner(), sandbox::TensorIndex{request->exchange()}));
+    if (lease->view.size_bytes > answer_limit_bytes_) {
+      return runtime_error(runtime::RuntimeCode::kOutOfResources,
+                           "the tensor has {} bytes, a message at most {}", lease->view.size_bytes,
+                           answer_limit_bytes_);
+    }
+    return catch_no_memory([&] {
+      wire::to_proto(lease->view, "", *response->mutable_tensor());
+      return ok_status();
+    });
+  });
+}
+
+Handlers::Unary* Handlers::RemoveTensor(Context* context, const v1::RemoveTensorRequest* request,
+                                        v1::RemoveTensorResponse* /*response*/) {
+  return answer_now(*this, *context, [&](const service::Caller& caller) {
+    return service_.exchange().remove(caller.session->owner(),
+                                      sandbox::TensorIndex{request->exchange()});
+  });
+}
+
+}  // namespace sluice::rpc::server

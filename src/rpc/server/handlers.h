@@ -1,0 +1,145 @@
+// The calls of the protocol: what each does with the Service.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "dispatch/flight_table.h"
+#include "proto/sluice/v1/runtime.grpc.pb.h"
+#include "rpc/server/infer_messages.h"
+#include "rpc/server/upload.h"
+#include "service/call_threads.h"
+#include "service/service.h"
+
+namespace sluice::rpc::server {
+
+/// Peers of the connections that the daemon accepted itself, keyed by gRPC's name of the
+/// connection. Thread-safe.
+class PeerTable {
+ public:
+  void set(int fd, service::Peer peer);
+  service::Peer find(const std::string& name) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, service::Peer> peers_;
+};
+
+class Handlers final : public v1::Runtime::CallbackService {
+ public:
+  /// All outlive the handlers.
+  Handlers(service::Service& service, const PeerTable& peers, service::CallThreads& threads,
+           std::vector<std::string> tokens, std::int64_t answer_limit_bytes);
+
+  /// From now on. None: any client may call.
+  void set_tokens(std::vector<std::string> tokens);
+  service::Service& service() { return service_; }
+  service::CallThreads& threads() { return threads_; }
+  /// Of one answer; protobuf aborts the process above 2 GiB.
+  std::int64_t answer_limit_bytes() const { return answer_limit_bytes_; }
+  /// Of the unary calls, which it outlives.
+  dispatch::FlightTable& flights() { return flights_; }
+  /// On whose behalf a call is made.
+  /// Fails: as Service::caller_of; kUnauthenticated over TCP without one of the tokens.
+  Result<service::Caller> caller_of(const grpc::CallbackServerContext& context) const;
+  /// Caller and model of a unary request. Fails: as caller_of and Service::find_model.
+  Result<service::Admission> admit(const grpc::CallbackServerContext& context,
+                                   runtime::ModelHandle model) const;
+  UploadedPackages& uploads() { return uploads_; }
+  /// Bytes for an upload, until they are given back. Fails: kOutOfResources.
+  Status reserve_upload(std::int64_t bytes);
+  void release_upload(std::int64_t bytes);
+
+  using Context = grpc::CallbackServerContext;
+  using Unary = grpc::ServerUnaryReactor;
+
+  Unary* GetServer(Context* context, const v1::GetServerRequest* request,
+                   v1::GetServerResponse* response) override;
+  Unary* GetHealth(Context* context, const v1::GetHealthRequest* request,
+                   v1::GetHealthResponse* response) override;
+  grpc::ServerWriteReactor<v1::OpenSessionResponse>* OpenSession(
+      Context* context, const v1::OpenSessionRequest* request) override;
+  Unary* ListSessions(Context* context, const v1::ListSessionsRequest* request,
+                      v1::ListSessionsResponse* response) override;
+  Unary* CloseSession(Context* context, const v1::CloseSessionRequest* request,
+                      v1::CloseSessionResponse* response) override;
+  Unary* CreateGroup(Context* context, const v1::CreateGroupRequest* request,
+                     v1::CreateGroupResponse* response) override;
+  Unary* DestroyGroup(Context* context, const v1::DestroyGroupRequest* request,
+                      v1::DestroyGroupResponse* response) override;
+  Unary* ListGroups(Context* context, const v1::ListGroupsRequest* request,
+                    v1::ListGroupsResponse* response) override;
+  grpc::ServerReadReactor<v1::LoadModelRequest>* LoadModel(
+      Context* context, v1::LoadModelResponse* response) override;
+  Unary* UnloadModel(Context* context, const v1::UnloadModelRequest* request,
+                     v1::UnloadModelResponse* response) override;
+  Unary* StartModel(Context* context, const v1::StartModelRequest* request,
+                    v1::StartModelResponse* response) override;
+  Unary* StopModel(Context* context, const v1::StopModelRequest* request,
+                   v1::StopModelResponse* response) override;
+  Unary* ResetModel(Context* context, const v1::ResetModelRequest* request,
+                    v1::ResetModelResponse* response) override;
+  Unary* ListModels(Context* context, const v1::ListModelsRequest* request,
+                    v1::ListModelsResponse* response) override;
+  Unary* GetStatistics(Context* context, const v1::GetStatisticsRequest* request,
+                       v1::GetStatisticsResponse* response) override;
+  Unary* StartProfile(Context* context, const v1::StartProfileRequest* request,
+                      v1::StartProfileResponse* response) override;
+  grpc::ServerWriteReactor<v1::StopProfileResponse>* StopProfile(
+      Context* context, const v1::StopProfileRequest* request) override;
+  Unary* RegisterRegion(Context* context, const v1::RegisterRegionRequest* request,
+                        v1::RegisterRegionResponse* response) override;
+  Unary* UnregisterRegion(Context* context, const v1::UnregisterRegionRequest* request,
+                          v1::UnregisterRegionResponse* response) override;
+  Unary* ListRegions(Context* context, const v1::ListRegionsRequest* request,
+                     v1::ListRegionsResponse* response) override;
+  Unary* PutTensor(Context* context, const v1::PutTensorRequest* request,
+                   v1::PutTensorResponse* response) override;
+  Unary* GetTensor(Context* context, const v1::GetTensorRequest* request,
+                   v1::GetTensorResponse* response) override;
+  Unary* RemoveTensor(Context* context, const v1::RemoveTensorRequest* request,
+                      v1::RemoveTensorResponse* response) override;
+  Unary* Infer(Context* context, const v1::InferRequest* request,
+               v1::InferResponse* response) override;
+  grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* InferStream(
+      Context* context) override;
+
+ private:
+  Status check_token(const grpc::CallbackServerContext& context) const;
+  Result<service::Peer> peer_of(const grpc::CallbackServerContext& context) const;
+  template <typename Work>
+  Unary* now(Context* context, const Work& work);
+  template <typename Work>
+  Unary* later(Context* context, Work work);
+
+  service::Service& service_;
+  const PeerTable& peers_;
+  service::CallThreads& threads_;
+  UploadedPackages uploads_;
+  mutable std::mutex tokens_mutex_;
+  std::vector<std::string> tokens_;
+  const std::int64_t answer_limit_bytes_;
+  InferAllocator infer_allocator_;
+  dispatch::FlightTable flights_;
+  std::mutex upload_mutex_;
+  std::int64_t uploading_bytes_ = 0;
+};
+
+/// Reactors delete themselves when their call is done.
+grpc::ServerWriteReactor<v1::OpenSessionResponse>* open_session(
+    Handlers& handlers, const grpc::CallbackServerContext& context,
+    const v1::OpenSessionRequest& request);
+grpc::ServerReadReactor<v1::LoadModelRequest>* load_model(
+    Handlers& handlers, const grpc::CallbackServerContext& context,
+    v1::LoadModelResponse& response);
+grpc::ServerWriteReactor<v1::StopProfileResponse>* stop_profile(
+    Handlers& handlers, const grpc::CallbackServerContext& context,
+    const v1::StopProfileRequest& request);
+grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext& context,
+                                const v1::InferRequest& request);
+grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* infer_stream(
+    Handlers& handlers, const grpc::CallbackServerContext& context);
+
+}  // namespace sluice::rpc::server

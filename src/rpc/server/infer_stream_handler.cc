@@ -1,0 +1,290 @@
+#include <algorithm>
+#include <deque>
+#include <mutex>
+
+#include "base/no_memory.h"
+#include "rpc/server/handlers.h"
+#include "rpc/server/placed_request.h"
+#include "rpc/wire/convert.h"
+#include "rpc/wire/error.h"
+
+namespace sluice::rpc::server {
+namespace {
+
+using runtime::RuntimeCode;
+
+/// Requests of one client, answered as they finish. A request is *held* from reading its message
+/// until sending its reply. At the limit of held requests, or of bytes of answers, the call reads
+/// at most one more message and parks it, so a client within the limits can always cancel. The
+/// bytes of an answer are charged before its request is computed, as far as they are known: those
+/// of static outputs, and the largest answer so far. So a client that does not read stops its own
+/// models.
+///
+///     reading --(limit)--> parked --(an answer was sent)--> reading
+///        |
+///        +--the client has sent all--> no request is left --> finished (OK)
+///        +--the call broke, or what came is against the rules--> all cancelled --> finished
+///
+/// Reactions of gRPC keep the object alive, and so does every request that is counted in
+/// `num_unanswered_`. The thread that counts the last one down decides under the same lock whether
+/// the call is finished, and touches nothing of the object afterwards.
+///
+/// Lock order: `mutex_`, then gRPC's own in StartRead. `flights_` and the service are called
+/// without `mutex_`, because they answer requests on the calling thread.
+class StreamCall final
+    : public grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse> {
+ public:
+  StreamCall(Handlers& handlers, const grpc::CallbackServerContext& context)
+      : service_(handlers.service()),
+        max_held_(service_.options().stream_requests),
+        max_answer_bytes_(service_.options().stream_answer_bytes),
+        answer_limit_bytes_(handlers.answer_limit_bytes()) {
+    auto caller = handlers.caller_of(context);
+    if (!caller.is_ok()) {
+      Finish(wire::to_grpc(caller.status()));
+      return;
+    }
+    caller_ = std::move(*caller);
+    answer_bytes_ = std::make_shared<ByteBudget>(max_answer_bytes_, caller_.session->answers());
+    read_next();
+  }
+
+  void OnReadDone(bool is_ok) override {
+    if (is_ok) {
+      take(std::exchange(message_, nullptr));
+      return;
+    }
+    std::unique_lock lock(mutex_);
+    has_read_all_ = true;
+    go_on(lock);
+  }
+
+  void OnWriteDone(bool is_ok) override {
+    Message parked;
+    {
+      const std::lock_guard lock(mutex_);
+      is_writing_ = false;
+      writing_ = {};
+      --num_held_;
+      std::swap(parked, parked_);
+    }
+    if (!is_ok) end(make_error(Code::kCancelled, "the client is gone"));
+    if (parked != nullptr) take(std::move(parked));
+    std::unique_lock lock(mutex_);
+    go_on(lock);
+  }
+
+  void OnCancel() override { end(make_error(Code::kCancelled, "the client ended it, or is gone")); }
+  void OnDone() override { delete this; }
+
+ private:
+  using Message = std::shared_ptr<v1::InferStreamRequest>;
+  struct Answer {
+    std::unique_ptr<v1::InferStreamResponse> message;
+    ByteCharge charge;
+  };
+  struct Work {  ///< the memory that a request reads and writes
+    Message message;
+    std::shared_ptr<dispatch::ModelRef> model;
+    service::PlacedTensors placed;
+    ByteCharge charge;  ///< of the answer to come
+  };
+
+  void read_next() {
+    message_ = std::make_shared<v1::InferStreamRequest>();
+    const std::lock_guard lock(mutex_);  // a finished call reads no more messages
+    if (verdict_.is_ok()) StartRead(message_.get());
+  }
+
+  // ---- what came
+
+  void take(Message message) {
+    switch (message->what_case()) {
+      case v1::InferStreamRequest::kCancel: flights_.cancel(message->id()); break;
+      case v1::InferStreamRequest::kRequest:
+        if (!take_request(std::move(message))) return;
+        break;
+      default:
+        end(runtime_error(RuntimeCode::kInvalid, "message {}: neither a request nor a cancel",
+                          message->id()));
+        return;
+    }
+    read_next();
+  }
+
+  /// Whether to read on.
+  bool take_request(Message message) {
+    const std::uint64_t id = message->id();
+    auto model = service_.find_model(caller_, runtime::ModelHandle(message->request().model()));
+    const std::int64_t known_bytes = model.is_ok() ? least_answer_bytes((*model)->signature()) : 0;
+    Result<ByteCharge> charge = ByteCharge();
+    {
+      const std::lock_guard lock(mutex_);
+      if (!verdict_.is_ok()) return false;
+      const std::int64_t expected_bytes = std::max(known_bytes, largest_answer_bytes_);
+      charge = charge_for(expected_bytes);
+      // The first answer of an unknown size tells what others may take: until then one at a time.
+      const bool is_known = expected_bytes > 0 || !model.is_ok();
+      const bool has_room = charge.is_ok() && is_known;
+      if (num_held_ >= max_held_ || (!has_room && num_held_ > 0)) {
+        parked_ = std::move(message);
+        return false;
+      }
+      ++num_held_;
+      ++num_unanswered_;
+    }
+    if (flights_.contains(id)) {
+      refuse_duplicate(id);
+      return false;
+    }
+    const auto work = std::make_shared<Work>();
+    Status taken = model.is_ok() ? charge.status() : model.status();
+    if (taken.is_ok()) {
+      work->model = std::move(*model);
+      work->charge = std::move(*charge);
+      taken = catch_no_memory([&] { return submit(work, std::move(message)); });
+    }
+    if (!taken.is_ok()) {
+      Answer answer = {std::make_unique<v1::InferStreamResponse>(), {}};
+      wire::to_proto(taken, *answer.message->mutable_error());
+      send(id, std::move(answer));
+    }
+    return true;
+  }
+
+  /// Room for an answer. One that is larger than the stream's limit has room once no other is held.
+  /// Requires: mutex_ is held.
+  Result<ByteCharge> charge_for(std::int64_t bytes) {
+    if (num_held_ == 0) return ByteCharge::take(caller_.session->answers(), bytes);
+    return ByteCharge::take(answer_bytes_, bytes);
+  }
+
+  void refuse_duplicate(std::uint64_t id) {
+    {
+      const std::lock_guard lock(mutex_);
+      --num_held_;
+      --num_unanswered_;
+    }
+    end(runtime_error(RuntimeCode::kInvalid,
+                      "request {}: another one with this id is in flight; give each its own", id));
+  }
+
+  Status submit(const std::shared_ptr<Work>& work, Message message) {
+    const v1::InferRequest& wanted = message->request();
+    runtime::Request request;
+    request.inputs =
+        SLUICE_TRY(open_request(service_, *caller_.session, wanted, *work->model, work->placed));
+    request.deadline_ns = SLUICE_TRY(deadline_of(message->timeout_ns(), work->model->clock()));
+    request.priority = wanted.priority();
+    request.wants_detail = wanted.wants_detail();
+    request.on_done = [this, work](const runtime::Reply& reply) {
+      send(work->message->id(), answer_of(reply, *work));
+    };
+    request.memory_owner = work;
+    // Never computed here: a stream keeps many requests in flight, and this thread reads them.
+    const auto flight = flights_.enter(message->id(), work->model, false);
+    work->message = std::move(message);
+    SLUICE_TRY(flights_.post(flight, request, caller_.session->requests()));
+    if (is_over()) flight->cancel();  // `end` may have come before `enter`
+    return ok_status();
+  }
+
+  bool is_over() {
+    const std::lock_guard lock(mutex_);
+    return !verdict_.is_ok();
+  }
+
+  Answer answer_of(const runtime::Reply& reply, Work& work) const {
+    Answer answer = {std::make_unique<v1::InferStreamResponse>(), std::move(work.charge)};
+    if (reply.code != RuntimeCode::kOk && reply.outputs.empty()) {
+      wire::to_proto(reply.errors, *answer.message->mutable_error());
+      return answer;
+    }
+    const Status status = write_answer(
+        reply, work.model->signature(), work.message->request().wants_detail(), work.placed,
+        answer_limit_bytes_, answer.charge, *answer.message->mutable_response());
+    if (!status.is_ok()) wire::to_proto(status, *answer.message->mutable_error());
+    return answer;
+  }
+
+  static Result<std::int64_t> deadline_of(std::int64_t timeout_ns, const Clock& clock) {
+    if (timeout_ns < 0) {
+      return runtime_error(RuntimeCode::kInvalid, "timeout_ns: {} is negative", timeout_ns);
+    }
+    const std::int64_t now_ns = clock.now_ns();
+    return timeout_ns == 0 || timeout_ns > kNoDeadline - now_ns ? kNoDeadline : now_ns + timeout_ns;
+  }
+
+  // ---- what goes
+
+  /// Queues the answer of a request, whose id may be used again.
+  void send(std::uint64_t id, Answer answer) {
+    answer.message->set_id(id);
+    std::unique_lock lock(mutex_);
+    --num_unanswered_;
+    largest_answer_bytes_ = std::max(largest_answer_bytes_, answer.charge.bytes());
+    answers_.push_back(std::move(answer));
+    go_on(lock);
+  }
+
+  /// Everything is cancelled, and the call has this status. From a reaction.
+  void end(const Status& verdict) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (verdict_.is_ok()) verdict_ = verdict;
+      answers_.clear();
+      parked_ = nullptr;
+    }
+    flights_.cancel_all();
+    std::unique_lock lock(mutex_);
+    go_on(lock);
+  }
+
+  /// Sends the next reply, or finishes. Afterwards only a reaction may touch this object.
+  void go_on(std::unique_lock<std::mutex>& lock) {
+    if (is_writing_ || is_finished_) return;
+    const bool is_over = !verdict_.is_ok();
+    if (!is_over && !answers_.empty()) {
+      writing_ = std::move(answers_.front());
+      answers_.pop_front();
+      is_writing_ = true;
+      const auto* answer = writing_.message.get();
+      lock.unlock();
+      StartWrite(answer);
+    } else if (num_unanswered_ == 0 && (is_over || has_read_all_)) {
+      is_finished_ = true;
+      const grpc::Status status = wire::to_grpc(verdict_);
+      lock.unlock();
+      Finish(status);
+    }
+  }
+
+  service::Service& service_;
+  const std::int64_t max_held_;
+  const std::int64_t max_answer_bytes_;
+  const std::int64_t answer_limit_bytes_;
+  service::Caller caller_;
+  Message message_;                ///< being read
+  dispatch::FlightTable flights_;  ///< by the client's id
+  std::mutex mutex_;
+  std::int64_t num_held_ = 0;
+  std::int64_t num_unanswered_ = 0;
+  std::int64_t largest_answer_bytes_ = 0;
+  std::shared_ptr<ByteBudget> answer_bytes_;  ///< of the stream, below the session's
+  Message parked_;
+  std::deque<Answer> answers_;
+  Answer writing_;
+  bool is_writing_ = false;
+  bool has_read_all_ = false;
+  bool is_finished_ = false;
+  Status verdict_;  ///< not ok: why the call ends before its time
+};
+
+}  // namespace
+
+grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* infer_stream(
+    Handlers& handlers, const grpc::CallbackServerContext& context) {
+  return new StreamCall(handlers, context);
+}
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,101 @@
+#include "rpc/server/listen/acceptor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace sluice::rpc::server {
+namespace {
+
+/// Connections get file descriptors from here upwards. The peer table finds a peer by its
+/// descriptor, so a descriptor must not be reused soon after its connection was closed. After
+/// kFdsBeforeTheFirstAgain connections the numbers start again, which bounds the peer table.
+constexpr int kLeastFd = 64;
+constexpr int kFdsBeforeTheFirstAgain = 8192;
+
+/// Where the numbers of connections begin again. More may be open: then those above are used.
+int last_fd() {
+  constexpr rlim_t kLast = kLeastFd + kFdsBeforeTheFirstAgain;
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  return static_cast<int>(std::min(limit.rlim_cur, kLast));
+}
+
+int open_reserve() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
+}  // namespace
+
+Result<std::unique_ptr<Acceptor>> Acceptor::create(std::vector<int> listen_fds, OnAccept on_accept,
+                                                   service::Log& log) {
+  std::unique_ptr<Acceptor> acceptor(
+      new Acceptor(std::move(listen_fds), std::move(on_accept), log));
+  acceptor->stop_fd_ = eventfd(0, EFD_CLOEXEC);
+  acceptor->reserve_fd_ = open_reserve();
+  if (acceptor->stop_fd_ < 0) {
+    return make_error(Code::kUnavailable, "eventfd: {}", std::strerror(errno));
+  }
+  acceptor->thread_ = std::thread([raw = acceptor.get()] { raw->loop(); });
+  return acceptor;
+}
+
+Acceptor::~Acceptor() {
+  if (thread_.joinable()) {
+    const std::uint64_t one = 1;
+    const ssize_t written = write(stop_fd_, &one, sizeof(one));
+    (void)written;  // the counter cannot be full
+    thread_.join();
+  }
+  if (stop_fd_ >= 0) close(stop_fd_);
+  if (reserve_fd_ >= 0) close(reserve_fd_);
+}
+
+void Acceptor::loop() {
+  std::vector<pollfd> waits = {{stop_fd_, POLLIN, 0}};
+  for (const int fd : listen_fds_) waits.push_back({fd, POLLIN, 0});
+  while (true) {
+    if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) return;
+    if ((waits[0].revents & POLLIN) != 0) return;
+    for (std::size_t i = 1; i < waits.size(); ++i) {
+      if ((waits[i].revents & POLLIN) != 0) accept_one(waits[i].fd);
+    }
+  }
+}
+
+void Acceptor::accept_one(int listen_fd) {
+  int fd = accept4(listen_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) {
+    const int error = errno;
+    if (error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS) {
+      refuse_one(listen_fd, std::strerror(error));
+    }
+    return;
+  }
+  if (next_fd_ < kLeastFd || next_fd_ >= last_fd()) next_fd_ = kLeastFd;
+  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, next_fd_);
+  if (moved >= 0) {
+    close(fd);
+    fd = moved;
+  }
+  next_fd_ = fd + 1;
+  on_accept_(fd);
+}
+
+void Acceptor::refuse_one(int listen_fd, const std::string& why) {
+  if (reserve_fd_ >= 0) close(reserve_fd_);
+  const int fd = accept4(listen_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd >= 0) close(fd);
+  reserve_fd_ = open_reserve();
+  log_.add(service::LogLevel::kWarning, "connection.refused reason={}", service::in_quotes(why));
+  // Slower than clients can connect, faster than they notice.
+  pollfd stop = {stop_fd_, POLLIN, 0};
+  poll(&stop, 1, 10);
+}
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,42 @@
+// TCP sockets that accept connections and say from where they come.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rpc/server/listen/acceptor.h"
+#include "service/types.h"
+
+namespace sluice::rpc::server {
+
+/// The port that a bound TCP socket has.
+int port_of(int fd);
+
+/// gRPC's own listener stops accepting for good once the process has run out of descriptors
+/// (gRPC 1.51), so the daemon accepts itself. Listens until it is destroyed.
+class TcpListener {
+ public:
+  /// Takes a connected, non-blocking file descriptor. `host` is the peer's address without a port.
+  using OnAccept = std::function<void(int fd, const service::Peer& peer, const std::string& host)>;
+
+  /// Listens on all addresses of `host`; `port` 0 takes a free one. `log` outlives the listener.
+  /// Fails: kUnavailable for a port that is taken or a host without addresses.
+  static Result<std::unique_ptr<TcpListener>> create(const std::string& host, int port,
+                                                     OnAccept on_accept, service::Log& log);
+  TcpListener(const TcpListener&) = delete;
+  TcpListener& operator=(const TcpListener&) = delete;
+  ~TcpListener();
+
+  int port() const { return port_; }
+
+ private:
+  TcpListener() = default;
+
+  std::vector<int> fds_;
+  int port_ = 0;
+  std::unique_ptr<Acceptor> acceptor_;
+};
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,164 @@
+#include "rpc/server/listen/unix_listener.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace sluice::rpc::server {
+namespace {
+
+constexpr int kBacklog = 128;
+
+Status system_error(const std::string& path, std::string_view what) {
+  const int error = errno;
+  const Code code = error == EACCES || error == EPERM || error == EROFS ? Code::kPermissionDenied
+                    : error == ENOENT                                   ? Code::kNotFound
+                    : error == EADDRINUSE                               ? Code::kAlreadyExists
+                                                                        : Code::kUnavailable;
+  return make_error(code, "socket {}: {}: {}", path, what, std::strerror(error));
+}
+
+sockaddr_un address_of(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  return address;
+}
+
+service::Peer peer_of(int fd, const std::string& path) {
+  service::Peer peer = {"unix:" + path, -1, -1, -1};
+  ucred credentials = {};
+  socklen_t size = sizeof(credentials);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0) {
+    peer.process = credentials.pid;
+    peer.user = credentials.uid;
+    peer.group = credentials.gid;
+  }
+  return peer;
+}
+
+/// Whether somebody accepts there.
+bool is_served(const std::string& path) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const sockaddr_un address = address_of(path);
+  const int connected = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  const bool is_full = connected != 0 && errno == EAGAIN;
+  close(fd);
+  return connected == 0 || is_full;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UnixListener>> UnixListener::create(const UnixSocketOptions& options,
+                                                           OnAccept on_accept, service::Log& log) {
+  if (options.path.size() >= sizeof(sockaddr_un::sun_path)) {
+    return invalid_argument("socket {}: the path is longer than the {} bytes a socket's may have",
+                            options.path, sizeof(sockaddr_un::sun_path) - 1);
+  }
+  std::unique_ptr<UnixListener> listener(new UnixListener(options, std::move(on_accept), log));
+  if (options.inherited_fd >= 0) {
+    listener->listen_fd_ = options.inherited_fd;
+  } else {
+    SLUICE_TRY(listener->lock());
+    SLUICE_TRY(listener->bind());
+  }
+  const auto take = [raw = listener.get()](int fd) { raw->take(fd); };
+  listener->acceptor_ = SLUICE_TRY(Acceptor::create({listener->listen_fd_}, take, log));
+  return listener;
+}
+
+/// A lock that ends with the process says whether a socket that is there is served.
+Status UnixListener::lock() {
+  const std::string path = options_.path + ".lock";
+  lock_fd_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock_fd_ < 0) return system_error(options_.path, "its lock file");
+  if (flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return ok_status();
+  return make_error(Code::kAlreadyExists,
+                    "socket {}: another sluiced serves it; stop that one, or give this one another "
+                    "address with -g",
+                    options_.path);
+}
+
+Status UnixListener::bind() {
+  struct stat info = {};
+  if (lstat(options_.path.c_str(), &info) == 0) {
+    if (!S_ISSOCK(info.st_mode)) {
+      return make_error(Code::kAlreadyExists, "socket {}: a file that is no socket is there",
+                        options_.path);
+    }
+    if (is_served(options_.path)) {
+      return make_error(Code::kAlreadyExists, "socket {}: another program serves it",
+                        options_.path);
+    }
+    unlink(options_.path.c_str());
+  }
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return system_error(options_.path, "socket");
+  const sockaddr_un address = address_of(options_.path);
+  const mode_t before = umask(0177);  // nobody else until its group and mode are set
+  const int bound = ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  umask(before);
+  if (bound != 0) {
+    const Status status = system_error(options_.path, "bind");
+    close(fd);
+    return status;
+  }
+  listen_fd_ = fd;  // from now on the path is ours to remove
+  SLUICE_TRY(set_access());
+  if (listen(listen_fd_, kBacklog) != 0) return system_error(options_.path, "listen");
+  return ok_status();
+}
+
+Status UnixListener::set_access() const {
+  if (!options_.group.empty()) {
+    const group* entry = getgrnam(options_.group.c_str());
+    if (entry == nullptr) {
+      return invalid_argument(
+          "socket {}: there is no group \"{}\"; create it with: groupadd "
+          "--system {}",
+          options_.path, options_.group, options_.group);
+    }
+    if (chown(options_.path.c_str(), static_cast<uid_t>(-1), entry->gr_gid) != 0) {
+      return system_error(options_.path, "giving it to group " + options_.group);
+    }
+  }
+  if (chmod(options_.path.c_str(), options_.mode) != 0) {
+    return system_error(options_.path, "setting its mode");
+  }
+  return ok_status();
+}
+
+UnixListener::~UnixListener() {
+  acceptor_ = nullptr;
+  if (listen_fd_ >= 0) {
+    if (options_.inherited_fd < 0) unlink(options_.path.c_str());
+    close(listen_fd_);
+  }
+  if (lock_fd_ >= 0) close(lock_fd_);  // the file stays for processes that wait for the lock
+}
+
+void UnixListener::take(int fd) const {
+  const service::Peer peer = peer_of(fd, options_.path);
+  if (!may_connect(peer)) {
+    log_.add(service::LogLevel::kWarning, "connection.denied user={} process={}", peer.user,
+             peer.process);
+    close(fd);
+    return;
+  }
+  on_accept_(fd, peer);
+}
+
+bool UnixListener::may_connect(const service::Peer& peer) const {
+  if (options_.users.empty() || peer.user == 0 || peer.user == geteuid()) return true;
+  return std::ranges::any_of(options_.users, [&](uid_t user) { return user == peer.user; });
+}
+
+}  // namespace sluice::rpc::server

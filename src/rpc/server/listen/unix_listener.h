@@ -1,0 +1,61 @@
+// A Unix socket that says who is at the other end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rpc/server/listen/acceptor.h"
+#include "service/log.h"
+#include "service/types.h"
+
+namespace sluice::rpc::server {
+
+struct UnixSocketOptions {
+  std::string path;
+  mode_t mode = 0660;
+  /// Owning group of the socket, by name; empty: the process's.
+  std::string group;
+  /// Who may connect, beside root and the daemon's own user; empty: whoever the mode lets in.
+  std::vector<uid_t> users;
+  /// Not negative: it listens at `path` already, and whoever made it sees to path and mode. The
+  /// listener closes it.
+  int inherited_fd = -1;
+};
+
+/// Accepts on a thread of its own until it is destroyed; then removes the socket.
+class UnixListener {
+ public:
+  /// Takes a connected, non-blocking file descriptor.
+  using OnAccept = std::function<void(int fd, const service::Peer& peer)>;
+
+  /// Replaces a socket that nobody serves any more. `log` outlives the listener.
+  /// Fails: kAlreadyExists if a process serves the path; kPermissionDenied, kNotFound,
+  ///        kInvalidArgument (no such group).
+  static Result<std::unique_ptr<UnixListener>> create(const UnixSocketOptions& options,
+                                                      OnAccept on_accept, service::Log& log);
+  UnixListener(const UnixListener&) = delete;
+  UnixListener& operator=(const UnixListener&) = delete;
+  ~UnixListener();
+
+ private:
+  UnixListener(UnixSocketOptions options, OnAccept on_accept, service::Log& log)
+      : options_(std::move(options)), on_accept_(std::move(on_accept)), log_(log) {}
+  Status lock();
+  Status bind();
+  Status set_access() const;
+  void take(int fd) const;
+  bool may_connect(const service::Peer& peer) const;
+
+  const UnixSocketOptions options_;
+  const OnAccept on_accept_;
+  service::Log& log_;
+  int lock_fd_ = -1;
+  int listen_fd_ = -1;
+  std::unique_ptr<Acceptor> acceptor_;
+};
+
+}  // namespace sluice::rpc::server

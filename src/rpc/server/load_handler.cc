@@ -1,0 +1,145 @@
+#include <atomic>
+#include <optional>
+
+#include "base/no_memory.h"
+#include "rpc/server/handlers.h"
+#include "rpc/server/idle_limit.h"
+#include "rpc/server/upload.h"
+#include "rpc/wire/convert.h"
+#include "rpc/wire/error.h"
+
+namespace sluice::rpc::server {
+namespace {
+
+using runtime::RuntimeCode;
+
+///     (start) --options: path--> loading --> done
+///        |                          ^
+///        +--options: upload--> receiving --the client has sent all--> loading
+///                                 |
+///                                 +--the client sends nothing for a while--> done
+class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
+ public:
+  LoadCall(Handlers& handlers, const grpc::CallbackServerContext& context,
+           v1::LoadModelResponse& response)
+      : handlers_(handlers), response_(response) {
+    auto caller = handlers_.caller_of(context);
+    if (!caller.is_ok()) {
+      finish(caller.status());
+      return;
+    }
+    caller_ = std::move(*caller);
+    StartRead(&message_);
+  }
+
+  void OnReadDone(bool is_ok) override {
+    const Status status = is_ok ? take() : begin();
+    if (!status.is_ok()) {
+      finish(status);
+    } else if (is_ok) {
+      StartRead(&message_);
+    }
+  }
+  void OnCancel() override { is_cancelled_.store(true); }
+  void OnDone() override { delete this; }
+
+  ~LoadCall() override { handlers_.release_upload(reserved_bytes_); }
+  LoadCall(const LoadCall&) = delete;
+  LoadCall& operator=(const LoadCall&) = delete;
+
+ private:
+  Status take() {
+    switch (message_.part_case()) {
+      case v1::LoadModelRequest::kOptions: return take_options();
+      case v1::LoadModelRequest::kChunk: return take_chunk();
+      default: return runtime_error(RuntimeCode::kInvalid, "neither options nor a chunk came");
+    }
+  }
+
+  Status take_options() {
+    if (options_) return runtime_error(RuntimeCode::kInvalid, "options came twice");
+    wire::LoadWish wish = SLUICE_TRY(
+        wire::from_proto(message_.options(), handlers_.service().options().upload_limit_bytes));
+    if (wish.upload_bytes > 0) {
+      upload_ = SLUICE_TRY(Upload::create(wish.upload_bytes));
+      idle_ = std::make_unique<IdleLimit>(handlers_.service().options().upload_idle_ns, [this] {
+        finish(runtime_error(RuntimeCode::kTimeout, "the upload stands still; send it again"));
+      });
+    }
+    only_estimates_ = wish.only_estimates;
+    path_ = std::move(wish.path);
+    options_ = std::move(wish.options);
+    return ok_status();
+  }
+
+  Status take_chunk() {
+    if (!options_) return runtime_error(RuntimeCode::kInvalid, "a chunk came before the options");
+    if (upload_ == nullptr) {
+      return runtime_error(RuntimeCode::kInvalid, "a chunk came for a load by path");
+    }
+    // Room is taken as bytes come: what a client only announces keeps nobody else out.
+    const auto bytes = static_cast<std::int64_t>(message_.chunk().size());
+    SLUICE_TRY(handlers_.reserve_upload(bytes));
+    reserved_bytes_ += bytes;
+    idle_->restart();
+    return upload_->append(message_.chunk());
+  }
+
+  /// The client has sent all.
+  Status begin() {
+    if (idle_ != nullptr) idle_->stop();
+    if (is_finished_) return ok_status();
+    if (is_cancelled_) return make_error(Code::kCancelled, "the client is gone");
+    if (!options_) return runtime_error(RuntimeCode::kInvalid, "no options came");
+    return handlers_.threads().run([this] { finish(catch_no_memory([this] { return load(); })); });
+  }
+
+  /// The first time; afterwards only OnDone may touch this object.
+  void finish(const Status& status) {
+    if (!is_finished_.exchange(true)) Finish(wire::to_grpc(status));
+  }
+
+  Status load() {
+    std::shared_ptr<const package::Executable> executable;
+    const std::unique_ptr<Upload> upload = std::move(upload_);
+    if (upload != nullptr) executable = SLUICE_TRY(upload->finish(handlers_.uploads()));
+    if (only_estimates_) {
+      const auto footprint =
+          SLUICE_TRY(handlers_.service().estimate(*options_, path_, std::move(executable)));
+      wire::to_proto(footprint, *response_.mutable_footprint());
+      return ok_status();
+    }
+    const auto entry = SLUICE_TRY(handlers_.service().load(
+        caller_, *options_, path_, std::move(executable), upload == nullptr ? -1 : upload->fd()));
+    if (is_cancelled_ && caller_.session->id() == service::kNobody) {
+      // Nobody knows the handle, and no session's end will free it.
+      return handlers_.service().unload(caller_, runtime::ModelHandle(entry.info.handle), 0);
+    }
+    wire::to_proto(entry, *response_.mutable_model());
+    wire::to_proto(entry.info.footprint, *response_.mutable_footprint());
+    return ok_status();
+  }
+
+  Handlers& handlers_;
+  v1::LoadModelResponse& response_;
+  std::atomic<bool> is_cancelled_ = false;
+  std::atomic<bool> is_finished_ = false;
+  service::Caller caller_;
+  v1::LoadModelRequest message_;
+  std::optional<service::LoadOptions> options_;
+  bool only_estimates_ = false;
+  std::string path_;
+  std::int64_t reserved_bytes_ = 0;
+  std::unique_ptr<Upload> upload_;
+  std::unique_ptr<IdleLimit> idle_;  ///< last: it calls `finish`
+};
+
+}  // namespace
+
+grpc::ServerReadReactor<v1::LoadModelRequest>* load_model(
+    Handlers& handlers, const grpc::CallbackServerContext& context,
+    v1::LoadModelResponse& response) {
+  return new LoadCall(handlers, context, response);
+}
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,157 @@
+#include "rpc/server/placed_request.h"
+
+#include <algorithm>
+
+#include "base/no_memory.h"
+#include "rpc/wire/convert.h"
+#include "rpc/wire/error.h"
+
+namespace sluice::rpc::server {
+namespace {
+
+Result<std::size_t> output_index(const package::Signature& signature, const std::string& name) {
+  const auto it = std::ranges::find(signature.outputs, name, &package::TensorSpec::name);
+  if (it != signature.outputs.end()) {
+    return static_cast<std::size_t>(it - signature.outputs.begin());
+  }
+  return runtime_error(runtime::RuntimeCode::kBadInput, "the model has no output \"{}\"",
+                       name.substr(0, 200));
+}
+
+Result<sandbox::KeptOutputs> kept_outputs(service::Service& service,
+                                          const service::ClientSession& session,
+                                          const v1::InferRequest& wanted,
+                                          const package::Signature& signature) {
+  sandbox::KeptOutputs kept;
+  if (wanted.kept_outputs().empty()) return kept;
+  kept.exchange = &service.exchange();
+  kept.owner = session.owner();
+  kept.ttl_ns = wanted.keep_ns();
+  kept.is_kept.resize(signature.outputs.size());
+  for (const std::string& name : wanted.kept_outputs()) {
+    kept.is_kept[SLUICE_TRY(output_index(signature, name))] = true;
+  }
+  return kept;
+}
+
+/// The message has the type and the shape; the bytes stay where they are.
+Status keep(const sandbox::KeptOutputs& kept, const runtime::OutputTensor& tensor,
+            const std::string& name, v1::Tensor& to) {
+  const auto index =
+      SLUICE_TRY(kept.exchange->put(kept.owner, tensor, kept.ttl_ns).with_context(name));
+  exec::TensorView without_bytes = tensor.view;
+  without_bytes.size_bytes = 0;
+  wire::to_proto(without_bytes, name, to);
+  to.set_exchange(static_cast<std::uint64_t>(index));
+  return ok_status();
+}
+
+/// By signature index. Empty if the request places no outputs.
+Result<std::vector<service::PlacedOutput>> open_outputs(const v1::InferRequest& wanted,
+                                                        const package::Signature& signature,
+                                                        const service::ClientSession& session) {
+  std::vector<service::PlacedOutput> outputs;
+  if (wanted.output_places().empty()) return outputs;
+  outputs.resize(signature.outputs.size());
+  for (const v1::OutputPlace& from : wanted.output_places()) {
+    const std::size_t index = SLUICE_TRY(output_index(signature, from.name()));
+    outputs[index] = SLUICE_TRY(service::open_output(session, wire::from_proto(from.place()))
+                                    .with_context(signature.outputs[index].name));
+  }
+  return outputs;
+}
+
+Status put_in_place(const service::PlacedOutput& placed, const exec::TensorView& view,
+                    const std::string& name, v1::Tensor& to) {
+  SLUICE_TRY(service::store(placed, view, name));
+  exec::TensorView without_bytes = view;
+  without_bytes.size_bytes = 0;
+  wire::to_proto(without_bytes, name, to);
+  service::RegionSlice place = placed.place;
+  place.size_bytes = static_cast<std::uint64_t>(view.size_bytes);
+  wire::to_proto(place, *to.mutable_place());
+  return ok_status();
+}
+
+bool is_placed(const service::PlacedTensors& placed, std::size_t output) {
+  return output < placed.outputs.size() && placed.outputs[output].region != nullptr;
+}
+
+/// Of the message. Every output has a name, a type and dimensions beside its bytes.
+std::int64_t answer_bytes(const runtime::Reply& reply, const service::PlacedTensors& placed) {
+  constexpr std::int64_t kBytesBeside = 1024;
+  std::int64_t total = kBytesBeside;
+  for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
+    const bool is_elsewhere = placed.kept.keeps(i) || is_placed(placed, i);
+    total += kBytesBeside + (is_elsewhere ? 0 : reply.outputs[i].view.size_bytes);
+  }
+  return total;
+}
+
+Status write_outputs(const runtime::Reply& reply, const package::Signature& signature,
+                     bool wants_detail, const service::PlacedTensors& placed,
+                     v1::InferResponse& to) {
+  to.set_runtime_code(static_cast<std::int32_t>(reply.code));
+  for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
+    const exec::TensorView& view = reply.outputs[i].view;
+    const std::string& name = signature.outputs[i].name;
+    if (placed.kept.keeps(i)) {
+      SLUICE_TRY(keep(placed.kept, reply.outputs[i], name, *to.add_outputs()));
+    } else if (is_placed(placed, i)) {
+      SLUICE_TRY(put_in_place(placed.outputs[i], view, name, *to.add_outputs()));
+    } else {
+      wire::to_proto(view, name, *to.add_outputs());
+    }
+  }
+  if (wants_detail) wire::to_proto(reply.detail, *to.mutable_detail());
+  return ok_status();
+}
+
+}  // namespace
+
+Result<std::vector<exec::TensorView>> open_request(service::Service& service,
+                                                   const service::ClientSession& session,
+                                                   const v1::InferRequest& wanted,
+                                                   const dispatch::ModelRef& model,
+                                                   service::PlacedTensors& placed) {
+  const auto open = [&](std::size_t i, const service::RegionSlice& place) -> Result<void*> {
+    auto input = SLUICE_TRY(service::open_input(session, place, model.reads_in_place(i)));
+    placed.owners.push_back(std::move(input.owner));
+    return input.data;
+  };
+  const auto find = [&](std::uint64_t index) -> Result<exec::TensorView> {
+    auto lease = SLUICE_TRY(service.exchange().get(session.owner(), sandbox::TensorIndex{index}));
+    const exec::TensorView view = lease->view;  // read only, where it lies
+    placed.owners.push_back(std::move(lease));
+    return view;
+  };
+  auto inputs = SLUICE_TRY(wire::inputs_of(wanted, model.signature(), open, find));
+  placed.kept = SLUICE_TRY(kept_outputs(service, session, wanted, model.signature()));
+  placed.outputs = SLUICE_TRY(open_outputs(wanted, model.signature(), session));
+  return inputs;
+}
+
+std::int64_t least_answer_bytes(const package::Signature& signature) {
+  std::int64_t total = 0;
+  for (const package::TensorSpec& spec : signature.outputs) {
+    total += ir::storage_bytes(spec.type).value_or(0);
+  }
+  return total;
+}
+
+Status write_answer(const runtime::Reply& reply, const package::Signature& signature,
+                    bool wants_detail, const service::PlacedTensors& placed,
+                    std::int64_t limit_bytes, ByteCharge& charge, v1::InferResponse& to) {
+  const std::int64_t size_bytes = answer_bytes(reply, placed);
+  if (size_bytes > limit_bytes) {
+    return runtime_error(
+        runtime::RuntimeCode::kOutOfResources,
+        "the answer has {} bytes, a message at most {}; place the outputs in shared "
+        "memory, or raise message_limit_bytes",
+        size_bytes, limit_bytes);
+  }
+  SLUICE_TRY(charge.resize(size_bytes).with_context("answers wait to be read"));
+  return catch_no_memory([&] { return write_outputs(reply, signature, wants_detail, placed, to); });
+}
+
+}  // namespace sluice::rpc::server

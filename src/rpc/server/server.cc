@@ -1,0 +1,187 @@
+#include "rpc/server/server.h"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/server_posix.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "rpc/server/handlers.h"
+#include "rpc/server/listen/connection_limits.h"
+#include "rpc/server/listen/tcp_listener.h"
+#include "rpc/server/side_socket.h"
+
+namespace sluice::rpc::server {
+namespace {
+
+constexpr std::size_t kMaxCallThreads = 32;
+constexpr std::size_t kMaxWaitingCalls = 1024;
+constexpr int kKeepAliveMs = 10'000;
+constexpr std::int64_t kLeastConnectionBytes = std::int64_t{256} << 20;
+constexpr int kMaxHeaderBytes = 16 << 10;  ///< of a call; tokens and names fit many times
+constexpr int kMaxCallsPerConnection = 1024;
+
+class GrpcServer final : public Server {
+ public:
+  GrpcServer(service::Service& service, const ServerOptions& options)
+      : service_(service),
+        threads_(kMaxCallThreads, kMaxWaitingCalls),
+        handlers_(service, peers_, threads_, options.tokens, options.message_limit_bytes),
+        connections_(static_cast<std::size_t>(options.connections),
+                     static_cast<std::size_t>(options.connections_per_peer)) {}
+  ~GrpcServer() override { shutdown(0); }
+
+  Status start(const ServerOptions& options) {
+    const auto local = std::ranges::find_if(options.addresses, &wire::Address::is_unix);
+    if (local != options.addresses.end()) service_.set_side_socket(side_path(local->path));
+    SLUICE_TRY(start_grpc(options));
+    for (std::size_t i = 0; i < options.addresses.size(); ++i) {
+      wire::Address address = options.addresses[i];
+      if (address.is_unix) {
+        SLUICE_TRY(listen_unix(options, address.path));
+      } else if (certificates_ == nullptr) {
+        address.port = SLUICE_TRY(listen_tcp(address));
+      } else {
+        address.port = ports_[i];
+      }
+      addresses_.push_back(address.to_string());
+    }
+    return ok_status();
+  }
+
+  std::vector<std::string> addresses() const override { return addresses_; }
+
+  void set_tokens(std::vector<std::string> tokens) override {
+    handlers_.set_tokens(std::move(tokens));
+  }
+
+  void set_certificates(TlsTexts texts) override {
+    if (certificates_ != nullptr) certificates_->set(std::move(texts));
+  }
+
+  void shutdown(std::int64_t grace_ns) override {
+    tcp_listeners_.clear();
+    listeners_.clear();
+    sides_.clear();
+    if (server_ == nullptr) return;
+    server_->Shutdown(std::chrono::system_clock::now() + std::chrono::nanoseconds(grace_ns));
+    server_->Wait();
+    server_ = nullptr;  // all calls are done
+    threads_.close();
+  }
+
+ private:
+  Status start_grpc(const ServerOptions& options) {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&handlers_);
+    const auto limit = static_cast<int>(
+        std::min<std::int64_t>(options.message_limit_bytes, std::numeric_limits<int>::max()));
+    builder.SetMaxReceiveMessageSize(limit);
+    builder.SetMaxSendMessageSize(limit);
+    // Of all connections together, before their calls are authenticated: two messages, or room for
+    // small ones of many clients.
+    grpc::ResourceQuota room("sluiced");
+    room.Resize(
+        static_cast<std::size_t>(std::max(2 * options.message_limit_bytes, kLeastConnectionBytes)));
+    builder.SetResourceQuota(room);
+    // A client over TCP whose machine is gone says nothing any more.
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepAliveMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepAliveMs);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1000);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxHeaderBytes);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsPerConnection);
+    if (!options.tls.certificate.empty()) {
+      certificates_ = std::make_unique<TlsCertificates>(SLUICE_TRY(read_tls(options.tls)));
+    }
+    ports_.resize(options.addresses.size());
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      const wire::Address& address = options.addresses[i];
+      if (address.is_unix) continue;
+      if (options.tls.certificate.empty() && !wire::is_loopback(address.host)) {
+        return invalid_argument(
+            "address {}: other machines reach it, and there is no TLS certificate; give one, or "
+            "listen on localhost",
+            address.to_string());
+      }
+      if (certificates_ == nullptr) continue;  // listen_tcp accepts
+      builder.AddListeningPort(address.to_string(), certificates_->credentials(), &ports_[i]);
+    }
+    server_ = builder.BuildAndStart();
+    if (server_ != nullptr) return ok_status();
+    return make_error(Code::kUnavailable, "cannot listen: a port is taken or may not be used");
+  }
+
+  /// Hands a connection to gRPC, which closes it in the end.
+  void serve(int fd, const service::Peer& peer, const std::string& who) {
+    const Status admitted = connections_.admit(fd, who);
+    if (!admitted.is_ok()) {
+      service_.log().add(service::LogLevel::kWarning, "connection.refused address={} reason={}",
+                         service::in_quotes(peer.address), service::in_quotes(admitted.message()));
+      close(fd);
+      return;
+    }
+    peers_.set(fd, peer);
+    service_.log().add(service::LogLevel::kDebug,
+                       "connection.open fd={} process={} user={} address={}", fd, peer.process,
+                       peer.user, service::in_quotes(peer.address));
+    grpc::AddInsecureChannelFromFd(server_.get(), fd);
+  }
+
+  /// The port.
+  Result<int> listen_tcp(const wire::Address& address) {
+    const auto on_accept = [this](int fd, const service::Peer& peer, const std::string& host) {
+      serve(fd, peer, host);
+    };
+    tcp_listeners_.push_back(
+        SLUICE_TRY(TcpListener::create(address.host, address.port, on_accept, service_.log())));
+    return tcp_listeners_.back()->port();
+  }
+
+  Status listen_unix(const ServerOptions& all, const std::string& path) {
+    UnixSocketOptions options = all.unix_socket;
+    options.path = path;
+    const auto inherited = all.inherited_sockets.find(path);
+    if (inherited != all.inherited_sockets.end()) options.inherited_fd = inherited->second;
+    const auto on_accept = [this](int fd, const service::Peer& peer) {
+      serve(fd, peer, fmt::format("user {}", peer.user));
+    };
+    listeners_.push_back(SLUICE_TRY(UnixListener::create(options, on_accept, service_.log())));
+    options.path = side_path(path);
+    options.inherited_fd = -1;  // only the main one is handed over
+    if (options.path.empty()) {
+      service_.log().add(service::LogLevel::kWarning,
+                         "socket.no_side path={} reason=\"its name is too long\"",
+                         service::in_quotes(path));
+      return ok_status();
+    }
+    sides_.push_back(SLUICE_TRY(SideSocket::create(service_, threads_, options)));
+    return ok_status();
+  }
+
+  service::Service& service_;
+  PeerTable peers_;
+  service::CallThreads threads_;
+  Handlers handlers_;
+  std::vector<int> ports_;
+  std::vector<std::string> addresses_;
+  std::unique_ptr<TlsCertificates> certificates_;  ///< null: no TLS
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<std::unique_ptr<SideSocket>> sides_;
+  ConnectionLimits connections_;
+  std::vector<std::unique_ptr<TcpListener>> tcp_listeners_;
+  std::vector<std::unique_ptr<UnixListener>> listeners_;  ///< last: they hand to all of the above
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::start(service::Service& service,
+                                              const ServerOptions& options) {
+  auto server = std::make_unique<GrpcServer>(service, options);
+  SLUICE_TRY(server->start(options));
+  return std::unique_ptr<Server>(std::move(server));
+}
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,59 @@
+// Serves a Service over gRPC.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rpc/server/listen/unix_listener.h"
+#include "rpc/server/tls.h"
+#include "rpc/wire/address.h"
+#include "service/service.h"
+
+namespace sluice::rpc::server {
+
+struct ServerOptions {
+  std::vector<wire::Address> addresses = {};
+  /// Access of Unix sockets; its path is the address's.
+  UnixSocketOptions unix_socket = {};
+  /// By path: sockets that listen already. The server neither creates nor removes their files.
+  std::map<std::string, int> inherited_sockets = {};
+  /// Of TCP. Without it only loopback addresses are listened on.
+  TlsFiles tls = {};
+  /// A client over TCP sends one of these as metadata "authorization: Bearer TOKEN"; none: any may.
+  std::vector<std::string> tokens = {};
+  /// Longest request or answer.
+  std::int64_t message_limit_bytes = std::int64_t{64} << 20;
+  /// Open connections: of all Unix and TCP sockets together, and of one user or host among them.
+  /// Connections over TLS do not count: gRPC accepts them.
+  std::int64_t connections = 4096;
+  std::int64_t connections_per_peer = 1024;
+};
+
+/// Listens until it is shut down. Safe from any thread.
+class Server {
+ public:
+  /// `service` outlives the server.
+  /// Fails: as UnixListener::create; kUnavailable for a port; kInvalidArgument for a TCP address
+  ///        that others reach, without TLS; as read_tls.
+  static Result<std::unique_ptr<Server>> start(service::Service& service,
+                                               const ServerOptions& options);
+  Server() = default;
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  virtual ~Server() = default;
+
+  /// The requested addresses with the assigned ports.
+  virtual std::vector<std::string> addresses() const = 0;
+  /// As ServerOptions::tokens, from now on.
+  virtual void set_tokens(std::vector<std::string> tokens) = 0;
+  /// Of new connections from now on. Nothing happens where TLS is not served.
+  /// Requires: as TlsCertificates::set.
+  virtual void set_certificates(TlsTexts texts) = 0;
+  /// Accepts no more connections and cancels the calls that are unfinished after `grace_ns`.
+  /// Sessions end. Blocks. May be called again.
+  virtual void shutdown(std::int64_t grace_ns) = 0;
+};
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,292 @@
+// The part of convert.h that reads messages.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "rpc/wire/convert.h"
+#include "rpc/wire/function_messages.h"
+
+namespace sluice::rpc::wire {
+namespace {
+
+using runtime::RuntimeCode;
+
+service::Peer peer_of(const v1::Peer& from) {
+  return {from.address(), from.process(), from.user(), from.group()};
+}
+
+Result<package::TensorSpec> spec_of(const v1::TensorSpec& from) {
+  // Not within the braces: what stands before an early return there is never destroyed.
+  ir::Type type = SLUICE_TRY(ir::parse_type(from.type()));
+  return package::TensorSpec{from.name(), std::move(type), from.batch_axis()};
+}
+
+service::Latency latency_of(const v1::Latency& from) {
+  service::Latency to = {from.count(),  from.sum_ns(), from.p50_ns(),
+                         from.p90_ns(), from.p99_ns(), from.max_ns()};
+  const int num_buckets = std::min(from.bucket_bounds_ns_size(), from.bucket_counts_size());
+  for (int i = 0; i < num_buckets; ++i) {
+    to.buckets.push_back({from.bucket_bounds_ns(i), from.bucket_counts(i)});
+  }
+  return to;
+}
+
+/// The value whose name is `name`; the last for a name of none.
+template <typename Enum, std::size_t kCount>
+Enum by_name(const std::array<Enum, kCount>& values, std::string_view name,
+             std::string_view (*name_of)(Enum)) {
+  for (const Enum value : values) {
+    if (name_of(value) == name) return value;
+  }
+  return values.back();
+}
+
+runtime::Health health_of(const std::string& state, const std::string& reason,
+                          const std::string& action) {
+  using runtime::HealthState;
+  constexpr std::array kStates = {HealthState::kHealthy, HealthState::kDegraded,
+                                  HealthState::kFailed};
+  return {by_name(kStates, state, &runtime::health_name), reason, action};
+}
+
+runtime::CodeCount count_of(const v1::ModelStatistics::CodeCount& from) {
+  return {static_cast<RuntimeCode>(from.runtime_code()), from.count()};
+}
+
+service::Usage usage_of(const v1::Usage& from) {
+  service::Usage to;
+  to.id = from.id();
+  to.num_cores = from.cores();
+  to.num_reserved_cores = from.reserved_cores();
+  to.age_ns = from.age_ns();
+  to.core_busy_ns = from.core_busy_ns();
+  for (const auto& one : from.answered()) to.answered.push_back(count_of(one));
+  for (const auto& one : from.memory()) to.memory.push_back({one.category(), one.bytes()});
+  to.health = health_of(from.health(), from.reason(), from.action());
+  return to;
+}
+
+Status not_negative(std::int64_t number, std::string_view what) {
+  if (number >= 0) return ok_status();
+  return runtime_error(RuntimeCode::kInvalid, "{}: {} is negative", what, number);
+}
+
+}  // namespace
+
+Result<topology::CoreRequest> from_proto(const v1::CreateGroupRequest& from) {
+  SLUICE_TRY(not_negative(from.cores(), "cores"));
+  SLUICE_TRY(not_negative(from.devices(), "devices"));
+  SLUICE_TRY(not_negative(from.memory_bytes(), "memory_bytes"));
+  topology::CoreRequest request;
+  request.num_cores = from.cores();
+  request.num_devices = from.devices();
+  if (from.has_first()) {
+    SLUICE_TRY(not_negative(from.first().device(), "first.device"));
+    SLUICE_TRY(not_negative(from.first().core(), "first.core"));
+    request.first = {topology::DeviceId(from.first().device()), from.first().core()};
+  }
+  request.memory_bytes = from.memory_bytes();
+  request.kind = from.kind();
+  request.features.assign(from.features().begin(), from.features().end());
+  for (const std::int32_t id : from.only_devices()) {
+    SLUICE_TRY(not_negative(id, "only_devices"));
+    request.devices.push_back(topology::DeviceId(id));
+  }
+  request.bus_addresses.assign(from.only_bus_addresses().begin(), from.only_bus_addresses().end());
+  return request;
+}
+
+Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t upload_limit_bytes) {
+  LoadWish wish;
+  wish.options.name = from.name();
+  if (from.group() != 0) wish.options.group = SLUICE_TRY(group_from_proto(from.group()));
+  if (from.depth() < 0 || from.depth() > runtime::kMaxDepth) {
+    return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 0 and {}",
+                         from.depth(), runtime::kMaxDepth);
+  }
+  wish.options.depth = from.depth();
+  if (from.has_queue_limit()) {
+    if (from.queue_limit() < 0 || from.queue_limit() > runtime::kMaxWaiting) {
+      return runtime_error(RuntimeCode::kInvalid, "a queue_limit of {} is not between 0 and {}",
+                           from.queue_limit(), runtime::kMaxWaiting);
+    }
+    wish.options.max_waiting = from.queue_limit();
+  }
+  if (from.weight() < 0 || from.weight() > runtime::kMaxWeight) {
+    return runtime_error(RuntimeCode::kInvalid, "a weight of {} is not between 0 and {}",
+                         from.weight(), runtime::kMaxWeight);
+  }
+  wish.options.weight = std::max(from.weight(), 1);
+  wish.options.flags_nan = from.flag_nan();
+  wish.options.isolation = SLUICE_TRY(isolation_from_proto(from.isolation()));
+  if (from.has_function()) wish.options.function = SLUICE_TRY(from_proto(from.function()));
+  wish.only_estimates = from.only_estimate();
+  if (from.source_case() == v1::LoadOptions::kPath) {
+    wish.path = from.path();
+    return wish;
+  }
+  if (from.source_case() != v1::LoadOptions::kUploadBytes || from.upload_bytes() == 0) {
+    return runtime_error(RuntimeCode::kInvalid, "neither a path nor the size of an upload");
+  }
+  if (from.upload_bytes() > static_cast<std::uint64_t>(upload_limit_bytes)) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "an upload of {} bytes is larger than the {} that are taken; load it by "
+                         "path",
+                         from.upload_bytes(), upload_limit_bytes);
+  }
+  wish.upload_bytes = static_cast<std::int64_t>(from.upload_bytes());
+  return wish;
+}
+
+Result<topology::CoreGroupId> group_from_proto(std::uint64_t handle) {
+  if (handle == 0 || handle > std::uint64_t{std::numeric_limits<std::int32_t>::max()}) {
+    return runtime_error(RuntimeCode::kInvalidHandle, "no group has handle {:#x}", handle);
+  }
+  return topology::CoreGroupId(static_cast<std::int32_t>(handle));
+}
+
+Result<std::optional<runtime::Isolation>> isolation_from_proto(const std::string& name) {
+  std::optional<runtime::Isolation> isolation;
+  if (!name.empty()) isolation = SLUICE_TRY(runtime::parse_isolation(name));
+  return isolation;
+}
+
+service::ServerInfo from_proto(const v1::GetServerResponse& from) {
+  service::ServerInfo to;
+  to.version = from.version();
+  to.protocol_minor = from.protocol_minor();
+  to.process = from.process();
+  to.uptime_ns = from.uptime_ns();
+  to.state = from.state();
+  to.num_cores = from.cores();
+  to.num_free_cores = from.free_cores();
+  to.upload_limit_bytes = from.upload_limit_bytes();
+  to.stream_requests = from.stream_requests();
+  to.model_folders.assign(from.model_folders().begin(), from.model_folders().end());
+  to.side_socket = from.side_socket();
+  for (const auto& one : from.devices()) {
+    topology::Device device;
+    device.id = topology::DeviceId(one.id());
+    device.kind = one.kind();
+    device.name = one.name();
+    device.bus_address = one.bus_address();
+    device.num_cores = one.cores();
+    device.memory_bytes = one.memory_bytes();
+    to.devices.push_back(std::move(device));
+  }
+  return to;
+}
+
+service::ServerHealth from_proto(const v1::GetHealthResponse& from) {
+  service::ServerHealth to = {from.ready(), from.reason(), {}};
+  for (const auto& one : from.models()) {
+    to.models.push_back(
+        {one.model(), one.name(), health_of(one.state(), one.reason(), one.action())});
+  }
+  return to;
+}
+
+service::RegionInfo from_proto(const v1::Region& from) {
+  return {from.handle(), from.name(), from.bytes(), from.is_ring()};
+}
+
+service::SessionInfo from_proto(const v1::Session& from) {
+  return {service::SessionId(from.id()),
+          from.client(),
+          peer_of(from.peer()),
+          from.age_ns(),
+          from.models(),
+          from.groups(),
+          from.cores(),
+          from.requests_in_flight()};
+}
+
+service::GroupEntry from_proto(const v1::Group& from) {
+  service::GroupEntry to;
+  to.info.id = topology::CoreGroupId(static_cast<std::int32_t>(from.handle()));
+  to.info.origin =
+      from.implicit() ? topology::GroupOrigin::kImplicit : topology::GroupOrigin::kExplicit;
+  for (const v1::Core& core : from.cores()) {
+    to.info.cores.push_back({topology::DeviceId(core.device()), core.core()});
+  }
+  to.info.num_models = from.models();
+  to.info.active_model = from.active_model();
+  to.info.num_switches = from.switches();
+  to.info.memory_used_bytes = from.memory_used_bytes();
+  to.info.memory_limit_bytes = from.memory_limit_bytes();
+  to.session = service::SessionId(from.session());
+  const auto isolation = runtime::parse_isolation(from.isolation());
+  if (isolation.is_ok()) to.info.worker.isolation = *isolation;
+  to.info.worker.process = from.worker_process();
+  to.info.worker.num_restarts = from.worker_restarts();
+  to.info.worker.state = from.worker_state();
+  to.info.worker.reason = from.worker_reason();
+  return to;
+}
+
+runtime::Footprint from_proto(const v1::Footprint& from) {
+  return {from.constants_bytes(), from.packed_bytes(), from.context_bytes(), from.context_known(),
+          from.depth()};
+}
+
+Result<service::ModelEntry> from_proto(const v1::Model& from) {
+  using runtime::ModelPhase;
+  constexpr std::array kPhases = {ModelPhase::kLoaded, ModelPhase::kStarted, ModelPhase::kStopped,
+                                  ModelPhase::kFailed, ModelPhase::kUnloaded};
+  service::ModelEntry to;
+  to.info.handle = from.handle();
+  to.info.name = from.name();
+  to.info.phase = by_name(kPhases, from.phase(), &runtime::phase_name);
+  to.info.group = topology::CoreGroupId(static_cast<std::int32_t>(from.group()));
+  to.info.is_implicit = from.implicit();
+  to.info.mode = from.shared_mode() ? runtime::LoadMode::kShared : runtime::LoadMode::kNormal;
+  to.info.depth = from.depth();
+  to.info.max_waiting = from.queue_limit();
+  to.info.shares_package = from.shares_package();
+  to.info.footprint = from_proto(from.footprint());
+  to.info.slots_bytes = from.slots_bytes();
+  to.session = service::SessionId(from.session());
+  if (from.has_function()) to.function = from_proto(from.function());
+  for (const auto& spec : from.inputs()) to.signature.inputs.push_back(SLUICE_TRY(spec_of(spec)));
+  for (const auto& spec : from.outputs()) to.signature.outputs.push_back(SLUICE_TRY(spec_of(spec)));
+  return to;
+}
+
+service::ModelStatistics from_proto(const v1::ModelStatistics& from) {
+  service::ModelStatistics to;
+  to.model = from.model();
+  to.name = from.name();
+  to.accepted = from.accepted();
+  to.refused = from.refused();
+  to.waiting = from.waiting();
+  to.max_waiting = from.max_waiting();
+  for (const auto& one : from.answered()) to.answered.push_back(count_of(one));
+  to.starts = from.starts();
+  to.busy_ns = from.busy_ns();
+  to.queue = latency_of(from.queue());
+  to.copy = latency_of(from.copy());
+  to.compute = latency_of(from.compute());
+  to.total = latency_of(from.total());
+  return to;
+}
+
+service::ServerStatistics from_proto(const v1::GetStatisticsResponse& from) {
+  service::ServerStatistics to;
+  for (const auto& one : from.models()) to.models.push_back(from_proto(one));
+  for (const auto& one : from.groups()) to.groups.push_back(usage_of(one));
+  for (const auto& one : from.devices()) to.devices.push_back(usage_of(one));
+  return to;
+}
+
+runtime::ReplyDetail from_proto(const v1::InferDetail& from) {
+  runtime::ReplyDetail to;
+  to.group = from.group();
+  to.cores.assign(from.cores().begin(), from.cores().end());
+  to.backends.assign(from.backends().begin(), from.backends().end());
+  to.queue_ns = from.queue_ns();
+  to.copy_ns = from.copy_ns();
+  to.compute_ns = from.compute_ns();
+  return to;
+}
+
+}  // namespace sluice::rpc::wire

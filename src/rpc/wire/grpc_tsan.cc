@@ -1,0 +1,194 @@
+// Tells the thread sanitizer how gRPC, which is built without it, passes objects between threads.
+// Linked into every program with gRPC under `--preset tsan`, and into none otherwise. These
+// definitions replace those of the libraries, call them, and declare their happens-before order to
+// the sanitizer:
+//
+//     absl::Mutex, absl::CondVar     all of gRPC's locks, one sync variable each: its own address
+//     grpc_call_start_batch          whatever the caller did comes before the batch's completion is
+//       -> grpc_completion_queue_*   taken from a queue; one sync variable per batch: its tag
+//     ServerCallbackCall             a call's reactions come before its OnDone, what was before the
+//                                    cancellation before OnCancel; the call's own counters
+//
+// The thread sanitizer does not see memory that these libraries allocate, free and copy themselves;
+// the address sanitizer does.
+//
+// These definitions add no order between two handlers, or between two threads of a handler, that
+// gRPC does not establish.
+#include <absl/base/options.h>
+#include <dlfcn.h>
+#include <grpc/grpc.h>
+#include <sanitizer/tsan_interface.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+// The functions here are called from other libraries.
+#pragma GCC visibility push(default)
+#include <absl/synchronization/mutex.h>
+#include <grpcpp/support/server_callback.h>
+#pragma GCC visibility pop
+
+#define SLUICE_TEXT_OF(name) #name
+#define SLUICE_TEXT(name) SLUICE_TEXT_OF(name)
+
+/// Read by the sanitizer at the start.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions() {
+  return "called_from_lib:libgrpc.so\n"
+         "called_from_lib:libgrpc++.so\n"
+         "called_from_lib:libgpr.so\n"
+         "called_from_lib:libabsl_cord.so\n"
+         "called_from_lib:libabsl_cord_internal.so\n"
+         "called_from_lib:libabsl_graphcycles_internal.so\n"
+         "called_from_lib:libabsl_random_internal_pool_urbg.so\n"
+         "called_from_lib:libabsl_status.so\n"
+         "called_from_lib:libabsl_str_format_internal.so\n"
+         "called_from_lib:libabsl_strings.so\n"
+         "called_from_lib:libabsl_synchronization.so\n"
+         "called_from_lib:libabsl_time.so\n"
+         "called_from_lib:libabsl_time_zone.so\n"
+         "called_from_lib:libupb.so\n";
+}
+
+namespace {
+
+/// The library's own function.
+void* real(const char* symbol) {
+  void* found = dlsym(RTLD_NEXT, symbol);
+  if (found != nullptr) return found;
+  std::fprintf(stderr, "grpc_tsan: no library has %s\n", symbol);
+  std::abort();
+}
+
+/// absl::<namespace of its version>::<rest>, mangled.
+void* real_absl(const char* rest) {
+  constexpr const char kVersion[] = SLUICE_TEXT(ABSL_OPTION_INLINE_NAMESPACE_NAME);
+  char symbol[256];
+  std::snprintf(symbol, sizeof(symbol), "_ZN4absl%zu%s%s", sizeof(kVersion) - 1, kVersion, rest);
+  return real(symbol);
+}
+
+}  // namespace
+
+namespace absl {
+
+void Mutex::Lock() {
+  static const auto kReal = reinterpret_cast<void (*)(Mutex*)>(real_absl("5Mutex4LockEv"));
+  kReal(this);
+  __tsan_acquire(this);
+}
+
+void Mutex::Unlock() {
+  static const auto kReal = reinterpret_cast<void (*)(Mutex*)>(real_absl("5Mutex6UnlockEv"));
+  __tsan_release(this);
+  kReal(this);
+}
+
+bool Mutex::TryLock() {
+  static const auto kReal = reinterpret_cast<bool (*)(Mutex*)>(real_absl("5Mutex7TryLockEv"));
+  const bool is_locked = kReal(this);
+  if (is_locked) __tsan_acquire(this);
+  return is_locked;
+}
+
+void CondVar::Wait(Mutex* mutex) {
+  static const auto kReal =
+      reinterpret_cast<void (*)(CondVar*, Mutex*)>(real_absl("7CondVar4WaitEPNS0_5MutexE"));
+  __tsan_release(mutex);
+  kReal(this, mutex);
+  __tsan_acquire(mutex);
+}
+
+bool CondVar::WaitWithTimeout(Mutex* mutex, Duration timeout) {
+  static const auto kReal = reinterpret_cast<bool (*)(CondVar*, Mutex*, Duration)>(
+      real_absl("7CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE"));
+  __tsan_release(mutex);
+  const bool is_late = kReal(this, mutex, timeout);
+  __tsan_acquire(mutex);
+  return is_late;
+}
+
+bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
+  static const auto kReal = reinterpret_cast<bool (*)(CondVar*, Mutex*, Time)>(
+      real_absl("7CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE"));
+  __tsan_release(mutex);
+  const bool is_late = kReal(this, mutex, deadline);
+  __tsan_acquire(mutex);
+  return is_late;
+}
+
+}  // namespace absl
+
+namespace grpc::internal {
+namespace {
+
+/// Stands for a reactor while it hears of the cancellation, on a thread that gRPC chooses.
+class Cancelled final : public ServerReactor {
+ public:
+  Cancelled(ServerReactor& reactor, void* outstanding)
+      : reactor_(reactor), outstanding_(outstanding), is_inlineable_(reactor.InternalInlineable()) {
+    __tsan_release(this);
+  }
+  void OnCancel() override {
+    __tsan_acquire(this);
+    reactor_.OnCancel();
+    __tsan_release(outstanding_);
+    delete this;
+  }
+  void OnDone() override {}
+  bool InternalInlineable() override { return is_inlineable_; }
+
+ private:
+  ServerReactor& reactor_;
+  void* const outstanding_;  ///< what counts the call's reactions
+  const bool is_inlineable_;
+};
+
+}  // namespace
+
+void ServerCallbackCall::CallOnCancel(ServerReactor* reactor) {
+  static const auto kReal = reinterpret_cast<void (*)(ServerCallbackCall*, ServerReactor*)>(
+      real("_ZN4grpc8internal18ServerCallbackCall12CallOnCancelEPNS0_13ServerReactorE"));
+  __tsan_acquire(&on_cancel_conditions_remaining_);
+  kReal(this, new Cancelled(*reactor, &callbacks_outstanding_));
+}
+
+void ServerCallbackCall::ScheduleOnDone(bool is_inline) {
+  static const auto kReal = reinterpret_cast<void (*)(ServerCallbackCall*, bool)>(
+      real("_ZN4grpc8internal18ServerCallbackCall14ScheduleOnDoneEb"));
+  __tsan_acquire(&callbacks_outstanding_);
+  kReal(this, is_inline);
+}
+
+}  // namespace grpc::internal
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+grpc_call_error grpc_call_start_batch(grpc_call* call, const grpc_op* ops, size_t num_ops,
+                                      void* tag, void* reserved) {
+  static const auto kReal =
+      reinterpret_cast<decltype(&grpc_call_start_batch)>(real("grpc_call_start_batch"));
+  __tsan_release(tag);
+  return kReal(call, ops, num_ops, tag, reserved);
+}
+
+grpc_event grpc_completion_queue_next(grpc_completion_queue* queue, gpr_timespec deadline,
+                                      void* reserved) {
+  static const auto kReal =
+      reinterpret_cast<decltype(&grpc_completion_queue_next)>(real("grpc_completion_queue_next"));
+  const grpc_event event = kReal(queue, deadline, reserved);
+  if (event.type == GRPC_OP_COMPLETE) __tsan_acquire(event.tag);
+  return event;
+}
+
+grpc_event grpc_completion_queue_pluck(grpc_completion_queue* queue, void* tag,
+                                       gpr_timespec deadline, void* reserved) {
+  static const auto kReal =
+      reinterpret_cast<decltype(&grpc_completion_queue_pluck)>(real("grpc_completion_queue_pluck"));
+  const grpc_event event = kReal(queue, tag, deadline, reserved);
+  if (event.type == GRPC_OP_COMPLETE) __tsan_acquire(tag);
+  return event;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,147 @@
+#include "rpc/wire/profile_messages.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "rpc/wire/convert.h"
+
+namespace sluice::rpc::wire {
+namespace {
+
+using runtime::ProfiledModel;
+using runtime::ProfileSpan;
+using runtime::SpanKind;
+using runtime::StageKind;
+using Part = v1::StopProfileResponse;
+
+// Of one part: names are at most 160 bytes, spans some 30.
+constexpr std::size_t kModelsOfPart = 64;
+constexpr std::size_t kNamesOfPart = 1024;
+constexpr std::size_t kSpansOfPart = 8192;
+
+constexpr std::array kKinds = {
+    std::pair{SpanKind::kRequest, Part::REQUEST},  std::pair{SpanKind::kQueue, Part::QUEUE},
+    std::pair{SpanKind::kCopyIn, Part::COPY_IN},   std::pair{SpanKind::kCompute, Part::COMPUTE},
+    std::pair{SpanKind::kCopyOut, Part::COPY_OUT}, std::pair{SpanKind::kOperation, Part::OPERATION},
+};
+
+StageKind stage_kind(Part::Kind kind) {
+  if (kind == Part::COPY_IN) return StageKind::kCopyIn;
+  return kind == Part::COPY_OUT ? StageKind::kCopyOut : StageKind::kCompute;
+}
+
+Part::Kind to_proto(SpanKind kind) {
+  return std::ranges::find(kKinds, kind, &decltype(kKinds)::value_type::first)->second;
+}
+
+Result<SpanKind> from_proto(Part::Kind kind) {
+  const auto* it = std::ranges::find(kKinds, kind, &decltype(kKinds)::value_type::second);
+  if (it != kKinds.end()) return it->first;
+  return make_error(Code::kDataLoss, "a span of kind {}, which this client does not know",
+                    static_cast<int>(kind));
+}
+
+void to_proto(const ProfiledModel& from, Part::Model& to) {
+  to.set_name(from.name);
+  to.set_group(from.group);
+  for (const ProfiledModel::Lane& lane : from.lanes) {
+    Part::Lane& told = *to.add_lanes();
+    told.set_kind(to_proto(span_kind(lane.kind)));
+    for (const topology::CoreRef& core : lane.cores) {
+      told.add_devices(core.device.value());
+      told.add_cores(core.core);
+    }
+  }
+}
+
+ProfiledModel from_proto(const Part::Model& from) {
+  ProfiledModel to;
+  to.name = from.name();
+  to.group = from.group();
+  for (const Part::Lane& lane : from.lanes()) {
+    ProfiledModel::Lane& read = to.lanes.emplace_back();
+    read.kind = stage_kind(lane.kind());
+    for (int i = 0; i < std::min(lane.devices_size(), lane.cores_size()); ++i) {
+      read.cores.push_back({topology::DeviceId(lane.devices(i)), lane.cores(i)});
+    }
+  }
+  return to;
+}
+
+void to_proto(const ProfileSpan& from, Part::Span& to) {
+  to.set_kind(to_proto(from.kind));
+  to.set_model(from.model);
+  to.set_lane(from.lane);
+  to.set_name(from.name);
+  to.set_request(from.request);
+  to.set_start_ns(from.start_ns);
+  to.set_duration_ns(from.duration_ns);
+  to.set_runtime_code(static_cast<std::int32_t>(from.code));
+}
+
+}  // namespace
+
+Result<runtime::ProfileWish> from_proto(const v1::StartProfileRequest& from) {
+  runtime::ProfileWish wish;
+  if (from.group() != 0) wish.group = SLUICE_TRY(group_from_proto(from.group()));
+  if (from.model() != 0) wish.model = runtime::ModelHandle(from.model());
+  if (from.limit_ns() != 0) wish.limit_ns = from.limit_ns();
+  if (from.max_spans() != 0) wish.max_spans = from.max_spans();
+  return wish;
+}
+
+void to_proto(const runtime::ProfileWish& from, v1::StartProfileRequest& to) {
+  if (from.group) to.set_group(static_cast<std::uint64_t>(from.group->value()));
+  if (from.model) to.set_model(static_cast<std::uint64_t>(*from.model));
+  to.set_limit_ns(from.limit_ns);
+  to.set_max_spans(from.max_spans);
+}
+
+bool ProfileParts::next(v1::StopProfileResponse& part) {
+  const auto& [models, names, spans, num_dropped, start_ns, duration_ns] = profile_;
+  const bool is_first = !std::exchange(has_begun_, true);
+  if (is_first) {
+    part.set_dropped(num_dropped);
+    part.set_start_ns(start_ns);
+    part.set_duration_ns(duration_ns);
+  }
+  const std::size_t models_end = std::min(models.size(), num_models_ + kModelsOfPart);
+  for (; num_models_ < models_end; ++num_models_) {
+    to_proto(models[num_models_], *part.add_models());
+  }
+  const std::size_t names_end = std::min(names.size(), num_names_ + kNamesOfPart);
+  for (; num_names_ < names_end; ++num_names_) part.add_names(names[num_names_]);
+  const std::size_t spans_end = std::min(spans.size(), num_spans_ + kSpansOfPart);
+  for (; num_spans_ < spans_end; ++num_spans_) to_proto(spans[num_spans_], *part.add_spans());
+  return is_first || part.models_size() > 0 || part.names_size() > 0 || part.spans_size() > 0;
+}
+
+Status add_part(const v1::StopProfileResponse& part, runtime::Profile& profile) {
+  for (const Part::Model& model : part.models()) profile.models.push_back(from_proto(model));
+  for (const std::string& name : part.names()) profile.names.push_back(name);
+  for (const Part::Span& from : part.spans()) {
+    const SpanKind kind = SLUICE_TRY(from_proto(from.kind()));
+    profile.spans.push_back({kind, from.model(), from.lane(), from.name(), from.request(),
+                             from.start_ns(), from.duration_ns(),
+                             static_cast<runtime::RuntimeCode>(from.runtime_code())});
+  }
+  if (part.dropped() != 0) profile.num_dropped = part.dropped();
+  if (part.start_ns() != 0) profile.start_ns = part.start_ns();
+  if (part.duration_ns() != 0) profile.duration_ns = part.duration_ns();
+  return ok_status();
+}
+
+Status check_profile(const runtime::Profile& profile) {
+  for (const ProfileSpan& span : profile.spans) {
+    const bool is_named = span.kind == SpanKind::kOperation;
+    const bool is_on_lane = span.kind != SpanKind::kRequest && span.kind != SpanKind::kQueue;
+    const bool is_good = span.model < profile.models.size() &&
+                         (!is_on_lane || span.lane < profile.models[span.model].lanes.size()) &&
+                         (!is_named || span.name < profile.names.size());
+    if (!is_good) return make_error(Code::kDataLoss, "a span of a model that did not come");
+  }
+  return ok_status();
+}
+
+}  // namespace sluice::rpc::wire

@@ -1,0 +1,34 @@
+// Profiles as messages and back.
+#pragma once
+
+#include "proto/sluice/v1/profile.pb.h"
+#include "runtime/engine.h"
+
+namespace sluice::rpc::wire {
+
+/// Fails: kInvalid for a group's handle that cannot be. Limits are the profiler's to check.
+Result<runtime::ProfileWish> from_proto(const v1::StartProfileRequest& from);
+void to_proto(const runtime::ProfileWish& from, v1::StartProfileRequest& to);
+
+/// A profile in parts of at most some hundred KB.
+class ProfileParts {
+ public:
+  explicit ProfileParts(runtime::Profile profile) : profile_(std::move(profile)) {}
+
+  /// The next part into an empty message; false if there is no more.
+  bool next(v1::StopProfileResponse& part);
+
+ private:
+  runtime::Profile profile_;
+  bool has_begun_ = false;
+  std::size_t num_models_ = 0;  ///< that were given, as the two below
+  std::size_t num_names_ = 0;
+  std::size_t num_spans_ = 0;
+};
+
+/// Adds a part to the earlier parts. Fails: kDataLoss for an unknown kind.
+Status add_part(const v1::StopProfileResponse& part, runtime::Profile& profile);
+/// Once all parts are there: every index leads somewhere. Fails: kDataLoss.
+Status check_profile(const runtime::Profile& profile);
+
+}  // namespace sluice::rpc::wire

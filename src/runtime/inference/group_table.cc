@@ -1,0 +1,182 @@
+#include "runtime/inference/group_table.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace sluice::runtime {
+namespace {
+
+/// The runtime code of a failed group request: exhausted resources are cores.
+Status group_error(const Status& status) {
+  switch (status.code()) {
+    case Code::kResourceExhausted:
+    case Code::kFailedPrecondition: return with_runtime_code(status, RuntimeCode::kNotEnoughCores);
+    case Code::kDeadlineExceeded: return with_runtime_code(status, RuntimeCode::kTimeout);
+    case Code::kCancelled: return with_runtime_code(status, RuntimeCode::kCancelled);
+    case Code::kUnavailable: return with_runtime_code(status, RuntimeCode::kFailed);
+    default: return with_runtime_code(status, RuntimeCode::kInvalid);
+  }
+}
+
+Status handle_error(const Status& status) {
+  const bool is_unknown = status.code() == Code::kNotFound;
+  return with_runtime_code(status, is_unknown ? RuntimeCode::kInvalidHandle : RuntimeCode::kFailed);
+}
+
+std::set<topology::DeviceId> devices_of(const topology::CoreGroup& group) {
+  std::set<topology::DeviceId> devices;
+  for (const topology::CoreRef& core : group.cores) devices.insert(core.device);
+  return devices;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<GroupScheduler>> GroupTable::make(const topology::CoreRequest& request,
+                                                         const topology::WaitPolicy& wait,
+                                                         topology::GroupOrigin origin,
+                                                         bool is_shared,
+                                                         const std::stop_token& stop) {
+  auto group = manager_.acquire(request, wait, origin, stop);
+  if (!group.is_ok()) return group_error(group.status());
+  const topology::CoreGroupId id = (*group)->id;
+  auto scheduler = std::make_shared<GroupScheduler>(std::move(*group), drivers_, is_shared);
+  const std::lock_guard lock(mutex_);
+  schedulers_[id] = scheduler;
+  return scheduler;
+}
+
+Result<topology::CoreGroupId> GroupTable::create(const topology::CoreRequest& request,
+                                                 const topology::WaitPolicy& wait,
+                                                 const std::stop_token& stop) {
+  return SLUICE_TRY(make(request, wait, topology::GroupOrigin::kExplicit, false, stop))->group().id;
+}
+
+Status GroupTable::destroy(topology::CoreGroupId id) {
+  const Status status = groups_.destroy(id);
+  if (!status.is_ok()) return handle_error(status);
+  std::shared_ptr<GroupScheduler>
+      last;  // destroyed after the lock is released: it joins its thread
+  const std::lock_guard lock(mutex_);
+  const auto it = schedulers_.find(id);
+  last = it->second;
+  forget(it);
+  return ok_status();
+}
+
+Result<std::shared_ptr<GroupScheduler>> GroupTable::enter(topology::CoreGroupId id) {
+  const Status status = groups_.add_model(id);
+  if (!status.is_ok()) return handle_error(status);
+  return find(id);
+}
+
+/// Tries one device after the other. Null if the cores of all are in use.
+Result<std::shared_ptr<GroupScheduler>> GroupTable::make_implicit(
+    const topology::CoreRequest& request, bool is_shared, const std::stop_token& stop) {
+  const std::vector<topology::DeviceId> candidates = groups_.candidates(request);
+  std::size_t first = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    first = next_device_++;
+  }
+  std::shared_ptr<GroupScheduler> made;
+  for (std::size_t i = 0; made == nullptr && i < candidates.size(); ++i) {
+    topology::CoreRequest on_one = request;
+    on_one.devices = {candidates[(first + i) % candidates.size()]};
+    auto group = make(on_one, topology::WaitPolicy::fail(), topology::GroupOrigin::kImplicit,
+                      is_shared, stop);
+    if (group.is_ok()) made = std::move(*group);
+  }
+  if (made == nullptr) return made;
+  const Status status = groups_.add_model(made->group().id);
+  if (!status.is_ok()) return handle_error(status);
+  return made;
+}
+
+Result<std::shared_ptr<GroupScheduler>> GroupTable::enter_new(const topology::CoreRequest& request,
+                                                              const topology::WaitPolicy& wait,
+                                                              const std::stop_token& stop) {
+  auto made = SLUICE_TRY(make_implicit(request, /*is_shared=*/false, stop));
+  if (made != nullptr) return made;
+  made = SLUICE_TRY(make(request, wait, topology::GroupOrigin::kImplicit, false, stop));
+  const Status status = groups_.add_model(made->group().id);
+  if (!status.is_ok()) return handle_error(status);
+  return made;
+}
+
+Result<std::shared_ptr<GroupScheduler>> GroupTable::enter_shared(
+    const topology::CoreRequest& request, std::int32_t min_cores, const topology::WaitPolicy& wait,
+    const std::stop_token& stop) {
+  auto group = SLUICE_TRY(make_implicit(request, /*is_shared=*/true, stop));
+  if (group == nullptr) group = join(request, min_cores);
+  return group != nullptr ? group : enter_new(request, wait, stop);
+}
+
+/// Null if there is none.
+std::shared_ptr<GroupScheduler> GroupTable::join(const topology::CoreRequest& request,
+                                                 std::int32_t min_cores) {
+  topology::CoreRequest least = request;
+  least.num_cores = min_cores;
+  least.parts.clear();
+  const std::vector<topology::DeviceId> devices = groups_.candidates(least);
+  std::vector<topology::CoreGroups::Listed> listed = groups_.list();
+  std::ranges::stable_sort(listed, {}, &topology::CoreGroups::Listed::num_models);
+  for (const auto& [group, num_models] : listed) {
+    const auto scheduler = find(group->id);
+    if (scheduler == nullptr || !scheduler->is_shared()) continue;
+    if (static_cast<std::int32_t>(group->cores.size()) < min_cores) continue;
+    if (request.first && group->cores.front() != *request.first) continue;
+    const auto is_eligible = [&](topology::DeviceId device) {
+      return std::ranges::find(devices, device) != devices.end();
+    };
+    if (!std::ranges::all_of(devices_of(*group), is_eligible)) continue;
+    if (groups_.share(group->id).is_ok()) return scheduler;  // else its last model just left
+  }
+  return nullptr;
+}
+
+void GroupTable::leave(topology::CoreGroupId id) {
+  if (!groups_.remove_model(id).is_ok() || groups_.find(id).is_ok()) return;
+  std::shared_ptr<GroupScheduler> last;  // as in destroy
+  const std::lock_guard lock(mutex_);
+  const auto it = schedulers_.find(id);
+  if (it == schedulers_.end()) return;
+  last = it->second;
+  forget(it);
+}
+
+std::shared_ptr<GroupScheduler> GroupTable::find(topology::CoreGroupId id) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = schedulers_.find(id);
+  return it == schedulers_.end() ? nullptr : it->second;
+}
+
+void GroupTable::forget(
+    std::map<topology::CoreGroupId, std::shared_ptr<GroupScheduler>>::iterator group) {
+  const ModelStatisticsSnapshot done = group->second->statistics().snapshot();
+  for (const topology::DeviceId device : devices_of(group->second->group()))
+    retired_[device].merge(done);
+  schedulers_.erase(group);
+}
+
+ModelStatisticsSnapshot GroupTable::statistics_of(topology::DeviceId device) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = retired_.find(device);
+  ModelStatisticsSnapshot sum;
+  if (found != retired_.end()) sum = found->second;
+  for (const auto& [id, scheduler] : schedulers_) {
+    if (devices_of(scheduler->group()).contains(device)) {
+      sum.merge(scheduler->statistics().snapshot());
+    }
+  }
+  return sum;
+}
+
+std::vector<std::shared_ptr<GroupScheduler>> GroupTable::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<GroupScheduler>> all;
+  for (const auto& [id, scheduler] : schedulers_) all.push_back(scheduler);
+  return all;
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,78 @@
+// The core groups of an engine, each with its scheduler.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/inference/group_scheduler.h"
+#include "topology/cores/device_manager.h"
+
+namespace sluice::runtime {
+
+/// Safe across threads. A load calls `enter` for its group and an unload `leave`, which destroys an
+/// implicit group.
+class GroupTable {
+ public:
+  /// `drivers` outlives the table and all its groups.
+  GroupTable(topology::DeviceMap map, DriverSource& drivers)
+      : groups_(std::move(map)), manager_(groups_, drivers.clock()), drivers_(drivers) {}
+
+  topology::CoreGroups& core_groups() { return groups_; }
+  const topology::CoreGroups& core_groups() const { return groups_; }
+  const topology::DeviceMap& map() const { return groups_.map(); }
+
+  /// Waits in turn with other requests for the same devices.
+  /// Fails: kNotEnoughCores, kInvalid; kTimeout at the deadline of `wait`; kCancelled; kFailed
+  /// after `close`.
+  Result<topology::CoreGroupId> create(const topology::CoreRequest& request,
+                                       const topology::WaitPolicy& wait,
+                                       const std::stop_token& stop);
+  /// Fails: kInvalidHandle; kFailed while models are on it.
+  Status destroy(topology::CoreGroupId id);
+
+  /// Before a load on an explicit group. Fails: kInvalidHandle; kFailed for an implicit group.
+  Result<std::shared_ptr<GroupScheduler>> enter(topology::CoreGroupId id);
+  /// Creates an implicit group and enters it. Rotates among eligible devices.
+  /// Fails: as `create`.
+  Result<std::shared_ptr<GroupScheduler>> enter_new(const topology::CoreRequest& request,
+                                                    const topology::WaitPolicy& wait,
+                                                    const std::stop_token& stop);
+  /// As `enter_new`; but if the cores are in use, enters the shared group with the fewest models
+  /// that has `min_cores` cores on eligible devices. Waits only if there is none.
+  Result<std::shared_ptr<GroupScheduler>> enter_shared(const topology::CoreRequest& request,
+                                                       std::int32_t min_cores,
+                                                       const topology::WaitPolicy& wait,
+                                                       const std::stop_token& stop);
+  void leave(topology::CoreGroupId id);
+  /// Ends all waits for cores with kFailed; later requests fail, too.
+  void close() { manager_.close(); }
+
+  std::shared_ptr<GroupScheduler> find(topology::CoreGroupId id) const;
+  std::vector<std::shared_ptr<GroupScheduler>> all() const;
+  /// Of all groups with cores of the device, destroyed ones included.
+  ModelStatisticsSnapshot statistics_of(topology::DeviceId device) const;
+
+ private:
+  void forget(std::map<topology::CoreGroupId, std::shared_ptr<GroupScheduler>>::iterator group);
+  Result<std::shared_ptr<GroupScheduler>> make(const topology::CoreRequest& request,
+                                               const topology::WaitPolicy& wait,
+                                               topology::GroupOrigin origin, bool is_shared,
+                                               const std::stop_token& stop);
+  Result<std::shared_ptr<GroupScheduler>> make_implicit(const topology::CoreRequest& request,
+                                                        bool is_shared,
+                                                        const std::stop_token& stop);
+  std::shared_ptr<GroupScheduler> join(const topology::CoreRequest& request,
+                                       std::int32_t min_cores);
+
+  topology::CoreGroups groups_;
+  topology::DeviceManager manager_;
+  DriverSource& drivers_;
+  mutable std::mutex mutex_;
+  std::map<topology::CoreGroupId, std::shared_ptr<GroupScheduler>> schedulers_;
+  std::map<topology::DeviceId, ModelStatisticsSnapshot> retired_;  ///< of destroyed groups
+  std::size_t next_device_ = 0;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,222 @@
+#include "runtime/pipeline/pipeline.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "exec/aligned_buffer.h"
+
+namespace sluice::runtime {
+namespace {
+
+/// The own-memory device that runs a segment; nullopt for a device that uses host memory.
+Result<DeviceEnd> find_end(const exec::LoadedModel& model, std::size_t segment,
+                           device::DeviceServiceTable& devices, const std::string& name) {
+  const backend::Group& group = *model.group_of(segment);
+  const auto index = static_cast<std::size_t>(group.device());
+  // Without host memory the segment's own command list copies what crosses its borders.
+  if (!group.backend().devices()[index].has_host_memory) return DeviceEnd{};
+  auto services = SLUICE_TRY(devices.of(group.shared_backend(), group.device()));
+  if (services == nullptr) return DeviceEnd{};
+  auto client = device::SharedTransfers::add_client(services->transfers, name);
+  return DeviceEnd{std::move(services), std::move(client)};
+}
+
+struct OwnedMemory {
+  std::shared_ptr<void> owner;
+  void* data = nullptr;
+};
+
+Result<OwnedMemory> allocate(std::int64_t size_bytes) {
+  auto buffer = std::make_shared<exec::AlignedBuffer>();
+  SLUICE_TRY(buffer->reserve(size_bytes));
+  void* data = buffer->data();
+  return OwnedMemory{std::move(buffer), data};
+}
+
+}  // namespace
+
+Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots,
+                                  device::DeviceServiceTable& devices, const std::string& name,
+                                  const std::stop_token& stop) {
+  Pipeline pipeline(std::move(model));
+  const exec::LoadedModel& loaded = pipeline.model_;
+  DeviceEnd first;
+  DeviceEnd last;
+  if (loaded.has_static_shapes() && loaded.num_segments() > 0) {
+    first = SLUICE_TRY(find_end(loaded, 0, devices, name));
+    last = SLUICE_TRY(find_end(loaded, loaded.num_segments() - 1, devices, name));
+  }
+  const bool has_copies = first.services != nullptr && last.services != nullptr;
+  for (std::size_t i = 0; i < num_slots; ++i) {
+    Slot slot = {SLUICE_TRY(loaded.create_context(stop)), nullptr, {}, {}, {}};
+    if (has_copies) {
+      slot.device = SLUICE_TRY(DeviceIo::create(loaded.signature(), first, last, name));
+    }
+    slot.owners.resize(loaded.signature().outputs.size());
+    slot.targets.resize(loaded.signature().outputs.size());
+    pipeline.slots_.push_back(std::move(slot));
+  }
+  pipeline.add_stages(has_copies);
+  return pipeline;
+}
+
+void Pipeline::add_stages(bool has_copies) {
+  if (has_copies) stages_.push_back({StageKind::kCopyIn, 0, num_lanes_++});
+  if (!model_.has_static_shapes()) {
+    stages_.push_back({StageKind::kCompute, 0, num_lanes_++});
+    return;
+  }
+  // Segments on the same cores share a lane: two slots must not run on one group at a time.
+  std::vector<const backend::Group*> groups;
+  std::vector<std::size_t> lanes;
+  for (std::size_t segment = 0; segment < model_.num_segments(); ++segment) {
+    const backend::Group* group = model_.group_of(segment).get();
+    std::size_t at = 0;
+    while (at < groups.size() && groups[at] != group) ++at;
+    if (at == groups.size()) {
+      groups.push_back(group);
+      lanes.push_back(num_lanes_++);
+    }
+    stages_.push_back({StageKind::kCompute, segment, lanes[at]});
+  }
+  if (has_copies) stages_.push_back({StageKind::kCopyOut, 0, num_lanes_++});
+}
+
+std::int64_t Pipeline::memory_bytes() const {
+  std::int64_t total = 0;
+  for (const Slot& slot : slots_) {
+    total += slot.context.memory_bytes();
+    if (slot.device != nullptr) total += slot.device->memory_bytes();
+  }
+  return total;
+}
+
+Status Pipeline::prepare(std::size_t index, const Request& request, exec::Checkpoint checkpoint) {
+  Slot& slot = slots_[index];
+  slot.context.set_checkpoint(std::move(checkpoint));
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    exec::TensorView view = request.inputs[i];
+    if (slot.device != nullptr) view.data = slot.device->input(i);
+    const Status status = slot.context.set_input(i, view);
+    if (!status.is_ok()) return with_runtime_code(status, RuntimeCode::kBadInput);
+  }
+  slot.sources.clear();
+  for (const exec::TensorView& input : request.inputs) slot.sources.push_back(input.data);
+  return bind_outputs(slot, request);
+}
+
+Status Pipeline::bind_outputs(Slot& slot, const Request& request) {
+  const auto& specs = model_.signature().outputs;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    slot.owners[i] = nullptr;
+    slot.targets[i] = i < request.outputs.size() ? request.outputs[i] : OutputMemory{};
+    const auto size = ir::storage_bytes(specs[i].type);
+    // An output of dynamic shape stays in the context's memory until take_outputs copies it.
+    if (slot.targets[i].data == nullptr && size) {
+      OwnedMemory memory = SLUICE_TRY(allocate(*size));
+      slot.owners[i] = std::move(memory.owner);
+      slot.targets[i] = {memory.data, *size};
+    }
+    if (slot.device != nullptr && slot.targets[i].capacity_bytes < size.value_or(0)) {
+      return runtime_error(RuntimeCode::kBadInput, "output \"{}\" has {} bytes, its memory {}",
+                           specs[i].name, *size, slot.targets[i].capacity_bytes);
+    }
+    OutputMemory bound = slot.targets[i];
+    if (slot.device != nullptr) bound = {slot.device->output(i), *size};
+    SLUICE_TRY(slot.context.bind_output(i, bound.data, bound.capacity_bytes));
+  }
+  return ok_status();
+}
+
+bool Pipeline::is_last_compute(std::size_t stage) const {
+  return stage + 1 == stages_.size() || stages_[stage + 1].kind == StageKind::kCopyOut;
+}
+
+Status Pipeline::start(std::size_t index, std::size_t number) {
+  Slot& slot = slots_[index];
+  const Stage& stage = stages_[number];
+  switch (stage.kind) {
+    case StageKind::kCopyIn: return slot.device->start_copy_in(slot.sources);
+    case StageKind::kCopyOut: return start_copy_out(slot);
+    case StageKind::kCompute: break;
+  }
+  if (!model_.has_static_shapes()) return slot.context.run();
+  if (stage.segment == 0) SLUICE_TRY(slot.context.begin());
+  return slot.context.submit_segment(stage.segment);
+}
+
+Status Pipeline::start_copy_out(Slot& slot) {
+  std::vector<void*> targets;
+  for (const OutputMemory& target : slot.targets) targets.push_back(target.data);
+  return slot.device->start_copy_out(targets);
+}
+
+Status Pipeline::run(std::size_t index, const std::function<Status(std::size_t)>& before_segment) {
+  Slot& slot = slots_[index];
+  if (before_segment) {
+    const std::size_t num_segments = model_.num_segments();
+    if (slot.device == nullptr && model_.has_static_shapes() && num_segments > 0) {
+      return run_by_segments(slot, before_segment);
+    }
+    for (std::size_t i = 0; i < std::max<std::size_t>(num_segments, 1); ++i) {
+      SLUICE_TRY(before_segment(i));
+    }
+  }
+  if (slot.device == nullptr) return slot.context.run();
+  SLUICE_TRY(slot.device->start_copy_in(slot.sources));
+  SLUICE_TRY(slot.device->wait_copy_in());
+  SLUICE_TRY(slot.context.run());
+  SLUICE_TRY(start_copy_out(slot));
+  return slot.device->wait_copy_out();
+}
+
+Status Pipeline::run_by_segments(Slot& slot,
+                                 const std::function<Status(std::size_t)>& before_segment) {
+  SLUICE_TRY(slot.context.begin());
+  for (std::size_t i = 0; i < model_.num_segments(); ++i) {
+    SLUICE_TRY(before_segment(i));
+    SLUICE_TRY(slot.context.submit_segment(i));
+    while (!SLUICE_TRY(slot.context.poll_segment(i))) std::this_thread::yield();
+  }
+  return slot.context.finish();
+}
+
+void Pipeline::abandon(std::size_t index) {
+  if (slots_[index].device != nullptr) slots_[index].device->cancel();
+}
+
+Result<bool> Pipeline::poll(std::size_t index, std::size_t number) {
+  Slot& slot = slots_[index];
+  const Stage& stage = stages_[number];
+  if (stage.kind == StageKind::kCopyIn) return slot.device->poll_copy_in();
+  if (stage.kind == StageKind::kCopyOut) return slot.device->poll_copy_out();
+  if (!model_.has_static_shapes()) return true;
+  const bool is_done = SLUICE_TRY(slot.context.poll_segment(stage.segment));
+  // `finish` checks the sizes of outputs, which the copy out then reads.
+  if (is_done && is_last_compute(number)) SLUICE_TRY(slot.context.finish());
+  return is_done;
+}
+
+Result<std::vector<OutputTensor>> Pipeline::take_outputs(std::size_t index) {
+  Slot& slot = slots_[index];
+  std::vector<OutputTensor> outputs;
+  for (std::size_t i = 0; i < slot.targets.size(); ++i) {
+    OutputTensor output = {slot.context.output(i), std::move(slot.owners[i])};
+    if (slot.device != nullptr) output.view.data = slot.targets[i].data;
+    if (slot.targets[i].data == nullptr) {  // of dynamic shape: in the context's memory so far
+      OwnedMemory memory = SLUICE_TRY(allocate(output.view.size_bytes));
+      if (output.view.size_bytes > 0) {
+        std::memcpy(memory.data, output.view.data,
+                    static_cast<std::size_t>(output.view.size_bytes));
+      }
+      output.view.data = memory.data;
+      output.owner = std::move(memory.owner);
+    }
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+}  // namespace sluice::runtime

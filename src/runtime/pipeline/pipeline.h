@@ -1,0 +1,89 @@
+// The stages of a request, and the memory that a request occupies.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "exec/loaded_model.h"
+#include "runtime/pipeline/device_io.h"
+#include "runtime/request/request.h"
+
+namespace sluice::runtime {
+
+enum class StageKind : std::uint8_t { kCopyIn, kCompute, kCopyOut };
+
+/// A request occupies a slot: a context, and on own-memory devices buffers. It passes the stages
+/// copy in, one per segment, copy out; a model of dynamic shapes has one stage for everything. A
+/// stage runs on a lane, and a lane runs one slot at a time. One thread at a time uses a slot;
+/// several threads may use different slots.
+class Pipeline {
+ public:
+  /// `devices` has the services of own-memory devices.
+  /// Requires: num_slots >= 1. Fails: errors of creating contexts and buffers; kCancelled soon
+  /// after `stop` is requested.
+  static Result<Pipeline> create(exec::LoadedModel model, std::size_t num_slots,
+                                 device::DeviceServiceTable& devices, const std::string& name,
+                                 const std::stop_token& stop = {});
+
+  const exec::LoadedModel& model() const { return model_; }
+  std::size_t num_slots() const { return slots_.size(); }
+  std::size_t num_stages() const { return stages_.size(); }
+  std::size_t num_lanes() const { return num_lanes_; }
+  StageKind kind(std::size_t stage) const { return stages_[stage].kind; }
+  std::size_t lane(std::size_t stage) const { return stages_[stage].lane; }
+  /// Of a compute stage. A model of dynamic shapes has one such stage, which reports its first
+  /// segment.
+  std::size_t segment(std::size_t stage) const { return stages_[stage].segment; }
+  /// Measured bytes of contexts and buffers.
+  std::int64_t memory_bytes() const;
+
+  /// Binds a request's memory, which the slot reads and writes until the last stage. A model of
+  /// dynamic shapes calls `checkpoint` while it runs; an error ends its stage.
+  /// Fails: kBadInput.
+  Status prepare(std::size_t slot, const Request& request, exec::Checkpoint checkpoint = {});
+  /// Starts a stage. Returns at once, or after the stage if the backend runs it on this thread.
+  Status start(std::size_t slot, std::size_t stage);
+  Result<bool> poll(std::size_t slot, std::size_t stage);
+  /// Runs all stages in order. `before_segment`, unless empty, is called before each segment;
+  /// before all of them if the model's shapes are dynamic or inputs are copied to a device. The
+  /// inputs' memory is read after it. Requires: `prepare`; with `before_segment` all inputs are
+  /// aligned, or they have their values. Blocks.
+  Status run(std::size_t slot, const std::function<Status(std::size_t)>& before_segment = {});
+  /// Gives up the running stage, because its device is lost, and drops copies that have not
+  /// started.
+  void abandon(std::size_t slot);
+  /// After the last stage.
+  Result<std::vector<OutputTensor>> take_outputs(std::size_t slot);
+
+ private:
+  struct Stage {
+    StageKind kind = StageKind::kCompute;
+    std::size_t segment = 0;
+    std::size_t lane = 0;
+  };
+  struct Slot {
+    exec::Context context;
+    std::unique_ptr<DeviceIo> device;           // null without copy stages
+    std::vector<void*> sources;                 // the request's inputs
+    std::vector<std::shared_ptr<void>> owners;  // of outputs without memory of the caller
+    std::vector<OutputMemory> targets;          // memory of the outputs
+  };
+
+  explicit Pipeline(exec::LoadedModel model) : model_(std::move(model)) {}
+  void add_stages(bool has_copies);
+  Status bind_outputs(Slot& slot, const Request& request);
+  static Status start_copy_out(Slot& slot);
+  bool is_last_compute(std::size_t stage) const;
+  Status run_by_segments(Slot& slot, const std::function<Status(std::size_t)>& before_segment);
+
+  exec::LoadedModel model_;
+  std::vector<Slot> slots_;
+  std::vector<Stage> stages_;
+  std::size_t num_lanes_ = 0;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,24 @@
+#include "runtime/request/request.h"
+
+#include "runtime/request/awaited_reply.h"
+
+namespace sluice::runtime {
+
+Reply infer(RequestSink& sink, Request request) {
+  AwaitedReply reply;
+  request.on_done = reply.on_done();
+  request.will_wait = true;
+  const auto id = sink.submit(request);
+  if (!id.is_ok()) return {runtime_code_of(id.status()), ErrorList(id.status()), {}, {}};
+  return reply.wait(sink);
+}
+
+Status queue_full(std::string_view model, int num_waiting, int max_waiting,
+                  std::int64_t retry_after_ns) {
+  constexpr std::int64_t kNsPerMs = 1'000'000;
+  return runtime_error(RuntimeCode::kQueueFull,
+                       "model \"{}\": {} requests wait, and its queue limit is {}; retry in {} ms",
+                       model, num_waiting, max_waiting, (retry_after_ns + kNsPerMs - 1) / kNsPerMs);
+}
+
+}  // namespace sluice::runtime

@@ -1,0 +1,109 @@
+// Requests for an inference, their replies, and the interface that accepts requests.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "exec/loaded_model.h"
+#include "package/executable.h"
+#include "runtime/request/runtime_code.h"
+
+namespace sluice::runtime {
+
+/// A caller's memory for an output. Null data: the runtime allocates the output.
+struct OutputMemory {
+  void* data = nullptr;
+  std::int64_t capacity_bytes = 0;
+};
+
+/// An output of a reply. `owner` keeps the runtime's memory alive; null if the caller owns the
+/// memory.
+struct OutputTensor {
+  exec::TensorView view;
+  std::shared_ptr<const void> owner;
+};
+
+/// The time a request took, and the hardware that ran it.
+struct ReplyDetail {
+  std::uint64_t group = 0;            ///< handle of the core group
+  std::vector<std::int32_t> cores;    ///< logical ids
+  std::vector<std::string> backends;  ///< by segment
+  std::int64_t queue_ns = 0;          ///< from submission to the first stage
+  std::int64_t copy_ns = 0;           ///< in and out
+  std::int64_t compute_ns = 0;        ///< all segments
+};
+
+struct Reply {
+  /// kOk, or kNumericError with outputs if the model flags NaN. Other codes come without outputs.
+  RuntimeCode code = RuntimeCode::kOk;
+  ErrorList errors;
+  std::vector<OutputTensor> outputs;  ///< by signature index; empty after an error
+  ReplyDetail detail;                 ///< filled if the request wants it
+};
+
+/// Submitted once.
+struct Request {
+  std::vector<exec::TensorView> inputs;  ///< all, by signature index
+  std::vector<OutputMemory> outputs;     ///< by signature index; may be shorter
+  /// Keeps the memory of inputs and outputs alive, which a device may use after the reply: an
+  /// expired or cancelled request is answered at once. Null: the caller keeps the memory until the
+  /// reply, and the reply waits for the running stage.
+  std::shared_ptr<const void> memory_owner;
+  std::int64_t deadline_ns = kNoDeadline;  ///< on the engine's clock
+  std::int32_t priority = 0;               ///< a higher number runs first
+  bool wants_detail = false;
+  /// The caller calls RequestSink::wait next and runs the request there: wake no driver thread.
+  bool will_wait = false;
+  /// Called exactly once for an accepted request, on any thread, without a lock held. It may submit
+  /// and cancel, but must not wait.
+  std::function<void(Reply)> on_done;
+};
+
+/// Accepts requests: a started model, a replica set, a batcher. Safe from any thread.
+class RequestSink {
+ public:
+  RequestSink() = default;
+  RequestSink(const RequestSink&) = delete;
+  RequestSink& operator=(const RequestSink&) = delete;
+  virtual ~RequestSink() = default;
+
+  virtual const package::Signature& signature() const = 0;
+  /// Requests that run at the same time. A sink may accept more, which wait.
+  virtual int depth() const = 0;
+  virtual Clock& clock() const = 0;
+
+  /// Accepts the request and returns an id for `cancel`. A refused request stays as it was, and its
+  /// on_done is never called.
+  /// Fails: kQueueFull    its message says when to try again
+  ///        kBadInput
+  ///        kTimeout      the deadline has passed
+  ///        kFailed       the model is not started
+  ///        kModelFailed
+  virtual Result<std::uint64_t> submit(Request& request) = 0;
+
+  /// Ends a request in flight with kCancelled; false if no request in flight has this id.
+  virtual bool cancel(std::uint64_t id) = 0;
+
+  /// Waits until `is_done` or `deadline_ns`; returns `is_done()`. The sink may run requests on the
+  /// caller's thread meanwhile. `is_done` must become true in an on_done of this sink, or before a
+  /// call of `tell_waiters`.
+  virtual bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) = 0;
+
+  /// Makes every thread in `wait` evaluate `is_done` again. Sinks that wrap this one call it after
+  /// they answer a request that never reached this one. From any thread, with no lock held.
+  virtual void tell_waiters() = 0;
+};
+
+/// Submits and waits for the reply; a refusal becomes a reply. Blocks; not from an on_done.
+Reply infer(RequestSink& sink, Request request);
+
+/// The refusal of a model whose waiting line is full.
+Status queue_full(std::string_view model, int num_waiting, int max_waiting,
+                  std::int64_t retry_after_ns);
+
+}  // namespace sluice::runtime

@@ -1,0 +1,87 @@
+// The result of a call or a request as a number.
+//
+// The numbers 0 to 10 and 1000 to 1004 are part of the interface and never change. Each has a gRPC
+// code and a remedy for the user.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sluice::runtime {
+
+enum class RuntimeCode : std::int32_t {
+  kOk = 0,
+  kFailed = 1,               ///< the call does not fit the state, or no other code applies
+  kInvalid = 2,              ///< a package or an argument is not valid
+  kInvalidHandle = 3,        ///< no model, group or request has this handle
+  kOutOfResources = 4,       ///< memory of host or device, or another resource
+  kTimeout = 5,              ///< the deadline passed
+  kDeviceError = 6,          ///< a device failed or was lost
+  kQueueFull = 7,            ///< the model's waiting line is full; the message says when to retry
+  kModelFailed = 8,          ///< the model was put out of service by an earlier error
+  kNotEnoughCores = 9,       ///< too few free cores, or too few cores in the group
+  kUnsupportedVersion = 10,  ///< the package's format or a plug-in's ABI
+  kPending = 1000,           ///< the request is not done yet
+  kCancelled = 1001,
+  kBadInput = 1002,            ///< an input is missing, or its type, shape or size is wrong
+  kNumericError = 1003,        ///< done, but an output holds NaN
+  kCompletedWithError = 1004,  ///< the model ran, and a kernel reported an error
+};
+
+struct RuntimeCodeInfo {
+  RuntimeCode code = RuntimeCode::kOk;
+  std::string_view name;  ///< "queue full"
+  Code status_code = Code::kOk;
+  std::string_view remedy;  ///< what to do; a sentence
+};
+
+/// All of them, by number.
+std::span<const RuntimeCodeInfo> runtime_codes();
+
+/// Unknown numbers become kFailed.
+const RuntimeCodeInfo& describe(RuntimeCode code);
+
+/// The detail of `status`; without a detail, a code derived from its gRPC code.
+RuntimeCode runtime_code_of(const Status& status);
+
+/// A Status with the gRPC code that goes with `code`, and `code` as its detail.
+/// Requires: `code` is not kOk.
+template <typename... Args>
+Status runtime_error(RuntimeCode code, fmt::format_string<Args...> format, Args&&... args) {
+  return Status(describe(code).status_code, static_cast<std::int32_t>(code),
+                fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// `status` with another detail; its gRPC code and message stay.
+Status with_runtime_code(const Status& status, RuntimeCode code);
+
+/// Errors in the order of their occurrence: the first is the cause, the others are consequences.
+class ErrorList {
+ public:
+  struct Entry {
+    RuntimeCode code = RuntimeCode::kOk;
+    std::string message;
+    std::string_view remedy;  ///< of the code
+  };
+
+  ErrorList() = default;
+  explicit ErrorList(const Status& status) { add(status); }
+
+  /// Nothing for an ok status.
+  void add(const Status& status);
+  bool empty() const { return entries_.empty(); }
+  std::span<const Entry> entries() const { return entries_; }
+  /// Of the first; kOk if there is none.
+  RuntimeCode code() const { return entries_.empty() ? RuntimeCode::kOk : entries_.front().code; }
+  /// All in one: code of the first, messages joined with "; ".
+  Status to_status() const;
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace sluice::runtime

@@ -1,0 +1,88 @@
+// Turns of the models that share a core group.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace sluice::runtime {
+
+/// Weights of models in one group; a model gets cores in proportion to its weight.
+inline constexpr int kMaxWeight = 1000;
+
+struct TurnOptions {
+  /// A model with requests keeps its turn at least this long although others wait.
+  std::int64_t min_residency_ns = 2'000'000;
+  /// Longest turn while others wait, whatever a switch costs.
+  std::int64_t max_residency_ns = 100'000'000;
+};
+
+/// Decides which model's requests start. Weighted fair queueing by compute time: each member has a
+/// virtual time, its compute time divided by its weight, and the next turn goes to the waiting
+/// member with the least. A member that had nothing to do gets no credit for that: it goes on from
+/// the least virtual time of the busy ones.
+///
+/// A turn ends when its holder has no request left, or after the residency if others wait. The
+/// residency is `min_residency_ns`, or ten times the measured cost of a switch if that is more:
+/// the time by which the first requests of turns exceed later ones. The holder then starts no more
+/// requests, and the turn passes when those that run have ended.
+///
+/// Used by one thread at a time. Times of `update` never go back.
+class Turns {
+ public:
+  enum class Id : std::uint64_t {};
+
+  explicit Turns(const TurnOptions& options) : options_(options) {}
+
+  /// Requires: 1 <= weight <= kMaxWeight.
+  Id add(int weight);
+  /// Ends its turn.
+  void remove(Id id);
+  /// A member that was alone has the turn.
+  void give(Id id) {
+    holder_ = last_holder_ = id;
+    is_leaving_ = false;
+  }
+
+  /// `waiting`: members with a request that could start. `is_occupied`: a request of the holder
+  /// runs. Returns whether the turn passed.
+  bool update(std::int64_t now_ns, std::span<const Id> waiting, bool is_occupied);
+  std::optional<Id> holder() const { return holder_; }
+  /// Whether the holder may start requests.
+  bool may_start() const { return !is_leaving_; }
+  /// Adds the compute time of the holder's requests that have ended. Requires: num_requests > 0.
+  void charge(std::int64_t compute_ns, std::int64_t num_requests);
+
+  std::int64_t num_switches() const { return num_switches_; }
+  std::int64_t switch_cost_ns() const { return switch_cost_ns_; }
+  std::int64_t residency_ns() const;
+
+ private:
+  struct Member {
+    Id id = {};
+    int weight = 1;
+    std::int64_t virtual_ns = 0;
+    bool is_waiting = false;
+    std::int64_t request_ns = 0;  ///< average without first requests of turns; 0: unknown
+  };
+
+  Member* find(Id id);
+  void take_waiting(std::span<const Id> waiting);
+  const Member* first_waiting() const;
+  bool pass(std::int64_t now_ns);
+
+  const TurnOptions options_;
+  std::vector<Member> members_;
+  std::optional<Id> holder_;
+  std::optional<Id> last_holder_;
+  bool is_leaving_ = false;
+  std::int64_t num_charges_ = 0;  ///< since the turn passed to another member
+  std::int64_t since_ns_ = 0;
+  std::int64_t floor_ns_ = 0;  ///< least virtual time of busy members; never goes back
+  std::int64_t num_switches_ = 0;
+  std::int64_t switch_cost_ns_ = 0;
+  std::uint64_t next_id_ = 1;
+};
+
+}  // namespace sluice::runtime

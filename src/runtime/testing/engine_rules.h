@@ -1,0 +1,61 @@
+// A model of the engine's rules: the required answer of each call after any earlier calls.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "runtime/engine.h"
+
+namespace sluice::runtime::testing {
+
+/// One device of `num_cores` cores in a row; models of one or two segments; drivers that work only
+/// while somebody waits, so that what was posted stays in flight until then.
+class EngineRules {
+ public:
+  explicit EngineRules(int num_cores) : owner_(static_cast<std::size_t>(num_cores), kFree) {}
+
+  struct Group {
+    std::vector<std::int32_t> cores;
+    bool is_implicit = false;
+    std::set<ModelHandle> models;
+  };
+  struct Model {
+    topology::CoreGroupId group = {};
+    ModelPhase phase = ModelPhase::kLoaded;
+    int max_in_flight = 1;
+    std::set<Cookie> in_flight;
+  };
+
+  std::map<topology::CoreGroupId, Group> groups;
+  std::map<ModelHandle, Model> models;
+  /// What poll will answer, by cookie; kPending while in flight.
+  std::map<Cookie, RuntimeCode> cookies;
+
+  bool has_free_range(std::int32_t length) const;
+  /// Whether these cores were free and lie in a row; takes them.
+  bool take(topology::CoreGroupId id, const std::vector<topology::CoreRef>& cores,
+            bool is_implicit);
+  void release(topology::CoreGroupId id);
+  std::int32_t num_free() const;
+
+  RuntimeCode on_destroy(topology::CoreGroupId id);
+  /// nullopt: the load must succeed.
+  std::optional<RuntimeCode> refuses_load(const std::vector<std::int32_t>& segments,
+                                          std::optional<topology::CoreGroupId> group) const;
+  void on_loaded(ModelHandle handle, topology::CoreGroupId group, int max_in_flight);
+  RuntimeCode on_start(ModelHandle handle);
+  RuntimeCode on_stop(ModelHandle handle);
+  RuntimeCode on_unload(ModelHandle handle);
+  RuntimeCode on_post(ModelHandle handle) const;
+  /// Somebody waits: all that is in flight gets done.
+  void on_wait();
+
+ private:
+  static constexpr topology::CoreGroupId kFree = {};
+  void cancel_all(Model& model);
+  std::vector<topology::CoreGroupId> owner_;
+};
+
+}  // namespace sluice::runtime::testing

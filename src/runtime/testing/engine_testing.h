@@ -1,0 +1,36 @@
+// An engine for tests: devices of the plug-ins at hand, small models from text.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "runtime/engine.h"
+
+namespace sluice::runtime::testing {
+
+/// The plug-ins beside the test program.
+const backend::BackendRegistry& registry();
+
+/// One device of kind "cpu" with a core per processor that this process may use, at most
+/// `most_cores`.
+topology::DeviceMap cpu_map(int most_cores = 64);
+
+/// A device of kind "cpu" with this many cores, however many processors there are: all on the first
+/// one. For bookkeeping, not for speed.
+topology::DeviceMap pretended_cpu_map(int num_cores);
+
+/// y = relu(x + c), f32[4], on `backend`; c = [1, -2, 3, -4].
+std::shared_ptr<const package::Executable> add_relu(std::string_view backend = "cpu");
+/// The same in segments of these cores: one operation in each, at most two.
+std::shared_ptr<const package::Executable> add_relu_in(std::vector<std::int32_t> cores,
+                                                       std::string_view backend = "cpu");
+
+/// A request for add_relu with memory of its own: x = [value, ...].
+Request request_of(float value);
+/// The elements of an f32 output.
+std::vector<float> floats(const OutputTensor& output);
+
+LoadRequest load_of(std::shared_ptr<const package::Executable> executable, std::string name = "m");
+
+}  // namespace sluice::runtime::testing

@@ -1,0 +1,48 @@
+// The exchange of a daemon: an ExchangeTable for all threads.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "sandbox/exchange_table.h"
+
+namespace sluice::sandbox {
+
+struct ExchangeOptions {
+  ExchangeLimits limits = {};
+  std::int64_t default_ttl_ns = 60'000'000'000;  ///< where a put names no time to live
+  std::int64_t max_ttl_ns = 3'600'000'000'000;
+};
+
+/// Safe from any thread. A thread of its own frees tensors whose time to live is over.
+class Exchange {
+ public:
+  /// `clock` outlives the exchange.
+  Exchange(Clock& clock, const ExchangeOptions& options);
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  ~Exchange();
+
+  /// Keeps the tensor for `ttl_ns`; 0: the default. Copies nothing.
+  /// Fails: as ExchangeTable::put; kInvalid for a time to live that is negative or too long.
+  Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, std::int64_t ttl_ns = 0);
+  /// The tensor where it lies. Fails: as ExchangeTable::get.
+  Result<ExchangeTable::Lease> get(OwnerId owner, TensorIndex index) const;
+  Status remove(OwnerId owner, TensorIndex index);
+  void drop(OwnerId owner);
+  ExchangeUsage usage(OwnerId owner) const;
+
+ private:
+  void run();
+
+  Clock& clock_;
+  const ExchangeOptions options_;
+  mutable std::mutex mutex_;  ///< guards the table and `is_over_`
+  std::condition_variable changed_;
+  ExchangeTable table_;
+  bool is_over_ = false;
+  std::thread thread_;  ///< last: uses the members above
+};
+
+}  // namespace sluice::sandbox

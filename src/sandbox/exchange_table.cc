@@ -1,0 +1,94 @@
+#include "sandbox/exchange_table.h"
+
+namespace sluice::sandbox {
+
+using runtime::runtime_error;
+using runtime::RuntimeCode;
+
+ExchangeTable::Lease ExchangeTable::count(runtime::OutputTensor tensor,
+                                          const std::shared_ptr<Counts>& counts) {
+  const std::int64_t bytes = tensor.view.size_bytes;
+  counts->bytes += bytes;
+  ++counts->num_tensors;
+  return {new runtime::OutputTensor(std::move(tensor)),
+          [counts, bytes](const runtime::OutputTensor* dead) {
+            delete dead;  // before the counts: a tensor that counts no more holds no memory
+            counts->bytes -= bytes;
+            --counts->num_tensors;
+          }};
+}
+
+Result<TensorIndex> ExchangeTable::put(OwnerId owner, runtime::OutputTensor tensor,
+                                       std::int64_t expires_ns, const ExchangeLimits& limits) {
+  if (tensor.owner == nullptr) {
+    return runtime_error(RuntimeCode::kInvalid, "the exchange keeps no memory of a caller");
+  }
+  std::shared_ptr<Counts>& counts = counts_[owner];
+  if (counts == nullptr) counts = std::make_shared<Counts>();
+  const std::int64_t bytes = tensor.view.size_bytes;
+  if (counts->num_tensors >= limits.max_tensors || bytes > limits.max_bytes - counts->bytes) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "the exchange holds {} tensors of {} bytes for this session, at most {} "
+                         "of {} bytes; {} more do not fit: remove some, or give them less time",
+                         counts->num_tensors.load(), counts->bytes.load(), limits.max_tensors,
+                         limits.max_bytes, bytes);
+  }
+  const TensorIndex index{++last_index_};
+  entries_[index] = {owner, expires_ns, count(std::move(tensor), counts)};
+  by_expiry_.emplace(expires_ns, index);
+  by_owner_[owner].insert(index);
+  return index;
+}
+
+Result<ExchangeTable::Entries::const_iterator> ExchangeTable::find(OwnerId owner,
+                                                                   TensorIndex index) const {
+  const auto it = entries_.find(index);
+  // One message for both: an index of another owner reveals nothing.
+  if (it != entries_.end() && it->second.owner == owner) return it;
+  return runtime_error(RuntimeCode::kInvalidHandle,
+                       "the exchange has no tensor {:#x} of this session, or no longer",
+                       static_cast<std::uint64_t>(index));
+}
+
+Result<ExchangeTable::Lease> ExchangeTable::get(OwnerId owner, TensorIndex index) const {
+  return SLUICE_TRY(find(owner, index))->second.tensor;
+}
+
+Status ExchangeTable::remove(OwnerId owner, TensorIndex index) {
+  erase(SLUICE_TRY(find(owner, index)));
+  return ok_status();
+}
+
+void ExchangeTable::erase(Entries::const_iterator entry) {
+  const auto& [index, held] = *entry;
+  by_expiry_.erase({held.expires_ns, index});
+  const auto owned = by_owner_.find(held.owner);
+  owned->second.erase(index);
+  if (owned->second.empty()) by_owner_.erase(owned);
+  entries_.erase(entry);
+}
+
+void ExchangeTable::drop(OwnerId owner) {
+  const auto owned = by_owner_.find(owner);
+  if (owned != by_owner_.end()) {
+    const std::set<TensorIndex> indices = owned->second;  // `erase` changes the original
+    for (const TensorIndex index : indices) erase(entries_.find(index));
+  }
+  counts_.erase(owner);
+}
+
+void ExchangeTable::expire(std::int64_t now_ns) {
+  while (next_expiry_ns() <= now_ns) erase(entries_.find(by_expiry_.begin()->second));
+}
+
+std::int64_t ExchangeTable::next_expiry_ns() const {
+  return by_expiry_.empty() ? kNoDeadline : by_expiry_.begin()->first;
+}
+
+ExchangeUsage ExchangeTable::usage(OwnerId owner) const {
+  const auto it = counts_.find(owner);
+  if (it == counts_.end()) return {};
+  return {it->second->bytes, it->second->num_tensors};
+}
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,86 @@
+// Tensors that functions pass to each other by index.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "runtime/request/request.h"
+
+namespace sluice::sandbox {
+
+/// Who put a tensor: a session of the daemon.
+enum class OwnerId : std::uint64_t {};
+/// Names a tensor of the exchange; never given twice. 0 is no index.
+enum class TensorIndex : std::uint64_t {};
+
+/// Limits of each owner. Tensors that were removed count until their last lease ends.
+struct ExchangeLimits {
+  std::int64_t max_bytes = std::int64_t{1} << 30;
+  std::int64_t max_tensors = 4096;
+};
+
+/// What an owner's tensors hold.
+struct ExchangeUsage {
+  std::int64_t bytes = 0;
+  std::int64_t num_tensors = 0;
+};
+
+/// The state of an exchange: PUT, GET and the ends of tensors. It copies no bytes and frees a
+/// tensor's memory when the tensor has left the table and its last lease has ended.
+///
+///     put --> in the table --remove, its time is over, its owner ends--> leased --last lease-->
+///     gone
+///
+/// Not thread-safe, but leases may end on any thread. Times are the caller's.
+class ExchangeTable {
+ public:
+  /// A tensor that somebody reads; copies count. Its bytes stay where they are.
+  using Lease = std::shared_ptr<const runtime::OutputTensor>;
+
+  /// `tensor.owner` keeps the bytes alive and unchanged. It leaves the table at `expires_ns`.
+  /// Fails: kInvalid for a tensor whose memory nobody owns; kOutOfResources over the limits.
+  Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, std::int64_t expires_ns,
+                          const ExchangeLimits& limits);
+  /// Fails: kInvalidHandle for an unknown index, one that has left the table, or another owner's.
+  Result<Lease> get(OwnerId owner, TensorIndex index) const;
+  /// Fails: as `get`.
+  Status remove(OwnerId owner, TensorIndex index);
+  /// The owner ends: all its tensors leave the table.
+  void drop(OwnerId owner);
+  /// Tensors whose time is over leave the table.
+  void expire(std::int64_t now_ns);
+  /// When the next tensor leaves by time; kNoDeadline if none does.
+  std::int64_t next_expiry_ns() const;
+
+  ExchangeUsage usage(OwnerId owner) const;
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  /// Shared with the leases: the last one counts the tensor out.
+  struct Counts {
+    std::atomic<std::int64_t> bytes = 0;
+    std::atomic<std::int64_t> num_tensors = 0;
+  };
+  struct Entry {
+    OwnerId owner = {};
+    std::int64_t expires_ns = 0;
+    Lease tensor;
+  };
+  using Entries = std::map<TensorIndex, Entry>;
+
+  static Lease count(runtime::OutputTensor tensor, const std::shared_ptr<Counts>& counts);
+  Result<Entries::const_iterator> find(OwnerId owner, TensorIndex index) const;
+  void erase(Entries::const_iterator entry);
+
+  std::uint64_t last_index_ = 0;
+  Entries entries_;
+  std::set<std::pair<std::int64_t, TensorIndex>> by_expiry_;
+  std::map<OwnerId, std::set<TensorIndex>> by_owner_;
+  std::map<OwnerId, std::shared_ptr<Counts>> counts_;  ///< of owners with tensors or leases
+};
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,62 @@
+#include "sandbox/exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace sluice::sandbox {
+namespace {
+
+constexpr OwnerId kMine{1};
+
+runtime::OutputTensor tensor_of(std::int64_t size_bytes) {
+  auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(size_bytes));
+  runtime::OutputTensor tensor;
+  tensor.view.data = bytes->data();
+  tensor.view.size_bytes = size_bytes;
+  tensor.owner = std::move(bytes);
+  return tensor;
+}
+
+TEST(Exchange, FreesATensorWhenItsTimeToLiveIsOverWithoutAnotherCall) {
+  ManualClock clock;
+  Exchange exchange(clock, {});
+  ASSERT_TRUE(exchange.put(kMine, tensor_of(8), 1000).is_ok());
+  EXPECT_EQ(exchange.usage(kMine).bytes, 8);
+  clock.advance(1000);
+  while (exchange.usage(kMine).bytes != 0) std::this_thread::yield();
+}
+
+TEST(Exchange, RefusesATimeToLiveOutOfRange) {
+  ManualClock clock;
+  Exchange exchange(clock, {.max_ttl_ns = 10});
+  EXPECT_FALSE(exchange.put(kMine, tensor_of(8), 11).is_ok());
+  EXPECT_FALSE(exchange.put(kMine, tensor_of(8), -1).is_ok());
+}
+
+TEST(Exchange, ManyThreadsPutAndGetAtOnce) {
+  Exchange exchange(system_clock(), {.limits = {.max_bytes = 1 << 20, .max_tensors = 1 << 20}});
+  std::atomic<int> num_read = 0;
+  std::vector<std::thread> threads;
+  for (std::uint64_t owner = 1; owner <= 4; ++owner) {
+    threads.emplace_back([&, owner] {
+      for (int i = 0; i < 500; ++i) {
+        const auto index = exchange.put(OwnerId{owner}, tensor_of(16), 1 + (i % 3) * 1'000'000'000);
+        const auto lease = exchange.get(OwnerId{owner}, *index);
+        num_read += lease.is_ok() && (*lease)->view.size_bytes == 16 ? 1 : 0;
+        const Status status = exchange.remove(OwnerId{owner}, *index);
+        (void)status;  // its time may be over
+      }
+      exchange.drop(OwnerId{owner});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(num_read, 1300) << "tensors with a second to live are all found";
+  for (std::uint64_t owner = 1; owner <= 4; ++owner) {
+    EXPECT_EQ(exchange.usage(OwnerId{owner}).bytes, 0);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::sandbox

@@ -1,0 +1,83 @@
+// A deployed function: a package, and what it may use.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runtime/engine.h"
+#include "runtime/model/package_cache.h"
+#include "sandbox/fair_schedule.h"
+
+namespace sluice::sandbox {
+
+/// A function with this `keep_warm_ns` is unloaded only to make room for another.
+inline constexpr std::int64_t kAlwaysWarm = std::numeric_limits<std::int64_t>::max();
+
+struct FunctionOptions {
+  std::int32_t share = 1;         ///< of its lane's time, against functions of the same priority
+  std::int32_t priority = 0;      ///< a function with a higher one runs first
+  std::int64_t memory_bytes = 0;  ///< limit of constants and contexts together; 0: none
+  std::int64_t keep_warm_ns = 60'000'000'000;  ///< time from the last request to the unload
+};
+
+/// Fails: kInvalid, naming the option and its range.
+Status check(const FunctionOptions& options);
+
+///           first request, or a start             a request
+///     cold -------------------------> warm <-----------------> running
+///       ^                               |
+///       +--keep-warm time over, stop, ---+
+///          or room for another function
+///
+/// A cold function holds its mapped package and no context, arena or packed constant.
+enum class FunctionPhase : std::uint8_t { kCold, kWarm, kRunning };
+std::string_view phase_name(FunctionPhase phase);  ///< "cold"
+FunctionPhase parse_function_phase(std::string_view name);
+
+/// A function as lists show it.
+struct FunctionState {
+  FunctionOptions options;
+  FunctionPhase phase = FunctionPhase::kCold;
+  std::int64_t held_bytes = 0;  ///< constants and contexts now; 0 while cold
+  std::int64_t num_requests = 0;
+  std::int64_t num_starts = 0;     ///< from cold
+  std::int64_t last_start_ns = 0;  ///< duration of the last one
+  std::int64_t busy_ns = 0;        ///< time of its lane
+};
+
+/// Constant, except for the members that a Lane guards.
+struct Function {
+  FunctionId id;
+  std::string name;
+  FunctionOptions options;
+  runtime::LoadRequest load;  ///< with the executable, the lane's group and the name
+  /// Of a file, shared by the functions of this version of it; null for an uploaded package.
+  std::shared_ptr<runtime::CachedPackage> package;
+  package::Signature signature;
+  runtime::Footprint footprint;
+  int max_waiting = 0;  ///< requests beyond `load.depth`
+
+  // The lane's mutex guards these.
+  enum class Wish : std::uint8_t { kNone, kWarm, kCool, kRemove };
+  Wish wish = Wish::kNone;  ///< for the lane's thread, which resets it
+  Status wish_status;
+  bool is_removed = false;
+  bool is_running = false;
+  /// Waiting requests: higher priority first, then in the order of their ids.
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> waiting;
+  std::optional<runtime::ModelHandle> model;   ///< while warm
+  std::shared_ptr<runtime::RequestSink> sink;  ///< of `model`
+  runtime::ModelInfo info;                     ///< of `model`; of the last one while cold
+  bool is_suspect = false;                     ///< its last turn met a device error
+  std::int64_t last_used_ns = 0;
+  FunctionState state;
+  runtime::ModelStatisticsSnapshot retired;  ///< of earlier models
+};
+
+}  // namespace sluice::sandbox

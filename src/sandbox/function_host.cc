@@ -1,0 +1,211 @@
+#include "sandbox/function_host.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::sandbox {
+
+using runtime::LoadRequest;
+using runtime::ModelHandle;
+using runtime::runtime_error;
+using runtime::RuntimeCode;
+
+namespace {
+
+/// Set in every handle of the host and in none of the engine's or the worker pool's, whose low half
+/// is an index into a table of fewer than 2^30 entries, with or without bit 31.
+constexpr std::uint64_t kFunctionBit = std::uint64_t{1} << 30U;
+
+Status check_request(const LoadRequest& request) {
+  if (request.group) {
+    return runtime_error(RuntimeCode::kInvalid,
+                         "a function runs on a lane of functions; leave out the group");
+  }
+  if (request.depth < 0 || request.depth > runtime::kMaxDepth) {
+    return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}",
+                         request.depth, runtime::kMaxDepth);
+  }
+  const int waiting = request.max_waiting.value_or(0);
+  if (waiting >= 0 && waiting <= runtime::kMaxWaiting) return ok_status();
+  return runtime_error(RuntimeCode::kInvalid, "a queue limit of {} is not between 0 and {}",
+                       waiting, runtime::kMaxWaiting);
+}
+
+Status check_footprint(const Function& function) {
+  const std::int64_t quota = function.options.memory_bytes;
+  if (quota == 0 || function.footprint.total_bytes() <= quota) return ok_status();
+  return runtime_error(RuntimeCode::kOutOfResources,
+                       "function \"{}\" takes {}, its quota is {} bytes; deploy it with a larger "
+                       "quota or a smaller depth",
+                       function.name, function.footprint.to_string(), quota);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<FunctionSink>> FunctionHost::find(ModelHandle handle) const {
+  const auto number = static_cast<std::uint64_t>(handle);
+  auto sink = (number & kFunctionBit) == 0 ? nullptr : functions_.find(number & ~kFunctionBit);
+  if (sink != nullptr) return sink;
+  return runtime_error(RuntimeCode::kInvalidHandle, "no function has handle {:#x}, or no longer",
+                       number);
+}
+
+/// Maps the package and checks it against the options.
+Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
+                                                     const FunctionOptions& options) {
+  SLUICE_TRY(check(options));
+  SLUICE_TRY(check_request(request));
+  auto function = std::make_shared<Function>();
+  function->name = !request.name.empty()  ? request.name
+                   : request.path.empty() ? "function"
+                                          : request.path.stem().string();
+  function->options = options;
+  function->load = request;
+  function->load.name = function->name;
+  function->load.depth = std::max(1, request.depth);
+  function->max_waiting =
+      request.max_waiting.value_or(runtime::kWaitingPerSlot * function->load.depth);
+  function->load.max_waiting = 0;  // requests wait in the lane
+  if (request.executable == nullptr) {
+    function->package = SLUICE_TRY(packages_.open(request.path));
+    function->load.executable = SLUICE_TRY(function->package->executable());
+    function->load.path.clear();
+  }
+  function->signature = package::signature_of(function->load.executable->graph);
+  function->footprint = SLUICE_TRY(engine_.estimate(function->load));
+  SLUICE_TRY(check_footprint(*function));
+  return function;
+}
+
+/// A new lane while there are fewer than the options allow, else the one with the smallest sum of
+/// shares.
+Result<std::shared_ptr<Lane>> FunctionHost::choose_lane() {
+  std::vector<std::shared_ptr<Lane>> lanes;
+  {
+    const std::lock_guard lock(lanes_mutex_);
+    if (!is_open_) {
+      return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
+                    "the functions are shut down");
+    }
+    lanes = lanes_;
+  }
+  if (std::ssize(lanes) < options_.num_lanes) {
+    const auto group = engine_.create_group({.num_cores = options_.lane_cores});
+    if (group.is_ok()) {
+      const std::lock_guard lock(lanes_mutex_);
+      return lanes_.emplace_back(std::make_shared<Lane>(engine_, *group));
+    }
+    if (lanes.empty()) return group.status().with_context("cores for functions");
+  }
+  return *std::ranges::min_element(lanes, {}, [](const auto& lane) { return lane->total_share(); });
+}
+
+Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request,
+                                         const FunctionOptions& options) {
+  const std::lock_guard change(change_mutex_);
+  if (functions_.all().size() >= kMaxFunctions) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "{} functions are deployed, which is the limit; remove one",
+                         kMaxFunctions);
+  }
+  auto function = SLUICE_TRY(open(request, options));
+  const std::shared_ptr<Lane> lane = SLUICE_TRY(choose_lane());
+  function->id = FunctionId(next_function_++);
+  function->load.group = lane->group();
+  lane->add(function);
+  const Status status = lane->warm(function);
+  if (!status.is_ok()) {
+    lane->remove(function);
+    drop_lane_if_empty(lane);
+    return status.with_context(fmt::format("deploying function \"{}\"", function->name));
+  }
+  return ModelHandle(functions_.insert(std::make_shared<FunctionSink>(lane, function)) |
+                     kFunctionBit);
+}
+
+Result<ModelHandle> FunctionHost::load(const LoadRequest& request, const std::stop_token& stop) {
+  if (stop.stop_requested()) {
+    return runtime_error(RuntimeCode::kCancelled, "the deployment was cancelled");
+  }
+  return deploy(request, {});
+}
+
+Result<FunctionState> FunctionHost::state(ModelHandle handle) const {
+  const auto sink = SLUICE_TRY(find(handle));
+  return sink->lane()->state(*sink->function());
+}
+
+bool FunctionHost::owns(topology::CoreGroupId group) const {
+  const std::lock_guard lock(lanes_mutex_);
+  return std::ranges::any_of(lanes_, [&](const auto& lane) { return lane->group() == group; });
+}
+
+Status FunctionHost::start(ModelHandle handle) {
+  const auto sink = SLUICE_TRY(find(handle));
+  return sink->lane()->warm(sink->function());
+}
+
+Status FunctionHost::stop(ModelHandle handle, std::int64_t /*drain_deadline_ns*/) {
+  const auto sink = SLUICE_TRY(find(handle));
+  return sink->lane()->cool(sink->function());
+}
+
+Status FunctionHost::unload(ModelHandle handle, std::int64_t /*drain_deadline_ns*/) {
+  const std::lock_guard change(change_mutex_);
+  SLUICE_TRY(find(handle));
+  const auto sink = functions_.remove(static_cast<std::uint64_t>(handle) & ~kFunctionBit);
+  if (sink == nullptr) return find(handle).status();
+  sink->lane()->remove(sink->function());
+  drop_lane_if_empty(sink->lane());
+  return ok_status();
+}
+
+void FunctionHost::drop_lane_if_empty(const std::shared_ptr<Lane>& lane) {
+  if (!lane->is_empty()) return;
+  lane->shutdown(0);
+  const std::lock_guard lock(lanes_mutex_);
+  std::erase(lanes_, lane);
+}
+
+Result<runtime::ModelInfo> FunctionHost::info(ModelHandle handle) const {
+  const auto sink = SLUICE_TRY(find(handle));
+  runtime::ModelInfo info = sink->lane()->info(*sink->function());
+  info.handle = static_cast<std::uint64_t>(handle);
+  return info;
+}
+
+std::vector<runtime::ModelInfo> FunctionHost::list_models() const {
+  std::vector<runtime::ModelInfo> infos;
+  for (const auto& [handle, sink] : functions_.all()) {
+    infos.push_back(sink->lane()->info(*sink->function()));
+    infos.back().handle = handle | kFunctionBit;
+  }
+  return infos;
+}
+
+Result<runtime::ModelStatisticsSnapshot> FunctionHost::statistics(ModelHandle handle) const {
+  const auto sink = SLUICE_TRY(find(handle));
+  return sink->lane()->statistics(*sink->function());
+}
+
+Result<runtime::Health> FunctionHost::health(ModelHandle handle) const {
+  return runtime::health_of(SLUICE_TRY(statistics(handle)), /*has_failed=*/false);
+}
+
+Result<std::shared_ptr<runtime::RequestSink>> FunctionHost::sink(ModelHandle handle) const {
+  return std::shared_ptr<runtime::RequestSink>(SLUICE_TRY(find(handle)));
+}
+
+/// The lanes drain at the same time: each refuses new requests when its turn comes, and all have
+/// the same deadline.
+void FunctionHost::shutdown(std::int64_t drain_deadline_ns) {
+  std::vector<std::shared_ptr<Lane>> lanes;
+  {
+    const std::lock_guard lock(lanes_mutex_);
+    is_open_ = false;
+    lanes.swap(lanes_);
+  }
+  for (const auto& lane : lanes) lane->shutdown(drain_deadline_ns);
+}
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,83 @@
+// The functions of an engine: deployed models that share lanes of cores and start when requests
+// come.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/handle_table.h"
+#include "sandbox/function_sink.h"
+
+namespace sluice::sandbox {
+
+struct FunctionHostOptions {
+  std::int32_t num_lanes = 1;   ///< most lanes; each is made when a function first needs it
+  std::int32_t lane_cores = 1;  ///< cores of a lane, reserved while it has functions
+};
+
+/// A model host whose models are functions. Handles are never equal to the engine's. Safe from any
+/// thread. Every Status has a RuntimeCode.
+class FunctionHost final : public runtime::ModelHost {
+ public:
+  static constexpr std::size_t kMaxFunctions = 65536;
+
+  /// `engine` outlives the host.
+  FunctionHost(runtime::Engine& engine, const FunctionHostOptions& options)
+      : engine_(engine), options_(options) {}
+  /// Shuts down and cancels requests in flight.
+  ~FunctionHost() override { shutdown(0); }
+
+  Clock& clock() override { return engine_.clock(); }
+
+  /// Deploys the package of `request` and leaves the function warm. `request.depth` is the
+  /// function's concurrency (0: 1): its requests in one turn. The name, not necessarily unique,
+  /// defaults to the file's. Blocks.
+  /// Fails: as Engine::load; kInvalid for options out of range, or a request with a group;
+  ///        kOutOfResources for a package over its quota; kNotEnoughCores for the first lane.
+  Result<runtime::ModelHandle> deploy(const runtime::LoadRequest& request,
+                                      const FunctionOptions& options);
+  /// Fails: kInvalidHandle.
+  Result<FunctionState> state(runtime::ModelHandle handle) const;
+  /// Whether the group is a lane's; the engine lists the models on it too, if they are warm.
+  bool owns(topology::CoreGroupId group) const;
+
+  /// As `deploy` with default options.
+  Result<runtime::ModelHandle> load(const runtime::LoadRequest& request,
+                                    const std::stop_token& stop) override;
+  /// Makes the function warm before its next request.
+  Status start(runtime::ModelHandle handle) override;
+  /// Makes the function cold after its current turn. It still takes requests.
+  Status stop(runtime::ModelHandle handle, std::int64_t drain_deadline_ns) override;
+  Status reset(runtime::ModelHandle handle) override { return stop(handle, 0); }
+  /// Removes the function and cancels its requests; a lane without functions gives its cores back.
+  Status unload(runtime::ModelHandle handle, std::int64_t drain_deadline_ns) override;
+
+  Result<runtime::ModelInfo> info(runtime::ModelHandle handle) const override;
+  std::vector<runtime::ModelInfo> list_models() const override;
+  Result<runtime::ModelStatisticsSnapshot> statistics(runtime::ModelHandle handle) const override;
+  Result<runtime::Health> health(runtime::ModelHandle handle) const override;
+  Result<std::shared_ptr<runtime::RequestSink>> sink(runtime::ModelHandle handle) const override;
+
+  void shutdown(std::int64_t drain_deadline_ns) override;
+
+ private:
+  Result<std::shared_ptr<FunctionSink>> find(runtime::ModelHandle handle) const;
+  Result<std::shared_ptr<Function>> open(const runtime::LoadRequest& request,
+                                         const FunctionOptions& options);
+  Result<std::shared_ptr<Lane>> choose_lane();
+  void drop_lane_if_empty(const std::shared_ptr<Lane>& lane);
+
+  runtime::Engine& engine_;
+  const FunctionHostOptions options_;
+  std::mutex change_mutex_;         ///< held during a deployment and a removal
+  mutable std::mutex lanes_mutex_;  ///< guards the next two
+  std::vector<std::shared_ptr<Lane>> lanes_;
+  bool is_open_ = true;
+  std::int32_t next_function_ = 0;
+  runtime::PackageCache packages_;  ///< of files
+  runtime::HandleTable<FunctionSink> functions_;
+};
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,224 @@
+// Functions on the real cpu plug-in and real threads.
+#include "sandbox/function_host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "runtime/inference/thread_driver.h"
+#include "runtime/testing/engine_testing.h"
+
+namespace sluice::sandbox {
+namespace {
+
+using runtime::ModelHandle;
+using runtime::Reply;
+using runtime::RuntimeCode;
+using runtime::testing::add_relu;
+using runtime::testing::floats;
+using runtime::testing::load_of;
+using runtime::testing::request_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class FunctionHostTest : public ::testing::Test {
+ protected:
+  FunctionHostTest()
+      : engine_(runtime::testing::registry(), drivers_, {runtime::testing::pretended_cpu_map(4)}),
+        host_(engine_, {}) {}
+
+  ModelHandle deploy(const std::string& name, const FunctionOptions& options = {}) {
+    const auto handle = host_.deploy(load_of(executable_, name), options);
+    EXPECT_TRUE(handle.is_ok()) << handle.status().to_string();
+    return handle.is_ok() ? *handle : ModelHandle{0};
+  }
+  Reply infer(ModelHandle handle, float value) {
+    const auto sink = host_.sink(handle);
+    if (!sink.is_ok()) return {runtime::runtime_code_of(sink.status()), {}, {}, {}};
+    return runtime::infer(**sink, request_of(value));
+  }
+  FunctionState state(ModelHandle handle) { return host_.state(handle).value(); }
+  /// Polls, because the lane's thread unloads after the last reply.
+  bool becomes(ModelHandle handle, FunctionPhase phase) {
+    for (int i = 0; i < 5000; ++i) {
+      if (state(handle).phase == phase) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  }
+
+  runtime::ThreadDrivers drivers_;
+  runtime::Engine engine_;
+  const std::shared_ptr<const package::Executable> executable_ = add_relu();
+  FunctionHost host_;
+};
+
+TEST_F(FunctionHostTest, ManyFunctionsShareOneCoreAndEachAnswersItsOwnRequests) {
+  std::vector<ModelHandle> handles;
+  for (int i = 0; i < 8; ++i) handles.push_back(deploy(fmt::format("f{}", i)));
+  EXPECT_EQ(engine_.num_free_cores(), 3);
+  std::vector<std::thread> threads;
+  std::atomic<int> num_right = 0;
+  for (const ModelHandle handle : handles) {
+    threads.emplace_back([&, handle] {
+      for (int i = 0; i < 50; ++i) {
+        const Reply reply = infer(handle, static_cast<float>(i + 2));
+        if (reply.code == RuntimeCode::kOk && floats(reply.outputs[0])[0] == float(i + 3)) {
+          ++num_right;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(num_right, 400);
+  for (const ModelHandle handle : handles) {
+    EXPECT_EQ(state(handle).num_requests, 50);
+    EXPECT_EQ(host_.statistics(handle)->num_answered(), 50);
+    EXPECT_TRUE(host_.unload(handle, 0).is_ok());
+  }
+  EXPECT_EQ(engine_.num_free_cores(), 4) << "a lane without functions gives its cores back";
+  EXPECT_TRUE(engine_.list_models().empty());
+}
+
+TEST_F(FunctionHostTest, FunctionScalesToZeroAfterItsKeepWarmTimeAndStartsAgain) {
+  const ModelHandle handle = deploy("f", {.keep_warm_ns = 0});
+  ASSERT_TRUE(becomes(handle, FunctionPhase::kCold));
+  EXPECT_EQ(state(handle).held_bytes, 0);
+  EXPECT_TRUE(engine_.list_models().empty());
+  EXPECT_EQ(infer(handle, 2).code, RuntimeCode::kOk);
+  EXPECT_EQ(state(handle).num_starts, 2);
+  EXPECT_TRUE(becomes(handle, FunctionPhase::kCold));
+  EXPECT_EQ(host_.statistics(handle)->num_answered(), 1) << "counters outlive the unload";
+}
+
+TEST_F(FunctionHostTest, StartMakesAFunctionWarmAndStopMakesItCold) {
+  const ModelHandle handle = deploy("f", {.keep_warm_ns = kAlwaysWarm});
+  EXPECT_EQ(state(handle).phase, FunctionPhase::kWarm);
+  EXPECT_GT(state(handle).held_bytes, 0);
+  ASSERT_TRUE(host_.stop(handle, 0).is_ok());
+  EXPECT_EQ(state(handle).phase, FunctionPhase::kCold);
+  ASSERT_TRUE(host_.start(handle).is_ok());
+  EXPECT_EQ(state(handle).phase, FunctionPhase::kWarm);
+  EXPECT_EQ(state(handle).num_starts, 2);
+}
+
+TEST_F(FunctionHostTest, QuotaRefusesAFunctionThatTakesMore) {
+  const auto handle = host_.deploy(load_of(executable_, "big"), {.memory_bytes = 1});
+  ASSERT_FALSE(handle.is_ok());
+  EXPECT_EQ(runtime::runtime_code_of(handle.status()), RuntimeCode::kOutOfResources);
+  EXPECT_THAT(handle.status().message(), HasSubstr("quota"));
+  EXPECT_EQ(engine_.num_free_cores(), 4);
+  deploy("small", {.memory_bytes = 1 << 20});
+}
+
+TEST_F(FunctionHostTest, BadInputIsAnsweredAndTheFunctionGoesOn) {
+  const ModelHandle handle = deploy("f");
+  runtime::Request request = request_of(1);
+  request.inputs.clear();
+  const Reply reply = runtime::infer(**host_.sink(handle), std::move(request));
+  EXPECT_EQ(reply.code, RuntimeCode::kBadInput);
+  EXPECT_EQ(infer(handle, 2).code, RuntimeCode::kOk);
+}
+
+TEST_F(FunctionHostTest, DeploymentThatCannotBeLoadedLeavesNothingBehind) {
+  runtime::LoadRequest request = load_of(add_relu("no-such-backend"), "f");
+  EXPECT_FALSE(host_.deploy(request, {}).is_ok());
+  request = load_of(executable_, "f");
+  request.group = topology::CoreGroupId(1);
+  EXPECT_EQ(runtime::runtime_code_of(host_.deploy(request, {}).status()), RuntimeCode::kInvalid);
+  EXPECT_FALSE(host_.deploy(load_of(executable_, "f"), {.share = 0}).is_ok());
+  EXPECT_TRUE(host_.list_models().empty());
+  EXPECT_EQ(engine_.num_free_cores(), 4);
+}
+
+TEST_F(FunctionHostTest, RemovalAnswersEveryRequestOnce) {
+  const ModelHandle handle = deploy("f");
+  const auto sink = host_.sink(handle).value();
+  std::atomic<int> num_answers = 0;
+  int num_accepted = 0;
+  for (int i = 0; i < 60; ++i) {
+    runtime::Request request = request_of(1);
+    request.on_done = [&](const Reply&) { ++num_answers; };
+    num_accepted += sink->submit(request).is_ok() ? 1 : 0;
+  }
+  ASSERT_TRUE(host_.unload(handle, 0).is_ok());
+  EXPECT_EQ(num_answers, num_accepted);
+  runtime::Request late = request_of(1);
+  EXPECT_EQ(runtime::runtime_code_of(sink->submit(late).status()), RuntimeCode::kInvalidHandle);
+  EXPECT_FALSE(host_.state(handle).is_ok());
+}
+
+TEST_F(FunctionHostTest, FullLineRefusesAndSaysSo) {
+  runtime::LoadRequest load = load_of(executable_, "f");
+  load.max_waiting = 0;
+  const ModelHandle handle = host_.deploy(load, {}).value();
+  const auto sink = host_.sink(handle).value();
+  // The first request's on_done holds the lane until the others have come.
+  std::atomic<bool> may_go_on = false;
+  std::atomic<bool> is_held = false;
+  runtime::Request first = request_of(1);
+  first.on_done = [&](const Reply&) {
+    is_held = true;
+    while (!may_go_on) std::this_thread::yield();
+  };
+  ASSERT_TRUE(sink->submit(first).is_ok());
+  while (!is_held) std::this_thread::yield();
+  std::atomic<int> num_answers = 0;
+  const auto submit = [&] {
+    runtime::Request request = request_of(1);
+    request.on_done = [&](const Reply&) { ++num_answers; };
+    return sink->submit(request);
+  };
+  EXPECT_TRUE(submit().is_ok()) << "the place of the next turn";
+  const auto refused = submit();
+  EXPECT_EQ(runtime::runtime_code_of(refused.status()), RuntimeCode::kQueueFull);
+  may_go_on = true;
+  host_.shutdown(kNoDeadline);
+  EXPECT_EQ(num_answers, 1);
+}
+
+TEST_F(FunctionHostTest, WaitingRequestIsCancelledAndExpires) {
+  const ModelHandle handle = deploy("f");
+  const auto sink = host_.sink(handle).value();
+  std::atomic<bool> may_go_on = false;
+  std::atomic<bool> is_held = false;
+  runtime::Request first = request_of(1);
+  first.on_done = [&](const Reply&) {
+    is_held = true;
+    while (!may_go_on) std::this_thread::yield();
+  };
+  ASSERT_TRUE(sink->submit(first).is_ok());
+  while (!is_held) std::this_thread::yield();
+  std::atomic<RuntimeCode> cancelled = RuntimeCode::kOk;
+  std::atomic<RuntimeCode> expired = RuntimeCode::kOk;
+  runtime::Request second = request_of(1);
+  second.on_done = [&](const Reply& reply) { cancelled = reply.code; };
+  runtime::Request third = request_of(1);
+  third.deadline_ns = host_.clock().now_ns() + 1'000'000;
+  third.on_done = [&](const Reply& reply) { expired = reply.code; };
+  const auto second_id = sink->submit(second);
+  ASSERT_TRUE(second_id.is_ok());
+  ASSERT_TRUE(sink->submit(third).is_ok());
+  EXPECT_TRUE(sink->cancel(*second_id));
+  EXPECT_EQ(cancelled, RuntimeCode::kCancelled);
+  EXPECT_FALSE(sink->cancel(*second_id)) << "answered already";
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  may_go_on = true;
+  host_.shutdown(kNoDeadline);
+  EXPECT_EQ(expired, RuntimeCode::kTimeout);
+}
+
+TEST_F(FunctionHostTest, ShutdownAnswersWhatWaitsAndRefusesTheRest) {
+  const ModelHandle handle = deploy("f");
+  const auto sink = host_.sink(handle).value();
+  host_.shutdown(0);
+  runtime::Request request = request_of(1);
+  EXPECT_FALSE(sink->submit(request).is_ok());
+  EXPECT_FALSE(host_.deploy(load_of(executable_, "g"), {}).is_ok());
+  EXPECT_EQ(engine_.num_free_cores(), 4);
+}
+
+}  // namespace
+}  // namespace sluice::sandbox

@@ -1,0 +1,270 @@
+#include "sandbox/lane.h"
+
+#include <algorithm>
+
+namespace sluice::sandbox {
+
+using runtime::Reply;
+using runtime::Request;
+using runtime::runtime_error;
+using runtime::RuntimeCode;
+
+namespace {
+
+Status removed(const std::string& name) {
+  return runtime_error(RuntimeCode::kInvalidHandle, "function \"{}\" was removed", name);
+}
+
+Status closed() {
+  return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
+                "the lane of the function is shut down");
+}
+
+Status cancelled(const std::string& name) {
+  return runtime_error(RuntimeCode::kCancelled, "function \"{}\": the request was cancelled", name);
+}
+
+}  // namespace
+
+Lane::Lane(runtime::Engine& engine, topology::CoreGroupId group)
+    : engine_(engine), clock_(engine.clock()), group_(group), thread_([this] { run(); }) {}
+
+Lane::~Lane() { shutdown(0); }
+
+std::int64_t Lane::total_share() const {
+  const std::lock_guard lock(mutex_);
+  std::int64_t sum = 0;
+  for (const auto& [id, function] : functions_) sum += function->options.share;
+  return sum;
+}
+
+bool Lane::is_empty() const {
+  const std::lock_guard lock(mutex_);
+  return functions_.empty();
+}
+
+void Lane::add(const std::shared_ptr<Function>& function) {
+  const std::lock_guard lock(mutex_);
+  functions_.emplace(function->id, function);
+  schedule_.add(function->id, function->options.share, function->options.priority);
+}
+
+/// One wish of a function at a time; a second caller waits for the end of the first.
+Status Lane::ask(const std::shared_ptr<Function>& function, Function::Wish wish) {
+  std::unique_lock lock(mutex_);
+  const auto is_free = [&] { return function->wish == Function::Wish::kNone || is_over_; };
+  changed_.wait(lock, is_free);
+  if (is_over_) return closed();
+  if (function->is_removed && wish != Function::Wish::kRemove) return removed(function->name);
+  function->wish = wish;
+  work_.notify_one();
+  changed_.wait(lock, is_free);
+  return function->wish == Function::Wish::kNone ? function->wish_status : closed();
+}
+
+Status Lane::warm(const std::shared_ptr<Function>& function) {
+  return ask(function, Function::Wish::kWarm);
+}
+
+Status Lane::cool(const std::shared_ptr<Function>& function) {
+  return ask(function, Function::Wish::kCool);
+}
+
+void Lane::remove(const std::shared_ptr<Function>& function) {
+  {
+    const std::lock_guard lock(mutex_);
+    function->is_removed = true;
+  }
+  cancel_all(function.get(), removed(function->name));
+  const Status status = ask(function, Function::Wish::kRemove);
+  (void)status;  // a lane that is shut down holds nothing
+}
+
+FunctionState Lane::state(const Function& function) const {
+  const std::lock_guard lock(mutex_);
+  FunctionState state = function.state;
+  state.options = function.options;
+  if (function.is_running) {
+    state.phase = FunctionPhase::kRunning;
+  } else {
+    state.phase = function.model ? FunctionPhase::kWarm : FunctionPhase::kCold;
+  }
+  return state;
+}
+
+runtime::ModelInfo Lane::info(const Function& function) const {
+  const std::lock_guard lock(mutex_);
+  runtime::ModelInfo info = function.info;
+  info.name = function.name;
+  info.group = group_;
+  info.phase = runtime::ModelPhase::kStarted;  // it takes requests, cold or warm
+  info.depth = function.load.depth;
+  info.max_waiting = function.max_waiting;
+  info.footprint = function.footprint;
+  if (!function.model) info.slots_bytes = 0;
+  return info;
+}
+
+runtime::ModelStatisticsSnapshot Lane::statistics(const Function& function) const {
+  std::optional<runtime::ModelHandle> model;
+  runtime::ModelStatisticsSnapshot sum;
+  std::int64_t num_waiting = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    model = function.model;
+    sum = function.retired;
+    num_waiting = static_cast<std::int64_t>(function.waiting.size());
+  }
+  if (model) {
+    const auto now = engine_.statistics(*model);
+    if (now.is_ok()) sum.merge(*now);  // else it was unloaded meanwhile
+  }
+  sum.waiting = num_waiting;
+  return sum;
+}
+
+// ---- requests
+
+Status Lane::check(const Function& function, const Request& request) const {
+  if (function.is_removed) return removed(function.name);
+  if (is_closed_) return closed();
+  const std::int64_t now_ns = clock_.now_ns();
+  if (request.deadline_ns <= now_ns) {
+    return runtime_error(RuntimeCode::kTimeout, "function \"{}\": the deadline has passed",
+                         function.name);
+  }
+  const int num_waiting = static_cast<int>(function.waiting.size());
+  if (num_waiting < function.max_waiting + function.load.depth) return ok_status();
+  const std::int64_t turns = std::max<std::int64_t>(1, function.state.num_requests);
+  return runtime::queue_full(function.name, num_waiting, function.max_waiting,
+                             function.state.busy_ns / turns);
+}
+
+Result<std::uint64_t> Lane::submit(const std::shared_ptr<Function>& function, Request& request) {
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(check(*function, request));
+  auto pending = std::make_shared<Pending>();
+  pending->id = next_id_++;
+  pending->function = function;
+  pending->submitted_ns = clock_.now_ns();
+  pending->request = std::move(request);
+  pending->on_done = std::move(pending->request.on_done);
+  const std::int64_t line = -std::int64_t{pending->request.priority};
+  function->waiting.emplace(std::pair(line, pending->id), pending->id);
+  if (pending->request.deadline_ns != kNoDeadline) {
+    deadlines_.emplace(pending->request.deadline_ns, pending->id);
+  }
+  pending_.emplace(pending->id, pending);
+  ++function->state.num_requests;
+  schedule_.set_ready(function->id, true);
+  work_.notify_one();
+  return pending->id;
+}
+
+/// Requires: `mutex_` is held, and the request is waiting.
+void Lane::leave_line(Pending& pending) {
+  Function& function = *pending.function;
+  function.waiting.erase({-std::int64_t{pending.request.priority}, pending.id});
+  deadlines_.erase({pending.request.deadline_ns, pending.id});
+  pending.is_waiting = false;
+  if (function.waiting.empty()) schedule_.set_ready(function.id, false);
+}
+
+bool Lane::cancel(std::uint64_t id) {
+  std::shared_ptr<Pending> pending;
+  std::shared_ptr<runtime::RequestSink> sink;
+  bool was_waiting = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = pending_.find(id);
+    if (it == pending_.end()) return false;
+    pending = it->second;
+    was_waiting = pending->is_waiting;
+    if (was_waiting) leave_line(*pending);
+    pending->is_cancelled = true;
+    sink = pending->sink;
+  }
+  // A request between the line and the model's acceptance is cancelled by `run_turn`.
+  if (was_waiting) refuse(*pending, cancelled(pending->function->name));
+  if (sink != nullptr) sink->cancel(pending->inner_id);
+  return true;
+}
+
+/// Of one function; null: of all.
+void Lane::cancel_all(const Function* function, const Status& why) {
+  Turn waiting;
+  std::vector<std::uint64_t> running;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, pending] : pending_) {
+      if (function != nullptr && pending->function.get() != function) continue;
+      if (pending->is_waiting) {
+        waiting.push_back(pending);
+      } else {
+        running.push_back(id);
+      }
+    }
+    for (const auto& pending : waiting) leave_line(*pending);
+  }
+  for (const auto& pending : waiting) refuse(*pending, why);
+  for (const std::uint64_t id : running) cancel(id);
+}
+
+void Lane::answer(Pending& pending, Reply reply) {
+  {
+    const std::lock_guard lock(mutex_);
+    pending_.erase(pending.id);
+    changed_.notify_all();
+  }
+  if (pending.request.wants_detail && pending.start_ns != 0) {
+    reply.detail.queue_ns += pending.start_ns - pending.submitted_ns;
+  }
+  const auto on_done = std::move(pending.on_done);
+  if (on_done) on_done(std::move(reply));
+  tell_waiters();
+}
+
+void Lane::refuse(Pending& pending, const Status& why) {
+  answer(pending, {runtime::runtime_code_of(why), runtime::ErrorList(why), {}, {}});
+}
+
+bool Lane::wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
+  std::unique_lock lock(wait_mutex_);
+  while (!is_done()) {
+    if (clock_.now_ns() >= deadline_ns) return is_done();
+    clock_.wait_until(lock, answered_, deadline_ns);
+  }
+  return true;
+}
+
+void Lane::tell_waiters() {
+  const std::lock_guard lock(wait_mutex_);
+  answered_.notify_all();
+}
+
+void Lane::shutdown(std::int64_t drain_deadline_ns) {
+  const std::lock_guard once(shutdown_mutex_);
+  if (!thread_.joinable()) return;
+  {
+    std::unique_lock lock(mutex_);
+    is_closed_ = true;
+    while (!pending_.empty() && clock_.now_ns() < drain_deadline_ns) {
+      clock_.wait_until(lock, changed_, drain_deadline_ns);
+    }
+  }
+  cancel_all(nullptr, closed());
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    work_.notify_one();
+    changed_.notify_all();
+  }
+  thread_.join();
+  for (const auto& [id, function] : functions_) {
+    if (function->model) unload(*function);
+  }
+  const Status status = engine_.destroy_group(group_);
+  (void)status;  // an engine that was shut down first has destroyed it
+}
+
+}  // namespace sluice::sandbox

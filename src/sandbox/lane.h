@@ -1,0 +1,130 @@
+// A core group that functions share in turns.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "sandbox/fair_schedule.h"
+#include "sandbox/function.h"
+
+namespace sluice::sandbox {
+
+/// Runs one function at a time. A thread takes up to `depth` requests of the function that the
+/// schedule names, loads the function if it is cold, makes it the active model of the group, and
+/// runs them. Functions are loaded side by side: making another one active costs microseconds.
+///
+/// Invariants:
+/// - An accepted request is in `pending_` until its reply; whoever removes it answers it.
+/// - Only the lane's thread loads, starts, stops and unloads models of the group.
+/// - No lock is held while a callback or the engine is called.
+///
+/// Safe from any thread.
+class Lane {
+ public:
+  /// The engine outlives the calls of the lane up to the end of `shutdown`. The lane destroys the
+  /// group in `shutdown`.
+  Lane(runtime::Engine& engine, topology::CoreGroupId group);
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  topology::CoreGroupId group() const { return group_; }
+  Clock& clock() const { return clock_; }
+  /// Sum of the functions' shares.
+  std::int64_t total_share() const;
+  bool is_empty() const;
+
+  void add(const std::shared_ptr<Function>& function);
+  /// Loads the function unless it is warm. Blocks until the end of the current turn and the load.
+  /// Fails: as Engine::load; kOutOfResources over the function's quota.
+  Status warm(const std::shared_ptr<Function>& function);
+  /// Unloads the function; its next request loads it. Blocks, as `warm`.
+  Status cool(const std::shared_ptr<Function>& function);
+  /// Refuses new requests and cancels those in flight; afterwards the lane holds nothing of it.
+  /// Blocks, as `warm`.
+  void remove(const std::shared_ptr<Function>& function);
+
+  FunctionState state(const Function& function) const;
+  runtime::ModelInfo info(const Function& function) const;
+  runtime::ModelStatisticsSnapshot statistics(const Function& function) const;
+
+  // As RequestSink says. A request whose inputs do not fit is accepted, and its reply is kBadInput.
+  Result<std::uint64_t> submit(const std::shared_ptr<Function>& function,
+                               runtime::Request& request);
+  bool cancel(std::uint64_t id);
+  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns);
+  void tell_waiters();
+
+  /// Refuses new requests, cancels those in flight at `drain_deadline_ns`, and unloads all
+  /// functions. May be called again.
+  void shutdown(std::int64_t drain_deadline_ns);
+
+ private:
+  struct Pending {
+    std::uint64_t id = 0;
+    std::shared_ptr<Function> function;
+    runtime::Request request;
+    std::function<void(runtime::Reply)> on_done;
+    std::int64_t submitted_ns = 0;
+    std::int64_t start_ns = 0;  ///< of its turn
+    bool is_waiting = true;
+    bool is_cancelled = false;
+    std::shared_ptr<runtime::RequestSink> sink;  ///< null until `inner_id` is known
+    std::uint64_t inner_id = 0;
+  };
+  using Turn = std::vector<std::shared_ptr<Pending>>;
+  using Lock = std::unique_lock<std::mutex>;
+
+  Status ask(const std::shared_ptr<Function>& function, Function::Wish wish);
+  Status check(const Function& function, const runtime::Request& request) const;
+  void leave_line(Pending& pending);
+  void answer(Pending& pending, runtime::Reply reply);
+  void refuse(Pending& pending, const Status& why);
+  void cancel_all(const Function* function, const Status& why);
+
+  // The lane's thread (lane_thread.cc).
+  void run();
+  bool expire(Lock& lock);
+  bool obey(Lock& lock);
+  bool cool_idle(Lock& lock);
+  std::int64_t next_event_ns() const;
+  void take_turn(Function& function, Lock& lock);
+  Turn take(Function& function);
+  bool run_turn(const Turn& turn);
+  Status make_ready(Function& function);
+  Status load(Function& function);
+  Status check_quota(const Function& function, const runtime::ModelInfo& info) const;
+  bool make_room();
+  void unload(Function& function);
+
+  runtime::Engine& engine_;
+  Clock& clock_;
+  const topology::CoreGroupId group_;
+
+  mutable std::mutex mutex_;         ///< guards the members up to `is_done_`
+  std::condition_variable work_;     ///< for the lane's thread
+  std::condition_variable changed_;  ///< a wish was obeyed, or a request answered
+  FairSchedule schedule_;
+  std::map<FunctionId, std::shared_ptr<Function>> functions_;
+  std::map<std::uint64_t, std::shared_ptr<Pending>> pending_;
+  std::set<std::pair<std::int64_t, std::uint64_t>> deadlines_;  ///< of waiting requests
+  std::uint64_t next_id_ = 1;
+  bool is_closed_ = false;
+  bool is_over_ = false;  ///< the thread ends
+
+  Function* active_ = nullptr;  ///< the lane's thread alone: the group's active model
+  std::mutex wait_mutex_;
+  std::condition_variable answered_;
+  std::mutex shutdown_mutex_;
+  std::thread thread_;  ///< last: uses the members above
+};
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,259 @@
+// The part of Lane that its thread runs.
+#include <algorithm>
+#include <limits>
+
+#include "sandbox/lane.h"
+
+namespace sluice::sandbox {
+
+using runtime::Reply;
+using runtime::Request;
+using runtime::runtime_error;
+using runtime::RuntimeCode;
+
+void Lane::run() {
+  Lock lock(mutex_);
+  while (!is_over_) {
+    if (expire(lock) || obey(lock) || cool_idle(lock)) continue;
+    if (const auto next = schedule_.next()) {
+      // Shared: a removal by another thread waits for this one to obey, but the map may not change
+      // under a reference.
+      const std::shared_ptr<Function> function = functions_.at(*next);
+      take_turn(*function, lock);
+    } else {
+      clock_.wait_until(lock, work_, next_event_ns());
+    }
+  }
+}
+
+/// Answers waiting requests whose deadline has passed. Whether there was one.
+bool Lane::expire(Lock& lock) {
+  const std::int64_t now_ns = clock_.now_ns();
+  if (deadlines_.empty() || deadlines_.begin()->first > now_ns) return false;
+  const auto pending = pending_.at(deadlines_.begin()->second);
+  leave_line(*pending);
+  lock.unlock();
+  refuse(*pending, runtime_error(RuntimeCode::kTimeout,
+                                 "function \"{}\": the deadline passed while the request waited",
+                                 pending->function->name));
+  lock.lock();
+  return true;
+}
+
+/// Does what another thread waits for. Whether there was such a wish.
+bool Lane::obey(Lock& lock) {
+  const auto it = std::ranges::find_if(
+      functions_, [](const auto& entry) { return entry.second->wish != Function::Wish::kNone; });
+  if (it == functions_.end()) return false;
+  const std::shared_ptr<Function> function = it->second;
+  const Function::Wish wish = function->wish;
+  lock.unlock();
+  Status status = ok_status();
+  if (wish == Function::Wish::kWarm) {
+    if (!function->model) status = load(*function);
+  } else if (function->model) {
+    unload(*function);
+  }
+  lock.lock();
+  function->last_used_ns = clock_.now_ns();
+  if (wish == Function::Wish::kRemove) {
+    schedule_.remove(function->id);
+    functions_.erase(function->id);
+  }
+  function->wish_status = status;
+  function->wish = Function::Wish::kNone;
+  changed_.notify_all();
+  return true;
+}
+
+namespace {
+
+/// When an idle function is unloaded.
+std::int64_t cools_at_ns(const Function& function) {
+  const std::int64_t keep_ns = function.options.keep_warm_ns;
+  if (!function.model || !function.waiting.empty()) return kNoDeadline;
+  return keep_ns > kNoDeadline - function.last_used_ns ? kNoDeadline
+                                                       : function.last_used_ns + keep_ns;
+}
+
+}  // namespace
+
+/// Unloads a function whose keep-warm time is over. Whether there was one.
+bool Lane::cool_idle(Lock& lock) {
+  const std::int64_t now_ns = clock_.now_ns();
+  const auto it = std::ranges::find_if(
+      functions_, [&](const auto& entry) { return cools_at_ns(*entry.second) <= now_ns; });
+  if (it == functions_.end()) return false;
+  const std::shared_ptr<Function> function = it->second;
+  lock.unlock();
+  unload(*function);
+  lock.lock();
+  return true;
+}
+
+std::int64_t Lane::next_event_ns() const {
+  std::int64_t next_ns = deadlines_.empty() ? kNoDeadline : deadlines_.begin()->first;
+  for (const auto& [id, function] : functions_) {
+    next_ns = std::min(next_ns, cools_at_ns(*function));
+  }
+  return next_ns;
+}
+
+void Lane::take_turn(Function& function, Lock& lock) {
+  const Turn turn = take(function);
+  function.is_running = true;
+  lock.unlock();
+  const std::int64_t start_ns = clock_.now_ns();
+  for (const auto& pending : turn) pending->start_ns = start_ns;
+  const Status ready = make_ready(function);
+  bool is_suspect = false;
+  if (ready.is_ok()) {
+    is_suspect = run_turn(turn);
+  } else {
+    for (const auto& pending : turn) refuse(*pending, ready);
+  }
+  const std::int64_t end_ns = clock_.now_ns();
+  lock.lock();
+  function.is_running = false;
+  function.is_suspect = is_suspect;
+  function.last_used_ns = end_ns;
+  function.state.busy_ns += end_ns - start_ns;
+  schedule_.charge(function.id, end_ns - start_ns);
+}
+
+/// Requires: a request of the function is waiting.
+Lane::Turn Lane::take(Function& function) {
+  Turn turn;
+  while (!function.waiting.empty() && std::ssize(turn) < function.load.depth) {
+    turn.push_back(pending_.at(function.waiting.begin()->second));
+    leave_line(*turn.back());
+  }
+  return turn;
+}
+
+/// Returns after all replies. Whether a device failed.
+bool Lane::run_turn(const Turn& turn) {
+  struct Progress {
+    std::atomic<std::size_t> num_left = 0;
+    std::atomic<bool> is_suspect = false;
+  };
+  const auto progress = std::make_shared<Progress>();
+  progress->num_left = turn.size();
+  const auto sink = turn.front()->function->sink;
+  for (const auto& pending : turn) {
+    Request request = std::move(pending->request);  // its numbers stay, for `answer`
+    request.will_wait = true;                       // this thread runs it, in `wait`
+    request.on_done = [this, pending, progress](Reply reply) {
+      if (reply.code == RuntimeCode::kDeviceError || reply.code == RuntimeCode::kModelFailed) {
+        progress->is_suspect = true;
+      }
+      answer(*pending, std::move(reply));
+      progress->num_left.fetch_sub(1);
+    };
+    const auto id = sink->submit(request);
+    if (!id.is_ok()) {
+      request.on_done(
+          {runtime::runtime_code_of(id.status()), runtime::ErrorList(id.status()), {}, {}});
+      continue;
+    }
+    bool is_cancelled = false;
+    {
+      const std::lock_guard lock(mutex_);
+      pending->inner_id = *id;
+      pending->sink = sink;
+      is_cancelled = pending->is_cancelled;
+    }
+    if (is_cancelled) sink->cancel(*id);
+  }
+  sink->wait([&] { return progress->num_left.load() == 0; }, kNoDeadline);
+  return progress->is_suspect;
+}
+
+/// The function's model is the active one of the group.
+Status Lane::make_ready(Function& function) {
+  if (function.model && function.is_suspect) {
+    const auto info = engine_.info(*function.model);
+    if (!info.is_ok() || info->phase == runtime::ModelPhase::kFailed) unload(function);
+  }
+  if (!function.model) SLUICE_TRY(load(function));
+  if (active_ == &function) return ok_status();
+  if (active_ != nullptr) {
+    // The turn of the active one is over: nothing is left to cancel.
+    const Status stopped = engine_.stop(*active_->model);
+    (void)stopped;  // a model that failed is not active any more, either
+    active_ = nullptr;
+  }
+  SLUICE_TRY(engine_.start(*function.model));
+  active_ = &function;
+  return ok_status();
+}
+
+Status Lane::load(Function& function) {
+  const std::int64_t start_ns = clock_.now_ns();
+  auto model = engine_.load(function.load);
+  while (!model.is_ok() &&
+         runtime::runtime_code_of(model.status()) == RuntimeCode::kOutOfResources && make_room()) {
+    model = engine_.load(function.load);
+  }
+  SLUICE_TRY(Status(model.status()));
+  auto info = engine_.info(*model);
+  auto sink = engine_.sink(*model);
+  Status status = info.is_ok() ? check_quota(function, *info) : info.status();
+  if (status.is_ok()) status = sink.status();
+  if (!status.is_ok()) {
+    const Status undone = engine_.unload(*model);
+    (void)undone;  // nobody else knows it
+    return status;
+  }
+  const std::lock_guard lock(mutex_);
+  function.model = *model;
+  function.sink = std::move(*sink);
+  function.info = std::move(*info);
+  function.state.held_bytes = function.info.footprint.constants_bytes +
+                              function.info.footprint.packed_bytes + function.info.slots_bytes;
+  function.state.last_start_ns = clock_.now_ns() - start_ns;
+  ++function.state.num_starts;
+  return ok_status();
+}
+
+Status Lane::check_quota(const Function& function, const runtime::ModelInfo& info) const {
+  const std::int64_t quota = function.options.memory_bytes;
+  const std::int64_t held =
+      info.footprint.constants_bytes + info.footprint.packed_bytes + info.slots_bytes;
+  if (quota == 0 || held <= quota) return ok_status();
+  return runtime_error(RuntimeCode::kOutOfResources,
+                       "function \"{}\" takes {} bytes, its quota is {}; deploy it with a larger "
+                       "quota or a smaller depth",
+                       function.name, held, quota);
+}
+
+/// Unloads the least recently used warm function. False if there is none.
+bool Lane::make_room() {
+  std::shared_ptr<Function> victim;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, function] : functions_) {
+      if (!function->model || function->is_running) continue;
+      if (victim == nullptr || function->last_used_ns < victim->last_used_ns) victim = function;
+    }
+  }
+  if (victim != nullptr) unload(*victim);
+  return victim != nullptr;
+}
+
+void Lane::unload(Function& function) {
+  const runtime::ModelHandle model = *function.model;
+  auto last = engine_.statistics(model);
+  {
+    const std::lock_guard lock(mutex_);
+    if (last.is_ok()) function.retired.merge(*last);
+    function.model = std::nullopt;
+    function.sink = nullptr;
+    function.state.held_bytes = 0;
+  }
+  if (active_ == &function) active_ = nullptr;
+  const Status status = engine_.unload(model);
+  (void)status;  // an engine that was shut down has unloaded it
+}
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,63 @@
+#include "service/call_threads.h"
+
+#include <utility>
+
+namespace sluice::service {
+
+void CallThreads::push(std::function<void()> work) {
+  waiting_.push_back(std::move(work));
+  if (waiting_.size() > num_idle_ && threads_.size() < max_threads_) {
+    threads_.emplace_back([this] { loop(); });
+  }
+  work_.notify_one();
+}
+
+Status CallThreads::run(std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) return make_error(Code::kUnavailable, "the daemon is shutting down");
+  if (waiting_.size() >= max_waiting_) {
+    return make_error(Code::kUnavailable, "{} calls wait for a thread; try again later",
+                      waiting_.size());
+  }
+  push(std::move(work));
+  return ok_status();
+}
+
+void CallThreads::run_always(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_closed_) {
+      push(std::move(work));
+      return;
+    }
+  }
+  work();
+}
+
+void CallThreads::close() {
+  std::vector<std::thread> threads;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    threads = std::exchange(threads_, {});
+  }
+  work_.notify_all();
+  for (std::thread& thread : threads) thread.join();
+}
+
+void CallThreads::loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ++num_idle_;
+    work_.wait(lock, [this] { return is_closed_ || !waiting_.empty(); });
+    --num_idle_;
+    if (waiting_.empty()) return;
+    const std::function<void()> work = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    work();
+    lock.lock();
+  }
+}
+
+}  // namespace sluice::service

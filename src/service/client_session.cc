@@ -1,0 +1,275 @@
+#include "service/client_session.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <array>
+#include <limits>
+#include <utility>
+
+namespace sluice::service {
+namespace {
+
+using runtime::RuntimeCode;
+
+constexpr std::size_t kTokenBytes = 16;
+
+/// Hexadecimal. Fails: kUnavailable where the system has no random numbers.
+Result<std::string> make_token() {
+  std::array<unsigned char, kTokenBytes> bytes = {};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return make_error(Code::kUnavailable, "the system gives no random numbers for a token");
+  }
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+}  // namespace
+
+SessionInfo ClientSession::info(std::int64_t now_ns) const {
+  const std::lock_guard lock(mutex_);
+  SessionInfo info = {id_, client_, peer_};
+  info.age_ns = now_ns - opened_ns_;
+  info.num_models = static_cast<std::int32_t>(models_.size());
+  info.num_groups = static_cast<std::int32_t>(groups_.size());
+  info.num_cores = num_cores_;
+  info.num_in_flight = requests_->num_in_flight();
+  return info;
+}
+
+Status ClientSession::check_open() const {
+  if (!is_closed_) return ok_status();
+  return runtime_error(RuntimeCode::kCancelled, "session {} is closed",
+                       static_cast<std::uint64_t>(id_));
+}
+
+Status ClientSession::check_cores(std::int32_t more) const {
+  if (more <= quota_.max_cores - num_cores_) return ok_status();
+  return runtime_error(RuntimeCode::kOutOfResources,
+                       "a session may hold {} cores; this one has {} and asks for {} more",
+                       quota_.max_cores, num_cores_, more);
+}
+
+Status ClientSession::add_model(runtime::ModelHandle model, std::int32_t num_cores) {
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(check_open());
+  if (models_.size() >= static_cast<std::size_t>(quota_.max_models)) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "a session may hold {} models; unload one that is not needed",
+                         quota_.max_models);
+  }
+  SLUICE_TRY(check_cores(num_cores));
+  models_[model] = num_cores;
+  num_cores_ += num_cores;
+  return ok_status();
+}
+
+Status ClientSession::add_group(topology::CoreGroupId group, std::int32_t num_cores) {
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(check_open());
+  SLUICE_TRY(check_cores(num_cores));
+  groups_[group] = num_cores;
+  num_cores_ += num_cores;
+  return ok_status();
+}
+
+void ClientSession::remove_model(runtime::ModelHandle model) {
+  const std::lock_guard lock(mutex_);
+  const auto it = models_.find(model);
+  if (it == models_.end()) return;
+  num_cores_ -= it->second;
+  models_.erase(it);
+}
+
+void ClientSession::remove_group(topology::CoreGroupId group) {
+  const std::lock_guard lock(mutex_);
+  const auto it = groups_.find(group);
+  if (it == groups_.end()) return;
+  num_cores_ -= it->second;
+  groups_.erase(it);
+}
+
+Status ClientSession::add_region(std::uint64_t handle, std::shared_ptr<shm::Region> region) {
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(check_open());
+  if (regions_.size() >= static_cast<std::size_t>(quota_.max_regions)) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "a session may share {} regions; unregister one that is not needed",
+                         quota_.max_regions);
+  }
+  const auto left_bytes = static_cast<std::uint64_t>(quota_.max_region_bytes - region_bytes_);
+  if (region->size_bytes() > left_bytes) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "a session may share {} bytes; this one shares {} and asks for {} more",
+                         quota_.max_region_bytes, region_bytes_, region->size_bytes());
+  }
+  region_bytes_ += static_cast<std::int64_t>(region->size_bytes());
+  regions_[handle] = {handle, std::move(region), nullptr};
+  return ok_status();
+}
+
+Status ClientSession::set_ring(std::uint64_t handle, std::function<void()> stop_ring) {
+  const std::lock_guard lock(mutex_);
+  const auto it = regions_.find(handle);
+  if (it == regions_.end()) {
+    return runtime_error(RuntimeCode::kCancelled, "region {} was taken away meanwhile", handle);
+  }
+  it->second.stop_ring = std::move(stop_ring);
+  return ok_status();
+}
+
+std::shared_ptr<const shm::Region> ClientSession::find_region(std::uint64_t handle) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = regions_.find(handle);
+  return it == regions_.end() ? nullptr : it->second.region;
+}
+
+ClientSession::HeldRegion ClientSession::remove_region(std::uint64_t handle) {
+  const std::lock_guard lock(mutex_);
+  const auto it = regions_.find(handle);
+  if (it == regions_.end()) return {};
+  HeldRegion held = std::move(it->second);
+  region_bytes_ -= static_cast<std::int64_t>(held.region->size_bytes());
+  regions_.erase(it);
+  return held;
+}
+
+std::vector<ClientSession::HeldRegion> ClientSession::list_regions() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<HeldRegion> all;
+  for (const auto& [handle, held] : regions_) all.push_back(held);
+  return all;
+}
+
+Status ClientSession::enter_load() {
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(check_open());
+  ++num_loads_;
+  return ok_status();
+}
+
+void ClientSession::leave_load() {
+  const std::lock_guard lock(mutex_);
+  if (--num_loads_ == 0) no_loads_.notify_all();
+}
+
+void ClientSession::wait_for_loads() {
+  std::unique_lock lock(mutex_);
+  no_loads_.wait(lock, [this] { return num_loads_ == 0; });
+}
+
+bool ClientSession::on_close(std::function<void(const Status&)> listener) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) return false;
+  listener_ = std::move(listener);
+  return true;
+}
+
+ClientSession::Holdings ClientSession::close(const Status& reason) {
+  std::function<void(const Status&)> listener;
+  Holdings holdings;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    listener = std::exchange(listener_, nullptr);
+    for (const auto& [model, cores] : models_) holdings.models.push_back(model);
+    for (const auto& [group, cores] : groups_) holdings.groups.push_back(group);
+    for (auto& [handle, held] : regions_) holdings.regions.push_back(std::move(held));
+    models_.clear();
+    groups_.clear();
+    regions_.clear();
+    region_bytes_ = 0;
+    num_cores_ = 0;
+    requests_->close(check_open());
+  }
+  stop_.request_stop();
+  if (listener) listener(reason);
+  return holdings;
+}
+
+Result<std::shared_ptr<ClientSession>> SessionTable::open(std::string client, Peer peer,
+                                                          std::int64_t now_ns) {
+  std::string token = SLUICE_TRY(make_token());
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) return make_error(Code::kUnavailable, "the daemon is shutting down");
+  if (by_id_.size() >= most_) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "{} sessions are open, the most there may be", most_);
+  }
+  const SessionId id{next_id_++};
+  auto session = std::make_shared<ClientSession>(id, std::move(client), std::move(peer),
+                                                 std::move(token), now_ns, quota_);
+  by_id_[id] = session;
+  by_token_[session->token()] = id;
+  return session;
+}
+
+std::shared_ptr<ClientSession> SessionTable::find(std::string_view token) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = by_token_.find(token);
+  return it == by_token_.end() ? nullptr : by_id_.at(it->second);
+}
+
+std::shared_ptr<ClientSession> SessionTable::find(SessionId id) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = by_id_.find(id);
+  return it == by_id_.end() ? nullptr : it->second;
+}
+
+bool SessionTable::remove(SessionId id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = by_id_.find(id);
+  if (it == by_id_.end()) return false;
+  by_token_.erase(it->second->token());
+  by_id_.erase(it);
+  return true;
+}
+
+std::vector<std::shared_ptr<ClientSession>> SessionTable::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<ClientSession>> sessions;
+  for (const auto& [id, session] : by_id_) sessions.push_back(session);
+  return sessions;
+}
+
+void SessionTable::set_quota(const SessionQuota& quota) {
+  const std::lock_guard lock(mutex_);
+  quota_ = quota;
+}
+
+void SessionTable::close() {
+  const std::lock_guard lock(mutex_);
+  is_closed_ = true;
+}
+
+std::shared_ptr<ClientSession> CommonHoldings::of(std::int64_t user) { return find(user, quota_); }
+
+std::shared_ptr<ClientSession> CommonHoldings::of_daemon() {
+  constexpr std::int64_t kDaemon = -2;  // no peer has this user; -1 is a client over TCP
+  SessionQuota unlimited;
+  unlimited.max_models = unlimited.max_cores = std::numeric_limits<std::int32_t>::max();
+  return find(kDaemon, unlimited);
+}
+
+std::shared_ptr<ClientSession> CommonHoldings::find(std::int64_t user, const SessionQuota& quota) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<ClientSession>& found = by_user_[user];
+  if (found == nullptr) {
+    found = std::make_shared<ClientSession>(kNobody, "", Peer{"", -1, user, -1}, "", started_ns_,
+                                            quota);
+  }
+  return found;
+}
+
+void CommonHoldings::remove_model(runtime::ModelHandle model) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [user, session] : by_user_) session->remove_model(model);
+}
+
+void CommonHoldings::remove_group(topology::CoreGroupId group) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [user, session] : by_user_) session->remove_group(group);
+}
+
+}  // namespace sluice::service

@@ -1,0 +1,186 @@
+// A session: a client's lease on what it loaded and reserved.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/byte_budget.h"
+#include "dispatch/request_quota.h"
+#include "sandbox/exchange_table.h"
+#include "service/types.h"
+#include "shm/region.h"
+
+namespace sluice::service {
+
+/// Limits of one session.
+struct SessionQuota {
+  std::int32_t max_models = 256;
+  std::int32_t max_cores = 1 << 20;
+  std::int64_t max_in_flight = 4096;
+  std::int32_t max_regions = 64;                          ///< of shared memory, rings included
+  std::int64_t max_region_bytes = std::int64_t{1} << 30;  ///< all of them together
+  /// Of answers that wait until the client reads them.
+  std::int64_t max_answer_bytes = std::int64_t{1} << 30;
+  std::shared_ptr<ByteBudget> all_answers = nullptr;  ///< of all sessions together; null: no limit
+};
+
+/// What the session holds, by handle, until it is closed. Safe across threads.
+///
+///     open --close--> closed: takes nothing more
+class ClientSession {
+ public:
+  ClientSession(SessionId id, std::string client, Peer peer, std::string token,
+                std::int64_t opened_ns, const SessionQuota& quota)
+      : id_(id),
+        client_(std::move(client)),
+        peer_(std::move(peer)),
+        token_(std::move(token)),
+        opened_ns_(opened_ns),
+        quota_(quota),
+        requests_(std::make_shared<dispatch::RequestQuota>(quota.max_in_flight)),
+        answers_(std::make_shared<ByteBudget>(quota.max_answer_bytes, quota.all_answers)) {}
+
+  SessionId id() const { return id_; }
+  /// Of its tensors in the exchange.
+  sandbox::OwnerId owner() const { return sandbox::OwnerId{static_cast<std::uint64_t>(id_)}; }
+  const std::string& client() const { return client_; }
+  const Peer& peer() const { return peer_; }
+  const std::string& token() const { return token_; }
+  SessionInfo info(std::int64_t now_ns) const;
+
+  /// Makes the session the owner of the model. `num_cores`: the cores of its implicit group.
+  /// Fails: kOutOfResources over the quota; kCancelled if the session is closed. The caller keeps
+  /// the model on failure.
+  Status add_model(runtime::ModelHandle model, std::int32_t num_cores);
+  Status add_group(topology::CoreGroupId group, std::int32_t num_cores);
+  void remove_model(runtime::ModelHandle model);
+  void remove_group(topology::CoreGroupId group);
+
+  /// Shared memory, under a handle that nobody else has. Fails: as add_model.
+  Status add_region(std::uint64_t handle, std::shared_ptr<shm::Region> region);
+  /// How to end the ring in a region; it blocks, and may be called twice.
+  /// Fails: kCancelled if the region was taken away meanwhile.
+  Status set_ring(std::uint64_t handle, std::function<void()> stop_ring);
+  /// Null if the session has no region with this handle.
+  std::shared_ptr<const shm::Region> find_region(std::uint64_t handle) const;
+  struct HeldRegion {
+    std::uint64_t handle = 0;
+    std::shared_ptr<shm::Region> region;  ///< null if there was none
+    std::function<void()> stop_ring;
+  };
+  HeldRegion remove_region(std::uint64_t handle);
+  std::vector<HeldRegion> list_regions() const;
+
+  /// Of the session's requests in flight; refuses with kCancelled once the session is closed.
+  const std::shared_ptr<dispatch::RequestQuota>& requests() const { return requests_; }
+
+  /// Bytes of the answers that the session has not read yet.
+  const std::shared_ptr<ByteBudget>& answers() const { return answers_; }
+
+  /// A load or an unload goes on. A load should end soon after `stop_token` is requested, which
+  /// closing does. Fails: kCancelled.
+  Status enter_load();
+  void leave_load();
+  std::stop_token stop_token() const { return stop_.get_token(); }
+  /// Returns when neither goes on. Requires: closed, so that none starts.
+  void wait_for_loads();
+
+  /// Called once, when the session closes, with the reason. Replaces an earlier listener; an empty
+  /// function for none. If it is closed already, nothing is called and false returned.
+  bool on_close(std::function<void(const Status&)> listener);
+
+  struct Holdings {
+    std::vector<runtime::ModelHandle> models;
+    std::vector<topology::CoreGroupId> groups;
+    std::vector<HeldRegion> regions;
+  };
+  /// Closes the session: calls its listener, then returns its holdings. A second call returns none.
+  Holdings close(const Status& reason);
+
+ private:
+  Status check_open() const;
+  Status check_cores(std::int32_t more) const;
+
+  const SessionId id_;
+  const std::string client_;
+  const Peer peer_;
+  const std::string token_;
+  const std::int64_t opened_ns_;
+  const SessionQuota quota_;
+  const std::shared_ptr<dispatch::RequestQuota> requests_;
+  const std::shared_ptr<ByteBudget> answers_;
+  mutable std::mutex mutex_;
+  bool is_closed_ = false;
+  std::int32_t num_cores_ = 0;
+  std::map<runtime::ModelHandle, std::int32_t> models_;  ///< with the cores of its own group
+  std::map<topology::CoreGroupId, std::int32_t> groups_;
+  std::map<std::uint64_t, HeldRegion> regions_;
+  std::int64_t region_bytes_ = 0;
+  int num_loads_ = 0;
+  std::condition_variable no_loads_;
+  std::function<void(const Status&)> listener_;
+  std::stop_source stop_;
+};
+
+/// The open sessions. Safe across threads.
+class SessionTable {
+ public:
+  explicit SessionTable(const SessionQuota& quota, std::size_t most = 4096)
+      : most_(most), quota_(quota) {}
+
+  /// Of sessions that open from now on.
+  void set_quota(const SessionQuota& quota);
+  /// With a token of 128 random bits. Fails: kOutOfResources, kUnavailable once closed.
+  Result<std::shared_ptr<ClientSession>> open(std::string client, Peer peer, std::int64_t now_ns);
+  /// Null if no open session has this token, or id.
+  std::shared_ptr<ClientSession> find(std::string_view token) const;
+  std::shared_ptr<ClientSession> find(SessionId id) const;
+  /// It is found no longer. False if it was not there.
+  bool remove(SessionId id);
+  /// By id.
+  std::vector<std::shared_ptr<ClientSession>> all() const;
+  /// No session opens any more.
+  void close();
+
+ private:
+  const std::size_t most_;
+  mutable std::mutex mutex_;
+  SessionQuota quota_;
+  bool is_closed_ = false;
+  std::uint64_t next_id_ = 1;
+  std::map<SessionId, std::shared_ptr<ClientSession>> by_id_;
+  std::map<std::string, SessionId, std::less<>> by_token_;
+};
+
+/// Clients without a session share holdings and a quota with the other such clients of their user,
+/// so that no user takes what the others need. Clients over TCP are one user. Safe across threads.
+class CommonHoldings {
+ public:
+  CommonHoldings(SessionQuota quota, std::int64_t started_ns)
+      : quota_(std::move(quota)), started_ns_(started_ns) {}
+
+  /// A session with the id kNobody that never closes.
+  std::shared_ptr<ClientSession> of(std::int64_t user);
+  /// The daemon's own: no quota bounds what its administrator lists in the settings.
+  std::shared_ptr<ClientSession> of_daemon();
+  /// Of whichever user has it.
+  void remove_model(runtime::ModelHandle model);
+  void remove_group(topology::CoreGroupId group);
+
+ private:
+  std::shared_ptr<ClientSession> find(std::int64_t user, const SessionQuota& quota);
+
+  const SessionQuota quota_;
+  const std::int64_t started_ns_;
+  std::mutex mutex_;
+  std::map<std::int64_t, std::shared_ptr<ClientSession>> by_user_;
+};
+
+}  // namespace sluice::service

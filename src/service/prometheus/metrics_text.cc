@@ -1,0 +1,206 @@
+#include "service/prometheus/metrics_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include "service/prometheus/text.h"
+
+namespace sluice::service {
+namespace {
+
+using runtime::ModelStatisticsSnapshot;
+using Labels = PrometheusText::Labels;
+
+/// Somebody who answers requests: a model, a group, a device.
+struct Source {
+  Labels labels;
+  const ModelStatisticsSnapshot* requests;
+};
+
+std::string code_label(runtime::RuntimeCode code) {
+  std::string name(runtime::describe(code).name);
+  std::ranges::replace(name, ' ', '_');
+  return name;
+}
+
+Labels with(Labels labels, std::string_view name, std::string value) {
+  labels.emplace_back(name, std::move(value));
+  return labels;
+}
+
+Labels labels_of(const ModelMetrics& model) {
+  return {{"model", fmt::format("{:#x}", model.info.handle)}, {"name", model.info.name}};
+}
+Labels labels_of(const runtime::GroupReport& group) {
+  return {{"group", std::to_string(group.id.value())}};
+}
+Labels labels_of(const runtime::DeviceReport& device) {
+  return {{"device", std::to_string(device.id.value())}};
+}
+
+void add_requests(PrometheusText& text, const std::string& of, const std::vector<Source>& sources) {
+  text.begin(of + "_requests_accepted_total", "counter", "Requests taken.");
+  for (const Source& one : sources) text.add(one.labels, one.requests->accepted);
+  text.begin(of + "_requests_refused_total", "counter", "Requests not taken.");
+  for (const Source& one : sources) text.add(one.labels, one.requests->refused);
+  text.begin(of + "_requests_waiting", "gauge", "Requests that wait for a slot.");
+  for (const Source& one : sources) text.add(one.labels, one.requests->waiting);
+  text.begin(of + "_requests_answered_total", "counter",
+             "Requests answered, by runtime code; all but ok are errors.");
+  for (const Source& one : sources) {
+    for (const runtime::CodeCount& count : one.requests->answered) {
+      text.add(with(one.labels, "code", code_label(count.code)), count.count);
+    }
+  }
+  using Member = runtime::HistogramSnapshot ModelStatisticsSnapshot::*;
+  struct Part {
+    const char* name;
+    const char* help;
+    Member member;
+  };
+  constexpr std::array kParts = {
+      Part{"_request_duration_seconds", "From submission to answer.",
+           &ModelStatisticsSnapshot::total},
+      Part{"_queue_duration_seconds", "From submission to the first stage.",
+           &ModelStatisticsSnapshot::queue},
+      Part{"_copy_duration_seconds", "Copies of inputs and outputs.",
+           &ModelStatisticsSnapshot::copy},
+      Part{"_compute_duration_seconds", "Kernels.", &ModelStatisticsSnapshot::compute}};
+  for (const Part& part : kParts) {
+    text.begin(of + part.name, "histogram", part.help);
+    for (const Source& one : sources) text.add(one.labels, one.requests->*part.member);
+  }
+}
+
+template <typename Report>
+void add_requests(PrometheusText& text, const std::string& of, const std::vector<Report>& reports) {
+  std::vector<Source> sources;
+  for (const Report& report : reports) sources.push_back({labels_of(report), &report.requests});
+  add_requests(text, of, sources);
+}
+
+void add_server(PrometheusText& text, const Metrics& metrics) {
+  text.begin("build_info", "gauge", "Always 1; the version is the label.");
+  text.add({{"version", metrics.server.version}}, 1);
+  text.begin("ready", "gauge", "1 while requests are taken, 0 while the daemon is draining.");
+  text.add({}, metrics.server.state == "ready" ? 1 : 0);
+  text.begin("uptime_seconds", "gauge", "Since the daemon was started.");
+  text.add_seconds({}, metrics.server.uptime_ns);
+  text.begin("cores", "gauge", "Cores of all devices.");
+  text.add({}, metrics.server.num_cores);
+  text.begin("cores_free", "gauge", "Cores that no group has.");
+  text.add({}, metrics.server.num_free_cores);
+  text.begin("huge_pages", "gauge", "Pages of 2 MiB that the daemon has reserved.");
+  text.add({}, metrics.num_huge_pages);
+  text.begin("huge_pages_taken", "gauge", "Those of them that hold tensors.");
+  text.add({}, metrics.num_huge_pages_taken);
+  text.begin("sessions", "gauge", "Open sessions.");
+  text.add({}, static_cast<std::int64_t>(metrics.sessions.size()));
+  std::int64_t num_in_flight = 0;
+  for (const SessionInfo& session : metrics.sessions) num_in_flight += session.num_in_flight;
+  text.begin("session_requests_in_flight", "gauge",
+             "Requests of sessions that wait for an answer.");
+  text.add({}, num_in_flight);
+}
+
+void add_models(PrometheusText& text, const std::vector<ModelMetrics>& models) {
+  using runtime::ModelPhase;
+  text.begin("model_phase", "gauge", "1 for the phase that the model is in, 0 for the others.");
+  for (const ModelMetrics& model : models) {
+    for (const ModelPhase phase :
+         {ModelPhase::kLoaded, ModelPhase::kStarted, ModelPhase::kStopped, ModelPhase::kFailed}) {
+      text.add(with(labels_of(model), "phase", std::string(runtime::phase_name(phase))),
+               model.info.phase == phase ? 1 : 0);
+    }
+  }
+  text.begin("model_group", "gauge", "The handle of the core group that the model is on.");
+  for (const auto& model : models) text.add(labels_of(model), model.info.group.value());
+  text.begin("model_starts_total", "counter", "How often the model was started.");
+  for (const auto& model : models) text.add(labels_of(model), model.requests.started);
+  text.begin("model_busy_seconds_total", "counter", "Time in which at least one stage ran.");
+  for (const auto& model : models) text.add_seconds(labels_of(model), model.requests.busy_ns);
+  text.begin("model_memory_bytes", "gauge", "What the model was estimated to take.");
+  for (const auto& model : models) {
+    text.add(labels_of(model), model.info.footprint.total_bytes());
+  }
+  add_requests(text, "model", models);
+}
+
+/// What groups and devices have in common.
+template <typename Report>
+void add_usage(PrometheusText& text, const std::string& of, const std::vector<Report>& reports) {
+  text.begin(of + "_cores", "gauge", "Cores.");
+  for (const auto& report : reports) text.add(labels_of(report), report.num_cores);
+  text.begin(of + "_core_busy_seconds_total", "counter",
+             "Time of kernels, times the cores that they ran on.");
+  for (const auto& report : reports) text.add_seconds(labels_of(report), report.core_busy_ns);
+  text.begin(of + "_memory_bytes", "gauge", "Memory in use, by what for.");
+  for (const auto& report : reports) {
+    for (const auto& item : report.memory) {
+      text.add(with(labels_of(report), "category", item.category), item.bytes);
+    }
+  }
+  text.begin(of + "_healthy", "gauge", "1 if healthy, 0 if degraded or failed.");
+  for (const auto& report : reports) {
+    text.add(labels_of(report), report.health.state == runtime::HealthState::kHealthy ? 1 : 0);
+  }
+  add_requests(text, of, reports);
+}
+
+void add_groups(PrometheusText& text, const std::vector<runtime::GroupReport>& groups) {
+  add_usage(text, "group", groups);
+  text.begin("group_switches_total", "counter", "From one active model to another.");
+  for (const auto& group : groups) text.add(labels_of(group), group.num_switches);
+  text.begin("group_memory_peak_bytes", "gauge", "The most memory that was in use at one time.");
+  for (const auto& group : groups) text.add(labels_of(group), group.memory_peak_bytes);
+  text.begin("group_memory_limit_bytes", "gauge", "Of groups that have a limit.");
+  for (const auto& group : groups) {
+    if (group.memory_limit_bytes == topology::MemoryBudget::kUnlimited) continue;
+    text.add(labels_of(group), group.memory_limit_bytes);
+  }
+}
+
+void add_workers(PrometheusText& text, const std::vector<Metrics::Worker>& workers) {
+  const auto labels = [](const Metrics::Worker& worker) {
+    return Labels{{"group", std::to_string(worker.group.value())}};
+  };
+  text.begin("group_worker_restarts_total", "counter", "How often its worker process died.");
+  for (const auto& worker : workers) text.add(labels(worker), worker.info.num_restarts);
+  text.begin("group_worker_ready", "gauge", "1 while its worker process serves.");
+  for (const auto& worker : workers) text.add(labels(worker), worker.info.state == "ready" ? 1 : 0);
+}
+
+void add_devices(PrometheusText& text, const Metrics& metrics) {
+  text.begin("device_info", "gauge", "Always 1; what the device is stands in the labels.");
+  for (const topology::Device& device : metrics.server.devices) {
+    text.add({{"device", std::to_string(device.id.value())},
+              {"kind", device.kind},
+              {"device_name", device.name},
+              {"bus_address", device.bus_address}},
+             1);
+  }
+  text.begin("device_memory_capacity_bytes", "gauge", "Of devices whose memory is known.");
+  for (const topology::Device& device : metrics.server.devices) {
+    if (device.memory_bytes == 0) continue;
+    text.add({{"device", std::to_string(device.id.value())}}, device.memory_bytes);
+  }
+  add_usage(text, "device", metrics.devices);
+  text.begin("device_cores_reserved", "gauge", "Cores of groups.");
+  for (const auto& device : metrics.devices) text.add(labels_of(device), device.num_reserved_cores);
+  text.begin("device_groups", "gauge", "Groups with cores of the device.");
+  for (const auto& device : metrics.devices) text.add(labels_of(device), device.num_groups);
+}
+
+}  // namespace
+
+std::string to_prometheus(const Metrics& metrics) {
+  PrometheusText text;
+  add_server(text, metrics);
+  add_models(text, metrics.models);
+  add_groups(text, metrics.groups);
+  add_workers(text, metrics.workers);
+  add_devices(text, metrics);
+  return text.take();
+}
+
+}  // namespace sluice::service

@@ -1,0 +1,142 @@
+#include "service/ring_thread.h"
+
+#include <chrono>
+#include <utility>
+
+namespace sluice::service {
+
+using dispatch::FlightTable;
+using runtime::RuntimeCode;
+
+namespace {
+
+/// A client that asks again within this time finds the thread awake.
+constexpr std::int64_t kSpinNs = 50'000;
+/// Every sleep ends by itself: a client can overwrite the word that a wake-up needs.
+constexpr std::int64_t kSleepNs = 100'000'000;
+/// A ring's thread delays only its own client, so it may compute longer requests than a thread of
+/// gRPC's. Above 1 ms the wake-up that this saves is lost in the noise.
+constexpr std::int64_t kMaxComputeNs = 1'000'000;
+
+}  // namespace
+
+/// The ring and its requests in flight. Shared with the requests, which a device may keep busy with
+/// after the thread has ended.
+struct RingThread::Ring {
+  Ring(std::shared_ptr<shm::Region> memory, shm::RingServer ring)
+      : region(std::move(memory)), server(std::move(ring)) {}
+
+  void complete(std::uint64_t request, const runtime::Reply& reply, const Entry& entry);
+  void refuse(std::uint64_t request, const Status& status);
+
+  const std::shared_ptr<shm::Region> region;
+  shm::RingServer server;
+  FlightTable flights{kMaxComputeNs};
+};
+
+/// What a request keeps until its model lets go of its memory.
+struct RingThread::Entry {
+  std::shared_ptr<dispatch::ModelRef> model;
+  PlacedTensors placed;
+};
+
+void RingThread::Ring::complete(std::uint64_t request, const runtime::Reply& reply,
+                                const Entry& entry) {
+  shm::Completion completion;
+  completion.head.request = request;
+  write_completion(reply, entry.placed, entry.model->signature(), completion);
+  server.complete(completion);
+}
+
+void RingThread::Ring::refuse(std::uint64_t request, const Status& status) {
+  shm::Completion completion;
+  completion.head.request = request;
+  write_completion(status, completion);
+  server.complete(completion);
+}
+
+RingThread::RingThread(Service& service, Caller caller, std::shared_ptr<Ring> ring)
+    : service_(service), caller_(std::move(caller)), ring_(std::move(ring)) {}
+
+std::shared_ptr<RingThread> RingThread::start(Service& service, const Caller& caller,
+                                              std::shared_ptr<shm::Region> region,
+                                              shm::RingServer ring) {
+  auto shared = std::make_shared<Ring>(std::move(region), std::move(ring));
+  std::shared_ptr<RingThread> made(new RingThread(service, caller, std::move(shared)));
+  made->thread_ = std::thread([raw = made.get()] { raw->loop(); });
+  return made;
+}
+
+RingThread::~RingThread() { stop(); }
+
+void RingThread::stop() {
+  const std::lock_guard lock(stop_mutex_);
+  is_stopping_.store(true);
+  // Repeated, because the thread may be about to sleep or about to submit another request.
+  while (thread_.joinable() && !has_ended_.load()) {
+    ring_->flights.cancel_all();
+    ring_->server.wake();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  if (thread_.joinable()) thread_.join();
+  ring_->flights.cancel_all();
+  ring_->server.close();
+}
+
+void RingThread::loop() {
+  shm::Submission submission;
+  while (!is_stopping_.load()) {
+    switch (ring_->server.take(submission)) {
+      case shm::RingServer::Take::kEntry: serve(submission); break;
+      case shm::RingServer::Take::kBad:
+        ring_->refuse(
+            submission.head.request,
+            runtime_error(RuntimeCode::kBadInput, "an entry of a ring has at most {} tensors",
+                          shm::kMaxRingTensors));
+        break;
+      case shm::RingServer::Take::kNone: ring_->server.wait(kSpinNs, kSleepNs); break;
+      case shm::RingServer::Take::kBroken:
+        service_.log().add(LogLevel::kWarning, "ring.broken session={}",
+                           static_cast<std::uint64_t>(caller_.session->id()));
+        ring_->server.close();
+        is_stopping_.store(true);
+        break;
+    }
+  }
+  has_ended_.store(true);
+}
+
+void RingThread::serve(const shm::Submission& submission) {
+  const Status status = submit(submission);
+  if (!status.is_ok()) ring_->refuse(submission.head.request, status);
+}
+
+Status RingThread::submit(const shm::Submission& submission) {
+  const shm::SubmissionHead& head = submission.head;
+  const auto entry = std::make_shared<Entry>();
+  entry->model = SLUICE_TRY(service_.find_model(caller_, runtime::ModelHandle(head.model)));
+  runtime::Request request;
+  request.inputs =
+      SLUICE_TRY(read_ring_request(submission, *entry->model, *caller_.session, entry->placed));
+  request.memory_owner = entry;
+  const std::int64_t now_ns = entry->model->clock().now_ns();
+  if (head.timeout_ns > 0 && head.timeout_ns < kNoDeadline - now_ns) {
+    request.deadline_ns = now_ns + head.timeout_ns;
+  }
+  request.priority = head.priority;
+  const bool is_last = !ring_->server.has_submission();
+  const auto flight = ring_->flights.enter(entry->model, is_last);
+  const auto& quota = caller_.session->requests();
+  if (!flight->is_for_this_thread()) {
+    request.on_done = [ring = ring_, id = head.request, entry](const runtime::Reply& reply) {
+      ring->complete(id, reply, *entry);
+    };
+    return ring_->flights.post(flight, request, quota);
+  }
+  const auto reply = SLUICE_TRY(ring_->flights.compute(flight, request, quota));
+  ring_->complete(head.request, reply, *entry);
+  if (ring_->server.has_submission()) ring_->flights.note_backlog();
+  return ok_status();
+}
+
+}  // namespace sluice::service

@@ -1,0 +1,184 @@
+#include "session/inline_model.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::session {
+namespace {
+
+runtime::Reply failure(const Status& status) {
+  return {runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<InlineModel>> InlineModel::create(
+    const exec::LoadedModel& model, int depth, Clock& clock,
+    std::shared_ptr<device::DeviceServiceTable> devices) {
+  if (depth < 1)
+    return invalid_argument("a model runs at least 1 request at a time, not {}", depth);
+  if (devices == nullptr) devices = std::make_shared<device::DeviceServiceTable>(clock);
+  auto pipeline = SLUICE_TRY(runtime::Pipeline::create(model, static_cast<std::size_t>(depth),
+                                                       *devices, "a session's model"));
+  std::unique_ptr<InlineModel> result(
+      new InlineModel(std::move(devices), std::move(pipeline), clock));
+  for (std::size_t i = result->pipeline_.num_slots(); i > 0; --i) {
+    result->free_slots_.push_back(i - 1);
+  }
+  return result;
+}
+
+Status InlineModel::check(const runtime::Request& request) const {
+  const auto& specs = signature().inputs;
+  if (request.inputs.size() != specs.size()) {
+    return runtime::runtime_error(runtime::RuntimeCode::kBadInput,
+                                  "got {} inputs, the model takes {}", request.inputs.size(),
+                                  specs.size());
+  }
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const Status status = exec::check_input(specs[i], request.inputs[i]);
+    if (!status.is_ok()) return runtime::with_runtime_code(status, runtime::RuntimeCode::kBadInput);
+  }
+  const std::int64_t now_ns = clock_.now_ns();
+  if (request.deadline_ns <= now_ns) {
+    return runtime::runtime_error(runtime::RuntimeCode::kTimeout, "the deadline passed {} ns ago",
+                                  now_ns - request.deadline_ns);
+  }
+  return ok_status();
+}
+
+Status InlineModel::enter_locked() {
+  if (in_flight_ == pipeline_.num_slots()) {
+    return runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
+                                  "{} requests are in flight, the most there may be", in_flight_);
+  }
+  ++in_flight_;
+  return ok_status();
+}
+
+Result<std::uint64_t> InlineModel::submit(runtime::Request& request) {
+  SLUICE_TRY(check(request));
+  const std::int64_t now_ns = clock_.now_ns();
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(enter_locked());
+  const auto after = std::ranges::find_if(
+      waiting_, [&](const Waiting& other) { return other.request.priority < request.priority; });
+  waiting_.insert(after, {next_id_, now_ns, std::move(request)});
+  if (num_sleeping_.load() > 0) changed_.notify_all();
+  return next_id_++;
+}
+
+runtime::Reply InlineModel::run_now(const runtime::Request& request,
+                                    const std::function<Status(std::size_t)>& before_segment) {
+  Status status = check(request);
+  std::size_t slot = 0;
+  if (status.is_ok()) {
+    const std::lock_guard lock(mutex_);
+    status = enter_locked();
+    if (status.is_ok()) {  // a slot is free: requests in flight are at most as many
+      slot = free_slots_.back();
+      free_slots_.pop_back();
+    }
+  }
+  if (!status.is_ok()) return failure(status);
+  runtime::Reply reply = run(slot, request, clock_.now_ns(), before_segment);
+  finish(slot);
+  tell_waiters();
+  return reply;
+}
+
+bool InlineModel::cancel(std::uint64_t id) {
+  std::function<void(runtime::Reply)> on_done;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = std::ranges::find(waiting_, id, &Waiting::id);
+    if (it == waiting_.end()) return false;
+    on_done = std::move(it->request.on_done);
+    waiting_.erase(it);
+    --in_flight_;
+  }
+  on_done(failure(
+      runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the request was cancelled")));
+  tell_waiters();
+  return true;
+}
+
+// No lost wake-up without the lock: a waiter increments num_sleeping_ and then evaluates its
+// condition; who made it true reads num_sleeping_ afterwards, by a read-modify-write.
+void InlineModel::tell_waiters() {
+  if (num_sleeping_.fetch_add(0) == 0) return;
+  { const std::lock_guard lock(mutex_); }  // a waiter whose condition was false sleeps by now
+  changed_.notify_all();
+}
+
+bool InlineModel::wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
+  while (!is_done()) {
+    if (run_one()) continue;
+    std::unique_lock lock(mutex_);
+    num_sleeping_.fetch_add(1);
+    const bool is_over = is_done() || clock_.now_ns() >= deadline_ns;
+    if (!is_over && waiting_.empty()) clock_.wait_until(lock, changed_, deadline_ns);
+    num_sleeping_.fetch_sub(1);
+    if (is_over) return is_done();
+  }
+  return true;
+}
+
+bool InlineModel::run_one() {
+  Waiting waiting;
+  std::size_t slot = 0;
+  if (!take(waiting, slot)) return false;
+  const auto on_done = std::move(waiting.request.on_done);
+  runtime::Reply reply = run(slot, waiting.request, waiting.submitted_ns);
+  finish(slot);
+  on_done(std::move(reply));
+  tell_waiters();
+  return true;
+}
+
+bool InlineModel::take(Waiting& waiting, std::size_t& slot) {
+  const std::lock_guard lock(mutex_);
+  if (waiting_.empty()) return false;
+  waiting = std::move(waiting_.front());
+  waiting_.pop_front();
+  slot = free_slots_.back();  // not empty: in_flight_ <= number of slots
+  free_slots_.pop_back();
+  return true;
+}
+
+void InlineModel::finish(std::size_t slot) {
+  const std::lock_guard lock(mutex_);
+  free_slots_.push_back(slot);
+  --in_flight_;
+}
+
+runtime::Reply InlineModel::run(std::size_t slot, const runtime::Request& request,
+                                std::int64_t submitted_ns,
+                                const std::function<Status(std::size_t)>& before_segment) {
+  const std::int64_t started_ns = clock_.now_ns();
+  if (started_ns >= request.deadline_ns) {
+    return failure(runtime::runtime_error(runtime::RuntimeCode::kTimeout,
+                                          "the deadline passed before it started"));
+  }
+  const std::int64_t deadline_ns = request.deadline_ns;
+  const auto checkpoint = [this, deadline_ns] {
+    if (clock_.now_ns() < deadline_ns) return ok_status();
+    return runtime::runtime_error(runtime::RuntimeCode::kTimeout,
+                                  "the deadline passed while running");
+  };
+  Status status = pipeline_.prepare(slot, request, checkpoint);
+  if (status.is_ok()) status = pipeline_.run(slot, before_segment);
+  if (!status.is_ok()) return failure(status);
+  auto outputs = pipeline_.take_outputs(slot);
+  if (!outputs.is_ok()) return failure(outputs.status());
+  runtime::Reply reply;
+  reply.outputs = std::move(*outputs);
+  if (request.wants_detail) {
+    reply.detail.backends = pipeline_.model().executable().backends;
+    reply.detail.queue_ns = started_ns - submitted_ns;
+    reply.detail.compute_ns = clock_.now_ns() - started_ns;
+  }
+  return reply;
+}
+
+}  // namespace sluice::session

@@ -1,0 +1,149 @@
+#include "session/model_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::session {
+namespace {
+
+runtime::Reply failure(const Status& status) {
+  return {runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}};
+}
+
+std::string list_names(const std::vector<package::TensorSpec>& specs) {
+  std::string names;
+  for (const package::TensorSpec& spec : specs) {
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", spec.name);
+  }
+  return names;
+}
+
+template <typename Value>
+Status check_names(const std::map<std::string, Value, std::less<>>& values,
+                   const std::vector<package::TensorSpec>& specs, std::string_view kind) {
+  for (const auto& [name, value] : values) {
+    const auto is_it = [&name = name](const package::TensorSpec& spec) {
+      return spec.name == name;
+    };
+    if (std::ranges::any_of(specs, is_it)) continue;
+    return runtime::runtime_error(runtime::RuntimeCode::kBadInput,
+                                  "the model has no {} \"{}\"; it has {}", kind, name,
+                                  list_names(specs));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ModelRunner>> ModelRunner::create(
+    std::vector<runtime::RequestSink*> replicas, const RunnerOptions& options) {
+  std::unique_ptr<ModelRunner> runner(new ModelRunner(options));
+  runner->replicas_ = SLUICE_TRY(ReplicaSet::create(std::move(replicas), options.replicas));
+  if (options.batching) {
+    runner->batcher_ = SLUICE_TRY(Batcher::create(*runner->replicas_, *options.batching));
+  }
+  if (options.has_timer) runner->timer_ = std::thread([self = runner.get()] { self->keep_time(); });
+  return runner;
+}
+
+ModelRunner::~ModelRunner() { shutdown(); }
+
+runtime::RequestSink& ModelRunner::sink() const {
+  if (batcher_) return *batcher_;
+  return *replicas_;
+}
+
+Result<runtime::Request> ModelRunner::make_request(const NamedInputs& inputs,
+                                                   const NamedOutputs& outputs) const {
+  const package::Signature& names = signature();
+  SLUICE_TRY(check_names(inputs, names.inputs, "input"));
+  SLUICE_TRY(check_names(outputs, names.outputs, "output"));
+  runtime::Request request;
+  for (const package::TensorSpec& spec : names.inputs) {
+    const auto it = inputs.find(spec.name);
+    if (it == inputs.end()) {
+      return runtime::runtime_error(runtime::RuntimeCode::kBadInput,
+                                    "input \"{}\" of type {} is missing", spec.name,
+                                    spec.type.to_string());
+    }
+    request.inputs.push_back(it->second);
+  }
+  for (const package::TensorSpec& spec : names.outputs) {
+    const auto it = outputs.find(spec.name);
+    request.outputs.push_back(it == outputs.end() ? runtime::OutputMemory{} : it->second);
+  }
+  return request;
+}
+
+runtime::Reply ModelRunner::run(runtime::Request request) {
+  std::atomic<bool> is_done = false;
+  runtime::Reply reply;
+  request.on_done = [&](runtime::Reply answer) {
+    reply = std::move(answer);
+    is_done.store(true, std::memory_order_release);
+  };
+  request.will_wait = !batcher_;  // a batch has requests of several callers
+  num_callers_.fetch_add(1, std::memory_order_acq_rel);
+  const auto id = enter(request);
+  if (id.is_ok()) {
+    sink().wait([&] { return is_done.load(std::memory_order_acquire); }, kNoDeadline);
+  }
+  num_callers_.fetch_sub(1, std::memory_order_acq_rel);
+  return id.is_ok() ? std::move(reply) : failure(id.status());
+}
+
+std::future<runtime::Reply> ModelRunner::run_async(runtime::Request request) {
+  auto promise = std::make_shared<std::promise<runtime::Reply>>();
+  std::future<runtime::Reply> future = promise->get_future();
+  request.on_done = [promise](runtime::Reply reply) { promise->set_value(std::move(reply)); };
+  run_with_callback(std::move(request));
+  return future;
+}
+
+void ModelRunner::run_with_callback(runtime::Request request) {
+  const auto id = submit(request);
+  if (!id.is_ok()) request.on_done(failure(id.status()));
+}
+
+Result<std::uint64_t> ModelRunner::submit(runtime::Request& request) {
+  num_callers_.fetch_add(1, std::memory_order_acq_rel);
+  auto id = enter(request);
+  if (id.is_ok() && options_.has_timer) {
+    has_news_.store(true, std::memory_order_seq_cst);
+    timer_spot_.wake();
+  }
+  num_callers_.fetch_sub(1, std::memory_order_acq_rel);
+  return id;
+}
+
+Result<std::uint64_t> ModelRunner::enter(runtime::Request& request) {
+  if (options_.timeout_ns > 0 && request.deadline_ns == kNoDeadline) {
+    request.deadline_ns = sink().clock().now_ns() + options_.timeout_ns;
+  }
+  return sink().submit(request);
+}
+
+std::int64_t ModelRunner::step() {
+  const std::int64_t next_batch_ns = batcher_ ? batcher_->flush() : kNoDeadline;
+  return std::min(next_batch_ns, replicas_->expire());
+}
+
+void ModelRunner::keep_time() {
+  const auto has_news = [this] { return is_shut_down_.load() || has_news_.load(); };
+  while (!is_shut_down_.load()) {
+    has_news_.store(false, std::memory_order_seq_cst);
+    timer_spot_.wait(sink().clock(), step(), has_news);
+  }
+}
+
+void ModelRunner::shutdown() {
+  const bool is_first = !is_shut_down_.exchange(true);
+  timer_spot_.wake();
+  if (is_first && timer_.joinable()) timer_.join();
+  if (batcher_) batcher_->shutdown();
+  replicas_->shutdown();
+  // Callers in `run` have their replies and are about to return.
+  while (num_callers_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+}
+
+}  // namespace sluice::session

@@ -1,0 +1,85 @@
+// A model as a function: tensors in, tensors out, for any number of threads.
+#pragma once
+
+#include <future>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/parking_spot.h"
+#include "runtime/request/request.h"
+#include "session/batcher.h"
+#include "session/replica_set.h"
+
+namespace sluice::session {
+
+struct RunnerOptions {
+  ReplicaOptions replicas;
+  std::optional<BatchOptions> batching;  ///< none: requests run one by one
+  /// For requests without a deadline; 0: none.
+  std::int64_t timeout_ns = 0;
+  /// Starts a thread that applies deadlines and delays. Without it the owner calls `step`, as tests
+  /// with their own clock do.
+  bool has_timer = true;
+};
+
+using NamedInputs = std::map<std::string, exec::TensorView, std::less<>>;
+using NamedOutputs = std::map<std::string, runtime::OutputMemory, std::less<>>;
+
+/// Replicas, batching and deadlines behind three calls. Safe from any thread, except destruction.
+class ModelRunner {
+ public:
+  /// Borrows the replicas. Requires: started replicas of one model.
+  /// Fails: as ReplicaSet and Batcher.
+  static Result<std::unique_ptr<ModelRunner>> create(std::vector<runtime::RequestSink*> replicas,
+                                                     const RunnerOptions& options = {});
+  ModelRunner(const ModelRunner&) = delete;
+  ModelRunner& operator=(const ModelRunner&) = delete;
+  /// Shuts down.
+  ~ModelRunner();
+
+  const package::Signature& signature() const { return sink().signature(); }
+  /// The batcher, or the replicas without batching: to cancel and to wait.
+  runtime::RequestSink& sink() const;
+  /// Accepts the request and returns an id for RequestSink::cancel. Fails: as RequestSink::submit.
+  Result<std::uint64_t> submit(runtime::Request& request);
+
+  /// Converts tensors by name to a request by index.
+  /// Fails: kBadInput; the message names the missing or unknown tensor.
+  Result<runtime::Request> make_request(const NamedInputs& inputs,
+                                        const NamedOutputs& outputs = {}) const;
+
+  /// Runs a request and waits, on this thread if the model allows. Does not call `on_done`. Bad
+  /// input and timeouts become replies with the name and expected type of the tensor.
+  runtime::Reply run(runtime::Request request);
+  /// Requires: the memory of inputs and outputs stays valid until the reply.
+  std::future<runtime::Reply> run_async(runtime::Request request);
+  /// Calls `request.on_done` once in all cases, on any thread, possibly before it returns.
+  void run_with_callback(runtime::Request request);
+
+  /// Applies deadlines and delays. Returns the time of the next call.
+  std::int64_t step();
+
+  /// Refuses new requests, cancels waiting ones, waits for running ones: every request has its
+  /// reply at the end. May be called again. Not from a callback.
+  void shutdown();
+
+ private:
+  explicit ModelRunner(const RunnerOptions& options) : options_(options) {}
+  Result<std::uint64_t> enter(runtime::Request& request);
+  void keep_time();
+
+  RunnerOptions options_;
+  std::unique_ptr<ReplicaSet> replicas_;
+  std::unique_ptr<Batcher> batcher_;  // destroyed before the replicas, which it uses
+  std::atomic<int> num_callers_ = 0;
+  std::atomic<bool> is_shut_down_ = false;
+  std::atomic<bool> has_news_ = false;  ///< a request waits since the timer's last look
+  ParkingSpot timer_spot_;
+  std::thread timer_;
+};
+
+}  // namespace sluice::session

@@ -1,0 +1,190 @@
+#include "session/model_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "session/testing/fake_model.h"
+
+namespace sluice::session {
+namespace {
+
+using testing::doubled;
+using testing::FakeModel;
+using testing::floats;
+using ::testing::HasSubstr;
+using testing::rows;
+using testing::view_of;
+
+std::unique_ptr<ModelRunner> make(std::vector<runtime::RequestSink*> replicas,
+                                  const RunnerOptions& options) {
+  auto runner = ModelRunner::create(std::move(replicas), options);
+  EXPECT_TRUE(runner.is_ok()) << runner.status().to_string();
+  return std::move(runner).value();
+}
+
+RunnerOptions without_timer() {
+  RunnerOptions options;
+  options.has_timer = false;
+  return options;
+}
+
+runtime::Request request_of(std::vector<float>& x) {
+  runtime::Request request;
+  request.inputs = {view_of(x)};
+  return request;
+}
+
+TEST(ModelRunner, RunsByNamesAndWaits) {
+  ManualClock clock;
+  FakeModel model(1, 2, clock);
+  model.completes_in_wait = true;
+  const auto runner = make({&model}, without_timer());
+  auto x = rows(2, 1);
+  std::vector<float> y(4);
+  auto request = runner->make_request({{"x", view_of(x)}}, {{"y", {y.data(), 16}}});
+  ASSERT_TRUE(request.is_ok()) << request.status().to_string();
+  const runtime::Reply reply = runner->run(std::move(request).value());
+  EXPECT_EQ(reply.code, runtime::RuntimeCode::kOk);
+  EXPECT_EQ(y, doubled(x));
+}
+
+TEST(ModelRunner, UnknownAndMissingNamesAreListed) {
+  ManualClock clock;
+  FakeModel model(1, 2, clock);
+  const auto runner = make({&model}, without_timer());
+  auto x = rows(2, 1);
+  EXPECT_EQ(runner->make_request({{"z", view_of(x)}}).status().message(),
+            "the model has no input \"z\"; it has \"x\"");
+  EXPECT_EQ(runner->make_request({}).status().message(), "input \"x\" of type f32[2,2] is missing");
+  EXPECT_FALSE(runner->make_request({{"x", view_of(x)}}, {{"w", {}}}).is_ok());
+}
+
+TEST(ModelRunner, BadInputIsAnAnswerThatNamesTheTensor) {
+  ManualClock clock;
+  FakeModel model(1, 2, clock);
+  const auto runner = make({&model}, without_timer());
+  auto x = rows(3, 1);
+  const runtime::Reply reply = runner->run(request_of(x));
+  EXPECT_EQ(reply.code, runtime::RuntimeCode::kBadInput);
+  EXPECT_EQ(reply.errors.entries()[0].message, "input \"x\": got f32[3,2], model takes f32[2,2]");
+}
+
+TEST(ModelRunner, AFutureBringsTheAnswer) {
+  ManualClock clock;
+  FakeModel model(2, 1, clock);
+  const auto runner = make({&model}, without_timer());
+  auto x = rows(1, 1);
+  auto z = rows(1, 7);
+  auto first = runner->run_async(request_of(x));
+  auto second = runner->run_async(request_of(z));
+  while (model.complete()) {
+  }
+  EXPECT_EQ(floats(first.get().outputs.at(0)), doubled(x));
+  EXPECT_EQ(floats(second.get().outputs.at(0)), doubled(z));
+}
+
+TEST(ModelRunner, RefusalIsReportedThroughTheCallback) {
+  ManualClock clock;
+  FakeModel model(1, 2, clock);
+  const auto runner = make({&model}, without_timer());
+  auto x = rows(3, 1);
+  runtime::Request request = request_of(x);
+  runtime::RuntimeCode code = runtime::RuntimeCode::kOk;
+  request.on_done = [&](const runtime::Reply& reply) { code = reply.code; };
+  runner->run_with_callback(std::move(request));
+  EXPECT_EQ(code, runtime::RuntimeCode::kBadInput);
+}
+
+TEST(ModelRunner, RequestsWithoutADeadlineGetTheRunners) {
+  ManualClock clock;
+  FakeModel model(1, 1, clock);
+  RunnerOptions options = without_timer();
+  options.timeout_ns = 100;
+  const auto runner = make({&model}, options);
+  auto x = rows(1, 1);
+  auto running = runner->run_async(request_of(x));
+  auto waiting = runner->run_async(request_of(x));
+  EXPECT_EQ(runner->step(), 100);
+  clock.advance(100);
+  (void)runner->step();
+  EXPECT_EQ(waiting.get().code, runtime::RuntimeCode::kTimeout);
+  model.complete();
+  EXPECT_EQ(running.get().code, runtime::RuntimeCode::kOk)
+      << "once it runs the model keeps the deadline";
+}
+
+TEST(ModelRunner, TimerKeepsDelaysWithoutAWaitingCaller) {
+  ManualClock clock;
+  FakeModel model(1, 4, clock);
+  RunnerOptions options;
+  options.batching = BatchOptions{0, 1000};
+  const auto runner = make({&model}, options);
+  auto x = rows(1, 1);
+  auto future = runner->run_async(request_of(x));
+  while (model.num_waiting() == 0) {
+    clock.advance(1000);
+    std::this_thread::yield();
+  }
+  model.complete();
+  EXPECT_EQ(future.get().code, runtime::RuntimeCode::kOk);
+}
+
+TEST(ModelRunner, ShutdownAnswersAllRequestsAndRefusesNewOnes) {
+  ManualClock clock;
+  FakeModel model(1, 1, clock);
+  model.completes_in_wait = true;
+  const auto runner = make({&model}, {});
+  auto x = rows(1, 1);
+  auto running = runner->run_async(request_of(x));
+  auto waiting = runner->run_async(request_of(x));
+  runner->shutdown();
+  EXPECT_EQ(running.get().code, runtime::RuntimeCode::kOk);
+  EXPECT_EQ(waiting.get().code, runtime::RuntimeCode::kCancelled);
+  EXPECT_EQ(runner->run(request_of(x)).code, runtime::RuntimeCode::kFailed);
+  runner->shutdown();
+}
+
+/// Every caller gets the answer to its own question, or cancelled, whatever the schedule.
+void run_many_callers(bool has_batching, bool shuts_down_early) {
+  FakeModel a(2, has_batching ? 4 : 1, system_clock());
+  FakeModel b(2, has_batching ? 4 : 1, system_clock());
+  a.completes_in_wait = b.completes_in_wait = true;
+  RunnerOptions options;
+  if (has_batching) options.batching = BatchOptions{0, 20'000};
+  const auto runner = make({&a, &b}, options);
+  std::atomic<int> num_answers = 0;
+  std::vector<std::thread> callers;
+  for (std::uint32_t seed = 0; seed < 4; ++seed) {
+    callers.emplace_back([&, seed] {
+      std::mt19937 random(seed);
+      for (int i = 0; i < 150; ++i) {
+        const std::int64_t num_rows = has_batching ? 1 + random() % 6 : 1;
+        auto x = rows(num_rows, static_cast<float>(seed * 1000 + static_cast<std::uint32_t>(i)));
+        const runtime::Reply reply = runner->run(request_of(x));
+        const bool is_ok = reply.code == runtime::RuntimeCode::kOk;
+        if (is_ok) {
+          ASSERT_EQ(floats(reply.outputs.at(0)), doubled(x));
+        } else {
+          ASSERT_TRUE(shuts_down_early) << reply.errors.to_status().to_string();
+        }
+        ++num_answers;
+      }
+    });
+  }
+  while (shuts_down_early && num_answers < 50) std::this_thread::yield();
+  if (shuts_down_early) runner->shutdown();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(num_answers, 600);
+}
+
+TEST(ModelRunner, ManyCallersShareReplicas) { run_many_callers(false, false); }
+TEST(ModelRunner, ManyCallersShareBatches) { run_many_callers(true, false); }
+TEST(ModelRunner, ShutdownWakesAllConcurrentCallers) {
+  run_many_callers(false, true);
+  run_many_callers(true, true);
+}
+
+}  // namespace
+}  // namespace sluice::session

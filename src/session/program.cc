@@ -1,0 +1,73 @@
+#include "session/program.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::session {
+
+std::vector<ProgramTensor> list_tensors(const package::Executable& executable) {
+  std::vector<ProgramTensor> tensors;
+  const ir::Subgraph& main = executable.graph.main();
+  for (std::size_t i = 0; i < main.num_operands(); ++i) {
+    const ir::OperandId id(i);
+    const ir::Constant* constant = main.find_constant(id);
+    if (constant == nullptr || main.operand(id).name.empty()) continue;
+    tensors.push_back({main.operand(id).name, constant->type, TensorRole::kConstant});
+  }
+  const package::Signature signature = package::signature_of(executable.graph);
+  for (const auto& spec : signature.inputs) {
+    tensors.push_back({spec.name, spec.type, TensorRole::kInput});
+  }
+  for (const auto& spec : signature.outputs) {
+    tensors.push_back({spec.name, spec.type, TensorRole::kOutput});
+  }
+  return tensors;
+}
+
+Result<std::vector<std::size_t>> first_segments(const package::Executable& executable) {
+  const std::vector<package::SegmentSpec> segments = SLUICE_TRY(package::segments_of(executable));
+  const ir::Subgraph& main = executable.graph.main();
+  const auto reads = [](const ir::Operation& operation, ir::OperandId id) {
+    const auto has = [&](const std::vector<ir::OperandId>& ids) {
+      return std::ranges::find(ids, id) != ids.end();
+    };
+    return has(operation.inputs) || (operation.body && has(operation.body->inputs));
+  };
+  std::vector<std::size_t> first(main.inputs.size(), 0);
+  for (std::size_t input = 0; input < main.inputs.size(); ++input) {
+    std::size_t segment = 0;
+    for (std::size_t place = 0; place < main.order().size(); ++place) {
+      while (segment + 1 < segments.size() && segments[segment + 1].first_operation <= place) {
+        ++segment;
+      }
+      if (!reads(main.operation(main.order()[place]), main.inputs[input])) continue;
+      first[input] = segment;
+      break;
+    }
+  }
+  return first;
+}
+
+BindPredicate bind_all() {
+  return [](const ProgramTensor&) { return true; };
+}
+
+BindPredicate bind_none() {
+  return [](const ProgramTensor&) { return false; };
+}
+
+BindPredicate bind_only_constants() {
+  return [](const ProgramTensor& tensor) { return tensor.role == TensorRole::kConstant; };
+}
+
+BindPredicate bind_only_main() {
+  return [](const ProgramTensor& tensor) { return tensor.program() == Program::kMain; };
+}
+
+BindPredicate bind_names(std::set<std::string> names) {
+  return [names = std::move(names)](const ProgramTensor& tensor) {
+    return names.count(tensor.name) > 0;
+  };
+}
+
+}  // namespace sluice::session

@@ -1,0 +1,172 @@
+#include "session/queue_manager.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::session {
+namespace {
+
+Status check_spec(const package::TensorSpec& spec) {
+  const ir::Shape* shape = spec.type.is_tensor() ? spec.type.shape() : nullptr;
+  const auto is_known = [](const ir::Dim& dim) { return dim.is_known(); };
+  const bool has_text = spec.type.element() == ir::ElementType::kString;
+  if (shape == nullptr || has_text ||
+      !std::all_of(shape->empty() ? shape->begin() : shape->begin() + 1, shape->end(), is_known)) {
+    return invalid_argument(
+        "\"{}\" is {}: a size in bytes does not tell its shape; only the first dimension may vary",
+        spec.name, spec.type.to_string());
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<QueueManager>> QueueManager::create(runtime::RequestSink& model,
+                                                           const QueueOptions& options) {
+  const int depth = std::max(model.depth(), 1);
+  const std::size_t capacity =
+      options.capacity > 0 ? options.capacity : 2 * static_cast<std::size_t>(depth);
+  std::unique_ptr<QueueManager> manager(new QueueManager(model));
+  const auto pump = [self = manager.get()] { self->pump(); };
+  const package::Signature& signature = model.signature();
+  for (const package::TensorSpec& spec : signature.inputs) {
+    SLUICE_TRY(check_spec(spec));
+    manager->inputs_.emplace_back(spec, false, capacity, model.clock(), pump);
+  }
+  for (const package::TensorSpec& spec : signature.outputs) {
+    manager->outputs_.emplace_back(spec, true, capacity, model.clock(), pump);
+  }
+  for (int i = 0; i < depth; ++i) {
+    Slot& slot = manager->slots_.emplace_back();
+    slot.inputs.resize(signature.inputs.size());
+    slot.outputs.resize(signature.outputs.size());
+  }
+  if (options.has_driver.value_or(false)) {
+    manager->driver_ = std::thread([self = manager.get()] {
+      const auto is_over = [self] { return self->is_closing_.load(std::memory_order_seq_cst); };
+      self->model_.wait(is_over, kNoDeadline);
+    });
+  }
+  return manager;
+}
+
+QueueManager::~QueueManager() { close(); }
+
+TensorQueue* QueueManager::find(std::string_view name) {
+  for (auto* queues : {&inputs_, &outputs_}) {
+    for (TensorQueue& queue : *queues) {
+      if (queue.spec().name == name) return &queue;
+    }
+  }
+  return nullptr;
+}
+
+void QueueManager::pump() {
+  pump_.run([this] { start_requests(); });
+}
+
+void QueueManager::start_requests() {
+  if (is_closing_.load(std::memory_order_seq_cst)) return cancel_waiting();
+  while (true) {
+    Slot* slot = std::exchange(stalled_, nullptr);
+    if (slot == nullptr) {
+      slot = has_data() ? find_free_slot() : nullptr;
+      if (slot == nullptr) return;
+      take_records(*slot);
+    }
+    const Status status = start(*slot);
+    if (status.is_ok()) continue;
+    if (runtime::runtime_code_of(status) == runtime::RuntimeCode::kQueueFull) {
+      stalled_ = slot;
+      return;
+    }
+    finish(*slot, {runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}});
+    model_.tell_waiters();
+  }
+}
+
+bool QueueManager::has_data() const {
+  const auto has_some = [](const TensorQueue& queue) { return queue.size() > 0; };
+  return std::ranges::all_of(inputs_, has_some) && std::ranges::all_of(outputs_, has_some);
+}
+
+QueueManager::Slot* QueueManager::find_free_slot() {
+  for (Slot& slot : slots_) {
+    if (!slot.is_taken.load(std::memory_order_acquire)) return &slot;
+  }
+  return nullptr;
+}
+
+void QueueManager::take_records(Slot& slot) {
+  slot.is_taken.store(true, std::memory_order_relaxed);
+  open_.fetch_add(1, std::memory_order_acq_rel);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) (void)inputs_[i].ring_.try_pop(slot.inputs[i]);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    (void)outputs_[i].ring_.try_pop(slot.outputs[i]);
+  }
+}
+
+Status QueueManager::start(Slot& slot) {
+  runtime::Request request;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const auto& record = slot.inputs[i];
+    request.inputs.push_back({record.data, record.size_bytes, inputs_[i].spec().type.element(),
+                              inputs_[i].dims_of(record.size_bytes)});
+  }
+  for (const auto& record : slot.outputs)
+    request.outputs.push_back({record.data, record.size_bytes});
+  request.on_done = [this, &slot](const runtime::Reply& reply) {
+    finish(slot, reply);
+    pump();
+    open_.fetch_sub(1,
+                    std::memory_order_acq_rel);  // the last access to *this: `close` waits for it
+  };
+  open_.fetch_add(1, std::memory_order_acq_rel);
+  const auto id = model_.submit(request);
+  if (id.is_ok()) return ok_status();
+  open_.fetch_sub(1, std::memory_order_acq_rel);
+  return id.status();
+}
+
+/// Calls the callbacks of a request and frees its slot.
+void QueueManager::finish(Slot& slot, const runtime::Reply& reply) {
+  const std::vector<TensorQueue::Record> inputs = slot.inputs;
+  const std::vector<TensorQueue::Record> outputs = slot.outputs;
+  slot.is_taken.store(false, std::memory_order_release);
+  for (const auto& record : inputs) record.on_done({reply.code, record.size_bytes});
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const bool is_there = i < reply.outputs.size();
+    outputs[i].on_done({reply.code, is_there ? reply.outputs[i].view.size_bytes : 0});
+  }
+  open_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+void QueueManager::cancel_waiting() {
+  const runtime::Reply cancelled = {runtime::RuntimeCode::kCancelled, {}, {}, {}};
+  if (Slot* slot = std::exchange(stalled_, nullptr)) finish(*slot, cancelled);
+  for (auto* queues : {&inputs_, &outputs_}) {
+    for (TensorQueue& queue : *queues) {
+      TensorQueue::Record record;
+      while (queue.ring_.try_pop(record) == RingResult::kDone) {
+        record.on_done({runtime::RuntimeCode::kCancelled, 0});
+      }
+    }
+  }
+  model_.tell_waiters();
+}
+
+void QueueManager::close() {
+  for (auto* queues : {&inputs_, &outputs_}) {
+    for (TensorQueue& queue : *queues) queue.ring_.close();
+  }
+  is_closing_.store(true, std::memory_order_seq_cst);
+  open_.fetch_add(1, std::memory_order_acq_rel);
+  pump();
+  open_.fetch_sub(1, std::memory_order_acq_rel);
+  const auto is_done = [this] { return open_.load(std::memory_order_acquire) == 0; };
+  while (!model_.wait(is_done, kNoDeadline)) {
+  }
+  if (driver_.joinable()) driver_.join();
+}
+
+}  // namespace sluice::session

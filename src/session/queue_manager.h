@@ -1,0 +1,92 @@
+// Tensor queues of a model, and requests made from them.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/serial_pump.h"
+#include "session/tensor_queue.h"
+
+namespace sluice::session {
+
+struct QueueOptions {
+  /// Of each queue; 0: twice the depth of the model.
+  std::size_t capacity = 0;
+  /// Starts a thread that runs requests of a model without a thread of its own. None: for the model
+  /// of a session.
+  std::optional<bool> has_driver = {};
+};
+
+/// Has a queue per input and output tensor. When every queue has an entry and the model has room,
+/// their first entries become a request, which uses the enqueued memory without copies:
+///
+///     enqueued --one in every queue, room in the model--> running --> callback of every tensor
+///         `--closed--> callback with kCancelled
+///
+/// Requests start on threads that enqueue, and on threads that complete requests; with a driver
+/// they run on its thread, and on threads in `wait`. Requests start in order; with a depth above
+/// one they may complete out of order. Safe from any thread; TensorQueue states the rules of a
+/// queue.
+class QueueManager {
+ public:
+  /// `model` is borrowed and outlives this.
+  /// Fails: kInvalidArgument for inputs with unknown dimensions after the leading one.
+  static Result<std::unique_ptr<QueueManager>> create(runtime::RequestSink& model,
+                                                      const QueueOptions& options = {});
+  QueueManager(const QueueManager&) = delete;
+  QueueManager& operator=(const QueueManager&) = delete;
+  ~QueueManager();
+
+  /// In the signature's order.
+  std::deque<TensorQueue>& inputs() { return inputs_; }
+  std::deque<TensorQueue>& outputs() { return outputs_; }
+  /// The queue of an input or output; null for an unknown name.
+  TensorQueue* find(std::string_view name);
+
+  /// Starts requests if possible. Only needed if other clients use the model and no request of this
+  /// manager is running.
+  void pump();
+
+  /// Waits until `is_done` or `deadline_ns`; may run requests on this thread.
+  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
+    return model_.wait(is_done, deadline_ns);
+  }
+
+  /// Closes the queues, returns waiting entries with kCancelled, and waits for running requests:
+  /// every callback has been called at the end. Not from a callback.
+  void close();
+
+ private:
+  /// The records of a request.
+  struct Slot {
+    std::atomic<bool> is_taken = false;
+    std::vector<TensorQueue::Record> inputs;
+    std::vector<TensorQueue::Record> outputs;
+  };
+
+  explicit QueueManager(runtime::RequestSink& model) : model_(model) {}
+  void start_requests();
+  Slot* find_free_slot();
+  bool has_data() const;
+  void take_records(Slot& slot);
+  Status start(Slot& slot);
+  void finish(Slot& slot, const runtime::Reply& reply);
+  void cancel_waiting();
+
+  runtime::RequestSink& model_;
+  std::deque<TensorQueue> inputs_;
+  std::deque<TensorQueue> outputs_;
+  std::deque<Slot> slots_;
+  SerialPump pump_;
+  Slot* stalled_ = nullptr;  ///< refused by the model; used by the pump alone
+  std::atomic<int> open_ = 0;
+  std::atomic<bool> is_closing_ = false;
+  std::thread driver_;
+};
+
+}  // namespace sluice::session

@@ -1,0 +1,307 @@
+#include "session/replica_set.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::session {
+namespace {
+
+/// Set in ids of requests that waited in line; other ids hold the replica and the replica's id.
+constexpr std::uint64_t kLineBit = std::uint64_t{1} << 63U;
+
+/// Retry interval while the replicas are full: the set is not notified when requests of other
+/// clients end.
+constexpr std::int64_t kRetryNs = 100'000;
+
+runtime::Reply failure(const Status& status) {
+  return {runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}};
+}
+
+Status is_same_signature(const package::Signature& a, const package::Signature& b) {
+  const auto is_same = [](const package::TensorSpec& x, const package::TensorSpec& y) {
+    return x.name == y.name && x.type == y.type;
+  };
+  if (std::ranges::equal(a.inputs, b.inputs, is_same) &&
+      std::ranges::equal(a.outputs, b.outputs, is_same)) {
+    return ok_status();
+  }
+  return invalid_argument("replicas: their inputs or outputs differ; all must be of one model");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReplicaSet>> ReplicaSet::create(std::vector<runtime::RequestSink*> replicas,
+                                                       const ReplicaOptions& options) {
+  if (replicas.empty()) return invalid_argument("replicas: there is none");
+  std::unique_ptr<ReplicaSet> set(new ReplicaSet(options));
+  for (runtime::RequestSink* sink : replicas) {
+    SLUICE_TRY(is_same_signature(sink->signature(), replicas.front()->signature()));
+    set->replicas_.emplace_back().sink = sink;
+  }
+  return set;
+}
+
+ReplicaSet::~ReplicaSet() { shutdown(); }
+
+int ReplicaSet::depth() const {
+  int total = static_cast<int>(options_.max_waiting);
+  for (const Replica& replica : replicas_) total += replica.sink->depth();
+  return total;
+}
+
+Result<std::uint64_t> ReplicaSet::submit(runtime::Request& request) {
+  if (is_shut_down_.load(std::memory_order_acquire)) {
+    return runtime::runtime_error(runtime::RuntimeCode::kFailed, "the runner was shut down");
+  }
+  // While requests wait, new ones join the line: they must not overtake a higher priority.
+  const bool has_line = num_waiting_.load(std::memory_order_acquire) > 0;
+  if (!has_line) {
+    auto id = offer(request);
+    if (id.is_ok() || runtime::runtime_code_of(id.status()) != runtime::RuntimeCode::kQueueFull)
+      return id;
+  }
+  auto id = enter_line(request);
+  if (id.is_ok()) start_waiting();  // a replica may have room again
+  return id;
+}
+
+/// Tries the best replica, then the others. A refused request is unchanged.
+Result<std::uint64_t> ReplicaSet::offer(runtime::Request& request) {
+  const std::size_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
+  Status status = runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
+                                         "every replica has its depth in flight");
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    Replica* replica = choose(turn + i);
+    if (replica == nullptr) break;
+    request.on_done = OnDone{this, replica, std::move(request.on_done)};
+    if (replicas_.size() > 1) request.will_wait = false;  // the caller waits for several replicas
+    // Counted before the submission, whose reply may come before it returns.
+    replica->in_flight.fetch_add(1, std::memory_order_acq_rel);
+    replica->open.fetch_add(1, std::memory_order_acq_rel);
+    auto id = replica->sink->submit(request);
+    if (id.is_ok()) {
+      wake_parked();  // a parked thread may have to run it
+      const auto index = static_cast<std::uint64_t>(
+          std::ranges::find_if(replicas_, [&](const Replica& r) { return &r == replica; }) -
+          replicas_.begin());
+      return *id * replicas_.size() + index;
+    }
+    auto callers = std::move(request.on_done.target<OnDone>()->callers);
+    request.on_done = std::move(callers);
+    replica->in_flight.fetch_sub(1, std::memory_order_acq_rel);
+    replica->open.fetch_sub(1, std::memory_order_acq_rel);
+    status = std::move(id).status();
+    if (runtime::runtime_code_of(status) != runtime::RuntimeCode::kQueueFull) break;
+  }
+  return status;
+}
+
+/// The best replica with room for a request of this set; null if all are full. Ties go in turn.
+ReplicaSet::Replica* ReplicaSet::choose(std::size_t turn) {
+  Replica* best = nullptr;
+  int least = 0;
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    Replica& replica = replicas_[(turn + i) % replicas_.size()];
+    const int in_flight = replica.in_flight.load(std::memory_order_relaxed);
+    if (in_flight >= replica.sink->depth()) continue;
+    if (options_.choice == ReplicaChoice::kRoundRobin) return &replica;
+    if (best != nullptr && in_flight >= least) continue;
+    best = &replica;
+    least = in_flight;
+  }
+  return best;
+}
+
+void ReplicaSet::OnDone::operator()(runtime::Reply reply) {
+  ReplicaSet* owner = set;
+  Replica* finished = replica;
+  finished->in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  callers(std::move(reply));
+  if (owner->num_waiting_.load(std::memory_order_seq_cst) > 0) owner->start_waiting();
+  owner->wake_parked();
+  finished->open.fetch_sub(
+      1,
+      std::memory_order_acq_rel);  // the last access to *this: `shutdown` waits for it
+}
+
+Result<std::uint64_t> ReplicaSet::enter_line(runtime::Request& request) {
+  const std::int64_t now_ns = clock().now_ns();
+  if (request.deadline_ns <= now_ns) {
+    return runtime::runtime_error(runtime::RuntimeCode::kTimeout, "the deadline passed {} ns ago",
+                                  now_ns - request.deadline_ns);
+  }
+  const std::lock_guard lock(mutex_);
+  if (is_shut_down_.load(std::memory_order_acquire)) {
+    return runtime::runtime_error(runtime::RuntimeCode::kFailed, "the runner was shut down");
+  }
+  if (line_.size() >= options_.max_waiting) {
+    return runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
+                                  "every replica is busy and {} requests wait", line_.size());
+  }
+  const auto after = std::ranges::find_if(
+      line_, [&](const Waiting& other) { return other.request.priority < request.priority; });
+  const std::uint64_t id = kLineBit | ++num_lined_up_;
+  // The reply erases the entry, on whatever thread it comes.
+  const auto forget = [this, id, callers = std::move(request.on_done)](runtime::Reply reply) {
+    {
+      const std::lock_guard own(mutex_);
+      left_line_.erase(id);
+    }
+    callers(std::move(reply));
+  };
+  request.on_done = forget;
+  request.will_wait = false;  // another thread submits it
+  line_.insert(after, {id, std::move(request)});
+  num_waiting_.store(line_.size(), std::memory_order_seq_cst);
+  return id;
+}
+
+void ReplicaSet::start_waiting() {
+  pump_.run([this] {
+    Waiting waiting;
+    while (pop_line(waiting)) {
+      const std::uint64_t id = waiting.id;
+      auto in_flight = offer(waiting.request);
+      if (!in_flight.is_ok()) {
+        if (runtime::runtime_code_of(in_flight.status()) == runtime::RuntimeCode::kQueueFull) {
+          put_back(std::move(waiting));
+          return;
+        }
+        waiting.request.on_done(failure(in_flight.status()));
+        tell_waiters();
+        continue;
+      }
+      const std::lock_guard lock(mutex_);
+      const auto it = left_line_.find(id);  // erased after the reply
+      if (it != left_line_.end()) it->second = *in_flight;
+    }
+  });
+}
+
+bool ReplicaSet::pop_line(Waiting& waiting) {
+  const std::lock_guard lock(mutex_);
+  if (line_.empty()) return false;
+  waiting = std::move(line_.front());
+  line_.pop_front();
+  left_line_[waiting.id] = kLineBit;  // between line and replica
+  num_waiting_.store(line_.size(), std::memory_order_seq_cst);
+  return true;
+}
+
+void ReplicaSet::put_back(Waiting waiting) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_shut_down_.load(std::memory_order_acquire)) {
+      left_line_.erase(waiting.id);
+      line_.push_front(std::move(waiting));
+      num_waiting_.store(line_.size(), std::memory_order_seq_cst);
+      return;
+    }
+  }
+  waiting.request.on_done(
+      failure(runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner shuts down")));
+  tell_waiters();
+}
+
+std::deque<ReplicaSet::Waiting> ReplicaSet::take_from_line(
+    const std::function<bool(const Waiting&)>& is_meant) {
+  std::deque<Waiting> taken;
+  const std::lock_guard lock(mutex_);
+  const auto end = std::stable_partition(
+      line_.begin(), line_.end(), [&](const Waiting& waiting) { return !is_meant(waiting); });
+  taken.assign(std::make_move_iterator(end), std::make_move_iterator(line_.end()));
+  line_.erase(end, line_.end());
+  num_waiting_.store(line_.size(), std::memory_order_seq_cst);
+  return taken;
+}
+
+bool ReplicaSet::cancel(std::uint64_t id) {
+  if ((id & kLineBit) != 0) {
+    auto taken = take_from_line([&](const Waiting& waiting) { return waiting.id == id; });
+    if (!taken.empty()) {
+      taken.front().request.on_done(failure(
+          runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the request was cancelled")));
+      tell_waiters();
+      return true;
+    }
+    const std::lock_guard lock(mutex_);
+    const auto it = left_line_.find(id);
+    if (it == left_line_.end() || it->second == kLineBit) return false;
+    id = it->second;
+  }
+  const std::size_t num_replicas = replicas_.size();
+  return replicas_[id % num_replicas].sink->cancel(id / num_replicas);
+}
+
+std::int64_t ReplicaSet::expire() {
+  const std::int64_t now_ns = clock().now_ns();
+  if (num_waiting_.load(std::memory_order_acquire) == 0) return kNoDeadline;
+  for (Waiting& waiting : take_from_line(
+           [&](const Waiting& waiting) { return waiting.request.deadline_ns <= now_ns; })) {
+    waiting.request.on_done(failure(runtime::runtime_error(runtime::RuntimeCode::kTimeout,
+                                                           "the deadline passed while it waited")));
+    tell_waiters();
+  }
+  start_waiting();
+  const bool is_idle = std::ranges::all_of(
+      replicas_, [](const Replica& replica) { return replica.in_flight.load() == 0; });
+  const std::lock_guard lock(mutex_);
+  std::int64_t next_ns = is_idle && !line_.empty() ? now_ns + kRetryNs : kNoDeadline;
+  for (const Waiting& waiting : line_) next_ns = std::min(next_ns, waiting.request.deadline_ns);
+  return next_ns;
+}
+
+bool ReplicaSet::wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
+  while (!is_done()) {
+    const std::int64_t now_ns = clock().now_ns();
+    if (now_ns >= deadline_ns) return false;
+    const std::int64_t until_ns = std::min(deadline_ns, expire());
+    if (replicas_.size() == 1) {
+      (void)replicas_.front().sink->wait(is_done, until_ns);
+      continue;
+    }
+    const std::uint64_t news = num_news_.load(std::memory_order_seq_cst);
+    for (Replica& replica : replicas_) {
+      if (replica.sink->wait(is_done, now_ns)) return true;
+    }
+    std::unique_lock lock(park_mutex_);
+    num_parked_.fetch_add(1, std::memory_order_seq_cst);
+    const bool has_news = num_news_.load(std::memory_order_seq_cst) != news;
+    if (!has_news && !is_done()) clock().wait_until(lock, changed_, until_ns);
+    num_parked_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  return true;
+}
+
+void ReplicaSet::tell_waiters() {
+  if (replicas_.size() == 1)
+    return replicas_.front().sink->tell_waiters();  // all callers wait in the one replica
+  wake_parked();
+}
+
+void ReplicaSet::wake_parked() {
+  // Prevents a lost wake-up: this thread sees the sleeper, or the sleeper sees the count.
+  num_news_.fetch_add(1, std::memory_order_seq_cst);
+  if (num_parked_.load(std::memory_order_seq_cst) == 0) return;
+  { const std::lock_guard lock(park_mutex_); }
+  changed_.notify_all();
+}
+
+void ReplicaSet::shutdown() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_shut_down_.store(true, std::memory_order_release);
+  }
+  for (Waiting& waiting : take_from_line([](const Waiting&) { return true; })) {
+    waiting.request.on_done(failure(
+        runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner was shut down")));
+    tell_waiters();
+  }
+  for (Replica& replica : replicas_) {
+    const auto is_done = [&] { return replica.open.load(std::memory_order_acquire) == 0; };
+    while (!replica.sink->wait(is_done, kNoDeadline)) {
+    }
+  }
+}
+
+}  // namespace sluice::session

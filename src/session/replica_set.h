@@ -1,0 +1,106 @@
+// Several copies of a model as one request sink, with a line of requests for busy times.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/serial_pump.h"
+#include "runtime/request/request.h"
+
+namespace sluice::session {
+
+enum class ReplicaChoice : std::uint8_t { kLeastLoaded, kRoundRobin };
+
+struct ReplicaOptions {
+  ReplicaChoice choice = ReplicaChoice::kLeastLoaded;
+  /// Requests that may wait while every replica is full; one more is refused.
+  std::size_t max_waiting = 1024;
+};
+
+/// Submits each request to a replica, chosen by the fewest requests in flight or in turn. If all
+/// replicas are full, a request waits in line, higher priority first, until a replica has room, its
+/// deadline passes, or it is cancelled.
+///
+/// Safe from any thread. If a replica has room, a request takes no lock except the replica's:
+/// callers share one atomic count per replica. The line has a lock, which no thread holds while it
+/// submits. `expire` and `wait` apply the deadlines of the line.
+class ReplicaSet final : public runtime::RequestSink {
+ public:
+  /// Borrows the replicas. Requires: they answer all submitted requests before their end.
+  /// Fails: kInvalidArgument without replicas, or for different signatures.
+  static Result<std::unique_ptr<ReplicaSet>> create(std::vector<runtime::RequestSink*> replicas,
+                                                    const ReplicaOptions& options);
+  ~ReplicaSet() override;
+
+  const package::Signature& signature() const override {
+    return replicas_.front().sink->signature();
+  }
+  /// The sum over the replicas, plus the line.
+  int depth() const override;
+  Clock& clock() const override { return replicas_.front().sink->clock(); }
+  Result<std::uint64_t> submit(runtime::Request& request) override;
+  bool cancel(std::uint64_t id) override;
+  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
+  void tell_waiters() override;
+
+  /// Ends expired requests of the line, and tries the replicas again. Returns the time of the next
+  /// call; kNoDeadline if no waiting request has a deadline.
+  std::int64_t expire();
+
+  /// Cancels the line, refuses new requests, and waits for the replies of the replicas.
+  void shutdown();
+
+ private:
+  struct Replica {
+    runtime::RequestSink* sink = nullptr;
+    std::atomic<int> in_flight = 0;  ///< requests that may occupy the replica
+    std::atomic<int> open = 0;       ///< the same, and requests whose on_done is running
+  };
+  /// Replaces a caller's on_done while a replica has the request.
+  struct OnDone {
+    ReplicaSet* set = nullptr;
+    Replica* replica = nullptr;
+    std::function<void(runtime::Reply)> callers;
+    void operator()(runtime::Reply reply);
+  };
+  /// A request that waited in line; its id is valid until its reply.
+  struct Waiting {
+    std::uint64_t id = 0;
+    runtime::Request request;
+  };
+
+  explicit ReplicaSet(const ReplicaOptions& options) : options_(options) {}
+  Replica* choose(std::size_t turn);
+  Result<std::uint64_t> offer(runtime::Request& request);
+  Result<std::uint64_t> enter_line(runtime::Request& request);
+  void start_waiting();
+  bool pop_line(Waiting& waiting);
+  void put_back(Waiting waiting);
+  std::deque<Waiting> take_from_line(const std::function<bool(const Waiting&)>& is_meant);
+  void wake_parked();
+
+  ReplicaOptions options_;
+  std::deque<Replica> replicas_;
+  std::atomic<std::size_t> turn_ = 0;
+  std::atomic<bool> is_shut_down_ = false;
+  SerialPump pump_;
+
+  std::atomic<std::size_t> num_waiting_ = 0;
+  std::mutex mutex_;  // guards the members below
+  std::deque<Waiting> line_;
+  std::map<std::uint64_t, std::uint64_t> left_line_;  // id in line to id in flight
+  std::uint64_t num_lined_up_ = 0;
+
+  std::mutex park_mutex_;
+  std::condition_variable changed_;
+  std::atomic<int> num_parked_ = 0;
+  std::atomic<std::uint64_t> num_news_ = 0;  ///< counts submissions and replies
+};
+
+}  // namespace sluice::session

@@ -1,0 +1,208 @@
+#include "session/replica_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "session/testing/fake_model.h"
+
+namespace sluice::session {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeModel;
+using ::testing::HasSubstr;
+using testing::rows;
+using testing::view_of;
+
+class ReplicaSetTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<ReplicaSet> make(std::vector<runtime::RequestSink*> replicas,
+                                   const ReplicaOptions& options = {}) {
+    auto set = ReplicaSet::create(std::move(replicas), options);
+    EXPECT_TRUE(set.is_ok()) << set.status().to_string();
+    return std::move(set).value();
+  }
+  /// A request whose answer's code goes to the end of `codes_`.
+  runtime::Request request(std::int64_t deadline_ns = kNoDeadline) {
+    runtime::Request result;
+    result.inputs = {view_of(x_)};
+    result.deadline_ns = deadline_ns;
+    result.on_done = [this](const runtime::Reply& reply) { codes_.push_back(reply.code); };
+    return result;
+  }
+  std::uint64_t submit(ReplicaSet& set, std::int64_t deadline_ns = kNoDeadline) {
+    runtime::Request taken = request(deadline_ns);
+    auto id = set.submit(taken);
+    EXPECT_TRUE(id.is_ok()) << id.status().to_string();
+    return id.is_ok() ? *id : 0;
+  }
+
+  ManualClock clock_;
+  std::vector<float> x_ = rows(1, 1);
+  std::vector<runtime::RuntimeCode> codes_;
+};
+
+TEST_F(ReplicaSetTest, TheLeastLoadedReplicaIsNext) {
+  FakeModel a(4, 1, clock_);
+  FakeModel b(4, 1, clock_);
+  const auto set = make({&a, &b});
+  for (int i = 0; i < 4; ++i) submit(*set);
+  EXPECT_EQ(a.num_waiting(), 2U);
+  EXPECT_EQ(b.num_waiting(), 2U);
+  a.complete();
+  a.complete();
+  submit(*set);
+  submit(*set);
+  EXPECT_EQ(a.num_waiting(), 2U) << "it had less to do";
+  while (a.complete() || b.complete()) {
+  }
+}
+
+TEST_F(ReplicaSetTest, RoundRobinTakesTurns) {
+  FakeModel a(4, 1, clock_);
+  FakeModel b(4, 1, clock_);
+  const auto set = make({&a, &b}, {ReplicaChoice::kRoundRobin, 8});
+  for (int i = 0; i < 3; ++i) {
+    submit(*set);
+    a.complete();
+  }
+  EXPECT_EQ(a.num_submitted(), 2U);
+  EXPECT_EQ(b.num_submitted(), 1U);
+  while (b.complete()) {
+  }
+}
+
+TEST_F(ReplicaSetTest, WhenAllAreFullRequestsWaitInLine) {
+  FakeModel a(1, 1, clock_);
+  FakeModel b(1, 1, clock_);
+  const auto set = make({&a, &b}, {ReplicaChoice::kLeastLoaded, 2});
+  for (int i = 0; i < 4; ++i) submit(*set);
+  runtime::Request one_more = request();
+  const auto refused = set->submit(one_more);
+  EXPECT_EQ(runtime::runtime_code_of(refused.status()), runtime::RuntimeCode::kQueueFull);
+  EXPECT_TRUE(one_more.on_done) << "left as it was";
+  while (a.complete() || b.complete()) {
+  }
+  EXPECT_EQ(codes_.size(), 4U);
+}
+
+TEST_F(ReplicaSetTest, ReplicasFullOfForeignRequestsAreSkipped) {
+  FakeModel a(1, 1, clock_);
+  FakeModel b(1, 1, clock_);
+  runtime::Request others = request();
+  ASSERT_TRUE(a.submit(others).is_ok());
+  const auto set = make({&a, &b});
+  submit(*set);
+  EXPECT_EQ(b.num_waiting(), 1U);
+  b.complete();
+  a.complete();
+}
+
+TEST_F(ReplicaSetTest, ADeadlineInLineIsKept) {
+  FakeModel a(1, 1, clock_);
+  const auto set = make({&a});
+  submit(*set);
+  submit(*set, 100);
+  submit(*set, 200);
+  EXPECT_EQ(set->expire(), 100);
+  clock_.advance(100);
+  EXPECT_EQ(set->expire(), 200);
+  EXPECT_THAT(codes_, ElementsAre(runtime::RuntimeCode::kTimeout));
+  runtime::Request past = request(50);
+  EXPECT_EQ(runtime::runtime_code_of(set->submit(past).status()), runtime::RuntimeCode::kTimeout);
+  while (a.complete()) {
+  }
+  EXPECT_EQ(codes_.size(), 3U);
+}
+
+TEST_F(ReplicaSetTest, WaitingForAnAnswerKeepsTheLinesDeadlinesToo) {
+  FakeModel a(1, 1, clock_);
+  const auto set = make({&a});
+  submit(*set);
+  submit(*set, 100);
+  std::thread waiter([&] {
+    EXPECT_TRUE(set->wait([&] { return clock_.now_ns() >= 100; }, kNoDeadline));
+    (void)set->expire();
+  });
+  while (clock_.num_waiting() == 0) std::this_thread::yield();
+  clock_.advance(100);
+  waiter.join();
+  EXPECT_THAT(codes_, ElementsAre(runtime::RuntimeCode::kTimeout));
+  a.complete();
+}
+
+TEST_F(ReplicaSetTest, WaitingRequestsCanBeCancelled) {
+  FakeModel a(1, 1, clock_);
+  const auto set = make({&a});
+  const std::uint64_t running = submit(*set);
+  const std::uint64_t waiting = submit(*set);
+  EXPECT_TRUE(set->cancel(waiting));
+  EXPECT_THAT(codes_, ElementsAre(runtime::RuntimeCode::kCancelled));
+  EXPECT_FALSE(set->cancel(waiting));
+  EXPECT_FALSE(set->cancel(running)) << "this model cancels nothing";
+  a.complete();
+}
+
+TEST_F(ReplicaSetTest, ShutdownAnswersAllRequests) {
+  FakeModel a(1, 1, clock_);
+  FakeModel b(1, 1, clock_);
+  a.completes_in_wait = b.completes_in_wait = true;
+  const auto set = make({&a, &b});
+  for (int i = 0; i < 5; ++i) submit(*set);
+  set->shutdown();
+  EXPECT_EQ(std::ranges::count(codes_, runtime::RuntimeCode::kOk), 2);
+  EXPECT_EQ(std::ranges::count(codes_, runtime::RuntimeCode::kCancelled), 3);
+  runtime::Request late = request();
+  EXPECT_EQ(runtime::runtime_code_of(set->submit(late).status()), runtime::RuntimeCode::kFailed);
+}
+
+/// On models that run requests in `wait`, the sleeper may be the only one there is to run it.
+TEST_F(ReplicaSetTest, SleepingDriverWakesForAnotherThreadsRequest) {
+  FakeModel a(1, 1, clock_);
+  FakeModel b(1, 1, clock_);
+  a.completes_in_wait = b.completes_in_wait = true;
+  const auto set = make({&a, &b});
+  std::atomic<bool> is_done = false;
+  std::thread waiter([&] { EXPECT_TRUE(set->wait([&] { return is_done.load(); }, kNoDeadline)); });
+  while (clock_.num_waiting() == 0) std::this_thread::yield();
+  runtime::Request one = request();
+  one.on_done = [&](const runtime::Reply&) { is_done = true; };
+  ASSERT_TRUE(set->submit(one).is_ok());
+  waiter.join();
+}
+
+TEST_F(ReplicaSetTest, CancellingAWaitingRequestWakesItsWaiter) {
+  FakeModel a(1, 1, clock_);
+  FakeModel b(1, 1, clock_);
+  for (const std::vector<runtime::RequestSink*>& replicas :
+       {std::vector<runtime::RequestSink*>{&a}, {&a, &b}}) {
+    const auto set = make(replicas);
+    for (std::size_t i = 0; i < replicas.size(); ++i) submit(*set);
+    std::atomic<bool> is_done = false;
+    runtime::Request waiting = request();
+    waiting.on_done = [&](const runtime::Reply&) { is_done = true; };
+    const auto id = set->submit(waiting);
+    ASSERT_TRUE(id.is_ok());
+    std::thread waiter(
+        [&] { EXPECT_TRUE(set->wait([&] { return is_done.load(); }, kNoDeadline)); });
+    while (clock_.num_waiting() == 0) std::this_thread::yield();
+    EXPECT_TRUE(set->cancel(*id));
+    waiter.join();
+    while (a.complete() || b.complete()) {
+    }
+  }
+}
+
+TEST_F(ReplicaSetTest, ReplicasAreOfOneModel) {
+  FakeModel a(1, 1, clock_);
+  FakeModel b(1, 2, clock_);
+  EXPECT_THAT(ReplicaSet::create({&a, &b}, {}).status().message(), HasSubstr("of one model"));
+  EXPECT_FALSE(ReplicaSet::create({}, {}).is_ok());
+}
+
+}  // namespace
+}  // namespace sluice::session

@@ -1,0 +1,71 @@
+#include "session/tensor_queue.h"
+
+#include <utility>
+
+namespace sluice::session {
+
+TensorQueue::TensorQueue(package::TensorSpec spec, bool is_output, std::size_t capacity,
+                         Clock& clock, std::function<void()> on_enqueued)
+    : spec_(std::move(spec)),
+      is_output_(is_output),
+      clock_(clock),
+      on_enqueued_(std::move(on_enqueued)),
+      ring_(capacity) {
+  const ir::Shape* shape = spec_.type.is_tensor() ? spec_.type.shape() : nullptr;
+  if (shape == nullptr) return;
+  ir::Shape unit = *shape;
+  if (!unit.empty() && !unit.front().is_known()) {
+    has_unknown_rows_ = true;
+    unit.front() = 1;
+  }
+  unit_bytes_ = ir::storage_bytes(ir::Type::tensor(spec_.type.element(), unit)).value_or(-1);
+}
+
+Status TensorQueue::check(const void* data, std::int64_t size_bytes) const {
+  const bool is_rows = has_unknown_rows_ && unit_bytes_ > 0 && size_bytes % unit_bytes_ == 0;
+  // The size of an output may depend on values; then the run checks the capacity.
+  const bool is_size_right = is_output_ ? has_unknown_rows_ || size_bytes >= unit_bytes_
+                                        : is_rows || size_bytes == unit_bytes_;
+  if (size_bytes < 0 || !is_size_right) {
+    return runtime::runtime_error(
+        runtime::RuntimeCode::kBadInput, "\"{}\": got {} bytes, {} takes {}{}", spec_.name,
+        size_bytes, spec_.type.to_string(), unit_bytes_, has_unknown_rows_ ? " for each row" : "");
+  }
+  if (data == nullptr && size_bytes > 0) {
+    return runtime::runtime_error(runtime::RuntimeCode::kBadInput, "\"{}\": its data is null",
+                                  spec_.name);
+  }
+  return ok_status();
+}
+
+std::vector<std::int64_t> TensorQueue::dims_of(std::int64_t size_bytes) const {
+  std::vector<std::int64_t> dims;
+  for (const ir::Dim& dim : *spec_.type.shape()) {
+    dims.push_back(dim.is_known() ? dim.value() : size_bytes / unit_bytes_);
+  }
+  return dims;
+}
+
+Status TensorQueue::enqueue(void* data, std::int64_t size_bytes, QueueCallback on_done,
+                            std::int64_t deadline_ns) {
+  SLUICE_TRY(check(data, size_bytes));
+  const Record record = {data, size_bytes, on_done};
+  RingResult result = ring_.try_push(record);
+  if (result == RingResult::kNotNow && deadline_ns > 0) {
+    result = ring_.push(record, clock_, deadline_ns);
+  }
+  switch (result) {
+    case RingResult::kDone: break;
+    case RingResult::kNotNow:
+      return runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
+                                    "the queue of \"{}\" is full: {} wait", spec_.name,
+                                    ring_.capacity());
+    case RingResult::kClosed:
+      return runtime::runtime_error(runtime::RuntimeCode::kFailed, "the queue of \"{}\" is closed",
+                                    spec_.name);
+  }
+  on_enqueued_();
+  return ok_status();
+}
+
+}  // namespace sluice::session

@@ -1,0 +1,146 @@
+#include "topology/cores/core_groups.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "topology/cores/plugin_cores.h"
+
+namespace sluice::topology {
+namespace {
+
+std::int32_t host_cores(const DeviceMap& map, const std::vector<CoreRef>& cores) {
+  return static_cast<std::int32_t>(std::ranges::count_if(
+      cores, [&](const CoreRef& core) { return find_device(map, core.device)->kind == kCpuKind; }));
+}
+
+std::int64_t total_bytes(const std::vector<MemoryShare>& shares) {
+  if (shares.empty()) return MemoryBudget::kUnlimited;
+  return std::accumulate(
+      shares.begin(), shares.end(), std::int64_t{0},
+      [](std::int64_t sum, const MemoryShare& share) { return sum + share.bytes; });
+}
+
+}  // namespace
+
+CoreGroups::CoreGroups(DeviceMap map) : map_(std::move(map)), allocator_(map_) {}
+
+Result<std::shared_ptr<const CoreGroup>> CoreGroups::create(const CoreRequest& request,
+                                                            GroupOrigin origin) {
+  const std::lock_guard lock(mutex_);
+  const CoreGroupId id(next_id_);
+  Reservation reservation = SLUICE_TRY(allocator_.reserve(id, request));
+  ++next_id_;
+  auto group = std::make_shared<CoreGroup>();
+  group->id = id;
+  group->origin = origin;
+  group->cpus = cpus_of(map_, reservation.cores);
+  group->num_threads = host_cores(map_, reservation.cores);
+  group->budget = std::make_unique<MemoryBudget>(fmt::format("core group {}", id.value()),
+                                                 total_bytes(reservation.memory));
+  group->cores = std::move(reservation.cores);
+  entries_[id] = {group};
+  return std::shared_ptr<const CoreGroup>(std::move(group));
+}
+
+Result<const CoreGroups::Entry*> CoreGroups::entry(CoreGroupId id) const {
+  const auto it = entries_.find(id);
+  if (it != entries_.end()) return &it->second;
+  const bool was_one = id.value() > 0 && id.value() < next_id_;
+  return make_error(Code::kNotFound, "no core group {}; {}", id.value(),
+                    was_one ? "it was destroyed" : "no group ever had this handle");
+}
+
+void CoreGroups::erase(CoreGroupId id) {
+  allocator_.release(id);
+  entries_.erase(id);
+}
+
+Status CoreGroups::destroy(CoreGroupId id) {
+  {
+    const std::lock_guard lock(mutex_);
+    const Entry& found = *SLUICE_TRY(entry(id));
+    if (found.num_models > 0) {
+      return make_error(Code::kFailedPrecondition,
+                        "core group {} has {} model{} on it; unload {} first", id.value(),
+                        found.num_models, found.num_models == 1 ? "" : "s",
+                        found.num_models == 1 ? "it" : "them");
+    }
+    erase(id);
+  }
+  tell_listener();
+  return ok_status();
+}
+
+Result<std::shared_ptr<const CoreGroup>> CoreGroups::find(CoreGroupId id) const {
+  const std::lock_guard lock(mutex_);
+  return SLUICE_TRY(entry(id))->group;
+}
+
+Status CoreGroups::add_model(CoreGroupId id) {
+  const std::lock_guard lock(mutex_);
+  const Entry& found = *SLUICE_TRY(entry(id));
+  if (found.group->origin == GroupOrigin::kImplicit && found.num_models > 0) {
+    return make_error(Code::kFailedPrecondition,
+                      "core group {} belongs to the model whose load made it; create a group to "
+                      "load several models on",
+                      id.value());
+  }
+  ++entries_[id].num_models;
+  return ok_status();
+}
+
+Status CoreGroups::share(CoreGroupId id) {
+  const std::lock_guard lock(mutex_);
+  SLUICE_TRY(entry(id));
+  ++entries_[id].num_models;
+  return ok_status();
+}
+
+Status CoreGroups::remove_model(CoreGroupId id) {
+  {
+    const std::lock_guard lock(mutex_);
+    const Entry& found = *SLUICE_TRY(entry(id));
+    if (found.num_models == 0) {
+      return make_error(Code::kFailedPrecondition, "core group {} has no model on it", id.value());
+    }
+    --entries_[id].num_models;
+    if (found.group->origin == GroupOrigin::kExplicit || found.num_models > 0) return ok_status();
+    erase(id);
+  }
+  tell_listener();
+  return ok_status();
+}
+
+std::vector<CoreGroups::Listed> CoreGroups::list() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Listed> groups;
+  for (const auto& [id, found] : entries_) groups.push_back({found.group, found.num_models});
+  return groups;
+}
+
+std::int32_t CoreGroups::num_free_cores() const {
+  const std::lock_guard lock(mutex_);
+  return allocator_.num_free();
+}
+
+Status CoreGroups::check(const CoreRequest& request) const {
+  const std::lock_guard lock(mutex_);
+  return allocator_.check(request);
+}
+
+std::vector<DeviceId> CoreGroups::candidates(const CoreRequest& request) const {
+  const std::lock_guard lock(mutex_);
+  return allocator_.candidates(request);
+}
+
+void CoreGroups::on_release(std::function<void()> listener) {
+  const std::lock_guard lock(listener_mutex_);
+  listener_ = std::move(listener);
+}
+
+void CoreGroups::tell_listener() {
+  const std::lock_guard lock(listener_mutex_);
+  if (listener_) listener_();
+}
+
+}  // namespace sluice::topology

@@ -1,0 +1,202 @@
+#include "topology/cores/core_groups.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <thread>
+
+#include "topology/testing/topology_testing.h"
+
+namespace sluice::topology {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::four_in_a_row;
+using ::testing::HasSubstr;
+
+CoreGroupId make_group(CoreGroups& groups, std::int32_t num_cores,
+                       GroupOrigin origin = GroupOrigin::kExplicit) {
+  const auto group = groups.create({.num_cores = num_cores}, origin);
+  EXPECT_TRUE(group.is_ok()) << group.status().to_string();
+  return group.is_ok() ? (*group)->id : CoreGroupId();
+}
+
+TEST(CoreGroups, CreateReturnsAHandleThatFindsTheGroup) {
+  CoreGroups groups(four_in_a_row());
+  const CoreGroupId id = make_group(groups, 5);
+  const auto found = groups.find(id);
+  ASSERT_TRUE(found.is_ok());
+  EXPECT_EQ((*found)->cores.size(), 5U);
+  EXPECT_EQ(groups.num_free_cores(), 11);
+}
+
+TEST(CoreGroups, SixCoresAndOneCoreLeaveTheRestUnused) {
+  CoreGroups groups(four_in_a_row());
+  const CoreGroupId six = make_group(groups, 6);
+  const CoreGroupId one = make_group(groups, 1);
+  EXPECT_TRUE(groups.add_model(six).is_ok());
+  EXPECT_TRUE(groups.add_model(six).is_ok());
+  EXPECT_TRUE(groups.add_model(one).is_ok());
+  EXPECT_EQ(groups.num_free_cores(), 9);
+  EXPECT_EQ(groups.list()[0].num_models, 2);
+}
+
+TEST(CoreGroups, ACoreBelongsToOneGroupAtMost) {
+  CoreGroups groups(four_in_a_row());
+  std::set<CoreRef> seen;
+  for (const std::int32_t count : {3, 1, 4, 1, 5}) {
+    const auto origin = count == 1 ? GroupOrigin::kImplicit : GroupOrigin::kExplicit;
+    const auto group = groups.create({.num_cores = count}, origin);
+    ASSERT_TRUE(group.is_ok());
+    for (const CoreRef& core : (*group)->cores) EXPECT_TRUE(seen.insert(core).second);
+  }
+  const auto taken =
+      groups.create({.num_cores = 1, .first = *seen.begin()}, GroupOrigin::kExplicit);
+  EXPECT_EQ(taken.status().code(), Code::kResourceExhausted);
+}
+
+TEST(CoreGroups, ZeroCoresTakesTheLargestRangeAndReportsItsSize) {
+  CoreGroups groups(four_in_a_row());
+  const auto group = groups.create({}, GroupOrigin::kExplicit);
+  ASSERT_TRUE(group.is_ok());
+  EXPECT_EQ((*group)->cores.size(), 16U);
+}
+
+TEST(CoreGroups, AGroupWithModelsIsNotDestroyed) {
+  CoreGroups groups(four_in_a_row());
+  const CoreGroupId id = make_group(groups, 4);
+  ASSERT_TRUE(groups.add_model(id).is_ok());
+  ASSERT_TRUE(groups.add_model(id).is_ok());
+  ASSERT_TRUE(groups.remove_model(id).is_ok());
+  const Status status = groups.destroy(id);
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("1 model on it"));
+  EXPECT_EQ(groups.num_free_cores(), 12);
+}
+
+TEST(CoreGroups, DestroyAfterTheLastModelReturnsAllCores) {
+  CoreGroups groups(four_in_a_row());
+  const CoreGroupId id = make_group(groups, 10);
+  ASSERT_TRUE(groups.add_model(id).is_ok());
+  ASSERT_TRUE(groups.remove_model(id).is_ok());
+  EXPECT_EQ(groups.num_free_cores(), 6);
+  EXPECT_TRUE(groups.destroy(id).is_ok());
+  EXPECT_EQ(groups.num_free_cores(), 16);
+}
+
+TEST(CoreGroups, ImplicitGroupRefusesASecondModel) {
+  CoreGroups groups(four_in_a_row());
+  const CoreGroupId id = make_group(groups, 2, GroupOrigin::kImplicit);
+  ASSERT_TRUE(groups.add_model(id).is_ok());
+  const Status status = groups.add_model(id);
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("belongs to the model whose load made it"));
+}
+
+TEST(CoreGroups, ImplicitGroupIsDestroyedWithItsModel) {
+  CoreGroups groups(four_in_a_row());
+  const CoreGroupId id = make_group(groups, 2, GroupOrigin::kImplicit);
+  ASSERT_TRUE(groups.add_model(id).is_ok());
+  EXPECT_EQ(groups.destroy(id).code(), Code::kFailedPrecondition);
+  EXPECT_TRUE(groups.remove_model(id).is_ok());
+  EXPECT_EQ(groups.num_free_cores(), 16);
+  EXPECT_EQ(groups.find(id).status().code(), Code::kNotFound);
+}
+
+TEST(CoreGroups, AnExplicitGroupStaysWhenItsLastModelLeaves) {
+  CoreGroups groups(four_in_a_row());
+  const CoreGroupId id = make_group(groups, 2);
+  ASSERT_TRUE(groups.add_model(id).is_ok());
+  ASSERT_TRUE(groups.remove_model(id).is_ok());
+  EXPECT_TRUE(groups.find(id).is_ok());
+  EXPECT_EQ(groups.num_free_cores(), 14);
+}
+
+TEST(CoreGroups, HandlesAreNeverGivenTwice) {
+  CoreGroups groups(four_in_a_row());
+  const CoreGroupId first = make_group(groups, 2);
+  ASSERT_TRUE(groups.destroy(first).is_ok());
+  const CoreGroupId second = make_group(groups, 2);
+  EXPECT_NE(first, second);
+  EXPECT_THAT(groups.destroy(first).message(), HasSubstr("it was destroyed"));
+  EXPECT_THAT(groups.destroy(CoreGroupId(77)).message(), HasSubstr("no group ever had"));
+  EXPECT_EQ(groups.destroy(CoreGroupId()).code(), Code::kNotFound);
+  EXPECT_EQ(groups.remove_model(second).code(), Code::kFailedPrecondition);
+}
+
+TEST(CoreGroups, DevicesThatAreNotConnectedMakeNoGroup) {
+  CoreGroups groups(four_in_a_row());
+  const auto group =
+      groups.create({.num_cores = 5, .devices = testing::ids({0, 2})}, GroupOrigin::kExplicit);
+  EXPECT_EQ(group.status().code(), Code::kFailedPrecondition);
+  EXPECT_TRUE(
+      groups.create({.num_cores = 12, .devices = testing::ids({0, 1, 2})}, GroupOrigin::kExplicit)
+          .is_ok());
+}
+
+TEST(CoreGroups, ProcessorsThreadsAndMemoryMatchTheCores) {
+  DeviceMap map = testing::make_chain(1, 4);
+  map.devices[0].kind = "cpu";
+  map.devices[0].backend.clear();
+  map.devices[0].cpus = {{0, 4}, {1, 5}, {2, 6}, {3, 7}};
+  map.devices[0].memory_bytes = 4000;
+  CoreGroups groups(map);
+  const auto group =
+      groups.create({.num_cores = 2, .first = CoreRef{DeviceId(0), 1}}, GroupOrigin::kExplicit);
+  ASSERT_TRUE(group.is_ok());
+  EXPECT_THAT((*group)->cpus, ElementsAre(1, 2, 5, 6));
+  EXPECT_EQ((*group)->num_threads, 2);
+  EXPECT_EQ((*group)->budget->limit_bytes(), 2000);
+  EXPECT_THAT((*group)->budget->reserve("constants", 2001).message(), HasSubstr("core group 1"));
+}
+
+TEST(CoreGroups, WithoutKnownMemoryTheBudgetHasNoLimit) {
+  CoreGroups groups(four_in_a_row());
+  const auto group = groups.create({.num_cores = 1}, GroupOrigin::kExplicit);
+  ASSERT_TRUE(group.is_ok());
+  EXPECT_EQ((*group)->budget->limit_bytes(), MemoryBudget::kUnlimited);
+  EXPECT_EQ((*group)->num_threads, 0);
+}
+
+TEST(CoreGroups, TheListenerHearsOfEveryReturn) {
+  CoreGroups groups(four_in_a_row());
+  int heard = 0;
+  groups.on_release([&] { ++heard; });
+  const CoreGroupId id = make_group(groups, 2);
+  const CoreGroupId implicit = make_group(groups, 2, GroupOrigin::kImplicit);
+  ASSERT_TRUE(groups.add_model(implicit).is_ok());
+  EXPECT_EQ(heard, 0);
+  ASSERT_TRUE(groups.destroy(id).is_ok());
+  ASSERT_TRUE(groups.remove_model(implicit).is_ok());
+  EXPECT_EQ(heard, 2);
+  groups.on_release({});
+}
+
+TEST(CoreGroups, ThreadsNeverShareACore) {
+  CoreGroups groups(four_in_a_row());
+  std::vector<std::jthread> threads;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    threads.emplace_back([&groups, seed] {
+      std::mt19937 random(seed);
+      for (int step = 0; step < 200; ++step) {
+        const auto group = groups.create({.num_cores = static_cast<std::int32_t>(random() % 6)},
+                                         GroupOrigin::kExplicit);
+        if (!group.is_ok()) continue;
+        EXPECT_TRUE(groups.destroy((*group)->id).is_ok());
+      }
+    });
+  }
+  for (int look = 0; look < 200; ++look) {
+    std::set<CoreRef> seen;
+    for (const auto& listed : groups.list()) {
+      for (const CoreRef& core : listed.group->cores) EXPECT_TRUE(seen.insert(core).second);
+    }
+  }
+  threads.clear();
+  EXPECT_EQ(groups.num_free_cores(), 16);
+}
+
+}  // namespace
+}  // namespace sluice::topology

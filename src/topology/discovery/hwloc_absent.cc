@@ -1,0 +1,11 @@
+// In place of hwloc_source.cc in a build without hwloc.
+#include "topology/discovery/sources.h"
+
+namespace sluice::topology {
+
+Result<Findings> find_hwloc(const HwlocInput& /*input*/) {
+  return make_error(Code::kUnavailable,
+                    "built without hwloc (SLUICE_HWLOC=OFF): processors are told by plug-ins only");
+}
+
+}  // namespace sluice::topology

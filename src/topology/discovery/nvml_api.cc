@@ -1,0 +1,120 @@
+#include "topology/discovery/nvml_api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sluice::topology {
+namespace {
+
+constexpr unsigned kMaxLinks = 18;  // NVML_NVLINK_MAX_LINKS
+constexpr unsigned kMaxDevices = 1024;
+
+/// Whether the library has the function.
+template <typename Function>
+bool bind_to(const DynamicLibrary& library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(library.find_symbol(name));
+  return function != nullptr;
+}
+
+/// Up to the first NUL, or the whole buffer if the library forgot the NUL.
+template <std::size_t kSize>
+std::string text_of(const std::array<char, kSize>& buffer) {
+  return {buffer.begin(), std::ranges::find(buffer, '\0')};
+}
+
+std::string address_of(const NvmlPciInfo& info) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.0", info.domain, info.bus, info.device);
+}
+
+}  // namespace
+
+Result<Nvml> Nvml::open(const std::filesystem::path& library) {
+  Nvml nvml(SLUICE_TRY(DynamicLibrary::open(library)));
+  SLUICE_TRY(nvml.bind());
+  SLUICE_TRY(nvml.check(nvml.init_(), "starting it"));
+  nvml.is_started_ = true;
+  return nvml;
+}
+
+Nvml::~Nvml() {
+  if (is_started_) shutdown_();
+}
+
+Status Nvml::bind() {
+  const char* missing = nullptr;
+  const auto need = [&](const char* name, auto& function) {
+    if (!bind_to(library_, name, function)) missing = name;
+  };
+  need("nvmlInit_v2", init_);
+  need("nvmlShutdown", shutdown_);
+  need("nvmlErrorString", error_string_);
+  need("nvmlDeviceGetCount_v2", count_);
+  need("nvmlDeviceGetHandleByIndex_v2", handle_);
+  need("nvmlDeviceGetName", name_);
+  need("nvmlDeviceGetMemoryInfo", memory_);
+  need("nvmlDeviceGetPciInfo_v3", pci_);
+  bind_to(library_, "nvmlDeviceGetCudaComputeCapability", capability_);
+  bind_to(library_, "nvmlDeviceGetNvLinkState", link_state_);
+  bind_to(library_, "nvmlDeviceGetNvLinkRemotePciInfo_v2", link_end_);
+  if (missing == nullptr) return ok_status();
+  return make_error(Code::kFailedPrecondition, "the library has no function {}", missing);
+}
+
+Status Nvml::check(int code, std::string_view what) const {
+  if (code == 0) return ok_status();
+  const char* text = error_string_(code);
+  return make_error(Code::kUnavailable, "{}: {} (code {})", what,
+                    text == nullptr ? "unknown error" : text, code);
+}
+
+Result<std::vector<NvmlDevice>> Nvml::devices() const {
+  unsigned count = 0;
+  SLUICE_TRY(check(count_(&count), "counting GPUs"));
+  std::vector<NvmlDevice> devices;
+  for (unsigned i = 0; i < std::min(count, kMaxDevices); ++i) {
+    NvmlDevice device = nullptr;
+    SLUICE_TRY(check(handle_(i, &device), fmt::format("GPU {}", i)));
+    devices.push_back(device);
+  }
+  return devices;
+}
+
+Result<std::string> Nvml::name(NvmlDevice device) const {
+  std::array<char, 96> buffer = {};
+  SLUICE_TRY(check(name_(device, buffer.data(), buffer.size()), "name of a GPU"));
+  return text_of(buffer);
+}
+
+Result<std::int64_t> Nvml::memory_bytes(NvmlDevice device) const {
+  NvmlMemory memory = {};
+  SLUICE_TRY(check(memory_(device, &memory), "memory of a GPU"));
+  return static_cast<std::int64_t>(memory.total);
+}
+
+Result<std::string> Nvml::bus_address(NvmlDevice device) const {
+  NvmlPciInfo info = {};
+  SLUICE_TRY(check(pci_(device, &info), "bus address of a GPU"));
+  return address_of(info);
+}
+
+std::optional<std::string> Nvml::architecture(NvmlDevice device) const {
+  int major = 0;
+  int minor = 0;
+  if (capability_ == nullptr || capability_(device, &major, &minor) != 0) return std::nullopt;
+  return fmt::format("sm_{}{}", major, minor);
+}
+
+std::vector<std::string> Nvml::link_ends(NvmlDevice device) const {
+  std::vector<std::string> ends;
+  if (link_state_ == nullptr || link_end_ == nullptr) return ends;
+  for (unsigned link = 0; link < kMaxLinks; ++link) {
+    unsigned is_active = 0;
+    NvmlPciInfo end = {};
+    if (link_state_(device, link, &is_active) != 0 || is_active == 0) continue;
+    if (link_end_(device, link, &end) == 0) ends.push_back(address_of(end));
+  }
+  return ends;
+}
+
+}  // namespace sluice::topology

@@ -1,0 +1,85 @@
+// The part of NVIDIA's management library that discovery calls. Its functions and structs are a
+// stable C interface; they are declared here so that neither building nor running needs the
+// vendor's files.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/system/dynlib.h"
+
+namespace sluice::topology {
+
+/// nvmlPciInfo_t of version 3.
+struct NvmlPciInfo {
+  std::array<char, 16> legacy_bus_id;
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned device_id;
+  unsigned subsystem_id;
+  std::array<char, 32> bus_id;
+};
+
+/// nvmlMemory_t, bytes.
+struct NvmlMemory {
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+
+using NvmlDevice = struct NvmlDeviceHandle*;
+
+/// The library, open and started; stopped at the end of its life. Move-only.
+class Nvml {
+ public:
+  /// Fails: kNotFound            no such library, with the linker's text
+  ///        kFailedPrecondition  the library lacks a function
+  ///        kUnavailable         the library does not start; has its message: no driver, no
+  ///        permission
+  static Result<Nvml> open(const std::filesystem::path& library);
+  Nvml(Nvml&& other) noexcept = default;
+  Nvml& operator=(Nvml&&) = delete;
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+  ~Nvml();
+
+  Result<std::vector<NvmlDevice>> devices() const;
+  Result<std::string> name(NvmlDevice device) const;
+  Result<std::int64_t> memory_bytes(NvmlDevice device) const;
+  /// "0000:1c:00.0".
+  Result<std::string> bus_address(NvmlDevice device) const;
+  /// "sm_90"; nullopt if the library does not report it.
+  std::optional<std::string> architecture(NvmlDevice device) const;
+  /// Bus addresses at the far ends of the active NVLinks, those of switches included.
+  std::vector<std::string> link_ends(NvmlDevice device) const;
+
+ private:
+  explicit Nvml(DynamicLibrary library) : library_(std::move(library)) {}
+  Status bind();
+  Status check(int code, std::string_view what) const;
+
+  // As nvml.h declares them; 0 is success.
+  int (*init_)() = nullptr;
+  int (*shutdown_)() = nullptr;
+  const char* (*error_string_)(int) = nullptr;
+  int (*count_)(unsigned*) = nullptr;
+  int (*handle_)(unsigned, NvmlDevice*) = nullptr;
+  int (*name_)(NvmlDevice, char*, unsigned) = nullptr;
+  int (*memory_)(NvmlDevice, NvmlMemory*) = nullptr;
+  int (*pci_)(NvmlDevice, NvmlPciInfo*) = nullptr;
+  // May be absent.
+  int (*capability_)(NvmlDevice, int*, int*) = nullptr;
+  int (*link_state_)(NvmlDevice, unsigned, unsigned*) = nullptr;
+  int (*link_end_)(NvmlDevice, unsigned, NvmlPciInfo*) = nullptr;
+
+  DynamicLibrary library_;
+  bool is_started_ = false;
+};
+
+}  // namespace sluice::topology

@@ -1,0 +1,102 @@
+#include "topology/map/json_reader.h"
+
+#include <fmt/format.h>
+
+namespace sluice::topology {
+namespace {
+
+constexpr std::size_t kLongestText = 1024;
+
+std::string member_path(const std::string& path, std::string_view name) {
+  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+}
+
+}  // namespace
+
+Result<nlohmann::json> parse_json(std::string_view text) {
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& error) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
+    std::string_view what = error.what();
+    if (const auto end = what.find("] "); end != std::string_view::npos) {
+      what.remove_prefix(end + 2);
+    }
+    return invalid_argument("not JSON: {}", what);
+  }
+}
+
+Status JsonValue::wrong_type(std::string_view expected) const {
+  return invalid_argument("{}: expected {}, found {} {}", path_.empty() ? "the text" : path_,
+                          expected, value_->is_array() || value_->is_object() ? "an" : "a",
+                          value_->type_name());
+}
+
+bool JsonValue::has(std::string_view name) const {
+  return value_->is_object() && value_->contains(name);
+}
+
+Result<JsonValue> JsonValue::field(std::string_view name) const {
+  if (!value_->is_object()) return wrong_type("an object");
+  const auto it = value_->find(name);
+  if (it == value_->end()) return invalid_argument("{}: missing", member_path(path_, name));
+  return JsonValue(*it, member_path(path_, name));
+}
+
+Result<std::int64_t> JsonValue::as_int(std::int64_t least, std::int64_t most) const {
+  if (!value_->is_number_integer()) return wrong_type("a whole number");
+  const bool is_huge = value_->is_number_unsigned() &&
+                       value_->get<std::uint64_t>() >
+                           static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const std::int64_t number = is_huge ? 0 : value_->get<std::int64_t>();
+  if (is_huge || number < least || number > most) {
+    return invalid_argument("{}: {} is not between {} and {}", path_, value_->dump(), least, most);
+  }
+  return number;
+}
+
+Result<bool> JsonValue::as_bool() const {
+  if (!value_->is_boolean()) return wrong_type("true or false");
+  return value_->get<bool>();
+}
+
+Result<std::string> JsonValue::as_text() const {
+  if (!value_->is_string()) return wrong_type("a text");
+  const auto& text = value_->get_ref<const std::string&>();
+  if (text.size() > kLongestText) {
+    return invalid_argument("{}: a text of {} bytes; at most {} are read", path_, text.size(),
+                            kLongestText);
+  }
+  return text;
+}
+
+Result<std::vector<JsonValue>> JsonValue::as_items(std::size_t most) const {
+  if (!value_->is_array()) return wrong_type("a list");
+  if (value_->size() > most) {
+    return invalid_argument("{}: a list of {}; at most {} are read", path_, value_->size(), most);
+  }
+  std::vector<JsonValue> items;
+  for (std::size_t i = 0; i < value_->size(); ++i) {
+    items.emplace_back((*value_)[i], fmt::format("{}[{}]", path_, i));
+  }
+  return items;
+}
+
+Result<std::int64_t> JsonValue::int_or(std::string_view name, std::int64_t fallback,
+                                       std::int64_t least, std::int64_t most) const {
+  if (!has(name)) return fallback;
+  return SLUICE_TRY(field(name)).as_int(least, most);
+}
+
+Result<std::string> JsonValue::text_or(std::string_view name, std::string_view fallback) const {
+  if (!has(name)) return std::string(fallback);
+  return SLUICE_TRY(field(name)).as_text();
+}
+
+Result<std::vector<JsonValue>> JsonValue::items_or_none(std::string_view name,
+                                                        std::size_t most) const {
+  if (!has(name)) return std::vector<JsonValue>();
+  return SLUICE_TRY(field(name)).as_items(most);
+}
+
+}  // namespace sluice::topology

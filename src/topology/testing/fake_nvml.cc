@@ -1,0 +1,74 @@
+// A management library for the tests: four GPUs, 0 and 1 linked with each other, 2 and 3 with a
+// switch. Compiled with SLUICE_FAKE_NVML_FAILS it does not start.
+#include <cstdint>
+#include <cstdio>
+
+#include "topology/discovery/nvml_api.h"
+
+#define SLUICE_FAKE extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using sluice::topology::NvmlDevice;
+using sluice::topology::NvmlMemory;
+using sluice::topology::NvmlPciInfo;
+
+constexpr unsigned kSwitchBus = 0xf0;
+
+unsigned number_of(NvmlDevice device) {
+  return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(device)) - 1;
+}
+
+unsigned bus_of(unsigned gpu) { return 0x1c + gpu; }
+
+}  // namespace
+
+// NOLINTBEGIN(readability-identifier-naming): the names are the vendor's.
+SLUICE_FAKE int nvmlInit_v2() {
+#ifdef SLUICE_FAKE_NVML_FAILS
+  return 9;
+#else
+  return 0;
+#endif
+}
+SLUICE_FAKE int nvmlShutdown() { return 0; }
+SLUICE_FAKE const char* nvmlErrorString(int) { return "Driver Not Loaded"; }
+
+SLUICE_FAKE int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = 4;
+  return 0;
+}
+SLUICE_FAKE int nvmlDeviceGetHandleByIndex_v2(unsigned index, NvmlDevice* device) {
+  *device = reinterpret_cast<NvmlDevice>(static_cast<std::uintptr_t>(index) + 1);
+  return 0;
+}
+SLUICE_FAKE int nvmlDeviceGetName(NvmlDevice device, char* name, unsigned size) {
+  std::snprintf(name, size, "Fake GPU %u", number_of(device));
+  return 0;
+}
+SLUICE_FAKE int nvmlDeviceGetMemoryInfo(NvmlDevice device, NvmlMemory* memory) {
+  if (number_of(device) == 3) return 3;  // not supported
+  memory->total = 80ULL << 30U;
+  return 0;
+}
+SLUICE_FAKE int nvmlDeviceGetPciInfo_v3(NvmlDevice device, NvmlPciInfo* info) {
+  *info = {};
+  info->bus = bus_of(number_of(device));
+  return 0;
+}
+SLUICE_FAKE int nvmlDeviceGetCudaComputeCapability(NvmlDevice, int* major, int* minor) {
+  *major = 9;
+  *minor = 0;
+  return 0;
+}
+SLUICE_FAKE int nvmlDeviceGetNvLinkState(NvmlDevice, unsigned link, unsigned* is_active) {
+  *is_active = link < 2 ? 1 : 0;  // both lead to the same place
+  return link < 4 ? 0 : 2;
+}
+SLUICE_FAKE int nvmlDeviceGetNvLinkRemotePciInfo_v2(NvmlDevice device, unsigned, NvmlPciInfo* end) {
+  const unsigned gpu = number_of(device);
+  *end = {};
+  end->bus = gpu < 2 ? bus_of(1 - gpu) : kSwitchBus;
+  return 0;
+}
+// NOLINTEND(readability-identifier-naming)

@@ -1,0 +1,175 @@
+#include "worker/link/link.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace sluice::worker {
+
+using nlohmann::json;
+using runtime::RuntimeCode;
+
+namespace {
+
+/// Discovery and the plug-ins' start take seconds at most; a busy machine needs more.
+constexpr std::int64_t kStartTimeoutNs = 60'000'000'000;
+/// A cancelled load ends after the constant that it is packing. A worker that takes longer hangs.
+constexpr std::int64_t kCancelTimeoutNs = 10'000'000'000;
+
+/// Limited to a decade: adding the largest timeout to now would overflow.
+std::chrono::steady_clock::time_point after(std::int64_t timeout_ns) {
+  using std::chrono::steady_clock;
+  constexpr std::int64_t kDecade = std::int64_t{300'000'000} * 1'000'000'000;
+  return steady_clock::now() + std::chrono::nanoseconds(std::min(timeout_ns, kDecade));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<WorkerLink>> WorkerLink::start(const LinkOptions& options,
+                                                      std::function<void(const Status&)> on_death) {
+  auto arena = SLUICE_TRY(Arena::create());
+  auto sockets = SLUICE_TRY(Channel::make_pair());
+  auto process = SLUICE_TRY(Process::start(options.program, sockets.other));
+  // Closes our copy of the worker's end, so that the worker's death closes the connection.
+  { const shm::Fd theirs = std::move(sockets.other); }
+  std::shared_ptr<WorkerLink> link(new WorkerLink(options, std::move(on_death), std::move(process),
+                                                  std::move(sockets.one), arena));
+  link->receiver_ = std::thread([raw = link.get()] { raw->take_completions(); });
+  link->reader_ = std::thread([raw = link.get()] { raw->read_messages(); });
+  const auto begin = [&]() -> Status {
+    SLUICE_TRY(link->call({{"op", "memory"}}, arena->fd(), kStartTimeoutNs));
+    const shm::Fd text = SLUICE_TRY(text_file(options.start));
+    SLUICE_TRY(link->call({{"op", "start"}}, text.get(), kStartTimeoutNs));
+    return ok_status();
+  };
+  const Status status = begin();
+  if (status.is_ok()) {
+    const std::lock_guard lock(link->mutex_);
+    link->is_ready_ = true;
+    return link;
+  }
+  link->close();
+  return status;
+}
+
+WorkerLink::WorkerLink(const LinkOptions& options, std::function<void(const Status&)> on_death,
+                       std::unique_ptr<Process> process, shm::Fd socket,
+                       const std::shared_ptr<Arena>& arena)
+    : options_(options),
+      on_death_(std::move(on_death)),
+      process_(std::move(process)),
+      channel_(std::move(socket)),
+      flights_(arena, options_.name) {}
+
+WorkerLink::~WorkerLink() { close(); }
+
+/// The reader answers everything in `die` before it ends, so the receiver may stop only after it.
+void WorkerLink::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_closing_ = true;
+  }
+  process_->kill();
+  channel_.shut_down();
+  if (reader_.joinable()) reader_.join();
+  is_receiving_ = false;
+  flights_.wake();
+  if (receiver_.joinable()) receiver_.join();
+}
+
+// ---- calls
+
+Result<json> WorkerLink::call(json message, int fd, std::int64_t timeout_ns,
+                              const std::stop_token& stop) {
+  std::uint64_t id = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_dead_) return cause_;
+    id = next_id_++;
+    calls_[id];
+  }
+  message["id"] = id;
+  const auto send = [this](const json& body, int file) {
+    const std::lock_guard lock(send_mutex_);
+    return channel_.send(body, file);
+  };
+  const Status sent = send(message, fd);
+  if (!sent.is_ok()) process_->kill();  // the reader sees the death and answers this call
+  std::unique_lock lock(mutex_);
+  const auto is_answered = [&] { return calls_[id].answer.has_value(); };
+  bool has_come = answered_.wait_until(lock, stop, after(timeout_ns), is_answered);
+  if (!has_come && stop.stop_requested()) {
+    lock.unlock();
+    const Status cancelled = send({{"op", "cancel"}, {"call", id}, {"id", 0}}, -1);
+    (void)cancelled;  // it fails only if the worker is dead, which answers the call
+    lock.lock();
+    has_come = answered_.wait_until(lock, after(kCancelTimeoutNs), is_answered);
+  }
+  if (!has_come) {
+    process_->kill();
+    answered_.wait(lock, is_answered);
+  }
+  auto answer = std::move(*calls_[id].answer);
+  calls_.erase(id);
+  return answer;
+}
+
+void WorkerLink::read_messages() {
+  while (true) {
+    const auto message = channel_.receive();
+    if (!message.is_ok()) break;
+    take_message(message->body);
+  }
+  die();
+}
+
+/// The worker may be hostile: unknown ids and second answers are ignored.
+void WorkerLink::take_message(const json& message) {
+  const auto id = topology::JsonValue(message, "").int_or("id", 0, 0, std::int64_t{1} << 62);
+  if (!id.is_ok()) return;
+  const Status status = status_from_json(message);
+  const std::lock_guard lock(mutex_);
+  const auto it = calls_.find(static_cast<std::uint64_t>(*id));
+  if (it == calls_.end() || it->second.answer) return;
+  it->second.answer = status.is_ok() ? Result<json>(message) : Result<json>(status);
+  answered_.notify_all();
+}
+
+void WorkerLink::take_completions() {
+  while (is_receiving_) {
+    if (flights_.take_one()) continue;
+    if (flights_.is_broken()) process_->kill();
+    flights_.expire(system_clock().now_ns());
+    flights_.wait();
+  }
+}
+
+// ---- its end
+
+/// On the reader's thread, once. Order matters: `is_dead_` refuses new calls before the calls and
+/// requests in flight are answered, so none is left unanswered. `flights_` answers without
+/// `mutex_`, because its callbacks submit again.
+void WorkerLink::die() {
+  const std::string end = process_->end();
+  Status cause;
+  bool is_closing = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closing = is_closing_;
+    cause = is_closing
+                ? runtime_error(RuntimeCode::kCancelled, "{} was ended", options_.name)
+                : runtime_error(
+                      RuntimeCode::kDeviceError, "{} died of {}{}", options_.name, end,
+                      is_ready_ ? "; it is being restarted, try again" : " before it was ready");
+    is_dead_ = true;
+    cause_ = cause;
+    for (auto& [id, call] : calls_) {
+      if (!call.answer) call.answer = Result<json>(cause);
+    }
+    answered_.notify_all();
+  }
+  flights_.end(cause);
+  if (!is_closing && on_death_) on_death_(cause);
+}
+
+}  // namespace sluice::worker

@@ -1,0 +1,53 @@
+// The requests that come through a worker's ring.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "dispatch/flight_table.h"
+#include "runtime/engine.h"
+#include "shm/region.h"
+#include "shm/ring_server.h"
+#include "worker/protocol/bundle.h"
+
+namespace sluice::worker {
+
+/// Takes entries (setup.h), has the engine answer them, completes them.
+class Requests {
+ public:
+  /// `engine` outlives it. Fails: kInvalidArgument where the memory holds no ring.
+  static Result<std::unique_ptr<Requests>> create(runtime::Engine& engine,
+                                                  std::shared_ptr<shm::Region> memory);
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+  ~Requests() = default;
+
+  /// Serves on this thread until the ring makes no sense any more.
+  void run();
+
+ private:
+  struct Answer;
+
+  Requests(runtime::Engine& engine, std::shared_ptr<shm::Region> memory, shm::RingServer ring)
+      : engine_(engine), memory_(std::move(memory)), ring_(std::move(ring)) {}
+  void serve(const shm::Submission& entry);
+  Status submit(const shm::Submission& entry);
+  void cancel(const shm::Submission& entry);
+  void send_rest(const shm::Submission& entry);
+  Result<std::span<std::byte>> place(const shm::RingTensor& tensor) const;
+  Result<std::shared_ptr<dispatch::ModelRef>> find_model(std::uint64_t handle);
+  void send(const std::shared_ptr<Answer>& answer);
+  void complete(std::uint64_t request, Code code, runtime::RuntimeCode runtime_code,
+                std::int64_t num_bytes);
+
+  runtime::Engine& engine_;
+  const std::shared_ptr<shm::Region> memory_;
+  shm::RingServer ring_;
+  std::map<std::uint64_t, std::shared_ptr<dispatch::ModelRef>> models_;  ///< by handle; of `run`
+  dispatch::FlightTable flights_;                                        ///< by the daemon's id
+  std::mutex mutex_;
+  std::map<std::uint64_t, std::shared_ptr<Answer>> too_long_;  ///< wait for room; by the same id
+};
+
+}  // namespace sluice::worker

@@ -1,0 +1,203 @@
+#include "worker/program/server.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "backend/registry.h"
+#include "runtime/engine.h"
+#include "runtime/inference/simulated_drivers.h"
+#include "topology/map/device_map_json.h"
+#include "worker/program/confine.h"
+#include "worker/program/requests.h"
+#include "worker/protocol/arena.h"
+#include "worker/protocol/channel.h"
+#include "worker/protocol/model_info.h"
+#include "worker/protocol/package_file.h"
+#include "worker/protocol/setup.h"
+
+namespace sluice::worker {
+namespace {
+
+using nlohmann::json;
+using runtime::ModelHandle;
+using topology::JsonValue;
+
+constexpr std::int64_t kMaxInt64 = std::int64_t{1} << 62;
+
+/// Pins this thread and all threads that it starts.
+Status stay_on(const std::vector<std::int32_t>& cpus) {
+  if (cpus.empty()) return ok_status();
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const std::int32_t cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
+  if (sched_setaffinity(0, sizeof(set), &set) == 0) return ok_status();
+  return make_error(Code::kUnavailable, "staying on processors of the group: {}",
+                    std::strerror(errno));
+}
+
+class Server {
+ public:
+  explicit Server(int socket) : channel_(shm::Fd(socket)) {}
+
+  void run() {
+    while (true) {
+      auto message = channel_.receive();
+      if (!message.is_ok()) return;
+      take(std::move(*message));
+    }
+  }
+
+ private:
+  void take(Channel::Message message) {
+    const JsonValue body(message.body, "");
+    const auto id = body.int_or("id", 0, 0, kMaxInt64);
+    const auto op = body.text_or("op", "");
+    if (!id.is_ok() || !op.is_ok()) return;
+    if (*op == "cancel") return cancel(body);
+    const auto source = std::make_shared<std::stop_source>();
+    {
+      const std::lock_guard lock(mutex_);
+      calls_[*id] = source;
+    }
+    const auto work = [this, id = *id, op = *op, source,
+                       held = std::make_shared<Channel::Message>(std::move(message))] {
+      reply(id, answer(op, *held, source->get_token()));
+    };
+    // Later calls need what "memory" and "start" make, so these two run on this thread, in order.
+    // Every other call may be slow and gets a thread.
+    if (*op == "memory" || *op == "start") return work();
+    std::thread(work).detach();  // the process ends without them
+  }
+
+  void reply(std::int64_t id, Result<json> answer) {
+    json body = answer.is_ok() ? std::move(*answer) : status_to_json(answer.status());
+    if (answer.is_ok()) body["code"] = 0;
+    body["id"] = id;
+    {
+      const std::lock_guard lock(mutex_);
+      calls_.erase(id);
+    }
+    const std::lock_guard lock(send_mutex_);
+    const Status status = channel_.send(body);
+    (void)status;  // the daemon is gone, which `run` sees
+  }
+
+  void cancel(const JsonValue& body) {
+    const auto call = body.int_or("call", 0, 0, kMaxInt64);
+    const std::lock_guard lock(mutex_);
+    const auto it = call.is_ok() ? calls_.find(*call) : calls_.end();
+    if (it != calls_.end()) it->second->request_stop();
+  }
+
+  Result<json> answer(const std::string& op, const Channel::Message& message,
+                      const std::stop_token& stop) {
+    if (op == "memory") return done(take_memory(message.fd.get()));
+    if (op == "start") return done(start(message.fd.get()));
+    if (engine_ == nullptr) return invalid_argument("\"{}\" came before \"start\"", op);
+    const JsonValue body(message.body, "");
+    if (op == "load") return load(body, message.fd.get(), stop);
+    const auto model = ModelHandle(static_cast<std::uint64_t>(
+        SLUICE_TRY(SLUICE_TRY(body.field("model")).as_int(0, kMaxInt64))));
+    const std::int64_t drain_ns = SLUICE_TRY(body.int_or("drain_ns", 0, 0, kMaxInt64));
+    const std::int64_t deadline_ns = drain_ns > 0 ? engine_->clock().now_ns() + drain_ns : 0;
+    if (op == "start_model") return done(engine_->start(model));
+    if (op == "stop") return done(engine_->stop(model, deadline_ns));
+    if (op == "reset") return done(engine_->reset(model));
+    if (op == "unload") return done(engine_->unload(model, deadline_ns));
+    return invalid_argument("\"{}\" is nothing that a worker does", op);
+  }
+
+  static Result<json> done(const Status& status) {
+    if (!status.is_ok()) return status;
+    return json::object();
+  }
+
+  Status take_memory(int fd) {
+    memory_ = SLUICE_TRY(shm::Region::adopt(fd, kArenaBytes));
+    return ok_status();
+  }
+
+  Status start(int fd) {
+    if (memory_ == nullptr) return invalid_argument("\"start\" came before \"memory\"");
+    const WorkerSetup setup = SLUICE_TRY(parse_setup(SLUICE_TRY(read_text_file(fd))));
+    SLUICE_TRY(stay_on(setup.cpus));
+    SLUICE_TRY(find_backends(setup));
+    SLUICE_TRY(drop_privileges(setup.user, setup.group));
+    runtime::EngineOptions options;
+    options.devices = SLUICE_TRY(topology::parse_device_map(setup.map));
+    options.hang_limit_ns = setup.hang_limit_ns;
+    auto engine = std::make_unique<runtime::Engine>(backends_, *drivers_, std::move(options));
+    topology::CoreRequest request;
+    request.num_cores = setup.num_cores;
+    request.first = {topology::DeviceId(setup.first_device), setup.first_core};
+    request.memory_bytes = setup.memory_bytes;
+    group_ = SLUICE_TRY(engine->create_group(request));
+    requests_ = SLUICE_TRY(Requests::create(*engine, memory_));
+    if (setup.is_filtered) SLUICE_TRY(filter_system_calls());
+    engine_ = std::move(engine);
+    std::thread([requests = requests_.get()] {
+      requests->run();
+      _exit(3);  // the daemon makes no sense any more
+    }).detach();
+    return ok_status();
+  }
+
+  Status find_backends(const WorkerSetup& setup) {
+    backend::Discovery discovery;
+    if (!setup.sim.empty()) discovery.options["sim"] = {{"description", setup.sim}};
+    backends_ = backend::BackendRegistry::discover(discovery);
+    (void)backends_.all();  // loads them: once confined, a process maps nothing to execute
+    if (setup.sim.empty()) {
+      drivers_ = std::make_unique<runtime::ThreadDrivers>();
+      return ok_status();
+    }
+    auto time = SLUICE_TRY(backend::VirtualTime::of(SLUICE_TRY(backends_.find("sim"))));
+    drivers_ = std::make_unique<runtime::SimulatedDrivers>(std::move(time));
+    return ok_status();
+  }
+
+  Result<json> load(const JsonValue& body, int fd, const std::stop_token& stop) {
+    runtime::LoadRequest request;
+    request.executable = SLUICE_TRY(map_package(fd));
+    request.name = SLUICE_TRY(body.text_or("name", "model"));
+    request.group = group_;
+    request.depth = static_cast<int>(SLUICE_TRY(body.int_or("depth", 0, 0, runtime::kMaxDepth)));
+    const auto waiting = SLUICE_TRY(body.int_or("max_waiting", -1, -1, runtime::kMaxWaiting));
+    if (waiting >= 0) request.max_waiting = static_cast<int>(waiting);
+    const bool flags_nan = SLUICE_TRY(body.int_or("flags_nan", 0, 0, 1)) == 1;
+    request.nan_policy = flags_nan ? runtime::NanPolicy::kFlag : runtime::NanPolicy::kPass;
+    const ModelHandle model = SLUICE_TRY(engine_->load(request, stop));
+    return info_json(static_cast<std::uint64_t>(model), SLUICE_TRY(engine_->info(model)));
+  }
+
+  Channel channel_;
+  std::mutex send_mutex_;
+  std::mutex mutex_;
+  std::map<std::int64_t, std::shared_ptr<std::stop_source>> calls_;
+  std::shared_ptr<shm::Region> memory_;
+  backend::BackendRegistry backends_;
+  std::unique_ptr<runtime::DriverSource> drivers_;
+  std::unique_ptr<runtime::Engine> engine_;
+  topology::CoreGroupId group_ = {};
+  std::unique_ptr<Requests> requests_;
+};
+
+}  // namespace
+
+int serve(int socket) {
+  // The server is never destroyed, because the process exits without saving state.
+  auto* server = new Server(socket);
+  server->run();
+  return 0;
+}
+
+}  // namespace sluice::worker

@@ -1,0 +1,175 @@
+#include "worker/protocol/bundle.h"
+
+#include <cstring>
+
+#include "base/checked.h"
+
+namespace sluice::worker {
+namespace {
+
+constexpr std::uint64_t kAlignment = 64;
+constexpr std::uint64_t kMaxTableBytes = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxRank = 64;
+
+std::uint64_t aligned(std::uint64_t offset) {
+  return (offset + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// Appends numbers and texts to a table.
+class TableWriter {
+ public:
+  template <typename T>
+  void number(T value) {
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + sizeof(T));
+    std::memcpy(bytes_.data() + at, &value, sizeof(T));
+  }
+  void text(const std::string& value) {
+    number<std::uint64_t>(value.size());
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + value.size());
+    if (!value.empty()) std::memcpy(bytes_.data() + at, value.data(), value.size());
+  }
+  std::vector<std::byte>& bytes() { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// Reads values back; after a missing value all later values are zero.
+class TableReader {
+ public:
+  explicit TableReader(std::span<const std::byte> bytes) : left_(bytes) {}
+
+  template <typename T>
+  T number() {
+    T value = {};
+    if (left_.size() < sizeof(T)) return fail<T>();
+    std::memcpy(&value, left_.data(), sizeof(T));
+    left_ = left_.subspan(sizeof(T));
+    return value;
+  }
+  std::string text() {
+    const auto size = number<std::uint64_t>();
+    if (size > left_.size()) return fail<std::string>();
+    std::string value(reinterpret_cast<const char*>(left_.data()), size);
+    left_ = left_.subspan(size);
+    return value;
+  }
+  /// How many things of at least `least_bytes` follow.
+  std::uint64_t count(std::uint64_t least_bytes) {
+    const auto value = number<std::uint64_t>();
+    return value > left_.size() / least_bytes ? fail<std::uint64_t>() : value;
+  }
+  bool has_failed() const { return has_failed_; }
+
+ private:
+  template <typename T>
+  T fail() {
+    has_failed_ = true;
+    left_ = {};
+    return {};
+  }
+
+  std::span<const std::byte> left_;
+  bool has_failed_ = false;
+};
+
+/// The table with every tensor's offset, and where all ends.
+std::uint64_t make_table(const Bundle& bundle, TableWriter& table) {
+  std::uint64_t table_bytes = sizeof(std::uint64_t) * (bundle.numbers.size() + 4);
+  table_bytes += bundle.text.size();
+  for (const auto& error : bundle.errors) table_bytes += 12 + error.message.size();
+  for (const auto& tensor : bundle.tensors) table_bytes += 28 + 8 * tensor.dims.size();
+  table.number(table_bytes);
+  for (const std::int64_t number : bundle.numbers) table.number(number);
+  table.text(bundle.text);
+  table.number<std::uint64_t>(bundle.errors.size());
+  for (const auto& error : bundle.errors) {
+    table.number(error.runtime_code);
+    table.text(error.message);
+  }
+  table.number<std::uint64_t>(bundle.tensors.size());
+  std::uint64_t offset = aligned(table_bytes);
+  for (const auto& tensor : bundle.tensors) {
+    table.number(static_cast<std::int32_t>(tensor.element));
+    table.number<std::uint64_t>(tensor.dims.size());
+    for (const std::int64_t dim : tensor.dims) table.number(dim);
+    table.number(offset);
+    table.number(static_cast<std::uint64_t>(tensor.size_bytes));
+    offset = aligned(offset + static_cast<std::uint64_t>(tensor.size_bytes));
+  }
+  return offset;
+}
+
+Status broken(std::string_view what) { return invalid_argument("a bundle {}", what); }
+
+Result<exec::TensorView> read_tensor(TableReader& table, std::span<std::byte> from) {
+  exec::TensorView view;
+  const auto element = ir::element_type_from_onnx(table.number<std::int32_t>());
+  const auto rank = table.count(sizeof(std::int64_t));
+  if (!element || rank > kMaxRank) return broken("has a tensor of no type");
+  view.element = *element;
+  for (std::uint64_t i = 0; i < rank; ++i) view.dims.push_back(table.number<std::int64_t>());
+  const auto offset = table.number<std::uint64_t>();
+  const auto size = table.number<std::uint64_t>();
+  if (table.has_failed() || offset % kAlignment != 0 || offset > from.size() ||
+      size > from.size() - offset) {
+    return broken("has a tensor that is not in it");
+  }
+  view.data = from.data() + offset;
+  view.size_bytes = static_cast<std::int64_t>(size);
+  const auto count = checked_product(view.dims);
+  if (!count) return broken("has a tensor whose shape is negative or too large");
+  if (view.element == ir::ElementType::kString) return view;  // whoever uses it reads the texts
+  const auto wanted = ir::storage_bytes(view.element, *count);
+  if (wanted && *wanted == view.size_bytes) return view;
+  return broken("has a tensor with fewer or more bytes than its shape says");
+}
+
+}  // namespace
+
+std::int64_t bundle_bytes(const Bundle& bundle) {
+  TableWriter table;
+  return static_cast<std::int64_t>(make_table(bundle, table));
+}
+
+void write_bundle(const Bundle& bundle, std::span<std::byte> to) {
+  TableWriter table;
+  make_table(bundle, table);
+  std::memcpy(to.data(), table.bytes().data(), table.bytes().size());
+  std::uint64_t offset = aligned(table.bytes().size());
+  for (const auto& tensor : bundle.tensors) {
+    const auto size = static_cast<std::size_t>(tensor.size_bytes);
+    if (size > 0) std::memcpy(to.data() + offset, tensor.data, size);
+    offset = aligned(offset + size);
+  }
+}
+
+Result<Bundle> read_bundle(std::span<std::byte> from) {
+  std::uint64_t table_bytes = 0;
+  if (from.size() < sizeof(table_bytes)) return broken("is too short");
+  std::memcpy(&table_bytes, from.data(), sizeof(table_bytes));
+  if (table_bytes < sizeof(table_bytes) || table_bytes > from.size() ||
+      table_bytes > kMaxTableBytes) {
+    return broken("has a table that is not in it");
+  }
+  // Copied: the other side may go on writing.
+  const std::vector<std::byte> copy(from.begin() + sizeof(table_bytes),
+                                    from.begin() + static_cast<std::ptrdiff_t>(table_bytes));
+  TableReader table(copy);
+  Bundle bundle;
+  for (std::int64_t& number : bundle.numbers) number = table.number<std::int64_t>();
+  bundle.text = table.text();
+  for (auto left = table.count(12); left > 0; --left) {
+    const auto code = table.number<std::int32_t>();
+    bundle.errors.push_back({code, table.text()});
+  }
+  for (auto left = table.count(28); left > 0; --left) {
+    bundle.tensors.push_back(SLUICE_TRY(read_tensor(table, from)));
+  }
+  if (table.has_failed()) return broken("ends early");
+  return bundle;
+}
+
+}  // namespace sluice::worker

@@ -1,0 +1,39 @@
+// Requests and answers as bytes in memory that a daemon and its worker share.
+//
+//     table: u64 table_bytes, 4 x i64 numbers, text, errors, tensors (type, shape, offset, size)
+//     data of each tensor, at multiples of 64
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "exec/value.h"
+#include "runtime/request/runtime_code.h"
+
+namespace sluice::worker {
+
+/// One request, or one answer. Tensors point to memory of somebody else.
+struct Bundle {
+  std::array<std::int64_t, 4> numbers = {};  ///< what they are, the user of the bundle says
+  std::string text;
+  struct Error {
+    std::int32_t runtime_code = 0;
+    std::string message;
+  };
+  std::vector<Error> errors;
+  std::vector<exec::TensorView> tensors;
+};
+
+/// What `write_bundle` needs room for.
+std::int64_t bundle_bytes(const Bundle& bundle);
+/// Requires: room for bundle_bytes(bundle), aligned to 64.
+void write_bundle(const Bundle& bundle, std::span<std::byte> to);
+/// Copies the table before checking it. Tensors point into `from`, whose other owner may change the
+/// bytes but not the number of tensors.
+/// Fails: kInvalidArgument for a malformed bundle.
+Result<Bundle> read_bundle(std::span<std::byte> from);
+
+}  // namespace sluice::worker

@@ -1,0 +1,57 @@
+#include "worker/protocol/model_info.h"
+
+#include <algorithm>
+
+#include "runtime/model/loader.h"
+#include "topology/map/json_reader.h"
+
+namespace sluice::worker {
+namespace {
+
+/// More bytes than any machine has; with kMaxDepth slots of them, and many models, in 63 bits.
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 44;
+constexpr std::int64_t kMaxSlots = 1 << 20;
+
+}  // namespace
+
+nlohmann::json info_json(std::uint64_t model, const runtime::ModelInfo& info) {
+  return {{"model", model},
+          {"name", info.name},
+          {"is_shared_mode", info.mode == runtime::LoadMode::kShared},
+          {"depth", info.depth},
+          {"max_waiting", info.max_waiting},
+          {"num_slots", info.num_slots},
+          {"shares_package", info.shares_package},
+          {"slots_bytes", info.slots_bytes},
+          {"constants_bytes", info.footprint.constants_bytes},
+          {"packed_bytes", info.footprint.packed_bytes},
+          {"context_bytes", info.footprint.context_bytes},
+          {"is_context_known", info.footprint.is_context_known},
+          {"footprint_depth", info.footprint.depth}};
+}
+
+runtime::ModelInfo info_of(const nlohmann::json& loaded) {
+  const topology::JsonValue value(loaded, "");
+  const auto number = [&](const char* name, std::int64_t most) {
+    const auto read = value.int_or(name, 0, 0, most);
+    return read.is_ok() ? *read : 0;
+  };
+  const auto flag = [&](const char* name) {
+    const auto field = value.field(name);
+    const auto read = field.is_ok() ? field->as_bool() : Result<bool>(field.status());
+    return read.is_ok() && *read;
+  };
+  runtime::ModelInfo info;
+  info.mode = flag("is_shared_mode") ? runtime::LoadMode::kShared : runtime::LoadMode::kNormal;
+  info.depth = static_cast<int>(std::max<std::int64_t>(number("depth", runtime::kMaxDepth), 1));
+  info.max_waiting = static_cast<int>(number("max_waiting", runtime::kMaxWaiting));
+  info.num_slots = static_cast<std::size_t>(number("num_slots", kMaxSlots));
+  info.shares_package = flag("shares_package");
+  info.slots_bytes = number("slots_bytes", kMaxBytes);
+  info.footprint = {number("constants_bytes", kMaxBytes), number("packed_bytes", kMaxBytes),
+                    number("context_bytes", kMaxBytes), flag("is_context_known"),
+                    static_cast<std::int32_t>(number("footprint_depth", runtime::kMaxDepth))};
+  return info;
+}
+
+}  // namespace sluice::worker

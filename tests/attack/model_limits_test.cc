@@ -1,0 +1,180 @@
+// Models that ask for too much, served to clients on real threads: outputs of any size, answers
+// that nobody reads, runs without an end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "exec/testing/exec_testing.h"
+#include "rpc/client/client.h"
+#include "rpc/testing/serving.h"
+#include "runtime/inference/thread_driver.h"
+
+namespace sluice::rpc {
+namespace {
+
+using runtime::RuntimeCode;
+using ::testing::HasSubstr;
+
+/// 8 bytes ask for an output of any size.
+constexpr std::string_view kSizeFromInput = R"(
+subgraph @0 "main" {
+  input %shape : i64[1]
+  const %one : f32[1] = [1.0]
+  [%y : f32[?]] = Expand.13[%one, %shape]
+  output [%y]
+}
+)";
+
+/// Runs for as long as x is positive, and x never changes.
+constexpr std::string_view kEndless = R"(
+subgraph @0 "main" {
+  input %x : f32[]
+  const %true : bool[] = hex 01
+  [%y : f32[]] = Loop.25[_, %true, %x] {body = @1, captures = 0}
+  output [%y]
+}
+subgraph @1 "body" {
+  input %i : i64[]
+  input %go : bool[]
+  input %x : f32[]
+  const %zero : f32[] = [0.0]
+  [%more : bool[]] = Greater.13[%x, %zero]
+  [%same : f32[]] = Add.14[%x, %zero]
+  output [%more, %same]
+}
+)";
+
+constexpr std::int64_t kStreamBytes = std::int64_t{1} << 20;
+
+class ModelLimitsTest : public testing::ServingTest<runtime::ThreadDrivers> {
+ protected:
+  ModelLimitsTest() : ServingTest(options()) {
+    client_ = client::Client::create({.address = address()}).value();
+  }
+  ~ModelLimitsTest() override { stop(); }
+
+  static service::ServiceOptions options() {
+    service::ServiceOptions options;
+    options.stream_answer_bytes = kStreamBytes;
+    return options;
+  }
+
+  std::uint64_t load(std::string_view text) {
+    const std::string path = (folder_ / "own.sluice").string();
+    EXPECT_TRUE(package::write_package(exec::testing::executable_of(text), path).is_ok());
+    service::LoadOptions options;
+    options.depth = 1;
+    options.max_waiting = 1000;
+    const auto model = client_->load(options, path);
+    EXPECT_TRUE(model.is_ok()) << model.status().to_string();
+    return model.is_ok() ? model->info.handle : 0;
+  }
+
+  static client::NamedTensor size_of(std::int64_t& count) {
+    return {"shape", {&count, 8, ir::ElementType::kI64, {1}}};
+  }
+  Result<client::InferReply> ask_for(std::uint64_t model, std::int64_t count) {
+    return client_->infer(model, {size_of(count)});
+  }
+  Result<client::InferReply> run_endless(std::uint64_t model, std::int64_t timeout_ns = 0) {
+    float x = 1;
+    return client_->infer(model, {{"x", {&x, 4, ir::ElementType::kF32, {}}}},
+                          {.timeout_ns = timeout_ns});
+  }
+  void wait_until_accepted(std::uint64_t model) const {
+    while (service_.statistics(model)->front().accepted < 1) std::this_thread::yield();
+  }
+
+  std::unique_ptr<client::Client> client_;
+};
+
+RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
+
+TEST_F(ModelLimitsTest, AnAnswerBeyondAMessageIsAnErrorOfItsRequestOnly) {
+  const std::uint64_t model = load(kSizeFromInput);
+  // A message has 1 MiB here. The last two are more than the machine, and more than 64 bits, have.
+  for (const std::int64_t count :
+       {std::int64_t{1} << 18, std::int64_t{600} << 20, std::int64_t{1} << 50,
+        std::numeric_limits<std::int64_t>::max()}) {
+    const auto reply = ask_for(model, count);
+    EXPECT_FALSE(reply.is_ok()) << count;
+  }
+  EXPECT_EQ(code_of(ask_for(model, std::int64_t{1} << 18).status()), RuntimeCode::kOutOfResources);
+  EXPECT_EQ(code_of(ask_for(model, std::int64_t{1} << 50).status()), RuntimeCode::kOutOfResources);
+  const auto reply = ask_for(model, 1000);
+  ASSERT_TRUE(reply.is_ok()) << reply.status().to_string();
+  EXPECT_EQ(reply->outputs.at(0).view.size_bytes, 4000);
+}
+
+TEST_F(ModelLimitsTest, AStreamThatNobodyReadsStopsItsModel) {
+  const std::uint64_t model = load(kSizeFromInput);
+  constexpr int kRequests = 100;
+  constexpr std::int64_t kCount = 50'000;  // 200 KB each, 20 MB in all
+  const auto stream = client_->open_stream().value();
+  std::thread sender([&] {
+    for (std::uint64_t id = 1; id <= kRequests; ++id) {
+      std::int64_t count = kCount;
+      if (!stream->send(id, model, {size_of(count)}).is_ok()) return;
+    }
+    stream->close();
+  });
+  // Until the model stands still: what it computed then is what the daemon holds.
+  std::int64_t computed = -1;
+  for (std::int64_t now = 0; now != computed;) {
+    computed = now;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    now = service_.statistics(model)->front().accepted;
+  }
+  EXPECT_LT(computed, kRequests / 2);
+  int answered = 0;
+  for (auto next = stream->next(); next.is_ok() && next->has_value(); next = stream->next()) {
+    EXPECT_TRUE((*next)->reply.is_ok()) << (*next)->reply.status().to_string();
+    ++answered;
+  }
+  sender.join();
+  EXPECT_EQ(answered, kRequests) << "all are computed once the client reads";
+}
+
+TEST_F(ModelLimitsTest, ADeadlineEndsAnEndlessRun) {
+  const std::uint64_t model = load(kEndless);
+  const auto reply = run_endless(model, 50'000'000);
+  EXPECT_EQ(code_of(reply.status()), RuntimeCode::kTimeout) << reply.status().to_string();
+  EXPECT_TRUE(client_->unload(model).is_ok());
+}
+
+TEST_F(ModelLimitsTest, AnUnloadEndsAnEndlessRun) {
+  const std::uint64_t model = load(kEndless);
+  auto reply = std::async(std::launch::async, [&] { return run_endless(model); });
+  wait_until_accepted(model);
+  EXPECT_TRUE(client_->unload(model).is_ok());
+  EXPECT_EQ(code_of(reply.get().status()), RuntimeCode::kCancelled);
+}
+
+TEST_F(ModelLimitsTest, TheEndOfASessionEndsItsEndlessRun) {
+  auto other = client::Client::create({.address = address(), .uses_ring = false}).value();
+  ASSERT_TRUE(other->open_session("endless").is_ok());
+  std::swap(client_, other);
+  const std::uint64_t model = load(kEndless);
+  const auto stream = client_->open_stream().value();
+  float x = 1;
+  ASSERT_TRUE(stream->send(1, model, {{"x", {&x, 4, ir::ElementType::kF32, {}}}}).is_ok());
+  wait_until_accepted(model);
+  std::swap(client_, other);
+  const auto sessions = client_->list_sessions().value();
+  ASSERT_EQ(sessions.size(), 1U);
+  EXPECT_TRUE(client_->close_session(sessions[0].id).is_ok());
+  while (!service_.list_models(0)->empty()) std::this_thread::yield();
+}
+
+TEST_F(ModelLimitsTest, AShutdownEndsAnEndlessRun) {
+  const std::uint64_t model = load(kEndless);
+  auto reply = std::async(std::launch::async, [&] { return run_endless(model); });
+  wait_until_accepted(model);
+  service_.shutdown(0);
+  EXPECT_FALSE(reply.get().is_ok());
+}
+
+}  // namespace
+}  // namespace sluice::rpc

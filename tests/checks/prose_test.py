@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""The prose check finds riddles in every kind of file, and leaves plain sentences alone."""
+
+import contextlib
+import io
+import pathlib
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts/checks"))
+
+import project  # noqa: E402
+import prose  # noqa: E402
+
+RIDDLE = "What it was told of goes where the others are."
+PLAIN = "The scheduler keeps the request until the driver reports completion."
+
+
+class ProseTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        patch = mock.patch.object(project, "ROOT", self.root)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return pathlib.Path(name)
+
+    def riddles(self, name, text):
+        return prose.examine(self.write(name, text))[1]
+
+    def run_check(self, *arguments):
+        output = io.StringIO()
+        with mock.patch.object(sys, "argv", ["prose.py", *arguments]), contextlib.redirect_stdout(output):
+            status = prose.main()
+        return status, output.getvalue()
+
+    def test_riddles_differ_from_plain_sentences(self):
+        self.assertTrue(prose.is_riddle(RIDDLE))
+        self.assertFalse(prose.is_riddle(PLAIN))
+
+    def test_short_sentences_are_labels(self):
+        self.assertFalse(prose.is_riddle("None of it is there."))
+
+    def test_names_of_code_have_content(self):
+        self.assertFalse(prose.is_riddle("`all` of `them` go to `it` with `that` beside `those` of `one`."))
+        self.assertEqual(prose.words_of("read_file, kMax: base::Status"), ["read_file", "code_", "code_"])
+
+    def test_comments_of_cpp_are_read_and_strings_are_not(self):
+        text = f'int a;  ///< {RIDDLE}\n/* {RIDDLE} */\nconst char* b = "// {RIDDLE}";\n'
+        self.assertEqual(len(self.riddles("src/a.h", text)), 2)
+
+    def test_a_sentence_is_reported_at_its_first_line(self):
+        text = f"int a;\n\n/// {PLAIN}\n/// What it was told of goes\n/// where the others are.\nint b;\n"
+        self.assertEqual(self.riddles("src/a.h", text), [f"src/a.h:4: {RIDDLE}"])
+
+    def test_comments_and_docstrings_of_python_are_read(self):
+        text = f'"""{RIDDLE}"""\n\n\ndef f():\n    """{PLAIN}"""\n    # {RIDDLE}\n    return "# {RIDDLE}"\n'
+        self.assertEqual(len(self.riddles("tools/a.py", text)), 2)
+
+    def test_comments_of_cmake_and_shell_are_read(self):
+        self.assertEqual(len(self.riddles("src/CMakeLists.txt", f"# {RIDDLE}\nproject(a)\n")), 1)
+        self.assertEqual(len(self.riddles("tools/run", f"#!/usr/bin/env bash\n# {RIDDLE}\n")), 1)
+        self.assertEqual(self.riddles("tools/data.txt", f"# {RIDDLE}\n"), [])
+
+    def test_markdown_is_read_without_code(self):
+        text = f"# Title\n\n- {RIDDLE}\n\n```\n{RIDDLE}\n```\n\n| a | {RIDDLE} |\n"
+        self.assertEqual(len(self.riddles("docs/a.md", text)), 2)
+
+    def test_licences_are_left_out(self):
+        self.assertEqual(self.riddles("src/a.h", f"// Copyright: {RIDDLE}\n"), [])
+
+    def test_a_folder_over_the_limit_fails_and_lists_its_riddles(self):
+        self.write("src/a.h", f"// {PLAIN}\n" * 100 + f"// {RIDDLE}\n")
+        status, output = self.run_check()
+        self.assertEqual(status, 1)
+        self.assertIn(f"src/a.h:101: {RIDDLE}", output)
+        self.assertIn("src: 1 of 101 sentences", output)
+
+    def test_a_folder_below_the_limit_passes(self):
+        self.write("src/a.h", f"// {PLAIN}\n" * 200 + f"// {RIDDLE}\n")
+        self.assertEqual(self.run_check()[0], 0)
+
+    def test_a_named_file_fails_with_its_first_riddle(self):
+        self.write("src/a.h", f"// {PLAIN}\n" * 200 + f"// {RIDDLE}\n")
+        self.assertEqual(self.run_check("src/a.h")[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

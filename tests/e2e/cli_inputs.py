@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""What `sluice run` takes and writes: images that it resizes and normalises, and JSON for the values that
+.npy files cannot hold."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+from report import ROOT, run_cases
+
+from harness.sluice_cli import run_command
+
+JPEG = ROOT / "tests/fuzz/corpus/photo/jpeg"  # 32 x 32, coloured
+PNG = ROOT / "tests/fuzz/corpus/photo/png"
+
+
+def write_model(folder: Path, nodes: list[onnx.NodeProto], inputs: list[onnx.ValueInfoProto],
+                outputs: list[onnx.ValueInfoProto]) -> Path:
+    graph = helper.make_graph(nodes, "values", inputs, outputs)
+    path = folder / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    return path
+
+
+def identity(folder: Path, element: int, shape: list[int]) -> Path:
+    return write_model(folder, [helper.make_node("Identity", ["x"], ["y"])],
+                       [helper.make_tensor_value_info("x", element, shape)],
+                       [helper.make_tensor_value_info("y", element, shape)])
+
+
+def image_output(folder: Path, image: Path, suffix: str, height: int, *options: str) -> np.ndarray:
+    """What the model saw of the image, as [1, 3, height, height]."""
+    model = identity(folder, TensorProto.FLOAT, [1, 3, height, height])
+    copy = folder / f"image{suffix}"
+    copy.write_bytes(image.read_bytes())
+    run_command("run", model, "--input", copy, "--output-dir", folder, *options)
+    return np.load(folder / "y.npy")
+
+
+def jpeg_is_decoded_like_png(folder: Path) -> str:
+    jpeg, png = image_output(folder, JPEG, ".jpg", 32), image_output(folder, PNG, ".png", 32)
+    correlation = np.corrcoef(jpeg.ravel(), png.ravel())[0, 1]
+    return "" if correlation > 0.9 else f"correlation {correlation:.2f}"
+
+
+def image_is_resized_and_cropped(folder: Path) -> str:
+    whole = image_output(folder, PNG, ".png", 32)
+    halves = whole.reshape(1, 3, 16, 2, 16, 2).mean((3, 5))
+    seen = image_output(folder, PNG, ".png", 12, "--resize", "16")
+    error = np.abs(seen - halves[:, :, 2:14, 2:14]).mean()
+    return "" if error < 0.05 else f"mean error {error:.3f}"
+
+
+def image_is_normalised_per_channel(folder: Path) -> str:
+    plain = image_output(folder, PNG, ".png", 32)
+    seen = image_output(folder, PNG, ".png", 32, "--mean", "0.5,0.4,0.3", "--std", "0.2,0.25,0.5")
+    means = np.array([0.5, 0.4, 0.3], np.float32).reshape(1, 3, 1, 1)
+    deviations = np.array([0.2, 0.25, 0.5], np.float32).reshape(1, 3, 1, 1)
+    error = np.abs(seen - (plain - means) / deviations).max()
+    return "" if error < 1e-5 else f"error {error:.1e}"
+
+
+def echoes(element: int, value: dict) -> Callable[[Path], str]:
+    def run(folder: Path) -> str:
+        model = identity(folder, element, value["shape"])
+        (folder / "x.json").write_text(json.dumps(value))
+        run_command("run", model, "--input", f"x={folder}/x.json", "--output-dir", folder, "--backend", "reference")
+        written = json.loads((folder / "y.json").read_text())
+        return "" if written == value else f"got {written}, gave {value}"
+    return run
+
+
+def f16_json_becomes_npy(folder: Path) -> str:
+    model = identity(folder, TensorProto.FLOAT16, [2])
+    (folder / "x.json").write_text('{"type": "f16", "shape": [2], "data": [0.5, -3]}')
+    run_command("run", model, "--input", folder / "x.json", "--output-dir", folder, "--backend", "reference")
+    written = np.load(folder / "y.npy")
+    return "" if written.dtype == np.float16 and written.tolist() == [0.5, -3] else f"got {written!r}"
+
+
+def sequence_is_read(folder: Path) -> str:
+    x = helper.make_tensor_sequence_value_info("x", TensorProto.FLOAT, None)
+    at = helper.make_tensor_value_info("at", TensorProto.INT64, [])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    model = write_model(folder, [helper.make_node("SequenceAt", ["x", "at"], ["y"])], [x, at], [y])
+    items = [{"type": "f32", "shape": [1], "data": [number]} for number in (1.5, 2.5, 3.5)]
+    (folder / "x.json").write_text(json.dumps({"sequence": items}))
+    (folder / "at.json").write_text('{"type": "i64", "shape": [], "data": [1]}')
+    run_command("run", model, "--input", f"x={folder}/x.json", "--input", f"at={folder}/at.json",
+                "--output-dir", folder)
+    written = np.load(folder / "y.npy")
+    return "" if written.tolist() == [2.5] else f"got {written!r}"
+
+
+def npz_has_the_inputs(save: Callable[..., None]) -> Callable[[Path], str]:
+    def run(folder: Path) -> str:
+        def info(name: str) -> onnx.ValueInfoProto:
+            return helper.make_tensor_value_info(name, TensorProto.FLOAT, [3])
+        model = write_model(folder, [helper.make_node("Sub", ["a", "b"], ["y"])], [info("a"), info("b")], [info("y")])
+        a, b, other = (np.arange(3, dtype=np.float32) * factor for factor in (5, 2, 3))
+        save(folder / "all.npz", b=b, a=a, unused=np.zeros(1000))
+        np.save(folder / "b.npy", other)
+        found = []
+        for more in ([], ["--input", f"b={folder}/b.npy"]):
+            run_command("run", model, "--input", folder / "all.npz", *more, "--output-dir", folder)
+            found.append(np.load(folder / "y.npy").tolist())
+        return "" if found == [(a - b).tolist(), (a - other).tolist()] else f"got {found}"
+    return run
+
+
+CASES = {
+    "a JPEG gives nearly the pixels of the same PNG": jpeg_is_decoded_like_png,
+    "an image is resized, and its centre cropped": image_is_resized_and_cropped,
+    "an image is normalised channel by channel": image_is_normalised_per_channel,
+    "strings come in and out as JSON": echoes(
+        TensorProto.STRING, {"type": "string", "shape": [2], "data": ["a b", "ü"]}),
+    "bf16 comes in and out as JSON": echoes(
+        TensorProto.BFLOAT16, {"type": "bf16", "shape": [2, 1], "data": [0.5, -2.0]}),
+    "4-bit integers come in and out as JSON": echoes(
+        TensorProto.INT4, {"type": "i4", "shape": [3], "data": [-8, 7, 1]}),
+    "f16 comes in as JSON and out as .npy": f16_json_becomes_npy,
+    "a sequence comes in as JSON": sequence_is_read,
+    "an .npz file has all inputs": npz_has_the_inputs(np.savez),
+    "a compressed .npz file has all inputs": npz_has_the_inputs(np.savez_compressed),
+}
+
+if __name__ == "__main__":
+    sys.exit(run_cases(CASES))

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Networks in f16 and bf16 compute in f32: right, and on no kernel of 16 bits."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from report import run_cases  # noqa: E402
+
+from harness.sluice_cli import compile_model, run_command, run_model  # noqa: E402
+
+ELEMENTS = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
+TOLERANCE = {"f16": 0.02, "bf16": 0.15}
+
+
+def network(element: int) -> onnx.ModelProto:
+    """Takes and gives f32; everything between the two Casts has 16 bits."""
+    random = np.random.default_rng(1)
+
+    def weight(name: str, *shape: int) -> TensorProto:
+        values = random.standard_normal(shape) / np.sqrt(shape[0])
+        return helper.make_tensor(name, element, shape, values.ravel().tolist())
+
+    nodes = [
+        helper.make_node("Cast", ["x"], ["h"], to=element),
+        helper.make_node("MatMul", ["h", "w1"], ["p"]),
+        helper.make_node("Add", ["p", "b1"], ["a"]),
+        helper.make_node("Gelu", ["a"], ["g"]),
+        helper.make_node("Reshape", ["g", "folded"], ["r"]),
+        helper.make_node("LayerNormalization", ["r", "scale"], ["n"]),
+        helper.make_node("MatMul", ["n", "w2"], ["m"]),
+        helper.make_node("Softmax", ["m"], ["s"], axis=-1),
+        helper.make_node("Cast", ["s"], ["y"], to=TensorProto.FLOAT),
+    ]
+    graph = helper.make_graph(
+        nodes, "halves",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 6, 32])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [weight("w1", 32, 48), weight("b1", 48), weight("scale", 48), weight("w2", 48, 9),
+         numpy_helper.from_array(np.array([12, 48]), "folded")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def agrees(folder: Path, name: str) -> str:
+    path = folder / "model.onnx"
+    onnx.save_model(network(ELEMENTS[name]), path)
+    feeds = {"x": np.random.default_rng(2).standard_normal((2, 6, 32), dtype=np.float32)}
+    plain = compile_model(path, folder / "plain.sluice", "reference", ["--no-optimize"])
+    expected = run_model(plain, feeds, ["y"])["y"]
+    package = compile_model(path, folder / "cpu.sluice", "cpu")
+    actual = run_model(package, feeds, ["y"])["y"]
+    difference = np.abs(actual - expected).max()
+    if not difference <= TOLERANCE[name]:
+        return f"results differ by {difference}"
+    products = [line for line in run_command("inspect", package, "--text").splitlines()
+                if "MatMul" in line or "LayerNormalization" in line]
+    narrow = [line for line in products if ": f16" in line or ": bf16" in line]
+    return "" if products and not narrow else f"computes in 16 bits: {narrow or 'nothing'}"
+
+
+if __name__ == "__main__":
+    sys.exit(run_cases({name: lambda f, n=name: agrees(f, n) for name in ELEMENTS}))

@@ -1,0 +1,54 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "package/package.h"
+#include "sluice/cli/command.h"
+#include "sluice/model/model_source.h"
+#include "sluice/model/preprocessing_facts.h"
+#include "sluice/tensors/inputs.h"
+
+namespace sluice::tool {
+namespace {
+
+class CompileCommand : public Command {
+ public:
+  const char* name() const override { return "compile"; }
+  const char* summary() const override { return "Turn an ONNX file into a .sluice file"; }
+
+  void add_options(Options& options) override {
+    options_.add_to(options,
+                    "An ONNX file; weights that it keeps in other files are read from beside it");
+    options.add("-o,--output", output_, "Where to write; default: beside the model");
+    options_.add_rest(options);
+    add_image_options(options, preprocessing_);
+  }
+
+  Result<int> run() override {
+    if (output_.empty())
+      output_ = std::filesystem::path(options_.path).replace_extension(".sluice");
+    const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
+    auto executable = SLUICE_TRY(compile_model(options_, [&](std::string_view phase) {
+      if (is_terminal) fmt::print(stderr, "\r\033[K{} ...", phase);
+    }));
+    record_preprocessing(preprocessing_, executable.graph.metadata);
+    if (is_terminal) fmt::print(stderr, "\r\033[Kwrite ...");
+    SLUICE_TRY(package::write_package(executable, output_));
+    if (is_terminal) fmt::print(stderr, "\r\033[K");
+    fmt::print("{}: {} operations, {:.1f} MB\n", output_, executable.graph.main().num_operations(),
+               static_cast<double>(std::filesystem::file_size(output_)) / 1e6);
+    return 0;
+  }
+
+ private:
+  ModelOptions options_;
+  std::string output_;
+  Preprocessing preprocessing_;  // recorded for `sluice run`
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_compile_command() { return std::make_unique<CompileCommand>(); }
+
+}  // namespace sluice::tool

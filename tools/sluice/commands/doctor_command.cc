@@ -1,0 +1,88 @@
+#include <sched.h>
+#include <sys/sysinfo.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "sluice/cli/command.h"
+#include "sluice/model/model_source.h"
+
+namespace sluice::tool {
+namespace {
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+int usable_cores() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  return ::sched_getaffinity(0, sizeof(mask), &mask) == 0 ? CPU_COUNT(&mask) : 0;
+}
+
+/// Cores that the control group's quota pays for, as its `cpu.max` says; "no limit" if it has none.
+std::string core_quota() {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  double quota = 0;
+  double period = 0;
+  if (!(file >> quota >> period) || period <= 0) return "no limit";
+  return fmt::format("{:.1f} cores", quota / period);
+}
+
+class DoctorCommand : public Command {
+ public:
+  const char* name() const override { return "doctor"; }
+  const char* summary() const override {
+    return "Show what this machine has, and which plug-ins loaded or why not";
+  }
+  void add_options(Options& /*options*/) override {}
+
+  Result<int> run() override {
+    struct sysinfo memory = {};
+    ::sysinfo(&memory);
+    const double unit = memory.mem_unit;
+    fmt::print("processor  {}\n", processor_name());
+    fmt::print("cores      {} usable by this process, control group: {}\n", usable_cores(),
+               core_quota());
+    fmt::print("memory     {:.1f} GB, {:.1f} GB free\n",
+               static_cast<double>(memory.totalram) * unit / 1e9,
+               static_cast<double>(memory.freeram) * unit / 1e9);
+    return report_plugins() ? 0 : 1;
+  }
+
+ private:
+  /// Whether at least one plug-in loaded and none failed.
+  static bool report_plugins() {
+    const auto plugins = backend_registry().all();
+    if (plugins.empty()) {
+      fmt::print(
+          "\nno plug-ins found; set SLUICE_BACKEND_PATH to the folder that has "
+          "libsluice_backend_*.so\n");
+      return false;
+    }
+    bool is_healthy = true;
+    for (const backend::Plugin& plugin : plugins) {
+      fmt::print("\nbackend    {} ({})\n", plugin.name, plugin.path.string());
+      if (plugin.backend == nullptr) {
+        fmt::print("  not loaded: {}\n", plugin.reason.to_string());
+        is_healthy = false;
+        continue;
+      }
+      for (const backend::DeviceInfo& device : plugin.backend->devices()) {
+        fmt::print("  device   {}: {}, {} core{}\n", device.kind, device.name, device.num_cores,
+                   device.num_cores == 1 ? "" : "s");
+      }
+    }
+    return is_healthy;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_doctor_command() { return std::make_unique<DoctorCommand>(); }
+
+}  // namespace sluice::tool

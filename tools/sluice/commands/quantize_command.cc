@@ -1,0 +1,133 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "compile/quantize.h"
+#include "onnx/import.h"
+#include "package/package.h"
+#include "sluice/cli/command.h"
+#include "sluice/model/model_source.h"
+#include "sluice/tensors/agreement.h"
+#include "sluice/tensors/inputs.h"
+#include "sluice/tensors/samples.h"
+
+namespace sluice::tool {
+namespace {
+
+class QuantizeCommand : public Command {
+ public:
+  const char* name() const override { return "quantize"; }
+  const char* summary() const override {
+    return "Turn an ONNX file into a .sluice file that computes in 8 bits, and print its error";
+  }
+
+  void add_options(Options& options) override {
+    options_.add_to(options, "An ONNX file");
+    options
+        .add("--calibration", folder_,
+             "Samples of the inputs: .npy or .png files, or a folder per sample with a file "
+             "INPUT.npy per input. What activations lie between is read off them")
+        .required();
+    options.add("-o,--output", output_, "Where to write; default: MODEL.int8.sluice");
+    options.add("--keep", kept_, "Convolutions that stay in f32, by node name")
+        .separated_by_commas();
+    options.flag(
+        "--dynamic", is_dynamic_,
+        "Only products of matrices, whose scales follow the data; convolutions stay in f32 "
+        "and samples serve the report");
+    options.add_threads(quantizing_.num_threads, "Cores to use; 0 for all");
+  }
+
+  Result<int> run() override {
+    const onnx::ImportOptions importing = {SLUICE_TRY(parse_shapes(options_.shapes))};
+    ir::Graph graph = SLUICE_TRY(onnx::import_model(options_.path, importing));
+    quantizing_.compiling.backends = options_.backends;
+    quantizing_.compiling.places = options_.places;
+    quantizing_.compiling.weights = compile::WeightPrecision::kInt8;
+    quantizing_.convolutions = !is_dynamic_;
+    quantizing_.kept.insert(kept_.begin(), kept_.end());
+    auto quantizer =
+        SLUICE_TRY(compile::Quantizer::create(std::move(graph), backend_registry(), quantizing_));
+    const auto samples = SLUICE_TRY(find_samples(folder_, quantizer.signature()));
+    SLUICE_TRY(
+        run_samples(quantizer, samples, "calibrate", [](std::size_t) { return ok_status(); }));
+    const package::Executable executable = SLUICE_TRY(quantizer.finish());
+    if (output_.empty()) {
+      output_ = std::filesystem::path(options_.path).replace_extension(".int8.sluice");
+    }
+    SLUICE_TRY(package::write_package(executable, output_));
+    return report(quantizer, samples);
+  }
+
+ private:
+  /// Runs all samples in f32; `after` is called behind each.
+  template <typename After>
+  Status run_samples(compile::Quantizer& quantizer, const std::vector<Sample>& samples,
+                     const char* phase, const After& after) {
+    const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
+    const auto dims = SLUICE_TRY(parse_shapes(options_.shapes));
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      if (is_terminal) fmt::print(stderr, "\r\033[K{} {} of {}", phase, i + 1, samples.size());
+      tensors_ = SLUICE_TRY(read_inputs(samples[i], quantizer.signature(), dims));
+      std::vector<exec::TensorView> views;
+      for (const ir::Constant& tensor : tensors_) views.push_back(view_of(tensor));
+      const std::string where = samples[i].begin()->second;
+      SLUICE_TRY(quantizer.observe(views).with_context(fmt::format("sample \"{}\"", where)));
+      SLUICE_TRY(after(i));
+    }
+    if (is_terminal) fmt::print(stderr, "\r\033[K");
+    return ok_status();
+  }
+
+  /// What was written is read, and runs the samples beside f32.
+  Result<int> report(compile::Quantizer& quantizer, const std::vector<Sample>& samples) {
+    exec::LoadOptions loading;
+    loading.num_threads = quantizing_.num_threads;
+    const auto model = SLUICE_TRY(exec::LoadedModel::load(
+        SLUICE_TRY(package::read_package(output_)), backend_registry(), loading));
+    auto context = SLUICE_TRY(model.create_context());
+    const auto& outputs = quantizer.signature().outputs;
+    std::vector<Agreement> agreements(outputs.size());
+    SLUICE_TRY(run_samples(quantizer, samples, "compare", [&](std::size_t) -> Status {
+      SLUICE_TRY(set_inputs(context, tensors_));
+      SLUICE_TRY(context.run());
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (context.output(i).element != ir::ElementType::kF32) continue;
+        if (context.output(i).dims != quantizer.output(i).dims) continue;
+        agreements[i].add(context.output(i), quantizer.output(i));
+      }
+      return ok_status();
+    }));
+    fmt::print("{}: {} of {} convolutions in 8 bits, {:.1f} MB\n", output_,
+               quantizer.num_quantized(), quantizer.num_convolutions(),
+               static_cast<double>(std::filesystem::file_size(output_)) / 1e6);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Agreement& agreement = agreements[i];
+      if (agreement.samples() == 0) {
+        fmt::print("{}: not compared, it is no f32 of one shape\n", outputs[i].name);
+        continue;
+      }
+      fmt::print(
+          "{}: error {:.2f} % of the largest, {:.1f} dB signal to noise, same largest in {} of {} "
+          "rows, over {} samples\n",
+          outputs[i].name, agreement.largest_error() * 100, agreement.signal_to_noise(),
+          agreement.same_largest(), agreement.rows(), agreement.samples());
+    }
+    return 0;
+  }
+
+  ModelOptions options_;
+  std::string folder_;
+  std::string output_;
+  std::vector<std::string> kept_;
+  bool is_dynamic_ = false;
+  compile::QuantizeOptions quantizing_;
+  std::vector<ir::Constant> tensors_;  // of the sample at hand
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_quantize_command() { return std::make_unique<QuantizeCommand>(); }
+
+}  // namespace sluice::tool

@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "sluice/cli/command.h"
+#include "sluice/commands/step_profile.h"
+#include "sluice/model/model_source.h"
+#include "sluice/model/preprocessing_facts.h"
+#include "sluice/tensors/image.h"
+#include "sluice/tensors/inputs.h"
+#include "sluice/tensors/outputs.h"
+
+namespace sluice::tool {
+namespace {
+
+std::span<const float> floats_of(const exec::TensorView& view) {
+  return {static_cast<const float*>(view.data), static_cast<std::size_t>(view.size_bytes) / 4};
+}
+
+Result<std::vector<std::string>> read_labels(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return make_error(Code::kNotFound, "cannot read labels from \"{}\"", path);
+  std::vector<std::string> labels;
+  for (std::string line; std::getline(file, line);) labels.push_back(line);
+  return labels;
+}
+
+/// Converts scores to probabilities: unchanged if they sum to one, otherwise by softmax.
+std::vector<double> probabilities_of(std::span<const float> scores) {
+  std::vector<double> values(scores.begin(), scores.end());
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  const bool is_distribution =
+      std::abs(sum - 1.0) < 1e-3 &&
+      std::all_of(values.begin(), values.end(), [](double value) { return value >= 0; });
+  if (is_distribution || values.empty()) return values;
+  const double highest = *std::max_element(values.begin(), values.end());
+  double total = 0;
+  for (double& value : values) total += value = std::exp(value - highest);
+  for (double& value : values) value /= total;
+  return values;
+}
+
+class RunCommand : public Command {
+ public:
+  const char* name() const override { return "run"; }
+  const char* summary() const override { return "Run a model once on given inputs"; }
+
+  void add_options(Options& options) override {
+    options_.add_to(options);
+    options
+        .add("--input", inputs_,
+             "name=x.npy, x.json, x.png or x.jpg, name=random or name=zeros; a model with one"
+             " input needs no name; all.npz has the inputs by their names")
+        .repeatable();
+    add_image_options(options, preprocessing_);
+    options.add(
+        "--output-dir", output_dir_,
+        "Write each output there: <name>.npy, or <name>.json for what NumPy has no type for");
+    options.add("--top", top_, "K LABELS: the K likeliest classes, named by the lines of LABELS")
+        .takes(1, 2);
+    options.flag("--profile", is_profiled_,
+                 "Print what each step took, and its line in the source");
+    options.flag("--draw", draws_, "Draw the input images");
+    options.add_threads(loading_.num_threads, "Cores to use; 0 for all");
+    options
+        .add("--max-loop-iterations", loading_.max_loop_iterations,
+             "A loop that runs longer fails the run")
+        .shows_default();
+  }
+
+  Result<int> run() override {
+    const auto model = SLUICE_TRY(
+        exec::LoadedModel::load(SLUICE_TRY(open_model(options_)), backend_registry(), loading_));
+    SLUICE_TRY(fill_preprocessing(model.executable().graph.metadata, preprocessing_));
+    const auto sources = SLUICE_TRY(parse_inputs(inputs_, model.signature(), Missing::kRefuse));
+    const auto values = SLUICE_TRY(read_values(
+        sources, model.signature(), SLUICE_TRY(parse_shapes(options_.shapes)), preprocessing_));
+    auto context = SLUICE_TRY(model.create_context());
+    SLUICE_TRY(set_values(context, model.signature(), values));
+    if (is_profiled_) {
+      fmt::print("{}", SLUICE_TRY(profile_run(model, context)));
+    } else {
+      SLUICE_TRY(context.run());
+    }
+    if (draws_) SLUICE_TRY(draw_images(sources));
+    SLUICE_TRY(write_outputs(model, context));
+    return 0;
+  }
+
+ private:
+  static Status draw_images(const std::map<std::string, std::string>& sources) {
+    for (const auto& [input, source] : sources) {
+      if (is_image_file(source)) fmt::print("{}", draw(SLUICE_TRY(read_image(source, 1))));
+    }
+    return ok_status();
+  }
+
+  Status write_outputs(const exec::LoadedModel& model, const exec::Context& context) const {
+    const auto& specs = model.signature().outputs;
+    if (!top_.empty()) return print_top(context.output(0));
+    SLUICE_TRY(make_output_folder(output_dir_));
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      if (specs[i].type.is_tensor()) {
+        SLUICE_TRY(write_output(specs[i].name, context.output(i), output_dir_));
+      } else {
+        SLUICE_TRY(write_value(specs[i].name, context.output_value(i)));
+      }
+    }
+    return ok_status();
+  }
+
+  /// A sequence item by item: <name>.0, <name>.1, ...
+  Status write_value(const std::string& name, const exec::Value& value) const {
+    fmt::print("{}: {}\n", name, value.describe());
+    if (value.tensor) return write_output(name, value.tensor->view, output_dir_);
+    if (value.sequence == nullptr) return ok_status();
+    for (std::size_t i = 0; i < value.sequence->items.size(); ++i) {
+      SLUICE_TRY(
+          write_output(fmt::format("{}.{}", name, i), value.sequence->items[i]->view, output_dir_));
+    }
+    return ok_status();
+  }
+
+  Status print_top(const exec::TensorView& view) const {
+    if (view.element != ir::ElementType::kF32) {
+      return invalid_argument("--top needs scores of type f32, the output is {}", type_text(view));
+    }
+    std::vector<std::string> labels;
+    if (top_.size() > 1) labels = SLUICE_TRY(read_labels(top_[1]));
+    const std::vector<double> values = probabilities_of(floats_of(view));
+    std::vector<std::size_t> ranking(values.size());
+    std::iota(ranking.begin(), ranking.end(), std::size_t{0});
+    std::stable_sort(ranking.begin(), ranking.end(),
+                     [&](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+    const auto wanted = static_cast<std::size_t>(std::max(0, std::atoi(top_[0].c_str())));
+    if (wanted == 0) return invalid_argument("--top {}: give a number above 0", top_[0]);
+    ranking.resize(std::min(ranking.size(), wanted));
+    for (const std::size_t index : ranking) {
+      const std::string label = index < labels.size() ? labels[index] : std::to_string(index);
+      fmt::print("{:5.1f} %  {}\n", values[index] * 100, label);
+    }
+    return ok_status();
+  }
+
+  ModelOptions options_;
+  std::vector<std::string> inputs_;
+  std::string output_dir_;
+  std::vector<std::string> top_;
+  bool draws_ = false;
+  bool is_profiled_ = false;
+  Preprocessing preprocessing_;
+  exec::LoadOptions loading_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_run_command() { return std::make_unique<RunCommand>(); }
+
+}  // namespace sluice::tool

@@ -1,0 +1,123 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "compile/tune/tune.h"
+#include "package/package.h"
+#include "sluice/cli/command.h"
+#include "sluice/model/model_source.h"
+#include "sluice/tensors/inputs.h"
+
+namespace sluice::tool {
+namespace {
+
+double milliseconds(double ns) { return ns / 1e6; }
+
+void draw_bar(std::string_view phase, double done) {
+  constexpr int kWidth = 30;
+  const int full = static_cast<int>(done * kWidth);
+  fmt::print(stderr, "\r\033[K[{:#<{}}{:.<{}}] {:3.0f} % {}", "", full, "", kWidth - full,
+             done * 100, phase);
+  std::fflush(stderr);
+}
+
+class TuneCommand : public Command {
+ public:
+  const char* name() const override { return "tune"; }
+  const char* summary() const override {
+    return "Measure the tactics of a .sluice file on this machine and store the fastest in it";
+  }
+
+  void add_options(Options& options) override {
+    options.add("model", path_, "A .sluice file made by `sluice compile`").required();
+    options.add("-o,--output", output_, "Where to write; default: in its place");
+    options.add("--seconds", options_.seconds, "How long to measure").positive().shows_default();
+    options.add_threads(options_.num_threads, "Cores to tune for; 0 for all");
+    options.add("--shape", shapes_,
+                "An input's dimensions where the model leaves them open: name=1,3,224,224");
+    options.flag("--all", prints_all_,
+                 "Print how every way of every operation did; * is what was faster twice");
+    options.add("--input", inputs_, "As for `sluice run`; inputs not named are random")
+        .repeatable();
+  }
+
+  Result<int> run() override {
+    auto executable = SLUICE_TRY(package::read_package(path_).with_context(path_));
+    const auto signature = package::signature_of(executable.graph);
+    const auto sources = SLUICE_TRY(parse_inputs(inputs_, signature, Missing::kRandom));
+    const auto tensors =
+        SLUICE_TRY(read_inputs(sources, signature, SLUICE_TRY(parse_shapes(shapes_))));
+    std::vector<exec::TensorView> views;
+    for (const ir::Constant& tensor : tensors) views.push_back(view_of(tensor));
+
+    const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
+    if (is_terminal) options_.progress = draw_bar;
+    const auto tuning =
+        SLUICE_TRY(compile::tune(std::move(executable), views, backend_registry(), options_));
+    if (is_terminal) fmt::print(stderr, "\r\033[K");
+    const bool is_new = !tuning.report.changed.empty();
+    if (is_new || !output_.empty()) {
+      SLUICE_TRY(package::write_package(tuning.executable, output_.empty() ? path_ : output_));
+    }
+    if (prints_all_) print_all(tuning.report);
+    print(tuning.report);
+    return 0;
+  }
+
+ private:
+  static const char* text_of(const std::string& way) {
+    return way.empty() ? "default" : way.c_str();
+  }
+
+  static void print_all(const compile::TuneReport& report) {
+    for (const compile::MeasuredGroup& group : report.measured) {
+      fmt::print("{} x {}\n", group.count, group.text);
+      for (std::size_t way = 0; way < group.outcomes.size(); ++way) {
+        const compile::TacticOutcome& outcome = group.outcomes[way];
+        const bool is_best = group.confirmed > 0 && way == group.confirmed;
+        fmt::print("  {} {:>10.3f} ms {:>6.3f}  {}\n", is_best ? '*' : ' ',
+                   milliseconds(outcome.ns), outcome.ratio, text_of(group.tactics[way]));
+      }
+    }
+  }
+
+  void print(const compile::TuneReport& report) const {
+    fmt::print("{}: {} kinds of operations with a choice, {} rounds on {}\n",
+               output_.empty() ? path_ : output_, report.num_groups, report.rounds, report.machine);
+    if (report.changed.empty()) {
+      if (report.before_ns > 0) {
+        fmt::print("nothing gained: {:.3f} ms before, {:.3f} ms with what looked faster\n",
+                   milliseconds(report.before_ns), milliseconds(report.after_ns));
+      } else if (report.rounds == 0 && report.num_groups > 0) {
+        fmt::print("too little time for a comparison; give more with --seconds\n");
+      } else {
+        fmt::print("nothing was faster than what it has\n");
+      }
+      return;
+    }
+    fmt::print("{:>5} {:>10} {:>10} {:>6}  operation: was -> is\n", "count", "ms", "ms now",
+               "gain");
+    for (const compile::TunedGroup& group : report.changed) {
+      fmt::print("{:>5} {:>10.3f} {:>10.3f} {:>5.2f}x  {}: {} -> {}\n", group.count,
+                 milliseconds(group.before_ns), milliseconds(group.after_ns),
+                 group.before_ns / group.after_ns, group.text, text_of(group.from),
+                 text_of(group.to));
+    }
+    fmt::print("whole model: {:.3f} ms -> {:.3f} ms, {:.2f}x\n", milliseconds(report.before_ns),
+               milliseconds(report.after_ns), report.before_ns / report.after_ns);
+  }
+
+  std::string path_;
+  std::string output_;
+  std::vector<std::string> shapes_;
+  std::vector<std::string> inputs_;
+  bool prints_all_ = false;
+  compile::TuneOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_tune_command() { return std::make_unique<TuneCommand>(); }
+
+}  // namespace sluice::tool

@@ -1,0 +1,32 @@
+// The functions of `sluice` that need the compiler; builds without the compiler use no_compiler.cc.
+#include <utility>
+
+#include "compiler/compile_model.h"
+#include "sluice/cli/command.h"
+#include "sluice/model/model_source.h"
+
+namespace sluice::tool {
+
+std::vector<std::unique_ptr<Command>> make_compiler_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(make_compile_command());
+  commands.push_back(make_explain_command());
+  commands.push_back(make_quantize_command());
+  commands.push_back(make_tune_command());
+  commands.push_back(make_conformance_command());
+  return commands;
+}
+
+Result<package::Executable> compile_model(const ModelOptions& options,
+                                          std::function<void(std::string_view)> progress) {
+  const compiler::Source source = {.path = options.path};
+  auto executable =
+      SLUICE_TRY(compiler::compile_model(source, options, backend_registry(), std::move(progress)));
+  const auto& facts = executable.graph.metadata;
+  if (const auto found = facts.find("warnings"); found != facts.end()) {
+    fmt::print(stderr, "warning: {}: {}\n", options.path, found->second);
+  }
+  return executable;
+}
+
+}  // namespace sluice::tool

@@ -1,0 +1,36 @@
+#include "sluice/model/model_source.h"
+
+#include <utility>
+
+#include "base/file.h"
+#include "package/package.h"
+
+namespace sluice::tool {
+namespace {
+
+bool is_package(const Bytes& file) {
+  const std::string_view start(reinterpret_cast<const char*>(file.data()),
+                               std::min(file.size(), package::kFileMagic.size()));
+  return start == package::kFileMagic;
+}
+
+}  // namespace
+
+void ModelOptions::add_to(Options& options, const char* what) {
+  options.add("model", path, what).required();
+  add_common(options);
+}
+
+const backend::BackendRegistry& backend_registry() {
+  static const backend::BackendRegistry kRegistry = backend::BackendRegistry::discover();
+  return kRegistry;
+}
+
+Result<package::Executable> open_model(const ModelOptions& options,
+                                       std::function<void(std::string_view)> progress) {
+  const Bytes file = SLUICE_TRY(map_file(options.path));
+  if (is_package(file)) return package::parse_package(file).with_context(options.path);
+  return compile_model(options, std::move(progress));
+}
+
+}  // namespace sluice::tool

@@ -1,0 +1,39 @@
+// What a command line names as a model: a `.sluice` file, or an ONNX file compiled on the spot.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backend/registry.h"
+#include "options/compile_flags.h"
+#include "options/shapes.h"
+#include "package/executable.h"
+#include "sluice/cli/options.h"
+
+namespace sluice::tool {
+
+using options::parse_shapes;
+
+/// Options that every command with a model shares, and where the model is.
+struct ModelOptions : options::CompileFlags {
+  std::string path;
+
+  /// `what`: the help's words for the model.
+  void add_to(Options& options,
+              const char* what = "An ONNX file, or a .sluice file made by `sluice compile`");
+};
+
+/// The plug-ins of this process, found once.
+const backend::BackendRegistry& backend_registry();
+
+/// Reads a package, or imports and compiles; which, the contents decide. `progress` may be empty.
+Result<package::Executable> open_model(const ModelOptions& options,
+                                       std::function<void(std::string_view)> progress = {});
+
+/// Imports and compiles an ONNX file.
+Result<package::Executable> compile_model(const ModelOptions& options,
+                                          std::function<void(std::string_view)> progress);
+
+}  // namespace sluice::tool

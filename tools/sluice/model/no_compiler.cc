@@ -1,0 +1,17 @@
+// A serve-only `sluice`: it runs what another one compiled.
+#include "sluice/cli/command.h"
+#include "sluice/model/model_source.h"
+
+namespace sluice::tool {
+
+std::vector<std::unique_ptr<Command>> make_compiler_commands() { return {}; }
+
+Result<package::Executable> compile_model(const ModelOptions& options,
+                                          std::function<void(std::string_view)> /*progress*/) {
+  return unimplemented(
+      "{} is no .sluice file, and this build has no compiler; compile it with one that has "
+      "(SLUICE_ONNX=ON)",
+      options.path);
+}
+
+}  // namespace sluice::tool

@@ -1,0 +1,84 @@
+#include <filesystem>
+
+#include "sluice/remote/commands.h"
+#include "sluice/remote/remote.h"
+
+namespace sluice::tool {
+namespace {
+
+class DeployCommand : public Command {
+ public:
+  const char* name() const override { return "deploy"; }
+  const char* summary() const override {
+    return "Deploy a package as a function, which shares cores with others";
+  }
+
+  void add_options(Options& options) override {
+    load_.depth = 1;
+    options.add("package", path_, "A .sluice file").required();
+    options.add("--name", load_.name, "What lists call the function (default: the file's name)");
+    options
+        .add("--share", function_.share,
+             "Weight of its time on the cores, against functions of the same priority")
+        .between(1, sandbox::FairSchedule::kMaxShare)
+        .shows_default();
+    options.add("--priority", function_.priority, "A function with a higher one runs first")
+        .shows_default();
+    options
+        .add("--concurrency", load_.depth, "Requests that it runs in one turn, each in a context")
+        .between(1, runtime::kMaxDepth)
+        .shows_default();
+    options.add("--queue-limit", load_.max_waiting,
+                "Requests that may wait beyond the concurrency (default: 64 x concurrency)");
+    options
+        .add("--memory", function_.memory_bytes,
+             "Quota of its constants and contexts: 64m, 2GiB; 0: none")
+        .takes_size()
+        .shows_default();
+    const Option keep_warm =
+        options
+            .add("--keep-warm", keep_warm_seconds_,
+                 "Seconds after the last request until it gives its memory back")
+            .between(0.0, 1e9)
+            .shows_default();
+    options.flag("--always-warm", is_always_warm_, "Give memory back only to make room for others")
+        .excludes(keep_warm);
+    options.flag("--by-path", is_by_path_,
+                 "The daemon reads the file itself, from one of its model folders");
+    remote_.add_to(options);
+  }
+
+  Result<int> run() override {
+    function_.keep_warm_ns = is_always_warm_ ? sandbox::kAlwaysWarm
+                                             : static_cast<std::int64_t>(keep_warm_seconds_ * 1e9);
+    load_.function = function_;
+    if (load_.name.empty()) load_.name = std::filesystem::path(path_).stem().string();
+    const auto client = SLUICE_TRY(remote_.connect());
+    if (is_by_path_) path_ = std::filesystem::absolute(path_).string();
+    const auto model =
+        SLUICE_TRY(is_by_path_ ? client->load(load_, path_) : client->upload(load_, path_));
+    if (remote_.is_json) {
+      print_json(model);
+    } else {
+      fmt::print("{:#x}  {}, on group {}, concurrency {}, queue limit {}\n", model.info.handle,
+                 model.info.name, model.info.group.value(), model.info.depth,
+                 model.info.max_waiting);
+    }
+    return 0;
+  }
+
+ private:
+  RemoteOptions remote_;
+  std::string path_;
+  service::LoadOptions load_;
+  sandbox::FunctionOptions function_;
+  double keep_warm_seconds_ = 60;
+  bool is_always_warm_ = false;
+  bool is_by_path_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_deploy_command() { return std::make_unique<DeployCommand>(); }
+
+}  // namespace sluice::tool

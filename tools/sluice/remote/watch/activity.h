@@ -1,0 +1,53 @@
+// What a daemon does, seen by looking twice.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rpc/client/client.h"
+
+namespace sluice::tool {
+
+/// The state of a daemon at one moment: answers to several requests, sent one after another.
+struct Snapshot {
+  std::int64_t time_ns = 0;  ///< on this machine's monotonic clock
+  service::ServerInfo server;
+  service::ServerHealth health;
+  std::vector<service::ModelEntry> models;
+  std::vector<service::GroupEntry> groups;
+  std::vector<service::SessionInfo> sessions;
+  service::ServerStatistics statistics;
+};
+
+/// Fails: as the calls.
+Result<Snapshot> take_snapshot(rpc::client::Client& client);
+
+/// Answered requests, and failed ones among them.
+std::int64_t num_answered(const std::vector<runtime::CodeCount>& answered);
+std::int64_t num_errors(const std::vector<runtime::CodeCount>& answered);
+
+/// Of the time between two snapshots.
+struct Activity {
+  struct Rate {
+    double requests_per_s = 0;
+    double errors_per_s = 0;
+    /// Of what ended well meanwhile, within an eighth; 0 if nothing did.
+    std::int64_t p50_ns = 0;
+    std::int64_t p99_ns = 0;
+  };
+  double interval_s = 0;
+  Rate all;                                            ///< of all models
+  std::map<std::uint64_t, Rate> models;                ///< by handle
+  std::map<std::uint64_t, double> group_utilisation;   ///< by handle; share of the cores' time
+  std::map<std::uint64_t, double> device_utilisation;  ///< by number
+};
+
+/// Counters that only `now` has start at 0. Requires: `now` was taken after `before`.
+Activity activity_between(const Snapshot& before, const Snapshot& now);
+
+/// One line of JSON, without its end; docs/daemon.md has the keys. `unix_time_s`: of `now`.
+std::string activity_line(const Snapshot& now, const Activity& activity, double unix_time_s);
+
+}  // namespace sluice::tool

@@ -1,0 +1,101 @@
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "sluice/remote/commands.h"
+#include "sluice/remote/remote.h"
+#include "sluice/remote/watch/trace.h"
+
+namespace sluice::tool {
+namespace {
+
+class ProfileCommand : public Command {
+ public:
+  const char* name() const override { return "profile"; }
+  const char* summary() const override {
+    return "Record what the daemon does, for ui.perfetto.dev";
+  }
+
+  void add_options(Options& options) override {
+    Option model = options.add("--model", model_, "Only this model: handle or name");
+    options.add("--group", group_, "Only what runs on this group: its handle").excludes(model);
+    Option seconds = options.add("--seconds", seconds_, "How long to record")
+                         .shows_default()
+                         .between(0.001, 3600.0);
+    options.add("--spans", spans_, "Maximum number of spans; older ones are dropped")
+        .shows_default()
+        .between(std::int64_t{1}, runtime::Profiler::kMaxSpans);
+    options.add("-o,--output", output_, "File for the trace").shows_default();
+    Option start = options.flag("--start", is_start_,
+                                "Only begin, and print the profile's number; recording ends after "
+                                "ten minutes unless --stop comes first");
+    options.add("--stop", stopped_, "End the profile with this number and write it")
+        .excludes(start)
+        .excludes(seconds);
+    start.excludes(seconds);
+    remote_.add_to(options);
+  }
+
+  Result<int> run() override {
+    const auto client = SLUICE_TRY(remote_.connect());
+    if (stopped_ > 0) return write(SLUICE_TRY(client->stop_profile(stopped_)));
+    runtime::ProfileWish wish;
+    wish.max_spans = spans_;
+    if (!model_.empty()) wish.model = runtime::ModelHandle(SLUICE_TRY(find_model(*client, model_)));
+    if (group_ != 0) wish.group = topology::CoreGroupId(group_);
+    if (is_start_) return start(*client, wish);
+    // The session takes the profile with it, should this be interrupted.
+    SLUICE_TRY(client->open_session("sluice profile"));
+    const std::uint64_t profile = SLUICE_TRY(client->start_profile(wish));
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds_));
+    return write(SLUICE_TRY(client->stop_profile(profile)));
+  }
+
+ private:
+  Result<int> start(rpc::client::Client& client, const runtime::ProfileWish& wish) const {
+    const std::uint64_t profile = SLUICE_TRY(client.start_profile(wish));
+    if (remote_.is_json) {
+      print_json("profile", profile);
+    } else {
+      fmt::print("{}\n", profile);
+    }
+    return 0;
+  }
+
+  Result<int> write(const runtime::Profile& profile) const {
+    std::ofstream file(output_, std::ios::binary | std::ios::trunc);
+    write_trace(profile, file);
+    file.close();
+    if (!file) {
+      return make_error(Code::kUnavailable, "the trace cannot be written to \"{}\"", output_);
+    }
+    if (remote_.is_json) {
+      print_json("spans", profile.spans.size());
+    } else {
+      fmt::print("{}: {} spans of {} models; open it at ui.perfetto.dev\n", output_,
+                 profile.spans.size(), profile.models.size());
+    }
+    if (profile.num_dropped > 0) {
+      fmt::print(stderr,
+                 "{} older spans made room for these; record for less long, only one "
+                 "model, or more of them with --spans\n",
+                 profile.num_dropped);
+    }
+    return 0;
+  }
+
+  RemoteOptions remote_;
+  std::string model_;
+  std::int32_t group_ = 0;
+  double seconds_ = 5;
+  std::int64_t spans_ = runtime::ProfileOptions().max_spans;
+  std::string output_ = "trace.json";
+  bool is_start_ = false;
+  std::uint64_t stopped_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_profile_command() { return std::make_unique<ProfileCommand>(); }
+
+}  // namespace sluice::tool

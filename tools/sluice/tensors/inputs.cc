@@ -1,0 +1,216 @@
+#include "sluice/tensors/inputs.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "base/file.h"
+#include "package/npy.h"
+#include "sluice/tensors/json_value.h"
+#include "sluice/tensors/npz.h"
+
+namespace sluice::tool {
+namespace {
+
+std::string list_inputs(const package::Signature& signature) {
+  std::string text;
+  for (const package::TensorSpec& spec : signature.inputs) {
+    text +=
+        fmt::format("{}\"{}\" ({})", text.empty() ? "" : ", ", spec.name, spec.type.to_string());
+  }
+  return text;
+}
+
+const package::TensorSpec* find_spec(const package::Signature& signature, std::string_view name) {
+  for (const package::TensorSpec& spec : signature.inputs) {
+    if (spec.name == name) return &spec;
+  }
+  return nullptr;
+}
+
+Result<ir::Type> fixed_type(const package::TensorSpec& spec,
+                            const std::map<std::string, std::vector<std::int64_t>>& dims) {
+  const auto given = dims.find(spec.name);
+  if (given != dims.end()) {
+    return spec.type.with_shape(ir::Shape(given->second.begin(), given->second.end()));
+  }
+  if (spec.type.shape() == nullptr) {
+    return invalid_argument("input \"{}\" has no shape; give one with --shape {}=...", spec.name,
+                            spec.name);
+  }
+  ir::Shape shape = *spec.type.shape();
+  for (ir::Dim& dim : shape) {
+    if (!dim.is_known()) dim = 1;
+  }
+  return spec.type.with_shape(std::move(shape));
+}
+
+void fill_random(ir::ElementType element, std::vector<std::byte>& data) {
+  std::mt19937 random(20260101);
+  if (element == ir::ElementType::kF32) {
+    std::normal_distribution<float> normal;
+    for (std::size_t at = 0; at + sizeof(float) <= data.size(); at += sizeof(float)) {
+      const float value = normal(random);
+      std::memcpy(data.data() + at, &value, sizeof(value));
+    }
+  } else if (element == ir::ElementType::kF64) {
+    std::normal_distribution<double> normal;
+    for (std::size_t at = 0; at + sizeof(double) <= data.size(); at += sizeof(double)) {
+      const double value = normal(random);
+      std::memcpy(data.data() + at, &value, sizeof(value));
+    }
+  } else if (ir::is_integer(element) || element == ir::ElementType::kBool) {
+    const std::size_t width =
+        std::max<std::size_t>(1, static_cast<std::size_t>(ir::element_bits(element)) / 8);
+    for (std::size_t at = 0; at < data.size(); at += width) {
+      data[at] = static_cast<std::byte>(random() & 1U);
+    }
+  }
+}
+
+Result<ir::Constant> generate(const ir::Type& type, bool is_random) {
+  const auto size = ir::storage_bytes(type);
+  constexpr std::int64_t kMostBytes = std::int64_t{8} << 30;
+  if (!size || *size > kMostBytes) {
+    return invalid_argument("a tensor of type {} cannot be generated", type.to_string());
+  }
+  std::vector<std::byte> data(static_cast<std::size_t>(*size));
+  if (is_random) fill_random(type.element(), data);
+  return ir::Constant{type, Bytes::own(std::move(data))};
+}
+
+Result<Value> read_json(const std::string& path) {
+  const Bytes file = SLUICE_TRY(map_file(path));
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  return parse_json_value(text).with_context(path);
+}
+
+Result<ir::Constant> read_tensor(const std::string& source, const package::TensorSpec& spec,
+                                 const std::map<std::string, std::vector<std::int64_t>>& dims,
+                                 const Preprocessing& preprocessing) {
+  if (source == "random" || source == "zeros") {
+    return generate(SLUICE_TRY(fixed_type(spec, dims)), source == "random");
+  }
+  if (source.ends_with(".npy")) return package::read_npy(source);
+  if (source.ends_with(".npz")) return read_npz(source, spec.name).with_context(source);
+  if (is_image_file(source)) return image_tensor(source, spec.type, preprocessing);
+  if (!source.ends_with(".json")) {
+    return invalid_argument(
+        "\"{}\" is no input; give a .npy, .npz, .json, .png or .jpg file, random or zeros", source);
+  }
+  Value value = SLUICE_TRY(read_json(source));
+  if (!value.tensor) return invalid_argument("{}: a sequence; the model takes a tensor", source);
+  return std::move(*value.tensor);
+}
+
+Result<Value> read_value(const std::string& source, const package::TensorSpec& spec,
+                         const std::map<std::string, std::vector<std::int64_t>>& dims,
+                         const Preprocessing& preprocessing) {
+  if (spec.type.is_tensor()) {
+    return Value{SLUICE_TRY(read_tensor(source, spec, dims, preprocessing)), {}};
+  }
+  if (source.ends_with(".json")) return read_json(source);
+  return invalid_argument("it is a {}; give a .json file", spec.type.to_string());
+}
+
+}  // namespace
+
+Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::string>& arguments,
+                                                        const package::Signature& signature,
+                                                        Missing missing) {
+  std::map<std::string, std::string> sources;
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    const bool is_named = equals != std::string::npos;
+    if (!is_named && argument.ends_with(".npz")) {
+      for (const package::TensorSpec& spec : signature.inputs) sources.emplace(spec.name, argument);
+      continue;
+    }
+    if (!is_named && signature.inputs.size() != 1) {
+      return invalid_argument("--input {}: say which input, name=...; the model has {}", argument,
+                              list_inputs(signature));
+    }
+    std::string name = is_named ? argument.substr(0, equals) : signature.inputs.front().name;
+    if (find_spec(signature, name) == nullptr) {
+      return invalid_argument("the model has no input \"{}\"; it has {}", name,
+                              list_inputs(signature));
+    }
+    sources[std::move(name)] = is_named ? argument.substr(equals + 1) : argument;
+  }
+  for (const package::TensorSpec& spec : signature.inputs) {
+    if (sources.contains(spec.name)) continue;
+    if (missing == Missing::kRefuse) {
+      return invalid_argument("input \"{}\" ({}) is missing; give it with --input {}=FILE.npy",
+                              spec.name, spec.type.to_string(), spec.name);
+    }
+    sources[spec.name] = "random";
+  }
+  return sources;
+}
+
+void add_image_options(Options& options, Preprocessing& preprocessing) {
+  options
+      .add("--resize", preprocessing.resize,
+           "Images: pixels of the shorter side after resizing; the centre is cropped to the"
+           " input's size")
+      .between(1, 16384);
+  options
+      .add("--mean", preprocessing.means,
+           "Images: subtracted from samples between 0 and 1; one number, or one per channel")
+      .separated_by_commas();
+  options
+      .add("--std", preprocessing.deviations,
+           "Images: samples are divided by this after --mean; one number, or one per channel")
+      .separated_by_commas();
+}
+
+Result<std::vector<Value>> read_values(const std::map<std::string, std::string>& sources,
+                                       const package::Signature& signature,
+                                       const std::map<std::string, std::vector<std::int64_t>>& dims,
+                                       const Preprocessing& preprocessing) {
+  std::vector<Value> values;
+  for (const package::TensorSpec& spec : signature.inputs) {
+    auto value = read_value(sources.at(spec.name), spec, dims, preprocessing);
+    values.push_back(
+        SLUICE_TRY(std::move(value).with_context(fmt::format("input \"{}\"", spec.name))));
+  }
+  return values;
+}
+
+Result<std::vector<ir::Constant>> read_inputs(
+    const std::map<std::string, std::string>& sources, const package::Signature& signature,
+    const std::map<std::string, std::vector<std::int64_t>>& dims,
+    const Preprocessing& preprocessing) {
+  std::vector<Value> values = SLUICE_TRY(read_values(sources, signature, dims, preprocessing));
+  std::vector<ir::Constant> tensors;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].tensor) {
+      return unimplemented("input \"{}\" is a {}; only `sluice run` takes those",
+                           signature.inputs[i].name, signature.inputs[i].type.to_string());
+    }
+    tensors.push_back(std::move(*values[i].tensor));
+  }
+  return tensors;
+}
+
+Status set_values(exec::Context& context, const package::Signature& signature,
+                  const std::vector<Value>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (signature.inputs[i].type.is_tensor()) {
+      SLUICE_TRY(context.set_input(i, view_of(*values[i].tensor)));
+    } else {
+      SLUICE_TRY(context.set_input_value(i, SLUICE_TRY(as_exec_value(values[i]))));
+    }
+  }
+  return ok_status();
+}
+
+Status set_inputs(exec::Context& context, const std::vector<ir::Constant>& tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    SLUICE_TRY(context.set_input(i, view_of(tensors[i])));
+  }
+  return ok_status();
+}
+
+}  // namespace sluice::tool

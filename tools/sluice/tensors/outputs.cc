@@ -1,0 +1,80 @@
+#include "sluice/tensors/outputs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <numeric>
+#include <span>
+
+#include "base/file.h"
+#include "package/npy.h"
+#include "sluice/tensors/json_value.h"
+
+namespace sluice::tool {
+namespace {
+
+void summarize(const std::string& name, const exec::TensorView& view) {
+  fmt::print("{}: {}", name, type_text(view));
+  if (view.element == ir::ElementType::kF32 && view.size_bytes > 0) {
+    const std::span values(static_cast<const float*>(view.data),
+                           static_cast<std::size_t>(view.size_bytes) / 4);
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+    fmt::print(", min {:.4g}, max {:.4g}, mean {:.4g}, starts", *low, *high,
+               sum / static_cast<double>(values.size()));
+    for (const float value : values.first(std::min<std::size_t>(values.size(), 4))) {
+      fmt::print(" {:.5g}", value);
+    }
+  }
+  fmt::print("\n");
+}
+
+}  // namespace
+
+Status make_output_folder(const std::string& folder) {
+  if (folder.empty()) return ok_status();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error && ::access(folder.c_str(), W_OK) != 0) error.assign(errno, std::generic_category());
+  if (!error) return ok_status();
+  return invalid_argument("--output-dir {}: {}", folder, error.message());
+}
+
+std::string type_text(const exec::TensorView& view) {
+  return ir::Type::tensor(view.element, ir::Shape(view.dims.begin(), view.dims.end())).to_string();
+}
+
+Status write_output(const std::string& name, const exec::TensorView& view,
+                    const std::string& folder) {
+  if (folder.empty()) {
+    summarize(name, view);
+    return ok_status();
+  }
+  const std::string path = SLUICE_TRY(save_output(name, view, folder));
+  fmt::print("{}: {}\n", path, type_text(view));
+  return ok_status();
+}
+
+Result<std::string> save_output(const std::string& name, const exec::TensorView& view,
+                                const std::string& folder) {
+  std::string file = name;
+  std::replace(file.begin(), file.end(), '/', '_');
+  const bool has_npy_type = view.element != ir::ElementType::kString &&
+                            view.element != ir::ElementType::kBf16 &&
+                            ir::element_bits(view.element) >= 8;
+  const std::filesystem::path path =
+      std::filesystem::path(folder) / (file + (has_npy_type ? ".npy" : ".json"));
+  if (!has_npy_type) {
+    const std::string text = SLUICE_TRY(print_json_value({copy_of(view), {}})) + "\n";
+    SLUICE_TRY(write_file_atomically(path, std::as_bytes(std::span(text))));
+    return path.string();
+  }
+  const std::span<const std::byte> bytes(static_cast<const std::byte*>(view.data),
+                                         static_cast<std::size_t>(view.size_bytes));
+  SLUICE_TRY(package::write_npy(path, exec::type_of(view), bytes));
+  return path.string();
+}
+
+}  // namespace sluice::tool
