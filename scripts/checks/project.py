@@ -36,13 +36,21 @@ def _walk():
 
 
 def compile_commands(build):
-    """Path to compile command of each source; the first where one is compiled several times."""
+    """Path to compile command of each source; the first where one is compiled several times. A source that is
+    compiled in a unit (cmake/SluiceUnits.cmake) has the unit's command."""
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        path = pathlib.Path(entry["file"]).resolve()
-        if path.is_relative_to(ROOT) and not path.is_relative_to(build):
-            found.setdefault(path.relative_to(ROOT), entry["command"])
+        path = pathlib.Path(entry["file"])
+        for source in _sources_of_unit(path) if path.parent.name == "Unity" else [path]:
+            source = source.resolve()
+            if source.is_relative_to(ROOT) and not source.is_relative_to(build):
+                found.setdefault(source.relative_to(ROOT), entry["command"])
     return found
+
+
+def _sources_of_unit(path):
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [pathlib.Path(line.split('"')[1]) for line in lines if line.startswith("#include")]
 
 
 def report(problems, all_well):

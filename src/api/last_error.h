@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "base/status.h"
@@ -16,6 +17,8 @@ const Status& last_status();
 
 /// Keeps a failure for `last_error`. Gives the code as a number.
 std::int32_t report(const Status& status);
+
+inline Status null_argument(std::string_view what) { return invalid_argument("{} is null", what); }
 
 /// What `function`, which returns a Status, reports; nothing it throws reaches the C caller.
 template <typename Function>

@@ -19,8 +19,6 @@ namespace {
 
 using Specs = std::vector<std::unique_ptr<SpecStorage>>;
 
-Status null_argument(std::string_view what) { return invalid_argument("{} is null", what); }
-
 const sluice_tensor_spec* spec_at(const Specs& specs, std::size_t index) {
   return index < specs.size() ? &specs[index]->spec : nullptr;
 }

@@ -13,8 +13,6 @@ struct sluice_output {
 namespace sluice::api {
 namespace {
 
-Status null_argument(std::string_view what) { return invalid_argument("{} is null", what); }
-
 /// The value that an input of type `type` takes; the elements are copied.
 Result<exec::Value> value_of(const ir::Type& type, std::span<const sluice_array> elements) {
   const bool is_optional = type.kind() == ir::Type::Kind::kOptional;

@@ -14,7 +14,6 @@ namespace sluice::client {
 namespace {
 
 using api::InferCall;
-using api::InferReply;
 using api::unknown_model;
 using runtime::RuntimeCode;
 using SharedSignature = std::shared_ptr<const package::Signature>;
@@ -49,8 +48,8 @@ bool should_upload(const Status& status) {
          runtime::runtime_code_of(status) == RuntimeCode::kInvalid;
 }
 
-InferReply refusal(const Status& status) {
-  InferReply reply;
+api::InferReply refusal(const Status& status) {
+  api::InferReply reply;
   reply.status = status;
   reply.code = runtime::runtime_code_of(status);
   return reply;
@@ -58,7 +57,7 @@ InferReply refusal(const Status& status) {
 
 /// Moves outputs to the caller's memory. Fails: kOutOfResources.
 Status place_outputs(const std::vector<InferCall::Output>& wanted,
-                     const package::Signature& signature, InferReply& reply) {
+                     const package::Signature& signature, api::InferReply& reply) {
   if (wanted.empty()) return ok_status();
   const auto places = SLUICE_TRY(api::arrange_outputs(wanted, signature));
   for (std::size_t i = 0; i < std::min(places.size(), reply.outputs.size()); ++i) {
@@ -79,11 +78,11 @@ Status place_outputs(const std::vector<InferCall::Output>& wanted,
   return ok_status();
 }
 
-InferReply reply_of(Result<rpc::client::InferReply> answer,
-                    const std::vector<InferCall::Output>& outputs,
-                    const package::Signature& signature, bool has_detail) {
+api::InferReply reply_of(Result<rpc::client::InferReply> answer,
+                         const std::vector<InferCall::Output>& outputs,
+                         const package::Signature& signature, bool has_detail) {
   if (!answer.is_ok()) return refusal(answer.status());
-  InferReply reply;
+  api::InferReply reply;
   reply.code = answer->code;
   for (rpc::client::NamedTensor& output : answer->outputs) {
     reply.outputs.push_back({std::move(output.name), std::move(output.view)});
@@ -212,7 +211,7 @@ class RemoteRuntime final : public api::Runtime {
     return client_->stop_profile(profile);
   }
 
-  InferReply infer(const InferCall& call) override {
+  api::InferReply infer(const InferCall& call) override {
     auto prepared = prepare(call);
     if (!prepared.is_ok()) return refusal(prepared.status());
     const Status placed = place_in_shared(call, *prepared);

@@ -10,7 +10,7 @@ namespace {
 
 using topology::JsonValue;
 
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 26;
+constexpr std::int64_t kMaxListBytes = std::int64_t{1} << 26;
 constexpr std::size_t kMaxModels = 1 << 20;
 
 Result<KeptModel> read_model(const JsonValue& value) {
@@ -61,7 +61,7 @@ Result<std::vector<KeptModel>> parse_kept_models(std::string_view text) {
 
 Status KeptModels::restore(service::Service& service) {
   if (path_.empty()) return ok_status();
-  const auto text = read_text_file(path_, kMaxBytes);
+  const auto text = read_text_file(path_, kMaxListBytes);
   std::vector<KeptModel> models;
   if (text.is_ok()) {
     models = SLUICE_TRY(parse_kept_models(*text).with_context(

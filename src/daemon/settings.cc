@@ -17,7 +17,7 @@ using topology::JsonValue;
 using Texts = SettingInfo::Texts;
 
 constexpr std::size_t kMaxItems = 256;
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxSettingBytes = std::int64_t{1} << 40;
 
 constexpr std::array kSettings = {
     SettingInfo{"devices", 't', &Settings::devices,
@@ -48,7 +48,7 @@ constexpr std::array kSettings = {
     SettingInfo{"exclusive_cores", 0, &Settings::exclusive_cores,
                 "Refuse a model when all cores are in use, instead of letting models take turns"},
     SettingInfo{"upload_limit_bytes", 0, &Settings::upload_limit_bytes,
-                "Largest package that an upload may have", 0, kMaxBytes},
+                "Largest package that an upload may have", 0, kMaxSettingBytes},
     SettingInfo{"message_limit_bytes", 0, &Settings::message_limit_bytes,
                 "Largest request or reply in bytes", 1 << 16, (std::int64_t{1} << 31) - 1},
     SettingInfo{"connections", 0, &Settings::connections,
@@ -68,9 +68,10 @@ constexpr std::array kSettings = {
     SettingInfo{"session_regions", 0, &Settings::session_regions,
                 "Most regions of shared memory of one session, rings included", 0, 1 << 16},
     SettingInfo{"session_region_bytes", 0, &Settings::session_region_bytes,
-                "Most shared memory of one session", 0, kMaxBytes},
+                "Most shared memory of one session", 0, kMaxSettingBytes},
     SettingInfo{"session_answer_bytes", 0, &Settings::session_answer_bytes,
-                "Most bytes of answers of one session that wait to be read", 1 << 16, kMaxBytes},
+                "Most bytes of answers of one session that wait to be read", 1 << 16,
+                kMaxSettingBytes},
     SettingInfo{"stream_requests", 0, &Settings::stream_requests,
                 "Most requests of one stream in flight; more are not read until some are answered",
                 1, 1 << 20},
@@ -78,10 +79,10 @@ constexpr std::array kSettings = {
         "stream_answer_bytes", 0, &Settings::stream_answer_bytes,
         "Most bytes of answers that wait for the client of a stream to read them; until then "
         "it computes nothing more",
-        1 << 16, kMaxBytes},
+        1 << 16, kMaxSettingBytes},
     SettingInfo{"answer_bytes", 0, &Settings::answer_bytes,
                 "Most bytes of answers of all clients together that wait to be read", 1 << 20,
-                kMaxBytes},
+                kMaxSettingBytes},
     SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
                 "Time for requests in flight after SIGTERM", 0, 3600},
     SettingInfo{"huge_pages", 0, &Settings::huge_pages,

@@ -9,12 +9,9 @@
 #include "base/checked.h"
 
 namespace sluice::ir {
-namespace {
 
+// DimExpression has linkage, so what it holds has too.
 enum class AtomKind { kSymbol, kFloorDiv, kCeilDiv, kMax, kMin };
-
-constexpr std::array<std::string_view, 5> kFunctionNames = {"", "floordiv", "ceildiv", "max",
-                                                            "min"};
 
 /// A symbol, or a function that the sum of products cannot look into.
 struct Atom {
@@ -26,6 +23,11 @@ struct Atom {
 };
 
 using Monomial = std::vector<Atom>;  // sorted; empty for the constant term
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kFunctionNames = {"", "floordiv", "ceildiv", "max",
+                                                            "min"};
 
 constexpr std::size_t kMaxTerms = 64;
 

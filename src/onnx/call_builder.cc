@@ -8,7 +8,7 @@
 namespace sluice::onnx {
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr int kMaxCallDepth = 32;
 constexpr std::int64_t kMaxCost = std::int64_t{1} << 20;
 constexpr std::size_t kMaxPrefix = 256;
 
@@ -35,9 +35,9 @@ Result<ir::Attributes> GraphBuilder::read_arguments(pb::NodeProto& node, Functio
 
 Status GraphBuilder::inline_call(pb::NodeProto& node, Function& function, Scope& scope) {
   SLUICE_TRY(check_call(node, *function.proto));
-  if (depth_ >= kMaxDepth) {
+  if (depth_ >= kMaxCallDepth) {
     return invalid_argument("functions call each other, or themselves, more than {} deep",
-                            kMaxDepth);
+                            kMaxCallDepth);
   }
   cost_ += function.cost;
   if (cost_ > kMaxCost) {

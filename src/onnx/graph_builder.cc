@@ -8,7 +8,7 @@ namespace sluice::onnx {
 namespace {
 
 /// Import, verification and execution of nested graphs are recursive; the bound protects the stack.
-constexpr int kMaxDepth = 32;
+constexpr int kMaxSubgraphDepth = 32;
 
 bool is_input(const pb::GraphProto& graph, const std::string& name) {
   for (const auto& input : graph.input()) {
@@ -125,8 +125,8 @@ Status GraphBuilder::add_nodes_and_outputs(pb::GraphProto& proto, Scope& scope) 
 }
 
 Result<GraphBuilder::Nested> GraphBuilder::build_nested(pb::GraphProto& proto, Scope& outer) {
-  if (depth_ >= kMaxDepth)
-    return invalid_argument("graphs are nested more than {} deep", kMaxDepth);
+  if (depth_ >= kMaxSubgraphDepth)
+    return invalid_argument("graphs are nested more than {} deep", kMaxSubgraphDepth);
   SLUICE_TRY(check_name(proto.name()));
   ++depth_;
   const ir::SubgraphId id = graph_.add_subgraph(proto.name());

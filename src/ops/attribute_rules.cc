@@ -9,7 +9,7 @@ namespace sluice::ops {
 namespace {
 
 /// Alternatives of ir::Attribute, in its order.
-enum class Kind : std::size_t {
+enum class AttributeKind : std::size_t {
   kInt,
   kFloat,
   kText,
@@ -27,7 +27,7 @@ constexpr std::string_view kKindNames[] = {"an integer", "a float", "text",
 
 struct Rule {
   std::string_view attributes;  ///< names
-  Kind kind;
+  AttributeKind kind;
   std::int64_t least = std::numeric_limits<std::int64_t>::min();  ///< of an integer, or of each
   std::string_view words = "";  ///< if not empty, the allowed words
   std::string_view operators =
@@ -41,83 +41,83 @@ constexpr std::string_view kWindows =
 
 constexpr Rule kRules[] = {
     // Rules for one operator, where other operators use the attribute's name with another meaning.
-    {"value", Kind::kFloat, kAny, "", "Pad"},
-    {"bias", Kind::kFloats, kAny, "", "ImageScaler"},
-    {"border scale", Kind::kInts, 0, "", "Crop"},
-    {"seed", Kind::kInt, kAny, "", "Dropout"},
-    {"mode", Kind::kText, kAny, "constant edge reflect wrap", "Pad"},
-    {"mode", Kind::kText, kAny, "bilinear linear bicubic cubic nearest", "GridSample"},
-    {"mode", Kind::kText, kAny, "linear bilinear cubic nearest", "Resize Upsample"},
-    {"mode", Kind::kText, kAny, "avg max", "RoiAlign"},
-    {"mode", Kind::kText, kAny, "CRD DCR", "DepthToSpace SpaceToDepth"},
-    {"mode", Kind::kText, kAny, "circular linear", "TensorScatter"},
-    {"mode", Kind::kText, kAny, "IDF TF TFIDF", "TfIdfVectorizer"},
-    {"direction", Kind::kText, kAny, "LEFT RIGHT", "BitShift"},
-    {"direction", Kind::kText, kAny, "bidirectional forward reverse", "GRU LSTM RNN"},
-    {"reduction", Kind::kText, kAny, "add max min mul none", "ScatterElements ScatterND"},
-    {"reduction", Kind::kText, kAny, "mean none sum",
+    {"value", AttributeKind::kFloat, kAny, "", "Pad"},
+    {"bias", AttributeKind::kFloats, kAny, "", "ImageScaler"},
+    {"border scale", AttributeKind::kInts, 0, "", "Crop"},
+    {"seed", AttributeKind::kInt, kAny, "", "Dropout"},
+    {"mode", AttributeKind::kText, kAny, "constant edge reflect wrap", "Pad"},
+    {"mode", AttributeKind::kText, kAny, "bilinear linear bicubic cubic nearest", "GridSample"},
+    {"mode", AttributeKind::kText, kAny, "linear bilinear cubic nearest", "Resize Upsample"},
+    {"mode", AttributeKind::kText, kAny, "avg max", "RoiAlign"},
+    {"mode", AttributeKind::kText, kAny, "CRD DCR", "DepthToSpace SpaceToDepth"},
+    {"mode", AttributeKind::kText, kAny, "circular linear", "TensorScatter"},
+    {"mode", AttributeKind::kText, kAny, "IDF TF TFIDF", "TfIdfVectorizer"},
+    {"direction", AttributeKind::kText, kAny, "LEFT RIGHT", "BitShift"},
+    {"direction", AttributeKind::kText, kAny, "bidirectional forward reverse", "GRU LSTM RNN"},
+    {"reduction", AttributeKind::kText, kAny, "add max min mul none", "ScatterElements ScatterND"},
+    {"reduction", AttributeKind::kText, kAny, "mean none sum",
      "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss"},
-    {"coordinate_transformation_mode", Kind::kText, kAny, "half_pixel output_half_pixel",
+    {"coordinate_transformation_mode", AttributeKind::kText, kAny, "half_pixel output_half_pixel",
      "RoiAlign"},
-    {"coordinate_transformation_mode", Kind::kText, kAny,
+    {"coordinate_transformation_mode", AttributeKind::kText, kAny,
      "align_corners asymmetric half_pixel half_pixel_symmetric pytorch_half_pixel "
      "tf_crop_and_resize tf_half_pixel_for_nn",
      "Resize"},
-    {"pads", Kind::kInts, 0, "", kWindows},
-    {"p", Kind::kInt, 1, "1 2", "LpNormalization"},
-    {"output_dtype", Kind::kInt, 0, "", "DequantizeLinear QuantizeLinear"},
+    {"pads", AttributeKind::kInts, 0, "", kWindows},
+    {"p", AttributeKind::kInt, 1, "1 2", "LpNormalization"},
+    {"output_dtype", AttributeKind::kInt, 0, "", "DequantizeLinear QuantizeLinear"},
 
     // Words.
-    {"activation", Kind::kText, kAny, "none silu swish"},
-    {"approximate", Kind::kText, kAny, "none tanh"},
-    {"auto_pad", Kind::kText, kAny, "NOTSET SAME_LOWER SAME_UPPER VALID"},
-    {"case_change_action", Kind::kText, kAny, "LOWER NONE UPPER"},
-    {"keep_aspect_ratio_policy", Kind::kText, kAny, "not_larger not_smaller stretch"},
-    {"nearest_mode", Kind::kText, kAny, "ceil floor round_prefer_ceil round_prefer_floor"},
-    {"padding_mode", Kind::kText, kAny, "border reflection zeros"},
-    {"pixel_format", Kind::kText, kAny, "BGR Grayscale RGB"},
-    {"round_mode", Kind::kText, kAny, "down nearest up"},
-    {"update_rule", Kind::kText, kAny, "delta gated gated_delta linear"},
+    {"activation", AttributeKind::kText, kAny, "none silu swish"},
+    {"approximate", AttributeKind::kText, kAny, "none tanh"},
+    {"auto_pad", AttributeKind::kText, kAny, "NOTSET SAME_LOWER SAME_UPPER VALID"},
+    {"case_change_action", AttributeKind::kText, kAny, "LOWER NONE UPPER"},
+    {"keep_aspect_ratio_policy", AttributeKind::kText, kAny, "not_larger not_smaller stretch"},
+    {"nearest_mode", AttributeKind::kText, kAny, "ceil floor round_prefer_ceil round_prefer_floor"},
+    {"padding_mode", AttributeKind::kText, kAny, "border reflection zeros"},
+    {"pixel_format", AttributeKind::kText, kAny, "BGR Grayscale RGB"},
+    {"round_mode", AttributeKind::kText, kAny, "down nearest up"},
+    {"update_rule", AttributeKind::kText, kAny, "delta gated gated_delta linear"},
     {"coordinate_transformation_mode delimiter direction equation locale mode pattern reduction "
      "value_string",
-     Kind::kText},
-    {"activations pool_strings stopwords value_strings", Kind::kTexts},
+     AttributeKind::kText},
+    {"activations pool_strings stopwords value_strings", AttributeKind::kTexts},
 
     // Integers.
     {"blocksize group hidden_size max_gram_length min_gram_length num_groups num_outputs "
      "num_scan_inputs offset_group output_height output_width p sample_size size",
-     Kind::kInt, 1},
-    {"dtype output_datatype to", Kind::kInt, 1},
+     AttributeKind::kInt, 1},
+    {"dtype output_datatype to", AttributeKind::kInt, 1},
     {"block_size kv_num_heads max_skip_count num_heads q_num_heads rotary_embedding_dim "
      "sampling_ratio",
-     Kind::kInt, 0},
-    {"left_window_size right_window_size", Kind::kInt, -1},
-    {"center_point_box layout", Kind::kInt, 0, "0 1"},
-    {"qk_matmul_output_mode", Kind::kInt, 0, "0 1 2 3"},
-    {"precision", Kind::kInt, 0, "0 1 10 11 16"},
-    {"softmax_precision stash_type", Kind::kInt, 1, kFloatTypes},
+     AttributeKind::kInt, 0},
+    {"left_window_size right_window_size", AttributeKind::kInt, -1},
+    {"center_point_box layout", AttributeKind::kInt, 0, "0 1"},
+    {"qk_matmul_output_mode", AttributeKind::kInt, 0, "0 1 2 3"},
+    {"precision", AttributeKind::kInt, 0, "0 1 10 11 16"},
+    {"softmax_precision stash_type", AttributeKind::kInt, 1, kFloatTypes},
     {"align_corners allowzero antialias axis batch_axis batch_dims ceil_mode chunk_size "
      "count_include_pad detect_negative detect_positive end exclude_outside exclusive fmod "
      "ignore_index input_forget interleaved inverse is_case_sensitive is_causal is_test k keepdims "
      "largest linear_before_reset maxsplit new_axis noop_with_empty_axes onesided output_dtype "
      "output_sequence periodic reverse saturate select_last_index sorted spatial start "
      "storage_order time_axis training_mode transA transB upper value_int",
-     Kind::kInt},
-    {"dilations kernel_shape output_shape pooled_shape strides", Kind::kInts, 1},
-    {"output_padding shape", Kind::kInts, 0},
-    {"scan_input_directions scan_output_directions", Kind::kInts, 0, "0 1"},
+     AttributeKind::kInt},
+    {"dilations kernel_shape output_shape pooled_shape strides", AttributeKind::kInts, 1},
+    {"output_padding shape", AttributeKind::kInts, 0},
+    {"scan_input_directions scan_output_directions", AttributeKind::kInts, 0, "0 1"},
     {"axes ends ngram_counts ngram_indexes pads perm pool_int64s scan_input_axes scan_output_axes "
      "split starts value_ints",
-     Kind::kInts},
+     AttributeKind::kInts},
 
     // The rest.
     {"alpha beta bias clip cubic_coeff_a epsilon extrapolation_value gamma high lambd low mean "
      "momentum ratio scale seed softcap spatial_scale value_float",
-     Kind::kFloat},
-    {"activation_alpha activation_beta scales value_floats weights", Kind::kFloats},
-    {"sparse_value value", Kind::kTensor},
-    {"body else_branch then_branch", Kind::kGraph},
-    {"type", Kind::kType},
+     AttributeKind::kFloat},
+    {"activation_alpha activation_beta scales value_floats weights", AttributeKind::kFloats},
+    {"sparse_value value", AttributeKind::kTensor},
+    {"body else_branch then_branch", AttributeKind::kGraph},
+    {"type", AttributeKind::kType},
 };
 
 /// Whether `word` stands in a list of words between spaces.

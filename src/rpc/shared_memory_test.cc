@@ -392,7 +392,7 @@ TEST_F(HostileRingTest, InvalidEntriesGetErrorsAndTheNextIsServed) {
       {"output outside", [](auto& e) { e.tensors[1].bytes = kHuge; }, RuntimeCode::kBadInput},
       {"output around", [](auto& e) { e.tensors[1].offset = kHuge & ~63ULL; },
        RuntimeCode::kBadInput},
-      {"no room", [](auto& e) { e.tensors[1].bytes = 8; }, RuntimeCode::kInvalid},
+      {"no room", [](auto& e) { e.tensors[1].bytes = 8; }, RuntimeCode::kOutOfResources},
       {"fewer bytes", [](auto& e) { e.tensors[0].bytes = 15; }, RuntimeCode::kBadInput},
       {"no type", [](auto& e) { e.tensors[0].element_type = 0; }, RuntimeCode::kBadInput},
       {"type -1", [](auto& e) { e.tensors[0].element_type = -1; }, RuntimeCode::kBadInput},

@@ -5,10 +5,6 @@
 namespace sluice::runtime {
 namespace {
 
-Reply error_reply(const Status& status) {
-  return {runtime_code_of(status), ErrorList(status), {}, {}};
-}
-
 Status stale(Cookie cookie) {
   return runtime_error(RuntimeCode::kInvalidHandle,
                        "no request has cookie {:#x}, or its answer was taken",
@@ -37,13 +33,13 @@ Result<Cookie> CookieTable::post(const std::shared_ptr<RequestSink>& sink, Reque
 
 Reply CookieTable::poll(Cookie cookie) {
   const auto posted = posted_.find(static_cast<std::uint64_t>(cookie));
-  if (posted == nullptr) return error_reply(stale(cookie));
+  if (posted == nullptr) return failed_reply(stale(cookie));
   if (!posted->is_done.load(std::memory_order_acquire)) {
-    return error_reply(runtime_error(RuntimeCode::kPending, "the request is not done yet"));
+    return failed_reply(runtime_error(RuntimeCode::kPending, "the request is not done yet"));
   }
   // Of several concurrent callers, the one that removes the entry gets the reply.
   if (posted_.remove(static_cast<std::uint64_t>(cookie)) == nullptr) {
-    return error_reply(stale(cookie));
+    return failed_reply(stale(cookie));
   }
   return std::move(posted->reply);
 }

@@ -209,7 +209,7 @@ Result<std::shared_ptr<RequestSink>> Engine::sink(ModelHandle handle) const {
 Reply Engine::infer(ModelHandle handle, Request request) {
   const auto model = find(handle);
   if (!model.is_ok()) {
-    return {runtime_code_of(model.status()), ErrorList(model.status()), {}, {}};
+    return failed_reply(model.status());
   }
   return runtime::infer(*(*model)->scheduler(), std::move(request));
 }
@@ -217,7 +217,7 @@ Reply Engine::infer(ModelHandle handle, Request request) {
 Reply Engine::infer(const std::string& name, Request request) {
   const auto model = use(name);
   if (!model.is_ok()) {
-    return {runtime_code_of(model.status()), ErrorList(model.status()), {}, {}};
+    return failed_reply(model.status());
   }
   return infer(ModelHandle{model->handle()}, std::move(request));
 }

@@ -225,7 +225,7 @@ void Lane::answer(Pending& pending, Reply reply) {
 }
 
 void Lane::refuse(Pending& pending, const Status& why) {
-  answer(pending, {runtime::runtime_code_of(why), runtime::ErrorList(why), {}, {}});
+  answer(pending, runtime::failed_reply(why));
 }
 
 bool Lane::wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {

@@ -152,8 +152,7 @@ bool Lane::run_turn(const Turn& turn) {
     };
     const auto id = sink->submit(request);
     if (!id.is_ok()) {
-      request.on_done(
-          {runtime::runtime_code_of(id.status()), runtime::ErrorList(id.status()), {}, {}});
+      request.on_done(runtime::failed_reply(id.status()));
       continue;
     }
     bool is_cancelled = false;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "session/retry_interval.h"
+
 namespace sluice::session {
 
 /// A caller's request. `rows_started` and `rows_done` are guarded by the batcher's lock.
@@ -32,14 +34,6 @@ struct Batcher::Batch {
 };
 
 namespace {
-
-/// Retry interval while the model is full: the batcher is not notified when requests of other
-/// clients end.
-constexpr std::int64_t kRetryNs = 100'000;
-
-runtime::Reply failure(const Status& status) {
-  return {runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}};
-}
 
 /// Bytes of a row of a tensor whose other dimensions are known.
 Result<std::int64_t> row_bytes_of(const package::TensorSpec& spec) {
@@ -172,7 +166,7 @@ void Batcher::start_batches() {
         stalled_ = std::move(batch);
         return;
       }
-      finish(batch, failure(status));
+      finish(batch, runtime::failed_reply(status));
       open_.fetch_sub(1, std::memory_order_acq_rel);
       tell_waiters();
     }
@@ -332,7 +326,7 @@ void Batcher::fail_waiting(const std::function<bool(const Call&)>& is_meant, con
     std::erase_if(line_, is_failed);
     for (const CallPtr& call : failed) rows_waiting_ -= call->rows;
   }
-  for (const CallPtr& call : failed) call->request.on_done(failure(status));
+  for (const CallPtr& call : failed) call->request.on_done(runtime::failed_reply(status));
   if (!failed.empty()) tell_waiters();
 }
 

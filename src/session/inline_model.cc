@@ -4,13 +4,7 @@
 #include <utility>
 
 namespace sluice::session {
-namespace {
-
-runtime::Reply failure(const Status& status) {
-  return {runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}};
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Result<std::unique_ptr<InlineModel>> InlineModel::create(
     const exec::LoadedModel& model, int depth, Clock& clock,
@@ -80,7 +74,7 @@ runtime::Reply InlineModel::run_now(const runtime::Request& request,
       free_slots_.pop_back();
     }
   }
-  if (!status.is_ok()) return failure(status);
+  if (!status.is_ok()) return runtime::failed_reply(status);
   runtime::Reply reply = run(slot, request, clock_.now_ns(), before_segment);
   finish(slot);
   tell_waiters();
@@ -97,7 +91,7 @@ bool InlineModel::cancel(std::uint64_t id) {
     waiting_.erase(it);
     --in_flight_;
   }
-  on_done(failure(
+  on_done(runtime::failed_reply(
       runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the request was cancelled")));
   tell_waiters();
   return true;
@@ -157,8 +151,8 @@ runtime::Reply InlineModel::run(std::size_t slot, const runtime::Request& reques
                                 const std::function<Status(std::size_t)>& before_segment) {
   const std::int64_t started_ns = clock_.now_ns();
   if (started_ns >= request.deadline_ns) {
-    return failure(runtime::runtime_error(runtime::RuntimeCode::kTimeout,
-                                          "the deadline passed before it started"));
+    return runtime::failed_reply(runtime::runtime_error(runtime::RuntimeCode::kTimeout,
+                                                        "the deadline passed before it started"));
   }
   const std::int64_t deadline_ns = request.deadline_ns;
   const auto checkpoint = [this, deadline_ns] {
@@ -168,9 +162,9 @@ runtime::Reply InlineModel::run(std::size_t slot, const runtime::Request& reques
   };
   Status status = pipeline_.prepare(slot, request, checkpoint);
   if (status.is_ok()) status = pipeline_.run(slot, before_segment);
-  if (!status.is_ok()) return failure(status);
+  if (!status.is_ok()) return runtime::failed_reply(status);
   auto outputs = pipeline_.take_outputs(slot);
-  if (!outputs.is_ok()) return failure(outputs.status());
+  if (!outputs.is_ok()) return runtime::failed_reply(outputs.status());
   runtime::Reply reply;
   reply.outputs = std::move(*outputs);
   if (request.wants_detail) {

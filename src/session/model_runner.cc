@@ -6,10 +6,6 @@
 namespace sluice::session {
 namespace {
 
-runtime::Reply failure(const Status& status) {
-  return {runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}};
-}
-
 std::string list_names(const std::vector<package::TensorSpec>& specs) {
   std::string names;
   for (const package::TensorSpec& spec : specs) {
@@ -89,7 +85,7 @@ runtime::Reply ModelRunner::run(runtime::Request request) {
     sink().wait([&] { return is_done.load(std::memory_order_acquire); }, kNoDeadline);
   }
   num_callers_.fetch_sub(1, std::memory_order_acq_rel);
-  return id.is_ok() ? std::move(reply) : failure(id.status());
+  return id.is_ok() ? std::move(reply) : runtime::failed_reply(id.status());
 }
 
 std::future<runtime::Reply> ModelRunner::run_async(runtime::Request request) {
@@ -102,7 +98,7 @@ std::future<runtime::Reply> ModelRunner::run_async(runtime::Request request) {
 
 void ModelRunner::run_with_callback(runtime::Request request) {
   const auto id = submit(request);
-  if (!id.is_ok()) request.on_done(failure(id.status()));
+  if (!id.is_ok()) request.on_done(runtime::failed_reply(id.status()));
 }
 
 Result<std::uint64_t> ModelRunner::submit(runtime::Request& request) {

@@ -80,7 +80,7 @@ void QueueManager::start_requests() {
       stalled_ = slot;
       return;
     }
-    finish(*slot, {runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}});
+    finish(*slot, runtime::failed_reply(status));
     model_.tell_waiters();
   }
 }

@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "session/retry_interval.h"
+
 namespace sluice::session {
 namespace {
 
 /// Set in ids of requests that waited in line; other ids hold the replica and the replica's id.
 constexpr std::uint64_t kLineBit = std::uint64_t{1} << 63U;
-
-/// Retry interval while the replicas are full: the set is not notified when requests of other
-/// clients end.
-constexpr std::int64_t kRetryNs = 100'000;
-
-runtime::Reply failure(const Status& status) {
-  return {runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}};
-}
 
 Status is_same_signature(const package::Signature& a, const package::Signature& b) {
   const auto is_same = [](const package::TensorSpec& x, const package::TensorSpec& y) {
@@ -167,7 +161,7 @@ void ReplicaSet::start_waiting() {
           put_back(std::move(waiting));
           return;
         }
-        waiting.request.on_done(failure(in_flight.status()));
+        waiting.request.on_done(runtime::failed_reply(in_flight.status()));
         tell_waiters();
         continue;
       }
@@ -198,8 +192,8 @@ void ReplicaSet::put_back(Waiting waiting) {
       return;
     }
   }
-  waiting.request.on_done(
-      failure(runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner shuts down")));
+  waiting.request.on_done(runtime::failed_reply(
+      runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner shuts down")));
   tell_waiters();
 }
 
@@ -219,7 +213,7 @@ bool ReplicaSet::cancel(std::uint64_t id) {
   if ((id & kLineBit) != 0) {
     auto taken = take_from_line([&](const Waiting& waiting) { return waiting.id == id; });
     if (!taken.empty()) {
-      taken.front().request.on_done(failure(
+      taken.front().request.on_done(runtime::failed_reply(
           runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the request was cancelled")));
       tell_waiters();
       return true;
@@ -238,8 +232,8 @@ std::int64_t ReplicaSet::expire() {
   if (num_waiting_.load(std::memory_order_acquire) == 0) return kNoDeadline;
   for (Waiting& waiting : take_from_line(
            [&](const Waiting& waiting) { return waiting.request.deadline_ns <= now_ns; })) {
-    waiting.request.on_done(failure(runtime::runtime_error(runtime::RuntimeCode::kTimeout,
-                                                           "the deadline passed while it waited")));
+    waiting.request.on_done(runtime::failed_reply(runtime::runtime_error(
+        runtime::RuntimeCode::kTimeout, "the deadline passed while it waited")));
     tell_waiters();
   }
   start_waiting();
@@ -293,7 +287,7 @@ void ReplicaSet::shutdown() {
     is_shut_down_.store(true, std::memory_order_release);
   }
   for (Waiting& waiting : take_from_line([](const Waiting&) { return true; })) {
-    waiting.request.on_done(failure(
+    waiting.request.on_done(runtime::failed_reply(
         runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner was shut down")));
     tell_waiters();
   }

@@ -11,10 +11,6 @@ using runtime::RuntimeCode;
 
 namespace {
 
-Reply failed_reply(const Status& status) {
-  return {runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}};
-}
-
 runtime::ErrorList errors_of(const Bundle& bundle) {
   runtime::ErrorList errors;
   for (const Bundle::Error& error : bundle.errors) {
@@ -45,9 +41,9 @@ Reply reply_of(Answer answer, const package::Signature& signature, const std::st
   reply.errors = errors_of(bundle);
   const bool has_outputs = bundle.tensors.size() == signature.outputs.size();
   if (reply.code == RuntimeCode::kOk && !has_outputs) {
-    reply = failed_reply(runtime_error(RuntimeCode::kCompletedWithError,
-                                       "the worker's answer has {} outputs, the model {}",
-                                       bundle.tensors.size(), signature.outputs.size()));
+    reply = runtime::failed_reply(runtime_error(RuntimeCode::kCompletedWithError,
+                                                "the worker's answer has {} outputs, the model {}",
+                                                bundle.tensors.size(), signature.outputs.size()));
   } else if (reply.code != RuntimeCode::kOk && reply.errors.empty()) {
     reply.errors.add(runtime_error(reply.code, "model \"{}\"", model_name));
   }

@@ -14,6 +14,14 @@
 #include "sluice/session.h"
 
 namespace sluice::api {
+
+// sluice_session has linkage, so what it holds has too.
+struct TensorText {
+  std::string name;
+  std::string type;
+  sluice_program_tensor tensor = {};
+};
+
 namespace {
 
 using session::Program;
@@ -22,12 +30,6 @@ static_assert(static_cast<int>(Program::kLoad) == SLUICE_PROGRAM_LOAD);
 static_assert(static_cast<int>(Program::kSave) == SLUICE_PROGRAM_SAVE);
 static_assert(static_cast<int>(session::TensorRole::kConstant) == SLUICE_TENSOR_CONSTANT);
 static_assert(static_cast<int>(session::TensorRole::kOutput) == SLUICE_TENSOR_OUTPUT);
-
-struct TensorText {
-  std::string name;
-  std::string type;
-  sluice_program_tensor tensor = {};
-};
 
 /// Points into `text`, which must not move afterwards.
 void describe(const session::ProgramTensor& tensor, TensorText& text) {
@@ -111,8 +113,6 @@ Status run(sluice_session& handle, std::int32_t number) {
   return internal_error("no such program");
 }
 
-Status null_argument() { return invalid_argument("the session or an argument is null"); }
-
 }  // namespace
 }  // namespace sluice::api
 
@@ -123,7 +123,7 @@ using sluice::api::null_argument;
 int32_t sluice_session_create(const char* path, const sluice_session_options* options,
                               sluice_session** session) {
   return guard([&]() -> Status {
-    if (session == nullptr) return null_argument();
+    if (session == nullptr) return null_argument("the session or an argument");
     *session = nullptr;
     const auto known = sluice::api::read_options(options);
     *session = SLUICE_TRY(sluice::api::create_session(path, known)).release();
@@ -145,7 +145,8 @@ const sluice_program_tensor* sluice_session_tensor(const sluice_session* session
 int32_t sluice_session_bind_source(sluice_session* session, const char* name,
                                    const sluice_array* array) {
   return guard([&]() -> Status {
-    if (session == nullptr || name == nullptr || array == nullptr) return null_argument();
+    if (session == nullptr || name == nullptr || array == nullptr)
+      return null_argument("the session or an argument");
     return session->session->bind_source(name, SLUICE_TRY(sluice::api::view_of(*array)));
   });
 }
@@ -153,7 +154,8 @@ int32_t sluice_session_bind_source(sluice_session* session, const char* name,
 int32_t sluice_session_bind_provider(sluice_session* session, const char* name,
                                      sluice_tensor_callback provider, void* user_data) {
   return guard([&]() -> Status {
-    if (session == nullptr || name == nullptr || provider == nullptr) return null_argument();
+    if (session == nullptr || name == nullptr || provider == nullptr)
+      return null_argument("the session or an argument");
     return session->session->bind_source(
         name, sluice::session::DataProvider([=](const sluice::exec::TensorView& target) {
           return sluice::api::call_user(provider, user_data, target);
@@ -165,7 +167,7 @@ int32_t sluice_session_bind_sink(sluice_session* session, const char* name, void
                                  int64_t capacity_bytes) {
   return guard([&]() -> Status {
     if (session == nullptr || name == nullptr || data == nullptr || capacity_bytes < 0) {
-      return null_argument();
+      return null_argument("the session or an argument");
     }
     return session->session->bind_sink(name, sluice::runtime::OutputMemory{data, capacity_bytes});
   });
@@ -174,7 +176,8 @@ int32_t sluice_session_bind_sink(sluice_session* session, const char* name, void
 int32_t sluice_session_bind_consumer(sluice_session* session, const char* name,
                                      sluice_tensor_callback consumer, void* user_data) {
   return guard([&]() -> Status {
-    if (session == nullptr || name == nullptr || consumer == nullptr) return null_argument();
+    if (session == nullptr || name == nullptr || consumer == nullptr)
+      return null_argument("the session or an argument");
     return session->session->bind_sink(
         name, sluice::session::DataConsumer([=](const sluice::exec::TensorView& source) {
           return sluice::api::call_user(consumer, user_data, source);
@@ -184,14 +187,14 @@ int32_t sluice_session_bind_consumer(sluice_session* session, const char* name,
 
 int32_t sluice_session_verify(const sluice_session* session, int32_t program) {
   return guard([&]() -> Status {
-    if (session == nullptr) return null_argument();
+    if (session == nullptr) return null_argument("the session or an argument");
     return session->session->verify(SLUICE_TRY(sluice::api::program_of(program)));
   });
 }
 
 int32_t sluice_session_run(sluice_session* session, int32_t program) {
   return guard([&]() -> Status {
-    if (session == nullptr) return null_argument();
+    if (session == nullptr) return null_argument("the session or an argument");
     return sluice::api::run(*session, program);
   });
 }

@@ -26,7 +26,7 @@ void visit(void* user, const char* name) noexcept {
 }
 
 /// Null where the plug-in has no such extension, or an incomplete one.
-Result<const sluice_variants*> table_of(const Backend& backend) {
+Result<const sluice_variants*> variants_of(const Backend& backend) {
   const auto* table =
       static_cast<const sluice_variants*>(SLUICE_TRY(backend.find_extension(SLUICE_VARIANTS)));
   const bool is_whole = table != nullptr && table->struct_size >= sizeof(sluice_variants) &&
@@ -35,7 +35,7 @@ Result<const sluice_variants*> table_of(const Backend& backend) {
 }
 
 void run_steadily(const Backend& backend, std::int32_t steady) {
-  const auto table = table_of(backend);
+  const auto table = variants_of(backend);
   if (!table.is_ok() || *table == nullptr) return;
   const Status status = call_plugin(backend.name(), [&](sluice_message*) {
     (*table)->run_steadily(backend.handle(), steady);
@@ -52,7 +52,7 @@ SteadyRuns::~SteadyRuns() { run_steadily(backend_, 0); }
 
 Result<std::vector<std::string>> list_variants(const Backend& backend, const Op& op,
                                                int num_cores) {
-  const sluice_variants* table = SLUICE_TRY(table_of(backend));
+  const sluice_variants* table = SLUICE_TRY(variants_of(backend));
   if (table == nullptr) return std::vector<std::string>();
   Found found;
   SLUICE_TRY(call_plugin(backend.name(), [&](sluice_message* message) {

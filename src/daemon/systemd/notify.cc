@@ -14,7 +14,7 @@ namespace sluice::daemon {
 namespace {
 
 /// The number in an environment variable; 0 for none.
-std::int64_t number_in(const char* name) {
+std::int64_t number_or_zero(const char* name) {
   const char* text = std::getenv(name);
   std::int64_t number = 0;
   if (text != nullptr) std::from_chars(text, text + std::strlen(text), number);
@@ -46,9 +46,9 @@ Status notify_manager(std::string_view state) {
 }
 
 std::int64_t watchdog_ns() {
-  const std::int64_t process = number_in("WATCHDOG_PID");
+  const std::int64_t process = number_or_zero("WATCHDOG_PID");
   if (process != 0 && process != getpid()) return 0;
-  return number_in("WATCHDOG_USEC") * 1000;
+  return number_or_zero("WATCHDOG_USEC") * 1000;
 }
 
 }  // namespace sluice::daemon

@@ -7,8 +7,6 @@ namespace {
 using ir::OperandId;
 using Ints = std::vector<std::int64_t>;
 
-constexpr std::int64_t kF32 = static_cast<std::int64_t>(ir::ElementType::kF32);
-
 /// A mask of integers, 0 where a key must not be seen, as numbers to add; `axes` are put into it.
 Result<OperandId> additive(Lowering& op, std::size_t index, const Ints& axes) {
   const OperandId zero = op.constant(ir::make_i64_constant({0}, {}));
@@ -158,7 +156,7 @@ Status lower_attention(Lowering& op) {
 Status lower_q_attention(Lowering& op) {
   const OperandId sum =
       SLUICE_TRY(op.emit("MatMulInteger", {op.input(0), op.input(1), op.input(6), op.input(7)}));
-  const OperandId wide = SLUICE_TRY(op.emit("Cast", {sum}, {{"to", kF32}}));
+  const OperandId wide = SLUICE_TRY(op.emit("Cast", {sum}, {{"to", kF32Code}}));
   const OperandId scale = SLUICE_TRY(op.emit("Mul", {op.input(3), op.input(4)}));
   const OperandId scaled = SLUICE_TRY(op.emit("Mul", {wide, scale}));
   constexpr std::size_t kAbsent = 100;

@@ -9,8 +9,6 @@ namespace {
 
 using ir::OperandId;
 
-constexpr std::int64_t kF32 = static_cast<std::int64_t>(ir::ElementType::kF32);
-
 /// The input with its last two axes exchanged if attribute `name` asks for it.
 Result<OperandId> maybe_transposed(Lowering& op, std::size_t index, std::string_view name) {
   if (op.int_of(name) == 0) return op.input(index);
@@ -86,7 +84,7 @@ Status lower_fused_conv(Lowering& op) {
 /// Product of integers less their zero points, scaled, plus a bias: inputs by place.
 Status finish_scaled(Lowering& op, Lowering::Inputs factors, OperandId scale, std::size_t bias) {
   const OperandId sum = SLUICE_TRY(op.emit("MatMulInteger", std::move(factors)));
-  const OperandId wide = SLUICE_TRY(op.emit("Cast", {sum}, {{"to", kF32}}));
+  const OperandId wide = SLUICE_TRY(op.emit("Cast", {sum}, {{"to", kF32Code}}));
   if (!op.has(bias)) return op.finish("Mul", {wide, scale});
   return op.finish("Add", {SLUICE_TRY(op.emit("Mul", {wide, scale})), op.input(bias)});
 }

@@ -4,6 +4,7 @@
 // import replaces them, and no backend ever sees them.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -13,6 +14,9 @@
 #include "ops/inference.h"
 
 namespace sluice::ops {
+
+/// The value of attribute `to` of a Cast to f32.
+inline constexpr std::int64_t kF32Code = static_cast<std::int64_t>(ir::ElementType::kF32);
 
 /// The operation being replaced. Emitted operations are normalized and inserted before it.
 class Lowering {

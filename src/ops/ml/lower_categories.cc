@@ -12,7 +12,7 @@ namespace {
 
 using ir::ElementType;
 using ir::OperandId;
-using Floats = std::vector<float>;
+using FloatVector = std::vector<float>;
 using Ints = std::vector<std::int64_t>;
 using Texts = std::vector<std::string>;
 
@@ -81,7 +81,7 @@ ir::Constant side_of(const Lowering& op, const std::string& prefix) {
   if (const Ints ints = list_of<std::int64_t>(op, prefix + "_int64s"); !ints.empty()) {
     return ir::make_i64_constant(ints, length(ints.size()));
   }
-  if (const Floats given = list_of<float>(op, prefix + "_floats"); !given.empty()) {
+  if (const FloatVector given = list_of<float>(op, prefix + "_floats"); !given.empty()) {
     return ir::make_f32_constant(given, length(given.size()));
   }
   return text_vector(list_of<std::string>(op, prefix + "_strings"));

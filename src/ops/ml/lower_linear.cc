@@ -6,12 +6,12 @@ namespace sluice::ops {
 namespace {
 
 using ir::OperandId;
-using Floats = std::vector<float>;
+using FloatVector = std::vector<float>;
 
 Result<OperandId> linear_scores(Lowering& op, std::int64_t results) {
-  const Floats coefficients = list_of<float>(op, "coefficients");
+  const FloatVector coefficients = list_of<float>(op, "coefficients");
   const auto columns = static_cast<std::int64_t>(coefficients.size()) / results;
-  const Floats intercepts = list_of<float>(op, "intercepts");
+  const FloatVector intercepts = list_of<float>(op, "intercepts");
   const OperandId bias = intercepts.empty() ? OperandId() : vector(op, intercepts);
   const OperandId x = SLUICE_TRY(rows_of(op));
   return op.emit("Gemm", {x, floats(op, coefficients, {results, columns}), bias},

@@ -9,16 +9,16 @@ namespace sluice::ops {
 namespace {
 
 using ir::OperandId;
-using Floats = std::vector<float>;
+using FloatVector = std::vector<float>;
 using Ints = std::vector<std::int64_t>;
 
 /// What the kernel function makes of each row and each of the vectors [vectors, columns].
 Result<OperandId> kernel_values(Lowering& op, OperandId x, std::int64_t vectors) {
-  const Floats all = list_of<float>(op, "support_vectors");
+  const FloatVector all = list_of<float>(op, "support_vectors");
   const auto columns = static_cast<std::int64_t>(all.size()) / vectors;
   const OperandId rows = floats(op, all, {vectors, columns});
   const std::string kind = text_of(op, "kernel_type");
-  Floats parameters = list_of<float>(op, "kernel_params");
+  FloatVector parameters = list_of<float>(op, "kernel_params");
   parameters.resize(3);
   if (kind == "RBF") {
     const OperandId distances = SLUICE_TRY(op.emit("SquaredDistances", {x, rows}, {}, "sluice"));
@@ -36,7 +36,7 @@ Result<OperandId> kernel_values(Lowering& op, OperandId x, std::int64_t vectors)
 /// A single score stays as it is whatever `post_transform` says: so it is in onnxruntime and in
 /// ONNX's reference evaluator.
 Status lower_svm_regressor(Lowering& op) {
-  const Floats coefficients = list_of<float>(op, "coefficients");
+  const FloatVector coefficients = list_of<float>(op, "coefficients");
   const auto count = static_cast<std::int64_t>(coefficients.size());
   const std::int64_t vectors = op.int_of("n_supports");
   OperandId values = SLUICE_TRY(rows_of(op));
@@ -82,7 +82,7 @@ Machines machines_of(const Lowering& op) {
 /// A matrix written by row and column.
 struct Matrix {
   std::int64_t rows, columns;
-  Floats values = Floats(static_cast<std::size_t>(rows * columns));
+  FloatVector values = FloatVector(static_cast<std::size_t>(rows * columns));
 
   float& at(std::int64_t row, std::int64_t column) {
     return values[static_cast<std::size_t>(row * columns + column)];
@@ -92,7 +92,7 @@ struct Matrix {
 /// The pairs' decision values from kernel values: [rows, pairs]. The coefficients are [classes - 1,
 /// vectors]: a vector of class i has in row j - 1 that of the pair (i, j), in row j that of (j, i).
 Result<OperandId> decisions(Lowering& op, const Machines& machines, OperandId values) {
-  const Floats coefficients = list_of<float>(op, "coefficients");
+  const FloatVector coefficients = list_of<float>(op, "coefficients");
   const auto coefficient = [&](std::int64_t row, std::int64_t vector) {
     return coefficients[static_cast<std::size_t>(row * machines.vectors + vector)];
   };
@@ -111,7 +111,7 @@ Result<OperandId> decisions(Lowering& op, const Machines& machines, OperandId va
 /// second. Each class's votes [rows, classes]: those of the second ones, moved to the first.
 Result<OperandId> votes(Lowering& op, const Machines& machines, OperandId values) {
   Matrix moved = {machines.pairs(), machines.classes};
-  Floats start(static_cast<std::size_t>(machines.classes));
+  FloatVector start(static_cast<std::size_t>(machines.classes));
   machines.for_each_pair([&](std::int64_t pair, std::int64_t i, std::int64_t j) {
     moved.at(pair, i) = 1;
     moved.at(pair, j) = -1;
@@ -135,7 +135,7 @@ Result<OperandId> probabilities(Lowering& op, OperandId values) {
 
 /// Without support vectors: a row of coefficients per class, and the largest score wins.
 Status lower_linear_machines(Lowering& op, std::int64_t classes) {
-  const Floats coefficients = list_of<float>(op, "coefficients");
+  const FloatVector coefficients = list_of<float>(op, "coefficients");
   const auto columns = static_cast<std::int64_t>(coefficients.size()) / classes;
   const OperandId scores =
       SLUICE_TRY(op.emit("Gemm",

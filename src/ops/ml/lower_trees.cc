@@ -6,7 +6,7 @@
 namespace sluice::ops {
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using IntVector = std::vector<std::int64_t>;
 using Texts = std::vector<std::string>;
 
 Status lower_named_classes(Lowering& op) {
@@ -19,7 +19,7 @@ Status lower_named_classes(Lowering& op) {
       attributes.emplace_back(name, value);
     }
   }
-  Ints numbers(names.size());
+  IntVector numbers(names.size());
   std::iota(numbers.begin(), numbers.end(), 0);
   attributes.emplace_back("classlabels_int64s", numbers);
   const auto made = SLUICE_TRY(op.emit_many(op.operation().kind, op.operation().inputs, 2,

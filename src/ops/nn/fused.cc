@@ -50,7 +50,7 @@ Status check_operands(const InferenceContext& context) {
   return ok_status();
 }
 
-Status infer_attention(InferenceContext& context) {
+Status infer_fused_attention(InferenceContext& context) {
   const ir::ElementType element = context.element(0);
   for (std::size_t i = 0; i < 3; ++i) {
     if (context.shape(i) != nullptr) continue;
@@ -113,7 +113,7 @@ std::vector<OpSchema> fused_ops() {
                    {"present_k", kFloats, "T", true},
                    {"present_v", kFloats, "T", true}},
        .attributes = {{"scale", 0.0F}, {"is_causal", std::int64_t{0}}},
-       .infer = infer_attention},
+       .infer = infer_fused_attention},
   };
 }
 

@@ -9,11 +9,11 @@ namespace {
 
 using ir::ElementType;
 
-constexpr TypeSet kQuantized =
+constexpr TypeSet kQuantizedTypes =
     TypeSet{ElementType::kU8, ElementType::kI8, ElementType::kU16, ElementType::kI16} |
     kEightBitFloats | kFourBits | kTwoBits;
-constexpr TypeSet kScales = {ElementType::kF32, ElementType::kF16, ElementType::kBf16,
-                             ElementType::kF8E8M0};
+constexpr TypeSet kScaleTypes = {ElementType::kF32, ElementType::kF16, ElementType::kBf16,
+                                 ElementType::kF8E8M0};
 constexpr TypeSet kSources = {ElementType::kF32, ElementType::kF16, ElementType::kBf16,
                               ElementType::kI32};
 
@@ -75,7 +75,7 @@ Status infer_quantize(InferenceContext& context) {
     return context.error("output_dtype is {}, the zero point {}", ir::element_type_name(*declared),
                          ir::element_type_name(element));
   }
-  if (!kQuantized.contains(element) && element != ElementType::kUndefined) {
+  if (!kQuantizedTypes.contains(element) && element != ElementType::kUndefined) {
     return context.error("it cannot quantize to {}", ir::element_type_name(element));
   }
   set_output_like_input(context, element);
@@ -125,9 +125,9 @@ std::vector<OpSchema> quantize_ops() {
        .versions = versions(),
        .doc = "saturate(round(x / scale) + zero point)",
        .inputs = {{"x", kSources, "T1"},
-                  {"y_scale", kScales | TypeSet{ElementType::kI32}},
-                  {"y_zero_point", kQuantized, "", true}},
-       .outputs = {{"y", kQuantized}},
+                  {"y_scale", kScaleTypes | TypeSet{ElementType::kI32}},
+                  {"y_zero_point", kQuantizedTypes, "", true}},
+       .outputs = {{"y", kQuantizedTypes}},
        .attributes = {{"axis", std::int64_t{1}},
                       {"block_size", std::int64_t{0}},
                       {"output_dtype", std::int64_t{0}},
@@ -139,9 +139,9 @@ std::vector<OpSchema> quantize_ops() {
        .name = "DequantizeLinear",
        .versions = versions(),
        .doc = "(x - zero point) * scale",
-       .inputs = {{"x", kQuantized | TypeSet{ElementType::kI32}, "T1"},
-                  {"x_scale", kScales},
-                  {"x_zero_point", kQuantized | TypeSet{ElementType::kI32}, "T1", true}},
+       .inputs = {{"x", kQuantizedTypes | TypeSet{ElementType::kI32}, "T1"},
+                  {"x_scale", kScaleTypes},
+                  {"x_zero_point", kQuantizedTypes | TypeSet{ElementType::kI32}, "T1", true}},
        .outputs = {{"y", kFloats}},
        .attributes = {{"axis", std::int64_t{1}},
                       {"block_size", std::int64_t{0}},

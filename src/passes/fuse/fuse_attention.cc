@@ -134,7 +134,7 @@ bool fuse(ir::Graph& graph, ir::SubgraphId id, ir::OperationId at, const PassCon
   return true;
 }
 
-Result<int> run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
+Result<int> fuse_attentions(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
   const auto given = graph.subgraph(id).order();
   const std::vector<ir::OperationId> order(given.begin(), given.end());
   int num_found = 0;
@@ -150,7 +150,8 @@ Result<int> run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context)
 }  // namespace
 
 Result<int> fuse_attention(ir::Graph& graph, const PassContext& context) {
-  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return run(graph, id, context); });
+  return rewrite_subgraphs(graph,
+                           [&](ir::SubgraphId id) { return fuse_attentions(graph, id, context); });
 }
 
 }  // namespace sluice::passes

@@ -62,7 +62,7 @@ struct Gelu {
 
 /// The factors of a product of x, 1/2 and a gate, in whatever order they are multiplied: looks
 /// through one more product.
-Gelu match(const Matcher& matcher, const ir::Operation& root) {
+Gelu match_gelu(const Matcher& matcher, const ir::Operation& root) {
   const auto gate_of = [&](ir::OperandId id) -> Gelu {
     const ir::OperandId exact = exact_gate(matcher, id);
     return exact.is_valid() ? Gelu{exact, true} : Gelu{tanh_gate(matcher, id), false};
@@ -86,14 +86,14 @@ Gelu match(const Matcher& matcher, const ir::Operation& root) {
   return {};
 }
 
-Result<int> run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
+Result<int> fuse_gelus(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
   ir::Subgraph& subgraph = graph.subgraph(id);
   const Matcher matcher(subgraph);
   int num_found = 0;
   for (const ir::OperationId at : subgraph.order()) {
     const ir::Operation& root = subgraph.operation(at);
     if (!root.is("Mul") || root.body || root.inputs.size() != 2) continue;
-    const Gelu gelu = match(matcher, root);
+    const Gelu gelu = match_gelu(matcher, root);
     if (!gelu.x.is_valid()) continue;
     ir::Attributes attributes;
     attributes.set("approximate", std::string(gelu.is_exact ? "none" : "tanh"));
@@ -109,7 +109,8 @@ Result<int> run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context)
 }  // namespace
 
 Result<int> fuse_gelu(ir::Graph& graph, const PassContext& context) {
-  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return run(graph, id, context); });
+  return rewrite_subgraphs(graph,
+                           [&](ir::SubgraphId id) { return fuse_gelus(graph, id, context); });
 }
 
 }  // namespace sluice::passes

@@ -81,7 +81,7 @@ bool fits(const ir::Subgraph& subgraph, ir::OperandId id, const LayerNorm& norm)
 }
 
 /// normal * scale + bias.
-std::optional<LayerNorm> match(const Matcher& matcher, const ir::Operation& root) {
+std::optional<LayerNorm> match_layer_norm(const Matcher& matcher, const ir::Operation& root) {
   for (const std::size_t i : {0, 1}) {
     const ir::Operation* scaled = matcher.find(root.inputs[i], "Mul");
     if (scaled == nullptr) continue;
@@ -99,14 +99,14 @@ std::optional<LayerNorm> match(const Matcher& matcher, const ir::Operation& root
   return std::nullopt;
 }
 
-Result<int> run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
+Result<int> fuse_layer_norms(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
   ir::Subgraph& subgraph = graph.subgraph(id);
   const Matcher matcher(subgraph);
   int num_found = 0;
   for (const ir::OperationId at : subgraph.order()) {
     const ir::Operation& root = subgraph.operation(at);
     if (!root.is("Add") || root.body || root.inputs.size() != 2) continue;
-    const auto norm = match(matcher, root);
+    const auto norm = match_layer_norm(matcher, root);
     if (!norm) continue;
     ir::Attributes attributes;
     attributes.set("axis", norm->axis);
@@ -124,7 +124,8 @@ Result<int> run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context)
 }  // namespace
 
 Result<int> fuse_layer_norm(ir::Graph& graph, const PassContext& context) {
-  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return run(graph, id, context); });
+  return rewrite_subgraphs(graph,
+                           [&](ir::SubgraphId id) { return fuse_layer_norms(graph, id, context); });
 }
 
 }  // namespace sluice::passes

@@ -20,7 +20,7 @@ struct Softmax {
   std::int64_t axis = 0;
 };
 
-std::optional<Softmax> match(const Matcher& matcher, const ir::Operation& root) {
+std::optional<Softmax> match_softmax(const Matcher& matcher, const ir::Operation& root) {
   const ir::OperandId powers = root.inputs[0];
   const ir::Operation* exp = matcher.find(powers, "Exp");
   const ir::Operation* sum = matcher.find(root.inputs[1], "ReduceSum");
@@ -35,14 +35,14 @@ std::optional<Softmax> match(const Matcher& matcher, const ir::Operation& root) 
   return Softmax{less->inputs[0], *axis};
 }
 
-Result<int> run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
+Result<int> fuse_softmaxes(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
   ir::Subgraph& subgraph = graph.subgraph(id);
   const Matcher matcher(subgraph);
   int num_found = 0;
   for (const ir::OperationId at : subgraph.order()) {
     const ir::Operation& root = subgraph.operation(at);
     if (!root.is("Div") || root.body || root.inputs.size() != 2) continue;
-    const auto softmax = match(matcher, root);
+    const auto softmax = match_softmax(matcher, root);
     if (!softmax) continue;
     ir::Attributes attributes;
     attributes.set("axis", softmax->axis);
@@ -58,7 +58,8 @@ Result<int> run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context)
 }  // namespace
 
 Result<int> fuse_softmax(ir::Graph& graph, const PassContext& context) {
-  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return run(graph, id, context); });
+  return rewrite_subgraphs(graph,
+                           [&](ir::SubgraphId id) { return fuse_softmaxes(graph, id, context); });
 }
 
 }  // namespace sluice::passes

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "passes/match.h"
+#include "passes/quantize/quantization.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
 
@@ -13,14 +14,6 @@ namespace sluice::passes {
 namespace {
 
 using ir::ElementType;
-
-const ir::Type& type_of(const ir::Subgraph& subgraph, ir::OperandId id) {
-  return subgraph.operand(id).type;
-}
-
-bool is_byte(ElementType element) {
-  return element == ElementType::kU8 || element == ElementType::kI8;
-}
 
 /// Constant bytes with their zero points, as differences from them.
 struct Bytes8 {

@@ -13,10 +13,6 @@ namespace {
 
 using ir::ElementType;
 
-const ir::Type& type_of(const ir::Subgraph& subgraph, ir::OperandId id) {
-  return subgraph.operand(id).type;
-}
-
 ir::OperandId add_zero_point(ir::Subgraph& subgraph, int zero) {
   return subgraph.add_constant("", {ir::Type::tensor(ElementType::kU8, ir::Shape()),
                                     Bytes::own({static_cast<std::byte>(zero)})});

@@ -7,14 +7,6 @@ namespace {
 
 using ir::ElementType;
 
-bool is_byte(ElementType element) {
-  return element == ElementType::kU8 || element == ElementType::kI8;
-}
-
-const ir::Type& type_of(const ir::Subgraph& subgraph, ir::OperandId id) {
-  return subgraph.operand(id).type;
-}
-
 bool is_whole(const ir::Operation& operation) {
   return !operation.body && operation.attributes.get_or("block_size", std::int64_t{0}) == 0;
 }

@@ -7,6 +7,14 @@
 
 namespace sluice::passes {
 
+inline const ir::Type& type_of(const ir::Subgraph& subgraph, ir::OperandId id) {
+  return subgraph.operand(id).type;
+}
+
+inline bool is_byte(ir::ElementType element) {
+  return element == ir::ElementType::kU8 || element == ir::ElementType::kI8;
+}
+
 /// One scale and one zero point for a whole tensor of bytes: x = (q - zero) * scale.
 struct Quantization {
   float scale = 1;

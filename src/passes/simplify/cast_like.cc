@@ -4,7 +4,7 @@
 namespace sluice::passes {
 namespace {
 
-int run(ir::Subgraph& subgraph) {
+int replace_cast_likes(ir::Subgraph& subgraph) {
   int num_rewritten = 0;
   for (const ir::OperationId id : subgraph.order()) {
     ir::Operation& operation = subgraph.operation(id);
@@ -23,8 +23,9 @@ int run(ir::Subgraph& subgraph) {
 }  // namespace
 
 Result<int> name_cast_types(ir::Graph& graph, const PassContext& /*context*/) {
-  return rewrite_subgraphs(
-      graph, [&](ir::SubgraphId id) -> Result<int> { return run(graph.subgraph(id)); });
+  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
+    return replace_cast_likes(graph.subgraph(id));
+  });
 }
 
 }  // namespace sluice::passes

@@ -134,7 +134,7 @@ bool has_second_output(const ir::UseIndex& uses, const ir::Operation& operation)
   return false;
 }
 
-int run(ir::Subgraph& subgraph) {
+int remove_identities(ir::Subgraph& subgraph) {
   const ir::UseIndex uses(subgraph);
   Classes classes(subgraph);
   std::vector<ir::OperationId> kept;
@@ -165,8 +165,9 @@ int run(ir::Subgraph& subgraph) {
 }  // namespace
 
 Result<int> remove_identities(ir::Graph& graph, const PassContext& /*context*/) {
-  return rewrite_subgraphs(
-      graph, [&](ir::SubgraphId id) -> Result<int> { return run(graph.subgraph(id)); });
+  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
+    return remove_identities(graph.subgraph(id));
+  });
 }
 
 }  // namespace sluice::passes

@@ -71,7 +71,7 @@ bool replace_by_reshape(ir::Subgraph& subgraph, ir::OperationId at) {
   return true;
 }
 
-Result<int> run(ir::Subgraph& subgraph) {
+Result<int> simplify_transposes(ir::Subgraph& subgraph) {
   const Matcher matcher(subgraph);
   int num_found = 0;
   for (const ir::OperationId at : subgraph.order()) {
@@ -86,7 +86,8 @@ Result<int> run(ir::Subgraph& subgraph) {
 }  // namespace
 
 Result<int> simplify_transposes(ir::Graph& graph, const PassContext& /*context*/) {
-  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) { return run(graph.subgraph(id)); });
+  return rewrite_subgraphs(
+      graph, [&](ir::SubgraphId id) { return simplify_transposes(graph.subgraph(id)); });
 }
 
 }  // namespace sluice::passes

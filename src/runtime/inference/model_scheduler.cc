@@ -184,7 +184,7 @@ void ModelScheduler::release_one() {
 }
 
 void ModelScheduler::answer_error(PendingRequest& pending, const Status& status) {
-  answer(pending, {runtime_code_of(status), ErrorList(status), {}, {}});
+  answer(pending, failed_reply(status));
 }
 
 }  // namespace sluice::runtime

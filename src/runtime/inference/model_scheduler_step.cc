@@ -172,7 +172,7 @@ Reply ModelScheduler::make_reply(Running& running) {
   auto outputs = pipeline_->take_outputs(running.slot);
   if (!outputs.is_ok()) {
     const Status status = classify(outputs.status());
-    return {runtime_code_of(status), ErrorList(status), {}, {}};
+    return failed_reply(status);
   }
   reply.outputs = std::move(*outputs);
   if (options_.nan_policy != NanPolicy::kPass) {

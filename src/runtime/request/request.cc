@@ -4,12 +4,16 @@
 
 namespace sluice::runtime {
 
+Reply failed_reply(const Status& status) {
+  return {runtime_code_of(status), ErrorList(status), {}, {}};
+}
+
 Reply infer(RequestSink& sink, Request request) {
   AwaitedReply reply;
   request.on_done = reply.on_done();
   request.will_wait = true;
   const auto id = sink.submit(request);
-  if (!id.is_ok()) return {runtime_code_of(id.status()), ErrorList(id.status()), {}, {}};
+  if (!id.is_ok()) return failed_reply(id.status());
   return reply.wait(sink);
 }
 

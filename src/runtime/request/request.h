@@ -46,6 +46,9 @@ struct Reply {
   ReplyDetail detail;                 ///< filled if the request wants it
 };
 
+/// The reply of a request that fails before a model runs it.
+Reply failed_reply(const Status& status);
+
 /// Submitted once.
 struct Request {
   std::vector<exec::TensorView> inputs;  ///< all, by signature index

@@ -60,10 +60,7 @@ class FakeModel final : public runtime::RequestSink {
       request = std::move(requests_.front());
       requests_.pop_front();
     }
-    runtime::Reply reply =
-        status.is_ok()
-            ? compute(request)
-            : runtime::Reply{runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}};
+    runtime::Reply reply = status.is_ok() ? compute(request) : runtime::failed_reply(status);
     request.on_done(std::move(reply));
     tell_waiters();
     return true;

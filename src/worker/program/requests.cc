@@ -91,7 +91,7 @@ void Requests::serve(const shm::Submission& entry) {
   refusal->request = entry.head.request;
   const auto room = place(entry.tensors[1]);
   if (room.is_ok()) refusal->room = *room;
-  refusal->set({runtime::runtime_code_of(status), runtime::ErrorList(status), {}, {}});
+  refusal->set(runtime::failed_reply(status));
   send(refusal);
 }
 

@@ -16,7 +16,7 @@
 namespace sluice::worker {
 namespace {
 
-constexpr std::uint64_t kAlignment = 64;
+constexpr std::uint64_t kBlockAlignment = 64;
 /// Pages are asked for, and given back, so many at a time.
 constexpr std::uint64_t kStepBytes = std::uint64_t{1} << 20;
 /// Kept when nobody uses the arena.
@@ -75,7 +75,7 @@ Status Arena::back(std::uint64_t end) {
 
 Result<Arena::Block> Arena::allocate(std::int64_t size_bytes) {
   const auto size =
-      rounded(static_cast<std::uint64_t>(std::max<std::int64_t>(size_bytes, 1)), kAlignment);
+      rounded(static_cast<std::uint64_t>(std::max<std::int64_t>(size_bytes, 1)), kBlockAlignment);
   const std::lock_guard lock(mutex_);
   const auto it = std::ranges::find_if(free_, [&](const auto& one) { return one.second >= size; });
   if (it == free_.end()) return no_memory(size, "all of it is in use");

@@ -7,12 +7,12 @@
 namespace sluice::worker {
 namespace {
 
-constexpr std::uint64_t kAlignment = 64;
+constexpr std::uint64_t kTensorAlignment = 64;
 constexpr std::uint64_t kMaxTableBytes = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMaxRank = 64;
 
 std::uint64_t aligned(std::uint64_t offset) {
-  return (offset + kAlignment - 1) / kAlignment * kAlignment;
+  return (offset + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
 }
 
 /// Appends numbers and texts to a table.
@@ -113,7 +113,7 @@ Result<exec::TensorView> read_tensor(TableReader& table, std::span<std::byte> fr
   for (std::uint64_t i = 0; i < rank; ++i) view.dims.push_back(table.number<std::int64_t>());
   const auto offset = table.number<std::uint64_t>();
   const auto size = table.number<std::uint64_t>();
-  if (table.has_failed() || offset % kAlignment != 0 || offset > from.size() ||
+  if (table.has_failed() || offset % kTensorAlignment != 0 || offset > from.size() ||
       size > from.size() - offset) {
     return broken("has a tensor that is not in it");
   }

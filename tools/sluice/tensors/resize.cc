@@ -87,13 +87,13 @@ Image resize(const Image& image, int width, int height) {
 }
 
 Result<Image> resize_shorter_side(const Image& image, int side) {
-  constexpr std::int64_t kMaxPixels = std::int64_t{64} << 20;
+  constexpr std::int64_t kMaxResizedPixels = std::int64_t{64} << 20;
   const std::int64_t shorter = std::min(image.width, image.height);
   const std::int64_t width =
       std::max<std::int64_t>(side, std::int64_t{image.width} * side / shorter);
   const std::int64_t height =
       std::max<std::int64_t>(side, std::int64_t{image.height} * side / shorter);
-  if (side > 16384 || width > kMaxPixels / height) {
+  if (side > 16384 || width > kMaxResizedPixels / height) {
     return invalid_argument("{} x {} pixels are too many", width, height);
   }
   return resize(image, static_cast<int>(width), static_cast<int>(height));

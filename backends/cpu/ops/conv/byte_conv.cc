@@ -11,6 +11,7 @@
 #include "ops/conv/byte_conv_tactics.h"
 #include "ops/conv/conv_op.h"
 #include "ops/image/window.h"
+#include "ops/operands/checks.h"
 #include "plugin/registry.h"
 
 namespace sluice::cpu {
@@ -30,10 +31,6 @@ bool has_residual(const sluice_op& op) {
 
 /// The kernel writes c16 only. Row-major, the compiler asks what would be best, or nothing is.
 bool has_layout(const sluice_op& op) { return op.outputs[0].tensor.layout == SLUICE_LAYOUT_C16; }
-
-bool same_dims(const sluice_tensor& a, const sluice_tensor& b) {
-  return std::ranges::equal(dims_of(a), dims_of(b));
-}
 
 /// By a method of its own.
 bool goes_by_channel(const ConvShape& shape) { return shape.groups > 1 && is_depthwise(shape); }
@@ -105,7 +102,7 @@ void pack(const ConvShape& shape, const sluice_operand& weights, Isa isa, void* 
   }
 }
 
-sluice_packing packing(const sluice_op& op, int input, Isa isa) {
+sluice_packing byte_conv_packing(const sluice_op& op, int input, Isa isa) {
   sluice_packing result = {};
   if (input != kWeights || !has_layout(op)) return result;
   const ConvShape shape = conv_weights_shape(op);
@@ -114,10 +111,10 @@ sluice_packing packing(const sluice_op& op, int input, Isa isa) {
     std::snprintf(result.format, sizeof result.format, "byte_conv/depthwise");
     return result;
   }
-  const ByteConvPacking packing(shape, isa);
+  const ByteConvPacking byte_conv_packing(shape, isa);
   std::snprintf(result.format, sizeof result.format, "byte_conv/%s/w%d",
-                packing.shape.in_layout == Layout::kBlocked ? "c16" : "planes",
-                static_cast<int>(packing.width));
+                byte_conv_packing.shape.in_layout == Layout::kBlocked ? "c16" : "planes",
+                static_cast<int>(byte_conv_packing.width));
   return result;
 }
 
@@ -252,7 +249,7 @@ class ByteDepthwise : public ByteKernel {
   ByteDepthwisePlan plan_;
 };
 
-Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+Status make_byte_conv(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   if (!has_layout(op)) return unimplemented("row-major results");
   const ConvShape shape = conv_weights_shape(op);
   const sluice_tensor& x = op.inputs[0].tensor;
@@ -276,7 +273,7 @@ Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   return plugin::ok();
 }
 
-sluice_layout preferred_layout(const sluice_op& /*op*/) { return SLUICE_LAYOUT_C16; }
+sluice_layout byte_conv_layout(const sluice_op& /*op*/) { return SLUICE_LAYOUT_C16; }
 
 }  // namespace
 
@@ -284,10 +281,10 @@ std::vector<OpEntry> byte_conv_entries() {
   return {{.domain = "sluice",
            .kind = "QuantizedConv",
            .check = check,
-           .make = make,
-           .packing = packing,
+           .make = make_byte_conv,
+           .packing = byte_conv_packing,
            .pack = pack_weights,
-           .preferred_layout = preferred_layout,
+           .preferred_layout = byte_conv_layout,
            .tactics = list_byte_conv_tactics}};
 }
 

@@ -1,5 +1,6 @@
 #include "ops/conv/byte_conv_tactics.h"
 
+#include "core/units.h"
 #include "ops/conv/conv_op.h"
 #include "plugin/tactic.h"
 
@@ -11,9 +12,7 @@ struct ByteConvTactic {
   ByteConvBlocks blocks;
 };
 
-constexpr std::int64_t kKiB = 1024;
-
-constexpr ByteConvTactic kAll[] = {
+constexpr ByteConvTactic kAllByteTactics[] = {
     {"", {}},
     {"channels", {.division = Division::kChannels}},
     {"rows", {.division = Division::kRows}},
@@ -25,14 +24,14 @@ constexpr ByteConvTactic kAll[] = {
 }  // namespace
 
 ByteConvBlocks byte_conv_blocks(const sluice_op& op, Isa isa) {
-  return find_tactic(kAll, tactic_of(op, isa)).blocks;
+  return find_tactic(kAllByteTactics, tactic_of(op, isa)).blocks;
 }
 
 std::vector<std::string> list_byte_conv_tactics(const sluice_op& op, Isa isa, int workers) {
   if (op.outputs[0].tensor.layout != SLUICE_LAYOUT_C16) return {};  // a fallback computes it
   const ConvShape shape = conv_weights_shape(op);
   if (byte_conv_refusal(shape) != nullptr) return {};
-  return distinct_tactics(kAll, [&](const ByteConvTactic& tactic) -> PlanNumbers {
+  return distinct_tactics(kAllByteTactics, [&](const ByteConvTactic& tactic) -> PlanNumbers {
     if (tactic.blocks.division != Division::kByCost && workers == 1) return std::nullopt;
     const ByteConvPlan plan = divide_byte_conv(shape, isa, tactic.blocks);
     return {{plan.block_pixels, shares_panels(plan, workers) ? 1 : 0}};

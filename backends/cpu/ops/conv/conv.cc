@@ -79,7 +79,7 @@ std::optional<WeightsForm> form_at_hand(const sluice_op& op, const ConvShape& sh
   return weights.tensor.data == nullptr ? std::nullopt : std::optional(best);
 }
 
-sluice_packing packing(const sluice_op& op, int input, Isa isa) {
+sluice_packing conv_packing(const sluice_op& op, int input, Isa isa) {
   sluice_packing result = {};
   if (input != 1) return result;
   const WeightsForm form = best_form(op, conv_weights_shape(op), isa);
@@ -189,7 +189,7 @@ class Conv : public Kernel {
   std::optional<ElementwisePass> second_pass_;
 };
 
-Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+Status make_conv(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   ConvOp conv;
   if (Status status = read_conv(op, &conv); !status.is_ok()) return status;
   const auto form = form_at_hand(op, conv.shape, isa);
@@ -202,17 +202,17 @@ Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   return plugin::ok();
 }
 
-sluice_layout preferred_layout(const sluice_op& /*op*/) { return SLUICE_LAYOUT_C16; }
+sluice_layout conv_layout(const sluice_op& /*op*/) { return SLUICE_LAYOUT_C16; }
 
 }  // namespace
 
 std::vector<OpEntry> conv_entries() {
   return {{.kind = "Conv",
            .check = check_conv,
-           .make = make,
-           .packing = packing,
+           .make = make_conv,
+           .packing = conv_packing,
            .pack = pack,
-           .preferred_layout = preferred_layout,
+           .preferred_layout = conv_layout,
            .tactics = list_conv_tactics}};
 }
 

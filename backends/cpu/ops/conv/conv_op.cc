@@ -6,18 +6,13 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/image/window.h"
 #include "ops/operands/blocked.h"
+#include "ops/operands/checks.h"
 
 namespace sluice::cpu {
 namespace {
 
 using plugin::dims_of;
 using plugin::unimplemented;
-
-bool same_dims(const sluice_tensor& a, const sluice_tensor& b) {
-  const auto x = dims_of(a);
-  const auto y = dims_of(b);
-  return std::equal(x.begin(), x.end(), y.begin(), y.end());
-}
 
 Status check_weights(const sluice_op& op) {
   const sluice_operand& weights = op.inputs[1];

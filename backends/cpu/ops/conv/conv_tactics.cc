@@ -3,12 +3,11 @@
 #include "conv/depthwise/depthwise.h"
 #include "conv/direct/conv.h"
 #include "conv/winograd/winograd.h"
+#include "core/units.h"
 #include "plugin/tactic.h"
 
 namespace sluice::cpu {
 namespace {
-
-constexpr std::int64_t kKiB = 1024;
 
 constexpr ConvMethod kDirect = ConvMethod::kDirect;
 constexpr ConvMethod kWinograd = ConvMethod::kWinogradFour;
@@ -16,7 +15,7 @@ constexpr ConvMethod kWinogradTwo = ConvMethod::kWinogradTwo;
 constexpr ConvMethod kDepthwise = ConvMethod::kDepthwise;
 
 /// The tactics that are most often faster than the default come first.
-constexpr ConvTactic kAll[] = {
+constexpr ConvTactic kAllConvTactics[] = {
     {.name = "", .method = std::nullopt},
     {.name = "winograd", .method = kWinograd},
     {.name = "winograd2", .method = kWinogradTwo},
@@ -99,8 +98,8 @@ PlanNumbers numbers_of(const ConvTactic& tactic, ConvMethod method, const ConvSh
 }  // namespace
 
 const ConvTactic& conv_tactic(const sluice_op& op, const ConvShape& shape, Isa isa) {
-  const ConvTactic& wanted = find_tactic(kAll, tactic_of(op, isa));
-  return fits(wanted, op, shape) ? wanted : kAll[0];
+  const ConvTactic& wanted = find_tactic(kAllConvTactics, tactic_of(op, isa));
+  return fits(wanted, op, shape) ? wanted : kAllConvTactics[0];
 }
 
 ConvMethod conv_method(const sluice_op& op, const ConvShape& shape, Isa isa) {
@@ -111,7 +110,7 @@ std::vector<std::string> list_conv_tactics(const sluice_op& op, Isa isa, int wor
   const ConvShape shape = conv_weights_shape(op);
   if (refusal(shape) != nullptr) return {};
   const ConvMethod own = own_method(op, shape);
-  return distinct_tactics(kAll, [&](const ConvTactic& tactic) -> PlanNumbers {
+  return distinct_tactics(kAllConvTactics, [&](const ConvTactic& tactic) -> PlanNumbers {
     const ConvMethod method = tactic.method.value_or(own);
     // For a method other than the default one, its default blocks suffice to see whether it pays.
     const bool has_blocks = tactic.name.find('/') != std::string_view::npos;

@@ -18,10 +18,6 @@ using plugin::Attributes;
 using plugin::dims_of;
 using plugin::unimplemented;
 
-std::int64_t element_bytes(const sluice_tensor& tensor) {
-  return plugin::element_bits(tensor.element_type) / 8;
-}
-
 /// Elements are whole bytes in row-major order, and nothing is fused.
 Status check_movable(const sluice_op& op) {
   if (op.body != nullptr) return unimplemented("fused body");

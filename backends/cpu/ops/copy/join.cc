@@ -18,10 +18,6 @@ using plugin::unimplemented;
 
 constexpr std::int64_t kBlockChannels = 16;
 
-std::int64_t element_bytes(const sluice_tensor& tensor) {
-  return plugin::element_bits(tensor.element_type) / 8;
-}
-
 bool is_blocked(const sluice_tensor& tensor) { return tensor.layout == SLUICE_LAYOUT_C16; }
 
 std::span<const sluice_operand> parts_of(const sluice_op& op, bool joins) {

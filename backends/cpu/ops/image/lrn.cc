@@ -11,7 +11,7 @@ namespace {
 
 using plugin::unimplemented;
 
-Status check(const sluice_op& op) {
+Status check_lrn(const sluice_op& op) {
   if (op.body != nullptr) return unimplemented("fused body");
   const sluice_tensor& x = op.inputs[0].tensor;
   if (x.layout != SLUICE_LAYOUT_C16 || op.outputs[0].tensor.layout != SLUICE_LAYOUT_C16) {
@@ -62,13 +62,15 @@ class Lrn : public Kernel {
   decltype(&portable::lrn_pixels) lrn_pixels_;
 };
 
-Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+Status make_lrn(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   *kernel = std::make_unique<Lrn>(op, isa);
   return plugin::ok();
 }
 
 }  // namespace
 
-std::vector<OpEntry> lrn_entries() { return {{.kind = "LRN", .check = check, .make = make}}; }
+std::vector<OpEntry> lrn_entries() {
+  return {{.kind = "LRN", .check = check_lrn, .make = make_lrn}};
+}
 
 }  // namespace sluice::cpu

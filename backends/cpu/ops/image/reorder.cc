@@ -12,7 +12,7 @@ namespace {
 
 using plugin::unimplemented;
 
-Status check(const sluice_op& op) {
+Status check_reorder(const sluice_op& op) {
   if (op.body != nullptr) return unimplemented("fused body");
   const sluice_tensor& x = op.inputs[0].tensor;
   if (x.layout == op.outputs[0].tensor.layout) return unimplemented("nothing to reorder");
@@ -79,7 +79,7 @@ class Reorder : public Kernel {
   BlockMoves<T> moves_;
 };
 
-Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+Status make_reorder(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   if (op.inputs[0].tensor.element_type == plugin::kU8) {
     *kernel = std::make_unique<Reorder<std::uint8_t>>(
         op, BlockMoves<std::uint8_t>{SLUICE_CPU_PICK(isa, planes_to_byte_block),
@@ -95,7 +95,7 @@ Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
 }  // namespace
 
 std::vector<OpEntry> reorder_entries() {
-  return {{.domain = "sluice", .kind = "Reorder", .check = check, .make = make}};
+  return {{.domain = "sluice", .kind = "Reorder", .check = check_reorder, .make = make_reorder}};
 }
 
 }  // namespace sluice::cpu

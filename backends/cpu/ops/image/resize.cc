@@ -44,7 +44,7 @@ Status check_attributes(const sluice_op& op) {
   return plugin::ok();
 }
 
-Status check(const sluice_op& op) {
+Status check_resize(const sluice_op& op) {
   if (op.body != nullptr) return unimplemented("fused body");
   const sluice_tensor& x = op.inputs[0].tensor;
   const sluice_tensor& y = op.outputs[0].tensor;
@@ -149,7 +149,7 @@ class Resize : public Kernel {
   decltype(&portable::resize_row_linear) linear_;
 };
 
-Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+Status make_resize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const Extent in = spatial_extent(plugin::dims_of(op.inputs[0].tensor));
   if (in.h < 1 || in.w < 1) return unimplemented("an empty image");
   *kernel = std::make_unique<Resize>(op, isa);
@@ -158,6 +158,8 @@ Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
 
 }  // namespace
 
-std::vector<OpEntry> resize_entries() { return {{.kind = "Resize", .check = check, .make = make}}; }
+std::vector<OpEntry> resize_entries() {
+  return {{.kind = "Resize", .check = check_resize, .make = make_resize}};
+}
 
 }  // namespace sluice::cpu

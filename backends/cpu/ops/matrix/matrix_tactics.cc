@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/divide.h"
+#include "core/units.h"
 #include "plugin/tactic.h"
 
 namespace sluice::cpu {
@@ -12,8 +13,6 @@ struct GemmTactic {
   std::string_view name;
   GemmBlocks blocks;
 };
-
-constexpr std::int64_t kKiB = 1024;
 
 constexpr GemmTactic kAll[] = {
     {"", {}},

@@ -9,7 +9,7 @@
 namespace sluice::cpu {
 namespace {
 
-Status check(const sluice_op& op) {
+Status check_distances(const sluice_op& op) {
   if (op.inputs[0].tensor.rank != 2 || op.inputs[1].tensor.rank != 2) {
     return plugin::unimplemented("other ranks");
   }
@@ -51,7 +51,7 @@ class Distances : public Kernel {
   decltype(&portable::squared_distances) squared_distances_;
 };
 
-Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+Status make_distances(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   if (op.inputs[0].tensor.dims[1] != op.inputs[1].tensor.dims[1]) {
     return plugin::invalid_argument("the rows of A and B have no distance");
   }
@@ -62,7 +62,10 @@ Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
 }  // namespace
 
 std::vector<OpEntry> distance_entries() {
-  return {{.domain = "sluice", .kind = "SquaredDistances", .check = check, .make = make}};
+  return {{.domain = "sluice",
+           .kind = "SquaredDistances",
+           .check = check_distances,
+           .make = make_distances}};
 }
 
 }  // namespace sluice::cpu

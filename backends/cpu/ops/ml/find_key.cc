@@ -7,7 +7,7 @@ namespace {
 
 using plugin::unimplemented;
 
-Status check(const sluice_op& op) {
+Status check_find_key(const sluice_op& op) {
   if (op.body != nullptr) return unimplemented("fused body");
   const sluice_operand& keys = op.inputs[1];
   if (keys.is_constant == 0 || keys.tensor.data == nullptr)
@@ -41,7 +41,7 @@ class FindKey : public Kernel {
   std::int64_t count_;
 };
 
-Status make(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+Status make_find_key(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
   return reference::dispatch(reference::kKeyTypes, op.inputs[1].tensor.element_type,
                              [&]<typename T>() {
                                *kernel = std::make_unique<FindKey<T>>(op);
@@ -52,7 +52,7 @@ Status make(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
 }  // namespace
 
 std::vector<OpEntry> find_key_entries() {
-  return {{.domain = "sluice", .kind = "FindKey", .check = check, .make = make}};
+  return {{.domain = "sluice", .kind = "FindKey", .check = check_find_key, .make = make_find_key}};
 }
 
 }  // namespace sluice::cpu

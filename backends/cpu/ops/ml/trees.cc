@@ -19,7 +19,7 @@ constexpr std::int64_t kFewRows = 2 * kLanes;
 
 bool is_classifier(const sluice_op& op) { return op.num_outputs == 2; }
 
-Status check(const sluice_op& op) {
+Status check_trees(const sluice_op& op) {
   if (op.body != nullptr) return unimplemented("fused body");
   const sluice_tensor& x = op.inputs[0].tensor;
   const bool is_read = x.element_type == plugin::kF32 || x.element_type == plugin::kI64 ||
@@ -184,7 +184,7 @@ class Trees : public Kernel {
   std::int64_t steps_ = 0;  ///< levels of all trees, plus the final aggregation
 };
 
-Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+Status make_trees(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const sluice_tensor& x = op.inputs[0].tensor;
   reference::Ensemble ensemble;
   if (Status status = reference::read_ensemble(op, &ensemble); !status.is_ok()) return status;
@@ -201,7 +201,8 @@ Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
 std::vector<OpEntry> tree_entries() {
   std::vector<OpEntry> entries;
   for (const char* kind : {"TreeEnsemble", "TreeEnsembleRegressor", "TreeEnsembleClassifier"}) {
-    entries.push_back({.domain = "ai.onnx.ml", .kind = kind, .check = check, .make = make});
+    entries.push_back(
+        {.domain = "ai.onnx.ml", .kind = kind, .check = check_trees, .make = make_trees});
   }
   return entries;
 }

@@ -17,11 +17,7 @@ namespace {
 
 using plugin::dims_of;
 
-enum Input { kQ, kK, kV, kMask, kPastK, kPastV };
-
-bool has(const sluice_op& op, int input) {
-  return op.num_inputs > input && !plugin::is_absent(op.inputs[input].tensor);
-}
+enum AttentionInput { kQ, kK, kV, kMask, kPastK, kPastV };
 
 bool has_output(const sluice_op& op, int output) {
   return op.num_outputs > output && !plugin::is_absent(op.outputs[output].tensor);
@@ -29,14 +25,15 @@ bool has_output(const sluice_op& op, int output) {
 
 Status check_attention(const sluice_op& op) {
   for (const int input : {kQ, kK, kV}) {
-    if (!has(op, input) || op.inputs[input].tensor.rank != 4) {
+    if (!has_input(op, input) || op.inputs[input].tensor.rank != 4) {
       return plugin::unimplemented("Attention: operands of rank 4");
     }
   }
-  if (has(op, kMask) && op.inputs[kMask].tensor.rank > 4) {
+  if (has_input(op, kMask) && op.inputs[kMask].tensor.rank > 4) {
     return plugin::unimplemented("Attention: mask of too many dimensions");
   }
-  if (has(op, kPastK) != has(op, kPastV)) return plugin::unimplemented("Attention: half a past");
+  if (has_input(op, kPastK) != has_input(op, kPastV))
+    return plugin::unimplemented("Attention: half a past");
   return check_plain_f32(op);
 }
 
@@ -76,7 +73,7 @@ class Attention : public Kernel {
     plan_.queries = q[2];
     plan_.head_size = q[3];
     plan_.value_size = v[3];
-    past_ = has(op, kPastK) ? op.inputs[kPastK].tensor.dims[2] : 0;
+    past_ = has_input(op, kPastK) ? op.inputs[kPastK].tensor.dims[2] : 0;
     plan_.keys = past_ + k[2];
     plan_.past = past_;
     const std::int64_t all_k[] = {k[0], k[1], plan_.keys, k[3]};
@@ -108,7 +105,7 @@ class Attention : public Kernel {
     args.q = run.input<float>(kQ);
     args.k = joins() ? run.output<float>(1) : run.input<float>(kK);
     args.v = joins() ? run.output<float>(2) : run.input<float>(kV);
-    args.mask = has(op(), kMask) ? run.input<float>(kMask) : nullptr;
+    args.mask = has_input(op(), kMask) ? run.input<float>(kMask) : nullptr;
     args.out = run.output<float>(0);
     run_(plan_, args, worker);
   }
@@ -123,7 +120,7 @@ class Attention : public Kernel {
   bool joins() const { return has_output(op(), 1); }
 
   void place_mask() {
-    if (!has(op(), kMask)) return;
+    if (!has_input(op(), kMask)) return;
     const std::int64_t scores[] = {plan_.batch, plan_.heads, plan_.queries, plan_.keys};
     const Dims strides = broadcast_strides(dims_of(op().inputs[kMask].tensor), scores);
     plan_.mask = {strides[0], strides[1], strides[2], strides[3]};
@@ -163,15 +160,15 @@ bool is_consistent(std::span<const std::int64_t> q, std::span<const std::int64_t
 
 Status make_attention(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const bool joined = has_output(op, 1) && has_output(op, 2);
-  if (has(op, kPastK) && !joined) return plugin::unimplemented("past without present");
+  if (has_input(op, kPastK) && !joined) return plugin::unimplemented("past without present");
   if (has_output(op, 1) != has_output(op, 2)) return plugin::unimplemented("half a present");
   const auto k = dims_of(op.inputs[kK].tensor);
   if (!is_consistent(dims_of(op.inputs[kQ].tensor), k, dims_of(op.inputs[kV].tensor))) {
     return plugin::unimplemented("Attention over nothing");
   }
-  if (has(op, kMask)) {
+  if (has_input(op, kMask)) {
     const auto mask = dims_of(op.inputs[kMask].tensor);
-    const std::int64_t past = has(op, kPastK) ? op.inputs[kPastK].tensor.dims[2] : 0;
+    const std::int64_t past = has_input(op, kPastK) ? op.inputs[kPastK].tensor.dims[2] : 0;
     if (mask.empty() || mask.back() != past + k[2]) return plugin::unimplemented("mask per row");
   }
   *kernel = std::make_unique<Attention>(op, isa);
@@ -185,7 +182,7 @@ std::vector<std::string> list_tactics(const sluice_op& op, Isa isa, int /*worker
   plan.queries = q[2];
   plan.head_size = q[3];
   plan.value_size = op.inputs[kV].tensor.dims[3];
-  plan.keys = k[2] + (has(op, kPastK) ? op.inputs[kPastK].tensor.dims[2] : 0);
+  plan.keys = k[2] + (has_input(op, kPastK) ? op.inputs[kPastK].tensor.dims[2] : 0);
   if (plan.queries <= 0 || plan.keys <= 0) return {};
   // Of two plans for the same sizes only the tiles of scores differ.
   return distinct_tactics(kTacticsOfRows, [&](const AttentionTactic& tactic) -> PlanNumbers {

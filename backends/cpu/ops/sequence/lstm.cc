@@ -16,11 +16,7 @@ namespace {
 using plugin::dims_of;
 using plugin::unimplemented;
 
-enum Input { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
-
-bool has(const sluice_op& op, int input) {
-  return op.num_inputs > input && !plugin::is_absent(op.inputs[input].tensor);
-}
+enum LstmInput { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
 
 bool has_value(const sluice_operand& operand) {
   return operand.is_constant != 0 && plugin::is_static(operand.tensor) &&
@@ -45,10 +41,11 @@ Status check_lstm(const sluice_op& op) {
   if (!has_value(op.inputs[kW]) || !has_value(op.inputs[kR])) {
     return unimplemented("LSTM with weights that are not constant");
   }
-  if (has(op, kB) && (!has_value(op.inputs[kB]) || op.inputs[kB].tensor.data == nullptr)) {
+  if (has_input(op, kB) && (!has_value(op.inputs[kB]) || op.inputs[kB].tensor.data == nullptr)) {
     return unimplemented("LSTM with a bias that is not constant");
   }
-  if (has(op, kLengths) || has(op, kPeepholes)) return unimplemented("LSTM lengths, peepholes");
+  if (has_input(op, kLengths) || has_input(op, kPeepholes))
+    return unimplemented("LSTM lengths, peepholes");
   if (attributes.get_int("layout") != 0 || attributes.get_int("input_forget") != 0 ||
       attributes.get_float("clip") != 0 || !has_default_activations(attributes)) {
     return unimplemented("LSTM with layout, input_forget, clip or other activations");
@@ -124,8 +121,8 @@ class Lstm : public Kernel {
     args.w = w_;
     args.r = r_;
     args.bias = bias_.data();
-    if (has(op(), kInitialH)) args.initial_h = run.input<float>(kInitialH);
-    if (has(op(), kInitialC)) args.initial_c = run.input<float>(kInitialC);
+    if (has_input(op(), kInitialH)) args.initial_h = run.input<float>(kInitialH);
+    if (has_input(op(), kInitialC)) args.initial_c = run.input<float>(kInitialC);
     if (op().num_outputs > 0) args.y = run.output<float>(0);
     if (op().num_outputs > 1) args.last_h = run.output<float>(1);
     if (op().num_outputs > 2) args.last_c = run.output<float>(2);
@@ -146,7 +143,7 @@ class Lstm : public Kernel {
   /// Of one worker, roughly: cost_ns only decides what is worth dividing.
   static constexpr double kMultiplyAddsPerNs = 20;
 
-  /// The weights from the package, or packed into `own` if the package has none in this form.
+  /// The weights from the package, or packed into `own` if the package has_input none in this form.
   const float* packed(int input, FloatBuffer* own) const {
     const sluice_operand& operand = op().inputs[input];
     const std::int64_t floats = packed_floats(op(), input, isa_);
@@ -158,12 +155,12 @@ class Lstm : public Kernel {
     return own->data();
   }
 
-  /// ONNX has two biases per gate, of W and of R, one behind the other.
+  /// ONNX has_input two biases per gate, of W and of R, one behind the other.
   void pack_bias() {
     const std::int64_t each = SLUICE_CPU_PICK(isa_, packed_lstm_bias_floats)(plan_.hidden);
     bias_ = FloatBuffer(each * plan_.directions);
     const auto* from =
-        has(op(), kB) ? static_cast<const float*>(op().inputs[kB].tensor.data) : nullptr;
+        has_input(op(), kB) ? static_cast<const float*>(op().inputs[kB].tensor.data) : nullptr;
     for (std::int64_t d = 0; d < plan_.directions; ++d) {
       const float* own = from == nullptr ? nullptr : from + d * 2 * kLstmGates * plan_.hidden;
       SLUICE_CPU_PICK(isa_, pack_lstm_bias)(own, plan_.hidden, bias_.data() + d * each);

@@ -10,13 +10,13 @@
 namespace sluice::reference {
 namespace {
 
-/// Lines of `length` elements, `step` apart.
-struct Lines {
+/// SoftmaxLines of `length` elements, `step` apart.
+struct SoftmaxLines {
   std::size_t length = 1, step = 1;
 };
 
 /// Before version 13 softmax ran over all axes from `axis` on as one.
-Status lines_of(const Call& call, Lines* lines) {
+Status lines_of(const Call& call, SoftmaxLines* lines) {
   const Dims dims = input_dims(call, 0);
   const std::int64_t given = call.attributes().get_int("axis", -1);
   const bool is_flat = call.version() < 13;
@@ -35,7 +35,7 @@ Status lines_of(const Call& call, Lines* lines) {
 /// Applies `change` to a copy of each line.
 template <typename Change>
 Status run_lines(const Call& call, const Change& change) {
-  Lines lines;
+  SoftmaxLines lines;
   if (Status status = lines_of(call, &lines); !status.is_ok()) return status;
   std::vector<double> x = read_doubles(call.input(0));
   if (x.size() != index(size_of(input_dims(call, 0)))) return refuse(call, "unknown element type");

@@ -13,8 +13,6 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-constexpr double kNever = -std::numeric_limits<double>::infinity();
-
 /// [B, S, H * D] as [B, H, S, D], or back with `heads` and `length` exchanged.
 Doubles swap_middle(const Doubles& x, std::int64_t batch, std::int64_t outer, std::int64_t inner,
                     std::int64_t size) {

@@ -3,9 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <vector>
 
 namespace sluice::reference {
+
+/// The bias of a key that a query must not look at.
+inline constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 /// q [batch, q_heads, queries, size], k [batch, kv_heads, keys, size] and v [batch, kv_heads, keys,
 /// v_size], as doubles. q_heads is a multiple of kv_heads; query heads share key heads in runs.

@@ -9,8 +9,6 @@
 namespace sluice::reference {
 namespace {
 
-constexpr double kNever = -std::numeric_limits<double>::infinity();
-
 /// Scores of one query against all keys, up to the softmax; `shown` gets the stage asked for.
 void score_query(const AttentionProblem& problem, std::int64_t b, std::int64_t head,
                  std::int64_t query, ScoreStage stage, std::span<double> line,

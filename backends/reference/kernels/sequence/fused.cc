@@ -63,7 +63,7 @@ Status add_mask(const Call& call, const std::vector<double>& mask, bool is_causa
   return plugin::ok();
 }
 
-Status run_attention(const Call& call) {
+Status run_fused_attention(const Call& call) {
   Status status = check_shapes(call);
   if (status.is_ok()) status = check_types(call, call.input(0).element_type);
   if (status.is_ok() && !contains(kFloats, call.input(0).element_type)) {
@@ -101,7 +101,7 @@ Status run_reorder(const Call& call) {
 }  // namespace
 
 std::vector<KernelEntry> fused_kernels() {
-  return {{.domain = "sluice", .kind = "Attention", .run = run_attention},
+  return {{.domain = "sluice", .kind = "Attention", .run = run_fused_attention},
           {.domain = "sluice", .kind = "Reorder", .run = run_reorder}};
 }
 

@@ -14,7 +14,7 @@
 namespace sluice::rpc::server {
 namespace {
 
-constexpr int kBacklog = 128;
+constexpr int kTcpBacklog = 128;
 
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
@@ -54,7 +54,7 @@ int listen_on(const addrinfo& where, int port) {
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (where.ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-  if (bind_to(fd, where, port) == 0 && listen(fd, kBacklog) == 0) return fd;
+  if (bind_to(fd, where, port) == 0 && listen(fd, kTcpBacklog) == 0) return fd;
   const int error = errno;
   close(fd);
   errno = error;

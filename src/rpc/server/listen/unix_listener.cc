@@ -15,7 +15,7 @@
 namespace sluice::rpc::server {
 namespace {
 
-constexpr int kBacklog = 128;
+constexpr int kUnixBacklog = 128;
 
 Status system_error(const std::string& path, std::string_view what) {
   const int error = errno;
@@ -113,7 +113,7 @@ Status UnixListener::bind() {
   }
   listen_fd_ = fd;  // from now on the path is ours to remove
   SLUICE_TRY(set_access());
-  if (listen(listen_fd_, kBacklog) != 0) return system_error(options_.path, "listen");
+  if (listen(listen_fd_, kUnixBacklog) != 0) return system_error(options_.path, "listen");
   return ok_status();
 }
 

@@ -1,0 +1,27 @@
+# Sources of one folder compile together, eight in a unit, so that the headers they share are read once
+# (docs/decisions/0043). Names at file scope are therefore unique within a folder.
+option(SLUICE_UNITS "Compile the sources of a folder in units; off while one file is being edited" ON)
+set(SLUICE_UNIT_SIZE 8)
+
+# sluice_compile_in_units(<target>): sources with options of their own stay single.
+function(sluice_compile_in_units target)
+  if(NOT SLUICE_UNITS)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    if(options OR NOT source MATCHES "\\.cc$")
+      continue()
+    endif()
+    get_filename_component(folder ${source} DIRECTORY)
+    string(MAKE_C_IDENTIFIER "in_${folder}" key)
+    if(NOT DEFINED count_${key})
+      set(count_${key} 0)
+    endif()
+    math(EXPR number "${count_${key}} / ${SLUICE_UNIT_SIZE}")
+    math(EXPR count_${key} "${count_${key}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${key}_${number})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
