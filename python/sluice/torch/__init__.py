@@ -8,7 +8,8 @@ docs/torch.md is a tour.
 
 from __future__ import annotations
 
+from .batching import dynamic_batch
 from .trace import trace
 from .traced import TracedModel, load
 
-__all__ = ["TracedModel", "load", "trace"]
+__all__ = ["TracedModel", "dynamic_batch", "load", "trace"]

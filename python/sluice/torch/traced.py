@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import nn
@@ -15,6 +16,12 @@ from ..loading import load as load_package
 from ..model import Model, Path, TensorSpec
 from ..stateful import State, StatefulModel
 from . import record
+
+
+class Batching(Protocol):
+    """How a batch of any size is run. batching.py has it."""
+
+    def run(self, call: Callable[[list[Any]], list[Any]], tensors: Sequence[Any]) -> list[Any]: ...
 
 
 class TracedModel(nn.Module):
@@ -32,6 +39,7 @@ class TracedModel(nn.Module):
         self._results = self._record["results"]
         self._hidden_inputs = frozenset(self._record["hidden_inputs"])
         self._hidden_outputs = frozenset(self._record["hidden_outputs"])
+        self.batching: Batching | None = None  #: set by sluice.torch.dynamic_batch
         self.eval()
 
     @property
@@ -55,7 +63,9 @@ class TracedModel(nn.Module):
     def session(self) -> TracedModel:
         """The same loaded model with states of its own."""
         loaded = self._loaded
-        return TracedModel(loaded.session() if isinstance(loaded, StatefulModel) else loaded)
+        session = TracedModel(loaded.session() if isinstance(loaded, StatefulModel) else loaded)
+        session.batching = self.batching
+        return session
 
     def save(self, path: Path) -> None:
         """Writes the package: sluice.load, the C and C++ libraries and the command `sluice` read it."""
@@ -69,7 +79,7 @@ class TracedModel(nn.Module):
     def __reduce__(self) -> Any:
         with tempfile.NamedTemporaryFile() as file:
             self.save(file.name)
-            return _from_bytes, (file.read(),)
+            return _from_bytes, (file.read(), self.batching)
 
     def __deepcopy__(self, _: Any) -> TracedModel:
         return self.session()
@@ -94,9 +104,13 @@ class TracedModel(nn.Module):
                 if isinstance(leaf, int) and leaf not in self._hidden_inputs]
 
     def _run(self, tensors: list[Any]) -> list[Any]:
-        feeds = {spec.name: _detached(value) for spec, value in zip(self.inputs, tensors)}
-        results = self._loaded.run(feeds)
-        return [_as_torch(results[spec.name]) for spec in self.outputs]
+        loaded = self._loaded  # once: all chunks of a batch see the same weights
+
+        def call(values: list[Any]) -> list[Any]:
+            results = loaded.run({spec.name: _detached(value) for spec, value in zip(loaded.inputs, values)})
+            return [_as_torch(results[spec.name]) for spec in loaded.outputs]
+
+        return call(tensors) if self.batching is None else self.batching.run(call, tensors)
 
     def _unflatten(self, outputs: list[Any]) -> Any:
         if not self._hidden_outputs:
@@ -112,8 +126,10 @@ def _as_torch(value: Any) -> Any:
     return value if isinstance(value, torch.Tensor) else arrays.to_torch(value)
 
 
-def _from_bytes(package: bytes) -> TracedModel:
-    return TracedModel(load_package(package))
+def _from_bytes(package: bytes, batching: Batching | None = None) -> TracedModel:
+    traced = TracedModel(load_package(package))
+    traced.batching = batching
+    return traced
 
 
 def load(path: Path | bytes, *, threads: int = 0) -> TracedModel:
