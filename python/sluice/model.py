@@ -163,6 +163,12 @@ class Model:
             package.seek(0)
             shutil.copyfileobj(package, copy)
 
+    def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None) -> Model:
+        """The same package loaded once more. `threads`, `cores`: as in sluice.load."""
+        path = self._source if self._file is None else f"/proc/self/fd/{self._file}"
+        native = _native.Model(path, threads, list(cores or []), "")
+        return Model(native, self._source, None if self._file is None else os.dup(self._file))
+
     def close(self) -> None:
         """Frees the model; later runs raise FailedPrecondition. Runs under way finish."""
         self._native.close()

@@ -185,6 +185,10 @@ class StatefulModel(Model):
         """The same loaded model with states of its own, which begin with their initial values."""
         return StatefulModel(self._model, self._states)
 
+    def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None) -> StatefulModel:
+        """The same package loaded once more, with states of its own."""
+        return StatefulModel(self._model.reopen(threads=threads, cores=cores), self._states)
+
     def save(self, path: Path) -> None:
         """Writes the package to a file. States begin with their initial values in it."""
         self._model.save(path)

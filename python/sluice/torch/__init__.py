@@ -9,7 +9,17 @@ docs/torch.md is a tour.
 from __future__ import annotations
 
 from .batching import dynamic_batch
+from .bucket_sizes import Buckets
+from .buckets import BucketModelConfig, bucket_model_trace
 from .trace import trace
 from .traced import TracedModel, load
 
-__all__ = ["TracedModel", "dynamic_batch", "load", "trace"]
+__all__ = [
+    "BucketModelConfig",
+    "Buckets",
+    "TracedModel",
+    "bucket_model_trace",
+    "dynamic_batch",
+    "load",
+    "trace",
+]

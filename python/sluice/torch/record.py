@@ -19,6 +19,10 @@ def write(model: onnx.ModelProto, key: str, value: str) -> None:
     entry.key, entry.value = key, value
 
 
+def find(model: onnx.ModelProto, key: str) -> str | None:
+    return next((entry.value for entry in model.metadata_props if entry.key == key), None)
+
+
 def encode(arguments: Structure, results: Structure, hidden_inputs: list[int], hidden_outputs: list[int],
            more: dict[str, Any]) -> str:
     """`hidden_inputs`, `hidden_outputs`: tensors of the function that are states, which callers do not pass."""

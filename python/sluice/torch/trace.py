@@ -19,6 +19,7 @@ from ..model import Model
 from ..stateful import METADATA_KEY as STATES_KEY
 from ..stateful import StateSpec, encode_initial
 from . import exporting, record, shapes
+from .bucket_sizes import Buckets, merge_sizes, resized
 from .functional import Call, Functional, example_call, parameter_names
 from .traced import TracedModel
 
@@ -34,6 +35,7 @@ def trace(
     compiler_workdir: str | pathlib.Path | None = None,
     compiler_args: str | Sequence[str] | None = None,
     dynamic_shapes: Any = None,
+    buckets: Buckets | None = None,
     frontend: str = "export",
 ) -> TracedModel:
     """Traces a function or module with example inputs and compiles it.
@@ -42,18 +44,37 @@ def trace(
     states; a buffer, parameter or example input to the number of the output tensor that is its next value.
     Buffers that the call changes in place are states without being named. `compiler_workdir`: a folder that
     gets the ONNX model, the package and a report. `compiler_args`: options of `sluice compile`.
-    `dynamic_shapes`: dimensions that vary, as for torch.export; strings name them too. `frontend`: "export" or
-    "torchscript".
+    `dynamic_shapes`: dimensions that vary, as for torch.export; strings name them too. `buckets`: the sizes that
+    they are traced at. `frontend`: "export" or "torchscript".
     Raises InvalidArgument for wrong arguments, Unimplemented for what cannot be traced.
     """
     if frontend not in exporting.FRONTENDS:
         raise InvalidArgument(f"frontend must be one of {exporting.FRONTENDS}, not {frontend!r}")
-    workdir = _make_workdir(compiler_workdir)
+    workdir = make_workdir(compiler_workdir)
     call = example_call(func, example_inputs, input_output_aliases or {})
     args = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
     flat_shapes = shapes.flatten_shapes(args, parameter_names(func), dynamic_shapes)
-    model = to_model(call, flat_shapes, frontend, workdir)
+    if buckets is not None:
+        model = _to_bucket_model(func, call, flat_shapes, buckets, frontend, workdir)
+    else:
+        model = to_model(call, flat_shapes, frontend, workdir)
     return TracedModel(compile_model(model, compiler_args, workdir))
+
+
+def _to_bucket_model(func: Any, example: Call, flat_shapes: Sequence[Any] | None, buckets: Buckets, frontend: str,
+                     workdir: pathlib.Path | None) -> onnx.ModelProto:
+    if any(state.output is not None for state in example.states):
+        raise InvalidArgument("buckets: input_output_aliases cannot be combined with Buckets; bucket_model_trace takes "
+                              "aliases for each bucket")
+    axes = buckets.axes_of(flat_shapes)
+    calls = [example_call(func, example.arguments.unflatten(resized(example.tensors, axes, sizes)), {})
+             for sizes in buckets.combinations()]
+    models = [to_model(call, None, frontend, workdir) for call in calls]
+    merged = merge_sizes(models, calls, example, axes, buckets)
+    for key in (record.KEY, STATES_KEY):
+        if (text := record.find(models[0], key)) is not None:
+            record.write(merged, key, text)
+    return merged
 
 
 def to_model(call: Call, flat_shapes: Sequence[Any] | None, frontend: str, workdir: pathlib.Path | None, *,
@@ -103,7 +124,7 @@ def compile_model(model: onnx.ModelProto, compiler_args: str | Sequence[str] | N
         return loading.compile(path, options=options)
 
 
-def _make_workdir(folder: str | pathlib.Path | None) -> pathlib.Path | None:
+def make_workdir(folder: str | pathlib.Path | None) -> pathlib.Path | None:
     if folder is None:
         return None
     path = pathlib.Path(folder)

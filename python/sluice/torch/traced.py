@@ -15,7 +15,11 @@ from ..errors import InvalidArgument
 from ..loading import load as load_package
 from ..model import Model, Path, TensorSpec
 from ..stateful import State, StatefulModel
-from . import record
+from . import bucket_runner, record
+from .bucket_runner import BucketRunner
+from .bucket_sizes import SizeCheck
+
+Runner = Model | BucketRunner
 
 
 class Batching(Protocol):
@@ -31,7 +35,7 @@ class TracedModel(nn.Module):
     one another, and `session` gives a model with states of its own.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Runner) -> None:
         super().__init__()
         self._loaded = model
         self._record = record.decode(model.metadata)
@@ -39,6 +43,7 @@ class TracedModel(nn.Module):
         self._results = self._record["results"]
         self._hidden_inputs = frozenset(self._record["hidden_inputs"])
         self._hidden_outputs = frozenset(self._record["hidden_outputs"])
+        self._sizes = SizeCheck.of(model.metadata)
         self.batching: Batching | None = None  #: set by sluice.torch.dynamic_batch
         self.eval()
 
@@ -54,7 +59,9 @@ class TracedModel(nn.Module):
     def state(self) -> State:
         """The states by name. Empty if the model has none."""
         loaded = self._loaded
-        return loaded.state if isinstance(loaded, StatefulModel) else State([], loaded)
+        if isinstance(loaded, StatefulModel):
+            return loaded.state
+        return State([], loaded)  # type: ignore[arg-type]
 
     def forward(self, *args: Any) -> Any:
         tensors = self._flatten(args)
@@ -63,7 +70,7 @@ class TracedModel(nn.Module):
     def session(self) -> TracedModel:
         """The same loaded model with states of its own."""
         loaded = self._loaded
-        session = TracedModel(loaded.session() if isinstance(loaded, StatefulModel) else loaded)
+        session = TracedModel(loaded.session() if isinstance(loaded, (StatefulModel, BucketRunner)) else loaded)
         session.batching = self.batching
         return session
 
@@ -107,6 +114,8 @@ class TracedModel(nn.Module):
         loaded = self._loaded  # once: all chunks of a batch see the same weights
 
         def call(values: list[Any]) -> list[Any]:
+            if self._sizes is not None:
+                self._sizes.check(values)
             results = loaded.run({spec.name: _detached(value) for spec, value in zip(loaded.inputs, values)})
             return [_as_torch(results[spec.name]) for spec in loaded.outputs]
 
@@ -126,13 +135,17 @@ def _as_torch(value: Any) -> Any:
     return value if isinstance(value, torch.Tensor) else arrays.to_torch(value)
 
 
+def _open(source: str | bytes, threads: int) -> Runner:
+    model = load_package(source, threads=threads)
+    return BucketRunner(model) if "metadata." + bucket_runner.KEY in model.metadata else model
+
+
 def _from_bytes(package: bytes, batching: Batching | None = None) -> TracedModel:
-    traced = TracedModel(load_package(package))
+    traced = TracedModel(_open(package, 0))
     traced.batching = batching
     return traced
 
 
 def load(path: Path | bytes, *, threads: int = 0) -> TracedModel:
     """Loads what TracedModel.save wrote. `threads`: number of cores; 0 takes all that the process may use."""
-    source = path if isinstance(path, bytes) else os.fspath(path)
-    return TracedModel(load_package(source, threads=threads))
+    return TracedModel(_open(path if isinstance(path, bytes) else os.fspath(path), threads))
