@@ -185,6 +185,12 @@ class StatefulModel(Model):
         """The same loaded model with states of its own, which begin with their initial values."""
         return StatefulModel(self._model, self._states)
 
+    def continue_with(self, model: Model) -> None:
+        """Later runs use the package of `model`, which has the same states, with the values they have now."""
+        assert isinstance(model, StatefulModel)
+        with self._run_lock:
+            self._model = model._model
+
     def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None) -> StatefulModel:
         """The same package loaded once more, with states of its own."""
         return StatefulModel(self._model.reopen(threads=threads, cores=cores), self._states)

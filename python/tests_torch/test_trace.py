@@ -129,3 +129,9 @@ def test_the_same_tensor_may_come_in_and_go_out() -> None:
     x = torch.rand(3)
     first, second = traced(x)
     assert torch.equal(first, x) and torch.equal(second, x)
+
+
+def test_the_torchscript_frontend_leaves_the_model_in_eval_mode() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Dropout()).eval()
+    sluice.torch.trace(model, torch.rand(1, 2), frontend="torchscript")
+    assert not any(module.training for module in model.modules())

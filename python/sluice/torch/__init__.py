@@ -13,6 +13,7 @@ from .bucket_sizes import Buckets
 from .buckets import BucketModelConfig, bucket_model_trace
 from .trace import trace
 from .traced import TracedModel, load
+from .weights import replace_weights
 
 __all__ = [
     "BucketModelConfig",
@@ -21,5 +22,6 @@ __all__ = [
     "bucket_model_trace",
     "dynamic_batch",
     "load",
+    "replace_weights",
     "trace",
 ]

@@ -12,8 +12,9 @@ from torch import nn
 from ..errors import InvalidArgument
 from . import bucket_graph, record
 from .bucket_runner import KEY, BucketRunner, encode_buckets
+from .compiling import as_options, compile_model, make_workdir
 from .functional import Call, example_call
-from .trace import compile_model, make_workdir, to_model
+from .trace import to_model
 from .traced import TracedModel
 
 Traceable = nn.Module | Callable[..., Any]
@@ -72,6 +73,7 @@ def bucket_model_trace(
         raise TypeError(f"bucket_config is a {type(bucket_config).__name__}, not a BucketModelConfig")
     if not isinstance(example_inputs, (list, tuple)) or not example_inputs:
         raise InvalidArgument("example_inputs must be a list with the example inputs of each bucket")
+    options = as_options(compiler_args)
     workdir = make_workdir(compiler_workdir)
     calls = [_call_of(func, bucket_config.kwargs_of(i, len(example_inputs)), example)
              for i, example in enumerate(example_inputs)]
@@ -82,7 +84,7 @@ def bucket_model_trace(
     record.write(merged, record.KEY, record.find(models[0], record.KEY) or "")
     record.write(merged, KEY, encode_buckets(bucket_config.bucket_kernel(), bucket_config.shared_state_buffer,
                                              _preprocessor(bucket_config), calls))
-    return TracedModel(BucketRunner(compile_model(merged, compiler_args, workdir), bucket_config.bucket_kernel(),
+    return TracedModel(BucketRunner(compile_model(merged, options, workdir), bucket_config.bucket_kernel(),
                                     _preprocessor(bucket_config)))
 
 

@@ -115,7 +115,7 @@ def by_torchscript(module: Functional, tensors: Sequence[torch.Tensor], states: 
     file = io.BytesIO()
     try:
         with torch.no_grad(), _quiet():
-            torch.onnx.export(_Flat(module, len(tensors)), (*tensors, *states), file, dynamo=False,
+            torch.onnx.export(_Flat(module, len(tensors)).eval(), (*tensors, *states), file, dynamo=False,
                               opset_version=_TORCHSCRIPT_OPSET, input_names=list(input_names),
                               output_names=list(output_names), dynamic_axes=dynamic_axes)
     except Exception as error:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import pathlib
-import shlex
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,18 +11,16 @@ import onnx
 import torch
 from torch import nn
 
-from .. import arrays, loading
+from .. import arrays
 from ..errors import InvalidArgument
-from ..model import Model
 from ..stateful import METADATA_KEY as STATES_KEY
 from ..stateful import StateSpec, encode_initial
 from . import exporting, record, shapes
 from .bucket_sizes import Buckets, merge_sizes, resized
+from .compiling import as_options, compile_model, make_workdir
 from .functional import Call, Functional, example_call, parameter_names
 from .traced import TracedModel
-
-# Protobuf takes at most 2 GiB; larger models go through a file.
-_MAX_IN_MEMORY_BYTES = 1 << 30
+from .weights import keep_apart
 
 
 def trace(
@@ -34,9 +30,11 @@ def trace(
     input_output_aliases: Mapping[torch.Tensor, int] | None = None,
     compiler_workdir: str | pathlib.Path | None = None,
     compiler_args: str | Sequence[str] | None = None,
+    inline_weights: bool = True,
     dynamic_shapes: Any = None,
     buckets: Buckets | None = None,
     frontend: str = "export",
+    inline_weights_to_neff: bool | None = None,
 ) -> TracedModel:
     """Traces a function or module with example inputs and compiles it.
 
@@ -44,12 +42,18 @@ def trace(
     states; a buffer, parameter or example input to the number of the output tensor that is its next value.
     Buffers that the call changes in place are states without being named. `compiler_workdir`: a folder that
     gets the ONNX model, the package and a report. `compiler_args`: options of `sluice compile`.
+    `inline_weights`: False keeps the names of the weights, for replace_weights.
     `dynamic_shapes`: dimensions that vary, as for torch.export; strings name them too. `buckets`: the sizes that
-    they are traced at. `frontend`: "export" or "torchscript".
+    they are traced at. `frontend`: "export" or "torchscript". `inline_weights_to_neff`: the
+    tracing document's name of `inline_weights`.
     Raises InvalidArgument for wrong arguments, Unimplemented for what cannot be traced.
     """
     if frontend not in exporting.FRONTENDS:
         raise InvalidArgument(f"frontend must be one of {exporting.FRONTENDS}, not {frontend!r}")
+    inline = inline_weights if inline_weights_to_neff is None else inline_weights_to_neff
+    if not inline and (frontend != "export" or buckets is not None):
+        raise InvalidArgument('inline_weights=False needs frontend="export" and no buckets')
+    options = as_options(compiler_args)
     workdir = make_workdir(compiler_workdir)
     call = example_call(func, example_inputs, input_output_aliases or {})
     args = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
@@ -57,8 +61,11 @@ def trace(
     if buckets is not None:
         model = _to_bucket_model(func, call, flat_shapes, buckets, frontend, workdir)
     else:
-        model = to_model(call, flat_shapes, frontend, workdir)
-    return TracedModel(compile_model(model, compiler_args, workdir))
+        # torch's optimizer folds weights into others under the same names.
+        model = to_model(call, flat_shapes, frontend, workdir, optimize=inline)
+    if not inline:
+        keep_apart(model, call, options)
+    return TracedModel(compile_model(model, options, workdir))
 
 
 def _to_bucket_model(func: Any, example: Call, flat_shapes: Sequence[Any] | None, buckets: Buckets, frontend: str,
@@ -107,45 +114,3 @@ def to_model(call: Call, flat_shapes: Sequence[Any] | None, frontend: str, workd
     if specs:
         record.write(model, STATES_KEY, json.dumps([spec._asdict() for spec in specs]))
     return model
-
-
-def compile_model(model: onnx.ModelProto, compiler_args: str | Sequence[str] | None,
-                  workdir: pathlib.Path | None) -> Model:
-    options = shlex.split(compiler_args) if isinstance(compiler_args, str) else list(compiler_args or ())
-    if workdir is not None:
-        _write_model(model, workdir / "model.onnx")
-        _write_report(model, options, workdir / "report.json")
-        return loading.compile(workdir / "model.onnx", workdir / "model.sluice", options=options)
-    if model.ByteSize() < _MAX_IN_MEMORY_BYTES:
-        return loading.compile(model, options=options)
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "model.onnx")
-        _write_model(model, path)
-        return loading.compile(path, options=options)
-
-
-def make_workdir(folder: str | pathlib.Path | None) -> pathlib.Path | None:
-    if folder is None:
-        return None
-    path = pathlib.Path(folder)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidArgument(f"compiler_workdir: {error}") from error
-    return path
-
-
-def _write_model(model: onnx.ModelProto, path: pathlib.Path) -> None:
-    is_large = model.ByteSize() >= _MAX_IN_MEMORY_BYTES
-    onnx.save_model(model, path, save_as_external_data=is_large, all_tensors_to_one_file=True,
-                    location=path.name + ".data")
-
-
-def _write_report(model: onnx.ModelProto, options: Sequence[str], path: pathlib.Path) -> None:
-    kinds: dict[str, int] = {}
-    for node in model.graph.node:
-        kinds[node.op_type] = kinds.get(node.op_type, 0) + 1
-    path.write_text(json.dumps({
-        "torch": torch.__version__, "options": list(options), "operators": dict(sorted(kinds.items())),
-        "inputs": [value.name for value in model.graph.input],
-        "outputs": [value.name for value in model.graph.output]}, indent=2) + "\n")

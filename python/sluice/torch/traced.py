@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -43,6 +44,8 @@ class TracedModel(nn.Module):
         self._results = self._record["results"]
         self._hidden_inputs = frozenset(self._record["hidden_inputs"])
         self._hidden_outputs = frozenset(self._record["hidden_outputs"])
+        self._replacing = threading.Lock()
+        self._placement: dict[str, Any] = {}
         self._sizes = SizeCheck.of(model.metadata)
         self.batching: Batching | None = None  #: set by sluice.torch.dynamic_batch
         self.eval()
@@ -54,6 +57,11 @@ class TracedModel(nn.Module):
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
         return self._loaded.outputs
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Facts about the model and its trace."""
+        return self._loaded.metadata
 
     @property
     def state(self) -> State:
@@ -73,6 +81,17 @@ class TracedModel(nn.Module):
         session = TracedModel(loaded.session() if isinstance(loaded, (StatefulModel, BucketRunner)) else loaded)
         session.batching = self.batching
         return session
+
+    def replace(self, make: Callable[[], Model]) -> None:
+        """Later calls run what `make` gives, on the same cores; states keep their values."""
+        with self._replacing:
+            made = make()
+            if self._placement:
+                made = made.reopen(**self._placement)
+            if isinstance(self._loaded, StatefulModel):
+                self._loaded.continue_with(made)
+            else:
+                self._loaded = made
 
     def save(self, path: Path) -> None:
         """Writes the package: sluice.load, the C and C++ libraries and the command `sluice` read it."""
@@ -116,7 +135,7 @@ class TracedModel(nn.Module):
         def call(values: list[Any]) -> list[Any]:
             if self._sizes is not None:
                 self._sizes.check(values)
-            results = loaded.run({spec.name: _detached(value) for spec, value in zip(loaded.inputs, values)})
+            results = loaded.run({spec.name: _as_array(value) for spec, value in zip(loaded.inputs, values)})
             return [_as_torch(results[spec.name]) for spec in loaded.outputs]
 
         return call(tensors) if self.batching is None else self.batching.run(call, tensors)
@@ -127,8 +146,8 @@ class TracedModel(nn.Module):
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-def _detached(value: Any) -> Any:
-    return value.detach() if isinstance(value, torch.Tensor) else value
+def _as_array(value: Any) -> Any:
+    return arrays.from_torch(value) if isinstance(value, torch.Tensor) else value
 
 
 def _as_torch(value: Any) -> Any:
