@@ -8,9 +8,11 @@ docs/torch.md is a tour.
 
 from __future__ import annotations
 
+from .analyze import analyze
 from .batching import dynamic_batch
 from .bucket_sizes import Buckets
 from .buckets import BucketModelConfig, bucket_model_trace
+from .partition import PartitionerConfig
 from .trace import trace
 from .traced import TracedModel, load
 from .weights import replace_weights
@@ -18,7 +20,9 @@ from .weights import replace_weights
 __all__ = [
     "BucketModelConfig",
     "Buckets",
+    "PartitionerConfig",
     "TracedModel",
+    "analyze",
     "bucket_model_trace",
     "dynamic_batch",
     "load",

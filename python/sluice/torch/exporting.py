@@ -23,7 +23,7 @@ FRONTENDS = ("export", "torchscript")
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Torch's exporters warn and print on their own account."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.export", "onnxscript", "onnx_ir")]
     levels = [logger.level for logger in loggers]
@@ -59,7 +59,7 @@ def to_program(module: Functional, tensors: Sequence[torch.Tensor], states: Sequ
         entries = None
         if dynamic_shapes is not None:
             entries = (as_dims(dynamic_shapes, bounds), (None,) * len(states))
-        with torch.no_grad(), _quiet():
+        with torch.no_grad(), quiet():
             return torch.export.export(module, args, dynamic_shapes=entries, strict=False,
                                        prefer_deferred_runtime_asserts_over_guards=True)
 
@@ -100,7 +100,7 @@ def to_onnx(program: Any, input_names: Sequence[str], output_names: Sequence[str
             workdir: pathlib.Path | None) -> Any:
     """The torch.onnx.ONNXProgram of an exported program."""
     try:
-        with torch.no_grad(), _quiet():
+        with torch.no_grad(), quiet():
             return torch.onnx.export(program, dynamo=True, opset_version=OPSET, input_names=list(input_names),
                                      output_names=list(output_names), optimize=optimize, verbose=False)
     except Exception as error:
@@ -114,7 +114,7 @@ def by_torchscript(module: Functional, tensors: Sequence[torch.Tensor], states: 
                    dynamic_axes: dict[str, dict[int, str]], workdir: pathlib.Path | None) -> onnx.ModelProto:
     file = io.BytesIO()
     try:
-        with torch.no_grad(), _quiet():
+        with torch.no_grad(), quiet():
             torch.onnx.export(_Flat(module, len(tensors)).eval(), (*tensors, *states), file, dynamo=False,
                               opset_version=_TORCHSCRIPT_OPSET, input_names=list(input_names),
                               output_names=list(output_names), dynamic_axes=dynamic_axes)

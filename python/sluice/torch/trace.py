@@ -19,6 +19,7 @@ from . import exporting, record, shapes
 from .bucket_sizes import Buckets, merge_sizes, resized
 from .compiling import as_options, compile_model, make_workdir
 from .functional import Call, Functional, example_call, parameter_names
+from .partition import PartitionerConfig, partitioned
 from .traced import TracedModel
 from .weights import keep_apart
 
@@ -30,6 +31,7 @@ def trace(
     input_output_aliases: Mapping[torch.Tensor, int] | None = None,
     compiler_workdir: str | pathlib.Path | None = None,
     compiler_args: str | Sequence[str] | None = None,
+    partitioner_config: PartitionerConfig | None = None,
     inline_weights: bool = True,
     dynamic_shapes: Any = None,
     buckets: Buckets | None = None,
@@ -42,7 +44,7 @@ def trace(
     states; a buffer, parameter or example input to the number of the output tensor that is its next value.
     Buffers that the call changes in place are states without being named. `compiler_workdir`: a folder that
     gets the ONNX model, the package and a report. `compiler_args`: options of `sluice compile`.
-    `inline_weights`: False keeps the names of the weights, for replace_weights.
+    `partitioner_config`: leaves operators that Sluice cannot run to torch. `inline_weights`: False keeps the names of the weights, for replace_weights.
     `dynamic_shapes`: dimensions that vary, as for torch.export; strings name them too. `buckets`: the sizes that
     they are traced at. `frontend`: "export" or "torchscript". `inline_weights_to_neff`: the
     tracing document's name of `inline_weights`.
@@ -53,9 +55,15 @@ def trace(
     inline = inline_weights if inline_weights_to_neff is None else inline_weights_to_neff
     if not inline and (frontend != "export" or buckets is not None):
         raise InvalidArgument('inline_weights=False needs frontend="export" and no buckets')
+    if partitioner_config is not None and (not inline or frontend != "export" or dynamic_shapes is not None):
+        raise InvalidArgument('partitioner_config needs frontend="export", inlined weights and fixed shapes')
     options = as_options(compiler_args)
     workdir = make_workdir(compiler_workdir)
     call = example_call(func, example_inputs, input_output_aliases or {})
+    if partitioner_config is not None:
+        parts = partitioned(call, partitioner_config, workdir, trace)
+        if parts is not None:
+            return parts
     args = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
     flat_shapes = shapes.flatten_shapes(args, parameter_names(func), dynamic_shapes)
     if buckets is not None:

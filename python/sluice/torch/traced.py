@@ -15,12 +15,13 @@ from .. import arrays
 from ..errors import InvalidArgument
 from ..loading import load as load_package
 from ..model import Model, Path, TensorSpec
-from ..stateful import State, StatefulModel
+from ..stateful import State, StatefulModel, with_states
 from . import bucket_runner, record
 from .bucket_runner import BucketRunner
 from .bucket_sizes import SizeCheck
+from .partition_runner import MAGIC, PartitionRunner, load_parts
 
-Runner = Model | BucketRunner
+Runner = Model | BucketRunner | PartitionRunner
 
 
 class Batching(Protocol):
@@ -93,6 +94,13 @@ class TracedModel(nn.Module):
             else:
                 self._loaded = made
 
+    def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None) -> TracedModel:
+        """The same model loaded once more, with states of its own. `threads`, `cores`: as in sluice.load."""
+        copy = TracedModel(self._loaded.reopen(threads=threads, cores=cores))
+        copy.batching = self.batching
+        copy._placement = {"threads": threads, "cores": cores}
+        return copy
+
     def save(self, path: Path) -> None:
         """Writes the package: sluice.load, the C and C++ libraries and the command `sluice` read it."""
         self._loaded.save(path)
@@ -155,8 +163,20 @@ def _as_torch(value: Any) -> Any:
 
 
 def _open(source: str | bytes, threads: int) -> Runner:
+    if _first_bytes(source) == MAGIC:
+        parts: Any = load_parts(source, _from_bytes)
+        return with_states(parts)
     model = load_package(source, threads=threads)
     return BucketRunner(model) if "metadata." + bucket_runner.KEY in model.metadata else model
+
+
+def _first_bytes(source: str | bytes) -> bytes:
+    if isinstance(source, bytes):
+        return source[:len(MAGIC)]
+    if not os.path.isfile(source):
+        return b""
+    with open(source, "rb") as file:
+        return file.read(len(MAGIC))
 
 
 def _from_bytes(package: bytes, batching: Batching | None = None) -> TracedModel:
