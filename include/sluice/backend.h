@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 #define SLUICE_BACKEND_ABI_MAJOR 1
-#define SLUICE_BACKEND_ABI_MINOR 1
+#define SLUICE_BACKEND_ABI_MINOR 2
 #define SLUICE_BACKEND_ENTRY "sluice_backend_entry"
 #define SLUICE_ALIGNMENT 64
 
@@ -184,6 +184,9 @@ typedef struct sluice_op_support {
   int32_t supported;              /* 0: not supported; the message says why */
   double cost_ns;                 /* rough estimate for static shapes; 0 if unknown */
   sluice_layout preferred_layout; /* for image operands (rank >= 3); valid for row-major queries */
+  /* 1.2: 1 if a generic kernel runs the operation: right, but much slower than a kernel of its own.
+   */
+  int32_t is_generic;
 } sluice_op_support;
 
 typedef struct sluice_packing {

@@ -15,7 +15,7 @@ extern "C" {
 typedef struct sluice_step_time {
   uint32_t struct_size;
   uint32_t reserved;
-  const char* kind; /* "Conv+Relu", "copy" */
+  const char* kind; /* "Conv+Relu", "copy", "Unique (generic)" for a generic kernel */
   const char* name; /* name of the operation; "" without one */
   int64_t start_ns; /* on CLOCK_MONOTONIC */
   int64_t duration_ns;

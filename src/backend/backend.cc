@@ -174,6 +174,7 @@ Result<OpSupport> Backend::query(const Op& op) const {
   }
   support.is_supported = told.supported != 0;
   support.cost_ns = std::isfinite(told.cost_ns) && told.cost_ns > 0 ? told.cost_ns : 0;
+  support.is_generic = told.is_generic != 0;
   support.preferred_layout = layout;
   return support;
 }

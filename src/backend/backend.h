@@ -46,8 +46,9 @@ struct Link {
 
 struct OpSupport {
   bool is_supported = false;
-  std::string reason;  ///< why not
-  double cost_ns = 0;  ///< rough; 0 if unknown
+  std::string reason;       ///< why not
+  double cost_ns = 0;       ///< rough; 0 if unknown
+  bool is_generic = false;  ///< a generic kernel runs it, much slower than one of its own
   ir::Layout preferred_layout = ir::Layout::kRowMajor;
 };
 

@@ -85,8 +85,8 @@ class Explainer {
     }
     for (const auto& backend : backends_) {
       const auto support = SLUICE_TRY(backend->query(*op));
-      node.alternatives.push_back(
-          {backend->name(), support.is_supported, support.reason, support.cost_ns});
+      node.alternatives.push_back({backend->name(), support.is_supported, support.reason,
+                                   support.cost_ns, support.is_generic});
       if (backend->name() == node.backend && node.segment >= 0) {
         explanation_.segments[static_cast<std::size_t>(node.segment)].cost_ns += support.cost_ns;
       }
@@ -98,15 +98,18 @@ class Explainer {
   /// Explains the choice by the backends that precede the chosen one in the executable's list.
   std::string why(const NodePlacement& node) const {
     std::string refusals;
+    const auto chosen = std::ranges::find(node.alternatives, node.backend, &Alternative::backend);
+    const bool is_generic = chosen != node.alternatives.end() && chosen->is_generic;
+    const std::string how = is_generic ? ", by a generic kernel" : "";
     for (const std::string& name : executable_.backends) {
       if (name == node.backend) break;
       const auto earlier = std::ranges::find(node.alternatives, name, &Alternative::backend);
       if (earlier == node.alternatives.end()) continue;
-      if (earlier->is_supported) return "placed by a rule" + rules();
+      if (earlier->is_supported) return "placed by a rule" + rules() + how;
       refusals += (refusals.empty() ? "" : "; ") + name + ": " + earlier->reason;
     }
-    if (refusals.empty()) return "the first backend that supports it";
-    return "backends before it refuse it: " + refusals;
+    if (refusals.empty()) return "the first backend that supports it" + how;
+    return "backends before it refuse it: " + refusals + how;
   }
 
   std::string rules() const {

@@ -16,8 +16,9 @@ namespace sluice::compile {
 struct Alternative {
   std::string backend;
   bool is_supported = false;
-  std::string reason;  ///< why not
-  double cost_ns = 0;  ///< the backend's rough estimate; 0 if it gives none
+  std::string reason;       ///< why not
+  double cost_ns = 0;       ///< the backend's rough estimate; 0 if it gives none
+  bool is_generic = false;  ///< by a generic kernel, much slower than one of its own
 };
 
 struct NodePlacement {

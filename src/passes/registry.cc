@@ -38,6 +38,7 @@ constexpr Pass kPipeline[] = {
     {"batch_norm", "put batch normalization into the weights before it", fuse_batch_norm},
     {"gelu", "find Gelu in its parts", fuse_gelu},
     {"layer_norm", "find layer normalization in its parts", fuse_layer_norm},
+    {"rms_norm", "find root mean square normalization in its parts", fuse_rms_norm},
     {"softmax", "find softmax in its parts", fuse_softmax},
     {"attention", "find attention in its parts", fuse_attention},
     {"transposes", "join transposes, and drop those that move nothing", simplify_transposes},

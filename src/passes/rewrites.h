@@ -85,13 +85,19 @@ Result<int> fuse_gelu(ir::Graph& graph, const PassContext& context);
 ///                                       ->   LayerNormalization[%x, %scale, %bias]
 Result<int> fuse_layer_norm(ir::Graph& graph, const PassContext& context);
 
+/// Finds the normalization by the root of the mean square over the last axes.
+///     x * Reciprocal[Sqrt[ReduceMean[x * x] + eps]] * scale   ->   RMSNormalization[%x, %scale]
+Result<int> fuse_rms_norm(ir::Graph& graph, const PassContext& context);
+
 /// Finds the softmax over one axis in its elementary operators.
 ///     e = Exp[x - ReduceMax[x]]; e / ReduceSum[e]   ->   Softmax[%x]
 Result<int> fuse_softmax(ir::Graph& graph, const PassContext& context);
 
 /// Finds attention over heads.
 ///     MatMul[Softmax[MatMul[q, Transpose[k]] * scale + mask], v]   ->   sluice::Attention
-/// Includes the concatenation of past and new keys and values.
+/// Includes the concatenation of past and new keys and values, torch's guard of the softmax
+/// (Where[IsNaN[s], 0, s]), several masks, and heads of keys that Expand repeats. Operands of rank
+/// 3 are those of one head.
 Result<int> fuse_attention(ir::Graph& graph, const PassContext& context);
 
 /// Two transposes in a row become one; one that moves only dimensions of 1 becomes a view.

@@ -62,6 +62,7 @@ AT(sluice_op, body, 80);
 AT(sluice_op_support, supported, 4);
 AT(sluice_op_support, cost_ns, 8);
 AT(sluice_op_support, preferred_layout, 16);
+AT(sluice_op_support, is_generic, 20);
 AT(sluice_packing, size_bytes, 8);
 AT(sluice_packing, format, 16);
 AT(sluice_device_info, kind, 8);

@@ -67,6 +67,7 @@ Status Backend::query(const sluice_op& op, sluice_op_support* support) const {
     if (Status status = check_fallback(op); !status.is_ok()) return status;
   }
   support->supported = 1;
+  support->is_generic = entry == nullptr ? 1 : 0;
   if (entry != nullptr && entry->preferred_layout != nullptr) {
     support->preferred_layout = entry->preferred_layout(op);
   }

@@ -148,6 +148,7 @@ void CommandList::tell_observer() {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Kernel* kernel = steps_[i].kernel;
     kinds.push_back(kernel == nullptr ? "copy" : full_kind(kernel->op()));
+    if (kernel != nullptr && kernel->is_generic()) kinds.back() += " (generic)";
     times_->describe(i, kinds.back().c_str(), kernel == nullptr ? "" : kernel->op().name);
   }
   times_->tell_observer();

@@ -27,6 +27,7 @@ class Fallback : public Kernel {
 
   double cost_ns() const override { return 0; }
   bool is_serial() const override { return true; }
+  bool is_generic() const override { return true; }
   std::uint32_t in_place_inputs() const override { return kernel_->in_place_inputs(); }
 
  private:

@@ -81,6 +81,9 @@ class Kernel {
   /// Only worker 0 runs it.
   virtual bool is_serial() const { return false; }
 
+  /// Whether it is a reference kernel, for want of a fast one.
+  virtual bool is_generic() const { return false; }
+
   /// See sluice_kernel_info.
   virtual std::uint32_t in_place_inputs() const { return 0; }
 

@@ -9,14 +9,22 @@
 
 namespace sluice::passes {
 
-/// softmax(scale * q * k^T, masked) * v, all of rank 4. Either `mask` is added to the scores, or
-/// `hidden` replaces them where `condition` is false, or neither.
+/// What hides scores: `operand` is added to them; or, if `hidden` is valid, `hidden` replaces those
+/// for which the bools of `operand` are `is_hidden_if`.
+struct AttentionMask {
+  ir::OperandId operand;
+  ir::OperandId hidden;
+  bool is_hidden_if = false;
+  bool drops_first_axis = false;  ///< of `operand`, whose length is 1
+};
+
+/// softmax(scale * q * k^T, masked) * v. All are of rank 4, or all of rank 3: then there is one
+/// head. Neighbouring heads of q share those of k and v if there are fewer of these.
 struct AttentionParts {
   ir::OperandId q, v;
   ir::OperandId key_source;            ///< k is this, its axes permuted by `key_perm`
-  std::vector<std::int64_t> key_perm;  ///< [4]
-  ir::OperandId mask;
-  ir::OperandId condition, hidden;
+  std::vector<std::int64_t> key_perm;  ///< [rank]
+  std::vector<AttentionMask> masks;
   double scale = 1;
 };
 

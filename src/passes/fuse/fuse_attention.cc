@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "ops/inference.h"
 #include "passes/fuse/attention_match.h"
 #include "passes/match.h"
 #include "passes/rewrites.h"
@@ -23,11 +24,24 @@ class Builder {
     attention.attributes.set("scale", static_cast<float>(found.scale));
     attention.attributes.set("is_causal", std::int64_t{0});
     const ir::OperandId key = add_key(found);
-    const ir::OperandId mask = found.condition.is_valid() ? add_mask(found) : found.mask;
-    attention.inputs = {found.q, key, found.v};
-    if (mask.is_valid()) attention.inputs.push_back(mask);
+    const ir::OperandId mask = add_masks(found);
+    attention.inputs = {with_heads(found, found.q), with_heads(found, key),
+                        with_heads(found, found.v)};
+    if (mask.is_valid()) attention.inputs.push_back(with_heads(found, mask));
+    if (has_one_head(found)) {
+      const ir::Type& type = subgraph_.operand(attention.outputs[0]).type;
+      attention.outputs[0] = add_operand(subgraph_, with_axis(type));
+    }
     return attention;
   }
+
+  /// What takes the place of the root behind an attention of one head: its result without the axis.
+  ir::Operation drop_heads(const ir::Operation& attention) {
+    return make_operation(subgraph_, "Squeeze", {attention.outputs[0], axis_constant(1)},
+                          subgraph_.operation(at_).outputs[0]);
+  }
+
+  static bool has_one_head(const AttentionParts& found) { return found.key_perm.size() == 3; }
 
  private:
   ir::OperandId add_key(const AttentionParts& found) {
@@ -44,14 +58,61 @@ class Builder {
     return key;
   }
 
-  /// An additive mask: 0 where the condition holds, else a number that hides the score.
-  ir::OperandId add_mask(const AttentionParts& found) {
-    const ir::Type type = subgraph_.operand(found.condition)
-                              .type.with_element(subgraph_.operand(found.q).type.element());
+  ir::OperandId add_masks(const AttentionParts& found) {
+    ir::OperandId sum;
+    for (const AttentionMask& part : found.masks) {
+      const ir::OperandId mask = add_mask(part, subgraph_.operand(found.q).type.element());
+      sum = sum.is_valid() ? add_sum(sum, mask) : mask;
+    }
+    return sum;
+  }
+
+  /// An additive mask. For a condition: 0 where the score stays, else a number that hides it.
+  ir::OperandId add_mask(const AttentionMask& part, ir::ElementType element) {
+    const ir::Type type = subgraph_.operand(part.operand).type;
+    if (part.drops_first_axis) {
+      if (type.shape()->size() < 5) return part.operand;
+      const ir::Shape rest(type.shape()->begin() + 1, type.shape()->end());
+      const ir::OperandId mask = add_operand(subgraph_, type.with_shape(rest));
+      insert(make_operation(subgraph_, "Squeeze", {part.operand, axis_constant(0)}, mask));
+      return mask;
+    }
+    if (!part.hidden.is_valid()) return part.operand;
     const ir::OperandId zero = subgraph_.add_constant("", ir::make_f32_constant({0}, {}));
-    const ir::OperandId mask = add_operand(subgraph_, type);
-    insert(make_operation(subgraph_, "Where", {found.condition, zero, found.hidden}, mask));
+    const ir::OperandId mask = add_operand(subgraph_, type.with_element(element));
+    insert(make_operation(subgraph_, "Where",
+                          {part.operand, part.is_hidden_if ? part.hidden : zero,
+                           part.is_hidden_if ? zero : part.hidden},
+                          mask));
     return mask;
+  }
+
+  ir::OperandId add_sum(ir::OperandId a, ir::OperandId b) {
+    const ir::Type type = subgraph_.operand(a).type;
+    const auto shape = ops::broadcast_shapes(*type.shape(), *subgraph_.operand(b).type.shape());
+    const ir::OperandId sum =
+        add_operand(subgraph_, shape.is_ok() ? type.with_shape(*shape) : type);
+    insert(make_operation(subgraph_, "Add", {a, b}, sum));
+    return sum;
+  }
+
+  /// [B, T, D] as [B, 1, T, D]; masks likewise if they have an axis for B.
+  ir::OperandId with_heads(const AttentionParts& found, ir::OperandId id) {
+    const ir::Type type = subgraph_.operand(id).type;
+    if (!has_one_head(found) || type.shape()->size() < 3) return id;
+    const ir::OperandId wide = add_operand(subgraph_, with_axis(type));
+    insert(make_operation(subgraph_, "Unsqueeze", {id, axis_constant(1)}, wide));
+    return wide;
+  }
+
+  static ir::Type with_axis(const ir::Type& type) {
+    ir::Shape shape = *type.shape();
+    shape.insert(shape.begin() + 1, ir::Dim(1));
+    return type.with_shape(std::move(shape));
+  }
+
+  ir::OperandId axis_constant(std::int64_t axis) {
+    return subgraph_.add_constant("", ir::make_i64_constant({axis}, {1}));
   }
 
   void insert(ir::Operation operation) { subgraph_.insert_operation(at_, std::move(operation)); }
@@ -116,10 +177,13 @@ bool fuse(ir::Graph& graph, ir::SubgraphId id, ir::OperationId at, const PassCon
     const Matcher matcher(subgraph);
     parts = match_attention(matcher, subgraph.operation(at));
     if (!parts) return false;
-    if (is_ascending(parts->key_perm)) keys = find_joined(matcher, parts->key_source, at);
+    if (is_ascending(parts->key_perm) && !Builder::has_one_head(*parts)) {
+      keys = find_joined(matcher, parts->key_source, at);
+    }
     values = find_joined(matcher, parts->v, at);
   }
-  ir::Operation attention = Builder(subgraph, at).build(*parts);
+  Builder builder(subgraph, at);
+  ir::Operation attention = builder.build(*parts);
   if (keys && values) {
     ir::Operation joined = with_past(attention, *keys, *values);
     if (context.is_accepted(graph, subgraph, joined)) {
@@ -130,6 +194,11 @@ bool fuse(ir::Graph& graph, ir::SubgraphId id, ir::OperationId at, const PassCon
     }
   }
   if (!context.is_accepted(graph, subgraph, attention)) return false;
+  if (Builder::has_one_head(*parts)) {
+    ir::Operation narrow = builder.drop_heads(attention);
+    subgraph.insert_operation(at, std::move(attention));
+    attention = std::move(narrow);
+  }
   subgraph.operation(at) = std::move(attention);
   return true;
 }

@@ -1,8 +1,6 @@
-#include <algorithm>
-#include <numeric>
 #include <optional>
 
-#include "passes/match.h"
+#include "passes/fuse/norm_match.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
 
@@ -14,33 +12,6 @@ struct LayerNorm {
   std::int64_t axis = 0;
   double epsilon = 0;
 };
-
-/// The first of the axes that a ReduceMean with kept dimensions reduces, if they are the last.
-std::optional<std::int64_t> last_axes(const ir::Subgraph& subgraph, const ir::Operation& mean) {
-  const ir::Shape* shape = subgraph.operand(mean.inputs[0]).type.shape();
-  const ir::Constant* constant = subgraph.find_constant(mean.input(1));
-  auto axes = constant ? ir::integer_values(*constant) : std::nullopt;
-  if (shape == nullptr || !axes || axes->empty() ||
-      mean.attributes.get_or("keepdims", std::int64_t{1}) == 0) {
-    return std::nullopt;
-  }
-  const auto rank = static_cast<std::int64_t>(shape->size());
-  for (std::int64_t& axis : *axes) axis += axis < 0 ? rank : 0;
-  std::sort(axes->begin(), axes->end());
-  for (std::size_t i = 0; i < axes->size(); ++i) {
-    if ((*axes)[i] != rank - static_cast<std::int64_t>(axes->size() - i)) return std::nullopt;
-  }
-  return axes->front();
-}
-
-/// d of d^2 or d * d.
-ir::OperandId centred_of(const Matcher& matcher, ir::OperandId squared) {
-  const ir::OperandId power = matcher.without_number(squared, "Pow", 2);
-  if (power.is_valid()) return power;
-  const ir::Operation* product = matcher.find(squared, "Mul");
-  return product != nullptr && product->inputs[0] == product->inputs[1] ? product->inputs[0]
-                                                                        : ir::OperandId();
-}
 
 /// x and axis of x - mean(x).
 std::optional<LayerNorm> match_centred(const Matcher& matcher, ir::OperandId centred) {
@@ -62,7 +33,7 @@ std::optional<LayerNorm> match_normal(const Matcher& matcher, ir::OperandId norm
   const ir::Operation* sum = root ? matcher.find(root->inputs[0], "Add") : nullptr;
   const auto parts = sum ? matcher.with_number(*sum) : std::nullopt;
   const ir::Operation* variance = parts ? matcher.find(parts->first, "ReduceMean") : nullptr;
-  if (variance == nullptr || centred_of(matcher, variance->inputs[0]) != centred) {
+  if (variance == nullptr || squared_operand(matcher, variance->inputs[0]) != centred) {
     return std::nullopt;
   }
   auto found = match_centred(matcher, centred);
@@ -70,14 +41,6 @@ std::optional<LayerNorm> match_normal(const Matcher& matcher, ir::OperandId norm
   if (!found || axis != found->axis) return std::nullopt;
   found->epsilon = parts->second;
   return found;
-}
-
-/// Whether a scale or bias has the shape of the normalized dimensions.
-bool fits(const ir::Subgraph& subgraph, ir::OperandId id, const LayerNorm& norm) {
-  const ir::Shape* shape = subgraph.operand(id).type.shape();
-  const ir::Shape* data = subgraph.operand(norm.x).type.shape();
-  return shape != nullptr && data != nullptr &&
-         std::equal(shape->begin(), shape->end(), data->begin() + norm.axis, data->end());
 }
 
 /// normal * scale + bias.
@@ -90,8 +53,8 @@ std::optional<LayerNorm> match_layer_norm(const Matcher& matcher, const ir::Oper
       if (!found) continue;
       found->scale = scaled->inputs[1 - j];
       found->bias = root.inputs[1 - i];
-      if (fits(matcher.subgraph(), found->scale, *found) &&
-          fits(matcher.subgraph(), found->bias, *found)) {
+      if (is_shaped_as_rows(matcher.subgraph(), found->scale, found->x, found->axis) &&
+          is_shaped_as_rows(matcher.subgraph(), found->bias, found->x, found->axis)) {
         return found;
       }
     }

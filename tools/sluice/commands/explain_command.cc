@@ -23,6 +23,7 @@ nlohmann::json node_json(const compile::NodePlacement& node) {
     json["alternatives"].push_back({{"backend", other.backend},
                                     {"supported", other.is_supported},
                                     {"reason", other.reason},
+                                    {"generic", other.is_generic},
                                     {"cost_ns", other.cost_ns}});
   }
   return json;

@@ -9,6 +9,7 @@
 #include "ir/text/literal.h"
 #include "package/package.h"
 #include "sluice/cli/command.h"
+#include "sluice/model/generic_kernels.h"
 #include "sluice/model/model_source.h"
 
 namespace sluice::tool {
@@ -20,10 +21,18 @@ nlohmann::json spec_json(const package::TensorSpec& spec) {
   return {{"name", spec.name}, {"type", spec.type.to_string()}, {"batch_axis", spec.batch_axis}};
 }
 
-/// (backend, operator) -> how many operations; "-" for those that need no kernel.
-std::map<std::pair<std::string, std::string>, int> count_operations(
-    const package::Executable& executable) {
-  std::map<std::pair<std::string, std::string>, int> counts;
+struct OperationKind {
+  std::string backend;  ///< "-": needs no kernel
+  std::string kind;
+  bool is_generic = false;
+
+  auto operator<=>(const OperationKind&) const = default;
+};
+
+/// How many operations there are of each kind.
+std::map<OperationKind, int> count_operations(const package::Executable& executable) {
+  std::map<OperationKind, int> counts;
+  const GenericKernels generic(executable);
   const auto count = [&](const ir::Subgraph& subgraph, std::size_t place, std::int16_t number) {
     const ir::Operation& operation = subgraph.operation(subgraph.order()[place]);
     std::string backend = number < 0 ? "-" : executable.backends[static_cast<std::size_t>(number)];
@@ -33,7 +42,8 @@ std::map<std::pair<std::string, std::string>, int> count_operations(
       const ir::Subgraph& body = executable.graph.subgraph(operation.body->subgraph);
       for (const ir::OperationId id : body.order()) kind += "+" + body.operation(id).kind;
     }
-    ++counts[{std::move(backend), std::move(kind)}];
+    const bool is_generic = generic.run(subgraph, operation, number);
+    ++counts[{std::move(backend), std::move(kind), is_generic}];
   };
   for (std::size_t s = 0; s < executable.backend_of.size(); ++s) {
     const auto& backend_of = executable.backend_of[s];
@@ -151,8 +161,10 @@ class InspectCommand : public Command {
     for (const auto& spec : signature.inputs) json["inputs"].push_back(spec_json(spec));
     for (const auto& spec : signature.outputs) json["outputs"].push_back(spec_json(spec));
     for (const auto& [key, count] : count_operations(executable)) {
-      json["operations"].push_back(
-          {{"backend", key.first}, {"operator", key.second}, {"count", count}});
+      json["operations"].push_back({{"backend", key.backend},
+                                    {"operator", key.kind},
+                                    {"count", count},
+                                    {"generic", key.is_generic}});
     }
     for (const auto& [key, count] : count_ways(executable.graph)) {
       json["ways"].push_back({{"operator", key.first}, {"way", key.second}, {"count", count}});
@@ -181,7 +193,8 @@ class InspectCommand : public Command {
     }
     fmt::print("\n{:>5}  {:<12} operator\n", "count", "backend");
     for (const auto& [key, count] : count_operations(executable)) {
-      fmt::print("{:>5}  {:<12} {}\n", count, key.first, key.second);
+      fmt::print("{:>5}  {:<12} {}{}\n", count, key.backend, key.kind,
+                 key.is_generic ? " (generic)" : "");
     }
     const auto ways = count_ways(executable.graph);
     if (!ways.empty()) fmt::print("\n{:>5}  {:<12} tuned to\n", "count", "operator");

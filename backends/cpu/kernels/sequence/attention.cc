@@ -95,7 +95,8 @@ SLUICE_CPU_INLINE float dot(const float* a, const float* b, std::int64_t count) 
   return reduce_add(sum);
 }
 
-/// Scores become exp(scale * score + mask - the largest of these); returns their sum.
+/// Scores become exp(scale * score + mask - the largest of these); returns their sum. If the mask
+/// hides all, they become 0, and the sum is 1.
 ///
 /// Computed as powers of two, in fewer steps. Without a mask log2(e) is part of the scale. With a
 /// mask it multiplies the difference, because it would make the mask's lowest numbers infinite.
@@ -116,6 +117,10 @@ float exponentiate_row(float* scores, const float* mask, float scale, std::int64
   for (; i < count; ++i) {
     scores[i] = scores[i] * factor + (kHasMask ? mask[i] : 0.0F);
     if (scores[i] > largest) largest = scores[i];
+  }
+  if (kHasMask && largest == -__builtin_inff()) {
+    for (i = 0; i < count; ++i) scores[i] = 0;
+    return 1;
   }
   const auto exponentiated = [&](Vec logit) {
     return exp2_below((logit - broadcast(largest)) * broadcast(kUnit));

@@ -142,5 +142,25 @@ TEST(Attention, QueryWithAllKeysMaskedByLowestNumberTakesTheMean) {
   }
 }
 
+/// torch guards its softmax against such queries; ONNX's Attention defines the zeros.
+TEST(Attention, QueryThatSeesNoKeyGivesZeros) {
+  const AttentionPlan p = make_plan({1, 1, 1, 3, 37, 16, 16, false, false, false, true});
+  const auto q = random_floats(3 * 16, 1);
+  const auto k = random_floats(37 * 16, 2);
+  const std::vector<float> v(37 * 16, 5);
+  std::vector<float> mask(3 * 37, 0);
+  std::fill(mask.begin() + 37, mask.begin() + 2 * 37, -INFINITY);
+  for (const Isa isa : isas_to_test()) {
+    std::vector<float> out(3 * 16, -9);
+    const AttentionArgs args{q.data(), k.data(), v.data(), mask.data(), out.data()};
+    for_each_worker(1, SLUICE_CPU_PICK(isa, attention_scratch_bytes)(p), [&](const Worker& w) {
+      SLUICE_CPU_PICK(isa, run_attention)(p, args, w);
+    });
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      ASSERT_NEAR(out[i], i / 16 == 1 ? 0 : 5, 1e-5) << isa_name(isa) << " at " << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::cpu

@@ -1,0 +1,60 @@
+#include "plugin/fallback.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "plugin/registry.h"
+#include "reference/kernels.h"
+#include "testing/op_testing.h"
+
+namespace sluice::cpu {
+namespace {
+
+/// Operators that only generic kernels run. The list may only shrink: an operator that gets a
+/// kernel of its own leaves it, and a new operator needs a kernel or a lowering.
+constexpr std::string_view kGeneric =
+    "Acos Acosh AffineGrid ArgMax ArgMin Asin Asinh Atan Atanh Attention BatchNormalization "
+    "Bernoulli BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow "
+    "CastLike CausalConvWithState Celu CenterCropPad Col2Im Compress Constant "
+    "ConstantOfShape ConvInteger ConvTranspose Cosh CumProd CumSum DFT DeformConv "
+    "DepthToSpace Det Dropout DynamicQuantizeLinear Einsum EyeLike Flatten GRU "
+    "GatherElements GatherND GlobalLpPool GridSample GroupNormalization HammingWindow "
+    "HannWindow Hardmax InstanceNormalization IsInf LinearAttention LogSoftmax "
+    "LpNormalization LpPool MatMulInteger MaxRoiPool MaxUnpool MeanVarianceNormalization "
+    "MelWeightMatrix Mod Multinomial NegativeLogLikelihoodLoss NonMaxSuppression NonZero "
+    "OneHot Pad QLinearConv QLinearMatMul RNN RandomNormal RandomNormalLike RandomUniform "
+    "RandomUniformLike Range ReduceLogSum ReduceLogSumExp ReduceProd RegexFullMatch Reshape "
+    "ReverseSequence RoiAlign RotaryEmbedding STFT Scatter ScatterElements ScatterND Shape "
+    "Shrink Sinh Size SoftmaxCrossEntropyLoss SpaceToDepth Squeeze StringConcat "
+    "StringNormalizer SwiGLU Tan TensorScatter TfIdfVectorizer Tile TopK Trilu Unique "
+    "Unsqueeze sluice::CouplePairs sluice::ImagePixels sluice::ImageSize "
+    "sluice::StringSplitTexts sluice::StringSplitWidth";
+
+std::string generic_operators() {
+  std::string names;
+  for (const reference::KernelEntry& entry : reference::all_kernels()) {
+    if (find_entry(entry.domain, entry.kind) != nullptr) continue;
+    const std::string domain = entry.domain;
+    names += (names.empty() ? "" : " ") + (domain.empty() ? "" : domain + "::") + entry.kind;
+  }
+  return names;
+}
+
+TEST(Fallback, RunsOnlyTheseOperators) { EXPECT_EQ(generic_operators(), kGeneric); }
+
+TEST(Fallback, IsToldByTheQuery) {
+  TestOp det("Det");
+  det.input({2, 2}, {1, 2, 3, 4}).output({});
+  sluice_op_support support = {};
+  ASSERT_TRUE(Backend().query(det.op(), &support).is_ok());
+  EXPECT_EQ(support.is_generic, 1);
+  TestOp relu("Relu");
+  relu.input({2, 2}, {1, 2, 3, 4}).output({2, 2});
+  ASSERT_TRUE(Backend().query(relu.op(), &support).is_ok());
+  EXPECT_EQ(support.is_generic, 0);
+}
+
+}  // namespace
+}  // namespace sluice::cpu

@@ -1,0 +1,83 @@
+#include <optional>
+
+#include "passes/fuse/norm_match.h"
+#include "passes/rewrites.h"
+#include "passes/walk.h"
+
+namespace sluice::passes {
+namespace {
+
+struct RmsNorm {
+  ir::OperandId x, scale;
+  std::int64_t axis = 0;
+  double epsilon = 0;
+};
+
+/// Reads sqrt(mean(x^2) + epsilon).
+std::optional<RmsNorm> match_root(const Matcher& matcher, ir::OperandId id) {
+  const ir::Operation* root = matcher.find(id, "Sqrt");
+  const ir::Operation* sum = root ? matcher.find(root->inputs[0], "Add") : nullptr;
+  const auto parts = sum ? matcher.with_number(*sum) : std::nullopt;
+  const ir::Operation* mean = parts ? matcher.find(parts->first, "ReduceMean") : nullptr;
+  if (mean == nullptr) return std::nullopt;
+  const auto axis = last_axes(matcher.subgraph(), *mean);
+  const ir::OperandId x = squared_operand(matcher, mean->inputs[0]);
+  if (!axis || !x.is_valid()) return std::nullopt;
+  return RmsNorm{x, {}, *axis, parts->second};
+}
+
+/// Reads x / root or x * (1 / root).
+std::optional<RmsNorm> match_quotient(const Matcher& matcher, ir::OperandId id) {
+  if (const ir::Operation* quotient = matcher.find(id, "Div")) {
+    const auto found = match_root(matcher, quotient->inputs[1]);
+    return found && found->x == quotient->inputs[0] ? found : std::nullopt;
+  }
+  const ir::Operation* product = matcher.find(id, "Mul");
+  for (const std::size_t i : {0, 1}) {
+    const ir::Operation* inverse =
+        product ? matcher.find(product->inputs[i], "Reciprocal") : nullptr;
+    const auto found = inverse ? match_root(matcher, inverse->inputs[0]) : std::nullopt;
+    if (found && found->x == product->inputs[1 - i]) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<RmsNorm> match_rms_norm(const Matcher& matcher, const ir::Operation& root) {
+  for (const std::size_t i : {0, 1}) {
+    auto found = match_quotient(matcher, root.inputs[i]);
+    if (!found) continue;
+    found->scale = root.inputs[1 - i];
+    if (is_shaped_as_rows(matcher.subgraph(), found->scale, found->x, found->axis)) return found;
+  }
+  return std::nullopt;
+}
+
+Result<int> fuse_rms_norms(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
+  ir::Subgraph& subgraph = graph.subgraph(id);
+  const Matcher matcher(subgraph);
+  int num_found = 0;
+  for (const ir::OperationId at : subgraph.order()) {
+    const ir::Operation& root = subgraph.operation(at);
+    if (!root.is("Mul") || root.body || root.inputs.size() != 2) continue;
+    const auto norm = match_rms_norm(matcher, root);
+    if (!norm) continue;
+    ir::Attributes attributes;
+    attributes.set("axis", norm->axis);
+    attributes.set("epsilon", static_cast<float>(norm->epsilon));
+    ir::Operation fused = make_operation(subgraph, "RMSNormalization", {norm->x, norm->scale},
+                                         root.outputs[0], std::move(attributes));
+    if (!context.is_accepted(graph, subgraph, fused)) continue;
+    subgraph.operation(at) = std::move(fused);
+    ++num_found;
+  }
+  return num_found;
+}
+
+}  // namespace
+
+Result<int> fuse_rms_norm(ir::Graph& graph, const PassContext& context) {
+  return rewrite_subgraphs(graph,
+                           [&](ir::SubgraphId id) { return fuse_rms_norms(graph, id, context); });
+}
+
+}  // namespace sluice::passes

@@ -1,0 +1,40 @@
+#include "passes/fuse/norm_match.h"
+
+#include <algorithm>
+
+namespace sluice::passes {
+
+std::optional<std::int64_t> last_axes(const ir::Subgraph& subgraph, const ir::Operation& mean) {
+  const ir::Shape* shape = subgraph.operand(mean.inputs[0]).type.shape();
+  const ir::Constant* constant = subgraph.find_constant(mean.input(1));
+  auto axes = constant ? ir::integer_values(*constant) : std::nullopt;
+  if (shape == nullptr || !axes || axes->empty() ||
+      mean.attributes.get_or("keepdims", std::int64_t{1}) == 0) {
+    return std::nullopt;
+  }
+  const auto rank = static_cast<std::int64_t>(shape->size());
+  for (std::int64_t& axis : *axes) axis += axis < 0 ? rank : 0;
+  std::sort(axes->begin(), axes->end());
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    if ((*axes)[i] != rank - static_cast<std::int64_t>(axes->size() - i)) return std::nullopt;
+  }
+  return axes->front();
+}
+
+ir::OperandId squared_operand(const Matcher& matcher, ir::OperandId squared) {
+  const ir::OperandId power = matcher.without_number(squared, "Pow", 2);
+  if (power.is_valid()) return power;
+  const ir::Operation* product = matcher.find(squared, "Mul");
+  return product != nullptr && product->inputs[0] == product->inputs[1] ? product->inputs[0]
+                                                                        : ir::OperandId();
+}
+
+bool is_shaped_as_rows(const ir::Subgraph& subgraph, ir::OperandId id, ir::OperandId x,
+                       std::int64_t axis) {
+  const ir::Shape* shape = subgraph.operand(id).type.shape();
+  const ir::Shape* data = subgraph.operand(x).type.shape();
+  return shape != nullptr && data != nullptr &&
+         std::equal(shape->begin(), shape->end(), data->begin() + axis, data->end());
+}
+
+}  // namespace sluice::passes

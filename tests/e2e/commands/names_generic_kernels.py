@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""inspect, explain and run --profile name the operations that a generic kernel runs, and no others.
+
+environment: SLUICE, the program
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import onnx
+from onnx import TensorProto, helper
+
+SLUICE = pathlib.Path(os.environ["SLUICE"]).resolve()
+
+
+def run(*command):
+    done = subprocess.run([SLUICE, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
+    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}"
+    return done.stdout
+
+
+def write_model(path):
+    """Det has no kernel of its own; Relu has."""
+    nodes = [helper.make_node("Relu", ["x"], ["r"], "positive"), helper.make_node("Det", ["r"], ["y"], "volume")]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 3])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+
+
+def line_with(text, word):
+    return next(line for line in text.splitlines() if word in line)
+
+
+with tempfile.TemporaryDirectory(prefix="sluice-generic-") as name:
+    model, package = pathlib.Path(name) / "m.onnx", pathlib.Path(name) / "m.sluice"
+    write_model(model)
+    run("compile", model, "-o", package)
+    told = {o["operator"]: o["generic"] for o in json.loads(run("inspect", package, "--json"))["operations"]}
+    assert told == {"Relu": False, "Det": True}, told
+    summary = run("inspect", package)
+    assert "(generic)" in line_with(summary, "Det") and "(generic)" not in line_with(summary, "Relu"), summary
+    profile = run("run", package, "--input", "x=random", "--profile")
+    assert "Det (generic)" in profile and "Relu (generic)" not in profile, profile
+    why = run("explain", package, "--ask", "cpu")
+    assert "generic kernel" in line_with(why, "volume") and "generic" not in line_with(why, "positive"), why
+    print("1 passed, 0 failed")
