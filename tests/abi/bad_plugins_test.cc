@@ -47,7 +47,7 @@ TEST_P(BadPlugins, AreListedWithTheReason) {
 
 constexpr Refused kRefused[] = {
     {"no_entry", "not a plug-in: it does not export sluice_backend_entry"},
-    {"wrong_major", "made for version 2.1 of the plug-in table; this host has 1.1: rebuild it"},
+    {"wrong_major", "made for version 2.2 of the plug-in table; this host has 1.2: rebuild it"},
     {"wrong_name", "it calls itself \"another\", its file is that of \"wrong_name\""},
     {"null_name", "it calls itself \"?\""},
     {"null_function", "its table lacks the function list_submit"},
