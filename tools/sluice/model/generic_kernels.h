@@ -10,8 +10,8 @@
 
 namespace sluice::tool {
 
-/// Asks the backends of an executable, which must outlive it. A backend that does not load on this
-/// machine is taken to have a kernel for everything.
+/// Asks the backends of an executable, which must outlive it. Operations of a backend that does not
+/// load on this machine count as having kernels of their own.
 class GenericKernels {
  public:
   explicit GenericKernels(const package::Executable& executable);
