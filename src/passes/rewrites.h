@@ -1,4 +1,5 @@
-// The passes, one function and one file each. Values are written %x, constants %c.
+// The passes. Each has a function and a file; marks on products share one. Values are written %x,
+// constants %c.
 #pragma once
 
 #include "passes/pass.h"

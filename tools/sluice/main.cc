@@ -1,4 +1,4 @@
-// `sluice`: one file per subcommand. Commands that talk to a daemon are in the program
+// `sluice`: one file per kind of subcommand. Commands that talk to a daemon are in the program
 // `sluice-remote`, which replaces this process, so that only these commands load gRPC's fifty
 // libraries.
 #include <unistd.h>
