@@ -196,6 +196,12 @@ AtomicFile::~AtomicFile() {
 constexpr std::size_t kPieceBytes = 2 << 20;
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
+  // The rename would put a file in the place of a device or a pipe.
+  std::error_code error;
+  const auto there = std::filesystem::status(target, error);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    return invalid_argument("cannot write \"{}\": it is not a regular file", target.string());
+  }
   std::string temporary = target.string() + ".XXXXXX";
   const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return errno_error(errno, "create a file beside", target);

@@ -34,6 +34,8 @@ Result<std::string> read_text_file(const std::filesystem::path& path,
 /// sees the old file or the new, never half of one. Move-only; not thread-safe.
 class AtomicFile {
  public:
+  /// Fails: kInvalidArgument for a target that exists and is no regular file, such as a device;
+  ///        as opening a file in the target's folder.
   static Result<AtomicFile> create(const std::filesystem::path& target);
 
   AtomicFile(AtomicFile&& other) noexcept;

@@ -83,6 +83,16 @@ TEST_F(FileTest, WritingReplacesTheOldContents) {
   std::filesystem::remove(file);
 }
 
+TEST_F(FileTest, WritingDoesNotReplaceWhatIsNoFile) {
+  const auto fifo = path("fifo");
+  std::filesystem::remove(fifo);
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const Status status = write_file_atomically(fifo, bytes_of("new"));
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find(fifo.string()), std::string::npos) << status.message();
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo));
+}
+
 TEST_F(FileTest, PiecesOfAnySizeAreWrittenInOrder) {
   const auto target = path("c");
   auto file = AtomicFile::create(target);
