@@ -99,6 +99,8 @@ int run_commands(const std::vector<std::unique_ptr<Command>>& commands,
   try {
     return parse_and_run(commands, listed, argc, argv);
   } catch (const std::exception& error) {
+    if (std::ferror(stdout) != 0)
+      return finish_output("sluice", kFailed);  // fmt throws its failure
     std::fprintf(stderr, "sluice: internal error: %s\n", error.what());
     return kFailed;
   }
