@@ -139,7 +139,7 @@ class Bench {
       options.address = fmt::format("unix:{}/sluice.sock", folder_);
       nobody_ = value_of(rpc::client::Client::create(options));
     }
-    service::LoadOptions options;
+    service::ModelOptions options;
     options.depth = depth;
     return value_of(nobody_->upload(options, path)).info.handle;
   }

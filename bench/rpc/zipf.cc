@@ -44,7 +44,7 @@ std::vector<std::uint64_t> load_all(rpc::client::Client& client, const std::stri
   for (int i = 0; i < kModels; ++i) {
     const std::string path = fmt::format("{}/{}.sluice", folder, i);
     check(package::write_package(*products(4 + i % 9, kWidth, 4), path));
-    service::LoadOptions options;
+    service::ModelOptions options;
     options.name = fmt::format("model {}", i);
     handles.push_back(value_of(client.upload(options, path)).info.handle);
     fs::remove(path);

@@ -178,7 +178,7 @@ void replay_traces(const Setup& setup, const std::vector<std::uint64_t>& functio
 
 void divide_time(const Setup& setup, const Inputs& inputs) {
   const auto client = connect(setup);
-  service::LoadOptions options;
+  service::ModelOptions options;
   std::vector<std::uint64_t> functions;
   for (const std::int32_t share : {1, 2, 5}) {
     options.name = fmt::format("share {}", share);
@@ -206,7 +206,7 @@ void run(Setup setup) {
   setup.address = "unix:" + setup.folder + "/sluice.sock";
   const Process daemon = start_daemon(setup.folder);
   const auto client = connect(setup);
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.function = sandbox::FunctionOptions();
   std::vector<std::uint64_t> functions;
   std::optional<Inputs> inputs;

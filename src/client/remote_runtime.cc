@@ -20,7 +20,7 @@ using SharedSignature = std::shared_ptr<const package::Signature>;
 
 constexpr std::size_t kMaxKnownModels = 1024;
 
-Result<service::LoadOptions> load_options(const api::LoadWish& wish) {
+Result<service::ModelOptions> load_options(const api::LoadWish& wish) {
   if (wish.is_on_demand) {
     return unimplemented(
         "a daemon decides itself which models it keeps loaded: load on demand is "
@@ -32,7 +32,7 @@ Result<service::LoadOptions> load_options(const api::LoadWish& wish) {
   if (wish.timeout_ns != 0) {
     return unimplemented("a daemon does not wait for cores: set timeout_ns to 0");
   }
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.name = wish.name;
   options.group = wish.group;
   options.depth = wish.depth;

@@ -16,7 +16,7 @@ constexpr std::size_t kMaxModels = 1 << 20;
 Result<KeptModel> read_model(const JsonValue& value) {
   KeptModel model;
   model.path = SLUICE_TRY(SLUICE_TRY(value.field("path")).as_text());
-  service::LoadOptions& options = model.options;
+  service::ModelOptions& options = model.options;
   options.name = SLUICE_TRY(value.text_or("name", ""));
   options.depth = static_cast<int>(SLUICE_TRY(value.int_or("depth", 0, 0, runtime::kMaxDepth)));
   options.weight = static_cast<int>(SLUICE_TRY(value.int_or("weight", 1, 1, runtime::kMaxWeight)));
@@ -29,7 +29,7 @@ Result<KeptModel> read_model(const JsonValue& value) {
 }
 
 nlohmann::ordered_json to_json(const KeptModel& model) {
-  const service::LoadOptions& options = model.options;
+  const service::ModelOptions& options = model.options;
   nlohmann::ordered_json json = {{"path", model.path},
                                  {"name", options.name},
                                  {"depth", options.depth},
@@ -70,7 +70,7 @@ Status KeptModels::restore(service::Service& service) {
     return text.status().with_context("state_file");
   }
   service.set_model_events({[this](runtime::ModelHandle handle, const std::string& path,
-                                   const service::LoadOptions& options) {
+                                   const service::ModelOptions& options) {
                               add(handle, {path, options});
                             },
                             [this](runtime::ModelHandle handle) { remove(handle); }});

@@ -13,7 +13,7 @@ namespace sluice::daemon {
 
 struct KeptModel {
   std::string path;
-  service::LoadOptions options;  ///< without a group
+  service::ModelOptions options;  ///< without a group
 };
 
 /// JSON: {"models": [{"path": ..., "name": ..., ...}]}

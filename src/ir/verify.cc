@@ -132,17 +132,17 @@ class SubgraphVerifier {
 
   Status verify_body(const Operation& operation) const {
     for (const OperandId input : operation.body->inputs) SLUICE_TRY(read(input));
-    const Subgraph& program = graph_.subgraph(operation.body->subgraph);
+    const Subgraph& body = graph_.subgraph(operation.body->subgraph);
     const std::size_t own = operation.is("Elementwise", "sluice") ? 0 : 1;
-    if (program.inputs.size() != own + operation.body->inputs.size()) {
-      return invalid_argument("takes {} inputs but gets {}", program.inputs.size(),
+    if (body.inputs.size() != own + operation.body->inputs.size()) {
+      return invalid_argument("takes {} inputs but gets {}", body.inputs.size(),
                               own + operation.body->inputs.size());
     }
-    if (program.outputs.size() != 1) {
-      return invalid_argument("has {} outputs; it must have one", program.outputs.size());
+    if (body.outputs.size() != 1) {
+      return invalid_argument("has {} outputs; it must have one", body.outputs.size());
     }
-    for (const OperationId id : program.order()) {
-      const Operation& inner = program.operation(id);
+    for (const OperationId id : body.order()) {
+      const Operation& inner = body.operation(id);
       bool is_plain = inner.outputs.size() == 1;
       for_each_subgraph(inner, [&](SubgraphId /*id*/) { is_plain = false; });
       if (!is_plain) {

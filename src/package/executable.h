@@ -48,7 +48,7 @@ struct Executable {
   std::optional<plan::ArenaLayout> plan;
   std::vector<PackedConstant> packed;
   /// By first operation, the first at 0; operations of one segment have one backend. Empty: a
-  /// segment per run of operations of one backend, of one core each.
+  /// segment per sequence of operations of one backend, of one core each.
   std::vector<SegmentSpec> segments;
   /// Checksums (XXH3-64) of what lies in a file, by address of its first byte.
   std::map<const std::byte*, std::uint64_t> checksums;

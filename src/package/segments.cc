@@ -5,7 +5,7 @@
 namespace sluice::package {
 namespace {
 
-/// A segment per run of operations of one backend; those without a backend belong to any.
+/// A segment per sequence of operations of one backend; those without a backend belong to any.
 std::vector<SegmentSpec> by_backend(const std::vector<std::int16_t>& backend_of) {
   std::vector<SegmentSpec> segments;
   std::int16_t current = -1;

@@ -31,7 +31,7 @@ class InferStreamTest : public testing::ServingTest<runtime::ManualDrivers> {
     client_ = client::Client::create({.address = address()}).value();
     stub_ =
         v1::Runtime::NewStub(grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
-    service::LoadOptions load;
+    service::ModelOptions load;
     load.depth = 8;
     const auto model = client_->load(load, package_);
     EXPECT_TRUE(model.is_ok()) << model.status().to_string();

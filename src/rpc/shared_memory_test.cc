@@ -51,7 +51,7 @@ struct Held {
 class SharedMemoryTest : public testing::ServingTest<runtime::ThreadDrivers> {
  protected:
   SharedMemoryTest() : ServingTest(options()) {
-    service::LoadOptions load;
+    service::ModelOptions load;
     load.depth = 4;
     const auto model = client(false, false)->upload(load, package_);
     EXPECT_TRUE(model.is_ok()) << model.status().to_string();

@@ -71,7 +71,7 @@ Result<ServedModel> Service::find_to_control(const Caller& caller, ModelHandle m
 }
 
 Result<runtime::LoadRequest> Service::load_request(
-    const LoadOptions& options, const fs::path& path,
+    const ModelOptions& options, const fs::path& path,
     std::shared_ptr<const package::Executable> executable) const {
   runtime::LoadRequest request = load_request(options);
   if (executable == nullptr)
@@ -80,7 +80,7 @@ Result<runtime::LoadRequest> Service::load_request(
   return request;
 }
 
-runtime::LoadRequest Service::load_request(const LoadOptions& options) {
+runtime::LoadRequest Service::load_request(const ModelOptions& options) {
   runtime::LoadRequest request;
   request.name = options.name;
   request.group = options.group;
@@ -92,7 +92,7 @@ runtime::LoadRequest Service::load_request(const LoadOptions& options) {
 }
 
 /// The functions', an explicit group's, or that of the isolation asked for.
-Result<runtime::ModelHost*> Service::host_for(const LoadOptions& options) {
+Result<runtime::ModelHost*> Service::host_for(const ModelOptions& options) {
   if (options.function) {
     if (options.isolation.value_or(runtime::Isolation::kStream) == runtime::Isolation::kStream) {
       return functions_.get();
@@ -115,7 +115,7 @@ Result<runtime::ModelHost*> Service::host_for(const LoadOptions& options) {
   return workers_;
 }
 
-Result<ModelEntry> Service::load(const Caller& caller, const LoadOptions& options,
+Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& options,
                                  const fs::path& path,
                                  std::shared_ptr<const package::Executable> executable,
                                  int package_fd) {
@@ -133,14 +133,14 @@ Result<ModelEntry> Service::load(const Caller& caller, const LoadOptions& option
   return entry;
 }
 
-Result<ModelEntry> Service::load_own(const LoadOptions& options, const fs::path& path) {
+Result<ModelEntry> Service::load_own(const ModelOptions& options, const fs::path& path) {
   runtime::LoadRequest request = load_request(options);
   request.path = path;
   const Peer daemon{"", getpid(), static_cast<std::int64_t>(geteuid()), -1};
   return load(Caller{common_.of_daemon(), daemon}, options, std::move(request));
 }
 
-Result<ModelEntry> Service::load(const Caller& caller, const LoadOptions& options,
+Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& options,
                                  runtime::LoadRequest request) {
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_name(options.name, "model"));
@@ -167,7 +167,7 @@ Result<ModelEntry> Service::load(const Caller& caller, const LoadOptions& option
 }
 
 Result<ModelHandle> Service::load_on(runtime::ModelHost& host, const runtime::LoadRequest& request,
-                                     const LoadOptions& options, const std::stop_token& stop) {
+                                     const ModelOptions& options, const std::stop_token& stop) {
   if (options.function) return functions_->deploy(request, *options.function);
   return host.load(request, stop);
 }
@@ -227,7 +227,7 @@ void Service::forget_model(ModelHandle model, const runtime::ModelInfo& info,
 }
 
 Result<runtime::Footprint> Service::estimate(
-    const LoadOptions& options, const fs::path& path,
+    const ModelOptions& options, const fs::path& path,
     std::shared_ptr<const package::Executable> executable) {
   return engine_.estimate(SLUICE_TRY(load_request(options, path, std::move(executable))));
 }

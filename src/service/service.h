@@ -59,7 +59,7 @@ struct Caller {
 /// Receives the models that clients load by path, without a session and without a group. A daemon
 /// can load such a model again from its file alone. Called from any thread, several at a time.
 struct ModelEvents {
-  std::function<void(runtime::ModelHandle, const std::string& path, const LoadOptions&)> on_load;
+  std::function<void(runtime::ModelHandle, const std::string& path, const ModelOptions&)> on_load;
   std::function<void(runtime::ModelHandle)> on_unload;  ///< of any model
 };
 
@@ -128,14 +128,15 @@ class Service {
   /// `package_fd`.
   /// Fails: as Engine::load; kPermissionDenied for a path outside of the model folders or the group
   ///        of another session; kOutOfResources over the session's quota.
-  Result<ModelEntry> load(const Caller& caller, const LoadOptions& options,
+  Result<ModelEntry> load(const Caller& caller, const ModelOptions& options,
                           const std::filesystem::path& path,
                           std::shared_ptr<const package::Executable> executable,
                           int package_fd = -1);
   /// For the daemon itself: from any folder, for nobody, without an event. Blocks. Fails: as load.
-  Result<ModelEntry> load_own(const LoadOptions& options, const std::filesystem::path& path);
+  Result<ModelEntry> load_own(const ModelOptions& options, const std::filesystem::path& path);
   /// As load, but nothing is loaded. Blocks.
-  Result<runtime::Footprint> estimate(const LoadOptions& options, const std::filesystem::path& path,
+  Result<runtime::Footprint> estimate(const ModelOptions& options,
+                                      const std::filesystem::path& path,
                                       std::shared_ptr<const package::Executable> executable);
   Status start(const Caller& caller, runtime::ModelHandle model);
   /// Blocks, up to `drain_ns` and the time a stage takes.
@@ -208,7 +209,7 @@ class Service {
   /// For calls that make, use or change something. Fails: kPermissionDenied without a session where
   /// one is required.
   Status check_session(const Caller& caller) const;
-  Result<runtime::ModelHost*> host_for(const LoadOptions& options);
+  Result<runtime::ModelHost*> host_for(const ModelOptions& options);
   Status check_workers() const;
   Status destroy(topology::CoreGroupId group);
   std::vector<HostedModel> all_models() const;
@@ -224,11 +225,11 @@ class Service {
   /// To start, stop, reset or unload it. Fails: as find_own; kPermissionDenied for a model that a
   /// client of another user loaded without a session.
   Result<ServedModel> find_to_control(const Caller& caller, runtime::ModelHandle model) const;
-  static runtime::LoadRequest load_request(const LoadOptions& options);
+  static runtime::LoadRequest load_request(const ModelOptions& options);
   Result<runtime::LoadRequest> load_request(
-      const LoadOptions& options, const std::filesystem::path& path,
+      const ModelOptions& options, const std::filesystem::path& path,
       std::shared_ptr<const package::Executable> executable) const;
-  Result<ModelEntry> load(const Caller& caller, const LoadOptions& options,
+  Result<ModelEntry> load(const Caller& caller, const ModelOptions& options,
                           runtime::LoadRequest request);
   Result<ModelEntry> enter_model(const Caller& caller, runtime::ModelHost& host,
                                  runtime::ModelHandle model);
@@ -237,7 +238,7 @@ class Service {
                     const Caller& caller);
   Result<runtime::ModelHandle> load_on(runtime::ModelHost& host,
                                        const runtime::LoadRequest& request,
-                                       const LoadOptions& options, const std::stop_token& stop);
+                                       const ModelOptions& options, const std::stop_token& stop);
   Result<std::uint64_t> add_region(const Caller& caller, std::shared_ptr<shm::Region> region);
   void reclaim(const std::shared_ptr<ClientSession>& session, const Status& reason);
   void drop_profiles(SessionId session);

@@ -136,7 +136,7 @@ struct ServerInfo {
 };
 
 /// Options of a load. The package is a separate argument.
-struct LoadOptions {
+struct ModelOptions {
   std::string name;
   std::optional<topology::CoreGroupId> group;
   int depth = 0;

@@ -64,7 +64,7 @@ class ModelLimitsTest : public testing::ServingTest<runtime::ThreadDrivers> {
   std::uint64_t load(std::string_view text) {
     const std::string path = (folder_ / "own.sluice").string();
     EXPECT_TRUE(package::write_package(exec::testing::executable_of(text), path).is_ok());
-    service::LoadOptions options;
+    service::ModelOptions options;
     options.depth = 1;
     options.max_waiting = 1000;
     const auto model = client_->load(options, path);

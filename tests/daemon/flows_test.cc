@@ -55,7 +55,7 @@ void FlowsTest::run_explicit_flow(rpc::client::Client& client, std::int32_t core
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
   EXPECT_EQ(group->info.cores.size(), static_cast<std::size_t>(cores));
   const auto handle = static_cast<std::uint64_t>(group->info.id.value());
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.group = group->info.id;
   options.name = "first";
   const auto first = client.load(options, three_cores_);
@@ -95,7 +95,7 @@ void FlowsTest::run_implicit_flow(rpc::client::Client& client) {
   EXPECT_EQ(model->info.mode, runtime::LoadMode::kNormal);
   EXPECT_TRUE(model->info.is_implicit);
   EXPECT_EQ(model->info.name, "three");
-  service::LoadOptions onto;
+  service::ModelOptions onto;
   onto.group = model->info.group;
   EXPECT_EQ(code_of(client.load(onto, one_core_)), RuntimeCode::kFailed)
       << "an implicit group takes no second model";
@@ -133,7 +133,7 @@ TEST_F(FlowsTest, ALoadWithoutEnoughCoresIsRefused) {
   EXPECT_EQ(code_of(client->create_group({.num_cores = 3})), RuntimeCode::kNotEnoughCores);
   const auto small = client->create_group({.num_cores = 2});
   ASSERT_TRUE(small.is_ok());
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.group = small->info.id;
   EXPECT_EQ(code_of(client->load(options, five_cores_)), RuntimeCode::kNotEnoughCores);
 }
@@ -147,7 +147,7 @@ TEST_F(FlowsTest, SessionsCannotUseEachOthersObjects) {
   const auto model = owner->load({}, one_core_);
   ASSERT_TRUE(model.is_ok());
   const std::uint64_t handle = model->info.handle;
-  service::LoadOptions onto;
+  service::ModelOptions onto;
   onto.group = group->info.id;
   for (const Status& status :
        {infer(*other, handle, 1).status(), other->stop(handle), other->unload(handle),

@@ -29,7 +29,7 @@ class FunctionsTest : public ::testing::Test {
 
   Result<service::ModelEntry> deploy(rpc::client::Client& client, const std::string& name,
                                      const sandbox::FunctionOptions& options = {}) {
-    service::LoadOptions load;
+    service::ModelOptions load;
     load.name = name;
     load.function = options;
     return client.upload(load, package_);
@@ -110,7 +110,7 @@ TEST_F(FunctionsTest, RefusesWhatNoFunctionMayHave) {
             RuntimeCode::kOutOfResources);
   EXPECT_EQ(runtime::runtime_code_of(deploy(*client, "f", {.share = 5000}).status()),
             RuntimeCode::kInvalid);
-  service::LoadOptions load;
+  service::ModelOptions load;
   load.function = sandbox::FunctionOptions();
   load.isolation = runtime::Isolation::kProcess;
   EXPECT_EQ(runtime::runtime_code_of(client->upload(load, package_).status()),
@@ -120,7 +120,7 @@ TEST_F(FunctionsTest, RefusesWhatNoFunctionMayHave) {
 
 TEST_F(FunctionsTest, FunctionsOfOneFileShareItsConstantsAndKernels) {
   const auto client = daemon_->client();
-  service::LoadOptions load;
+  service::ModelOptions load;
   load.function = sandbox::FunctionOptions();
   const auto first = client->load(load, package_);
   ASSERT_TRUE(first.is_ok()) << first.status().to_string();

@@ -69,7 +69,7 @@ TEST_F(OnProcessors, LoadsAndUnloadsGoOnBesideRequestsOfTheirGroup) {
   const auto client = daemon->client();
   const auto group = client->create_group({.num_cores = 1});
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.group = group->info.id;
   options.name = "running";
   const auto running = client->load(options, small_);
@@ -100,7 +100,7 @@ TEST_F(OnProcessors, ALoadGetsAllThatItNeedsOrNothing) {
   const auto daemon = start("a", 0, 4 * kMiB);
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();
-  const auto expect_refusal = [&](const service::LoadOptions& options, const std::string& package,
+  const auto expect_refusal = [&](const service::ModelOptions& options, const std::string& package,
                                   RuntimeCode code) {
     const auto model = client->load(options, package);
     EXPECT_EQ(runtime::runtime_code_of(model.status()), code) << model.status().to_string();
@@ -115,7 +115,7 @@ TEST_F(OnProcessors, ALoadGetsAllThatItNeedsOrNothing) {
 
   const auto group = client->create_group({.num_cores = 1});
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-  service::LoadOptions onto;
+  service::ModelOptions onto;
   onto.group = group->info.id;
   expect_refusal(onto, large, RuntimeCode::kOutOfResources);
   EXPECT_EQ(client->list_groups()->front().info.memory_used_bytes, 0);
@@ -136,7 +136,7 @@ TEST_F(OnProcessors, AnswersHaveTheCodeOfTheirEnd) {
   const auto client = daemon->client();
   const auto group = client->create_group({.num_cores = 1});
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.group = group->info.id;
   options.flags_nan = true;
   const auto sum = client->load(options, small_);

@@ -21,7 +21,7 @@ using runtime::RuntimeCode;
 class SuspendedWorker : public OnProcessors {
  protected:
   SuspendedWorker() : daemon_(start("a")), client_(daemon_->client()) {
-    service::LoadOptions options;
+    service::ModelOptions options;
     options.isolation = runtime::Isolation::kProcess;
     options.depth = kDepth;
     const auto model = client_->load(options, small_);

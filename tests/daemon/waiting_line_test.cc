@@ -51,7 +51,7 @@ TEST_F(WaitingLine, WorkerQueuesTheRequestsOfManyClients) {
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.isolation = runtime::Isolation::kProcess;
   const auto model = client->load(options, small_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
@@ -73,7 +73,7 @@ TEST_P(QueueLimit, OfTheLoadReachesTheModel) {
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.isolation = GetParam();
   options.depth = 1;
   options.max_waiting = 3;

@@ -55,7 +55,7 @@ class WorkersTest : public ::testing::Test {
 TEST_F(WorkersTest, AnImplicitGroupRunsInAWorkerOfItsOwn) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.isolation = Isolation::kProcess;
   const auto model = client->load(options, three_cores_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
@@ -84,7 +84,7 @@ TEST_F(WorkersTest, ModelsOfAnExplicitGroupShareItsWorker) {
   const auto client = daemon_->client("user");
   const auto group = client->create_group({.num_cores = 3}, Isolation::kProcess);
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.group = group->info.id;
   const auto first = client->upload(options, three_cores_);
   ASSERT_TRUE(first.is_ok()) << first.status().to_string();
@@ -132,7 +132,7 @@ TEST_F(WorkersTest, DeadWorkerIsRestartedWithItsModels) {
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
   const auto beside = client->load({}, one_core_);  // in the daemon
   ASSERT_TRUE(beside.is_ok());
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.group = group->info.id;
   const auto started = client->upload(options, three_cores_);
   const auto loaded = client->load(options, one_core_);
@@ -158,7 +158,7 @@ TEST_F(WorkersTest, DeadWorkerIsRestartedWithItsModels) {
 TEST_F(WorkersTest, RequestsOfADeadWorkerAreAnsweredAtOnceWithTheCause) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.isolation = Isolation::kProcess;
   options.depth = 4;
   const auto model = client->load(options, one_core_);
@@ -197,7 +197,7 @@ TEST_F(WorkersTest, SessionEndDuringUnloadLeavesNoGroup) {
   const auto client = daemon_->client("user");
   const auto group = client->create_group({.num_cores = 1}, Isolation::kProcess);
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.group = group->info.id;
   const auto model = client->load(options, one_core_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
@@ -266,7 +266,7 @@ class FewRestartsTest : public WorkersTest {
 TEST_F(FewRestartsTest, CrashLoopingWorkerStaysDownUntilReset) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
-  service::LoadOptions options;
+  service::ModelOptions options;
   options.isolation = Isolation::kProcess;
   const auto model = client->load(options, one_core_);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();

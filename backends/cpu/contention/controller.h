@@ -6,21 +6,18 @@
 // takes a member's core for a time slice (some milliseconds), every member waits. The team cannot
 // prevent that, but a command list can run in a way that waits for nobody. The cycle:
 //
-//     quiet ------ ContentionDetector: long waits at barriers in most of the last runs ---->
-//     contended every list runs pinned                                          each list measures
-//     its TeamModes quiet <----- ContentionProbe: the kernel reports the cores as free
-//     ------------------- contended
+//     quiet ---------- ContentionDetector: long waits at barriers in most of the last runs --->
+//     every list runs pinned                                                          contended
+//     <--------- ContentionProbe: the kernel reports the cores as free ------- TeamChoice per list
 //
-//   ContentionDetector  sees contention from the waits of pinned runs: no system call in a quiet
-//   run. TeamChoice          measures, per command list, which mode is fastest now: pinned; led by
-//   the
-//                       caller with helpers that take pieces when they have a core; caller alone.
-//   DutyCycle           makes a helper rest as long as it works, so that the scheduler has no
-//   reason
-//                       to preempt it while others wait for its piece.
-//   ContentionProbe     reads /proc/stat between unpinned runs, which have no barrier waits to
-//   judge
-//                       by, and reports that the other processes have left.
+//   * ContentionDetector sees contention from the waits of pinned runs: no system call in a quiet
+//     run.
+//   * TeamChoice measures, per command list, which mode is fastest now: pinned; led by the caller
+//     with helpers that take pieces when they have a core; caller alone.
+//   * DutyCycle makes a helper rest as long as it works, so that the scheduler has no reason to
+//     preempt it while others wait for its piece.
+//   * ContentionProbe reads /proc/stat between unpinned runs, which have no barrier waits to judge
+//     by, and reports that the other processes have left.
 //
 // Why so, and what was turned down: docs/decisions/0028-cpu-contention.md.
 

@@ -25,8 +25,8 @@ class ContentionDetector {
     } else {
       level_ += !waited ? -1 : waited_share < kVeryLarge ? 3 : 6;
     }
-    level_ = std::clamp(level_, 0, kMost);
-    if (level_ == kMost) high_ = true;
+    level_ = std::clamp(level_, 0, kMaxLevel);
+    if (level_ == kMaxLevel) high_ = true;
     if (level_ == 0) high_ = false;
   }
 
@@ -39,10 +39,11 @@ class ContentionDetector {
   /// Steps divide unevenly among members by less than this.
   static constexpr double kLarge = 0.15;
   static constexpr double kVeryLarge = 0.3;
-  /// Levels at which the state changes are 0 and kMost: in between, it stays as it is (hysteresis).
-  static constexpr int kMost = 24;
+  /// Levels at which the state changes are 0 and kMaxLevel: in between, it stays as it is
+  /// (hysteresis).
+  static constexpr int kMaxLevel = 24;
   static constexpr std::int64_t kLongNs = 60'000'000;  ///< many of the kernel's time slices
-  static constexpr int kOfLongRun = kMost / 3;
+  static constexpr int kOfLongRun = kMaxLevel / 3;
 
   int level_ = 0;
   bool high_ = false;

@@ -33,14 +33,14 @@ class ContentionProbe {
   ///
   /// A false alarm is possible: a process may hold the team up and hardly show in /proc/stat. So
   /// after an alarm that is followed soon by contention again, the next one is delayed, twice as
-  /// long each time up to kMostNs.
+  /// long each time up to kMaxPatienceNs.
   template <typename Look>
   bool are_gone(std::int64_t now_ns, std::int64_t run_ns, std::span<const int> cpus,
                 const Look& look) {
     const std::optional<double> share = share_after(now_ns, run_ns, cpus, look);
     const std::int64_t since_ns = now_ns - told_ns_;
     if (!share || *share >= kFreeShare || since_ns < patience_ns_) return false;
-    patience_ns_ = since_ns < kSoonNs ? std::min(patience_ns_ * 2, kMostNs) : kFirstNs;
+    patience_ns_ = since_ns < kSoonNs ? std::min(patience_ns_ * 2, kMaxPatienceNs) : kFirstNs;
     told_ns_ = now_ns;
     return true;
   }
@@ -75,8 +75,8 @@ class ContentionProbe {
   /// A window has ten ticks, so a smaller share could be rounding.
   static constexpr double kFreeShare = 0.25;
   static constexpr std::int64_t kFirstNs = 200'000'000;
-  static constexpr std::int64_t kMostNs = 1'600'000'000;
-  static constexpr std::int64_t kSoonNs = 2 * kMostNs;
+  static constexpr std::int64_t kMaxPatienceNs = 1'600'000'000;
+  static constexpr std::int64_t kSoonNs = 2 * kMaxPatienceNs;
 
   std::int64_t told_ns_ = 0;      ///< time of the last alarm
   std::int64_t patience_ns_ = 0;  ///< shortest time from it to the next one

@@ -65,11 +65,11 @@ class TeamChoice {
   static constexpr double kTrialNs = 40e6;    ///< some of the scheduler's time slices
   static constexpr unsigned kFewestRuns = 4;  ///< between trials
   /// Shortest and longest interval between trials.
-  static constexpr double kFewestNs = 200e6;
-  static constexpr double kMostNs = 3200e6;
+  static constexpr double kMinIntervalNs = 200e6;
+  static constexpr double kMaxIntervalNs = 3200e6;
   /// Runs must fill this share of an interval: trials of a list that seldom runs would cost much.
   static constexpr double kRunning = 0.125;
-  static constexpr auto kForgottenNs = static_cast<std::int64_t>(kMostNs);
+  static constexpr auto kForgottenNs = static_cast<std::int64_t>(kMaxIntervalNs);
   static constexpr double kHopeless = 1.2;  ///< a trial this much slower than the best ends early
   static constexpr double kWeightOfLast = 0.1;
   /// Another mode must be 5 % faster than pinned: a pinned team detects the end of contention
@@ -98,9 +98,10 @@ class TeamChoice {
   void choose(TeamMode mode) {
     const TeamMode best = fastest();
     if (best != best_) {
-      interval_ns_ = kFewestNs;
+      interval_ns_ = kMinIntervalNs;
     } else if (is_trial_) {
-      interval_ns_ = std::min(interval_ns_ * (is_hopeless(time_[index(mode)]) ? 4 : 2), kMostNs);
+      interval_ns_ =
+          std::min(interval_ns_ * (is_hopeless(time_[index(mode)]) ? 4 : 2), kMaxIntervalNs);
     }
     if (best != best_ || is_trial_) restart();
     best_ = best;
@@ -119,7 +120,7 @@ class TeamChoice {
   std::int64_t end_ns_ = 0;    ///< of the last run, once noted
   std::int64_t since_ns_ = 0;  ///< begin of the trial in progress, or end of the last one
   bool is_trial_ = false;
-  double interval_ns_ = kFewestNs;
+  double interval_ns_ = kMinIntervalNs;
   std::size_t other_ = 0;  ///< the mode under trial, counted from the best
   TeamMode best_ = TeamMode::kPinned;
   std::array<double, kModes> time_ = {};  ///< estimated time of a run in each mode

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Place {
+struct FilePart {
   std::string location;
   std::int64_t offset = 0;
   std::optional<std::int64_t> length;
@@ -28,14 +28,14 @@ Result<std::int64_t> parse_size(const pb::StringStringEntryProto& entry) {
   return value;
 }
 
-Result<Place> read_place(const pb::TensorProto& tensor) {
-  Place place;
+Result<FilePart> read_part(const pb::TensorProto& tensor) {
+  FilePart part;
   for (const pb::StringStringEntryProto& entry : tensor.external_data()) {
-    if (entry.key() == "location") place.location = entry.value();
-    if (entry.key() == "offset") place.offset = SLUICE_TRY(parse_size(entry));
-    if (entry.key() == "length") place.length = SLUICE_TRY(parse_size(entry));
+    if (entry.key() == "location") part.location = entry.value();
+    if (entry.key() == "offset") part.offset = SLUICE_TRY(parse_size(entry));
+    if (entry.key() == "length") part.length = SLUICE_TRY(parse_size(entry));
   }
-  return place;
+  return part;
 }
 
 Status check_location(const std::string& location) {
@@ -72,20 +72,20 @@ Result<Bytes> ExternalData::map(const std::string& location) {
 
 Result<Bytes> ExternalData::read(const pb::TensorProto& tensor, std::int64_t size_bytes,
                                  std::int64_t element_bytes) {
-  const Place place = SLUICE_TRY(read_place(tensor));
-  if (place.length && *place.length != size_bytes) {
-    return invalid_argument("external data has {} bytes; type and shape need {}", *place.length,
+  const FilePart part = SLUICE_TRY(read_part(tensor));
+  if (part.length && *part.length != size_bytes) {
+    return invalid_argument("external data has {} bytes; type and shape need {}", *part.length,
                             size_bytes);
   }
-  const Bytes file = SLUICE_TRY(map(place.location));
-  const auto end = checked_add(place.offset, size_bytes);
+  const Bytes file = SLUICE_TRY(map(part.location));
+  const auto end = checked_add(part.offset, size_bytes);
   if (!end || *end > static_cast<std::int64_t>(file.size())) {
     return invalid_argument("external data [{}, +{}) passes the end of \"{}\", which has {} bytes",
-                            place.offset, size_bytes, place.location, file.size());
+                            part.offset, size_bytes, part.location, file.size());
   }
   const Bytes slice =
-      file.slice(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(size_bytes));
-  if (place.offset % element_bytes == 0) return slice;
+      file.slice(static_cast<std::size_t>(part.offset), static_cast<std::size_t>(size_bytes));
+  if (part.offset % element_bytes == 0) return slice;
   return Bytes::own({slice.view().begin(), slice.view().end()});
 }
 

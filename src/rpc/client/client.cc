@@ -139,26 +139,26 @@ class GrpcClient final : public Client {
     return groups;
   }
 
-  Result<service::ModelEntry> load(const service::LoadOptions& options,
+  Result<service::ModelEntry> load(const service::ModelOptions& options,
                                    const std::string& path) override {
     v1::LoadModelResponse response;
     SLUICE_TRY(send_load(options, path, nullptr, /*only_estimate=*/false, response));
     return wire::from_proto(response.model());
   }
 
-  Result<service::ModelEntry> upload(const service::LoadOptions& options,
+  Result<service::ModelEntry> upload(const service::ModelOptions& options,
                                      const std::string& path) override {
     return upload(options, SLUICE_TRY(map_file(path)));
   }
 
-  Result<service::ModelEntry> upload(const service::LoadOptions& options,
+  Result<service::ModelEntry> upload(const service::ModelOptions& options,
                                      const Bytes& package) override {
     v1::LoadModelResponse response;
     SLUICE_TRY(send_load(options, "", &package, /*only_estimate=*/false, response));
     return wire::from_proto(response.model());
   }
 
-  Result<runtime::Footprint> estimate(const service::LoadOptions& options, const std::string& path,
+  Result<runtime::Footprint> estimate(const service::ModelOptions& options, const std::string& path,
                                       bool is_upload) override {
     if (is_upload) return estimate(options, SLUICE_TRY(map_file(path)));
     v1::LoadModelResponse response;
@@ -166,7 +166,7 @@ class GrpcClient final : public Client {
     return wire::from_proto(response.footprint());
   }
 
-  Result<runtime::Footprint> estimate(const service::LoadOptions& options,
+  Result<runtime::Footprint> estimate(const service::ModelOptions& options,
                                       const Bytes& package) override {
     v1::LoadModelResponse response;
     SLUICE_TRY(send_load(options, "", &package, /*only_estimate=*/true, response));
@@ -393,7 +393,7 @@ class GrpcClient final : public Client {
   }
 
   /// `package`: null for the package at `path` of the daemon's machine.
-  Status send_load(const service::LoadOptions& options, const std::string& path,
+  Status send_load(const service::ModelOptions& options, const std::string& path,
                    const Bytes* package, bool only_estimate, v1::LoadModelResponse& response) {
     const Bytes file = package == nullptr ? Bytes() : *package;
     SLUICE_TRY(wait_for_daemon());

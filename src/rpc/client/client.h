@@ -56,18 +56,18 @@ class Client {
   virtual Result<std::vector<service::GroupEntry>> list_groups() = 0;
 
   /// `path`: on the daemon's machine, in one of its model folders.
-  virtual Result<service::ModelEntry> load(const service::LoadOptions& options,
+  virtual Result<service::ModelEntry> load(const service::ModelOptions& options,
                                            const std::string& path) = 0;
   /// Sends the package at `path`, of this machine.
-  virtual Result<service::ModelEntry> upload(const service::LoadOptions& options,
+  virtual Result<service::ModelEntry> upload(const service::ModelOptions& options,
                                              const std::string& path) = 0;
   /// Sends a package that is in memory.
-  virtual Result<service::ModelEntry> upload(const service::LoadOptions& options,
+  virtual Result<service::ModelEntry> upload(const service::ModelOptions& options,
                                              const Bytes& package) = 0;
   /// What a load would take; `is_upload` as the first two above.
-  virtual Result<runtime::Footprint> estimate(const service::LoadOptions& options,
+  virtual Result<runtime::Footprint> estimate(const service::ModelOptions& options,
                                               const std::string& path, bool is_upload) = 0;
-  virtual Result<runtime::Footprint> estimate(const service::LoadOptions& options,
+  virtual Result<runtime::Footprint> estimate(const service::ModelOptions& options,
                                               const Bytes& package) = 0;
   virtual Status unload(std::uint64_t model, std::int64_t drain_ns = 0) = 0;
   virtual Status start(std::uint64_t model) = 0;

@@ -126,7 +126,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
   std::atomic<bool> is_finished_ = false;
   service::Caller caller_;
   v1::LoadModelRequest message_;
-  std::optional<service::LoadOptions> options_;
+  std::optional<service::ModelOptions> options_;
   bool only_estimates_ = false;
   std::string path_;
   std::int64_t reserved_bytes_ = 0;

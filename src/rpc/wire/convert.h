@@ -36,7 +36,7 @@ Result<topology::CoreGroupId> group_from_proto(std::uint64_t handle);
 Result<std::optional<runtime::Isolation>> isolation_from_proto(const std::string& name);
 /// A load, but for the bytes of its upload.
 struct LoadWish {
-  service::LoadOptions options;
+  service::ModelOptions options;
   bool only_estimates = false;
   std::int64_t upload_bytes = 0;  ///< at most the limit; 0: a load by path
   std::string path;               ///< of the server

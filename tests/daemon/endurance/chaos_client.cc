@@ -63,7 +63,7 @@ class ChaosClient {
         rpc::client::Client::create({.address = address_, .connect_timeout_ns = kPatienceNs}));
     SLUICE_TRY(client->open_session("chaos"));
     const auto isolation = has_worker ? runtime::Isolation::kProcess : runtime::Isolation::kStream;
-    service::LoadOptions options;
+    service::ModelOptions options;
     if (up_to(1) == 0) {
       options.group = SLUICE_TRY(client->create_group({.num_cores = 1}, isolation)).info.id;
     } else {

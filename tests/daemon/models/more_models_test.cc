@@ -19,7 +19,7 @@ class MoreModels : public OnProcessors {
   std::vector<std::uint64_t> load_all(rpc::client::Client& client) const {
     std::vector<std::uint64_t> handles;
     for (int i = 0; i < kModels; ++i) {
-      service::LoadOptions options;
+      service::ModelOptions options;
       options.name = fmt::format("model {}", i);
       options.weight = i + 1;
       const auto model = client.load(options, small_);
@@ -126,7 +126,7 @@ TEST_F(MoreModels, ExclusiveCoresRefuseTheSecondModel) {
 TEST_F(MoreModels, AWeightOutOfRangeIsRefused) {
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
-  service::LoadOptions options;
+  service::ModelOptions options;
   for (const int weight : {-1, 1001}) {
     options.weight = weight;
     EXPECT_EQ(runtime::runtime_code_of(daemon->client()->load(options, small_).status()),

@@ -70,7 +70,7 @@ class DeployCommand : public Command {
  private:
   RemoteOptions remote_;
   std::string path_;
-  service::LoadOptions load_;
+  service::ModelOptions load_;
   sandbox::FunctionOptions function_;
   double keep_warm_seconds_ = 60;
   bool is_always_warm_ = false;

@@ -76,7 +76,7 @@ class LoadCommand : public Command {
   std::string name_;
   std::int32_t group_ = 0;
   std::string isolation_;
-  service::LoadOptions options_;
+  service::ModelOptions options_;
   bool is_by_path_ = false;
   bool only_estimates_ = false;
 };

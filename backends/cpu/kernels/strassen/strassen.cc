@@ -1,7 +1,7 @@
 #include "kernels/strassen/strassen.h"
 
-#include "kernels/strassen/strassen_errands.h"
 #include "kernels/strassen/strassen_groups.h"
+#include "kernels/strassen/strassen_prefetches.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
@@ -109,14 +109,14 @@ class StrassenProduct {
 
   /// One stage's sums of A serve all groups of the strip while they are in cache.
   void run_strip(const Share& part, const Share& groups) const {
-    StrassenErrands errands;
+    StrassenPrefetches prefetches;
     for (std::int64_t stretch = 0; stretch < cut_.stretches; ++stretch) {
       for (int stage = 0; stage < kStages; ++stage) {
         sum_blocks(part, stretch, stage);
         for (std::int64_t g = groups.begin; g < groups.end; ++g) {
           float* x = scratch_ + layout_.x + (g - groups.begin) * layout_.group;
-          plan_errands(part, stretch, stage, groups, g, x, &errands);
-          multiply(part, stretch, stage, groups, g, x, &errands);
+          plan_prefetches(part, stretch, stage, groups, g, x, &prefetches);
+          multiply(part, stretch, stage, groups, g, x, &prefetches);
           if (stretch + 1 == cut_.stretches && stage + 1 == kStages) finish(part, g, x);
         }
       }
@@ -180,23 +180,23 @@ class StrassenProduct {
 
   /// Plans the prefetches of one group's products. In the last stage: the X from which `finish`
   /// computes C, and the memory of C. In earlier stages: the blocks of A for the next sums.
-  void plan_errands(const Share& part, std::int64_t stretch, int stage, const Share& groups,
-                    std::int64_t group, const float* x, StrassenErrands* errands) const {
+  void plan_prefetches(const Share& part, std::int64_t stretch, int stage, const Share& groups,
+                       std::int64_t group, const float* x, StrassenPrefetches* prefetches) const {
     const std::int64_t rows = part.end - part.begin;
     if (stretch + 1 == cut_.stretches && stage + 1 == kStages) {
       const std::int64_t width = std::int64_t{groups_.panel_vectors(group)} * kLanes;
       const std::int64_t column = groups_.first_column(group);
-      errands->forget();
-      errands->add(x, 1, kBlocks * kBlocks * rows * width, 0);
+      prefetches->forget();
+      prefetches->add(x, 1, kBlocks * kBlocks * rows * width, 0);
       for (int q = 0; q < kBlocks; ++q) {
         const std::int64_t row = q * block_rows_ + part.begin;
-        errands->add(args_.c + row * plan_.c_row + column, smaller(rows, plan_.m - row),
-                     kBlocks * width, plan_.c_row);
+        prefetches->add(args_.c + row * plan_.c_row + column, smaller(rows, plan_.m - row),
+                        kBlocks * width, plan_.c_row);
       }
       return;
     }
     if (group != (groups.end - groups.begin > 1 ? groups.end - 2 : groups.begin)) return;
-    errands->forget();
+    prefetches->forget();
     if (kLevels == 1) return;  // its sums read the same four blocks in every stage
     const bool is_last = stage + 1 == kStages;
     if (is_last) ++stretch;
@@ -205,8 +205,8 @@ class StrassenProduct {
       const int block = which == 0 ? pair.first : pair.second;
       for (int q = 0; q < 2; ++q) {
         const std::int64_t row = (block / 2 * 2 + q) * block_rows_ + part.begin;
-        errands->add(args_.a + row * plan_.a_row + (stretch * kBlocks + block % 2 * 2) * depth_,
-                     smaller(rows, plan_.m - row), 2 * depth_, plan_.a_row);
+        prefetches->add(args_.a + row * plan_.a_row + (stretch * kBlocks + block % 2 * 2) * depth_,
+                        smaller(rows, plan_.m - row), 2 * depth_, plan_.a_row);
       }
     }
   }
@@ -223,7 +223,7 @@ class StrassenProduct {
 
   /// Multiplies: the products of one stage and one group.
   void multiply(const Share& part, std::int64_t stretch, int stage, const Share& groups,
-                std::int64_t group, float* x, StrassenErrands* errands) const {
+                std::int64_t group, float* x, StrassenPrefetches* prefetches) const {
     const int vectors = groups_.panel_vectors(group);
     const std::int64_t width = std::int64_t{vectors} * kLanes;
     const std::int64_t rows = part.end - part.begin;
@@ -239,7 +239,7 @@ class StrassenProduct {
       t.rest = {x, stage == 0 && stretch == 0};
       t.to = {x + (3 - stage) * rows * width, stage == 3 || stretch == 0};
       t.from = {nullptr, false};
-      multiply_pair(rows, vectors, scratch_, b, following, t, errands);
+      multiply_pair(rows, vectors, scratch_, b, following, t, prefetches);
     } else {
       const int block = 3 - stage / 2;
       const bool gives_twice = stage % 2 == 0 && stage < 6;
@@ -256,7 +256,7 @@ class StrassenProduct {
         t.to = {x + block * 4 * rows * width + inner, stretch == 0 && gives_twice};
         t.from = {gives_twice ? x + inner : nullptr, stretch == 0 && stage == 0};
         multiply_pair(rows, vectors, scratch_ + 2 * pair * layout_.sum, b + 2 * pair * panel,
-                      following, t, errands);
+                      following, t, prefetches);
       }
     }
   }
@@ -264,7 +264,7 @@ class StrassenProduct {
   /// One product or two for all rows; `t` has the targets of the first.
   void multiply_pair(std::int64_t rows, int vectors, const float* a, const float* b,
                      const float* const (&next)[2], StrassenTileArgs t,
-                     StrassenErrands* errands) const {
+                     StrassenPrefetches* prefetches) const {
     const std::int64_t width = std::int64_t{vectors} * kLanes;
     const std::int64_t tiles = (rows + kStrassenRows - 1) / kStrassenRows;
     constexpr auto kFloat = static_cast<std::int64_t>(sizeof(float));
@@ -276,7 +276,7 @@ class StrassenProduct {
       for (int r = 0; r < t.products; ++r) {
         t.a[r] = a + r * layout_.sum + from * layout_.sum_row;
         t.b[r] = b + r * depth_ * width;
-        t.errand[r] = errands->take(depth_ / 2, scratch_);
+        t.prefetch[r] = prefetches->take(depth_ / 2, scratch_);
         t.next_b[r] = reinterpret_cast<const char*>(next[r]) + tile * t.next_b_step * depth_;
       }
       t.rest.x = whole.rest.x + from * width;

@@ -23,7 +23,7 @@ struct StrassenTarget {
 
 /// Memory to prefetch to L2 during a tile, one cache line every other step of the depth. It
 /// consists of rows of lines.
-struct StrassenErrand {
+struct StrassenPrefetch {
   const char* at;
   std::int64_t left;   ///< lines, up to the end of the row
   std::int64_t lines;  ///< of a whole row
@@ -44,7 +44,7 @@ struct StrassenTileArgs {
   StrassenTarget rest;
   StrassenTarget to;    ///< the sum is added to this
   StrassenTarget from;  ///< the sum is subtracted from this; may be null
-  StrassenErrand errand[2];
+  StrassenPrefetch prefetch[2];
 };
 
 using StrassenTileFunction = void (*)(const StrassenTileArgs&);
@@ -58,14 +58,14 @@ SLUICE_CPU_INLINE void strassen_sweep(const StrassenTileArgs& t, int r, const fl
   const std::int64_t next_b_step = t.next_b_step;
   const char* next_b = t.next_b[r];
   const char* next_x = reinterpret_cast<const char*>(x);
-  StrassenErrand errand = t.errand[r];
+  StrassenPrefetch ahead = t.prefetch[r];
   const std::int64_t a_row = t.a_row;
   for (std::int64_t p = t.depth; p > 0; p -= 2) {
-    prefetch_to_l2(errand.at);
-    errand.at += kCacheLine;
-    if (--errand.left == 0) {
-      errand.at += errand.jump;
-      errand.left = errand.lines;
+    prefetch_to_l2(ahead.at);
+    ahead.at += kCacheLine;
+    if (--ahead.left == 0) {
+      ahead.at += ahead.jump;
+      ahead.left = ahead.lines;
     }
     prefetch(next_x);
     next_x += kRows * kVectors * sizeof(Vec) / kStrassenFetchSteps;

@@ -8,12 +8,12 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 
 /// A queue of memory regions to prefetch. `forget` drops the regions that were not taken in time.
-class StrassenErrands {
+class StrassenPrefetches {
  public:
   void forget() { count_ = at_ = done_ = 0; }
 
-  /// Adds `rows` rows of `floats` floats, `row` floats apart. Requires: fewer than kMost regions
-  /// since `forget`.
+  /// Adds `rows` rows of `floats` floats, `row` floats apart. Requires: fewer than kMaxRegions
+  /// regions since `forget`.
   void add(const float* from, std::int64_t rows, std::int64_t floats, std::int64_t row) {
     if (rows <= 0) return;
     constexpr std::int64_t kFloats = kCacheLine / 4;
@@ -23,7 +23,7 @@ class StrassenErrands {
 
   /// Takes the next `lines` cache lines. If no region is left, the result repeats the line at
   /// `nothing`. The result may run past the end of a region: a prefetch of any address is harmless.
-  StrassenErrand take(std::int64_t lines, const void* nothing) {
+  StrassenPrefetch take(std::int64_t lines, const void* nothing) {
     if (at_ == count_) return {static_cast<const char*>(nothing), 1, 1, -kCacheLine};
     const Region& region = regions_[at_];
     const std::int64_t row = done_ / region.row_lines;
@@ -38,14 +38,14 @@ class StrassenErrands {
   }
 
  private:
-  static constexpr int kMost = 5;
+  static constexpr int kMaxRegions = 5;
   struct Region {
     const char* from;
     std::int64_t lines;
     std::int64_t row_lines;
     std::int64_t row;  ///< bytes
   };
-  Region regions_[kMost];
+  Region regions_[kMaxRegions];
   int count_ = 0;
   int at_ = 0;
   std::int64_t done_ = 0;
