@@ -70,6 +70,7 @@ class Model:
         self._native = native
         self._source = source
         self._file = file  # descriptor of a package in memory
+        self.opened: dict[str, Any] = {}  #: arguments of the `reopen` that made it
         self._inputs = _specs(native.inputs())
         self._outputs = _specs(native.outputs())
         self._index = {spec.name: i for i, spec in enumerate(self._inputs)}
@@ -163,11 +164,17 @@ class Model:
             package.seek(0)
             shutil.copyfileobj(package, copy)
 
+    @property
+    def path(self) -> str:
+        """Where the package can be read while the model is open."""
+        return self._source if self._file is None else f"/proc/self/fd/{self._file}"
+
     def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None) -> Model:
         """The same package loaded once more. `threads`, `cores`: as in sluice.load."""
-        path = self._source if self._file is None else f"/proc/self/fd/{self._file}"
-        native = _native.Model(path, threads, list(cores or []), "")
-        return Model(native, self._source, None if self._file is None else os.dup(self._file))
+        native = _native.Model(self.path, threads, list(cores or []), "")
+        model = Model(native, self._source, None if self._file is None else os.dup(self._file))
+        model.opened = {"threads": threads, "cores": cores}
+        return model
 
     def close(self) -> None:
         """Frees the model; later runs raise FailedPrecondition. Runs under way finish."""

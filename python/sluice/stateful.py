@@ -118,6 +118,7 @@ class StatefulModel(Model):
     def __init__(self, model: Model, states: Sequence[StateSpec]) -> None:
         self._model = model
         self._file = None
+        self.opened = model.opened
         self._thread: concurrent.futures.ThreadPoolExecutor | None = None
         self._states = tuple(states)
         self._run_lock = threading.Lock()
@@ -189,7 +190,7 @@ class StatefulModel(Model):
         """Later runs use the package of `model`, which has the same states, with the values they have now."""
         assert isinstance(model, StatefulModel)
         with self._run_lock:
-            self._model = model._model
+            self._model, self.opened = model._model, model.opened
 
     def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None) -> StatefulModel:
         """The same package loaded once more, with states of its own."""

@@ -8,24 +8,47 @@ docs/torch.md is a tour.
 
 from __future__ import annotations
 
+from . import dynamo
 from .analyze import analyze
 from .batching import dynamic_batch
 from .bucket_sizes import Buckets
 from .buckets import BucketModelConfig, bucket_model_trace
+from .data_parallel import DataParallel
 from .partition import PartitionerConfig
+from .pending import PendingModel, async_load, lazy_load
+from .placement import (
+    cores_context,
+    move_trace_to_device,
+    multicore_context,
+    num_cores,
+    set_cores,
+    set_multicore,
+)
 from .trace import trace
 from .traced import TracedModel, load
 from .weights import replace_weights
 
+dynamo.register()
+
 __all__ = [
     "BucketModelConfig",
     "Buckets",
+    "DataParallel",
     "PartitionerConfig",
+    "PendingModel",
     "TracedModel",
     "analyze",
+    "async_load",
     "bucket_model_trace",
+    "cores_context",
     "dynamic_batch",
+    "lazy_load",
     "load",
+    "move_trace_to_device",
+    "multicore_context",
+    "num_cores",
     "replace_weights",
+    "set_cores",
+    "set_multicore",
     "trace",
 ]

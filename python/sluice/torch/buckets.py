@@ -15,7 +15,7 @@ from .bucket_runner import KEY, BucketRunner, encode_buckets
 from .compiling import as_options, compile_model, make_workdir
 from .functional import Call, example_call
 from .trace import to_model
-from .traced import TracedModel
+from .traced import TracedModel, placed
 
 Traceable = nn.Module | Callable[..., Any]
 
@@ -84,8 +84,8 @@ def bucket_model_trace(
     record.write(merged, record.KEY, record.find(models[0], record.KEY) or "")
     record.write(merged, KEY, encode_buckets(bucket_config.bucket_kernel(), bucket_config.shared_state_buffer,
                                              _preprocessor(bucket_config), calls))
-    return TracedModel(BucketRunner(compile_model(merged, options, workdir), bucket_config.bucket_kernel(),
-                                    _preprocessor(bucket_config)))
+    return TracedModel(placed(BucketRunner(compile_model(merged, options, workdir), bucket_config.bucket_kernel(),
+                                           _preprocessor(bucket_config))))
 
 
 def _preprocessor(config: BucketModelConfig) -> Callable[..., Any] | None:

@@ -41,6 +41,7 @@ class PartitionRunner:
         self._bound_outputs = list(outputs)
         self._constants = dict(constants)
         self.metadata = metadata
+        self.opened: dict[str, Any] = {}
         self.inputs = tuple(spec for _, _, spec in inputs)
         self.outputs = tuple(spec for _, _, spec in outputs)
 

@@ -20,7 +20,7 @@ from .bucket_sizes import Buckets, merge_sizes, resized
 from .compiling import as_options, compile_model, make_workdir
 from .functional import Call, Functional, example_call, parameter_names
 from .partition import PartitionerConfig, partitioned
-from .traced import TracedModel
+from .traced import TracedModel, placed
 from .weights import keep_apart
 
 
@@ -73,7 +73,7 @@ def trace(
         model = to_model(call, flat_shapes, frontend, workdir, optimize=inline)
     if not inline:
         keep_apart(model, call, options)
-    return TracedModel(compile_model(model, options, workdir))
+    return TracedModel(placed(compile_model(model, options, workdir)))
 
 
 def _to_bucket_model(func: Any, example: Call, flat_shapes: Sequence[Any] | None, buckets: Buckets, frontend: str,

@@ -16,12 +16,26 @@ from ..errors import InvalidArgument
 from ..loading import load as load_package
 from ..model import Model, Path, TensorSpec
 from ..stateful import State, StatefulModel, with_states
-from . import bucket_runner, record
+from . import bucket_runner, record, run_operator
 from .bucket_runner import BucketRunner
 from .bucket_sizes import SizeCheck
 from .partition_runner import MAGIC, PartitionRunner, load_parts
 
 Runner = Model | BucketRunner | PartitionRunner
+
+
+_placement: list[Callable[[Runner], Runner]] = []
+
+
+def choose_placement(place: Callable[[Runner], Runner]) -> None:
+    """`place` is applied to each model that is traced or loaded. placement.py calls this."""
+    _placement[:] = [place]
+
+
+def placed(model: Runner) -> Runner:
+    for place in _placement:
+        model = place(model)
+    return model
 
 
 class Batching(Protocol):
@@ -46,10 +60,19 @@ class TracedModel(nn.Module):
         self._hidden_inputs = frozenset(self._record["hidden_inputs"])
         self._hidden_outputs = frozenset(self._record["hidden_outputs"])
         self._replacing = threading.Lock()
-        self._placement: dict[str, Any] = {}
         self._sizes = SizeCheck.of(model.metadata)
+        self._describe(model)
         self.batching: Batching | None = None  #: set by sluice.torch.dynamic_batch
         self.eval()
+
+    def _describe(self, model: Runner) -> None:
+        """What the operator of torch's graphs needs; only plain packages can be in such a graph."""
+        self._package: torch.Tensor | None = None
+        if type(model) is Model:
+            size = os.path.getsize(model.path)
+            self._package = torch.from_file(model.path, shared=False, size=size, dtype=torch.uint8)
+            self._signature = run_operator.signature_of(model.inputs, model.outputs)
+            run_operator.remember(self._package, model)
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
@@ -73,8 +96,14 @@ class TracedModel(nn.Module):
         return State([], loaded)  # type: ignore[arg-type]
 
     def forward(self, *args: Any) -> Any:
-        tensors = self._flatten(args)
-        return self._unflatten(self._run(tensors))
+        if torch.compiler.is_compiling() and self._package is not None and self.batching is None:
+            outputs = torch.ops.sluice.run(self._package, self._signature, self.flatten(args))
+            return self.unflatten(outputs)
+        return self._forward(*args)
+
+    @torch.compiler.disable
+    def _forward(self, *args: Any) -> Any:
+        return self.unflatten(self.run_flat(self.flatten(args)))
 
     def session(self) -> TracedModel:
         """The same loaded model with states of its own."""
@@ -83,22 +112,20 @@ class TracedModel(nn.Module):
         session.batching = self.batching
         return session
 
-    def replace(self, make: Callable[[], Model]) -> None:
-        """Later calls run what `make` gives, on the same cores; states keep their values."""
+    def replace(self, change: Callable[[Runner], Runner]) -> None:
+        """Later calls run what `change` makes of the model; states keep their values."""
         with self._replacing:
-            made = make()
-            if self._placement:
-                made = made.reopen(**self._placement)
-            if isinstance(self._loaded, StatefulModel):
+            made = change(self._loaded)
+            if isinstance(self._loaded, StatefulModel) and isinstance(made, StatefulModel):
                 self._loaded.continue_with(made)
             else:
                 self._loaded = made
+                self._describe(made)
 
     def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None) -> TracedModel:
         """The same model loaded once more, with states of its own. `threads`, `cores`: as in sluice.load."""
         copy = TracedModel(self._loaded.reopen(threads=threads, cores=cores))
         copy.batching = self.batching
-        copy._placement = {"threads": threads, "cores": cores}
         return copy
 
     def save(self, path: Path) -> None:
@@ -124,7 +151,8 @@ class TracedModel(nn.Module):
         lines += [f"state {name}" for name in self.state]
         return "\n".join(lines)
 
-    def _flatten(self, args: tuple[Any, ...]) -> list[Any]:
+    def flatten(self, args: tuple[Any, ...]) -> list[Any]:
+        """The tensors of a call's arguments, in order of `inputs`."""
         if not self._hidden_inputs:
             return self._arguments.flatten(args)
         # An example input that is a state may be left out at the end or passed as None.
@@ -137,7 +165,8 @@ class TracedModel(nn.Module):
         return [value for value, leaf in zip(leaves, self._arguments.leaves)
                 if isinstance(leaf, int) and leaf not in self._hidden_inputs]
 
-    def _run(self, tensors: list[Any]) -> list[Any]:
+    def run_flat(self, tensors: list[Any]) -> list[Any]:
+        """A call whose arguments are flattened; gives tensors in order of `outputs`."""
         loaded = self._loaded  # once: all chunks of a batch see the same weights
 
         def call(values: list[Any]) -> list[Any]:
@@ -148,7 +177,8 @@ class TracedModel(nn.Module):
 
         return call(tensors) if self.batching is None else self.batching.run(call, tensors)
 
-    def _unflatten(self, outputs: list[Any]) -> Any:
+    def unflatten(self, outputs: list[Any]) -> Any:
+        """The results as the traced function gives them."""
         if not self._hidden_outputs:
             return self._results.unflatten(outputs)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
@@ -187,4 +217,4 @@ def _from_bytes(package: bytes, batching: Batching | None = None) -> TracedModel
 
 def load(path: Path | bytes, *, threads: int = 0) -> TracedModel:
     """Loads what TracedModel.save wrote. `threads`: number of cores; 0 takes all that the process may use."""
-    return TracedModel(_open(path if isinstance(path, bytes) else os.fspath(path), threads))
+    return TracedModel(placed(_open(path if isinstance(path, bytes) else os.fspath(path), threads)))

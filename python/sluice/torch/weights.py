@@ -23,6 +23,7 @@ from ..errors import FailedPrecondition, InvalidArgument
 from . import record
 from .compiling import compile_model
 from .functional import Call
+from .placement import placed_like
 from .traced import TracedModel
 
 KEY = "sluice.torch.weights"
@@ -88,7 +89,7 @@ def replace_weights(traced: TracedModel, weights: nn.Module | Mapping[str, torch
     for name, (_, _, initializer) in kept["weights"].items():
         by_name[initializer].raw_data = _raw(given[name])
     record.write(model, KEY, text)
-    traced.replace(lambda: compile_model(model, kept["options"], None))
+    traced.replace(lambda old: placed_like(old, compile_model(model, kept["options"], None)))
 
 
 def _tensors_of(weights: Any) -> Mapping[str, torch.Tensor]:

@@ -1,0 +1,138 @@
+"""torch.compile(backend="sluice")."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+from typing import Any
+
+import pytest
+import sluice.torch
+import torch
+from torch import nn
+
+from conftest import assert_close
+from sluice.torch import dynamo
+
+
+@pytest.fixture(autouse=True)
+def _reset() -> None:
+    torch._dynamo.reset()
+
+
+@pytest.fixture
+def packages(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The graphs that became packages."""
+    made: list[Any] = []
+    original = dynamo._Graph.__init__
+
+    def remember(self: Any, *args: Any) -> None:
+        original(self, *args)
+        made.append(self)
+
+    monkeypatch.setattr(dynamo._Graph, "__init__", remember)
+    return made
+
+
+def model() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 5)).eval()
+
+
+def test_a_model_compiles_to_one_package(packages: list[Any]) -> None:
+    eager = model()
+    compiled = torch.compile(eager, backend="sluice")
+    with torch.no_grad():
+        for _ in range(2):
+            x = torch.rand(2, 1, 8, 8)
+            assert_close(compiled(x), eager(x))
+    assert len(packages) == 1
+
+
+def test_sizes_that_change_become_dynamic(packages: list[Any]) -> None:
+    eager = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 3)).eval()
+    compiled = torch.compile(eager, backend="sluice")
+    with torch.no_grad():
+        for rows in (2, 3, 5, 9, 17):
+            x = torch.rand(rows, 4)
+            assert_close(compiled(x), eager(x))
+    assert len(packages) == 2, "one for the first size and one for all others"
+
+
+def test_graph_breaks_give_several_packages(packages: list[Any]) -> None:
+    def broken(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        torch._dynamo.graph_break()
+        return y.sin() + 1
+
+    x = torch.rand(5)
+    assert_close(torch.compile(broken, backend="sluice")(x), broken(x))
+    assert len(packages) == 2
+
+
+def test_branches_on_data_take_the_right_way() -> None:
+    def branch(x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.sum() > 0 else x - 1
+
+    compiled = torch.compile(branch, backend="sluice")
+    for x in (torch.ones(3), -torch.ones(3), torch.ones(3)):
+        assert_close(compiled(x), branch(x))
+
+
+def test_inputs_and_buffers_written_in_place_change(packages: list[Any]) -> None:
+    class Total(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("total", torch.zeros(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.total.add_(x)
+            return self.total * 1
+
+    total = Total().eval()
+    compiled = torch.compile(total, backend="sluice")
+    with torch.no_grad():
+        for i in range(1, 4):
+            assert_close(compiled(torch.ones(3)), torch.full((3,), float(i)))
+    assert_close(total.total, torch.full((3,), 3.0))
+    assert len(packages) == 1
+
+
+def test_changed_parameters_are_seen() -> None:
+    eager = nn.Linear(3, 3).eval()
+    compiled = torch.compile(eager, backend="sluice")
+    x = torch.rand(1, 3)
+    with torch.no_grad():
+        assert_close(compiled(x), eager(x))
+        eager.weight.mul_(2)
+        assert_close(compiled(x), eager(x))
+
+
+def test_training_is_refused() -> None:
+    with pytest.raises(Exception, match=r"for inference, but gradients would be recorded; .*torch.no_grad"):
+        torch.compile(nn.Linear(3, 3), backend="sluice")(torch.rand(1, 3))
+
+
+def test_what_sluice_cannot_run_stays_in_torch(caplog: pytest.LogCaptureFixture) -> None:
+    def far(x: torch.Tensor) -> torch.Tensor:
+        return torch.cdist(x, x + 1) * 2
+
+    x = torch.rand(3, 4)
+    with caplog.at_level(logging.WARNING, "sluice.torch"):
+        assert_close(torch.compile(far, backend="sluice")(x), far(x))
+    assert "a graph stays in torch" in caplog.text
+
+
+def test_options_reach_the_compiler() -> None:
+    eager = nn.Linear(64, 64).eval()
+    x = torch.rand(1, 64)
+    with torch.no_grad():
+        error = (torch.compile(eager, backend="sluice", options={"compiler_args": "--weights int8"})(x) - eager(x)).abs()
+        assert 1e-6 < error.max().item() < 0.1
+        with pytest.raises(Exception, match='no option "compiler_arg"'):
+            torch.compile(nn.Linear(2, 2).eval(), backend="sluice", options={"compiler_arg": ""})(torch.rand(1, 2))
+
+
+def test_the_wheel_registers_the_backend() -> None:
+    text = (pathlib.Path(__file__).resolve().parents[1] / "pyproject.toml").read_text()
+    assert '[project.entry-points.torch_dynamo_backends]\nsluice = "sluice.torch.dynamo:backend"' in text
+    assert callable(sluice.torch.dynamo.backend)

@@ -1,0 +1,130 @@
+"""Cores, replicas, DataParallel, and models that are loaded later."""
+
+from __future__ import annotations
+
+import pathlib
+import threading
+
+import pytest
+import sluice.torch
+import torch
+from torch import nn
+
+from conftest import Counter, assert_close
+
+X = torch.rand(1, 1, 3, 3)
+
+
+def test_a_model_moves_to_a_core_with_its_weights(conv: nn.Module) -> None:
+    traced = sluice.torch.trace(conv, X, inline_weights=False)
+    last = sluice.torch.num_cores() - 1
+    assert sluice.torch.move_trace_to_device(traced, last) is None
+    assert traced._loaded.opened["cores"] == [last]
+    assert_close(traced(X), conv(X).detach())
+    other = type(conv)().eval()
+    sluice.torch.replace_weights(traced, other)
+    assert traced._loaded.opened["cores"] == [last], "new weights go to the same core"
+    assert_close(traced(X), other(X).detach())
+
+
+def test_cores_that_do_not_exist_are_value_errors(conv: nn.Module) -> None:
+    traced = sluice.torch.trace(conv, X)
+    total = sluice.torch.num_cores()
+    for start, count, message in ((total, 1, f"core {total}: there are {total}"), (-1, 1, "core -1"), (0, 0, "-1 or at least"),
+                                  (0, total + 1, f"{total + 1} cores from 0")):
+        with pytest.raises(ValueError, match=message):
+            sluice.torch.set_cores(traced, start, count)
+    with pytest.raises(ValueError, match="core 99"):
+        sluice.torch.move_trace_to_device(traced, 99)
+
+
+def test_replicas_take_turns_on_all_cores(conv: nn.Module) -> None:
+    traced = sluice.torch.set_multicore(sluice.torch.trace(conv, X))
+    replicas = traced._loaded.models
+    assert [model.opened["cores"] for model in replicas] == [[core] for core in range(sluice.torch.num_cores())]
+    counts = dict.fromkeys(range(len(replicas)), 0)
+    for i, model in enumerate(replicas):
+        run = model.run
+
+        def counted(feeds: dict[str, object], i: int = i, run: object = run) -> object:
+            counts[i] += 1
+            return run(feeds)  # type: ignore[operator]
+
+        model.run = counted
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(traced(X))) for _ in range(4 * len(replicas))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(counts.values()) == {4}
+    for result in results:
+        assert_close(result, conv(X).detach())
+
+
+def test_contexts_place_what_is_loaded_inside_and_are_of_one_thread(conv: nn.Module, tmp_path: pathlib.Path) -> None:
+    sluice.torch.trace(conv, X).save(tmp_path / "conv.sluice")
+    elsewhere = []
+    with sluice.torch.cores_context(0):
+        inside = sluice.torch.load(tmp_path / "conv.sluice")
+        thread = threading.Thread(target=lambda: elsewhere.append(sluice.torch.load(tmp_path / "conv.sluice")))
+        thread.start()
+        thread.join()
+    assert inside._loaded.opened["cores"] == [0]
+    assert elsewhere[0]._loaded.opened == {}
+    with sluice.torch.multicore_context():
+        assert len(sluice.torch.trace(conv, X)._loaded.models) == sluice.torch.num_cores()
+    assert sluice.torch.load(tmp_path / "conv.sluice")._loaded.opened == {}
+
+
+def test_states_stay_on_one_core() -> None:
+    traced = sluice.torch.trace(Counter().eval(), torch.zeros(1))
+    traced(torch.zeros(1))
+    assert sluice.torch.set_cores(traced, 0)(torch.zeros(1)).item() == 5
+    if sluice.torch.num_cores() > 1:
+        with pytest.raises(ValueError, match=r"keeps state \(count\)"):
+            sluice.torch.set_multicore(traced)
+    with pytest.raises(ValueError, match="state cannot be split"):
+        sluice.torch.DataParallel(traced)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 8])
+def test_data_parallel_takes_any_batch_on_all_cores(conv: nn.Module, rows: int) -> None:
+    parallel = sluice.torch.DataParallel(sluice.torch.trace(conv, X))
+    assert parallel.num_workers == sluice.torch.num_cores()
+    x = torch.rand(rows, 1, 3, 3)
+    assert_close(parallel(x), conv(x).detach())
+
+
+def test_data_parallel_without_dynamic_batching_takes_the_traced_size_per_core() -> None:
+    traced = sluice.torch.trace(lambda x: x * 2, torch.rand(3, 2))
+    cores = sluice.torch.num_cores()
+    columns = sluice.torch.DataParallel(traced, dim=1)
+    x = torch.rand(3, 2 * cores)
+    assert_close(columns(x), x * 2)
+    with pytest.raises(ValueError, match="without dynamic batching it must be 2 for each of up to"):
+        columns(torch.rand(3, 2 * cores + 1))
+    rows = sluice.torch.DataParallel(traced, device_ids=[0])
+    assert rows(torch.rand(7, 2)).shape == (7, 2)
+    rows.disable_dynamic_batching()
+    with pytest.raises(ValueError, match="must be 3"):
+        rows(torch.rand(7, 2))
+    with pytest.raises(ValueError, match="device_ids must be some of"):
+        sluice.torch.DataParallel(traced, device_ids=[cores])
+    with pytest.raises(ValueError, match="of one size in all inputs"):
+        rows(torch.rand(0, 2))
+
+
+def test_lazy_models_load_at_the_first_call_and_async_ones_in_the_background(conv: nn.Module,
+                                                                             tmp_path: pathlib.Path) -> None:
+    sluice.torch.trace(conv, X).save(tmp_path / "conv.sluice")
+    lazy = sluice.torch.lazy_load(tmp_path / "conv.sluice")
+    assert not lazy.is_loaded()
+    assert_close(lazy(X), conv(X).detach())
+    assert lazy.is_loaded()
+    background = sluice.torch.async_load(tmp_path / "conv.sluice")
+    assert background.wait().inputs[0].type == "f32[1,1,3,3]"
+    assert_close(background(X), conv(X).detach())
+    missing = sluice.torch.async_load(tmp_path / "missing.sluice")
+    with pytest.raises(FileNotFoundError, match="missing.sluice"):
+        missing(X)
