@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 
 #include "base/file.h"
 #include "base/system/huge_pages.h"
@@ -216,11 +215,9 @@ Result<SettingsChange> Daemon::reload(const Settings& wanted) {
   SettingsChange change = take_over(wanted, next);
   auto options = SLUICE_TRY(service_options(next));
   auto tokens = SLUICE_TRY(read_tokens(next.token_file));
-  std::optional<rpc::server::TlsTexts> certificates;
-  if (!next.tls_certificate.empty()) {
-    certificates = SLUICE_TRY(rpc::server::read_tls(tls_files(next)));
-  }
-  if (certificates) server_->set_certificates(std::move(*certificates));
+  rpc::server::TlsContext tls;
+  if (!next.tls_certificate.empty()) tls = SLUICE_TRY(rpc::server::read_tls(tls_files(next)));
+  if (tls != nullptr) server_->set_tls(std::move(tls));
   service_->set_options(std::move(options));
   server_->set_tokens(std::move(tokens));
   settings_ = std::move(next);

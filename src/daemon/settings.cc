@@ -52,7 +52,7 @@ constexpr std::array kSettings = {
     SettingInfo{"message_limit_bytes", 0, &Settings::message_limit_bytes,
                 "Largest request or reply in bytes", 1 << 16, (std::int64_t{1} << 31) - 1},
     SettingInfo{"connections", 0, &Settings::connections,
-                "Most open connections over Unix sockets and TCP without TLS", 1, 1 << 20},
+                "Most open connections, over all addresses", 1, 1 << 20},
     SettingInfo{"connections_per_peer", 0, &Settings::connections_per_peer,
                 "Most of them of one user, or of one host", 1, 1 << 20},
     SettingInfo{"upload_idle_seconds", 0, &Settings::upload_idle_seconds,

@@ -23,6 +23,8 @@ class Fd {
 
   int get() const { return fd_; }
   bool is_valid() const { return fd_ >= 0; }
+  /// The caller closes it from now on.
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;

@@ -12,37 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "daemon"))
-from harness import BUILD, Daemon, Sluice, at, holds, prove, same  # noqa: E402
-
-# An HTTP/2 client's first bytes, and a frame of a type, flags and stream.
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-
-
-def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
-    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
-
-
-def tcp_of(daemon: Daemon) -> tuple[str, int]:
-    [address] = [one for one in daemon.addresses if one.startswith("localhost:")]
-    return "127.0.0.1", int(address.rpartition(":")[2])
-
-
-def descriptors(daemon: Daemon) -> int:
-    return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
-
-
-def resident_mib(daemon: Daemon) -> int:
-    pages = int(Path(f"/proc/{daemon.process.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGESIZE") >> 20
-
-
-def until(what, limit_s: float = 20) -> None:
-    """Looks again until it is so."""
-    end = time.monotonic() + limit_s
-    while not what():
-        assert time.monotonic() < end, "it never became so"
-        time.sleep(0.02)
+from pressure import PREFACE, descriptors, frame, resident_kib, tcp_of, until
+from harness import BUILD, Daemon, Sluice, at, holds, prove, same
 
 
 def silent_connections_keep_nobody_out(folder: Path) -> None:
@@ -81,7 +52,7 @@ def a_daemon_that_ran_out_of_descriptors_serves_again(folder: Path) -> None:
 def rubbish_before_the_first_call_costs_nothing(folder: Path) -> None:
     with Daemon(folder / "d", "-g", "localhost:0") as daemon:
         at(daemon).json("models")
-        before = resident_mib(daemon)
+        before = resident_kib(daemon)
         rubbish = [b"\x00" * 4096, b"GET / HTTP/1.1\r\n\r\n", PREFACE + os.urandom(4096),
                    PREFACE + frame(4, 0, 0, b"") + frame(0, 0, 1, b"x" * 16384),
                    PREFACE + frame(4, 0, 0, b"") + frame(1, 0, 1, b"\x82") * 3]
@@ -92,7 +63,7 @@ def rubbish_before_the_first_call_costs_nothing(folder: Path) -> None:
                 except OSError:
                     pass  # it hung up, as it may
         same(at(daemon).json("models"), [])
-        assert resident_mib(daemon) < before + 64
+        assert resident_kib(daemon) < before + (64 << 10)
         same(daemon.stop(), 0)
 
 

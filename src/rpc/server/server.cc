@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <mutex>
 
+#include "rpc/server/guard/guard.h"
 #include "rpc/server/handlers.h"
 #include "rpc/server/listen/connection_limits.h"
 #include "rpc/server/listen/tcp_listener.h"
@@ -37,14 +39,11 @@ class GrpcServer final : public Server {
     const auto local = std::ranges::find_if(options.addresses, &wire::Address::is_unix);
     if (local != options.addresses.end()) service_.set_side_socket(side_path(local->path));
     SLUICE_TRY(start_grpc(options));
-    for (std::size_t i = 0; i < options.addresses.size(); ++i) {
-      wire::Address address = options.addresses[i];
+    for (wire::Address address : options.addresses) {
       if (address.is_unix) {
         SLUICE_TRY(listen_unix(options, address.path));
-      } else if (certificates_ == nullptr) {
-        address.port = SLUICE_TRY(listen_tcp(address));
       } else {
-        address.port = ports_[i];
+        address.port = SLUICE_TRY(listen_tcp(address));
       }
       addresses_.push_back(address.to_string());
     }
@@ -57,8 +56,9 @@ class GrpcServer final : public Server {
     handlers_.set_tokens(std::move(tokens));
   }
 
-  void set_certificates(TlsTexts texts) override {
-    if (certificates_ != nullptr) certificates_->set(std::move(texts));
+  void set_tls(TlsContext context) override {
+    const std::lock_guard lock(tls_mutex_);
+    if (tls_ != nullptr) tls_ = std::move(context);
   }
 
   void shutdown(std::int64_t grace_ns) override {
@@ -68,6 +68,7 @@ class GrpcServer final : public Server {
     if (server_ == nullptr) return;
     server_->Shutdown(std::chrono::system_clock::now() + std::chrono::nanoseconds(grace_ns));
     server_->Wait();
+    if (guard_ != nullptr) guard_->stop();
     server_ = nullptr;  // all calls are done
     threads_.close();
   }
@@ -93,36 +94,37 @@ class GrpcServer final : public Server {
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxHeaderBytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsPerConnection);
-    if (!options.tls.certificate.empty()) {
-      certificates_ = std::make_unique<TlsCertificates>(SLUICE_TRY(read_tls(options.tls)));
-    }
-    ports_.resize(options.addresses.size());
-    for (std::size_t i = 0; i < ports_.size(); ++i) {
-      const wire::Address& address = options.addresses[i];
-      if (address.is_unix) continue;
-      if (options.tls.certificate.empty() && !wire::is_loopback(address.host)) {
-        return invalid_argument(
-            "address {}: other machines reach it, and there is no TLS certificate; give one, or "
-            "listen on localhost",
-            address.to_string());
-      }
-      if (certificates_ == nullptr) continue;  // listen_tcp accepts
-      builder.AddListeningPort(address.to_string(), certificates_->credentials(), &ports_[i]);
-    }
+    SLUICE_TRY(check_addresses(options));
+    if (!options.tls.certificate.empty()) tls_ = SLUICE_TRY(read_tls(options.tls));
     server_ = builder.BuildAndStart();
     if (server_ != nullptr) return ok_status();
-    return make_error(Code::kUnavailable, "cannot listen: a port is taken or may not be used");
+    return make_error(Code::kUnavailable, "gRPC does not start; its log says why");
+  }
+
+  static Status check_addresses(const ServerOptions& options) {
+    if (!options.tls.certificate.empty()) return ok_status();
+    for (const wire::Address& address : options.addresses) {
+      if (address.is_unix || wire::is_loopback(address.host)) continue;
+      return invalid_argument(
+          "address {}: other machines reach it, and there is no TLS certificate; give one, or "
+          "listen on localhost",
+          address.to_string());
+    }
+    return ok_status();
+  }
+
+  /// Closes a connection of which there are too many.
+  bool admit(int fd, const service::Peer& peer, const std::string& who) {
+    const Status admitted = connections_.admit(fd, who);
+    if (admitted.is_ok()) return true;
+    service_.log().add(service::LogLevel::kWarning, "connection.refused address={} reason={}",
+                       service::in_quotes(peer.address), service::in_quotes(admitted.message()));
+    close(fd);
+    return false;
   }
 
   /// Hands a connection to gRPC, which closes it in the end.
-  void serve(int fd, const service::Peer& peer, const std::string& who) {
-    const Status admitted = connections_.admit(fd, who);
-    if (!admitted.is_ok()) {
-      service_.log().add(service::LogLevel::kWarning, "connection.refused address={} reason={}",
-                         service::in_quotes(peer.address), service::in_quotes(admitted.message()));
-      close(fd);
-      return;
-    }
+  void serve(int fd, const service::Peer& peer) {
     peers_.set(fd, peer);
     service_.log().add(service::LogLevel::kDebug,
                        "connection.open fd={} process={} user={} address={}", fd, peer.process,
@@ -132,12 +134,25 @@ class GrpcServer final : public Server {
 
   /// The port.
   Result<int> listen_tcp(const wire::Address& address) {
+    if (guard_ == nullptr) {
+      const auto hand_over = [this](int fd, const service::Peer& peer) { serve(fd, peer); };
+      guard_ = SLUICE_TRY(Guard::create(hand_over, service_.log()));
+    }
     const auto on_accept = [this](int fd, const service::Peer& peer, const std::string& host) {
-      serve(fd, peer, host);
+      if (admit(fd, peer, host)) guard_->add(transport_of(fd), peer);
     };
     tcp_listeners_.push_back(
         SLUICE_TRY(TcpListener::create(address.host, address.port, on_accept, service_.log())));
     return tcp_listeners_.back()->port();
+  }
+
+  std::unique_ptr<Transport> transport_of(int fd) {
+    TlsContext tls;
+    {
+      const std::lock_guard lock(tls_mutex_);
+      tls = tls_;
+    }
+    return tls == nullptr ? make_plain_transport(fd) : make_tls_transport(fd, *tls);
   }
 
   Status listen_unix(const ServerOptions& all, const std::string& path) {
@@ -146,7 +161,7 @@ class GrpcServer final : public Server {
     const auto inherited = all.inherited_sockets.find(path);
     if (inherited != all.inherited_sockets.end()) options.inherited_fd = inherited->second;
     const auto on_accept = [this](int fd, const service::Peer& peer) {
-      serve(fd, peer, fmt::format("user {}", peer.user));
+      if (admit(fd, peer, fmt::format("user {}", peer.user))) serve(fd, peer);
     };
     listeners_.push_back(SLUICE_TRY(UnixListener::create(options, on_accept, service_.log())));
     options.path = side_path(path);
@@ -165,12 +180,13 @@ class GrpcServer final : public Server {
   PeerTable peers_;
   service::CallThreads threads_;
   Handlers handlers_;
-  std::vector<int> ports_;
   std::vector<std::string> addresses_;
-  std::unique_ptr<TlsCertificates> certificates_;  ///< null: no TLS
+  std::mutex tls_mutex_;
+  TlsContext tls_;  ///< null: no TLS
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::unique_ptr<SideSocket>> sides_;
   ConnectionLimits connections_;
+  std::unique_ptr<Guard> guard_;  ///< of TCP; null without
   std::vector<std::unique_ptr<TcpListener>> tcp_listeners_;
   std::vector<std::unique_ptr<UnixListener>> listeners_;  ///< last: they hand to all of the above
 };

@@ -25,8 +25,7 @@ struct ServerOptions {
   std::vector<std::string> tokens = {};
   /// Longest request or answer.
   std::int64_t message_limit_bytes = std::int64_t{64} << 20;
-  /// Open connections: of all Unix and TCP sockets together, and of one user or host among them.
-  /// Connections over TLS do not count: gRPC accepts them.
+  /// Open connections: of all addresses together, and of one user or host among them.
   std::int64_t connections = 4096;
   std::int64_t connections_per_peer = 1024;
 };
@@ -49,8 +48,7 @@ class Server {
   /// As ServerOptions::tokens, from now on.
   virtual void set_tokens(std::vector<std::string> tokens) = 0;
   /// Of new connections from now on. Nothing happens where TLS is not served.
-  /// Requires: as TlsCertificates::set.
-  virtual void set_certificates(TlsTexts texts) = 0;
+  virtual void set_tls(TlsContext context) = 0;
   /// Accepts no more connections and cancels the calls that are unfinished after `grace_ns`.
   /// Sessions end. Blocks. May be called again.
   virtual void shutdown(std::int64_t grace_ns) = 0;

@@ -1,120 +1,106 @@
 #include "rpc/server/tls.h"
 
-#include <grpc/grpc.h>
-#include <grpc/grpc_security.h>
-#include <unistd.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
 
-#include <utility>
-#include <vector>
+#include <string_view>
 
 #include "base/file.h"
 
 namespace sluice::rpc::server {
 namespace {
 
-grpc_ssl_server_certificate_config* config_of(const TlsTexts& texts) {
-  const grpc_ssl_pem_key_cert_pair pair = {texts.key.c_str(), texts.certificate.c_str()};
-  // gRPC wants some where certificates are exchanged; where clients show none they mean nothing.
-  const std::string& roots = texts.client_ca.empty() ? texts.certificate : texts.client_ca;
-  return grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
+using Pem = std::unique_ptr<BIO, decltype(&BIO_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+
+/// As ALPN writes it: its length, then its name.
+constexpr std::string_view kHttp2 = "\x02h2";
+
+Pem pem_of(const std::string& text) {
+  return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free};
 }
 
-grpc_ssl_client_certificate_request_type request_of(const TlsTexts& texts) {
-  return texts.client_ca.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
-                                 : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
+/// For an encrypted key: nobody is there to type it.
+int no_password(char* /*to*/, int /*size*/, int /*is_for_writing*/, void* /*data*/) { return 0; }
+
+/// Null behind the last.
+Certificate next_certificate(const Pem& pem) {
+  return {PEM_read_bio_X509(pem.get(), nullptr, no_password, nullptr), X509_free};
 }
 
-/// Whether gRPC accepts the certificates. Only opening a port tells, so this opens a private one
-/// and closes it.
-bool can_be_used(const TlsTexts& texts) {
-  grpc_init();
-  grpc_completion_queue* queue = grpc_completion_queue_create_for_next(nullptr);
-  grpc_server* server = grpc_server_create(nullptr, nullptr);
-  grpc_server_register_completion_queue(server, queue, nullptr);
-  grpc_server_credentials* credentials = grpc_ssl_server_credentials_create_with_options(
-      grpc_ssl_server_credentials_create_options_using_config(request_of(texts), config_of(texts)));
-  const std::string address = fmt::format("unix-abstract:sluice-tls-{}", getpid());
-  const int port = grpc_server_add_http2_port(server, address.c_str(), credentials);
-  grpc_server_credentials_release(credentials);
-  grpc_server_shutdown_and_notify(server, queue, nullptr);
-  grpc_completion_queue_next(queue, gpr_inf_future(GPR_CLOCK_REALTIME), nullptr);
-  grpc_server_destroy(server);
-  grpc_completion_queue_shutdown(queue);
-  while (grpc_completion_queue_next(queue, gpr_inf_future(GPR_CLOCK_REALTIME), nullptr).type !=
-         GRPC_QUEUE_SHUTDOWN) {
-    continue;
+/// The server's own, then those between it and its authority.
+bool set_certificates(SSL_CTX& context, const std::string& text) {
+  const Pem pem = pem_of(text);
+  const Certificate own = next_certificate(pem);
+  if (own == nullptr || SSL_CTX_use_certificate(&context, own.get()) != 1) return false;
+  while (const Certificate between = next_certificate(pem)) {
+    if (SSL_CTX_add1_chain_cert(&context, between.get()) != 1) return false;
   }
-  grpc_completion_queue_destroy(queue);
-  grpc_shutdown();
-  return port != 0;
+  return true;
+}
+
+bool set_key(SSL_CTX& context, const std::string& text) {
+  const Key key(PEM_read_bio_PrivateKey(pem_of(text).get(), nullptr, no_password, nullptr),
+                EVP_PKEY_free);
+  return key != nullptr && SSL_CTX_use_PrivateKey(&context, key.get()) == 1 &&
+         SSL_CTX_check_private_key(&context) == 1;
+}
+
+/// Clients must show a certificate of one of these.
+bool set_client_authorities(SSL_CTX& context, const std::string& text) {
+  const Pem pem = pem_of(text);
+  int count = 0;
+  while (const Certificate authority = next_certificate(pem)) {
+    if (X509_STORE_add_cert(SSL_CTX_get_cert_store(&context), authority.get()) != 1) return false;
+    if (SSL_CTX_add_client_CA(&context, authority.get()) != 1) return false;
+    ++count;
+  }
+  SSL_CTX_set_verify(&context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  return count > 0;
+}
+
+/// gRPC's clients insist on an agreement.
+int choose_http2(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* chosen_size,
+                 const unsigned char* offered, unsigned offered_size, void* /*data*/) {
+  unsigned char* found = nullptr;
+  const auto* wanted = reinterpret_cast<const unsigned char*>(kHttp2.data());
+  const int result =
+      SSL_select_next_proto(&found, chosen_size, wanted, kHttp2.size(), offered, offered_size);
+  *chosen = found;
+  return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+void set_protocol(SSL_CTX& context) {
+  SSL_CTX_set_min_proto_version(&context, TLS1_2_VERSION);
+  SSL_CTX_set_options(&context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
+                                    SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_mode(&context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                 SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_alpn_select_cb(&context, choose_http2, nullptr);
 }
 
 }  // namespace
 
-Result<TlsTexts> read_tls(const TlsFiles& files) {
-  TlsTexts texts;
-  texts.key = SLUICE_TRY(read_text_file(files.key));
-  texts.certificate = SLUICE_TRY(read_text_file(files.certificate));
-  if (!files.client_ca.empty()) texts.client_ca = SLUICE_TRY(read_text_file(files.client_ca));
-  if (can_be_used(texts)) return texts;
+Result<TlsContext> read_tls(const TlsFiles& files) {
+  const std::string certificate = SLUICE_TRY(read_text_file(files.certificate));
+  const std::string key = SLUICE_TRY(read_text_file(files.key));
+  std::string client_ca;
+  if (!files.client_ca.empty()) client_ca = SLUICE_TRY(read_text_file(files.client_ca));
+  TlsContext context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  if (context == nullptr) return make_error(Code::kResourceExhausted, "TLS: no memory");
+  set_protocol(*context);
+  const bool is_good = set_certificates(*context, certificate) && set_key(*context, key) &&
+                       (client_ca.empty() || set_client_authorities(*context, client_ca));
+  ERR_clear_error();
+  if (is_good) return context;
   return invalid_argument(
       "the certificate \"{}\" cannot be used with the key \"{}\"{}: one is no PEM file, or they do "
       "not belong together",
       files.certificate, files.key,
       files.client_ca.empty() ? "" : fmt::format(" and the authority \"{}\"", files.client_ca));
 }
-
-/// Gives each port the newest certificates when a connection arrives.
-class TlsCertificates::Credentials final : public grpc::ServerCredentials {
- public:
-  explicit Credentials(TlsCertificates& certificates) : certificates_(certificates) {}
-
-  void SetAuthMetadataProcessor(
-      const std::shared_ptr<grpc::AuthMetadataProcessor>& /*processor*/) override {}
-
- private:
-  struct Port {
-    TlsCertificates& certificates;
-    int generation = 0;  ///< that it has; gRPC asks for one port's on one thread at a time
-  };
-
-  int AddPortToServer(const std::string& address, grpc_server* server) override {
-    ports_.push_back(std::make_unique<Port>(Port{certificates_}));
-    grpc_server_credentials* credentials = grpc_ssl_server_credentials_create_with_options(
-        grpc_ssl_server_credentials_create_options_using_config_fetcher(
-            request_of(certificates_.texts_), fetch, ports_.back().get()));
-    const int port = grpc_server_add_http2_port(server, address.c_str(), credentials);
-    grpc_server_credentials_release(credentials);
-    return port;
-  }
-
-  static grpc_ssl_certificate_config_reload_status fetch(
-      void* user_data, grpc_ssl_server_certificate_config** config) {
-    Port& port = *static_cast<Port*>(user_data);
-    const std::lock_guard lock(port.certificates.mutex_);
-    if (port.generation == port.certificates.generation_) {
-      return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
-    }
-    *config = config_of(port.certificates.texts_);
-    port.generation = port.certificates.generation_;
-    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
-  }
-
-  TlsCertificates& certificates_;
-  std::vector<std::unique_ptr<Port>> ports_;
-};
-
-TlsCertificates::TlsCertificates(TlsTexts texts)
-    : texts_(std::move(texts)), credentials_(std::make_shared<Credentials>(*this)) {}
-
-TlsCertificates::~TlsCertificates() = default;
-
-void TlsCertificates::set(TlsTexts texts) {
-  const std::lock_guard lock(mutex_);
-  texts_ = std::move(texts);
-  ++generation_;
-}
-
-std::shared_ptr<grpc::ServerCredentials> TlsCertificates::credentials() { return credentials_; }
 
 }  // namespace sluice::rpc::server

@@ -1,10 +1,9 @@
 // Certificates of a server, which may be exchanged while it serves.
 #pragma once
 
-#include <grpcpp/security/server_credentials.h>
+#include <openssl/types.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "base/result.h"
@@ -18,41 +17,13 @@ struct TlsFiles {
   std::string client_ca = {};
 };
 
-/// What was in the files.
-struct TlsTexts {
-  std::string certificate;
-  std::string key;
-  std::string client_ca;
-};
+/// What connections are greeted with: TLS 1.2 or 1.3, and HTTP/2 agreed on. Immutable. An open
+/// connection keeps the one it began with.
+using TlsContext = std::shared_ptr<SSL_CTX>;
 
 /// Requires: a certificate and a key are named.
 /// Fails: kInvalidArgument for text that is not PEM, or a key of another certificate; errors of
 /// reading.
-Result<TlsTexts> read_tls(const TlsFiles& files);
-
-/// What new connections are greeted with. Safe across threads.
-class TlsCertificates {
- public:
-  explicit TlsCertificates(TlsTexts texts);
-  ~TlsCertificates();
-  TlsCertificates(const TlsCertificates&) = delete;
-  TlsCertificates& operator=(const TlsCertificates&) = delete;
-
-  /// Replaces the certificates of new connections; open connections keep the old ones.
-  /// Requires: `texts` comes from read_tls, and has a client_ca exactly if the first texts had one.
-  void set(TlsTexts texts);
-
-  /// For any number of ports; they live no longer than this.
-  std::shared_ptr<grpc::ServerCredentials> credentials();
-
- private:
-  class Credentials;
-  friend class Credentials;
-
-  std::mutex mutex_;
-  TlsTexts texts_;
-  int generation_ = 1;
-  std::shared_ptr<Credentials> credentials_;
-};
+Result<TlsContext> read_tls(const TlsFiles& files);
 
 }  // namespace sluice::rpc::server

@@ -3,30 +3,16 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "rpc/server/listen/late_numbers.h"
+
 namespace sluice::rpc::server {
 namespace {
-
-/// Connections get file descriptors from here upwards. The peer table finds a peer by its
-/// descriptor, so a descriptor must not be reused soon after its connection was closed. After
-/// kFdsBeforeTheFirstAgain connections the numbers start again, which bounds the peer table.
-constexpr int kLeastFd = 64;
-constexpr int kFdsBeforeTheFirstAgain = 8192;
-
-/// Where the numbers of connections begin again. More may be open: then those above are used.
-int last_fd() {
-  constexpr rlim_t kLast = kLeastFd + kFdsBeforeTheFirstAgain;
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
-  return static_cast<int>(std::min(limit.rlim_cur, kLast));
-}
 
 int open_reserve() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
@@ -69,7 +55,7 @@ void Acceptor::loop() {
 }
 
 void Acceptor::accept_one(int listen_fd) {
-  int fd = accept4(listen_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const int fd = accept4(listen_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) {
     const int error = errno;
     if (error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS) {
@@ -77,14 +63,7 @@ void Acceptor::accept_one(int listen_fd) {
     }
     return;
   }
-  if (next_fd_ < kLeastFd || next_fd_ >= last_fd()) next_fd_ = kLeastFd;
-  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, next_fd_);
-  if (moved >= 0) {
-    close(fd);
-    fd = moved;
-  }
-  next_fd_ = fd + 1;
-  on_accept_(fd);
+  on_accept_(move_to_late_number(fd));
 }
 
 void Acceptor::refuse_one(int listen_fd, const std::string& why) {

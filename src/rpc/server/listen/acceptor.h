@@ -41,7 +41,6 @@ class Acceptor {
   service::Log& log_;
   int stop_fd_ = -1;
   int reserve_fd_ = -1;
-  int next_fd_ = 0;
   std::thread thread_;
 };
 

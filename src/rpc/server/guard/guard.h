@@ -1,0 +1,82 @@
+// Stands before gRPC on TCP: what a client sends is checked before gRPC sees it.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "rpc/server/guard/relay.h"
+#include "service/log.h"
+
+namespace sluice::rpc::server {
+
+/// Relays all its connections on one thread with one buffer. Until its greeting a connection costs
+/// one descriptor and less than 5 KB; then three descriptors, and what gRPC takes. A connection
+/// that breaks a rule ends, and the log says which. gRPC gets only as many new connections at a
+/// time as it keeps up with.
+class Guard {
+ public:
+  /// Takes gRPC's end of a connection, and closes it in the end.
+  using HandOver = std::function<void(int fd, const service::Peer& peer)>;
+
+  /// `log` outlives the guard. Fails: kResourceExhausted without descriptors.
+  static Result<std::unique_ptr<Guard>> create(HandOver hand_over, service::Log& log,
+                                               const FrameLimits& limits = {});
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+  ~Guard() { stop(); }
+
+  /// Safe from any thread.
+  void add(std::unique_ptr<Transport> client, service::Peer peer);
+  /// Passes on what gRPC has sent and ends all connections. Requires: gRPC has ended, or its
+  /// connections break. Blocks for less than a second. May be called again.
+  void stop();
+
+ private:
+  using Id = std::uint64_t;
+  struct Entry {
+    Relay relay;
+    bool is_ready = false;  ///< in `ready_`
+  };
+
+  Guard(HandOver hand_over, service::Log& log, const FrameLimits& limits);
+  void loop();
+  void wait(int timeout_ms);
+  void take_arrived();
+  void pump_ready();
+  void pump(Id id, Entry& entry);
+  void give_turns();
+  void end_slow(std::int64_t now_ns);
+  void end(Id id, const Status& reason);
+  void set_ready(Id id);
+  bool watch(int fd, Id id) const;
+  void unwatch(int fd) const;
+  void wake() const;
+  Result<shm::Fd> open_inner(const service::Peer& peer) const;
+
+  const HandOver hand_over_;
+  service::Log& log_;
+  const FrameLimits limits_;
+  shm::Fd epoll_;
+  shm::Fd wake_;
+  std::mutex mutex_;
+  bool is_stopping_ = false;
+  std::vector<Relay> arrived_;
+  std::unordered_map<Id, Entry> relays_;  ///< this and below: the thread's own
+  std::vector<Id> ready_;
+  std::deque<Id> wait_for_turn_;
+  int work_for_grpc_ = 0;  ///< relays that are
+  Allowance warnings_;     ///< in the log
+  std::vector<std::byte> scratch_;
+  Id next_id_ = 1;  ///< 0 is the wake-up
+  std::thread thread_;
+};
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,36 @@
+// The bytes of a client's connection, as the guard reads and writes them.
+#pragma once
+
+#include <openssl/types.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace sluice::rpc::server {
+
+/// What a read or write did. None of both: nothing goes now, until the descriptor is ready again.
+struct Moved {
+  std::size_t num_bytes = 0;
+  bool is_closed = false;  ///< by the other end, or broken
+};
+
+/// Owns the connected, non-blocking descriptor. Used by one thread.
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  virtual int fd() const = 0;
+  virtual Moved read(std::span<std::byte> to) = 0;
+  virtual Moved write(std::span<const std::byte> from) = 0;
+};
+
+/// The bytes as they are.
+std::unique_ptr<Transport> make_plain_transport(int fd);
+/// Decrypted; the first reads shake hands. Null without memory, and `fd` is closed.
+std::unique_ptr<Transport> make_tls_transport(int fd, SSL_CTX& context);
+
+}  // namespace sluice::rpc::server
