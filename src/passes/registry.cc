@@ -33,6 +33,7 @@ constexpr Pass kPipeline[] = {
     kFoldConstants,
     kFoldConditions,
     kDeadCode,
+    {"rewrite_operators", "write operators without fast kernels with others", rewrite_operators},
     {"trim_kernels", "drop taps of convolutions that see padding alone", trim_kernels},
     {"unflatten_products", "multiply on all dimensions instead of folded rows", unflatten_products},
     {"batch_norm", "put batch normalization into the weights before it", fuse_batch_norm},

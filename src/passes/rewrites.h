@@ -101,6 +101,10 @@ Result<int> fuse_softmax(ir::Graph& graph, const PassContext& context);
 /// 3 are those of one head.
 Result<int> fuse_attention(ir::Graph& graph, const PassContext& context);
 
+/// Operators that have no fast kernels become such as have (passes/lower/operator_rewrites.h).
+///     Einsum[%a, %b] {equation = "bhid,bhjd->bhij"}   ->   MatMul[%a, Transpose[%b]]
+Result<int> rewrite_operators(ir::Graph& graph, const PassContext& context);
+
 /// Two transposes in a row become one; one that moves only dimensions of 1 becomes a view.
 ///     Transpose[%x : f32[1,1,12,64]] {perm = [0, 2, 1, 3]}   ->   Reshape[%x, [1, 12, 1, 64]]
 Result<int> simplify_transposes(ir::Graph& graph, const PassContext& context);

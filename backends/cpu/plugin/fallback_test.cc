@@ -15,22 +15,20 @@ namespace {
 /// Operators that only generic kernels run. The list may only shrink: an operator that gets a
 /// kernel of its own leaves it, and a new operator needs a kernel or a lowering.
 constexpr std::string_view kGeneric =
-    "Acos Acosh AffineGrid ArgMax ArgMin Asin Asinh Atan Atanh Attention BatchNormalization "
-    "Bernoulli BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow "
-    "CastLike CausalConvWithState Celu CenterCropPad Col2Im Compress Constant "
-    "ConstantOfShape ConvInteger ConvTranspose Cosh CumProd CumSum DFT DeformConv "
-    "DepthToSpace Det Dropout DynamicQuantizeLinear Einsum EyeLike Flatten GRU "
-    "GatherElements GatherND GlobalLpPool GridSample GroupNormalization HammingWindow "
-    "HannWindow Hardmax InstanceNormalization IsInf LinearAttention LogSoftmax "
-    "LpNormalization LpPool MatMulInteger MaxRoiPool MaxUnpool MeanVarianceNormalization "
-    "MelWeightMatrix Mod Multinomial NegativeLogLikelihoodLoss NonMaxSuppression NonZero "
-    "OneHot Pad QLinearConv QLinearMatMul RNN RandomNormal RandomNormalLike RandomUniform "
-    "RandomUniformLike Range ReduceLogSum ReduceLogSumExp ReduceProd RegexFullMatch Reshape "
-    "ReverseSequence RoiAlign RotaryEmbedding STFT Scatter ScatterElements ScatterND Shape "
-    "Shrink Sinh Size SoftmaxCrossEntropyLoss SpaceToDepth Squeeze StringConcat "
-    "StringNormalizer SwiGLU Tan TensorScatter TfIdfVectorizer Tile TopK Trilu Unique "
-    "Unsqueeze sluice::CouplePairs sluice::ImagePixels sluice::ImageSize "
-    "sluice::StringSplitTexts sluice::StringSplitWidth";
+    "Acos Acosh AffineGrid Asin Asinh Atan Atanh Attention BatchNormalization Bernoulli "
+    "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow CastLike "
+    "CausalConvWithState Celu CenterCropPad Col2Im Compress Constant ConstantOfShape "
+    "ConvInteger ConvTranspose Cosh CumProd DFT DeformConv DepthToSpace Det Dropout "
+    "DynamicQuantizeLinear Einsum EyeLike Flatten GRU GlobalLpPool GridSample HammingWindow "
+    "HannWindow Hardmax IsInf LinearAttention LpNormalization LpPool MatMulInteger "
+    "MaxRoiPool MaxUnpool MeanVarianceNormalization MelWeightMatrix Mod Multinomial "
+    "NegativeLogLikelihoodLoss NonMaxSuppression NonZero OneHot QLinearConv QLinearMatMul "
+    "RNN RandomNormal RandomNormalLike RandomUniform RandomUniformLike Range ReduceLogSum "
+    "ReduceLogSumExp ReduceProd RegexFullMatch Reshape ReverseSequence RoiAlign "
+    "RotaryEmbedding STFT Scatter Shape Shrink Sinh Size SoftmaxCrossEntropyLoss "
+    "SpaceToDepth Squeeze StringConcat StringNormalizer SwiGLU Tan TensorScatter "
+    "TfIdfVectorizer Tile Trilu Unique Unsqueeze sluice::CouplePairs sluice::ImagePixels "
+    "sluice::ImageSize sluice::StringSplitTexts sluice::StringSplitWidth";
 
 std::string generic_operators() {
   std::string names;

@@ -56,5 +56,10 @@ std::vector<OpEntry> resize_entries();
 std::vector<OpEntry> tree_entries();
 std::vector<OpEntry> find_key_entries();
 std::vector<OpEntry> distance_entries();
+std::vector<OpEntry> pad_entries();
+std::vector<OpEntry> indexed_entries();
+std::vector<OpEntry> select_entries();
+std::vector<OpEntry> cumulative_entries();
+std::vector<OpEntry> group_norm_entries();
 
 }  // namespace sluice::cpu

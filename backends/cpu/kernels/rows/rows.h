@@ -29,11 +29,12 @@ SLUICE_CPU_EACH_ISA(void run_norm(const NormPlan& plan, const float* x, const fl
                                   const float* bias, float* y, const NormStatistics& statistics,
                                   const Worker& worker);)
 
-/// Softmax over the middle axis of a dense [outer][axis][inner] tensor.
+/// Softmax, or its logarithm, over the middle axis of a dense [outer][axis][inner] tensor.
 struct SoftmaxPlan {
   std::int64_t outer = 0;
   std::int64_t axis = 0;
   std::int64_t inner = 1;
+  bool is_log = false;
 };
 
 /// `y` may be `x`.

@@ -3,6 +3,7 @@
 #include "kernels/rows/rows.h"
 
 #include <memory>
+#include <string_view>
 
 #include "ops/operands/checks.h"
 #include "plugin/registry.h"
@@ -92,6 +93,7 @@ class Softmax : public Kernel {
     plan_.outer = product(dims_of(x), 0, axis);
     plan_.axis = product(dims_of(x), axis, flattens ? x.rank : axis + 1);
     plan_.inner = flattens ? 1 : product(dims_of(x), axis + 1, x.rank);
+    plan_.is_log = std::string_view(op.kind) == "LogSoftmax";
   }
 
   void run(const Run& run, int, const Worker& worker) const override {
@@ -117,6 +119,7 @@ Status make_softmax(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kerne
 std::vector<OpEntry> row_entries() {
   return {{.kind = "LayerNormalization", .check = check_norm, .make = make_norm<NormKind::kLayer>},
           {.kind = "RMSNormalization", .check = check_norm, .make = make_norm<NormKind::kRms>},
+          {.kind = "LogSoftmax", .check = check_softmax, .make = make_softmax},
           {.kind = "Softmax", .check = check_softmax, .make = make_softmax}};
 }
 

@@ -1,0 +1,52 @@
+#pragma once
+
+// Passes over rows of floats. Included by kernel sources only.
+
+#include <cstdint>
+
+#include "core/simd.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+
+inline constexpr int kFoldChains = 4;  ///< sums kept side by side, to hide the latency of one
+
+/// Lanes of `v` from `count` on become `filler`.
+SLUICE_CPU_INLINE Vec fill_behind(Vec v, int count, float filler) {
+  VecI index;
+  for (int i = 0; i < kLanes; ++i) index[i] = i;
+  return select(index < broadcast_int(count), v, broadcast(filler));
+}
+
+/// Combines `map(vector)` over a row into one vector; `filler` is neutral after `map`.
+template <typename Map, typename Combine>
+SLUICE_CPU_INLINE Vec fold_row(const float* x, std::int64_t cols, float filler, Map map,
+                               Combine combine) {
+  Vec acc[kFoldChains];
+  for (Vec& a : acc) a = broadcast(filler);
+  std::int64_t c = 0;
+  for (; c + kFoldChains * kLanes <= cols; c += kFoldChains * kLanes) {
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kFoldChains; ++i) acc[i] = combine(acc[i], map(load(x + c + i * kLanes)));
+  }
+  for (; c + kLanes <= cols; c += kLanes) acc[0] = combine(acc[0], map(load(x + c)));
+  if (c < cols) {
+    const int left = static_cast<int>(cols - c);
+    acc[1] = combine(acc[1], fill_behind(map(load_first(x + c, left)), left, filler));
+  }
+  return combine(combine(acc[0], acc[1]), combine(acc[2], acc[3]));
+}
+
+/// y[c] = map(x[c], c, lanes), vector by vector.
+template <typename Map>
+SLUICE_CPU_INLINE void map_row(const float* x, float* y, std::int64_t cols, Map map) {
+  std::int64_t c = 0;
+  for (; c + kLanes <= cols; c += kLanes) store(y + c, map(load(x + c), c, kLanes));
+  if (c < cols) {
+    const int left = static_cast<int>(cols - c);
+    store_first(y + c, map(load_first(x + c, left), c, left), left);
+  }
+}
+
+SLUICE_CPU_INLINE Vec add(Vec a, Vec b) { return a + b; }
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -1,0 +1,290 @@
+// Elements read and written by index: GatherElements, GatherND, ScatterElements, ScatterND.
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/operands/broadcast.h"
+#include "ops/operands/checks.h"
+#include "plugin/registry.h"
+
+namespace sluice::cpu {
+namespace {
+
+using plugin::dims_of;
+using plugin::unimplemented;
+
+/// Indices of i32 or i64; negative ones count from the end.
+class IndexReader {
+ public:
+  IndexReader(const sluice_tensor& tensor, const void* data)
+      : is_wide_(tensor.element_type == plugin::kI64), data_(data) {}
+
+  /// An index into `length` places; -1 if it is outside.
+  std::int64_t at(std::int64_t i, std::int64_t length) const {
+    const std::int64_t raw = is_wide_ ? static_cast<const std::int64_t*>(data_)[i]
+                                      : std::int64_t{static_cast<const std::int32_t*>(data_)[i]};
+    const std::int64_t index = raw < 0 ? raw + length : raw;
+    return index >= 0 && index < length ? index : -1;
+  }
+
+ private:
+  bool is_wide_;
+  const void* data_;
+};
+
+/// Where the parts of a tensor lie that a tensor of indices names.
+class IndexedPlaces {
+ public:
+  virtual ~IndexedPlaces() = default;
+  /// The offset of part `i` in elements; -1 if an index is outside.
+  virtual std::int64_t at(const IndexReader& indices, std::int64_t i) const = 0;
+
+  std::int64_t count = 0;     ///< parts
+  std::int64_t elements = 1;  ///< of a part
+};
+
+/// Part `i` is an element: index `i` replaces its own place along one axis.
+class PlacesAlongAxis : public IndexedPlaces {
+ public:
+  PlacesAlongAxis(std::span<const std::int64_t> data, std::span<const std::int64_t> indices,
+                  std::int64_t axis)
+      : dims_(indices.begin(), indices.end()),
+        strides_(broadcast_strides(data, data)),
+        axis_(static_cast<std::size_t>(axis)),
+        length_(data[static_cast<std::size_t>(axis)]) {
+    count = product(indices, 0, static_cast<std::int64_t>(indices.size()));
+  }
+
+  std::int64_t at(const IndexReader& indices, std::int64_t i) const override {
+    const std::int64_t index = indices.at(i, length_);
+    if (index < 0) return -1;
+    std::int64_t offset = index * strides_[axis_];
+    for (std::size_t d = dims_.size(); d-- > 0; i /= dims_[d]) {
+      if (d != axis_) offset += i % dims_[d] * strides_[d];
+    }
+    return offset;
+  }
+
+ private:
+  Dims dims_, strides_;
+  std::size_t axis_;
+  std::int64_t length_;
+};
+
+/// Part `i` is what `depth` coordinates leave of the tensor, behind `batch` axes of its own.
+class PlacesByPoint : public IndexedPlaces {
+ public:
+  PlacesByPoint(std::span<const std::int64_t> data, std::span<const std::int64_t> indices,
+                std::int64_t batch)
+      : dims_(data.begin(), data.end()),
+        strides_(broadcast_strides(data, data)),
+        batch_(static_cast<std::size_t>(batch)),
+        depth_(indices.back()) {
+    for (std::size_t d = 0; d < strides_.size(); ++d) {  // of axes of 1, too
+      strides_[d] =
+          product(data, static_cast<std::int64_t>(d) + 1, static_cast<std::int64_t>(data.size()));
+    }
+    count = product(indices, 0, static_cast<std::int64_t>(indices.size()) - 1);
+    const std::int64_t batches = product(data, 0, batch);
+    per_batch_ = batches > 0 ? count / batches : 0;
+    elements = product(data, batch + depth_, static_cast<std::int64_t>(data.size()));
+  }
+
+  std::int64_t at(const IndexReader& indices, std::int64_t i) const override {
+    std::int64_t offset = batch_ == 0 ? 0 : i / per_batch_ * strides_[batch_ - 1];
+    for (std::int64_t k = 0; k < depth_; ++k) {
+      const std::size_t axis = batch_ + static_cast<std::size_t>(k);
+      const std::int64_t index = indices.at(i * depth_ + k, dims_[axis]);
+      if (index < 0) return -1;
+      offset += index * strides_[axis];
+    }
+    return offset;
+  }
+
+ private:
+  Dims dims_, strides_;
+  std::size_t batch_;
+  std::int64_t depth_;
+  std::int64_t per_batch_ = 0;
+};
+
+Status outside(const sluice_op& op) {
+  return {SLUICE_OUT_OF_RANGE, plugin::kind_of(op) + ": an index is outside its axis"};
+}
+
+class GatherPlaces : public Kernel {
+ public:
+  GatherPlaces(const sluice_op& op, std::unique_ptr<IndexedPlaces> places)
+      : Kernel(op),
+        places_(std::move(places)),
+        bytes_(places_->elements * element_bytes(op.inputs[0].tensor)) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const IndexReader indices(op().inputs[1].tensor, run.input<void>(1));
+    if (worker.index == 0) check_all(run, indices);
+    const std::int64_t size = element_bytes(op().inputs[0].tensor);
+    const Share share = share_of(places_->count, 64, worker);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const std::int64_t place = places_->at(indices, i);
+      if (place < 0) continue;
+      std::memcpy(run.output<std::byte>(0) + i * bytes_, run.input<std::byte>(0) + place * size,
+                  static_cast<std::size_t>(bytes_));
+    }
+  }
+
+  double cost_ns() const override {
+    return static_cast<double>(places_->count) * (static_cast<double>(bytes_) * 0.1 + 10);
+  }
+
+ private:
+  void check_all(const Run& run, const IndexReader& indices) const {
+    for (std::int64_t i = 0; i < places_->count; ++i) {
+      if (places_->at(indices, i) < 0) return run.fail(outside(op()));
+    }
+  }
+
+  std::unique_ptr<IndexedPlaces> places_;
+  std::int64_t bytes_;
+};
+
+/// The data is copied by all workers; then one writes the updates, of which later ones win.
+class ScatterPlaces : public Kernel {
+ public:
+  ScatterPlaces(const sluice_op& op, std::unique_ptr<IndexedPlaces> places)
+      : Kernel(op),
+        places_(std::move(places)),
+        bytes_(places_->elements * element_bytes(op.inputs[0].tensor)) {}
+
+  int phases() const override { return 2; }
+
+  void run(const Run& run, int phase, const Worker& worker) const override {
+    if (phase == 0) {
+      const Share share = share_of(op().inputs[0].tensor.size_bytes, 64, worker);
+      if (run.input<std::byte>(0) == run.output<std::byte>(0)) return;
+      std::memcpy(run.output<std::byte>(0) + share.begin, run.input<std::byte>(0) + share.begin,
+                  static_cast<std::size_t>(share.end - share.begin));
+    } else if (worker.index == 0) {
+      write_updates(run);
+    }
+  }
+
+  double cost_ns() const override {
+    return static_cast<double>(op().inputs[0].tensor.size_bytes) * 0.05 +
+           static_cast<double>(places_->count) * (static_cast<double>(bytes_) * 0.1 + 10);
+  }
+  std::uint32_t in_place_inputs() const override { return 1; }
+
+ private:
+  void write_updates(const Run& run) const {
+    const IndexReader indices(op().inputs[1].tensor, run.input<void>(1));
+    const std::int64_t size = element_bytes(op().inputs[0].tensor);
+    for (std::int64_t i = 0; i < places_->count; ++i) {
+      const std::int64_t place = places_->at(indices, i);
+      if (place < 0) return run.fail(outside(op()));
+      std::memcpy(run.output<std::byte>(0) + place * size, run.input<std::byte>(2) + i * bytes_,
+                  static_cast<std::size_t>(bytes_));
+    }
+  }
+
+  std::unique_ptr<IndexedPlaces> places_;
+  std::int64_t bytes_;
+};
+
+Status check_indexed(const sluice_op& op) {
+  if (op.body != nullptr) return unimplemented("fused body");
+  if (op.num_inputs < 2) return unimplemented("no indices");
+  for (const auto& operands : {plugin::inputs_of(op), plugin::outputs_of(op)}) {
+    for (const sluice_operand& operand : operands) {
+      if (plugin::is_absent(operand.tensor)) continue;
+      if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) return unimplemented("blocked layout");
+    }
+  }
+  const sluice_element_type index = op.inputs[1].tensor.element_type;
+  if (index != plugin::kI64 && index != plugin::kI32)
+    return unimplemented("indices of other types");
+  const sluice_tensor& data = op.inputs[0].tensor;
+  if (plugin::element_bits(data.element_type) < 8 || data.rank < 1 ||
+      op.inputs[1].tensor.rank < 1) {
+    return unimplemented("parts of bytes, or scalars");
+  }
+  return plugin::ok();
+}
+
+Status check_scatter(const sluice_op& op) {
+  if (op.num_inputs < 3) return unimplemented("no updates");
+  if (plugin::Attributes(op).get_text("reduction", "none") != "none")
+    return unimplemented("reduction");
+  if (op.inputs[2].tensor.element_type != op.inputs[0].tensor.element_type) {
+    return unimplemented("updates of another type");
+  }
+  return check_indexed(op);
+}
+
+/// The places of the operators whose indices stand for themselves along an axis; null if the shapes
+/// are not right, which the reference kernel reports.
+std::unique_ptr<IndexedPlaces> places_along_axis(const sluice_op& op) {
+  const auto data = dims_of(op.inputs[0].tensor);
+  const auto indices = dims_of(op.inputs[1].tensor);
+  const auto rank = static_cast<std::int64_t>(data.size());
+  const std::int64_t axis = plugin::Attributes(op).get_int("axis");
+  if (axis < -rank || axis >= rank || indices.size() != data.size()) return nullptr;
+  for (std::int64_t d = 0; d < rank; ++d) {
+    const auto at = static_cast<std::size_t>(d);
+    if (d != from_front(axis, rank) && indices[at] > data[at]) return nullptr;
+  }
+  return std::make_unique<PlacesAlongAxis>(data, indices, from_front(axis, rank));
+}
+
+std::unique_ptr<IndexedPlaces> places_by_point(const sluice_op& op, std::int64_t batch) {
+  const auto data = dims_of(op.inputs[0].tensor);
+  const auto indices = dims_of(op.inputs[1].tensor);
+  const auto rank = static_cast<std::int64_t>(data.size());
+  const auto points = static_cast<std::int64_t>(indices.size());
+  if (batch < 0 || batch >= std::min(rank, points) || indices.back() < 1 ||
+      indices.back() > rank - batch) {
+    return nullptr;
+  }
+  for (std::size_t d = 0; d < static_cast<std::size_t>(batch); ++d) {
+    if (data[d] != indices[d]) return nullptr;
+  }
+  return std::make_unique<PlacesByPoint>(data, indices, batch);
+}
+
+template <typename Indexed>
+Status make_indexed(const sluice_op& op, std::unique_ptr<IndexedPlaces> places, int parts_operand,
+                    std::unique_ptr<Kernel>* kernel) {
+  const sluice_tensor& parts =
+      parts_operand == 0 ? op.outputs[0].tensor : op.inputs[parts_operand].tensor;
+  if (places == nullptr || places->count * places->elements != plugin::num_elements(parts)) {
+    return unimplemented("shapes that do not fit");
+  }
+  *kernel = std::make_unique<Indexed>(op, std::move(places));
+  return plugin::ok();
+}
+
+Status make_gather_elements(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+  return make_indexed<GatherPlaces>(op, places_along_axis(op), 0, kernel);
+}
+Status make_gather_nd(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+  const std::int64_t batch = plugin::Attributes(op).get_int("batch_dims");
+  return make_indexed<GatherPlaces>(op, places_by_point(op, batch), 0, kernel);
+}
+Status make_scatter_elements(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+  return make_indexed<ScatterPlaces>(op, places_along_axis(op), 2, kernel);
+}
+Status make_scatter_nd(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+  return make_indexed<ScatterPlaces>(op, places_by_point(op, 0), 2, kernel);
+}
+
+}  // namespace
+
+std::vector<OpEntry> indexed_entries() {
+  return {{.kind = "GatherElements", .check = check_indexed, .make = make_gather_elements},
+          {.kind = "GatherND", .check = check_indexed, .make = make_gather_nd},
+          {.kind = "ScatterElements", .check = check_scatter, .make = make_scatter_elements},
+          {.kind = "ScatterND", .check = check_scatter, .make = make_scatter_nd}};
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,167 @@
+// The largest or smallest elements along an axis: ArgMax, ArgMin, TopK.
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+#include "ops/rows/along_axis.h"
+#include "plugin/registry.h"
+
+namespace sluice::cpu {
+namespace {
+
+using plugin::Attributes;
+
+/// Whether `a` goes before `b`.
+template <bool kLargest>
+bool leads(float a, float b) {
+  return kLargest ? a > b : a < b;
+}
+
+// ---- ArgMax, ArgMin
+// -------------------------------------------------------------------------------
+
+template <bool kLargest>
+class ArgExtreme : public Kernel {
+ public:
+  explicit ArgExtreme(const sluice_op& op)
+      : Kernel(op),
+        view_(along_axis(op.inputs[0].tensor, Attributes(op).get_int("axis"))),
+        takes_last_(Attributes(op).get_int("select_last_index") != 0) {}
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const std::int64_t strips = (view_.inner + kStrip - 1) / kStrip;
+    const Share share = share_of(view_.outer * strips, 1, worker);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      const std::int64_t first = i % strips * kStrip;
+      const std::int64_t outer = i / strips;
+      run_strip(run.input<float>(0) + outer * view_.axis * view_.inner + first,
+                run.output<std::int64_t>(0) + outer * view_.inner + first,
+                std::min(kStrip, view_.inner - first));
+    }
+  }
+
+  double cost_ns() const override { return static_cast<double>(view_.elements()) * 0.5; }
+
+ private:
+  static constexpr std::int64_t kStrip = 64;
+
+  /// Neighbouring columns together, so that memory is read in order.
+  void run_strip(const float* x, std::int64_t* y, std::int64_t columns) const {
+    float best[kStrip];
+    std::copy_n(x, columns, best);
+    std::fill_n(y, columns, 0);
+    for (std::int64_t k = 1; k < view_.axis; ++k) {
+      const float* row = x + k * view_.inner;
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const bool is_better =
+            leads<kLargest>(row[c], best[c]) || (takes_last_ && row[c] == best[c]);
+        best[c] = is_better ? row[c] : best[c];
+        y[c] = is_better ? k : y[c];
+      }
+    }
+  }
+
+  AlongAxis view_;
+  bool takes_last_;
+};
+
+Status check_arg(const sluice_op& op) {
+  if (op.outputs[0].tensor.element_type != plugin::kI64) return plugin::unimplemented("not i64");
+  return check_f32_axis(op, Attributes(op).get_int("axis"));
+}
+
+template <bool kLargest>
+Status make_arg(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+  const AlongAxis view = along_axis(op.inputs[0].tensor, Attributes(op).get_int("axis"));
+  if (view.elements() == 0) return plugin::unimplemented("an extreme of nothing");
+  *kernel = std::make_unique<ArgExtreme<kLargest>>(op);
+  return plugin::ok();
+}
+
+// ---- TopK
+// -----------------------------------------------------------------------------------------
+
+class TopK : public Kernel {
+ public:
+  explicit TopK(const sluice_op& op)
+      : Kernel(op),
+        view_(along_axis(op.inputs[0].tensor, axis_of(op))),
+        k_(along_axis(op.outputs[0].tensor, axis_of(op)).axis),
+        is_largest_(Attributes(op).get_int("largest", 1) != 0) {}
+
+  static std::int64_t axis_of(const sluice_op& op) { return Attributes(op).get_int("axis", -1); }
+
+  std::int64_t scratch_bytes() const override {
+    return view_.axis * static_cast<std::int64_t>(sizeof(Candidate));
+  }
+
+  void run(const Run& run, int, const Worker& worker) const override {
+    const Share share = share_of(view_.outer * view_.inner, 1, worker);
+    auto* candidates = reinterpret_cast<Candidate*>(worker.scratch);
+    for (std::int64_t line = share.begin; line < share.end; ++line) {
+      const std::int64_t outer = line / view_.inner;
+      const std::int64_t inner = line % view_.inner;
+      const float* x = run.input<float>(0) + outer * view_.axis * view_.inner + inner;
+      for (std::int64_t i = 0; i < view_.axis; ++i) candidates[i] = {x[i * view_.inner], i};
+      is_largest_ ? sort<true>(candidates) : sort<false>(candidates);
+      const std::int64_t to = outer * k_ * view_.inner + inner;
+      for (std::int64_t i = 0; i < k_; ++i) {
+        run.output<float>(0)[to + i * view_.inner] = candidates[i].value;
+        run.output<std::int64_t>(1)[to + i * view_.inner] = candidates[i].place;
+      }
+    }
+  }
+
+  double cost_ns() const override { return static_cast<double>(view_.elements()) * 5; }
+
+ private:
+  struct Candidate {
+    float value;
+    std::int64_t place;
+  };
+
+  /// Of equal elements the first ones are kept, in their order.
+  template <bool kLargest>
+  void sort(Candidate* all) const {
+    std::partial_sort(all, all + k_, all + view_.axis, [](const Candidate& a, const Candidate& b) {
+      return leads<kLargest>(a.value, b.value) ||
+             (!leads<kLargest>(b.value, a.value) && a.place < b.place);
+    });
+  }
+
+  AlongAxis view_;
+  std::int64_t k_;
+  bool is_largest_;
+};
+
+Status check_top_k(const sluice_op& op) {
+  if (op.num_outputs != 2 || plugin::is_absent(op.outputs[0].tensor) ||
+      plugin::is_absent(op.outputs[1].tensor) ||
+      op.outputs[1].tensor.element_type != plugin::kI64) {
+    return plugin::unimplemented("other outputs");
+  }
+  return check_f32_axis(op, TopK::axis_of(op));
+}
+
+Status make_top_k(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+  const AlongAxis in = along_axis(op.inputs[0].tensor, TopK::axis_of(op));
+  const AlongAxis out = along_axis(op.outputs[0].tensor, TopK::axis_of(op));
+  if (in.elements() == 0 || out.axis > in.axis || out.outer != in.outer || out.inner != in.inner) {
+    return plugin::unimplemented("shapes that do not fit");
+  }
+  *kernel = std::make_unique<TopK>(op);
+  return plugin::ok();
+}
+
+}  // namespace
+
+std::vector<OpEntry> select_entries() {
+  return {{.kind = "ArgMax", .check = check_arg, .make = make_arg<true>},
+          {.kind = "ArgMin", .check = check_arg, .make = make_arg<false>},
+          {.kind = "TopK", .check = check_top_k, .make = make_top_k}};
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#include "passes/lower/operator_rewrites.h"
+
+namespace sluice::passes {
+namespace {
+
+using ir::OperandId;
+using Ints = std::vector<std::int64_t>;
+
+constexpr std::int64_t kLast = -1;
+
+/// x[..., begin:end:step].
+Result<OperandId> columns(ops::Lowering& op, OperandId x, std::int64_t begin, std::int64_t end,
+                          std::int64_t step) {
+  return op.emit("Slice", {x, op.ints({begin}), op.ints({end}), op.ints({kLast}), op.ints({step})});
+}
+
+/// Rows of a cache, with an axis for the heads.
+Result<OperandId> rows_of(ops::Lowering& op, std::size_t cache, std::int64_t heads_axis) {
+  OperandId rows = op.input(cache);
+  if (op.has(3)) {
+    rows = SLUICE_TRY(op.emit("Gather", {rows, op.input(3)}, {{"axis", std::int64_t{0}}}));
+  }
+  return op.emit("Unsqueeze", {rows, op.ints({heads_axis})});
+}
+
+/// a * p + b * q, or the difference.
+Result<OperandId> mixed(ops::Lowering& op, OperandId a, OperandId p, std::string_view sign,
+                        OperandId b, OperandId q) {
+  const OperandId left = SLUICE_TRY(op.emit("Mul", {a, p}));
+  return op.emit(sign, {left, SLUICE_TRY(op.emit("Mul", {b, q}))});
+}
+
+struct Turned {
+  OperandId x;
+  std::int64_t size = 0;        ///< of a head
+  std::int64_t turned = 0;      ///< how many of its first columns turn
+  std::int64_t heads_axis = 1;  ///< of x
+};
+
+Result<OperandId> turn(ops::Lowering& op, const Turned& t) {
+  const OperandId cosines = SLUICE_TRY(rows_of(op, 1, t.heads_axis));
+  const OperandId sines = SLUICE_TRY(rows_of(op, 2, t.heads_axis));
+  const std::int64_t half = t.turned / 2;
+  const bool alternates = op.int_of("interleaved") != 0;
+  const OperandId a = alternates ? SLUICE_TRY(columns(op, t.x, 0, t.turned, 2))
+                                 : SLUICE_TRY(columns(op, t.x, 0, half, 1));
+  const OperandId b = alternates ? SLUICE_TRY(columns(op, t.x, 1, t.turned, 2))
+                                 : SLUICE_TRY(columns(op, t.x, half, t.turned, 1));
+  ops::Lowering::Inputs parts = {SLUICE_TRY(mixed(op, a, cosines, "Sub", b, sines)),
+                                 SLUICE_TRY(mixed(op, a, sines, "Add", b, cosines))};
+  if (alternates) {
+    for (OperandId& part : parts) {
+      part = SLUICE_TRY(op.emit("Unsqueeze", {part, op.ints({kLast})}));
+    }
+    const OperandId pairs = SLUICE_TRY(op.emit("Concat", parts, {{"axis", kLast}}));
+    parts = {SLUICE_TRY(op.emit("Reshape", {pairs, op.ints({0, 0, 0, t.turned})}))};
+  }
+  if (t.turned < t.size) {
+    parts.push_back(SLUICE_TRY(columns(op, t.x, t.turned, t.size, 1)));
+  }
+  if (parts.size() == 1) return parts[0];
+  return op.emit("Concat", parts, {{"axis", kLast}});
+}
+
+}  // namespace
+
+Status rewrite_rotary_embedding(ops::Lowering& op) {
+  const std::size_t rank = SLUICE_TRY(op.rank(0));
+  const std::int64_t heads = op.int_of("num_heads");
+  Turned t = {op.input(0), SLUICE_TRY(op.dim(0, rank - 1)), op.int_of("rotary_embedding_dim"), 1};
+  if (rank == 3) {
+    if (heads < 1 || t.size % heads != 0) return unimplemented("{} heads", heads);
+    t.x = SLUICE_TRY(op.emit("Reshape", {t.x, op.ints({0, 0, heads, -1})}));
+    t.size /= heads;
+    t.heads_axis = 2;
+  } else if (rank != 4) {
+    return unimplemented("rank {}", rank);
+  }
+  if (t.turned == 0) t.turned = t.size;
+  if (t.turned < 2 || t.turned % 2 != 0 || t.turned > t.size) {
+    return unimplemented("{} of {} columns", t.turned, t.size);
+  }
+  const OperandId y = SLUICE_TRY(turn(op, t));
+  return rank == 3 ? op.finish("Reshape", {y, op.ints({0, 0, -1})}) : op.finish("Identity", {y});
+}
+
+}  // namespace sluice::passes
