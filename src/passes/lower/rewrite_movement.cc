@@ -50,7 +50,9 @@ Status rewrite_depth_to_space(ops::Lowering& op) {
 Status rewrite_space_to_depth(ops::Lowering& op) {
   const std::int64_t b = op.int_of("blocksize");
   const Ints d = SLUICE_TRY(image_dims(op, b));
-  return finish_transposed(op, {d[0], d[1], d[2] / b, b, d[3] / b, b}, {0, 3, 5, 1, 2, 4},
+  const bool is_by_columns = op.operation().attributes.get_or<std::string>("mode", "DCR") == "CRD";
+  const Ints perm = is_by_columns ? Ints{0, 1, 3, 5, 2, 4} : Ints{0, 3, 5, 1, 2, 4};
+  return finish_transposed(op, {d[0], d[1], d[2] / b, b, d[3] / b, b}, perm,
                            {d[0], d[1] * b * b, d[2] / b, d[3] / b});
 }
 
