@@ -8,6 +8,7 @@
 #include "compile/cut.h"
 #include "compile/layouts.h"
 #include "compile/optimize.h"
+#include "compile/profiled_scheduler.h"
 #include "exec/loaded_model.h"
 #include "ir/source.h"
 #include "ir/verify.h"
@@ -54,6 +55,11 @@ class Compiler {
     package::Executable executable;
     executable.backends.assign(placement.names().begin(), placement.names().end());
     executable.backend_of = SLUICE_TRY(assign_backends(graph, placement));
+    if (options_.profile != nullptr) {
+      report("schedule");
+      SLUICE_TRY(assign_by_profile(graph, placement, *options_.profile, executable.backend_of));
+      graph.metadata[kScheduledFact] = "profile";
+    }
     if (!options_.places.empty()) {
       graph.metadata[kPlacesFact] = fmt::format("{}", fmt::join(options_.places, " "));
     }

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "backend/registry.h"
 #include "base/result.h"
 #include "compile/cut.h"
+#include "compile/profile/operator_profile.h"
 #include "ir/graph.h"
 #include "package/executable.h"
 
@@ -23,6 +25,9 @@ struct CompileOptions {
   std::vector<std::string> backends = {"cpu"};
   /// Rules of the manual scheduler, see Placement: "Conv=cpu", "layer1.*=sim,cpu".
   std::vector<std::string> places;
+  /// Measured times by which the profiled scheduler chooses between backends; null: the first
+  /// backend that accepts an operation runs it.
+  std::shared_ptr<const OperatorProfile> profile;
   bool optimize = true;
   /// Store packed constants in the executable, besides the portable ones.
   bool pack = true;
@@ -51,6 +56,7 @@ struct CompileOptions {
 /// Fails: kNotFound       a backend is not there
 ///        kUnimplemented  naming every operator that no backend takes, and its nodes;
 ///                        or the nodes whose rule in `places` allows only backends that refuse them
+///        kFailedPrecondition  the profile lacks times of a backend or an operation
 ///        kInvalidArgument for cuts, cores, places and limits that do not fit the graph, and what
 ///        passes report
 Result<package::Executable> compile(ir::Graph graph, const backend::BackendRegistry& backends,

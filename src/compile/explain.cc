@@ -105,11 +105,17 @@ class Explainer {
       if (name == node.backend) break;
       const auto earlier = std::ranges::find(node.alternatives, name, &Alternative::backend);
       if (earlier == node.alternatives.end()) continue;
-      if (earlier->is_supported) return "placed by a rule" + rules() + how;
+      if (earlier->is_supported) return chosen_by("placed by a rule" + rules()) + how;
       refusals += (refusals.empty() ? "" : "; ") + name + ": " + earlier->reason;
     }
-    if (refusals.empty()) return "the first backend that supports it" + how;
+    if (refusals.empty()) return chosen_by("the first backend that supports it") + how;
     return "backends before it refuse it: " + refusals + how;
+  }
+
+  /// `otherwise`, unless the profiled scheduler chose.
+  std::string chosen_by(std::string otherwise) const {
+    if (!executable_.graph.metadata.contains(kScheduledFact)) return otherwise;
+    return "least time by the profile";
   }
 
   std::string rules() const {

@@ -75,6 +75,10 @@ class Placement {
 /// Key of the graph's metadata that keeps the rules a package was compiled with.
 inline constexpr const char* kPlacesFact = "sluice.places";
 
+/// Key of the graph's metadata that says which scheduler chose between backends; absent for the
+/// rules.
+inline constexpr const char* kScheduledFact = "sluice.scheduled_by";
+
 /// Whether `text` as a whole matches `pattern`: `*` is any text, `?` one character.
 bool matches_glob(std::string_view pattern, std::string_view text);
 

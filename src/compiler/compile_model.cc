@@ -31,6 +31,10 @@ Result<package::Executable> compile_model(const Source& source, const options::C
   compile::CompileOptions compiling;
   compiling.backends = flags.backends;
   compiling.places = flags.places;
+  if (!flags.profile.empty()) {
+    compiling.profile = std::make_shared<const compile::OperatorProfile>(
+        SLUICE_TRY(compile::read_operator_profile(flags.profile).with_context("--profile")));
+  }
   compiling.limits = {flags.min_segment, flags.max_segments};
   compiling.optimize = flags.optimize;
   compiling.pack = flags.pack;

@@ -44,6 +44,9 @@ void CompileFlags::add_common(Options& options) {
 }
 
 void CompileFlags::add_rest(Options& options) {
+  options.add("--profile", profile,
+              "Choose between backends by times that `sluice measure` measured and wrote to this"
+              " file, instead of by the order of --backend");
   options.add("--cut", cuts, "Start a segment, to be placed on cores of its own, at this node")
       .separated_by_commas();
   options.add("--cores", cores, "Cores that each segment wants, in order: 4,1")

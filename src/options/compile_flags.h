@@ -16,6 +16,7 @@ struct CompileFlags {
   std::vector<std::string> backends = {"cpu"};  ///< in order of preference
   bool optimize = true;
   std::vector<std::string> places;  ///< "Conv=cpu": which backends may run which operations
+  std::string profile;              ///< file of `sluice measure`; empty: no measured times
   std::int32_t min_segment = 1;     ///< operations that each segment must have
   std::int32_t max_segments = 0;    ///< 0 for no limit
   std::vector<std::string> cuts;    ///< operations at which a segment starts

@@ -35,8 +35,4 @@ Result<std::vector<TunableGroup>> find_tunable(const package::Executable& execut
                                                const ir::Graph& graph, Backends backends,
                                                int num_cores);
 
-/// The key of a group, everything but values of constants and `sluice_variant`: kind, attributes,
-/// element types, shapes, layouts, which operands are constant, and the fused body.
-std::string key_of(const sluice_op& op);
-
 }  // namespace sluice::compile

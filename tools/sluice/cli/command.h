@@ -29,6 +29,7 @@ std::unique_ptr<Command> make_explain_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_ls_command();
 std::unique_ptr<Command> make_operators_command();
+std::unique_ptr<Command> make_measure_command();
 std::unique_ptr<Command> make_quantize_command();
 std::unique_ptr<Command> make_run_command();
 std::unique_ptr<Command> make_tune_command();

@@ -11,6 +11,7 @@ std::vector<std::unique_ptr<Command>> make_compiler_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_compile_command());
   commands.push_back(make_explain_command());
+  commands.push_back(make_measure_command());
   commands.push_back(make_quantize_command());
   commands.push_back(make_tune_command());
   commands.push_back(make_conformance_command());

@@ -1,0 +1,137 @@
+#include "compile/profile/operator_profile.h"
+
+#include <nlohmann/json.hpp>
+
+#include <charconv>
+#include <cmath>
+
+#include "base/file.h"
+
+namespace sluice::compile {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFormat = "sluice operator profile";
+constexpr int kVersion = 1;
+constexpr std::int64_t kMaxFileBytes = std::int64_t{64} << 20;
+
+/// "cpu 0.1.0 avx512 x".
+std::string key_without_cores(const backend::Backend& backend) {
+  std::string key = backend.name() + " " + backend.version();
+  if (!backend.packing_key().empty()) key += " " + backend.packing_key();
+  return key + " x";
+}
+
+Result<double> read_time(const json& object, const std::string& name, const std::string& where) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_number()) {
+    return invalid_argument("{}: \"{}\" is no number", where, name);
+  }
+  const double time = found->get<double>();
+  if (!std::isfinite(time) || time < 0) {
+    return invalid_argument("{}: \"{}\" is {}, not a time", where, name, time);
+  }
+  return time;
+}
+
+Result<DeviceProfile> read_device(const json& value, const std::string& where) {
+  DeviceProfile device;
+  if (!value.is_object()) return invalid_argument("{}: not an object", where);
+  const auto transfer = value.find("transfer");
+  if (transfer == value.end() || !transfer->is_object()) {
+    return invalid_argument("{}: \"transfer\" is no object", where);
+  }
+  device.transfer.latency_ns = SLUICE_TRY(read_time(*transfer, "latency_ns", where));
+  device.transfer.ns_per_byte = SLUICE_TRY(read_time(*transfer, "ns_per_byte", where));
+  const auto times = value.find("times_ns");
+  if (times == value.end() || !times->is_object()) {
+    return invalid_argument("{}: \"times_ns\" is no object", where);
+  }
+  for (const auto& [operation, time] : times->items()) {
+    device.times_ns[operation] = SLUICE_TRY(read_time(*times, operation, where));
+  }
+  return device;
+}
+
+}  // namespace
+
+std::optional<double> OperatorProfile::find(const std::string& device,
+                                            const std::string& operation) const {
+  const auto at = devices.find(device);
+  if (at == devices.end()) return std::nullopt;
+  const auto time = at->second.times_ns.find(operation);
+  if (time == at->second.times_ns.end()) return std::nullopt;
+  return time->second;
+}
+
+void OperatorProfile::merge(const OperatorProfile& other) {
+  for (const auto& [key, device] : other.devices) {
+    DeviceProfile& own = devices[key];
+    own.transfer = device.transfer;
+    for (const auto& [operation, time] : device.times_ns) own.times_ns[operation] = time;
+  }
+}
+
+std::string device_key(const backend::Backend& backend, int num_cores) {
+  return fmt::format("{}{}", key_without_cores(backend), num_cores);
+}
+
+std::optional<std::string> find_device_key(const OperatorProfile& profile,
+                                           const backend::Backend& backend) {
+  const std::string prefix = key_without_cores(backend);
+  std::optional<std::string> found;
+  int most_cores = 0;
+  for (const auto& [key, device] : profile.devices) {
+    if (!key.starts_with(prefix)) continue;
+    int cores = 0;
+    const char* const end = key.data() + key.size();
+    const auto [stop, error] = std::from_chars(key.data() + prefix.size(), end, cores);
+    if (error != std::errc() || stop != end || cores <= most_cores) continue;
+    most_cores = cores;
+    found = key;
+  }
+  return found;
+}
+
+std::string to_json(const OperatorProfile& profile) {
+  json devices = json::object();
+  for (const auto& [key, device] : profile.devices) {
+    devices[key] = {{"transfer",
+                     {{"latency_ns", device.transfer.latency_ns},
+                      {"ns_per_byte", device.transfer.ns_per_byte}}},
+                    {"times_ns", device.times_ns}};
+  }
+  const json root = {{"format", kFormat}, {"version", kVersion}, {"devices", std::move(devices)}};
+  return root.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+Result<OperatorProfile> parse_operator_profile(std::string_view text) {
+  const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (root.is_discarded() || !root.is_object()) return invalid_argument("not a JSON object");
+  const auto format = root.find("format");
+  if (format == root.end() || *format != kFormat) {
+    return invalid_argument("\"format\" is not \"{}\"; `sluice measure` writes such files",
+                            kFormat);
+  }
+  const auto version = root.find("version");
+  if (version == root.end() || *version != kVersion) {
+    return invalid_argument("\"version\" is not {}", kVersion);
+  }
+  const auto devices = root.find("devices");
+  if (devices == root.end() || !devices->is_object()) {
+    return invalid_argument("\"devices\" is no object");
+  }
+  OperatorProfile profile;
+  for (const auto& [key, device] : devices->items()) {
+    profile.devices[key] = SLUICE_TRY(read_device(device, "device \"" + key + "\""));
+  }
+  return profile;
+}
+
+Result<OperatorProfile> read_operator_profile(const std::string& path) {
+  const std::string text = SLUICE_TRY(read_text_file(path, kMaxFileBytes));
+  return SLUICE_TRY(parse_operator_profile(text).with_context(path));
+}
+
+}  // namespace sluice::compile

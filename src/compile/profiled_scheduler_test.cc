@@ -1,0 +1,171 @@
+#include "compile/profiled_scheduler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "compile/compile.h"
+#include "compile/optimize.h"
+#include "compile/profile/measure.h"
+#include "compile/profile/operation_key.h"
+#include "ir/text/graph_text.h"
+
+namespace sluice::compile {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const backend::BackendRegistry& registry() {
+  static const backend::BackendRegistry kRegistry = backend::BackendRegistry::discover();
+  return kRegistry;
+}
+
+ir::Graph three_operations(const std::string& batch) {
+  std::string text = R"(
+subgraph @0 "main" {
+  input %x : f32[N, 64]
+  [%a : f32[N, 64]] = Exp.13[%x] "exp"
+  [%b : f32[N, 64]] = Softmax.13[%a] "softmax"
+  [%c : f32[N, 64]] = CumSum.14[%b, %axis] "sum"
+  const %axis : i32[] = [1]
+  output [%c]
+}
+)";
+  for (auto at = text.find("[N,"); at != std::string::npos; at = text.find("[N,")) {
+    text.replace(at, 2, "[" + batch);
+  }
+  return ir::parse_graph(text).value();
+}
+
+Result<package::Executable> schedule(std::shared_ptr<const OperatorProfile> profile,
+                                     std::vector<std::string> places = {},
+                                     const std::string& batch = "64") {
+  CompileOptions options;
+  options.backends = {"cpu", "reference"};
+  options.places = std::move(places);
+  options.profile = std::move(profile);
+  return compile(three_operations(batch), registry(), options);
+}
+
+std::vector<std::string> backends_of(const Result<package::Executable>& executable) {
+  if (!executable.is_ok()) return {executable.status().to_string()};
+  std::vector<std::string> names;
+  for (const std::int16_t number : executable->backend_of.front()) {
+    names.push_back(number < 0 ? "-" : executable->backends[static_cast<std::size_t>(number)]);
+  }
+  return names;
+}
+
+using TimeOf = std::function<double(const std::string& backend, const std::string& kind)>;
+
+/// A profile in which operation `kind` takes `time_of` ns.
+std::shared_ptr<OperatorProfile> made_up(const TimeOf& time_of, TransferCost reference_copy = {}) {
+  auto profile = std::make_shared<OperatorProfile>();
+  const auto executable = schedule(nullptr).value();
+  for (const char* name : {"cpu", "reference"}) {
+    const auto backend = registry().find(name).value();
+    DeviceProfile& device = profile->devices[device_key(*backend, 2)];
+    if (backend->name() == "reference") device.transfer = reference_copy;
+    const ir::Subgraph& main = executable.graph.main();
+    for (const ir::OperationId id : main.order()) {
+      const auto op = backend::Op::create({executable.graph, main, main.operation(id)}).value();
+      device.times_ns[key_of(op.get())] = time_of(name, main.operation(id).kind);
+    }
+  }
+  return profile;
+}
+
+double cpu_is_slow_at_softmax(const std::string& backend, const std::string& kind) {
+  return (backend == "cpu") == (kind == "Softmax") ? 1000 : 100;
+}
+
+TEST(ProfiledScheduler, OperationGoesWhereItIsFastest) {
+  EXPECT_THAT(backends_of(schedule(nullptr)), ElementsAre("cpu", "cpu", "cpu"));
+  EXPECT_THAT(backends_of(schedule(made_up(cpu_is_slow_at_softmax))),
+              ElementsAre("cpu", "reference", "cpu"));
+}
+
+TEST(ProfiledScheduler, CopiesThatCostMoreThanTheyGainKeepOperationsTogether) {
+  const auto profile = made_up(cpu_is_slow_at_softmax, {.latency_ns = 5000});
+  EXPECT_THAT(backends_of(schedule(profile)), ElementsAre("cpu", "cpu", "cpu"));
+  const auto slow_cpu =
+      made_up([](const std::string& backend,
+                 const std::string&) { return backend == "cpu" ? 1000.0 : 900.0; },
+              {.latency_ns = 5000});
+  EXPECT_THAT(backends_of(schedule(slow_cpu, {"CumSum=reference"})),
+              ElementsAre("reference", "reference", "reference"));
+}
+
+TEST(ProfiledScheduler, RuleExcludesABackendThatIsFaster) {
+  EXPECT_THAT(backends_of(schedule(made_up(cpu_is_slow_at_softmax), {"Softmax=cpu"})),
+              ElementsAre("cpu", "cpu", "cpu"));
+}
+
+TEST(ProfiledScheduler, BackendWithoutTimesFailsAndTellsHowToMeasure) {
+  auto profile = made_up(cpu_is_slow_at_softmax);
+  profile->devices.erase(device_key(*registry().find("reference").value(), 2));
+  const auto status = schedule(profile).status();
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("no times for backend \"reference\""),
+                                      HasSubstr("sluice measure MODEL --backend cpu,reference")));
+}
+
+TEST(ProfiledScheduler, OpenShapesFailAndNameTheOption) {
+  const auto status = schedule(made_up(cpu_is_slow_at_softmax), {}, "K").status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("--shape"));
+}
+
+TEST(MeasureOperators, TimesOfEveryBackendScheduleTheModel) {
+  const auto executable = schedule(nullptr).value();
+  const std::vector<std::string> names = {"cpu", "reference", "sim"};
+  const auto backends = find_backends(registry(), names).value();
+  const auto profile = measure_operators(executable.graph, backends, 1).value();
+  EXPECT_EQ(profile.devices.at(device_key(*backends[0], 1)).times_ns.size(), 3U);
+  for (const auto& [key, device] : profile.devices) {
+    for (const auto& [operation, time_ns] : device.times_ns) {
+      EXPECT_GT(time_ns, 0) << key << " " << operation;
+    }
+  }
+  EXPECT_EQ(backends_of(schedule(std::make_shared<OperatorProfile>(profile))).size(), 3U);
+}
+
+TEST(OperatorProfile, FileGivesBackWhatWasWritten) {
+  const auto profile = made_up(cpu_is_slow_at_softmax, {.latency_ns = 12.5, .ns_per_byte = 0.25});
+  const auto read = parse_operator_profile(to_json(*profile)).value();
+  EXPECT_EQ(to_json(read), to_json(*profile));
+  EXPECT_EQ(read.devices.size(), 2U);
+}
+
+TEST(OperatorProfile, MergeReplacesTimesAndKeepsOthers) {
+  OperatorProfile profile;
+  profile.devices["cpu 1 x1"].times_ns = {{"a", 1}, {"b", 2}};
+  OperatorProfile later;
+  later.devices["cpu 1 x1"].times_ns = {{"b", 3}};
+  later.devices["cpu 1 x2"].times_ns = {{"a", 4}};
+  profile.merge(later);
+  EXPECT_EQ(profile.find("cpu 1 x1", "a"), 1);
+  EXPECT_EQ(profile.find("cpu 1 x1", "b"), 3);
+  EXPECT_EQ(profile.find("cpu 1 x2", "a"), 4);
+  EXPECT_EQ(profile.find("cpu 1 x2", "b"), std::nullopt);
+}
+
+TEST(OperatorProfile, FaultyFilesAreRefusedNamingTheField) {
+  const auto message = [](std::string_view text) {
+    return parse_operator_profile(text).status().message();
+  };
+  EXPECT_THAT(message("[1"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(message("{}"), HasSubstr("\"format\""));
+  const std::string head = R"({"format": "sluice operator profile", "version": )";
+  EXPECT_THAT(message(head + "2}"), HasSubstr("\"version\" is not 1"));
+  EXPECT_THAT(message(head + R"(1, "devices": {"cpu": {}}})"), HasSubstr("\"transfer\""));
+  EXPECT_THAT(message(head + R"(1, "devices": {"cpu": {"transfer":
+      {"latency_ns": 1, "ns_per_byte": 0}, "times_ns": {"Conv": -3}}}})"),
+              HasSubstr("\"Conv\" is -3"));
+}
+
+}  // namespace
+}  // namespace sluice::compile

@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <thread>
+
+#include "base/file.h"
+#include "compile/optimize.h"
+#include "compile/profile/measure.h"
+#include "sluice/cli/command.h"
+#include "sluice/model/model_source.h"
+
+namespace sluice::tool {
+namespace {
+
+class MeasureCommand : public Command {
+ public:
+  const char* name() const override { return "measure"; }
+  const char* summary() const override {
+    return "Measure a model's operations on each backend, for `sluice compile --profile`";
+  }
+
+  void add_options(Options& options) override {
+    options_.add_to(options);
+    options
+        .add("-o,--output", output_,
+             "The profile to write; times in it that are not measured now stay")
+        .required();
+    options.add_threads(num_threads_, "Cores to measure with; 0 for all");
+  }
+
+  Result<int> run() override {
+    const auto executable = SLUICE_TRY(open_model(options_));
+    const auto backends = SLUICE_TRY(compile::find_backends(backend_registry(), options_.backends));
+    const int available = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    const auto measured = SLUICE_TRY(compile::measure_operators(
+        executable.graph, backends, num_threads_ == 0 ? available : num_threads_));
+    const bool has_times = std::ranges::any_of(
+        measured.devices, [](const auto& entry) { return !entry.second.times_ns.empty(); });
+    if (!has_times) {
+      return invalid_argument(
+          "{}: no operation has known shapes; fix the open dimensions with --shape, as in "
+          "\"--shape "
+          "image=1,1,8,8\"",
+          options_.path);
+    }
+    compile::OperatorProfile profile;
+    if (std::filesystem::exists(output_)) {
+      profile = SLUICE_TRY(compile::read_operator_profile(output_));
+    }
+    profile.merge(measured);
+    const std::string text = compile::to_json(profile);
+    SLUICE_TRY(write_file_atomically(output_, std::as_bytes(std::span(text))));
+    print(measured);
+    return 0;
+  }
+
+ private:
+  void print(const compile::OperatorProfile& measured) const {
+    for (const auto& [key, device] : measured.devices) {
+      double sum_ns = 0;
+      for (const auto& [operation, time_ns] : device.times_ns) sum_ns += time_ns;
+      fmt::print("{}: {} different operations, {:.3f} ms together", key, device.times_ns.size(),
+                 sum_ns / 1e6);
+      if (device.transfer.ns_per_byte > 0) {
+        fmt::print("; copies take {:.1f} us and {:.2f} GB/s", device.transfer.latency_ns / 1e3,
+                   1 / device.transfer.ns_per_byte);
+      }
+      fmt::print("\n");
+    }
+    fmt::print("wrote {}; `sluice compile {} --backend {} --profile {}` chooses by it\n", output_,
+               options_.path, fmt::join(options_.backends, ","), output_);
+  }
+
+  ModelOptions options_;
+  std::string output_;
+  int num_threads_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_measure_command() { return std::make_unique<MeasureCommand>(); }
+
+}  // namespace sluice::tool
