@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compile/compile.h"
+#include "compile/profile/operation_key.h"
 #include "compile/tune/trial_model.h"
 #include "exec/testing/exec_testing.h"
 #include "ir/text/graph_text.h"
