@@ -112,7 +112,7 @@ def slow_clients_end(folder: Path) -> None:
         slow = [connect(daemon) for _ in range(30)]
         for i, one in enumerate(slow):
             one.sendall([b"", PREFACE[:5], PREFACE, GREETING + frame(1, 0, 1, b"\x82")][i % 4])
-        assert descriptors(daemon) > before, "they are open"
+        until(lambda: descriptors(daemon) > before)  # the daemon has accepted some
         same(at(daemon).json("models"), [])
         until(lambda: descriptors(daemon) <= before, 15)
         for one in slow:
