@@ -171,7 +171,7 @@ typedef struct sluice_group {
   const char* active_model; /* "" if none is started */
   int64_t num_switches;     /* from one model to another */
   int64_t memory_used_bytes;
-  int64_t memory_limit_bytes; /* -1: none */
+  int64_t max_memory_bytes; /* -1: none */
 } sluice_group;
 
 typedef struct sluice_group_list {

@@ -50,7 +50,7 @@ struct GroupInfo {
   std::string active_model = {};
   std::int64_t num_switches = 0;
   std::int64_t memory_used_bytes = 0;
-  std::int64_t memory_limit_bytes = -1;
+  std::int64_t max_memory_bytes = -1;
 };
 
 /// Name, type and dimensions of an input or output; -1 where the model takes any size.
@@ -196,7 +196,7 @@ inline GroupInfo info_of(const sluice_group& group) {
   info.active_model = group.active_model;
   info.num_switches = group.num_switches;
   info.memory_used_bytes = group.memory_used_bytes;
-  info.memory_limit_bytes = group.memory_limit_bytes;
+  info.max_memory_bytes = group.max_memory_bytes;
   return info;
 }
 

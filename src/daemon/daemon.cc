@@ -75,7 +75,7 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.quota.max_regions = static_cast<std::int32_t>(settings.session_regions);
   options.quota.max_region_bytes = settings.session_region_bytes;
   options.model_folders = SLUICE_TRY(canonical_folders(settings.model_folders));
-  options.upload_limit_bytes = settings.upload_limit_bytes;
+  options.max_upload_bytes = settings.max_upload_bytes;
   options.upload_idle_ns = settings.upload_idle_seconds * kNsPerSecond;
   options.requires_session = settings.require_session;
   options.quota.max_answer_bytes = settings.session_answer_bytes;
@@ -107,7 +107,7 @@ Result<rpc::server::ServerOptions> server_options(const Settings& settings,
   options.unix_socket.users = SLUICE_TRY(users_of(settings.socket_users));
   options.tls = tls_files(settings);
   options.tokens = SLUICE_TRY(read_tokens(settings.token_file));
-  options.message_limit_bytes = settings.message_limit_bytes;
+  options.max_message_bytes = settings.max_message_bytes;
   options.connections = settings.connections;
   options.connections_per_peer = settings.connections_per_peer;
   return options;

@@ -36,8 +36,8 @@ struct Settings {
   std::vector<std::string> models;  ///< packages to load at start
   std::string state_file;           ///< what clients loaded by path; empty: not kept
   bool exclusive_cores = false;     ///< models of different loads never share cores
-  std::int64_t upload_limit_bytes = std::int64_t{4} << 30;
-  std::int64_t message_limit_bytes = std::int64_t{64} << 20;
+  std::int64_t max_upload_bytes = std::int64_t{4} << 30;
+  std::int64_t max_message_bytes = std::int64_t{64} << 20;
   std::int64_t connections = 4096;
   std::int64_t connections_per_peer = 1024;
   std::int64_t upload_idle_seconds = 30;

@@ -41,7 +41,7 @@ TEST(Settings, FileErrorsNameTheSettingAndTheExpectedValue) {
       {R"({"devices": "1c:00.0"})", "devices: expected a list"},
       {R"({"devices": [1]})", "devices[0]: expected a text"},
       {R"({"map": null})", "map: expected a text"},
-      {R"({"upload_limit_bytes": -1})", "upload_limit_bytes: -1 is not between 0"},
+      {R"({"max_upload_bytes": -1})", "max_upload_bytes: -1 is not between 0"},
   };
   for (const auto& [text, says] : cases) {
     Settings settings;

@@ -22,7 +22,7 @@ struct MemoryPoolState {
 
   std::unique_ptr<backend::DeviceMemory> take_idle(std::int64_t size_bytes);
   Result<std::unique_ptr<backend::DeviceMemory>> grow(std::int64_t size_bytes);
-  void shrink_to(std::int64_t most_idle_bytes);
+  void shrink_to(std::int64_t max_idle_bytes);
   void give_back(std::unique_ptr<backend::DeviceMemory> block);
 };
 
@@ -67,9 +67,9 @@ Result<std::unique_ptr<backend::DeviceMemory>> MemoryPoolState::grow(std::int64_
   return std::make_unique<backend::DeviceMemory>(std::move(block).value());
 }
 
-void MemoryPoolState::shrink_to(std::int64_t most_idle_bytes) {
+void MemoryPoolState::shrink_to(std::int64_t max_idle_bytes) {
   // Largest first: few frees give back much, and small blocks are the ones most often reused.
-  while (idle_bytes > most_idle_bytes) {
+  while (idle_bytes > max_idle_bytes) {
     const auto largest = std::prev(idle.end());
     idle_bytes -= largest->first;
     usage.held.change(-largest->first);

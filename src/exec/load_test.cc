@@ -86,7 +86,7 @@ TEST(LoadedModel, PackedBytesOfAnotherBackendAreRebuilt) {
 
 TEST(LoadedModel, RefusesToPassTheArenaLimit) {
   LoadOptions options;
-  options.arena_limit_bytes = 64;
+  options.max_arena_bytes = 64;
   const auto model = LoadedModel::load(executable_of(kProduct), registry(), options);
   EXPECT_EQ(model.status().code(), Code::kResourceExhausted);
 }

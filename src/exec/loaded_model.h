@@ -43,13 +43,13 @@ struct LoadOptions {
   /// 0 for all cores that the process may use. Ignored if `cores` is set.
   int num_threads = 0;
   /// Limit on the bytes of one context's intermediate tensors.
-  std::int64_t arena_limit_bytes = std::int64_t{1} << 40;
+  std::int64_t max_arena_bytes = std::int64_t{1} << 40;
   /// A Loop that passes this number of iterations fails the run.
   std::int64_t max_loop_iterations = 100'000'000;
   /// Limit on the bytes of one context's buffers during a run: intermediate tensors, outputs,
   /// values of loops, sequences; and, counted apart, on its strings. All contexts of the process
   /// together are bounded by process_memory.
-  std::int64_t memory_limit_bytes = std::numeric_limits<std::int64_t>::max();
+  std::int64_t max_memory_bytes = std::numeric_limits<std::int64_t>::max();
   /// Called when a context first records kernels that read the constant: for a model of static
   /// shapes in create_context. Unset: kernels read all constants in the mapped file.
   BringConstant bring_constant;

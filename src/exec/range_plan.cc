@@ -92,7 +92,7 @@ Result<std::shared_ptr<const RangePlan>> make_range_plan(const ModelState& model
   request.types = types;
   request.traits = traits;
   request.earlier = earlier;
-  request.arena_limit_bytes = model.options.arena_limit_bytes;
+  request.max_arena_bytes = model.options.max_arena_bytes;
   const bool is_whole =
       request.begin == 0 && request.end == code.subgraph->order().size() && code.id.index() == 0;
   if (is_whole && model.executable.plan) request.layout = &*model.executable.plan;

@@ -194,7 +194,7 @@ class Placer {
       return ok_status();
     }
     placement_.layout =
-        SLUICE_TRY(pack_arena(lifetimes, kTensorAlignment, request_.arena_limit_bytes));
+        SLUICE_TRY(pack_arena(lifetimes, kTensorAlignment, request_.max_arena_bytes));
     return ok_status();
   }
 

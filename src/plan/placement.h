@@ -65,7 +65,7 @@ struct PlacementRequest {
   std::span<const StepTraits> traits;   ///< one per step of the range
   std::span<const Place> earlier;       ///< result of the range before; empty for the first
   const ArenaLayout* layout = nullptr;  ///< a layout kept from compilation: used if it fits
-  std::int64_t arena_limit_bytes = std::numeric_limits<std::int64_t>::max();
+  std::int64_t max_arena_bytes = std::numeric_limits<std::int64_t>::max();
 };
 
 /// A tensor to be copied to an output whose operand has its memory elsewhere.

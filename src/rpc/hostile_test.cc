@@ -39,7 +39,7 @@ class HostileTest : public testing::ServingTest<runtime::ThreadDrivers> {
 
   static service::ServiceOptions options() {
     service::ServiceOptions options;
-    options.upload_limit_bytes = 1 << 20;
+    options.max_upload_bytes = 1 << 20;
     options.upload_idle_ns = 300'000'000;
     return options;
   }

@@ -58,7 +58,7 @@ std::vector<GroupInfo> Engine::list_groups() const {
     info.cores = listed.group->cores;
     info.num_models = listed.num_models;
     info.memory_used_bytes = listed.group->budget->used_bytes();
-    info.memory_limit_bytes = listed.group->budget->limit_bytes();
+    info.max_memory_bytes = listed.group->budget->limit_bytes();
     if (const auto scheduler = groups_.find(info.id)) {
       info.num_switches = scheduler->num_switches();
       if (const auto active = scheduler->active()) info.active_model = active->options().name;

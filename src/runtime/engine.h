@@ -46,7 +46,7 @@ struct GroupInfo {
   std::string active_model;  ///< empty if none is started
   std::int64_t num_switches = 0;
   std::int64_t memory_used_bytes = 0;
-  std::int64_t memory_limit_bytes = topology::MemoryBudget::kUnlimited;
+  std::int64_t max_memory_bytes = topology::MemoryBudget::kUnlimited;
   WorkerInfo worker;  ///< of a group in process isolation
 };
 

@@ -69,7 +69,7 @@ Result<GroupReport> Engine::report(topology::CoreGroupId id) const {
   for (const auto& [device, busy_ns] : report.requests.core_busy_ns) report.core_busy_ns += busy_ns;
   report.memory = budget.items();
   report.memory_peak_bytes = budget.peak_bytes();
-  report.memory_limit_bytes = budget.limit_bytes();
+  report.max_memory_bytes = budget.limit_bytes();
   report.num_switches = group->num_switches();
   report.health = health_of(report.requests, has_failed(*group));
   return report;

@@ -73,7 +73,7 @@ ServerInfo Service::server() const {
   for (const topology::Device& device : devices_.devices) info.num_cores += device.num_cores;
   info.num_free_cores = engine_.num_free_cores();
   info.devices = devices_.devices;
-  info.upload_limit_bytes = options.upload_limit_bytes;
+  info.max_upload_bytes = options.max_upload_bytes;
   info.stream_requests = options.stream_requests;
   for (const auto& folder : options.model_folders) info.model_folders.push_back(folder.string());
   info.side_socket = side_socket_;

@@ -28,7 +28,7 @@ struct ServiceOptions {
   /// Packages may be loaded by path from these folders and below. Requires: canonical paths of
   /// folders that only trusted people write to.
   std::vector<std::filesystem::path> model_folders;
-  std::int64_t upload_limit_bytes = std::int64_t{4} << 30;
+  std::int64_t max_upload_bytes = std::int64_t{4} << 30;
   /// An upload whose client sends nothing for so long ends.
   std::int64_t upload_idle_ns = 30'000'000'000;
   /// Clients without a session may only look.

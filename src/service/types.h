@@ -129,7 +129,7 @@ struct ServerInfo {
   std::int32_t num_cores = 0;
   std::int32_t num_free_cores = 0;
   std::vector<topology::Device> devices;
-  std::int64_t upload_limit_bytes = 0;
+  std::int64_t max_upload_bytes = 0;
   std::vector<std::string> model_folders;
   std::string side_socket;           ///< where memfds are passed; empty: nowhere
   std::int64_t stream_requests = 0;  ///< most in flight on one stream

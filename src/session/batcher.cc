@@ -1,3 +1,7 @@
+// Invariants. `rows_waiting_` is the sum of the rows in `line_` that no batch has taken. Only the
+// front call of the line may have rows in batches and rows waiting. `open_` covers a batch from the
+// moment it leaves the line until nothing touches the batcher on its behalf; `in_flight_` covers
+// only the model's part and decides whether another batch may start.
 #include "session/batcher.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The pump is the only consumer of the rings and the only thread that takes a slot; callbacks give
+// slots back from any thread. `open_` counts each request twice: until its callbacks returned, and
+// until the model's last access to the manager. `close` waits for zero.
 #include "session/queue_manager.h"
 
 #include <algorithm>

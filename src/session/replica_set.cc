@@ -1,3 +1,7 @@
+// Lock order: `mutex_` (the line) is a leaf. No thread holds it while it calls a replica or a
+// caller's `on_done`, because both may submit again. `park_mutex_` guards nothing; it closes the
+// gap between a waiter's last look at `num_news_` and its sleep. The pump runs `start_waiting` on
+// one thread at a time, so requests leave the line in its order.
 #include "session/replica_set.h"
 
 #include <algorithm>

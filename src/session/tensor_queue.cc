@@ -14,6 +14,7 @@ TensorQueue::TensorQueue(package::TensorSpec spec, bool is_output, std::size_t c
   const ir::Shape* shape = spec_.type.is_tensor() ? spec_.type.shape() : nullptr;
   if (shape == nullptr) return;
   ir::Shape unit = *shape;
+  // Only the first dimension may be open: the size of a record then tells the number of its rows.
   if (!unit.empty() && !unit.front().is_known()) {
     has_unknown_rows_ = true;
     unit.front() = 1;

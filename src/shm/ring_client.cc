@@ -1,3 +1,8 @@
+// One thread submits and one takes. The client trusts the daemon's words no more than the daemon
+// trusts the client's: counts that it copies out are cut to the sizes of its own arrays.
+// `is_asleep` is stored with a fence before the last look at the ring, and the other side looks at
+// `is_asleep` after its fenced store of the tail; one of the two therefore sees the other, and no
+// wake-up is lost.
 #include "shm/ring_client.h"
 
 #include <algorithm>

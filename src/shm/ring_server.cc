@@ -1,3 +1,7 @@
+// The client may write any word of the ring at any time. `taken_` and `completed_` live in the
+// daemon's own memory; a shared word is read once, into a local value, and that value is checked.
+// An entry is taken only while the completion ring has room for its answer, so `complete` never
+// waits for the client.
 #include "shm/ring_server.h"
 
 #include <bit>

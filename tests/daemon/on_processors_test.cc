@@ -127,7 +127,7 @@ TEST_F(OnProcessors, ALoadGetsAllThatItNeedsOrNothing) {
   EXPECT_THAT(infer(*client, model->info.handle, 2).value(), ElementsAre(3, 0, 5, 0));
   const auto groups = client->list_groups();
   EXPECT_GT(groups->front().info.memory_used_bytes, 0);
-  EXPECT_EQ(groups->front().info.memory_limit_bytes, 4 * kMiB);
+  EXPECT_EQ(groups->front().info.max_memory_bytes, 4 * kMiB);
 }
 
 TEST_F(OnProcessors, AnswersHaveTheCodeOfTheirEnd) {

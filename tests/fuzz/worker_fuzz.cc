@@ -36,7 +36,7 @@ using Bytes = std::span<const std::uint8_t>;
 
 constexpr int kInferences = 3;
 constexpr std::int64_t kArenaLimitBytes = 32 << 20;
-constexpr std::size_t kMostCompletions = 16;
+constexpr std::size_t kMaxCompletions = 16;
 
 void require(bool is_so) {
   if (!is_so) std::abort();
@@ -140,7 +140,7 @@ void try_answers(Bytes bytes) {
       inference.on_answer = [&](sluice::worker::Answer answer) { client.take(std::move(answer)); };
       require(flights.infer(inference).is_ok());
     }
-    const std::size_t count = next<std::uint8_t>(bytes) % (kMostCompletions + 1);
+    const std::size_t count = next<std::uint8_t>(bytes) % (kMaxCompletions + 1);
     Bytes completions = bytes.first(std::min<std::size_t>(bytes.size(), 13 * count));
     bytes = bytes.subspan(completions.size());
     for (std::size_t i = 0; i < count; ++i) {

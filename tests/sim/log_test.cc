@@ -86,10 +86,10 @@ TEST(SimLog, UniformJitterStaysWithinItsSpread) {
 }
 
 TEST(SimLog, EndsAtItsLimit) {
-  Machine machine(R"({"log_limit_bytes": 100})");
+  Machine machine(R"({"max_log_bytes": 100})");
   for (int i = 0; i < 10; ++i) machine.group({0});
   const std::string log = machine.time().log();
-  EXPECT_TRUE(log.ends_with("\n... log_limit_bytes is reached\n")) << log;
+  EXPECT_TRUE(log.ends_with("\n... max_log_bytes is reached\n")) << log;
   EXPECT_EQ(std::ranges::count(log, '\n'), 3) << log;
 }
 

@@ -77,7 +77,7 @@ class Bench {
         &task);
   }
 
-  WorkerPool pool_;
+  ThreadPool pool_;
   double seconds_;
   Isa isa_;
   double peak_ = 0;

@@ -34,7 +34,7 @@ namespace sluice::cpu {
 /// Whether a team's cores are contended, from what its runs report.
 ///
 /// `is_contended` may be called from any thread. The other functions are called by the thread that
-/// holds the pool (WorkerPool::enter), one at a time.
+/// holds the pool (ThreadPool::enter), one at a time.
 class ContentionController {
  public:
   explicit ContentionController(ContentionDetector detector = {})

@@ -6,11 +6,11 @@ namespace sluice::cpu {
 namespace {
 
 /// Keeps every offset computed from a shape far from overflow.
-constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
-constexpr std::int64_t kMostAlong = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
 
 bool in_range(Extent e, std::int64_t least) {
-  return e.h >= least && e.w >= least && e.h <= kMostAlong && e.w <= kMostAlong;
+  return e.h >= least && e.w >= least && e.h <= kMaxExtent && e.w <= kMaxExtent;
 }
 
 std::int64_t output_along(std::int64_t input, std::int64_t pads, std::int64_t kernel,
@@ -20,11 +20,11 @@ std::int64_t output_along(std::int64_t input, std::int64_t pads, std::int64_t ke
   return padded < span ? 0 : (padded - span) / stride + 1;
 }
 
-/// True when the product of the factors passes kMostElements.
+/// True when the product of the factors passes kMaxElements.
 bool too_many(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
   std::int64_t product = 1;
   for (const std::int64_t factor : {a, b, c, d}) {
-    if (factor > kMostElements / product) return true;
+    if (factor > kMaxElements / product) return true;
     product *= factor;
   }
   return false;

@@ -39,7 +39,7 @@ class Backend {
 
 /// Cores reserved together: the pool that serves all lists of the group.
 struct Group {
-  WorkerPool pool;
+  ThreadPool pool;
 };
 
 /// A list runs during its submission, so a stream holds only the first error.

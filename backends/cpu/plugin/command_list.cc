@@ -16,7 +16,7 @@ constexpr double kWakeNs = 12000;
 /// waited for less, but read more of their common operands.
 constexpr double kPiecesNs = 60000;
 constexpr double kPieceNs = 200000;
-constexpr double kMostPieces = 16;
+constexpr double kMaxPieces = 16;
 /// A shorter phase is not offered to helpers: opening and closing the gate costs too much.
 constexpr double kOfferNs = 10000;
 constexpr std::int64_t kPage = 4096;
@@ -31,7 +31,7 @@ double cost_of_copy(std::int64_t bytes) { return static_cast<double>(bytes) / kC
 /// Pieces per worker of a phase that takes one worker `phase_ns`.
 int pieces_per_worker(double phase_ns, int workers) {
   if (phase_ns <= kPiecesNs) return 1;
-  return static_cast<int>(std::clamp(phase_ns / workers / kPieceNs, 2.0, kMostPieces));
+  return static_cast<int>(std::clamp(phase_ns / workers / kPieceNs, 2.0, kMaxPieces));
 }
 
 bool overlap(const auto& a, const auto& b) {

@@ -25,7 +25,7 @@ namespace sluice::cpu {
 /// read it, except claims_ (atomic) and status_ (worker 0 only).
 class CommandList {
  public:
-  explicit CommandList(WorkerPool& pool) : pool_(pool) {}
+  explicit CommandList(ThreadPool& pool) : pool_(pool) {}
 
   /// `kernel` outlives the list.
   Status add_kernel(const Kernel& kernel, std::span<const sluice_argument> inputs,
@@ -91,7 +91,7 @@ class CommandList {
   void offer_pieces(const Step& step, int phase, const Worker& worker);
   void plan_pieces();
 
-  WorkerPool& pool_;
+  ThreadPool& pool_;
   std::vector<Step> steps_;
   std::vector<sluice_argument> arguments_;
   bool finished_ = false;

@@ -171,16 +171,16 @@ void CommandList::run_steps() {
 }
 
 void CommandList::run_team() {
-  const WorkerPool::Task lead_or_run = [](void* list, const Member& member) {
+  const ThreadPool::Task lead_or_run = [](void* list, const Member& member) {
     static_cast<CommandList*>(list)->walk(member);
   };
-  const WorkerPool::Task take_part = [](void* list, const Member& member) {
+  const ThreadPool::Task take_part = [](void* list, const Member& member) {
     static_cast<CommandList*>(list)->help(member);
   };
   switch (mode_) {
     case TeamMode::kPinned: return pool_.run(lead_or_run, this);
     case TeamMode::kHelped: return pool_.lead(lead_or_run, take_part, this);
-    case TeamMode::kAlone: return WorkerPool::run_alone(lead_or_run, this);
+    case TeamMode::kAlone: return ThreadPool::run_alone(lead_or_run, this);
   }
 }
 

@@ -68,7 +68,7 @@ TEST_F(CommandListTest, DynamicPiecesGiveTheSameResult) {
     cpus.push_back(allowed_cpus()[static_cast<std::size_t>(i) % allowed_cpus().size()]);
   }
   for (int round = 0; round < 5; ++round) {
-    WorkerPool pool(cpus, high);
+    ThreadPool pool(cpus, high);
     ASSERT_TRUE(pool.is_contended());
     CommandList list(pool);
     for (int i = 0; i < 10; ++i) {

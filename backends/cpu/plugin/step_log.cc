@@ -11,7 +11,7 @@ namespace sluice::cpu {
 namespace {
 
 /// Enough for a median; later runs are dropped.
-constexpr std::size_t kMostSamples = 4096;
+constexpr std::size_t kMaxSamples = 4096;
 
 /// A JSON string. Names come from the model, so they may hold any byte.
 std::string quoted(std::string_view text) {
@@ -95,7 +95,7 @@ void StepLog::add_run(const StepTimes& times) {
   workers_ = times.workers();
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     std::vector<float>& samples = steps_[i].nanoseconds;
-    if (samples.size() == kMostSamples) continue;
+    if (samples.size() == kMaxSamples) continue;
     samples.push_back(static_cast<float>(times.steps()[i].duration_ns));
   }
 }

@@ -131,7 +131,7 @@ sluice_code group_create(sluice_backend* backend, std::int32_t device, const std
       cpus.push_back(all[size_of(cores[i])]);
     }
     if (cpus.empty()) return plugin::invalid_argument("a group needs at least one core");
-    *group = reinterpret_cast<sluice_group*>(new Group{WorkerPool(std::move(cpus))});
+    *group = reinterpret_cast<sluice_group*>(new Group{ThreadPool(std::move(cpus))});
     return ok();
   });
 }

@@ -60,7 +60,7 @@ void rest_if_due(DutyCycle& duty) {
 
 }  // namespace
 
-WorkerPool::WorkerPool(std::vector<int> cpus, ContentionDetector detector)
+ThreadPool::ThreadPool(std::vector<int> cpus, ContentionDetector detector)
     : cpus_(std::move(cpus)), barrier_(static_cast<int>(cpus_.size())), contention_(detector) {
   try {
     for (int i = 1; i < count(); ++i) {
@@ -75,19 +75,19 @@ WorkerPool::WorkerPool(std::vector<int> cpus, ContentionDetector detector)
   }
 }
 
-WorkerPool::~WorkerPool() { stop(); }
+ThreadPool::~ThreadPool() { stop(); }
 
-void WorkerPool::stop() {
+void ThreadPool::stop() {
   call(kEnd);
   for (std::thread& thread : threads_) thread.join();
 }
 
-void WorkerPool::call(Call what) { epoch_.set((epoch_.load() | kCallMask) + 1 + what); }
+void ThreadPool::call(Call what) { epoch_.set((epoch_.load() | kCallMask) + 1 + what); }
 
 /// The loop of one thread. It may miss calls: epoch_ holds only the last one. A kRun is never
 /// missed, because `run` returns only after every thread has passed the barrier. A missed kHelp
 /// costs nothing but help.
-void WorkerPool::serve(int index) {
+void ThreadPool::serve(int index) {
   const FlushDenormals flush;
   DutyCycle duty;
   for (std::uint32_t seen = 0;;) {
@@ -110,7 +110,7 @@ void WorkerPool::serve(int index) {
   }
 }
 
-void WorkerPool::give_way_to_caller() {
+void ThreadPool::give_way_to_caller() {
   const int here = sched_getcpu();
   if (here == cpus_[0]) return;
   const auto taken = std::find(cpus_.begin() + 1, cpus_.end(), here);
@@ -121,7 +121,7 @@ void WorkerPool::give_way_to_caller() {
 }
 
 /// Busy time of the helpers' processors, and the part of it that the helpers used.
-std::optional<ContentionProbe::Seen> WorkerPool::look_at_helpers() {
+std::optional<ContentionProbe::Seen> ThreadPool::look_at_helpers() {
   const auto busy_ns = read_busy_ns(std::span(cpus_).subspan(1));
   if (!busy_ns) return std::nullopt;
   ContentionProbe::Seen seen{*busy_ns, 0};
@@ -133,7 +133,7 @@ std::optional<ContentionProbe::Seen> WorkerPool::look_at_helpers() {
   return seen;
 }
 
-void WorkerPool::note_unpinned_run(std::int64_t run_ns) {
+void ThreadPool::note_unpinned_run(std::int64_t run_ns) {
   if (count() == 1 || busy_.exchange(true, std::memory_order_acquire)) return;
   contention_.note_unpinned_run(now_ns(), run_ns, std::span(cpus_).subspan(1),
                                 [this] { return look_at_helpers(); });
@@ -141,15 +141,15 @@ void WorkerPool::note_unpinned_run(std::int64_t run_ns) {
 }
 
 /// Takes the pool. False if it has one member or is busy: the caller runs its task alone.
-bool WorkerPool::enter() {
+bool ThreadPool::enter() {
   if (count() == 1 || busy_.exchange(true, std::memory_order_acquire)) return false;
   give_way_to_caller();
   return true;
 }
 
-void WorkerPool::leave() { busy_.store(false, std::memory_order_release); }
+void ThreadPool::leave() { busy_.store(false, std::memory_order_release); }
 
-void WorkerPool::run(Task task, void* context) {
+void ThreadPool::run(Task task, void* context) {
   if (!enter()) return run_alone(task, context);
   const FlushDenormals flush;
   task_ = task;
@@ -162,7 +162,7 @@ void WorkerPool::run(Task task, void* context) {
   leave();
 }
 
-void WorkerPool::lead(Task task, Task help, void* context) {
+void ThreadPool::lead(Task task, Task help, void* context) {
   if (!enter()) return run_alone(task, context);
   const FlushDenormals flush;
   task_ = help;
@@ -171,14 +171,14 @@ void WorkerPool::lead(Task task, Task help, void* context) {
   leave();
 }
 
-void WorkerPool::offer() {
+void ThreadPool::offer() {
   gate_.open();
   call(kHelp);
 }
 
-void WorkerPool::withdraw() { gate_.close(); }
+void ThreadPool::withdraw() { gate_.close(); }
 
-void WorkerPool::run_alone(Task task, void* context) {
+void ThreadPool::run_alone(Task task, void* context) {
   const FlushDenormals flush;
   task(context, Member(0, 1, nullptr));
 }

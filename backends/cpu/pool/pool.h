@@ -49,15 +49,15 @@ class Member {
 /// Ownership instead of a lock: the caller that sets `busy_` owns cpus_, contention_, task_ and
 /// context_ until it clears `busy_`. Threads read task_ and context_ only after a call through
 /// epoch_ (run) or after entering gate_ (lead); both order the reads behind the owner's writes.
-class WorkerPool {
+class ThreadPool {
  public:
   using Task = void (*)(void* context, const Member& member);
 
   /// One member per entry of `cpus`. Throws std::system_error when a thread cannot be started.
-  explicit WorkerPool(std::vector<int> cpus, ContentionDetector detector = {});
-  ~WorkerPool();
-  WorkerPool(const WorkerPool&) = delete;
-  WorkerPool& operator=(const WorkerPool&) = delete;
+  explicit ThreadPool(std::vector<int> cpus, ContentionDetector detector = {});
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   int count() const { return static_cast<int>(cpus_.size()); }
 

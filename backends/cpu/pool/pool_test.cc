@@ -51,9 +51,9 @@ long expected(int count) {
   return value;
 }
 
-TEST(WorkerPool, MembersSeeEachOthersWritesAfterSync) {
+TEST(ThreadPool, MembersSeeEachOthersWritesAfterSync) {
   for (const int count : {1, 2, 3, 5}) {
-    WorkerPool pool(cpus(count));
+    ThreadPool pool(cpus(count));
     for (int round = 0; round < 20; ++round) {
       Relay relay;
       pool.run(&Relay::run, &relay);
@@ -62,8 +62,8 @@ TEST(WorkerPool, MembersSeeEachOthersWritesAfterSync) {
   }
 }
 
-TEST(WorkerPool, RunsEveryTaskOfConcurrentCallers) {
-  WorkerPool pool(cpus(2));
+TEST(ThreadPool, RunsEveryTaskOfConcurrentCallers) {
+  ThreadPool pool(cpus(2));
   std::vector<std::thread> callers;
   std::atomic<int> right{0};
   for (int i = 0; i < 4; ++i) {
@@ -83,7 +83,7 @@ TEST(WorkerPool, RunsEveryTaskOfConcurrentCallers) {
 struct Offers {
   static constexpr int kOffers = 500;
   static constexpr int kPieces = 7;
-  WorkerPool* pool = nullptr;
+  ThreadPool* pool = nullptr;
   std::atomic<int> next{0};
   std::array<int, kPieces> times_done = {};
   std::atomic<int> helpers_pieces{0};
@@ -108,9 +108,9 @@ struct Offers {
   }
 };
 
-TEST(WorkerPool, WithdrawReturnsAfterEveryOfferedPieceRanOnce) {
+TEST(ThreadPool, WithdrawReturnsAfterEveryOfferedPieceRanOnce) {
   for (const int count : {1, 2, 3}) {
-    WorkerPool pool(cpus(count));
+    ThreadPool pool(cpus(count));
     for (int round = 0; round < 20; ++round) {
       Offers offers;
       offers.pool = &pool;
@@ -123,8 +123,8 @@ TEST(WorkerPool, WithdrawReturnsAfterEveryOfferedPieceRanOnce) {
   }
 }
 
-TEST(WorkerPool, HelperTakesPiecesWhileTheLeaderWaits) {
-  WorkerPool pool(cpus(2));
+TEST(ThreadPool, HelperTakesPiecesWhileTheLeaderWaits) {
+  ThreadPool pool(cpus(2));
   Offers offers;
   offers.pool = &pool;
   // Terminates: the leader waits until a helper has taken the pieces.
@@ -143,8 +143,8 @@ TEST(WorkerPool, HelperTakesPiecesWhileTheLeaderWaits) {
   EXPECT_EQ(offers.helpers_pieces, Offers::kPieces);
 }
 
-TEST(WorkerPool, IdleThreadsUseNoProcessorTime) {
-  WorkerPool pool(cpus(3));
+TEST(ThreadPool, IdleThreadsUseNoProcessorTime) {
+  ThreadPool pool(cpus(3));
   Relay relay;
   pool.run(&Relay::run, &relay);
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -158,8 +158,8 @@ TEST(WorkerPool, IdleThreadsUseNoProcessorTime) {
   EXPECT_LT(used() - before, 20000);
 }
 
-TEST(WorkerPool, FlushesDenormalsInsideTasksOnly) {
-  WorkerPool pool(cpus(2));
+TEST(ThreadPool, FlushesDenormalsInsideTasksOnly) {
+  ThreadPool pool(cpus(2));
   struct Halved {
     volatile float tiny = 1.2e-38f;
     float result[2] = {1, 1};

@@ -17,9 +17,9 @@ namespace sluice::cpu {
 using Shape = std::vector<std::int64_t>;
 
 /// Pools of 1 to 3 workers, shared by all tests.
-inline WorkerPool& test_pool(int count) {
-  static std::deque<WorkerPool>& pools = *[] {
-    auto* made = new std::deque<WorkerPool>;
+inline ThreadPool& test_pool(int count) {
+  static std::deque<ThreadPool>& pools = *[] {
+    auto* made = new std::deque<ThreadPool>;
     const std::vector<int> cpus = allowed_cpus();
     for (std::size_t n = 1; n <= 3; ++n) {
       std::vector<int> chosen;

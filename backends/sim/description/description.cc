@@ -6,10 +6,10 @@ namespace {
 constexpr std::int64_t kLongestNs = std::int64_t{3600} * 1'000'000'000;
 constexpr double kSlowest = 1;
 constexpr double kFastest = 1e18;
-constexpr int kMostDevices = 1024;
-constexpr int kMostCores = 4096;
-constexpr int kMostEngines = 1024;
-constexpr std::int64_t kMostMemory = std::int64_t{1} << 48;
+constexpr int kMaxDevices = 1024;
+constexpr int kMaxCores = 4096;
+constexpr int kMaxEngines = 1024;
+constexpr std::int64_t kMaxMemory = std::int64_t{1} << 48;
 constexpr std::int64_t kLongestLog = std::int64_t{1} << 30;
 
 struct Parser {
@@ -17,7 +17,7 @@ struct Parser {
 
   void read_path(const Json& json, const std::string& where, CopyPath& path) const {
     ObjectReader reader(json, where, status);
-    reader.integer("engines", 1, kMostEngines, &path.engines);
+    reader.integer("engines", 1, kMaxEngines, &path.engines);
     reader.number("bytes_per_s", kSlowest, kFastest, &path.bytes_per_s);
     reader.integer("latency_ns", 0, kLongestNs, &path.latency_ns);
     reader.finish();
@@ -65,11 +65,11 @@ struct Parser {
     ObjectReader reader(json, where, status);
     Device device;
     std::int64_t count = 1;
-    reader.integer("count", 1, kMostDevices, &count);
+    reader.integer("count", 1, kMaxDevices, &count);
     reader.text("name", &device.name);
     reader.text("bus_address", &device.bus_address);
-    reader.integer("cores", 1, kMostCores, &device.cores);
-    reader.integer("memory_bytes", 0, kMostMemory, &device.memory_bytes);
+    reader.integer("cores", 1, kMaxCores, &device.cores);
+    reader.integer("memory_bytes", 0, kMaxMemory, &device.memory_bytes);
     reader.boolean("own_memory", &device.own_memory);
     reader.boolean("host_memory", &device.host_memory);
     reader.check(device.own_memory || device.host_memory, "host_memory",
@@ -83,7 +83,7 @@ struct Parser {
     });
     reader.finish();
     const auto total = static_cast<std::int64_t>(all.size()) + count;
-    reader.check(total <= kMostDevices, "", "there are more than " + std::to_string(kMostDevices));
+    reader.check(total <= kMaxDevices, "", "there are more than " + std::to_string(kMaxDevices));
     for (std::int64_t i = 0; i < count && status->is_ok(); ++i) {
       all.push_back(numbered(device, static_cast<int>(all.size())));
     }
@@ -132,7 +132,7 @@ struct Parser {
     std::int64_t seed = 1;
     reader.integer("seed", 0, std::int64_t{1} << 53, &seed);
     into.seed = static_cast<std::uint64_t>(seed);
-    reader.integer("log_limit_bytes", 0, kLongestLog, &into.log_limit_bytes);
+    reader.integer("max_log_bytes", 0, kLongestLog, &into.max_log_bytes);
     reader.object("jitter", [&](const Json& value, const std::string& path) {
       read_jitter(value, path, into.jitter);
     });

@@ -62,7 +62,7 @@ struct Jitter {
 struct Description {
   std::uint64_t seed = 1;
   Jitter jitter;
-  std::int64_t log_limit_bytes = std::int64_t{16} << 20;
+  std::int64_t max_log_bytes = std::int64_t{16} << 20;
   std::vector<Device> devices = {Device{}};
   std::vector<Link> links;
   std::vector<Fault> faults;

@@ -37,7 +37,7 @@ TEST(SimDescription, CountMakesDevicesWithTheirIndexInTheirNames) {
 }
 
 TEST(SimDescription, ReadsEveryKeyOfADevice) {
-  const Description description = parsed(R"({"seed": 5, "log_limit_bytes": 7,
+  const Description description = parsed(R"({"seed": 5, "max_log_bytes": 7,
       "jitter": {"distribution": "normal", "spread": 0.25},
       "devices": [{"bus_address": "x", "cores": 2, "own_memory": false,
         "exclusive_cores": true, "compute": {"operator_ns": {"Conv": 9}, "kernel_ns": 8, "flops_per_s": 1e3,
@@ -45,7 +45,7 @@ TEST(SimDescription, ReadsEveryKeyOfADevice) {
         "copy": {"to_device": {"engines": 2}, "to_host": {"latency_ns": 6},
                  "within": {"bytes_per_s": 10}}}]})");
   EXPECT_EQ(description.seed, 5U);
-  EXPECT_EQ(description.log_limit_bytes, 7);
+  EXPECT_EQ(description.max_log_bytes, 7);
   EXPECT_EQ(description.jitter.kind, JitterKind::kNormal);
   EXPECT_EQ(description.jitter.spread, 0.25);
   const Device& device = description.devices[0];

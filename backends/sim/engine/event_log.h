@@ -28,7 +28,7 @@ class EventLog {
     if (text_.size() <= limit_) return;
     is_full_ = true;
     text_.resize(before);
-    if (limit_ > 0) text_ += "... log_limit_bytes is reached\n";
+    if (limit_ > 0) text_ += "... max_log_bytes is reached\n";
   }
 
   const std::string& text() const { return text_; }

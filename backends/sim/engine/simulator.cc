@@ -29,7 +29,7 @@ Station link_station(int from, int to) {
 Simulator::Simulator(Description description)
     : description_(std::move(description)),
       random_(description_.seed),
-      log_(description_.log_limit_bytes),
+      log_(description_.max_log_bytes),
       memories_(description_.devices) {
   for (std::size_t i = 0; i < description_.devices.size(); ++i) {
     const Device& device = description_.devices[i];

@@ -43,7 +43,7 @@ sluice_group item_of(const runtime::GroupInfo& info, const std::vector<sluice_co
   item.active_model = info.active_model.c_str();
   item.num_switches = info.num_switches;
   item.memory_used_bytes = info.memory_used_bytes;
-  item.memory_limit_bytes = info.memory_limit_bytes;
+  item.max_memory_bytes = info.max_memory_bytes;
   return item;
 }
 

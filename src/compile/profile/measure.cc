@@ -16,7 +16,7 @@ namespace sluice::compile {
 namespace {
 
 constexpr std::int64_t kEnoughNs = 20'000'000;  // of runs of one operation
-constexpr int kMostRuns = 31;
+constexpr int kMaxRuns = 31;
 constexpr int kFewestRuns = 3;
 
 /// Memory for every operand of an operation. Small positive numbers: no operator takes denormals or
@@ -89,7 +89,7 @@ Result<double> median_of_runs(const std::shared_ptr<const backend::Group>& group
   const std::array<void*, 1> bindings = {nullptr};
   std::vector<double> times;
   const std::int64_t begin_ns = clock.now_ns();
-  for (int run = 0; run <= kMostRuns; ++run) {
+  for (int run = 0; run <= kMaxRuns; ++run) {
     const std::int64_t start_ns = clock.now_ns();
     if (run > kFewestRuns && start_ns - begin_ns > kEnoughNs) break;
     SLUICE_TRY(stream.submit(list, bindings));

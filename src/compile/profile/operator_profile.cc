@@ -81,14 +81,14 @@ std::optional<std::string> find_device_key(const OperatorProfile& profile,
                                            const backend::Backend& backend) {
   const std::string prefix = key_without_cores(backend);
   std::optional<std::string> found;
-  int most_cores = 0;
+  int max_cores = 0;
   for (const auto& [key, device] : profile.devices) {
     if (!key.starts_with(prefix)) continue;
     int cores = 0;
     const char* const end = key.data() + key.size();
     const auto [stop, error] = std::from_chars(key.data() + prefix.size(), end, cores);
-    if (error != std::errc() || stop != end || cores <= most_cores) continue;
-    most_cores = cores;
+    if (error != std::errc() || stop != end || cores <= max_cores) continue;
+    max_cores = cores;
     found = key;
   }
   return found;

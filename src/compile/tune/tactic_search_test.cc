@@ -35,7 +35,7 @@ class FakeMachine {
         [this](std::span<const int> choice) -> Result<std::unique_ptr<TrialModel>> {
       clock.advance(make_ns);
       ++models;
-      most_alive = std::max(most_alive, ++alive);
+      max_alive = std::max(max_alive, ++alive);
       return std::unique_ptr<TrialModel>(
           std::make_unique<Trial>(*this, models, std::vector<int>(choice.begin(), choice.end())));
     };
@@ -47,7 +47,7 @@ class FakeMachine {
   double whole_factor = 1;  ///< factor for runs in which a group uses another tactic than 0
   int models = 0;
   int alive = 0;
-  int most_alive = 0;
+  int max_alive = 0;
   int runs = 0;
   std::vector<double> progress;
 
@@ -114,7 +114,7 @@ TEST(SearchTactics, TakesTheFastestTacticOfEachGroup) {
   EXPECT_DOUBLE_EQ(outcome->groups[0].tactics[1].ratio, 0.75);
   EXPECT_GE(outcome->rounds, 3);
   EXPECT_EQ(machine.alive, 0);
-  EXPECT_LE(machine.most_alive, 4) << "a model per tactic, and two at a time afterwards";
+  EXPECT_LE(machine.max_alive, 4) << "a model per tactic, and two at a time afterwards";
 }
 
 TEST(SearchTactics, KeepsTheTimeBoxExceptForTheCurrentRun) {

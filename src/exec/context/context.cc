@@ -200,7 +200,7 @@ Context::~Context() = default;
 Result<Context> LoadedModel::create_context(const std::stop_token& stop) const {
   auto state = std::make_unique<ContextState>();
   state->model = state_;
-  const std::int64_t limit_bytes = state_->options.memory_limit_bytes;
+  const std::int64_t limit_bytes = state_->options.max_memory_bytes;
   state->memory = std::make_shared<ByteBudget>(limit_bytes, process_memory());
   state->texts.set_limit(std::min(limit_bytes, process_memory()->limit_bytes() / 2));
   const MemoryScope scope(state->memory);

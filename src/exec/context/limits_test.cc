@@ -47,7 +47,7 @@ TEST(Loop, CheckpointEndsAnEndlessLoop) {
 
 TEST(Loop, MemoryLimitEndsALoopThatGrows) {
   LoadOptions options;
-  options.memory_limit_bytes = 100'000;
+  options.max_memory_bytes = 100'000;
   auto model = LoadedModel::load(testing::executable_of(testing::kGrowingLoop), testing::registry(),
                                  options);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
@@ -71,7 +71,7 @@ subgraph @0 "main" {
 
 TEST(Context, OutputOfTheInputsSizeStaysWithinTheLimit) {
   LoadOptions options;
-  options.memory_limit_bytes = 1 << 20;
+  options.max_memory_bytes = 1 << 20;
   auto model =
       LoadedModel::load(testing::executable_of(kSizeFromInput), testing::registry(), options);
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();

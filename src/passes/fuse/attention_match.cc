@@ -6,7 +6,7 @@
 namespace sluice::passes {
 namespace {
 
-constexpr int kMostMasks = 4;
+constexpr int kMaxMasks = 4;
 
 const ir::Shape* shape_of(const ir::Subgraph& subgraph, ir::OperandId id) {
   const ir::Type& type = subgraph.operand(id).type;
@@ -179,7 +179,7 @@ bool match_wide_sum(const Matcher& matcher, const ir::Operation& view, Attention
 
 /// Reads the softmax's argument: scaled scores, masks added or chosen.
 bool match_scores(const Matcher& matcher, ir::OperandId id, AttentionParts& found) {
-  if (found.masks.size() <= kMostMasks) {
+  if (found.masks.size() <= kMaxMasks) {
     if (const ir::Operation* choice = matcher.find(id, "Where")) {
       return match_choice(matcher, *choice, found);
     }

@@ -45,12 +45,12 @@ bool is_same_secret(std::string_view a, std::string_view b) {
 }  // namespace
 
 Handlers::Handlers(service::Service& service, const PeerTable& peers, service::CallThreads& threads,
-                   std::vector<std::string> tokens, std::int64_t answer_limit_bytes)
+                   std::vector<std::string> tokens, std::int64_t max_answer_bytes)
     : service_(service),
       peers_(peers),
       threads_(threads),
       tokens_(std::move(tokens)),
-      answer_limit_bytes_(answer_limit_bytes) {
+      answer_limit_bytes_(max_answer_bytes) {
   SetMessageAllocatorFor_Infer(&infer_allocator_);
 }
 
@@ -92,7 +92,7 @@ Result<service::Admission> Handlers::admit(const grpc::CallbackServerContext& co
 
 Status Handlers::reserve_upload(std::int64_t bytes) {
   const std::lock_guard lock(upload_mutex_);
-  const std::int64_t limit = service_.options().upload_limit_bytes;
+  const std::int64_t limit = service_.options().max_upload_bytes;
   if (bytes > limit - uploading_bytes_) {
     return runtime_error(runtime::RuntimeCode::kOutOfResources,
                          "an upload of {} bytes: at most {} are taken at a time, and {} are on "

@@ -31,14 +31,14 @@ class Handlers final : public v1::Runtime::CallbackService {
  public:
   /// All outlive the handlers.
   Handlers(service::Service& service, const PeerTable& peers, service::CallThreads& threads,
-           std::vector<std::string> tokens, std::int64_t answer_limit_bytes);
+           std::vector<std::string> tokens, std::int64_t max_answer_bytes);
 
   /// From now on. None: any client may call.
   void set_tokens(std::vector<std::string> tokens);
   service::Service& service() { return service_; }
   service::CallThreads& threads() { return threads_; }
   /// Of one answer; protobuf aborts the process above 2 GiB.
-  std::int64_t answer_limit_bytes() const { return answer_limit_bytes_; }
+  std::int64_t max_answer_bytes() const { return answer_limit_bytes_; }
   /// Of the unary calls, which it outlives.
   dispatch::FlightTable& flights() { return flights_; }
   /// On whose behalf a call is made.

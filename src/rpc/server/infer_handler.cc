@@ -57,7 +57,7 @@ class InferCall final : public grpc::ServerUnaryReactor {
   void start(Handlers& handlers, runtime::Request& request, const Messages& messages,
              const service::ClientSession& session) {
     const auto flight = flight_;
-    const std::int64_t limit_bytes = handlers.answer_limit_bytes();
+    const std::int64_t limit_bytes = handlers.max_answer_bytes();
     request.on_done = [this, flight, messages, limit_bytes](const runtime::Reply& reply) {
       Finish(answer(reply, flight->model(), limit_bytes, *messages));
     };
@@ -100,7 +100,7 @@ grpc::ServerUnaryReactor* infer(Handlers& handlers, grpc::CallbackServerContext&
   if (flight->is_for_this_thread()) {
     const auto reply = flights.compute(flight, *request, session.requests());
     if (!reply.is_ok()) return finish(context, wire::to_grpc(reply.status()));
-    const std::int64_t limit_bytes = handlers.answer_limit_bytes();
+    const std::int64_t limit_bytes = handlers.max_answer_bytes();
     return finish(context, answer(*reply, *admission->model, limit_bytes, *messages));
   }
   auto* call = new InferCall(flight);

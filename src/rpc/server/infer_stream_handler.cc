@@ -38,7 +38,7 @@ class StreamCall final
       : service_(handlers.service()),
         max_held_(service_.options().stream_requests),
         max_answer_bytes_(service_.options().stream_answer_bytes),
-        answer_limit_bytes_(handlers.answer_limit_bytes()) {
+        answer_limit_bytes_(handlers.max_answer_bytes()) {
     auto caller = handlers.caller_of(context);
     if (!caller.is_ok()) {
       Finish(wire::to_grpc(caller.status()));

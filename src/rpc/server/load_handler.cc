@@ -59,7 +59,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
   Status take_options() {
     if (options_) return runtime_error(RuntimeCode::kInvalid, "options came twice");
     wire::LoadWish wish = SLUICE_TRY(
-        wire::from_proto(message_.options(), handlers_.service().options().upload_limit_bytes));
+        wire::from_proto(message_.options(), handlers_.service().options().max_upload_bytes));
     if (wish.upload_bytes > 0) {
       upload_ = SLUICE_TRY(Upload::create(wish.upload_bytes));
       idle_ = std::make_unique<IdleLimit>(handlers_.service().options().upload_idle_ns, [this] {

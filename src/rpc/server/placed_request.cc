@@ -147,7 +147,7 @@ Status write_answer(const runtime::Reply& reply, const package::Signature& signa
     return runtime_error(
         runtime::RuntimeCode::kOutOfResources,
         "the answer has {} bytes, a message at most {}; place the outputs in shared "
-        "memory, or raise message_limit_bytes",
+        "memory, or raise max_message_bytes",
         size_bytes, limit_bytes);
   }
   SLUICE_TRY(charge.resize(size_bytes).with_context("answers wait to be read"));

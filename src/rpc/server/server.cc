@@ -30,7 +30,7 @@ class GrpcServer final : public Server {
   GrpcServer(service::Service& service, const ServerOptions& options)
       : service_(service),
         threads_(kMaxCallThreads, kMaxWaitingCalls),
-        handlers_(service, peers_, threads_, options.tokens, options.message_limit_bytes),
+        handlers_(service, peers_, threads_, options.tokens, options.max_message_bytes),
         connections_(static_cast<std::size_t>(options.connections),
                      static_cast<std::size_t>(options.connections_per_peer)) {}
   ~GrpcServer() override { shutdown(0); }
@@ -78,14 +78,14 @@ class GrpcServer final : public Server {
     grpc::ServerBuilder builder;
     builder.RegisterService(&handlers_);
     const auto limit = static_cast<int>(
-        std::min<std::int64_t>(options.message_limit_bytes, std::numeric_limits<int>::max()));
+        std::min<std::int64_t>(options.max_message_bytes, std::numeric_limits<int>::max()));
     builder.SetMaxReceiveMessageSize(limit);
     builder.SetMaxSendMessageSize(limit);
     // Of all connections together, before their calls are authenticated: two messages, or room for
     // small ones of many clients.
     grpc::ResourceQuota room("sluiced");
     room.Resize(
-        static_cast<std::size_t>(std::max(2 * options.message_limit_bytes, kLeastConnectionBytes)));
+        static_cast<std::size_t>(std::max(2 * options.max_message_bytes, kLeastConnectionBytes)));
     builder.SetResourceQuota(room);
     // A client over TCP whose machine is gone says nothing any more.
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepAliveMs);

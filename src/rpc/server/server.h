@@ -24,7 +24,7 @@ struct ServerOptions {
   /// A client over TCP sends one of these as metadata "authorization: Bearer TOKEN"; none: any may.
   std::vector<std::string> tokens = {};
   /// Longest request or answer.
-  std::int64_t message_limit_bytes = std::int64_t{64} << 20;
+  std::int64_t max_message_bytes = std::int64_t{64} << 20;
   /// Open connections: of all addresses together, and of one user or host among them.
   std::int64_t connections = 4096;
   std::int64_t connections_per_peer = 1024;

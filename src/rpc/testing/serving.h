@@ -29,7 +29,7 @@ class ServingTest : public ::testing::Test {
                  log_) {
     server::ServerOptions wanted;
     wanted.addresses = {{true, socket(), "", 0}};
-    wanted.message_limit_bytes = 1 << 20;
+    wanted.max_message_bytes = 1 << 20;
     auto server = server::Server::start(service_, wanted);
     EXPECT_TRUE(server.is_ok()) << server.status().to_string();
     server_ = std::move(server).value();

@@ -42,7 +42,7 @@ struct LoadWish {
   std::string path;               ///< of the server
 };
 /// Fails: kInvalid; kOutOfResources for an upload that is larger than the limit.
-Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t upload_limit_bytes);
+Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload_bytes);
 service::ServerInfo from_proto(const v1::GetServerResponse& from);
 service::ServerHealth from_proto(const v1::GetHealthResponse& from);
 service::SessionInfo from_proto(const v1::Session& from);

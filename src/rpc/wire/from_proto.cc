@@ -96,7 +96,7 @@ Result<topology::CoreRequest> from_proto(const v1::CreateGroupRequest& from) {
   return request;
 }
 
-Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t upload_limit_bytes) {
+Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload_bytes) {
   LoadWish wish;
   wish.options.name = from.name();
   if (from.group() != 0) wish.options.group = SLUICE_TRY(group_from_proto(from.group()));
@@ -128,11 +128,11 @@ Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t upload_lim
   if (from.source_case() != v1::LoadOptions::kUploadBytes || from.upload_bytes() == 0) {
     return runtime_error(RuntimeCode::kInvalid, "neither a path nor the size of an upload");
   }
-  if (from.upload_bytes() > static_cast<std::uint64_t>(upload_limit_bytes)) {
+  if (from.upload_bytes() > static_cast<std::uint64_t>(max_upload_bytes)) {
     return runtime_error(RuntimeCode::kOutOfResources,
                          "an upload of {} bytes is larger than the {} that are taken; load it by "
                          "path",
-                         from.upload_bytes(), upload_limit_bytes);
+                         from.upload_bytes(), max_upload_bytes);
   }
   wish.upload_bytes = static_cast<std::int64_t>(from.upload_bytes());
   return wish;
@@ -160,7 +160,7 @@ service::ServerInfo from_proto(const v1::GetServerResponse& from) {
   to.state = from.state();
   to.num_cores = from.cores();
   to.num_free_cores = from.free_cores();
-  to.upload_limit_bytes = from.upload_limit_bytes();
+  to.max_upload_bytes = from.max_upload_bytes();
   to.stream_requests = from.stream_requests();
   to.model_folders.assign(from.model_folders().begin(), from.model_folders().end());
   to.side_socket = from.side_socket();
@@ -213,7 +213,7 @@ service::GroupEntry from_proto(const v1::Group& from) {
   to.info.active_model = from.active_model();
   to.info.num_switches = from.switches();
   to.info.memory_used_bytes = from.memory_used_bytes();
-  to.info.memory_limit_bytes = from.memory_limit_bytes();
+  to.info.max_memory_bytes = from.max_memory_bytes();
   to.session = service::SessionId(from.session());
   const auto isolation = runtime::parse_isolation(from.isolation());
   if (isolation.is_ok()) to.info.worker.isolation = *isolation;

@@ -45,7 +45,7 @@ struct GroupReport : UsageReport {
   topology::CoreGroupId id = {};
   std::int64_t num_switches = 0;  ///< from one model to another
   std::int64_t memory_peak_bytes = 0;
-  std::int64_t memory_limit_bytes = topology::MemoryBudget::kUnlimited;
+  std::int64_t max_memory_bytes = topology::MemoryBudget::kUnlimited;
 };
 
 struct DeviceReport : UsageReport {

@@ -38,10 +38,10 @@ const backend::BackendRegistry& registry() {
   return kRegistry;
 }
 
-topology::DeviceMap cpu_map(int most_cores) {
+topology::DeviceMap cpu_map(int max_cores) {
   std::vector<std::vector<std::int32_t>> cpus;
   for (const std::int32_t cpu : topology::usable_cpus()) {
-    if (static_cast<int>(cpus.size()) < most_cores) cpus.push_back({cpu});
+    if (static_cast<int>(cpus.size()) < max_cores) cpus.push_back({cpu});
   }
   topology::DeviceMap map;
   map.devices = {cpu_device(std::move(cpus))};

@@ -13,8 +13,8 @@ namespace sluice::runtime::testing {
 const backend::BackendRegistry& registry();
 
 /// One device of kind "cpu" with a core per processor that this process may use, at most
-/// `most_cores`.
-topology::DeviceMap cpu_map(int most_cores = 64);
+/// `max_cores`.
+topology::DeviceMap cpu_map(int max_cores = 64);
 
 /// A device of kind "cpu" with this many cores, however many processors there are: all on the first
 /// one. For bookkeeping, not for speed.

@@ -155,8 +155,8 @@ void add_groups(PrometheusText& text, const std::vector<runtime::GroupReport>& g
   for (const auto& group : groups) text.add(labels_of(group), group.memory_peak_bytes);
   text.begin("group_memory_limit_bytes", "gauge", "Of groups that have a limit.");
   for (const auto& group : groups) {
-    if (group.memory_limit_bytes == topology::MemoryBudget::kUnlimited) continue;
-    text.add(labels_of(group), group.memory_limit_bytes);
+    if (group.max_memory_bytes == topology::MemoryBudget::kUnlimited) continue;
+    text.add(labels_of(group), group.max_memory_bytes);
   }
 }
 

@@ -55,9 +55,9 @@ TEST(MemoryBudget, ReleasedBytesAreReusableAndPeakStays) {
 }
 
 TEST(MemoryBudget, HugeAmountsDoNotOverflow) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   MemoryBudget budget("group", MemoryBudget::kUnlimited);
-  ASSERT_TRUE(budget.reserve("constants", kMost).is_ok());
+  ASSERT_TRUE(budget.reserve("constants", kMax).is_ok());
   EXPECT_EQ(budget.reserve("constants", 1).code(), Code::kResourceExhausted);
 }
 

@@ -37,7 +37,7 @@ Status no_memory(std::uint64_t size_bytes, std::string_view why) {
 
 }  // namespace
 
-std::uint64_t Arena::default_limit_bytes() {
+std::uint64_t Arena::default_max_bytes() {
   const auto num_pages = static_cast<std::uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
   const auto page_bytes = static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
   return num_pages * page_bytes / 4;

@@ -23,9 +23,9 @@ class Arena : public std::enable_shared_from_this<Arena> {
  public:
   /// With an empty ring at its beginning. Hands out no more than `limit_bytes`: how much a worker
   /// answers is the worker's to say. Fails: kResourceExhausted.
-  static Result<std::shared_ptr<Arena>> create(std::uint64_t limit_bytes = default_limit_bytes());
+  static Result<std::shared_ptr<Arena>> create(std::uint64_t limit_bytes = default_max_bytes());
   /// A quarter of the machine's memory.
-  static std::uint64_t default_limit_bytes();
+  static std::uint64_t default_max_bytes();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena() = default;

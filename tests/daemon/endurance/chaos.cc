@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kClients = 8;
 constexpr int kSpared = 2;  ///< the last ones of them are never killed
-constexpr std::int64_t kMostMemoryGrowthKb = 8 * 1024;
-constexpr std::int64_t kMostMoreMappings = 64;  ///< of the allocator, for threads
+constexpr std::int64_t kMaxMemoryGrowthKb = 8 * 1024;
+constexpr std::int64_t kMaxMappingGrowth = 64;  ///< of the allocator, for threads
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kJudgesMemory = false;  ///< a sanitizer keeps what was freed, and maps its own
 #else
@@ -162,8 +162,8 @@ void print(const char* when, const Idle& idle) {
 }
 
 bool has_leaked(const Idle& first, const Idle& warm, const Idle& last) {
-  const bool is_larger = last.process.memory_kb > warm.process.memory_kb + kMostMemoryGrowthKb ||
-                         last.process.num_mappings > warm.process.num_mappings + kMostMoreMappings;
+  const bool is_larger = last.process.memory_kb > warm.process.memory_kb + kMaxMemoryGrowthKb ||
+                         last.process.num_mappings > warm.process.num_mappings + kMaxMappingGrowth;
   return !last.is_clean(first) || last.process.num_fds > warm.process.num_fds ||
          last.process.shared_kb > warm.process.shared_kb || (is_larger && kJudgesMemory);
 }
@@ -174,7 +174,7 @@ int run(int kills, unsigned seed) {
   DaemonSetup setup;
   // Without the simulation's log, which is no leak and grows up to its limit.
   setup.flags = {"--worker-restarts", "1000000"};
-  setup.sim.replace(setup.sim.find('{'), 1, R"({"log_limit_bytes": 0, )");
+  setup.sim.replace(setup.sim.find('{'), 1, R"({"max_log_bytes": 0, )");
   auto daemon = RunningDaemon::start(folder, setup);
   if (!daemon.is_ok()) {
     std::printf("%s\n", daemon.status().to_string().c_str());

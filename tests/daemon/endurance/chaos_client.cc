@@ -49,7 +49,7 @@ class ChaosClient {
   /// Until it is there again.
   template <typename Call>
   Status with_patience(const Call& call) {
-    for (int i = 0; i < kMostTries; ++i) {
+    for (int i = 0; i < kMaxTries; ++i) {
       Status status = call();
       if (!is_of_death(status)) return status;
       poll(nullptr, 0, 1);
@@ -139,7 +139,7 @@ class ChaosClient {
                                       : ok_status();
   }
 
-  static constexpr int kMostTries = 30'000;
+  static constexpr int kMaxTries = 30'000;
   static constexpr std::int64_t kPatienceNs = 60'000'000'000;
   const std::string address_;
   const std::string package_;

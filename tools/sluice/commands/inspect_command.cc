@@ -121,8 +121,8 @@ class InspectCommand : public Command {
     } else if (is_text_) {
       std::size_t count = 0;
       const auto number = [&](const ir::Constant& constant) {
-        constexpr std::size_t kMostShown = 256;
-        return constant.data.size() > kMostShown ? std::optional(count++) : std::nullopt;
+        constexpr std::size_t kMaxShown = 256;
+        return constant.data.size() > kMaxShown ? std::optional(count++) : std::nullopt;
       };
       fmt::print("{}", ir::print(executable.graph, number));
     } else if (is_json_) {

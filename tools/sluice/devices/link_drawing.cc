@@ -18,7 +18,7 @@ using topology::DeviceId;
 using topology::DeviceMap;
 using topology::Link;
 
-constexpr std::size_t kMostInRow = 16;
+constexpr std::size_t kMaxPerRow = 16;
 constexpr std::string_view kArrow = " --- ";
 
 struct DrawnRow {
@@ -31,7 +31,7 @@ std::vector<DrawnRow> rows_of(const DeviceMap& map) {
   const Device* before = nullptr;
   for (const Device& device : map.devices) {
     const bool goes_on = before != nullptr && are_adjacent(map, *before, device) &&
-                         rows.back().devices.size() < kMostInRow;
+                         rows.back().devices.size() < kMaxPerRow;
     if (!goes_on) rows.push_back({device.kind, {}});
     rows.back().devices.push_back(device.id);
     before = &device;

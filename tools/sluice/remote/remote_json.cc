@@ -76,7 +76,7 @@ json to_json(const service::GroupEntry& from) {
           {"active_model", from.info.active_model},
           {"switches", from.info.num_switches},
           {"memory_used_bytes", from.info.memory_used_bytes},
-          {"memory_limit_bytes", from.info.memory_limit_bytes},
+          {"max_memory_bytes", from.info.max_memory_bytes},
           {"isolation", runtime::isolation_name(from.info.worker.isolation)},
           {"worker_process", from.info.worker.process},
           {"worker_restarts", from.info.worker.num_restarts},
@@ -135,7 +135,7 @@ json to_json(const service::ServerInfo& from) {
           {"cores", from.num_cores},
           {"free_cores", from.num_free_cores},
           {"devices", std::move(devices)},
-          {"upload_limit_bytes", from.upload_limit_bytes},
+          {"max_upload_bytes", from.max_upload_bytes},
           {"stream_requests", from.stream_requests},
           {"model_folders", from.model_folders}};
 }

@@ -71,8 +71,8 @@ void fill_random(ir::ElementType element, std::vector<std::byte>& data) {
 
 Result<ir::Constant> generate(const ir::Type& type, bool is_random) {
   const auto size = ir::storage_bytes(type);
-  constexpr std::int64_t kMostBytes = std::int64_t{8} << 30;
-  if (!size || *size > kMostBytes) {
+  constexpr std::int64_t kMaxBytes = std::int64_t{8} << 30;
+  if (!size || *size > kMaxBytes) {
     return invalid_argument("a tensor of type {} cannot be generated", type.to_string());
   }
   std::vector<std::byte> data(static_cast<std::size_t>(*size));

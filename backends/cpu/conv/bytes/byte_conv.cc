@@ -9,8 +9,8 @@
 namespace sluice::cpu {
 namespace {
 
-constexpr std::int64_t kMostPlanes = kByteGroup;
-constexpr std::int64_t kMostProducts = INT32_MAX / (255 * 128);
+constexpr std::int64_t kMaxPlanes = kByteGroup;
+constexpr std::int64_t kMaxProducts = INT32_MAX / (255 * 128);
 
 bool is_joined(const ConvShape& shape) { return shape.in_layout == Layout::kPlanes; }
 
@@ -20,9 +20,9 @@ const char* byte_conv_refusal(const ConvShape& s) {
   if (const char* reason = refusal(s); reason != nullptr) return reason;
   if (s.groups != 1) return "groups";
   if (s.out_layout != Layout::kBlocked) return "the result is not c16";
-  if (is_joined(s) && s.in_channels > kMostPlanes) return "planes of many channels";
+  if (is_joined(s) && s.in_channels > kMaxPlanes) return "planes of many channels";
   if (is_joined(s) && s.dilation.w != 1) return "dilated planes";
-  if (s.in_channels * s.kernel.h * s.kernel.w > kMostProducts) return "sums may pass 32 bits";
+  if (s.in_channels * s.kernel.h * s.kernel.w > kMaxProducts) return "sums may pass 32 bits";
   const std::int64_t channels = is_joined(s) ? kByteGroup : blocks_of(s.in_channels) * kBlock;
   const std::int64_t rows = s.input.h + s.pad_begin.h + s.pad_end.h;
   const std::int64_t columns = s.input.w + s.pad_begin.w + s.pad_end.w;

@@ -9,7 +9,7 @@ namespace sluice::cpu {
 namespace {
 
 /// So many products of bytes stay whole numbers in f32.
-constexpr std::int64_t kMostTaps = (1 << 24) / (255 * 128);
+constexpr std::int64_t kMaxTaps = (1 << 24) / (255 * 128);
 
 const ByteDepthwiseTileSet& tiles_of(Isa isa) { return *SLUICE_CPU_PICK(isa, kByteDepthwiseTiles); }
 
@@ -51,7 +51,7 @@ void run_row(const ByteDepthwisePlan& plan, const ByteConvArgs& args, const RowP
 
 const char* byte_depthwise_refusal(const ConvShape& s) {
   if (const char* reason = refusal(s); reason != nullptr) return reason;
-  return s.kernel.h * s.kernel.w > kMostTaps ? "sums may pass 24 bits" : nullptr;
+  return s.kernel.h * s.kernel.w > kMaxTaps ? "sums may pass 24 bits" : nullptr;
 }
 
 std::int64_t packed_byte_depthwise_bytes(const ConvShape& shape) {
@@ -81,7 +81,7 @@ ByteDepthwisePlan plan_byte_depthwise(const ConvShape& s, ByteConvEpilogue epilo
 void run_byte_depthwise(const ByteDepthwisePlan& plan, const ByteConvArgs& args,
                         const Worker& worker) {
   const RowParts parts(plan.output.w,
-                       plan.reuses_input ? tiles_of(plan.isa).most_cols : plan.output.w);
+                       plan.reuses_input ? tiles_of(plan.isa).max_cols : plan.output.w);
   for (DepthwiseRows rows(plan.shape, plan.output, worker); !rows.done(); rows.advance()) {
     run_row(plan, args, parts, rows.row());
   }

@@ -29,7 +29,7 @@ class RowsRun {
         args_(args),
         scratch_(scratch),
         fetches_ahead_(is_far(plan.shape)),
-        parts_(plan.output.w, plan.reuses_input ? plan.most_cols : plan.output.w) {
+        parts_(plan.output.w, plan.reuses_input ? plan.max_cols : plan.output.w) {
     tile_.bounds = plan.epilogue.bounds;
     tile_.fetches_output = plan.shape.stride.w == 1 && leaves_cache(plan);
   }
@@ -86,7 +86,7 @@ class RowsRun {
 DepthwisePlan plan_depthwise(const ConvShape& s, const ConvEpilogue& epilogue, Isa isa,
                              const DepthwiseBlocks& blocks) {
   DepthwisePlan plan{s, s.output(), epilogue, isa};
-  plan.most_cols = std::max<std::int64_t>(plan.tiles().most_cols / blocks.narrower, 1);
+  plan.max_cols = std::max<std::int64_t>(plan.tiles().max_cols / blocks.narrower, 1);
   plan.reuses_input = !blocks.plain && reuses_input(s, plan.tiles());
   return plan;
 }

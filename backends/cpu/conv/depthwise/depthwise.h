@@ -15,8 +15,8 @@ struct DepthwisePlan {
   Extent output;
   ConvEpilogue epilogue;
   Isa isa = Isa::kPortable;
-  bool reuses_input = false;   ///< the shape has a kernel that loads each input pixel once per row
-  std::int64_t most_cols = 0;  ///< of a tile of that kernel
+  bool reuses_input = false;  ///< the shape has a kernel that loads each input pixel once per row
+  std::int64_t max_cols = 0;  ///< of a tile of that kernel
 
   std::int64_t scratch_bytes() const { return epilogue.body.body.scratch_bytes(); }
   const DepthwiseTileSet& tiles() const { return *SLUICE_CPU_PICK(isa, kDepthwiseTiles); }

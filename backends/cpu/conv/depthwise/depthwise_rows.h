@@ -111,8 +111,8 @@ class DepthwiseRows {
 
 /// Divides a row's output pixels into parts whose sizes differ by at most one.
 struct RowParts {
-  RowParts(std::int64_t width, std::int64_t most_cols)
-      : count(divide_up(width, most_cols)), cols(width / count), wider(width % count) {}
+  RowParts(std::int64_t width, std::int64_t max_cols)
+      : count(divide_up(width, max_cols)), cols(width / count), wider(width % count) {}
 
   /// Calls `run(begin, cols)` for each part.
   template <typename Run>

@@ -98,15 +98,15 @@ class BandRun {
     steps_ = channels * tile_.tap_count;
     tile_.next_weights = next_.weights;
     const ConvTileSet& tiles = plan_.tiles();
-    most_pixels_ = p.width == tiles.panel ? tiles.wide_pixels : tiles.block_pixels;
+    max_pixels_ = p.width == tiles.panel ? tiles.wide_pixels : tiles.block_pixels;
     if (plan_.flat) {
       const std::int64_t cols = band_.count * plan_.output.w;
-      tile_.next_weights_step = divide_up(p.width, divide_up(cols, most_pixels_));
+      tile_.next_weights_step = divide_up(p.width, divide_up(cols, max_pixels_));
       run_row(0, 1, cols);
       return;
     }
-    const std::int64_t rows = 2 * plan_.output.w <= most_pixels_ ? 2 : 1;
-    const std::int64_t parts = divide_up(plan_.output.w, most_pixels_ / rows);
+    const std::int64_t rows = 2 * plan_.output.w <= max_pixels_ ? 2 : 1;
+    const std::int64_t parts = divide_up(plan_.output.w, max_pixels_ / rows);
     tile_.next_weights_step = divide_up(p.width, parts * divide_up(band_.count, rows));
     for (std::int64_t r = 0; r < band_.count; r += rows) {
       run_row(r, static_cast<int>(std::min(rows, band_.count - r)), plan_.output.w);
@@ -144,7 +144,7 @@ class BandRun {
 
   /// Computes `rows` output rows from row `r` of the band on, in tiles of nearly equal width.
   void run_row(std::int64_t r, int rows, std::int64_t cols) {
-    const std::int64_t parts = divide_up(cols, most_pixels_ / rows);
+    const std::int64_t parts = divide_up(cols, max_pixels_ / rows);
     const std::int64_t wider = cols % parts;
     std::int64_t begin = 0;
     for (std::int64_t part = 0; part < parts; ++part) {
@@ -201,7 +201,7 @@ class BandRun {
   Pass pass_;
   Pass next_;
   std::int64_t steps_ = 0;
-  std::int64_t most_pixels_ = 1;
+  std::int64_t max_pixels_ = 1;
   ConvTileKernel kernel_ = nullptr;
   int kernel_rows_ = 0;
   int kernel_cols_ = 0;

@@ -8,7 +8,7 @@ namespace {
 
 struct BytePixels {
   /// Whose sums fit the registers.
-  static constexpr int kMostCols = kVectorRegisters == 32 ? 14 : 6;
+  static constexpr int kMaxCols = kVectorRegisters == 32 ? 14 : 6;
   using Kernel = ByteDepthwiseTileKernel;
 
   template <int kKernel, int kStride, int kCols>
@@ -55,7 +55,7 @@ void any_tile(const ByteDepthwiseTile& t) {
 
 }  // namespace
 
-const ByteDepthwiseTileSet kByteDepthwiseTiles = {BytePixels::kMostCols,
-                                                  &find_depthwise<BytePixels>, &any_tile};
+const ByteDepthwiseTileSet kByteDepthwiseTiles = {BytePixels::kMaxCols, &find_depthwise<BytePixels>,
+                                                  &any_tile};
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -19,7 +19,7 @@ using ByteDepthwiseTileKernel = void (*)(const ByteDepthwiseTile& tile);
 
 /// The micro-kernels of one instruction set; members as of DepthwiseTileSet.
 struct ByteDepthwiseTileSet {
-  int most_cols = 0;
+  int max_cols = 0;
   ByteDepthwiseTileKernel (*find)(int kernel_cols, int stride, int cols) = nullptr;
   ByteDepthwiseTileKernel any = nullptr;
 };

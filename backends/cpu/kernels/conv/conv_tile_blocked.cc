@@ -11,8 +11,8 @@ ConvTileKernel find_half_tile(int cols, int panel) {
   constexpr int kWide = kPanel / kLanes;
   constexpr int kNarrow = kBlock / kLanes;
   constexpr ConvInput kBlocked = ConvInput::kBlocked;
-  if (panel == kBlock) return find_cols<1, most_pixels(kNarrow), kNarrow, kBlocked, true>(cols);
-  return find_cols<1, most_pixels(kWide), kWide, kBlocked, true>(cols);
+  if (panel == kBlock) return find_cols<1, max_pixels(kNarrow), kNarrow, kBlocked, true>(cols);
+  return find_cols<1, max_pixels(kWide), kWide, kBlocked, true>(cols);
 }
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -15,7 +15,7 @@ inline constexpr int kPanel = kLanes == 16 ? 32 : kBlock;
 /// Pixels of the largest tile with `vectors` vectors of output channels: what fits in the registers
 /// beside the weights and one broadcast input. With one vector, more than 16 gain nothing, and rows
 /// of pixels are cut into less even parts.
-constexpr int most_pixels(int vectors) {
+constexpr int max_pixels(int vectors) {
   const int for_sums = kVectorRegisters - (vectors == 1 ? 4 : vectors + 1);
   const int most = vectors == 1 ? 16 : 28 / vectors;
   const int pixels = for_sums / vectors;
@@ -282,9 +282,9 @@ ConvTileKernel find_cols(int cols) {
 
 template <int kVectors, ConvInput kInput>
 ConvTileKernel find_rows(int rows, int cols) {
-  constexpr int kMost = most_pixels(kVectors);
-  return rows == 1 ? find_cols<1, kMost, kVectors, kInput>(cols)
-                   : find_cols<2, kMost / 2, kVectors, kInput>(cols);
+  constexpr int kMax = max_pixels(kVectors);
+  return rows == 1 ? find_cols<1, kMax, kVectors, kInput>(cols)
+                   : find_cols<2, kMax / 2, kVectors, kInput>(cols);
 }
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -16,7 +16,7 @@ ConvTileKernel find_tile(ConvInput input, int rows, int cols, int panel) {
 
 }  // namespace
 
-const ConvTileSet kConvTiles = {kPanel, most_pixels(kPanel / kLanes), most_pixels(kBlock / kLanes),
+const ConvTileSet kConvTiles = {kPanel, max_pixels(kPanel / kLanes), max_pixels(kBlock / kLanes),
                                 &find_tile, &find_half_tile};
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

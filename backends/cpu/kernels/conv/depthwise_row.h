@@ -33,7 +33,7 @@ SLUICE_CPU_INLINE void add_depthwise_row(int first_column, int end_column, const
 }
 
 /// The kernel `Pixels::run<kernel columns, stride, output pixels>` of a shape: 3, 5 or 7 columns,
-/// stride 1 or 2, 1 to Pixels::kMostCols pixels; null for
+/// stride 1 or 2, 1 to Pixels::kMaxCols pixels; null for
 /// others.
 template <typename Pixels, int kKernel, int kStride, int kCols>
 typename Pixels::Kernel find_depthwise_cols(int cols) {
@@ -47,8 +47,8 @@ typename Pixels::Kernel find_depthwise_cols(int cols) {
 
 template <typename Pixels, int kKernel>
 typename Pixels::Kernel find_depthwise_stride(int stride, int cols) {
-  if (stride == 1) return find_depthwise_cols<Pixels, kKernel, 1, Pixels::kMostCols>(cols);
-  if (stride == 2) return find_depthwise_cols<Pixels, kKernel, 2, Pixels::kMostCols>(cols);
+  if (stride == 1) return find_depthwise_cols<Pixels, kKernel, 1, Pixels::kMaxCols>(cols);
+  if (stride == 2) return find_depthwise_cols<Pixels, kKernel, 2, Pixels::kMaxCols>(cols);
   return nullptr;
 }
 

@@ -37,7 +37,7 @@ SLUICE_CPU_INLINE void fetch_output(const DepthwiseTile& t) {
 
 struct FloatPixels {
   /// Whose sums fit the registers.
-  static constexpr int kMostCols = kVectorRegisters == 32 ? 14 : 8;
+  static constexpr int kMaxCols = kVectorRegisters == 32 ? 14 : 8;
   using Kernel = DepthwiseTileKernel;
 
   template <int kKernel, int kStride, int kCols>
@@ -87,7 +87,7 @@ void any_tile(const DepthwiseTile& t) {
 
 }  // namespace
 
-const DepthwiseTileSet kDepthwiseTiles = {FloatPixels::kMostCols, &find_depthwise<FloatPixels>,
+const DepthwiseTileSet kDepthwiseTiles = {FloatPixels::kMaxCols, &find_depthwise<FloatPixels>,
                                           &any_tile};
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -39,7 +39,7 @@ using DepthwiseTileKernel = void (*)(const DepthwiseTile& tile);
 
 /// The micro-kernels of one instruction set.
 struct DepthwiseTileSet {
-  int most_cols = 0;  ///< most pixels of a tile of the kernels that `find` knows
+  int max_cols = 0;  ///< most pixels of a tile of the kernels that `find` knows
   /// Kernels that load an input pixel once for all kernel columns: 3, 5 or 7 of them, stride 1 or
   /// 2, dilation 1. Null for other shapes. Requires: first_column < kernel_cols; end_column > the
   /// first column under the last output pixel.

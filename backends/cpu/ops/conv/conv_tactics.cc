@@ -85,7 +85,7 @@ PlanNumbers numbers_of(const ConvTactic& tactic, ConvMethod method, const ConvSh
   }
   if (method == kDepthwise) {
     const DepthwisePlan plan = plan_depthwise(shape, {}, isa, tactic.depthwise);
-    return {{2, plan.reuses_input ? std::min(plan.most_cols, plan.output.w) : 0}};
+    return {{2, plan.reuses_input ? std::min(plan.max_cols, plan.output.w) : 0}};
   }
   const ConvPlan plan = plan_conv(shape, {}, isa, tactic.direct);
   const ConvGrid grid = choose_grid(plan, workers);

@@ -87,7 +87,7 @@ class Builder {
   }
 
   Status add_tree(std::int32_t root) {
-    constexpr std::size_t kMost = std::size_t{1} << 31;
+    constexpr std::size_t kMax = std::size_t{1} << 31;
     const std::size_t limit = 4 * ensemble_.nodes.size() + 64;  // shared children are copied
     struct Open {
       std::int32_t node;
@@ -108,7 +108,7 @@ class Builder {
         continue;
       }
       const auto child = static_cast<std::uint32_t>(table_.nodes.size());
-      if (child + 2 >= kMost || open.size() > limit) return unimplemented("trees that share nodes");
+      if (child + 2 >= kMax || open.size() > limit) return unimplemented("trees that share nodes");
       table_.nodes.resize(child + 2);
       table_.values.resize(child + 2);
       const Test test = test_of(node);

@@ -62,12 +62,12 @@ class Trees : public Kernel {
     return (columns_ * features * 4 + targets_ * 8 + 127) / 64 * 64;
   }
   std::int64_t shared_bytes() const override {
-    return rows_ * targets_ * 4 * (rows_ < kFewRows ? kMostParts : 1) + 64;
+    return rows_ * targets_ * 4 * (rows_ < kFewRows ? kMaxParts : 1) + 64;
   }
   double cost_ns() const override { return static_cast<double>(rows_ * steps_) * 0.7; }
 
  private:
-  static constexpr std::int64_t kMostParts = 16;
+  static constexpr std::int64_t kMaxParts = 16;
 
   float* sums(const Run& run) const { return reinterpret_cast<float*>(run.shared()); }
 
@@ -98,8 +98,8 @@ class Trees : public Kernel {
 
   /// A part of the trees for every row; each worker sums on its own.
   void sum_trees(const Run& run, const Worker& worker) const {
-    if (worker.index >= kMostParts) return;
-    const Worker capped = {worker.index, std::min<int>(worker.count, kMostParts), worker.scratch};
+    if (worker.index >= kMaxParts) return;
+    const Worker capped = {worker.index, std::min<int>(worker.count, kMaxParts), worker.scratch};
     const Share share = share_of(table_.num_trees(), kLanes, capped);
     auto* row = reinterpret_cast<std::int32_t*>(worker.scratch);
     float* sum = sums(run) + worker.index * rows_ * targets_;
@@ -118,7 +118,7 @@ class Trees : public Kernel {
 
   void add_parts(const Run& run, const Worker& worker) const {
     const Share share = share_of(rows_ * targets_, targets_, worker);
-    const int parts = std::min<int>(worker.count, kMostParts);
+    const int parts = std::min<int>(worker.count, kMaxParts);
     float* all = sums(run);
     for (int part = 1; part < parts; ++part) {
       for (std::int64_t i = share.begin; i < share.end; ++i) {

@@ -98,11 +98,11 @@ Region make_region(const Call& call, std::span<const double> roi) {
   region.cell_height = height / static_cast<double>(y[2]);
   region.cell_width = width / static_cast<double>(y[3]);
   region.takes_largest = attributes.get_text("mode", "avg") == "max";
-  constexpr double kMostSamples = 4096;
+  constexpr double kMaxSamples = 4096;
   const auto samples = [&](double cell) {
     const std::int64_t given = attributes.get_int("sampling_ratio");
     const double wanted = given > 0 ? static_cast<double>(given) : std::ceil(cell);
-    return static_cast<std::int64_t>(wanted >= 1 ? std::min(wanted, kMostSamples) : 1);
+    return static_cast<std::int64_t>(wanted >= 1 ? std::min(wanted, kMaxSamples) : 1);
   };
   region.rows = samples(region.cell_height);
   region.columns = samples(region.cell_width);
@@ -210,7 +210,7 @@ double overlap(const Box& a, const Box& b) {
 
 /// Best first; a box that overlaps a chosen one too much is passed over.
 std::vector<std::int64_t> choose(const std::vector<Box>& boxes, std::span<const float> scores,
-                                 std::int64_t limit, double most_overlap,
+                                 std::int64_t limit, double max_overlap,
                                  std::optional<double> least_score) {
   std::vector<std::int64_t> order(boxes.size());
   std::iota(order.begin(), order.end(), 0);
@@ -221,7 +221,7 @@ std::vector<std::int64_t> choose(const std::vector<Box>& boxes, std::span<const 
     if (static_cast<std::int64_t>(chosen.size()) >= limit) break;
     if (least_score && !(scores[index(candidate)] > *least_score)) break;
     const bool is_free = std::ranges::none_of(chosen, [&](std::int64_t other) {
-      return overlap(boxes[index(candidate)], boxes[index(other)]) > most_overlap;
+      return overlap(boxes[index(candidate)], boxes[index(other)]) > max_overlap;
     });
     if (is_free) chosen.push_back(candidate);
   }
@@ -242,7 +242,7 @@ Status run_non_max_suppression(const Call& call) {
   const Doubles overlaps = read_doubles(call.input(3));
   const Doubles least = read_doubles(call.input(4));
   const std::int64_t limit = limits.size() == 1 ? limits[0] : 0;
-  const double most_overlap = overlaps.size() == 1 ? overlaps[0] : 0;
+  const double max_overlap = overlaps.size() == 1 ? overlaps[0] : 0;
   std::optional<double> least_score;
   if (least.size() == 1) least_score = least[0];
   const bool is_centre = call.attributes().get_int("center_point_box") != 0;
@@ -257,7 +257,7 @@ Status run_non_max_suppression(const Call& call) {
       candidates.push_back(make_box(box_values.data() + (n * boxes[1] + i) * 4, is_centre));
     }
     const auto own = score_values.subspan(index(nc * boxes[1]), index(boxes[1]));
-    for (const std::int64_t box : choose(candidates, own, limit, most_overlap, least_score)) {
+    for (const std::int64_t box : choose(candidates, own, limit, max_overlap, least_score)) {
       if (rows >= y[0]) return refuse(call, "the output is too small for its boxes");
       const std::array row = {n, nc % scores[1], box};
       std::ranges::copy(row, result.begin() + 3 * rows++);

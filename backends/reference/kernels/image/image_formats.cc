@@ -14,13 +14,13 @@ namespace sluice::reference {
 namespace {
 
 /// A limit above the size of real images and below the size of memory.
-constexpr std::int64_t kMostPixels = std::int64_t{1} << 28;
+constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
 /// Deflate packs at most 1032 bytes into one (zlib.net/zlib_tech.html), of eight pixels at best.
 constexpr std::int64_t kPngPixelsPerByte = 8 * 1032;
 /// A block of 8x8 pixels takes at least a bit.
 constexpr std::int64_t kJpegPixelsPerByte = 8 * 64;
 /// Passes of a progressive file over the image; encoders make about ten.
-constexpr int kMostJpegScans = 100;
+constexpr int kMaxJpegScans = 100;
 
 bool starts_with(std::span<const std::uint8_t> file, std::initializer_list<std::uint8_t> magic) {
   return file.size() >= magic.size() && std::equal(magic.begin(), magic.end(), file.begin());
@@ -30,7 +30,7 @@ bool starts_with(std::span<const std::uint8_t> file, std::initializer_list<std::
 /// memory.
 bool is_acceptable(std::int64_t height, std::int64_t width, std::size_t file_bytes,
                    std::int64_t pixels_per_byte) {
-  if (height <= 0 || width <= 0 || height > kMostPixels / width) return false;
+  if (height <= 0 || width <= 0 || height > kMaxPixels / width) return false;
   return height * width / pixels_per_byte <= static_cast<std::int64_t>(file_bytes);
 }
 
@@ -70,7 +70,7 @@ void leave_jpeg_if_damaged(j_common_ptr jpeg, int level) {
 
 void count_scans(j_common_ptr jpeg) {
   const auto* decoder = reinterpret_cast<const jpeg_decompress_struct*>(jpeg);
-  if (decoder->input_scan_number > kMostJpegScans) leave_jpeg(jpeg);
+  if (decoder->input_scan_number > kMaxJpegScans) leave_jpeg(jpeg);
 }
 
 /// No object with a destructor lives in here: a failure jumps out of it. False if it fails.

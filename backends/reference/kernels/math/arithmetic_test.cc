@@ -58,9 +58,9 @@ TEST(BitShift, BeyondTheWidthLeavesZero) {
 }
 
 TEST(Arithmetic, IntegerOverflowWraps) {
-  constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
-  EXPECT_EQ(add(kMost, 1), kLeast);
-  EXPECT_EQ(multiply(kMost, 2), -2);
+  constexpr auto kMax = std::numeric_limits<std::int32_t>::max();
+  EXPECT_EQ(add(kMax, 1), kLeast);
+  EXPECT_EQ(multiply(kMax, 2), -2);
   EXPECT_EQ(negate(kLeast), kLeast);
   EXPECT_EQ(multiply<std::int16_t>(-32768, -32768), 0);
 }

@@ -121,8 +121,8 @@ std::string text_of(N value) {
     if (std::isnan(value)) return "NaN";
     if (std::isinf(value)) return value > 0 ? "INF" : "-INF";
   }
-  constexpr int kMostDigits = 1100;  // of a double: 309 before the point, or 1074 behind it
-  std::array<char, kMostDigits> digits;
+  constexpr int kMaxDigits = 1100;  // of a double: 309 before the point, or 1074 behind it
+  std::array<char, kMaxDigits> digits;
   std::to_chars_result end = {};
   if constexpr (std::is_floating_point_v<N>) {
     end = std::to_chars(digits.begin(), digits.end(), value, std::chars_format::fixed);

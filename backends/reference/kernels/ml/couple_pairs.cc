@@ -24,8 +24,8 @@ class Coupling {
     read(pairs);
     std::ranges::fill(p_, 1 / static_cast<double>(count_));
     const double tolerance = 0.005 / static_cast<double>(count_);  // libsvm's
-    const std::size_t most_rounds = std::max<std::size_t>(100, count_);
-    for (std::size_t round = 0; round < most_rounds; ++round) {
+    const std::size_t max_rounds = std::max<std::size_t>(100, count_);
+    for (std::size_t round = 0; round < max_rounds; ++round) {
       multiply();
       const auto is_off = [&](double entry) { return !(std::fabs(entry - value_) < tolerance); };
       if (std::ranges::none_of(product_, is_off)) break;

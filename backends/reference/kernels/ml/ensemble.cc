@@ -46,7 +46,7 @@ class NamedTrees {
   Status run() {
     trees_ = attributes_.get_ints("nodes_treeids");
     nodes_ = attributes_.get_ints("nodes_nodeids");
-    if (nodes_.size() != trees_.size() || trees_.size() > kMost) {
+    if (nodes_.size() != trees_.size() || trees_.size() > kMax) {
       return misfit(op_, "its lists of nodes do not fit");
     }
     for (std::size_t i = 0; i < trees_.size(); ++i) {
@@ -60,7 +60,7 @@ class NamedTrees {
   }
 
  private:
-  static constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
+  static constexpr std::size_t kMax = std::numeric_limits<std::int32_t>::max();
 
   std::int32_t find(std::int64_t tree, std::int64_t node) const {
     const auto at = places_.find({tree, node});
@@ -106,7 +106,7 @@ class NamedTrees {
     const auto ids = attributes_.get_ints(prefix + "_ids");
     const std::vector<double> weights = read_floats(attributes_, prefix + "_weights");
     if (nodes.size() != trees.size() || ids.size() != trees.size() ||
-        weights.size() != trees.size() || trees.size() > kMost) {
+        weights.size() != trees.size() || trees.size() > kMax) {
       return misfit(op_, "its lists of weights do not fit");
     }
     std::vector<std::pair<std::int32_t, std::size_t>> order;  // node, entry

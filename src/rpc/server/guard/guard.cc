@@ -19,7 +19,7 @@ constexpr int kLookMs = 1000;
 constexpr Rate kWarnings = {.burst = 20, .per_second = 1};
 /// Connections that gRPC has yet to begin with or to end. It takes a millisecond for one; without a
 /// limit a client that comes and goes makes it fall behind, at 20 KB each.
-constexpr int kMostWorkForGrpc = 64;
+constexpr int kMaxWorkForGrpc = 64;
 constexpr std::int64_t kStopNs = 500'000'000;
 /// Of a connection between guard and gRPC, each way.
 constexpr int kSocketBytes = 128 << 10;
@@ -171,7 +171,7 @@ void Guard::pump(Id id, Entry& entry) {
 }
 
 void Guard::give_turns() {
-  int turns = kMostWorkForGrpc - work_for_grpc_;
+  int turns = kMaxWorkForGrpc - work_for_grpc_;
   while (turns-- > 0 && !wait_for_turn_.empty()) {
     set_ready(wait_for_turn_.front());
     wait_for_turn_.pop_front();
@@ -227,7 +227,7 @@ bool Guard::watch(int fd, Id id) const {
 }
 
 Result<shm::Fd> Guard::open_inner(const service::Peer& peer) const {
-  if (work_for_grpc_ >= kMostWorkForGrpc) return shm::Fd();
+  if (work_for_grpc_ >= kMaxWorkForGrpc) return shm::Fd();
   std::array<int, 2> ends = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
     return make_error(Code::kResourceExhausted, "socketpair: {}", std::strerror(errno));

@@ -22,12 +22,12 @@ Status ConnectionLimits::admit(int fd, const std::string& peer) {
     const auto it = num_of_peer_.find(peer);
     return it == num_of_peer_.end() ? std::size_t{0} : it->second;
   };
-  if (open_.size() >= most_ || of_peer() >= most_of_peer_) forget_closed();
-  if (open_.size() >= most_) {
+  if (open_.size() >= max_ || of_peer() >= max_per_peer_) forget_closed();
+  if (open_.size() >= max_) {
     return make_error(Code::kResourceExhausted, "{} connections are open, the most there may be",
                       open_.size());
   }
-  if (of_peer() >= most_of_peer_) {
+  if (of_peer() >= max_per_peer_) {
     return make_error(Code::kResourceExhausted, "{} has {} connections, the most it may have", peer,
                       of_peer());
   }

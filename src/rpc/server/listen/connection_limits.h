@@ -14,8 +14,8 @@ namespace sluice::rpc::server {
 /// descriptor that is closed, or is another socket by now, counts no longer. Safe across threads.
 class ConnectionLimits {
  public:
-  ConnectionLimits(std::size_t most, std::size_t most_of_peer)
-      : most_(most), most_of_peer_(most_of_peer) {}
+  ConnectionLimits(std::size_t max, std::size_t max_per_peer)
+      : max_(max), max_per_peer_(max_per_peer) {}
 
   /// Counts the connection `fd` of `peer`: a user of this machine or a host.
   /// Fails: kResourceExhausted; the caller closes it.
@@ -29,8 +29,8 @@ class ConnectionLimits {
   void forget_closed();
   void forget(int fd);
 
-  const std::size_t most_;
-  const std::size_t most_of_peer_;
+  const std::size_t max_;
+  const std::size_t max_per_peer_;
   std::mutex mutex_;
   std::map<int, Connection> open_;
   std::map<std::string, std::size_t> num_of_peer_;

@@ -13,7 +13,7 @@ namespace {
 
 using Style = FrameLine::Style;
 
-constexpr std::size_t kMostCoresDrawn = 32;
+constexpr std::size_t kMaxCoresDrawn = 32;
 
 /// A title, a line per row, and how many rows there are.
 struct Section {
@@ -56,7 +56,7 @@ std::string core_bars(const topology::Device& device, const Snapshot& now,
       if (core.device == device.id && number < num_cores) shares[number] = share;
     }
   }
-  const std::size_t per_bar = num_cores / kMostCoresDrawn + (num_cores % kMostCoresDrawn != 0);
+  const std::size_t per_bar = num_cores / kMaxCoresDrawn + (num_cores % kMaxCoresDrawn != 0);
   std::string text;
   for (std::size_t i = 0; i < num_cores; i += per_bar) {
     const auto end = std::min(i + per_bar, num_cores);
