@@ -38,10 +38,10 @@ Handlers::Unary* Handlers::GetTensor(Context* context, const v1::GetTensorReques
   return answer_now(*this, *context, [&](const service::Caller& caller) -> Status {
     const auto lease = SLUICE_TRY(service_.exchange().get(
         caller.session->owner(), sandbox::TensorIndex{request->exchange()}));
-    if (lease->view.size_bytes > answer_limit_bytes_) {
+    if (lease->view.size_bytes > max_answer_bytes_) {
       return runtime_error(runtime::RuntimeCode::kOutOfResources,
                            "the tensor has {} bytes, a message at most {}", lease->view.size_bytes,
-                           answer_limit_bytes_);
+                           max_answer_bytes_);
     }
     return catch_no_memory([&] {
       wire::to_proto(lease->view, "", *response->mutable_tensor());

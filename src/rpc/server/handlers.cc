@@ -50,7 +50,7 @@ Handlers::Handlers(service::Service& service, const PeerTable& peers, service::C
       peers_(peers),
       threads_(threads),
       tokens_(std::move(tokens)),
-      answer_limit_bytes_(max_answer_bytes) {
+      max_answer_bytes_(max_answer_bytes) {
   SetMessageAllocatorFor_Infer(&infer_allocator_);
 }
 

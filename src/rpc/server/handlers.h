@@ -38,7 +38,7 @@ class Handlers final : public v1::Runtime::CallbackService {
   service::Service& service() { return service_; }
   service::CallThreads& threads() { return threads_; }
   /// Of one answer; protobuf aborts the process above 2 GiB.
-  std::int64_t max_answer_bytes() const { return answer_limit_bytes_; }
+  std::int64_t max_answer_bytes() const { return max_answer_bytes_; }
   /// Of the unary calls, which it outlives.
   dispatch::FlightTable& flights() { return flights_; }
   /// On whose behalf a call is made.
@@ -120,7 +120,7 @@ class Handlers final : public v1::Runtime::CallbackService {
   UploadedPackages uploads_;
   mutable std::mutex tokens_mutex_;
   std::vector<std::string> tokens_;
-  const std::int64_t answer_limit_bytes_;
+  const std::int64_t max_answer_bytes_;
   InferAllocator infer_allocator_;
   dispatch::FlightTable flights_;
   std::mutex upload_mutex_;

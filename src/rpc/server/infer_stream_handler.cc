@@ -38,7 +38,7 @@ class StreamCall final
       : service_(handlers.service()),
         max_held_(service_.options().stream_requests),
         max_answer_bytes_(service_.options().stream_answer_bytes),
-        answer_limit_bytes_(handlers.max_answer_bytes()) {
+        max_answer_bytes_(handlers.max_answer_bytes()) {
     auto caller = handlers.caller_of(context);
     if (!caller.is_ok()) {
       Finish(wire::to_grpc(caller.status()));
@@ -202,7 +202,7 @@ class StreamCall final
     }
     const Status status = write_answer(
         reply, work.model->signature(), work.message->request().wants_detail(), work.placed,
-        answer_limit_bytes_, answer.charge, *answer.message->mutable_response());
+        max_answer_bytes_, answer.charge, *answer.message->mutable_response());
     if (!status.is_ok()) wire::to_proto(status, *answer.message->mutable_error());
     return answer;
   }
@@ -262,7 +262,7 @@ class StreamCall final
   service::Service& service_;
   const std::int64_t max_held_;
   const std::int64_t max_answer_bytes_;
-  const std::int64_t answer_limit_bytes_;
+  const std::int64_t max_answer_bytes_;
   service::Caller caller_;
   Message message_;                ///< being read
   dispatch::FlightTable flights_;  ///< by the client's id

@@ -64,7 +64,7 @@ void to_proto(const service::ServerInfo& from, v1::GetServerResponse& to) {
   to.set_state(from.state);
   to.set_cores(from.num_cores);
   to.set_free_cores(from.num_free_cores);
-  to.set_upload_limit_bytes(from.max_upload_bytes);
+  to.set_max_upload_bytes(from.max_upload_bytes);
   to.set_stream_requests(from.stream_requests);
   for (const std::string& folder : from.model_folders) to.add_model_folders(valid_utf8(folder));
   to.set_side_socket(valid_utf8(from.side_socket));
@@ -115,7 +115,7 @@ void to_proto(const service::GroupEntry& from, v1::Group& to) {
   to.set_active_model(valid_utf8(from.info.active_model));
   to.set_switches(from.info.num_switches);
   to.set_memory_used_bytes(from.info.memory_used_bytes);
-  to.set_memory_limit_bytes(from.info.max_memory_bytes);
+  to.set_max_memory_bytes(from.info.max_memory_bytes);
   to.set_session(static_cast<std::uint64_t>(from.session));
   const runtime::WorkerInfo& worker = from.info.worker;
   to.set_isolation(std::string(runtime::isolation_name(worker.isolation)));
