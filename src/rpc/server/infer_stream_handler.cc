@@ -37,7 +37,7 @@ class StreamCall final
   StreamCall(Handlers& handlers, const grpc::CallbackServerContext& context)
       : service_(handlers.service()),
         max_held_(service_.options().stream_requests),
-        max_answer_bytes_(service_.options().stream_answer_bytes),
+        max_held_bytes_(service_.options().stream_answer_bytes),
         max_answer_bytes_(handlers.max_answer_bytes()) {
     auto caller = handlers.caller_of(context);
     if (!caller.is_ok()) {
@@ -45,7 +45,7 @@ class StreamCall final
       return;
     }
     caller_ = std::move(*caller);
-    answer_bytes_ = std::make_shared<ByteBudget>(max_answer_bytes_, caller_.session->answers());
+    answer_bytes_ = std::make_shared<ByteBudget>(max_held_bytes_, caller_.session->answers());
     read_next();
   }
 
@@ -261,7 +261,7 @@ class StreamCall final
 
   service::Service& service_;
   const std::int64_t max_held_;
-  const std::int64_t max_answer_bytes_;
+  const std::int64_t max_held_bytes_;
   const std::int64_t max_answer_bytes_;
   service::Caller caller_;
   Message message_;                ///< being read
