@@ -39,6 +39,7 @@ int main(void) {
   SIZE(sluice_queue_options);
   SIZE(sluice_reply_detail_info);
   SIZE(sluice_request_options);
+  SIZE(sluice_run_options);
   SIZE(sluice_runtime_options);
   SIZE(sluice_session_options);
   SIZE(sluice_shared_memory);

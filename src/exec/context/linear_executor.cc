@@ -93,7 +93,9 @@ Status LinearExecutor::run_range(const Recording& recording) {
   // Every iteration of a loop runs a range, so this is the one place that ends an endless model.
   if (context_.checkpoint) SLUICE_TRY(context_.checkpoint());
   SLUICE_TRY(prepare_memory(recording));
-  for (const Segment& segment : recording.segments) {
+  for (std::size_t i = 0; i < recording.segments.size(); ++i) {
+    if (i > 0 && context_.checkpoint) SLUICE_TRY(context_.checkpoint());
+    const Segment& segment = recording.segments[i];
     backend::Stream& stream = context_.streams[segment.group];
     // Waits before the next segment: the next segment may run on another backend, which shares
     // memory with this backend but no stream order.
