@@ -47,6 +47,8 @@ class Stream {
   /// Fails: kDeadlineExceeded, the work going on; any error of the work.
   Status wait(std::optional<std::chrono::nanoseconds> timeout = std::nullopt);
 
+  sluice_stream* get() const { return handle_.get(); }
+
  private:
   explicit Stream(Handle<sluice_stream, Group> handle) : handle_(std::move(handle)) {}
   Handle<sluice_stream, Group> handle_;

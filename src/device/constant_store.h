@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "device/memory_pool.h"
 #include "device/module_cache.h"
-#include "device/shared_transfers.h"
+#include "device/transfer/shared_transfers.h"
 
 namespace sluice::device {
 

@@ -27,7 +27,7 @@ class ConstantStoreTest : public ::testing::Test {
   ConstantStore& store() { return services_->constants; }
 
   testing::TestDevice device_ = testing::make_device();
-  DeviceServiceTable table_{*device_.sim.time, {kBlock}};
+  DeviceServiceTable table_{*device_.sim.time, {.block_bytes = kBlock, .blocks_in_flight = 1}};
   std::shared_ptr<DeviceServices> services_;
 };
 

@@ -14,6 +14,7 @@
 #include "backend/group.h"
 #include "backend/registry.h"
 #include "base/result.h"
+#include "device/stream/stream_pool.h"
 #include "exec/value.h"
 #include "ir/type.h"
 #include "package/executable.h"
@@ -104,17 +105,21 @@ class LoadedModel {
   Preparation preparation() const;
 
   /// A context owns an arena and bindings. Contexts of one model run at the same time without
-  /// taking a lock; one context is used by one thread at a time.
+  /// taking a lock; one context is used by one thread at a time. Its streams are from a pool per
+  /// group, where `owner` has them.
   /// Fails: what recording its command lists and bringing constants report; kCancelled.
-  Result<Context> create_context(const std::stop_token& stop = {}) const;
+  Result<Context> create_context(const std::stop_token& stop = {},
+                                 std::string_view owner = "context") const;
+  /// Who has streams of the segment's group now.
+  std::vector<device::StreamUse> stream_uses(std::size_t segment) const;
 
  private:
   explicit LoadedModel(std::shared_ptr<const ModelState> state) : state_(std::move(state)) {}
   std::shared_ptr<const ModelState> state_;
 };
 
-/// Called on the running thread before each segment and each range of steps, so at least once per
-/// iteration of a loop. An error ends the run with that error. Takes well below a microsecond.
+/// Called on the running thread before each range of steps, so at least once per iteration of a
+/// loop. An error ends the run with that error. Takes well below a microsecond.
 using Checkpoint = std::function<Status()>;
 
 /// One run at a time of a loaded model. Movable. Strings are offsets and bytes, as in a package.

@@ -3,10 +3,16 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backend/extensions/events.h"
+
 namespace sluice::exec {
 namespace {
 
 using BackendPointer = std::shared_ptr<const backend::Backend>;
+
+/// The first context finds its stream made. A program that creates contexts and drops them, one per
+/// thread, reuses so many streams; a model with more contexts at a time takes more.
+constexpr device::StreamPoolOptions kStreamOptions = {.made_ahead = 1, .max_unused = 16};
 
 /// The placement of a segment if the options give none.
 SegmentPlacement default_placement(const backend::Backend& backend, const LoadOptions& options) {
@@ -95,6 +101,8 @@ class Mapper {
     }
     map_.groups.push_back(
         SLUICE_TRY(backend::Group::create(backends_[backend], placement.device, placement.cores)));
+    map_.streams.push_back(
+        SLUICE_TRY(device::StreamPool::create(map_.groups.back(), kStreamOptions)));
     made_.emplace_back(backend, placement);
     return made_.size() - 1;
   }
@@ -115,6 +123,13 @@ std::vector<int> SegmentMap::devices() const {
     if (index < groups.size()) devices.push_back(groups[index]->device());
   }
   return devices;
+}
+
+Result<bool> SegmentMap::has_events() const {
+  if (groups.size() < 2) return false;
+  const backend::Backend& first = groups.front()->backend();
+  const auto is_its = [&](const auto& group) { return &group->backend() == &first; };
+  return std::ranges::all_of(groups, is_its) && SLUICE_TRY(backend::Event::is_supported(first));
 }
 
 bool SegmentMap::needs_copies() const {

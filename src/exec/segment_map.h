@@ -6,15 +6,17 @@
 #include <vector>
 
 #include "backend/group.h"
+#include "device/stream/stream_pool.h"
 #include "exec/loaded_model.h"
 
 namespace sluice::exec {
 
-/// Immutable once made.
+/// Immutable once made, except for the streams, which all threads may take.
 struct SegmentMap {
   std::vector<std::size_t> segment_of_position;  ///< by position in the main order: its segment
   std::vector<std::size_t> group_index;          ///< by segment: into `groups`
   std::vector<std::shared_ptr<const backend::Group>> groups;  ///< different placements only
+  std::vector<device::StreamPool> streams;  ///< by group; contexts take theirs from it
   /// By backend: into `groups`, for operations of branches and bodies. Entries of backends that run
   /// no such operation are unused.
   std::vector<std::size_t> group_of_backend;
@@ -26,6 +28,8 @@ struct SegmentMap {
   /// Requires: a backend runs it.
   std::size_t group_at(const package::Executable& executable, ir::SubgraphId subgraph,
                        std::size_t position) const;
+  /// Whether there are several groups, of one backend that orders their streams by events.
+  Result<bool> has_events() const;
   /// Whether a group's device cannot reach host memory.
   bool needs_copies() const;
   /// Devices by segment, then by backend. Kernels can be shared if these are equal.

@@ -25,7 +25,7 @@ Engine::Engine(const backend::BackendRegistry& backends, DriverSource& drivers,
       created_ns_(clock_.now_ns()),
       profiler_(clock_),
       groups_(options_.devices, drivers),
-      loader_(backends, groups_, profiler_, clock_),
+      loader_(backends, groups_, profiler_, clock_, options_.transfers),
       on_demand_(options_.demand_budget_bytes, demand_actions()) {}
 
 Engine::~Engine() { shutdown(); }

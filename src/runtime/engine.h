@@ -28,6 +28,8 @@ struct EngineOptions {
   std::int64_t hang_limit_ns = 10'000'000'000;
   /// Limit of the total bytes of models loaded on demand.
   std::int64_t demand_budget_bytes = std::numeric_limits<std::int64_t>::max();
+  /// Of each device with memory of its own.
+  device::TransferOptions transfers = {};
 };
 
 /// The filter and limits of a profile. Neither group nor model: everything.

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "sluice/backend.h"
+#include "sluice/events.h"
 #include "sluice/input_alignment.h"
 #include "sluice/sluice.h"
 #include "sluice/step_times.h"
@@ -87,6 +88,10 @@ AT(sluice_backend_api, list_create, 160);
 AT(sluice_backend_api, list_submit, 200);
 AT(sluice_backend_api, find_extension, 208); /* the table of 1.0 ended here */
 _Static_assert(sizeof(sluice_backend_api) == 216, "the table of 1.1");
+
+AT(sluice_events, event_create, 8);
+AT(sluice_events, stream_wait_event, 32);
+_Static_assert(sizeof(sluice_events) == 40, "the table of sluice.events/1");
 
 AT(sluice_virtual_time, now_ns, 8);
 AT(sluice_virtual_time, reset_device, 64);

@@ -48,6 +48,19 @@ struct Parser {
     reader.finish();
   }
 
+  void read_partition(const Json& json, const std::string& where, Partition& partition) const {
+    ObjectReader reader(json, where, status);
+    int scheme = 0;
+    reader.require("scheme");
+    reader.one_of("scheme", {"exact", "green", "mask"}, &scheme);
+    partition.scheme = static_cast<PartitionScheme>(scheme);
+    reader.integer("minimum", 1, kMaxCores, &partition.minimum);
+    reader.integer("alignment", 1, kMaxCores, &partition.alignment);
+    reader.integer("block_elements", 1, 1 << 20, &partition.block_elements);
+    reader.boolean("check", &partition.is_checked);
+    reader.finish();
+  }
+
   void read_copy(const Json& json, const std::string& where, Device& device) const {
     ObjectReader reader(json, where, status);
     const auto read = [&](const char* key, CopyPath& path) {
@@ -75,6 +88,9 @@ struct Parser {
     reader.check(device.own_memory || device.host_memory, "host_memory",
                  "a device without own_memory needs it");
     reader.boolean("exclusive_cores", &device.exclusive_cores);
+    reader.object("partition", [&](const Json& value, const std::string& path) {
+      read_partition(value, path, device.partition);
+    });
     reader.object("compute", [&](const Json& value, const std::string& path) {
       read_compute(value, path, device.compute);
     });

@@ -30,6 +30,17 @@ struct CopyPath {
   std::int64_t latency_ns = 1000;
 };
 
+enum class PartitionScheme { kExact, kGreen, kMask };
+
+/// How groups share the device (engine/partition.h).
+struct Partition {
+  PartitionScheme scheme = PartitionScheme::kExact;
+  int minimum = 8;            ///< cores of a green context; compute capability 9.0 and later
+  int alignment = 8;          ///< to which the number is rounded up
+  int block_elements = 1024;  ///< of output 0 in a block of a masked kernel
+  bool is_checked = true;     ///< lost work of a masked kernel is found and repeated
+};
+
 struct Device {
   std::string name = "simulated";
   std::string bus_address;
@@ -38,6 +49,7 @@ struct Device {
   bool own_memory = true;
   bool host_memory = true;       ///< kernels reach the host's memory
   bool exclusive_cores = false;  ///< a core is in one group at a time
+  Partition partition;
   Compute compute;
   CopyPath to_device;
   CopyPath to_host;

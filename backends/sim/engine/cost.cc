@@ -53,6 +53,7 @@ Work work_of(const sluice_op& op) {
     }
   }
   const double result = op.num_outputs > 0 ? count_of(op.outputs[0].tensor) : 0;
+  work.elements = result;
   const double products = products_per_element(op);
   work.flops = products > 0 ? 2 * products * result : largest;
   if (op.body != nullptr) work.flops += static_cast<double>(op.body->num_steps) * result;

@@ -12,7 +12,8 @@ namespace sluice::sim {
 struct Work {
   std::string kind;  ///< "Conv", "sluice::Elementwise"
   double flops = 0;
-  double bytes = 0;  ///< read and written
+  double bytes = 0;     ///< read and written
+  double elements = 0;  ///< of output 0
 };
 
 /// Multiply-adds of convolutions and matrix products count two; other operators one per element

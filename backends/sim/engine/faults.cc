@@ -61,7 +61,15 @@ void Simulator::fail_all(int device, const Status& status) {
   for (const auto& [id, stream] : streams_) {
     if (stream->group->device != device) continue;
     if (Station* station = detach(*stream); station != nullptr) freed.push_back(station);
-    while (!stream->runs.empty()) end_run(*stream, status);
+    while (!stream->runs.empty()) {
+      if (stream->runs.front().recording == nullptr) {
+        end_run(*stream, status);
+        continue;
+      }
+      const Run entry = std::move(stream->runs.front());
+      stream->runs.pop_front();
+      if (!entry.is_wait) happened(*entry.recording);
+    }
   }
   for (Station* station : freed) dispatch(*station);
 }

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -50,16 +51,32 @@ struct Group {
   int id = 0;
   int device = 0;
   std::vector<int> cores;
+  int granted_cores = 0;      ///< that its kernels run on
   Station station;            ///< all cores together serve one kernel at a time
   std::uint64_t program = 0;  ///< of its last kernel
 };
 
-/// One submission of a list.
+/// A moment of a stream that others wait for.
+struct Recording {
+  bool has_happened = false;
+  std::vector<int> waiting = {};  ///< streams, by id
+};
+
+struct Event {
+  Simulator* simulator = nullptr;
+  int id = 0;
+  std::shared_ptr<Recording> last;
+};
+
+/// An entry of a stream's queue: one submission of a list, or a recording of an event or a wait for
+/// one.
 struct Run {
   std::int64_t order = 0;  ///< among all submissions
   CommandList* list = nullptr;
-  std::vector<void*> bindings;
-  std::size_t next = 0;  ///< command
+  std::vector<void*> bindings = {};
+  std::size_t next = 0;                            ///< command
+  std::shared_ptr<Recording> recording = nullptr;  ///< instead of a list
+  bool is_wait = false;
 
   const plugin::detail::Command& command() const { return list->commands[next]; }
 };
@@ -71,6 +88,7 @@ struct Step {
   bool is_served = false;
   std::optional<EventKey> event;  ///< of its end; none while it waits or hangs
   std::int64_t hung_by = 0;       ///< the fault's id
+  bool is_lost = false;           ///< its kernel computes nothing (engine/partition.h)
   Status outcome;                 ///< decided at its start
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/partition.h"
+
 namespace sluice::sim {
 namespace {
 
@@ -119,12 +121,18 @@ Status Simulator::create_group(int device, std::span<const std::int32_t> cores, 
   made->id = ++num_groups_;
   made->device = device;
   made->cores.assign(cores.begin(), cores.end());
+  const Device& described = description_.devices[static_cast<std::size_t>(device)];
+  made->granted_cores =
+      granted_cores(described.partition, static_cast<int>(cores.size()), described.cores);
   made->station.name = "group" + std::to_string(made->id);
   for (const std::int32_t core : cores) {
     state_of(device).group_of_core[static_cast<std::size_t>(core)] = made.get();
   }
   log_.add(now_ns_, "group_create", "group=", made->id, " device=", device,
            " cores=", quoted_list(made->cores));
+  if (made->granted_cores != static_cast<int>(cores.size())) {
+    log_.add(now_ns_, "group_granted", "group=", made->id, " cores=", made->granted_cores);
+  }
   *group = made.release();
   return plugin::ok();
 }
@@ -150,8 +158,14 @@ void Simulator::destroy_stream(Stream* stream) {
   // Runs still queued when no event is left can never finish: a kernel hangs.
   while (!stream->runs.empty() && next_event() != kNever) happen();
   Station* freed = detach(*stream);
-  for (const Run& run : stream->runs) run.list->is_running = false;
+  // Others may wait for what this stream would have recorded.
+  std::vector<std::shared_ptr<Recording>> dropped;
+  for (const Run& run : stream->runs) {
+    if (run.list != nullptr) run.list->is_running = false;
+    if (run.recording != nullptr && !run.is_wait) dropped.push_back(run.recording);
+  }
   streams_.erase(stream->id);
+  for (const auto& recording : dropped) happened(*recording);
   if (freed != nullptr) dispatch(*freed);  // the stream no longer holds its station
   delete stream;
 }
@@ -202,8 +216,8 @@ Status Simulator::submit(Stream* stream, CommandList* list, std::span<void* cons
   log_.add(now_ns_, "submit", "stream=", stream->id, " list=", list->id,
            " steps=", static_cast<std::int64_t>(list->commands.size()));
   list->is_running = true;
-  stream->runs.push_back({++num_submissions_, list, {bindings.begin(), bindings.end()}});
-  if (stream->runs.size() == 1) start_next(*stream);
+  push(*stream,
+       {.order = ++num_submissions_, .list = list, .bindings = {bindings.begin(), bindings.end()}});
   return plugin::ok();
 }
 
@@ -232,20 +246,20 @@ std::int64_t Simulator::next_event() const {
 }
 
 void Simulator::happen() {
-  const auto [key, event] = *events_.begin();
+  const auto [key, change] = *events_.begin();
   events_.erase(events_.begin());
   now_ns_ = std::max(now_ns_, key.first);
-  if (event.stream != nullptr) return complete(*event.stream);
+  if (change.stream != nullptr) return complete(*change.stream);
   // The loss of a device. A program may have cleared the fault after the loss was scheduled.
   for (const Fault& fault : faults_.all()) {
-    if (fault.id == event.loss) return lose(fault.device);
+    if (fault.id == change.loss) return lose(fault.device);
   }
 }
 
-EventKey Simulator::schedule(std::int64_t time_ns, Event event) {
+EventKey Simulator::schedule(std::int64_t time_ns, Change change) {
   // The number orders events of the same time, so that a simulation is deterministic.
   const EventKey key = {time_ns, ++num_events_};
-  events_[key] = event;
+  events_[key] = change;
   return key;
 }
 

@@ -48,6 +48,11 @@ class Simulator {
   Status submit(Stream* stream, CommandList* list, std::span<void* const> bindings);
   Status wait(Stream* stream, std::int64_t timeout_ns);
 
+  Event* create_event();
+  void destroy_event(Event* event);
+  void record(Event* event, Stream* stream);
+  void wait_for(Event* event, Stream* stream);
+
   std::int64_t now_ns() const;
   std::int64_t next_event_ns() const;
   void advance_to(std::int64_t time_ns);
@@ -58,7 +63,7 @@ class Simulator {
   Status reset_device(int device);
 
  private:
-  struct Event {
+  struct Change {
     Stream* stream = nullptr;  ///< whose step ends
     std::int64_t loss = 0;     ///< or the fault that begins
   };
@@ -78,7 +83,7 @@ class Simulator {
   // simulator.cc: objects, and time
   std::int64_t next_event() const;
   void happen();
-  EventKey schedule(std::int64_t time_ns, Event event);
+  EventKey schedule(std::int64_t time_ns, Change change);
   Status check_cores(int device, std::span<const std::int32_t> cores) const;
   DeviceState& state_of(int device) { return devices_[static_cast<std::size_t>(device)]; }
   const Device& device_of(const Group& group) const;
@@ -88,6 +93,7 @@ class Simulator {
   void dispatch(Station& station);
   void begin(Stream& stream);
   std::int64_t begin_kernel(Stream& stream);
+  std::int64_t compute_ns(Stream& stream, const Kernel& kernel);
   std::int64_t begin_copy(Stream& stream);
   Status check_reach(const Stream& stream) const;
   void complete(Stream& stream);
@@ -95,6 +101,11 @@ class Simulator {
   Station* detach(Stream& stream);
   Route route_of(const Stream& stream, const Run& run);
   std::string describe(const Stream& stream) const;
+
+  // events.cc
+  void push(Stream& stream, Run run);
+  bool pass_recording(Stream& stream);
+  void happened(Recording& recording);
 
   // faults.cc
   void lose(int device);
@@ -112,7 +123,7 @@ class Simulator {
   std::vector<DeviceState> devices_;
   std::vector<std::array<Station, 2>> links_;  ///< a to b, b to a
   std::map<int, Stream*> streams_;
-  std::map<EventKey, Event> events_;
+  std::map<EventKey, Change> events_;
   std::int64_t now_ns_ = 0;
   std::int64_t num_events_ = 0;
   std::int64_t num_submissions_ = 0;
@@ -121,6 +132,7 @@ class Simulator {
   int num_groups_ = 0;
   int num_streams_ = 0;
   int num_lists_ = 0;
+  int num_device_events_ = 0;
 };
 
 }  // namespace sluice::sim

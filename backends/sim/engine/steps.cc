@@ -2,6 +2,9 @@
 // dispatch gives it a free server, begin computes its duration and schedules its end, complete
 // applies its effect. Results are real, only time is simulated: the effect happens at the end, so a
 // reader that does not wait sees the old bytes.
+#include <cmath>
+
+#include "engine/partition.h"
 #include "engine/simulator.h"
 
 namespace sluice::sim {
@@ -22,7 +25,9 @@ const char* source_name(const Fault& fault) {
 void Simulator::start_next(Stream& stream) {
   while (!stream.runs.empty()) {
     const Run& run = stream.runs.front();
-    if (state_of(stream.group->device).is_lost) {
+    if (run.recording != nullptr) {
+      if (!pass_recording(stream)) return;
+    } else if (state_of(stream.group->device).is_lost) {
       end_run(stream, lost_status(stream.group->device));
     } else if (run.next == run.list->commands.size()) {
       end_run(stream, plugin::ok());
@@ -61,7 +66,7 @@ std::int64_t Simulator::begin_kernel(Stream& stream) {
   const Kernel& kernel = *kernel_of(run);
   const Compute& compute = device_of(group).compute;
   const FaultTarget target = {group.device, kernel.work.kind, kernel.op->name};
-  std::int64_t duration_ns = kernel_ns(compute, kernel.work, static_cast<int>(group.cores.size()));
+  std::int64_t duration_ns = compute_ns(stream, kernel);
   duration_ns = slowed(jittered(duration_ns, description_.jitter, random_), group);
   // Another list than the last one: the group loads its program first.
   if (group.program != 0 && group.program != run.list->program) {
@@ -81,6 +86,26 @@ std::int64_t Simulator::begin_kernel(Stream& stream) {
                                             source_name(*fault)};
   }
   return duration_ns;
+}
+
+/// Without jitter and faults. A masked kernel may be launched twice, or lose its work.
+std::int64_t Simulator::compute_ns(Stream& stream, const Kernel& kernel) {
+  const Group& group = *stream.group;
+  const Device& device = device_of(group);
+  if (device.partition.scheme != PartitionScheme::kMask) {
+    return kernel_ns(device.compute, kernel.work, group.granted_cores);
+  }
+  const auto num_blocks =
+      static_cast<std::int64_t>(std::ceil(kernel.work.elements / device.partition.block_elements));
+  const MaskedRun run = run_masked(device.partition, device.cores, group.cores, num_blocks);
+  if (run.is_lost || run.num_launches > 1) {
+    log_.add(now_ns_, "lost_work", "stream=", stream.id, " node=", kernel.op->name,
+             " blocks=", num_blocks, " launches=", run.num_launches);
+  }
+  stream.step.is_lost = run.is_lost;
+  if (run.is_lost) return device.compute.launch_ns;
+  return (run.num_launches - 1) * device.compute.launch_ns +
+         kernel_ns(device.compute, kernel.work, run.num_working_cores);
 }
 
 std::int64_t Simulator::begin_copy(Stream& stream) {
@@ -129,7 +154,7 @@ void Simulator::complete(Stream& stream) {
   const bool is_kernel = run.command().kernel != nullptr;
   Status status = step.outcome;
   if (status.is_ok() && is_kernel) status = check_reach(stream);
-  if (status.is_ok()) {
+  if (status.is_ok() && !step.is_lost) {
     status = plugin::catch_all(
         [&] { return plugin::detail::run_command(run.command(), run.bindings.data()); });
   }
@@ -144,6 +169,7 @@ void Simulator::complete(Stream& stream) {
   dispatch(*step.station);
 }
 
+/// Requires: the entry at the front is a list.
 void Simulator::end_run(Stream& stream, const Status& status) {
   CommandList& list = *stream.runs.front().list;
   log_.add(now_ns_, "list_end", "stream=", stream.id, " list=", list.id, " code=", status.code);
@@ -202,6 +228,7 @@ Simulator::Route Simulator::route_of(const Stream& stream, const Run& run) {
 std::string Simulator::describe(const Stream& stream) const {
   if (stream.runs.empty()) return "nothing is under way";
   const Run& run = stream.runs.front();
+  if (run.recording != nullptr) return "it waits for an event of another stream";
   const std::string how = stream.step.hung_by != 0 ? " hangs" : "";
   const std::string where = stream.step.station != nullptr ? stream.step.station->name : "?";
   if (run.command().kernel != nullptr) return node_of(*kernel_of(run)) + " on " + where + how;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/simulator.h"
+#include "sluice/events.h"
 #include "sluice/topology.h"
 #include "sluice/virtual_time.h"
 
@@ -103,9 +104,43 @@ constexpr sluice_virtual_time kVirtualTime = {sizeof(sluice_virtual_time),
                                               reset_device,
                                               memory_used_bytes};
 
+// ---- sluice.events/1 ----------------------------------------------------------------------------
+
+Event& event_of(sluice_event* event) { return *reinterpret_cast<Event*>(event); }
+Stream* stream_of(sluice_stream* stream) { return reinterpret_cast<Stream*>(stream); }
+
+sluice_code event_create(sluice_backend* backend, sluice_event** event, sluice_message* message) {
+  return guard(message, [&] {
+    *event = reinterpret_cast<sluice_event*>(simulator_of(backend).create_event());
+    return plugin::ok();
+  });
+}
+
+void event_destroy(sluice_event* event) {
+  event_of(event).simulator->destroy_event(&event_of(event));
+}
+
+sluice_code event_record(sluice_event* event, sluice_stream* stream, sluice_message* message) {
+  return guard(message, [&] {
+    event_of(event).simulator->record(&event_of(event), stream_of(stream));
+    return plugin::ok();
+  });
+}
+
+sluice_code stream_wait_event(sluice_stream* stream, sluice_event* event, sluice_message* message) {
+  return guard(message, [&] {
+    event_of(event).simulator->wait_for(&event_of(event), stream_of(stream));
+    return plugin::ok();
+  });
+}
+
+constexpr sluice_events kEvents = {sizeof(sluice_events), event_create, event_destroy, event_record,
+                                   stream_wait_event};
+
 }  // namespace
 
 const void* find_extension(sluice_backend*, const char* name) {
+  if (std::strcmp(name, SLUICE_EVENTS) == 0) return &kEvents;
   if (std::strcmp(name, SLUICE_TOPOLOGY) == 0) return &kTopology;
   if (std::strcmp(name, SLUICE_VIRTUAL_TIME) == 0) return &kVirtualTime;
   return nullptr;

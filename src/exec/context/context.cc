@@ -197,15 +197,19 @@ Context::Context(Context&&) noexcept = default;
 Context& Context::operator=(Context&&) noexcept = default;
 Context::~Context() = default;
 
-Result<Context> LoadedModel::create_context(const std::stop_token& stop) const {
+Result<Context> LoadedModel::create_context(const std::stop_token& stop,
+                                            std::string_view owner) const {
   auto state = std::make_unique<ContextState>();
   state->model = state_;
   const std::int64_t limit_bytes = state_->options.max_memory_bytes;
   state->memory = std::make_shared<ByteBudget>(limit_bytes, process_memory());
   state->texts.set_limit(std::min(limit_bytes, process_memory()->limit_bytes() / 2));
   const MemoryScope scope(state->memory);
-  for (const auto& group : state_->segments.groups) {
-    state->streams.push_back(SLUICE_TRY(backend::Stream::create(group)));
+  for (device::StreamPool pool : state_->segments.streams) {
+    state->streams.push_back(SLUICE_TRY(pool.take(owner)));
+  }
+  if (SLUICE_TRY(state_->segments.has_events())) {
+    state->events.emplace(state_->segments.groups.front()->shared_backend(), state->streams.size());
   }
   state->inputs.resize(state_->signature.inputs.size());
   state->outputs.resize(state_->signature.outputs.size());

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "backend/texts.h"
+#include "device/stream/event_manager.h"
 #include "exec/context/frame.h"
 
 namespace sluice::exec {
@@ -30,9 +32,11 @@ struct BoundOutput {
 struct ContextState {
   std::shared_ptr<const ModelState> model;
   std::shared_ptr<ByteBudget> memory;
-  Checkpoint checkpoint;                 ///< may be empty
-  std::vector<backend::Stream> streams;  // one per group of the model
-  backend::TextPool texts;               // of the run under way, or the last one
+  Checkpoint checkpoint;                      ///< may be empty
+  std::vector<device::PooledStream> streams;  // one per group of the model
+  /// Orders the streams, where their backend has events and there are several of them.
+  std::optional<device::EventManager> events;
+  backend::TextPool texts;  // of the run under way, or the last one
   std::vector<BoundInput> inputs;
   std::vector<BoundOutput> outputs;
   std::vector<std::unique_ptr<Frame>> frames;  // by subgraph; made when first run

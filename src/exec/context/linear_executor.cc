@@ -29,13 +29,13 @@ Status LinearExecutor::begin() { return prepare_memory(*frame_.static_recording)
 Status LinearExecutor::submit(std::size_t segment) {
   for (const Segment& part : frame_.static_recording->segments) {
     if (part.index == segment)
-      return context_.streams[part.group].submit(part.list, frame_.bindings);
+      return context_.streams[part.group]->submit(part.list, frame_.bindings);
   }
   return ok_status();  // views only: nothing runs
 }
 
 Result<bool> LinearExecutor::poll(std::size_t segment) {
-  backend::Stream& stream = context_.streams[model_.segments.group_index[segment]];
+  backend::Stream& stream = *context_.streams[model_.segments.group_index[segment]];
   const Status status = stream.wait(std::chrono::nanoseconds(0));
   if (status.is_ok()) return true;
   if (status.code() == Code::kDeadlineExceeded) return false;
@@ -93,17 +93,48 @@ Status LinearExecutor::run_range(const Recording& recording) {
   // Every iteration of a loop runs a range, so this is the one place that ends an endless model.
   if (context_.checkpoint) SLUICE_TRY(context_.checkpoint());
   SLUICE_TRY(prepare_memory(recording));
-  for (std::size_t i = 0; i < recording.segments.size(); ++i) {
-    if (i > 0 && context_.checkpoint) SLUICE_TRY(context_.checkpoint());
-    const Segment& segment = recording.segments[i];
-    backend::Stream& stream = context_.streams[segment.group];
+  SLUICE_TRY(run_segments(recording));
+  if (recording.plan->range.has_executor_end) SLUICE_TRY(run_executor_step(recording));
+  return copy_outputs(recording);
+}
+
+Status LinearExecutor::run_segments(const Recording& recording) {
+  if (context_.events) return run_ordered(recording);
+  for (const Segment& segment : recording.segments) {
+    backend::Stream& stream = *context_.streams[segment.group];
     // Waits before the next segment: the next segment may run on another backend, which shares
     // memory with this backend but no stream order.
     SLUICE_TRY(stream.submit(segment.list, frame_.bindings));
     SLUICE_TRY(stream.wait());
   }
-  if (recording.plan->range.has_executor_end) SLUICE_TRY(run_executor_step(recording));
-  return copy_outputs(recording);
+  return ok_status();
+}
+
+/// Submits all segments, each behind the events of those whose memory it needs, then waits for all
+/// streams, also after a failure: the next run reuses the memory.
+Status LinearExecutor::run_ordered(const Recording& recording) {
+  Status first = ok_status();
+  std::vector<device::Access> accesses;
+  for (const Segment& segment : recording.segments) {
+    accesses.clear();
+    for (const BoundAccess& access : segment.accesses) {
+      const auto begin = reinterpret_cast<std::uintptr_t>(frame_.binding(access.binding)) +
+                         static_cast<std::uintptr_t>(access.offset_bytes);
+      accesses.push_back(
+          {begin, begin + static_cast<std::uintptr_t>(access.size_bytes), access.is_write});
+    }
+    first = context_.events->order(context_.streams, segment.group, accesses);
+    if (first.is_ok()) {
+      first = context_.streams[segment.group]->submit(segment.list, frame_.bindings);
+    }
+    if (!first.is_ok()) break;
+  }
+  for (device::PooledStream& stream : context_.streams) {
+    const Status status = stream->wait();
+    if (first.is_ok()) first = status;
+  }
+  context_.events->end_run();
+  return first;
 }
 
 Status LinearExecutor::run_executor_step(const Recording& recording) {

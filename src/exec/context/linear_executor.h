@@ -26,6 +26,8 @@ class LinearExecutor {
   Status run_static();
   Status run_ranges();
   Status run_range(const Recording& recording);
+  Status run_segments(const Recording& recording);
+  Status run_ordered(const Recording& recording);
   Status run_executor_step(const Recording& recording);
   Status prepare_memory(const Recording& recording);
   Status prepare_output(std::size_t output, std::int64_t size_bytes);

@@ -69,6 +69,8 @@ class Recorder {
       if (holds_strings(operation.outputs[i])) outputs.back().texts = code_.numbers.texts();
     }
     SLUICE_TRY(segment.list.add_kernel(plan_.kernels[at - plan_.range.begin], inputs, outputs));
+    for (const ir::OperandId id : reads(operation)) add_access(id, false, segment);
+    for (const ir::OperandId id : operation.outputs) add_access(id, true, segment);
     return segment.mirror != nullptr ? copy_out(at, segment) : ok_status();
   }
 
@@ -91,6 +93,12 @@ class Recorder {
 
   std::int64_t bytes_of(ir::OperandId id) const {
     return ir::run_bytes(plan_.facts[id.index()].type).value_or(0);
+  }
+
+  void add_access(ir::OperandId id, bool is_write, Segment& segment) const {
+    const plan::Place* place = find_memory(id);
+    if (place == nullptr || model_.segments.groups.size() == 1) return;  // one stream: no events
+    segment.accesses.push_back({place->binding, place->offset_bytes, bytes_of(id), is_write});
   }
 
   Status copy_in(const ir::Operation& operation, Segment& segment) {
@@ -234,7 +242,7 @@ class Recorder {
     if (recording_.segments.empty() || recording_.segments.back().index != index) {
       auto list = SLUICE_TRY(backend::CommandList::create(model_.segments.groups[group]));
       auto mirror = SLUICE_TRY(make_mirror(at, *model_.segments.groups[group]));
-      recording_.segments.push_back({index, group, std::move(mirror), std::move(list)});
+      recording_.segments.push_back({index, group, std::move(mirror), std::move(list), {}});
     }
     return &recording_.segments.back();
   }

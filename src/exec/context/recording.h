@@ -11,12 +11,21 @@
 
 namespace sluice::exec {
 
+/// Memory that a list reads or writes: as in plan::Place, `binding` and an offset into it.
+struct BoundAccess {
+  std::int32_t binding = 0;
+  std::int64_t offset_bytes = 0;
+  std::int64_t size_bytes = 0;
+  bool is_write = false;
+};
+
 /// The steps of a segment that lie in one range.
 struct Segment {
   std::size_t index = 0;                 ///< of the main subgraph's segment; of a body's group
   std::size_t group = 0;                 ///< into SegmentMap::groups
   std::unique_ptr<DeviceMirror> mirror;  ///< null on a device that reads host memory
   backend::CommandList list;             // destroyed before the memory that it names
+  std::vector<BoundAccess> accesses;     ///< for a context that orders its streams by events
 };
 
 /// An output of the subgraph that a range's kernels write straight into its buffer.

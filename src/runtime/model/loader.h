@@ -58,12 +58,12 @@ class Loader {
  public:
   /// All outlive the loader.
   Loader(const backend::BackendRegistry& backends, GroupTable& groups, Profiler& profiler,
-         Clock& clock)
+         Clock& clock, const device::TransferOptions& transfers = {})
       : backends_(backends),
         groups_(groups),
         profiler_(profiler),
         clock_(clock),
-        devices_(std::make_shared<device::DeviceServiceTable>(clock)) {}
+        devices_(std::make_shared<device::DeviceServiceTable>(clock, transfers)) {}
 
   const device::DeviceServiceTable& devices() const { return *devices_; }
 

@@ -36,20 +36,20 @@ std::int64_t DeviceIo::memory_bytes() const {
   return total;
 }
 
-Status DeviceIo::start_copy_in(std::span<void* const> sources) {
+Status DeviceIo::start_copy_in(std::span<void* const> sources, const device::Urgency& urgency) {
   copies_.clear();
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     copies_.push_back({sources[i], inputs_[i].address(), inputs_[i].size_bytes()});
   }
-  return in_.start(device::Direction::kToDevice, copies_);
+  return in_.start(device::Direction::kToDevice, copies_, urgency);
 }
 
-Status DeviceIo::start_copy_out(std::span<void* const> targets) {
+Status DeviceIo::start_copy_out(std::span<void* const> targets, const device::Urgency& urgency) {
   copies_.clear();
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     copies_.push_back({outputs_[i].address(), targets[i], outputs_[i].size_bytes()});
   }
-  return out_.start(device::Direction::kFromDevice, copies_);
+  return out_.start(device::Direction::kFromDevice, copies_, urgency);
 }
 
 void DeviceIo::cancel() {

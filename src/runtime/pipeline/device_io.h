@@ -31,8 +31,8 @@ class DeviceIo {
   std::int64_t memory_bytes() const;
 
   /// By signature index, of the signature's sizes. The memory stays valid until the copy is done.
-  Status start_copy_in(std::span<void* const> sources);
-  Status start_copy_out(std::span<void* const> targets);
+  Status start_copy_in(std::span<void* const> sources, const device::Urgency& urgency);
+  Status start_copy_out(std::span<void* const> targets, const device::Urgency& urgency);
   Result<bool> poll_copy_in() { return in_.poll(); }
   Result<bool> poll_copy_out() { return out_.poll(); }
   Status wait_copy_in() { return in_.wait(); }

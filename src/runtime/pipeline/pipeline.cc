@@ -50,7 +50,7 @@ Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots
   }
   const bool has_copies = first.services != nullptr && last.services != nullptr;
   for (std::size_t i = 0; i < num_slots; ++i) {
-    Slot slot = {SLUICE_TRY(loaded.create_context(stop)), nullptr, {}, {}, {}};
+    Slot slot = {SLUICE_TRY(loaded.create_context(stop, name)), nullptr, {}, {}, {}, {}};
     if (has_copies) {
       slot.device = SLUICE_TRY(DeviceIo::create(loaded.signature(), first, last, name));
     }
@@ -102,6 +102,7 @@ Status Pipeline::prepare(std::size_t index, const Request& request, exec::Checkp
     const Status status = slot.context.set_input(i, view);
     if (!status.is_ok()) return with_runtime_code(status, RuntimeCode::kBadInput);
   }
+  slot.urgency = {request.deadline_ns, request.priority};
   slot.sources.clear();
   for (const exec::TensorView& input : request.inputs) slot.sources.push_back(input.data);
   return bind_outputs(slot, request);
@@ -138,7 +139,7 @@ Status Pipeline::start(std::size_t index, std::size_t number) {
   Slot& slot = slots_[index];
   const Stage& stage = stages_[number];
   switch (stage.kind) {
-    case StageKind::kCopyIn: return slot.device->start_copy_in(slot.sources);
+    case StageKind::kCopyIn: return slot.device->start_copy_in(slot.sources, slot.urgency);
     case StageKind::kCopyOut: return start_copy_out(slot);
     case StageKind::kCompute: break;
   }
@@ -150,7 +151,7 @@ Status Pipeline::start(std::size_t index, std::size_t number) {
 Status Pipeline::start_copy_out(Slot& slot) {
   std::vector<void*> targets;
   for (const OutputMemory& target : slot.targets) targets.push_back(target.data);
-  return slot.device->start_copy_out(targets);
+  return slot.device->start_copy_out(targets, slot.urgency);
 }
 
 Status Pipeline::run(std::size_t index, const std::function<Status(std::size_t)>& before_segment) {
@@ -165,7 +166,7 @@ Status Pipeline::run(std::size_t index, const std::function<Status(std::size_t)>
     }
   }
   if (slot.device == nullptr) return slot.context.run();
-  SLUICE_TRY(slot.device->start_copy_in(slot.sources));
+  SLUICE_TRY(slot.device->start_copy_in(slot.sources, slot.urgency));
   SLUICE_TRY(slot.device->wait_copy_in());
   SLUICE_TRY(slot.context.run());
   SLUICE_TRY(start_copy_out(slot));

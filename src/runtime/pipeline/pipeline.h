@@ -71,6 +71,7 @@ class Pipeline {
     std::vector<void*> sources;                 // the request's inputs
     std::vector<std::shared_ptr<void>> owners;  // of outputs without memory of the caller
     std::vector<OutputMemory> targets;          // memory of the outputs
+    device::Urgency urgency;                    // of the request's copies
   };
 
   explicit Pipeline(exec::LoadedModel model) : model_(std::move(model)) {}

@@ -1,4 +1,4 @@
-#include "device/shared_transfers.h"
+#include "device/transfer/shared_transfers.h"
 
 #include <utility>
 
@@ -35,7 +35,8 @@ SharedTransfers::Batch::~Batch() {
   static_cast<void>(wait().is_ok());  // no caller is left to take the status
 }
 
-Status SharedTransfers::Batch::start(Direction direction, std::span<const Copy> copies) {
+Status SharedTransfers::Batch::start(Direction direction, std::span<const Copy> copies,
+                                     const Urgency& urgency) {
   SharedTransfers& owner = *client_->owner_;
   const std::lock_guard lock(owner.mutex_);
   state_ = {};
@@ -48,7 +49,7 @@ Status SharedTransfers::Batch::start(Direction direction, std::span<const Copy> 
       if (state_.first_error.is_ok()) state_.first_error = report.status;
     };
     ids_.push_back(SLUICE_TRY(owner.service_->submit(
-        {client_->id_, direction, copy.source, copy.target, copy.size_bytes, on_done})));
+        {client_->id_, direction, copy.source, copy.target, copy.size_bytes, on_done, urgency})));
     ++state_.num_pending;
   }
   owner.service_->step();

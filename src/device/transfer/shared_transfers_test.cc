@@ -1,4 +1,4 @@
-#include "device/shared_transfers.h"
+#include "device/transfer/shared_transfers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ constexpr std::int64_t kBlock = 1000;
 class SharedTransfersTest : public ::testing::Test {
  protected:
   SharedTransfersTest() {
-    auto made = SharedTransfers::create(device_.sim.backend, 0, *device_.sim.time, {kBlock});
+    auto made = SharedTransfers::create(device_.sim.backend, 0, *device_.sim.time,
+                                        {.block_bytes = kBlock, .blocks_in_flight = 1});
     EXPECT_TRUE(made.is_ok()) << made.status().to_string();
     transfers_ = std::move(made).value();
   }

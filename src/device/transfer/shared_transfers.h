@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "device/transfer_service.h"
+#include "device/transfer/transfer_service.h"
 
 namespace sluice::device {
 
@@ -32,7 +32,7 @@ class SharedTransfers {
   SharedTransfers& operator=(const SharedTransfers&) = delete;
 
   /// A client: its copies take turns with those of others. The destructor cancels its transfers and
-  /// waits for the block being copied. Shared by the batches of one model.
+  /// waits for the blocks in flight. Shared by the batches of one model.
   class Client {
    public:
     Client(std::shared_ptr<SharedTransfers> owner, ClientId id)
@@ -50,7 +50,7 @@ class SharedTransfers {
                                             const std::string& name, int weight = 1);
 
   /// Copies that are started and awaited together. Used by one thread at a time. The destructor
-  /// cancels copies that have not started and waits for the block being copied, so that no copy
+  /// cancels copies that have not started and waits for the blocks in flight, so that no copy
   /// uses the memory afterwards.
   class Batch {
    public:
@@ -61,15 +61,15 @@ class SharedTransfers {
 
     /// Requires: nothing of it is under way.
     /// Fails: as TransferService::submit.
-    Status start(Direction direction, std::span<const Copy> copies);
+    Status start(Direction direction, std::span<const Copy> copies, const Urgency& urgency = {});
     /// Whether all copies are done, without waiting.
     /// Fails: the first error, once all have ended.
     Result<bool> poll();
-    /// Waits until all copies are done; once `stop` is requested, only until the block being copied
-    /// is.
+    /// Waits until all copies are done; once `stop` is requested, only until the blocks in flight
+    /// are.
     /// Fails: as `poll`; kCancelled.
     Status wait(const std::stop_token& stop = {});
-    /// Cancels copies that have not started; a block that is being copied continues. Does not wait.
+    /// Cancels copies that have not started; blocks in flight continue. Does not wait.
     void cancel();
 
    private:

@@ -1,4 +1,4 @@
-#include "device/stream_pool.h"
+#include "device/stream/stream_pool.h"
 
 #include <gtest/gtest.h>
 
@@ -15,14 +15,14 @@ using testing::make_device;
 using testing::TestDevice;
 
 PooledStream take(StreamPool& pool) {
-  auto stream = pool.take();
+  auto stream = pool.take("model");
   EXPECT_TRUE(stream.is_ok()) << stream.status().to_string();
   return std::move(stream).value();
 }
 
 TEST(StreamPool, MarksStreamsUnusedInsteadOfDestroyingThem) {
   const TestDevice device = make_device();
-  StreamPool pool(device.group);
+  StreamPool pool = StreamPool::create(device.group).value();
   for (int i = 0; i < 5; ++i) {
     const PooledStream first = take(pool);
     const PooledStream second = take(pool);
@@ -37,7 +37,7 @@ TEST(StreamPool, AStreamWithWorkIsNotHandedOut) {
   const backend::DeviceMemory memory = device.allocate(100);
   std::vector<char> bytes(100);
   const backend::CommandList list = copy_list(device, 100);
-  StreamPool pool(device.group);
+  StreamPool pool = StreamPool::create(device.group).value();
   {
     PooledStream busy = take(pool);
     const std::array<void*, 2> bindings = {bytes.data(), memory.address()};
@@ -56,7 +56,7 @@ TEST(StreamPool, ReusedStreamHasNoOldError) {
   std::vector<char> bytes(100);
   const backend::CommandList list = copy_list(device, 100);
   ASSERT_TRUE(device.sim.time->inject_fault(R"({"kind": "failed_copy"})").is_ok());
-  StreamPool pool(device.group);
+  StreamPool pool = StreamPool::create(device.group).value();
   {
     PooledStream failing = take(pool);
     const std::array<void*, 2> bindings = {bytes.data(), memory.address()};
@@ -66,6 +66,46 @@ TEST(StreamPool, ReusedStreamHasNoOldError) {
   PooledStream next = take(pool);
   EXPECT_EQ(pool.num_streams(), 1U);
   EXPECT_TRUE(next->wait().is_ok());
+}
+
+TEST(StreamPool, StreamsAreMadeAheadAndAgainAfterARefill) {
+  const TestDevice device = make_device();
+  StreamPool pool = StreamPool::create(device.group, {.made_ahead = 3}).value();
+  EXPECT_EQ(pool.num_created(), 3U);
+  const PooledStream first = take(pool);
+  const PooledStream second = take(pool);
+  EXPECT_EQ(pool.num_created(), 3U) << "both were there";
+  EXPECT_EQ(pool.num_unused(), 1U);
+  ASSERT_TRUE(pool.refill().is_ok());
+  EXPECT_EQ(pool.num_unused(), 3U);
+  EXPECT_EQ(pool.num_created(), 5U);
+}
+
+TEST(StreamPool, DestroysIdleStreamsBeyondItsLimit) {
+  const TestDevice device = make_device();
+  StreamPool pool = StreamPool::create(device.group, {.max_unused = 2}).value();
+  {
+    std::vector<PooledStream> taken;
+    for (int i = 0; i < 5; ++i) taken.push_back(take(pool));
+    EXPECT_EQ(pool.num_streams(), 5U);
+  }
+  EXPECT_EQ(pool.num_streams(), 2U);
+  EXPECT_FALSE(StreamPool::create(device.group, {.made_ahead = 3, .max_unused = 2}).is_ok());
+}
+
+TEST(StreamPool, TellsWhoHasStreams) {
+  const TestDevice device = make_device();
+  StreamPool pool = StreamPool::create(device.group).value();
+  const PooledStream first = pool.take("resnet").value();
+  {
+    const PooledStream second = pool.take("resnet").value();
+    const PooledStream other = pool.take("bert").value();
+    ASSERT_EQ(pool.uses().size(), 2U);
+    EXPECT_EQ(pool.uses()[0].owner, "bert");
+    EXPECT_EQ(pool.uses()[1].num_streams, 2U);
+  }
+  ASSERT_EQ(pool.uses().size(), 1U) << "what is left is a leak, if the owner has ended";
+  EXPECT_EQ(pool.uses()[0].owner, "resnet");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "device/transfer_service.h"
+#include "device/transfer/transfer_service.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,22 +12,25 @@ bool needs_transfers(const backend::DeviceInfo& device) {
 Result<std::unique_ptr<TransferService>> TransferService::create(
     std::shared_ptr<const backend::Group> group, const Clock& clock,
     const TransferOptions& options) {
-  if (options.block_bytes < 1) {
-    return invalid_argument("transfers: a block of {} bytes; it takes at least 1",
-                            options.block_bytes);
-  }
-  StreamPool streams(group);
-  TransferLane to_device(group, SLUICE_TRY(streams.take()), options.block_bytes);
-  TransferLane from_device(std::move(group), SLUICE_TRY(streams.take()), options.block_bytes);
+  SLUICE_TRY(check(options));
+  const auto num_streams = static_cast<std::size_t>(options.blocks_in_flight);
+  StreamPool streams = SLUICE_TRY(StreamPool::create(group, {.made_ahead = 2 * num_streams}));
+  const auto lane = [&](const char* name) -> Result<TransferLane> {
+    std::vector<PooledStream> taken;
+    while (taken.size() < num_streams) taken.push_back(SLUICE_TRY(streams.take(name)));
+    return TransferLane(group, std::move(taken), options);
+  };
+  auto to_device = SLUICE_TRY(lane("to device"));
+  auto from_device = SLUICE_TRY(lane("from device"));
   return std::unique_ptr<TransferService>(
-      new TransferService(std::move(to_device), std::move(from_device), clock));
+      new TransferService(std::move(streams), std::move(to_device), std::move(from_device), clock));
 }
 
 TransferService::~TransferService() { stop(); }
 
 ClientId TransferService::add_client(const std::string& name, int weight) {
   const ClientId client(num_clients_++);
-  for (TransferLane& lane : lanes_) lane.add_client(client, name, weight);
+  for (TransferLane& lane : lanes_) lane.queue().add_client(client, name, weight);
   clients_.push_back(client);
   return client;
 }
@@ -37,9 +40,9 @@ void TransferService::remove_client(ClientId client) {
     return pending.transfer.client == client;
   };
   std::erase(clients_, client);  // callbacks of this client can no longer submit
-  // A transfer whose block is being copied is counted again until that block has ended.
+  // A transfer with blocks in flight is counted again until these have ended.
   while (cancel_where(is_its) > 0) step_lanes(-1);
-  for (TransferLane& lane : lanes_) lane.remove_client(client);
+  for (TransferLane& lane : lanes_) lane.queue().remove_client(client);
 }
 
 Result<TransferId> TransferService::submit(Transfer transfer) {
@@ -59,7 +62,7 @@ Result<TransferId> TransferService::submit(Transfer transfer) {
   const TransferId id = pending.id;
   TransferLane& target = lane(transfer.direction);
   pending.transfer = std::move(transfer);
-  target.push(std::move(pending));
+  target.queue().push(std::move(pending));
   return id;
 }
 
@@ -75,7 +78,8 @@ bool TransferService::wait(std::int64_t timeout_ns) {
 }
 
 bool TransferService::is_idle() const {
-  return std::ranges::none_of(lanes_, [](const TransferLane& lane) { return lane.has_work(); });
+  return std::ranges::none_of(lanes_,
+                              [](const TransferLane& lane) { return lane.queue().has_work(); });
 }
 
 void TransferService::stop() {
@@ -87,7 +91,9 @@ std::size_t TransferService::cancel_where(
     const std::function<bool(const PendingTransfer&)>& is_meant) {
   std::vector<FinishedTransfer> finished;
   std::size_t num_cancelled = 0;
-  for (TransferLane& lane : lanes_) num_cancelled += lane.cancel(clock_, is_meant, finished);
+  for (TransferLane& lane : lanes_) {
+    num_cancelled += lane.queue().cancel(is_meant, clock_.now_ns(), finished);
+  }
   report(finished);
   return num_cancelled;
 }
