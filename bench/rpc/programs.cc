@@ -59,7 +59,7 @@ Process start_echo(const std::string& path) {
   return Process(child);
 }
 
-Process start_daemon(const std::string& folder) {
+Process start_daemon(const std::string& folder, const std::vector<std::string>& flags) {
   const auto build = std::filesystem::canonical("/proc/self/exe").parent_path().parent_path();
   const std::string program = (build / "bin/sluiced").string();
   const std::string address = "unix:" + folder + "/sluice.sock";
@@ -68,8 +68,12 @@ Process start_daemon(const std::string& folder) {
   const int log = open((folder + "/log").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
-  execl(program.c_str(), program.c_str(), "-x", "-g", address.c_str(), "--lock-folder",
-        folder.c_str(), nullptr);
+  std::vector<std::string> words = {program, "-x", "-g", address, "--lock-folder", folder};
+  words.insert(words.end(), flags.begin(), flags.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(program.c_str(), arguments.data());
   std::_Exit(127);
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace sluice::bench {
 
@@ -18,6 +19,8 @@ class Process {
   Process& operator=(const Process&) = delete;
   ~Process();
 
+  pid_t id() const { return id_; }
+
  private:
   pid_t id_;
 };
@@ -26,7 +29,7 @@ class Process {
 /// nothing behind it. Requires: this process has not used gRPC yet.
 Process start_echo(const std::string& path);
 
-/// The sluiced beside this program, at unix:`folder`/sluice.sock.
-Process start_daemon(const std::string& folder);
+/// The sluiced beside this program, at unix:`folder`/sluice.sock, with more flags.
+Process start_daemon(const std::string& folder, const std::vector<std::string>& flags = {});
 
 }  // namespace sluice::bench

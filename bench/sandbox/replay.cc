@@ -15,35 +15,36 @@ void sleep_until(std::int64_t due_ns) {
 
 }  // namespace
 
-Result<Replay> replay(rpc::client::Client& client, const std::vector<std::uint64_t>& functions,
-                      const std::vector<rpc::client::NamedTensor>& inputs,
-                      const std::vector<std::int64_t>& arrivals_ns) {
+Result<Replay> replay(Target& target, std::size_t num_functions,
+                      const std::vector<LoadRequest>& requests, std::int64_t deadline_ns) {
   Replay result;
-  result.answered.resize(functions.size());
-  const auto stream = SLUICE_TRY(client.open_stream());
+  result.offered.resize(num_functions);
+  result.answered.resize(num_functions);
   const std::int64_t start_ns = system_clock().now_ns();
   Status received = ok_status();
   std::thread receiver([&] {
     while (true) {
-      auto answer = stream->next();
+      const auto answer = target.next();
       if (!answer.is_ok()) received = answer.status();
       if (!answer.is_ok() || !*answer) return;
-      const auto request = static_cast<std::size_t>((*answer)->id);
-      if (!(*answer)->reply.is_ok()) {
+      const LoadRequest& request = requests[(*answer)->request];
+      if (!(*answer)->is_ok) {
         ++result.num_failed;
         continue;
       }
-      ++result.answered[request % functions.size()];
-      result.latencies_ns.push_back(system_clock().now_ns() - start_ns - arrivals_ns[request]);
+      const std::int64_t latency_ns = system_clock().now_ns() - start_ns - request.due_ns;
+      result.latencies_ns.push_back(latency_ns);
+      if (latency_ns <= deadline_ns) ++result.answered[request.function];
     }
   });
   Status sent = ok_status();
-  for (std::size_t i = 0; i < arrivals_ns.size() && sent.is_ok(); ++i) {
-    sleep_until(start_ns + arrivals_ns[i]);
-    result.lateness_ns.push_back(system_clock().now_ns() - start_ns - arrivals_ns[i]);
-    sent = stream->send(i, functions[i % functions.size()], inputs);
+  for (std::size_t i = 0; i < requests.size() && sent.is_ok(); ++i) {
+    sleep_until(start_ns + requests[i].due_ns);
+    result.lateness_ns.push_back(system_clock().now_ns() - start_ns - requests[i].due_ns);
+    ++result.offered[requests[i].function];
+    sent = target.send(i, requests[i].function);
   }
-  stream->close();
+  target.close();
   receiver.join();
   SLUICE_TRY(std::move(sent));
   SLUICE_TRY(std::move(received));
@@ -59,12 +60,12 @@ std::int64_t quantile(std::vector<std::int64_t> values, double share) {
   return *at;
 }
 
-double fairness(const std::vector<std::int64_t>& amounts) {
+double fairness(const std::vector<double>& amounts) {
   double sum = 0;
   double squares = 0;
-  for (const std::int64_t amount : amounts) {
-    sum += static_cast<double>(amount);
-    squares += static_cast<double>(amount) * static_cast<double>(amount);
+  for (const double amount : amounts) {
+    sum += amount;
+    squares += amount * amount;
   }
   return squares == 0 ? 1 : sum * sum / (static_cast<double>(amounts.size()) * squares);
 }

@@ -4,28 +4,33 @@
 #include <cstdint>
 #include <vector>
 
-#include "rpc/client/client.h"
+#include "target.h"
 
 namespace sluice::bench {
+
+struct LoadRequest {
+  std::int64_t due_ns = 0;  ///< since the start of the load
+  std::size_t function = 0;
+};
 
 struct Replay {
   std::vector<std::int64_t> latencies_ns;  ///< from the intended time to the answer; of successes
   std::vector<std::int64_t> lateness_ns;   ///< from the intended to the actual time of sending
-  std::vector<std::int64_t> answered;      ///< by function
+  std::vector<std::int64_t> offered;       ///< by function
+  std::vector<std::int64_t> answered;      ///< by function, within `deadline_ns` of the due time
   std::int64_t num_failed = 0;
-  std::int64_t duration_ns = 0;
+  std::int64_t duration_ns = 0;  ///< to the last answer
 };
 
-/// Open loop: the i-th request goes to function `functions[i % size]` when `arrivals_ns[i]` has
-/// passed since the start. Fails: with what ended the stream.
-Result<Replay> replay(rpc::client::Client& client, const std::vector<std::uint64_t>& functions,
-                      const std::vector<rpc::client::NamedTensor>& inputs,
-                      const std::vector<std::int64_t>& arrivals_ns);
+/// Open loop: each request is sent when it is due. `requests` are sorted by due time.
+/// Fails: with what ended the target.
+Result<Replay> replay(Target& target, std::size_t num_functions,
+                      const std::vector<LoadRequest>& requests, std::int64_t deadline_ns);
 
 /// The value below which `share` of the values lie; 0 of none. Sorts a copy.
 std::int64_t quantile(std::vector<std::int64_t> values, double share);
 
 /// Jain's index of fairness: 1 if all are equal, 1/n if one has everything.
-double fairness(const std::vector<std::int64_t>& amounts);
+double fairness(const std::vector<double>& amounts);
 
 }  // namespace sluice::bench

@@ -1,7 +1,7 @@
-// Functions of a daemon beside fresh processes: how long a first answer takes, and latencies under
-// generated traces.
+// Functions of a daemon beside fresh processes: how long a first answer takes, and how functions
+// divide the time of a lane.
 //
-//     sandbox MODEL.sluice [FUNCTIONS [STARTS [SLOTS]]]
+//     sandbox MODEL.sluice [FUNCTIONS [STARTS]]
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <spawn.h>
@@ -19,18 +19,13 @@
 #include "base/clock.h"
 #include "replay.h"
 #include "shares.h"
-#include "traces.h"
 
 namespace sluice::bench {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kSlotNs = 20'000'000;
 constexpr std::int64_t kDivisionNs = 3'000'000'000;
-constexpr std::uint64_t kSeed = 1;
-/// Requests per second that each trace has on average.
-constexpr double kPerSecond = 200;
 
 template <typename T>
 T value_of(Result<T> result) {
@@ -51,7 +46,6 @@ struct Setup {
   std::string address;
   std::int64_t num_functions = 10;
   std::int64_t num_starts = 50;
-  std::int64_t num_slots = 500;
 };
 
 std::unique_ptr<rpc::client::Client> connect(const Setup& setup) {
@@ -154,28 +148,6 @@ void compare_starts(const Setup& setup, std::uint64_t function, const Inputs& in
       ratio(cold), ratio(warm));
 }
 
-void replay_traces(const Setup& setup, const std::vector<std::uint64_t>& functions,
-                   const Inputs& inputs) {
-  const auto client = connect(setup);
-  fmt::print("\n{} functions, {} slots of {} ms, about {} requests/s, open loop, seed {}:\n\n",
-             functions.size(), setup.num_slots, kSlotNs / 1'000'000, kPerSecond, kSeed);
-  fmt::print(
-      "| trace | offered | answered | failed | p50 ms | p99 ms | late p99 ms | fairness |\n");
-  fmt::print("|---|--:|--:|--:|--:|--:|--:|--:|\n");
-  for (const Pattern pattern : {Pattern::kSporadic, Pattern::kPeriodic, Pattern::kBursty}) {
-    const auto counts = generate_counts(pattern, static_cast<std::size_t>(setup.num_slots), kSeed);
-    const double mean = figures_of(counts).mean;
-    const double scale = mean == 0 ? 1 : kPerSecond * static_cast<double>(kSlotNs) / 1e9 / mean;
-    const auto arrivals = arrivals_of(counts, kSlotNs, scale, kSeed);
-    const Replay got = value_of(replay(*client, functions, inputs.tensors, arrivals));
-    fmt::print("| {} | {} | {} | {} | {:.2f} | {:.2f} | {:.2f} | {:.3f} |\n", pattern_name(pattern),
-               arrivals.size(), got.latencies_ns.size(), got.num_failed,
-               static_cast<double>(quantile(got.latencies_ns, 0.5)) / 1e6,
-               static_cast<double>(quantile(got.latencies_ns, 0.99)) / 1e6,
-               static_cast<double>(quantile(got.lateness_ns, 0.99)) / 1e6, fairness(got.answered));
-  }
-}
-
 void divide_time(const Setup& setup, const Inputs& inputs) {
   const auto client = connect(setup);
   service::ModelOptions options;
@@ -218,7 +190,6 @@ void run(Setup setup) {
   }
   compare_starts(setup, functions.front(), *inputs);
   divide_time(setup, *inputs);
-  replay_traces(setup, functions, *inputs);
   fs::remove_all(setup.folder);
 }
 
@@ -227,13 +198,12 @@ void run(Setup setup) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr, "usage: sandbox MODEL.sluice [FUNCTIONS [STARTS [SLOTS]]]\n");
+    fmt::print(stderr, "usage: sandbox MODEL.sluice [FUNCTIONS [STARTS]]\n");
     return 2;
   }
   sluice::bench::Setup setup;
   setup.model = argv[1];
   if (argc > 2) setup.num_functions = std::max(1LL, std::atoll(argv[2]));
   if (argc > 3) setup.num_starts = std::max(1LL, std::atoll(argv[3]));
-  if (argc > 4) setup.num_slots = std::max(1LL, std::atoll(argv[4]));
   sluice::bench::run(std::move(setup));
 }

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""Functions of one daemon beside a process per function: start, memory, throughput.
+
+    make build && ninja -C build/release bench_function_load
+    .venv/bin/python bench/functions.py [starts] [memory] [throughput] [--plot FILE.svg] [--json FILE]
+
+Six kinds of small networks; function i is of kind i modulo 6. Each engine computes on one thread per function.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "models")]
+
+from harness import load_plot  # noqa: E402
+
+KINDS = ["digits", "mlp", "mlp_tiny", "lstm", "boosted_1", "chain_110"]
+PATTERNS = ["sporadic", "periodic", "bursty"]
+SYSTEMS = {
+    "functions": "functions:{address}",
+    "onnxruntime, a process each": "processes:onnxruntime",
+    "Sluice, a process each": "processes:sluice",
+    "onnxruntime, one process": "one-process:onnxruntime",
+}
+KEPT = "onnxruntime, a process each, kept 10 s"
+
+
+def build_models(build: Path) -> dict[str, tuple[Path, Path]]:
+    """ONNX file and package of each kind."""
+    import make
+
+    folder = build / "bench-functions"
+    folder.mkdir(exist_ok=True)
+    models = {}
+    for kind in KINDS:
+        onnx = folder / f"{kind}.onnx"
+        if kind == "digits":
+            onnx = ROOT / "examples" / "digits" / "digits.onnx"
+        elif not onnx.exists():
+            make.write(kind, folder)
+        package = folder / f"{kind}.sluice"
+        if not package.exists():
+            subprocess.run([build / "bin" / "sluice", "compile", onnx, "-o", package],
+                           check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+        models[kind] = (onnx, package)
+    return models
+
+
+class Daemon:
+    """A `sluiced` of our own with two lanes of one core."""
+
+    def __init__(self, build: Path, folder: Path, models: Path) -> None:
+        self.address = f"unix:{folder}/sluice.sock"
+        log = (folder / "log").open("w")
+        self.process = subprocess.Popen(
+            [build / "bin" / "sluiced", "-x", "-g", self.address, "--lock-folder", folder,
+             "--function-lanes", "2", "--stream-requests", "65536", "--session-requests", "65536",
+             "--session-models", "1000", "--model-folders", models, "--model-folders",
+             ROOT / "examples" / "digits"],
+            stdout=log, stderr=log)  # fmt: skip
+        deadline = time.monotonic() + 30
+        while not (folder / "sluice.sock").exists():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise SystemExit(f"sluiced does not start; see {folder}/log")
+            time.sleep(0.02)
+
+    def __enter__(self) -> Daemon:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+class Bench:
+    def __init__(self, build: Path) -> None:
+        self.build = build
+        self.models = build_models(build)
+        self.folder = Path(tempfile.mkdtemp(prefix="sluice-functions-"))
+        self.environment = {"PYTHONPATH": str(build / "python")} | os.environ
+
+    def functions(self, count: int) -> Path:
+        lines = []
+        for i in range(count):
+            onnx, package = self.models[KINDS[i % len(KINDS)]]
+            lines.append(f"{KINDS[i % len(KINDS)]}-{i} {onnx} {package}\n")
+        path = self.folder / f"functions-{count}"
+        path.write_text("".join(lines))
+        return path
+
+    def daemon(self) -> Daemon:
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        return Daemon(self.build, folder, self.build / "bench-functions")
+
+    def command(self, count: int, target: str, *flags: object) -> list[str]:
+        server = ROOT / "bench" / "harness" / "function_process.py"
+        words = [self.build / "bench" / "function_load", self.functions(count), target,
+                 "--python", sys.executable, "--server", server, *flags]  # fmt: skip
+        return [str(word) for word in words]
+
+    def load(self, count: int, target: str, *flags: object) -> list[dict]:
+        done = subprocess.run(self.command(count, target, *flags), env=self.environment,
+                              capture_output=True, text=True)  # fmt: skip
+        if done.returncode != 0:
+            raise SystemExit(f"{target}: {done.stderr[-2000:]}")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def pss_bytes(process: int) -> int:
+    for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    raise ValueError(f"process {process} has no Pss")
+
+
+def children(process: int) -> list[int]:
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    return [int(word) for task in tasks for word in (task / "children").read_text().split()]
+
+
+def measure_starts(bench: Bench, count: int) -> list[dict]:
+    """Start of a function and of a process, in turns; each kind."""
+    rows = []
+    with bench.daemon() as daemon:
+        flags = ("--starts", count)
+        for row in bench.load(len(KINDS), f"functions:{daemon.address}", *flags):
+            rows.append(row | {"system": "function, " + ("cold" if row["cold"] else "warm")})
+        for engine in ("onnxruntime", "sluice"):
+            for row in bench.load(len(KINDS), f"processes:{engine}", "--starts", max(5, count // 10)):
+                rows.append(row | {"system": f"process, {engine}"})
+    return rows
+
+
+def print_starts(rows: list[dict], count: int) -> None:
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    print(f"\nFirst answer, p50 / p99 in ms; {count} starts, {max(5, count // 10)} of processes:\n")
+    print("| | " + " | ".join(systems) + " | process / cold function, p50 |")
+    print("|---|" + "--:|" * (len(systems) + 1))
+    for name in dict.fromkeys(row["function"] for row in rows):
+        cells = {row["system"]: row for row in rows if row["function"] == name}
+        texts = [f"{cells[one]['p50_ms']:.2f} / {cells[one]['p99_ms']:.2f}" for one in systems]
+        ratio = cells["process, onnxruntime"]["p50_ms"] / cells["function, cold"]["p50_ms"]
+        print(f"| {name.rsplit('-', 1)[0]} | " + " | ".join(texts) + f" | {ratio:.0f} |")
+
+
+def held(bench: Bench, count: int, target: str) -> subprocess.Popen:
+    """A load that has ended and keeps its functions."""
+    process = subprocess.Popen(
+        bench.command(count, target, "--hold", 1, "--seconds", 2, "--rate", 200),
+        env=bench.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
+    if not process.stdout.readline():
+        raise SystemExit(f"{target}: the load failed")
+    return process
+
+
+def measure_memory(bench: Bench, count: int) -> dict[str, float]:
+    """PSS in MB of what holds the functions, after each has answered."""
+    results = {}
+    for name, target in SYSTEMS.items():
+        with bench.daemon() as daemon:
+            load = held(bench, count, target.format(address=daemon.address))
+            is_daemon = target.startswith("functions")
+            processes = [daemon.process.pid] if is_daemon else children(load.pid)
+            results[name] = sum(pss_bytes(process) for process in processes) / 1e6
+            load.communicate()
+    return results
+
+
+def print_memory(results: dict[str, float], count: int) -> None:
+    print(f"\nPSS of {count} functions of {len(KINDS)} kinds, each after requests:\n")
+    print("| | MB | beside functions |\n|---|--:|--:|")
+    for name, megabytes in results.items():
+        print(f"| {name} | {megabytes:.0f} | {megabytes / results['functions']:.1f} |")
+
+
+def measure_point(bench: Bench, name: str, pattern: str, rate: float, options) -> dict:
+    flags = ["--pattern", pattern, "--rate", rate, "--seconds", options.seconds,
+             "--deadline-ms", options.deadline_ms]  # fmt: skip
+    if name == KEPT:
+        return bench.load(options.functions, "processes:onnxruntime", "--keep", 10, *flags)[0]
+    with bench.daemon() as daemon:
+        target = SYSTEMS[name].format(address=daemon.address)
+        return bench.load(options.functions, target, *flags)[0]
+
+
+def is_good(point: dict, options) -> bool:
+    is_all = point["answered"] == point["offered"]
+    return is_all and point["p99_ms"] <= options.deadline_ms
+
+
+def measure_throughput(bench: Bench, options) -> dict:
+    """By pattern and system, points of rising rates; a system leaves after two bad ones in a row."""
+    curves: dict = {}
+    for pattern in options.patterns.split(","):
+        names = [*SYSTEMS, KEPT]
+        curves[pattern] = {name: [] for name in names}
+        num_bad = dict.fromkeys(names, 0)
+        rate = options.first_rate
+        while any(bad < 2 for bad in num_bad.values()) and rate < 200_000:
+            for name in names:
+                if num_bad[name] >= 2:
+                    continue
+                point = measure_point(bench, name, pattern, rate, options) | {"rate": rate}
+                curves[pattern][name].append(point)
+                num_bad[name] = 0 if is_good(point, options) else num_bad[name] + 1
+                print(f"  {pattern} {rate:.0f}/s {name}: {point}", file=sys.stderr, flush=True)
+            rate *= options.step
+    return curves
+
+
+def best_rate(points: list[dict], options) -> dict | None:
+    good = [point for point in points if is_good(point, options)]
+    return good[-1] if good else None
+
+
+def print_throughput(curves: dict, options) -> None:
+    print(f"\nHighest rate with every request answered and p99 at most {options.deadline_ms:.0f} ms; "
+          f"{options.functions} functions, {options.seconds:.0f} s each, open loop:\n")  # fmt: skip
+    print("| trace | system | requests/s | p50 ms | p99 ms | fairness | functions / this |")
+    print("|---|---|--:|--:|--:|--:|--:|")
+    for pattern, systems in curves.items():
+        ours = best_rate(systems["functions"], options)
+        for name, points in systems.items():
+            best = best_rate(points, options)
+            if best is None:
+                print(f"| {pattern} | {name} | under {points[0]['rate']:.0f} | | | | |")
+                continue
+            ratio = f"{ours['rate'] / best['rate']:.2f}" if ours else ""
+            print(f"| {pattern} | {name} | {best['rate']:.0f} | {best['p50_ms']:.2f} "
+                  f"| {best['p99_ms']:.2f} | {best['fairness']:.3f} | {ratio} |")  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="*", default=["starts", "memory", "throughput"])
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
+    parser.add_argument("--functions", type=int, default=50)
+    parser.add_argument("--starts", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--deadline-ms", type=float, default=50)
+    parser.add_argument("--first-rate", type=float, default=100)
+    parser.add_argument("--step", type=float, default=1.4)
+    parser.add_argument("--patterns", default=",".join(PATTERNS))
+    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    bench = Bench(options.build)
+    results: dict = {}
+    if "starts" in options.what:
+        results["starts"] = measure_starts(bench, options.starts)
+        print_starts(results["starts"], options.starts)
+    if "memory" in options.what:
+        results["memory"] = measure_memory(bench, options.functions)
+        print_memory(results["memory"], options.functions)
+    if "throughput" in options.what:
+        results["throughput"] = measure_throughput(bench, options)
+        print_throughput(results["throughput"], options)
+        if options.plot:
+            load_plot.draw(results["throughput"], options.deadline_ms, options.plot)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

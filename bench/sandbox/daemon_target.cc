@@ -1,0 +1,117 @@
+#include <utility>
+
+#include "rpc/client/client.h"
+#include "target.h"
+
+namespace sluice::bench {
+namespace {
+
+/// Far more than a load has in flight: a full line would hide latencies as failures.
+constexpr int kMaxWaiting = 16'384;
+
+/// Zeros for every input. Keeps their memory.
+class Inputs {
+ public:
+  explicit Inputs(const package::Signature& signature) {
+    for (const package::TensorSpec& spec : signature.inputs) {
+      exec::TensorView view;
+      view.element = spec.type.element();
+      view.dims = dims_of(spec);
+      view.size_bytes = bytes_of(spec);
+      bytes_.emplace_back(static_cast<std::size_t>(view.size_bytes));
+      view.data = bytes_.back().data();
+      tensors_.push_back({spec.name, std::move(view)});
+    }
+  }
+  const std::vector<rpc::client::NamedTensor>& tensors() const { return tensors_; }
+
+ private:
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<rpc::client::NamedTensor> tensors_;
+};
+
+Result<std::unique_ptr<rpc::client::Client>> connect(const std::string& address) {
+  rpc::client::ClientOptions options;
+  options.address = address;
+  return rpc::client::Client::create(options);
+}
+
+class DaemonTarget final : public Target {
+ public:
+  static Result<std::unique_ptr<Target>> create(const std::string& address,
+                                                const std::vector<LoadFunction>& functions,
+                                                bool are_functions) {
+    auto target = std::make_unique<DaemonTarget>();
+    target->client_ = SLUICE_TRY(connect(address));
+    (void)SLUICE_TRY(target->client_->open_session("load"));
+    for (const LoadFunction& function : functions) {
+      SLUICE_TRY(target->deploy(function, are_functions).with_context(function.name));
+    }
+    target->stream_ = SLUICE_TRY(target->client_->open_stream());
+    return std::unique_ptr<Target>(std::move(target));
+  }
+
+  Status send(std::size_t request, std::size_t function) override {
+    const Deployed& to = deployed_[function];
+    return stream_->send(request, to.handle, to.inputs->tensors());
+  }
+  void close() override { stream_->close(); }
+  Result<std::optional<TargetAnswer>> next() override {
+    auto answer = SLUICE_TRY(stream_->next());
+    if (!answer) return std::optional<TargetAnswer>();
+    return std::optional(TargetAnswer{static_cast<std::size_t>(answer->id), answer->reply.is_ok()});
+  }
+
+ private:
+  struct Deployed {
+    std::uint64_t handle = 0;
+    std::unique_ptr<Inputs> inputs;
+  };
+
+  /// Packages of one kind share their mapping: it is loaded by path.
+  Status deploy(const LoadFunction& function, bool are_functions) {
+    service::ModelOptions options;
+    options.name = function.name;
+    options.max_waiting = kMaxWaiting;
+    if (are_functions) options.function = sandbox::FunctionOptions();
+    const auto entry = SLUICE_TRY(client_->load(options, function.package));
+    if (!are_functions) SLUICE_TRY(client_->start(entry.info.handle));
+    deployed_.push_back({entry.info.handle, std::make_unique<Inputs>(function.signature)});
+    return ok_status();
+  }
+
+  std::unique_ptr<rpc::client::Client> client_;
+  std::unique_ptr<rpc::client::InferStream> stream_;
+  std::vector<Deployed> deployed_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Target>> daemon_target(const std::string& address,
+                                              const std::vector<LoadFunction>& functions,
+                                              bool are_functions) {
+  return DaemonTarget::create(address, functions, are_functions);
+}
+
+Result<std::function<Status()>> prepare_daemon_start(const std::string& address,
+                                                     const LoadFunction& function, bool is_cold) {
+  const auto control = SLUICE_TRY(connect(address));
+  std::uint64_t handle = 0;
+  for (const service::ModelEntry& entry : SLUICE_TRY(control->list_models())) {
+    if (entry.info.name == function.name) handle = entry.info.handle;
+  }
+  if (handle == 0) {
+    service::ModelOptions options;
+    options.name = function.name;
+    options.function = sandbox::FunctionOptions();
+    handle = SLUICE_TRY(control->load(options, function.package)).info.handle;
+  }
+  SLUICE_TRY(is_cold ? control->stop(handle) : control->start(handle));
+  const auto inputs = std::make_shared<Inputs>(function.signature);
+  return std::function<Status()>([address, handle, inputs]() -> Status {
+    const auto client = SLUICE_TRY(connect(address));
+    return client->infer(handle, inputs->tensors()).status();
+  });
+}
+
+}  // namespace sluice::bench

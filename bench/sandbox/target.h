@@ -1,0 +1,73 @@
+// Where a load is sent: functions of a daemon, or processes of their own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "package/executable.h"
+
+namespace sluice::bench {
+
+/// One function of a load.
+struct LoadFunction {
+  std::string name;
+  std::string onnx;     ///< path, for onnxruntime
+  std::string package;  ///< path, compiled from it
+  package::Signature signature;
+};
+
+/// `dims` of the signature, with 1 for symbols; zeros as values.
+std::vector<std::int64_t> dims_of(const package::TensorSpec& spec);
+std::int64_t bytes_of(const package::TensorSpec& spec);
+
+struct TargetAnswer {
+  std::size_t request = 0;
+  bool is_ok = false;
+};
+
+/// Takes requests without waiting for answers. One thread sends, another takes answers.
+class Target {
+ public:
+  Target() = default;
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+  virtual ~Target() = default;
+
+  /// Requires: `function` is an index of the load's functions.
+  virtual Status send(std::size_t request, std::size_t function) = 0;
+  /// No more requests.
+  virtual void close() = 0;
+  /// Blocks. None after the last answer.
+  virtual Result<std::optional<TargetAnswer>> next() = 0;
+};
+
+/// Deploys each function in the daemon, as a function of its lanes or as a model that takes turns
+/// on cores.
+Result<std::unique_ptr<Target>> daemon_target(const std::string& address,
+                                              const std::vector<LoadFunction>& functions,
+                                              bool are_functions);
+
+/// Deploys the function if the daemon at `address` has none of its name, makes it cold or warm, and
+/// returns a start: it connects and asks for one answer.
+Result<std::function<Status()>> prepare_daemon_start(const std::string& address,
+                                                     const LoadFunction& function, bool is_cold);
+
+struct ProcessOptions {
+  std::string python;      ///< program that runs `server`
+  std::string server;      ///< bench/harness/function_process.py
+  std::string engine;      ///< "onnxruntime" or "sluice"
+  bool is_shared = false;  ///< one process for all functions, which serves requests as they come
+  /// Time without requests after which a process ends; below 0: all start ahead and none ends.
+  std::int64_t keep_ns = -1;
+};
+
+/// A process per function that serves its requests in order; started by a request that finds none.
+Result<std::unique_ptr<Target>> process_target(const std::vector<LoadFunction>& functions,
+                                               const ProcessOptions& options);
+
+}  // namespace sluice::bench
