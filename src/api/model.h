@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "api/context_control.h"
 #include "exec/loaded_model.h"
 #include "sluice/sluice.h"
 
@@ -52,5 +51,4 @@ struct sluice_context {
   std::shared_ptr<const sluice::api::OpenModel> open;
   sluice::exec::Context context;
   bool has_run = false;  // once, successfully
-  sluice::api::ContextControl control = {};
 };

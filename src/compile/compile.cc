@@ -12,7 +12,6 @@
 #include "exec/loaded_model.h"
 #include "ir/source.h"
 #include "ir/verify.h"
-#include "ops/custom.h"
 #include "ops/inference.h"
 #include "passes/pass_manager.h"
 
@@ -25,9 +24,8 @@ class Compiler {
       : registry_(registry), options_(options) {}
 
   Result<package::Executable> run(ir::Graph graph) {
-    std::vector<std::string> preferred = options_.backends;
-    if (ops::has_custom_operators(graph)) preferred.emplace_back(backend::kCustomBackend);
-    const auto placement = SLUICE_TRY(Placement::create(options_.places, registry_, preferred));
+    const auto placement =
+        SLUICE_TRY(Placement::create(options_.places, registry_, options_.backends));
     report("infer shapes");
     SLUICE_TRY(ir::verify(graph));
     SLUICE_TRY(ops::infer_types(graph));

@@ -52,16 +52,23 @@ Result<std::vector<uid_t>> users_of(const std::vector<std::string>& names) {
   return users;
 }
 
-Result<std::vector<service::AccessToken>> read_tokens(const std::string& path) {
-  if (path.empty()) return std::vector<service::AccessToken>();
+/// A token per line; empty lines do not count.
+Result<std::vector<std::string>> read_tokens(const std::string& path) {
+  std::vector<std::string> tokens;
+  if (path.empty()) return tokens;
   const std::string text = SLUICE_TRY(read_text_file(path, std::int64_t{1} << 20));
-  return service::parse_tokens(text).with_context(fmt::format("token_file \"{}\"", path));
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (end > at) tokens.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  if (tokens.empty()) return invalid_argument("token_file: \"{}\" has no token", path);
+  return tokens;
 }
 
 Result<service::ServiceOptions> service_options(const Settings& settings) {
   service::ServiceOptions options;
   options.version = kVersion;
-  options.quota.max_sessions = static_cast<std::int32_t>(settings.sessions_per_user);
   options.quota.max_models = static_cast<std::int32_t>(settings.session_models);
   options.quota.max_cores = static_cast<std::int32_t>(settings.session_cores);
   options.quota.max_in_flight = settings.session_requests;
@@ -71,7 +78,6 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.max_upload_bytes = settings.max_upload_bytes;
   options.upload_idle_ns = settings.upload_idle_seconds * kNsPerSecond;
   options.requires_session = settings.require_session;
-  options.roles = SLUICE_TRY(service::parse_role_rules(settings.roles));
   options.quota.max_answer_bytes = settings.session_answer_bytes;
   options.stream_requests = settings.stream_requests;
   options.stream_answer_bytes = settings.stream_answer_bytes;
@@ -79,8 +85,17 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.drain_limit_ns = settings.drain_seconds * kNsPerSecond;
   options.isolation = SLUICE_TRY(runtime::parse_isolation(settings.isolation));
   options.functions.num_lanes = static_cast<std::int32_t>(settings.function_lanes);
+  options.functions.num_cells = static_cast<std::int32_t>(settings.function_cells);
   options.functions.lane_cores = static_cast<std::int32_t>(settings.function_lane_cores);
   options.shares_cores = !settings.exclusive_cores;
+  return options;
+}
+
+Result<device::TransferOptions> transfer_options(const Settings& settings) {
+  device::TransferOptions options;
+  options.policy = SLUICE_TRY(parse_transfer_policy(settings.transfer_policy));
+  options.block_bytes = settings.transfer_block_bytes;
+  options.blocks_in_flight = static_cast<int>(settings.transfer_blocks_in_flight);
   return options;
 }
 
@@ -133,6 +148,7 @@ Status Daemon::start_all(const std::map<std::string, int>& sockets) {
   SLUICE_TRY(reserve_huge_pages());
   runtime::EngineOptions options;
   options.devices = machine_.devices;
+  options.transfers = SLUICE_TRY(transfer_options(settings_));
   engine_ =
       std::make_unique<runtime::Engine>(machine_.backends, *machine_.drivers, std::move(options));
   service_ = std::make_unique<service::Service>(*engine_, machine_.devices,
@@ -192,11 +208,7 @@ Status Daemon::load_models() {
 
 Status Daemon::start_metrics(const rpc::server::UnixSocketOptions& unix_socket) {
   if (settings_.metrics.empty()) return ok_status();
-  const auto answer = [this](const std::string& path, const service::Peer& peer) {
-    const Status allowed = service_->authorize(peer, service::Role::kMonitor);
-    if (!allowed.is_ok()) {
-      return HttpAnswer{403, std::string(kPlainText), allowed.message() + "\n"};
-    }
+  const auto answer = [this](const std::string& path) {
     if (path != "/metrics") return HttpAnswer{404, std::string(kPlainText), "there is /metrics\n"};
     return HttpAnswer{200, std::string(service::kPrometheusType),
                       valid_utf8(service::to_prometheus(service_->metrics()))};

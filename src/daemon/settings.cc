@@ -7,7 +7,6 @@
 
 #include "rpc/wire/address.h"
 #include "runtime/model_host.h"
-#include "service/clients/access.h"
 #include "topology/map/json_reader.h"
 
 namespace sluice::daemon {
@@ -37,15 +36,8 @@ constexpr std::array kSettings = {
     SettingInfo{"tls_key", 0, &Settings::tls_key, "PEM file of the certificate's key"},
     SettingInfo{"tls_client_ca", 0, &Settings::tls_client_ca,
                 "PEM file; clients over TCP need a certificate of this authority"},
-    SettingInfo{
-        "token_file", 0, &Settings::token_file,
-        "File with a line per token, SECRET ROLES NAME, the last two optional; clients over "
-        "TCP need one of the tokens"},
-    SettingInfo{
-        "roles", 0, &Settings::roles,
-        "What clients may do: user:NAME=ROLES, group:NAME=ROLES, remote=ROLES or "
-        "others=ROLES, where ROLES are inference, control, monitor, or none; may be repeated "
-        "(default: all may do everything)"},
+    SettingInfo{"token_file", 0, &Settings::token_file,
+                "File with a token per line; clients over TCP need one of them"},
     SettingInfo{"model_folders", 0, &Settings::model_folders,
                 "Folder of packages that clients may load by path"},
     SettingInfo{"models", 0, &Settings::models,
@@ -67,8 +59,6 @@ constexpr std::array kSettings = {
                 "After which an upload ends whose client sends nothing", 1, 3600},
     SettingInfo{"require_session", 0, &Settings::require_session,
                 "Refuse groups, models and requests of clients without a session"},
-    SettingInfo{"sessions_per_user", 0, &Settings::sessions_per_user,
-                "Most open sessions of one user, or of one token", 1, 1 << 20},
     SettingInfo{"session_models", 0, &Settings::session_models, "Most models of one session", 0,
                 1 << 20},
     SettingInfo{"session_cores", 0, &Settings::session_cores, "Most cores of one session", 0,
@@ -106,8 +96,17 @@ constexpr std::array kSettings = {
     SettingInfo{"function_lanes", 0, &Settings::function_lanes,
                 "Most core groups that functions share; each is reserved while it has functions", 1,
                 1 << 10},
+    SettingInfo{"function_cells", 0, &Settings::function_cells,
+                "Most such groups for functions with isolation process; each has a worker", 1,
+                1 << 10},
     SettingInfo{"function_lane_cores", 0, &Settings::function_lane_cores,
                 "Cores of each of these groups", 1, 1 << 10},
+    SettingInfo{"transfer_policy", 0, &Settings::transfer_policy,
+                "Whose block a device copies next: weighted, round-robin, deadline or strict"},
+    SettingInfo{"transfer_block_bytes", 0, &Settings::transfer_block_bytes,
+                "Size of the blocks in which a device copies", 4096, 1 << 30},
+    SettingInfo{"transfer_blocks_in_flight", 0, &Settings::transfer_blocks_in_flight,
+                "Blocks that a device copies or has queued, in each direction", 1, 4},
     SettingInfo{"worker_restarts", 0, &Settings::worker_restarts,
                 "How often a worker that dies is restarted within a minute", 0, 1 << 20},
     SettingInfo{"worker_user", 0, &Settings::worker_user,
@@ -190,6 +189,12 @@ ordered_json schema_of(const SettingInfo& info) {
 
 }  // namespace
 
+Result<device::TransferPolicy> parse_transfer_policy(const std::string& name) {
+  if (const auto policy = device::find_policy(name)) return *policy;
+  return invalid_argument(
+      "transfer_policy: \"{}\" is none of weighted, round-robin, deadline, strict", name);
+}
+
 std::string_view origin_name(Origin origin) {
   switch (origin) {
     case Origin::kFile: return "file";
@@ -232,8 +237,8 @@ Status check_settings(const Settings& settings) {
     SLUICE_TRY(rpc::wire::parse_address(address).with_context("listen"));
   }
   SLUICE_TRY(check_metrics(settings.metrics));
-  SLUICE_TRY(service::parse_role_rules(settings.roles));
   SLUICE_TRY(runtime::parse_isolation(settings.isolation));
+  (void)SLUICE_TRY(parse_transfer_policy(settings.transfer_policy));
   if (settings.tls_certificate.empty() != settings.tls_key.empty()) {
     return invalid_argument("tls_certificate and tls_key belong together: give both or none");
   }

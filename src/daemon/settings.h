@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "runtime/engine.h"
 
 namespace sluice::daemon {
 
@@ -32,7 +33,6 @@ struct Settings {
   std::string tls_key;
   std::string tls_client_ca;
   std::string token_file;
-  std::vector<std::string> roles;  ///< rules as service::RoleRule; empty: all may do everything
   std::vector<std::string> model_folders;
   std::vector<std::string> models;  ///< packages to load at start
   std::string state_file;           ///< what clients loaded by path; empty: not kept
@@ -43,7 +43,6 @@ struct Settings {
   std::int64_t connections_per_peer = 1024;
   std::int64_t upload_idle_seconds = 30;
   bool require_session = false;
-  std::int64_t sessions_per_user = 1024;
   std::int64_t session_models = 256;
   std::int64_t session_cores = 1 << 20;
   std::int64_t session_requests = 4096;
@@ -57,7 +56,11 @@ struct Settings {
   std::int64_t huge_pages = 0;       ///< of 2 MiB, reserved per device
   std::string isolation = "stream";  ///< default isolation of core groups
   std::int64_t function_lanes = 1;   ///< core groups that functions share
+  std::int64_t function_cells = 1;   ///< such groups in processes of their own
   std::int64_t function_lane_cores = 1;
+  std::string transfer_policy = "weighted";  ///< of devices with memory of their own
+  std::int64_t transfer_block_bytes = std::int64_t{2} << 20;
+  std::int64_t transfer_blocks_in_flight = 2;
   std::int64_t worker_restarts = 5;    ///< of one worker within a minute
   std::string worker_user = "nobody";  ///< user of the workers if the daemon runs as root
   bool worker_unfiltered = false;
@@ -97,6 +100,8 @@ Status apply_config(std::string_view text, Settings& settings, Origins& origins)
 
 /// Checks beyond types and ranges: modes, addresses, and TLS files that belong together.
 Status check_settings(const Settings& settings);
+/// Fails: kInvalidArgument, naming the policies.
+Result<device::TransferPolicy> parse_transfer_policy(const std::string& name);
 
 /// The settings as JSON, each value with its origin.
 std::string print_settings(const Settings& settings, const Origins& origins);

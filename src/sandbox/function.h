@@ -61,7 +61,8 @@ struct Function {
   std::shared_ptr<runtime::CachedPackage> package;
   package::Signature signature;
   runtime::Footprint footprint;
-  int max_waiting = 0;  ///< requests beyond `load.depth`
+  int max_waiting = 0;                       ///< requests beyond `load.depth`
+  std::shared_ptr<const void> package_file;  ///< owns `load.package_fd`, of a function in a cell
 
   // The lane's mutex guards these.
   enum class Wish : std::uint8_t { kNone, kWarm, kCool, kRemove };

@@ -1,6 +1,11 @@
 #include "sandbox/function_host.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace sluice::sandbox {
@@ -11,10 +16,6 @@ using runtime::runtime_error;
 using runtime::RuntimeCode;
 
 namespace {
-
-/// Set in every handle of the host and in none of the engine's or the worker pool's, whose low half
-/// is an index into a table of fewer than 2^30 entries, with or without bit 31.
-constexpr std::uint64_t kFunctionBit = std::uint64_t{1} << 30U;
 
 Status check_request(const LoadRequest& request) {
   if (request.group) {
@@ -40,7 +41,36 @@ Status check_footprint(const Function& function) {
                        function.name, function.footprint.to_string(), quota);
 }
 
+struct KeptFile {
+  explicit KeptFile(int opened) : file(opened) {}
+  KeptFile(const KeptFile&) = delete;
+  KeptFile& operator=(const KeptFile&) = delete;
+  ~KeptFile() { ::close(file); }
+
+  int file;
+};
+
+/// A cell loads the package from this file each time, whatever happens to its name.
+Status keep_file(Function& function) {
+  runtime::LoadRequest& load = function.load;
+  const int file = load.package_fd >= 0 ? fcntl(load.package_fd, F_DUPFD_CLOEXEC, 0)
+                                        : ::open(load.path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    return runtime_error(RuntimeCode::kInvalid, "function \"{}\": its package cannot be kept: {}",
+                         function.name, std::strerror(errno));
+  }
+  load.package_fd = file;
+  function.package_file = std::make_shared<KeptFile>(file);
+  return ok_status();
+}
+
 }  // namespace
+
+LaneHost FunctionHost::host_of(runtime::Engine& engine) {
+  return {&engine, [&engine](const auto& request) { return engine.create_group(request); },
+          [&engine](topology::CoreGroupId group) { return engine.destroy_group(group); },
+          [](topology::CoreGroupId /*group*/) { return true; }};
+}
 
 Result<std::shared_ptr<FunctionSink>> FunctionHost::find(ModelHandle handle) const {
   const auto number = static_cast<std::uint64_t>(handle);
@@ -52,7 +82,8 @@ Result<std::shared_ptr<FunctionSink>> FunctionHost::find(ModelHandle handle) con
 
 /// Maps the package and checks it against the options.
 Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
-                                                     const FunctionOptions& options) {
+                                                     const FunctionOptions& options,
+                                                     runtime::Isolation isolation) {
   SLUICE_TRY(check(options));
   SLUICE_TRY(check_request(request));
   auto function = std::make_shared<Function>();
@@ -69,17 +100,24 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   if (request.executable == nullptr) {
     function->package = SLUICE_TRY(packages_.open(request.path));
     function->load.executable = SLUICE_TRY(function->package->executable());
-    function->load.path.clear();
   }
+  if (isolation == runtime::Isolation::kProcess) SLUICE_TRY(keep_file(*function));
+  function->load.path.clear();
   function->signature = package::signature_of(function->load.executable->graph);
   function->footprint = SLUICE_TRY(engine_.estimate(function->load));
   SLUICE_TRY(check_footprint(*function));
   return function;
 }
 
-/// A new lane while there are fewer than the options allow, else the one with the smallest sum of
-/// shares.
-Result<std::shared_ptr<Lane>> FunctionHost::choose_lane() {
+/// A new lane while there are fewer of its kind than the options allow, else the one with the
+/// smallest sum of shares.
+Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(runtime::Isolation isolation) {
+  const bool is_cell = isolation == runtime::Isolation::kProcess;
+  const LaneHost& host = is_cell ? cells_ : daemons_;
+  if (host.models == nullptr) {
+    return runtime_error(RuntimeCode::kInvalid, "isolation: there are no cells here; leave it out");
+  }
+  const std::int32_t num_lanes = is_cell ? options_.num_cells : options_.num_lanes;
   std::vector<std::shared_ptr<Lane>> lanes;
   {
     const std::lock_guard lock(lanes_mutex_);
@@ -87,29 +125,30 @@ Result<std::shared_ptr<Lane>> FunctionHost::choose_lane() {
       return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
                     "the functions are shut down");
     }
-    lanes = lanes_;
+    std::ranges::copy_if(lanes_, std::back_inserter(lanes),
+                         [&](const auto& lane) { return lane->host() == host.models; });
   }
-  if (std::ssize(lanes) < options_.num_lanes) {
-    const auto group = engine_.create_group({.num_cores = options_.lane_cores});
+  if (std::ssize(lanes) < num_lanes) {
+    const auto group = host.create_group({.num_cores = options_.lane_cores});
     if (group.is_ok()) {
       const std::lock_guard lock(lanes_mutex_);
-      return lanes_.emplace_back(std::make_shared<Lane>(engine_, *group));
+      return lanes_.emplace_back(std::make_shared<Lane>(host, *group));
     }
     if (lanes.empty()) return group.status().with_context("cores for functions");
   }
   return *std::ranges::min_element(lanes, {}, [](const auto& lane) { return lane->total_share(); });
 }
 
-Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request,
-                                         const FunctionOptions& options) {
+Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request, const FunctionOptions& options,
+                                         runtime::Isolation isolation) {
   const std::lock_guard change(change_mutex_);
   if (functions_.all().size() >= kMaxFunctions) {
     return runtime_error(RuntimeCode::kOutOfResources,
                          "{} functions are deployed, which is the limit; remove one",
                          kMaxFunctions);
   }
-  auto function = SLUICE_TRY(open(request, options));
-  const std::shared_ptr<Lane> lane = SLUICE_TRY(choose_lane());
+  auto function = SLUICE_TRY(open(request, options, isolation));
+  const std::shared_ptr<Lane> lane = SLUICE_TRY(choose_lane(isolation));
   function->id = FunctionId(next_function_++);
   function->load.group = lane->group();
   lane->add(function);

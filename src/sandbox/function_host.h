@@ -14,6 +14,7 @@ namespace sluice::sandbox {
 
 struct FunctionHostOptions {
   std::int32_t num_lanes = 1;   ///< most lanes; each is made when a function first needs it
+  std::int32_t num_cells = 1;   ///< most lanes whose functions run in a process of their own
   std::int32_t lane_cores = 1;  ///< cores of a lane, reserved while it has functions
 };
 
@@ -22,22 +23,32 @@ struct FunctionHostOptions {
 class FunctionHost final : public runtime::ModelHost {
  public:
   static constexpr std::size_t kMaxFunctions = 65536;
+  /// Set in every handle of the host and in none of the engine's or a worker pool's, whose low half
+  /// is an index into a table of fewer than 2^30 entries, with or without bit 31.
+  static constexpr std::uint64_t kFunctionBit = std::uint64_t{1} << 30U;
+  static bool is_handle(std::uint64_t model) { return (model & kFunctionBit) != 0; }
 
   /// `engine` outlives the host.
   FunctionHost(runtime::Engine& engine, const FunctionHostOptions& options)
-      : engine_(engine), options_(options) {}
+      : engine_(engine), options_(options), daemons_(host_of(engine)) {}
   /// Shuts down and cancels requests in flight.
   ~FunctionHost() override { shutdown(0); }
+
+  /// Allows functions in cells. Called before all other functions; `cells.models` outlives the
+  /// host.
+  void set_cells(LaneHost cells) { cells_ = std::move(cells); }
 
   Clock& clock() override { return engine_.clock(); }
 
   /// Deploys the package of `request` and leaves the function warm. `request.depth` is the
   /// function's concurrency (0: 1): its requests in one turn. The name, not necessarily unique,
-  /// defaults to the file's. Blocks.
-  /// Fails: as Engine::load; kInvalid for options out of range, or a request with a group;
+  /// defaults to the file's. With isolation "process" it runs in a cell. Blocks.
+  /// Fails: as Engine::load; kInvalid for options out of range, a request with a group, or a cell
+  ///        where there are none;
   ///        kOutOfResources for a package over its quota; kNotEnoughCores for the first lane.
   Result<runtime::ModelHandle> deploy(const runtime::LoadRequest& request,
-                                      const FunctionOptions& options);
+                                      const FunctionOptions& options,
+                                      runtime::Isolation isolation = runtime::Isolation::kStream);
   /// Fails: kInvalidHandle.
   Result<FunctionState> state(runtime::ModelHandle handle) const;
   /// Whether the group is a lane's; the engine lists the models on it too, if they are warm.
@@ -63,14 +74,18 @@ class FunctionHost final : public runtime::ModelHost {
   void shutdown(std::int64_t drain_deadline_ns) override;
 
  private:
+  static LaneHost host_of(runtime::Engine& engine);
   Result<std::shared_ptr<FunctionSink>> find(runtime::ModelHandle handle) const;
   Result<std::shared_ptr<Function>> open(const runtime::LoadRequest& request,
-                                         const FunctionOptions& options);
-  Result<std::shared_ptr<Lane>> choose_lane();
+                                         const FunctionOptions& options,
+                                         runtime::Isolation isolation);
+  Result<std::shared_ptr<Lane>> choose_lane(runtime::Isolation isolation);
   void drop_lane_if_empty(const std::shared_ptr<Lane>& lane);
 
   runtime::Engine& engine_;
   const FunctionHostOptions options_;
+  const LaneHost daemons_;          ///< lanes of this process
+  LaneHost cells_;                  ///< without models: there are none
   std::mutex change_mutex_;         ///< held during a deployment and a removal
   mutable std::mutex lanes_mutex_;  ///< guards the next two
   std::vector<std::shared_ptr<Lane>> lanes_;

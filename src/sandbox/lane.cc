@@ -26,8 +26,11 @@ Status cancelled(const std::string& name) {
 
 }  // namespace
 
-Lane::Lane(runtime::Engine& engine, topology::CoreGroupId group)
-    : engine_(engine), clock_(engine.clock()), group_(group), thread_([this] { run(); }) {}
+Lane::Lane(LaneHost host, topology::CoreGroupId group)
+    : host_(std::move(host)),
+      clock_(host_.models->clock()),
+      group_(group),
+      thread_([this] { run(); }) {}
 
 Lane::~Lane() { shutdown(0); }
 
@@ -116,7 +119,7 @@ runtime::ModelStatisticsSnapshot Lane::statistics(const Function& function) cons
     num_waiting = static_cast<std::int64_t>(function.waiting.size());
   }
   if (model) {
-    const auto now = engine_.statistics(*model);
+    const auto now = host_.models->statistics(*model);
     if (now.is_ok()) sum.merge(*now);  // else it was unloaded meanwhile
   }
   sum.waiting = num_waiting;
@@ -263,8 +266,8 @@ void Lane::shutdown(std::int64_t drain_deadline_ns) {
   for (const auto& [id, function] : functions_) {
     if (function->model) unload(*function);
   }
-  const Status status = engine_.destroy_group(group_);
-  (void)status;  // an engine that was shut down first has destroyed it
+  const Status status = host_.destroy_group(group_);
+  (void)status;  // a host that was shut down first has destroyed it
 }
 
 }  // namespace sluice::sandbox

@@ -17,6 +17,16 @@
 
 namespace sluice::sandbox {
 
+/// Where the models of a lane run, and its core group: the engine, or a pool of workers. A worker's
+/// lane is a cell: what its process does to itself, the functions of other lanes do not notice.
+struct LaneHost {
+  runtime::ModelHost* models = nullptr;  ///< outlives its lanes
+  std::function<Result<topology::CoreGroupId>(const topology::CoreRequest&)> create_group;
+  std::function<Status(topology::CoreGroupId)> destroy_group;
+  /// False while the group's process is being restarted.
+  std::function<bool(topology::CoreGroupId)> is_running;
+};
+
 /// Runs one function at a time. A thread takes up to `depth` requests of the function that the
 /// schedule names, loads the function if it is cold, makes it the active model of the group, and
 /// runs them. Functions are loaded side by side: making another one active costs microseconds.
@@ -24,20 +34,20 @@ namespace sluice::sandbox {
 /// Invariants:
 /// - An accepted request is in `pending_` until its reply; whoever removes it answers it.
 /// - Only the lane's thread loads, starts, stops and unloads models of the group.
-/// - No lock is held while a callback or the engine is called.
+/// - No lock is held while a callback or the host is called.
 ///
 /// Safe from any thread.
 class Lane {
  public:
-  /// The engine outlives the calls of the lane up to the end of `shutdown`. The lane destroys the
-  /// group in `shutdown`.
-  Lane(runtime::Engine& engine, topology::CoreGroupId group);
+  /// `group` is one that `host` created; the lane destroys it in `shutdown`.
+  Lane(LaneHost host, topology::CoreGroupId group);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
   topology::CoreGroupId group() const { return group_; }
   Clock& clock() const { return clock_; }
+  const runtime::ModelHost* host() const { return host_.models; }
   /// Sum of the functions' shares.
   std::int64_t total_share() const;
   bool is_empty() const;
@@ -100,12 +110,14 @@ class Lane {
   Turn take(Function& function);
   bool run_turn(const Turn& turn);
   Status make_ready(Function& function);
+  void await_host();
+  void recover(Function& function);
   Status load(Function& function);
   Status check_quota(const Function& function, const runtime::ModelInfo& info) const;
   bool make_room();
   void unload(Function& function);
 
-  runtime::Engine& engine_;
+  const LaneHost host_;
   Clock& clock_;
   const topology::CoreGroupId group_;
 

@@ -11,6 +11,14 @@ using runtime::Request;
 using runtime::runtime_error;
 using runtime::RuntimeCode;
 
+namespace {
+
+/// How long a turn waits for its cell to be restarted, looking this often.
+constexpr std::int64_t kRecoveryLimitNs = 10'000'000'000;
+constexpr std::int64_t kRecoveryStepNs = 1'000'000;
+
+}  // namespace
+
 void Lane::run() {
   Lock lock(mutex_);
   while (!is_over_) {
@@ -170,37 +178,55 @@ bool Lane::run_turn(const Turn& turn) {
 
 /// The function's model is the active one of the group.
 Status Lane::make_ready(Function& function) {
-  if (function.model && function.is_suspect) {
-    const auto info = engine_.info(*function.model);
-    if (!info.is_ok() || info->phase == runtime::ModelPhase::kFailed) unload(function);
-  }
+  await_host();
+  if (function.model && function.is_suspect) recover(function);
   if (!function.model) SLUICE_TRY(load(function));
   if (active_ == &function) return ok_status();
   if (active_ != nullptr) {
     // The turn of the active one is over: nothing is left to cancel.
-    const Status stopped = engine_.stop(*active_->model);
+    const Status stopped = host_.models->stop(*active_->model, 0);
     (void)stopped;  // a model that failed is not active any more, either
     active_ = nullptr;
   }
-  SLUICE_TRY(engine_.start(*function.model));
+  SLUICE_TRY(host_.models->start(*function.model));
   active_ = &function;
   return ok_status();
 }
 
+/// A cell that died is being restarted, and loads its models again.
+void Lane::await_host() {
+  const std::int64_t deadline_ns = clock_.now_ns() + kRecoveryLimitNs;
+  while (!host_.is_running(group_) && clock_.now_ns() < deadline_ns) {
+    Lock lock(mutex_);
+    if (is_over_) return;
+    clock_.wait_until(lock, work_, clock_.now_ns() + kRecoveryStepNs);
+  }
+}
+
+/// After a turn that met a device error: a model that failed is loaded anew. A cell that died too
+/// often gets another chance.
+void Lane::recover(Function& function) {
+  const auto info = host_.models->info(*function.model);
+  if (info.is_ok() && info->phase != runtime::ModelPhase::kFailed) return;
+  const Status reset = host_.models->reset(*function.model);
+  (void)reset;  // without success the load fails and says why
+  unload(function);
+}
+
 Status Lane::load(Function& function) {
   const std::int64_t start_ns = clock_.now_ns();
-  auto model = engine_.load(function.load);
+  auto model = host_.models->load(function.load, {});
   while (!model.is_ok() &&
          runtime::runtime_code_of(model.status()) == RuntimeCode::kOutOfResources && make_room()) {
-    model = engine_.load(function.load);
+    model = host_.models->load(function.load, {});
   }
   SLUICE_TRY(Status(model.status()));
-  auto info = engine_.info(*model);
-  auto sink = engine_.sink(*model);
+  auto info = host_.models->info(*model);
+  auto sink = host_.models->sink(*model);
   Status status = info.is_ok() ? check_quota(function, *info) : info.status();
   if (status.is_ok()) status = sink.status();
   if (!status.is_ok()) {
-    const Status undone = engine_.unload(*model);
+    const Status undone = host_.models->unload(*model, 0);
     (void)undone;  // nobody else knows it
     return status;
   }
@@ -242,7 +268,7 @@ bool Lane::make_room() {
 
 void Lane::unload(Function& function) {
   const runtime::ModelHandle model = *function.model;
-  auto last = engine_.statistics(model);
+  auto last = host_.models->statistics(model);
   {
     const std::lock_guard lock(mutex_);
     if (last.is_ok()) function.retired.merge(*last);
@@ -251,8 +277,8 @@ void Lane::unload(Function& function) {
     function.state.held_bytes = 0;
   }
   if (active_ == &function) active_ = nullptr;
-  const Status status = engine_.unload(model);
-  (void)status;  // an engine that was shut down has unloaded it
+  const Status status = host_.models->unload(model, 0);
+  (void)status;  // a host that was shut down has unloaded it
 }
 
 }  // namespace sluice::sandbox

@@ -42,7 +42,6 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
           }(),
           started_ns_) {
   requires_session_ = options_.requires_session;
-  access_.set_rules(options_.roles);
 }
 
 SessionQuota Service::quota_of(const ServiceOptions& options) const {
@@ -59,7 +58,6 @@ ServiceOptions Service::options() const {
 void Service::set_options(ServiceOptions options) {
   sessions_.set_quota(quota_of(options));
   requires_session_ = options.requires_session;
-  access_.set_rules(options.roles);
   const std::lock_guard lock(options_mutex_);
   options_ = std::move(options);
 }
@@ -94,14 +92,26 @@ ServerHealth Service::health() const {
   return all;
 }
 
+void Service::set_workers(worker::WorkerPool* workers) {
+  workers_ = workers;
+  if (workers == nullptr) return;
+  functions_->set_cells(
+      {workers, [workers](const auto& request) { return workers->create_group(request, true); },
+       [workers](topology::CoreGroupId group) { return workers->destroy_group(group); },
+       [workers](topology::CoreGroupId group) {
+         const std::string state = workers->worker_of(group).state;
+         return state != "restarting" && state != "starting";
+       }});
+}
+
 std::vector<Service::HostedModel> Service::all_models() const {
   std::vector<HostedModel> all;
   const std::array<runtime::ModelHost*, 3> hosts = {&engine_, workers_, functions_.get()};
   for (runtime::ModelHost* host : hosts) {
     if (host == nullptr) continue;
     for (runtime::ModelInfo& info : host->list_models()) {
-      // The engine's model of a warm function is the function's business.
-      if (host == &engine_ && functions_->owns(info.group)) continue;
+      // A host's model of a warm function is the function's business.
+      if (host != functions_.get() && functions_->owns(info.group)) continue;
       all.push_back({host, std::move(info)});
     }
   }
@@ -130,7 +140,7 @@ Status Service::check_session(const Caller& caller) const {
 SessionId Service::owner(const Owners& owners, std::uint64_t handle) const {
   const std::shared_lock lock(owners_mutex_);
   const auto it = owners.find(handle);
-  return it == owners.end() ? kNobody : it->second.session;
+  return it == owners.end() ? kNobody : it->second;
 }
 
 Status Service::check_owner(const Owners& owners, std::uint64_t handle, const Caller& caller,
@@ -141,7 +151,7 @@ Status Service::check_owner(const Owners& owners, std::uint64_t handle, const Ca
     return runtime_error(RuntimeCode::kInvalidHandle, "no {} has handle {:#x}, or no longer", what,
                          handle);
   }
-  return check_owner(it->second.session, handle, caller, what);
+  return check_owner(it->second, handle, caller, what);
 }
 
 Status Service::check_owner(SessionId owner, std::uint64_t handle, const Caller& caller,
@@ -150,25 +160,6 @@ Status Service::check_owner(SessionId owner, std::uint64_t handle, const Caller&
   return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
                 fmt::format("{} {:#x} belongs to session {}; only that session may use it", what,
                             handle, static_cast<std::uint64_t>(owner)));
-}
-
-Status Service::check_control(const Owner& owner, std::uint64_t handle, const Caller& caller,
-                              std::string_view what) {
-  SLUICE_TRY(check_owner(owner.session, handle, caller, what));
-  const bool may = owner.session != kNobody || account_of(caller.peer) == owner.account ||
-                   is_administrator(caller.peer);
-  if (may) return ok_status();
-  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
-                fmt::format("{} {:#x} was made by {}; ask there, or be root", what, handle,
-                            owner.account.empty() ? "several clients" : owner.account));
-}
-
-Status Service::check_control(const Owners& owners, std::uint64_t handle, const Caller& caller,
-                              std::string_view what) const {
-  SLUICE_TRY(check_owner(owners, handle, caller, what));
-  const std::shared_lock lock(owners_mutex_);
-  const auto it = owners.find(handle);
-  return it == owners.end() ? ok_status() : check_control(it->second, handle, caller, what);
 }
 
 // ---- sessions
@@ -184,9 +175,8 @@ Result<std::shared_ptr<ClientSession>> Service::open_session(std::string client,
   return session;
 }
 
-Result<Caller> Service::caller_of(Role role, std::string_view token, Peer peer) const {
-  SLUICE_TRY(authorize(peer, role));
-  if (token.empty()) return Caller{common_.of(account_of(peer)), std::move(peer)};
+Result<Caller> Service::caller_of(std::string_view token, Peer peer) const {
+  if (token.empty()) return Caller{common_.of(peer.user), std::move(peer)};
   auto session = sessions_.find(token);
   if (session != nullptr) return Caller{std::move(session), std::move(peer)};
   return Status(Code::kUnauthenticated, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
@@ -234,16 +224,16 @@ Status Service::kill_session(const Caller& caller, SessionId id) {
     return runtime_error(RuntimeCode::kInvalidHandle, "no session {} is open",
                          static_cast<std::uint64_t>(id));
   }
-  const std::string account = account_of(caller.peer);
-  const bool may = session == caller.session || is_administrator(caller.peer) ||
-                   account == account_of(session->peer());
+  const std::int64_t user = caller.peer.user;
+  const bool may = session == caller.session || user == 0 ||
+                   (user >= 0 && (user == session->peer().user || user == geteuid()));
   if (!may) {
     return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
-                  fmt::format("session {} belongs to {}; ask there, or be root",
-                              static_cast<std::uint64_t>(id), account_of(session->peer())));
+                  fmt::format("session {} belongs to user {}; ask that user, or be root",
+                              static_cast<std::uint64_t>(id), session->peer().user));
   }
-  close_session(id, make_error(Code::kAborted, "session {} was closed by {}, process {}",
-                               static_cast<std::uint64_t>(id), account, caller.peer.process));
+  close_session(id, make_error(Code::kAborted, "session {} was closed by user {}, process {}",
+                               static_cast<std::uint64_t>(id), user, caller.peer.process));
   return ok_status();
 }
 
@@ -281,7 +271,7 @@ Result<GroupEntry> Service::create_group(const Caller& caller, const topology::C
   }
   {
     const std::unique_lock lock(owners_mutex_);
-    group_owners_[number_of(id)] = {caller.session->id(), account_of(caller.peer)};
+    group_owners_[number_of(id)] = caller.session->id();
   }
   const auto num_cores = static_cast<std::int32_t>(entry.info.cores.size());
   const Status status = caller.session->add_group(id, num_cores);
@@ -299,7 +289,7 @@ Result<GroupEntry> Service::create_group(const Caller& caller, const topology::C
 
 Status Service::destroy_group(const Caller& caller, topology::CoreGroupId group) {
   SLUICE_TRY(check_session(caller));
-  SLUICE_TRY(check_control(group_owners_, number_of(group), caller, "group"));
+  SLUICE_TRY(check_owner(group_owners_, number_of(group), caller, "group"));
   const SessionId owned_by = owner(group_owners_, number_of(group));
   SLUICE_TRY(destroy(group));
   {
@@ -333,8 +323,8 @@ void Service::shutdown(std::int64_t drain_ns) {
   start_draining();
   sessions_.close();
   const std::int64_t deadline_ns = drain_deadline_ns(drain_ns);
+  functions_->shutdown(deadline_ns);  // before the workers that are cells
   if (workers_ != nullptr) workers_->shutdown(deadline_ns);
-  functions_->shutdown(deadline_ns);
   engine_.shutdown(deadline_ns);
   const Status reason = make_error(Code::kUnavailable, "the daemon is shutting down");
   for (const auto& session : sessions_.all()) close_session(session->id(), reason);

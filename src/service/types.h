@@ -8,7 +8,6 @@
 #include "package/executable.h"
 #include "runtime/engine.h"
 #include "sandbox/function.h"
-#include "service/clients/peer.h"
 #include "topology/cores/core_groups.h"
 
 namespace sluice::service {
@@ -17,8 +16,16 @@ namespace sluice::service {
 /// sends the session's token.
 enum class SessionId : std::uint64_t {};
 
-/// Owner of objects without a session: every client may use them.
+/// Owner of objects without a session: every client may use and remove them.
 inline constexpr SessionId kNobody{0};
+
+/// The other end of a connection. -1 where the transport does not tell.
+struct Peer {
+  std::string address;
+  std::int64_t process = -1;
+  std::int64_t user = -1;
+  std::int64_t group = -1;
+};
 
 struct SessionInfo {
   SessionId id = kNobody;
@@ -138,7 +145,8 @@ struct ModelOptions {
   int weight = 1;  ///< share of the cores, where models take turns
   /// Of the group that the load makes; none: the daemon's default. Not with `group`.
   std::optional<runtime::Isolation> isolation;
-  /// Deploys a function: `depth` is its concurrency. Not with a group or isolation "process".
+  /// Deploys a function: `depth` is its concurrency. Not with a group. Isolation "process": in a
+  /// cell.
   std::optional<sandbox::FunctionOptions> function = {};
 };
 

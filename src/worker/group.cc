@@ -17,8 +17,8 @@ namespace {
 constexpr std::int64_t kNever = kNoDeadline;
 /// Beyond the drain and the hang limit, which the worker itself keeps.
 constexpr std::int64_t kGraceNs = 10'000'000'000;
-/// The first restart is immediate; after the second death in a row the supervisor waits this long,
-/// and twice as long after each further death.
+/// The restart of a worker that was ready is immediate. Where one died before, the supervisor waits
+/// this long after the second death in a row, and twice as long after each further death.
 constexpr std::int64_t kFirstBackoffNs = 50'000'000;
 constexpr std::int64_t kMaxBackoffNs = 5'000'000'000;
 /// Of a model, so that a load fits a message of the channel.
@@ -59,6 +59,7 @@ void WorkerGroup::close() {
 void WorkerGroup::supervise() {
   while (live_once() && wait_before_restart()) {
   }
+  if (spare_) spare_->link->close();
   const std::lock_guard lock(mutex_);
   state_ = State::kClosed;
   changed_.notify_all();
@@ -79,23 +80,57 @@ bool WorkerGroup::start_failed(const Status& why) {
   return !is_first;
 }
 
-/// Runs one worker from start to death. False if the group is closing or failed.
-bool WorkerGroup::live_once() {
-  const auto on_death = [this](const Status& cause) {
-    slot_->clear(cause);
+Result<WorkerGroup::Life> WorkerGroup::start_life() {
+  const auto flags = std::make_shared<Life::Flags>();
+  const auto on_death = [this, flags](const Status& cause) {
     const std::lock_guard lock(mutex_);
+    flags->is_dead = true;
+    if (!flags->is_current) return;  // a spare: missed when it is needed
+    slot_->clear(cause);
     is_dead_ = true;
     reason_ = cause;
     changed_.notify_all();
   };
-  const auto link = WorkerLink::start(options_.link, on_death);
-  if (!link.is_ok()) return start_failed(link.status());
+  return Life{SLUICE_TRY(WorkerLink::start(options_.link, on_death)), flags};
+}
+
+/// The spare if it lives, else a new worker. Its death is the group's from now on.
+Result<std::shared_ptr<WorkerLink>> WorkerGroup::next_link() {
+  std::optional<Life> life = std::exchange(spare_, std::nullopt);
+  while (true) {
+    if (!life) life = SLUICE_TRY(start_life());
+    {
+      const std::lock_guard lock(mutex_);
+      if (!life->flags->is_dead) {
+        life->flags->is_current = true;
+        link_ = life->link;
+        was_ready_ = false;
+        if (is_closing_) link_->kill();
+        return life->link;
+      }
+    }
+    life->link->close();
+    life.reset();
+  }
+}
+
+/// Costs the supervisor the start of a process; a death meanwhile is seen afterwards.
+void WorkerGroup::make_spare() {
+  if (!options_.has_spare || spare_) return;
   {
     const std::lock_guard lock(mutex_);
-    link_ = *link;
-    if (is_closing_) link_->kill();
+    if (is_dead_ || is_closing_) return;
   }
+  auto life = start_life();
+  if (life.is_ok()) spare_ = std::move(*life);  // else the next death tries again
+}
+
+/// Runs one worker from start to death. False if the group is closing or failed.
+bool WorkerGroup::live_once() {
+  const auto link = next_link();
+  if (!link.is_ok()) return start_failed(link.status());
   restore(**link);
+  make_spare();
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return is_dead_ || is_closing_; });
   const bool is_over = is_closing_;
@@ -122,6 +157,7 @@ void WorkerGroup::restore(WorkerLink& link) {
   if (is_dead_ || is_closing_) return;
   slot_->set(link.shared_from_this());
   state_ = State::kReady;
+  was_ready_ = true;
   changed_.notify_all();
 }
 
@@ -161,7 +197,7 @@ bool WorkerGroup::wait_before_restart() {
     changed_.wait(lock, [&] { return is_closing_ || wants_reset_; });
     wants_reset_ = false;
     deaths_ns_.clear();
-  } else if (num_deaths > 1) {
+  } else if (num_deaths > 1 && !was_ready_) {
     const std::int64_t backoff_ns =
         std::min(kMaxBackoffNs, kFirstBackoffNs << std::min<std::int64_t>(num_deaths - 2, 10));
     changed_.wait_for(lock, std::chrono::nanoseconds(backoff_ns), [&] { return is_closing_; });
@@ -194,7 +230,7 @@ runtime::WorkerInfo WorkerGroup::info() const {
   info.num_restarts = num_restarts_;
   switch (state_) {
     case State::kStarting: info.state = "starting"; break;
-    case State::kReady: info.state = "ready"; break;
+    case State::kReady: info.state = is_dead_ ? "restarting" : "ready"; break;
     case State::kRestarting: info.state = "restarting"; break;
     case State::kFailed: info.state = "failed"; break;
     case State::kClosed: info.state = "ended"; break;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,6 +23,8 @@ struct GroupOptions {
   /// The group fails at the next death after so many within `restart_window_ns`.
   std::int64_t max_restarts = 5;
   std::int64_t restart_window_ns = 60'000'000'000;
+  /// A second worker waits without models, and takes over when the first one dies.
+  bool has_spare = false;
   /// Called with a text for the log at each death and restart, on the supervisor's thread.
   std::function<void(const std::string&)> on_event;
 };
@@ -33,9 +36,9 @@ struct GroupOptions {
 ///        |           +---------death----------+    +----------reset----------+
 ///        +--> failed; `create` fails
 ///
-/// A death answers all requests at once. Models keep handle and phase; the next worker loads and
-/// starts them again from their packages. If the group fails, its models fail; `reset` stops them.
-/// `close` leads out of every state.
+/// A death answers all requests at once. With a spare the next worker is there already. Models keep
+/// handle and phase; the next worker loads and starts them again from their packages. If the group
+/// fails, its models fail; `reset` stops them. `close` leads out of every state.
 class WorkerGroup {
  public:
   /// Blocks until the worker is ready. Fails: what it reported.
@@ -74,7 +77,20 @@ class WorkerGroup {
  private:
   enum class State { kStarting, kReady, kRestarting, kFailed, kClosed };
 
+  /// A worker, and whether its death is the group's. The mutex guards the flags.
+  struct Life {
+    struct Flags {
+      bool is_current = false;
+      bool is_dead = false;
+    };
+    std::shared_ptr<WorkerLink> link;
+    std::shared_ptr<Flags> flags;  ///< shared with the link's callback
+  };
+
   explicit WorkerGroup(GroupOptions options) : options_(std::move(options)) {}
+  Result<Life> start_life();
+  Result<std::shared_ptr<WorkerLink>> next_link();
+  void make_spare();
   void supervise();
   bool live_once();
   bool start_failed(const Status& why);
@@ -107,6 +123,8 @@ class WorkerGroup {
   bool wants_reset_ = false;
   std::shared_ptr<WorkerLink> link_;  ///< the one that lives now
   std::int64_t num_restarts_ = 0;
+  std::optional<Life> spare_;  ///< the supervisor's
+  bool was_ready_ = false;     ///< the worker that lives now, or lived last
   std::string active_model_;
   std::deque<std::int64_t> deaths_ns_;
   std::thread supervisor_;

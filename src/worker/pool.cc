@@ -84,7 +84,8 @@ std::shared_ptr<WorkerGroup> WorkerPool::find(CoreGroupId group) const {
   return it == groups_.end() ? nullptr : it->second;
 }
 
-Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const topology::CoreGroup& cores) {
+Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const topology::CoreGroup& cores,
+                                                             bool has_spare) {
   WorkerSetup setup;
   setup.map = topology::print_device_map(options_.devices);
   setup.sim = options_.sim;
@@ -103,6 +104,7 @@ Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const topology::Cor
   options.link.start = print_setup(setup);
   options.hang_limit_ns = kHangLimitNs;
   options.max_restarts = options_.max_restarts;
+  options.has_spare = has_spare;
   options.on_event = options_.on_event;
   auto group = SLUICE_TRY(WorkerGroup::create(std::move(options)));
   {
@@ -128,10 +130,11 @@ void WorkerPool::end_worker(CoreGroupId group) {
   last->close();
 }
 
-Result<CoreGroupId> WorkerPool::create_group(const topology::CoreRequest& request) {
+Result<CoreGroupId> WorkerPool::create_group(const topology::CoreRequest& request, bool has_spare) {
   const CoreGroupId id = SLUICE_TRY(engine_.create_group(request));
   const auto cores = engine_.find_group(id);
-  const Status status = cores == nullptr ? shut_down() : make_worker(cores->group()).status();
+  const Status status =
+      cores == nullptr ? shut_down() : make_worker(cores->group(), has_spare).status();
   if (status.is_ok()) return id;
   const Status undone = engine_.destroy_group(id);
   (void)undone;  // it is ours and empty

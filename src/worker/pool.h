@@ -42,9 +42,11 @@ class WorkerPool final : public runtime::ModelHost {
 
   bool owns(topology::CoreGroupId group) const { return find(group) != nullptr; }
 
-  /// Cores, and a worker for them. Blocks until the worker is ready.
+  /// Cores, and a worker for them; `has_spare`: and another that waits for its death. Blocks until
+  /// the worker is ready.
   /// Fails: as Engine::create_group; kUnavailable where the worker does not start.
-  Result<topology::CoreGroupId> create_group(const topology::CoreRequest& request);
+  Result<topology::CoreGroupId> create_group(const topology::CoreRequest& request,
+                                             bool has_spare = false);
   /// Blocks. Fails: as Engine::destroy_group.
   Status destroy_group(topology::CoreGroupId group);
   /// Of a group of the pool; else of one without a worker.
@@ -75,7 +77,8 @@ class WorkerPool final : public runtime::ModelHost {
 
   std::shared_ptr<WorkerGroup> find(topology::CoreGroupId group) const;
   Result<std::shared_ptr<Loaded>> find(runtime::ModelHandle handle) const;
-  Result<std::shared_ptr<WorkerGroup>> make_worker(const topology::CoreGroup& cores);
+  Result<std::shared_ptr<WorkerGroup>> make_worker(const topology::CoreGroup& cores,
+                                                   bool has_spare = false);
   void end_worker(topology::CoreGroupId group);
   Result<runtime::ModelHandle> load_on(const runtime::LoadRequest& request,
                                        const std::shared_ptr<runtime::GroupScheduler>& cores,

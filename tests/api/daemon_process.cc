@@ -22,7 +22,7 @@ DaemonProcess::DaemonProcess(const TempDir& folder)
                                       (folder / "locks").string(),
                                       "--model-folders",
                                       folder.path().string(),
-                                      "--max-message-bytes",
+                                      "--message-limit-bytes",
                                       "131072",
                                       "-x"};
   std::vector<char*> arguments;

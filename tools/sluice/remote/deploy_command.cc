@@ -43,6 +43,8 @@ class DeployCommand : public Command {
             .shows_default();
     options.flag("--always-warm", is_always_warm_, "Give memory back only to make room for others")
         .excludes(keep_warm);
+    options.flag("--cell", is_in_cell_,
+                 "Run it in a cell: a process apart from the daemon and from other cells");
     options.flag("--by-path", is_by_path_,
                  "The daemon reads the file itself, from one of its model folders");
     remote_.add_to(options);
@@ -52,6 +54,7 @@ class DeployCommand : public Command {
     function_.keep_warm_ns = is_always_warm_ ? sandbox::kAlwaysWarm
                                              : static_cast<std::int64_t>(keep_warm_seconds_ * 1e9);
     load_.function = function_;
+    if (is_in_cell_) load_.isolation = runtime::Isolation::kProcess;
     if (load_.name.empty()) load_.name = std::filesystem::path(path_).stem().string();
     const auto client = SLUICE_TRY(remote_.connect());
     if (is_by_path_) path_ = std::filesystem::absolute(path_).string();
@@ -75,6 +78,7 @@ class DeployCommand : public Command {
   double keep_warm_seconds_ = 60;
   bool is_always_warm_ = false;
   bool is_by_path_ = false;
+  bool is_in_cell_ = false;
 };
 
 }  // namespace

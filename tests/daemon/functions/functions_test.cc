@@ -110,11 +110,6 @@ TEST_F(FunctionsTest, RefusesWhatNoFunctionMayHave) {
             RuntimeCode::kOutOfResources);
   EXPECT_EQ(runtime::runtime_code_of(deploy(*client, "f", {.share = 5000}).status()),
             RuntimeCode::kInvalid);
-  service::ModelOptions load;
-  load.function = sandbox::FunctionOptions();
-  load.isolation = runtime::Isolation::kProcess;
-  EXPECT_EQ(runtime::runtime_code_of(client->upload(load, package_).status()),
-            RuntimeCode::kInvalid);
   EXPECT_TRUE(client->list_models()->empty());
 }
 

@@ -1,0 +1,127 @@
+// Functions in cells: processes that a fault ends without the others' notice.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "daemon/add_relu.h"
+#include "daemon/running_daemon.h"
+
+namespace sluice {
+namespace {
+
+using runtime::RuntimeCode;
+using sluice::testing::infer;
+using sluice::testing::RunningDaemon;
+using sluice::testing::TempDir;
+using ::testing::ElementsAre;
+
+class CellsTest : public ::testing::Test {
+ protected:
+  CellsTest() {
+    auto daemon = RunningDaemon::start(
+        folder_, {.flags = {"--function-cells", "2", "--worker-restarts", "1000"}});
+    EXPECT_TRUE(daemon.is_ok()) << daemon.status().to_string();
+    if (daemon.is_ok()) daemon_ = std::move(*daemon);
+    package_ = sluice::testing::write_model(folder_, "f", {1}, "sim");
+  }
+
+  service::ModelEntry deploy(rpc::client::Client& client, bool is_in_cell,
+                             const sandbox::FunctionOptions& options = {}) {
+    service::ModelOptions load;
+    load.function = options;
+    if (is_in_cell) load.isolation = runtime::Isolation::kProcess;
+    auto entry = client.upload(load, package_);
+    EXPECT_TRUE(entry.is_ok()) << entry.status().to_string();
+    return entry.is_ok() ? *entry : service::ModelEntry();
+  }
+  static runtime::WorkerInfo worker_of(rpc::client::Client& client, topology::CoreGroupId group) {
+    const auto groups = client.list_groups();
+    for (const service::GroupEntry& one : *groups) {
+      if (one.info.id == group) return one.info.worker;
+    }
+    return {};
+  }
+  /// Returns when the next process is ready.
+  static void kill_cell(rpc::client::Client& client, topology::CoreGroupId group) {
+    const std::int64_t process = worker_of(client, group).process;
+    ASSERT_GT(process, 0);
+    ASSERT_EQ(kill(static_cast<pid_t>(process), SIGKILL), 0);
+    while (true) {
+      const runtime::WorkerInfo now = worker_of(client, group);
+      if (now.state == "ready" && now.process != process) return;
+    }
+  }
+
+  TempDir folder_;
+  std::unique_ptr<RunningDaemon> daemon_;
+  std::string package_;
+};
+
+TEST_F(CellsTest, FaultOfACellLeavesTheOthersAloneAndItsFunctionsComeBack) {
+  const auto client = daemon_->client();
+  const auto first = deploy(*client, true);
+  const auto second = deploy(*client, true);
+  const auto third = deploy(*client, true);
+  const auto here = deploy(*client, false);
+  EXPECT_NE(first.info.group, second.info.group) << "a cell each, while there are fewer than two";
+  EXPECT_EQ(worker_of(*client, here.info.group).isolation, runtime::Isolation::kStream);
+  for (int i = 0; i < 5; ++i) {
+    const std::int64_t other = worker_of(*client, second.info.group).process;
+    kill_cell(*client, first.info.group);
+    EXPECT_EQ(worker_of(*client, second.info.group).process, other);
+    for (const auto& function : {first, second, third, here}) {
+      const auto y = infer(*client, function.info.handle, 2);
+      ASSERT_TRUE(y.is_ok()) << y.status().to_string();
+      EXPECT_THAT(*y, ElementsAre(3, 0, 5, 0));
+    }
+  }
+}
+
+TEST_F(CellsTest, ColdFunctionOfACellStartsAgainFromTheFileThatWasDeployed) {
+  const auto client = daemon_->client();
+  const auto entry = deploy(*client, true);
+  std::filesystem::remove(package_);
+  ASSERT_TRUE(client->stop(entry.info.handle).is_ok());
+  EXPECT_EQ(client->list_models(entry.info.handle)->front().function->phase,
+            sandbox::FunctionPhase::kCold);
+  kill_cell(*client, entry.info.group);
+  EXPECT_THAT(infer(*client, entry.info.handle, 2).value(), ElementsAre(3, 0, 5, 0));
+}
+
+TEST_F(CellsTest, RemovalOfTheLastFunctionEndsTheProcessAndFreesItsCore) {
+  const auto client = daemon_->client();
+  const std::int32_t free_cores = client->server()->num_free_cores;
+  const auto entry = deploy(*client, true);
+  const auto process = static_cast<pid_t>(worker_of(*client, entry.info.group).process);
+  EXPECT_EQ(client->server()->num_free_cores, free_cores - 1);
+  ASSERT_TRUE(client->unload(entry.info.handle).is_ok());
+  EXPECT_EQ(client->server()->num_free_cores, free_cores);
+  while (kill(process, 0) == 0) usleep(1000);
+  EXPECT_TRUE(client->list_models()->empty());
+}
+
+/// The bytes are written by one process and read by another; the client carries the index.
+TEST_F(CellsTest, TensorPassesFromCellToCellThroughTheExchange) {
+  const auto client = daemon_->client();
+  const auto first = deploy(*client, true);
+  const auto second = deploy(*client, true);
+  ASSERT_NE(first.info.group, second.info.group);
+  std::vector<float> x(4, 2);
+  const auto kept =
+      client->infer(first.info.handle, {{"x", {x.data(), 16, ir::ElementType::kF32, {4}}}},
+                    {.kept_outputs = {"y"}});
+  ASSERT_TRUE(kept.is_ok()) << kept.status().to_string();
+  const std::uint64_t index = kept->outputs.at(0).exchange;
+  kill_cell(*client, first.info.group);  // the tensor outlives the process that wrote it
+  const auto answer = client->infer(second.info.handle, {{"x", {}, index}});
+  ASSERT_TRUE(answer.is_ok()) << answer.status().to_string();
+  const auto* data = static_cast<const float*>(answer->outputs.at(0).view.data);
+  EXPECT_EQ(std::vector<float>(data, data + 4), std::vector<float>({4, 0, 8, 0}));
+}
+
+}  // namespace
+}  // namespace sluice
