@@ -17,14 +17,15 @@ def onnxruntime_model(model: Path) -> Path:
     return quantized
 
 
-def static_model(model: Path, samples: list[dict]) -> Path:
+def static_model(model: Path, samples: list[dict], form: str = "static") -> Path:
     """The result of onnxruntime's static quantisation of `model`, cached beside it: QuantizeLinear and
-    DequantizeLinear around every operator, u8 activations with the range of `samples`, i8 weights
-    with a scale per channel. Batch normalisation is folded first, as its documentation recommends."""
-    quantized = model.with_suffix(".static.onnx")
+    DequantizeLinear around every operator, or for the form "qoperator" quantized operators; u8 activations
+    with the range of `samples`, i8 weights with a scale per channel. Batch normalisation is folded first, as
+    its documentation recommends."""
+    quantized = model.with_suffix(f".{form}.onnx")
     if not quantized.exists():
         import onnxruntime
-        from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
+        from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
         class Samples(CalibrationDataReader):
             def __init__(self) -> None:
@@ -39,6 +40,7 @@ def static_model(model: Path, samples: list[dict]) -> Path:
         options.optimized_model_filepath = str(plain)
         onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         quantize_static(plain, quantized, Samples(), per_channel=True,
+                        quant_format=QuantFormat.QOperator if form == "qoperator" else QuantFormat.QDQ,
                         activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
         plain.unlink()
     return quantized

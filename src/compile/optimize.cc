@@ -16,7 +16,9 @@ bool is_taken(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Op
   if (!op.is_ok()) return false;
   return std::ranges::any_of(placement.candidates(graph, operation), [&](std::int16_t index) {
     const auto support = placement.backends()[static_cast<std::size_t>(index)]->query(*op);
-    return support.is_ok() && support->is_supported;
+    if (!support.is_ok() || !support->is_supported) return false;
+    // A fusion pays off only as a kernel of its own.
+    return !support->is_generic || operation.domain != "sluice";
   });
 }
 

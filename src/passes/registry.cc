@@ -22,6 +22,7 @@ constexpr Pass kPipeline[] = {
     {"cast_like", "name the types of casts", name_cast_types},
     kIdentities,
     {"widen_halves", "compute with 16-bit floats in 32 bits", widen_halves},
+    {"narrow_blocks", "keep weights of 4 bits in 4 bits", narrow_blocks},
     {"expand_quantized", "write quantized operators with plain ones", expand_quantized},
     {"quantized", "compute with bytes between quantized tensors", fuse_quantized},
     {"fold_shapes", "replace values that follow from shapes by constants", fold_shapes},
@@ -49,6 +50,7 @@ constexpr Pass kPipeline[] = {
     kInferTypes,
     kIdentities,
     kDeadCode,
+    {"narrow_weights", "keep weights that come in 16 bits in 16 bits", narrow_weights},
     {"elementwise", "put element-wise operations into one pass over memory", fuse_elementwise},
     kDeadCode,
 };

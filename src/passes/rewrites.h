@@ -115,6 +115,17 @@ Result<int> simplify_transposes(ir::Graph& graph, const PassContext& context);
 ///                   ->   Cast[Relu[MatMul[Cast[%x] : f32[2,3], %w' : f32[3,4]]]] {to = f16}
 Result<int> widen_halves(ir::Graph& graph, const PassContext& context);
 
+/// Products keep weights that the model has in 16 bits in 16 bits: half the memory, the same
+/// results. Weights that a fusion changed stay in f32.
+///     MatMul[%x, %c : f32[K,N]] {from f16}   ->   sluice::NarrowMatMul[%x, %c' : f16[K,N]]
+Result<int> narrow_weights(ir::Graph& graph, const PassContext& context);
+
+/// Products keep weights of 4 bits with a scale per block along K in 4 bits.
+///     MatMul[%x, Dequantize[%c : u4[K,N], scales, zeros]]
+///                                       ->   sluice::NarrowMatMul[%x, %c' : u4[N,K], scales,
+///                                       zeros]
+Result<int> narrow_blocks(ir::Graph& graph, const PassContext& context);
+
 /// Lets backends round the constant matrices of products to bf16: half the bytes to read, and three
 /// significant digits. Not in the default pipeline, for it changes results; a backend may ignore
 /// it.

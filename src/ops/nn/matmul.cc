@@ -1,4 +1,12 @@
 // Matrix products: MatMul, Gemm, MatMulInteger, QLinearMatMul; and Det.
+//
+// NarrowMatMul  what a pass makes of a MatMul whose weights come in fewer bits than the f32 in
+// which
+//               it computes: Y = A * W, with A f32 [..., K].
+//                 B f16 or bf16 [K, N]                        W = B
+//                 B u4 or i4 [K, N], scales f32 [K / s, N]    W = (B - zeros) * scales
+//               `block_size` s rows of B share a scale and a zero point (absent: 0). With `transB`
+//               B is [N, K], and scales and zeros are [N, K / s].
 #include <utility>
 
 #include "ops/families.h"
@@ -58,6 +66,46 @@ Status infer_matmul_integer(InferenceContext& context) {
 
 Status infer_qlinear_matmul(InferenceContext& context) {
   return infer_product(context, 3, context.element(7));
+}
+
+/// Scales and zero points are as many as B has blocks.
+Status check_blocks(const InferenceContext& context, bool is_flipped) {
+  const std::int64_t size = context.int_attribute("block_size");
+  const bool is_float = ir::is_floating_point(context.element(1));
+  if (is_float != !context.has_input(2) || is_float != (size == 0)) {
+    return context.error("integers alone have scales and a block_size");
+  }
+  if (is_float) return ok_status();
+  if (size < 1) return context.error("attribute block_size is {}", size);
+  const ir::Shape& b = *context.shape(1);
+  for (const std::size_t input : {2, 3}) {
+    const ir::Shape* shape = context.shape(input);
+    if (shape == nullptr) continue;
+    const std::size_t blocked = is_flipped ? 1 : 0;
+    const bool fits = shape->size() == 2 && b[blocked].is_known() && (*shape)[blocked].is_known() &&
+                      (*shape)[1 - blocked] == b[1 - blocked] &&
+                      (b[blocked].value() + size - 1) / size == (*shape)[blocked].value();
+    if (!fits) {
+      return context.error("{} does not fit B {} in blocks of {}", ir::shape_to_string(*shape),
+                           ir::shape_to_string(b), size);
+    }
+  }
+  return ok_status();
+}
+
+Status infer_narrow_matmul(InferenceContext& context) {
+  const ir::Shape* a = context.shape(0);
+  const ir::Shape* b = context.shape(1);
+  if (b == nullptr || b->size() != 2) return context.error("B must be a matrix");
+  const bool is_flipped = context.int_attribute("transB") != 0;
+  SLUICE_TRY(check_blocks(context, is_flipped));
+  if (a == nullptr) {
+    context.set_output(0, context.element(0), std::nullopt);
+    return ok_status();
+  }
+  const ir::Shape straight = is_flipped ? ir::Shape{(*b)[1], (*b)[0]} : *b;
+  context.set_output(0, context.element(0), SLUICE_TRY(product_shape(context, *a, straight)));
+  return ok_status();
 }
 
 Status infer_gemm(InferenceContext& context) {
@@ -184,6 +232,18 @@ std::vector<OpSchema> matmul_ops() {
                  .attributes = {},
                  .infer = infer_qlinear_matmul,
                  .upgrade = upgrade_unchanged});
+  constexpr TypeSet kNibbles = {ElementType::kU4, ElementType::kI4};
+  ops.push_back({.domain = "sluice",
+                 .name = "NarrowMatMul",
+                 .versions = {1},
+                 .doc = "product of f32 with a matrix of fewer bits",
+                 .inputs = {{"A", {ElementType::kF32}},
+                            {"B", kNibbles | TypeSet{ElementType::kF16, ElementType::kBf16}},
+                            {"scales", {ElementType::kF32}, "", true},
+                            {"zeros", kNibbles, "", true}},
+                 .outputs = {{"Y", {ElementType::kF32}}},
+                 .attributes = {{"block_size", std::int64_t{0}}, {"transB", std::int64_t{0}}},
+                 .infer = infer_narrow_matmul});
   return ops;
 }
 

@@ -13,14 +13,21 @@ bool has_weights(const ir::Subgraph& subgraph, const ir::Operation& operation) {
          type.shape()->size() == 2;
 }
 
+/// A product whose weights the model has in 16 bits.
+bool has_half_weights(const ir::Subgraph& subgraph, const ir::Operation& operation) {
+  return operation.is("NarrowMatMul", "sluice") &&
+         ir::is_floating_point(subgraph.operand(operation.inputs[1]).type.element());
+}
+
 template <typename Value>
-Result<int> mark(ir::Graph& graph, const char* attribute, Value value) {
+Result<int> mark(ir::Graph& graph, const char* attribute, Value value, bool takes_halves = false) {
   return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
     ir::Subgraph& subgraph = graph.subgraph(id);
     int marked = 0;
     for (const ir::OperationId at : subgraph.order()) {
       ir::Operation& operation = subgraph.operation(at);
-      if (!has_weights(subgraph, operation)) continue;
+      const bool is_half = takes_halves && has_half_weights(subgraph, operation);
+      if (!is_half && !has_weights(subgraph, operation)) continue;
       operation.attributes.set(attribute, value);
       ++marked;
     }
@@ -35,7 +42,7 @@ Result<int> allow_rounded_weights(ir::Graph& graph, const PassContext&) {
 }
 
 Result<int> allow_byte_products(ir::Graph& graph, const PassContext&) {
-  return mark(graph, "sluice_weights", "int8");
+  return mark(graph, "sluice_weights", "int8", true);
 }
 
 Result<int> allow_one_strassen_level(ir::Graph& graph, const PassContext&) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/precision/narrow_weights.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
 
@@ -139,10 +140,19 @@ class Widener {
     return make_operation(subgraph_, "Cast", {from}, to, std::move(attributes));
   }
 
+  /// The type in which the model has the matrix of a product, for `narrow_weights`.
+  void mark_weights(ir::Operation& operation) const {
+    if (!operation.is("MatMul") && !operation.is("Gemm")) return;
+    if (!is_half_operand(operation.input(1))) return;
+    const bool is_f16 = type_of(operation.input(1)).element() == ElementType::kF16;
+    operation.attributes.set(kNarrowWeights, is_f16 ? "f16" : "bf16");
+  }
+
   void widen(std::size_t index) {
     const ir::OperationId at = order_[index];
     std::vector<ir::OperandId> inputs = subgraph_.operation(at).inputs;
     std::vector<ir::OperandId> outputs = subgraph_.operation(at).outputs;
+    mark_weights(subgraph_.operation(at));
     for (ir::OperandId& input : inputs) {
       if (is_half_operand(input)) input = widened(input, at);
     }

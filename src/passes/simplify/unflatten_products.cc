@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "passes/match.h"
+#include "passes/precision/narrow_weights.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
 
@@ -13,6 +15,7 @@ namespace {
 struct Flattened {
   ir::OperandId x, weight, bias;
   bool is_transposed = false;
+  std::string narrow;  ///< attribute kNarrowWeights of the Gemm
 };
 
 bool is_plain(const ir::Operation& gemm) {
@@ -38,7 +41,8 @@ std::optional<Flattened> match(const Matcher& matcher, const ir::Operation& root
   const ir::Operation* fold = matcher.find(gemm->inputs[0], "Reshape");
   if (fold == nullptr || !subgraph.is_constant(gemm->inputs[1])) return std::nullopt;
   Flattened found{fold->inputs[0], gemm->inputs[1], gemm->input(2),
-                  gemm->attributes.get_or("transB", std::int64_t{0}) != 0};
+                  gemm->attributes.get_or("transB", std::int64_t{0}) != 0,
+                  gemm->attributes.get_or(kNarrowWeights, std::string())};
   const ir::Shape& weight = *subgraph.operand(found.weight).type.shape();
   const ir::Shape* x = subgraph.operand(found.x).type.shape();
   const bool same_columns =
@@ -59,18 +63,22 @@ void replace(ir::Subgraph& subgraph, ir::OperationId at, const Flattened& found)
     const ir::Shape& shape = *stored.shape();
     const ir::OperandId turned =
         add_operand(subgraph, stored.with_shape(ir::Shape{shape[1], shape[0]}));
-    ir::Attributes attributes;
-    attributes.set("perm", std::vector<std::int64_t>{1, 0});
+    ir::Attributes order;
+    order.set("perm", std::vector<std::int64_t>{1, 0});
     subgraph.insert_operation(
-        at, make_operation(subgraph, "Transpose", {weight}, turned, std::move(attributes)));
+        at, make_operation(subgraph, "Transpose", {weight}, turned, std::move(order)));
     weight = turned;
   }
+  ir::Attributes attributes;
+  if (!found.narrow.empty()) attributes.set(kNarrowWeights, found.narrow);
   if (!found.bias.is_valid()) {
-    subgraph.operation(at) = make_operation(subgraph, "MatMul", {found.x, weight}, result);
+    subgraph.operation(at) =
+        make_operation(subgraph, "MatMul", {found.x, weight}, result, std::move(attributes));
     return;
   }
   const ir::OperandId product = add_operand(subgraph, type);
-  ir::Operation multiply = make_operation(subgraph, "MatMul", {found.x, weight}, product);
+  ir::Operation multiply =
+      make_operation(subgraph, "MatMul", {found.x, weight}, product, std::move(attributes));
   multiply.name = subgraph.operation(at).name;
   subgraph.insert_operation(at, std::move(multiply));
   subgraph.operation(at) = make_operation(subgraph, "Add", {product, found.bias}, result);

@@ -2,6 +2,7 @@
 
 #include "kernels/matrix/gemm_pack.h"
 #include "kernels/matrix/gemm_tile.h"
+#include "kernels/matrix/nibble_tile.h"
 #include "kernels/matrix/tile_table.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
@@ -18,7 +19,7 @@ constexpr std::int64_t kEpilogueFloats = 1024;
 struct Item {
   const float* a;
   const float* b;
-  const Bf16* half_b;
+  const std::uint16_t* half_b;
   float* c;
   BodyOperand extra[kBodyMaxInputs];
 };
@@ -34,7 +35,7 @@ struct Region {
 /// A piece of B in the form that tiles read.
 struct Panel {
   const float* b;
-  const Bf16* half_b;  ///< in the place of `b`; null elsewhere
+  const std::uint16_t* half_b;  ///< in the place of `b`; null elsewhere
   std::int64_t b_row;
   std::int64_t column;  ///< first one
   int vectors;
@@ -57,9 +58,26 @@ struct Depths {
   std::int64_t length() const { return end - begin; }
 };
 
-/// Scratch for one panel of a B that is packed or widened during the run.
+/// The depth of the pieces in which B is packed or widened during the run. Those of 16 bits are
+/// few, so that C is read and written a few times only.
+std::int64_t piece_depth(const GemmPlan& plan) {
+  if (!is_half(plan.b_form)) return smaller(plan.blocks.fly_depth, plan.k);
+  const std::int64_t pieces =
+      (plan.k + 2 * plan.blocks.fly_depth - 1) / (2 * plan.blocks.fly_depth);
+  return (plan.k + pieces - 1) / pieces;
+}
+
+/// Scratch for one panel of such a B.
 std::int64_t scratch_panel_floats(const GemmPlan& plan) {
-  return plan.b_form == GemmB::kPacked ? 0 : smaller(plan.blocks.fly_depth, plan.k) * kPanelWidth;
+  return plan.b_form == GemmB::kPacked ? 0 : piece_depth(plan) * kPanelWidth;
+}
+
+/// Scratch for columns or rows of nibbles, and of what multiplies them.
+std::int64_t scratch_nibble_floats(const GemmPlan& plan) {
+  if (plan.b_form != GemmB::kNibbles) return 0;
+  const std::int64_t columns = piece_depth(plan) * kPanelWidth;
+  const std::int64_t rows = smaller(plan.m, kFewRows) * plan.k;
+  return columns > rows ? columns : rows;
 }
 
 /// Rows of a block: the fewest blocks of at most `most` rows, of nearly equal height. A low last
@@ -72,16 +90,18 @@ std::int64_t block_rows(std::int64_t rows, std::int64_t most) {
 
 /// How much of K one sweep takes.
 std::int64_t depth_step(const GemmPlan& plan, std::int64_t rows) {
-  const bool is_packed = plan.b_form == GemmB::kPacked || plan.b_form == GemmB::kPackedHalf;
+  const bool is_packed = plan.b_form == GemmB::kPacked || is_half(plan.b_form);
   if (is_packed && rows <= kFewRows) return plan.k;
-  if (plan.b_form != GemmB::kPacked) return plan.blocks.fly_depth;
+  if (plan.b_form != GemmB::kPacked) return piece_depth(plan);
   const std::int64_t blocks = (plan.k + plan.blocks.depth - 1) / plan.blocks.depth;
   return (plan.k + blocks - 1) / blocks;
 }
 
 /// `count` is a multiple of kLanes.
-void widen(const Bf16* from, std::int64_t count, float* to) {
-  for (std::int64_t i = 0; i < count; i += kLanes) store(to + i, load(from + i));
+template <typename T>
+void widen(const std::uint16_t* from, std::int64_t count, float* to) {
+  const T* numbers = reinterpret_cast<const T*>(from);
+  for (std::int64_t i = 0; i < count; i += kLanes) store(to + i, load(numbers + i));
 }
 
 class Multiplication {
@@ -134,11 +154,16 @@ class Multiplication {
   }
 
   void run_few_rows(const Item& item, const Region& region) const {
+    if (plan_.b_form == GemmB::kNibbles) split_rows(item, region);
     const std::int64_t step = depth_step(plan_, region.row_end - region.row_begin);
     const std::int64_t rows = region.row_end - region.row_begin;
     std::int64_t finished = region.panel_begin * kPanelWidth;
     for (std::int64_t j = region.panel_begin; j < region.panel_end; ++j) {
       for (std::int64_t p = 0; p < plan_.k; p += step) {
+        if (plan_.b_form == GemmB::kNibbles) {
+          multiply_nibble_panel(item, region, j);
+          break;
+        }
         const Depths depths{p, smaller(p + step, plan_.k)};
         const Panel panel = find_panel(item, j, depths, region);
         const std::int64_t half = region.row_begin + (rows > kTileRows ? rows / 2 : 0);
@@ -151,6 +176,36 @@ class Multiplication {
         finished = end;
       }
     }
+  }
+
+  float* nibble_scratch() const { return scratch_ + scratch_panel_floats(plan_); }
+
+  void split_rows(const Item& item, const Region& region) const {
+    for (std::int64_t i = region.row_begin; i < region.row_end; ++i) {
+      split_row(item.a + i * plan_.a_row, plan_.k,
+                nibble_scratch() + (i - region.row_begin) * plan_.k);
+    }
+  }
+
+  /// After split_rows.
+  void multiply_nibble_panel(const Item& item, const Region& region, std::int64_t index) const {
+    const std::int64_t begin = index * kPanelWidth;
+    const auto multiply =
+        args_.nibbles.zeros != nullptr ? multiply_nibbles<true> : multiply_nibbles<false>;
+    multiply(args_.nibbles, begin, begin + panel_columns(plan_.n, index), nibble_scratch(), plan_.k,
+             region.row_end - region.row_begin, item.c + region.row_begin * plan_.c_row,
+             plan_.c_row);
+  }
+
+  /// As floats, into the scratch of panels.
+  void widen_nibble_panel(std::int64_t column, std::int64_t columns, const Depths& depths) const {
+    const std::int64_t depth = depths.length();
+    const auto widen_column =
+        args_.nibbles.zeros != nullptr ? widen_nibbles<true> : widen_nibbles<false>;
+    for (std::int64_t j = 0; j < columns; ++j) {
+      widen_column(args_.nibbles, column + j, depths.begin, depth, nibble_scratch() + j * depth);
+    }
+    pack_columns(nibble_scratch(), depth, depth, columns, 1, scratch_);
   }
 
   Panel find_panel(const Item& item, std::int64_t index, const Depths& depths,
@@ -175,13 +230,18 @@ class Multiplication {
       return panel;
     }
     const std::int64_t rows = region.row_end - region.row_begin;
-    if (plan_.b_form == GemmB::kPackedHalf) {
-      const Bf16* from = item.half_b + index * kPanelWidth * plan_.k + depths.begin * panel.b_row;
+    if (is_half(plan_.b_form)) {
+      const std::uint16_t* from =
+          item.half_b + index * kPanelWidth * plan_.k + depths.begin * panel.b_row;
       if (rows <= kFewRows) {
         panel.half_b = from;
         return panel;
       }
-      widen(from, depths.length() * panel.b_row, scratch_);
+      (plan_.b_form == GemmB::kPackedF16 ? widen<Half> : widen<Bf16>)(from,
+                                                                      depths.length() * panel.b_row,
+                                                                      scratch_);
+    } else if (plan_.b_form == GemmB::kNibbles) {
+      widen_nibble_panel(panel.column, columns, depths);
     } else if (plan_.b_form == GemmB::kRows) {
       const float* from = item.b + depths.begin * plan_.b_row + panel.column;
       if (rows <= kFewRows && panel.tail == kLanes) {
@@ -213,25 +273,25 @@ class Multiplication {
     args.bias = args_.bias == nullptr ? nullptr : args_.bias + panel.column;
     args.prefetch = nullptr;
     if (panel.next != nullptr && tile.count > 0) {
-      const std::int64_t bytes = kPanelWidth * static_cast<std::int64_t>(sizeof(float));
+      const std::int64_t size = is_half(plan_.b_form) ? sizeof(std::uint16_t) : sizeof(float);
+      const std::int64_t bytes = kPanelWidth * size;
       args.prefetch_step = (bytes + tile.count - 1) / tile.count;
       args.prefetch = panel.next + tile.index * args.prefetch_step * depths.length();
     }
     args.tail = panel.tail;
     args.accumulate = depths.begin > 0;
     const std::int64_t rows = tile.end - tile.begin;
-    if (panel.half_b != nullptr) {
-      find_tile<Bf16>(rows, panel.vectors)(args);
-    } else {
-      find_tile(rows, panel.vectors)(args);
-    }
+    const auto find = panel.half_b == nullptr             ? find_tile<float>
+                      : plan_.b_form == GemmB::kPackedF16 ? find_tile<Half>
+                                                          : find_tile<Bf16>;
+    find(rows, panel.vectors)(args);
   }
 
   void run_epilogue(const Item& item, std::int64_t row_begin, std::int64_t row_end,
                     std::int64_t column, std::int64_t columns) const {
     if (plan_.epilogue.empty()) return;
     const std::int64_t rows_at_once = kBodyTileFloats / columns;
-    float* temps = scratch_ + scratch_panel_floats(plan_);
+    float* temps = scratch_ + scratch_panel_floats(plan_) + scratch_nibble_floats(plan_);
     for (std::int64_t row = row_begin; row < row_end; row += rows_at_once) {
       const std::int64_t rows = smaller(rows_at_once, row_end - row);
       float* c = item.c + row * plan_.c_row + column;
@@ -262,7 +322,7 @@ Item find_item(const GemmPlan& plan, const GemmArgs& args, std::int64_t index) {
   Item item;
   item.a = args.a + batch_offset(plan, plan.a_batch, index);
   item.b = args.b + batch_offset(plan, plan.b_batch, index);
-  item.half_b = reinterpret_cast<const Bf16*>(args.half_b);  // never batched
+  item.half_b = args.half_b;  // never batched
   item.c = args.c + batch_offset(plan, plan.c_batch, index);
   for (int i = 1; i < plan.epilogue.input_count; ++i) {
     item.extra[i] = plan.extra_strides[i];
@@ -274,8 +334,8 @@ Item find_item(const GemmPlan& plan, const GemmArgs& args, std::int64_t index) {
 }  // namespace
 
 std::int64_t gemm_scratch_bytes(const GemmPlan& plan) {
-  return scratch_panel_floats(plan) * static_cast<std::int64_t>(sizeof(float)) +
-         plan.epilogue.scratch_bytes();
+  const std::int64_t floats = scratch_panel_floats(plan) + scratch_nibble_floats(plan);
+  return floats * static_cast<std::int64_t>(sizeof(float)) + plan.epilogue.scratch_bytes();
 }
 
 void run_gemm(const GemmPlan& plan, const GemmArgs& args, const Worker& worker) {

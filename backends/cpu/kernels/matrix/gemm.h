@@ -11,10 +11,25 @@ namespace sluice::cpu {
 /// How B lies in memory.
 enum class GemmB : std::uint8_t {
   kPacked,      ///< by pack_gemm_b: constant weights
-  kPackedHalf,  ///< the same panels, every number rounded to bf16
+  kPackedBf16,  ///< the same panels of bf16
+  kPackedF16,   ///< the same panels of f16
   kRows,        ///< B(p, j) = b[p * b_row + j]
   kColumns,     ///< B(p, j) = b[j * b_row + p]
+  kNibbles,     ///< GemmArgs::nibbles
 };
+
+/// A constant B of 4 bits: B(p, j) = (nibble(j * k + p) - zero) * scale, where `block` neighbours
+/// along K share a scale and a zero point. Of two nibbles in a byte the lower comes first.
+/// Requires: `block` is a power of two from 32 on, and k a multiple of it.
+struct NibbleMatrix {
+  const std::uint8_t* nibbles = nullptr;  ///< [n][k]
+  const float* scales = nullptr;          ///< [n][k / block]
+  const std::uint8_t* zeros = nullptr;    ///< [n][k / block] nibbles; null: B's numbers have signs
+  std::int64_t k = 0;
+  std::int64_t block = 0;
+};
+
+inline bool is_half(GemmB form) { return form == GemmB::kPackedBf16 || form == GemmB::kPackedF16; }
 
 /// What the workers of a group divide among themselves.
 enum class GemmDivision : std::uint8_t { kByCost, kRows, kColumns };
@@ -84,7 +99,8 @@ struct GemmArgs {
   float* c = nullptr;
   const float* bias = nullptr;  ///< n floats, or null
   const float* extra[kBodyMaxInputs] = {};
-  const std::uint16_t* half_b = nullptr;  ///< replaces `b` for GemmB::kPackedHalf
+  const std::uint16_t* half_b = nullptr;  ///< replaces `b` for panels of 16 bits
+  NibbleMatrix nibbles = {};              ///< replaces `b` for GemmB::kNibbles
 };
 
 // The packed form is [panels of columns][k][panel width], the last panel as narrow as whole vectors

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/body/body_builder.h"
+#include "kernels/convert/convert.h"
 #include "testing/test_isas.h"
 #include "testing/test_support.h"
 
@@ -70,29 +71,31 @@ TEST(Gemm, EveryFormOfBMatchesTheNaiveProduct) {
   }
 }
 
-TEST(Gemm, Bf16PanelsEqualTheirF32Values) {
+TEST(Gemm, PanelsOf16BitsEqualTheirF32Values) {
   for (const Isa isa : isas_to_test()) {
     for (const ProductShape& s : kShapes) {
       const std::vector<float> a = random_floats(s.m * s.k, 1);
       std::vector<float> b = random_floats(s.k * s.n, 2);
+      // Eight bits of fraction fit both types.
       for (float& v : b) v = std::bit_cast<float>(std::bit_cast<std::uint32_t>(v) & 0xffff0000U);
       std::vector<float> packed(
           static_cast<std::size_t>(SLUICE_CPU_PICK(isa, packed_gemm_b_floats)(s.k, s.n)));
       SLUICE_CPU_PICK(isa, pack_gemm_b)(b.data(), s.n, 1, s.k, s.n, 1, packed.data());
-      std::vector<std::uint16_t> half;
-      half.reserve(packed.size());
-      for (const float v : packed) {
-        half.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(v) >> 16));
-      }
+      std::vector<std::uint16_t> half(packed.size());
       GemmPlan plan = GemmPlan::of(s.m, s.n, s.k);
       std::vector<float> want(static_cast<std::size_t>(s.m * s.n), -99);
       run_all_workers(isa, plan, {a.data(), packed.data(), want.data(), nullptr, {}}, 1);
-      plan.b_form = GemmB::kPackedHalf;
-      for (const int workers : {1, 3}) {
-        std::vector<float> c(want.size(), -99);
-        run_all_workers(isa, plan, {a.data(), nullptr, c.data(), nullptr, {}, half.data()},
-                        workers);
-        ASSERT_EQ(c, want) << isa_name(isa) << " " << s.m << "x" << s.n << "x" << s.k;
+      for (const bool is_f16 : {false, true}) {
+        plan.b_form = is_f16 ? GemmB::kPackedF16 : GemmB::kPackedBf16;
+        SLUICE_CPU_PICK(isa, from_floats)
+        (is_f16 ? Storage::kF16 : Storage::kBf16, packed.data(),
+         static_cast<std::int64_t>(packed.size()), half.data());
+        for (const int workers : {1, 3}) {
+          std::vector<float> c(want.size(), -99);
+          run_all_workers(isa, plan, {a.data(), nullptr, c.data(), nullptr, {}, half.data()},
+                          workers);
+          ASSERT_EQ(c, want) << isa_name(isa) << " " << s.m << "x" << s.n << "x" << s.k;
+        }
       }
     }
   }

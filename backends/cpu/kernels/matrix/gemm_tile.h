@@ -6,6 +6,7 @@
 
 #include "core/isa.h"
 #include "core/simd.h"
+#include "kernels/convert/half.h"
 #include "kernels/matrix/bf16.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
@@ -27,7 +28,7 @@ struct TileArgs {
   std::int64_t a_row;
   std::int64_t a_step;
   const float* b;
-  const Bf16* half_b;  ///< in the place of `b`, for tiles that read a B of 16 bits
+  const std::uint16_t* half_b;  ///< in the place of `b`, for tiles that read a B of 16 bits
   std::int64_t b_row;
   float* c;
   std::int64_t c_row;
@@ -42,8 +43,8 @@ using TileFunction = void (*)(const TileArgs&);
 
 template <typename B>
 SLUICE_CPU_INLINE const B* b_of(const TileArgs& t) {
-  if constexpr (sizeof(B) == sizeof(Bf16)) {
-    return t.half_b;
+  if constexpr (sizeof(B) == sizeof(std::uint16_t)) {
+    return reinterpret_cast<const B*>(t.half_b);
   } else {
     return t.b;
   }

@@ -34,11 +34,6 @@ Status check_k(const sluice_op& op, std::int64_t a, std::int64_t b) {
                                   plugin::to_string(dims_of(op.inputs[1].tensor)));
 }
 
-bool is_packable(const sluice_operand& b) {
-  return b.is_constant != 0 && b.tensor.rank == 2 && plugin::is_static(b.tensor) &&
-         (b.tensor.data != nullptr || b.packed != nullptr);
-}
-
 /// The type in which the compiled model keeps the weights. With kInt8 the rows of the other factor
 /// are rounded to 8 bits as well.
 WeightType weight_type(const sluice_op& op) {
@@ -68,7 +63,7 @@ Status take_packed_b(const sluice_op& op, MatrixConstant constant, Isa isa,
                                     std::to_string(packed_bytes(constant, isa)));
   }
   product->constant_b = constant;
-  product->plan.b_form = constant.type == WeightType::kBf16 ? GemmB::kPackedHalf : GemmB::kPacked;
+  product->plan.b_form = constant.type == WeightType::kBf16 ? GemmB::kPackedBf16 : GemmB::kPacked;
   return plugin::ok();
 }
 
@@ -98,7 +93,7 @@ std::int64_t rows_of(const sluice_tensor& a) {
 
 MatrixConstant matmul_constant(const sluice_op& op) {
   const auto b = dims_of(op.inputs[1].tensor);
-  MatrixConstant constant = {b[0], b[1], b[1], 1, 1, weight_type(op), {}};
+  MatrixConstant constant = {b[0], b[1], b[1], 1, 1, weight_type(op), {}, Storage::kF32};
   constant.cut = strassen_cut(op, rows_of(op.inputs[0].tensor), constant);
   return constant;
 }
@@ -109,8 +104,7 @@ sluice_packing matmul_packing(const sluice_op& op, int input, Isa isa) {
 }
 
 void pack_matmul(const sluice_op& op, int, Isa isa, void* packed) {
-  pack_matrix(matmul_constant(op), static_cast<const float*>(op.inputs[1].tensor.data), isa,
-              packed);
+  pack_matrix(matmul_constant(op), op.inputs[1].tensor.data, isa, packed);
 }
 
 /// Batch dimensions that walk A, B and C together; false when there are too many.
@@ -198,7 +192,8 @@ Status check_gemm(const sluice_op& op) {
 MatrixConstant gemm_constant(const sluice_op& op) {
   const GemmAttributes attributes(op);
   const auto b = dims_of(op.inputs[1].tensor);
-  MatrixConstant constant = {b[0], b[1], b[1], 1, attributes.alpha, weight_type(op), {}};
+  MatrixConstant constant = {b[0], b[1],         b[1], 1, attributes.alpha, weight_type(op),
+                             {},   Storage::kF32};
   if (attributes.trans_b) {
     std::swap(constant.k, constant.n);
     std::swap(constant.step, constant.column);
@@ -214,7 +209,7 @@ sluice_packing gemm_packing(const sluice_op& op, int input, Isa isa) {
 }
 
 void pack_gemm(const sluice_op& op, int, Isa isa, void* packed) {
-  pack_matrix(gemm_constant(op), static_cast<const float*>(op.inputs[1].tensor.data), isa, packed);
+  pack_matrix(gemm_constant(op), op.inputs[1].tensor.data, isa, packed);
 }
 
 /// C is one float per column, to be used as the bias.

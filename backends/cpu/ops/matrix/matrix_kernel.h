@@ -16,8 +16,10 @@ namespace sluice::cpu {
 struct MatrixProduct {
   GemmPlan plan;
   std::optional<MatrixConstant> constant_b;  ///< B is constant and goes into panels
-  int bias_input = -1;                       ///< input with one float per column
-  Chain chain;                               ///< empty body for none
+  /// Block size of a B of 4 bits, whose scales and zero points are inputs 2 and 3; else 0.
+  std::int64_t nibble_block = 0;
+  int bias_input = -1;  ///< input with one float per column
+  Chain chain;          ///< empty body for none
   /// Leading dimensions of the result that `plan.m` has swallowed besides the rows.
   int merged_dims = 0;
 };

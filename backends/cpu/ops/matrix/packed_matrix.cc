@@ -1,7 +1,6 @@
 #include "ops/matrix/packed_matrix.h"
 
-#include <bit>
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
 
 #include "kernels/matrix/gemm.h"
@@ -21,13 +20,6 @@ BytePanels byte_panels(const MatrixConstant& matrix, Isa isa) {
   return {matrix.k, matrix.n, byte_tiles(isa).width};
 }
 
-/// To the nearest, ties to even; a NaN stays one.
-std::uint16_t to_bf16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  if (std::isnan(x)) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);
-  return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
-}
-
 void pack_floats(const MatrixConstant& matrix, const float* data, Isa isa, float* packed) {
   if (matrix.cut.levels > 0) {
     SLUICE_CPU_PICK(isa, pack_strassen_b)
@@ -38,11 +30,50 @@ void pack_floats(const MatrixConstant& matrix, const float* data, Isa isa, float
   (data, matrix.step, matrix.column, matrix.k, matrix.n, matrix.scale, packed);
 }
 
+/// A multiple of every instruction set's width of a panel.
+constexpr std::int64_t kColumnsAtOnce = 64;
+
+/// `columns` columns of the matrix from `first` on, as floats: [k][columns].
+void load_columns(const MatrixConstant& matrix, const std::byte* data, std::int64_t first,
+                  std::int64_t columns, Isa isa, float* floats) {
+  const std::int64_t size = storage_bytes(matrix.source);
+  const std::byte* begin = data + first * matrix.column * size;
+  const auto read = SLUICE_CPU_PICK(isa, to_floats);
+  if (matrix.column == 1) {
+    for (std::int64_t p = 0; p < matrix.k; ++p) {
+      read(matrix.source, begin + p * matrix.step * size, columns, floats + p * columns);
+    }
+    return;
+  }
+  FloatBuffer column(matrix.k);
+  for (std::int64_t j = 0; j < columns; ++j) {
+    read(matrix.source, begin + j * matrix.column * size, matrix.k, column.data());
+    for (std::int64_t p = 0; p < matrix.k; ++p) floats[p * columns + j] = column.data()[p];
+  }
+}
+
+/// A few columns at a time: a matrix of 16 bits is never there as floats.
+void pack_sixteen_bits(const MatrixConstant& matrix, const std::byte* data, Isa isa,
+                       std::byte* packed) {
+  const Storage target = matrix.type == WeightType::kF16 ? Storage::kF16 : Storage::kBf16;
+  FloatBuffer floats(matrix.k * kColumnsAtOnce);
+  FloatBuffer panels(matrix.k * kColumnsAtOnce);
+  for (std::int64_t first = 0; first < matrix.n; first += kColumnsAtOnce) {
+    const std::int64_t columns = std::min(kColumnsAtOnce, matrix.n - first);
+    load_columns(matrix, data, first, columns, isa, floats.data());
+    SLUICE_CPU_PICK(isa, pack_gemm_b)
+    (floats.data(), columns, 1, matrix.k, columns, matrix.scale, panels.data());
+    const std::int64_t count = SLUICE_CPU_PICK(isa, packed_gemm_b_floats)(matrix.k, columns);
+    SLUICE_CPU_PICK(isa, from_floats)
+    (target, panels.data(), count, packed + first * matrix.k * storage_bytes(target));
+  }
+}
+
 }  // namespace
 
 std::int64_t packed_bytes(const MatrixConstant& matrix, Isa isa) {
   if (matrix.type == WeightType::kInt8) return byte_panels(matrix, isa).bytes();
-  const std::int64_t size = matrix.type == WeightType::kBf16 ? 2 : 4;
+  const std::int64_t size = matrix.type == WeightType::kF32 ? 4 : 2;
   return packed_count(matrix, isa) * size;
 }
 
@@ -54,6 +85,8 @@ sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa) {
     std::snprintf(form, sizeof form, "panels_int8");
   } else if (matrix.type == WeightType::kBf16) {
     std::snprintf(form, sizeof form, "panels_bf16");
+  } else if (matrix.type == WeightType::kF16) {
+    std::snprintf(form, sizeof form, "panels_f16");
   } else if (matrix.cut.levels > 0) {
     std::snprintf(form, sizeof form, "strassen%d_pairs_%lld", matrix.cut.levels,
                   static_cast<long long>(matrix.cut.stretches));
@@ -64,28 +97,37 @@ sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa) {
   return packing;
 }
 
-void pack_matrix(const MatrixConstant& matrix, const float* data, Isa isa, void* packed) {
+bool is_packable(const sluice_operand& b) {
+  return b.is_constant != 0 && b.tensor.rank == 2 && plugin::is_static(b.tensor) &&
+         (b.tensor.data != nullptr || b.packed != nullptr);
+}
+
+void pack_matrix(const MatrixConstant& matrix, const void* data, Isa isa, void* packed) {
+  if (matrix.type == WeightType::kBf16 || matrix.type == WeightType::kF16) {
+    pack_sixteen_bits(matrix, static_cast<const std::byte*>(data), isa,
+                      static_cast<std::byte*>(packed));
+    return;
+  }
+  FloatBuffer widened;
+  const auto* floats = static_cast<const float*>(data);
+  if (matrix.source != Storage::kF32) {
+    widened = FloatBuffer(matrix.k * matrix.n);
+    SLUICE_CPU_PICK(isa, to_floats)(matrix.source, data, matrix.k * matrix.n, widened.data());
+    floats = widened.data();
+  }
   if (matrix.type == WeightType::kF32) {
-    pack_floats(matrix, data, isa, static_cast<float*>(packed));
-    return;
-  }
-  if (matrix.type == WeightType::kInt8) {
-    pack_byte_panels(byte_panels(matrix, isa), data, matrix.step, matrix.column, matrix.scale,
+    pack_floats(matrix, floats, isa, static_cast<float*>(packed));
+  } else {
+    pack_byte_panels(byte_panels(matrix, isa), floats, matrix.step, matrix.column, matrix.scale,
                      packed);
-    return;
   }
-  const std::int64_t count = packed_count(matrix, isa);
-  const FloatBuffer floats(count);
-  pack_floats(matrix, data, isa, floats.data());
-  auto* rounded = static_cast<std::uint16_t*>(packed);
-  for (std::int64_t i = 0; i < count; ++i) rounded[i] = to_bf16(floats.data()[i]);
 }
 
 PackedMatrix::PackedMatrix(const sluice_operand& operand, const MatrixConstant& matrix, Isa isa)
     : data_(operand.packed) {
   if (data_ != nullptr && operand.packed_bytes == packed_bytes(matrix, isa)) return;
   own_ = FloatBuffer((packed_bytes(matrix, isa) + 3) / 4);
-  pack_matrix(matrix, static_cast<const float*>(operand.tensor.data), isa, own_.data());
+  pack_matrix(matrix, operand.tensor.data, isa, own_.data());
   data_ = own_.data();
 }
 

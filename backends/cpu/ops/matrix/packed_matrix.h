@@ -4,30 +4,35 @@
 
 #include "core/float_buffer.h"
 #include "core/isa.h"
+#include "kernels/convert/convert.h"
 #include "kernels/strassen/strassen.h"
 #include "plugin/kernel.h"
 
 namespace sluice::cpu {
 
-/// In what form weights are kept: as they are, rounded to the upper 16 bits of a float, or to 8
-/// bits and a scale per column.
-enum class WeightType : std::uint8_t { kF32, kBf16, kInt8 };
+/// In what form weights are kept: as f32, in 16 bits of either kind, or in 8 bits with a scale per
+/// column.
+enum class WeightType : std::uint8_t { kF32, kBf16, kF16, kInt8 };
 
-/// A constant f32 matrix B(p, j), p < k, j < n, on its way into the panels of
+/// A constant matrix B(p, j), p < k, j < n, on its way into the panels of
 /// kernels/matrix/gemm.h, kernels/strassen/strassen.h or kernels/bytes/byte_product.h.
 struct MatrixConstant {
   std::int64_t k = 0;
   std::int64_t n = 0;
-  std::int64_t step = 0;    ///< floats from p to p + 1
-  std::int64_t column = 0;  ///< floats from j to j + 1
+  std::int64_t step = 0;    ///< numbers from p to p + 1
+  std::int64_t column = 0;  ///< numbers from j to j + 1; this or `step` is 1
   float scale = 1;
   WeightType type = WeightType::kF32;
-  StrassenCut cut;  ///< of weights kept as they are; no levels: the ordinary product
+  StrassenCut cut;                 ///< of f32 kept as f32; no levels: the ordinary product
+  Storage source = Storage::kF32;  ///< of the constant's numbers: kF32, kF16 or kBf16
 };
+
+/// Whether input `b` of a product has its value, or its packed form, when the kernel is made.
+bool is_packable(const sluice_operand& b);
 
 std::int64_t packed_bytes(const MatrixConstant& matrix, Isa isa);
 sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa);
-void pack_matrix(const MatrixConstant& matrix, const float* data, Isa isa, void* packed);
+void pack_matrix(const MatrixConstant& matrix, const void* data, Isa isa, void* packed);
 
 /// The packed form of a constant operand: what the package holds, or made here and kept.
 class PackedMatrix {

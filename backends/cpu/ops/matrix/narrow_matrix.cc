@@ -1,0 +1,168 @@
+// sluice::NarrowMatMul: products with constant matrices of fewer than 32 bits.
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "ops/matrix/matrix_kernel.h"
+#include "ops/matrix/matrix_tactics.h"
+#include "plugin/registry.h"
+
+namespace sluice::cpu {
+namespace {
+
+using plugin::dims_of;
+using plugin::unimplemented;
+
+bool is_sixteen_bits(const sluice_tensor& tensor) {
+  return tensor.element_type == plugin::kF16 || tensor.element_type == plugin::kBf16;
+}
+
+bool has_nibbles(const sluice_op& op) {
+  const sluice_element_type type = op.inputs[1].tensor.element_type;
+  return type == plugin::kU4 || type == plugin::kI4;
+}
+
+/// Weights [n, k] of 4 bits in whole blocks along k: u4 with zero points, i4 without.
+Status check_nibbles(const sluice_op& op) {
+  const plugin::Attributes attributes(op);
+  const std::int64_t size = attributes.get_int("block_size");
+  const sluice_tensor& b = op.inputs[1].tensor;
+  if (attributes.get_int("transB") == 0 || size < 32 || (size & (size - 1)) != 0 ||
+      b.dims[1] % size != 0) {
+    return unimplemented("NarrowMatMul: blocks are not powers of two from 32 on along B's rows");
+  }
+  const bool has_zeros = op.num_inputs > 3 && !plugin::is_absent(op.inputs[3].tensor);
+  if (has_zeros != (b.element_type == plugin::kU4) || op.num_inputs < 3 ||
+      op.inputs[2].tensor.element_type != plugin::kF32 ||
+      (has_zeros && op.inputs[3].tensor.element_type != plugin::kU4)) {
+    return unimplemented("NarrowMatMul: not u4 with zeros of u4, nor i4 without");
+  }
+  for (const sluice_operand& blocks : plugin::inputs_of(op).subspan(2)) {
+    if (plugin::is_absent(blocks.tensor)) continue;
+    const auto dims = dims_of(blocks.tensor);
+    if (dims.size() != 2 || dims[0] != b.dims[0] || dims[1] != b.dims[1] / size) {
+      return plugin::invalid_argument("NarrowMatMul: scales and zeros are not [N, K / block_size]");
+    }
+  }
+  return plugin::ok();
+}
+
+Status check_operands(const sluice_op& op) {
+  const sluice_operand& b = op.inputs[1];
+  if (b.is_constant == 0 || b.tensor.rank != 2 || !plugin::is_static(b.tensor)) {
+    return unimplemented("NarrowMatMul: B is not a constant matrix");
+  }
+  if (has_nibbles(op)) {
+    if (Status status = check_nibbles(op); !status.is_ok()) return status;
+  } else if (!is_sixteen_bits(b.tensor)) {
+    return unimplemented("NarrowMatMul: B is of neither 16 nor 4 bits");
+  }
+  for (const sluice_operand* operand : {&op.inputs[0], &op.outputs[0]}) {
+    if (operand->tensor.element_type != plugin::kF32 || operand->tensor.rank < 2 ||
+        operand->tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) {
+      return unimplemented("NarrowMatMul: A is not a row-major f32 matrix");
+    }
+  }
+  return plugin::ok();
+}
+
+MatrixConstant constant_of(const sluice_op& op) {
+  const sluice_tensor& b = op.inputs[1].tensor;
+  const plugin::Attributes attributes(op);
+  MatrixConstant constant;
+  constant.k = b.dims[0];
+  constant.n = b.dims[1];
+  constant.step = constant.n;
+  constant.column = 1;
+  if (attributes.get_int("transB") != 0) {
+    std::swap(constant.k, constant.n);
+    std::swap(constant.step, constant.column);
+  }
+  const bool is_f16 = b.element_type == plugin::kF16;
+  constant.source = is_f16 ? Storage::kF16 : Storage::kBf16;
+  constant.type = is_f16 ? WeightType::kF16 : WeightType::kBf16;
+  if (attributes.get_text("sluice_weights", "") == "int8") constant.type = WeightType::kInt8;
+  return constant;
+}
+
+Status check_narrow(const sluice_op& op) {
+  if (op.num_inputs < 2) return plugin::invalid_argument("NarrowMatMul takes two inputs");
+  if (Status status = check_operands(op); !status.is_ok()) return status;
+  const auto a = dims_of(op.inputs[0].tensor);
+  const std::int64_t k = constant_of(op).k;
+  if (k == 0) return unimplemented("NarrowMatMul over nothing");
+  if (a.back() >= 0 && a.back() != k) {
+    return plugin::invalid_argument("NarrowMatMul: A and B do not multiply");
+  }
+  Chain chain;
+  return op.body == nullptr ? plugin::ok() : translate_body(op, &chain);
+}
+
+sluice_packing narrow_packing(const sluice_op& op, int input, Isa isa) {
+  if (input != 1 || has_nibbles(op) || !is_packable(op.inputs[1])) return {};
+  return describe_packing(constant_of(op), isa);
+}
+
+void pack_narrow(const sluice_op& op, int, Isa isa, void* packed) {
+  pack_matrix(constant_of(op), op.inputs[1].tensor.data, isa, packed);
+}
+
+GemmB form_of(WeightType type) {
+  return type == WeightType::kF16    ? GemmB::kPackedF16
+         : type == WeightType::kBf16 ? GemmB::kPackedBf16
+                                     : GemmB::kPacked;
+}
+
+Status read_narrow(const sluice_op& op, Isa isa, MatrixProduct* product) {
+  const MatrixConstant constant = constant_of(op);
+  const sluice_operand& b = op.inputs[1];
+  if (!has_nibbles(op) && b.tensor.data == nullptr &&
+      b.packed_bytes != packed_bytes(constant, isa)) {
+    return plugin::invalid_argument("NarrowMatMul: packed weights of " +
+                                    std::to_string(b.packed_bytes) + " bytes, not " +
+                                    std::to_string(packed_bytes(constant, isa)));
+  }
+  const auto a = dims_of(op.inputs[0].tensor);
+  std::int64_t rows = 1;
+  for (const std::int64_t dim : a.first(a.size() - 1)) rows *= dim;
+  product->plan = GemmPlan::of(rows, constant.n, constant.k);
+  product->plan.blocks = gemm_blocks(op, isa);
+  product->merged_dims = static_cast<int>(a.size()) - 2;
+  if (has_nibbles(op)) {
+    product->plan.b_form = GemmB::kNibbles;
+    product->nibble_block = plugin::Attributes(op).get_int("block_size");
+  } else {
+    product->plan.b_form = form_of(constant.type);
+    product->constant_b = constant;
+  }
+  return op.body == nullptr ? plugin::ok() : translate_body(op, &product->chain);
+}
+
+Status make_narrow(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  MatrixProduct product;
+  if (Status status = read_narrow(op, isa, &product); !status.is_ok()) return status;
+  *kernel = std::make_unique<MatrixKernel>(op, std::move(product), isa);
+  return plugin::ok();
+}
+
+std::vector<std::string> list_narrow_tactics(const sluice_op& op, Isa isa, int workers) {
+  MatrixProduct product;
+  if (has_nibbles(op) || !read_narrow(op, isa, &product).is_ok()) return {};
+  const bool is_bytes = product.constant_b->type == WeightType::kInt8;
+  return list_gemm_tactics(product.plan, is_bytes, workers);
+}
+
+}  // namespace
+
+std::vector<OpEntry> narrow_matrix_entries() {
+  return {{.domain = "sluice",
+           .kind = "NarrowMatMul",
+           .check = check_narrow,
+           .make = make_narrow,
+           .packing = narrow_packing,
+           .pack = pack_narrow,
+           .tactics = list_narrow_tactics}};
+}
+
+}  // namespace sluice::cpu

@@ -1,0 +1,132 @@
+#include "passes/precision/narrow_weights.h"
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/short_float.h"
+#include "passes/rewrites.h"
+#include "passes/walk.h"
+
+namespace sluice::passes {
+namespace {
+
+using ir::ElementType;
+
+/// The 16 bits that stand for exactly this number.
+std::optional<std::uint16_t> exact_bits(float value, ElementType element) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if (element == ElementType::kBf16) {
+    if ((bits & 0xffffU) != 0) return std::nullopt;
+    return static_cast<std::uint16_t>(bits >> 16);
+  }
+  const std::uint16_t narrow = ir::narrow_to_f16(value);
+  if (std::bit_cast<std::uint32_t>(ir::widen_f16(narrow)) != bits) return std::nullopt;
+  return narrow;
+}
+
+/// The same numbers in 16 bits; nullopt if one needs more.
+std::optional<ir::Constant> narrowed(const ir::Constant& constant, ElementType element) {
+  const std::size_t count = constant.data.size() / sizeof(float);
+  std::vector<std::byte> data(count * sizeof(std::uint16_t));
+  for (std::size_t i = 0; i < count; ++i) {
+    float value = 0;
+    std::memcpy(&value, constant.data.data() + i * sizeof value, sizeof value);
+    const auto bits = exact_bits(value, element);
+    if (!bits) return std::nullopt;
+    std::memcpy(data.data() + i * sizeof *bits, &*bits, sizeof *bits);
+  }
+  return ir::Constant{constant.type.with_element(element), Bytes::own(std::move(data))};
+}
+
+class WeightNarrower {
+ public:
+  WeightNarrower(ir::Graph& graph, ir::SubgraphId id, const PassContext& context)
+      : graph_(graph), subgraph_(graph.subgraph(id)), context_(context) {}
+
+  int run() {
+    const std::vector<ir::OperationId> order(subgraph_.order().begin(), subgraph_.order().end());
+    int num_narrowed = 0;
+    for (const ir::OperationId at : order) num_narrowed += visit(at) ? 1 : 0;
+    if (num_narrowed > 0) sweep(subgraph_);
+    return num_narrowed;
+  }
+
+ private:
+  bool visit(ir::OperationId at) {
+    ir::Operation& product = subgraph_.operation(at);
+    const auto word = product.attributes.get_or(kNarrowWeights, std::string());
+    if (word.empty()) return false;
+    product.attributes.erase(kNarrowWeights);
+    if (product.body || !is_plain(product)) return false;
+    const ElementType element = word == "f16" ? ElementType::kF16 : ElementType::kBf16;
+    const ir::OperandId weights = find_narrow(product.input(1), element);
+    return weights.is_valid() && replace(at, weights);
+  }
+
+  static bool is_plain(const ir::Operation& product) {
+    if (product.is("MatMul")) return true;
+    return product.attributes.get_or("alpha", 1.0F) == 1.0F &&
+           (product.attributes.get_or("beta", 1.0F) == 1.0F || !product.input(2).is_valid()) &&
+           product.attributes.get_or("transA", std::int64_t{0}) == 0;
+  }
+
+  /// The weights in 16 bits; invalid if they are not constant, or need more.
+  ir::OperandId find_narrow(ir::OperandId id, ElementType element) {
+    const auto [it, is_new] = narrow_.emplace(std::pair(id, element), ir::OperandId());
+    if (!is_new) return it->second;
+    const ir::Constant* constant = subgraph_.find_constant(id);
+    if (constant == nullptr || constant->type.element() != ElementType::kF32 ||
+        constant->type.shape()->size() != 2) {
+      return {};
+    }
+    auto narrow = narrowed(*constant, element);
+    if (!narrow) return {};
+    std::string name = subgraph_.operand(id).name;
+    it->second = subgraph_.add_constant(std::move(name), std::move(*narrow));
+    return it->second;
+  }
+
+  bool replace(ir::OperationId at, ir::OperandId weights) {
+    const ir::Operation source = subgraph_.operation(at);
+    ir::Operation narrow;
+    narrow.domain = "sluice";
+    narrow.kind = "NarrowMatMul";
+    narrow.name = source.name;
+    narrow.inputs = {source.input(0), weights};
+    narrow.outputs = {source.output(0)};
+    narrow.attributes.set("block_size", std::int64_t{0});
+    narrow.attributes.set("transB", source.attributes.get_or("transB", std::int64_t{0}));
+    if (!context_.is_accepted(graph_, subgraph_, narrow)) return false;
+    if (!source.input(2).is_valid()) {
+      subgraph_.operation(at) = std::move(narrow);
+      return true;
+    }
+    const ir::OperandId sum = source.output(0);
+    narrow.outputs = {add_operand(subgraph_, subgraph_.operand(sum).type)};
+    ir::Operation add = make_operation(subgraph_, "Add", {narrow.output(0), source.input(2)}, sum);
+    subgraph_.insert_operation(at, std::move(narrow));
+    subgraph_.operation(at) = std::move(add);
+    return true;
+  }
+
+  ir::Graph& graph_;
+  ir::Subgraph& subgraph_;
+  const PassContext& context_;
+  std::map<std::pair<ir::OperandId, ElementType>, ir::OperandId> narrow_;
+};
+
+}  // namespace
+
+Result<int> narrow_weights(ir::Graph& graph, const PassContext& context) {
+  return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
+    return WeightNarrower(graph, id, context).run();
+  });
+}
+
+}  // namespace sluice::passes

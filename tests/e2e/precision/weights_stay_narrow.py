@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Files with weights of 16 and 4 bits: the results are onnxruntime's, and the packages are about as small."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from report import run_cases  # noqa: E402
+
+from harness.sluice_cli import compile_model, run_command, run_model  # noqa: E402
+
+K, N, BLOCK = 512, 384, 32
+RANDOM = np.random.default_rng(1)
+X = RANDOM.standard_normal((3, K), dtype=np.float32)
+
+
+def model_of(nodes: list[onnx.NodeProto], constants: list[TensorProto]) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes, "narrow", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, K])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, N])], constants)
+    return helper.make_model(graph, opset_imports=[
+        helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
+
+
+def f16_gemm() -> onnx.ModelProto:
+    weights = (RANDOM.standard_normal((N, K)) / 16).astype(np.float16)
+    bias = RANDOM.standard_normal(N).astype(np.float16)
+    return model_of([
+        helper.make_node("Cast", ["x"], ["h"], to=TensorProto.FLOAT16),
+        helper.make_node("Gemm", ["h", "w", "b"], ["p"], transB=1),
+        helper.make_node("Cast", ["p"], ["y"], to=TensorProto.FLOAT),
+    ], [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(bias, "b")])
+
+
+def nbits(block: int, has_zeros: bool, element: type = np.float32) -> onnx.ModelProto:
+    blocks = K // block
+    constants = {"w": RANDOM.integers(0, 256, (N, blocks, block // 2)).astype(np.uint8),
+                 "s": (np.abs(RANDOM.standard_normal((N, blocks))) / 64).astype(element)}
+    if has_zeros:
+        constants["z"] = RANDOM.integers(0, 256, (N, blocks // 2)).astype(np.uint8)
+    is_half = element == np.float16
+    product = helper.make_node("MatMulNBits", ["h" if is_half else "x", *constants],
+                               ["p" if is_half else "y"], domain="com.microsoft",
+                               K=K, N=N, bits=4, block_size=block)
+    nodes = [helper.make_node("Cast", ["x"], ["h"], to=TensorProto.FLOAT16), product,
+             helper.make_node("Cast", ["p"], ["y"], to=TensorProto.FLOAT)] if is_half else [product]
+    return model_of(nodes, [numpy_helper.from_array(value, name) for name, value in constants.items()])
+
+
+def qdq(has_sign: bool) -> onnx.ModelProto:
+    """Blocks of a matrix that is not transposed."""
+    element = TensorProto.INT4 if has_sign else TensorProto.UINT4
+    numbers = RANDOM.integers(-8, 8, K * N) if has_sign else RANDOM.integers(0, 16, K * N)
+    scales = np.abs(RANDOM.standard_normal((K // BLOCK, N), dtype=np.float32)) / 64
+    constants = [helper.make_tensor("w", element, [K, N], numbers.tolist()),
+                 numpy_helper.from_array(scales, "s")]
+    if not has_sign:
+        zeros = RANDOM.integers(0, 16, K // BLOCK * N).tolist()
+        constants.append(helper.make_tensor("z", element, [K // BLOCK, N], zeros))
+    names = [constant.name for constant in constants]
+    return model_of([helper.make_node("DequantizeLinear", names, ["d"], axis=0, block_size=BLOCK),
+                     helper.make_node("MatMul", ["x", "d"], ["y"])], constants)
+
+
+def agrees(folder: Path, model: onnx.ModelProto, growth: float, tolerance: float, kept: bool = True) -> str:
+    path = folder / "model.onnx"
+    onnx.save_model(model, path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    expected = session.run(["y"], {"x": X})[0]
+    package = compile_model(path, folder / "model.sluice", "cpu")
+    actual = run_model(package, {"x": X}, ["y"])["y"]
+    difference = np.abs(actual - expected).max() / np.abs(expected).max()
+    if not difference <= tolerance:
+        return f"results differ by {difference} of the largest"
+    is_kept = "sluice::NarrowMatMul" in run_command("inspect", package, "--text")
+    if is_kept != kept:
+        return f"there is {'a' if is_kept else 'no'} NarrowMatMul"
+    size = package.stat().st_size / path.stat().st_size
+    return "" if size <= growth else f"the package is {size:.2f} times the ONNX file"
+
+
+# 16 bits are there twice: as the graph has them, and in panels. 4 bits are multiplied as they lie.
+CASES = {
+    "f16 Gemm": (f16_gemm, 2.1, 2e-3),
+    "MatMulNBits": (lambda: nbits(BLOCK, False), 1.2, 1e-5),
+    "MatMulNBits with zero points": (lambda: nbits(BLOCK, True), 1.2, 1e-5),
+    "MatMulNBits in blocks of 128": (lambda: nbits(128, True), 1.2, 1e-5),
+    "MatMulNBits of f16": (lambda: nbits(BLOCK, True, np.float16), 1.2, 5e-3),
+    # onnxruntime rounds the other factor of these to 8 bits.
+    "QDQ of i4": (lambda: qdq(True), 1.2, 1e-2),
+    "QDQ of u4": (lambda: qdq(False), 1.2, 1e-2),
+}
+
+if __name__ == "__main__":
+    cases = {name: lambda f, c=case: agrees(f, c[0](), *c[1:]) for name, case in CASES.items()}
+    cases["blocks of 16 become f32"] = lambda f: agrees(f, nbits(16, True), 100, 1e-5, kept=False)
+    sys.exit(run_cases(cases))
