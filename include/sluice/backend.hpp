@@ -169,6 +169,7 @@ class Attributes {
       : all_(op.attributes, static_cast<std::size_t>(op.num_attributes)) {}
   Attributes(const sluice_body_step& step)  // NOLINT(google-explicit-constructor)
       : all_(step.attributes, static_cast<std::size_t>(step.num_attributes)) {}
+  explicit Attributes(std::span<const sluice_attribute> all) : all_(all) {}
 
   const sluice_attribute* find(std::string_view name, sluice_attribute_kind kind) const {
     for (const sluice_attribute& attribute : all_) {

@@ -13,6 +13,7 @@
 #ifndef SLUICE_COMPILE_H_
 #define SLUICE_COMPILE_H_
 
+#include "sluice/operators.h"
 #include "sluice/sluice.h"
 
 #ifdef __cplusplus
@@ -39,6 +40,10 @@ typedef struct sluice_compile_request {
    * text lives for the call. It must not throw. */
   void (*progress)(void* user, const char* phase);
   void* user; /* first argument of `progress` */
+  /* Operators of the program that the model may use, [num_operators]: those of
+   * sluice_operator_at. They stay valid until the process ends. */
+  const sluice_operator* const* operators;
+  size_t num_operators;
 } sluice_compile_request;
 
 /* Compiles. On success `*package` is a handle for sluice_package_free; on failure it is null.

@@ -63,6 +63,10 @@ inline Expected<Package> compile(sluice_compile_request request, const CompileOp
   request.struct_size = sizeof(request);
   request.options = texts.data();
   request.num_options = texts.size();
+  std::vector<const sluice_operator*> operators(sluice_num_operators());
+  for (std::size_t i = 0; i < operators.size(); ++i) operators[i] = sluice_operator_at(i);
+  request.operators = operators.data();
+  request.num_operators = operators.size();
   if (!options.folder.empty()) request.folder = options.folder.c_str();
   if (!options.backend_dir.empty()) request.backend_dir = options.backend_dir.c_str();
   if (options.progress) {

@@ -5,7 +5,8 @@
  *            handle gives INVALID_ARGUMENT (3), or 0 and null from queries; the functions that free
  *            accept it.
  * Threads:   a model is immutable and usable from any thread. A context is used by one thread at a
- *            time; several contexts of one model run in parallel.
+ *            time, but for sluice_context_cancel: a call beside another fails with
+ *            FAILED_PRECONDITION (9). Several contexts of one model run in parallel.
  * Ownership: the caller frees each handle with its close or free function. A context keeps its
  *            model alive, so their order does not matter.
  *
@@ -137,6 +138,24 @@ SLUICE_API int32_t sluice_context_bind_output(sluice_context* context, const cha
  * Fails: FAILED_PRECONDITION (9) if an input is not set; errors of the model's operations, such as
  * an index out of range. */
 SLUICE_API int32_t sluice_context_run(sluice_context* context);
+
+/* How to run. All fields but struct_size may be zero. */
+typedef struct sluice_run_options {
+  uint32_t struct_size; /* sizeof(sluice_run_options) */
+  uint32_t reserved;
+  int64_t timeout_ns; /* of the whole run; 0: none */
+} sluice_run_options;
+
+/* As above with a time limit; `options` may be null. A run ends with DEADLINE_EXCEEDED (4) after
+ * its limit, with CANCELLED (1) after sluice_context_cancel: before its next segment, its next
+ * iteration of a loop, or its next operation whose shape depends on data. Kernels of one segment
+ * run to their end. Afterwards the outputs hold arbitrary values, and the context may run again. */
+SLUICE_API int32_t sluice_context_run_with(sluice_context* context,
+                                           const sluice_run_options* options);
+/* Ends the run under way, as sluice_context_run_with says, and returns at once. Any thread may call
+ * it until the context is freed. Fails: FAILED_PRECONDITION (9) if no run is under way; a run that
+ * starts later is not affected. */
+SLUICE_API int32_t sluice_context_cancel(sluice_context* context);
 
 /* Fills `array` with an output of the last successful run, in memory of the context or the memory
  * of sluice_context_bind_output. It stays valid until the context runs again or is freed. Fails:

@@ -11,6 +11,7 @@
 // context. A context keeps its model alive. `sluice/sluice.h` lists the error codes.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -120,6 +121,21 @@ class Context {
 
   /// Runs the model and blocks until the outputs are complete. nullopt on success.
   std::optional<Error> run() { return detail::check(sluice_context_run(handle_.get())); }
+
+  /// As above; ends with DEADLINE_EXCEEDED (4) after `timeout`, before its next segment, iteration
+  /// of a loop, or operation whose shape depends on data.
+  std::optional<Error> run(std::chrono::nanoseconds timeout) {
+    sluice_run_options options = {};
+    options.struct_size = sizeof(options);
+    options.timeout_ns = timeout.count();
+    return detail::check(sluice_context_run_with(handle_.get(), &options));
+  }
+
+  /// Ends the run of another thread in the same places, with CANCELLED (1). Any thread may call it.
+  /// Fails: FAILED_PRECONDITION (9) if no run is under way.
+  std::optional<Error> cancel() const {
+    return detail::check(sluice_context_cancel(handle_.get()));
+  }
 
   /// An output of the last run. Returns an error for an unknown name, another element type, or
   /// before the first run.

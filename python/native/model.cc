@@ -82,16 +82,8 @@ void NativeModel::close() {
 nb::list NativeModel::describe(const std::vector<Spec>& specs) {
   nb::list described;
   for (const Spec& spec : specs) {
-    nb::object shape = nb::none();
-    if (spec.rank >= 0) {
-      nb::list dims;
-      for (const std::int64_t dim : spec.dims) {
-        dims.append(dim < 0 ? nb::object(nb::none()) : nb::object(nb::int_(dim)));
-      }
-      shape = nb::tuple(dims);
-    }
-    described.append(
-        nb::make_tuple(spec.name, spec.type, spec.element_type, shape, spec.batch_axis));
+    described.append(describe_spec(spec.name, spec.type, spec.element_type, spec.rank, spec.dims,
+                                   spec.batch_axis));
   }
   return described;
 }

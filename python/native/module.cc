@@ -5,8 +5,11 @@
 
 #include "compile.h"
 #include "errors.h"
+#include "loaded_model.h"
 #include "model.h"
 #include "process.h"
+#include "replies.h"
+#include "runtime.h"
 #include "tensors.h"
 
 namespace nb = nanobind;
@@ -21,7 +24,7 @@ nb::object aligned_bytes(std::int64_t size_bytes) {
   sluice::python::OutputTensor output;
   output.memory = sluice::python::allocate(size_bytes);
   output.size_bytes = size_bytes;
-  output.element_type = 2;  // u8
+  output.element_type = sluice::python::kByteElements;
   output.dims = {size_bytes};
   return sluice::python::to_python(std::move(output));
 }
@@ -33,6 +36,9 @@ NB_MODULE(_native, module) {
   sluice::python::register_errors();
   sluice::python::bind_model(module);
   sluice::python::bind_compile(module);
+  sluice::python::bind_replies(module);
+  sluice::python::bind_loaded_model(module);
+  sluice::python::bind_runtime(module);
   module.def("version", &sluice_version);
   module.def("aligned_bytes", &aligned_bytes, nb::arg("size_bytes"));
   module.def("end_calls", &sluice::python::end_calls, nb::call_guard<nb::gil_scoped_release>(),

@@ -96,19 +96,39 @@ nb::object to_python(OutputTensor output) {
   std::byte* data = output.memory.release();
   const nb::capsule owner(
       data, [](void* memory) noexcept { AlignedDelete()(static_cast<std::byte*>(memory)); });
-  std::vector<std::size_t> shape(output.dims.begin(), output.dims.end());
-  const NumpyType* type = find_type(output.element_type);
+  return to_python({data, output.size_bytes, output.element_type,
+                    static_cast<std::int32_t>(output.dims.size()), output.dims.data()},
+                   owner);
+}
+
+nb::object to_python(const sluice_array& array, const nb::capsule& owner) {
+  const std::vector<std::size_t> shape(array.dims, array.dims + array.rank);
+  const NumpyType* type = find_type(array.element_type);
   if (type != nullptr) {
     const nb::dlpack::dtype dtype = {static_cast<std::uint8_t>(type->code), type->bits, 1};
     return nb::cast(
-        nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr, dtype));
+        nb::ndarray<nb::numpy>(array.data, shape.size(), shape.data(), owner, nullptr, dtype));
   }
   nb::list dims;
-  for (const std::int64_t dim : output.dims) dims.append(dim);
-  const auto size = static_cast<std::size_t>(output.size_bytes);
-  const nb::object bytes =
-      nb::cast(nb::ndarray<nb::numpy>(data, 1, &size, owner, nullptr, nb::dtype<std::uint8_t>()));
-  return nb::make_tuple(bytes, output.element_type, nb::tuple(dims));
+  for (const std::size_t dim : shape) dims.append(dim);
+  const auto size = static_cast<std::size_t>(array.size_bytes);
+  const nb::object bytes = nb::cast(
+      nb::ndarray<nb::numpy>(array.data, 1, &size, owner, nullptr, nb::dtype<std::uint8_t>()));
+  return nb::make_tuple(bytes, array.element_type, nb::tuple(dims));
+}
+
+nb::tuple describe_spec(const std::string& name, const std::string& type, std::int32_t element_type,
+                        std::int32_t rank, const std::vector<std::int64_t>& dims,
+                        std::int32_t batch_axis) {
+  nb::object shape = nb::none();
+  if (rank >= 0) {
+    nb::list sizes;
+    for (const std::int64_t dim : dims) {
+      sizes.append(dim < 0 ? nb::object(nb::none()) : nb::object(nb::int_(dim)));
+    }
+    shape = nb::tuple(sizes);
+  }
+  return nb::make_tuple(name.c_str(), type.c_str(), element_type, shape, batch_axis);
 }
 
 }  // namespace sluice::python

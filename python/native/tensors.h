@@ -7,6 +7,7 @@
 #include <sluice/sluice.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace sluice::python {
@@ -41,6 +42,8 @@ struct OutputTensor {
   std::vector<std::int64_t> dims;
 };
 
+inline constexpr std::int32_t kByteElements = 2;  ///< u8
+
 /// ONNX's number of a numpy element type; 0 if numpy has no such type.
 std::int32_t element_type_of(nb::dlpack::dtype type);
 /// Bits of one element of a type that numpy has; 0 otherwise.
@@ -52,5 +55,12 @@ bool read_input(nb::handle value, InputTensor& input);
 
 /// A numpy array, or a tuple (bytes, element type, shape), that owns the memory.
 nb::object to_python(OutputTensor output);
+/// The same of memory that `owner` keeps alive.
+nb::object to_python(const sluice_array& array, const nb::capsule& owner);
+
+/// A tuple (name, type, element type, shape or None, batch axis). A negative rank means no shape.
+nb::tuple describe_spec(const std::string& name, const std::string& type, std::int32_t element_type,
+                        std::int32_t rank, const std::vector<std::int64_t>& dims,
+                        std::int32_t batch_axis);
 
 }  // namespace sluice::python

@@ -29,28 +29,38 @@ from .errors import (
     Unavailable,
     Unimplemented,
 )
+from .loaded_model import LoadedModel
 from .loading import compile, load
-from .model import Context, Model, TensorSpec
+from .model import Context, Model
+from .requests import Request
+from .runtime import Client, CoreGroup, Runtime, close_all
+from .signature import TensorSpec
 from .stateful import StatefulModel
 
 # A thread inside a run cannot take the GIL of an interpreter that has ended.
 atexit.register(_native.end_calls)
+atexit.register(close_all)  # before it
 
 __version__ = _native.version()
 __all__ = [
     "Cancelled",
+    "Client",
     "Context",
+    "CoreGroup",
     "DataLoss",
     "DeadlineExceeded",
     "Error",
     "FailedPrecondition",
     "Internal",
     "InvalidArgument",
+    "LoadedModel",
     "Model",
     "NotFound",
     "OutOfRange",
     "PermissionDenied",
+    "Request",
     "ResourceExhausted",
+    "Runtime",
     "StatefulModel",
     "TensorSpec",
     "Unavailable",

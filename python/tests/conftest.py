@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import onnx
 import pytest
 import sluice
 from onnx import TensorProto, helper
+
+from daemon import Daemon, running
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
@@ -68,3 +71,26 @@ def slow() -> sluice.Model:
         [helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)],
         [("n", TensorProto.INT64, []), ("x", TensorProto.FLOAT, [64])],
         [("y", TensorProto.FLOAT, [64])]), threads=1)
+
+
+@pytest.fixture(scope="session")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    with running(tmp_path_factory.mktemp("daemon")) as started:
+        yield started
+
+
+@pytest.fixture(params=["local", "daemon"])
+def runtime(request: pytest.FixtureRequest) -> Iterator[sluice.Runtime]:
+    """An engine in this process, and a daemon behind the same interface."""
+    if request.param == "local":
+        opened = sluice.Runtime()
+    else:
+        opened = sluice.Runtime.connect(request.getfixturevalue("daemon").address)
+    with opened:
+        yield opened
+
+
+@pytest.fixture
+def local() -> Iterator[sluice.Runtime]:
+    with sluice.Runtime() as opened:
+        yield opened

@@ -17,6 +17,7 @@ import pytest
 import sluice
 
 from conftest import DIGITS
+from daemon import Daemon
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
@@ -103,6 +104,67 @@ def test_interpreter_ends_with_requests_in_flight(start: str, slow: sluice.Model
     slow.save(package)
     done = python(SHUTDOWN.format(package=package, start=start))
     assert done.returncode == 0 and done.stdout == "done\n", (done.returncode, done.stderr)
+
+
+RUNTIME_SHUTDOWN = """
+    import asyncio, sys, threading, time
+    import numpy as np, sluice
+    {runtime}
+    model = runtime.load({package!r}, depth=1, queue=100)
+    x = np.ones(64, np.float32)
+    {start}
+    time.sleep(0.05)
+    print("done")
+    """
+
+
+@pytest.mark.parametrize("where", ["local", "daemon"])
+@pytest.mark.parametrize("start", [
+    "requests = [model.submit(np.int64(20_000), x) for _ in range(50)]",
+    "[threading.Thread(target=lambda: [model(np.int64(20_000), x) for _ in range(10**6)],"
+    " daemon=True).start() for _ in range(4)]",
+    "threading.Thread(target=lambda: [model.submit(np.int64(20_000), x).result() for _ in range(9)]).start()",
+], ids=["submitted", "daemon-threads", "waiting-thread"])
+def test_interpreter_ends_with_requests_of_a_runtime_in_flight(
+        start: str, where: str, slow: sluice.Model, daemon: Daemon, tmp_path: pathlib.Path) -> None:
+    package = str(tmp_path / "slow.sluice")
+    slow.save(package)
+    opening = "sluice.Runtime()" if where == "local" else f"sluice.Client({daemon.address!r})"
+    done = python(RUNTIME_SHUTDOWN.format(runtime="runtime = " + opening, package=package, start=start))
+    assert done.returncode == 0 and done.stdout == "done\n", (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize("where", ["local", "daemon"])
+def test_forked_child_refuses_the_runtime_and_opens_its_own(where: str, slow: sluice.Model,
+                                                            daemon: Daemon) -> None:
+    def open_runtime() -> sluice.Runtime:
+        return sluice.Runtime() if where == "local" else sluice.Client(daemon.address)
+
+    runtime = open_runtime()
+    model = runtime.load(slow)
+    x = np.ones(64, np.float32)
+    pending = model.submit(np.int64(200_000), x)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        answer = ""
+        for call in (lambda: model(np.int64(1), x), lambda: model.submit(np.int64(1), x),
+                     lambda: runtime.load(slow)):
+            try:
+                call()
+            except sluice.FailedPrecondition as error:
+                answer += type(error).__name__ + ";"
+        # gRPC does not work in a child whose parent used it, so that only an engine opens here.
+        if where == "local":
+            with open_runtime() as own:
+                answer += str(own.load(slow).submit(np.int64(1), x).result(30).shape)
+        os.write(write, answer.encode())
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    answer = os.read(read, 1000).decode()
+    assert answer == "FailedPrecondition;" * 3 + ("(64,)" if where == "local" else "")
+    assert pending.result(30).shape == (64,)
+    runtime.close()
 
 
 def test_threads_close_and_call_at_once(image: np.ndarray) -> None:

@@ -11,13 +11,15 @@ import sys
 import pytest
 
 from conftest import ROOT
+from daemon import Daemon
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.S)
 
 
-def test_tour_runs(tmp_path: pathlib.Path) -> None:
+def test_tour_runs(tmp_path: pathlib.Path, daemon: Daemon) -> None:
     assert len(BLOCKS) >= 7
-    environment = {**os.environ, "SLUICE_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "SLUICE_CACHE_DIR": str(tmp_path),
+                   "SLUICE_ADDRESS": daemon.address}
     done = subprocess.run([sys.executable, "-c", "\n".join(BLOCKS)], cwd=ROOT, env=environment,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/context_control.h"
 #include "exec/loaded_model.h"
 #include "sluice/sluice.h"
 
@@ -51,4 +52,5 @@ struct sluice_context {
   std::shared_ptr<const sluice::api::OpenModel> open;
   sluice::exec::Context context;
   bool has_run = false;  // once, successfully
+  sluice::api::ContextControl control = {};
 };

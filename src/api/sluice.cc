@@ -1,4 +1,4 @@
-// The functions of sluice/sluice.h.
+// The functions of sluice/sluice.h that take a model.
 #include "sluice/sluice.h"
 
 #include <cstddef>
@@ -45,38 +45,6 @@ Result<Bytes> bytes_of(const void* data, std::size_t size, std::int32_t ownershi
 
 const std::map<std::string, std::string>& metadata_of(const sluice_model& model) {
   return model.open->loaded.executable().graph.metadata;
-}
-
-Status set_input(sluice_context& context, const char* name, const sluice_array& array) {
-  const auto index = SLUICE_TRY(find_spec(context.open->inputs, name, "input"));
-  const SpecStorage& spec = *context.open->inputs[index];
-  if (!context.open->loaded.signature().inputs[index].type.is_tensor()) {
-    return invalid_argument("input \"{}\" is a {}; sluice_context_set_input_elements sets it",
-                            spec.name, spec.type);
-  }
-  return context.context.set_input(index, SLUICE_TRY(view_of(array)));
-}
-
-Status bind_output(sluice_context& context, const char* name, void* data, std::int64_t capacity) {
-  const auto index = SLUICE_TRY(find_spec(context.open->outputs, name, "output"));
-  return context.context.bind_output(index, data, capacity);
-}
-
-Status get_output(sluice_context& context, const char* name, sluice_array& array) {
-  const auto index = SLUICE_TRY(find_spec(context.open->outputs, name, "output"));
-  const SpecStorage& spec = *context.open->outputs[index];
-  if (!context.open->loaded.signature().outputs[index].type.is_tensor()) {
-    return invalid_argument("output \"{}\" is a {}; sluice_context_output_element reads it",
-                            spec.name, spec.type);
-  }
-  const exec::TensorView& view = context.context.output(index);
-  if (view.element == ir::ElementType::kUndefined) {
-    return make_error(Code::kFailedPrecondition,
-                      "output \"{}\" has no tensor: the context has not run, or it was taken",
-                      spec.name);
-  }
-  array = array_of(view);
-  return ok_status();
 }
 
 }  // namespace
@@ -165,48 +133,4 @@ const char* sluice_model_metadata(const sluice_model* model, const char* key) {
   const auto& metadata = sluice::api::metadata_of(*model);
   const auto found = metadata.find(key);
   return found == metadata.end() ? nullptr : found->second.c_str();
-}
-
-int32_t sluice_context_create(sluice_model* model, sluice_context** context) {
-  return guard([&]() -> sluice::Status {
-    if (model == nullptr || context == nullptr) return null_argument("model or context");
-    *context = nullptr;
-    auto created = SLUICE_TRY(model->open->loaded.create_context());
-    *context = new sluice_context{model->open, std::move(created)};
-    return sluice::ok_status();
-  });
-}
-
-void sluice_context_free(sluice_context* context) { delete context; }
-
-int32_t sluice_context_set_input(sluice_context* context, const char* name,
-                                 const sluice_array* array) {
-  return guard([&]() -> sluice::Status {
-    if (context == nullptr || array == nullptr) return null_argument("context or array");
-    return sluice::api::set_input(*context, name, *array);
-  });
-}
-
-int32_t sluice_context_bind_output(sluice_context* context, const char* name, void* data,
-                                   int64_t capacity_bytes) {
-  return guard([&]() -> sluice::Status {
-    if (context == nullptr) return null_argument("context");
-    return sluice::api::bind_output(*context, name, data, capacity_bytes);
-  });
-}
-
-int32_t sluice_context_run(sluice_context* context) {
-  return guard([&]() -> sluice::Status {
-    if (context == nullptr) return null_argument("context");
-    SLUICE_TRY(context->context.run());
-    context->has_run = true;
-    return sluice::ok_status();
-  });
-}
-
-int32_t sluice_context_output(sluice_context* context, const char* name, sluice_array* array) {
-  return guard([&]() -> sluice::Status {
-    if (context == nullptr || array == nullptr) return null_argument("context or array");
-    return sluice::api::get_output(*context, name, *array);
-  });
 }

@@ -84,6 +84,7 @@ int32_t sluice_context_take_output(sluice_context* context, const char* name,
   return guard([&]() -> sluice::Status {
     if (context == nullptr || output == nullptr) return null_argument("context or output");
     *output = nullptr;
+    const auto use = SLUICE_TRY(sluice::api::ContextUse::take(context->control));
     const auto index = SLUICE_TRY(sluice::api::find_spec(context->open->outputs, name, "output"));
     auto taken = std::make_unique<sluice_output>();
     taken->tensor = SLUICE_TRY(context->context.take_output(index));
@@ -105,6 +106,7 @@ int32_t sluice_context_set_input_elements(sluice_context* context, const char* n
     if (context == nullptr || (elements == nullptr && num_elements > 0)) {
       return null_argument("context or elements");
     }
+    const auto use = SLUICE_TRY(sluice::api::ContextUse::take(context->control));
     return sluice::api::set_elements(*context, name, {elements, num_elements});
   });
 }
@@ -115,6 +117,7 @@ int32_t sluice_context_output_length(sluice_context* context, const char* name,
     if (context == nullptr || num_elements == nullptr) {
       return null_argument("context or num_elements");
     }
+    const auto use = SLUICE_TRY(sluice::api::ContextUse::take(context->control));
     *num_elements = SLUICE_TRY(sluice::api::elements_of(*context, name)).size();
     return sluice::ok_status();
   });
@@ -124,6 +127,7 @@ int32_t sluice_context_output_element(sluice_context* context, const char* name,
                                       sluice_array* array) {
   return guard([&]() -> sluice::Status {
     if (context == nullptr || array == nullptr) return null_argument("context or array");
+    const auto use = SLUICE_TRY(sluice::api::ContextUse::take(context->control));
     const auto elements = SLUICE_TRY(sluice::api::elements_of(*context, name));
     if (index >= elements.size()) {
       return sluice::invalid_argument("element {} does not exist; the output has {}", index,

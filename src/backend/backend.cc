@@ -76,7 +76,16 @@ Result<std::shared_ptr<const Backend>> Backend::load(const std::filesystem::path
   return load_checked().with_context(path.string());
 }
 
-Backend::Backend(std::filesystem::path path, DynamicLibrary library, const sluice_backend_api* api)
+Result<std::shared_ptr<const Backend>> Backend::create(const std::string& name,
+                                                       sluice_backend_entry_fn entry) {
+  const sluice_backend_api* api = SLUICE_TRY(shake_hands(entry, name));
+  const std::shared_ptr<Backend> backend(new Backend({}, std::nullopt, api));
+  SLUICE_TRY(backend->start({}));
+  return std::shared_ptr<const Backend>(backend);
+}
+
+Backend::Backend(std::filesystem::path path, std::optional<DynamicLibrary> library,
+                 const sluice_backend_api* api)
     : path_(std::move(path)), library_(std::move(library)), api_(api), name_(api->name) {}
 
 Backend::~Backend() {

@@ -71,6 +71,9 @@ class Backend {
   ///        any                  what its `create` answers
   static Result<std::shared_ptr<const Backend>> load(const std::filesystem::path& path,
                                                      const Options& options = {});
+  /// As above for a plug-in whose code is part of the process, which has no path.
+  static Result<std::shared_ptr<const Backend>> create(const std::string& name,
+                                                       sluice_backend_entry_fn entry);
   ~Backend();
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
@@ -103,13 +106,14 @@ class Backend {
   sluice_backend* handle() const { return handle_; }
 
  private:
-  Backend(std::filesystem::path path, DynamicLibrary library, const sluice_backend_api* api);
+  Backend(std::filesystem::path path, std::optional<DynamicLibrary> library,
+          const sluice_backend_api* api);
   Status start(const Options& options);
   Status read_devices();
   Status read_links();
 
   std::filesystem::path path_;
-  DynamicLibrary library_;
+  std::optional<DynamicLibrary> library_;  ///< none: code of the process
   const sluice_backend_api* api_;
   sluice_backend* handle_ = nullptr;
   std::string name_;

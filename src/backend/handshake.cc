@@ -107,6 +107,11 @@ Result<const sluice_backend_api*> shake_hands(const DynamicLibrary& library,
   if (entry == nullptr) {
     return refuse("not a plug-in: it does not export {}", SLUICE_BACKEND_ENTRY);
   }
+  return shake_hands(entry, name);
+}
+
+Result<const sluice_backend_api*> shake_hands(sluice_backend_entry_fn entry,
+                                              const std::string& name) {
   const sluice_backend_api* api = SLUICE_TRY(ask_for_table(entry, name));
   SLUICE_TRY(check_version(*api));
   if (const char* missing = first_missing(*api); missing != nullptr) {

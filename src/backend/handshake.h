@@ -29,5 +29,7 @@ bool has_field(const sluice_backend_api& api, Function sluice_backend_api::*func
 /// Fails: kFailedPrecondition with what is wrong and what this host expects.
 Result<const sluice_backend_api*> shake_hands(const DynamicLibrary& library,
                                               const std::string& name);
+Result<const sluice_backend_api*> shake_hands(sluice_backend_entry_fn entry,
+                                              const std::string& name);
 
 }  // namespace sluice::backend

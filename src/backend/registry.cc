@@ -51,7 +51,35 @@ std::vector<fs::path> candidates(const Discovery& discovery) {
   return files;
 }
 
+struct ProcessBackends {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<const Backend>> all;
+};
+
+ProcessBackends& process_backends() {
+  static ProcessBackends kBackends;
+  return kBackends;
+}
+
+std::shared_ptr<const Backend> find_in_process(std::string_view name) {
+  ProcessBackends& backends = process_backends();
+  const std::lock_guard lock(backends.mutex);
+  const auto found = std::ranges::find(backends.all, name, &Backend::name);
+  return found == backends.all.end() ? nullptr : *found;
+}
+
 }  // namespace
+
+Status add_to_process(std::shared_ptr<const Backend> backend) {
+  ProcessBackends& backends = process_backends();
+  const std::lock_guard lock(backends.mutex);
+  if (std::ranges::find(backends.all, backend->name(), &Backend::name) != backends.all.end()) {
+    return make_error(Code::kAlreadyExists, "the process has a backend \"{}\" already",
+                      backend->name());
+  }
+  backends.all.push_back(std::move(backend));
+  return ok_status();
+}
 
 std::vector<fs::path> default_folders() {
   std::vector<fs::path> folders;
@@ -111,6 +139,7 @@ std::span<const Plugin> BackendRegistry::all() const {
 }
 
 Result<std::shared_ptr<const Backend>> BackendRegistry::find(std::string_view name) const {
+  if (auto backend = find_in_process(name)) return backend;
   {
     const std::lock_guard lock(state_->mutex);
     const Plugin* failed = nullptr;
@@ -121,6 +150,11 @@ Result<std::shared_ptr<const Backend>> BackendRegistry::find(std::string_view na
       if (failed == nullptr) failed = &plugin;
     }
     if (failed != nullptr) return failed->reason.with_context("loading a backend");
+  }
+  if (name == kCustomBackend) {
+    return make_error(Code::kNotFound,
+                      "the model has operators that a program registers in its own process; this "
+                      "process has none (sluice_operator_register)");
   }
   // Outside of the lock: all() takes it. Loads every plug-in, to list those that exist.
   std::string known;

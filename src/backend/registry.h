@@ -39,6 +39,7 @@ class BackendRegistry {
   /// In the order found. Loads all plug-ins that are not loaded yet.
   std::span<const Plugin> all() const;
 
+  /// Prefers backends of the process (add_to_process).
   /// Fails: kNotFound naming the backends there are, or the reason why it did not load.
   Result<std::shared_ptr<const Backend>> find(std::string_view name) const;
 
@@ -55,6 +56,14 @@ class BackendRegistry {
   };
   std::shared_ptr<State> state_;
 };
+
+/// The backend of the operators that a program registers (sluice/operators.h).
+inline constexpr std::string_view kCustomBackend = "custom";
+
+/// Adds a backend whose code is part of the process, for the rest of its life. Every registry finds
+/// it, those made before as well; `all` does not list it. Safe across threads.
+/// Fails: kAlreadyExists for a name that was added before.
+Status add_to_process(std::shared_ptr<const Backend> backend);
 
 /// `../lib/sluice` from the executable, and `sluice` beside the shared library this code is in.
 std::vector<std::filesystem::path> default_folders();

@@ -12,6 +12,7 @@
 #include "exec/loaded_model.h"
 #include "ir/source.h"
 #include "ir/verify.h"
+#include "ops/custom.h"
 #include "ops/inference.h"
 #include "passes/pass_manager.h"
 
@@ -24,8 +25,9 @@ class Compiler {
       : registry_(registry), options_(options) {}
 
   Result<package::Executable> run(ir::Graph graph) {
-    const auto placement =
-        SLUICE_TRY(Placement::create(options_.places, registry_, options_.backends));
+    std::vector<std::string> preferred = options_.backends;
+    if (ops::has_custom_operators(graph)) preferred.emplace_back(backend::kCustomBackend);
+    const auto placement = SLUICE_TRY(Placement::create(options_.places, registry_, preferred));
     report("infer shapes");
     SLUICE_TRY(ir::verify(graph));
     SLUICE_TRY(ops::infer_types(graph));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/last_error.h"
+#include "api/operators/registered_operator.h"
 #include "api/read_options.h"
 #include "base/file.h"
 #include "compiler/compile_model.h"
@@ -57,11 +58,26 @@ Result<std::vector<std::string>> options_of(const sluice_compile_request& reques
   return options;
 }
 
+/// libsluice and this library each have a table of operators; a request brings the entries of the
+/// first to the second.
+Status register_operators(const sluice_compile_request& request) {
+  if (request.num_operators > 0 && request.operators == nullptr) {
+    return invalid_argument("operators is null, num_operators is {}", request.num_operators);
+  }
+  for (std::size_t i = 0; i < request.num_operators; ++i) {
+    if (request.operators[i] == nullptr) return invalid_argument("operator {} is null", i);
+    SLUICE_TRY(api::register_operator(*request.operators[i], /*may_repeat=*/true)
+                   .with_context(fmt::format("operator {}", i)));
+  }
+  return ok_status();
+}
+
 Result<package::Executable> compile(const sluice_compile_request& given) {
   const sluice_compile_request request = api::read_options(&given);
   Bytes file;
   const Source source = SLUICE_TRY(source_of(request, file));
   const auto flags = SLUICE_TRY(options::parse_compile_flags(SLUICE_TRY(options_of(request))));
+  SLUICE_TRY(register_operators(request));
   backend::Discovery discovery;
   if (request.backend_dir != nullptr) discovery.paths.emplace_back(request.backend_dir);
   std::function<void(std::string_view)> progress;

@@ -52,23 +52,16 @@ Result<std::vector<uid_t>> users_of(const std::vector<std::string>& names) {
   return users;
 }
 
-/// A token per line; empty lines do not count.
-Result<std::vector<std::string>> read_tokens(const std::string& path) {
-  std::vector<std::string> tokens;
-  if (path.empty()) return tokens;
+Result<std::vector<service::AccessToken>> read_tokens(const std::string& path) {
+  if (path.empty()) return std::vector<service::AccessToken>();
   const std::string text = SLUICE_TRY(read_text_file(path, std::int64_t{1} << 20));
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (end > at) tokens.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  if (tokens.empty()) return invalid_argument("token_file: \"{}\" has no token", path);
-  return tokens;
+  return service::parse_tokens(text).with_context(fmt::format("token_file \"{}\"", path));
 }
 
 Result<service::ServiceOptions> service_options(const Settings& settings) {
   service::ServiceOptions options;
   options.version = kVersion;
+  options.quota.max_sessions = static_cast<std::int32_t>(settings.sessions_per_user);
   options.quota.max_models = static_cast<std::int32_t>(settings.session_models);
   options.quota.max_cores = static_cast<std::int32_t>(settings.session_cores);
   options.quota.max_in_flight = settings.session_requests;
@@ -78,6 +71,7 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.max_upload_bytes = settings.max_upload_bytes;
   options.upload_idle_ns = settings.upload_idle_seconds * kNsPerSecond;
   options.requires_session = settings.require_session;
+  options.roles = SLUICE_TRY(service::parse_role_rules(settings.roles));
   options.quota.max_answer_bytes = settings.session_answer_bytes;
   options.stream_requests = settings.stream_requests;
   options.stream_answer_bytes = settings.stream_answer_bytes;
@@ -208,7 +202,11 @@ Status Daemon::load_models() {
 
 Status Daemon::start_metrics(const rpc::server::UnixSocketOptions& unix_socket) {
   if (settings_.metrics.empty()) return ok_status();
-  const auto answer = [this](const std::string& path) {
+  const auto answer = [this](const std::string& path, const service::Peer& peer) {
+    const Status allowed = service_->authorize(peer, service::Role::kMonitor);
+    if (!allowed.is_ok()) {
+      return HttpAnswer{403, std::string(kPlainText), allowed.message() + "\n"};
+    }
     if (path != "/metrics") return HttpAnswer{404, std::string(kPlainText), "there is /metrics\n"};
     return HttpAnswer{200, std::string(service::kPrometheusType),
                       valid_utf8(service::to_prometheus(service_->metrics()))};

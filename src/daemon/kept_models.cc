@@ -24,6 +24,8 @@ Result<KeptModel> read_model(const JsonValue& value) {
   if (waiting >= 0) options.max_waiting = static_cast<int>(waiting);
   options.flags_nan = SLUICE_TRY(value.int_or("flag_nan", 0, 0, 1)) == 1;
   const std::string isolation = SLUICE_TRY(value.text_or("isolation", ""));
+  model.user = SLUICE_TRY(value.int_or("user", -1, -1, std::int64_t{1} << 32));
+  model.token = SLUICE_TRY(value.text_or("token", ""));
   if (!isolation.empty()) options.isolation = SLUICE_TRY(runtime::parse_isolation(isolation));
   return model;
 }
@@ -36,6 +38,8 @@ nlohmann::ordered_json to_json(const KeptModel& model) {
                                  {"weight", options.weight},
                                  {"flag_nan", options.flags_nan ? 1 : 0}};
   if (options.max_waiting) json["queue_limit"] = *options.max_waiting;
+  if (model.user >= 0) json["user"] = model.user;
+  if (!model.token.empty()) json["token"] = model.token;
   if (options.isolation) json["isolation"] = runtime::isolation_name(*options.isolation);
   return json;
 }
@@ -70,13 +74,12 @@ Status KeptModels::restore(service::Service& service) {
     return text.status().with_context("state_file");
   }
   service.set_model_events({[this](runtime::ModelHandle handle, const std::string& path,
-                                   const service::ModelOptions& options) {
-                              add(handle, {path, options});
+                                   const service::ModelOptions& options, const service::Peer& by) {
+                              add(handle, {path, options, by.user, by.token});
                             },
                             [this](runtime::ModelHandle handle) { remove(handle); }});
-  const service::Caller nobody = SLUICE_TRY(service.caller_of("", {}));
   for (KeptModel& model : models) {
-    const auto entry = service.load(nobody, model.options, model.path, nullptr);
+    const auto entry = service.load_again(model.options, model.path, model.user, model.token);
     if (entry.is_ok()) continue;  // `add` has it
     log_.add(service::LogLevel::kError, "model.not_restored path={} reason={}",
              service::in_quotes(model.path), service::in_quotes(entry.status().message()));

@@ -14,6 +14,8 @@ namespace sluice::daemon {
 struct KeptModel {
   std::string path;
   service::ModelOptions options;  ///< without a group
+  std::int64_t user = -1;         ///< who loaded it, as service::Peer
+  std::string token = {};
 };
 
 /// JSON: {"models": [{"path": ..., "name": ..., ...}]}

@@ -16,7 +16,9 @@ TEST(KeptModels, PrintedModelsParseBack) {
   model.options.max_waiting = 0;
   model.options.flags_nan = true;
   model.options.isolation = runtime::Isolation::kProcess;
-  const auto parsed = parse_kept_models(print_kept_models({model, KeptModel{"/b", {}}}));
+  model.user = 1000;
+  model.token = "alice";
+  const auto parsed = parse_kept_models(print_kept_models({model, {.path = "/b", .options = {}}}));
   ASSERT_TRUE(parsed.is_ok()) << parsed.status().to_string();
   ASSERT_EQ(parsed->size(), 2U);
   const KeptModel& back = parsed->front();
@@ -27,6 +29,9 @@ TEST(KeptModels, PrintedModelsParseBack) {
   EXPECT_EQ(back.options.max_waiting, 0);
   EXPECT_TRUE(back.options.flags_nan);
   EXPECT_EQ(back.options.isolation, runtime::Isolation::kProcess);
+  EXPECT_EQ(back.user, 1000);
+  EXPECT_EQ(back.token, "alice");
+  EXPECT_EQ(parsed->back().user, -1);
   EXPECT_EQ(parsed->back().options.max_waiting, std::nullopt);
 }
 

@@ -9,12 +9,26 @@ namespace sluice::daemon {
 namespace {
 
 /// Settings that devices and sockets were created from are not reloadable.
-constexpr std::array<std::string_view, 18> kReloadable = {
-    "token_file",          "model_folders",       "max_upload_bytes", "session_models",
-    "session_cores",       "session_requests",    "stream_requests",  "drain_seconds",
-    "log_level",           "isolation",           "tls_certificate",  "tls_key",
-    "tls_client_ca",       "upload_idle_seconds", "require_session",  "session_answer_bytes",
-    "stream_answer_bytes", "exclusive_cores"};
+constexpr std::array<std::string_view, 20> kReloadable = {"token_file",
+                                                          "model_folders",
+                                                          "max_upload_bytes",
+                                                          "sessions_per_user",
+                                                          "session_models",
+                                                          "session_cores",
+                                                          "session_requests",
+                                                          "stream_requests",
+                                                          "drain_seconds",
+                                                          "log_level",
+                                                          "isolation",
+                                                          "tls_certificate",
+                                                          "tls_key",
+                                                          "tls_client_ca",
+                                                          "upload_idle_seconds",
+                                                          "require_session",
+                                                          "session_answer_bytes",
+                                                          "stream_answer_bytes",
+                                                          "exclusive_cores",
+                                                          "roles"};
 
 /// Ports are made with TLS or without, and with an authority of clients or without.
 template <typename Value>

@@ -7,6 +7,7 @@
 
 #include "rpc/wire/address.h"
 #include "runtime/model_host.h"
+#include "service/clients/access.h"
 #include "topology/map/json_reader.h"
 
 namespace sluice::daemon {
@@ -36,8 +37,15 @@ constexpr std::array kSettings = {
     SettingInfo{"tls_key", 0, &Settings::tls_key, "PEM file of the certificate's key"},
     SettingInfo{"tls_client_ca", 0, &Settings::tls_client_ca,
                 "PEM file; clients over TCP need a certificate of this authority"},
-    SettingInfo{"token_file", 0, &Settings::token_file,
-                "File with a token per line; clients over TCP need one of them"},
+    SettingInfo{
+        "token_file", 0, &Settings::token_file,
+        "File with a line per token, SECRET ROLES NAME, the last two optional; clients over "
+        "TCP need one of the tokens"},
+    SettingInfo{
+        "roles", 0, &Settings::roles,
+        "What clients may do: user:NAME=ROLES, group:NAME=ROLES, remote=ROLES or "
+        "others=ROLES, where ROLES are inference, control, monitor, or none; may be repeated "
+        "(default: all may do everything)"},
     SettingInfo{"model_folders", 0, &Settings::model_folders,
                 "Folder of packages that clients may load by path"},
     SettingInfo{"models", 0, &Settings::models,
@@ -59,6 +67,8 @@ constexpr std::array kSettings = {
                 "After which an upload ends whose client sends nothing", 1, 3600},
     SettingInfo{"require_session", 0, &Settings::require_session,
                 "Refuse groups, models and requests of clients without a session"},
+    SettingInfo{"sessions_per_user", 0, &Settings::sessions_per_user,
+                "Most open sessions of one user, or of one token", 1, 1 << 20},
     SettingInfo{"session_models", 0, &Settings::session_models, "Most models of one session", 0,
                 1 << 20},
     SettingInfo{"session_cores", 0, &Settings::session_cores, "Most cores of one session", 0,
@@ -237,6 +247,7 @@ Status check_settings(const Settings& settings) {
     SLUICE_TRY(rpc::wire::parse_address(address).with_context("listen"));
   }
   SLUICE_TRY(check_metrics(settings.metrics));
+  SLUICE_TRY(service::parse_role_rules(settings.roles));
   SLUICE_TRY(runtime::parse_isolation(settings.isolation));
   (void)SLUICE_TRY(parse_transfer_policy(settings.transfer_policy));
   if (settings.tls_certificate.empty() != settings.tls_key.empty()) {

@@ -33,6 +33,7 @@ struct Settings {
   std::string tls_key;
   std::string tls_client_ca;
   std::string token_file;
+  std::vector<std::string> roles;  ///< rules as service::RoleRule; empty: all may do everything
   std::vector<std::string> model_folders;
   std::vector<std::string> models;  ///< packages to load at start
   std::string state_file;           ///< what clients loaded by path; empty: not kept
@@ -43,6 +44,7 @@ struct Settings {
   std::int64_t connections_per_peer = 1024;
   std::int64_t upload_idle_seconds = 30;
   bool require_session = false;
+  std::int64_t sessions_per_user = 1024;
   std::int64_t session_models = 256;
   std::int64_t session_cores = 1 << 20;
   std::int64_t session_requests = 4096;

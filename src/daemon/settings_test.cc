@@ -67,6 +67,8 @@ TEST(Settings, ValuesThatDoNotGoTogetherAreRefused) {
   EXPECT_THAT(refusal([](auto& s) { s.listen = {"nothing"}; }), HasSubstr("listen"));
   EXPECT_THAT(refusal([](auto& s) { s.tls_key = "k"; }), HasSubstr("tls_certificate"));
   EXPECT_THAT(refusal([](auto& s) { s.tls_client_ca = "c"; }), HasSubstr("tls_client_ca"));
+  EXPECT_THAT(refusal([](auto& s) { s.roles = {"others=all"}; }), HasSubstr("no role"));
+  EXPECT_THAT(refusal([](auto& s) { s.roles = {"alice"}; }), HasSubstr("roles"));
   EXPECT_THAT(refusal([](auto& s) { s.metrics = "9100"; }), HasSubstr("metrics"));
   EXPECT_THAT(refusal([](auto& s) { s.metrics = "0.0.0.0:9100"; }), HasSubstr("neither TLS"));
   EXPECT_THAT(refusal([](auto& s) { s.transfer_policy = "fifo"; }), HasSubstr("round-robin"));

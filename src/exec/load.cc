@@ -77,6 +77,16 @@ Status align_constants(package::Executable& executable, const std::stop_token& s
   return ok_status();
 }
 
+Status unknown_operator(const ir::Operation& operation) {
+  if (operation.domain.empty() || operation.domain == "sluice") {
+    return unimplemented("{}: no such operator", operation.describe());
+  }
+  return unimplemented(
+      "{}: no such operator in domain \"{}\"; if a program brings it, this process has to register "
+      "it before it opens the model (sluice_operator_register)",
+      operation.describe(), operation.domain);
+}
+
 /// Checks all operations against the operator table: a package is untrusted input.
 Status check_operations(ir::Graph& graph) {
   for (std::size_t i = 0; i < graph.num_subgraphs(); ++i) {
@@ -84,7 +94,7 @@ Status check_operations(ir::Graph& graph) {
     for (const ir::OperationId id : subgraph.order()) {
       ir::Operation& operation = subgraph.operation(id);
       const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
-      if (schema == nullptr) return unimplemented("{}: no such operator", operation.describe());
+      if (schema == nullptr) return unknown_operator(operation);
       SLUICE_TRY(ops::normalize(*schema, subgraph, operation));
       SLUICE_TRY(ops::check_structure(graph, operation));
     }
@@ -198,12 +208,12 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   // index. `verify_and_plan` joins the background work; no kernel reads packed bytes before that.
   Verification verification(*owner, options.num_threads, stop);
   verification.read_ahead(packed_for(*owner));
+  SLUICE_TRY(check_operations(owner->graph));
   for (const std::string& name : owner->backends) {
     model->backends.push_back(SLUICE_TRY(backends.find(name)));
     model->input_alignment = std::max(
         model->input_alignment, SLUICE_TRY(backend::input_alignment(*model->backends.back())));
   }
-  SLUICE_TRY(check_operations(owner->graph));
   SLUICE_TRY(check_assignment(*owner));
   SLUICE_TRY(align_constants(*owner, stop));
   model->signature = package::signature_of(owner->graph);

@@ -118,8 +118,8 @@ class LoadedModel {
   std::shared_ptr<const ModelState> state_;
 };
 
-/// Called on the running thread before each range of steps, so at least once per iteration of a
-/// loop. An error ends the run with that error. Takes well below a microsecond.
+/// Called on the running thread before each segment and each range of steps, so at least once per
+/// iteration of a loop. An error ends the run with that error. Takes well below a microsecond.
 using Checkpoint = std::function<Status()>;
 
 /// One run at a time of a loaded model. Movable. Strings are offsets and bytes, as in a package.

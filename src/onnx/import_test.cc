@@ -283,7 +283,8 @@ TEST(Import, ReportsAllUnsupportedOperatorsAtOnce) {
   EXPECT_EQ(graph.status().code(), Code::kUnimplemented);
   EXPECT_EQ(graph.status().message(),
             "not supported: Bar of opset 17 (\"b\"), com.x::Foo of opset 3 (\"foo0\", \"foo1\", "
-            "\"foo2\" and 2 more); export the model without them, or add them to src/ops");
+            "\"foo2\" and 2 more); export the model without them, or register them in the program "
+            "that compiles it (sluice/operators.h)");
 }
 
 }  // namespace

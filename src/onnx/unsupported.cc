@@ -38,8 +38,10 @@ Status UnsupportedOperators::status() const {
     list += ")";
   }
   if (listed > kMaxOperators) list += fmt::format(" and {} more operators", listed - kMaxOperators);
-  const char* remedy = all_known ? "convert the model to opset 13 or later"
-                                 : "export the model without them, or add them to src/ops";
+  const char* remedy = all_known
+                           ? "convert the model to opset 13 or later"
+                           : "export the model without them, or register them in the program that "
+                             "compiles it (sluice/operators.h)";
   return unimplemented("not supported: {}; {}", list, remedy);
 }
 

@@ -2,6 +2,7 @@
 #include <functional>
 #include <tuple>
 
+#include "ops/custom.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -107,8 +108,13 @@ std::string TypeSet::to_string() const {
   return text;
 }
 
-const OpSchema* find_schema(std::string_view domain, std::string_view name) {
+const OpSchema* find_built_in_schema(std::string_view domain, std::string_view name) {
   return registry().find(domain == "ai.onnx" ? "" : domain, name);
+}
+
+const OpSchema* find_schema(std::string_view domain, std::string_view name) {
+  const OpSchema* schema = find_built_in_schema(domain, name);
+  return schema != nullptr ? schema : find_custom_schema(domain, name);
 }
 
 std::optional<int> version_in_opset(const OpSchema& schema, int opset) {

@@ -93,6 +93,8 @@ enum Trait : std::uint32_t {
   kView = 1U << 4,
   /// Its newest form, too, is rewritten by `upgrade`, into operators of domain "sluice".
   kLowered = 1U << 5,
+  /// Registered by the program (ops/custom.h): its own kernel runs it.
+  kCustom = 1U << 6,
 };
 
 /// Sets output types (and, where known, small integer values) from the inputs'.
@@ -119,14 +121,18 @@ struct OpSchema {
   int newest_version() const { return versions.back(); }
 };
 
-/// The schema of an operator name; null if it is unknown. Pointers live as long as the program.
+/// The schema of an operator name, of the table or of the program; null if it is unknown. Pointers
+/// live as long as the program.
 const OpSchema* find_schema(std::string_view domain, std::string_view name);
+
+/// As above without the operators of the program.
+const OpSchema* find_built_in_schema(std::string_view domain, std::string_view name);
 
 /// The since-version that a model importing `opset` of the operator's domain means; nullopt if the
 /// operator is newer than that.
 std::optional<int> version_in_opset(const OpSchema& schema, int opset);
 
-/// All schemas, ordered by domain, then name.
+/// All schemas but those of the program, ordered by domain, then name.
 std::span<const OpSchema* const> all_schemas();
 
 /// The `upgrade` of operators whose newest form says everything that the older forms said, in the

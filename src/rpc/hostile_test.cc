@@ -366,6 +366,9 @@ TEST_F(HostileTest, RequiredSessionsLeaveOthersOnlyTheView) {
   v1::CreateGroupRequest group;
   group.set_cores(1);
   EXPECT_EQ(call(&v1::Runtime::Stub::CreateGroup, group).code(), Code::kPermissionDenied);
+  v1::PutTensorRequest put;
+  *put.mutable_tensor() = good_request().inputs(0);
+  EXPECT_EQ(call(&v1::Runtime::Stub::PutTensor, put).code(), Code::kPermissionDenied);
   EXPECT_TRUE(call(&v1::Runtime::Stub::ListModels, v1::ListModelsRequest()).is_ok());
   const auto session = service_.open_session("c", {}).value();
   EXPECT_TRUE(call(&v1::Runtime::Stub::Infer, good_request(), session->token()).is_ok());
@@ -374,12 +377,14 @@ TEST_F(HostileTest, RequiredSessionsLeaveOthersOnlyTheView) {
 }
 
 TEST_F(HostileTest, AModelWithoutASessionIsControlledByItsUser) {
-  service::Caller stranger = service_.caller_of("", {"unix:", 1, 12345, 1}).value();
+  service::Caller stranger =
+      service_.caller_of(service::Role::kAny, "", {"unix:", 1, 12345, 1}).value();
   const runtime::ModelHandle model{model_};
   EXPECT_TRUE(service_.find_model(stranger, model).is_ok()) << "all may use it";
   EXPECT_EQ(service_.stop(stranger, model, 0).code(), Code::kPermissionDenied);
   EXPECT_EQ(service_.unload(stranger, model, 0).code(), Code::kPermissionDenied);
-  const service::Caller root = service_.caller_of("", {"unix:", 1, 0, 0}).value();
+  const service::Caller root =
+      service_.caller_of(service::Role::kAny, "", {"unix:", 1, 0, 0}).value();
   EXPECT_TRUE(service_.stop(root, model, 0).is_ok());
   EXPECT_TRUE(service_.start(root, model).is_ok());
 }

@@ -193,16 +193,26 @@ Result<std::shared_ptr<ClientSession>> SessionTable::open(std::string client, Pe
   std::string token = SLUICE_TRY(make_token());
   const std::lock_guard lock(mutex_);
   if (is_closed_) return make_error(Code::kUnavailable, "the daemon is shutting down");
-  if (by_id_.size() >= most_) {
-    return runtime_error(RuntimeCode::kOutOfResources,
-                         "{} sessions are open, the most there may be", most_);
-  }
+  const std::string account = account_of(peer);
+  SLUICE_TRY(check_room(account));
   const SessionId id{next_id_++};
   auto session = std::make_shared<ClientSession>(id, std::move(client), std::move(peer),
                                                  std::move(token), now_ns, quota_);
   by_id_[id] = session;
+  ++num_of_account_[account];
   by_token_[session->token()] = id;
   return session;
+}
+
+Status SessionTable::check_room(const std::string& account) const {
+  if (by_id_.size() >= most_) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "{} sessions are open, the most there may be", most_);
+  }
+  const auto it = num_of_account_.find(account);
+  if (it == num_of_account_.end() || it->second < quota_.max_sessions) return ok_status();
+  return runtime_error(RuntimeCode::kOutOfResources,
+                       "{} has {} sessions open, the most it may have", account, it->second);
 }
 
 std::shared_ptr<ClientSession> SessionTable::find(std::string_view token) const {
@@ -222,6 +232,8 @@ bool SessionTable::remove(SessionId id) {
   const auto it = by_id_.find(id);
   if (it == by_id_.end()) return false;
   by_token_.erase(it->second->token());
+  const auto count = num_of_account_.find(account_of(it->second->peer()));
+  if (--count->second == 0) num_of_account_.erase(count);
   by_id_.erase(it);
   return true;
 }
@@ -243,33 +255,36 @@ void SessionTable::close() {
   is_closed_ = true;
 }
 
-std::shared_ptr<ClientSession> CommonHoldings::of(std::int64_t user) { return find(user, quota_); }
-
-std::shared_ptr<ClientSession> CommonHoldings::of_daemon() {
-  constexpr std::int64_t kDaemon = -2;  // no peer has this user; -1 is a client over TCP
-  SessionQuota unlimited;
-  unlimited.max_models = unlimited.max_cores = std::numeric_limits<std::int32_t>::max();
-  return find(kDaemon, unlimited);
+std::shared_ptr<ClientSession> CommonHoldings::of(const std::string& account) {
+  return find(account, quota_);
 }
 
-std::shared_ptr<ClientSession> CommonHoldings::find(std::int64_t user, const SessionQuota& quota) {
+std::shared_ptr<ClientSession> CommonHoldings::of_daemon() {
+  SessionQuota unlimited;
+  unlimited.max_models = unlimited.max_cores = std::numeric_limits<std::int32_t>::max();
+  return find("", unlimited);  // no peer has this account
+}
+
+std::shared_ptr<ClientSession> CommonHoldings::find(const std::string& account,
+                                                    const SessionQuota& quota) {
+  constexpr std::uint64_t kFirstOwner = std::uint64_t{1} << 63;  // sessions count from below
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<ClientSession>& found = by_user_[user];
+  std::shared_ptr<ClientSession>& found = by_account_[account];
   if (found == nullptr) {
-    found = std::make_shared<ClientSession>(kNobody, "", Peer{"", -1, user, -1}, "", started_ns_,
-                                            quota);
+    found = std::make_shared<ClientSession>(kNobody, "", Peer{}, "", started_ns_, quota);
+    found->set_owner(sandbox::OwnerId{kFirstOwner + by_account_.size()});
   }
   return found;
 }
 
 void CommonHoldings::remove_model(runtime::ModelHandle model) {
   const std::lock_guard lock(mutex_);
-  for (const auto& [user, session] : by_user_) session->remove_model(model);
+  for (const auto& [account, session] : by_account_) session->remove_model(model);
 }
 
 void CommonHoldings::remove_group(topology::CoreGroupId group) {
   const std::lock_guard lock(mutex_);
-  for (const auto& [user, session] : by_user_) session->remove_group(group);
+  for (const auto& [account, session] : by_account_) session->remove_group(group);
 }
 
 }  // namespace sluice::service

@@ -21,6 +21,7 @@ namespace sluice::service {
 
 /// Limits of one session.
 struct SessionQuota {
+  std::int32_t max_sessions = 1024;  ///< open ones of one account
   std::int32_t max_models = 256;
   std::int32_t max_cores = 1 << 20;
   std::int64_t max_in_flight = 4096;
@@ -39,6 +40,7 @@ class ClientSession {
   ClientSession(SessionId id, std::string client, Peer peer, std::string token,
                 std::int64_t opened_ns, const SessionQuota& quota)
       : id_(id),
+        owner_{static_cast<std::uint64_t>(id)},
         client_(std::move(client)),
         peer_(std::move(peer)),
         token_(std::move(token)),
@@ -49,7 +51,9 @@ class ClientSession {
 
   SessionId id() const { return id_; }
   /// Of its tensors in the exchange.
-  sandbox::OwnerId owner() const { return sandbox::OwnerId{static_cast<std::uint64_t>(id_)}; }
+  sandbox::OwnerId owner() const { return owner_; }
+  /// Requires: nobody uses it yet.
+  void set_owner(sandbox::OwnerId owner) { owner_ = owner; }
   const std::string& client() const { return client_; }
   const Peer& peer() const { return peer_; }
   const std::string& token() const { return token_; }
@@ -109,6 +113,7 @@ class ClientSession {
   Status check_cores(std::int32_t more) const;
 
   const SessionId id_;
+  sandbox::OwnerId owner_;
   const std::string client_;
   const Peer peer_;
   const std::string token_;
@@ -137,7 +142,8 @@ class SessionTable {
 
   /// Of sessions that open from now on.
   void set_quota(const SessionQuota& quota);
-  /// With a token of 128 random bits. Fails: kOutOfResources, kUnavailable once closed.
+  /// With a token of 128 random bits. Fails: kOutOfResources for too many of all or of the peer's
+  /// account; kUnavailable once closed.
   Result<std::shared_ptr<ClientSession>> open(std::string client, Peer peer, std::int64_t now_ns);
   /// Null if no open session has this token, or id.
   std::shared_ptr<ClientSession> find(std::string_view token) const;
@@ -150,6 +156,8 @@ class SessionTable {
   void close();
 
  private:
+  Status check_room(const std::string& account) const;
+
   const std::size_t most_;
   mutable std::mutex mutex_;
   SessionQuota quota_;
@@ -157,30 +165,31 @@ class SessionTable {
   std::uint64_t next_id_ = 1;
   std::map<SessionId, std::shared_ptr<ClientSession>> by_id_;
   std::map<std::string, SessionId, std::less<>> by_token_;
+  std::map<std::string, std::int32_t> num_of_account_;
 };
 
-/// Clients without a session share holdings and a quota with the other such clients of their user,
-/// so that no user takes what the others need. Clients over TCP are one user. Safe across threads.
+/// Clients without a session share holdings and a quota with the other such clients of their
+/// account, so that no user and no token takes what the others need. Safe across threads.
 class CommonHoldings {
  public:
   CommonHoldings(SessionQuota quota, std::int64_t started_ns)
       : quota_(std::move(quota)), started_ns_(started_ns) {}
 
   /// A session with the id kNobody that never closes.
-  std::shared_ptr<ClientSession> of(std::int64_t user);
+  std::shared_ptr<ClientSession> of(const std::string& account);
   /// The daemon's own: no quota bounds what its administrator lists in the settings.
   std::shared_ptr<ClientSession> of_daemon();
-  /// Of whichever user has it.
+  /// Of whichever account has it.
   void remove_model(runtime::ModelHandle model);
   void remove_group(topology::CoreGroupId group);
 
  private:
-  std::shared_ptr<ClientSession> find(std::int64_t user, const SessionQuota& quota);
+  std::shared_ptr<ClientSession> find(const std::string& account, const SessionQuota& quota);
 
   const SessionQuota quota_;
   const std::int64_t started_ns_;
   std::mutex mutex_;
-  std::map<std::int64_t, std::shared_ptr<ClientSession>> by_user_;
+  std::map<std::string, std::shared_ptr<ClientSession>> by_account_;
 };
 
 }  // namespace sluice::service

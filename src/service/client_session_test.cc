@@ -134,5 +134,33 @@ TEST(SessionTable, LimitsTheNumberOfSessionsAndRefusesAfterClose) {
   EXPECT_EQ(table.open("d", Peer{}, 0).status().code(), Code::kUnavailable);
 }
 
+TEST(SessionTable, AnAccountLeavesRoomForOthers) {
+  SessionQuota quota;
+  quota.max_sessions = 2;
+  SessionTable table(quota);
+  const Peer alice = {"unix:/s", 1, 4'000'001};
+  const auto first = table.open("a", alice, 0).value();
+  ASSERT_TRUE(table.open("b", alice, 0).is_ok());
+  EXPECT_EQ(code_of(table.open("c", alice, 0).status()), RuntimeCode::kOutOfResources);
+  EXPECT_TRUE(table.open("d", Peer{"unix:/s", 1, 4'000'002}, 0).is_ok());
+  ASSERT_TRUE(table.remove(first->id()));
+  EXPECT_TRUE(table.open("e", alice, 0).is_ok());
+}
+
+TEST(CommonHoldings, EveryAccountHasItsOwn) {
+  SessionQuota quota;
+  quota.max_models = 1;
+  CommonHoldings common(quota, 0);
+  const auto alice = common.of("user 1");
+  const auto token = common.of("token a");
+  EXPECT_EQ(alice, common.of("user 1"));
+  EXPECT_NE(alice->owner(), token->owner());
+  EXPECT_TRUE(alice->add_model(runtime::ModelHandle{1}, 1).is_ok());
+  EXPECT_EQ(code_of(alice->add_model(runtime::ModelHandle{2}, 1)), RuntimeCode::kOutOfResources);
+  EXPECT_TRUE(token->add_model(runtime::ModelHandle{2}, 1).is_ok());
+  common.remove_model(runtime::ModelHandle{1});
+  EXPECT_TRUE(alice->add_model(runtime::ModelHandle{3}, 1).is_ok());
+}
+
 }  // namespace
 }  // namespace sluice::service

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <shared_mutex>
+#include <string>
 
 #include "dispatch/model_ref.h"
 #include "service/types.h"
@@ -15,7 +16,7 @@ namespace sluice::service {
 /// Of a model from the end of its load to the end of its unload.
 struct ServedModel {
   SessionId owner = kNobody;
-  std::int64_t user = -1;              ///< who loaded it
+  std::string account;                 ///< who loaded it
   runtime::ModelHost* host = nullptr;  ///< outlives the table
   std::shared_ptr<dispatch::ModelRef> ref;
 };

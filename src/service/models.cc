@@ -61,13 +61,9 @@ Result<ServedModel> Service::find_own(const Caller& caller, ModelHandle model) c
 
 Result<ServedModel> Service::find_to_control(const Caller& caller, ModelHandle model) const {
   ServedModel served = SLUICE_TRY(find_own(caller, model));
-  const std::int64_t user = caller.peer.user;
-  const bool may = served.owner != kNobody || user == served.user || user == 0 ||
-                   user == static_cast<std::int64_t>(geteuid());
-  if (may) return served;
-  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
-                fmt::format("model {:#x} was loaded by user {}; ask that user, or be root",
-                            static_cast<std::uint64_t>(model), served.user));
+  const Owner owner = {served.owner, served.account};
+  SLUICE_TRY(check_control(owner, static_cast<std::uint64_t>(model), caller, "model"));
+  return served;
 }
 
 Result<runtime::LoadRequest> Service::load_request(
@@ -124,7 +120,7 @@ Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& optio
   auto entry = load(caller, options, std::move(request));
   if (entry.is_ok() && is_restorable) {
     const ModelHandle handle{entry->info.handle};
-    model_events_.on_load(handle, path.string(), options);
+    model_events_.on_load(handle, path.string(), options, caller.peer);
     if (!models_.find(handle).is_ok()) model_events_.on_unload(handle);  // unloaded meanwhile
   }
   return entry;
@@ -135,6 +131,13 @@ Result<ModelEntry> Service::load_own(const ModelOptions& options, const fs::path
   request.path = path;
   const Peer daemon{"", getpid(), static_cast<std::int64_t>(geteuid()), -1};
   return load(Caller{common_.of_daemon(), daemon}, options, std::move(request));
+}
+
+Result<ModelEntry> Service::load_again(const ModelOptions& options, const fs::path& path,
+                                       std::int64_t user, const std::string& token) {
+  Peer peer = {"", -1, user, -1};
+  peer.token = token;
+  return load(Caller{common_.of(account_of(peer)), peer}, options, path, nullptr);
 }
 
 Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& options,
@@ -193,13 +196,14 @@ Result<ModelEntry> Service::enter_model(const Caller& caller, runtime::ModelHost
     }
     // A group that several sessions' models share belongs to nobody.
     const std::unique_lock lock(owners_mutex_);
-    const auto [owner, is_new] = group_owners_.try_emplace(
-        static_cast<std::uint64_t>(info.group.value()), caller.session->id());
-    if (owner->second != caller.session->id()) owner->second = kNobody;
+    const auto [owner, is_new] =
+        group_owners_.try_emplace(static_cast<std::uint64_t>(info.group.value()),
+                                  Owner{caller.session->id(), account_of(caller.peer)});
+    if (owner->second.session != caller.session->id()) owner->second = {};
   }
   const SessionId session = caller.session->id();
   ModelEntry entry = describe(info, session, sink->signature());
-  models_.add(model, {session, caller.peer.user, &host,
+  models_.add(model, {session, account_of(caller.peer), &host,
                       std::make_shared<dispatch::ModelRef>(std::move(sink), info.in_place_inputs,
                                                            &host != &engine_)});
   const Status status = caller.session->add_model(model, num_cores);
@@ -284,11 +288,12 @@ Result<std::vector<ModelEntry>> Service::list_models(std::uint64_t model) const 
 Result<std::shared_ptr<dispatch::ModelRef>> Service::find_model(const Caller& caller,
                                                                 ModelHandle model) const {
   SLUICE_TRY(check_ready());
+  SLUICE_TRY(authorize(caller.peer, Role::kInference));
   return SLUICE_TRY(find_own(caller, model)).ref;
 }
 
 Result<Admission> Service::admit(std::string_view token, Peer peer, ModelHandle model) const {
-  Caller caller = SLUICE_TRY(caller_of(token, std::move(peer)));
+  Caller caller = SLUICE_TRY(caller_of(Role::kInference, token, std::move(peer)));
   auto ref = SLUICE_TRY(find_model(caller, model));
   return Admission{std::move(caller), std::move(ref)};
 }

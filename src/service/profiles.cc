@@ -14,7 +14,7 @@ Result<std::uint64_t> Service::start_profile(const Caller& caller,
   {
     const std::unique_lock lock(owners_mutex_);
     profile = SLUICE_TRY(engine_.start_profile(wish));
-    profile_owners_[profile] = session;
+    profile_owners_[profile] = {session, account_of(caller.peer)};
   }
   if (session != kNobody &&
       sessions_.find(session) == nullptr) {  // reclaim may have come before us
@@ -28,7 +28,7 @@ Result<std::uint64_t> Service::start_profile(const Caller& caller,
 }
 
 Result<runtime::Profile> Service::stop_profile(const Caller& caller, std::uint64_t profile) {
-  SLUICE_TRY(check_owner(profile_owners_, profile, caller, "profile"));
+  SLUICE_TRY(check_control(profile_owners_, profile, caller, "profile"));
   auto taken = SLUICE_TRY(engine_.stop_profile(profile));
   {
     const std::unique_lock lock(owners_mutex_);
@@ -42,7 +42,7 @@ Result<runtime::Profile> Service::stop_profile(const Caller& caller, std::uint64
 void Service::drop_profiles(SessionId session) {
   const std::unique_lock lock(owners_mutex_);
   for (auto it = profile_owners_.begin(); it != profile_owners_.end();) {
-    if (it->second != session) {
+    if (it->second.session != session) {
       ++it;
       continue;
     }

@@ -93,6 +93,7 @@ std::vector<RegionInfo> Service::list_regions(const Caller& caller) const {
 Result<sandbox::TensorIndex> Service::put_tensor(const Caller& caller, const exec::TensorView& view,
                                                  std::int64_t ttl_ns) {
   SLUICE_TRY(check_ready());
+  SLUICE_TRY(check_session(caller));
   auto memory = allocate_aligned(static_cast<std::uint64_t>(view.size_bytes));
   if (memory == nullptr) {
     return runtime_error(RuntimeCode::kOutOfResources, "no memory for a tensor of {} bytes",

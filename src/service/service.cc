@@ -42,6 +42,7 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
           }(),
           started_ns_) {
   requires_session_ = options_.requires_session;
+  access_.set_rules(options_.roles);
 }
 
 SessionQuota Service::quota_of(const ServiceOptions& options) const {
@@ -58,6 +59,7 @@ ServiceOptions Service::options() const {
 void Service::set_options(ServiceOptions options) {
   sessions_.set_quota(quota_of(options));
   requires_session_ = options.requires_session;
+  access_.set_rules(options.roles);
   const std::lock_guard lock(options_mutex_);
   options_ = std::move(options);
 }
@@ -140,7 +142,7 @@ Status Service::check_session(const Caller& caller) const {
 SessionId Service::owner(const Owners& owners, std::uint64_t handle) const {
   const std::shared_lock lock(owners_mutex_);
   const auto it = owners.find(handle);
-  return it == owners.end() ? kNobody : it->second;
+  return it == owners.end() ? kNobody : it->second.session;
 }
 
 Status Service::check_owner(const Owners& owners, std::uint64_t handle, const Caller& caller,
@@ -151,7 +153,7 @@ Status Service::check_owner(const Owners& owners, std::uint64_t handle, const Ca
     return runtime_error(RuntimeCode::kInvalidHandle, "no {} has handle {:#x}, or no longer", what,
                          handle);
   }
-  return check_owner(it->second, handle, caller, what);
+  return check_owner(it->second.session, handle, caller, what);
 }
 
 Status Service::check_owner(SessionId owner, std::uint64_t handle, const Caller& caller,
@@ -160,6 +162,25 @@ Status Service::check_owner(SessionId owner, std::uint64_t handle, const Caller&
   return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
                 fmt::format("{} {:#x} belongs to session {}; only that session may use it", what,
                             handle, static_cast<std::uint64_t>(owner)));
+}
+
+Status Service::check_control(const Owner& owner, std::uint64_t handle, const Caller& caller,
+                              std::string_view what) {
+  SLUICE_TRY(check_owner(owner.session, handle, caller, what));
+  const bool may = owner.session != kNobody || account_of(caller.peer) == owner.account ||
+                   is_administrator(caller.peer);
+  if (may) return ok_status();
+  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
+                fmt::format("{} {:#x} was made by {}; ask there, or be root", what, handle,
+                            owner.account.empty() ? "several clients" : owner.account));
+}
+
+Status Service::check_control(const Owners& owners, std::uint64_t handle, const Caller& caller,
+                              std::string_view what) const {
+  SLUICE_TRY(check_owner(owners, handle, caller, what));
+  const std::shared_lock lock(owners_mutex_);
+  const auto it = owners.find(handle);
+  return it == owners.end() ? ok_status() : check_control(it->second, handle, caller, what);
 }
 
 // ---- sessions
@@ -175,8 +196,9 @@ Result<std::shared_ptr<ClientSession>> Service::open_session(std::string client,
   return session;
 }
 
-Result<Caller> Service::caller_of(std::string_view token, Peer peer) const {
-  if (token.empty()) return Caller{common_.of(peer.user), std::move(peer)};
+Result<Caller> Service::caller_of(Role role, std::string_view token, Peer peer) const {
+  SLUICE_TRY(authorize(peer, role));
+  if (token.empty()) return Caller{common_.of(account_of(peer)), std::move(peer)};
   auto session = sessions_.find(token);
   if (session != nullptr) return Caller{std::move(session), std::move(peer)};
   return Status(Code::kUnauthenticated, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
@@ -224,16 +246,16 @@ Status Service::kill_session(const Caller& caller, SessionId id) {
     return runtime_error(RuntimeCode::kInvalidHandle, "no session {} is open",
                          static_cast<std::uint64_t>(id));
   }
-  const std::int64_t user = caller.peer.user;
-  const bool may = session == caller.session || user == 0 ||
-                   (user >= 0 && (user == session->peer().user || user == geteuid()));
+  const std::string account = account_of(caller.peer);
+  const bool may = session == caller.session || is_administrator(caller.peer) ||
+                   account == account_of(session->peer());
   if (!may) {
     return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalidHandle),
-                  fmt::format("session {} belongs to user {}; ask that user, or be root",
-                              static_cast<std::uint64_t>(id), session->peer().user));
+                  fmt::format("session {} belongs to {}; ask there, or be root",
+                              static_cast<std::uint64_t>(id), account_of(session->peer())));
   }
-  close_session(id, make_error(Code::kAborted, "session {} was closed by user {}, process {}",
-                               static_cast<std::uint64_t>(id), user, caller.peer.process));
+  close_session(id, make_error(Code::kAborted, "session {} was closed by {}, process {}",
+                               static_cast<std::uint64_t>(id), account, caller.peer.process));
   return ok_status();
 }
 
@@ -271,7 +293,7 @@ Result<GroupEntry> Service::create_group(const Caller& caller, const topology::C
   }
   {
     const std::unique_lock lock(owners_mutex_);
-    group_owners_[number_of(id)] = caller.session->id();
+    group_owners_[number_of(id)] = {caller.session->id(), account_of(caller.peer)};
   }
   const auto num_cores = static_cast<std::int32_t>(entry.info.cores.size());
   const Status status = caller.session->add_group(id, num_cores);
@@ -289,7 +311,7 @@ Result<GroupEntry> Service::create_group(const Caller& caller, const topology::C
 
 Status Service::destroy_group(const Caller& caller, topology::CoreGroupId group) {
   SLUICE_TRY(check_session(caller));
-  SLUICE_TRY(check_owner(group_owners_, number_of(group), caller, "group"));
+  SLUICE_TRY(check_control(group_owners_, number_of(group), caller, "group"));
   const SessionId owned_by = owner(group_owners_, number_of(group));
   SLUICE_TRY(destroy(group));
   {

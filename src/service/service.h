@@ -11,6 +11,7 @@
 #include "sandbox/exchange.h"
 #include "sandbox/function_host.h"
 #include "service/client_session.h"
+#include "service/clients/access.h"
 #include "service/log.h"
 #include "service/metrics.h"
 #include "service/model_table.h"
@@ -33,6 +34,8 @@ struct ServiceOptions {
   std::int64_t upload_idle_ns = 30'000'000'000;
   /// Clients without a session may only look.
   bool requires_session = false;
+  /// Which clients may do what; none: all may do everything.
+  std::vector<RoleRule> roles = {};
   /// Most requests of one stream in flight, until their answers were sent. Requires: > 0.
   std::int64_t stream_requests = 256;
   /// Most bytes of answers that wait until their client reads them: of one stream, and of the whole
@@ -59,7 +62,9 @@ struct Caller {
 /// Receives the models that clients load by path, without a session and without a group. A daemon
 /// can load such a model again from its file alone. Called from any thread, several at a time.
 struct ModelEvents {
-  std::function<void(runtime::ModelHandle, const std::string& path, const ModelOptions&)> on_load;
+  std::function<void(runtime::ModelHandle, const std::string& path, const ModelOptions&,
+                     const Peer& by)>
+      on_load;
   std::function<void(runtime::ModelHandle)> on_unload;  ///< of any model
 };
 
@@ -73,9 +78,12 @@ struct Admission {
 /// RuntimeCode.
 ///
 /// Objects that a session creates belong to it: other sessions may list them but not use them.
-/// Objects created without a session are public; models among them are started, stopped and
-/// unloaded by clients of the same user, of root and of the daemon's user. The end of a session
-/// removes all its objects and cancels its requests in flight.
+/// Objects created without a session are public; models and groups among them are controlled and
+/// removed by clients of the same account, and by administrators. The end of a session removes all
+/// its objects and cancels its requests in flight.
+///
+/// A door, such as gRPC or the side socket, gets a Caller from caller_of, which asks for the role
+/// that the door's call needs. No call can be made without one.
 class Service {
  public:
   /// `engine` and `log` outlive the service. `devices`: those of the engine.
@@ -104,12 +112,16 @@ class Service {
   Result<std::shared_ptr<ClientSession>> open_session(std::string client, Peer peer);
   /// Blocks until all that the session held is free again. Nothing happens the second time.
   void close_session(SessionId id, const Status& reason);
-  /// Somebody else's session: that of the same user, or the caller is root or the daemon's user.
+  /// Somebody else's session: one of the same account, or the caller is an administrator.
   /// Blocks. Fails: kInvalidHandle; kPermissionDenied.
   Status kill_session(const Caller& caller, SessionId id);
   std::vector<SessionInfo> list_sessions() const;
-  /// Empty token: nobody's. Fails: kUnauthenticated for a token of no open session.
-  Result<Caller> caller_of(std::string_view token, Peer peer) const;
+  /// Empty token: nobody's. `role`: of the call that is made.
+  /// Fails: kPermissionDenied without the role; kUnauthenticated for a token of no open session.
+  Result<Caller> caller_of(Role role, std::string_view token, Peer peer) const;
+  /// As caller_of, for doors that need no session. Fails: kPermissionDenied.
+  Status authorize(const Peer& peer, Role role) const { return access_.check(peer, role); }
+  Roles roles_of(const Peer& peer) const { return access_.roles_of(peer); }
 
   // ---- groups
 
@@ -135,6 +147,10 @@ class Service {
                           int package_fd = -1);
   /// For the daemon itself: from any folder, for nobody, without an event. Blocks. Fails: as load.
   Result<ModelEntry> load_own(const ModelOptions& options, const std::filesystem::path& path);
+  /// For a daemon that starts again: as that client's load without a session. Blocks. Fails: as
+  /// load.
+  Result<ModelEntry> load_again(const ModelOptions& options, const std::filesystem::path& path,
+                                std::int64_t user, const std::string& token);
   /// As load, but nothing is loaded. Blocks.
   Result<runtime::Footprint> estimate(const ModelOptions& options,
                                       const std::filesystem::path& path,
@@ -171,7 +187,8 @@ class Service {
 
   // ---- inference
 
-  /// The model for the caller's requests; a FlightTable submits them to it.
+  /// The model for the caller's requests; a FlightTable submits them to it. Asks for the role
+  /// again, because streams and rings outlive a change of the rules.
   /// Fails: kInvalidHandle, kPermissionDenied, kUnavailable while shutting down.
   Result<std::shared_ptr<dispatch::ModelRef>> find_model(const Caller& caller,
                                                          runtime::ModelHandle model) const;
@@ -199,7 +216,11 @@ class Service {
   void shutdown(std::int64_t drain_ns);
 
  private:
-  using Owners = std::map<std::uint64_t, SessionId>;
+  struct Owner {
+    SessionId session = kNobody;
+    std::string account;  ///< empty: administrators alone control it
+  };
+  using Owners = std::map<std::uint64_t, Owner>;
   struct HostedModel {
     runtime::ModelHost* host = nullptr;
     runtime::ModelInfo info;
@@ -222,9 +243,14 @@ class Service {
                      std::string_view what) const;
   static Status check_owner(SessionId owner, std::uint64_t handle, const Caller& caller,
                             std::string_view what);
+  /// As check_owner, to change or remove it. Fails: kPermissionDenied also for what a client of
+  /// another account made without a session.
+  static Status check_control(const Owner& owner, std::uint64_t handle, const Caller& caller,
+                              std::string_view what);
+  Status check_control(const Owners& owners, std::uint64_t handle, const Caller& caller,
+                       std::string_view what) const;
   Result<ServedModel> find_own(const Caller& caller, runtime::ModelHandle model) const;
-  /// To start, stop, reset or unload it. Fails: as find_own; kPermissionDenied for a model that a
-  /// client of another user loaded without a session.
+  /// To start, stop, reset or unload it. Fails: as find_own and check_control.
   Result<ServedModel> find_to_control(const Caller& caller, runtime::ModelHandle model) const;
   static runtime::LoadRequest load_request(const ModelOptions& options);
   Result<runtime::LoadRequest> load_request(
@@ -258,6 +284,7 @@ class Service {
   const std::shared_ptr<ByteBudget> answers_;  ///< of all sessions, nobody's too
   std::atomic<bool> is_draining_ = false;
   std::atomic<bool> requires_session_ = false;
+  Access access_;
   SessionTable sessions_;
   mutable CommonHoldings common_;  ///< of clients without a session
   ModelTable models_;

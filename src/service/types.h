@@ -8,6 +8,7 @@
 #include "package/executable.h"
 #include "runtime/engine.h"
 #include "sandbox/function.h"
+#include "service/clients/peer.h"
 #include "topology/cores/core_groups.h"
 
 namespace sluice::service {
@@ -16,16 +17,8 @@ namespace sluice::service {
 /// sends the session's token.
 enum class SessionId : std::uint64_t {};
 
-/// Owner of objects without a session: every client may use and remove them.
+/// Owner of objects without a session: every client may use them.
 inline constexpr SessionId kNobody{0};
-
-/// The other end of a connection. -1 where the transport does not tell.
-struct Peer {
-  std::string address;
-  std::int64_t process = -1;
-  std::int64_t user = -1;
-  std::int64_t group = -1;
-};
 
 struct SessionInfo {
   SessionId id = kNobody;

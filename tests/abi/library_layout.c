@@ -1,6 +1,7 @@
 /* Prints the size of every struct of the public headers of libsluice: "NAME BYTES". */
 #include <stdio.h>
 
+#include "sluice/operators.h"
 #include "sluice/request.h"
 #include "sluice/session.h"
 #include "sluice/sluice.h"
@@ -28,6 +29,9 @@ int main(void) {
   SIZE(sluice_model_statistics);
   SIZE(sluice_named_array);
   SIZE(sluice_open_options);
+  SIZE(sluice_operator);
+  SIZE(sluice_operator_call);
+  SIZE(sluice_operator_types);
   SIZE(sluice_output_memory);
   SIZE(sluice_profile);
   SIZE(sluice_profile_options);
@@ -35,10 +39,12 @@ int main(void) {
   SIZE(sluice_queue_options);
   SIZE(sluice_reply_detail_info);
   SIZE(sluice_request_options);
+  SIZE(sluice_run_options);
   SIZE(sluice_runtime_options);
   SIZE(sluice_session_options);
   SIZE(sluice_shared_memory);
   SIZE(sluice_span);
   SIZE(sluice_tensor_spec);
+  SIZE(sluice_type);
   return 0;
 }

@@ -22,7 +22,7 @@ DaemonProcess::DaemonProcess(const TempDir& folder)
                                       (folder / "locks").string(),
                                       "--model-folders",
                                       folder.path().string(),
-                                      "--message-limit-bytes",
+                                      "--max-message-bytes",
                                       "131072",
                                       "-x"};
   std::vector<char*> arguments;

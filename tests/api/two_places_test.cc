@@ -1,4 +1,6 @@
 // The same program over an engine in this process and over a daemon, through libsluice alone.
+#include "two_places.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,13 +10,13 @@
 #include <thread>
 #include <vector>
 
-#include "daemon_process.h"
-#include "sluice/runtime.hpp"
 #include "sluice/statistics.hpp"
-#include "support/paths.h"
 
 namespace {
 
+using sluice::testing::image;
+using sluice::testing::Place;
+using sluice::testing::TwoPlaces;
 using ::testing::HasSubstr;
 
 constexpr std::int32_t kInvalidArgument = 3;
@@ -22,47 +24,10 @@ constexpr std::int32_t kNotFound = 5;
 constexpr std::int32_t kFailedPrecondition = 9;
 constexpr std::int32_t kUnavailable = 14;
 
-/// f32[N,1,8,8] to f32[N,10].
-std::string digits() {
-  return sluice::testing::source_path("tests/golden/package/format_1_0.sluice").string();
-}
-
-std::vector<sluice::InputTensor> image(std::int64_t n = 1) {
-  static const std::vector<float> pixels(4096, 0.5F);
-  const auto part = std::span(pixels).first(static_cast<std::size_t>(n) * 64);
-  return {sluice::tensor<float>("image", part, {n, 1, 8, 8})};
-}
-
-enum class Place { kLocal, kRing, kGrpc };
-
-class TwoPlaces : public testing::TestWithParam<Place> {
- protected:
-  TwoPlaces() : runtime_(open()) {}
-
-  sluice::Runtime open() {
-    if (GetParam() != Place::kLocal) {
-      daemon_ = std::make_unique<sluice::testing::DaemonProcess>(folder_);
-    }
-    auto runtime = GetParam() == Place::kLocal
-                       ? sluice::Runtime::create()
-                       : sluice::Runtime::connect(daemon_->address(),
-                                                  {.uses_ring = GetParam() == Place::kRing});
-    EXPECT_TRUE(runtime) << runtime.error().message << (daemon_ ? daemon_->output() : "");
-    return std::move(*runtime);
-  }
-  sluice::LoadedModel load(const sluice::LoadOptions& options = {.path = digits()}) {
-    auto model = runtime_.load(options);
-    EXPECT_TRUE(model) << model.error().message;
-    return std::move(*model);
-  }
-
-  sluice::testing::TempDir folder_;
-  std::unique_ptr<sluice::testing::DaemonProcess> daemon_;
-  sluice::Runtime runtime_;
-};
+std::string digits() { return sluice::testing::digits_package(); }
 
 INSTANTIATE_TEST_SUITE_P(Places, TwoPlaces,
-                         testing::Values(Place::kLocal, Place::kRing, Place::kGrpc));
+                         ::testing::Values(Place::kLocal, Place::kRing, Place::kGrpc));
 
 TEST_P(TwoPlaces, ModelAnswers) {
   const auto model = load();

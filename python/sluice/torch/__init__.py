@@ -25,7 +25,7 @@ from .placement import (
     set_multicore,
 )
 from .trace import trace
-from .traced import TracedModel, load
+from .traced import TracedModel, load, save
 from .weights import replace_weights
 
 dynamo.register()
@@ -48,6 +48,7 @@ __all__ = [
     "multicore_context",
     "num_cores",
     "replace_weights",
+    "save",
     "set_cores",
     "set_multicore",
     "trace",

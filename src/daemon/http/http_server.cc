@@ -25,6 +25,7 @@ constexpr int kBacklog = 128;
 std::string_view phrase_of(int status) {
   switch (status) {
     case 200: return "OK";
+    case 403: return "Forbidden";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
     case 413: return "Content Too Large";
@@ -89,8 +90,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const rpc::wire::Address& 
   server->thread_ = std::thread([raw = server.get()] { raw->loop(); });
   if (address.is_unix) {
     unix_socket.path = address.path;
-    const auto on_accept = [raw = server.get()](int fd, const service::Peer& /*peer*/) {
-      raw->add(fd);
+    const auto on_accept = [raw = server.get()](int fd, const service::Peer& peer) {
+      raw->add(fd, peer);
     };
     server->unix_listener_ =
         SLUICE_TRY(rpc::server::UnixListener::create(unix_socket, on_accept, log));
@@ -122,19 +123,19 @@ HttpServer::~HttpServer() {
   }
 }
 
-void HttpServer::add(int fd) {
+void HttpServer::add(int fd, const service::Peer& peer) {
   {
     const std::lock_guard lock(added_mutex_);
-    added_.push_back(fd);
+    added_.emplace_back(fd, peer);
   }
   eventfd_write(wake_fd_, 1);
 }
 
 void HttpServer::take_added() {
   const std::lock_guard lock(added_mutex_);
-  for (const int fd : std::exchange(added_, {})) {
+  for (auto& [fd, peer] : std::exchange(added_, {})) {
     if (connections_.size() >= kMaxConnections) make_room();
-    connections_.push_back({fd, system_clock().now_ns() + kDeadlineNs});
+    connections_.push_back({fd, std::move(peer), system_clock().now_ns() + kDeadlineNs});
   }
 }
 
@@ -190,7 +191,7 @@ void HttpServer::accept_all() {
   for (int i = 0; i < kBacklog; ++i) {
     const int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
-      add(fd);
+      add(fd, service::Peer{"metrics"});
       continue;
     }
     if (would_block() || errno == ECONNABORTED) return;
@@ -230,7 +231,7 @@ bool HttpServer::read_some(Connection& connection) const {
 void HttpServer::prepare_answer(Connection& connection, const HttpRequest& request) const {
   HttpAnswer answer;
   if (request.state == HttpRequest::State::kComplete) {
-    answer = answer_(request.path);
+    answer = answer_(request.path, connection.peer);
   } else {
     answer.status = request.status;
     answer.body = fmt::format("{}\n", request.reason);

@@ -100,7 +100,9 @@ Status LinearExecutor::run_range(const Recording& recording) {
 
 Status LinearExecutor::run_segments(const Recording& recording) {
   if (context_.events) return run_ordered(recording);
-  for (const Segment& segment : recording.segments) {
+  for (std::size_t i = 0; i < recording.segments.size(); ++i) {
+    if (i > 0 && context_.checkpoint) SLUICE_TRY(context_.checkpoint());
+    const Segment& segment = recording.segments[i];
     backend::Stream& stream = *context_.streams[segment.group];
     // Waits before the next segment: the next segment may run on another backend, which shares
     // memory with this backend but no stream order.

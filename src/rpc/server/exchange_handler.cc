@@ -12,7 +12,7 @@ template <typename Work>
 grpc::ServerUnaryReactor* answer_now(const Handlers& handlers, grpc::CallbackServerContext& context,
                                      const Work& work) {
   auto* reactor = context.DefaultReactor();
-  const auto caller = handlers.caller_of(context);
+  const auto caller = handlers.caller_of(context, service::Role::kInference);
   reactor->Finish(wire::to_grpc(caller.is_ok() ? work(*caller) : caller.status()));
   return reactor;
 }

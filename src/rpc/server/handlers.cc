@@ -7,6 +7,7 @@
 namespace sluice::rpc::server {
 
 using runtime::ModelHandle;
+using service::Role;
 
 void PeerTable::set(int fd, service::Peer peer) {
   const std::lock_guard lock(mutex_);
@@ -16,7 +17,7 @@ void PeerTable::set(int fd, service::Peer peer) {
 service::Peer PeerTable::find(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   const auto it = peers_.find(name);
-  return it == peers_.end() ? service::Peer{name, -1, -1, -1} : it->second;
+  return it == peers_.end() ? service::Peer{name} : it->second;
 }
 
 namespace {
@@ -31,57 +32,40 @@ std::string_view metadata_of(const grpc::CallbackServerContext& context, const c
                               : std::string_view(it->second.data(), it->second.size());
 }
 
-/// Takes the same time wherever the first difference is: a caller cannot guess byte by byte.
-bool is_same_secret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference |=
-        static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]));
-  }
-  return difference == 0;
-}
-
 }  // namespace
 
 Handlers::Handlers(service::Service& service, const PeerTable& peers, service::CallThreads& threads,
-                   std::vector<std::string> tokens, std::int64_t max_answer_bytes)
-    : service_(service),
-      peers_(peers),
-      threads_(threads),
-      tokens_(std::move(tokens)),
-      max_answer_bytes_(max_answer_bytes) {
+                   std::vector<service::AccessToken> tokens, std::int64_t max_answer_bytes)
+    : service_(service), peers_(peers), threads_(threads), max_answer_bytes_(max_answer_bytes) {
+  tokens_.set(std::move(tokens));
   SetMessageAllocatorFor_Infer(&infer_allocator_);
 }
 
-void Handlers::set_tokens(std::vector<std::string> tokens) {
-  const std::lock_guard lock(tokens_mutex_);
-  tokens_ = std::move(tokens);
-}
-
-Status Handlers::check_token(const grpc::CallbackServerContext& context) const {
+/// Fails: kUnauthenticated.
+Result<service::AccessToken> Handlers::token_of(const grpc::CallbackServerContext& context) const {
   constexpr std::string_view kBearer = "Bearer ";
-  const std::lock_guard lock(tokens_mutex_);
-  if (tokens_.empty()) return ok_status();
-  std::string_view token = metadata_of(context, "authorization");
-  if (token.starts_with(kBearer)) token.remove_prefix(kBearer.size());
-  for (const std::string& known : tokens_) {
-    if (is_same_secret(known, token)) return ok_status();
-  }
+  std::string_view secret = metadata_of(context, "authorization");
+  if (secret.starts_with(kBearer)) secret.remove_prefix(kBearer.size());
+  auto token = tokens_.find(secret);
+  if (token) return std::move(*token);
   return make_error(Code::kUnauthenticated, "the call has no token that this daemon knows");
 }
 
 /// Fails: kUnauthenticated over TCP without one of the tokens.
 Result<service::Peer> Handlers::peer_of(const grpc::CallbackServerContext& context) const {
   service::Peer peer = peers_.find(context.peer());
-  const bool is_local = peer.user >= 0;  // a Unix socket's, which its mode protects
-  if (!is_local) SLUICE_TRY(check_token(context));
+  // The mode of a Unix socket protects it.
+  if (peer.is_local() || tokens_.is_empty()) return peer;
+  service::AccessToken token = SLUICE_TRY(token_of(context));
+  peer.token = std::move(token.name);
+  peer.token_roles = token.roles;
   return peer;
 }
 
-Result<service::Caller> Handlers::caller_of(const grpc::CallbackServerContext& context) const {
+Result<service::Caller> Handlers::caller_of(const grpc::CallbackServerContext& context,
+                                            service::Role role) const {
   service::Peer peer = SLUICE_TRY(peer_of(context));
-  return service_.caller_of(metadata_of(context, kSessionKey), std::move(peer));
+  return service_.caller_of(role, metadata_of(context, kSessionKey), std::move(peer));
 }
 
 Result<service::Admission> Handlers::admit(const grpc::CallbackServerContext& context,
@@ -110,18 +94,18 @@ void Handlers::release_upload(std::int64_t bytes) {
 
 /// Answers a call that does not block on gRPC's thread.
 template <typename Work>
-Handlers::Unary* Handlers::now(Context* context, const Work& work) {
+Handlers::Unary* Handlers::now(Context* context, Role role, const Work& work) {
   Unary* reactor = context->DefaultReactor();
-  const auto caller = caller_of(*context);
+  const auto caller = caller_of(*context, role);
   reactor->Finish(wire::to_grpc(caller.is_ok() ? work(*caller) : caller.status()));
   return reactor;
 }
 
 /// Those that may block, on a worker's.
 template <typename Work>
-Handlers::Unary* Handlers::later(Context* context, Work work) {
+Handlers::Unary* Handlers::later(Context* context, Role role, Work work) {
   Unary* reactor = context->DefaultReactor();
-  auto caller = caller_of(*context);
+  auto caller = caller_of(*context, role);
   Status status = caller.is_ok() ? ok_status() : caller.status();
   if (status.is_ok()) {
     status = threads_.run([reactor, work = std::move(work), caller = std::move(*caller)] {
@@ -134,7 +118,7 @@ Handlers::Unary* Handlers::later(Context* context, Work work) {
 
 Handlers::Unary* Handlers::GetServer(Context* context, const v1::GetServerRequest* /*request*/,
                                      v1::GetServerResponse* response) {
-  return now(context, [&](const service::Caller& /*caller*/) {
+  return now(context, Role::kAny, [&](const service::Caller& /*caller*/) {
     wire::to_proto(service_.server(), *response);
     return ok_status();
   });
@@ -142,7 +126,7 @@ Handlers::Unary* Handlers::GetServer(Context* context, const v1::GetServerReques
 
 Handlers::Unary* Handlers::GetHealth(Context* context, const v1::GetHealthRequest* /*request*/,
                                      v1::GetHealthResponse* response) {
-  return now(context, [&](const service::Caller& /*caller*/) {
+  return now(context, Role::kAny, [&](const service::Caller& /*caller*/) {
     wire::to_proto(service_.health(), *response);
     return ok_status();
   });
@@ -156,7 +140,7 @@ grpc::ServerWriteReactor<v1::OpenSessionResponse>* Handlers::OpenSession(
 Handlers::Unary* Handlers::ListSessions(Context* context,
                                         const v1::ListSessionsRequest* /*request*/,
                                         v1::ListSessionsResponse* response) {
-  return now(context, [&](const service::Caller& /*caller*/) {
+  return now(context, Role::kMonitor, [&](const service::Caller& /*caller*/) {
     for (const auto& session : service_.list_sessions())
       wire::to_proto(session, *response->add_sessions());
     return ok_status();
@@ -165,32 +149,35 @@ Handlers::Unary* Handlers::ListSessions(Context* context,
 
 Handlers::Unary* Handlers::CloseSession(Context* context, const v1::CloseSessionRequest* request,
                                         v1::CloseSessionResponse* /*response*/) {
-  return later(context, [this, id = request->session()](const service::Caller& caller) {
-    return service_.kill_session(caller, service::SessionId(id));
-  });
+  return later(context, Role::kControl,
+               [this, id = request->session()](const service::Caller& caller) {
+                 return service_.kill_session(caller, service::SessionId(id));
+               });
 }
 
 Handlers::Unary* Handlers::CreateGroup(Context* context, const v1::CreateGroupRequest* request,
                                        v1::CreateGroupResponse* response) {
-  return later(context, [this, request, response](const service::Caller& caller) -> Status {
-    const auto wanted = SLUICE_TRY(wire::from_proto(*request));
-    const auto isolation = SLUICE_TRY(wire::isolation_from_proto(request->isolation()));
-    wire::to_proto(SLUICE_TRY(service_.create_group(caller, wanted, isolation)),
-                   *response->mutable_group());
-    return ok_status();
-  });
+  return later(
+      context, Role::kControl, [this, request, response](const service::Caller& caller) -> Status {
+        const auto wanted = SLUICE_TRY(wire::from_proto(*request));
+        const auto isolation = SLUICE_TRY(wire::isolation_from_proto(request->isolation()));
+        wire::to_proto(SLUICE_TRY(service_.create_group(caller, wanted, isolation)),
+                       *response->mutable_group());
+        return ok_status();
+      });
 }
 
 Handlers::Unary* Handlers::DestroyGroup(Context* context, const v1::DestroyGroupRequest* request,
                                         v1::DestroyGroupResponse* /*response*/) {
-  return later(context, [this, handle = request->group()](const service::Caller& caller) -> Status {
-    return service_.destroy_group(caller, SLUICE_TRY(wire::group_from_proto(handle)));
-  });
+  return later(context, Role::kControl,
+               [this, handle = request->group()](const service::Caller& caller) -> Status {
+                 return service_.destroy_group(caller, SLUICE_TRY(wire::group_from_proto(handle)));
+               });
 }
 
 Handlers::Unary* Handlers::ListGroups(Context* context, const v1::ListGroupsRequest* /*request*/,
                                       v1::ListGroupsResponse* response) {
-  return now(context, [&](const service::Caller& /*caller*/) {
+  return now(context, Role::kMonitor, [&](const service::Caller& /*caller*/) {
     for (const auto& group : service_.list_groups()) wire::to_proto(group, *response->add_groups());
     response->set_free_cores(service_.server().num_free_cores);
     return ok_status();
@@ -204,35 +191,37 @@ grpc::ServerReadReactor<v1::LoadModelRequest>* Handlers::LoadModel(
 
 Handlers::Unary* Handlers::UnloadModel(Context* context, const v1::UnloadModelRequest* request,
                                        v1::UnloadModelResponse* /*response*/) {
-  return later(context, [this, request](const service::Caller& caller) {
+  return later(context, Role::kControl, [this, request](const service::Caller& caller) {
     return service_.unload(caller, ModelHandle(request->model()), request->drain_ns());
   });
 }
 
 Handlers::Unary* Handlers::StartModel(Context* context, const v1::StartModelRequest* request,
                                       v1::StartModelResponse* /*response*/) {
-  return later(context, [this, handle = request->model()](const service::Caller& caller) {
-    return service_.start(caller, ModelHandle(handle));
-  });
+  return later(context, Role::kControl,
+               [this, handle = request->model()](const service::Caller& caller) {
+                 return service_.start(caller, ModelHandle(handle));
+               });
 }
 
 Handlers::Unary* Handlers::StopModel(Context* context, const v1::StopModelRequest* request,
                                      v1::StopModelResponse* /*response*/) {
-  return later(context, [this, request](const service::Caller& caller) {
+  return later(context, Role::kControl, [this, request](const service::Caller& caller) {
     return service_.stop(caller, ModelHandle(request->model()), request->drain_ns());
   });
 }
 
 Handlers::Unary* Handlers::ResetModel(Context* context, const v1::ResetModelRequest* request,
                                       v1::ResetModelResponse* /*response*/) {
-  return later(context, [this, handle = request->model()](const service::Caller& caller) {
-    return service_.reset(caller, ModelHandle(handle));
-  });
+  return later(context, Role::kControl,
+               [this, handle = request->model()](const service::Caller& caller) {
+                 return service_.reset(caller, ModelHandle(handle));
+               });
 }
 
 Handlers::Unary* Handlers::ListModels(Context* context, const v1::ListModelsRequest* request,
                                       v1::ListModelsResponse* response) {
-  return now(context, [&](const service::Caller& /*caller*/) -> Status {
+  return now(context, Role::kAny, [&](const service::Caller& /*caller*/) -> Status {
     for (const auto& model : SLUICE_TRY(service_.list_models(request->model()))) {
       wire::to_proto(model, *response->add_models());
     }
@@ -242,7 +231,7 @@ Handlers::Unary* Handlers::ListModels(Context* context, const v1::ListModelsRequ
 
 Handlers::Unary* Handlers::GetStatistics(Context* context, const v1::GetStatisticsRequest* request,
                                          v1::GetStatisticsResponse* response) {
-  return now(context, [&](const service::Caller& /*caller*/) -> Status {
+  return now(context, Role::kMonitor, [&](const service::Caller& /*caller*/) -> Status {
     if (request->model() == 0) {
       wire::to_proto(service_.all_statistics(), *response);
       return ok_status();
@@ -256,7 +245,7 @@ Handlers::Unary* Handlers::GetStatistics(Context* context, const v1::GetStatisti
 
 Handlers::Unary* Handlers::StartProfile(Context* context, const v1::StartProfileRequest* request,
                                         v1::StartProfileResponse* response) {
-  return now(context, [&](const service::Caller& caller) -> Status {
+  return now(context, Role::kMonitor, [&](const service::Caller& caller) -> Status {
     const auto wish = SLUICE_TRY(wire::from_proto(*request));
     response->set_profile(SLUICE_TRY(service_.start_profile(caller, wish)));
     return ok_status();
@@ -271,7 +260,7 @@ grpc::ServerWriteReactor<v1::StopProfileResponse>* Handlers::StopProfile(
 Handlers::Unary* Handlers::RegisterRegion(Context* context,
                                           const v1::RegisterRegionRequest* request,
                                           v1::RegisterRegionResponse* response) {
-  return now(context, [&](const service::Caller& caller) -> Status {
+  return now(context, Role::kInference, [&](const service::Caller& caller) -> Status {
     wire::to_proto(SLUICE_TRY(service_.register_name(caller, request->name())),
                    *response->mutable_region());
     return ok_status();
@@ -281,14 +270,15 @@ Handlers::Unary* Handlers::RegisterRegion(Context* context,
 Handlers::Unary* Handlers::UnregisterRegion(Context* context,
                                             const v1::UnregisterRegionRequest* request,
                                             v1::UnregisterRegionResponse* /*response*/) {
-  return later(context, [this, handle = request->region()](const service::Caller& caller) {
-    return service_.unregister_region(caller, handle);
-  });
+  return later(context, Role::kInference,
+               [this, handle = request->region()](const service::Caller& caller) {
+                 return service_.unregister_region(caller, handle);
+               });
 }
 
 Handlers::Unary* Handlers::ListRegions(Context* context, const v1::ListRegionsRequest* /*request*/,
                                        v1::ListRegionsResponse* response) {
-  return now(context, [&](const service::Caller& caller) {
+  return now(context, Role::kInference, [&](const service::Caller& caller) {
     for (const auto& region : service_.list_regions(caller)) {
       wire::to_proto(region, *response->add_regions());
     }

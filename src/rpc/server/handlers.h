@@ -11,6 +11,7 @@
 #include "rpc/server/infer_messages.h"
 #include "rpc/server/upload.h"
 #include "service/call_threads.h"
+#include "service/clients/tokens.h"
 #include "service/service.h"
 
 namespace sluice::rpc::server {
@@ -31,19 +32,20 @@ class Handlers final : public v1::Runtime::CallbackService {
  public:
   /// All outlive the handlers.
   Handlers(service::Service& service, const PeerTable& peers, service::CallThreads& threads,
-           std::vector<std::string> tokens, std::int64_t max_answer_bytes);
+           std::vector<service::AccessToken> tokens, std::int64_t max_answer_bytes);
 
   /// From now on. None: any client may call.
-  void set_tokens(std::vector<std::string> tokens);
+  void set_tokens(std::vector<service::AccessToken> tokens) { tokens_.set(std::move(tokens)); }
   service::Service& service() { return service_; }
   service::CallThreads& threads() { return threads_; }
   /// Of one answer; protobuf aborts the process above 2 GiB.
   std::int64_t max_answer_bytes() const { return max_answer_bytes_; }
   /// Of the unary calls, which it outlives.
   dispatch::FlightTable& flights() { return flights_; }
-  /// On whose behalf a call is made.
+  /// On whose behalf a call is made that needs `role`.
   /// Fails: as Service::caller_of; kUnauthenticated over TCP without one of the tokens.
-  Result<service::Caller> caller_of(const grpc::CallbackServerContext& context) const;
+  Result<service::Caller> caller_of(const grpc::CallbackServerContext& context,
+                                    service::Role role) const;
   /// Caller and model of a unary request. Fails: as caller_of and Service::find_model.
   Result<service::Admission> admit(const grpc::CallbackServerContext& context,
                                    runtime::ModelHandle model) const;
@@ -107,19 +109,18 @@ class Handlers final : public v1::Runtime::CallbackService {
       Context* context) override;
 
  private:
-  Status check_token(const grpc::CallbackServerContext& context) const;
+  Result<service::AccessToken> token_of(const grpc::CallbackServerContext& context) const;
   Result<service::Peer> peer_of(const grpc::CallbackServerContext& context) const;
   template <typename Work>
-  Unary* now(Context* context, const Work& work);
+  Unary* now(Context* context, service::Role role, const Work& work);
   template <typename Work>
-  Unary* later(Context* context, Work work);
+  Unary* later(Context* context, service::Role role, Work work);
 
   service::Service& service_;
   const PeerTable& peers_;
   service::CallThreads& threads_;
   UploadedPackages uploads_;
-  mutable std::mutex tokens_mutex_;
-  std::vector<std::string> tokens_;
+  service::TokenTable tokens_;
   const std::int64_t max_answer_bytes_;
   InferAllocator infer_allocator_;
   dispatch::FlightTable flights_;

@@ -39,7 +39,7 @@ class StreamCall final
         max_held_(service_.options().stream_requests),
         max_held_bytes_(service_.options().stream_answer_bytes),
         max_answer_bytes_(handlers.max_answer_bytes()) {
-    auto caller = handlers.caller_of(context);
+    auto caller = handlers.caller_of(context, service::Role::kInference);
     if (!caller.is_ok()) {
       Finish(wire::to_grpc(caller.status()));
       return;

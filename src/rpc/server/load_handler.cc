@@ -23,7 +23,7 @@ class LoadCall final : public grpc::ServerReadReactor<v1::LoadModelRequest> {
   LoadCall(Handlers& handlers, const grpc::CallbackServerContext& context,
            v1::LoadModelResponse& response)
       : handlers_(handlers), response_(response) {
-    auto caller = handlers_.caller_of(context);
+    auto caller = handlers_.caller_of(context, service::Role::kControl);
     if (!caller.is_ok()) {
       finish(caller.status());
       return;

@@ -32,7 +32,7 @@ class StopProfileCall final : public grpc::ServerWriteReactor<v1::StopProfileRes
   static Result<runtime::Profile> stop(Handlers& handlers,
                                        const grpc::CallbackServerContext& context,
                                        std::uint64_t profile) {
-    const auto caller = SLUICE_TRY(handlers.caller_of(context));
+    const auto caller = SLUICE_TRY(handlers.caller_of(context, service::Role::kMonitor));
     return handlers.service().stop_profile(caller, profile);
   }
 

@@ -52,7 +52,7 @@ class GrpcServer final : public Server {
 
   std::vector<std::string> addresses() const override { return addresses_; }
 
-  void set_tokens(std::vector<std::string> tokens) override {
+  void set_tokens(std::vector<service::AccessToken> tokens) override {
     handlers_.set_tokens(std::move(tokens));
   }
 

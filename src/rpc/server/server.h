@@ -9,6 +9,7 @@
 #include "rpc/server/listen/unix_listener.h"
 #include "rpc/server/tls.h"
 #include "rpc/wire/address.h"
+#include "service/clients/tokens.h"
 #include "service/service.h"
 
 namespace sluice::rpc::server {
@@ -22,7 +23,7 @@ struct ServerOptions {
   /// Of TCP. Without it only loopback addresses are listened on.
   TlsFiles tls = {};
   /// A client over TCP sends one of these as metadata "authorization: Bearer TOKEN"; none: any may.
-  std::vector<std::string> tokens = {};
+  std::vector<service::AccessToken> tokens = {};
   /// Longest request or answer.
   std::int64_t max_message_bytes = std::int64_t{64} << 20;
   /// Open connections: of all addresses together, and of one user or host among them.
@@ -46,7 +47,7 @@ class Server {
   /// The requested addresses with the assigned ports.
   virtual std::vector<std::string> addresses() const = 0;
   /// As ServerOptions::tokens, from now on.
-  virtual void set_tokens(std::vector<std::string> tokens) = 0;
+  virtual void set_tokens(std::vector<service::AccessToken> tokens) = 0;
   /// Of new connections from now on. Nothing happens where TLS is not served.
   virtual void set_tls(TlsContext context) = 0;
   /// Accepts no more connections and cancels the calls that are unfinished after `grace_ns`.

@@ -188,7 +188,8 @@ Result<std::uint64_t> SideSocket::serve(Connection& connection) {
   }
   const std::string_view token(request.token.data(),
                                strnlen(request.token.data(), request.token.size()));
-  connection.caller = SLUICE_TRY(service_.caller_of(token, connection.peer));
+  connection.caller =
+      SLUICE_TRY(service_.caller_of(service::Role::kInference, token, connection.peer));
   if (!connection.fd.is_valid()) {
     return runtime_error(RuntimeCode::kInvalid, "no memfd came with the request");
   }

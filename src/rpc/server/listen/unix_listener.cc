@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -33,14 +34,24 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
+/// Of the process that connected, besides its own one. None where the kernel does not tell.
+std::vector<std::int64_t> more_groups_of(int fd) {
+  std::vector<gid_t> groups(NGROUPS_MAX);
+  auto size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) != 0) return {};
+  groups.resize(size / sizeof(gid_t));
+  return {groups.begin(), groups.end()};
+}
+
 service::Peer peer_of(int fd, const std::string& path) {
-  service::Peer peer = {"unix:" + path, -1, -1, -1};
+  service::Peer peer = {"unix:" + path};
   ucred credentials = {};
   socklen_t size = sizeof(credentials);
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0) {
     peer.process = credentials.pid;
     peer.user = credentials.uid;
     peer.group = credentials.gid;
+    peer.more_groups = more_groups_of(fd);
   }
   return peer;
 }

@@ -1,0 +1,237 @@
+#include "runtime.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <sluice/request.h>
+#include <sluice/statistics.h>
+
+#include <vector>
+
+#include "calls.h"
+#include "describe.h"
+
+namespace sluice::python {
+namespace {
+
+/// Keyword arguments; keeps the memory that a struct of the C interface points to.
+class Options {
+ public:
+  explicit Options(const nb::kwargs& given) : given_(given) {}
+
+  template <typename T>
+  void set(T& field, const char* name) const {
+    if (given_.contains(name)) field = nb::cast<T>(given_[name]);
+  }
+  void set_text(const char*& field, const char* name) {
+    if (!given_.contains(name)) return;
+    texts_.push_back(std::make_unique<std::string>(nb::cast<std::string>(given_[name])));
+    field = texts_.back()->c_str();
+  }
+  void set_numbers(const std::int32_t*& field, std::int32_t& count, const char* name) {
+    if (!given_.contains(name)) return;
+    numbers_ = nb::cast<std::vector<std::int32_t>>(given_[name]);
+    field = numbers_.data();
+    count = static_cast<std::int32_t>(numbers_.size());
+  }
+
+ private:
+  const nb::kwargs& given_;
+  std::vector<std::unique_ptr<std::string>> texts_;
+  std::vector<std::int32_t> numbers_;
+};
+
+/// Where a package is, and how it is loaded. Borrows `source`.
+struct Load {
+  Load(const nb::object& source, const nb::kwargs& keywords) : given(keywords) {
+    options.struct_size = sizeof(options);
+    if (nb::isinstance<nb::bytes>(source)) {
+      const auto bytes = nb::cast<nb::bytes>(source);
+      options.data = bytes.data();
+      options.size_bytes = bytes.size();
+    } else if (nb::isinstance<nb::int_>(source)) {
+      options.has_fd = 1;
+      options.fd = nb::cast<int>(source);
+    } else {
+      path = nb::cast<std::string>(source);
+      options.path = path.c_str();
+    }
+    given.set_text(options.name, "name");
+    given.set(options.is_server_path, "is_server_path");
+    given.set(options.group, "group");
+    given.set(options.depth, "depth");
+    given.set(options.queue_limit, "queue_limit");
+    given.set(options.nan_policy, "nan_policy");
+    given.set(options.on_demand, "on_demand");
+    given.set(options.is_pinned, "is_pinned");
+    given.set(options.isolation, "isolation");
+    given.set(options.timeout_ns, "timeout_ns");
+  }
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+
+  Options given;
+  std::string path;
+  sluice_load_options options = {};
+};
+
+}  // namespace
+
+NativeRuntime::~NativeRuntime() {
+  const nb::gil_scoped_release released;
+  (void)sluice_runtime_close(handle_, 0);
+}
+
+NativeRuntime* NativeRuntime::create(const nb::kwargs& options) {
+  Options given(options);
+  sluice_runtime_options c = {};
+  c.struct_size = sizeof(c);
+  given.set_numbers(c.devices, c.num_devices, "devices");
+  given.set_text(c.backend_dir, "backend_dir");
+  given.set_text(c.simulated_machine, "simulated_machine");
+  given.set(c.demand_budget_bytes, "demand_budget_bytes");
+  sluice_runtime* handle = nullptr;
+  without_gil([&] { check(sluice_runtime_create(&c, &handle)); });
+  return new NativeRuntime(handle);
+}
+
+NativeRuntime* NativeRuntime::connect(const std::string& address, const nb::kwargs& options) {
+  Options given(options);
+  sluice_connect_options c = {};
+  c.struct_size = sizeof(c);
+  given.set(c.has_no_session, "has_no_session");
+  given.set_text(c.session, "session");
+  given.set(c.timeout_ns, "timeout_ns");
+  given.set_text(c.ca, "ca");
+  given.set_text(c.certificate, "certificate");
+  given.set_text(c.key, "key");
+  given.set_text(c.token, "token");
+  given.set(c.has_no_ring, "has_no_ring");
+  const char* where = address.empty() ? nullptr : address.c_str();
+  sluice_runtime* handle = nullptr;
+  without_gil([&] { check(sluice_runtime_connect(where, &c, &handle)); });
+  return new NativeRuntime(handle);
+}
+
+void NativeRuntime::close(std::int64_t drain_ns) {
+  without_gil([&] { check(sluice_runtime_close(handle_, drain_ns)); });
+}
+
+nb::list NativeRuntime::devices() const {
+  return describe_all(*snapshot<sluice_device_list>(
+      [&](const sluice_device_list** made) { return sluice_runtime_devices(handle_, made); }));
+}
+
+nb::list NativeRuntime::groups() const {
+  return describe_all(*snapshot<sluice_group_list>(
+      [&](const sluice_group_list** made) { return sluice_runtime_groups(handle_, made); }));
+}
+
+nb::list NativeRuntime::models() const {
+  return describe_all(*snapshot<sluice_loaded_model_list>(
+      [&](const sluice_loaded_model_list** made) { return sluice_runtime_models(handle_, made); }));
+}
+
+std::uint64_t NativeRuntime::create_group(const nb::kwargs& options) {
+  Options given(options);
+  sluice_group_options c = {};
+  c.struct_size = sizeof(c);
+  given.set(c.num_cores, "num_cores");
+  given.set_text(c.kind, "kind");
+  given.set_numbers(c.devices, c.num_devices, "devices");
+  given.set(c.isolation, "isolation");
+  given.set(c.memory_bytes, "memory_bytes");
+  given.set(c.timeout_ns, "timeout_ns");
+  std::uint64_t group = 0;
+  without_gil([&] { check(sluice_runtime_create_group(handle_, &c, &group)); });
+  return group;
+}
+
+void NativeRuntime::destroy_group(std::uint64_t group) {
+  without_gil([&] { check(sluice_runtime_destroy_group(handle_, group)); });
+}
+
+NativeLoadedModel* NativeRuntime::load(const nb::object& source, const nb::kwargs& options) {
+  const Load load(source, options);
+  bool is_owner = true;
+  load.given.set(is_owner, "is_owner");
+  std::uint64_t model = 0;
+  without_gil([&] { check(sluice_runtime_load(handle_, &load.options, &model)); });
+  return new NativeLoadedModel(handle_, model, is_owner);
+}
+
+nb::dict NativeRuntime::estimate(const nb::object& source, const nb::kwargs& options) const {
+  const Load load(source, options);
+  return describe(*snapshot<sluice_footprint>([&](const sluice_footprint** made) {
+    return sluice_runtime_estimate(handle_, &load.options, made);
+  }));
+}
+
+NativeLoadedModel* NativeRuntime::find_model(const std::string& name) {
+  std::uint64_t model = 0;
+  without_gil([&] { check(sluice_runtime_find_model(handle_, name.c_str(), &model)); });
+  return new NativeLoadedModel(handle_, model, false);
+}
+
+NativeLoadedModel* NativeRuntime::combine(const std::vector<std::uint64_t>& models,
+                                          const nb::kwargs& options) {
+  Options given(options);
+  sluice_combine_options c = {};
+  c.struct_size = sizeof(c);
+  given.set(c.is_round_robin, "is_round_robin");
+  given.set(c.queue_limit, "queue_limit");
+  given.set(c.has_batching, "has_batching");
+  given.set(c.batch_rows, "batch_rows");
+  given.set(c.max_delay_ns, "max_delay_ns");
+  given.set(c.timeout_ns, "timeout_ns");
+  given.set_text(c.name, "name");
+  std::uint64_t model = 0;
+  without_gil(
+      [&] { check(sluice_runtime_combine(handle_, models.data(), models.size(), &c, &model)); });
+  return new NativeLoadedModel(handle_, model, true);
+}
+
+nb::object NativeRuntime::share(std::int64_t size_bytes) {
+  const sluice_shared_memory* memory = nullptr;
+  without_gil([&] { check(sluice_runtime_share(handle_, size_bytes, &memory)); });
+  const nb::capsule owner(memory, [](void* held) noexcept { sluice_release(held); });
+  return to_python({memory->data, memory->size_bytes, kByteElements, 1, &memory->size_bytes},
+                   owner);
+}
+
+std::uint64_t NativeRuntime::start_profile(std::uint64_t group, std::uint64_t model) {
+  sluice_profile_options c = {};
+  c.struct_size = sizeof(c);
+  c.group = group;
+  c.model = model;
+  std::uint64_t profile = 0;
+  without_gil([&] { check(sluice_runtime_start_profile(handle_, &c, &profile)); });
+  return profile;
+}
+
+nb::dict NativeRuntime::stop_profile(std::uint64_t profile) {
+  return describe(*snapshot<sluice_profile>([&](const sluice_profile** made) {
+    return sluice_runtime_stop_profile(handle_, profile, made);
+  }));
+}
+
+void bind_runtime(nb::module_& module) {
+  using Native = NativeRuntime;
+  nb::class_<Native>(module, "Runtime", "An engine or a daemon; sluice.Runtime wraps it.")
+      .def_static("create", &Native::create)
+      .def_static("connect", &Native::connect)
+      .def("close", &Native::close, nb::arg("drain_ns"))
+      .def("devices", &Native::devices)
+      .def("groups", &Native::groups)
+      .def("models", &Native::models)
+      .def("create_group", &Native::create_group)
+      .def("destroy_group", &Native::destroy_group, nb::arg("group"))
+      .def("load", &Native::load)
+      .def("estimate", &Native::estimate)
+      .def("find_model", &Native::find_model, nb::arg("name"))
+      .def("combine", &Native::combine)
+      .def("share", &Native::share, nb::arg("size_bytes"))
+      .def("start_profile", &Native::start_profile, nb::arg("group"), nb::arg("model"))
+      .def("stop_profile", &Native::stop_profile, nb::arg("profile"));
+}
+
+}  // namespace sluice::python

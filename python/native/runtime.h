@@ -1,0 +1,56 @@
+// The runtime: an engine in this process or a daemon.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <sluice/runtime.h>
+
+#include <cstdint>
+#include <string>
+
+#include "loaded_model.h"
+
+namespace sluice::python {
+
+/// Options are keyword arguments, named as the fields of the C structs; sluice/runtime.py checks
+/// them.
+class NativeRuntime {
+ public:
+  /// Takes the handle.
+  explicit NativeRuntime(sluice_runtime* handle) : handle_(handle) {}
+  ~NativeRuntime();
+  NativeRuntime(const NativeRuntime&) = delete;
+  NativeRuntime& operator=(const NativeRuntime&) = delete;
+
+  static NativeRuntime* create(const nb::kwargs& options);
+  static NativeRuntime* connect(const std::string& address, const nb::kwargs& options);
+  void close(std::int64_t drain_ns);
+
+  nb::list devices() const;
+  nb::list groups() const;
+  nb::list models() const;
+
+  std::uint64_t create_group(const nb::kwargs& options);
+  void destroy_group(std::uint64_t group);
+
+  /// `source`: a path, the package's bytes, or the number of an open file. Option `is_owner`:
+  /// whether the model is unloaded with the result.
+  NativeLoadedModel* load(const nb::object& source, const nb::kwargs& options);
+  nb::dict estimate(const nb::object& source, const nb::kwargs& options) const;
+  NativeLoadedModel* find_model(const std::string& name);
+  NativeLoadedModel* combine(const std::vector<std::uint64_t>& models, const nb::kwargs& options);
+
+  /// Bytes that a daemon maps, too. The array owns them.
+  nb::object share(std::int64_t size_bytes);
+
+  std::uint64_t start_profile(std::uint64_t group, std::uint64_t model);
+  nb::dict stop_profile(std::uint64_t profile);
+
+  sluice_runtime* handle() const { return handle_; }
+
+ private:
+  sluice_runtime* handle_;
+};
+
+void bind_runtime(nb::module_& module);
+
+}  // namespace sluice::python

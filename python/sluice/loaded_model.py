@@ -1,0 +1,150 @@
+"""Models of a runtime: their requests, phases and statistics."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _native, descriptions
+from .dtypes import Array
+from .errors import InvalidArgument
+from .requests import Request, collector
+from .signature import Signature, TensorSpec, has_torch
+
+if TYPE_CHECKING:
+    from .runtime import Runtime
+
+_NO_LIMIT_NS = 0
+
+
+def nanoseconds(seconds: float | None, what: str) -> int:
+    """A time limit for the extension, where 0 means none."""
+    if seconds is None:
+        return _NO_LIMIT_NS
+    if not 0 < seconds < 2**33:
+        raise InvalidArgument(f"{what} must be positive: {seconds} s")
+    return max(int(seconds * 1e9), 1)
+
+
+class LoadedModel:
+    """A model that a runtime loaded. Any thread may use it; unloaded when nobody refers to it.
+
+    A call is a request: it waits for its turn behind others of higher priority, and may be refused,
+    cancelled or overdue.
+    """
+
+    def __init__(self, runtime: Runtime, native: _native.LoadedModel,
+                 parts: Sequence[LoadedModel] = ()) -> None:
+        info = native.info()
+        self._runtime = runtime
+        self._native = native
+        self._parts = tuple(parts)  # models that this one combines, which it outlives
+        self._call = native.call
+        self._signature = Signature(info["inputs"], info["outputs"])
+        self.name: str = info["name"]
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        return self._signature.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        return self._signature.outputs
+
+    @property
+    def id(self) -> int:
+        return self._native.id
+
+    @property
+    def info(self) -> descriptions.ModelInfo:
+        """Its phase, group, depth and memory, now."""
+        return descriptions.to_model_info(self._native.info())
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        """Runs a request on inputs by position or name: one output, or a tuple of several."""
+        if not kwargs and not has_torch(args):
+            result = self._call(*args)
+            if result is not None:
+                return result
+        return self._signature.call(self._execute, self._signature.bind(args, kwargs))
+
+    def run(
+        self,
+        feeds: Mapping[str, object],
+        outputs: Sequence[str] | None = None,
+        *,
+        out: Mapping[str, Array] | None = None,
+        timeout: float | None = None,
+        priority: int = 0,
+    ) -> dict[str, Any]:
+        """Runs a request on inputs by name and returns outputs by name.
+
+        `outputs`, `out`: as Model.run. `timeout`: seconds until the reply, else DeadlineExceeded.
+        `priority`: a request of a higher number runs first.
+        """
+        timeout_ns = nanoseconds(timeout, "timeout")
+
+        def execute(inputs: list[Any], wanted: list[bool], memory: list[Any] | None) -> list[Any]:
+            return self._native.run(inputs, wanted, memory, timeout_ns, priority)
+
+        return self._signature.run(execute, self._signature.order(feeds), outputs, out)
+
+    def submit(self, *args: object, timeout: float | None = None, priority: int = 0,
+               **kwargs: object) -> Request:
+        """As a call, but returns a Future at once. Its `cancel` ends the request.
+
+        The inputs must not change before the future is done. ResourceExhausted if too many requests wait.
+        """
+        ordered = self._signature.bind(args, kwargs)
+        wants_torch = has_torch(ordered)
+        request = Request(lambda outputs, _: Signature.results_of(outputs or (), wants_torch))
+        number = self._native.submit(collector.replies(), request, self._signature.convert(ordered),
+                                     nanoseconds(timeout, "timeout"), priority)
+        request.started(lambda: self._native.cancel(number))
+        return request
+
+    async def call_async(self, *args: object, timeout: float | None = None, priority: int = 0,
+                         **kwargs: object) -> Any:
+        """As a call, for asyncio. Cancelling the task ends the request."""
+        return await asyncio.wrap_future(
+            self.submit(*args, timeout=timeout, priority=priority, **kwargs))
+
+    def start(self) -> None:
+        """Lets the model take requests. One model of a group is started at a time."""
+        self._native.start()
+
+    def stop(self, drain: float = 0) -> None:
+        """Refuses new requests; those in flight have `drain` seconds, then raise Cancelled."""
+        self._native.stop(int(drain * 1e9))
+
+    def reset(self) -> None:
+        """Makes a failed model a stopped one."""
+        self._native.reset()
+
+    def unload(self, drain: float = 0) -> None:
+        """Frees the model; later calls raise FailedPrecondition. `drain` as for `stop`."""
+        self._native.unload(int(drain * 1e9))
+        self._parts = ()
+
+    def statistics(self) -> descriptions.Statistics:
+        """Counts and latencies since the load."""
+        return descriptions.to_statistics(self._native.statistics())
+
+    def health(self) -> descriptions.Health:
+        return descriptions.to_health(self._native.health())
+
+    def __enter__(self) -> LoadedModel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.unload()
+
+    def __repr__(self) -> str:
+        return f"<sluice.LoadedModel {self.name!r}{self._signature.lines()}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a loaded model cannot be pickled; connect the other process to a daemon")
+
+    def _execute(self, inputs: list[Any], wanted: list[bool], out: list[Any] | None) -> list[Any]:
+        return self._native.run(inputs, wanted, out, _NO_LIMIT_NS, 0)

@@ -1,0 +1,93 @@
+"""Requests in flight, and the thread that learns of their ends.
+
+Threads of the runtime put ended requests into a list of the extension without the GIL. One Python thread
+takes them out and completes their futures, however many requests are in flight.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from . import _native
+from .errors import from_status
+
+
+class Request(concurrent.futures.Future[Any]):
+    """The result of a submitted request. `cancel` also ends the request in the runtime.
+
+    Its arrays are in use until the request has ended, which may be a little after `cancel`.
+    """
+
+    def __init__(self, finish: Callable[[list[Any] | None, int], Any]) -> None:
+        super().__init__()
+        self._finish = finish
+        self._cancel_request: Callable[[], None] | None = None
+
+    def cancel(self) -> bool:
+        if not super().cancel():
+            return False
+        cancel, self._cancel_request = self._cancel_request, None
+        if cancel is not None:
+            cancel()
+        return True
+
+    def started(self, cancel: Callable[[], None]) -> None:
+        """The runtime has the request; `cancel` ends it."""
+        self._cancel_request = cancel
+
+    def end(self, status: int, message: str, outputs: list[Any] | None, size_bytes: int) -> None:
+        """Called by the thread of `replies`."""
+        self._cancel_request = None
+        if not self.set_running_or_notify_cancel():
+            return
+        if status != 0:
+            self.set_exception(from_status(status, message))
+            return
+        try:
+            self.set_result(self._finish(outputs, size_bytes))
+        except BaseException as error:  # a conversion that failed
+            self.set_exception(error)
+
+
+class _Collector:
+    """The list and its thread, made when needed."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """In a forked child, where the thread does not exist."""
+        self._lock = threading.Lock()
+        self._replies: _native.Replies | None = None
+        self._thread: threading.Thread | None = None
+
+    def replies(self) -> _native.Replies:
+        with self._lock:
+            if self._replies is None:
+                self._replies = _native.Replies()
+                self._thread = threading.Thread(target=_complete, args=(self._replies,),
+                                                name="sluice-replies", daemon=True)
+                self._thread.start()
+            return self._replies
+
+    def end(self) -> None:
+        with self._lock:
+            if self._replies is None or self._thread is None:
+                return
+            self._replies.close()
+        self._thread.join()
+
+
+def _complete(replies: _native.Replies) -> None:
+    while ended := replies.wait():
+        for request, status, message, outputs, size_bytes in ended:
+            request.end(status, message, outputs, size_bytes)
+        del ended, request, outputs  # arrays of the callers, while the thread waits
+
+
+collector = _Collector()
+os.register_at_fork(after_in_child=collector.forget)

@@ -1,0 +1,302 @@
+"""The runtime: devices, core groups and loaded models, in this process or in a daemon."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _native, descriptions
+from .dtypes import Array
+from .errors import Error, FailedPrecondition, InvalidArgument
+from .loaded_model import LoadedModel, nanoseconds
+from .model import Model, Path
+from .requests import collector
+
+ISOLATIONS = ("default", "stream", "process")
+NAN_POLICIES = ("pass", "flag", "fail")
+DEFAULT_ADDRESS = "unix:/run/sluice.sock"
+
+
+class CoreGroup:
+    """Cores reserved for models that are loaded on it. Destroyed when nobody refers to it."""
+
+    def __init__(self, runtime: Runtime, number: int) -> None:
+        self._runtime: Runtime | None = runtime
+        self.id = number
+
+    def load(self, source: Path | bytes | int | Model, **options: Any) -> LoadedModel:
+        """As Runtime.load on this group. The model takes requests after its `start`."""
+        if self._runtime is None:
+            raise FailedPrecondition("the group was destroyed")
+        return self._runtime.load(source, group=self, **options)
+
+    def destroy(self) -> None:
+        """Frees the cores. FailedPrecondition while models are loaded on it."""
+        if self._runtime is None:
+            return
+        self._runtime._native.destroy_group(self.id)
+        self._runtime = None
+
+    def __enter__(self) -> CoreGroup:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.destroy()
+
+    def __del__(self) -> None:
+        try:
+            runtime = getattr(self, "_runtime", None)
+            if runtime is not None and not runtime._keeps:
+                self.destroy()
+        except Error:
+            pass  # with models on it, or of a closed runtime
+
+    def __repr__(self) -> str:
+        return f"<sluice.CoreGroup {self.id}{'' if self._runtime else ', destroyed'}>"
+
+
+class Runtime:
+    """An engine in this process. Any thread may use it.
+
+    `devices`: logical numbers, as `sluice discover` prints them; all by default. `backend_dir`: folder of
+    plug-ins. `simulated_machine`: a JSON file that describes one. `demand_budget`: bytes for models that are
+    loaded on demand.
+    """
+
+    def __init__(
+        self,
+        *,
+        devices: Sequence[int] = (),
+        backend_dir: Path | None = None,
+        simulated_machine: Path | None = None,
+        demand_budget: int = 0,
+    ) -> None:
+        options: dict[str, Any] = {"demand_budget_bytes": demand_budget}
+        if devices:
+            options["devices"] = list(devices)
+        if backend_dir is not None:
+            options["backend_dir"] = os.fspath(backend_dir)
+        if simulated_machine is not None:
+            options["simulated_machine"] = os.fspath(simulated_machine)
+        self._open(_native.Runtime.create(**options), "in this process", keeps=False)
+
+    def _open(self, native: _native.Runtime, where: str, keeps: bool) -> None:
+        self._native = native
+        self._where = where
+        self._keeps = keeps  # models and groups stay when nobody refers to them here
+        self._is_open = True
+        _open_runtimes.add(self)
+
+    @staticmethod
+    def connect(address: str = DEFAULT_ADDRESS, **options: Any) -> Client:
+        """The same interface over the daemon at `address`; `options` as for Client."""
+        return Client(address, **options)
+
+    @property
+    def devices(self) -> tuple[descriptions.Device, ...]:
+        return tuple(descriptions.Device(**fields) for fields in self._native.devices())
+
+    def groups(self) -> tuple[descriptions.Group, ...]:
+        """All core groups; of a daemon also those of other clients."""
+        return tuple(descriptions.Group(**fields) for fields in self._native.groups())
+
+    def models(self) -> tuple[descriptions.ModelInfo, ...]:
+        """All loaded models; of a daemon also those of other clients."""
+        return tuple(descriptions.to_model_info(fields) for fields in self._native.models())
+
+    def create_group(
+        self,
+        num_cores: int = 0,
+        *,
+        kind: str | None = None,
+        devices: Sequence[int] = (),
+        isolation: str = "default",
+        memory: int = 0,
+        timeout: float | None = 0,
+    ) -> CoreGroup:
+        """Reserves cores for models that are loaded on the group later.
+
+        `num_cores`: 0 for the longest free range. `kind`, `devices`: of which devices. `isolation`: "process"
+        for a worker process of a daemon. `memory`: limit in bytes. `timeout`: seconds to wait for cores that
+        other groups hold; None waits without limit. ResourceExhausted lists free and owned cores.
+        """
+        options: dict[str, Any] = {"num_cores": num_cores, "memory_bytes": memory,
+                                   "isolation": _number_of(isolation, ISOLATIONS, "isolation"),
+                                   "timeout_ns": _wait_ns(timeout)}
+        if kind is not None:
+            options["kind"] = kind
+        if devices:
+            options["devices"] = list(devices)
+        return CoreGroup(self, self._native.create_group(**options))
+
+    def load(
+        self,
+        source: Path | bytes | int | Model,
+        *,
+        name: str | None = None,
+        group: CoreGroup | int | None = None,
+        depth: int = 0,
+        queue: int = 0,
+        nan: str = "pass",
+        on_demand: bool = False,
+        pinned: bool = False,
+        isolation: str = "default",
+        timeout: float | None = 0,
+        on_server: bool = False,
+    ) -> LoadedModel:
+        """Loads a package from a path, bytes, an open file descriptor or a Model.
+
+        Without `group` the model has a group of its own and is started. `depth`: requests that run at a time.
+        `queue`: requests that may wait beyond these; 0 means 64 per slot, -1 none. `nan`: "flag" counts
+        replies with NaN, "fail" fails them. `on_demand`: loaded at the first request and unloaded for others
+        unless `pinned`. `timeout`: as for create_group. `on_server`: the path is on the daemon's machine.
+        """
+        options: dict[str, Any] = {
+            "depth": depth, "queue_limit": queue, "on_demand": int(on_demand), "is_pinned": int(pinned),
+            "is_server_path": int(on_server), "is_owner": not self._keeps, "timeout_ns": _wait_ns(timeout),
+            "nan_policy": _number_of(nan, NAN_POLICIES, "nan"),
+            "isolation": _number_of(isolation, ISOLATIONS, "isolation")}
+        if name is None and isinstance(source, Model) and source.file is not None:
+            name = "model"
+        if name is not None:
+            options["name"] = name
+        if group is not None:
+            options["group"] = group if isinstance(group, int) else group.id
+        return LoadedModel(self, self._native.load(_source_of(source), **options))
+
+    def estimate(self, source: Path | bytes | int | Model, *, depth: int = 0) -> descriptions.Footprint:
+        """What a load would take; loads nothing."""
+        return descriptions.Footprint(**self._native.estimate(_source_of(source), depth=depth))
+
+    def find(self, name: str) -> LoadedModel:
+        """A model that somebody else loaded. The result does not unload it unless told."""
+        return LoadedModel(self, self._native.find_model(name))
+
+    def combine(
+        self,
+        models: Sequence[LoadedModel],
+        *,
+        name: str | None = None,
+        round_robin: bool = False,
+        queue: int = 0,
+        batch_rows: int | None = None,
+        max_delay: float = 0,
+        timeout: float | None = None,
+    ) -> LoadedModel:
+        """One model of several started copies of a model: a request goes to the least busy copy.
+
+        `round_robin`: copies take turns. `batch_rows`: joins requests to batches of so many rows, 0 for the
+        compiled dimension; `max_delay`: longest wait for a full batch in seconds. `timeout`: of requests
+        without one. Not in a daemon.
+        """
+        options: dict[str, Any] = {"is_round_robin": int(round_robin), "queue_limit": queue,
+                                   "max_delay_ns": int(max_delay * 1e9),
+                                   "timeout_ns": nanoseconds(timeout, "timeout")}
+        if batch_rows is not None:
+            options.update(has_batching=1, batch_rows=batch_rows)
+        if name is not None:
+            options["name"] = name
+        return LoadedModel(self, self._native.combine([model.id for model in models], **options), models)
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any = np.float32) -> Array:
+        """A zeroed array in memory that a daemon maps, too: it travels in no message."""
+        wanted = np.dtype(dtype)
+        dims = (shape,) if isinstance(shape, int) else tuple(shape)
+        if wanted.hasobject or any(dim < 0 for dim in dims):
+            raise InvalidArgument(f"no array of {wanted} with dimensions {dims}")
+        size_bytes = int(np.prod(dims, dtype=np.int64)) * wanted.itemsize
+        raw: Array = self._native.share(max(size_bytes, 1))
+        array: Array = raw[:size_bytes].view(wanted).reshape(dims)
+        return array
+
+    def close(self, drain: float = 0) -> None:
+        """Cancels requests after `drain` seconds, unloads all models, and closes. Later calls fail."""
+        if self._is_open:
+            self._is_open = False
+            self._native.close(int(drain * 1e9))
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<sluice.{type(self).__name__} {self._where}{'' if self._is_open else ', closed'}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a runtime cannot be pickled; connect the other process to a daemon")
+
+
+class Client(Runtime):
+    """The interface of Runtime over a daemon, `sluiced`, at "unix:PATH" or "HOST:PORT".
+
+    What a client loads belongs to its session, which ends with it, unless `keep` is true: then it stays, and
+    every client may use it. `timeout`: seconds to wait for the daemon. `ca`, `certificate`, `key`: PEM files
+    for TLS. `ring`: False sends requests over gRPC even where shared memory is possible.
+    """
+
+    def __init__(
+        self,
+        address: str = DEFAULT_ADDRESS,
+        *,
+        session: str | None = None,
+        keep: bool = False,
+        timeout: float = 5,
+        ca: Path | None = None,
+        certificate: Path | None = None,
+        key: Path | None = None,
+        token: str | None = None,
+        ring: bool = True,
+    ) -> None:
+        options: dict[str, Any] = {"has_no_session": int(keep), "has_no_ring": int(not ring),
+                                   "timeout_ns": nanoseconds(timeout, "timeout")}
+        files = {"ca": ca, "certificate": certificate, "key": key}
+        options.update((name, os.fspath(path)) for name, path in files.items() if path is not None)
+        options.update((name, text) for name, text in (("session", session), ("token", token))
+                       if text is not None)
+        self._open(_native.Runtime.connect(address, **options), f"of the daemon at {address}", keep)
+
+    def __enter__(self) -> Client:
+        return self
+
+
+def _source_of(source: Path | bytes | int | Model) -> str | bytes | int:
+    if isinstance(source, Model):
+        return source.path if source.file is None else source.file
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source)
+    if isinstance(source, int):
+        return source
+    path = os.fspath(source)
+    if not isinstance(path, str):
+        raise TypeError("the package's path is of bytes")
+    return path
+
+
+def _number_of(word: str, words: Sequence[str], what: str) -> int:
+    if word not in words:
+        raise InvalidArgument(f"{what} is one of {', '.join(map(repr, words))}, not {word!r}")
+    return words.index(word)
+
+
+def _wait_ns(seconds: float | None) -> int:
+    """A wait for cores: 0 does not wait, -1 waits without limit."""
+    return -1 if seconds is None else int(seconds * 1e9)
+
+
+_open_runtimes: weakref.WeakSet[Runtime] = weakref.WeakSet()
+
+
+def close_all() -> None:
+    """At the end of the interpreter: requests in flight end while their futures can still be told."""
+    for runtime in list(_open_runtimes):
+        try:
+            runtime.close()
+        except Error:
+            pass  # of the parent of a forked process
+    collector.end()

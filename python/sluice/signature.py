@@ -1,0 +1,169 @@
+"""Inputs and outputs of a model: their order, names and types, and calls by position or name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import arrays, dtypes
+from .dtypes import Array
+from .errors import InvalidArgument, NotFound
+
+#: Runs the extension on converted inputs: (inputs, wanted outputs, memory or None) to outputs.
+Execute = Callable[[list[Any], list[bool], list[Any] | None], list[Any]]
+_MISSING: Any = object()
+
+
+class TensorSpec(NamedTuple):
+    """An input or output as the model declares it. A dimension is None where any size fits."""
+
+    name: str
+    type: str  #: "f32[N,3,224,224]"
+    element_type: int  #: ONNX's TensorProto.DataType
+    shape: tuple[int | None, ...] | None
+    batch_axis: int | None  #: along which requests may be joined
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The numpy type; of the package ml_dtypes for bf16, f8 and below."""
+        return dtypes.dtype_of(self.element_type)
+
+
+def specs_of(described: Sequence[tuple[str, str, int, Any, int]]) -> tuple[TensorSpec, ...]:
+    return tuple(TensorSpec(*spec[:4], spec[4] if spec[4] >= 0 else None) for spec in described)
+
+
+class Signature:
+    """Prepares arguments for the extension, and results for the caller. Immutable."""
+
+    def __init__(self, inputs: Sequence[tuple[str, str, int, Any, int]],
+                 outputs: Sequence[tuple[str, str, int, Any, int]]) -> None:
+        self.inputs = specs_of(inputs)
+        self.outputs = specs_of(outputs)
+        self.output_names = [spec.name for spec in self.outputs]
+        self._index = {spec.name: i for i, spec in enumerate(self.inputs)}
+        self._all = [True] * len(self.outputs)
+
+    def lines(self) -> str:
+        """For representations: a line per tensor."""
+        return ("".join(f"\n  input {spec.name}: {spec.type}" for spec in self.inputs)
+                + "".join(f"\n  output {spec.name}: {spec.type}" for spec in self.outputs))
+
+    def has_input(self, name: str) -> bool:
+        return name in self._index
+
+    def find_input(self, name: str) -> int:
+        index = self._index.get(name)
+        if index is None:
+            known = ", ".join(f'"{spec.name}"' for spec in self.inputs)
+            raise NotFound(f'the model has no input "{name}"; it has {known}')
+        return index
+
+    def find_output(self, name: str) -> int:
+        for i, known in enumerate(self.output_names):
+            if known == name:
+                return i
+        names = ", ".join(f'"{known}"' for known in self.output_names)
+        raise NotFound(f'the model has no output "{name}"; it has {names}')
+
+    def order(self, feeds: Mapping[str, object]) -> list[object]:
+        """Values in order of the inputs."""
+        ordered: list[Any] = [_MISSING] * len(self.inputs)
+        for name, value in feeds.items():
+            ordered[self.find_input(name)] = value
+        missing = [spec for spec, value in zip(self.inputs, ordered) if value is _MISSING]
+        if missing:
+            names = ", ".join(f'"{spec.name}": {spec.type}' for spec in missing)
+            raise InvalidArgument(f"inputs are missing: {names}")
+        return ordered
+
+    def bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[object]:
+        """Values in order of the inputs, from the arguments of a call."""
+        if len(args) > len(self.inputs):
+            raise InvalidArgument(f"{len(args)} inputs given, the model takes {len(self.inputs)}")
+        feeds = dict(zip((spec.name for spec in self.inputs), args))
+        for name, value in kwargs.items():
+            if name in feeds:
+                raise InvalidArgument(f'input "{name}" is given twice')
+            feeds[name] = value
+        return self.order(feeds)
+
+    def convert(self, ordered: Sequence[object]) -> list[Any]:
+        return [
+            arrays.to_input(value, spec.element_type, spec.name, spec.type)
+            for spec, value in zip(self.inputs, ordered)
+        ]
+
+    def call(self, execute: Execute, ordered: Sequence[object]) -> Any:
+        """Converts, runs, and returns the output, or a tuple of several."""
+        results = execute(self.convert(ordered), self._all, None)
+        return self.results_of(results, has_torch(ordered))
+
+    @staticmethod
+    def results_of(raw: Sequence[Any], wants_torch: bool) -> Any:
+        """What a call returns for the extension's outputs."""
+        results = [dtypes.decode(item) for item in raw]
+        if wants_torch:
+            results = [arrays.to_torch(result) for result in results]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def run(self, execute: Execute, ordered: list[object], outputs: Sequence[str] | None,
+            out: Mapping[str, Array] | None) -> dict[str, Any]:
+        """Converts, runs, and returns outputs by name."""
+        names = self.output_names if outputs is None else outputs
+        indices = [self.find_output(name) for name in names]
+        wanted = [i in indices for i in range(len(self.outputs))]
+        memory: list[Array | None] = [None] * len(self.outputs)
+        for name, given in (out or {}).items():
+            index = self.find_output(name)
+            memory[index] = writable(given, self.outputs[index])
+        raw = [None if array is None else array.reshape(-1).view(np.uint8) for array in memory]
+        converted = self.convert(ordered)
+        if out:
+            _check_apart(converted, raw)
+        results = execute(converted, wanted, raw)
+        wants_torch = has_torch(ordered)
+        named: dict[str, Any] = {}
+        for i in indices:
+            array = memory[i]
+            if array is not None:
+                named[self.outputs[i].name] = _shaped(array, results[i][1])
+            else:
+                result = dtypes.decode(results[i])
+                named[self.outputs[i].name] = arrays.to_torch(result) if wants_torch else result
+        return named
+
+
+def has_torch(values: Sequence[object]) -> bool:
+    return "torch" in sys.modules and any(arrays.is_torch(value) for value in values)
+
+
+def writable(array: object, spec: TensorSpec) -> Array:
+    """`array`, if the output can be written to it."""
+    what = f'out["{spec.name}"]'
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{what} is a {type(array).__name__}, not a numpy array")
+    if array.dtype != spec.dtype or array.dtype == object:
+        raise InvalidArgument(f"{what} is of {array.dtype}, the output of {spec.type}")
+    if not array.flags.writeable or not array.flags.c_contiguous:
+        raise InvalidArgument(f"{what} must be writable and contiguous")
+    if dtypes.BY_NUMBER[spec.element_type].bits < 8:
+        raise InvalidArgument(f"{what}: outputs of {spec.type} are packed; leave it out")
+    return array
+
+
+def _check_apart(inputs: list[Any], out: list[Array | None]) -> None:
+    """An output written to an input would change what later operations read."""
+    arrays_read = [item[0] if isinstance(item, tuple) else item for item in inputs]
+    for written in out:
+        if written is not None and any(np.may_share_memory(written, read) for read in arrays_read):
+            raise InvalidArgument("an array of `out` shares memory with an input")
+
+
+def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
+    if array.shape == shape:
+        return array
+    return array.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape)

@@ -1,0 +1,51 @@
+"""A `sluiced` of the build, on the processors of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+
+def program() -> pathlib.Path:
+    path = pathlib.Path(os.environ["SLUICE_PROGRAM"]).with_name("sluiced")
+    if not path.exists():
+        pytest.skip("the daemon is not built")
+    return path
+
+
+class Daemon:
+    def __init__(self, folder: pathlib.Path, *flags: str) -> None:
+        self.folder = folder
+        self.address = f"unix:{folder / 'sluice.sock'}"
+        self._process = subprocess.Popen(
+            [program(), "-x", "-m", "", "-g", self.address, "--lock-folder", folder / "locks",
+             "--model-folders", folder, *flags],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        said = []
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            said.append(line)
+            if "listening on" in line:
+                return
+        raise RuntimeError("".join(said))
+
+    def kill(self) -> None:
+        if self._process.poll() is not None:
+            return
+        self._process.send_signal(signal.SIGKILL)
+        self._process.communicate()
+
+
+@contextlib.contextmanager
+def running(folder: pathlib.Path, *flags: str) -> Iterator[Daemon]:
+    daemon = Daemon(folder, *flags)
+    try:
+        yield daemon
+    finally:
+        daemon.kill()

@@ -1,0 +1,87 @@
+"""What a client of a daemon has beyond a local runtime: sessions, and daemons that are gone."""
+
+from __future__ import annotations
+
+import pathlib
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import sluice
+
+from daemon import Daemon, running
+
+
+def test_model_of_a_client_without_session_stays(daemon: Daemon, digits: sluice.Model,
+                                                 image: Any) -> None:
+    with sluice.Client(daemon.address, keep=True) as client:
+        client.load(digits, name="kept")
+    with sluice.Client(daemon.address, session="other") as client:
+        kept = client.find("kept")
+        np.testing.assert_array_equal(kept(image), digits(image))
+        with pytest.raises(sluice.NotFound, match='"kept"'):
+            client.find("nothing")
+        kept.unload()
+        assert "kept" not in [info.name for info in client.models()]
+
+
+def test_model_of_a_session_ends_with_it(daemon: Daemon, digits: sluice.Model) -> None:
+    with sluice.Client(daemon.address) as first, sluice.Client(daemon.address) as second:
+        model = first.load(digits, name="mine")
+        assert "mine" in [info.name for info in second.models()]
+        first.close()
+        deadline = time.monotonic() + 30  # the daemon notices the end a moment later
+        while any(info.name == "mine" for info in second.models()):
+            assert time.monotonic() < deadline
+        with pytest.raises(sluice.FailedPrecondition):
+            model.statistics()
+
+
+def test_path_on_the_server_is_in_its_folders(daemon: Daemon, digits: sluice.Model, image: Any,
+                                              tmp_path: pathlib.Path) -> None:
+    package = daemon.folder / "served.sluice"
+    digits.save(package)
+    digits.save(tmp_path / "other.sluice")
+    with sluice.Client(daemon.address) as client:
+        model = client.load(package, on_server=True)
+        assert model.name == "served" and model(image).shape == (2, 10)
+        with pytest.raises((sluice.PermissionDenied, sluice.NotFound)):
+            client.load(tmp_path / "other.sluice", on_server=True)
+
+
+def test_what_a_daemon_lacks_is_unimplemented(daemon: Daemon, digits: sluice.Model) -> None:
+    with sluice.Client(daemon.address) as client:
+        model = client.load(digits)
+        for call in (lambda: client.combine([model]), lambda: client.load(digits, on_demand=True),
+                     lambda: client.create_group(1, timeout=1)):
+            with pytest.raises(sluice.Unimplemented):
+                call()
+
+
+@pytest.mark.parametrize("ring", [True, False])
+def test_requests_go_over_the_ring_or_not(daemon: Daemon, digits: sluice.Model, image: Any,
+                                          ring: bool) -> None:
+    with sluice.Client(daemon.address, ring=ring) as client:
+        np.testing.assert_array_equal(client.load(digits)(image), digits(image))
+
+
+def test_daemon_that_is_not_there_is_unavailable(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(ConnectionError) as raised:
+        sluice.Client(f"unix:{tmp_path / 'none.sock'}", timeout=0.1)
+    assert isinstance(raised.value, sluice.Unavailable)
+    with pytest.raises(sluice.InvalidArgument):
+        sluice.Client("no address", timeout=0.1)
+
+
+def test_daemon_that_dies_fails_requests(tmp_path: pathlib.Path, slow: sluice.Model) -> None:
+    with running(tmp_path) as daemon:
+        client = sluice.Client(daemon.address, timeout=1)
+        model, x = client.load(slow, depth=1, queue=10), np.ones(64, np.float32)
+        requests = [model.submit(np.int64(2_000_000), x) for _ in range(3)]
+        daemon.kill()
+        for request in requests:
+            assert isinstance(request.exception(30), sluice.Unavailable)
+        with pytest.raises(sluice.Unavailable):
+            model(np.int64(1), x)
+        client.close()

@@ -1,0 +1,121 @@
+"""Requests of a runtime, local and over a daemon: futures, asyncio, cancellation, deadlines, refusal."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import sluice
+
+LONG = np.int64(2_000_000)  # iterations of `slow`, more than a second
+
+
+def x64() -> Any:
+    return np.ones(64, np.float32)
+
+
+def test_submitted_requests_finish_in_any_order(runtime: sluice.Runtime, two: sluice.Model) -> None:
+    model = runtime.load(two, queue=100)
+    requests = [model.submit(np.full(4, i, np.float32), np.ones(4, np.float32)) for i in range(50)]
+    for done in concurrent.futures.as_completed(requests, 30):
+        i = requests.index(done)
+        total, difference = done.result()
+        assert (total == i + 1).all() and (difference == i - 1).all()
+
+
+def test_cancel_ends_a_request(runtime: sluice.Runtime, slow: sluice.Model) -> None:
+    model = runtime.load(slow, depth=1, queue=10)
+    running_one = model.submit(np.int64(200_000), x64())
+    waiting = model.submit(LONG, x64())
+    start = time.monotonic()
+    assert waiting.cancel() and waiting.cancelled()
+    with pytest.raises(concurrent.futures.CancelledError):
+        waiting.result()
+    assert running_one.result(30).shape == (64,)
+    model.submit(np.int64(1), x64()).result(30)
+    assert time.monotonic() - start < 30
+    assert model.statistics().answered.get("cancelled") == 1
+
+
+def test_deadline_of_a_waiting_request(runtime: sluice.Runtime, slow: sluice.Model) -> None:
+    model = runtime.load(slow, depth=1, queue=10)
+    first = model.submit(np.int64(300_000), x64())
+    late = model.submit(LONG, x64(), timeout=0.01)
+    with pytest.raises(TimeoutError) as raised:
+        late.result(30)
+    assert isinstance(raised.value, sluice.DeadlineExceeded)
+    first.result(30)
+
+
+def test_full_queue_refuses(runtime: sluice.Runtime, slow: sluice.Model) -> None:
+    model = runtime.load(slow, depth=1, queue=1)
+    accepted, refused = [], 0
+    for _ in range(6):
+        try:
+            accepted.append(model.submit(np.int64(100_000), x64()))
+        except sluice.ResourceExhausted:
+            refused += 1
+    ended = [request.exception(60) for request in accepted]  # a daemon says it later
+    refused += sum(isinstance(error, sluice.ResourceExhausted) for error in ended)
+    assert refused >= 1 and ended.count(None) >= 2
+
+
+def test_stopped_model_cancels_requests(runtime: sluice.Runtime, slow: sluice.Model) -> None:
+    model = runtime.load(slow, depth=1, queue=10)
+    requests = [model.submit(np.int64(100_000), x64()) for _ in range(5)]
+    model.stop()
+    errors = [request.exception(30) for request in requests]
+    assert isinstance(errors[-1], sluice.Cancelled) and not requests[-1].cancelled()
+
+
+@pytest.mark.parametrize("count", [1000])
+def test_asyncio_takes_no_thread_per_request(runtime: sluice.Runtime, digits: sluice.Model, image: Any,
+                                             count: int) -> None:
+    model = runtime.load(digits, queue=count)
+    model(image)
+    threads = set()
+
+    async def one() -> Any:
+        result = await model.call_async(image)
+        threads.add(len(os.listdir("/proc/self/task")))
+        return result
+
+    async def main() -> list[Any]:
+        return await asyncio.gather(*(one() for _ in range(count)))
+
+    before = len(os.listdir("/proc/self/task"))
+    results = asyncio.run(main())
+    assert all((result == results[0]).all() for result in results) and len(results) == count
+    # The collector of replies, and a few of gRPC.
+    assert max(threads) <= before + 16, (before, max(threads))
+
+
+def test_cancelled_task_ends_its_request(runtime: sluice.Runtime, slow: sluice.Model) -> None:
+    model = runtime.load(slow, depth=1, queue=10)
+
+    async def main() -> None:
+        first = asyncio.ensure_future(model.call_async(np.int64(100_000), x64()))
+        second = asyncio.ensure_future(model.call_async(LONG, x64()))
+        await asyncio.sleep(0)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        await first
+        await model.call_async(np.int64(1), x64())
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
+def test_exception_of_a_callback_harms_no_request(runtime: sluice.Runtime, digits: sluice.Model,
+                                                  image: Any, caplog: pytest.LogCaptureFixture) -> None:
+    model = runtime.load(digits)
+    request = model.submit(image)
+    request.add_done_callback(lambda _: 1 / 0)
+    request.result(30)
+    assert "ZeroDivisionError" in caplog.text
+    assert model.submit(image).result(30).shape == (2, 10)

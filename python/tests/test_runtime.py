@@ -1,0 +1,198 @@
+"""sluice.Runtime in this process and over a daemon: the same tests for both, then what one alone has."""
+
+from __future__ import annotations
+
+import pathlib
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import sluice
+from onnx import TensorProto
+
+from conftest import same_type
+
+def test_runtime_names_its_devices(runtime: sluice.Runtime) -> None:
+    assert [device.kind for device in runtime.devices] == ["cpu"]
+    assert runtime.devices[0].num_cores >= 1
+
+
+def test_loaded_model_gives_the_model_s_answers(runtime: sluice.Runtime, digits: sluice.Model,
+                                                image: Any) -> None:
+    expected = digits(image)
+    model = runtime.load(digits)
+    assert [spec.type for spec in model.inputs] == ["f32[N,1,8,8]"]
+    np.testing.assert_array_equal(model(image), expected)
+    np.testing.assert_array_equal(model(image=image), expected)
+    np.testing.assert_array_equal(model(image.tolist()), expected)
+    np.testing.assert_array_equal(model(image[:, :, ::-1][:, :, ::-1]), expected)
+    out = sluice.empty((2, 10))
+    result = model.run({"image": image}, out={"probabilities": out}, timeout=30, priority=3)
+    assert result["probabilities"] is out
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_package_comes_from_path_bytes_or_file(runtime: sluice.Runtime, digits: sluice.Model,
+                                               image: Any, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "digits.sluice"
+    digits.save(path)
+    expected = digits(image)
+    with open(path, "rb") as file:
+        for source in (path, path.read_bytes(), file.fileno()):
+            with runtime.load(source, name="digits") as model:
+                np.testing.assert_array_equal(model(image), expected)
+    assert runtime.estimate(path, depth=2).depth == 2
+
+
+def test_types_that_numpy_lacks_travel(runtime: sluice.Runtime) -> None:
+    import ml_dtypes
+    x = np.arange(6, dtype=np.float32).reshape(2, 3).astype(ml_dtypes.bfloat16)
+    model = runtime.load(same_type(TensorProto.BFLOAT16))
+    y = model(x)
+    assert y.dtype == x.dtype
+    np.testing.assert_array_equal(y, x)
+    assert (model.submit(x).result(30) == x).all()
+
+
+def test_wrong_inputs_are_explained(runtime: sluice.Runtime, digits: sluice.Model, image: Any) -> None:
+    model = runtime.load(digits)
+    with pytest.raises(sluice.InvalidArgument, match=r"got f64\[2,1,8,8\], model takes f32"):
+        model(image.astype(np.float64))
+    with pytest.raises(sluice.InvalidArgument, match="image"):
+        model(image[:, :, :4])
+    with pytest.raises(sluice.InvalidArgument, match="inputs are missing"):
+        model.submit()
+    with pytest.raises(sluice.NotFound, match='no input "picture"'):
+        model.run({"picture": image})
+    with pytest.raises(sluice.InvalidArgument, match="timeout must be positive"):
+        model.run({"image": image}, timeout=0)
+    with pytest.raises(sluice.InvalidArgument, match="'pass', 'flag', 'fail'"):
+        runtime.load(digits, nan="explode")
+    with pytest.raises(TypeError):
+        runtime.load(3.5)  # type: ignore[arg-type]
+
+
+def test_models_of_a_group_take_turns(runtime: sluice.Runtime, digits: sluice.Model, image: Any) -> None:
+    with runtime.create_group(1) as group:
+        first, second = (group.load(digits, name=name) for name in ("first", "second"))
+        assert first.info.phase == "loaded" and not first.info.is_implicit
+        with pytest.raises(sluice.FailedPrecondition):
+            first(image)
+        first.start()
+        with pytest.raises(sluice.FailedPrecondition):
+            second.start()
+        first(image)
+        first.stop(drain=1)
+        second.start()
+        assert second(image).shape == (2, 10)
+        mine = next(entry for entry in runtime.groups() if entry.id == group.id)
+        assert mine.num_models == 2 and mine.active_model == "second" and len(mine.cores) == 1
+        with pytest.raises(sluice.FailedPrecondition):
+            group.destroy()
+        first.unload()
+        second.unload()
+    with pytest.raises(sluice.FailedPrecondition, match="destroyed"):
+        group.load(digits)
+
+
+def test_unloaded_model_and_closed_runtime_refuse_calls(runtime: sluice.Runtime, digits: sluice.Model,
+                                                        image: Any) -> None:
+    model, other = runtime.load(digits, name="a"), runtime.load(digits, name="b")
+    assert {info.name for info in runtime.models()} >= {"a", "b"}
+    model.unload()
+    for call in (lambda: model(image), lambda: model.submit(image), model.statistics, model.start,
+                 lambda: model.info):
+        with pytest.raises(sluice.FailedPrecondition, match="unloaded"):
+            call()
+    model.unload()
+    runtime.close()
+    with pytest.raises(sluice.FailedPrecondition):
+        other(image)
+    with pytest.raises(sluice.FailedPrecondition):
+        runtime.load(digits)
+    runtime.close()
+    assert "closed" in repr(runtime)
+
+
+def test_outputs_outlive_model_and_runtime(runtime: sluice.Runtime, digits: sluice.Model,
+                                           image: Any) -> None:
+    model = runtime.load(digits)
+    results = [model(image), model.submit(image).result(30)]
+    runtime.close()
+    del model
+    for result in results:
+        np.testing.assert_array_equal(result, digits(image))
+
+
+def test_statistics_count_requests(runtime: sluice.Runtime, digits: sluice.Model, image: Any) -> None:
+    model = runtime.load(digits)
+    for _ in range(3):
+        model(image)
+    statistics = model.statistics()
+    assert statistics.accepted == 3 and statistics.answered == {"ok": 3}
+    assert statistics.total.requests == 3 and "of 3: median" in repr(statistics.total)
+    assert model.health().state == "healthy"
+
+
+def test_memory_of_the_runtime_is_used_in_place(runtime: sluice.Runtime, digits: sluice.Model,
+                                                image: Any) -> None:
+    model = runtime.load(digits)
+    shared, out = runtime.empty(image.shape), runtime.empty((2, 10))
+    assert shared.ctypes.data % 64 == 0 and not shared.any()
+    shared[:] = image
+    model.run({"image": shared}, out={"probabilities": out})
+    np.testing.assert_array_equal(out, digits(image))
+    with pytest.raises(sluice.InvalidArgument):
+        runtime.empty((-1, 3))
+
+
+def test_threads_share_a_model(runtime: sluice.Runtime, digits: sluice.Model, image: Any) -> None:
+    model, expected = runtime.load(digits), digits(image)
+    wrong: list[Any] = []
+
+    def call() -> None:
+        for _ in range(50):
+            if not (model(image) == expected).all():
+                wrong.append(True)
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and model.statistics().accepted == 200
+
+
+def test_copies_of_a_model_serve_as_one(local: sluice.Runtime, digits: sluice.Model, image: Any) -> None:
+    copies = [local.load(digits, name=f"copy{i}") for i in range(2)]
+    model = local.combine(copies, round_robin=True, name="both")
+    for _ in range(4):
+        np.testing.assert_array_equal(model(image), digits(image))
+    assert [copy.statistics().accepted for copy in copies] == [2, 2]
+    model.unload()
+    assert copies[0](image).shape == (2, 10)
+
+
+def test_combined_models_batch_requests(local: sluice.Runtime, digits: sluice.Model, image: Any) -> None:
+    model = local.combine([local.load(digits)], batch_rows=8, max_delay=0.05)
+    requests = [model.submit(image) for _ in range(4)]
+    for request in requests:
+        np.testing.assert_allclose(request.result(30), digits(image), atol=1e-6)
+
+
+def test_model_on_demand_is_loaded_by_its_first_request(digits: sluice.Model, image: Any) -> None:
+    with sluice.Runtime(demand_budget=1 << 30) as runtime:
+        model = runtime.load(digits, on_demand=True)
+        assert model.info.is_on_demand and model.info.phase == "unloaded"
+        assert model(image).shape == (2, 10)
+        assert model.info.phase == "started"
+
+
+def test_simulated_machine_has_its_devices(tmp_path: pathlib.Path) -> None:
+    machine = tmp_path / "machine.json"
+    machine.write_text('{"devices": [{"count": 2, "cores": 4}]}')
+    with sluice.Runtime(simulated_machine=machine) as runtime:
+        assert [device.num_cores for device in runtime.devices] == [4, 4]
+    with pytest.raises(sluice.NotFound):
+        sluice.Runtime(simulated_machine=tmp_path / "none.json")

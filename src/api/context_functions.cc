@@ -1,0 +1,125 @@
+// The functions of sluice/sluice.h that take a context.
+#include <limits>
+
+#include "api/last_error.h"
+#include "api/model.h"
+#include "api/read_options.h"
+#include "base/clock.h"
+#include "sluice/sluice.h"
+
+namespace sluice::api {
+namespace {
+
+Status set_input(sluice_context& context, const char* name, const sluice_array& array) {
+  const auto index = SLUICE_TRY(find_spec(context.open->inputs, name, "input"));
+  const SpecStorage& spec = *context.open->inputs[index];
+  if (!context.open->loaded.signature().inputs[index].type.is_tensor()) {
+    return invalid_argument("input \"{}\" is a {}; sluice_context_set_input_elements sets it",
+                            spec.name, spec.type);
+  }
+  return context.context.set_input(index, SLUICE_TRY(view_of(array)));
+}
+
+Status bind_output(sluice_context& context, const char* name, void* data, std::int64_t capacity) {
+  const auto index = SLUICE_TRY(find_spec(context.open->outputs, name, "output"));
+  return context.context.bind_output(index, data, capacity);
+}
+
+Status get_output(sluice_context& context, const char* name, sluice_array& array) {
+  const auto index = SLUICE_TRY(find_spec(context.open->outputs, name, "output"));
+  const SpecStorage& spec = *context.open->outputs[index];
+  if (!context.open->loaded.signature().outputs[index].type.is_tensor()) {
+    return invalid_argument("output \"{}\" is a {}; sluice_context_output_element reads it",
+                            spec.name, spec.type);
+  }
+  const exec::TensorView& view = context.context.output(index);
+  if (view.element == ir::ElementType::kUndefined) {
+    return make_error(Code::kFailedPrecondition,
+                      "output \"{}\" has no tensor: the context has not run, or it was taken",
+                      spec.name);
+  }
+  array = array_of(view);
+  return ok_status();
+}
+
+Result<std::int64_t> deadline_of(const sluice_run_options* given) {
+  const sluice_run_options options = read_options(given);
+  if (options.timeout_ns < 0) return invalid_argument("timeout_ns is {}", options.timeout_ns);
+  const std::int64_t now_ns = system_clock().now_ns();
+  const bool is_limited = options.timeout_ns > 0 && options.timeout_ns < kNoDeadline - now_ns;
+  return is_limited ? now_ns + options.timeout_ns : kNoDeadline;
+}
+
+Status run(sluice_context& context, const sluice_run_options* options) {
+  const std::int64_t deadline_ns = SLUICE_TRY(deadline_of(options));
+  const auto use = SLUICE_TRY(ContextUse::take(context.control, /*is_run=*/true));
+  context.context.set_checkpoint([&] { return context.control.check(deadline_ns); });
+  SLUICE_TRY(context.context.run());
+  // Also a run of one segment, whose kernels nothing interrupts, ends as it was told.
+  SLUICE_TRY(context.control.check(deadline_ns));
+  context.has_run = true;
+  return ok_status();
+}
+
+}  // namespace
+}  // namespace sluice::api
+
+using sluice::api::ContextUse;
+using sluice::api::guard;
+using sluice::api::null_argument;
+
+int32_t sluice_context_create(sluice_model* model, sluice_context** context) {
+  return guard([&]() -> sluice::Status {
+    if (model == nullptr || context == nullptr) return null_argument("model or context");
+    *context = nullptr;
+    auto created = SLUICE_TRY(model->open->loaded.create_context());
+    *context = new sluice_context{model->open, std::move(created)};
+    return sluice::ok_status();
+  });
+}
+
+void sluice_context_free(sluice_context* context) { delete context; }
+
+int32_t sluice_context_set_input(sluice_context* context, const char* name,
+                                 const sluice_array* array) {
+  return guard([&]() -> sluice::Status {
+    if (context == nullptr || array == nullptr) return null_argument("context or array");
+    const auto use = SLUICE_TRY(ContextUse::take(context->control));
+    return sluice::api::set_input(*context, name, *array);
+  });
+}
+
+int32_t sluice_context_bind_output(sluice_context* context, const char* name, void* data,
+                                   int64_t capacity_bytes) {
+  return guard([&]() -> sluice::Status {
+    if (context == nullptr) return null_argument("context");
+    const auto use = SLUICE_TRY(ContextUse::take(context->control));
+    return sluice::api::bind_output(*context, name, data, capacity_bytes);
+  });
+}
+
+int32_t sluice_context_run(sluice_context* context) {
+  return sluice_context_run_with(context, nullptr);
+}
+
+int32_t sluice_context_run_with(sluice_context* context, const sluice_run_options* options) {
+  return guard([&]() -> sluice::Status {
+    if (context == nullptr) return null_argument("context");
+    return sluice::api::run(*context, options);
+  });
+}
+
+int32_t sluice_context_cancel(sluice_context* context) {
+  return guard([&]() -> sluice::Status {
+    if (context == nullptr) return null_argument("context");
+    return context->control.cancel();
+  });
+}
+
+int32_t sluice_context_output(sluice_context* context, const char* name, sluice_array* array) {
+  return guard([&]() -> sluice::Status {
+    if (context == nullptr || array == nullptr) return null_argument("context or array");
+    const auto use = SLUICE_TRY(ContextUse::take(context->control));
+    return sluice::api::get_output(*context, name, *array);
+  });
+}

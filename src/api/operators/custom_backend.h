@@ -1,0 +1,11 @@
+// The backend of the operators that the program registered: one device, the host.
+#pragma once
+
+#include "base/status.h"
+
+namespace sluice::api {
+
+/// Adds the backend "custom" to the process, at the first call. Safe from any thread.
+Status add_custom_backend();
+
+}  // namespace sluice::api

@@ -1,0 +1,131 @@
+#include "service/clients/access.h"
+
+#include <grp.h>
+#include <pwd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "runtime/request/runtime_code.h"
+
+namespace sluice::service {
+namespace {
+
+using Who = RoleRule::Who;
+
+constexpr std::string_view kForms =
+    "user:NAME=ROLES, group:NAME=ROLES, remote=ROLES or others=ROLES";
+
+/// A name of the system's, or a number.
+template <typename Find>
+Result<std::int64_t> id_of(std::string_view kind, const std::string& name, const Find& find) {
+  std::uint32_t number = 0;
+  const char* const end = name.data() + name.size();
+  const auto [at, error] = std::from_chars(name.data(), end, number);
+  if (error == std::errc() && at == end && number != std::numeric_limits<std::uint32_t>::max()) {
+    return std::int64_t{number};
+  }
+  const std::int64_t found = find(name.c_str());
+  if (found >= 0) return found;
+  return make_error(Code::kNotFound, "there is no {} \"{}\"", kind, name);
+}
+
+std::int64_t user_named(const char* name) {
+  const passwd* entry = getpwnam(name);
+  return entry == nullptr ? -1 : static_cast<std::int64_t>(entry->pw_uid);
+}
+
+std::int64_t group_named(const char* name) {
+  const group* entry = getgrnam(name);
+  return entry == nullptr ? -1 : static_cast<std::int64_t>(entry->gr_gid);
+}
+
+bool names(const RoleRule& rule, const Peer& peer) {
+  switch (rule.who) {
+    case Who::kUser: return peer.user == rule.id;
+    case Who::kGroup:
+      return peer.group == rule.id ||
+             std::ranges::find(peer.more_groups, rule.id) != peer.more_groups.end();
+    case Who::kRemote: return !peer.is_local();
+    case Who::kOthers: break;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<RoleRule> parse_role_rule(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) {
+    return invalid_argument("\"{}\" is not of the form {}", text.substr(0, 200), kForms);
+  }
+  const std::string_view who = text.substr(0, equals);
+  RoleRule rule;
+  rule.roles = SLUICE_TRY(parse_roles(text.substr(equals + 1)).with_context(std::string(who)));
+  constexpr std::string_view kUser = "user:";
+  constexpr std::string_view kGroup = "group:";
+  if (who.starts_with(kUser)) {
+    rule.who = Who::kUser;
+    rule.id = SLUICE_TRY(id_of("user", std::string(who.substr(kUser.size())), user_named));
+  } else if (who.starts_with(kGroup)) {
+    rule.who = Who::kGroup;
+    rule.id = SLUICE_TRY(id_of("group", std::string(who.substr(kGroup.size())), group_named));
+  } else if (who == "remote") {
+    rule.who = Who::kRemote;
+  } else if (who != "others") {
+    return invalid_argument("\"{}\" is not of the form {}", text.substr(0, 200), kForms);
+  }
+  return rule;
+}
+
+Result<std::vector<RoleRule>> parse_role_rules(std::span<const std::string> texts) {
+  std::vector<RoleRule> rules;
+  for (const std::string& text : texts) {
+    rules.push_back(SLUICE_TRY(parse_role_rule(text).with_context("roles")));
+  }
+  return rules;
+}
+
+void Access::set_rules(std::vector<RoleRule> rules) {
+  auto next = std::make_shared<const std::vector<RoleRule>>(std::move(rules));
+  const std::lock_guard lock(mutex_);
+  rules_ = std::move(next);
+}
+
+std::shared_ptr<const std::vector<RoleRule>> Access::rules() const {
+  const std::lock_guard lock(mutex_);
+  return rules_;
+}
+
+Roles Access::roles_of(const Peer& peer) const {
+  if (is_administrator(peer)) return Roles::all();
+  if (!peer.token.empty()) return peer.token_roles;
+  const auto rules = this->rules();
+  if (rules->empty()) return Roles::all();
+  Roles roles;
+  bool is_named = false;
+  for (const RoleRule& rule : *rules) {
+    if (!names(rule, peer)) continue;
+    is_named = true;
+    roles.add(rule.roles);
+  }
+  if (is_named) return roles;
+  for (const RoleRule& rule : *rules) {
+    if (rule.who == Who::kOthers) roles.add(rule.roles);
+  }
+  return roles;
+}
+
+Status Access::check(const Peer& peer, Role role) const {
+  const Roles roles = roles_of(peer);
+  if (roles.open(role)) return ok_status();
+  using runtime::RuntimeCode;
+  const auto needed = role == Role::kAny ? "a role" : fmt::format("the role {}", role_name(role));
+  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kFailed),
+                fmt::format("this call needs {}; {} has {} (roles and token_file in the "
+                            "daemon's settings)",
+                            needed, account_of(peer), to_string(roles)));
+}
+
+}  // namespace sluice::service

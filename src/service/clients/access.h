@@ -1,0 +1,48 @@
+// Which roles a client has: the one place that decides whether a call is allowed.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "service/clients/peer.h"
+
+namespace sluice::service {
+
+/// Gives roles to users of the Unix socket, or to clients over TCP without tokens.
+struct RoleRule {
+  enum class Who { kUser, kGroup, kRemote, kOthers };
+  Who who = Who::kOthers;
+  std::int64_t id = -1;  ///< of the user or group
+  Roles roles;
+};
+
+/// "user:alice=inference,monitor", "group:ops=control", "remote=inference", "others=none". A user
+/// or group may be a number. Fails: kInvalidArgument for another form; kNotFound for a user or
+/// group that this system lacks.
+Result<RoleRule> parse_role_rule(std::string_view text);
+Result<std::vector<RoleRule>> parse_role_rules(std::span<const std::string> texts);
+
+/// A client has the roles of all rules that name its user or one of its groups; if none does, those
+/// of "others". Without any rule every client has all roles. A client with a token has the token's
+/// roles, and an administrator all. Safe across threads.
+class Access {
+ public:
+  explicit Access(std::vector<RoleRule> rules = {}) { set_rules(std::move(rules)); }
+
+  /// From now on, for open connections too.
+  void set_rules(std::vector<RoleRule> rules);
+  Roles roles_of(const Peer& peer) const;
+  /// Fails: kPermissionDenied naming the role that is missing.
+  Status check(const Peer& peer, Role role) const;
+
+ private:
+  std::shared_ptr<const std::vector<RoleRule>> rules() const;
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const std::vector<RoleRule>> rules_;  ///< never null
+};
+
+}  // namespace sluice::service

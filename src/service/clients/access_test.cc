@@ -1,0 +1,100 @@
+#include "service/clients/access.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace sluice::service {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Neither root nor this process's own user, which may do everything.
+constexpr std::int64_t kAlice = 4'000'001;
+constexpr std::int64_t kBob = 4'000'002;
+
+Peer user(std::int64_t id, std::int64_t group = 4'000'009, std::vector<std::int64_t> more = {}) {
+  Peer peer = {"unix:/s", 1, id, group};
+  peer.more_groups = std::move(more);
+  return peer;
+}
+
+Roles roles(std::string_view text) { return parse_roles(text).value(); }
+
+Access access_with(std::vector<std::string> rules) {
+  return Access(parse_role_rules(rules).value());
+}
+
+TEST(Roles, AreReadAndWritten) {
+  EXPECT_EQ(to_string(roles("inference,monitor")), "monitor,inference");
+  EXPECT_EQ(to_string(roles("none")), "none");
+  EXPECT_EQ(to_string(roles("control")), "monitor,control") << "control contains monitor";
+  EXPECT_EQ(roles("control,inference"), Roles::all());
+  for (const char* bad :
+       {"", "Inference", "inference,", "inference monitor", "all", "none,control"}) {
+    EXPECT_THAT(parse_roles(bad).status().message(), HasSubstr("is no role")) << bad;
+  }
+}
+
+TEST(RoleRules, NameUsersGroupsAndOthers) {
+  EXPECT_EQ(parse_role_rule("user:root=monitor")->id, 0);
+  EXPECT_EQ(parse_role_rule("user:4000001=monitor")->id, kAlice);
+  EXPECT_EQ(parse_role_rule("group:4000001=none")->who, RoleRule::Who::kGroup);
+  for (const char* bad :
+       {"", "alice", "alice=monitor", "user:=monitor", "user:-1=monitor", "user:4294967295=monitor",
+        "user:no such user=monitor", "remote", "others=everything"}) {
+    EXPECT_FALSE(parse_role_rule(bad).is_ok()) << bad;
+  }
+}
+
+TEST(Access, WithoutRulesEveryClientHasAllRoles) {
+  EXPECT_EQ(Access().roles_of(user(kAlice)), Roles::all());
+  EXPECT_EQ(Access().roles_of(Peer{}), Roles::all());
+}
+
+TEST(Access, RulesOfAUserAndItsGroupsAddUp) {
+  const Access access = access_with({"user:4000001=inference", "group:77=monitor", "others=none"});
+  EXPECT_EQ(access.roles_of(user(kAlice)), roles("inference"));
+  EXPECT_EQ(access.roles_of(user(kAlice, 77)), roles("inference,monitor"));
+  EXPECT_EQ(access.roles_of(user(kAlice, 1, {5, 77})), roles("inference,monitor"));
+  EXPECT_EQ(access.roles_of(user(kBob, 77)), roles("monitor"));
+  EXPECT_EQ(access.roles_of(user(kBob)), Roles());
+}
+
+TEST(Access, OthersAreThoseThatNoRuleNames) {
+  const Access access = access_with({"user:4000001=none", "others=inference", "remote=monitor"});
+  EXPECT_EQ(access.roles_of(user(kAlice)), Roles());
+  EXPECT_EQ(access.roles_of(user(kBob)), roles("inference"));
+  EXPECT_EQ(access.roles_of(Peer{"127.0.0.1:5"}), roles("monitor"));
+  EXPECT_EQ(access_with({"user:4000001=control"}).roles_of(user(kBob)), Roles())
+      << "rules without others leave them nothing";
+}
+
+TEST(Access, ATokenHasItsOwnRoles) {
+  const Access access = access_with({"remote=control"});
+  Peer peer = {"127.0.0.1:5"};
+  peer.token = "scraper";
+  peer.token_roles = roles("monitor");
+  EXPECT_EQ(access.roles_of(peer), roles("monitor"));
+  EXPECT_EQ(account_of(peer), "token scraper");
+}
+
+TEST(Access, AdministratorsHaveAllRoles) {
+  const Access access = access_with({"others=none"});
+  EXPECT_EQ(access.roles_of(user(0)), Roles::all());
+  EXPECT_EQ(access.roles_of(user(geteuid())), Roles::all());
+}
+
+TEST(Access, ARefusalNamesTheRoleAndTheAccount) {
+  const Access access = access_with({"others=monitor"});
+  EXPECT_TRUE(access.check(user(kAlice), Role::kMonitor).is_ok());
+  EXPECT_TRUE(access.check(user(kAlice), Role::kAny).is_ok());
+  const Status status = access.check(user(kAlice), Role::kControl);
+  EXPECT_EQ(status.code(), Code::kPermissionDenied);
+  EXPECT_THAT(status.message(), HasSubstr("needs the role control; user 4000001 has monitor"));
+  EXPECT_THAT(access_with({"others=none"}).check(user(kAlice), Role::kAny).message(),
+              HasSubstr("needs a role; user 4000001 has none"));
+}
+
+}  // namespace
+}  // namespace sluice::service

@@ -1,0 +1,17 @@
+#include "service/clients/peer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace sluice::service {
+
+std::string account_of(const Peer& peer) {
+  if (peer.is_local()) return fmt::format("user {}", peer.user);
+  return peer.token.empty() ? "remote" : fmt::format("token {}", peer.token);
+}
+
+bool is_administrator(const Peer& peer) {
+  return peer.user == 0 || (peer.is_local() && peer.user == static_cast<std::int64_t>(geteuid()));
+}
+
+}  // namespace sluice::service

@@ -1,0 +1,99 @@
+#include "service/clients/tokens.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "service/clients/names.h"
+
+namespace sluice::service {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r";
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = line.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
+Result<AccessToken> parse_token(const std::vector<std::string_view>& words) {
+  AccessToken token = {std::string(words[0])};
+  if (words.size() > 3) return invalid_argument("expected SECRET ROLES NAME, found more words");
+  if (words.size() > 1) {
+    const auto roles = parse_roles(words[1]);
+    // The word may be a part of a secret with a blank, so it is not repeated.
+    if (!roles.is_ok())
+      return invalid_argument("the second word must be roles, as inference,monitor");
+    token.roles = *roles;
+  }
+  if (words.size() > 2) {
+    SLUICE_TRY(check_name(words[2], "token"));
+    token.name = words[2];
+  }
+  return token;
+}
+
+/// Compares all bytes.
+bool is_same_secret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference |=
+        static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]));
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+Result<std::vector<AccessToken>> parse_tokens(std::string_view text) {
+  std::vector<AccessToken> tokens;
+  std::set<std::string> secrets;
+  int number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const auto words = words_of(text.substr(at, end - at));
+    at = end + 1;
+    ++number;
+    if (words.empty() || words[0].starts_with('#')) continue;
+    const std::string line = fmt::format("line {}", number);
+    tokens.push_back(SLUICE_TRY(parse_token(words).with_context(line)));
+    if (!secrets.insert(tokens.back().secret).second) {
+      return invalid_argument("{}: this token stands in an earlier line too", line);
+    }
+  }
+  if (tokens.empty()) return invalid_argument("it has no token");
+  return tokens;
+}
+
+void TokenTable::set(std::vector<AccessToken> tokens) {
+  const std::lock_guard lock(mutex_);
+  for (AccessToken& token : tokens) {
+    if (!token.name.empty()) continue;
+    const auto made = fmt::format("unnamed-{}", made_names_.size() + 1);
+    token.name = made_names_.try_emplace(token.secret, made).first->second;
+  }
+  tokens_ = std::move(tokens);
+}
+
+bool TokenTable::is_empty() const {
+  const std::lock_guard lock(mutex_);
+  return tokens_.empty();
+}
+
+std::optional<AccessToken> TokenTable::find(std::string_view secret) const {
+  const std::lock_guard lock(mutex_);
+  std::optional<AccessToken> found;
+  for (const AccessToken& token : tokens_) {
+    if (is_same_secret(token.secret, secret)) found = token;
+  }
+  return found;
+}
+
+}  // namespace sluice::service

@@ -1,0 +1,63 @@
+#include "service/clients/tokens.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sluice::service {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Tokens, LinesHaveSecretRolesAndName) {
+  const auto tokens =
+      parse_tokens("plain\r\n\n# a note\ns2 monitor\n\ts3  inference,control\talice\n");
+  ASSERT_TRUE(tokens.is_ok()) << tokens.status().to_string();
+  ASSERT_EQ(tokens->size(), 3U);
+  EXPECT_EQ((*tokens)[0].secret, "plain");
+  EXPECT_EQ((*tokens)[0].roles, Roles::all());
+  EXPECT_EQ((*tokens)[1].roles, parse_roles("monitor").value());
+  EXPECT_EQ((*tokens)[2].name, "alice");
+  EXPECT_EQ((*tokens)[2].roles, Roles::all());
+}
+
+TEST(Tokens, MistakesNameTheLineAndNoSecret) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "no token"},
+      {"# none\n\n", "no token"},
+      {"a\nhidden hidden\n", "line 2: the second word must be roles"},
+      {"hidden monitor alice hidden\n", "line 1: expected SECRET ROLES NAME"},
+      {"hidden\nb\nhidden monitor\n", "line 3: this token stands in an earlier line"},
+      {"hidden monitor " + std::string(300, 'n'), "line 1: the name of a token has 300 bytes"},
+  };
+  for (const auto& [text, says] : cases) {
+    const Status status = parse_tokens(text).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << text;
+    EXPECT_THAT(status.message(), HasSubstr(says));
+    EXPECT_THAT(status.message(), Not(HasSubstr("hidden")));
+  }
+}
+
+TEST(TokenTable, FindsWholeSecretsOnly) {
+  TokenTable table;
+  EXPECT_TRUE(table.is_empty());
+  table.set(parse_tokens("secret\nother monitor\n").value());
+  EXPECT_FALSE(table.is_empty());
+  EXPECT_TRUE(table.find("secret").has_value());
+  for (const char* wrong : {"", "secre", "secret1", "Secret", "secret other"}) {
+    EXPECT_FALSE(table.find(wrong).has_value()) << wrong;
+  }
+}
+
+TEST(TokenTable, ASecretKeepsItsMadeName) {
+  TokenTable table;
+  table.set(parse_tokens("a\nb\n").value());
+  const std::string name = table.find("b")->name;
+  EXPECT_NE(name, table.find("a")->name);
+  table.set(parse_tokens("c\nb\n").value());
+  EXPECT_EQ(table.find("b")->name, name);
+  EXPECT_NE(table.find("c")->name, "unnamed-1") << "that was another's";
+}
+
+}  // namespace
+}  // namespace sluice::service
