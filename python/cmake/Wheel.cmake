@@ -1,5 +1,6 @@
-# An installed Sluice goes into the wheel whole: libraries, plug-ins and the program. Libraries find
-# plug-ins in `sluice` beside them, the program finds them in ../lib/sluice.
+# An installed Sluice goes into the wheel: libraries, plug-ins and the program. Libraries find plug-ins
+# in `sluice` beside them, the program finds them in ../lib/sluice, libsluice opens libsluice_client
+# beside itself when a program connects to a daemon.
 set(SLUICE_ROOT $ENV{SLUICE_ROOT} CACHE PATH "Where Sluice is installed")
 find_library(SLUICE_LIBRARY sluice REQUIRED HINTS ${SLUICE_ROOT}/lib)
 find_library(SLUICE_COMPILER_LIBRARY sluice_compiler REQUIRED HINTS ${SLUICE_ROOT}/lib)
@@ -11,7 +12,7 @@ target_link_libraries(sluice_native PRIVATE ${SLUICE_LIBRARY} ${SLUICE_COMPILER_
 set_target_properties(sluice_native PROPERTIES INSTALL_RPATH $ORIGIN/lib)
 install(TARGETS sluice_native LIBRARY DESTINATION sluice)
 # Under the names that the loader asks for: a wheel has no symbolic links.
-foreach(library sluice sluice_compiler)
+foreach(library sluice sluice_compiler sluice_client)
   file(REAL_PATH ${library_dir}/lib${library}.so.0 file)
   install(FILES ${file} DESTINATION sluice/lib RENAME lib${library}.so.0)
 endforeach()

@@ -38,16 +38,6 @@ void report_end(void* user_data, std::uint64_t, std::int32_t status, sluice_repl
   replies.push(std::move(ended));
 }
 
-std::vector<WriteArray> read_out(const nb::object& out, std::size_t num_outputs) {
-  std::vector<WriteArray> memory(num_outputs);
-  if (out.is_none()) return memory;
-  const auto given = nb::cast<nb::list>(out);
-  for (std::size_t i = 0; i < num_outputs && i < given.size(); ++i) {
-    if (!given[i].is_none()) memory[i] = nb::cast<WriteArray>(given[i], /*convert=*/false);
-  }
-  return memory;
-}
-
 nb::tuple type_and_shape(const sluice_reply* reply, std::size_t output) {
   sluice_array array = {};
   check(sluice_reply_output(reply, sluice_reply_output_name(reply, output), &array));

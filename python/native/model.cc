@@ -122,20 +122,19 @@ void NativeModel::return_context(ContextPointer context) {
 
 /// Unset bindings do not outlive a run: a context of the pool serves other callers next.
 void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>& inputs,
-                         const std::vector<bool>& wanted, const std::vector<WriteArray>& out,
-                         std::vector<OutputTensor>& outputs) const {
+                         const Destination& destination, std::vector<OutputTensor>& outputs) const {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const sluice_array view = inputs[i].view();
-    check(sluice_context_set_input(context, inputs_[i].name.c_str(), &view));
+    check(sluice_context_set_input(context, name_of(inputs_, i), &view));
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Spec& spec = outputs_[i];
     void* data = nullptr;
     std::int64_t capacity = 0;
-    if (out[i].is_valid()) {
-      data = out[i].data();
-      capacity = static_cast<std::int64_t>(out[i].nbytes());
-    } else if (wanted[i] && spec.is_static()) {
+    if (destination.places(i)) {
+      data = destination.memory[i].data();
+      capacity = static_cast<std::int64_t>(destination.memory[i].nbytes());
+    } else if (destination.wants(i) && spec.is_static()) {
       capacity = storage_bytes(spec.element_type, spec.dims);
       if (capacity >= kBindFromBytes) {
         outputs[i].memory = allocate(capacity);
@@ -143,38 +142,36 @@ void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>
       }
     }
     if (data != nullptr) {
-      check(sluice_context_bind_output(context, spec.name.c_str(), data, capacity));
+      check(sluice_context_bind_output(context, name_of(outputs_, i), data, capacity));
     }
   }
   check(sluice_context_run(context));
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    if (!wanted[i] && !out[i].is_valid()) continue;
+    if (!destination.wants(i) && !destination.places(i)) continue;
     sluice_array view = {};
-    check(sluice_context_output(context, outputs_[i].name.c_str(), &view));
+    check(sluice_context_output(context, name_of(outputs_, i), &view));
     OutputTensor& output = outputs[i];
     output.size_bytes = view.size_bytes;
     output.element_type = view.element_type;
     output.dims.assign(view.dims, view.dims + view.rank);
-    const bool is_placed = output.memory != nullptr || out[i].is_valid();
-    if (is_placed || !wanted[i]) continue;
+    if (output.memory != nullptr || destination.places(i)) continue;
     output.memory = allocate(view.size_bytes);
     std::memcpy(output.memory.get(), view.data, static_cast<std::size_t>(view.size_bytes));
   }
 }
 
 std::vector<OutputTensor> NativeModel::execute(const std::vector<InputTensor>& inputs,
-                                               const std::vector<bool>& wanted,
-                                               const std::vector<WriteArray>& out) {
+                                               const Destination& destination) {
   std::vector<OutputTensor> outputs(outputs_.size());
   const NativeCall call;
   const nb::gil_scoped_release released;
   ContextPointer context = take_context();
   // A failure frees the context: its bindings point to memory of this call.
-  run_in(context.get(), inputs, wanted, out, outputs);
+  run_in(context.get(), inputs, destination, outputs);
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    const bool was_bound = out[i].is_valid() || outputs[i].size_bytes >= kBindFromBytes;
+    const bool was_bound = destination.places(i) || outputs[i].size_bytes >= kBindFromBytes;
     if (was_bound) {
-      check(sluice_context_bind_output(context.get(), outputs_[i].name.c_str(), nullptr, 0));
+      check(sluice_context_bind_output(context.get(), name_of(outputs_, i), nullptr, 0));
     }
   }
   return_context(std::move(context));
@@ -192,8 +189,7 @@ nb::object NativeModel::call(const nb::args& arguments) {
   for (const Spec& output : outputs_) {
     if (numpy_bits(output.element_type) == 0) return nb::none();
   }
-  auto outputs = execute(tensors, std::vector<bool>(outputs_.size(), true),
-                         std::vector<WriteArray>(outputs_.size()));
+  std::vector<OutputTensor> outputs = execute(tensors, {});
   if (outputs.size() == 1) return to_python(std::move(outputs.front()));
   nb::list all;
   for (OutputTensor& output : outputs) all.append(to_python(std::move(output)));
@@ -212,17 +208,11 @@ nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wante
                                           "\" is no contiguous array in memory of the processor");
     }
   }
-  std::vector<WriteArray> memory(outputs_.size());
-  if (!out.is_none()) {
-    const auto given = nb::cast<nb::list>(out);
-    for (std::size_t i = 0; i < outputs_.size() && i < given.size(); ++i) {
-      if (!given[i].is_none()) memory[i] = nb::cast<WriteArray>(given[i], /*convert=*/false);
-    }
-  }
-  auto outputs = execute(tensors, wanted, memory);
+  const Destination destination = {wanted, read_out(out, outputs_.size())};
+  std::vector<OutputTensor> outputs = execute(tensors, destination);
   nb::list results;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (memory[i].is_valid()) {
+    if (destination.places(i)) {
       nb::list dims;
       for (const std::int64_t dim : outputs[i].dims) dims.append(dim);
       results.append(nb::make_tuple(outputs[i].element_type, nb::tuple(dims)));

@@ -61,12 +61,23 @@ class NativeModel {
 
   ContextPointer take_context();
   void return_context(ContextPointer context);
+  /// What becomes of the outputs; empty vectors: all are wanted, none has memory of the caller.
+  struct Destination {
+    std::vector<bool> wanted;
+    std::vector<WriteArray> memory;
+
+    bool wants(std::size_t i) const { return wanted.empty() || wanted[i]; }
+    bool places(std::size_t i) const { return !memory.empty() && memory[i].is_valid(); }
+  };
+
   std::vector<OutputTensor> execute(const std::vector<InputTensor>& inputs,
-                                    const std::vector<bool>& wanted,
-                                    const std::vector<WriteArray>& out);
+                                    const Destination& destination);
   void run_in(sluice_context* context, const std::vector<InputTensor>& inputs,
-              const std::vector<bool>& wanted, const std::vector<WriteArray>& out,
-              std::vector<OutputTensor>& outputs) const;
+              const Destination& destination, std::vector<OutputTensor>& outputs) const;
+  /// For the C interface, which needs no name of a model's only tensor.
+  static const char* name_of(const std::vector<Spec>& specs, std::size_t i) {
+    return specs.size() == 1 ? nullptr : specs[i].name.c_str();
+  }
   static Spec copy(const sluice_tensor_spec& spec);
   static nb::list describe(const std::vector<Spec>& specs);
 

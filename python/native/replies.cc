@@ -30,10 +30,10 @@ nb::list outputs_of(ReplyPointer reply, const std::vector<bool>& wanted) {
     }
     sluice_array array = {};
     check(sluice_reply_output(shared.get(), sluice_reply_output_name(shared.get(), i), &array));
-    const nb::capsule owner(new std::shared_ptr<sluice_reply>(shared), [](void* held) noexcept {
+    nb::capsule owner(new std::shared_ptr<sluice_reply>(shared), [](void* held) noexcept {
       delete static_cast<std::shared_ptr<sluice_reply>*>(held);
     });
-    outputs.append(to_python(array, owner));
+    outputs.append(to_python(array, std::move(owner)));
   }
   return outputs;
 }

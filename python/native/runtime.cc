@@ -5,6 +5,7 @@
 #include <sluice/request.h>
 #include <sluice/statistics.h>
 
+#include <utility>
 #include <vector>
 
 #include "calls.h"
@@ -193,7 +194,7 @@ NativeLoadedModel* NativeRuntime::combine(const std::vector<std::uint64_t>& mode
 nb::object NativeRuntime::share(std::int64_t size_bytes) {
   const sluice_shared_memory* memory = nullptr;
   without_gil([&] { check(sluice_runtime_share(handle_, size_bytes, &memory)); });
-  const nb::capsule owner(memory, [](void* held) noexcept { sluice_release(held); });
+  nb::capsule owner(memory, [](void* held) noexcept { sluice_release(held); });
   return to_python({memory->data, memory->size_bytes, kByteElements, 1, &memory->size_bytes},
                    owner);
 }

@@ -1,9 +1,11 @@
 #include "tensors.h"
 
 #include <new>
+#include <span>
 #include <utility>
 
 #include "errors.h"
+#include "numpy_arrays.h"
 
 namespace sluice::python {
 namespace {
@@ -44,6 +46,7 @@ bool import_array(nb::handle value, ReadArray& array) {
 bool read_encoded(const nb::tuple& parts, InputTensor& input) {
   if (parts.size() != 3 || !import_array(parts[0], input.array)) return false;
   input.element_type = nb::cast<std::int32_t>(parts[1]);
+  input.is_encoded = true;
   input.dims.clear();
   for (const nb::handle dim : nb::cast<nb::tuple>(parts[2])) {
     input.dims.push_back(nb::cast<std::int64_t>(dim));
@@ -61,9 +64,11 @@ AlignedMemory allocate(std::int64_t size_bytes) {
 }
 
 sluice_array InputTensor::view() const {
+  const std::int64_t* shape = is_encoded ? dims.data() : array.shape_ptr();
+  const std::size_t rank = is_encoded ? dims.size() : array.ndim();
   return {const_cast<void*>(static_cast<const void*>(array.data())),
-          static_cast<std::int64_t>(array.nbytes()), element_type,
-          static_cast<std::int32_t>(dims.size()), dims.data()};
+          static_cast<std::int64_t>(array.nbytes()), element_type, static_cast<std::int32_t>(rank),
+          shape};
 }
 
 std::int32_t element_type_of(nb::dlpack::dtype type) {
@@ -85,36 +90,38 @@ bool read_input(nb::handle value, InputTensor& input) {
   if (nb::isinstance<nb::tuple>(value)) return read_encoded(nb::borrow<nb::tuple>(value), input);
   if (!import_array(value, input.array)) return false;
   input.element_type = element_type_of(input.array.dtype());
-  input.dims.resize(input.array.ndim());
-  for (std::size_t i = 0; i < input.dims.size(); ++i) {
-    input.dims[i] = static_cast<std::int64_t>(input.array.shape(i));
-  }
+  input.is_encoded = false;
   return input.element_type != 0;
+}
+
+std::vector<WriteArray> read_out(const nb::object& out, std::size_t num_outputs) {
+  std::vector<WriteArray> memory(num_outputs);
+  if (out.is_none()) return memory;
+  const auto given = nb::cast<nb::list>(out);
+  for (std::size_t i = 0; i < num_outputs && i < given.size(); ++i) {
+    if (!given[i].is_none()) memory[i] = nb::cast<WriteArray>(given[i], /*convert=*/false);
+  }
+  return memory;
 }
 
 nb::object to_python(OutputTensor output) {
   std::byte* data = output.memory.release();
-  const nb::capsule owner(
+  nb::capsule owner(
       data, [](void* memory) noexcept { AlignedDelete()(static_cast<std::byte*>(memory)); });
   return to_python({data, output.size_bytes, output.element_type,
                     static_cast<std::int32_t>(output.dims.size()), output.dims.data()},
-                   owner);
+                   std::move(owner));
 }
 
-nb::object to_python(const sluice_array& array, const nb::capsule& owner) {
-  const std::vector<std::size_t> shape(array.dims, array.dims + array.rank);
-  const NumpyType* type = find_type(array.element_type);
-  if (type != nullptr) {
-    const nb::dlpack::dtype dtype = {static_cast<std::uint8_t>(type->code), type->bits, 1};
-    return nb::cast(
-        nb::ndarray<nb::numpy>(array.data, shape.size(), shape.data(), owner, nullptr, dtype));
-  }
-  nb::list dims;
-  for (const std::size_t dim : shape) dims.append(dim);
-  const auto size = static_cast<std::size_t>(array.size_bytes);
-  const nb::object bytes = nb::cast(
-      nb::ndarray<nb::numpy>(array.data, 1, &size, owner, nullptr, nb::dtype<std::uint8_t>()));
-  return nb::make_tuple(bytes, array.element_type, nb::tuple(dims));
+nb::object to_python(const sluice_array& array, nb::object owner) {
+  const std::span<const std::int64_t> dims(array.dims, static_cast<std::size_t>(array.rank));
+  const int type = numpy_type(array.element_type);
+  if (type >= 0) return make_numpy_array(array.data, type, dims, std::move(owner));
+  nb::list shape;
+  for (const std::int64_t dim : dims) shape.append(dim);
+  const nb::object bytes = make_numpy_array(array.data, numpy_type(kByteElements),
+                                            {&array.size_bytes, 1}, std::move(owner));
+  return nb::make_tuple(bytes, array.element_type, nb::tuple(shape));
 }
 
 nb::tuple describe_spec(const std::string& name, const std::string& type, std::int32_t element_type,

@@ -20,8 +20,9 @@ using WriteArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
 /// An input in memory of a Python object, which `array` keeps alive.
 struct InputTensor {
   ReadArray array;
-  std::vector<std::int64_t> dims;
   std::int32_t element_type = 0;
+  bool is_encoded = false;
+  std::vector<std::int64_t> dims;  ///< of an encoded tensor; others have the array's
 
   /// Valid while this lives and is not moved.
   sluice_array view() const;
@@ -53,10 +54,13 @@ int numpy_bits(std::int32_t element_type);
 /// else.
 bool read_input(nb::handle value, InputTensor& input);
 
+/// `out`: None, or a list of an array to write to or None per output.
+std::vector<WriteArray> read_out(const nb::object& out, std::size_t num_outputs);
+
 /// A numpy array, or a tuple (bytes, element type, shape), that owns the memory.
 nb::object to_python(OutputTensor output);
 /// The same of memory that `owner` keeps alive.
-nb::object to_python(const sluice_array& array, const nb::capsule& owner);
+nb::object to_python(const sluice_array& array, nb::object owner);
 
 /// A tuple (name, type, element type, shape or None, batch axis). A negative rank means no shape.
 nb::tuple describe_spec(const std::string& name, const std::string& type, std::int32_t element_type,

@@ -99,10 +99,9 @@ class Model:
         names = self._signature.output_names
         ordered = self._signature.order(feeds)
         if out is None and timeout is None and (outputs is None or list(outputs) == names):
-            # Arrays of the model's types go to the library as they are.
-            result = None if has_torch(ordered) else self._call(*ordered)
-            if result is not None:
-                return dict(zip(names, (result,) if len(names) == 1 else result))
+            results = None if has_torch(ordered) else self.run_arrays(ordered)
+            if results is not None:
+                return dict(zip(names, results))
         run = self._signature.run
         if timeout is None:
             return run(self._native.run, ordered, outputs, out)
@@ -112,6 +111,16 @@ class Model:
         except concurrent.futures.TimeoutError:
             future.cancel()
             raise DeadlineExceeded(f"no result within {timeout} s") from None
+
+    def run_arrays(self, ordered: Sequence[object]) -> Sequence[Any] | None:
+        """The outputs for arrays of the model's types in order, which the library reads as they are.
+
+        None if a value needs conversion, as `run` does it.
+        """
+        result = self._call(*ordered)
+        if result is None or len(self._signature.outputs) != 1:
+            return result  # type: ignore[no-any-return]
+        return (result,)
 
     def submit(self, *args: object, **kwargs: object) -> concurrent.futures.Future[Any]:
         """As a call, but returns a Future. As many requests run at a time as there are cores.

@@ -71,6 +71,15 @@ class Signature:
 
     def order(self, feeds: Mapping[str, object]) -> list[object]:
         """Values in order of the inputs."""
+        try:
+            given: list[object] = [feeds[name] for name in self._index]
+            if len(feeds) == len(given):
+                return given
+        except KeyError:
+            pass
+        return self._order_with_reason(feeds)
+
+    def _order_with_reason(self, feeds: Mapping[str, object]) -> list[object]:
         ordered: list[Any] = [_MISSING] * len(self.inputs)
         for name, value in feeds.items():
             ordered[self.find_input(name)] = value

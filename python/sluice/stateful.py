@@ -172,6 +172,9 @@ class StatefulModel(Model):
                     self.state._values[state.name] = _as_numpy(results.pop(state.output))
         return results if outputs is None else {name: self._wanted(results, name) for name in outputs}
 
+    def run_arrays(self, ordered: Sequence[object]) -> Sequence[Any] | None:
+        return None
+
     def submit(self, *args: object, **kwargs: object) -> concurrent.futures.Future[Any]:
         """As a call, but returns a Future. Submitted calls run in order."""
         with self.state._lock:

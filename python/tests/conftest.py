@@ -75,7 +75,7 @@ def slow() -> sluice.Model:
 
 @pytest.fixture(scope="session")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    with running(tmp_path_factory.mktemp("daemon")) as started:
+    with running(tmp_path_factory.mktemp("daemon"), "--stream-requests", "4096") as started:
         yield started
 
 

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import array
+import pathlib
+import subprocess
+import sys
+import textwrap
 from typing import Any
 
 import ml_dtypes
@@ -132,3 +136,37 @@ def test_empty_is_aligned() -> None:
         sluice.empty(1, object)
     with pytest.raises(ValueError):
         sluice.empty(-1)
+
+
+PEAK = """
+    import sys
+    import numpy as np, sluice
+    def peak_kb():
+        return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    x = {x}
+    x[:] = 1
+    out = sluice.empty(16_000_000)  # 64 MB
+    out[:] = 1
+    {open}
+    model(x[:16])
+    before = peak_kb()
+    model.run({{"x": x}}, out={{"y": out}})
+    print(peak_kb() - before)
+    assert (out == 0).all()
+    """
+
+
+@pytest.mark.parametrize("x, opening", [
+    ("np.empty(16_000_000, np.float32)", "model = sluice.load({package!r})"),
+    ("np.empty(16_000_001, np.float32)[1:]", "model = sluice.load({package!r})"),
+    ("sluice.empty(16_000_000)", "runtime = sluice.Runtime(); model = runtime.load({package!r})"),
+], ids=["as numpy aligns", "at 4 bytes", "in a runtime"])
+def test_large_arrays_are_not_copied(x: str, opening: str, tmp_path: pathlib.Path) -> None:
+    package = str(tmp_path / "subtract.sluice")
+    f32 = TensorProto.FLOAT
+    sluice.compile(make_model([helper.make_node("Sub", ["x", "one"], ["y"])], [("x", f32, ["N"])],
+                              [("y", f32, ["N"])], {"one": np.ones(1, np.float32)}), package)
+    code = textwrap.dedent(PEAK.format(x=x, open=opening.format(package=package)))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 8000, f"{done.stdout} kB"

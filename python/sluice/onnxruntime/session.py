@@ -77,7 +77,7 @@ class InferenceSession:
         self._model = self._compile(source)
         self._inputs = [NodeArg(spec) for spec in self._model.inputs]
         self._outputs = [NodeArg(spec) for spec in self._model.outputs]
-        self._input_names = {spec.name for spec in self._model.inputs}
+        self._input_names = [spec.name for spec in self._model.inputs]
         self._output_names = [spec.name for spec in self._model.outputs]
 
     def _compile(self, source: str | bytes) -> Model:
@@ -132,11 +132,18 @@ class InferenceSession:
     ) -> list[Any]:
         """Outputs in order of `output_names`; all in order of the model for None or an empty list."""
         names = list(output_names) if output_names else self._output_names
+        if len(input_feed) == len(self._inputs) and names == self._output_names:
+            try:
+                results = self._model.run_arrays([input_feed[name] for name in self._input_names])
+            except KeyError:
+                results = None
+            if results is not None:
+                return list(results)
         feeds = {name: _array_of(value) for name, value in input_feed.items()}
-        if feeds.keys() != self._input_names:
+        if feeds.keys() != set(self._input_names):
             self._refuse(feeds)
-        results = self._model.run(feeds, names)
-        return [results[name] for name in names]
+        named = self._model.run(feeds, names)
+        return [named[name] for name in names]
 
     def _refuse(self, feeds: Mapping[str, Any]) -> None:
         missing = [arg.name for arg in self._inputs if arg.name not in feeds]
