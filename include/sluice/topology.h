@@ -32,6 +32,19 @@ typedef struct sluice_topology {
                                sluice_message* message);
 } sluice_topology;
 
+/* The extension "sluice.device_reset/1": it brings a lost or hung device back. */
+#define SLUICE_DEVICE_RESET "sluice.device_reset/1"
+
+typedef struct sluice_device_reset {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* Work in flight on the device ends with SLUICE_UNAVAILABLE. Groups, streams and memory of the
+   * device stay valid, and its memory holds what it held: a device that loses it answers 15
+   * (data loss), and what was loaded on it must be loaded again. May be called while other
+   * threads use the device. */
+  sluice_code (*reset)(sluice_backend* backend, int32_t device, sluice_message* message);
+} sluice_device_reset;
+
 #ifdef __cplusplus
 }
 #endif

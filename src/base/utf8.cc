@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <algorithm>
+
 namespace sluice {
 
 std::size_t utf8_character_bytes(std::string_view text) {
@@ -33,6 +35,18 @@ std::string valid_utf8(std::string_view text) {
     }
   }
   return out;
+}
+
+Status check_name(std::string_view name, std::string_view what) {
+  if (name.size() > kMaxNameBytes) {
+    return invalid_argument("the name of a {} has {} bytes, at most {} are taken", what,
+                            name.size(), kMaxNameBytes);
+  }
+  const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
+  if (valid_utf8(name) == name && std::ranges::none_of(name, is_control)) return ok_status();
+  return invalid_argument(
+      "the name of a {} has bytes that cannot be printed; use UTF-8 without control characters",
+      what);
 }
 
 }  // namespace sluice

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace sluice {
 
 /// Bytes of the character that `text` starts with; 0 if that is none (RFC 3629, section 4).
@@ -12,5 +14,14 @@ std::size_t utf8_character_bytes(std::string_view text);
 
 /// `text` with each byte that is part of no character replaced by '?'.
 std::string valid_utf8(std::string_view text);
+
+inline constexpr std::size_t kMaxNameBytes = 256;
+
+/// Names of clients, models, groups, tokens and tensors stand in lists, logs and metrics. Empty is
+/// no name. `what`: for the message.
+/// Fails: kInvalidArgument for a name that is longer than kMaxNameBytes, is not UTF-8, or has
+/// control
+///        characters.
+Status check_name(std::string_view name, std::string_view what);
 
 }  // namespace sluice

@@ -77,6 +77,7 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.stream_answer_bytes = settings.stream_answer_bytes;
   options.answer_bytes = settings.answer_bytes;
   options.drain_limit_ns = settings.drain_seconds * kNsPerSecond;
+  options.hang_limit_ns = settings.hang_seconds * kNsPerSecond;
   options.isolation = SLUICE_TRY(runtime::parse_isolation(settings.isolation));
   options.functions.num_lanes = static_cast<std::int32_t>(settings.function_lanes);
   options.functions.num_cells = static_cast<std::int32_t>(settings.function_cells);
@@ -142,15 +143,32 @@ Status Daemon::start_all(const std::map<std::string, int>& sockets) {
   SLUICE_TRY(reserve_huge_pages());
   runtime::EngineOptions options;
   options.devices = machine_.devices;
+  if (settings_.hang_seconds > 0) {  // first the device counts as lost, then the daemon
+    options.hang_limit_ns =
+        std::min(options.hang_limit_ns, settings_.hang_seconds * kNsPerSecond / 2);
+  }
   options.transfers = SLUICE_TRY(transfer_options(settings_));
   engine_ =
       std::make_unique<runtime::Engine>(machine_.backends, *machine_.drivers, std::move(options));
   service_ = std::make_unique<service::Service>(*engine_, machine_.devices,
                                                 SLUICE_TRY(service_options(settings_)), log_);
+  service_->set_on_hang([this](const std::string& what) { exit_hung(what); });
   SLUICE_TRY(start_workers());
   SLUICE_TRY(load_models());
   server_ = SLUICE_TRY(rpc::server::Server::start(*service_, serving));
   return start_metrics(serving.unix_socket);
+}
+
+/// The thread of a computation that does not return cannot be ended, and keeps its core: only a new
+/// process has all of them again. The report is what the log says; whoever sent SIGTERM, and a
+/// service manager, see the code.
+void Daemon::exit_hung(const std::string& what) {
+  log_.add(service::LogLevel::kError, "daemon.hung waits_for={} hang_s={} exit_code={}",
+           service::in_quotes(what), settings_.hang_seconds, kHungExitCode);
+  std::fprintf(stderr, "sluiced: %s does not end; exiting, so that its cores are free again\n",
+               what.c_str());
+  std::fflush(nullptr);
+  _exit(kHungExitCode);
 }
 
 Status Daemon::reserve_huge_pages() {

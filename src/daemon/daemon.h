@@ -18,6 +18,9 @@ namespace sluice::daemon {
 
 inline constexpr std::string_view kVersion = "0.1.0";
 
+/// Of the process, if a computation outlives `hang_seconds`.
+inline constexpr int kHungExitCode = 3;
+
 /// Serves from `start` to `stop`. Calls from one thread.
 class Daemon {
  public:
@@ -50,6 +53,7 @@ class Daemon {
       : settings_(std::move(settings)), log_(log), kept_models_(settings_.state_file, log) {}
   Status start_all(const std::map<std::string, int>& sockets);
   Status reserve_huge_pages();
+  [[noreturn]] void exit_hung(const std::string& what);
   Status start_workers();
   Status load_models();
   Status start_metrics(const rpc::server::UnixSocketOptions& unix_socket);

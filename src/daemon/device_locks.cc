@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 namespace sluice::daemon {
@@ -33,6 +36,36 @@ std::string file_name(const topology::Device& device) {
       c = '_';
   }
   return name + ".lock";
+}
+
+/// Of the machine. Processors are no devices that a second daemon could break, and simulated
+/// devices exist once for each daemon.
+std::string machine_name(const topology::Device& device) {
+  const bool is_hardware = device.kind != "sim" && device.kind != "cpu";
+  if (!is_hardware || device.bus_address.empty()) return "";
+  return "sluice-device/" + file_name(device);
+}
+
+/// An abstract socket's address: it ends with the last descriptor, whatever the file system is.
+std::pair<sockaddr_un, socklen_t> address_of(const std::string& name) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  const std::size_t size = std::min(name.size(), sizeof(address.sun_path) - 1);
+  std::memcpy(address.sun_path + 1, name.data(), size);
+  return {address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size)};
+}
+
+/// Who listens there: the kernel knows.
+std::string holder_of(const sockaddr_un& address, socklen_t size) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  ucred holder = {};
+  socklen_t holder_size = sizeof(holder);
+  const bool is_known = connect(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+                        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &holder_size) == 0;
+  close(fd);
+  // 0: a process that this one's namespace does not show.
+  if (!is_known || holder.pid == 0) return "another daemon";
+  return fmt::format("process {} of user {}", holder.pid, holder.uid);
 }
 
 std::string owner_in(int fd) {
@@ -75,6 +108,23 @@ Status DeviceLocks::take_one(const fs::path& folder, const topology::Device& dev
   if (ftruncate(fd, 0) != 0 || pwrite(fd, line.data(), line.size(), 0) < 0) {
     return system_error(path);
   }
+  return take_name(device);
+}
+
+Status DeviceLocks::take_name(const topology::Device& device) {
+  const std::string name = machine_name(device);
+  if (name.empty()) return ok_status();
+  const auto [address, size] = address_of(name);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return make_error(Code::kUnavailable, "device lock: {}", std::strerror(errno));
+  fds_.push_back(fd);
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0) {
+    return make_error(Code::kAlreadyExists,
+                      "{} is served by {}, which has another lock folder; stop it, or name other "
+                      "devices with -t",
+                      topology::describe(device), holder_of(address, size));
+  }
+  listen(fd, 1);  // answers holder_of
   return ok_status();
 }
 

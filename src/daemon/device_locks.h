@@ -11,7 +11,10 @@
 
 namespace sluice::daemon {
 
-/// A locked file per device, until the object or the process ends, however it ends. Movable.
+/// A locked file per device, until the object or the process ends, however it ends. A device with a
+/// bus address, except a simulated one, also has a name that one process of the machine may hold
+/// (an abstract Unix socket): it keeps daemons with other lock folders away, those of containers
+/// with the host's network included. Locks of processes that ended do not count. Movable.
 class DeviceLocks {
  public:
   /// Creates `folder` if needed. `owner`: one line that describes this daemon, written to the
@@ -31,6 +34,7 @@ class DeviceLocks {
  private:
   Status take_one(const std::filesystem::path& folder, const topology::Device& device,
                   const std::string& owner);
+  Status take_name(const topology::Device& device);
 
   std::vector<int> fds_;
 };

@@ -1,4 +1,5 @@
-// `sluiced`. Exit codes: 0 stopped as asked, 1 could not start, 2 wrong usage.
+// `sluiced`. Exit codes: 0 stopped as asked, 1 could not start, 2 wrong usage, 3 a computation
+// hung.
 #include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -95,6 +95,11 @@ constexpr std::array kSettings = {
                 kMaxSettingBytes},
     SettingInfo{"drain_seconds", 0, &Settings::drain_seconds,
                 "Time for requests in flight after SIGTERM", 0, 3600},
+    SettingInfo{
+        "hang_seconds", 0, &Settings::hang_seconds,
+        "After which the daemon exits with code 3 and a report, if a computation outlives a "
+        "stop, an unload or the drain; 0: never",
+        0, 3600},
     SettingInfo{"huge_pages", 0, &Settings::huge_pages,
                 "Pages of 2 MiB to reserve per device, for large tensors of models that run in the "
                 "daemon",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/extensions/device_reset.h"
+
 namespace sluice::runtime {
 namespace {
 
@@ -20,7 +22,8 @@ Status unknown_model(ModelHandle handle) {
 
 Engine::Engine(const backend::BackendRegistry& backends, DriverSource& drivers,
                EngineOptions options)
-    : clock_(drivers.clock()),
+    : backends_(backends),
+      clock_(drivers.clock()),
       options_(std::move(options)),
       created_ns_(clock_.now_ns()),
       profiler_(clock_),
@@ -149,6 +152,23 @@ Status Engine::stop(ModelHandle handle, std::int64_t drain_deadline_ns) {
 }
 
 Status Engine::reset(ModelHandle handle) { return SLUICE_TRY(find(handle))->reset(); }
+
+Status Engine::reset_device(topology::DeviceId device) {
+  const topology::Device* found = topology::find_device(options_.devices, device);
+  if (found == nullptr) {
+    return runtime_error(RuntimeCode::kInvalid, "there is no device {}", device.value());
+  }
+  if (found->backend.empty()) {
+    return runtime_error(RuntimeCode::kInvalid, "{} has no driver that could reset it",
+                         topology::describe(*found));
+  }
+  const auto backend = SLUICE_TRY(backends_.find(found->backend));
+  const Status status = backend::reset_device(*backend, found->backend_index);
+  if (status.is_ok()) return status;
+  const bool is_lacking = status.code() == Code::kUnimplemented;
+  return with_runtime_code(status, is_lacking ? RuntimeCode::kInvalid : RuntimeCode::kDeviceError)
+      .with_context(topology::describe(*found));
+}
 
 Status Engine::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
   const auto model = models_.remove(static_cast<std::uint64_t>(handle));

@@ -119,6 +119,10 @@ class Engine final : public ModelHost {
   /// Cancels requests in flight at `drain_deadline_ns`.
   Status stop(ModelHandle handle, std::int64_t drain_deadline_ns = 0) override;
   Status reset(ModelHandle handle) override;
+  /// Brings a lost device back; requests in flight on it end. Its models stay failed until they are
+  /// reset. Fails: kInvalid for no such device, or one whose plug-in cannot; what the plug-in
+  /// answers.
+  Status reset_device(topology::DeviceId device);
   /// Stops, then frees the model's memory and its implicit group. The handle is stale at once.
   Status unload(ModelHandle handle, std::int64_t drain_deadline_ns = 0) override;
 
@@ -168,6 +172,7 @@ class Engine final : public ModelHost {
   Result<LoadRequest> request_on_demand(const std::string& name) const;
   std::int64_t hang_deadline_ns(std::int64_t drain_deadline_ns) const;
 
+  const backend::BackendRegistry& backends_;
   Clock& clock_;
   const EngineOptions options_;
   const std::int64_t created_ns_;

@@ -263,7 +263,8 @@ TEST_F(SimTest, LostDeviceFailsAllRequestsAndResetRecoversTheModel) {
   EXPECT_EQ(runtime_code_of(engine_->start(model)), RuntimeCode::kModelFailed);
   EXPECT_EQ(runtime_code_of(engine_->stop(model)), RuntimeCode::kModelFailed);
 
-  ASSERT_TRUE(sim_.time->reset_device(0).is_ok());
+  EXPECT_EQ(runtime_code_of(engine_->reset_device(topology::DeviceId(99))), RuntimeCode::kInvalid);
+  ASSERT_TRUE(engine_->reset_device(topology::DeviceId(0)).is_ok());
   ASSERT_TRUE(engine_->reset(model).is_ok());
   EXPECT_EQ(engine_->info(model).value().phase, ModelPhase::kStopped);
   ASSERT_TRUE(engine_->start(model).is_ok());

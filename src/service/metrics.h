@@ -16,6 +16,8 @@ struct ModelMetrics {
 /// At about one moment: each part is taken by itself.
 struct Metrics {
   ServerInfo server;
+  DescriptorUse descriptors;
+  std::int64_t num_refused_connections = 0;
   std::int64_t num_huge_pages = 0;  ///< of 2 MiB, reserved
   std::int64_t num_huge_pages_taken = 0;
   std::vector<SessionInfo> sessions;

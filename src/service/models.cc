@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "service/clients/names.h"
+#include "base/utf8.h"
 #include "service/service.h"
 #include "worker/pool.h"
 
@@ -48,6 +48,22 @@ Result<fs::path> check_path(const fs::path& path, const std::vector<fs::path>& f
   }
   if (!is_allowed(real)) return denied("leads out of the model folders");
   return real;
+}
+
+Status check_names(std::span<const std::string> names, std::string_view what) {
+  for (const std::string& name : names) {
+    SLUICE_TRY(runtime::with_runtime_code(check_name(name, what), RuntimeCode::kInvalid));
+  }
+  return ok_status();
+}
+
+Status check_names(const package::Signature& signature) {
+  for (const auto* tensors : {&signature.inputs, &signature.outputs}) {
+    for (const package::TensorSpec& tensor : *tensors) {
+      SLUICE_TRY(check_names({&tensor.name, 1}, "tensor"));
+    }
+  }
+  return ok_status();
 }
 
 }  // namespace
@@ -143,7 +159,8 @@ Result<ModelEntry> Service::load_again(const ModelOptions& options, const fs::pa
 Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& options,
                                  runtime::LoadRequest request) {
   SLUICE_TRY(check_ready());
-  SLUICE_TRY(check_name(options.name, "model"));
+  const std::string name = options.name.empty() ? request.path.stem().string() : options.name;
+  SLUICE_TRY(check_names({&name, 1}, "model"));
   if (options.group) {
     const auto group = static_cast<std::uint64_t>(options.group->value());
     SLUICE_TRY(check_owner(group_owners_, group, caller, "group"));
@@ -206,7 +223,8 @@ Result<ModelEntry> Service::enter_model(const Caller& caller, runtime::ModelHost
   models_.add(model, {session, account_of(caller.peer), &host,
                       std::make_shared<dispatch::ModelRef>(std::move(sink), info.in_place_inputs,
                                                            &host != &engine_)});
-  const Status status = caller.session->add_model(model, num_cores);
+  Status status = check_names(entry.signature);
+  if (status.is_ok()) status = caller.session->add_model(model, num_cores);
   if (status.is_ok()) return entry;
   const Status undone = host.unload(model, 0);
   (void)undone;  // nobody else knows the handle
@@ -242,7 +260,9 @@ Status Service::start(const Caller& caller, ModelHandle model) {
 }
 
 Status Service::stop(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
-  return SLUICE_TRY(find_to_control(caller, model)).host->stop(model, drain_deadline_ns(drain_ns));
+  runtime::ModelHost& host = *SLUICE_TRY(find_to_control(caller, model)).host;
+  const auto watched = watch(host, model, "a stop of", drain_ns);
+  return host.stop(model, drain_deadline_ns(drain_ns));
 }
 
 Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
@@ -250,6 +270,7 @@ Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t dra
   const runtime::ModelInfo info = SLUICE_TRY(host.info(model));
   // A session that ends waits for it: until the model is gone its group cannot go.
   SLUICE_TRY(caller.session->enter_load());
+  const auto watched = watch(host, model, "an unload of", drain_ns);
   const Status status = host.unload(model, drain_deadline_ns(drain_ns));
   if (status.is_ok()) forget_model(model, info, caller);
   caller.session->leave_load();

@@ -6,7 +6,8 @@
 #include <array>
 #include <utility>
 
-#include "service/clients/names.h"
+#include "base/utf8.h"
+#include "service/clients/refusals.h"
 #include "worker/pool.h"
 
 namespace sluice::service {
@@ -15,7 +16,7 @@ using runtime::RuntimeCode;
 
 namespace {
 
-constexpr std::uint32_t kProtocolMinor = 5;
+constexpr std::uint32_t kProtocolMinor = 6;
 
 std::uint64_t number_of(topology::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());
@@ -28,6 +29,9 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
     : engine_(engine),
       exchange_(system_clock(), options.exchange),
       functions_(std::make_unique<sandbox::FunctionHost>(engine, options.functions)),
+      watchdog_([this](const std::string& what) {
+        if (on_hang_) on_hang_(what);
+      }),
       devices_(std::move(devices)),
       options_(std::move(options)),
       log_(log),
@@ -86,6 +90,8 @@ ServerHealth Service::health() const {
   ServerHealth all;
   all.is_ready = !is_draining_;
   if (is_draining_) all.reason = "the daemon is shutting down";
+  all.descriptors = descriptor_use();
+  all.num_refused_connections = num_refused_connections();
   for (const HostedModel& model : all_models()) {
     auto health = model.host->health(runtime::ModelHandle{model.info.handle});
     if (!health.is_ok()) continue;  // unloaded meanwhile
@@ -187,7 +193,7 @@ Status Service::check_control(const Owners& owners, std::uint64_t handle, const 
 
 Result<std::shared_ptr<ClientSession>> Service::open_session(std::string client, Peer peer) {
   SLUICE_TRY(check_ready());
-  SLUICE_TRY(check_name(client, "client"));
+  SLUICE_TRY(runtime::with_runtime_code(check_name(client, "client"), RuntimeCode::kInvalid));
   auto session =
       SLUICE_TRY(sessions_.open(std::move(client), std::move(peer), system_clock().now_ns()));
   log_.add(LogLevel::kInfo, "session.open id={} process={} user={} address={} client={}",
@@ -216,6 +222,7 @@ void Service::reclaim(const std::shared_ptr<ClientSession>& session, const Statu
     const auto served = models_.find(model);
     if (!served.is_ok()) continue;  // the session itself unloads it at the same time
     const auto info = served->host->info(model);
+    const auto watched = watch(*served->host, model, "the end of a session, with", 0);
     const Status status = served->host->unload(model, 0);
     (void)status;  // the same
     if (info.is_ok()) forget_model(model, *info, Caller{session, {}});
@@ -345,11 +352,29 @@ void Service::shutdown(std::int64_t drain_ns) {
   start_draining();
   sessions_.close();
   const std::int64_t deadline_ns = drain_deadline_ns(drain_ns);
+  std::string what = "the end of the daemon";
+  for (const HostedModel& model : all_models()) what += ", model " + in_quotes(model.info.name);
+  const auto watched = watchdog_.watch(std::move(what), hang_ns(drain_ns));
   functions_->shutdown(deadline_ns);  // before the workers that are cells
   if (workers_ != nullptr) workers_->shutdown(deadline_ns);
   engine_.shutdown(deadline_ns);
   const Status reason = make_error(Code::kUnavailable, "the daemon is shutting down");
   for (const auto& session : sessions_.all()) close_session(session->id(), reason);
+}
+
+Watchdog::Watch Service::watch(const runtime::ModelHost& host, runtime::ModelHandle model,
+                               std::string_view what, std::int64_t drain_ns) {
+  const auto info = host.info(model);
+  const std::string name = info.is_ok() ? in_quotes(info->name) : "";
+  return watchdog_.watch(
+      fmt::format("{} model {:#x} {}", what, static_cast<std::uint64_t>(model), name),
+      &host == workers_ ? 0 : hang_ns(drain_ns));
+}
+
+std::int64_t Service::hang_ns(std::int64_t drain_ns) const {
+  const ServiceOptions options = this->options();
+  if (options.hang_limit_ns == 0) return 0;
+  return std::clamp<std::int64_t>(drain_ns, 0, options.drain_limit_ns) + options.hang_limit_ns;
 }
 
 std::int64_t Service::drain_deadline_ns(std::int64_t drain_ns) const {

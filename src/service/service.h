@@ -8,6 +8,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/system/watchdog.h"
 #include "sandbox/exchange.h"
 #include "sandbox/function_host.h"
 #include "service/client_session.h"
@@ -45,6 +46,9 @@ struct ServiceOptions {
   std::int64_t answer_bytes = std::int64_t{4} << 30;
   /// Of a stop or unload that asks for longer, and of the end of a session.
   std::int64_t drain_limit_ns = 30'000'000'000;
+  /// How long a computation of the daemon's own process may outlive the drain of a stop or an
+  /// unload, or that of the shutdown, until `on_hang` is told; 0: for ever.
+  std::int64_t hang_limit_ns = 0;
   /// Models without a group share cores and take turns when all cores are in use.
   bool shares_cores = true;
   /// Of groups for which nobody says.
@@ -100,6 +104,10 @@ class Service {
   /// service.
   void set_workers(worker::WorkerPool* workers);
 
+  /// Told from another thread what does not end. Before clients call.
+  void set_on_hang(std::function<void(const std::string& what)> on_hang) {
+    on_hang_ = std::move(on_hang);
+  }
   /// Before clients call.
   void set_model_events(ModelEvents events) { model_events_ = std::move(events); }
 
@@ -162,6 +170,12 @@ class Service {
   Status unload(const Caller& caller, runtime::ModelHandle model, std::int64_t drain_ns);
   /// Blocks.
   Status reset(const Caller& caller, runtime::ModelHandle model);
+  /// Brings a lost device back. Requests in flight on it end; models that failed are stopped
+  /// afterwards, and returned. Blocks.
+  /// Fails: as Engine::reset_device; kPermissionDenied for a device with models that the caller
+  /// does
+  ///        not control.
+  Result<std::vector<ModelEntry>> reset_device(const Caller& caller, topology::DeviceId device);
   /// All, or the one with this handle. Fails: kInvalidHandle.
   Result<std::vector<ModelEntry>> list_models(std::uint64_t model) const;
   Result<std::vector<ModelStatistics>> statistics(std::uint64_t model) const;
@@ -235,6 +249,7 @@ class Service {
   Status check_workers() const;
   Status destroy(topology::CoreGroupId group);
   std::vector<HostedModel> all_models() const;
+  std::vector<HostedModel> models_on(topology::DeviceId device) const;
   ModelEntry describe(runtime::ModelInfo info, SessionId session,
                       const package::Signature& signature) const;
   Result<std::vector<HostedModel>> select_models(std::uint64_t model) const;
@@ -270,12 +285,18 @@ class Service {
   void reclaim(const std::shared_ptr<ClientSession>& session, const Status& reason);
   void drop_profiles(SessionId session);
   std::int64_t drain_deadline_ns(std::int64_t drain_ns) const;
+  /// While `host` stops or unloads the model. A worker that hangs is killed by its pool.
+  Watchdog::Watch watch(const runtime::ModelHost& host, runtime::ModelHandle model,
+                        std::string_view what, std::int64_t drain_ns);
+  std::int64_t hang_ns(std::int64_t drain_ns) const;
 
   runtime::Engine& engine_;
   worker::WorkerPool* workers_ = nullptr;
   sandbox::Exchange exchange_;  ///< before the functions, whose last requests put outputs into it
   const std::unique_ptr<sandbox::FunctionHost> functions_;
   ModelEvents model_events_;
+  std::function<void(const std::string& what)> on_hang_;
+  Watchdog watchdog_;
   const topology::DeviceMap devices_;
   mutable std::mutex options_mutex_;
   ServiceOptions options_;

@@ -1,5 +1,6 @@
 // The part of Service that tells what models, groups and devices did.
 #include "base/system/huge_pages.h"
+#include "service/clients/refusals.h"
 #include "service/service.h"
 
 namespace sluice::service {
@@ -87,6 +88,8 @@ ServerStatistics Service::all_statistics() const {
 Metrics Service::metrics() const {
   Metrics all;
   all.server = server();
+  all.descriptors = descriptor_use();
+  all.num_refused_connections = num_refused_connections();
   if (const auto pages = HugePages::of_process()) {
     all.num_huge_pages = pages->num_pages();
     all.num_huge_pages_taken = pages->num_taken();

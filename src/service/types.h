@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/system/descriptors.h"
 #include "package/executable.h"
 #include "runtime/engine.h"
 #include "sandbox/function.h"
@@ -61,6 +62,8 @@ struct ServerHealth {
   bool is_ready = true;
   std::string reason;  ///< why not
   std::vector<ModelHealth> models;
+  DescriptorUse descriptors = {};
+  std::int64_t num_refused_connections = 0;  ///< since the start
 };
 
 struct Latency {

@@ -102,6 +102,9 @@ AT(sluice_link, bytes_per_s, 16);
 AT(sluice_topology, describe_link, 16);
 _Static_assert(sizeof(sluice_topology) == 24, "the table of sluice.topology/1");
 
+AT(sluice_device_reset, reset, 8);
+_Static_assert(sizeof(sluice_device_reset) == 16, "the table of sluice.device_reset/1");
+
 /* sluice/step_times.h */
 AT(sluice_step_time, duration_ns, 32);
 _Static_assert(sizeof(sluice_step_time) == 40, "a step of sluice.step_times/1");

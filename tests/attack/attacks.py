@@ -5,6 +5,8 @@ attack took comes back.
     tests/attack/attacks.py BUILD_FOLDER
 """
 
+import http.client
+import json
 import os
 import socket
 import subprocess
@@ -13,7 +15,7 @@ import time
 from pathlib import Path
 
 from pressure import PREFACE, descriptors, frame, resident_kib, tcp_of, until
-from harness import BUILD, Daemon, Sluice, at, holds, prove, same
+from harness import BUILD, Daemon, Sluice, at, compile_digits, holds, prove, same
 
 
 def silent_connections_keep_nobody_out(folder: Path) -> None:
@@ -22,6 +24,9 @@ def silent_connections_keep_nobody_out(folder: Path) -> None:
         silent = [socket.create_connection(tcp_of(daemon)) for _ in range(300)]
         same(at(daemon).json("models"), [])
         holds(at(daemon).text("server"), "ready")
+        health = at(daemon).json("server")["health"]
+        assert health["refused_connections"] >= 240, health
+        assert abs(health["descriptors"] - descriptors(daemon)) < 10, health
         assert descriptors(daemon) < before + 100, "one host has at most 50"
         for one in silent:
             one.close()
@@ -67,6 +72,78 @@ def rubbish_before_the_first_call_costs_nothing(folder: Path) -> None:
         same(daemon.stop(), 0)
 
 
+def descriptors_sent_to_the_main_socket_do_not_stay(folder: Path) -> None:
+    with Daemon(folder / "d") as daemon:
+        at(daemon).json("models")
+        before = descriptors(daemon)
+        read, write = os.pipe()
+        sent = refused = 0
+        with socket.socket(socket.AF_UNIX) as one:
+            one.connect(daemon.socket.removeprefix("unix:"))
+            one.settimeout(1)
+            one.sendall(PREFACE + frame(4, 0, 0))
+            for _ in range(50):
+                try:
+                    socket.send_fds(one, [frame(6, 0, 0, b"12345678")], [write] * 20)
+                    sent += 1
+                except OSError:
+                    refused += 1
+            os.close(write)
+            # Whoever holds a copy of the other end keeps the pipe open.
+            os.set_blocking(read, False)
+            until(lambda: is_at_end(read))
+            assert descriptors(daemon) < before + 5, "the daemon keeps what it did not ask for"
+        os.close(read)
+        print(f"     {sent} messages with 20 descriptors were taken, {refused} refused")
+        same(daemon.stop(), 0)
+
+
+def is_at_end(pipe: int) -> bool:
+    try:
+        return os.read(pipe, 1) == b""
+    except BlockingIOError:
+        return False
+
+
+def silent_scrapers_starve_nobody(folder: Path) -> None:
+    """40 connections a second to /metrics that say nothing, for three seconds; a scraper among them."""
+    with Daemon(folder / "d", "--metrics", "localhost:0") as daemon:
+        [line] = [line for line in daemon.said().splitlines() if "sluiced: metrics on " in line]
+        port = int(line.rpartition(":")[2])
+        silent = []
+        slowest = 0.0
+        for i in range(120):
+            silent.append(socket.create_connection(("127.0.0.1", port)))
+            if i % 10 == 0:
+                began = time.monotonic()
+                scraper = http.client.HTTPConnection("127.0.0.1", port, timeout=3)
+                scraper.request("GET", "/metrics")
+                same(scraper.getresponse().status, 200)
+                slowest = max(slowest, time.monotonic() - began)
+            time.sleep(1 / 40)
+        print(f"     the slowest of 12 scrapes took {slowest * 1000:.0f} ms")
+        for one in silent:
+            one.close()
+        same(daemon.stop(), 0)
+
+
+def a_lost_device_is_reset(folder: Path) -> None:
+    machine = {"devices": [{"count": 2, "cores": 2, "bus_address": "0000:00:1{}.0"}],
+               "links": [{"a": 0, "b": 1}], "faults": [{"kind": "lost_device", "device": 0}]}
+    package = str(compile_digits(folder))
+    (folder / "lost.json").write_text(json.dumps(machine))
+    with Daemon(folder / "d", "--sim", str(folder / "lost.json")) as daemon:
+        sluice = at(daemon)
+        holds(sluice.refusal("load", package), "lost")
+        holds(sluice.refusal("reset", "--device", "7"), "no device 7")
+        holds(sluice.refusal("reset"), "name a model, or a device")
+        holds(sluice.text("reset", "--device", "0"), "device 0 is reset")
+        sluice.text("load", package)
+        sluice.text("infer", "digits", "--input", "image=zeros")
+        same(sluice.json("reset", "--device", "1"), [])
+        same(daemon.stop(), 0)
+
+
 def a_printer_on_a_full_disk_fails(_folder: Path) -> None:
     for command in (["sluice", "operators"], ["sluiced", "--print-schema"], ["sluiced", "--check-config"],
                     ["sluiced", "--help"]):
@@ -79,4 +156,7 @@ def a_printer_on_a_full_disk_fails(_folder: Path) -> None:
 
 if __name__ == "__main__":
     sys.exit(prove([silent_connections_keep_nobody_out, a_daemon_that_ran_out_of_descriptors_serves_again,
-                    rubbish_before_the_first_call_costs_nothing, a_printer_on_a_full_disk_fails]))
+                    rubbish_before_the_first_call_costs_nothing,
+                    descriptors_sent_to_the_main_socket_do_not_stay, silent_scrapers_starve_nobody,
+                    a_lost_device_is_reset,
+                    a_printer_on_a_full_disk_fails]))

@@ -108,6 +108,23 @@ TEST_F(ModelLimitsTest, AnAnswerBeyondAMessageIsAnErrorOfItsRequestOnly) {
   EXPECT_EQ(reply->outputs.at(0).view.size_bytes, 4000);
 }
 
+TEST_F(ModelLimitsTest, AModelWithUnboundedNamesOfTensorsIsRefused) {
+  const auto text = [](std::size_t bytes) {
+    const std::string name(bytes, 'n');
+    return fmt::format(
+        "subgraph @0 \"main\" {{\n  input %{0} : f32[1]\n  [%y : f32[1]] = Relu.14[%{0}]\n"
+        "  output [%y]\n}}\n",
+        name);
+  };
+  EXPECT_NE(load(text(256)), 0U);
+  const std::string path = (folder_ / "long.sluice").string();
+  ASSERT_TRUE(package::write_package(exec::testing::executable_of(text(257)), path).is_ok());
+  const auto refused = client_->load({}, path);
+  EXPECT_EQ(code_of(refused.status()), RuntimeCode::kInvalid);
+  EXPECT_THAT(refused.status().message(), HasSubstr("the name of a tensor has 257 bytes"));
+  EXPECT_EQ(service_.list_models(0)->size(), 1U);
+}
+
 TEST_F(ModelLimitsTest, AStreamThatNobodyReadsStopsItsModel) {
   const std::uint64_t model = load(kSizeFromInput);
   constexpr int kRequests = 100;

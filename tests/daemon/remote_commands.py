@@ -200,7 +200,9 @@ def server_command_prints_devices_and_health(folder: Path) -> None:
         server = at(daemon).json("server")
         same((server["cores"], server["process"], server["state"]), (4, daemon.process.pid, "ready"))
         same([device["bus_address"] for device in server["devices"]], ["0000:00:11.0"])
-        same(server["health"], {"ready": True, "reason": "", "models": []})
+        health = server["health"]
+        same([health[key] for key in ("ready", "reason", "models", "refused_connections")], [True, "", [], 0])
+        assert 10 < health["descriptors"] < health["max_descriptors"], health
         holds(at(daemon).text("server"), "1 devices, 4 of 4 cores free")
 
 

@@ -93,6 +93,8 @@ std::int64_t memory_used_bytes(sluice_backend* backend, std::int32_t device) {
   return simulator.check_device(device).is_ok() ? simulator.memory_used_bytes(device) : -1;
 }
 
+constexpr sluice_device_reset kDeviceReset = {sizeof(sluice_device_reset), 0, reset_device};
+
 constexpr sluice_virtual_time kVirtualTime = {sizeof(sluice_virtual_time),
                                               now_ns,
                                               next_event_ns,
@@ -140,6 +142,7 @@ constexpr sluice_events kEvents = {sizeof(sluice_events), event_create, event_de
 }  // namespace
 
 const void* find_extension(sluice_backend*, const char* name) {
+  if (std::strcmp(name, SLUICE_DEVICE_RESET) == 0) return &kDeviceReset;
   if (std::strcmp(name, SLUICE_EVENTS) == 0) return &kEvents;
   if (std::strcmp(name, SLUICE_TOPOLOGY) == 0) return &kTopology;
   if (std::strcmp(name, SLUICE_VIRTUAL_TIME) == 0) return &kVirtualTime;

@@ -203,6 +203,18 @@ class GrpcClient final : public Client {
     return call(&Stub::ResetModel, request, response);
   }
 
+  Result<std::vector<service::ModelEntry>> reset_device(std::int32_t device) override {
+    v1::ResetDeviceRequest request;
+    request.set_device(device);
+    v1::ResetDeviceResponse response;
+    SLUICE_TRY(call(&Stub::ResetDevice, request, response));
+    std::vector<service::ModelEntry> models;
+    for (const v1::Model& one : response.models()) {
+      models.push_back(SLUICE_TRY(wire::from_proto(one)));
+    }
+    return models;
+  }
+
   Result<std::vector<service::ModelEntry>> list_models(std::uint64_t model) override {
     v1::ListModelsRequest request;
     request.set_model(model);

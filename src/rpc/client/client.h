@@ -73,6 +73,8 @@ class Client {
   virtual Status start(std::uint64_t model) = 0;
   virtual Status stop(std::uint64_t model, std::int64_t drain_ns = 0) = 0;
   virtual Status reset(std::uint64_t model) = 0;
+  /// The models that had failed on the device, and are stopped now.
+  virtual Result<std::vector<service::ModelEntry>> reset_device(std::int32_t device) = 0;
   /// 0: all.
   virtual Result<std::vector<service::ModelEntry>> list_models(std::uint64_t model = 0) = 0;
   virtual Result<std::vector<service::ModelStatistics>> statistics(std::uint64_t model = 0) = 0;

@@ -219,6 +219,18 @@ Handlers::Unary* Handlers::ResetModel(Context* context, const v1::ResetModelRequ
                });
 }
 
+Handlers::Unary* Handlers::ResetDevice(Context* context, const v1::ResetDeviceRequest* request,
+                                       v1::ResetDeviceResponse* response) {
+  return later(context, Role::kControl,
+               [this, request, response](const service::Caller& caller) -> Status {
+                 const topology::DeviceId device(request->device());
+                 for (const auto& model : SLUICE_TRY(service_.reset_device(caller, device))) {
+                   wire::to_proto(model, *response->add_models());
+                 }
+                 return ok_status();
+               });
+}
+
 Handlers::Unary* Handlers::ListModels(Context* context, const v1::ListModelsRequest* request,
                                       v1::ListModelsResponse* response) {
   return now(context, Role::kAny, [&](const service::Caller& /*caller*/) -> Status {

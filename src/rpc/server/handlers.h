@@ -83,6 +83,8 @@ class Handlers final : public v1::Runtime::CallbackService {
                    v1::StopModelResponse* response) override;
   Unary* ResetModel(Context* context, const v1::ResetModelRequest* request,
                     v1::ResetModelResponse* response) override;
+  Unary* ResetDevice(Context* context, const v1::ResetDeviceRequest* request,
+                     v1::ResetDeviceResponse* response) override;
   Unary* ListModels(Context* context, const v1::ListModelsRequest* request,
                     v1::ListModelsResponse* response) override;
   Unary* GetStatistics(Context* context, const v1::GetStatisticsRequest* request,

@@ -14,6 +14,7 @@
 #include "rpc/server/listen/connection_limits.h"
 #include "rpc/server/listen/tcp_listener.h"
 #include "rpc/server/side_socket.h"
+#include "service/clients/refusals.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -117,6 +118,7 @@ class GrpcServer final : public Server {
   bool admit(int fd, const service::Peer& peer, const std::string& who) {
     const Status admitted = connections_.admit(fd, who);
     if (admitted.is_ok()) return true;
+    service::count_refused_connection();
     service_.log().add(service::LogLevel::kWarning, "connection.refused address={} reason={}",
                        service::in_quotes(peer.address), service::in_quotes(admitted.message()));
     close(fd);
@@ -166,6 +168,7 @@ class GrpcServer final : public Server {
     listeners_.push_back(SLUICE_TRY(UnixListener::create(options, on_accept, service_.log())));
     options.path = side_path(path);
     options.inherited_fd = -1;  // only the main one is handed over
+    options.takes_descriptors = true;
     if (options.path.empty()) {
       service_.log().add(service::LogLevel::kWarning,
                          "socket.no_side path={} reason=\"its name is too long\"",

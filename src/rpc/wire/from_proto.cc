@@ -179,6 +179,8 @@ service::ServerInfo from_proto(const v1::GetServerResponse& from) {
 
 service::ServerHealth from_proto(const v1::GetHealthResponse& from) {
   service::ServerHealth to = {from.ready(), from.reason(), {}};
+  to.descriptors = {from.descriptors(), from.max_descriptors()};
+  to.num_refused_connections = from.refused_connections();
   for (const auto& one : from.models()) {
     to.models.push_back(
         {one.model(), one.name(), health_of(one.state(), one.reason(), one.action())});

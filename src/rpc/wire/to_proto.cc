@@ -82,6 +82,9 @@ void to_proto(const service::ServerInfo& from, v1::GetServerResponse& to) {
 void to_proto(const service::ServerHealth& from, v1::GetHealthResponse& to) {
   to.set_ready(from.is_ready);
   to.set_reason(from.reason);
+  to.set_descriptors(from.descriptors.num_open);
+  to.set_max_descriptors(from.descriptors.max_open);
+  to.set_refused_connections(from.num_refused_connections);
   for (const service::ModelHealth& model : from.models) {
     auto* one = to.add_models();
     one->set_model(model.model);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "service/clients/names.h"
+#include "base/utf8.h"
 
 namespace sluice::service {
 namespace {

@@ -86,6 +86,12 @@ void add_server(PrometheusText& text, const Metrics& metrics) {
   text.add({}, metrics.server.state == "ready" ? 1 : 0);
   text.begin("uptime_seconds", "gauge", "Since the daemon was started.");
   text.add_seconds({}, metrics.server.uptime_ns);
+  text.begin("descriptors_open", "gauge", "File descriptors of the daemon.");
+  text.add({}, metrics.descriptors.num_open);
+  text.begin("descriptors_max", "gauge", "Their limit.");
+  text.add({}, metrics.descriptors.max_open);
+  text.begin("connections_refused_total", "counter", "Connections closed instead of served.");
+  text.add({}, metrics.num_refused_connections);
   text.begin("cores", "gauge", "Cores of all devices.");
   text.add({}, metrics.server.num_cores);
   text.begin("cores_free", "gauge", "Cores that no group has.");

@@ -33,6 +33,8 @@ Metrics example() {
   metrics.server.version = "1.2.3";
   metrics.server.state = "ready";
   metrics.server.uptime_ns = 1'500'000'000;
+  metrics.descriptors = {40, 1024};
+  metrics.num_refused_connections = 3;
   metrics.server.num_cores = 8;
   topology::Device device;
   device.id = topology::DeviceId(0);
@@ -69,6 +71,9 @@ TEST(Metrics, ReportsEveryStatistic) {
            "sluice_build_info{version=\"1.2.3\"} 1\n",
            "sluice_ready 1\n",
            "sluice_uptime_seconds 1.5\n",
+           "sluice_descriptors_open 40\n",
+           "sluice_descriptors_max 1024\n",
+           "sluice_connections_refused_total 3\n",
            "sluice_sessions 2\n",
            "sluice_session_requests_in_flight 3\n",
            "sluice_model_phase{model=\"0x100000000\",name=\"resnet\",phase=\"started\"} 1\n",

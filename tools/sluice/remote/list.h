@@ -18,7 +18,7 @@ inline constexpr std::array kRemoteCommands = {
     RemoteCommandInfo{"unload", "Unload a model from the daemon"},
     RemoteCommandInfo{"start", "Start a model that the daemon has loaded"},
     RemoteCommandInfo{"stop", "Stop a model; another of its group can be started then"},
-    RemoteCommandInfo{"reset", "Bring a model that failed back to stopped"},
+    RemoteCommandInfo{"reset", "Bring a model that failed back to stopped, or a lost device back"},
     RemoteCommandInfo{"infer", "Run a model of the daemon on given inputs"},
     RemoteCommandInfo{"models", "List the models that the daemon has loaded"},
     RemoteCommandInfo{"deploy", "Deploy a package as a function, which shares cores with others"},

@@ -15,7 +15,14 @@ class ModelStateCommand : public Command {
   const char* summary() const override { return summary_; }
 
   void add_options(Options& options) override {
-    options.add("model", model_, "Handle, or a name that one loaded model has").required();
+    auto model = options.add("model", model_, "Handle, or a name that one loaded model has");
+    if (change_ == Change::kReset) {
+      options.add("--device", device_,
+                  "Instead of a model: bring this lost device back, by its number, and stop the "
+                  "models that failed on it");
+    } else {
+      model.required();
+    }
     if (change_ == Change::kStop || change_ == Change::kUnload) {
       options
           .add("--drain", drain_seconds_,
@@ -27,7 +34,11 @@ class ModelStateCommand : public Command {
   }
 
   Result<int> run() override {
+    if (change_ == Change::kReset && device_.has_value() == !model_.empty()) {
+      return invalid_argument("name a model, or a device with --device");
+    }
     const auto client = SLUICE_TRY(remote_.connect());
+    if (device_) return reset_device(*client);
     const std::uint64_t model = SLUICE_TRY(find_model(*client, model_));
     SLUICE_TRY(apply(*client, model));
     if (remote_.is_json) print_json("model", model);
@@ -35,6 +46,20 @@ class ModelStateCommand : public Command {
   }
 
  private:
+  Result<int> reset_device(rpc::client::Client& client) const {
+    const auto stopped = SLUICE_TRY(client.reset_device(*device_));
+    if (remote_.is_json) {
+      print_json(stopped);
+      return 0;
+    }
+    fmt::print("device {} is reset\n", *device_);
+    for (const auto& model : stopped) {
+      fmt::print("model {:#x} {}: stopped; start it again\n", model.info.handle,
+                 printable(model.info.name));
+    }
+    return 0;
+  }
+
   Status apply(rpc::client::Client& client, std::uint64_t model) const {
     const auto drain_ns = static_cast<std::int64_t>(drain_seconds_ * 1e9);
     switch (change_) {
@@ -51,6 +76,7 @@ class ModelStateCommand : public Command {
   const char* const summary_;
   RemoteOptions remote_;
   std::string model_;
+  std::optional<std::int32_t> device_;
   double drain_seconds_ = 0;
 };
 
@@ -67,7 +93,8 @@ std::unique_ptr<Command> make_stop_command() {
   return make(Change::kStop, "stop", "Stop a model; another of its group can be started then");
 }
 std::unique_ptr<Command> make_reset_command() {
-  return make(Change::kReset, "reset", "Bring a model that failed back to stopped");
+  return make(Change::kReset, "reset",
+              "Bring a model that failed back to stopped, or a lost device back");
 }
 std::unique_ptr<Command> make_unload_command() {
   return make(Change::kUnload, "unload", "Unload a model from the daemon");

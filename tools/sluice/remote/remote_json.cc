@@ -149,7 +149,12 @@ json to_json(const service::ServerHealth& from) {
                       {"reason", one.health.reason},
                       {"action", one.health.action}});
   }
-  return {{"ready", from.is_ready}, {"reason", from.reason}, {"models", std::move(models)}};
+  return {{"ready", from.is_ready},
+          {"reason", from.reason},
+          {"models", std::move(models)},
+          {"descriptors", from.descriptors.num_open},
+          {"max_descriptors", from.descriptors.max_open},
+          {"refused_connections", from.num_refused_connections}};
 }
 
 json to_json(const rpc::client::InferReply& from, const std::vector<std::string>& files) {

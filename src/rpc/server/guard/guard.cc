@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "rpc/server/listen/late_numbers.h"
+#include "service/clients/refusals.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -191,6 +192,7 @@ void Guard::end(Id id, const Status& reason) {
   const auto it = relays_.find(id);
   Relay& relay = it->second.relay;
   if (!reason.is_ok()) {
+    service::count_refused_connection();
     // Who attacks fills no log: the others are for those who debug.
     const bool is_news = warnings_.take(system_clock().now_ns());
     const auto level = is_news ? service::LogLevel::kWarning : service::LogLevel::kDebug;

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "rpc/server/listen/late_numbers.h"
+#include "service/clients/refusals.h"
 
 namespace sluice::rpc::server {
 namespace {
@@ -71,6 +72,7 @@ void Acceptor::refuse_one(int listen_fd, const std::string& why) {
   const int fd = accept4(listen_fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd >= 0) close(fd);
   reserve_fd_ = open_reserve();
+  service::count_refused_connection();
   log_.add(service::LogLevel::kWarning, "connection.refused reason={}", service::in_quotes(why));
   // Slower than clients can connect, faster than they notice.
   pollfd stop = {stop_fd_, POLLIN, 0};

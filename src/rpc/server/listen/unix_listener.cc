@@ -13,10 +13,25 @@
 #include <cerrno>
 #include <cstring>
 
+#include "service/clients/refusals.h"
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83  // Linux 6.16, <asm-generic/socket.h>
+#endif
+
 namespace sluice::rpc::server {
 namespace {
 
 constexpr int kUnixBacklog = 128;
+
+/// Clients cannot send descriptors to the connections of this socket, which inherit the setting. An
+/// older kernel lets them send; gRPC reads without room for descriptors, and so the kernel closes
+/// them then.
+void refuse_descriptors(int fd) {
+  const int off = 0;
+  const int set = setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+  (void)set;
+}
 
 Status system_error(const std::string& path, std::string_view what) {
   const int error = errno;
@@ -81,6 +96,7 @@ Result<std::unique_ptr<UnixListener>> UnixListener::create(const UnixSocketOptio
     SLUICE_TRY(listener->lock());
     SLUICE_TRY(listener->bind());
   }
+  if (!options.takes_descriptors) refuse_descriptors(listener->listen_fd_);
   const auto take = [raw = listener.get()](int fd) { raw->take(fd); };
   listener->acceptor_ = SLUICE_TRY(Acceptor::create({listener->listen_fd_}, take, log));
   return listener;
@@ -159,6 +175,7 @@ UnixListener::~UnixListener() {
 void UnixListener::take(int fd) const {
   const service::Peer peer = peer_of(fd, options_.path);
   if (!may_connect(peer)) {
+    service::count_refused_connection();
     log_.add(service::LogLevel::kWarning, "connection.denied user={} process={}", peer.user,
              peer.process);
     close(fd);

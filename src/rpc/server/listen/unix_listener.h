@@ -21,6 +21,8 @@ struct UnixSocketOptions {
   std::string group;
   /// Who may connect, beside root and the daemon's own user; empty: whoever the mode lets in.
   std::vector<uid_t> users;
+  /// Clients may send file descriptors.
+  bool takes_descriptors = false;
   /// Not negative: it listens at `path` already, and whoever made it sees to path and mode. The
   /// listener closes it.
   int inherited_fd = -1;

@@ -1,0 +1,54 @@
+// The part of Service that brings devices back.
+#include <algorithm>
+#include <set>
+
+#include "service/service.h"
+
+namespace sluice::service {
+
+using runtime::ModelHandle;
+
+/// Those that have a core of it.
+std::vector<Service::HostedModel> Service::models_on(topology::DeviceId device) const {
+  std::set<topology::CoreGroupId> groups;
+  for (const runtime::GroupInfo& group : all_groups()) {
+    if (std::ranges::find(group.cores, device, &topology::CoreRef::device) != group.cores.end()) {
+      groups.insert(group.id);
+    }
+  }
+  std::vector<HostedModel> models = all_models();
+  std::erase_if(models, [&](const HostedModel& one) { return !groups.contains(one.info.group); });
+  return models;
+}
+
+Result<std::vector<ModelEntry>> Service::reset_device(const Caller& caller,
+                                                      topology::DeviceId device) {
+  SLUICE_TRY(check_ready());
+  SLUICE_TRY(check_session(caller));
+  const std::vector<HostedModel> models = models_on(device);
+  if (!is_administrator(caller.peer)) {
+    for (const HostedModel& one : models) {
+      SLUICE_TRY(
+          find_to_control(caller, ModelHandle{one.info.handle})
+              .status()
+              .with_context(fmt::format("resetting device {} ends the requests of model \"{}\"",
+                                        device.value(), one.info.name)));
+    }
+  }
+  SLUICE_TRY(engine_.reset_device(device));
+  log_.add(LogLevel::kInfo, "device.reset device={} session={}", device.value(),
+           static_cast<std::uint64_t>(caller.session->id()));
+  std::vector<ModelEntry> stopped;
+  for (const HostedModel& one : models) {
+    const ModelHandle handle{one.info.handle};
+    const auto info = one.host->info(handle);
+    if (!info.is_ok() || info->phase != runtime::ModelPhase::kFailed) continue;
+    SLUICE_TRY(one.host->reset(handle));
+    for (ModelEntry& entry : SLUICE_TRY(list_models(one.info.handle))) {
+      stopped.push_back(std::move(entry));
+    }
+  }
+  return stopped;
+}
+
+}  // namespace sluice::service

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Kernels that never return, in a sluiced on this machine's processors.
+
+    tests/attack/hang/hangs.py BUILD_FOLDER
+
+In the daemon's own process such a kernel keeps its thread, so the daemon ends with a report; a worker
+process is killed, and the daemon goes on.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "daemon"))
+from harness import BUILD, DIGITS, Daemon, Sluice, at, holds, prove, same  # noqa: E402
+
+PLUGINS = {"SLUICE_BACKEND_PATH": str(BUILD / "hanging_plugin")}
+INPUT = ("--input", "image=zeros")
+HUNG = 3
+
+
+class OnProcessors(Daemon):
+    def __init__(self, folder: Path, *flags: str) -> None:
+        super().__init__(folder, "--drain-seconds", "1", "--map", "", *flags, environment=PLUGINS)
+        where = self._command.index("--sim")
+        del self._command[where:where + 2]
+
+
+def package_with(folder: Path, backends: str) -> str:
+    package = folder / f"{backends.partition(',')[0]}.sluice"
+    Sluice(environment=PLUGINS).text("compile", str(DIGITS), "--backend", backends, "-o", str(package))
+    return str(package)
+
+
+def run_hung(daemon: Daemon, package: str, *options: str) -> subprocess.Popen:
+    """A client whose request never ends."""
+    at(daemon).text("load", package, "--name", "hung", *options)
+    client = subprocess.Popen([str(BUILD / "bin/sluice"), "infer", "hung", *INPUT, "--address", daemon.socket],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while at(daemon).json("stats")[0]["accepted"] == 0:
+        assert client.poll() is None, client.stderr.read()
+    return client
+
+
+def sigterm_ends_a_daemon_with_a_hung_kernel(folder: Path) -> None:
+    package = package_with(folder, "hanging,cpu,reference")
+    with OnProcessors(folder / "d", "--hang-seconds", "2") as daemon:
+        client = run_hung(daemon, package)
+        same(daemon.stop(), HUNG)
+        holds(daemon.said(), 'daemon.hung waits_for="the end of the daemon, model \\"hung\\""')
+        client.wait()
+
+
+def an_unload_that_hangs_ends_the_daemon_with_a_report(folder: Path) -> None:
+    package = package_with(folder, "hanging,cpu,reference")
+    with OnProcessors(folder / "d", "--hang-seconds", "2") as daemon:
+        client = run_hung(daemon, package)
+        holds(at(daemon).refusal("unload", "hung"), "unavailable")
+        same(daemon.process.wait(), HUNG)
+        holds(daemon.said(), 'daemon.hung waits_for="an unload of model')
+        holds(daemon.said(), "exiting, so that its cores are free again")
+        client.wait()
+
+
+def a_worker_that_hangs_is_killed_and_the_daemon_lives(folder: Path) -> None:
+    package, good = package_with(folder, "hanging,cpu,reference"), package_with(folder, "cpu,reference")
+    with OnProcessors(folder / "d", "--hang-seconds", "2") as daemon:
+        client = run_hung(daemon, package, "--isolation", "process")
+        at(daemon).text("unload", "hung")
+        same(client.wait(), 1)
+        at(daemon).text("load", good, "--name", "good", "--isolation", "process")
+        at(daemon).text("infer", "good", *INPUT)
+        same(daemon.stop(), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(prove([
+        sigterm_ends_a_daemon_with_a_hung_kernel,
+        an_unload_that_hangs_ends_the_daemon_with_a_report,
+        a_worker_that_hangs_is_killed_and_the_daemon_lives,
+    ]))
