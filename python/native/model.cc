@@ -23,6 +23,18 @@ std::int64_t storage_bytes(std::int32_t element_type, const std::vector<std::int
   return size;
 }
 
+void describe_output(OutputTensor& output, const sluice_array& view) {
+  output.size_bytes = view.size_bytes;
+  output.element_type = view.element_type;
+  output.dims.assign(view.dims, view.dims + view.rank);
+}
+
+void copy_to(OutputTensor& output, const sluice_array& view) {
+  describe_output(output, view);
+  output.memory = allocate(view.size_bytes);
+  std::memcpy(output.memory.get(), view.data, static_cast<std::size_t>(view.size_bytes));
+}
+
 }  // namespace
 
 bool NativeModel::Spec::is_static() const {
@@ -120,13 +132,36 @@ void NativeModel::return_context(ContextPointer context) {
   if (model_ != nullptr && idle_.size() < kMaxIdle) idle_.push_back(std::move(context));
 }
 
+void NativeModel::set_input(sluice_context* context, std::size_t index,
+                            const InputTensor& input) const {
+  const char* name = name_of(inputs_, index);
+  if (!input.is_sequence) {
+    const sluice_array view = input.view();
+    check(sluice_context_set_input(context, name, &view));
+    return;
+  }
+  std::vector<sluice_array> views;
+  for (const InputTensor& element : input.elements) views.push_back(element.view());
+  check(sluice_context_set_input_elements(context, name, views.data(), views.size()));
+}
+
+void NativeModel::copy_elements(sluice_context* context, std::size_t index,
+                                OutputTensor& output) const {
+  const char* name = name_of(outputs_, index);
+  std::size_t count = 0;
+  check(sluice_context_output_length(context, name, &count));
+  output.is_sequence = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    sluice_array view = {};
+    check(sluice_context_output_element(context, name, i, &view));
+    copy_to(output.elements.emplace_back(), view);
+  }
+}
+
 /// Unset bindings do not outlive a run: a context of the pool serves other callers next.
 void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>& inputs,
                          const Destination& destination, std::vector<OutputTensor>& outputs) const {
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const sluice_array view = inputs[i].view();
-    check(sluice_context_set_input(context, name_of(inputs_, i), &view));
-  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) set_input(context, i, inputs[i]);
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Spec& spec = outputs_[i];
     void* data = nullptr;
@@ -134,7 +169,7 @@ void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>
     if (destination.places(i)) {
       data = destination.memory[i].data();
       capacity = static_cast<std::int64_t>(destination.memory[i].nbytes());
-    } else if (destination.wants(i) && spec.is_static()) {
+    } else if (destination.wants(i) && spec.is_tensor() && spec.is_static()) {
       capacity = storage_bytes(spec.element_type, spec.dims);
       if (capacity >= kBindFromBytes) {
         outputs[i].memory = allocate(capacity);
@@ -148,15 +183,17 @@ void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>
   check(sluice_context_run(context));
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (!destination.wants(i) && !destination.places(i)) continue;
+    if (!outputs_[i].is_tensor()) {
+      copy_elements(context, i, outputs[i]);
+      continue;
+    }
     sluice_array view = {};
     check(sluice_context_output(context, name_of(outputs_, i), &view));
-    OutputTensor& output = outputs[i];
-    output.size_bytes = view.size_bytes;
-    output.element_type = view.element_type;
-    output.dims.assign(view.dims, view.dims + view.rank);
-    if (output.memory != nullptr || destination.places(i)) continue;
-    output.memory = allocate(view.size_bytes);
-    std::memcpy(output.memory.get(), view.data, static_cast<std::size_t>(view.size_bytes));
+    if (outputs[i].memory != nullptr || destination.places(i)) {
+      describe_output(outputs[i], view);
+    } else {
+      copy_to(outputs[i], view);
+    }
   }
 }
 

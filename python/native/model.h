@@ -53,6 +53,7 @@ class NativeModel {
     std::int32_t batch_axis = -1;
 
     bool is_static() const;
+    bool is_tensor() const { return element_type != 0; }
   };
   struct ContextDelete {
     void operator()(sluice_context* context) const { sluice_context_free(context); }
@@ -72,6 +73,9 @@ class NativeModel {
 
   std::vector<OutputTensor> execute(const std::vector<InputTensor>& inputs,
                                     const Destination& destination);
+  void set_input(sluice_context* context, std::size_t index, const InputTensor& input) const;
+  /// Copies a sequence, or an optional, which has no element or one.
+  void copy_elements(sluice_context* context, std::size_t index, OutputTensor& output) const;
   void run_in(sluice_context* context, const std::vector<InputTensor>& inputs,
               const Destination& destination, std::vector<OutputTensor>& outputs) const;
   /// For the C interface, which needs no name of a model's only tensor.

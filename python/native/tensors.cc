@@ -87,6 +87,13 @@ int numpy_bits(std::int32_t element_type) {
 }
 
 bool read_input(nb::handle value, InputTensor& input) {
+  if (nb::isinstance<nb::list>(value)) {
+    input.is_sequence = true;
+    for (const nb::handle element : nb::borrow<nb::list>(value)) {
+      if (!read_input(element, input.elements.emplace_back())) return false;
+    }
+    return true;
+  }
   if (nb::isinstance<nb::tuple>(value)) return read_encoded(nb::borrow<nb::tuple>(value), input);
   if (!import_array(value, input.array)) return false;
   input.element_type = element_type_of(input.array.dtype());
@@ -105,6 +112,11 @@ std::vector<WriteArray> read_out(const nb::object& out, std::size_t num_outputs)
 }
 
 nb::object to_python(OutputTensor output) {
+  if (output.is_sequence) {
+    nb::list elements;
+    for (OutputTensor& element : output.elements) elements.append(to_python(std::move(element)));
+    return elements;
+  }
   std::byte* data = output.memory.release();
   nb::capsule owner(
       data, [](void* memory) noexcept { AlignedDelete()(static_cast<std::byte*>(memory)); });

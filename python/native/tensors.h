@@ -17,12 +17,14 @@ namespace nb = nanobind;
 using ReadArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using WriteArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
-/// An input in memory of a Python object, which `array` keeps alive.
+/// An input in memory of a Python object, which `array` keeps alive, or a sequence of such.
 struct InputTensor {
   ReadArray array;
   std::int32_t element_type = 0;
   bool is_encoded = false;
   std::vector<std::int64_t> dims;  ///< of an encoded tensor; others have the array's
+  bool is_sequence = false;
+  std::vector<InputTensor> elements;  ///< of a sequence or an optional
 
   /// Valid while this lives and is not moved.
   sluice_array view() const;
@@ -41,6 +43,8 @@ struct OutputTensor {
   std::int64_t size_bytes = 0;
   std::int32_t element_type = 0;
   std::vector<std::int64_t> dims;
+  bool is_sequence = false;
+  std::vector<OutputTensor> elements;  ///< of a sequence or an optional
 };
 
 inline constexpr std::int32_t kByteElements = 2;  ///< u8
@@ -50,14 +54,14 @@ std::int32_t element_type_of(nb::dlpack::dtype type);
 /// Bits of one element of a type that numpy has; 0 otherwise.
 int numpy_bits(std::int32_t element_type);
 
-/// Reads an array of a numpy type, or a tuple (bytes, element type, shape). False for anything
-/// else.
+/// Reads an array of a numpy type, a tuple (bytes, element type, shape), or a list of such. False
+/// for anything else.
 bool read_input(nb::handle value, InputTensor& input);
 
 /// `out`: None, or a list of an array to write to or None per output.
 std::vector<WriteArray> read_out(const nb::object& out, std::size_t num_outputs);
 
-/// A numpy array, or a tuple (bytes, element type, shape), that owns the memory.
+/// A numpy array, a tuple (bytes, element type, shape), or a list of such, that owns the memory.
 nb::object to_python(OutputTensor output);
 /// The same of memory that `owner` keeps alive.
 nb::object to_python(const sluice_array& array, nb::object owner);

@@ -32,6 +32,7 @@ from .errors import (
 from .loaded_model import LoadedModel
 from .loading import compile, load
 from .model import Context, Model
+from .profile import Profile
 from .requests import Request
 from .runtime import Client, CoreGroup, Runtime, close_all
 from .signature import TensorSpec
@@ -58,6 +59,7 @@ __all__ = [
     "NotFound",
     "OutOfRange",
     "PermissionDenied",
+    "Profile",
     "Request",
     "ResourceExhausted",
     "Runtime",

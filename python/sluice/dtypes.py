@@ -6,6 +6,7 @@ below 8 bits travel as (bytes, element type, shape), as `sluice/sluice.h` stores
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from .errors import InvalidArgument, Unimplemented
 
 Array = npt.NDArray[Any]
 Encoded = tuple[Array, int, tuple[int, ...]]
+Item = Array | Encoded | list[Any]
 
 
 class ElementType(NamedTuple):
@@ -74,6 +76,15 @@ def dtype_of(number: int) -> np.dtype[Any]:
     return dtype
 
 
+def element_type_within(type_text: str) -> int:
+    """The element type of a tensor, or of those of a sequence or optional: of "seq(f32[2,3])" 1."""
+    inner = re.match(r"(?:seq\(|optional\()*(\w+)\[", type_text)
+    for element in _ALL:
+        if inner is not None and element.name == inner[1]:
+            return element.number
+    raise InvalidArgument(f"no element type in {type_text}")
+
+
 def find_element_type(dtype: np.dtype[Any]) -> int | None:
     """ONNX's number of a numpy type; None if it has none. Texts are strings, whatever their length."""
     if dtype.kind in "UST":
@@ -95,8 +106,10 @@ def encode(array: Array, number: int) -> Array | Encoded:
             array.shape)
 
 
-def decode(item: Array | Encoded) -> Array:
-    """What the extension gives as a numpy array."""
+def decode(item: Item) -> Any:
+    """What the extension gives as a numpy array, or a list of those."""
+    if isinstance(item, list):
+        return [decode(element) for element in item]
     if not isinstance(item, tuple):
         return item
     raw, number, shape = item

@@ -98,7 +98,7 @@ class LoadedModel:
         """
         ordered = self._signature.bind(args, kwargs)
         wants_torch = has_torch(ordered)
-        request = Request(lambda outputs, _: Signature.results_of(outputs or (), wants_torch))
+        request = Request(lambda outputs, _: self._signature.results_of(outputs or (), wants_torch))
         number = self._native.submit(collector.replies(), request, self._signature.convert(ordered),
                                      nanoseconds(timeout, "timeout"), priority)
         request.started(lambda: self._native.cancel(number))

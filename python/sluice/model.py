@@ -13,6 +13,7 @@ from typing import Any
 from . import _native
 from .dtypes import Array
 from .errors import DeadlineExceeded, FailedPrecondition
+from .profile import Profile
 from .signature import Signature, has_torch, writable
 from .signature import TensorSpec as TensorSpec
 
@@ -136,6 +137,18 @@ class Model:
     def context(self) -> Context:
         """Inputs and outputs bound once and run many times."""
         return Context(self)
+
+    def profile(self, *args: object, runs: int = 10, **kwargs: object) -> Profile:
+        """Times of the operations in `runs` runs on these inputs, in a runtime of its own."""
+        from .runtime import Runtime
+
+        with Runtime() as runtime:
+            loaded = runtime.load(self)
+            loaded(*args, **kwargs)  # the first run plans and allocates
+            with runtime.profile(loaded) as profile:
+                for _ in range(runs):
+                    loaded(*args, **kwargs)
+        return profile
 
     def save(self, path: Path) -> None:
         """Writes the package to a file."""

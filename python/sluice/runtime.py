@@ -14,6 +14,7 @@ from .dtypes import Array
 from .errors import Error, FailedPrecondition, InvalidArgument
 from .loaded_model import LoadedModel, nanoseconds
 from .model import Model, Path
+from .profile import Profile
 from .requests import collector
 
 ISOLATIONS = ("default", "stream", "process")
@@ -201,6 +202,10 @@ class Runtime:
         if name is not None:
             options["name"] = name
         return LoadedModel(self, self._native.combine([model.id for model in models], **options), models)
+
+    def profile(self, model: LoadedModel | None = None) -> Profile:
+        """Records spans of a model's requests, or of all, within a `with` block."""
+        return Profile(self._native, 0 if model is None else model.id)
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any = np.float32) -> Array:
         """A zeroed array in memory that a daemon maps, too: it travels in no message."""

@@ -28,8 +28,13 @@ class TensorSpec(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The numpy type; of the package ml_dtypes for bf16, f8 and below."""
-        return dtypes.dtype_of(self.element_type)
+        """The numpy type, of a sequence's elements too; of the package ml_dtypes for bf16, f8 and below."""
+        return dtypes.dtype_of(self.element_type or dtypes.element_type_within(self.type))
+
+    @property
+    def is_tensor(self) -> bool:
+        """False for "seq(...)", a list of arrays, and "optional(...)", a value or None."""
+        return self.element_type != 0
 
 
 def specs_of(described: Sequence[tuple[str, str, int, Any, int]]) -> tuple[TensorSpec, ...]:
@@ -102,7 +107,8 @@ class Signature:
 
     def convert(self, ordered: Sequence[object]) -> list[Any]:
         return [
-            arrays.to_input(value, spec.element_type, spec.name, spec.type)
+            arrays.to_input(value, spec.element_type, spec.name, spec.type) if spec.is_tensor
+            else _elements(value, spec)
             for spec, value in zip(self.inputs, ordered)
         ]
 
@@ -111,12 +117,9 @@ class Signature:
         results = execute(self.convert(ordered), self._all, None)
         return self.results_of(results, has_torch(ordered))
 
-    @staticmethod
-    def results_of(raw: Sequence[Any], wants_torch: bool) -> Any:
+    def results_of(self, raw: Sequence[Any], wants_torch: bool) -> Any:
         """What a call returns for the extension's outputs."""
-        results = [dtypes.decode(item) for item in raw]
-        if wants_torch:
-            results = [arrays.to_torch(result) for result in results]
+        results = [_result(item, spec, wants_torch) for item, spec in zip(raw, self.outputs)]
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, execute: Execute, ordered: list[object], outputs: Sequence[str] | None,
@@ -141,9 +144,32 @@ class Signature:
             if array is not None:
                 named[self.outputs[i].name] = _shaped(array, results[i][1])
             else:
-                result = dtypes.decode(results[i])
-                named[self.outputs[i].name] = arrays.to_torch(result) if wants_torch else result
+                named[self.outputs[i].name] = _result(results[i], self.outputs[i], wants_torch)
         return named
+
+
+def _elements(value: object, spec: TensorSpec) -> list[Any]:
+    """A sequence's tensors; of an optional none or one, or those of its sequence."""
+    if value is None and spec.type.startswith("optional("):
+        return []
+    is_list = isinstance(value, (list, tuple))
+    if not is_list and spec.type.startswith("seq("):
+        raise InvalidArgument(f'input "{spec.name}": a {type(value).__name__}, model takes a list of arrays: '
+                              f"{spec.type}")
+    elements: Sequence[object] = value if isinstance(value, (list, tuple)) else [value]
+    number = dtypes.element_type_within(spec.type)
+    return [arrays.to_input(element, number, spec.name, spec.type) for element in elements]
+
+
+def _result(item: Any, spec: TensorSpec, wants_torch: bool) -> Any:
+    result = dtypes.decode(item)
+    if not spec.is_tensor:
+        if wants_torch:
+            result = [arrays.to_torch(element) for element in result]
+        if spec.type.startswith("optional(") and not spec.type.startswith("optional(seq("):
+            return result[0] if result else None
+        return result
+    return arrays.to_torch(result) if wants_torch else result
 
 
 def has_torch(values: Sequence[object]) -> bool:
@@ -153,6 +179,8 @@ def has_torch(values: Sequence[object]) -> bool:
 def writable(array: object, spec: TensorSpec) -> Array:
     """`array`, if the output can be written to it."""
     what = f'out["{spec.name}"]'
+    if not spec.is_tensor:
+        raise InvalidArgument(f"{what}: the output is {spec.type}, no tensor")
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{what} is a {type(array).__name__}, not a numpy array")
     if array.dtype != spec.dtype or array.dtype == object:
@@ -166,7 +194,8 @@ def writable(array: object, spec: TensorSpec) -> Array:
 
 def _check_apart(inputs: list[Any], out: list[Array | None]) -> None:
     """An output written to an input would change what later operations read."""
-    arrays_read = [item[0] if isinstance(item, tuple) else item for item in inputs]
+    tensors = [tensor for item in inputs for tensor in (item if isinstance(item, list) else [item])]
+    arrays_read = [item[0] if isinstance(item, tuple) else item for item in tensors]
     for written in out:
         if written is not None and any(np.may_share_memory(written, read) for read in arrays_read):
             raise InvalidArgument("an array of `out` shares memory with an input")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -136,14 +137,14 @@ def test_options_without_effect_warn_once() -> None:
         options.intra_op_num_threads = 1
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.log_severity_level = 3
-        options.enable_profiling = False
-    with pytest.warns(RuntimeWarning, match="enable_profiling has no effect"):
-        options.enable_profiling = True
+        options.use_deterministic_compute = False
+    with pytest.warns(RuntimeWarning, match="use_deterministic_compute has no effect"):
+        options.use_deterministic_compute = True
     with pytest.warns(RuntimeWarning, match="CUDAExecutionProvider"):
         ort.InferenceSession(DIGITS.read_bytes(), options, ["CUDAExecutionProvider"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        options.enable_profiling = True
+        options.use_deterministic_compute = True
         ort.InferenceSession(DIGITS.read_bytes(), options, [("CUDAExecutionProvider", {})])
 
 
@@ -155,3 +156,44 @@ def test_install_makes_it_onnxruntime() -> None:
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
     with pytest.raises(RuntimeError, match="imported already"):
         ort.install()
+
+
+def test_free_dimensions_are_overridden_by_name(image: np.ndarray) -> None:
+    options = ort.SessionOptions()
+    options.add_free_dimension_override_by_name("N", 2)
+    session = ort.InferenceSession(str(DIGITS), options)
+    assert session.get_inputs()[0].shape == [2, 1, 8, 8]
+    assert session.run(None, {"image": image})[0].shape == (2, 10)
+    with pytest.raises(sluice.InvalidArgument):
+        session.run(None, {"image": image[:1]})
+
+
+def test_profile_of_a_session_is_a_trace(tmp_path: pathlib.Path, image: np.ndarray) -> None:
+    options = ort.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "digits_")
+    session = ort.InferenceSession(str(DIGITS), options)
+    session.run(None, {"image": image})
+    events = json.loads(pathlib.Path(session.end_profiling()).read_text())
+    assert [event["name"] for event in events] == ["model_run"] and events[0]["ph"] == "X"
+    assert session.get_profiling_start_time_ns() > 0
+
+
+def test_providers_are_normalized_as_onnxruntime_does(session: Any) -> None:
+    from onnxruntime.capi.onnxruntime_inference_collection import check_and_normalize_provider_args as theirs
+
+    valid = ["A", "B"]
+    for providers, options in ((None, None), (["A"], None), ([("A", {1: 2}), "B"], None), (["A", "B"], [{1: 2}, {}])):
+        assert ort.check_and_normalize_provider_args(providers, options, valid) == theirs(providers, options, valid)
+    for providers, options in ((3, None), ([3], None), (["A"], 3), (["A"], ["x"]), (["A", "B"], [{}])):
+        with pytest.raises(ValueError):
+            ort.check_and_normalize_provider_args(providers, options, valid)
+    with pytest.raises(RuntimeError, match="Unknown Provider Type: Invalid"):
+        session.set_providers(["Invalid"])
+
+
+def test_allocators_keep_their_settings() -> None:
+    assert ort.OrtArenaCfg(8, 0, 4, 2).initial_chunk_size_bytes == 4
+    assert ort.OrtArenaCfg({"max_mem": 16}).max_mem == 16
+    with pytest.raises(ValueError):
+        ort.OrtArenaCfg({"colour": 1})

@@ -11,24 +11,26 @@ import sys
 
 from .. import __version__ as _sluice_version
 from . import capi as capi
-from .facts import ModelMetadata
-from .options import (
-    ExecutionMode,
-    ExecutionOrder,
-    GraphOptimizationLevel,
+from .allocators import (
     OrtAllocatorType,
     OrtArenaCfg,
+    OrtMemoryInfo,
     OrtMemType,
-    RunOptions,
-    SessionOptions,
+    create_and_register_allocator,
+    create_and_register_allocator_v2,
 )
+from .facts import ModelMetadata
+from .options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
+from .providers import PROVIDER as _PROVIDER
+from .providers import check_and_normalize_provider_args as check_and_normalize_provider_args
 from .session import InferenceSession, NodeArg
 from .values import IOBinding, OrtDevice, OrtValue, SessionIOBinding
 
 __all__ = [
     "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "IOBinding", "InferenceSession",
-    "ModelMetadata", "NodeArg", "OrtAllocatorType", "OrtArenaCfg", "OrtDevice", "OrtMemType", "OrtValue",
-    "RunOptions", "SessionIOBinding", "SessionOptions", "capi", "disable_telemetry_events",
+    "ModelMetadata", "NodeArg", "OrtAllocatorType", "OrtArenaCfg", "OrtDevice", "OrtMemType", "OrtMemoryInfo",
+    "OrtValue", "RunOptions", "SessionIOBinding", "SessionOptions", "capi", "create_and_register_allocator",
+    "create_and_register_allocator_v2", "disable_telemetry_events",
     "enable_telemetry_events", "get_all_providers", "get_available_providers", "get_build_info", "get_device",
     "get_version_string", "install", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed",
 ]
@@ -36,8 +38,6 @@ __all__ = [
 #: The version of onnxruntime whose interface this follows; some programs compare it.
 __version__ = "1.31.1"
 __sluice_version__ = _sluice_version
-
-_PROVIDER = "CPUExecutionProvider"
 
 
 def get_available_providers() -> list[str]:
@@ -57,7 +57,7 @@ def get_version_string() -> str:
 
 
 def get_build_info() -> str:
-    return f"sluice {_sluice_version}"
+    return f"ORT Build Info: none; this is sluice {_sluice_version}"
 
 
 def set_default_logger_severity(severity: int) -> None:
@@ -87,6 +87,8 @@ def install() -> None:
         raise RuntimeError("onnxruntime is imported already; call install() before that")
     sys.modules["onnxruntime"] = sys.modules[__name__]
     capi = sys.modules[f"{__name__}.capi"]
+    setattr(capi, "_pybind_state", capi)
+    setattr(capi, "onnxruntime_pybind11_state", capi)
     sys.modules["onnxruntime.capi"] = capi
     sys.modules["onnxruntime.capi.onnxruntime_pybind11_state"] = capi
     sys.modules["onnxruntime.capi._pybind_state"] = capi

@@ -10,7 +10,8 @@ from ..errors import (
     NotFound,
     Unimplemented,
 )
-from .values import OrtDevice, OrtValue
+from .options import RunOptions, SessionOptions
+from .values import OrtDevice, OrtValue, OrtValueVector, SessionIOBinding
 
 
 class Fail(Error, RuntimeError):
@@ -34,4 +35,5 @@ EPFail = RuntimeException = Internal
 ModelLoaded = NoModel = FailedPrecondition
 
 __all__ = ["EPFail", "Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "ModelLoaded",
-           "NoModel", "NoSuchFile", "NotImplemented", "OrtDevice", "OrtValue", "RuntimeException"]
+           "NoModel", "NoSuchFile", "NotImplemented", "OrtDevice", "OrtValue", "OrtValueVector", "RunOptions",
+           "RuntimeException", "SessionIOBinding", "SessionOptions"]

@@ -6,7 +6,7 @@ Field numbers are those of ModelProto and GraphProto in onnx.proto.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 Fields = Iterator[tuple[int, int | bytes | memoryview]]
 
@@ -55,6 +55,47 @@ def _read_graph(facts: ModelMetadata, graph: memoryview) -> None:
             facts.graph_name = _text(value)
         elif number == 10:
             facts.graph_description = _text(value)
+
+
+class Dimension(NamedTuple):
+    """A dimension of an input: a size, or the texts by which it can be overridden."""
+
+    size: int | None
+    name: str
+    denotation: str
+
+
+def read_input_dims(source: bytes) -> dict[str, list[Dimension]]:
+    """The dimensions of the inputs that are tensors of a known rank."""
+    inputs = {}
+    for graph in _messages(memoryview(source), 7):
+        for value_info in _messages(graph, 11):
+            names = [_text(value) for number, value in _fields(value_info) if number == 1]
+            for shape in _messages_at(value_info, (2, 1, 2)):
+                inputs[names[0] if names else ""] = [_dimension(dim) for dim in _messages(shape, 1)]
+    return inputs
+
+
+def _dimension(message: memoryview) -> Dimension:
+    fields = dict(_fields(message))
+    size = fields.get(1)
+    return Dimension(size if isinstance(size, int) else None, _text(fields.get(2, b"")),
+                     _text(fields.get(3, b"")))
+
+
+def _messages(message: memoryview, wanted: int) -> Iterator[memoryview]:
+    for number, value in _fields(message):
+        if number == wanted and not isinstance(value, int):
+            yield memoryview(value)
+
+
+def _messages_at(message: memoryview, path: tuple[int, ...]) -> Iterator[memoryview]:
+    """Messages inside messages, by the numbers of their fields."""
+    if not path:
+        yield message
+        return
+    for inner in _messages(message, path[0]):
+        yield from _messages_at(inner, path[1:])
 
 
 def _fields(message: memoryview) -> Fields:

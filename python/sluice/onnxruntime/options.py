@@ -35,25 +35,6 @@ class ExecutionOrder(enum.IntEnum):
     MEMORY_EFFICIENT = 2
 
 
-class OrtAllocatorType(enum.IntEnum):
-    INVALID = -1
-    ORT_DEVICE_ALLOCATOR = 0
-    ORT_ARENA_ALLOCATOR = 1
-
-
-class OrtMemType(enum.IntEnum):
-    CPU_INPUT = -2
-    CPU_OUTPUT = -1
-    DEFAULT = 0
-
-
-class OrtArenaCfg:
-    """Accepted; Sluice plans memory when it compiles."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        warn_once("OrtArenaCfg", "OrtArenaCfg has no effect")
-
-
 class _Options:
     """Attributes with defaults; others are kept, and warn once."""
 
@@ -93,12 +74,13 @@ class SessionOptions(_Options):
     }
     _harmless = frozenset({"intra_op_num_threads", "inter_op_num_threads",
                            "graph_optimization_level", "execution_mode", "enable_cpu_mem_arena",
-                           "enable_mem_pattern", "enable_mem_reuse", "log_severity_level",
-                           "log_verbosity_level", "logid"})
+                           "enable_mem_pattern", "enable_mem_reuse", "enable_profiling",
+                           "log_severity_level", "log_verbosity_level", "logid", "profile_file_prefix"})
 
     def __init__(self) -> None:
         super().__init__()
         self._dims: dict[str, int] = {}
+        self._denotations: dict[str, int] = {}
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         warn_once(key, f"the session option {key} has no effect")
@@ -110,11 +92,12 @@ class SessionOptions(_Options):
         return self._entries[key]
 
     def add_free_dimension_override_by_name(self, name: str, value: int) -> None:
-        """Checked by no one: Sluice takes any size of a free dimension."""
+        """Compiles the model for `value` where a dimension of an input has this name."""
         self._dims[name] = value
 
     def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
-        self._dims[denotation] = value
+        """The same where the model marks a dimension with this denotation, such as "DATA_BATCH"."""
+        self._denotations[denotation] = value
 
     def add_initializer(self, name: str, value: object) -> None:
         raise NotImplementedError("sluice.onnxruntime: initializers cannot be replaced")

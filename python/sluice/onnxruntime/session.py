@@ -6,13 +6,17 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import errors
-from ..dtypes import BY_NUMBER
+from ..dtypes import BY_NUMBER, element_type_within
 from ..model import Model, TensorSpec
 from . import capi
 from .cache import compile_cached
-from .facts import ModelMetadata, read_facts
+from .facts import ModelMetadata, read_facts, read_input_dims
 from .options import GraphOptimizationLevel, RunOptions, SessionOptions, warn_once
+from .profiling import Profiler
+from .providers import PROVIDER, check_providers, set_providers
 from .values import IOBinding, OrtValue
 
 _TYPE_NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "u8": "uint8",
@@ -26,12 +30,23 @@ def type_name(element_type: int) -> str:
     return f"tensor({_TYPE_NAMES.get(name, name)})"
 
 
+def _type_text(spec: TensorSpec) -> str:
+    """The same of sequences and optionals: "seq(tensor(int64))"."""
+    if spec.is_tensor:
+        return type_name(spec.element_type)
+    kinds = spec.type.split("(")[:-1] if "[" in spec.type.rpartition("(")[2] else []
+    text = type_name(element_type_within(spec.type))
+    for kind in reversed(kinds):
+        text = f"{kind}({text})"
+    return text
+
+
 class NodeArg:
     """An input or output: `shape` has numbers, names of free dimensions, or None."""
 
     def __init__(self, spec: TensorSpec) -> None:
         self.name = spec.name
-        self.type = type_name(spec.element_type) if spec.element_type else spec.type
+        self.type = _type_text(spec)
         self.shape = _shape(spec)
 
     def __repr__(self) -> str:
@@ -66,7 +81,10 @@ class InferenceSession:
             warn_once(name, f"InferenceSession's argument {name} has no effect")
         self._options = sess_options or SessionOptions()
         self._provider_options = provider_options
-        _check_providers(providers)
+        check_providers(providers)
+        settings = self._options.__dict__
+        self._profiler = (Profiler(settings["profile_file_prefix"].rstrip("_"))
+                          if settings["enable_profiling"] else None)
         source = (path_or_bytes if isinstance(path_or_bytes, bytes)
                   else os.fspath(path_or_bytes))
         if isinstance(source, str) and not os.path.exists(source):
@@ -83,12 +101,28 @@ class InferenceSession:
     def _compile(self, source: str | bytes) -> Model:
         level = self._options.__dict__["graph_optimization_level"]
         options = ["--no-optimize"] if level == GraphOptimizationLevel.ORT_DISABLE_ALL else []
-        options += ["--backend", "cpu,reference"]
+        options += ["--backend", "cpu,reference", *self._shape_options(source)]
         threads = max(int(self._options.__dict__["intra_op_num_threads"]), 0)
         try:
             return compile_cached(source, options, min(threads, len(os.sched_getaffinity(0))))
         except errors.InvalidArgument as error:
             raise capi.InvalidProtobuf(f"[ONNXRuntimeError] : 7 : INVALID_PROTOBUF : {error}") from error
+
+    def _shape_options(self, source: str | bytes) -> list[str]:
+        """Inputs whose free dimensions the options fix, all of them."""
+        named, denoted = self._options._dims, self._options._denotations
+        if not named and not denoted:
+            return []
+        if isinstance(source, str):
+            with open(source, "rb") as file:
+                source = file.read()
+        options = []
+        for name, dims in read_input_dims(source).items():
+            sizes = [dim.size if dim.size is not None else named.get(dim.name, denoted.get(dim.denotation))
+                     for dim in dims]
+            if None not in sizes and any(dim.size is None for dim in dims):
+                options += ["--shape", f"{name}={','.join(map(str, sizes))}"]
+        return options
 
     def get_inputs(self) -> list[NodeArg]:
         return self._inputs
@@ -100,14 +134,14 @@ class InferenceSession:
         return []
 
     def get_providers(self) -> list[str]:
-        return ["CPUExecutionProvider"]
+        return [PROVIDER]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        return {"CPUExecutionProvider": {}}
+        return {PROVIDER: {}}
 
     def set_providers(self, providers: Sequence[Any] | None = None,
                       provider_options: Sequence[Any] | None = None) -> None:
-        _check_providers(providers)
+        set_providers(providers)
 
     def disable_fallback(self) -> None:
         """Accepted; there is one provider."""
@@ -131,6 +165,12 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> list[Any]:
         """Outputs in order of `output_names`; all in order of the model for None or an empty list."""
+        if self._profiler is not None:
+            with self._profiler.record("model_run"):
+                return self._run(output_names, input_feed)
+        return self._run(output_names, input_feed)
+
+    def _run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Any]:
         names = list(output_names) if output_names else self._output_names
         if len(input_feed) == len(self._inputs) and names == self._output_names:
             try:
@@ -190,18 +230,18 @@ class InferenceSession:
         iobinding.run_model(self._model)
 
     def end_profiling(self) -> str:
-        raise errors.Unimplemented("sluice.onnxruntime writes no profile files; use `sluice bench`")
+        """Writes the runs of a session with `enable_profiling` and returns the file's path."""
+        return "" if self._profiler is None else self._profiler.end()
+
+    def get_profiling_start_time_ns(self) -> int:
+        return 0 if self._profiler is None else self._profiler.start_ns
 
 
 def _array_of(value: Any) -> Any:
     """onnxruntime takes lists too. Numpy scalars and arrays keep their type."""
-    return value.numpy() if isinstance(value, OrtValue) else value
-
-
-def _check_providers(providers: Sequence[Any] | None) -> None:
-    for provider in providers or ():
-        name = provider[0] if isinstance(provider, (tuple, list)) else provider
-        if name != "CPUExecutionProvider":
-            warn_once(str(name), f"no {name}; the model runs on the processor")
-
-
+    if isinstance(value, OrtValue):
+        return value.numpy()
+    if isinstance(value, np.ndarray) and value.dtype.type is np.void and value.dtype.names is None:
+        texts = np.frombuffer(value.tobytes(), f"S{value.dtype.itemsize}")  # onnxruntime takes bytes as strings
+        return texts.reshape(value.shape)
+    return value

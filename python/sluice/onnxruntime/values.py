@@ -16,32 +16,41 @@ if TYPE_CHECKING:
 
 
 class OrtDevice:
-    """Always the processor."""
+    """Kinds of devices by onnxruntime's numbers. The processor is the only one that holds values."""
 
-    def __init__(self, *_: object) -> None:
-        pass
+    def __init__(self, kind: int = 0, memory: int = 0, device_id: int = 0, *_: object) -> None:
+        self._kind = kind
+        self._id = device_id
 
     @staticmethod
     def make(name: str, device_id: int = 0, *_: object) -> OrtDevice:
-        _check_device(name)
-        return OrtDevice()
+        check_device(name)
+        return OrtDevice(0, 0, device_id)
 
     @staticmethod
     def cpu() -> int:
         return 0
 
     @staticmethod
+    def cuda() -> int:
+        return 1
+
+    @staticmethod
+    def dml() -> int:
+        return 4
+
+    @staticmethod
     def default_memory() -> int:
         return 0
 
-    def device_type(self) -> str:
-        return "cpu"
+    def device_type(self) -> int:
+        return self._kind
 
     def device_id(self) -> int:
-        return 0
+        return self._id
 
 
-def _check_device(name: str) -> None:
+def check_device(name: str) -> None:
     if name.lower() != "cpu":
         raise InvalidArgument(f'sluice.onnxruntime has no device "{name}"; there is "cpu"')
 
@@ -54,13 +63,13 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy(array: Any, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        _check_device(device_type)
+        check_device(device_type)
         return OrtValue(array)
 
     @staticmethod
     def ortvalue_from_shape_and_type(shape: Sequence[int], element_type: Any = np.float32,
                                      device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        _check_device(device_type)
+        check_device(device_type)
         dtype = dtype_of(element_type) if isinstance(element_type, int) else element_type
         return OrtValue(np.empty(tuple(shape), dtype))
 
@@ -109,6 +118,25 @@ class OrtValue:
         self._array[...] = array
 
 
+class OrtValueVector(list[OrtValue]):
+    """A list of values, by onnxruntime's name."""
+
+    def push_back(self, value: OrtValue) -> None:
+        self.append(value)
+
+    def reserve(self, count: int) -> None:
+        """Accepted; a list grows by itself."""
+
+    def shrink_to_fit(self) -> None:
+        """Accepted; a list shrinks by itself."""
+
+    def dlpack_at(self, index: int) -> Any:
+        return self[index].__dlpack__()
+
+    def element_type_at(self, index: int) -> int:
+        return self[index].element_type()
+
+
 class IOBinding:
     """Inputs and outputs bound by name to values, or to memory given by address."""
 
@@ -126,13 +154,13 @@ class IOBinding:
 
     def bind_input(self, name: str, device_type: str, device_id: int, element_type: Any,
                    shape: Sequence[int], buffer_ptr: int) -> None:
-        _check_device(device_type)
+        check_device(device_type)
         self._inputs[name] = _at(buffer_ptr, element_type, shape)
 
     def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0,
                     element_type: Any = None, shape: Sequence[int] | None = None,
                     buffer_ptr: int | None = None) -> None:
-        _check_device(device_type)
+        check_device(device_type)
         self._outputs[name] = (_at(buffer_ptr, element_type, shape)
                                if buffer_ptr and shape is not None else None)
 
@@ -160,8 +188,8 @@ class IOBinding:
     def get_outputs(self) -> list[OrtValue]:
         return list(self._results.values())
 
-    def get_outputs_as_ortvaluevector(self) -> list[OrtValue]:
-        return self.get_outputs()
+    def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
+        return OrtValueVector(self.get_outputs())
 
     def copy_outputs_to_cpu(self) -> list[Any]:
         return [value.numpy() for value in self._results.values()]
