@@ -9,6 +9,7 @@ from typing import Any
 from . import _native
 from .errors import InvalidArgument, NotFound
 from .model import Model, Path
+from .progress import reporter
 from .stateful import with_states
 
 Shapes = Mapping[str, Iterable[int]]
@@ -77,16 +78,18 @@ def compile(
     `model`: a path, bytes, or an onnx.ModelProto. `output`: a file to keep the package in.
     `shapes`: dimensions by input name. `weights`: "f32", "bf16" or "int8". `options`: more options of
     `sluice compile`, such as ("--strassen", "1"). `progress`: called with the name of each phase; True
-    prints them. `folder`: of external data of a model that is no path. Ctrl-C takes effect when the
+    shows a bar in a terminal, and prints the names elsewhere; None shows a bar in a terminal after a second; False
+    shows nothing. `folder`: of external data of a model that is no path. Ctrl-C takes effect when the
     compiler is done.
     """
-    package = _native.compile(
-        _source(model),
-        [*_options(shapes, weights, backends), *options],
-        os.fspath(folder) if folder is not None else "",
-        os.fspath(output) if output is not None else "",
-        _print_phase if progress is True else (progress or None),
-    )
+    with reporter(progress) as report:
+        package = _native.compile(
+            _source(model),
+            [*_options(shapes, weights, backends), *options],
+            os.fspath(folder) if folder is not None else "",
+            os.fspath(output) if output is not None else "",
+            report,
+        )
     if package is None:
         assert output is not None
         return load(output, threads=threads)
@@ -119,7 +122,3 @@ def _options(shapes: Shapes | None, weights: str, backends: Sequence[str]) -> li
     for name, dims in (shapes or {}).items():
         options += ["--shape", f"{name}={','.join(str(int(dim)) for dim in dims)}"]
     return options
-
-
-def _print_phase(phase: str) -> None:
-    print(f"sluice: {phase} ...", flush=True)

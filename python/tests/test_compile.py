@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import io
 import os
 import pathlib
+import subprocess
+import sys
+import time
 
 import numpy as np
 import onnx
 import pytest
 import sluice
+from sluice import progress
 
 from conftest import DIGITS
 
@@ -59,6 +64,37 @@ def test_progress_hears_phases_and_its_exception_arrives() -> None:
 
     with pytest.raises(RuntimeError, match="stop at import"):
         sluice.compile(DIGITS, progress=fail)
+
+
+def test_long_compilation_shows_a_bar_in_a_terminal() -> None:
+    stream = io.StringIO()
+    with progress.Bar(stream, after=0) as bar:
+        bar("optimize")
+        deadline = time.monotonic() + 30
+        while "optimize" not in stream.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert "\rsluice: [########................] optimize, " in stream.getvalue()
+    assert stream.getvalue().endswith(" \r")  # the line is gone
+    quiet = io.StringIO()
+    with progress.Bar(quiet, after=60) as bar:
+        bar("import")
+    assert quiet.getvalue() == ""
+
+
+def test_phases_of_the_bar_are_those_of_the_compiler() -> None:
+    phases: list[str] = []
+    sluice.compile(DIGITS, progress=phases.append)
+    assert tuple(phases) == progress.PHASES
+
+
+def test_compilation_in_a_terminal_draws_its_bar(tmp_path: pathlib.Path) -> None:
+    master, terminal = os.openpty()
+    code = f"import sluice; sluice.compile({str(DIGITS)!r}, progress=True)"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=terminal)
+    os.close(terminal)
+    assert done.returncode == 0 and done.stdout == b""
+    assert b"sluice: [" in os.read(master, 10000)
+    os.close(master)
 
 
 def test_wrong_sources_are_refused(tmp_path: pathlib.Path) -> None:
