@@ -20,7 +20,7 @@ Result<int> name_cast_types(ir::Graph& graph, const PassContext& context);
 ///     Mul[Cast[MatMulInteger[Dynamic[%x], %w]], scales]   ->   MatMul[%x, %w'] {int8}
 ///     Mul[Cast[ConvInteger[Dynamic[%x], %w]], scales]     ->   Conv[%x, %w']
 ///     QLinearConv[%q, ..., %w, ..., %b]  ->  Quantize[Conv[Dequantize[%q], Dequantize[%w], %b']]
-///     QLinearMatMul[%q, ..., %w, ...]    ->  Quantize[MatMul[Dequantize[%q], Dequantize[%w]]]
+///     QLinearMatMul[%q, ..., %r, ...]    ->  Quantize[MatMul[Dequantize[%q], Dequantize[%r]]]
 Result<int> expand_quantized(ir::Graph& graph, const PassContext& context);
 
 /// Convolutions and maxima between DequantizeLinear and QuantizeLinear compute in 8 bits; products
@@ -28,7 +28,8 @@ Result<int> expand_quantized(ir::Graph& graph, const PassContext& context);
 ///     Quantize[Relu[Add[Conv[Dequantize[%q], Dequantize[%w]], Dequantize[%r]]]]
 ///                                       ->   sluice::QuantizedConv[%q, %w, %scale, %bias, %r]
 /// Drops the rounding between a convolution and a sum that follows it. Moves signed activations to
-/// unsigned ones.
+/// unsigned ones. Weights of u8 too far from their zero point for i8 are those of two convolutions,
+/// of which the second adds the result of the first.
 Result<int> fuse_quantized(ir::Graph& graph, const PassContext& context);
 
 /// Drops operations, optional outputs, operands and subgraphs that nothing reads.

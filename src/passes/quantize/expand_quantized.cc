@@ -15,35 +15,6 @@ namespace {
 
 using ir::ElementType;
 
-/// Constant bytes with their zero points, as differences from them.
-struct Bytes8 {
-  std::vector<std::int64_t> steps;
-  ir::Shape shape;
-};
-
-/// The zero points are one, or one per index of `axis`.
-std::optional<Bytes8> read_bytes(const ir::Subgraph& subgraph, ir::OperandId id, ir::OperandId zero,
-                                 std::size_t axis) {
-  const ir::Constant* constant = subgraph.find_constant(id);
-  if (constant == nullptr || !is_byte(constant->type.element())) return std::nullopt;
-  auto steps = ir::integer_values(*constant);
-  const ir::Shape& shape = *constant->type.shape();
-  if (!steps || axis >= shape.size()) return std::nullopt;
-  if (!zero.is_valid()) return Bytes8{std::move(*steps), shape};
-  const ir::Constant* zeros = subgraph.find_constant(zero);
-  const auto values = zeros == nullptr ? std::nullopt : ir::integer_values(*zeros);
-  const auto count = static_cast<std::size_t>(shape[axis].value());
-  if (!values || (values->size() != 1 && values->size() != count)) return std::nullopt;
-  std::size_t inner = 1;
-  for (std::size_t d = axis + 1; d < shape.size(); ++d) {
-    inner *= static_cast<std::size_t>(shape[d].value());
-  }
-  for (std::size_t i = 0; i < steps->size(); ++i) {
-    (*steps)[i] -= (*values)[values->size() == 1 ? 0 : i / inner % count];
-  }
-  return Bytes8{std::move(*steps), shape};
-}
-
 /// The steps times their scales: one, or one per index of `axis`.
 std::optional<ir::Constant> as_floats(const Bytes8& bytes, const std::vector<double>& scales,
                                       std::size_t axis) {
@@ -261,13 +232,13 @@ int expand_conv(ir::Subgraph& subgraph, ir::OperationId at) {
     counts = bias == nullptr ? std::nullopt : ir::integer_values(*bias);
     if (!counts || (w_scale->size() != 1 && w_scale->size() != counts->size())) return 0;
   }
-  const auto weights = centered(subgraph, conv.input(3), conv.input(5), 0);
-  if (!weights) return 0;
+  const auto centre = centered(subgraph, conv.input(3), conv.input(5), 0);
   Expansion expansion(subgraph, at);
   const ir::Operation source = expansion.source();
   std::vector<ir::OperandId> inputs = {
       expansion.dequantized(0, source.input(0), source.input(2), 1),
-      expansion.dequantized(3, *weights, {}, 0)};
+      centre ? expansion.dequantized(3, *centre, {}, 0)
+             : expansion.dequantized(3, source.input(3), source.input(5), 0)};
   if (counts) {
     std::vector<float> bias;
     for (std::size_t i = 0; i < counts->size(); ++i) {
@@ -286,16 +257,19 @@ int expand_conv(ir::Subgraph& subgraph, ir::OperationId at) {
 int expand_matmul(ir::Subgraph& subgraph, ir::OperationId at) {
   const ir::Operation& product = subgraph.operation(at);
   const auto dims = type_of(subgraph, product.input(3)).static_dims();
-  if (!dims || dims->size() != 2 || !subgraph.is_constant(product.input(1)) ||
-      !subgraph.is_constant(product.input(4)) || !subgraph.is_constant(product.input(6))) {
+  const bool has_weights = dims && dims->size() == 2 && subgraph.is_constant(product.input(3)) &&
+                           subgraph.is_constant(product.input(4));
+  if (!subgraph.is_constant(product.input(1)) || !subgraph.is_constant(product.input(6)) ||
+      (!has_weights && !scalar_value(subgraph, product.input(4)))) {
     return 0;
   }
-  const auto weights = centered(subgraph, product.input(3), product.input(5), 1);
-  if (!weights) return 0;
+  std::optional<ir::OperandId> centre;
+  if (has_weights) centre = centered(subgraph, product.input(3), product.input(5), 1);
   Expansion expansion(subgraph, at);
   const ir::Operation source = expansion.source();
   const ir::OperandId x = expansion.dequantized(0, source.input(0), source.input(2), 1);
-  const ir::OperandId w = expansion.dequantized(3, *weights, {}, 1);
+  const ir::OperandId w = centre ? expansion.dequantized(3, *centre, {}, 1)
+                                 : expansion.dequantized(3, source.input(3), source.input(5), 1);
   expansion.finish(expansion.insert("MatMul", {x, w}, expansion.result_type(), {}), 6);
   return 1;
 }

@@ -5,6 +5,7 @@
 
 #include "passes/quantize/byte_tables.h"
 #include "passes/quantize/quantization.h"
+#include "passes/quantize/split_weights.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
 
@@ -71,6 +72,7 @@ int pool_bytes(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId i
 struct QuantizedConv {
   Quantized x;
   QuantizedWeights weights;
+  std::optional<SplitWeights> split = {};  ///< in the place of weights.bytes
   std::vector<double> bias;
   ir::OperandId residual = {};
   std::optional<Quantization> residual_bytes = {};  ///< none: it is f32
@@ -109,11 +111,14 @@ class ConvReader {
     const ir::Operation& operation = subgraph_.operation(at);
     if (operation.body || !computes_with_bytes(subgraph_, operation)) return std::nullopt;
     const auto x = dequantized_from(matcher_, operation.input(0));
-    const auto weights = quantized_weights(matcher_, operation.input(1));
-    if (!x || x->quantization.has_sign || !weights) return std::nullopt;
+    auto weights = quantized_weights(matcher_, operation.input(1));
+    if (!x || x->quantization.has_sign) return std::nullopt;
+    auto split = weights ? std::nullopt : split_weights(matcher_, operation.input(1));
+    if (split) weights = QuantizedWeights{{}, split->scales};
+    if (!weights) return std::nullopt;
     const auto bias = read_bias(matcher_, operation.input(2), weights->scales.size());
     if (!bias || bias->size() != weights->scales.size()) return std::nullopt;
-    conv_ = QuantizedConv{.x = *x, .weights = *weights, .bias = *bias};
+    conv_ = QuantizedConv{.x = *x, .weights = *weights, .split = std::move(split), .bias = *bias};
     conv_.output = operation.output(0);
     conv_.last = at;
     read_residual();
@@ -247,11 +252,31 @@ ir::Operation fused(ir::Subgraph& subgraph, const ir::Operation& source,
   return operation;
 }
 
+/// Inserts the convolution with the rest of split weights, in f32. It takes the residual of `conv`
+/// and becomes its residual. False if no backend computes it.
+bool compute_rest(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
+                  ir::OperationId at, QuantizedConv& conv) {
+  QuantizedConv rest = conv;
+  rest.weights.bytes = subgraph.add_constant("", conv.split->rest);
+  rest.bias.assign(rest.bias.size(), 0.0);
+  rest.low = rest.high = std::nullopt;
+  rest.result = std::nullopt;
+  rest.output = add_operand(subgraph, type_of(subgraph, subgraph.operation(at).output(0)));
+  ir::Operation operation = fused(subgraph, subgraph.operation(at), rest);
+  if (!context.is_accepted(graph, subgraph, operation)) return false;
+  subgraph.insert_operation(conv.last, std::move(operation));
+  conv.weights.bytes = subgraph.add_constant("", conv.split->main);
+  conv.residual = rest.output;
+  conv.residual_bytes = std::nullopt;
+  return true;
+}
+
 int fuse_conv(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
               ir::OperationId at) {
   const Matcher matcher(subgraph);
-  const auto conv = ConvReader(matcher).read(at);
+  auto conv = ConvReader(matcher).read(at);
   if (!conv) return 0;
+  if (conv->split && !compute_rest(graph, subgraph, context, at, *conv)) return 0;
   ir::Operation operation = fused(subgraph, subgraph.operation(at), *conv);
   if (!context.is_accepted(graph, subgraph, operation)) return 0;
   subgraph.operation(conv->last) = std::move(operation);
@@ -268,8 +293,7 @@ int mark_product(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId
   const ir::Operation* weights = matcher.find(product.input(1), "DequantizeLinear");
   if (weights == nullptr || product.body) return 0;
   const ir::Constant* bytes = subgraph.find_constant(weights->input(0));
-  if (bytes == nullptr || bytes->type.element() != ElementType::kI8 ||
-      bytes->type.shape()->size() != 2) {
+  if (bytes == nullptr || !is_byte(bytes->type.element()) || bytes->type.shape()->size() != 2) {
     return 0;
   }
   const auto x = dequantized_from(matcher, product.input(0));

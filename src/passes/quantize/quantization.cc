@@ -1,6 +1,7 @@
 #include "passes/quantize/quantization.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::passes {
 namespace {
@@ -12,6 +13,28 @@ bool is_whole(const ir::Operation& operation) {
 }
 
 }  // namespace
+
+std::optional<Bytes8> read_bytes(const ir::Subgraph& subgraph, ir::OperandId id, ir::OperandId zero,
+                                 std::size_t axis) {
+  const ir::Constant* constant = subgraph.find_constant(id);
+  if (constant == nullptr || !is_byte(constant->type.element())) return std::nullopt;
+  auto steps = ir::integer_values(*constant);
+  const ir::Shape& shape = *constant->type.shape();
+  if (!steps || axis >= shape.size()) return std::nullopt;
+  if (!zero.is_valid()) return Bytes8{std::move(*steps), shape};
+  const ir::Constant* zeros = subgraph.find_constant(zero);
+  const auto values = zeros == nullptr ? std::nullopt : ir::integer_values(*zeros);
+  const auto count = static_cast<std::size_t>(shape[axis].value());
+  if (!values || (values->size() != 1 && values->size() != count)) return std::nullopt;
+  std::size_t inner = 1;
+  for (std::size_t d = axis + 1; d < shape.size(); ++d) {
+    inner *= static_cast<std::size_t>(shape[d].value());
+  }
+  for (std::size_t i = 0; i < steps->size(); ++i) {
+    (*steps)[i] -= (*values)[values->size() == 1 ? 0 : i / inner % count];
+  }
+  return Bytes8{std::move(*steps), shape};
+}
 
 std::optional<Quantization> quantization_of(const ir::Subgraph& subgraph,
                                             const ir::Operation& operation) {

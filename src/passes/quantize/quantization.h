@@ -1,7 +1,9 @@
 // Reading QuantizeLinear and DequantizeLinear.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "passes/match.h"
 
@@ -14,6 +16,16 @@ inline const ir::Type& type_of(const ir::Subgraph& subgraph, ir::OperandId id) {
 inline bool is_byte(ir::ElementType element) {
   return element == ir::ElementType::kU8 || element == ir::ElementType::kI8;
 }
+
+/// Constant bytes with their zero points, as differences from them.
+struct Bytes8 {
+  std::vector<std::int64_t> steps;
+  ir::Shape shape;
+};
+
+/// The steps of constant `id`; the zero points are one, or one per index of `axis`. Absent: 0.
+std::optional<Bytes8> read_bytes(const ir::Subgraph& subgraph, ir::OperandId id, ir::OperandId zero,
+                                 std::size_t axis);
 
 /// One scale and one zero point for a whole tensor of bytes: x = (q - zero) * scale.
 struct Quantization {

@@ -53,6 +53,7 @@ class Quantizer:
 
 SIGNED = np.array(-3, np.int8)
 UNSIGNED = np.array(120, np.uint8)
+SHORT = np.array(32000, np.uint16)
 NONE_BELOW_ZERO = np.array(0, np.uint8)
 
 
@@ -111,18 +112,47 @@ def product() -> onnx.ModelProto:
     return graph.model()
 
 
-def quantized_operator(weights_zero: int) -> onnx.ModelProto:
+def quantized_operator(weights_zero: int, low: int = -90, high: int = 90) -> onnx.ModelProto:
     """QLinearConv with weights of u8, whose zero point is in the middle or elsewhere."""
     graph = GraphWriter("qoperator", seed=10)
     q = Quantizer(graph, UNSIGNED)
     image = graph.op("QuantizeLinear", graph.input("x", (1, 16, 9, 9)), q.scale, q.zero_point)
-    whole = graph.weight("w", graph.rng.integers(weights_zero - 90, weights_zero + 90,
+    whole = graph.weight("w", graph.rng.integers(weights_zero + low, weights_zero + high,
                                                  (24, 16, 3, 3)).astype(np.uint8))
     scale = graph.weight("w_scale", graph.rng.uniform(1e-4, 4e-4, 24).astype(np.float32))
     zero = graph.weight("w_zero", np.full(24, weights_zero, np.uint8))
     bias = graph.weight("bias", graph.rng.integers(-9000, 9000, 24).astype(np.int32))
     result = graph.op("QLinearConv", image, q.scale, q.zero_point, whole, scale, zero, q.scale,
                       q.zero_point, bias, pads=[1] * 4)
+    graph.output(graph.op("DequantizeLinear", result, q.scale, q.zero_point), None)
+    return graph.model()
+
+
+def skewed_block() -> onnx.ModelProto:
+    """Convolutions, one by channel, whose weights of u8 are too far from their zero point for i8."""
+    graph = GraphWriter("skewed", seed=12)
+    q = Quantizer(graph, UNSIGNED)
+    image = q(graph.input("x", (1, 16, 9, 9)))
+    zero = graph.weight("w_zero", np.array(70, np.uint8))
+
+    def conv(value: str, name: str, shape: tuple[int, ...], **attributes: object) -> str:
+        whole = graph.weight(name, graph.rng.integers(0, 256, shape).astype(np.uint8))
+        scale = graph.weight(f"{name}_scale", np.array(0.01 / np.sqrt(np.prod(shape[1:])), np.float32))
+        return graph.op("Conv", value, graph.op("DequantizeLinear", whole, scale, zero), **attributes)
+
+    dense = conv(image, "w", (16, 16, 3, 3), pads=[1] * 4)
+    by_channel = q(graph.op("Relu", q(graph.op("Add", dense, image))))
+    graph.output(q(conv(by_channel, "v", (16, 1, 3, 3), pads=[1] * 4, group=16)), None)
+    return graph.model()
+
+
+def product_of_activations() -> onnx.ModelProto:
+    graph = GraphWriter("activations", seed=13)
+    q = Quantizer(graph, UNSIGNED)
+    left = graph.op("QuantizeLinear", graph.input("x", (2, 7, 16)), q.scale, q.zero_point)
+    right = graph.op("QuantizeLinear", graph.input("y", (2, 16, 9)), q.scale, q.zero_point)
+    result = graph.op("QLinearMatMul", left, q.scale, q.zero_point, right, q.scale, q.zero_point,
+                      q.scale, q.zero_point)
     graph.output(graph.op("DequantizeLinear", result, q.scale, q.zero_point), None)
     return graph.model()
 
@@ -275,6 +305,10 @@ CASES: dict[str, Callable[[Path], str]] = {
     "a block without bytes below zero": lambda f: off_by(block(NONE_BELOW_ZERO), f, 4),
     "QLinearConv": lambda f: off_by(quantized_operator(128), f, 1),
     "QLinearConv of weights around 100": lambda f: off_by(quantized_operator(100), f, 1),
+    "QLinearConv of weights far from 70": lambda f: off_by(quantized_operator(70, -70, 186), f, 2),
+    "QDQ of weights far from 70": lambda f: off_by(skewed_block(), f, 4),
+    "activations of u16": lambda f: off_by(convolution(SHORT, 32, kernel_shape=(1, 1)), f, 0),
+    "QLinearMatMul of activations": lambda f: off_by(product_of_activations(), f, 1, "MatMul"),
     "a dynamic product": lambda f: off_by(dynamic_product(np.int8), f, 1, "MatMul"),
     "a dynamic product of u8": lambda f: off_by(dynamic_product(np.uint8), f, 1, "MatMul"),
     "a product": lambda f: off_by(product(), f, 0),

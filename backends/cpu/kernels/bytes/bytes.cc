@@ -6,13 +6,26 @@
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
-/// Converts one vector to bytes; clamps before rounding, so that saturation is exact.
+/// Converts one vector to integers of 8 or 16 bits; clamps before rounding, so that saturation is
+/// exact.
+template <int kBits>
 SLUICE_CPU_INLINE VecI to_bytes(Vec x, const ByteScale& s) {
-  const auto low = static_cast<float>((s.has_sign ? -128 : 0) - s.zero);
+  constexpr int kCount = 1 << kBits;
+  const auto low = static_cast<float>((s.has_sign ? -kCount / 2 : 0) - s.zero);
   const Vec steps = x / broadcast(s.scale);
-  const Vec cut = min(broadcast(low + 255), max(broadcast(low), steps));
+  const Vec cut = min(broadcast(low + (kCount - 1)), max(broadcast(low), steps));
   const VecI bytes = to_nearest_int(cut) + broadcast_int(s.zero);
   return (cut == cut) & bytes;
+}
+
+using Shorts = std::uint16_t __attribute__((vector_size(kLanes * 2)));
+
+template <typename T>
+SLUICE_CPU_INLINE void dequantize(const std::uint16_t* x, std::int64_t count,
+                                  const ByteScale& scale, float* y) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    y[i] = static_cast<float>(static_cast<T>(x[i]) - scale.zero) * scale.scale;
+  }
 }
 
 using Sixteen = std::uint8_t __attribute__((vector_size(kBlock)));
@@ -66,10 +79,10 @@ void map_bytes(const std::uint8_t* table, const std::uint8_t* x, std::int64_t co
 
 void quantize_bytes(const float* x, std::int64_t count, const ByteScale& scale, std::uint8_t* y) {
   std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) store_bytes(y + i, to_bytes(load(x + i), scale));
+  for (; i + kLanes <= count; i += kLanes) store_bytes(y + i, to_bytes<8>(load(x + i), scale));
   if (i == count) return;
   std::uint8_t last[kLanes];
-  store_bytes(last, to_bytes(load_first(x + i, static_cast<int>(count - i)), scale));
+  store_bytes(last, to_bytes<8>(load_first(x + i, static_cast<int>(count - i)), scale));
   for (std::int64_t lane = 0; i + lane < count; ++lane) y[i + lane] = last[lane];
 }
 
@@ -84,6 +97,24 @@ void dequantize_bytes(const std::uint8_t* x, std::int64_t count, const ByteScale
   for (; i < count; ++i) {
     const int v = scale.has_sign ? static_cast<std::int8_t>(x[i]) : x[i];
     y[i] = static_cast<float>(v - scale.zero) * scale.scale;
+  }
+}
+
+void quantize_shorts(const float* x, std::int64_t count, const ByteScale& scale, std::uint16_t* y) {
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    const auto n = static_cast<int>(count - i < kLanes ? count - i : kLanes);
+    const VecI whole = to_bytes<16>(load_first(x + i, n), scale);
+    const Shorts shorts = __builtin_convertvector(whole, Shorts);
+    __builtin_memcpy(y + i, &shorts, static_cast<std::size_t>(n) * sizeof(std::uint16_t));
+  }
+}
+
+void dequantize_shorts(const std::uint16_t* x, std::int64_t count, const ByteScale& scale,
+                       float* y) {
+  if (scale.has_sign) {
+    dequantize<std::int16_t>(x, count, scale, y);
+  } else {
+    dequantize<std::uint16_t>(x, count, scale, y);
   }
 }
 

@@ -6,8 +6,8 @@
 
 namespace sluice::cpu {
 
-/// Floats as bytes, with or without sign: saturate(round(x / scale) + zero), half to even. A NaN
-/// is 0.
+/// Floats as integers of 8 or 16 bits, with or without sign: saturate(round(x / scale) + zero),
+/// half to even. A NaN is 0.
 struct ByteScale {
   float scale = 1;
   std::int32_t zero = 0;
@@ -32,6 +32,10 @@ SLUICE_CPU_EACH_ISA(void quantize_bytes(const float* x, std::int64_t count, cons
                                         std::uint8_t* y);
                     void dequantize_bytes(const std::uint8_t* x, std::int64_t count,
                                           const ByteScale& scale, float* y);
+                    void quantize_shorts(const float* x, std::int64_t count, const ByteScale& scale,
+                                         std::uint16_t* y);
+                    void dequantize_shorts(const std::uint16_t* x, std::int64_t count,
+                                           const ByteScale& scale, float* y);
                     /// y[i] = table[x[i]], of 256 entries.
                     void map_bytes(const std::uint8_t* table, const std::uint8_t* x,
                                    std::int64_t count, std::uint8_t* y);

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "testing/test_isas.h"
@@ -24,6 +26,30 @@ TEST(Bytes, TablesAreLookedUpForEveryCountAndInPlace) {
       (table.data(), bytes.data(), static_cast<std::int64_t>(count), bytes.data());
       for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(bytes[i], table[from[i]]) << isa_name(isa);
       EXPECT_EQ(bytes[count], from[count]) << "behind the end";
+    }
+  }
+}
+
+TEST(Bytes, ShortsAreRoundedHalfToEvenAndSaturated) {
+  const std::vector<float> x = {0,     0.25F, 0.75F, -0.25F, 1e9F,   -1e9F, 100,  -100.5F, 3,
+                                12345, 7,     8,     9,      -16384, 16383, 0.5F, 1,       2.25F};
+  const auto count = static_cast<std::int64_t>(x.size());
+  for (const bool has_sign : {false, true}) {
+    const ByteScale scale = {0.5F, has_sign ? -3 : 32768, has_sign};
+    const int least = has_sign ? -32768 : 0;
+    for (const Isa isa : isas_to_test()) {
+      std::vector<std::uint16_t> shorts(x.size() + 1, 77);
+      SLUICE_CPU_PICK(isa, quantize_shorts)(x.data(), count, scale, shorts.data());
+      std::vector<float> back(x.size());
+      SLUICE_CPU_PICK(isa, dequantize_shorts)(shorts.data(), count, scale, back.data());
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const double steps = std::nearbyint(double{x[i]} / 0.5) + scale.zero;
+        const int want = static_cast<int>(std::clamp(steps, double(least), least + 65535.0));
+        const int got = has_sign ? static_cast<std::int16_t>(shorts[i]) : shorts[i];
+        ASSERT_EQ(got, want) << isa_name(isa) << " at " << i;
+        ASSERT_EQ(back[i], static_cast<float>(want - scale.zero) * 0.5F);
+      }
+      EXPECT_EQ(shorts.back(), 77) << "behind the end";
     }
   }
 }

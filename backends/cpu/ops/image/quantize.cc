@@ -1,5 +1,5 @@
-// QuantizeLinear and DequantizeLinear between floats and bytes of one scale, and tables of bytes,
-// in any layout.
+// QuantizeLinear and DequantizeLinear between floats and integers of 8 or 16 bits with one scale,
+// and tables of bytes, in any layout.
 
 #include <algorithm>
 
@@ -12,6 +12,7 @@ namespace {
 using plugin::unimplemented;
 
 bool is_byte(sluice_element_type type) { return type == plugin::kU8 || type == plugin::kI8; }
+bool is_short(sluice_element_type type) { return type == plugin::kU16 || type == plugin::kI16; }
 
 /// Ok if the operand is one constant number.
 Status check_number(const sluice_operand& operand, const char* what) {
@@ -22,8 +23,9 @@ Status check_number(const sluice_operand& operand, const char* what) {
 
 Status check(const sluice_op& op, const sluice_tensor& floats, const sluice_tensor& bytes) {
   if (op.body != nullptr) return unimplemented("fused body");
-  if (floats.element_type != plugin::kF32 || !is_byte(bytes.element_type)) {
-    return unimplemented("not between f32 and bytes");
+  if (floats.element_type != plugin::kF32 ||
+      (!is_byte(bytes.element_type) && !is_short(bytes.element_type))) {
+    return unimplemented("not between f32 and integers of 8 or 16 bits");
   }
   if (floats.layout != bytes.layout) return unimplemented("operands of unlike layouts");
   if (plugin::Attributes(op).get_int("block_size") != 0) return unimplemented("blocks");
@@ -51,11 +53,15 @@ Status check_dequantize(const sluice_op& op) {
 ByteScale read_scale(const sluice_op& op, const sluice_tensor& bytes) {
   ByteScale scale;
   scale.scale = *static_cast<const float*>(op.inputs[1].tensor.data);
-  scale.has_sign = bytes.element_type == plugin::kI8;
+  scale.has_sign = bytes.element_type == plugin::kI8 || bytes.element_type == plugin::kI16;
   if (op.num_inputs < 3 || plugin::is_absent(op.inputs[2].tensor)) return scale;
   const void* zero = op.inputs[2].tensor.data;
-  scale.zero = scale.has_sign ? *static_cast<const std::int8_t*>(zero)
-                              : *static_cast<const std::uint8_t*>(zero);
+  switch (bytes.element_type) {
+    case plugin::kI8: scale.zero = *static_cast<const std::int8_t*>(zero); break;
+    case plugin::kI16: scale.zero = *static_cast<const std::int16_t*>(zero); break;
+    case plugin::kU16: scale.zero = *static_cast<const std::uint16_t*>(zero); break;
+    default: scale.zero = *static_cast<const std::uint8_t*>(zero); break;
+  }
   return scale;
 }
 
@@ -124,12 +130,22 @@ Status make_table(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel)
 }
 
 Status make_quantize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (is_short(op.outputs[0].tensor.element_type)) {
+    *kernel = std::make_unique<Conversion<float, std::uint16_t>>(
+        op, read_scale(op, op.outputs[0].tensor), SLUICE_CPU_PICK(isa, quantize_shorts));
+    return plugin::ok();
+  }
   *kernel = std::make_unique<Conversion<float, std::uint8_t>>(
       op, read_scale(op, op.outputs[0].tensor), SLUICE_CPU_PICK(isa, quantize_bytes));
   return plugin::ok();
 }
 
 Status make_dequantize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (is_short(op.inputs[0].tensor.element_type)) {
+    *kernel = std::make_unique<Conversion<std::uint16_t, float>>(
+        op, read_scale(op, op.inputs[0].tensor), SLUICE_CPU_PICK(isa, dequantize_shorts));
+    return plugin::ok();
+  }
   *kernel = std::make_unique<Conversion<std::uint8_t, float>>(
       op, read_scale(op, op.inputs[0].tensor), SLUICE_CPU_PICK(isa, dequantize_bytes));
   return plugin::ok();
