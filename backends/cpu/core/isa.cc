@@ -20,13 +20,18 @@ Isa lowered_by_environment(Isa isa) {
   return isa;
 }
 
-std::int64_t find_stream_ahead() {
-  constexpr std::int64_t kPage = 4096;  // which prefetchers do not cross
+bool is_amd() {
 #if defined(__x86_64__)
   __builtin_cpu_init();  // this runs before main
-  if (__builtin_cpu_is("amd")) return 0;
+  return __builtin_cpu_is("amd") != 0;
+#else
+  return false;
 #endif
-  return kPage;
+}
+
+std::int64_t find_stream_ahead() {
+  constexpr std::int64_t kPage = 4096;  // which prefetchers do not cross
+  return is_amd() ? 0 : kPage;
 }
 
 #if defined(__x86_64__)
@@ -41,6 +46,7 @@ bool has_f16c() {
 
 // Not a function: kernels ask with all their sums in registers, which a call would spill.
 const std::int64_t kStreamAheadBytes = find_stream_ahead();
+const bool kConvertsBesideSums = is_amd();
 
 Isa detect_isa() {
 #if defined(__x86_64__)

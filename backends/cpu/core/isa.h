@@ -26,6 +26,10 @@ bool has_vnni();
 /// while reading memory is no slower.
 extern const std::int64_t kStreamAheadBytes;
 
+/// Whether conversions of 16-bit floats run beside multiply-adds, on pipes of their own: on AMD's.
+/// Elsewhere they take the place of some.
+extern const bool kConvertsBesideSums;
+
 }  // namespace sluice::cpu
 
 // Every kernel source is compiled once per instruction set, each time into the namespace of that

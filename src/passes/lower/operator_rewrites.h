@@ -28,4 +28,8 @@ Status rewrite_space_to_depth(ops::Lowering& op);
 /// Tile by constants: an Expand between views.
 Status rewrite_tile(ops::Lowering& op);
 
+/// ReduceLogSum and ReduceLogSumExp: logarithms of sums, of which the second cannot overflow.
+Status rewrite_reduce_log_sum(ops::Lowering& op);
+Status rewrite_reduce_log_sum_exp(ops::Lowering& op);
+
 }  // namespace sluice::passes

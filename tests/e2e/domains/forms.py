@@ -105,5 +105,18 @@ def rotations() -> list[OneNode]:
                     {"X": floats(1, 2, 3, 8), "C": floats(1, 3, 4), "S": floats(1, 3, 4)}, opsets=ATTENTION)]
 
 
+def reductions() -> list[OneNode]:
+    positive = np.abs(floats(2, 3, 4)) + 0.1
+    large = 200 * floats(2, 3, 4)
+    large[0, :, 1] = -np.inf
+    made = []
+    for keepdims in (0, 1):
+        for kind, x in (("ReduceLogSum", positive), ("ReduceLogSumExp", large)):
+            made.append(OneNode(f"{kind}_{keepdims}", kind, "", {"X": x}, attributes={"keepdims": keepdims},
+                                constants={"A": np.array([1], np.int64)}, opsets={"": 18}))
+    made.append(OneNode("ReduceLogSumExp_all", "ReduceLogSumExp", "", {"X": positive}, opsets={"": 18}))
+    return made
+
+
 def build() -> list[OneNode]:
-    return [*conv_transposes(), *einsums(), *movements(), *attentions(), *rotations()]
+    return [*conv_transposes(), *einsums(), *movements(), *attentions(), *rotations(), *reductions()]

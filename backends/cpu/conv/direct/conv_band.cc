@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "conv/direct/conv_taps.h"
 #include "core/divide.h"
 #include "kernels/image/transpose.h"
 
@@ -30,8 +31,6 @@ class BandRun {
   BandRun(const ConvPlan& plan, const ConvArgs& args, const Band& band, const Share& panels,
           const BandPlace& place)
       : plan_(plan), args_(args), band_(band), panels_(panels), place_(place) {
-    tile_.taps = plan.taps.data();
-    tile_.tap_count = static_cast<std::int32_t>(plan.taps.size());
     tile_.block_stride = plan.strip.block;
     tile_.input_row = plan.strip.rows_per_output * plan.strip.row;
     tile_.output_row = plan.output.w * kBlock;
@@ -50,6 +49,7 @@ class BandRun {
   }
 
  private:
+  std::int64_t all_taps() const { return static_cast<std::int64_t>(plan_.taps.size()); }
   bool to_planes() const { return plan_.shape.out_layout == Layout::kPlanes; }
   float* output() const { return to_planes() ? place_.sums : args_.output; }
 
@@ -69,7 +69,7 @@ class BandRun {
     pass.finishes = first_block + pass.blocks == all;
     pass.last_channels = pass.finishes ? p.in_channels - (all - 1) * per_block : per_block;
     pass.weights =
-        args_.weights + p.weights_offset + first_block * per_block * tile_.tap_count * p.width;
+        args_.weights + p.weights_offset + first_block * per_block * all_taps() * p.width;
     pass.input = place_.input + (p.first_in / per_block + first_block) * plan_.strip.block;
     if (to_planes()) return pass;
     const std::int64_t out_block =
@@ -88,7 +88,7 @@ class BandRun {
 
   void run_pass() {
     const ConvPanel& p = panel(pass_.panel);
-    tile_.weights = pass_.weights;
+    take_taps(0, all_taps());
     tile_.blocks = static_cast<std::int32_t>(pass_.blocks);
     tile_.last_channels = static_cast<std::int32_t>(pass_.last_channels);
     tile_.bias = pass_.starts ? args_.bias + p.first_out : nullptr;
@@ -102,14 +102,44 @@ class BandRun {
     if (plan_.flat) {
       const std::int64_t cols = band_.count * plan_.output.w;
       tile_.next_weights_step = divide_up(p.width, divide_up(cols, max_pixels_));
-      run_row(0, 1, cols);
+      run_row(0, 1, 0, cols);
+      return;
+    }
+    if (plan_.skips.pays) {
+      tile_.next_weights_step = divide_up(p.width, band_.count);
+      for (std::int64_t r = 0; r < band_.count; ++r) run_skipping_row(r);
       return;
     }
     const std::int64_t rows = 2 * plan_.output.w <= max_pixels_ ? 2 : 1;
     const std::int64_t parts = divide_up(plan_.output.w, max_pixels_ / rows);
     tile_.next_weights_step = divide_up(p.width, parts * divide_up(band_.count, rows));
     for (std::int64_t r = 0; r < band_.count; r += rows) {
-      run_row(r, static_cast<int>(std::min(rows, band_.count - r)), plan_.output.w);
+      run_row(r, static_cast<int>(std::min(rows, band_.count - r)), 0, plan_.output.w);
+    }
+  }
+
+  /// The tiles that follow sum over `count` taps from `first` on. Requires: all taps, or whole
+  /// blocks.
+  void take_taps(std::int64_t first, std::int64_t count) {
+    const std::int64_t tap = kBlock * panel(pass_.panel).width;
+    tile_.taps = plan_.taps.data() + first;
+    tile_.tap_count = static_cast<std::int32_t>(count);
+    tile_.weights = pass_.weights + first * tap;
+    tile_.weights_skip = (all_taps() - count) * tap;
+  }
+
+  /// One output row without the taps that lie in padding.
+  void run_skipping_row(std::int64_t r) {
+    const TapRange rows = tap_rows(plan_.shape, band_.first + r);
+    const std::int64_t width = plan_.shape.kernel.w;
+    if (rows.count() > 1) {
+      take_taps(rows.begin * width, rows.count() * width);
+      run_row(r, 1, 0, plan_.output.w);
+      return;
+    }
+    for (const TapColumns& columns : plan_.skips.columns) {
+      take_taps(rows.begin * width + columns.first, columns.count);
+      run_row(r, 1, columns.begin, columns.end);
     }
   }
 
@@ -142,14 +172,16 @@ class BandRun {
     (block, piece->pixels, piece->planes, piece->out, piece->plane);
   }
 
-  /// Computes `rows` output rows from row `r` of the band on, in tiles of nearly equal width.
-  void run_row(std::int64_t r, int rows, std::int64_t cols) {
+  /// Computes columns [first, last) of `rows` output rows from row `r` of the band on, in tiles of
+  /// nearly equal width.
+  void run_row(std::int64_t r, int rows, std::int64_t first, std::int64_t last) {
+    const std::int64_t cols = last - first;
     const std::int64_t parts = divide_up(cols, max_pixels_ / rows);
     const std::int64_t wider = cols % parts;
-    std::int64_t begin = 0;
+    std::int64_t begin = first;
     for (std::int64_t part = 0; part < parts; ++part) {
       const std::int64_t end = begin + cols / parts + (part < wider ? 1 : 0);
-      if (end < cols) {
+      if (end < last) {
         expect_next(pass_, r, end);
       } else if (!plan_.flat && r + rows < band_.count) {
         expect_next(pass_, r + rows, 0);

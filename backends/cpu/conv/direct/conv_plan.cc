@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "conv/direct/conv_taps.h"
 #include "core/divide.h"
 
 namespace sluice::cpu {
@@ -124,6 +125,7 @@ ConvPlan plan_conv(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa
   lay_out_strip(plan);
   plan.flat = plan.strip.rows_per_output == 1 && s.kernel.h == 1 && s.kernel.w == 1;
   list_taps(plan);
+  plan.skips = find_tap_skips(s);
   choose_band(blocks, plan);
   choose_pass(blocks, plan);
   plan.division = blocks.division;

@@ -39,6 +39,20 @@ struct ConvStrip {
   std::int64_t block = 0;            ///< from one input block to the next
 };
 
+/// Output columns [begin, end) that see the image at `count` taps of a kernel row from `first` on.
+struct TapColumns {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// Which taps of a dilated kernel see padding alone.
+struct ConvTapSkips {
+  bool pays = false;                ///< leaving them out saves a fifth of the products or more
+  std::vector<TapColumns> columns;  ///< all output columns
+};
+
 /// The part of a convolution that does not change from run to run: plain numbers, no pointers into
 /// tensors. Shared by all workers and contexts.
 struct ConvPlan {
@@ -57,6 +71,7 @@ struct ConvPlan {
   Division division = Division::kByCost;
   ConvStrip strip;
   std::vector<std::int64_t> taps;  ///< where each tap of a pixel lies, in floats
+  ConvTapSkips skips;
 
   std::int64_t strip_floats() const;   ///< a multiple of 16
   std::int64_t sums_floats() const;    ///< likewise

@@ -163,6 +163,30 @@ TEST(Conv, OddGeometryMatchesPlainLoops) {
   expect_right_everywhere(s);
 }
 
+TEST(Conv, DilatedTapsInPaddingAreSkipped) {
+  for (const std::int64_t dilation : {6, 9, 12}) {
+    ConvShape s = square(32, 40, 13, 3, 1, dilation);
+    s.dilation = {dilation, dilation};
+    EXPECT_TRUE(plan_conv(s, {}, isas_to_test().front()).skips.pays);
+    expect_right_everywhere(s);
+    s.pad_begin = {dilation, 2};
+    s.pad_end = {1, dilation + 3};
+    s.input = {25, 17};
+    expect_right_everywhere(s);
+    s.stride = {2, 1};
+    s.batch = 2;
+    expect_right_everywhere(s);
+  }
+}
+
+TEST(Conv, TapsAreSkippedInWholeBlocksOfDilatedKernelsOnly) {
+  ConvShape s = square(32, 40, 13, 3, 1, 1);
+  EXPECT_FALSE(plan_conv(s, {}, isas_to_test().front()).skips.pays);
+  s = square(24, 40, 13, 3, 1, 9);
+  s.dilation = {9, 9};
+  EXPECT_FALSE(plan_conv(s, {}, isas_to_test().front()).skips.pays);
+}
+
 TEST(Conv, PadsWiderThanTheImageReadZeros) {
   ConvShape s = square(4, 8, 2, 2, 1, 0);
   s.pad_begin = {5, 6};

@@ -37,6 +37,7 @@ struct ConvTile {
   std::int64_t output_row = 0;    ///< from one output row to the next
   std::int64_t output_block = 0;  ///< from one output block of 16 channels to the next
   std::int64_t next_weights_step = 0;
+  std::int64_t weights_skip = 0;  ///< weights of a block's other taps; 0 if `taps` are all
   std::int32_t tap_count = 0;
   std::int32_t blocks = 0;
   std::int32_t last_channels = 0;  ///< channels of the last block; the others have all of theirs

@@ -165,7 +165,7 @@ struct ConvTileBody {
       x = t.input + last_block * t.block_stride;
       if (kBlocks) x += t.taps[last_tap] + channels;
       next_x = t.next_input + t.taps[last_tap] + channels * 16;
-      w = t.weights + before * kPanelVectors * kLanes;
+      w = t.weights + before * kPanelVectors * kLanes + last_block * t.weights_skip;
       ahead = t.next_weights + before * t.next_weights_step;
     }
 
@@ -220,6 +220,7 @@ struct ConvTileBody {
         }
       }
       block = next_block;
+      w += t.weights_skip;
     }
   }
 

@@ -34,4 +34,29 @@ void resize_row_linear(const ResizeTap* taps, std::int64_t pixels, const float* 
   }
 }
 
+void resize_between_rows(const ResizeWeights& rows, std::int64_t i, const float* plane,
+                         std::int64_t width, float* output) {
+  for (std::int64_t k = 0; k < rows.count; ++k) {
+    const float weight = rows.weights[k * rows.size + i];
+    const float* row = plane + rows.index[k * rows.size + i] * width;
+    if (k == 0) {
+      for (std::int64_t c = 0; c < width; ++c) output[c] = weight * row[c];
+    } else {
+      for (std::int64_t c = 0; c < width; ++c) output[c] += weight * row[c];
+    }
+  }
+}
+
+void resize_between_columns(const ResizeWeights& columns, const float* row, float* output) {
+  for (std::int64_t k = 0; k < columns.count; ++k) {
+    const std::int32_t* index = columns.index + k * columns.size;
+    const float* weights = columns.weights + k * columns.size;
+    if (k == 0) {
+      for (std::int64_t i = 0; i < columns.size; ++i) output[i] = weights[i] * row[index[i]];
+    } else {
+      for (std::int64_t i = 0; i < columns.size; ++i) output[i] += weights[i] * row[index[i]];
+    }
+  }
+}
+
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

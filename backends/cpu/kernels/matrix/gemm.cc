@@ -92,7 +92,8 @@ std::int64_t block_rows(std::int64_t rows, std::int64_t most) {
 std::int64_t depth_step(const GemmPlan& plan, std::int64_t rows) {
   const bool is_packed = plan.b_form == GemmB::kPacked || is_half(plan.b_form);
   if (is_packed && rows <= kFewRows) return plan.k;
-  if (plan.b_form != GemmB::kPacked) return piece_depth(plan);
+  const bool is_ready = plan.b_form == GemmB::kPacked || (is_packed && kConvertsBesideSums);
+  if (!is_ready) return piece_depth(plan);
   const std::int64_t blocks = (plan.k + plan.blocks.depth - 1) / plan.blocks.depth;
   return (plan.k + blocks - 1) / blocks;
 }
@@ -233,7 +234,12 @@ class Multiplication {
     if (is_half(plan_.b_form)) {
       const std::uint16_t* from =
           item.half_b + index * kPanelWidth * plan_.k + depths.begin * panel.b_row;
-      if (rows <= kFewRows) {
+      if (index + 1 < region.panel_end) {
+        const std::int64_t next_row = panel_row(panel_columns(plan_.n, index + 1));
+        panel.next = reinterpret_cast<const char*>(
+            item.half_b + (index + 1) * kPanelWidth * plan_.k + depths.begin * next_row);
+      }
+      if (rows <= kFewRows || kConvertsBesideSums) {
         panel.half_b = from;
         return panel;
       }

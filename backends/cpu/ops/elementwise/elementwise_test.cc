@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "testing/op_testing.h"
 #include "testing/test_support.h"
@@ -105,6 +106,46 @@ TEST(CpuElementwise, ThresholdsIgnoreNan) {
     op.input({4}, {NAN, 0.4F, 0.6F, -1}).attribute("alpha", 0.5F).output({4});
     expect_native(op, backend);
     EXPECT_EQ(op.result(), (Floats{0, 0, 0.6F, 0}));
+  }
+}
+
+TEST(CpuElementwise, ShrinkMovesWhatIsFarFromZero) {
+  for (const Backend& backend : backends_to_test()) {
+    TestOp op("Shrink");
+    op.input({6}, {-2, -1, 0.5F, 1, 3, NAN}).attribute("lambd", 1.0F).attribute("bias", 0.5F);
+    op.output({6});
+    expect_native(op, backend);
+    EXPECT_EQ(op.result(), (Floats{-1.5F, 0, 0, 0, 2.5F, 0}));
+  }
+}
+
+TEST(CpuElementwise, CeluIsSmoothBelowZero) {
+  for (const Backend& backend : backends_to_test()) {
+    TestOp op("Celu");
+    op.input({3}, {-2, 0, 3}).attribute("alpha", 2.0F).output({3});
+    expect_native(op, backend);
+    const Floats got = op.result();
+    EXPECT_NEAR(got[0], 2 * std::expm1(-1.0), 1e-6);
+    EXPECT_EQ(got[1], 0);
+    EXPECT_NEAR(got[2], 3, 1e-6);
+  }
+}
+
+TEST(CpuElementwise, InfinitiesOfEitherSignAreFound) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const Backend& backend : backends_to_test()) {
+    for (const std::int64_t negative : {0, 1}) {
+      for (const std::int64_t positive : {0, 1}) {
+        if (negative + positive == 0) continue;
+        TestOp op("IsInf");
+        op.input({4}, {-kInfinity, kInfinity, NAN, 3e38F}).output<std::uint8_t>({4});
+        op.attribute("detect_negative", negative).attribute("detect_positive", positive);
+        op.set_output_type(0, plugin::kBool);
+        expect_native(op, backend);
+        const auto as_byte = [](std::int64_t x) { return static_cast<std::uint8_t>(x); };
+        EXPECT_EQ(op.result<std::uint8_t>(), (Bools{as_byte(negative), as_byte(positive), 0, 0}));
+      }
+    }
   }
 }
 

@@ -93,6 +93,34 @@ int elu(Translator& t, const Node& n) {
   return t.emit(BodyOp::kElu, n.inputs[0], kNone, n.attributes.get_float("alpha", 1));
 }
 
+/// alpha * elu(x / alpha): one for x > 0.
+int celu(Translator& t, const Node& n) {
+  const float alpha = n.attributes.get_float("alpha", 1);
+  if (!(alpha > 0)) return kNone;
+  const int x = t.emit(BodyOp::kScale, n.inputs[0], kNone, 1 / alpha);
+  return t.emit(BodyOp::kScale, t.emit(BodyOp::kElu, x, kNone, 1), kNone, alpha);
+}
+
+int shrink(Translator& t, const Node& n) {
+  const float limit = n.attributes.get_float("lambd", 0.5F);
+  const int bias = t.number(n.attributes.get_float("bias", 0));
+  const int x = n.inputs[0];
+  const int above = t.emit(BodyOp::kLess, t.number(limit), x);
+  const int below = t.emit(BodyOp::kLess, x, t.number(-limit));
+  const int lowered = t.emit(BodyOp::kKeepWhere, t.emit(BodyOp::kSub, x, bias), above);
+  const int raised = t.emit(BodyOp::kKeepWhere, t.emit(BodyOp::kAdd, x, bias), below);
+  return limit < 0 ? kNone : t.emit(BodyOp::kEither, lowered, raised);
+}
+
+int is_inf(Translator& t, const Node& n) {
+  const bool negative = n.attributes.get_int("detect_negative", 1) != 0;
+  const bool positive = n.attributes.get_int("detect_positive", 1) != 0;
+  if (!negative && !positive) return kNone;
+  const float infinity = std::numeric_limits<float>::infinity();
+  const int x = negative && positive ? t.emit(BodyOp::kAbs, n.inputs[0]) : n.inputs[0];
+  return t.emit(BodyOp::kEqual, x, t.number(positive ? infinity : -infinity));
+}
+
 int selu(Translator& t, const Node& n) {
   const float alpha = n.attributes.get_float("alpha", 1.67326324F);
   const int x = t.emit(BodyOp::kElu, n.inputs[0], kNone, alpha);
@@ -229,6 +257,7 @@ const std::map<std::string_view, Operator>& operators() {
       {"Add", {binary<BodyOp::kAdd>}},
       {"And", {binary<BodyOp::kMul>, Signature::kLogic}},
       {"Ceil", {unary<BodyOp::kCeil>}},
+      {"Celu", {celu}},
       {"Clip", {clip}},
       {"Cos", {unary<BodyOp::kCos>}},
       {"Div", {binary<BodyOp::kDiv>}},
@@ -243,6 +272,7 @@ const std::map<std::string_view, Operator>& operators() {
       {"HardSigmoid", {hard_sigmoid}},
       {"HardSwish", {unary<BodyOp::kHardSwish>}},
       {"Identity", {unary<BodyOp::kCopy>}},
+      {"IsInf", {is_inf, Signature::kTest}},
       {"IsNaN", {unary<BodyOp::kIsNan>, Signature::kTest}},
       {"LeakyRelu", {leaky_relu}},
       {"Less", {binary<BodyOp::kLess>, Signature::kCompare}},
@@ -262,6 +292,7 @@ const std::map<std::string_view, Operator>& operators() {
       {"Relu", {unary<BodyOp::kRelu>}},
       {"Round", {unary<BodyOp::kRound>}},
       {"Selu", {selu}},
+      {"Shrink", {shrink}},
       {"Sigmoid", {unary<BodyOp::kSigmoid>}},
       {"Sign", {unary<BodyOp::kSign>}},
       {"Sin", {unary<BodyOp::kSin>}},
