@@ -10,6 +10,7 @@
 #include "process.h"
 #include "replies.h"
 #include "runtime.h"
+#include "session.h"
 #include "tensors.h"
 
 namespace nb = nanobind;
@@ -39,6 +40,8 @@ NB_MODULE(_native, module) {
   sluice::python::bind_replies(module);
   sluice::python::bind_loaded_model(module);
   sluice::python::bind_runtime(module);
+  sluice::python::bind_queues(module);
+  sluice::python::bind_session(module);
   module.def("version", &sluice_version);
   module.def("aligned_bytes", &aligned_bytes, nb::arg("size_bytes"));
   module.def("end_calls", &sluice::python::end_calls, nb::call_guard<nb::gil_scoped_release>(),

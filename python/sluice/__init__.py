@@ -33,8 +33,10 @@ from .loaded_model import LoadedModel
 from .loading import compile, load
 from .model import Context, Model
 from .profile import Profile
+from .queues import Queues
 from .requests import Request
 from .runtime import Client, CoreGroup, Runtime, close_all
+from .session import ProgramTensor, Session
 from .signature import TensorSpec
 from .stateful import StatefulModel
 
@@ -60,9 +62,12 @@ __all__ = [
     "OutOfRange",
     "PermissionDenied",
     "Profile",
+    "ProgramTensor",
+    "Queues",
     "Request",
     "ResourceExhausted",
     "Runtime",
+    "Session",
     "StatefulModel",
     "TensorSpec",
     "Unavailable",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native, descriptions
 from .dtypes import Array
 from .errors import InvalidArgument
+from .queues import Queues
 from .requests import Request, collector
 from .signature import Signature, TensorSpec, has_torch
 
@@ -109,6 +110,10 @@ class LoadedModel:
         """As a call, for asyncio. Cancelling the task ends the request."""
         return await asyncio.wrap_future(
             self.submit(*args, timeout=timeout, priority=priority, **kwargs))
+
+    def queues(self, capacity: int = 0) -> Queues:
+        """Rings of arrays, one per tensor; `capacity` 0 is twice the depth. Not in a daemon."""
+        return Queues(self, capacity)
 
     def start(self) -> None:
         """Lets the model take requests. One model of a group is started at a time."""

@@ -69,6 +69,9 @@ def test_full_queue_refuses(runtime: sluice.Runtime, slow: sluice.Model) -> None
 def test_stopped_model_cancels_requests(runtime: sluice.Runtime, slow: sluice.Model) -> None:
     model = runtime.load(slow, depth=1, queue=10)
     requests = [model.submit(np.int64(100_000), x64()) for _ in range(5)]
+    deadline = time.monotonic() + 30  # a daemon accepts them a moment later
+    while model.statistics().accepted < 5:
+        assert time.monotonic() < deadline
     model.stop()
     errors = [request.exception(30) for request in requests]
     assert isinstance(errors[-1], sluice.Cancelled) and not requests[-1].cancelled()
