@@ -284,6 +284,15 @@ TEST_P(EngineTest, AModelLargerThanTheGroupsMemoryIsRefusedItemised) {
   EXPECT_EQ(engine_->num_free_cores(), 4);
 }
 
+TEST_P(EngineTest, ANameThatCannotBePrintedIsRefused) {
+  for (const std::string& name :
+       {std::string(257, 'n'), std::string("a\nb"), std::string("\xFF")}) {
+    EXPECT_EQ(code_of(engine_->load(load_of(add_relu(), name)).status()), RuntimeCode::kInvalid);
+  }
+  EXPECT_EQ(engine_->num_free_cores(), 4);
+  load(load_of(add_relu(), std::string(256, 'n')));
+}
+
 TEST_P(EngineTest, EstimateReportsTheFootprintWithoutALoad) {
   const auto footprint = engine_->estimate(load_of(add_relu_in({2, 1})));
   ASSERT_TRUE(footprint.is_ok());

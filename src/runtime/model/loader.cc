@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
 #include "exec/device_constants.h"
 #include "runtime/model/in_place.h"
 #include "topology/cores/plugin_cores.h"
@@ -27,6 +28,7 @@ int default_depth(const SegmentTargets& targets, const LoadPlan& plan) {
 }
 
 Status check_limits(const LoadRequest& request) {
+  SLUICE_TRY(with_runtime_code(check_name(name_of(request), "model"), RuntimeCode::kInvalid));
   if (request.depth < 0 || request.depth > kMaxDepth) {
     return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 1 and {}",
                          request.depth, kMaxDepth);
