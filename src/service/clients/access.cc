@@ -90,6 +90,7 @@ Result<std::vector<RoleRule>> parse_role_rules(std::span<const std::string> text
 void Access::set_rules(std::vector<RoleRule> rules) {
   auto next = std::make_shared<const std::vector<RoleRule>>(std::move(rules));
   const std::lock_guard lock(mutex_);
+  has_rules_ = !next->empty();
   rules_ = std::move(next);
 }
 
@@ -101,6 +102,7 @@ std::shared_ptr<const std::vector<RoleRule>> Access::rules() const {
 Roles Access::roles_of(const Peer& peer) const {
   if (is_administrator(peer)) return Roles::all();
   if (!peer.token.empty()) return peer.token_roles;
+  if (!has_rules_.load(std::memory_order_acquire)) return Roles::all();
   const auto rules = this->rules();
   if (rules->empty()) return Roles::all();
   Roles roles;
