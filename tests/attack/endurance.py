@@ -3,7 +3,8 @@
 
     tests/attack/endurance.py BUILD_FOLDER [CONNECTIONS LOADS REQUESTS]
 
-The first quarter warms up: threads, pools and tables get their size.
+The first half warms up: threads and pools get their size, and so does the table of peers, which has a
+place for each of 8,192 numbers that connections get in turn.
 """
 
 import json
@@ -22,11 +23,11 @@ OVERLOAD = int(sys.argv[4]) if len(sys.argv) > 4 else 3000
 
 
 def leaves_nothing(daemon: Daemon, what: str, count: int, once: Callable[[int], None]) -> None:
-    for i in range(count // 4):
+    for i in range(count // 2):
         once(i)
     until(lambda: descriptors(daemon) < 100)
     fds, kib = descriptors(daemon), resident_kib(daemon)
-    for i in range(count // 4, count):
+    for i in range(count // 2, count):
         once(i)
     until(lambda: descriptors(daemon) <= fds + 2)
     left_kib = resident_kib(daemon)
