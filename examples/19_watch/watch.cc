@@ -1,7 +1,9 @@
-// What a runtime tells about itself: counts and latencies of a model, its health, and a profile of
-// its requests.
+// What a runtime tells about itself: events as they happen, counts and latencies of a model, its
+// health, and a profile of its requests.
 //
 //   watch digits.sluice [unix:/run/sluice.sock]
+#include <atomic>
+
 #include "../show.hpp"
 #include "sluice/statistics.hpp"
 
@@ -38,9 +40,16 @@ static void print(const sluice::Profile& profile) {
   show(num_operations >= 5, "and the operations inside them");
 }
 
+static std::atomic<int> num_events = 0;
+
 int main(int argc, char** argv) {
+  must(sluice::set_log([](int level, std::string_view event) {
+    ++num_events;
+    std::printf("       log %d: %.*s\n", level, static_cast<int>(event.size()), event.data());
+  }));
   auto runtime = open_runtime(argc, argv);
   auto model = must(runtime.load({.path = argc > 1 ? argv[1] : "digits.sluice"}));
+  show(num_events > 0, "a callback hears what happens to models and daemons");
   for (int i = 0; i < 20; ++i) must(model.infer(seven()));
   statistics(runtime, model);
 

@@ -40,6 +40,26 @@ SLUICE_API const char* sluice_version(void);
  */
 SLUICE_API const char* sluice_last_error(void);
 
+/* ---- log ---------------------------------------------------------------------------------- */
+
+/* Levels, as in the option -l of sluiced. */
+#define SLUICE_LOG_ERROR 3
+#define SLUICE_LOG_WARNING 4 /* a plug-in that did not load */
+#define SLUICE_LOG_INFO 5    /* what happens to models and daemons */
+#define SLUICE_LOG_DEBUG 6   /* plug-ins, plans of new shapes, calls that fail */
+#define SLUICE_LOG_TRACE 7
+
+/* Hears one event of libsluice: a name and key=value pairs, `model.loaded name="digits" group=3`.
+ * The text lives for the call. Called on the thread where the event happens, by several threads at
+ * once. It must not call functions of Sluice that block; events of its own calls are dropped. */
+typedef void (*sluice_log_callback)(void* user, int32_t level, const char* event);
+
+/* Passes events of levels up to `most` to `callback` from now on, instead of the callback that was
+ * there; null: to nobody, as when the program starts. When it returns, the former callback has
+ * returned on every thread. Fails: INVALID_ARGUMENT (3) for an unknown level; FAILED_PRECONDITION
+ * (9) in a callback. */
+SLUICE_API int32_t sluice_set_log(sluice_log_callback callback, void* user, int32_t most);
+
 /* ---- models ------------------------------------------------------------------------------- */
 
 /* How a model is loaded. All fields but struct_size may be zero. */

@@ -14,12 +14,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -71,6 +74,30 @@ struct Deleter {
   void operator()(T* handle) const { Free(handle); }
 };
 }  // namespace detail
+
+/// Hears an event of libsluice; as sluice_log_callback. `level` is one of SLUICE_LOG_.
+using LogCallback = std::function<void(int level, std::string_view event)>;
+
+/// Passes events of levels up to `most` to `callback` from now on; an empty one: to nobody. When it
+/// returns, no thread is in the former callback. Exceptions of a callback are dropped. Fails:
+/// FAILED_PRECONDITION (9) in a callback, or while another thread sets the log.
+inline std::optional<Error> set_log(LogCallback callback, int most = SLUICE_LOG_INFO) {
+  static std::mutex mutex;
+  static std::unique_ptr<LogCallback> current;
+  // Not waited for: its owner may wait for a callback that is here.
+  const std::unique_lock lock(mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return Error{9, "another thread sets the log"};
+  auto next = callback ? std::make_unique<LogCallback>(std::move(callback)) : nullptr;
+  sluice_log_callback call = nullptr;
+  if (next) {
+    call = [](void* user, std::int32_t level, const char* event) {
+      (*static_cast<LogCallback*>(user))(level, event);
+    };
+  }
+  auto error = detail::check(sluice_set_log(call, next.get(), most));
+  if (!error) current = std::move(next);
+  return error;
+}
 
 /// An output that its context gave away. Movable; valid while it lives, whatever the context does.
 template <typename T>

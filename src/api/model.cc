@@ -4,6 +4,7 @@
 
 #include "api/read_options.h"
 #include "backend/registry.h"
+#include "base/log/event_log.h"
 #include "package/package.h"
 
 namespace sluice::api {
@@ -53,6 +54,8 @@ Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::stri
       exec::LoadedModel::load(std::move(executable), registry, loading).with_context(source));
   auto inputs = store_specs(loaded.signature().inputs);
   auto outputs = store_specs(loaded.signature().outputs);
+  log_event(LogLevel::kInfo, "model.opened source={} operations={}", in_quotes(source),
+            loaded.executable().graph.main().order().size());
   return std::make_shared<const OpenModel>(
       OpenModel{std::move(loaded), std::move(inputs), std::move(outputs)});
 }

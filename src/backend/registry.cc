@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "backend/handshake.h"
+#include "base/log/event_log.h"
 
 namespace sluice::backend {
 namespace {
@@ -124,7 +125,12 @@ void BackendRegistry::State::load(Plugin& plugin) {
     auto loaded = Backend::load(plugin.path, options[plugin.name]);
     if (loaded.is_ok()) {
       plugin.backend = *loaded;
+      log_event(LogLevel::kDebug, "backend.loaded name={} version={} path={}",
+                in_quotes(plugin.name), in_quotes(plugin.backend->version()),
+                in_quotes(plugin.path.string()));
     } else {
+      log_event(LogLevel::kWarning, "backend.refused name={} reason={}", in_quotes(plugin.name),
+                in_quotes(loaded.status().message()));
       plugin.reason = loaded.status();
     }
   }

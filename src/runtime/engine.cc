@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backend/extensions/device_reset.h"
+#include "base/log/event_log.h"
 
 namespace sluice::runtime {
 namespace {
@@ -78,7 +79,14 @@ Result<ModelHandle> Engine::load(const LoadRequest& request, const std::stop_tok
     // Shared, so that loads insert concurrently; shutdown takes it exclusively and then sees every
     // model.
     const std::shared_lock lock(open_mutex_);
-    if (is_open_) return ModelHandle(models_.insert(std::move(model)));
+    if (is_open_) {
+      const std::string name = in_quotes(model->info().name);
+      const auto group = model->group()->group().id.value();
+      const ModelHandle handle{models_.insert(std::move(model))};
+      log_event(LogLevel::kInfo, "model.loaded name={} model={} group={}", name,
+                static_cast<std::uint64_t>(handle), group);
+      return handle;
+    }
   }
   unload(model, 0);
   return closed();
@@ -144,11 +152,17 @@ std::int64_t Engine::hang_deadline_ns(std::int64_t drain_deadline_ns) const {
                                                       : start + options_.hang_limit_ns;
 }
 
-Status Engine::start(ModelHandle handle) { return SLUICE_TRY(find(handle))->start(); }
+Status Engine::start(ModelHandle handle) {
+  SLUICE_TRY(SLUICE_TRY(find(handle))->start());
+  log_event(LogLevel::kInfo, "model.started model={}", static_cast<std::uint64_t>(handle));
+  return ok_status();
+}
 
 Status Engine::stop(ModelHandle handle, std::int64_t drain_deadline_ns) {
   const auto model = SLUICE_TRY(find(handle));
-  return model->stop(drain_deadline_ns, hang_deadline_ns(drain_deadline_ns));
+  SLUICE_TRY(model->stop(drain_deadline_ns, hang_deadline_ns(drain_deadline_ns)));
+  log_event(LogLevel::kInfo, "model.stopped model={}", static_cast<std::uint64_t>(handle));
+  return ok_status();
 }
 
 Status Engine::reset(ModelHandle handle) { return SLUICE_TRY(find(handle))->reset(); }
@@ -174,6 +188,7 @@ Status Engine::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
   const auto model = models_.remove(static_cast<std::uint64_t>(handle));
   if (model == nullptr) return unknown_model(handle);
   unload(model, drain_deadline_ns);
+  log_event(LogLevel::kInfo, "model.unloaded model={}", static_cast<std::uint64_t>(handle));
   return ok_status();
 }
 

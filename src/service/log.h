@@ -3,14 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/log/event_log.h"
+
 namespace sluice::service {
 
-/// Numbers of the option -l: all up to that one are written.
-enum class LogLevel : int { kError = 3, kWarning = 4, kInfo = 5, kDebug = 6, kTrace = 7 };
+using sluice::in_quotes;
+using sluice::LogLevel;
 
 /// Safe across threads; waits for a slow reader only as long as the system's write does.
 class Log {
@@ -36,8 +37,5 @@ class NoLog final : public Log {
   bool is_wanted(LogLevel /*level*/) const override { return false; }
   void write(LogLevel /*level*/, std::string_view /*event*/) override {}
 };
-
-/// `text` in quotes, with what would break a line or the quotes escaped; cut at 200 bytes.
-std::string in_quotes(std::string_view text);
 
 }  // namespace sluice::service

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "api/runtime/client_table.h"
+#include "base/log/event_log.h"
 #include "base/system/dynlib.h"
 #include "sluice/sluice.h"
 
@@ -47,7 +48,11 @@ Result<const ClientTable*> open_table() {
 Result<std::unique_ptr<Runtime>> connect_runtime(const ConnectWish& wish) {
   static const Result<const ClientTable*> table = open_table();
   if (!table.is_ok()) return table.status();
-  return (*table)->connect(wish);
+  auto runtime = (*table)->connect(wish);
+  if (runtime.is_ok()) {
+    log_event(LogLevel::kInfo, "daemon.connected address={}", in_quotes(wish.address));
+  }
+  return runtime;
 }
 
 }  // namespace sluice::api

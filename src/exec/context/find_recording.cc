@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/log/event_log.h"
 #include "exec/context/linear_executor.h"
 
 namespace sluice::exec {
@@ -54,6 +55,9 @@ Result<const Recording*> LinearExecutor::find_or_record(const RunKey& key,
   auto plan = code_.plans.find(key);
   if (plan == nullptr) {
     plan = SLUICE_TRY(plan_next(previous));
+    log_event(
+        LogLevel::kDebug, "shapes.planned subgraph={} first_operation={} end={} arena_bytes={}",
+        code_.id.value(), plan->range.begin, plan->range.end, plan->placement.layout.arena_bytes);
     code_.plans.insert(key, plan);
   }
   auto recording = SLUICE_TRY(record(model_, code_, std::move(plan)));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/log/event_log.h"
 #include "runtime/request/runtime_code.h"
 
 namespace sluice::runtime {
@@ -58,6 +59,7 @@ Status DemandLoader::load(const std::string& name, Entry& entry,
   entry.state = State::kChanging;
   lock.unlock();
   const auto bytes = actions_.estimate_bytes(name);
+  log_event(LogLevel::kInfo, "model.wanted name={}", in_quotes(name));
   lock.lock();
   Status status = bytes.is_ok() ? make_room(name, *bytes, lock) : bytes.status();
   if (status.is_ok()) {
@@ -122,6 +124,7 @@ void DemandLoader::unload(Entry& entry, std::unique_lock<std::mutex>& lock) {
   ++num_leaving_;
   const std::uint64_t handle = entry.handle;
   lock.unlock();
+  log_event(LogLevel::kInfo, "model.evicted model={}", handle);
   actions_.unload(handle);
   lock.lock();
   --num_leaving_;

@@ -1,0 +1,22 @@
+// The log of sluice/sluice.h.
+#include <string>
+
+#include "api/last_error.h"
+#include "base/log/event_log.h"
+#include "sluice/sluice.h"
+
+int32_t sluice_set_log(sluice_log_callback callback, void* user, int32_t most) {
+  return sluice::api::guard([&]() -> sluice::Status {
+    if (most < SLUICE_LOG_ERROR || most > SLUICE_LOG_TRACE) {
+      return sluice::invalid_argument("log level {} is not between {} and {}", most,
+                                      SLUICE_LOG_ERROR, SLUICE_LOG_TRACE);
+    }
+    sluice::LogSink sink;
+    if (callback != nullptr) {
+      sink = [callback, user](sluice::LogLevel level, std::string_view event) {
+        callback(user, static_cast<std::int32_t>(level), std::string(event).c_str());
+      };
+    }
+    return sluice::set_log_sink(std::move(sink), static_cast<sluice::LogLevel>(most));
+  });
+}
