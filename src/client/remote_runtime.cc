@@ -224,13 +224,14 @@ class RemoteRuntime final : public api::Runtime {
                                               api::OnReply on_reply) override {
     auto prepared = SLUICE_TRY(prepare(call));
     const auto requests = SLUICE_TRY(open_requests());
-    const std::uint64_t id = SLUICE_TRY(requests->send(
+    const auto id = requests->send(
         call.model, prepared.inputs, prepared.options,
         [signature = prepared.signature, outputs = call.outputs, has_detail = call.wants_detail,
          on_reply = std::move(on_reply)](Result<rpc::client::InferReply> answer) {
           on_reply(reply_of(std::move(answer), outputs, *signature, has_detail));
-        }));
-    return std::shared_ptr<api::Flight>(std::make_shared<RemoteFlight>(requests, id));
+        });
+    if (!id.is_ok()) return closing_or(id.status());
+    return std::shared_ptr<api::Flight>(std::make_shared<RemoteFlight>(requests, *id));
   }
 
   void shutdown(std::int64_t drain_ns) override {
@@ -312,12 +313,19 @@ class RemoteRuntime final : public api::Runtime {
     return ok_status();
   }
 
+  static Status closing() {
+    return runtime::runtime_error(RuntimeCode::kFailed, "the runtime is being closed");
+  }
+  /// A stream that ends because the runtime is being closed is no fault of the daemon.
+  Status closing_or(const Status& status) {
+    const std::lock_guard lock(mutex_);
+    return is_open_ ? status : closing();
+  }
+
   /// The stream of requests; a new one if the daemon has ended the last.
   Result<std::shared_ptr<Requests>> open_requests() {
     const std::lock_guard lock(mutex_);
-    if (!is_open_) {
-      return runtime::runtime_error(RuntimeCode::kFailed, "the runtime is being closed");
-    }
+    if (!is_open_) return closing();
     if (!requests_.empty() && !requests_.back()->is_over()) return requests_.back();
     auto stream = SLUICE_TRY(client_->open_stream());
     requests_.push_back(std::make_shared<Requests>(std::move(stream), stream_limit_));

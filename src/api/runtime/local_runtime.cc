@@ -22,16 +22,6 @@ Status refuse_isolation(const std::optional<runtime::Isolation>& isolation) {
       "groups of this runtime run in this process; only a daemon has worker processes");
 }
 
-Status refuse_change(std::uint64_t model) {
-  if (CombinedModels::is_handle(model)) {
-    return runtime::runtime_error(RuntimeCode::kFailed,
-                                  "a combined model is started and stopped by its models");
-  }
-  if (!DemandModels::is_handle(model)) return ok_status();
-  return runtime::runtime_error(RuntimeCode::kFailed,
-                                "a model on demand is started and stopped by its requests");
-}
-
 Latency latency_of(const runtime::HistogramSnapshot& histogram) {
   return {histogram.count(),          histogram.sum_ns(),          histogram.quantile_ns(0.5),
           histogram.quantile_ns(0.9), histogram.quantile_ns(0.99), histogram.max_ns()};
@@ -212,6 +202,21 @@ class LocalRuntime final : public Runtime {
   }
 
  private:
+  /// Fails: kInvalidHandle for an unknown combined model or model on demand; kFailed for one that
+  /// is
+  ///        there.
+  Status refuse_change(std::uint64_t model) const {
+    if (CombinedModels::is_handle(model)) {
+      SLUICE_TRY(combined_.find(model));
+      return runtime::runtime_error(RuntimeCode::kFailed,
+                                    "a combined model is started and stopped by its models");
+    }
+    if (!DemandModels::is_handle(model)) return ok_status();
+    SLUICE_TRY(demand_.find(model));
+    return runtime::runtime_error(RuntimeCode::kFailed,
+                                  "a model on demand is started and stopped by its requests");
+  }
+
   struct Prepared {
     std::shared_ptr<runtime::RequestSink> sink;
     std::shared_ptr<runtime::DemandLoader::Use> use;  ///< of a model on demand
