@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "models")]
 
 from harness import load_plot  # noqa: E402
 
-KINDS = ["digits", "mlp", "mlp_tiny", "lstm", "boosted_1", "chain_110"]
+KINDS = ["digits", "mlp", "mlp_tiny", "boosted_1", "chain_10", "chain_110"]
 PATTERNS = ["sporadic", "periodic", "bursty"]
 SYSTEMS = {
     "functions": "functions:{address}",
@@ -31,7 +31,7 @@ SYSTEMS = {
     "Sluice, a process each": "processes:sluice",
     "onnxruntime, one process": "one-process:onnxruntime",
 }
-KEPT = "onnxruntime, a process each, kept 10 s"
+MEMORY = "onnxruntime, a process each, in the memory of functions"
 
 
 def build_models(build: Path) -> dict[str, tuple[Path, Path]]:
@@ -168,7 +168,7 @@ def measure_memory(bench: Bench, count: int) -> dict[str, float]:
     for name, target in SYSTEMS.items():
         with bench.daemon() as daemon:
             load = held(bench, count, target.format(address=daemon.address))
-            is_daemon = target.startswith("functions")
+            is_daemon = "{address}" in target
             processes = [daemon.process.pid] if is_daemon else children(load.pid)
             results[name] = sum(pss_bytes(process) for process in processes) / 1e6
             load.communicate()
@@ -182,14 +182,17 @@ def print_memory(results: dict[str, float], count: int) -> None:
         print(f"| {name} | {megabytes:.0f} | {megabytes / results['functions']:.1f} |")
 
 
-def measure_point(bench: Bench, name: str, pattern: str, rate: float, options) -> dict:
-    flags = ["--pattern", pattern, "--rate", rate, "--seconds", options.seconds,
-             "--deadline-ms", options.deadline_ms]  # fmt: skip
-    if name == KEPT:
-        return bench.load(options.functions, "processes:onnxruntime", "--keep", 10, *flags)[0]
+def measure_curve(bench: Bench, name: str, pattern: str, options) -> list[dict]:
+    """Points of rising rates; the load ends after two in a row that miss the deadline."""
+    rates = [options.first_rate * options.step**i for i in range(40)]
+    flags = ["--pattern", pattern, "--rate", ",".join(f"{rate:.0f}" for rate in rates),
+             "--seconds", options.seconds, "--deadline-ms", options.deadline_ms]  # fmt: skip
+    if name == MEMORY:
+        return bench.load(options.functions, "processes:onnxruntime", "--keep", 3600,
+                          "--most", options.processes, *flags)  # fmt: skip
     with bench.daemon() as daemon:
         target = SYSTEMS[name].format(address=daemon.address)
-        return bench.load(options.functions, target, *flags)[0]
+        return bench.load(options.functions, target, *flags)
 
 
 def is_good(point: dict, options) -> bool:
@@ -198,22 +201,14 @@ def is_good(point: dict, options) -> bool:
 
 
 def measure_throughput(bench: Bench, options) -> dict:
-    """By pattern and system, points of rising rates; a system leaves after two bad ones in a row."""
+    """Curves by pattern and system."""
     curves: dict = {}
     for pattern in options.patterns.split(","):
-        names = [*SYSTEMS, KEPT]
-        curves[pattern] = {name: [] for name in names}
-        num_bad = dict.fromkeys(names, 0)
-        rate = options.first_rate
-        while any(bad < 2 for bad in num_bad.values()) and rate < 200_000:
-            for name in names:
-                if num_bad[name] >= 2:
-                    continue
-                point = measure_point(bench, name, pattern, rate, options) | {"rate": rate}
-                curves[pattern][name].append(point)
-                num_bad[name] = 0 if is_good(point, options) else num_bad[name] + 1
-                print(f"  {pattern} {rate:.0f}/s {name}: {point}", file=sys.stderr, flush=True)
-            rate *= options.step
+        curves[pattern] = {}
+        for name in [*SYSTEMS, MEMORY]:
+            curves[pattern][name] = measure_curve(bench, name, pattern, options)
+            for point in curves[pattern][name]:
+                print(f"  {pattern} {name}: {point}", file=sys.stderr, flush=True)
     return curves
 
 
@@ -247,6 +242,8 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--deadline-ms", type=float, default=50)
+    parser.add_argument("--processes", type=int, default=4,
+                        help="onnxruntime processes that take the memory of all functions")  # fmt: skip
     parser.add_argument("--first-rate", type=float, default=100)
     parser.add_argument("--step", type=float, default=1.4)
     parser.add_argument("--patterns", default=",".join(PATTERNS))

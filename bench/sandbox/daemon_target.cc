@@ -8,6 +8,8 @@ namespace {
 
 /// Far more than a load has in flight: a full line would hide latencies as failures.
 constexpr int kMaxWaiting = 16'384;
+/// Requests of a function in one turn: bursts are of one function.
+constexpr int kConcurrency = 8;
 
 /// Zeros for every input. Keeps their memory.
 class Inputs {
@@ -36,6 +38,8 @@ Result<std::unique_ptr<rpc::client::Client>> connect(const std::string& address)
   return rpc::client::Client::create(options);
 }
 
+/// A session of the daemon with a function, or a model, for each of a load's; requests on one
+/// stream.
 class DaemonTarget final : public Target {
  public:
   static Result<std::unique_ptr<Target>> create(const std::string& address,
@@ -47,10 +51,13 @@ class DaemonTarget final : public Target {
     for (const LoadFunction& function : functions) {
       SLUICE_TRY(target->deploy(function, are_functions).with_context(function.name));
     }
-    target->stream_ = SLUICE_TRY(target->client_->open_stream());
     return std::unique_ptr<Target>(std::move(target));
   }
 
+  Status open() override {
+    stream_ = SLUICE_TRY(client_->open_stream());
+    return ok_status();
+  }
   Status send(std::size_t request, std::size_t function) override {
     const Deployed& to = deployed_[function];
     return stream_->send(request, to.handle, to.inputs->tensors());
@@ -73,9 +80,9 @@ class DaemonTarget final : public Target {
     service::ModelOptions options;
     options.name = function.name;
     options.max_waiting = kMaxWaiting;
+    options.depth = kConcurrency;
     if (are_functions) options.function = sandbox::FunctionOptions();
     const auto entry = SLUICE_TRY(client_->load(options, function.package));
-    if (!are_functions) SLUICE_TRY(client_->start(entry.info.handle));
     deployed_.push_back({entry.info.handle, std::make_unique<Inputs>(function.signature)});
     return ok_status();
   }

@@ -1,15 +1,20 @@
 // One load of functions, under one trace and one target; prints one line of JSON.
 //
-//     function_load FUNCTIONS TARGET [--pattern P | --azure FILE] [--rate R] [--seconds S] [--seed
-//     N]
-//          [--deadline-ms D] [--hold 1] [--starts N]
+//     function_load FUNCTIONS TARGET [FLAG VALUE]...
 //
-// With --hold the functions stay until the end of standard input. With --starts the program
-// measures first answers instead: cold and warm functions of a daemon, or new processes.
+// --pattern P or --azure FILE  the trace
+// --rate R,R,...               one load after another, until two in a row miss the deadline
+// --seconds S, --seed N, --deadline-ms D
+// --hold 1                     the functions stay until the end of standard input
+// --starts N                   measures first answers instead: cold and warm functions, or
+// processes
+// --python P, --server S       what runs a process
+// --keep S                     a process ends after S idle seconds; below 0: never
+// --most N                     most processes at a time; the least recently used one makes room
 //
 // FUNCTIONS: a file with a line per function: NAME ONNX PACKAGE
-// TARGET: functions:ADDRESS or models:ADDRESS of a daemon; processes:ENGINE or one-process:ENGINE,
-//         with --python and --server, and --keep S of processes that end after S idle seconds
+// TARGET: functions:ADDRESS or models:ADDRESS of a daemon; processes:ENGINE or
+//         one-process:ENGINE
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -51,7 +56,7 @@ struct Settings {
   std::map<std::string, std::string> flags = {
       {"--pattern", "bursty"}, {"--rate", "100"}, {"--seconds", "5"},      {"--seed", "1"},
       {"--deadline-ms", "50"}, {"--keep", "-1"},  {"--python", "python3"}, {"--server", ""},
-      {"--azure", ""},         {"--hold", "0"},   {"--starts", "0"}};
+      {"--azure", ""},         {"--hold", "0"},   {"--starts", "0"},       {"--most", "1000000"}};
 
   double number(const std::string& flag) const { return std::atof(flags.at(flag).c_str()); }
 };
@@ -125,7 +130,8 @@ std::vector<std::vector<std::int64_t>> counts_of(const Settings& settings,
 }
 
 /// About `rate` requests per second of all functions together.
-std::vector<LoadRequest> make_requests(const Settings& settings, std::size_t num_functions) {
+std::vector<LoadRequest> make_requests(const Settings& settings, std::size_t num_functions,
+                                       double rate) {
   const double seconds = settings.number("--seconds");
   const auto num_slots = static_cast<std::size_t>(seconds * kNsPerSecond / kSlotNs);
   const auto counts = counts_of(settings, num_functions, num_slots);
@@ -134,7 +140,7 @@ std::vector<LoadRequest> make_requests(const Settings& settings, std::size_t num
     for (const std::int64_t count : one) total += static_cast<double>(count);
   }
   if (total == 0) refuse("the trace has no request");
-  const double scale = settings.number("--rate") * seconds / total;
+  const double scale = rate * seconds / total;
   std::vector<LoadRequest> requests;
   for (std::size_t f = 0; f < num_functions; ++f) {
     const auto seed = static_cast<std::uint64_t>(settings.number("--seed")) * 7919 + f;
@@ -153,6 +159,7 @@ ProcessOptions process_options(const Settings& settings, const std::string& engi
   options.python = settings.flags.at("--python");
   options.server = settings.flags.at("--server");
   options.engine = engine;
+  options.max_processes = static_cast<std::size_t>(settings.number("--most"));
   const double keep_s = settings.number("--keep");
   options.keep_ns = keep_s < 0 ? -1 : static_cast<std::int64_t>(keep_s * kNsPerSecond);
   return options;
@@ -213,29 +220,48 @@ void measure_starts(const Settings& settings, const std::vector<LoadFunction>& f
   }
 }
 
-void run(const Settings& settings) {
-  const auto functions = read_functions(settings.functions);
-  if (settings.number("--starts") > 0) return measure_starts(settings, functions);
-  const auto requests = make_requests(settings, functions.size());
-  const auto target = open_target(settings, functions);
+std::vector<double> rates_of(const Settings& settings) {
+  std::vector<double> rates;
+  std::istringstream text(settings.flags.at("--rate"));
+  for (std::string one; std::getline(text, one, ',');) rates.push_back(std::atof(one.c_str()));
+  return rates;
+}
+
+/// One load. Whether all requests were answered and 99 of 100 in time.
+bool run_load(const Settings& settings, std::size_t num_functions, double rate, Target& target) {
+  const auto requests = make_requests(settings, num_functions, rate);
   const auto deadline_ns = static_cast<std::int64_t>(settings.number("--deadline-ms") * 1e6);
-  const Replay got = value_of(replay(*target, functions.size(), requests, deadline_ns));
+  const Replay got = value_of(replay(target, num_functions, requests, deadline_ns));
   // The part of its requests that each function had answered in time: equal parts are fair.
   std::vector<double> parts;
   std::int64_t in_time = 0;
-  for (std::size_t f = 0; f < functions.size(); ++f) {
+  for (std::size_t f = 0; f < num_functions; ++f) {
     in_time += got.answered[f];
     if (got.offered[f] == 0) continue;
     parts.push_back(static_cast<double>(got.answered[f]) / static_cast<double>(got.offered[f]));
   }
+  const std::int64_t p99_ns = quantile(got.latencies_ns, 0.99);
   fmt::print(
-      "{{\"offered\": {}, \"answered\": {}, \"failed\": {}, \"in_time\": {}, \"seconds\": {:.3f}, "
-      "\"p50_ms\": {:.3f}, \"p99_ms\": {:.3f}, \"late_p99_ms\": {:.3f}, \"fairness\": {:.4f}}}\n",
-      requests.size(), got.latencies_ns.size(), got.num_failed, in_time,
+      "{{\"rate\": {}, \"offered\": {}, \"answered\": {}, \"failed\": {}, \"in_time\": {}, "
+      "\"seconds\": {:.3f}, \"p50_ms\": {:.3f}, \"p99_ms\": {:.3f}, \"late_p99_ms\": {:.3f}, "
+      "\"fairness\": {:.4f}}}\n",
+      rate, requests.size(), got.latencies_ns.size(), got.num_failed, in_time,
       static_cast<double>(got.duration_ns) / kNsPerSecond, ms(quantile(got.latencies_ns, 0.5)),
-      ms(quantile(got.latencies_ns, 0.99)), ms(quantile(got.lateness_ns, 0.99)), fairness(parts));
-  if (settings.number("--hold") == 0) return;
+      ms(p99_ns), ms(quantile(got.lateness_ns, 0.99)), fairness(parts));
   std::fflush(stdout);
+  return got.latencies_ns.size() == requests.size() && p99_ns <= deadline_ns;
+}
+
+void run(const Settings& settings) {
+  const auto functions = read_functions(settings.functions);
+  if (settings.number("--starts") > 0) return measure_starts(settings, functions);
+  const auto target = open_target(settings, functions);
+  int num_bad = 0;
+  for (const double rate : rates_of(settings)) {
+    num_bad = run_load(settings, functions.size(), rate, *target) ? 0 : num_bad + 1;
+    if (num_bad == 2) break;
+  }
+  if (settings.number("--hold") == 0) return;
   while (std::getchar() != EOF) continue;
 }
 

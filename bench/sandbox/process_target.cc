@@ -177,6 +177,11 @@ class ProcessTarget final : public Target {
     return ok_status();
   }
 
+  Status open() override {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = false;
+    return failure_;
+  }
   Status send(std::size_t request, std::size_t function) override {
     {
       const std::lock_guard lock(mutex_);
@@ -238,7 +243,7 @@ class ProcessTarget final : public Target {
       polled.push_back({server->socket(), events, 0});
       running.push_back(server.get());
     }
-    ::poll(polled.data(), polled.size(), 100);
+    ::poll(polled.data(), polled.size(), waiting_.empty() ? 100 : 1);
     std::uint64_t count = 0;
     const ssize_t size = ::read(wake_, &count, sizeof(count));
     (void)size;  // nothing to read after a timeout
@@ -259,18 +264,42 @@ class ProcessTarget final : public Target {
   }
 
   Status take_requests() {
-    std::deque<std::pair<std::size_t, std::size_t>> taken;
     {
       const std::lock_guard lock(mutex_);
-      taken.swap(requests_);
+      waiting_.insert(waiting_.end(), requests_.begin(), requests_.end());
+      requests_.clear();
     }
-    for (const auto& [request, function] : taken) {
+    // A request whose process finds no room waits; those behind it may have theirs.
+    std::deque<std::pair<std::size_t, std::size_t>> left;
+    for (const auto& [request, function] : waiting_) {
       Server& server = *servers_[options_.is_shared ? 0 : function];
+      if (!server.is_running() && !make_room()) {
+        left.emplace_back(request, function);
+        continue;
+      }
       if (!server.is_running()) SLUICE_TRY(server.start());
       server.push({request, options_.is_shared ? function : 0, input_bytes_[function]});
       SLUICE_TRY(server.write_some());
     }
+    waiting_ = std::move(left);
     return ok_status();
+  }
+
+  /// Whether another process may start; ends the one that has been idle for the longest time.
+  bool make_room() {
+    std::size_t num_running = 0;
+    Server* oldest = nullptr;
+    for (const auto& server : servers_) {
+      if (!server->is_running()) continue;
+      ++num_running;
+      if (!server->is_idle()) continue;
+      if (oldest == nullptr || server->last_used_ns() < oldest->last_used_ns()) {
+        oldest = server.get();
+      }
+    }
+    if (num_running < options_.max_processes) return true;
+    if (oldest != nullptr) oldest->stop();
+    return oldest != nullptr;
   }
 
   void end_idle() {
@@ -284,9 +313,10 @@ class ProcessTarget final : public Target {
 
   const ProcessOptions options_;
   const int wake_;
-  std::vector<std::uint64_t> input_bytes_;        ///< by function
-  std::vector<std::unique_ptr<Server>> servers_;  ///< by function; one if shared
-  std::mutex mutex_;                              ///< guards the members below
+  std::vector<std::uint64_t> input_bytes_;                   ///< by function
+  std::vector<std::unique_ptr<Server>> servers_;             ///< by function; one if shared
+  std::deque<std::pair<std::size_t, std::size_t>> waiting_;  ///< the thread's: without a process
+  std::mutex mutex_;                                         ///< guards the members below
   std::condition_variable answered_;
   std::deque<std::pair<std::size_t, std::size_t>> requests_;
   std::deque<TargetAnswer> answers_;

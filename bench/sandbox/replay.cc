@@ -20,6 +20,7 @@ Result<Replay> replay(Target& target, std::size_t num_functions,
   Replay result;
   result.offered.resize(num_functions);
   result.answered.resize(num_functions);
+  SLUICE_TRY(target.open());
   const std::int64_t start_ns = system_clock().now_ns();
   Status received = ok_status();
   std::thread receiver([&] {

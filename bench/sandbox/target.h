@@ -38,6 +38,8 @@ class Target {
   Target& operator=(const Target&) = delete;
   virtual ~Target() = default;
 
+  /// Before the first request, and again after the last answer of a load.
+  virtual Status open() = 0;
   /// Requires: `function` is an index of the load's functions.
   virtual Status send(std::size_t request, std::size_t function) = 0;
   /// No more requests.
@@ -47,7 +49,7 @@ class Target {
 };
 
 /// Deploys each function in the daemon, as a function of its lanes or as a model that takes turns
-/// on cores.
+/// on cores. Requests go through one gRPC stream.
 Result<std::unique_ptr<Target>> daemon_target(const std::string& address,
                                               const std::vector<LoadFunction>& functions,
                                               bool are_functions);
@@ -64,6 +66,8 @@ struct ProcessOptions {
   bool is_shared = false;  ///< one process for all functions, which serves requests as they come
   /// Time without requests after which a process ends; below 0: all start ahead and none ends.
   std::int64_t keep_ns = -1;
+  std::size_t max_processes =
+      1'000'000;  ///< at a time; the least recently used idle one makes room
 };
 
 /// A process per function that serves its requests in order; started by a request that finds none.
