@@ -285,7 +285,9 @@ class LoadedModel {
 };
 
 inline Expected<LoadedModel> Runtime::load(const LoadOptions& options) const {
-  const sluice_load_options c = detail::c_options(options);
+  sluice_load_options c = detail::c_options(options);
+  const auto function = detail::c_options(options.function.value_or(FunctionOptions()));
+  if (options.function) c.function = &function;
   std::uint64_t model = 0;
   if (auto error = detail::check(sluice_runtime_load(get(), &c, &model))) return *error;
   return LoadedModel(handle_, model, true);

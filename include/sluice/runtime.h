@@ -191,6 +191,19 @@ enum {
 };
 
 /* Exactly one of `path`, `data` and `has_fd` gives the `.sluice` package. */
+/* A function: a model that takes turns with others on a lane of cores, gives its memory back when
+ * it has had no requests for a while, and starts again with the next one. */
+typedef struct sluice_function_options {
+  uint32_t struct_size;
+  int32_t share;    /* of its lane's time, against functions of the same priority; 0: 1 */
+  int32_t priority; /* a function with a higher one runs first */
+  int32_t reserved;
+  int64_t memory_bytes; /* quota of constants and contexts together; 0: none */
+  /* From the last request to the unload. 0: 60 s; -1: after each turn; INT64_MAX: never, except to
+   * make room for another. */
+  int64_t keep_warm_ns;
+} sluice_function_options;
+
 typedef struct sluice_load_options {
   uint32_t struct_size;
   int32_t has_fd;   /* 1: the package is the regular file `fd` */
@@ -209,10 +222,14 @@ typedef struct sluice_load_options {
   int32_t is_pinned;  /* 1: a model on demand is not unloaded for others */
   int32_t isolation;  /* SLUICE_ISOLATION_ of the group that the load creates */
   int64_t timeout_ns; /* for cores that other groups hold: as sluice_group_options */
+  /* Not null: deploys a function. `depth` is the number of its requests in one turn (0: 1). Not
+   * with a group or on demand. SLUICE_ISOLATION_PROCESS: in a cell of the daemon. */
+  const sluice_function_options* function;
 } sluice_load_options;
 
 /* Loads a model. Without a group the model has its own group and is started; on a group it is
- * loaded, and sluice_runtime_start starts it. Blocks.
+ * loaded, and sluice_runtime_start starts it. A function takes requests at once and all the time:
+ * sluice_runtime_start makes it warm, sluice_runtime_stop cold. Blocks.
  * Fails: NOT_FOUND (5) for a missing file or group; INVALID_ARGUMENT (3) for a file of another
  * format; DATA_LOSS (15) for a damaged file; RESOURCE_EXHAUSTED (8) for too few cores or too little
  * memory; UNIMPLEMENTED (12) for an operation that no backend supports. */

@@ -116,6 +116,14 @@ struct GroupOptions {
 };
 
 /// One of `path`, `package` and `fd` gives the package.
+/// As sluice_function_options.
+struct FunctionOptions {
+  std::int32_t share = 1;
+  std::int32_t priority = 0;
+  std::int64_t memory_bytes = 0;
+  Nanoseconds keep_warm{60'000'000'000};
+};
+
 struct LoadOptions {
   std::string path = {};
   std::span<const std::byte> package = {};
@@ -130,6 +138,7 @@ struct LoadOptions {
   bool is_pinned = false;
   std::int32_t isolation = SLUICE_ISOLATION_DEFAULT;
   Nanoseconds timeout{0};
+  std::optional<FunctionOptions> function = {};  ///< deploys a function
 };
 
 class CoreGroup;
@@ -222,6 +231,17 @@ inline sluice_load_options c_options(const LoadOptions& options) {
   return c;
 }
 
+/// Zero has a meaning of its own in C.
+inline sluice_function_options c_options(const FunctionOptions& options) {
+  sluice_function_options c = {};
+  c.struct_size = sizeof(c);
+  c.share = options.share;
+  c.priority = options.priority;
+  c.memory_bytes = options.memory_bytes;
+  c.keep_warm_ns = options.keep_warm.count() == 0 ? -1 : options.keep_warm.count();
+  return c;
+}
+
 }  // namespace detail
 
 /// An engine in this process or a daemon. Copies share it.
@@ -296,7 +316,9 @@ class Runtime {
   Expected<LoadedModel> load(const LoadOptions& options) const;
   /// What a load would take.
   Expected<sluice_footprint> estimate(const LoadOptions& options) const {
-    const sluice_load_options c = detail::c_options(options);
+    sluice_load_options c = detail::c_options(options);
+    const auto function = detail::c_options(options.function.value_or(FunctionOptions()));
+    if (options.function) c.function = &function;
     const sluice_footprint* footprint = nullptr;
     if (auto error = detail::check(sluice_runtime_estimate(get(), &c, &footprint))) return *error;
     return *detail::Snapshot<sluice_footprint>(footprint);

@@ -39,6 +39,7 @@ Result<service::ModelOptions> load_options(const api::LoadWish& wish) {
   options.max_waiting = wish.max_waiting;
   options.flags_nan = wish.nan_policy == runtime::NanPolicy::kFlag;
   options.isolation = wish.isolation;
+  options.function = wish.function;
   return options;
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <thread>
 
@@ -80,6 +81,60 @@ TEST_F(FunctionHostTest, ManyFunctionsShareOneCoreAndEachAnswersItsOwnRequests) 
   }
   EXPECT_EQ(engine_.num_free_cores(), 4) << "a lane without functions gives its cores back";
   EXPECT_TRUE(engine_.list_models().empty());
+}
+
+/// Requests of a function that follow each other: it always has some waiting.
+class Busy {
+ public:
+  Busy(std::shared_ptr<runtime::RequestSink> sink, std::atomic<bool>& is_over)
+      : sink_(std::move(sink)), is_over_(is_over) {
+    for (int i = 0; i < 4; ++i) send();
+  }
+  bool is_idle() const { return num_in_flight_ == 0; }
+
+ private:
+  void send() {
+    ++num_in_flight_;
+    runtime::Request request = request_of(1);
+    request.on_done = [this](const Reply& /*reply*/) {
+      if (!is_over_) send();
+      --num_in_flight_;
+    };
+    EXPECT_TRUE(sink_->submit(request).is_ok());
+  }
+
+  std::shared_ptr<runtime::RequestSink> sink_;
+  std::atomic<bool>& is_over_;
+  std::atomic<int> num_in_flight_ = 0;
+};
+
+TEST_F(FunctionHostTest, BusyFunctionsGetTheirSharesOfTheLaneWithinFivePercent) {
+  const std::array<std::int32_t, 3> shares = {1, 2, 5};
+  std::vector<ModelHandle> handles;
+  for (const std::int32_t share : shares) {
+    handles.push_back(deploy(fmt::format("share {}", share), {.share = share}));
+  }
+  std::atomic<bool> is_over = false;
+  std::vector<std::unique_ptr<Busy>> busy;
+  for (const ModelHandle handle : handles) {
+    busy.push_back(std::make_unique<Busy>(host_.sink(handle).value(), is_over));
+  }
+  std::array<std::int64_t, 3> used_ns = {};
+  std::int64_t total_ns = 0;
+  while (total_ns < 500'000'000) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    for (std::size_t i = 0; i < 3; ++i) used_ns.at(i) = state(handles[i]).busy_ns;
+    total_ns = used_ns[0] + used_ns[1] + used_ns[2];
+  }
+  is_over = true;
+  for (const auto& one : busy) {
+    while (!one->is_idle()) std::this_thread::yield();
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(static_cast<double>(used_ns.at(i)) / static_cast<double>(total_ns),
+                shares.at(i) / 8.0, 0.05)
+        << "share " << shares.at(i);
+  }
 }
 
 TEST_F(FunctionHostTest, FunctionScalesToZeroAfterItsKeepWarmTimeAndStartsAgain) {

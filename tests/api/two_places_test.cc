@@ -60,6 +60,32 @@ TEST_P(TwoPlaces, GroupTakesTurnsBetweenItsModels) {
   EXPECT_EQ(runtime_.find_model("first")->id(), first.id());
 }
 
+TEST_P(TwoPlaces, FunctionsShareALaneAndAreDeployedInvokedListedAndRemoved) {
+  auto first = load({.path = digits(), .name = "first", .function = sluice::FunctionOptions()});
+  auto second =
+      load({.path = digits(), .name = "second", .function = sluice::FunctionOptions{.share = 3}});
+  EXPECT_EQ(first.info()->group, second.info()->group);
+  EXPECT_TRUE(first.infer(image()));
+  EXPECT_TRUE(second.infer(image())) << "without a start, as functions take turns";
+  EXPECT_FALSE(first.stop());
+  EXPECT_TRUE(first.infer(image())) << "its request starts a cold function";
+  EXPECT_EQ(runtime_.models()->size(), 2U) << "models of the lane are not listed beside them";
+  EXPECT_EQ(runtime_.find_model("second")->id(), second.id());
+  EXPECT_FALSE(first.unload());
+  EXPECT_FALSE(second.unload());
+  EXPECT_TRUE(runtime_.models()->empty());
+  EXPECT_TRUE(runtime_.groups()->empty()) << "the lane ends with its last function";
+}
+
+TEST_P(TwoPlaces, FunctionsOutOfRangeAreRefused) {
+  const auto refusal = [&](const sluice::FunctionOptions& function, std::uint64_t group = 0) {
+    return runtime_.load({.path = digits(), .group = group, .function = function}).error().message;
+  };
+  EXPECT_THAT(refusal({.share = 5000}), HasSubstr("share"));
+  EXPECT_THAT(refusal({.memory_bytes = 1}), HasSubstr("quota"));
+  EXPECT_THAT(refusal({}, 1), HasSubstr("leave out the group"));
+}
+
 TEST_P(TwoPlaces, PackageComesFromMemory) {
   std::vector<std::byte> bytes(1 << 20);
   std::FILE* file = std::fopen(digits().c_str(), "rb");

@@ -37,6 +37,21 @@ Result<runtime::NanPolicy> nan_policy_of(std::int32_t number) {
   }
 }
 
+Result<sandbox::FunctionOptions> function_wish(const sluice_function_options& given,
+                                               const LoadWish& wish) {
+  if (wish.group || wish.is_on_demand) {
+    return invalid_argument("a function runs on a lane: leave out the group and on_demand");
+  }
+  const sluice_function_options from = read_options(&given);
+  sandbox::FunctionOptions options;
+  if (from.share != 0) options.share = from.share;
+  options.priority = from.priority;
+  options.memory_bytes = from.memory_bytes;
+  if (from.keep_warm_ns != 0) options.keep_warm_ns = std::max<std::int64_t>(from.keep_warm_ns, 0);
+  SLUICE_TRY(sandbox::check(options));
+  return options;
+}
+
 Result<LoadWish> load_wish(const sluice_load_options* given) {
   if (given == nullptr) return invalid_argument("the load options are null");
   const sluice_load_options options = read_options(given);
@@ -62,6 +77,8 @@ Result<LoadWish> load_wish(const sluice_load_options* given) {
   wish.is_pinned = options.is_pinned != 0;
   wish.isolation = SLUICE_TRY(isolation_of(options.isolation));
   wish.timeout_ns = options.timeout_ns;
+  if (options.function != nullptr)
+    wish.function = SLUICE_TRY(function_wish(*options.function, wish));
   return wish;
 }
 

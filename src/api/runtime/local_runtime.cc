@@ -10,6 +10,7 @@
 #include "api/runtime/machine.h"
 #include "api/runtime/shared_memory.h"
 #include "package/package.h"
+#include "sandbox/function_host.h"
 
 namespace sluice::api {
 namespace {
@@ -81,6 +82,9 @@ class LocalRuntime final : public Runtime {
   Result<std::uint64_t> load(const LoadWish& wish) override {
     auto request = SLUICE_TRY(request_of(wish));
     if (wish.is_on_demand) return demand_.add(engine_, std::move(request), wish.is_pinned);
+    if (wish.function) {
+      return static_cast<std::uint64_t>(SLUICE_TRY(functions_.deploy(request, *wish.function)));
+    }
     return static_cast<std::uint64_t>(SLUICE_TRY(engine_.load(request)));
   }
   Result<runtime::Footprint> estimate(const LoadWish& wish) override {
@@ -89,15 +93,15 @@ class LocalRuntime final : public Runtime {
 
   Status start(std::uint64_t model) override {
     SLUICE_TRY(refuse_change(model));
-    return engine_.start(runtime::ModelHandle{model});
+    return host_of(model).start(runtime::ModelHandle{model});
   }
   Status stop(std::uint64_t model, std::int64_t drain_ns) override {
     SLUICE_TRY(refuse_change(model));
-    return engine_.stop(runtime::ModelHandle{model}, after(drain_ns));
+    return host_of(model).stop(runtime::ModelHandle{model}, after(drain_ns));
   }
   Status reset(std::uint64_t model) override {
     SLUICE_TRY(refuse_change(model));
-    return engine_.reset(runtime::ModelHandle{model});
+    return host_of(model).reset(runtime::ModelHandle{model});
   }
   Status unload(std::uint64_t model, std::int64_t drain_ns) override {
     if (CombinedModels::is_handle(model)) {
@@ -105,7 +109,7 @@ class LocalRuntime final : public Runtime {
       return ok_status();
     }
     if (!DemandModels::is_handle(model)) {
-      return engine_.unload(runtime::ModelHandle{model}, after(drain_ns));
+      return host_of(model).unload(runtime::ModelHandle{model}, after(drain_ns));
     }
     const auto entry = SLUICE_TRY(demand_.remove(model));
     if (const auto loaded = engine_.find_loaded(entry->key)) {
@@ -121,7 +125,12 @@ class LocalRuntime final : public Runtime {
       const auto on_demand = demand_.all();
       for (const auto& [handle, entry] : on_demand) found.push_back(describe(handle, *entry));
       for (const auto& [handle, one] : combined_.all()) found.push_back(describe(handle, *one));
+      for (const runtime::ModelInfo& info : functions_.list_models()) {
+        const auto sink = functions_.sink(runtime::ModelHandle{info.handle});
+        if (sink.is_ok()) found.push_back({info, (*sink)->signature(), false});
+      }
       for (const runtime::ModelInfo& info : engine_.list_models()) {
+        if (functions_.owns(info.group)) continue;  // the function's business
         const auto is_it = [&](const auto& one) {
           return engine_.find_loaded(one.second->key) == runtime::ModelHandle{info.handle};
         };
@@ -134,8 +143,8 @@ class LocalRuntime final : public Runtime {
     } else if (DemandModels::is_handle(model)) {
       found.push_back(describe(model, *SLUICE_TRY(demand_.find(model))));
     } else {
-      auto info = SLUICE_TRY(engine_.info(runtime::ModelHandle{model}));
-      const auto sink = SLUICE_TRY(engine_.sink(runtime::ModelHandle{model}));
+      auto info = SLUICE_TRY(host_of(model).info(runtime::ModelHandle{model}));
+      const auto sink = SLUICE_TRY(host_of(model).sink(runtime::ModelHandle{model}));
       found.push_back({std::move(info), sink->signature(), false});
     }
     return found;
@@ -153,7 +162,7 @@ class LocalRuntime final : public Runtime {
       return std::shared_ptr<runtime::RequestSink>(SLUICE_TRY(combined_.find(model)));
     }
     SLUICE_TRY(refuse_change(model));
-    return engine_.sink(runtime::ModelHandle{model});
+    return host_of(model).sink(runtime::ModelHandle{model});
   }
 
   Result<SharedMemory> share(std::int64_t size_bytes) override {
@@ -161,10 +170,10 @@ class LocalRuntime final : public Runtime {
   }
 
   Result<ModelStatistics> statistics(std::uint64_t model) override {
-    return statistics_of(SLUICE_TRY(engine_.statistics(SLUICE_TRY(loaded_handle(model)))));
+    return statistics_of(SLUICE_TRY(host_of(model).statistics(SLUICE_TRY(loaded_handle(model)))));
   }
   Result<runtime::Health> health(std::uint64_t model) override {
-    return engine_.health(SLUICE_TRY(loaded_handle(model)));
+    return host_of(model).health(SLUICE_TRY(loaded_handle(model)));
   }
   Result<std::uint64_t> start_profile(const runtime::ProfileWish& wish) override {
     runtime::ProfileWish wanted = wish;
@@ -197,6 +206,7 @@ class LocalRuntime final : public Runtime {
   }
 
   void shutdown(std::int64_t drain_ns) override {
+    functions_.shutdown(after(drain_ns));
     engine_.shutdown(after(drain_ns));
     for (const auto& [handle, combined] : combined_.all()) combined->shutdown();
   }
@@ -222,6 +232,11 @@ class LocalRuntime final : public Runtime {
     std::shared_ptr<runtime::DemandLoader::Use> use;  ///< of a model on demand
     runtime::Request request;
   };
+
+  runtime::ModelHost& host_of(std::uint64_t model) {
+    if (sandbox::FunctionHost::is_handle(model)) return functions_;
+    return engine_;
+  }
 
   std::int64_t after(std::int64_t duration_ns) {
     const std::int64_t now_ns = engine_.clock().now_ns();
@@ -312,6 +327,7 @@ class LocalRuntime final : public Runtime {
 
   const Machine machine_;
   runtime::Engine engine_;
+  sandbox::FunctionHost functions_{engine_, {}};
   DemandModels demand_;
   CombinedModels combined_;  ///< destroyed before the engine, whose models it uses
 };

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "package/executable.h"
 #include "runtime/engine.h"
+#include "sandbox/function.h"
 #include "session/model_runner.h"
 
 namespace sluice::api {
@@ -38,6 +39,7 @@ struct LoadWish {
   bool is_pinned = false;
   std::optional<runtime::Isolation> isolation;
   TimeoutNs timeout_ns = 0;
+  std::optional<sandbox::FunctionOptions> function = {};
 };
 
 inline Status unknown_model(std::uint64_t model) {
