@@ -17,14 +17,15 @@ Result<int> name_cast_types(ir::Graph& graph, const PassContext& context);
 /// Quantized operators with constant weights become plain ones, for which there are fast kernels.
 /// Dynamic quantization, which rounds all of a tensor alike, becomes a product that rounds row by
 /// row; the convolution computes in f32.
-///     Mul[Cast[MatMulInteger[Dynamic[%x], %w]], scales]   ->   MatMul[%x, %w'] {int8}
+///     Mul[Cast[MatMulInteger[Dynamic[%x], %w]], scales]
+///                                       ->   sluice::NarrowMatMul[%x, %w, scales] {int8}
 ///     Mul[Cast[ConvInteger[Dynamic[%x], %w]], scales]     ->   Conv[%x, %w']
 ///     QLinearConv[%q, ..., %w, ..., %b]  ->  Quantize[Conv[Dequantize[%q], Dequantize[%w], %b']]
 ///     QLinearMatMul[%q, ..., %r, ...]    ->  Quantize[MatMul[Dequantize[%q], Dequantize[%r]]]
 Result<int> expand_quantized(ir::Graph& graph, const PassContext& context);
 
 /// Convolutions and maxima between DequantizeLinear and QuantizeLinear compute in 8 bits; products
-/// with 8-bit weights are marked as by `allow_byte_products`.
+/// with 8-bit weights become sluice::NarrowMatMul, or are marked as by `allow_byte_products`.
 ///     Quantize[Relu[Add[Conv[Dequantize[%q], Dequantize[%w]], Dequantize[%r]]]]
 ///                                       ->   sluice::QuantizedConv[%q, %w, %scale, %bias, %r]
 /// Drops the rounding between a convolution and a sum that follows it. Moves signed activations to

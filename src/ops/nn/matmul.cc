@@ -4,9 +4,10 @@
 // which
 //               it computes: Y = A * W, with A f32 [..., K].
 //                 B f16 or bf16 [K, N]                        W = B
-//                 B u4 or i4 [K, N], scales f32 [K / s, N]    W = (B - zeros) * scales
+//                 B u4, i4 or i8 [K, N], scales f32 [K / s, N]    W = (B - zeros) * scales
 //               `block_size` s rows of B share a scale and a zero point (absent: 0). With `transB`
-//               B is [N, K], and scales and zeros are [N, K / s].
+//               B is [N, K], and scales and zeros are [N, K / s]. If `sluice_weights` is "int8", a
+//               kernel may round rows of A to 8 bits.
 #include <utility>
 
 #include "ops/families.h"
@@ -238,7 +239,8 @@ std::vector<OpSchema> matmul_ops() {
                  .versions = {1},
                  .doc = "product of f32 with a matrix of fewer bits",
                  .inputs = {{"A", {ElementType::kF32}},
-                            {"B", kNibbles | TypeSet{ElementType::kF16, ElementType::kBf16}},
+                            {"B", kNibbles | TypeSet{ElementType::kI8, ElementType::kF16,
+                                                     ElementType::kBf16}},
                             {"scales", {ElementType::kF32}, "", true},
                             {"zeros", kNibbles, "", true}},
                  .outputs = {{"Y", {ElementType::kF32}}},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "passes/match.h"
+#include "passes/quantize/byte_products.h"
 #include "passes/quantize/quantization.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
@@ -36,6 +37,21 @@ std::optional<ir::Constant> as_floats(const Bytes8& bytes, const std::vector<dou
 std::optional<std::vector<double>> constant_floats(const ir::Subgraph& subgraph, ir::OperandId id) {
   const ir::Constant* constant = subgraph.find_constant(id);
   return constant == nullptr ? std::nullopt : ir::float_values(*constant);
+}
+
+/// Constant weights as signed bytes around 0, for which there are kernels; nullopt if a byte is too
+/// far from its zero point.
+std::optional<ir::OperandId> centered(ir::Subgraph& subgraph, ir::OperandId id, ir::OperandId zero,
+                                      std::size_t axis) {
+  const auto bytes = read_bytes(subgraph, id, zero, axis);
+  if (!bytes) return std::nullopt;
+  std::vector<std::byte> data;
+  for (const std::int64_t step : bytes->steps) {
+    if (step < -128 || step > 127) return std::nullopt;
+    data.push_back(static_cast<std::byte>(static_cast<std::int8_t>(step)));
+  }
+  return subgraph.add_constant(
+      "", {ir::Type::tensor(ElementType::kI8, bytes->shape), sluice::Bytes::own(std::move(data))});
 }
 
 // ---- dynamic quantization -----------------------------------------------------------------------
@@ -128,7 +144,23 @@ bool lie_along(const ir::Subgraph& subgraph, const std::vector<ir::OperandId>& i
   });
 }
 
-int expand_dynamic(ir::Subgraph& subgraph, ir::OperationId at) {
+/// The product in 8 bits with the weights as they are.
+bool keep_bytes(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
+                const DynamicProduct& found, const ir::Operation& product,
+                const std::vector<double>& scales) {
+  const auto centre = centered(subgraph, product.input(1), product.input(3), 1);
+  if (!centre) return false;
+  const ir::OperandId result = subgraph.operation(found.last).output(0);
+  auto narrow =
+      make_byte_product(graph, subgraph, context, found.x, {*centre, scales, false}, result);
+  if (!narrow) return false;
+  narrow->name = subgraph.operation(found.last).name;
+  subgraph.operation(found.last) = std::move(*narrow);
+  return true;
+}
+
+int expand_dynamic(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
+                   ir::OperationId at) {
   const Matcher matcher(subgraph);
   const ir::Operation& product = subgraph.operation(at);
   const bool is_conv = product.is("ConvInteger");
@@ -141,6 +173,8 @@ int expand_dynamic(ir::Subgraph& subgraph, ir::OperationId at) {
   const auto bytes = read_bytes(subgraph, product.input(1), product.input(3), axis);
   const auto channels = static_cast<std::size_t>((*weights_dims)[axis]);
   const auto scales = joined_scales(subgraph, found->scales, channels);
+  if (!is_conv && scales && keep_bytes(graph, subgraph, context, *found, product, *scales))
+    return 1;
   const auto floats = bytes && scales ? as_floats(*bytes, *scales, axis) : std::nullopt;
   if (!floats) return 0;
   ir::Attributes attributes = product.attributes;
@@ -202,21 +236,6 @@ class Expansion {
   ir::OperationId at_;
   ir::Operation source_;  // a copy: inserting moves operations
 };
-
-/// Constant weights as signed bytes around 0, for which there are kernels; nullopt if a byte is too
-/// far from its zero point.
-std::optional<ir::OperandId> centered(ir::Subgraph& subgraph, ir::OperandId id, ir::OperandId zero,
-                                      std::size_t axis) {
-  const auto bytes = read_bytes(subgraph, id, zero, axis);
-  if (!bytes) return std::nullopt;
-  std::vector<std::byte> data;
-  for (const std::int64_t step : bytes->steps) {
-    if (step < -128 || step > 127) return std::nullopt;
-    data.push_back(static_cast<std::byte>(static_cast<std::int8_t>(step)));
-  }
-  return subgraph.add_constant(
-      "", {ir::Type::tensor(ElementType::kI8, bytes->shape), sluice::Bytes::own(std::move(data))});
-}
 
 int expand_conv(ir::Subgraph& subgraph, ir::OperationId at) {
   const ir::Operation& conv = subgraph.operation(at);
@@ -295,11 +314,12 @@ int center_weights(ir::Subgraph& subgraph, ir::OperationId at) {
   return 1;
 }
 
-int expand(ir::Subgraph& subgraph, ir::OperationId at) {
+int expand(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
+           ir::OperationId at) {
   const ir::Operation& operation = subgraph.operation(at);
   if (!operation.domain.empty() || operation.body) return 0;
   if (operation.kind == "MatMulInteger" || operation.kind == "ConvInteger") {
-    return expand_dynamic(subgraph, at);
+    return expand_dynamic(graph, subgraph, context, at);
   }
   if (operation.kind == "DequantizeLinear") return center_weights(subgraph, at);
   if (operation.kind == "QLinearConv") return expand_conv(subgraph, at);
@@ -308,12 +328,12 @@ int expand(ir::Subgraph& subgraph, ir::OperationId at) {
 
 }  // namespace
 
-Result<int> expand_quantized(ir::Graph& graph, const PassContext& /*context*/) {
+Result<int> expand_quantized(ir::Graph& graph, const PassContext& context) {
   return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
     ir::Subgraph& subgraph = graph.subgraph(id);
     const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
     int num_expanded = 0;
-    for (const ir::OperationId at : order) num_expanded += expand(subgraph, at);
+    for (const ir::OperationId at : order) num_expanded += expand(graph, subgraph, context, at);
     if (num_expanded > 0) sweep(subgraph);
     return num_expanded;
   });

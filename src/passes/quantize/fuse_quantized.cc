@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "passes/quantize/byte_products.h"
 #include "passes/quantize/byte_tables.h"
 #include "passes/quantize/quantization.h"
 #include "passes/quantize/split_weights.h"
@@ -285,10 +286,47 @@ int fuse_conv(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& conte
 
 // ---- products -----------------------------------------------------------------------------------
 
-/// Marks a product with 8-bit weights. Its kernel quantizes the other factor row by row at run
-/// time, so an earlier quantization of that factor is dropped, unless it also clips (its bytes hold
-/// one sign only).
-int mark_product(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
+/// The matrix of a plain product with weights of i8 around 0 and a scale per column or one.
+std::optional<ByteMatrix> read_matrix(const ir::Subgraph& subgraph, const ir::Operation& product,
+                                      const ir::Operation& weights) {
+  const auto& attributes = product.attributes;
+  const bool is_plain = attributes.get_or("alpha", 1.0F) == 1.0F &&
+                        attributes.get_or("beta", 1.0F) == 1.0F &&
+                        attributes.get_or("transA", std::int64_t{0}) == 0;
+  const ir::Constant* scale = subgraph.find_constant(weights.input(1));
+  const auto scales = scale == nullptr ? std::nullopt : ir::float_values(*scale);
+  const bool is_signed = type_of(subgraph, weights.input(0)).element() == ElementType::kI8;
+  if (!is_plain || !is_signed || !scales || !has_no_zero_point(subgraph, weights)) {
+    return std::nullopt;
+  }
+  const bool is_flipped = attributes.get_or("transB", std::int64_t{0}) != 0;
+  std::int64_t axis = weights.attributes.get_or("axis", std::int64_t{1});
+  if (axis < 0) axis += 2;
+  if (scales->size() != 1 && axis != (is_flipped ? 0 : 1)) return std::nullopt;
+  return ByteMatrix{weights.input(0), *scales, is_flipped};
+}
+
+/// Puts `narrow` and maybe a sum with input 2 in the product's place.
+void place_product(ir::Subgraph& subgraph, ir::OperationId at, ir::Operation narrow) {
+  const ir::Operation product = subgraph.operation(at);
+  narrow.name = product.name;
+  if (!product.input(2).is_valid()) {
+    subgraph.operation(at) = std::move(narrow);
+    return;
+  }
+  const ir::OperandId sum = product.output(0);
+  narrow.outputs = {add_operand(subgraph, type_of(subgraph, sum))};
+  ir::Operation add = make_operation(subgraph, "Add", {narrow.output(0), product.input(2)}, sum);
+  subgraph.insert_operation(at, std::move(narrow));
+  subgraph.operation(at) = std::move(add);
+}
+
+/// A product with 8-bit weights quantizes the other factor row by row at run time, so an earlier
+/// quantization of that factor is dropped, unless it also clips (its bytes hold one sign only).
+/// Weights that fit keep their bytes; others become f32 and are marked.
+int narrow_product(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
+                   ir::OperationId at) {
+  const Matcher matcher(subgraph);
   const ir::Operation& product = subgraph.operation(at);
   const ir::Operation* weights = matcher.find(product.input(1), "DequantizeLinear");
   if (weights == nullptr || product.body) return 0;
@@ -303,8 +341,16 @@ int mark_product(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId
   if (source == nullptr) return 0;
   const bool only_rounds =
       x->quantization.has_both_signs() && quantization_of(subgraph, *source) == x->quantization;
+  const ir::OperandId factor = only_rounds ? source->input(0) : product.input(0);
+  if (const auto matrix = read_matrix(subgraph, product, *weights)) {
+    auto narrow = make_byte_product(graph, subgraph, context, factor, *matrix, product.output(0));
+    if (narrow) {
+      place_product(subgraph, at, std::move(*narrow));
+      return 1;
+    }
+  }
   ir::Operation& marked = subgraph.operation(at);
-  if (only_rounds) marked.inputs[0] = source->input(0);
+  marked.inputs[0] = factor;
   marked.attributes.set("sluice_weights", "int8");
   return 1;
 }
@@ -326,10 +372,10 @@ int run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
     const Matcher matcher(subgraph);
     rewrites += for_each(subgraph, "QuantizeLinear",
                          [&](auto at) { return drop_sign(subgraph, matcher, at); });
-    for (const char* kind : {"MatMul", "Gemm"}) {
-      rewrites +=
-          for_each(subgraph, kind, [&](auto at) { return mark_product(subgraph, matcher, at); });
-    }
+  }
+  for (const char* kind : {"MatMul", "Gemm"}) {
+    rewrites += for_each(subgraph, kind,
+                         [&](auto at) { return narrow_product(graph, subgraph, context, at); });
   }
   rewrites += for_each(subgraph, "MaxPool",
                        [&](auto at) { return pool_bytes(subgraph, Matcher(subgraph), at); });

@@ -112,6 +112,18 @@ def product() -> onnx.ModelProto:
     return graph.model()
 
 
+def flipped_product() -> onnx.ModelProto:
+    """A Gemm of flipped weights with a scale per column."""
+    graph = GraphWriter("flipped", seed=14)
+    q = Quantizer(graph, UNSIGNED)
+    rows = q(graph.input("x", (7, 64)))
+    whole = graph.weight("w", graph.rng.integers(-128, 128, (24, 64)).astype(np.int8))
+    scales = graph.weight("w_scale", graph.rng.uniform(5e-4, 2e-3, 24).astype(np.float32))
+    weights = graph.op("DequantizeLinear", whole, scales, axis=0)
+    graph.output(graph.op("Gemm", rows, weights, transB=1), None)
+    return graph.model()
+
+
 def quantized_operator(weights_zero: int, low: int = -90, high: int = 90) -> onnx.ModelProto:
     """QLinearConv with weights of u8, whose zero point is in the middle or elsewhere."""
     graph = GraphWriter("qoperator", seed=10)
@@ -309,9 +321,10 @@ CASES: dict[str, Callable[[Path], str]] = {
     "QDQ of weights far from 70": lambda f: off_by(skewed_block(), f, 4),
     "activations of u16": lambda f: off_by(convolution(SHORT, 32, kernel_shape=(1, 1)), f, 0),
     "QLinearMatMul of activations": lambda f: off_by(product_of_activations(), f, 1, "MatMul"),
-    "a dynamic product": lambda f: off_by(dynamic_product(np.int8), f, 1, "MatMul"),
-    "a dynamic product of u8": lambda f: off_by(dynamic_product(np.uint8), f, 1, "MatMul"),
-    "a product": lambda f: off_by(product(), f, 0),
+    "a dynamic product": lambda f: off_by(dynamic_product(np.int8), f, 1, "NarrowMatMul"),
+    "a dynamic product of u8": lambda f: off_by(dynamic_product(np.uint8), f, 1, "NarrowMatMul"),
+    "a product": lambda f: off_by(product(), f, 1, "NarrowMatMul"),
+    "a flipped product": lambda f: off_by(flipped_product(), f, 1, "NarrowMatMul"),
     "quantize finds ranges": quantizes,
     "quantize makes tables": tabulates,
     "quantize refuses what it cannot use": refuses,

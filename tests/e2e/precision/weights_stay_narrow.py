@@ -69,6 +69,18 @@ def qdq(has_sign: bool) -> onnx.ModelProto:
                      helper.make_node("MatMul", ["x", "d"], ["y"])], constants)
 
 
+def dynamic() -> onnx.ModelProto:
+    """As onnxruntime's quantize_dynamic writes a MatMul."""
+    constants = {"w": RANDOM.integers(-127, 128, (K, N)).astype(np.int8), "z": np.array(0, np.int8),
+                 "s": RANDOM.uniform(1e-3, 2e-3, N).astype(np.float32)}
+    return model_of([
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "qs", "qz"]),
+        helper.make_node("MatMulInteger", ["q", "w", "qz", "z"], ["i"]),
+        helper.make_node("Cast", ["i"], ["f"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["qs", "s"], ["both"]), helper.make_node("Mul", ["f", "both"], ["y"]),
+    ], [numpy_helper.from_array(value, name) for name, value in constants.items()])
+
+
 def agrees(folder: Path, model: onnx.ModelProto, growth: float, tolerance: float, kept: bool = True) -> str:
     path = folder / "model.onnx"
     onnx.save_model(model, path)
@@ -86,9 +98,10 @@ def agrees(folder: Path, model: onnx.ModelProto, growth: float, tolerance: float
     return "" if size <= growth else f"the package is {size:.2f} times the ONNX file"
 
 
-# 16 bits are there twice: as the graph has them, and in panels. 4 bits are multiplied as they lie.
+# 16 and 8 bits are there twice: as the graph has them, and in panels. 4 bits are multiplied as they lie.
 CASES = {
     "f16 Gemm": (f16_gemm, 2.1, 2e-3),
+    "a dynamic product": (dynamic, 2.2, 2e-2),
     "MatMulNBits": (lambda: nbits(BLOCK, False), 1.2, 1e-5),
     "MatMulNBits with zero points": (lambda: nbits(BLOCK, True), 1.2, 1e-5),
     "MatMulNBits in blocks of 128": (lambda: nbits(128, True), 1.2, 1e-5),

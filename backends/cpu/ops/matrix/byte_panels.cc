@@ -35,6 +35,25 @@ Rounded round_column(const float* b, std::int64_t step, std::int64_t k, float sc
   return {most / 127, sum};
 }
 
+/// The place of column `j` in its panel.
+struct ColumnPlace {
+  ColumnPlace(const BytePanels& panels, std::int64_t j, void* packed)
+      : panel(static_cast<std::int8_t*>(packed) + j / panels.width * panels.panel_bytes()),
+        lane(j % panels.width) {}
+
+  std::int8_t* bytes() const { return panel + lane * kByteGroup; }
+
+  void finish(const BytePanels& panels, const Rounded& rounded) const {
+    const std::int32_t correction = 128 * rounded.sum;
+    std::int8_t* scales = panel + panels.groups() * panels.width * kByteGroup + lane * 4;
+    std::memcpy(scales, &rounded.scale, sizeof rounded.scale);
+    std::memcpy(scales + panels.width * 4, &correction, sizeof correction);
+  }
+
+  std::int8_t* panel;
+  std::int64_t lane;
+};
+
 }  // namespace
 
 const ByteTileSet& byte_tiles(Isa isa) {
@@ -47,16 +66,25 @@ const ByteTileSet& byte_tiles(Isa isa) {
 void pack_byte_panels(const BytePanels& panels, const float* b, std::int64_t step,
                       std::int64_t column, float scale, void* packed) {
   std::memset(packed, 0, static_cast<std::size_t>(panels.bytes()));
-  const std::int64_t matrix_bytes = panels.groups() * panels.width * kByteGroup;
   for (std::int64_t j = 0; j < panels.n; ++j) {
-    auto* panel = static_cast<std::int8_t*>(packed) + j / panels.width * panels.panel_bytes();
-    const std::int64_t lane = j % panels.width;
-    const Rounded rounded = round_column(b + j * column, step, panels.k, scale,
-                                         panel + lane * kByteGroup, panels.width * kByteGroup);
-    const std::int32_t correction = 128 * rounded.sum;
-    std::int8_t* scales = panel + matrix_bytes + lane * 4;
-    std::memcpy(scales, &rounded.scale, sizeof rounded.scale);
-    std::memcpy(scales + panels.width * 4, &correction, sizeof correction);
+    const ColumnPlace place(panels, j, packed);
+    place.finish(panels, round_column(b + j * column, step, panels.k, scale, place.bytes(),
+                                      panels.width * kByteGroup));
+  }
+}
+
+void pack_bytes(const BytePanels& panels, const std::int8_t* b, std::int64_t step,
+                std::int64_t column, const float* scales, void* packed) {
+  std::memset(packed, 0, static_cast<std::size_t>(panels.bytes()));
+  for (std::int64_t j = 0; j < panels.n; ++j) {
+    const ColumnPlace place(panels, j, packed);
+    Rounded kept = {scales[j], 0};
+    for (std::int64_t p = 0; p < panels.k; ++p) {
+      const std::int8_t value = b[p * step + j * column];
+      place.bytes()[p / kByteGroup * panels.width * kByteGroup + p % kByteGroup] = value;
+      kept.sum += value;
+    }
+    place.finish(panels, kept);
   }
 }
 

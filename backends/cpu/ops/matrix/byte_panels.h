@@ -28,4 +28,8 @@ struct BytePanels {
 void pack_byte_panels(const BytePanels& panels, const float* b, std::int64_t step,
                       std::int64_t column, float scale, void* packed);
 
+/// Packs bytes as they are, with a scale per column.
+void pack_bytes(const BytePanels& panels, const std::int8_t* b, std::int64_t step,
+                std::int64_t column, const float* scales, void* packed);
+
 }  // namespace sluice::cpu

@@ -23,6 +23,26 @@ bool has_nibbles(const sluice_op& op) {
   return type == plugin::kU4 || type == plugin::kI4;
 }
 
+bool has_bytes(const sluice_op& op) { return op.inputs[1].tensor.element_type == plugin::kI8; }
+
+/// Weights of i8 with a constant scale per column, which may be multiplied in 8 bits.
+Status check_bytes(const sluice_op& op) {
+  const plugin::Attributes attributes(op);
+  const sluice_tensor& b = op.inputs[1].tensor;
+  const bool is_flipped = attributes.get_int("transB") != 0;
+  const std::int64_t k = b.dims[is_flipped ? 1 : 0];
+  const std::int64_t n = b.dims[is_flipped ? 0 : 1];
+  if (attributes.get_text("sluice_weights", "") != "int8" ||
+      attributes.get_int("block_size") != k) {
+    return unimplemented("NarrowMatMul: i8 is multiplied in 8 bits and by columns alone");
+  }
+  const bool has_scales =
+      op.num_inputs == 3 && op.inputs[2].is_constant != 0 && op.inputs[2].tensor.data != nullptr &&
+      op.inputs[2].tensor.element_type == plugin::kF32 && plugin::is_static(op.inputs[2].tensor) &&
+      plugin::num_elements(op.inputs[2].tensor) == n;
+  return has_scales ? plugin::ok() : unimplemented("NarrowMatMul: not a constant scale per column");
+}
+
 /// Weights [n, k] of 4 bits in whole blocks along k: u4 with zero points, i4 without.
 Status check_nibbles(const sluice_op& op) {
   const plugin::Attributes attributes(op);
@@ -55,8 +75,10 @@ Status check_operands(const sluice_op& op) {
   }
   if (has_nibbles(op)) {
     if (Status status = check_nibbles(op); !status.is_ok()) return status;
+  } else if (has_bytes(op)) {
+    if (Status status = check_bytes(op); !status.is_ok()) return status;
   } else if (!is_sixteen_bits(b.tensor)) {
-    return unimplemented("NarrowMatMul: B is of neither 16 nor 4 bits");
+    return unimplemented("NarrowMatMul: B is of neither 16, 8 nor 4 bits");
   }
   for (const sluice_operand* operand : {&op.inputs[0], &op.outputs[0]}) {
     if (operand->tensor.element_type != plugin::kF32 || operand->tensor.rank < 2 ||
@@ -78,6 +100,12 @@ MatrixConstant constant_of(const sluice_op& op) {
   if (attributes.get_int("transB") != 0) {
     std::swap(constant.k, constant.n);
     std::swap(constant.step, constant.column);
+  }
+  if (has_bytes(op)) {
+    constant.source = Storage::kI8;
+    constant.type = WeightType::kInt8;
+    constant.column_scales = static_cast<const float*>(op.inputs[2].tensor.data);
+    return constant;
   }
   const bool is_f16 = b.element_type == plugin::kF16;
   constant.source = is_f16 ? Storage::kF16 : Storage::kBf16;

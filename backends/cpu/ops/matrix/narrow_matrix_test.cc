@@ -110,6 +110,36 @@ TEST(NarrowMatMul, MayComputeInEightBits) {
   }
 }
 
+TEST(NarrowMatMul, MultipliesBytesWithTheirOwnScales) {
+  const Floats x = random_floats(5 * kK, 1);
+  std::vector<std::int8_t> bytes;
+  for (std::int64_t i = 0; i < kK * kN; ++i) {
+    bytes.push_back(static_cast<std::int8_t>(i * 37 % 256 - 128));
+  }
+  const Floats scales = random_floats(kN, 3);
+  for (const bool is_flipped : {false, true}) {
+    Floats w;
+    for (std::int64_t i = 0; i < kK * kN; ++i) {
+      const auto column = static_cast<std::size_t>(is_flipped ? i / kK : i % kN);
+      w.push_back(static_cast<float>(bytes[static_cast<std::size_t>(i)]) * scales[column]);
+    }
+    const Floats want = multiply(x, w, 5, is_flipped);
+    for (const Backend& backend : backends_to_test()) {
+      TestOp op("NarrowMatMul", "sluice", 1);
+      op.input({5, kK}, x).input(is_flipped ? Shape{kN, kK} : Shape{kK, kN}, bytes, true);
+      op.input(is_flipped ? Shape{kN, 1} : Shape{1, kN}, scales, true).output({5, kN});
+      op.attribute("transB", std::int64_t{is_flipped}).attribute("block_size", kK);
+      op.attribute("sluice_weights", "int8").body_constant(1.0F).step("Add", {0, 1});
+      const Status accepted = find_entry("sluice", "NarrowMatMul")->check(op.op());
+      ASSERT_TRUE(accepted.is_ok()) << accepted.text;
+      const Status status = op.run(backend, 2);
+      ASSERT_TRUE(status.is_ok()) << status.text;
+      const Floats got = op.result();
+      for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 5.0F);
+    }
+  }
+}
+
 // ---- weights of 4 bits --------------------------------------------------------------------------
 
 constexpr std::int64_t kBlock = 32;

@@ -108,6 +108,11 @@ void pack_matrix(const MatrixConstant& matrix, const void* data, Isa isa, void* 
                       static_cast<std::byte*>(packed));
     return;
   }
+  if (matrix.source == Storage::kI8) {
+    pack_bytes(byte_panels(matrix, isa), static_cast<const std::int8_t*>(data), matrix.step,
+               matrix.column, matrix.column_scales, packed);
+    return;
+  }
   FloatBuffer widened;
   const auto* floats = static_cast<const float*>(data);
   if (matrix.source != Storage::kF32) {

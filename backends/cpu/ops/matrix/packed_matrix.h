@@ -23,8 +23,9 @@ struct MatrixConstant {
   std::int64_t column = 0;  ///< numbers from j to j + 1; this or `step` is 1
   float scale = 1;
   WeightType type = WeightType::kF32;
-  StrassenCut cut;                 ///< of f32 kept as f32; no levels: the ordinary product
-  Storage source = Storage::kF32;  ///< of the constant's numbers: kF32, kF16 or kBf16
+  StrassenCut cut;                       ///< of f32 kept as f32; no levels: the ordinary product
+  Storage source = Storage::kF32;        ///< of the constant's numbers: kF32, kF16, kBf16 or kI8
+  const float* column_scales = nullptr;  ///< of a source of i8, which is kept as it is
 };
 
 /// Whether input `b` of a product has its value, or its packed form, when the kernel is made.
