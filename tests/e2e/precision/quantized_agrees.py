@@ -118,7 +118,7 @@ def flipped_product() -> onnx.ModelProto:
     q = Quantizer(graph, UNSIGNED)
     rows = q(graph.input("x", (7, 64)))
     whole = graph.weight("w", graph.rng.integers(-128, 128, (24, 64)).astype(np.int8))
-    scales = graph.weight("w_scale", graph.rng.uniform(5e-4, 2e-3, 24).astype(np.float32))
+    scales = graph.weight("w_scale", graph.rng.uniform(2e-4, 1e-3, 24).astype(np.float32))
     weights = graph.op("DequantizeLinear", whole, scales, axis=0)
     graph.output(graph.op("Gemm", rows, weights, transB=1), None)
     return graph.model()
