@@ -150,9 +150,17 @@ SLUICE_API int32_t sluice_context_set_input(sluice_context* context, const char*
 
 /* Makes runs write the output to the caller's `data`, without a copy if it is aligned to 64 bytes.
  * The context borrows `data`. Null restores the default, memory of the context. A run fails with
- * RESOURCE_EXHAUSTED (8) if the output exceeds `capacity_bytes`. */
+ * RESOURCE_EXHAUSTED (8) if the output exceeds `capacity_bytes`.
+ *
+ * `data` may be the memory of an input, as for a state that each run changes. The run then writes
+ * in place if nothing reads the input after the operation that writes, and else copies the output
+ * at its end. A run that fails may have changed what it writes in place. */
 SLUICE_API int32_t sluice_context_bind_output(sluice_context* context, const char* name, void* data,
                                               int64_t capacity_bytes);
+
+/* Bytes that runs of the context have copied: inputs and outputs that operations could not read or
+ * write in the caller's memory, and inputs and constants that are outputs too. 0 for null. */
+SLUICE_API int64_t sluice_context_copied_bytes(const sluice_context* context);
 
 /* Runs the model on the inputs. Blocks until the outputs are complete.
  * Fails: FAILED_PRECONDITION (9) if an input is not set; errors of the model's operations, such as

@@ -138,13 +138,17 @@ class Context {
     return set_input<T>(name, std::span<const T>(values), std::span(dims.begin(), dims.size()));
   }
 
-  /// Makes runs write this output to `memory`, which the context borrows.
+  /// Makes runs write this output to `memory`, which the context borrows. It may be the memory of
+  /// an input, as for a state that each run changes.
   template <typename T>
   std::optional<Error> bind_output(const std::string& name, std::span<T> memory) {
     return detail::check(
         sluice_context_bind_output(handle_.get(), name.c_str(), memory.data(),
                                    static_cast<std::int64_t>(memory.size_bytes())));
   }
+
+  /// Bytes of inputs and outputs that runs have copied.
+  std::int64_t copied_bytes() const { return sluice_context_copied_bytes(handle_.get()); }
 
   /// Runs the model and blocks until the outputs are complete. nullopt on success.
   std::optional<Error> run() { return detail::check(sluice_context_run(handle_.get())); }

@@ -98,6 +98,10 @@ int32_t sluice_context_bind_output(sluice_context* context, const char* name, vo
   });
 }
 
+int64_t sluice_context_copied_bytes(const sluice_context* context) {
+  return context == nullptr ? 0 : context->context.copied_bytes();
+}
+
 int32_t sluice_context_run(sluice_context* context) {
   return sluice_context_run_with(context, nullptr);
 }

@@ -137,7 +137,9 @@ class Context {
   Status set_input_value(std::size_t index, Value value);
 
   /// The output is written to the caller's memory from now on, without a copy if it is aligned to
-  /// 64 bytes. Null data returns to memory of the context's own, which is the default.
+  /// 64 bytes. It may be the memory of an input of the same size: runs then write in place where
+  /// the model reads the input for the last time (in_place_outputs.h), and copy elsewhere. Null
+  /// data returns to memory of the context's own, which is the default.
   Status bind_output(std::size_t index, void* data, std::int64_t capacity_bytes);
 
   /// For deadlines and cancellation: the runs from now on call it; empty: none. A run in parts does
@@ -176,6 +178,10 @@ class Context {
   /// Fails: kInvalidArgument for an index out of range; kFailedPrecondition for an output that is
   ///        bound, was taken, is no tensor, or before the first run.
   Result<Tensor> take_output(std::size_t index);
+
+  /// Bytes that runs copied since the context was created: inputs and outputs that kernels could
+  /// not read or write in the caller's memory, and inputs and constants that are outputs too.
+  std::int64_t copied_bytes() const;
 
   /// Bytes of the context's own: arena, outputs, staging.
   std::int64_t memory_bytes() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "exec/in_place_outputs.h"
 #include "exec/model_state.h"
 
 namespace sluice::exec {
@@ -97,6 +98,7 @@ Result<std::shared_ptr<const RangePlan>> make_range_plan(const ModelState& model
       request.begin == 0 && request.end == code.subgraph->order().size() && code.id.index() == 0;
   if (is_whole && model.executable.plan) request.layout = &*model.executable.plan;
   plan->placement = SLUICE_TRY(plan::place_operands(request));
+  plan->in_place_outputs = find_in_place_outputs(code, *plan);
   return std::shared_ptr<const RangePlan>(std::move(plan));
 }
 

@@ -1,6 +1,7 @@
 // A planned range: kernels for its shapes, and a place in memory for every operand.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -18,6 +19,14 @@ struct SubgraphCode;
 /// from memory and the actual dimensions of its last results.
 using RunKey = std::vector<std::int64_t>;
 
+/// An output that may be written to the memory of an input; see in_place_outputs.h.
+struct InPlaceOutput {
+  std::size_t output = 0;
+  std::size_t input = 0;
+
+  bool operator==(const InPlaceOutput&) const = default;
+};
+
 /// Immutable; shared by contexts.
 struct RangePlan {
   StepRange range;
@@ -26,6 +35,7 @@ struct RangePlan {
   /// One per step of the range; null where no kernel runs: views, results without elements, steps
   /// of the executor.
   std::vector<std::shared_ptr<const backend::Kernel>> kernels;
+  std::vector<InPlaceOutput> in_place_outputs;
 };
 
 /// Plans the range that starts at position `begin` of the order, given the facts known there.

@@ -131,6 +131,7 @@ class Run {
     if (input.address != input.view.data) {
       std::memcpy(input.staging.data(), input.view.data,
                   static_cast<std::size_t>(input.view.size_bytes));
+      state_.copied_bytes += input.view.size_bytes;
     }
     TensorView view = input.view;
     view.data = const_cast<void*>(input.address);  // NOLINT: inputs are only read
@@ -173,6 +174,7 @@ class Run {
                         output_spec(index).name, to.view.size_bytes, to.capacity_bytes);
     }
     std::memcpy(to.bound, to.view.data, static_cast<std::size_t>(to.view.size_bytes));
+    state_.copied_bytes += to.view.size_bytes;
     to.view.data = to.bound;
     return ok_status();
   }
@@ -301,6 +303,8 @@ Status Context::finish() {
 const TensorView& Context::output(std::size_t index) const { return state_->outputs[index].view; }
 
 const Value& Context::output_value(std::size_t index) const { return state_->outputs[index].value; }
+
+std::int64_t Context::copied_bytes() const { return state_->copied_bytes; }
 
 std::int64_t Context::memory_bytes() const {
   std::int64_t total = 0;

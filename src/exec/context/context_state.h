@@ -39,6 +39,7 @@ struct ContextState {
   backend::TextPool texts;  // of the run under way, or the last one
   std::vector<BoundInput> inputs;
   std::vector<BoundOutput> outputs;
+  std::int64_t copied_bytes = 0;               ///< see Context::copied_bytes
   std::vector<std::unique_ptr<Frame>> frames;  // by subgraph; made when first run
 
   Frame& frame(ir::SubgraphId id) {

@@ -1,6 +1,19 @@
 #include "exec/context/frame.h"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace sluice::exec {
+namespace {
+
+bool share_bytes(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_bytes) {
+  const auto begin_a = reinterpret_cast<std::uintptr_t>(a);
+  const auto begin_b = reinterpret_cast<std::uintptr_t>(b);
+  return begin_a < begin_b + static_cast<std::uintptr_t>(b_bytes) &&
+         begin_b < begin_a + static_cast<std::uintptr_t>(a_bytes);
+}
+
+}  // namespace
 
 Frame::Frame(const SubgraphCode& code_to_run, void* texts) : code(code_to_run) {
   const ir::Subgraph& subgraph = *code.subgraph;
@@ -15,6 +28,18 @@ Frame::Frame(const SubgraphCode& code_to_run, void* texts) : code(code_to_run) {
 void Frame::set_input(std::size_t index, const TensorView& tensor) {
   inputs[index] = tensor;
   bindings[index] = tensor.data;
+}
+
+bool Frame::is_direct(std::size_t output, std::int64_t size_bytes,
+                      std::span<const InPlaceOutput> in_place) const {
+  const FrameOutput& to = outputs[output];
+  if (to.bound == nullptr || !is_aligned(to.bound) || to.capacity_bytes < size_bytes) return false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!share_bytes(inputs[i].data, inputs[i].size_bytes, to.bound, size_bytes)) continue;
+    const bool is_pair = std::ranges::find(in_place, InPlaceOutput{output, i}) != in_place.end();
+    if (inputs[i].data != to.bound || !is_pair) return false;
+  }
+  return true;
 }
 
 std::int64_t Frame::memory_bytes() const {

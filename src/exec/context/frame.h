@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "exec/aligned_buffer.h"
@@ -42,6 +43,11 @@ struct Frame {
   std::map<RunKey, std::unique_ptr<Recording>> recordings;
 
   void set_input(std::size_t index, const TensorView& tensor);
+  /// Whether a result may be written straight to the memory that the caller bound to an output. It
+  /// must be aligned and large enough, and share bytes with no input, except that of a pair of
+  /// `in_place`.
+  bool is_direct(std::size_t output, std::int64_t size_bytes,
+                 std::span<const InPlaceOutput> in_place) const;
   void* binding(std::int32_t number) const { return bindings[static_cast<std::size_t>(number)]; }
   std::int64_t memory_bytes() const;
 };

@@ -160,7 +160,8 @@ Status LinearExecutor::prepare_memory(const Recording& recording) {
   SLUICE_TRY(frame_.arena.reserve(placement.layout.arena_bytes));
   frame_.bindings[static_cast<std::size_t>(code_.numbers.arena())] = frame_.arena.data();
   for (const WrittenOutput& written : recording.outputs) {
-    SLUICE_TRY(prepare_output(written.output, written.size_bytes));
+    SLUICE_TRY(
+        prepare_output(written.output, written.size_bytes, recording.plan->in_place_outputs));
   }
   for (const ir::OperandId id : placement.kept) {
     const std::int32_t binding = code_.numbers.kept(id);
@@ -171,9 +172,10 @@ Status LinearExecutor::prepare_memory(const Recording& recording) {
   return ok_status();
 }
 
-Status LinearExecutor::prepare_output(std::size_t output, std::int64_t size_bytes) {
+Status LinearExecutor::prepare_output(std::size_t output, std::int64_t size_bytes,
+                                      std::span<const InPlaceOutput> in_place) {
   FrameOutput& to = frame_.outputs[output];
-  if (to.bound != nullptr && is_aligned(to.bound) && to.capacity_bytes >= size_bytes) {
+  if (frame_.is_direct(output, size_bytes, in_place)) {
     to.target = to.bound;
   } else {
     SLUICE_TRY(to.own.reserve(size_bytes));
@@ -188,8 +190,9 @@ Status LinearExecutor::copy_outputs(const Recording& recording) {
     if (frame_.outputs[copy.output].is_skipped) continue;
     const auto size = ir::run_bytes(actual_type(recording, copy.source));
     if (!size) return internal_error("output {} has no size", copy.output);
-    SLUICE_TRY(prepare_output(copy.output, *size));
+    SLUICE_TRY(prepare_output(copy.output, *size, {}));
     if (*size == 0) continue;
+    context_.copied_bytes += *size;
     std::memcpy(frame_.outputs[copy.output].target, address_of(*recording.plan, copy.source),
                 static_cast<std::size_t>(*size));
   }

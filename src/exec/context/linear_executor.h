@@ -30,7 +30,8 @@ class LinearExecutor {
   Status run_ordered(const Recording& recording);
   Status run_executor_step(const Recording& recording);
   Status prepare_memory(const Recording& recording);
-  Status prepare_output(std::size_t output, std::int64_t size_bytes);
+  Status prepare_output(std::size_t output, std::int64_t size_bytes,
+                        std::span<const InPlaceOutput> in_place);
   Status copy_outputs(const Recording& recording);
   void finish_outputs(const Recording& last);
 

@@ -110,8 +110,8 @@ Status StepCall::give(std::size_t index, const TensorView& tensor, AlignedBuffer
     set_address(place, kept.data());
     return ok_status();
   }
-  if (output->bound != nullptr && is_aligned(output->bound) &&
-      output->capacity_bytes >= tensor.size_bytes) {
+  const auto number = static_cast<std::size_t>(output - frame_.outputs.data());
+  if (frame_.is_direct(number, tensor.size_bytes, {})) {
     if (tensor.size_bytes > 0) {
       std::memcpy(output->bound, memory.data(), static_cast<std::size_t>(tensor.size_bytes));
     }

@@ -1,0 +1,94 @@
+#include "exec/in_place_outputs.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "exec/subgraph_code.h"
+
+namespace sluice::exec {
+namespace {
+
+using PlaceKind = plan::Place::Kind;
+
+class Finder {
+ public:
+  Finder(const SubgraphCode& code, const RangePlan& plan) : code_(code), plan_(plan) {}
+
+  std::vector<InPlaceOutput> run() const {
+    std::vector<InPlaceOutput> found;
+    for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
+      if (plan_.kernels[at - plan_.range.begin] == nullptr) continue;
+      if (const auto pair = pair_of(at)) found.push_back(*pair);
+    }
+    return found;
+  }
+
+ private:
+  static bool is_between(std::int32_t binding, std::int32_t begin, std::int32_t end) {
+    return binding >= begin && binding < end;
+  }
+
+  /// The binding that holds the operand; -1 for an operand that lies elsewhere.
+  std::int32_t binding_of(ir::OperandId id) const {
+    if (!id.is_valid()) return -1;
+    const plan::Place& place = plan_.placement.places[id.index()];
+    return place.kind == PlaceKind::kBinding ? place.binding : -1;
+  }
+
+  std::optional<InPlaceOutput> pair_of(std::size_t at) const {
+    const ir::Operation& operation = code_.operation_at(at);
+    const plan::BindingNumbers& numbers = code_.numbers;
+    const ir::OperandId result = operation.output(0);
+    const std::int32_t output = binding_of(result);
+    if (!is_between(output, numbers.output(0), numbers.arena())) return std::nullopt;
+    const auto& kernel = plan_.kernels[at - plan_.range.begin];
+    for (std::size_t i = 0; i < std::min<std::size_t>(operation.inputs.size(), 32); ++i) {
+      const ir::OperandId operand = operation.inputs[i];
+      const std::int32_t input = binding_of(operand);
+      if (!is_between(input, numbers.input(0), numbers.output(0))) continue;
+      if (!kernel->may_overwrite(static_cast<int>(i)) || bytes_of(operand) != bytes_of(result)) {
+        continue;
+      }
+      if (is_read_otherwise(input, at, i)) continue;
+      return InPlaceOutput{static_cast<std::size_t>(output - numbers.output(0)),
+                           static_cast<std::size_t>(input)};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::int64_t> bytes_of(ir::OperandId id) const {
+    return ir::run_bytes(plan_.facts[id.index()].type);
+  }
+
+  /// Whether the step at `at` reads the input by an operand other than `operand`, or anything reads
+  /// it later.
+  bool is_read_otherwise(std::int32_t input, std::size_t at, std::size_t operand) const {
+    for (std::size_t later = at; later < plan_.range.end; ++later) {
+      const ir::Operation& operation = code_.operation_at(later);
+      for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
+        const bool is_the_pair = later == at && i == operand;
+        if (!is_the_pair && binding_of(operation.inputs[i]) == input) return true;
+      }
+      if (!operation.body) continue;
+      for (const ir::OperandId id : operation.body->inputs) {
+        if (binding_of(id) == input) return true;
+      }
+    }
+    return std::ranges::any_of(plan_.placement.copies, [&](const plan::OutputCopy& copy) {
+      return binding_of(copy.source) == input;
+    });
+  }
+
+  const SubgraphCode& code_;
+  const RangePlan& plan_;
+};
+
+}  // namespace
+
+std::vector<InPlaceOutput> find_in_place_outputs(const SubgraphCode& code, const RangePlan& plan) {
+  const bool is_whole = plan.range.begin == 0 && plan.range.end == code.subgraph->order().size();
+  if (!is_whole) return {};
+  return Finder(code, plan).run();
+}
+
+}  // namespace sluice::exec
