@@ -160,7 +160,7 @@ void NativeModel::copy_elements(sluice_context* context, std::size_t index,
 
 /// Unset bindings do not outlive a run: a context of the pool serves other callers next.
 void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>& inputs,
-                         const Destination& destination, std::vector<OutputTensor>& outputs) const {
+                         const Destination& destination, std::vector<OutputTensor>& outputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) set_input(context, i, inputs[i]);
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Spec& spec = outputs_[i];
@@ -180,7 +180,9 @@ void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>
       check(sluice_context_bind_output(context, name_of(outputs_, i), data, capacity));
     }
   }
+  const std::int64_t copied_before = sluice_context_copied_bytes(context);
   check(sluice_context_run(context));
+  copied_bytes_ += sluice_context_copied_bytes(context) - copied_before;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (!destination.wants(i) && !destination.places(i)) continue;
     if (!outputs_[i].is_tensor()) {
@@ -193,6 +195,7 @@ void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>
       describe_output(outputs[i], view);
     } else {
       copy_to(outputs[i], view);
+      copied_bytes_ += view.size_bytes;
     }
   }
 }
@@ -274,6 +277,7 @@ void bind_model(nb::module_& module) {
       .def("call", &NativeModel::call)
       .def("run", &NativeModel::run, nb::arg("inputs"), nb::arg("wanted"),
            nb::arg("out").none() = nb::none())
+      .def("copied_bytes", &NativeModel::copied_bytes)
       .def("close", &NativeModel::close, nb::call_guard<nb::gil_scoped_release>());
 }
 

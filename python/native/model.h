@@ -1,6 +1,7 @@
 // A loaded model with its pool of contexts.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,9 @@ class NativeModel {
   /// None per output. Returns a list with one entry per output, None where `wanted` is false or
   /// `out` has an array.
   nb::list run(const nb::list& inputs, const std::vector<bool>& wanted, const nb::object& out);
+
+  /// Bytes of inputs and outputs that runs have copied.
+  std::int64_t copied_bytes() const { return copied_bytes_; }
 
   /// Frees the model; later calls fail. Runs under way finish first.
   void close();
@@ -77,7 +81,7 @@ class NativeModel {
   /// Copies a sequence, or an optional, which has no element or one.
   void copy_elements(sluice_context* context, std::size_t index, OutputTensor& output) const;
   void run_in(sluice_context* context, const std::vector<InputTensor>& inputs,
-              const Destination& destination, std::vector<OutputTensor>& outputs) const;
+              const Destination& destination, std::vector<OutputTensor>& outputs);
   /// For the C interface, which needs no name of a model's only tensor.
   static const char* name_of(const std::vector<Spec>& specs, std::size_t i) {
     return specs.size() == 1 ? nullptr : specs[i].name.c_str();
@@ -92,6 +96,7 @@ class NativeModel {
   std::vector<Spec> inputs_;
   std::vector<Spec> outputs_;
   std::vector<std::pair<std::string, std::string>> metadata_;
+  std::atomic<std::int64_t> copied_bytes_ = 0;
 };
 
 void bind_model(nb::module_& module);

@@ -94,7 +94,8 @@ class Model:
         """Runs the model on inputs by name and returns outputs by name.
 
         `outputs`: the names wanted; all by default. `out`: arrays that outputs are written to, which
-        must be writable, contiguous and large enough; the result has a view of the right shape.
+        must be writable, contiguous and large enough; the result has a view of the right shape. One
+        may be the array of an input, as for a state that each run changes.
         `timeout`: seconds; DeadlineExceeded after that, while the run ends in the background.
         """
         names = self._signature.output_names
@@ -133,6 +134,11 @@ class Model:
     async def call_async(self, *args: object, **kwargs: object) -> Any:
         """As a call, for asyncio; it takes no thread per request."""
         return await asyncio.wrap_future(self.submit(*args, **kwargs))
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes of inputs and outputs that runs copied. Arrays of sluice.empty are read and written in place."""
+        return self._native.copied_bytes()
 
     def context(self) -> Context:
         """Inputs and outputs bound once and run many times."""

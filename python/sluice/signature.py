@@ -134,8 +134,6 @@ class Signature:
             memory[index] = writable(given, self.outputs[index])
         raw = [None if array is None else array.reshape(-1).view(np.uint8) for array in memory]
         converted = self.convert(ordered)
-        if out:
-            _check_apart(converted, raw)
         results = execute(converted, wanted, raw)
         wants_torch = has_torch(ordered)
         named: dict[str, Any] = {}
@@ -190,15 +188,6 @@ def writable(array: object, spec: TensorSpec) -> Array:
     if dtypes.BY_NUMBER[spec.element_type].bits < 8:
         raise InvalidArgument(f"{what}: outputs of {spec.type} are packed; leave it out")
     return array
-
-
-def _check_apart(inputs: list[Any], out: list[Array | None]) -> None:
-    """An output written to an input would change what later operations read."""
-    tensors = [tensor for item in inputs for tensor in (item if isinstance(item, list) else [item])]
-    arrays_read = [item[0] if isinstance(item, tuple) else item for item in tensors]
-    for written in out:
-        if written is not None and any(np.may_share_memory(written, read) for read in arrays_read):
-            raise InvalidArgument("an array of `out` shares memory with an input")
 
 
 def _shaped(array: Array, shape: tuple[int, ...]) -> Array:

@@ -1,5 +1,8 @@
 """Models that keep state between calls, such as a counter or a cache of keys and values.
 
+A state lies in one array, which runs read and write: in place where the model reads the state for the last time
+when it writes the next, else with a copy at the end of the run.
+
 A package names its states in the metadata "sluice.states": which input takes the state, which output has its
 next value, and what it is at first. Torch is not needed here.
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import concurrent.futures
+import contextlib
 import io
 import json
 import threading
@@ -16,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import arrays
+from . import arrays, dtypes
 from .dtypes import Array
 from .errors import InvalidArgument, NotFound, Unimplemented
 from .model import Context, Model, Path, TensorSpec
@@ -57,22 +61,24 @@ class State(Mapping[str, Any]):
         self._states = {state.name: state for state in states}
         inputs = {spec.name: spec for spec in model.inputs}
         self._specs = {state.name: inputs[state.input] for state in states}
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of `_values` and the arrays in it; held by a run
         self._values: dict[str, Array] = {}
         self.reset()
 
     def __getitem__(self, name: str) -> Array:
-        return self._current(name).copy()
+        self._check(name)
+        with self._lock:
+            return self._values[name].copy()
 
     def __setitem__(self, name: str, value: object) -> None:
-        self._current(name)
+        self._check(name)
         spec = self._specs[name]
         array = arrays.to_numpy(value, spec.element_type, name)
         if array.dtype != spec.dtype or array.shape != spec.shape:
             dims = ",".join(map(str, array.shape))
             raise InvalidArgument(f'state "{name}": got {array.dtype}[{dims}], model keeps {spec.type}')
         with self._lock:
-            self._values[name] = array.copy()
+            self._values[name] = _aligned(array)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._states)
@@ -86,7 +92,7 @@ class State(Mapping[str, Any]):
 
     def reset(self) -> None:
         """Sets all states to their initial values."""
-        values = {name: state.initial_value(self._specs[name]) for name, state in self._states.items()}
+        values = {name: _aligned(state.initial_value(self._specs[name])) for name, state in self._states.items()}
         with self._lock:
             self._values = values
 
@@ -97,22 +103,35 @@ class State(Mapping[str, Any]):
 
     def restore(self, values: Mapping[str, object]) -> None:
         for name in values:
-            self._current(name)
+            self._check(name)
         for name, value in values.items():
             self[name] = value
 
-    def _current(self, name: str) -> Array:
+    def _check(self, name: str) -> None:
         if name not in self._states:
             known = ", ".join(f'"{known}"' for known in self._states)
             raise NotFound(f'the model has no state "{name}"; it has {known}')
-        return self._values[name]
+
+    @contextlib.contextmanager
+    def _in_run(self) -> Iterator[dict[str, Array]]:
+        """The arrays of the states. Other uses of the states wait for the run."""
+        with self._lock:
+            yield self._values
+
+
+def _aligned(array: Array) -> Array:
+    """A copy that runs read and write in place."""
+    copy = arrays.empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
 
 
 class StatefulModel(Model):
     """A loaded model with states. Calls take the other inputs and give the other outputs.
 
-    Runs of one object happen one after the other, in any thread; a run that fails leaves the states as they
-    were. `session` gives an object with states of its own.
+    Runs of one object happen one after the other, in any thread. A run that is refused leaves the states as they
+    were; one that fails at an operation may have changed some of them. `session` gives an object with states of
+    its own.
     """
 
     def __init__(self, model: Model, states: Sequence[StateSpec]) -> None:
@@ -122,8 +141,11 @@ class StatefulModel(Model):
         self._thread: concurrent.futures.ThreadPoolExecutor | None = None
         self._states = tuple(states)
         self._run_lock = threading.Lock()
+        self._thread_lock = threading.Lock()
         self.state = State(states, model)
         hidden = {state.input for state in states} | {state.output for state in states}
+        elements = [spec.element_type for spec in model.inputs if spec.name in hidden]
+        self._has_whole_bytes = all(dtypes.BY_NUMBER[number].bits >= 8 for number in elements)
         self._inputs = tuple(spec for spec in model.inputs if spec.name not in hidden)
         self._outputs = tuple(spec for spec in model.outputs if spec.name not in hidden)
 
@@ -138,6 +160,10 @@ class StatefulModel(Model):
     @property
     def metadata(self) -> dict[str, str]:
         return self._model.metadata
+
+    @property
+    def copied_bytes(self) -> int:
+        return self._model.copied_bytes
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         """Runs the model on inputs by position or name: one output, or a tuple of several."""
@@ -163,13 +189,15 @@ class StatefulModel(Model):
         known = {spec.name for spec in self._inputs}
         if unknown := feeds.keys() - known:
             raise NotFound(f'the model has no input "{unknown.pop()}"; it has {sorted(known)}')
-        with self._run_lock:
-            values = dict(self.state._values)
+        with self._run_lock, self.state._in_run() as values:
             given = {state.input: values[state.name] for state in self._states}
-            results = self._model.run({**feeds, **given})
-            with self.state._lock:
-                for state in self._states:
-                    self.state._values[state.name] = _as_numpy(results.pop(state.output))
+            if type(self._model) is Model and self._has_whole_bytes:
+                written = {state.output: values[state.name] for state in self._states}
+                results = self._model.run({**feeds, **given}, out=written)
+            else:
+                results = self._model.run({**feeds, **given})
+            for state in self._states:
+                values[state.name] = _as_numpy(results.pop(state.output))
         return results if outputs is None else {name: self._wanted(results, name) for name in outputs}
 
     def run_arrays(self, ordered: Sequence[object]) -> Sequence[Any] | None:
@@ -177,7 +205,7 @@ class StatefulModel(Model):
 
     def submit(self, *args: object, **kwargs: object) -> concurrent.futures.Future[Any]:
         """As a call, but returns a Future. Submitted calls run in order."""
-        with self.state._lock:
+        with self._thread_lock:
             if self._thread is None:
                 self._thread = concurrent.futures.ThreadPoolExecutor(1, "sluice-state")
             return self._thread.submit(lambda: self(*args, **kwargs))

@@ -131,6 +131,13 @@ def test_the_same_tensor_may_come_in_and_go_out() -> None:
     assert torch.equal(first, x) and torch.equal(second, x)
 
 
+@pytest.mark.parametrize("frontend", ["export", "torchscript"])
+def test_an_example_that_comes_twice_is_two_inputs(frontend: str) -> None:
+    x = torch.rand(3)
+    traced = sluice.torch.trace(lambda a, b: a - 2 * b, (x, x), frontend=frontend)
+    assert_close(traced(torch.ones(3), torch.zeros(3)), torch.ones(3))
+
+
 def test_the_torchscript_frontend_leaves_the_model_in_eval_mode() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Dropout()).eval()
     sluice.torch.trace(model, torch.rand(1, 2), frontend="torchscript")

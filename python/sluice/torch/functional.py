@@ -77,6 +77,7 @@ def example_call(function: Any, example_inputs: Any,
     module = as_module(function)
     args = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
     arguments, tensors = structure_of(args, "the example inputs")
+    tensors = _distinct(tensors)
     copies = [tensor.detach().clone() for tensor in tensors]
     before = {name: (tensor, tensor._version, tensor.detach().clone())
               for name, tensor in _module_tensors(module).items()}
@@ -96,6 +97,16 @@ def example_call(function: Any, example_inputs: Any,
     found = {name: before[name][2] for name in changed}
     states = _states(module, tensors, input_names, result_tensors, aliases, found, written)
     return Call(module, arguments, tensors, input_names, results, result_tensors, output_names, states)
+
+
+def _distinct(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The same values in tensors of their own: torch.export takes a tensor that comes twice for one input."""
+    seen: set[int] = set()
+    distinct = []
+    for tensor in tensors:
+        distinct.append(tensor.detach().clone() if id(tensor) in seen else tensor)
+        seen.add(id(tensor))
+    return distinct
 
 
 class Functional(nn.Module):
