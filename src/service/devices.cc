@@ -36,8 +36,8 @@ Result<std::vector<ModelEntry>> Service::reset_device(const Caller& caller,
     }
   }
   SLUICE_TRY(engine_.reset_device(device));
-  log_.add(LogLevel::kInfo, "device.reset device={} session={}", device.value(),
-           static_cast<std::uint64_t>(caller.session->id()));
+  log_.add(LogLevel::kInfo, "device.reset device={} session={} by={}", device.value(),
+           static_cast<std::uint64_t>(caller.session->id()), in_quotes(account_of(caller.peer)));
   std::vector<ModelEntry> stopped;
   for (const HostedModel& one : models) {
     const ModelHandle handle{one.info.handle};

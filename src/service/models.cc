@@ -177,9 +177,9 @@ Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& optio
              static_cast<std::uint64_t>(caller.session->id()), in_quotes(entry.status().message()));
     return entry;
   }
-  log_.add(LogLevel::kInfo, "model.load model={:#x} name={} group={} session={}",
+  log_.add(LogLevel::kInfo, "model.load model={:#x} name={} group={} session={} by={}",
            entry->info.handle, in_quotes(entry->info.name), entry->info.group.value(),
-           static_cast<std::uint64_t>(caller.session->id()));
+           static_cast<std::uint64_t>(caller.session->id()), in_quotes(account_of(caller.peer)));
   return entry;
 }
 
@@ -275,8 +275,9 @@ Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t dra
   if (status.is_ok()) forget_model(model, info, caller);
   caller.session->leave_load();
   SLUICE_TRY(Status(status));
-  log_.add(LogLevel::kInfo, "model.unload model={:#x} name={} session={}", info.handle,
-           in_quotes(info.name), static_cast<std::uint64_t>(caller.session->id()));
+  log_.add(LogLevel::kInfo, "model.unload model={:#x} name={} session={} by={}", info.handle,
+           in_quotes(info.name), static_cast<std::uint64_t>(caller.session->id()),
+           in_quotes(account_of(caller.peer)));
   return ok_status();
 }
 

@@ -22,6 +22,9 @@ std::uint64_t number_of(topology::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());
 }
 
+/// For the log.
+std::string by(const Caller& caller) { return in_quotes(account_of(caller.peer)); }
+
 }  // namespace
 
 Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOptions options,
@@ -83,6 +86,13 @@ ServerInfo Service::server() const {
   info.stream_requests = options.stream_requests;
   for (const auto& folder : options.model_folders) info.model_folders.push_back(folder.string());
   info.side_socket = side_socket_;
+  return info;
+}
+
+ServerInfo Service::server(const Caller& caller) const {
+  ServerInfo info = server();
+  info.account = account_of(caller.peer);
+  info.roles = access_.roles_of(caller.peer);
   return info;
 }
 
@@ -311,8 +321,8 @@ Result<GroupEntry> Service::create_group(const Caller& caller, const topology::C
     group_owners_.erase(number_of(id));
     return status;
   }
-  log_.add(LogLevel::kInfo, "group.create group={} cores={} session={}", id.value(), num_cores,
-           static_cast<std::uint64_t>(caller.session->id()));
+  log_.add(LogLevel::kInfo, "group.create group={} cores={} session={} by={}", id.value(),
+           num_cores, static_cast<std::uint64_t>(caller.session->id()), by(caller));
   return entry;
 }
 
@@ -330,8 +340,8 @@ Status Service::destroy_group(const Caller& caller, topology::CoreGroupId group)
   } else {
     caller.session->remove_group(group);
   }
-  log_.add(LogLevel::kInfo, "group.destroy group={} session={}", group.value(),
-           static_cast<std::uint64_t>(caller.session->id()));
+  log_.add(LogLevel::kInfo, "group.destroy group={} session={} by={}", group.value(),
+           static_cast<std::uint64_t>(caller.session->id()), by(caller));
   return ok_status();
 }
 

@@ -112,6 +112,8 @@ class Service {
   void set_model_events(ModelEvents events) { model_events_ = std::move(events); }
 
   ServerInfo server() const;
+  /// With the account and the roles of the caller.
+  ServerInfo server(const Caller& caller) const;
   ServerHealth health() const;
 
   // ---- sessions

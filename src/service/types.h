@@ -129,6 +129,8 @@ struct ServerInfo {
   std::vector<std::string> model_folders;
   std::string side_socket;           ///< where memfds are passed; empty: nowhere
   std::int64_t stream_requests = 0;  ///< most in flight on one stream
+  std::string account = {};          ///< the caller's
+  Roles roles = {};                  ///< the caller's
 };
 
 /// Options of a load. The package is a separate argument.

@@ -75,6 +75,9 @@ def users_may_do_what_their_roles_say(folder: Path) -> None:
         Sluice("--address", daemon.socket).text("load", package)
         alice, bob = User(ALICE, daemon), User(BOB, daemon)
         same([one["name"] for one in alice.json("models")], ["digits"])
+        holds(alice.text("server"), f"this client is user {ALICE}, with the roles inference")
+        server = bob.json("server")
+        same((server["account"], server["roles"]), (f"user {BOB}", "monitor,control"))
         may_only(alice, "inference")
         may_only(bob, "control", "monitor")
         may_only(User(CAROL, daemon, (OPS,)), "monitor")
@@ -134,6 +137,7 @@ def what_one_client_made_is_not_anothers_to_remove(folder: Path) -> None:
         alice.text("stop", "hers")
         alice.text("groups", "--destroy", str(group))
         root.text("unload", "hers")
+        holds(daemon.said(), f'group=1 session=0 by="user {ALICE}"')
 
 
 def quotas_bind_users_without_a_session(folder: Path) -> None:

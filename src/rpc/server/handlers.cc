@@ -118,8 +118,8 @@ Handlers::Unary* Handlers::later(Context* context, Role role, Work work) {
 
 Handlers::Unary* Handlers::GetServer(Context* context, const v1::GetServerRequest* /*request*/,
                                      v1::GetServerResponse* response) {
-  return now(context, Role::kAny, [&](const service::Caller& /*caller*/) {
-    wire::to_proto(service_.server(), *response);
+  return now(context, Role::kAny, [&](const service::Caller& caller) {
+    wire::to_proto(service_.server(caller), *response);
     return ok_status();
   });
 }

@@ -164,6 +164,9 @@ service::ServerInfo from_proto(const v1::GetServerResponse& from) {
   to.stream_requests = from.stream_requests();
   to.model_folders.assign(from.model_folders().begin(), from.model_folders().end());
   to.side_socket = from.side_socket();
+  to.account = from.account();
+  const auto roles = service::parse_roles(from.roles());
+  if (roles.is_ok()) to.roles = *roles;  // a daemon before minor version 6 tells none
   for (const auto& one : from.devices()) {
     topology::Device device;
     device.id = topology::DeviceId(one.id());

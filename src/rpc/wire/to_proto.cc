@@ -68,6 +68,8 @@ void to_proto(const service::ServerInfo& from, v1::GetServerResponse& to) {
   to.set_stream_requests(from.stream_requests);
   for (const std::string& folder : from.model_folders) to.add_model_folders(valid_utf8(folder));
   to.set_side_socket(valid_utf8(from.side_socket));
+  to.set_account(from.account);
+  to.set_roles(service::to_string(from.roles));
   for (const topology::Device& device : from.devices) {
     auto* one = to.add_devices();
     one->set_id(device.id.value());

@@ -137,6 +137,8 @@ json to_json(const service::ServerInfo& from) {
           {"devices", std::move(devices)},
           {"max_upload_bytes", from.max_upload_bytes},
           {"stream_requests", from.stream_requests},
+          {"account", from.account},
+          {"roles", service::to_string(from.roles)},
           {"model_folders", from.model_folders}};
 }
 

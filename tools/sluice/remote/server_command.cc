@@ -24,6 +24,8 @@ class ServerCommand : public Command {
                  describe_duration(server.uptime_ns), server.state);
       fmt::print("{} devices, {} of {} cores free\n", server.devices.size(), server.num_free_cores,
                  server.num_cores);
+      fmt::print("this client is {}, with the roles {}\n", printable(server.account),
+                 service::to_string(server.roles));
       fmt::print("{} of {} descriptors open, {} connections refused\n", health.descriptors.num_open,
                  health.descriptors.max_open, health.num_refused_connections);
       for (const auto& model : health.models) {
