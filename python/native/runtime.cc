@@ -19,6 +19,7 @@ class Options {
  public:
   explicit Options(const nb::kwargs& given) : given_(given) {}
 
+  bool has(const char* name) const { return given_.contains(name); }
   template <typename T>
   void set(T& field, const char* name) const {
     if (given_.contains(name)) field = nb::cast<T>(given_[name]);
@@ -66,12 +67,20 @@ struct Load {
     given.set(options.is_pinned, "is_pinned");
     given.set(options.isolation, "isolation");
     given.set(options.timeout_ns, "timeout_ns");
+    if (!given.has("share")) return;
+    function.struct_size = sizeof(function);
+    given.set(function.share, "share");
+    given.set(function.priority, "priority");
+    given.set(function.memory_bytes, "memory_bytes");
+    given.set(function.keep_warm_ns, "keep_warm_ns");
+    options.function = &function;
   }
   Load(const Load&) = delete;
   Load& operator=(const Load&) = delete;
 
   Options given;
   std::string path;
+  sluice_function_options function = {};
   sluice_load_options options = {};
 };
 

@@ -169,6 +169,38 @@ class Runtime:
             options["group"] = group if isinstance(group, int) else group.id
         return LoadedModel(self, self._native.load(_source_of(source), **options))
 
+    def deploy(
+        self,
+        source: Path | bytes | int | Model,
+        *,
+        name: str | None = None,
+        share: int = 1,
+        priority: int = 0,
+        concurrency: int = 1,
+        queue: int = 0,
+        memory: int = 0,
+        keep_warm: float | None = 60,
+        isolation: str = "default",
+        on_server: bool = False,
+    ) -> LoadedModel:
+        """Deploys a function: a model that takes turns with others on a lane of cores.
+
+        It takes requests at once; `start` makes it warm, `stop` cold, and a request starts a cold one. `share`: of
+        the lane's time, against functions of one `priority`. `concurrency`: requests in one turn. `memory`: quota
+        in bytes, 0 for none. `keep_warm`: seconds without requests until it gives its memory back; None keeps it
+        unless another function needs the memory. `isolation`: "process" for a cell of a daemon.
+        """
+        keep_ns = 2**63 - 1 if keep_warm is None else int(keep_warm * 1e9)
+        options: dict[str, Any] = {
+            "share": share, "priority": priority, "memory_bytes": memory, "keep_warm_ns": keep_ns or -1,
+            "depth": concurrency, "queue_limit": queue, "is_server_path": int(on_server),
+            "is_owner": not self._keeps, "isolation": _number_of(isolation, ISOLATIONS, "isolation")}
+        if name is None and isinstance(source, Model) and source.file is not None:
+            name = "function"
+        if name is not None:
+            options["name"] = name
+        return LoadedModel(self, self._native.load(_source_of(source), **options))
+
     def estimate(self, source: Path | bytes | int | Model, *, depth: int = 0) -> descriptions.Footprint:
         """What a load would take; loads nothing."""
         return descriptions.Footprint(**self._native.estimate(_source_of(source), depth=depth))

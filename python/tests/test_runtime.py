@@ -96,6 +96,26 @@ def test_models_of_a_group_take_turns(runtime: sluice.Runtime, digits: sluice.Mo
         group.load(digits)
 
 
+def test_functions_share_a_lane_and_start_by_themselves(runtime: sluice.Runtime, digits: sluice.Model,
+                                                        image: Any) -> None:
+    first = runtime.deploy(digits, name="first", share=1)
+    second = runtime.deploy(digits, name="second", share=3, keep_warm=None)
+    assert first.info.group == second.info.group
+    expected = digits(image)
+    np.testing.assert_array_equal(first(image), expected)
+    np.testing.assert_array_equal(second(image), expected)
+    first.stop()
+    np.testing.assert_array_equal(first(image), expected)  # a cold function starts with its request
+    assert {"first", "second"} <= {one.name for one in runtime.models()}
+    with pytest.raises(sluice.Error, match="share"):
+        runtime.deploy(digits, share=5000)
+    with pytest.raises(sluice.Error, match="quota"):
+        runtime.deploy(digits, memory=1)
+    first.unload()
+    second.unload()
+    assert not {"first", "second"} & {one.name for one in runtime.models()}
+
+
 def test_unloaded_model_and_closed_runtime_refuse_calls(runtime: sluice.Runtime, digits: sluice.Model,
                                                         image: Any) -> None:
     model, other = runtime.load(digits, name="a"), runtime.load(digits, name="b")
