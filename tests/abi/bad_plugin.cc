@@ -46,6 +46,13 @@ class Backend : public sluice::plugin::HostBackend {
   Backend() : HostBackend(kKernels) {}
 };
 
+struct BadPlugin : sluice::plugin::HostPlugin<Backend> {
+  static constexpr const char* kName = "bad";
+  static constexpr const char* kVersion = "1";
+};
+
+void (*destroy_backend)(sluice_backend*) = nullptr;  ///< as a good plug-in does it
+
 /// Fills the caller's buffer to its end, without a terminating NUL.
 void fill(sluice_message* message) { std::memset(message->text, 'x', message->capacity); }
 
@@ -78,7 +85,7 @@ void spoil_creation(sluice_backend_api& api) {
   }
   if (kCase == "throws_in_destroy") {
     api.destroy = [](sluice_backend* backend) {
-      sluice::plugin::detail::backend_destroy(backend);
+      destroy_backend(backend);
       throw std::runtime_error("thrown by destroy");
     };
   }
@@ -207,8 +214,10 @@ const sluice_backend_api* sluice_backend_entry(uint16_t, uint16_t, sluice_messag
     sluice::plugin::write_message(message, "not today");
     return nullptr;
   }
-  static sluice_backend_api api = *sluice::plugin::detail::host_backend_api<Backend>(
-      kCase.c_str(), "1", SLUICE_BACKEND_ABI_MAJOR, message);
+  static sluice_backend_api api =
+      *sluice::plugin::PluginTable<BadPlugin>::get(SLUICE_BACKEND_ABI_MAJOR, message);
+  api.name = kCase.c_str();
+  destroy_backend = api.destroy;
   if (kCase == "unaligned_table") {
     return reinterpret_cast<const sluice_backend_api*>(reinterpret_cast<const char*>(&api) + 1);
   }

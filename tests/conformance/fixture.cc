@@ -18,12 +18,13 @@ class Placement {
   Status add(const sluice_operand& operand, std::vector<sluice_argument>& arguments) {
     if (operand.tensor.element_type == 0) {
       arguments.push_back(backend::absent_argument());
-    } else if (operand.is_constant != 0) {
+    } else if (operand.is_constant != 0 && backend_->devices()[0].has_host_memory) {
       arguments.push_back(backend::fixed_argument(operand.tensor.data));
     } else {
       memory_.push_back(SLUICE_TRY(DeviceMemory::allocate(backend_, 0, operand.tensor.size_bytes)));
       arguments.push_back(backend::fixed_argument(memory_.back().address()));
-      placed_.push_back({operand.tensor, arguments.back()});
+      auto& copied = operand.is_constant != 0 ? constants_ : placed_;
+      copied.push_back({operand.tensor, arguments.back()});
     }
     return ok_status();
   }
@@ -33,11 +34,14 @@ class Placement {
     sluice_argument argument;
   };
   const std::vector<Placed>& placed() const { return placed_; }
+  /// Constants of a device that does not reach host memory.
+  const std::vector<Placed>& constants() const { return constants_; }
 
  private:
   std::shared_ptr<const Backend> backend_;
   std::vector<DeviceMemory> memory_;
   std::vector<Placed> placed_;
+  std::vector<Placed> constants_;
 };
 
 Tensor empty_like(const sluice_tensor& tensor) {
@@ -97,6 +101,10 @@ Result<std::vector<Tensor>> run_once(const std::shared_ptr<const Backend>& backe
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     SLUICE_TRY(list.add_copy(backend::fixed_argument(inputs[i].bytes.data()),
                              read.placed()[i].argument, read.placed()[i].tensor.size_bytes));
+  }
+  for (const auto& constant : read.constants()) {
+    SLUICE_TRY(list.add_copy(backend::fixed_argument(constant.tensor.data), constant.argument,
+                             constant.tensor.size_bytes));
   }
   SLUICE_TRY(list.add_kernel(kernel, in, out));
   std::vector<Tensor> results;

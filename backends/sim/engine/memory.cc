@@ -29,10 +29,10 @@ Status DeviceMemories::allocate(int device, std::int64_t size_bytes, void** addr
                 " bytes of memory and " + std::to_string(used) + " are used: " +
                 std::to_string(size_bytes) + " more do not fit; free some, or use another device"};
   }
-  const sluice_code code =
-      plugin::detail::memory_allocate(nullptr, 0, size_bytes, address, nullptr);
-  if (code != SLUICE_OK) {
-    return {code, "the host has no " + std::to_string(size_bytes) + " bytes to simulate with"};
+  if (const Status status = plugin::detail::allocate_aligned(size_bytes, address);
+      !status.is_ok()) {
+    return {status.code,
+            "the host has no " + std::to_string(size_bytes) + " bytes to simulate with"};
   }
   used += size_bytes;
   blocks_[reinterpret_cast<std::uintptr_t>(*address)] = {device, size_bytes};

@@ -132,7 +132,7 @@ Status Simulator::check_reach(const Stream& stream) const {
   std::vector<sluice_tensor> tensors;
   const std::span<const sluice_argument> inputs = run.command().inputs;
   const auto num_inputs = static_cast<std::size_t>(op.num_inputs);
-  void* const* bindings = run.bindings.data();
+  const std::span<void* const> bindings = run.bindings;
   plugin::detail::bind_tensors(plugin::inputs_of(op), inputs.first(num_inputs), bindings, tensors);
   plugin::detail::bind_tensors(plugin::body_inputs_of(op), inputs.subspan(num_inputs), bindings,
                                tensors);
@@ -155,8 +155,8 @@ void Simulator::complete(Stream& stream) {
   Status status = step.outcome;
   if (status.is_ok() && is_kernel) status = check_reach(stream);
   if (status.is_ok() && !step.is_lost) {
-    status = plugin::catch_all(
-        [&] { return plugin::detail::run_command(run.command(), run.bindings.data()); });
+    status =
+        plugin::catch_all([&] { return plugin::detail::run_command(run.command(), run.bindings); });
   }
   log_.add(now_ns_, is_kernel ? "kernel_end" : "copy_end", "stream=", stream.id,
            " list=", run.list->id, " code=", status.code);
@@ -194,7 +194,7 @@ Station* Simulator::detach(Stream& stream) {
 Simulator::Route Simulator::route_of(const Stream& stream, const Run& run) {
   const plugin::detail::Command& copy = run.command();
   const auto holder = [&](const sluice_argument& argument) {
-    return memories_.device_of(plugin::detail::address_of(argument, run.bindings.data()));
+    return memories_.device_of(plugin::detail::address_of(argument, run.bindings));
   };
   const auto described = [&](int device) -> const Device& {
     return description_.devices[static_cast<std::size_t>(device)];

@@ -66,9 +66,14 @@ class CustomBackend : public plugin::HostBackend {
   }
 };
 
+struct CustomPlugin : plugin::HostPlugin<CustomBackend> {
+  static constexpr const char* kName = "custom";
+  static constexpr const char* kVersion = "1";
+};
+
 const sluice_backend_api* custom_entry(std::uint16_t host_major, std::uint16_t /*host_minor*/,
                                        sluice_message* message) {
-  return plugin::detail::host_backend_api<CustomBackend>("custom", "1", host_major, message);
+  return plugin::PluginTable<CustomPlugin>::get(host_major, message);
 }
 
 }  // namespace
