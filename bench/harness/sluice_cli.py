@@ -66,12 +66,14 @@ def save_inputs(feeds: Arrays, folder: Path) -> list[str]:
     return arguments
 
 
-def run_model(package: Path, feeds: Arrays, outputs: Sequence[str]) -> Arrays:
+def run_model(
+    package: Path, feeds: Arrays, outputs: Sequence[str], options: Sequence[str] = ()
+) -> Arrays:
     """Runs the package once and returns the named outputs."""
     with tempfile.TemporaryDirectory(prefix="sluice-run-") as scratch:
         arguments = save_inputs(feeds, Path(scratch) / "inputs")
         folder = Path(scratch) / "outputs"
-        run_command("run", package, *arguments, "--output-dir", folder)
+        run_command("run", package, *arguments, "--output-dir", folder, *options)
         files = {name: folder / f"{name.replace('/', '_')}.npy" for name in outputs}
         missing = [name for name, path in files.items() if not path.exists()]
         if missing:

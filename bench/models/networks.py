@@ -8,6 +8,7 @@ from functools import partial
 from types import ModuleType
 
 import bert_base
+import branches
 import chain
 import dlrm
 import efficientnet_b0
@@ -58,6 +59,8 @@ NETWORKS: dict[str, Network] = {
     **{name: at_batch(module, BATCH) for name, module in zip(BATCHED_NAMES, MODULES)},
     **{f"chain_{length}": Network(partial(chain.build, length), chain.inputs)
        for length in (10, 110)},
+    "inception_like": Network(branches.build_inception, branches.inception_inputs),
+    "two_towers": Network(branches.build_two_towers, branches.tower_inputs),
     "mlp_tiny": Network(mlp.build_tiny, mlp.tiny_inputs),
     **CLASSIC,
 }

@@ -62,13 +62,20 @@ SLUICE_API int32_t sluice_set_log(sluice_log_callback callback, void* user, int3
 
 /* ---- models ------------------------------------------------------------------------------- */
 
+/* How a run walks the graph. Linear: one segment after another. Dataflow: one thread that keeps all
+ * devices busy. Parallel: branches side by side; a context starts a thread per device and per lane
+ * of cores. */
+#define SLUICE_EXECUTOR_LINEAR 1
+#define SLUICE_EXECUTOR_DATAFLOW 2
+#define SLUICE_EXECUTOR_PARALLEL 3
+
 /* How a model is loaded. All fields but struct_size may be zero. */
 typedef struct sluice_open_options {
-  uint32_t struct_size; /* sizeof(sluice_open_options) */
-  int32_t num_threads;  /* number of cores to use; 0: all cores that the process may use */
-  const int32_t* cores; /* [num_cores] core numbers; null: Sluice chooses */
-  int32_t num_cores;    /* length of `cores` */
-  int32_t reserved;
+  uint32_t struct_size;    /* sizeof(sluice_open_options) */
+  int32_t num_threads;     /* number of cores to use; 0: all cores that the process may use */
+  const int32_t* cores;    /* [num_cores] core numbers; null: Sluice chooses */
+  int32_t num_cores;       /* length of `cores` */
+  int32_t executor;        /* SLUICE_EXECUTOR_...; 0: what the model was compiled for */
   const char* backend_dir; /* folder of plug-ins; null: $SLUICE_BACKEND_PATH, then the default */
   int64_t max_loop_iterations; /* a longer Loop fails the run; 0: the default, 10^8 */
 } sluice_open_options;

@@ -255,12 +255,22 @@ class Context {
   std::unique_ptr<sluice_context, detail::Deleter<sluice_context, sluice_context_free>> handle_;
 };
 
+/// How a run walks the graph; sluice.h says what they do.
+enum class Executor : std::int32_t {
+  kAsCompiled = 0,
+  kLinear = SLUICE_EXECUTOR_LINEAR,
+  kDataflow = SLUICE_EXECUTOR_DATAFLOW,
+  kParallel = SLUICE_EXECUTOR_PARALLEL,
+};
+
 /// A loaded model. Movable; usable from any thread.
 class Model {
  public:
   /// Opens the `.sluice` file at `path`. `num_threads` 0 uses all cores that the process may use.
-  static Expected<Model> open(const std::string& path, std::int32_t num_threads = 0) {
-    const sluice_open_options options = open_options(num_threads);
+  static Expected<Model> open(const std::string& path, std::int32_t num_threads = 0,
+                              Executor executor = Executor::kAsCompiled) {
+    sluice_open_options options = open_options(num_threads);
+    options.executor = static_cast<std::int32_t>(executor);
     sluice_model* handle = nullptr;
     return opened(sluice_model_open(path.c_str(), &options, &handle), handle);
   }

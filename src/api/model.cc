@@ -45,6 +45,11 @@ Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::stri
   exec::LoadOptions loading;
   loading.num_threads = known.num_threads;
   if (known.max_loop_iterations > 0) loading.max_loop_iterations = known.max_loop_iterations;
+  if (known.executor < 0 || known.executor > SLUICE_EXECUTOR_PARALLEL) {
+    return invalid_argument("executor {} does not exist; SLUICE_EXECUTOR_... are 1 to 3",
+                            known.executor);
+  }
+  loading.executor = static_cast<exec::ExecutorKind>(known.executor);
   if (known.cores != nullptr && known.num_cores > 0) {
     loading.cores.assign(known.cores, known.cores + known.num_cores);
   }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "support/paths.h"
 
@@ -48,6 +49,39 @@ TEST_F(SluiceApi, DescribesTheModel) {
   EXPECT_EQ(input->dims[3], 8);
   EXPECT_EQ(input->batch_axis, 0);
   EXPECT_EQ(sluice_model_input(model_, 1), nullptr);
+}
+
+TEST_F(SluiceApi, RunsByTheExecutorOfTheOptions) {
+  const auto path = sluice::testing::source_path("tests/golden/package/format_1_0.sluice");
+  std::vector<float> expected;
+  for (const std::int32_t executor :
+       {SLUICE_EXECUTOR_LINEAR, SLUICE_EXECUTOR_DATAFLOW, SLUICE_EXECUTOR_PARALLEL}) {
+    sluice_open_options options = {};
+    options.struct_size = sizeof(options);
+    options.executor = executor;
+    sluice_model* model = nullptr;
+    ASSERT_EQ(sluice_model_open(path.c_str(), &options, &model), SLUICE_STATUS_OK)
+        << sluice_last_error();
+    sluice_context* context = nullptr;
+    ASSERT_EQ(sluice_context_create(model, &context), SLUICE_STATUS_OK);
+    const sluice_array array = image();
+    ASSERT_EQ(sluice_context_set_input(context, nullptr, &array), SLUICE_STATUS_OK);
+    ASSERT_EQ(sluice_context_run(context), SLUICE_STATUS_OK) << sluice_last_error();
+    sluice_array output = {};
+    ASSERT_EQ(sluice_context_output(context, nullptr, &output), SLUICE_STATUS_OK);
+    const auto* data = static_cast<const float*>(output.data);
+    const std::vector<float> values(data, data + output.size_bytes / 4);
+    if (expected.empty()) expected = values;
+    EXPECT_EQ(values, expected) << executor;
+    sluice_context_free(context);
+    sluice_model_close(model);
+  }
+  sluice_open_options wrong = {};
+  wrong.struct_size = sizeof(wrong);
+  wrong.executor = 9;
+  sluice_model* none = nullptr;
+  EXPECT_EQ(sluice_model_open(path.c_str(), &wrong, &none), kInvalidArgument);
+  EXPECT_THAT(sluice_last_error(), HasSubstr("executor 9"));
 }
 
 TEST_F(SluiceApi, ContextOutlivesTheModelHandle) {

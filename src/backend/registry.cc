@@ -145,6 +145,15 @@ std::span<const Plugin> BackendRegistry::all() const {
 }
 
 Result<std::shared_ptr<const Backend>> BackendRegistry::find(std::string_view name) const {
+  const DeviceName wanted = split_device_name(name);
+  auto backend = SLUICE_TRY(find_plugin(wanted.backend));
+  const auto count = static_cast<int>(backend->devices().size());
+  if (wanted.device.value_or(0) < count || !wanted.device) return backend;
+  return make_error(Code::kNotFound, "backend \"{}\" has {} devices, numbered from 0; no device {}",
+                    wanted.backend, count, *wanted.device);
+}
+
+Result<std::shared_ptr<const Backend>> BackendRegistry::find_plugin(std::string_view name) const {
   if (auto backend = find_in_process(name)) return backend;
   {
     const std::lock_guard lock(state_->mutex);

@@ -1,14 +1,34 @@
 // The plug-ins of this process: found, loaded when asked for, or listed with the reason why not.
 #pragma once
 
+#include <charconv>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "backend/backend.h"
 
 namespace sluice::backend {
+
+/// "sim" names a backend, "sim:1" its second device.
+struct DeviceName {
+  std::string_view backend;
+  std::optional<int> device;  ///< absent where the name has none
+};
+
+/// Splits at the last ':' if digits follow it; otherwise the whole is the name of a backend.
+inline DeviceName split_device_name(std::string_view name) {
+  const std::size_t colon = name.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == name.size()) return {name, std::nullopt};
+  int device = 0;
+  const char* end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data() + colon + 1, end, device);
+  if (parsed.ec != std::errc() || parsed.ptr != end || device < 0) return {name, std::nullopt};
+  return {name.substr(0, colon), device};
+}
 
 /// What discovery found at one path.
 struct Plugin {
@@ -39,12 +59,15 @@ class BackendRegistry {
   /// In the order found. Loads all plug-ins that are not loaded yet.
   std::span<const Plugin> all() const;
 
-  /// Prefers backends of the process (add_to_process).
-  /// Fails: kNotFound naming the backends there are, or the reason why it did not load.
+  /// The backend of a name such as "sim", or "sim:1" for one of its devices. Prefers backends of
+  /// the process (add_to_process). Fails: kNotFound naming the backends there are, the devices of
+  /// the backend, or the reason why
+  ///        it did not load.
   Result<std::shared_ptr<const Backend>> find(std::string_view name) const;
 
  private:
   explicit BackendRegistry(const Discovery& discovery);
+  Result<std::shared_ptr<const Backend>> find_plugin(std::string_view name) const;
 
   struct State {
     std::map<std::string, Options> options;

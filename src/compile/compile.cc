@@ -9,6 +9,7 @@
 #include "compile/layouts.h"
 #include "compile/optimize.h"
 #include "compile/profiled_scheduler.h"
+#include "compile/schedule/choose_executor.h"
 #include "exec/loaded_model.h"
 #include "ir/source.h"
 #include "ir/verify.h"
@@ -69,6 +70,12 @@ class Compiler {
     ir::drop_stale_sources(executable.graph);
     executable.segments = SLUICE_TRY(cut_segments(executable, options_.cuts, options_.cores));
     SLUICE_TRY(check_limits(executable, options_.limits));
+    if (options_.executor == "auto") {
+      report("compare executors");
+      set_executor(executable, SLUICE_TRY(choose_executor(executable, registry_)));
+    } else {
+      set_executor(executable, SLUICE_TRY(exec::parse_executor(options_.executor)));
+    }
     report("prepare kernels");
     return prepare(std::move(executable));
   }
@@ -76,6 +83,12 @@ class Compiler {
  private:
   void report(std::string_view phase) const {
     if (options_.progress) options_.progress(phase);
+  }
+
+  /// Linear is what a package without the fact means.
+  static void set_executor(package::Executable& executable, exec::ExecutorKind kind) {
+    if (kind == exec::ExecutorKind::kLinear) return;
+    executable.graph.metadata[exec::kExecutorFact] = exec::executor_name(kind);
   }
 
   /// Loads the model as a program would. This verifies that it loads, and yields the packed

@@ -46,6 +46,8 @@ struct CompileOptions {
   /// How many cores each segment wants, in order; empty for one each.
   std::vector<std::int32_t> cores;
   PartitionLimits limits;
+  /// "linear", "dataflow", "parallel", or "auto": see choose_executor.
+  std::string executor = "linear";
   /// Called when a phase starts; may be empty.
   std::function<void(std::string_view phase)> progress;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "compile/link/link_graphs.h"
+
 namespace sluice::compile {
 namespace {
 
@@ -18,6 +20,18 @@ Result<std::uint32_t> find_position(const ir::Subgraph& main, const std::string&
       "cannot cut at \"{}\": {} operations of the compiled graph have that name; \"sluice inspect "
       "--text\" shows them",
       name, positions.empty() ? "no" : "several");
+}
+
+/// Starts a segment at `position`, or names the one that starts there.
+void cut_at(std::uint32_t position, const std::string& name,
+            std::vector<package::SegmentSpec>& segments) {
+  const auto at =
+      std::ranges::lower_bound(segments, position, {}, &package::SegmentSpec::first_operation);
+  if (at != segments.end() && at->first_operation == position) {
+    at->name = name;
+  } else {
+    segments.insert(at, {name, position, 1});
+  }
 }
 
 std::string names_of(std::span<const package::SegmentSpec> segments) {
@@ -52,22 +66,38 @@ Status set_cores(std::span<const std::int32_t> cores, std::vector<package::Segme
   return ok_status();
 }
 
+Status check_shares(const package::Executable& executable, double min_share) {
+  std::vector<int> counts(executable.backends.size(), 0);
+  int total = 0;
+  for (const std::int16_t number : executable.backend_of[0]) {
+    if (number < 0) continue;
+    ++counts[static_cast<std::size_t>(number)];
+    ++total;
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const double share = static_cast<double>(counts[i]) / std::max(total, 1);
+    if (counts[i] == 0 || share >= min_share) continue;
+    return invalid_argument(
+        "backend \"{}\" runs {} of {} operations, {:.1f} %; at least {:.1f} % are required: place "
+        "more on it, none with --place, or lower --min-share",
+        executable.backends[i], counts[i], total, share * 100, min_share * 100);
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Result<std::vector<package::SegmentSpec>> cut_segments(const package::Executable& executable,
                                                        std::span<const std::string> cuts,
                                                        std::span<const std::int32_t> cores) {
-  if (cuts.empty() && cores.empty()) return std::vector<package::SegmentSpec>();
+  const auto models = model_starts(executable.graph);
+  if (cuts.empty() && cores.empty() && models.empty()) return std::vector<package::SegmentSpec>();
   auto segments = SLUICE_TRY(package::segments_of(executable));
+  for (const auto& [model, start] : models) {
+    cut_at(static_cast<std::uint32_t>(start), model, segments);
+  }
   for (const std::string& cut : cuts) {
-    const std::uint32_t position = SLUICE_TRY(find_position(executable.graph.main(), cut));
-    const auto at =
-        std::ranges::lower_bound(segments, position, {}, &package::SegmentSpec::first_operation);
-    if (at != segments.end() && at->first_operation == position) {
-      at->name = cut;
-    } else {
-      segments.insert(at, {cut, position, 1});
-    }
+    cut_at(SLUICE_TRY(find_position(executable.graph.main(), cut)), cut, segments);
   }
   SLUICE_TRY(set_cores(cores, segments));
   return segments;
@@ -81,6 +111,7 @@ Status check_limits(const package::Executable& executable, const PartitionLimits
         "between two segments of one backend on it too, or raise --max-segments",
         segments.size(), limits.max_segments, names_of(segments));
   }
+  SLUICE_TRY(check_shares(executable, limits.min_share));
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const std::size_t first = segments[i].first_operation;
     const std::size_t end =

@@ -14,11 +14,13 @@ namespace sluice::compile {
 struct PartitionLimits {
   int min_operations = 1;  ///< that each segment must have
   int max_segments = 0;    ///< 0 for no limit
+  double min_share = 0;    ///< of all operations with kernels that each backend in use must run
 };
 
-/// Segments that start where the backend changes and at each operation whose name is in `cuts`;
-/// named after that operation. None for neither cuts nor cores: then the package says nothing.
-/// Fails: kInvalidArgument  a name that no operation has, or one that several have; `cores` has
+/// Segments that start where the backend changes, at the first operation of each linked model, and
+/// at each operation whose name is in `cuts`; named after the model or that operation. None for
+/// neither cuts nor cores: then the package says nothing. Fails: kInvalidArgument  a name that no
+/// operation has, or one that several have; `cores` has
 ///                          another length than there are segments (the message names them); cores
 ///                          below 1
 Result<std::vector<package::SegmentSpec>> cut_segments(const package::Executable& executable,

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "compile/compile.h"
+#include "compile/link/link_graphs.h"
 #include "onnx/import.h"
 #include "options/shapes.h"
 
@@ -15,10 +16,40 @@ compile::WeightPrecision precision_of(std::string_view weights) {
   return compile::WeightPrecision::kF32;
 }
 
-Result<ir::Graph> import(const Source& source, const options::CompileFlags& flags) {
-  const onnx::ImportOptions importing = {SLUICE_TRY(options::parse_shapes(flags.shapes))};
+Result<ir::Graph> import(const Source& source, const std::vector<std::string>& shapes) {
+  const onnx::ImportOptions importing = {SLUICE_TRY(options::parse_shapes(shapes))};
   if (!source.path.empty()) return onnx::import_model(source.path, importing);
   return onnx::import_model_bytes(source.bytes, source.folder, importing);
+}
+
+Result<compile::CompileOptions> options_of(const options::CompileFlags& flags) {
+  compile::CompileOptions compiling;
+  compiling.backends = flags.backends;
+  compiling.places = flags.places;
+  if (!flags.profile.empty()) {
+    compiling.profile = std::make_shared<const compile::OperatorProfile>(
+        SLUICE_TRY(compile::read_operator_profile(flags.profile).with_context("--profile")));
+  }
+  compiling.limits = {flags.min_segment, flags.max_segments, flags.min_share};
+  compiling.optimize = flags.optimize;
+  compiling.pack = flags.pack;
+  compiling.cuts = flags.cuts;
+  compiling.cores = flags.cores;
+  compiling.executor = flags.executor;
+  compiling.weights = precision_of(flags.weights);
+  compiling.winograd = flags.winograd;
+  compiling.strassen_levels = flags.strassen;
+  return compiling;
+}
+
+/// The shapes of a linked model's inputs, without its name.
+std::vector<std::string> shapes_of(const std::string& model,
+                                   const std::vector<std::string>& shapes) {
+  std::vector<std::string> own;
+  for (const std::string& shape : shapes) {
+    if (shape.starts_with(model + ".")) own.push_back(shape.substr(model.size() + 1));
+  }
+  return own;
 }
 
 }  // namespace
@@ -27,24 +58,33 @@ Result<package::Executable> compile_model(const Source& source, const options::C
                                           const backend::BackendRegistry& backends,
                                           std::function<void(std::string_view)> progress) {
   if (progress) progress("import");
-  ir::Graph graph = SLUICE_TRY(import(source, flags));
-  compile::CompileOptions compiling;
-  compiling.backends = flags.backends;
-  compiling.places = flags.places;
-  if (!flags.profile.empty()) {
-    compiling.profile = std::make_shared<const compile::OperatorProfile>(
-        SLUICE_TRY(compile::read_operator_profile(flags.profile).with_context("--profile")));
-  }
-  compiling.limits = {flags.min_segment, flags.max_segments};
-  compiling.optimize = flags.optimize;
-  compiling.pack = flags.pack;
-  compiling.cuts = flags.cuts;
-  compiling.cores = flags.cores;
-  compiling.weights = precision_of(flags.weights);
-  compiling.winograd = flags.winograd;
-  compiling.strassen_levels = flags.strassen;
+  ir::Graph graph = SLUICE_TRY(import(source, flags.shapes));
+  compile::CompileOptions compiling = SLUICE_TRY(options_of(flags));
   compiling.progress = std::move(progress);
   return compile::compile(std::move(graph), backends, compiling);
+}
+
+Result<package::Executable> compile_linked(std::span<const NamedSource> sources, const Links& links,
+                                           const options::CompileFlags& flags,
+                                           const backend::BackendRegistry& backends,
+                                           std::function<void(std::string_view)> progress) {
+  compile::LinkRequest request;
+  for (const std::string& edge : links.edges) {
+    request.edges.push_back(SLUICE_TRY(compile::ModelEdge::parse(edge)));
+  }
+  for (const std::string& port : links.kept) {
+    request.outputs.push_back(SLUICE_TRY(compile::ModelPort::parse(port)));
+  }
+  if (progress) progress("import");
+  for (const NamedSource& named : sources) {
+    auto graph = import(named.source, shapes_of(named.name, flags.shapes));
+    request.models.push_back(
+        {named.name, SLUICE_TRY(std::move(graph).with_context("model \"" + named.name + "\""))});
+  }
+  compile::CompileOptions compiling = SLUICE_TRY(options_of(flags));
+  compiling.progress = std::move(progress);
+  return compile::compile(SLUICE_TRY(compile::link_graphs(std::move(request))), backends,
+                          compiling);
 }
 
 }  // namespace sluice::compiler

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "backend/registry.h"
 #include "base/result.h"
@@ -26,5 +28,24 @@ struct Source {
 Result<package::Executable> compile_model(const Source& source, const options::CompileFlags& flags,
                                           const backend::BackendRegistry& backends,
                                           std::function<void(std::string_view)> progress);
+
+/// A model under a name by which edges mean it.
+struct NamedSource {
+  std::string name;
+  Source source;
+};
+
+struct Links {
+  std::vector<std::string> edges;  ///< "encoder.y=decoder.x"
+  std::vector<std::string> kept;   ///< "encoder.y": outputs of the whole in spite of an edge
+};
+
+/// Imports the models, links them (compile/link/link_graphs.h) and compiles the whole, with a
+/// segment for each model. In `flags.shapes` inputs are called as in the result: "encoder.x=1,3".
+/// Fails: as `compile_model`; kInvalidArgument for links that do not fit the models.
+Result<package::Executable> compile_linked(std::span<const NamedSource> sources, const Links& links,
+                                           const options::CompileFlags& flags,
+                                           const backend::BackendRegistry& backends,
+                                           std::function<void(std::string_view)> progress);
 
 }  // namespace sluice::compiler

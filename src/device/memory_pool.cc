@@ -30,15 +30,13 @@ namespace {
 
 constexpr std::int64_t kSmallestBlockBytes = 256;
 
-/// Rounds sizes up to a multiple of an eighth of their power of two, so that blocks can be reused
-/// for similar sizes. Wastes at most an eighth.
-std::optional<std::int64_t> block_bytes_for(std::int64_t size_bytes) {
+}  // namespace
+
+std::optional<std::int64_t> MemoryPool::block_bytes(std::int64_t size_bytes) {
   const std::int64_t size = std::max(size_bytes, kSmallestBlockBytes);
   const auto power = std::bit_floor(static_cast<std::uint64_t>(size));
   return checked_align(size, std::max(static_cast<std::int64_t>(power / 8), backend::kAlignment));
 }
-
-}  // namespace
 
 std::unique_ptr<backend::DeviceMemory> MemoryPoolState::take_idle(std::int64_t size_bytes) {
   const auto it = idle.lower_bound(size_bytes);
@@ -119,7 +117,7 @@ MemoryPool::MemoryPool(Source source, const MemoryPoolOptions& options)
 
 Result<PooledMemory> MemoryPool::allocate(std::int64_t size_bytes, std::string_view client,
                                           MemoryCategory category) {
-  const auto block_bytes = size_bytes < 0 ? std::nullopt : block_bytes_for(size_bytes);
+  const auto block_bytes = size_bytes < 0 ? std::nullopt : MemoryPool::block_bytes(size_bytes);
   if (!block_bytes) return invalid_argument("{}: no memory has {} bytes", client, size_bytes);
   const std::lock_guard lock(state_->mutex);
   auto block = state_->take_idle(*block_bytes);

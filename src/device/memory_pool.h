@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "backend/memory.h"
@@ -50,6 +51,11 @@ class PooledMemory {
 class MemoryPool {
  public:
   using Source = std::function<Result<backend::DeviceMemory>(std::int64_t size_bytes)>;
+
+  /// What a request of this size takes from the device: rounded up to a multiple of an eighth of
+  /// its power of two, so that blocks can be reused for similar sizes; at most an eighth is wasted.
+  /// nullopt past 64 bits.
+  static std::optional<std::int64_t> block_bytes(std::int64_t size_bytes);
 
   /// Of one device of a backend.
   static MemoryPool of_device(std::shared_ptr<const backend::Backend> backend, int device,

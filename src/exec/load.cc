@@ -151,12 +151,28 @@ Status plan_static(const ModelState& model, SubgraphCode& code) {
   return ok_status();
 }
 
+/// Tells the subgraphs that the control flow of `outer` runs how many of their inputs are captured.
+void count_captures(const SubgraphCode& outer, const ModelState& model) {
+  for (std::size_t at = 0; at < outer.subgraph->order().size(); ++at) {
+    const ir::Operation& operation = outer.operation_at(at);
+    for (const auto& [name, value] : operation.attributes) {
+      const auto* callee = std::get_if<ir::SubgraphId>(&value);
+      if (callee == nullptr || model.subgraphs[callee->index()] == nullptr) continue;
+      model.subgraphs[callee->index()]->num_captures =
+          operation.inputs.size() - ops::num_own_inputs(operation);
+    }
+  }
+}
+
 Status prepare_subgraphs(ModelState& model, const std::stop_token& stop) {
   const ir::Graph& graph = model.executable.graph;
   model.subgraphs.resize(graph.num_subgraphs());
   for (const ir::SubgraphId id : ops::runnable_subgraphs(graph)) {
     SLUICE_TRY(check_not_stopped(stop));
     model.subgraphs[id.index()] = SLUICE_TRY(prepare_subgraph(graph, id));
+  }
+  for (const auto& code : model.subgraphs) {
+    if (code != nullptr) count_captures(*code, model);
   }
   return ok_status();
 }
@@ -196,6 +212,15 @@ void bring_constants(ModelState& model) {
       bring_to(std::make_shared<device::DeviceServiceTable>(system_clock()));
 }
 
+Result<ExecutorKind> executor_of(const package::Executable& executable,
+                                 const LoadOptions& options) {
+  if (options.executor != ExecutorKind::kAsCompiled) return options.executor;
+  const auto& facts = executable.graph.metadata;
+  const auto fact = facts.find(kExecutorFact);
+  if (fact == facts.end()) return ExecutorKind::kLinear;
+  return parse_executor(fact->second);
+}
+
 }  // namespace
 
 Result<LoadedModel> LoadedModel::load(package::Executable executable,
@@ -218,7 +243,9 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   SLUICE_TRY(align_constants(*owner, stop));
   model->signature = package::signature_of(owner->graph);
   model->options = options;
-  model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
+  model->executor = SLUICE_TRY(executor_of(*owner, options));
+  model->segments =
+      SLUICE_TRY(map_segments(model->executable, model->backends, options, model->executor));
   bring_constants(*model);
   model->packed =
       SLUICE_TRY(PackedStore::create(model->executable, model->backends, verification, stop));
@@ -235,12 +262,19 @@ Result<LoadedModel> LoadedModel::place(const LoadOptions& options,
   model->options = options;
   model->backends = state_->backends;
   model->input_alignment = state_->input_alignment;
-  model->segments = SLUICE_TRY(map_segments(model->executable, model->backends, options));
+  model->executor = SLUICE_TRY(executor_of(model->executable, options));
+  model->segments =
+      SLUICE_TRY(map_segments(model->executable, model->backends, options, model->executor));
   bring_constants(*model);
   model->packed = state_->packed;
   SLUICE_TRY(prepare_subgraphs(*model, stop));
-  // Kernels depend on the device, not on its cores.
-  if (model->segments.devices() == state_->segments.devices()) {
+  // Kernels depend on the device, not on its cores; tasks depend on the numbers of groups.
+  const bool is_linear =
+      model->executor == ExecutorKind::kLinear && state_->executor == ExecutorKind::kLinear;
+  const bool has_same_tasks = model->executor == state_->executor &&
+                              model->segments.group_index == state_->segments.group_index &&
+                              model->segments.lanes == state_->segments.lanes;
+  if (model->segments.devices() == state_->segments.devices() && (is_linear || has_same_tasks)) {
     take_plans(*model, *state_);
   } else {
     Verification verification(model->executable, options.num_threads, stop);
@@ -273,6 +307,18 @@ std::int64_t LoadedModel::context_bytes() const {
     total += ir::run_bytes(spec.type).value_or(0);
   }
   return total;
+}
+
+std::size_t LoadedModel::num_tasks() const {
+  const auto& plan = state_->main().static_plan;
+  if (plan == nullptr) return 0;
+  return plan->placement.tasks ? plan->placement.tasks->tasks.size() : num_segments();
+}
+
+LoadedModel::ArenaUse LoadedModel::arena_use() const {
+  const auto& plan = state_->main().static_plan;
+  if (plan == nullptr) return {};
+  return {plan->placement.layout.arena_bytes, plan->placement.lower_bound_bytes};
 }
 
 LoadedModel::Preparation LoadedModel::preparation() const {

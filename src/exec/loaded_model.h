@@ -15,6 +15,7 @@
 #include "backend/registry.h"
 #include "base/result.h"
 #include "device/stream/stream_pool.h"
+#include "exec/executors/executor_kind.h"
 #include "exec/value.h"
 #include "ir/type.h"
 #include "package/executable.h"
@@ -43,6 +44,8 @@ struct LoadOptions {
   std::vector<std::int32_t> cores;
   /// 0 for all cores that the process may use. Ignored if `cores` is set.
   int num_threads = 0;
+  /// How Context::run runs the lists of a step range. A run in parts is always linear.
+  ExecutorKind executor = ExecutorKind::kAsCompiled;
   /// Limit on the bytes of one context's intermediate tensors.
   std::int64_t max_arena_bytes = std::int64_t{1} << 40;
   /// A Loop that passes this number of iterations fails the run.
@@ -61,6 +64,7 @@ struct LoadOptions {
 Status check_input(const package::TensorSpec& spec, const TensorView& tensor);
 
 class Context;
+class RunTrace;
 struct ModelState;
 struct ContextState;
 
@@ -96,6 +100,28 @@ class LoadedModel {
   /// shapes are not known.
   std::int64_t context_bytes() const;
 
+  /// Number of command lists that a run submits, over all ranges of a model of static shapes; 0 if
+  /// shapes are not known. With one, all executors do the same.
+  std::size_t num_tasks() const;
+
+  /// The arena of a context, and the least that any plan of the same steps in sequence needs; zeros
+  /// if shapes are not known.
+  struct ArenaUse {
+    std::int64_t arena_bytes = 0;
+    std::int64_t lower_bound_bytes = 0;
+  };
+  ArenaUse arena_use() const;
+
+  /// Memory of an own-memory device that a context of static shapes takes.
+  struct DeviceUse {
+    std::string backend;
+    int device = 0;
+    std::int64_t constant_bytes = 0;  ///< shared by all contexts
+    std::int64_t tensor_bytes = 0;
+  };
+  /// Predicted from the plan; nothing is allocated. Empty if shapes are not known.
+  std::vector<DeviceUse> device_use() const;
+
   /// Results of loading that a package can keep, so that later loads skip the work: packed
   /// constants, and the memory plan of a model of static shapes.
   struct Preparation {
@@ -118,8 +144,9 @@ class LoadedModel {
   std::shared_ptr<const ModelState> state_;
 };
 
-/// Called on the running thread before each segment and each range of steps, so at least once per
-/// iteration of a loop. An error ends the run with that error. Takes well below a microsecond.
+/// Called on the running thread before each range of steps, so at least once per iteration of a
+/// loop; by the linear executor also before each segment. An error ends the run with that error.
+/// Takes well below a microsecond.
 using Checkpoint = std::function<Status()>;
 
 /// One run at a time of a loaded model. Movable. Strings are offsets and bytes, as in a package.
@@ -145,6 +172,10 @@ class Context {
   /// For deadlines and cancellation: the runs from now on call it; empty: none. A run in parts does
   /// not, because nothing in it can loop.
   void set_checkpoint(Checkpoint checkpoint);
+
+  /// Runs from now on are measured, until null is given. `trace` outlives them. A run in parts is
+  /// not measured.
+  void set_trace(RunTrace* trace);
 
   /// Fails: kFailedPrecondition naming an input that was not set; kResourceExhausted for bound
   ///        outputs that are too small, and at the limit on memory; what the checkpoint and kernels

@@ -21,6 +21,7 @@ struct ModelState {
   const package::Executable& executable;
   package::Signature signature;
   LoadOptions options;
+  ExecutorKind executor = ExecutorKind::kLinear;  ///< never kAsCompiled
   std::vector<std::shared_ptr<const backend::Backend>> backends;
   std::int64_t input_alignment = 1;  ///< all its backends take inputs at such addresses
   SegmentMap segments;

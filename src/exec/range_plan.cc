@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "exec/executors/step_work.h"
 #include "exec/in_place_outputs.h"
 #include "exec/model_state.h"
 
@@ -72,6 +73,21 @@ class KernelMaker {
   RangePlan& plan_;
 };
 
+/// Who runs each step; none where steps run one after another.
+std::vector<plan::StepSite> sites_of(const ModelState& model, const SubgraphCode& code,
+                                     const RangePlan& plan) {
+  std::vector<plan::StepSite> sites;
+  if (model.executor == ExecutorKind::kLinear) return sites;
+  for (std::size_t at = plan.range.begin; at < plan.range.end; ++at) {
+    plan::StepSite& site = sites.emplace_back();
+    if (plan.kernels[at - plan.range.begin] == nullptr) continue;
+    const std::size_t group = model.segments.group_at(model.executable, code.id, at);
+    site = {static_cast<std::int32_t>(group), !model.segments.is_on_host(group),
+            estimate_work(code.operation_at(at), plan.facts)};
+  }
+  return sites;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const RangePlan>> make_range_plan(const ModelState& model,
@@ -84,6 +100,7 @@ Result<std::shared_ptr<const RangePlan>> make_range_plan(const ModelState& model
   plan->range = SLUICE_TRY(plan_range(model.executable.graph, *code.subgraph, begin, plan->facts));
   const auto traits = SLUICE_TRY(KernelMaker(model, code, *plan).run());
 
+  const std::vector<plan::StepSite> sites = sites_of(model, code, *plan);
   std::vector<ir::Type> types;
   for (const ops::OperandFacts& operand : plan->facts) types.push_back(operand.type);
   plan::PlacementRequest request;
@@ -93,12 +110,15 @@ Result<std::shared_ptr<const RangePlan>> make_range_plan(const ModelState& model
   request.types = types;
   request.traits = traits;
   request.earlier = earlier;
+  request.sites = sites;
+  request.lanes = std::span(model.segments.lanes);
   request.max_arena_bytes = model.options.max_arena_bytes;
   const bool is_whole =
       request.begin == 0 && request.end == code.subgraph->order().size() && code.id.index() == 0;
   if (is_whole && model.executable.plan) request.layout = &*model.executable.plan;
   plan->placement = SLUICE_TRY(plan::place_operands(request));
-  plan->in_place_outputs = find_in_place_outputs(code, *plan);
+  // Side by side, a task may still read the input when another writes the output.
+  if (!plan->placement.tasks) plan->in_place_outputs = find_in_place_outputs(code, *plan);
   return std::shared_ptr<const RangePlan>(std::move(plan));
 }
 

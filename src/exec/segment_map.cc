@@ -14,12 +14,17 @@ using BackendPointer = std::shared_ptr<const backend::Backend>;
 /// thread, reuses so many streams; a model with more contexts at a time takes more.
 constexpr device::StreamPoolOptions kStreamOptions = {.made_ahead = 1, .max_unused = 16};
 
+/// Few networks have more than four branches of equal work.
+constexpr std::size_t kMaxLanes = 4;
+
 /// The placement of a segment if the options give none.
-SegmentPlacement default_placement(const backend::Backend& backend, const LoadOptions& options) {
-  if (!options.cores.empty()) return {0, options.cores};
-  const int num_cores = std::max(1, backend.devices().front().num_cores);
+SegmentPlacement place_on(const backend::Backend& backend, int device, const LoadOptions& options) {
+  if (!options.cores.empty()) return {device, options.cores};
+  const auto& info = backend.devices()[static_cast<std::size_t>(device)];
+  const int num_cores = std::max(1, info.num_cores);
   const int wanted = options.num_threads > 0 ? options.num_threads : num_cores;
   SegmentPlacement placement;
+  placement.device = device;
   placement.cores.resize(static_cast<std::size_t>(std::clamp(wanted, 1, num_cores)));
   std::iota(placement.cores.begin(), placement.cores.end(), 0);
   return placement;
@@ -28,8 +33,8 @@ SegmentPlacement default_placement(const backend::Backend& backend, const LoadOp
 class Mapper {
  public:
   Mapper(const package::Executable& executable, std::span<const BackendPointer> backends,
-         const LoadOptions& options)
-      : executable_(executable), backends_(backends), options_(options) {}
+         const LoadOptions& options, ExecutorKind executor)
+      : executable_(executable), backends_(backends), options_(options), executor_(executor) {}
 
   Result<SegmentMap> run() {
     const auto specs = SLUICE_TRY(package::segments_of(executable_));
@@ -43,6 +48,8 @@ class Mapper {
       SLUICE_TRY(add(i, specs[i], end));
     }
     SLUICE_TRY(add_bodies());
+    map_.lanes.resize(map_.groups.size());
+    if (executor_ == ExecutorKind::kParallel) SLUICE_TRY(add_lanes());
     return std::move(map_);
   }
 
@@ -57,9 +64,8 @@ class Mapper {
       return unimplemented("segment \"{}\": no backend was chosen for the model", spec.name);
     }
     const auto backend = static_cast<std::size_t>(std::max<std::int16_t>(number, 0));
-    const SegmentPlacement placement = options_.segments.empty()
-                                           ? default_placement(*backends_[backend], options_)
-                                           : options_.segments[index];
+    const SegmentPlacement placement =
+        options_.segments.empty() ? default_placement(backend) : options_.segments[index];
     auto group = find_or_make(backend, placement);
     map_.group_index.push_back(
         SLUICE_TRY(std::move(group).with_context(fmt::format("segment \"{}\"", spec.name))));
@@ -80,12 +86,18 @@ class Mapper {
     return ok_status();
   }
 
+  /// On the device that the package names; the registry has checked that it exists.
+  SegmentPlacement default_placement(std::size_t backend) const {
+    const auto name = backend::split_device_name(executable_.backends[backend]);
+    return place_on(*backends_[backend], name.device.value_or(0), options_);
+  }
+
   Result<std::size_t> find_any(std::size_t backend) {
     for (std::size_t i = 0; i < made_.size(); ++i) {
       if (made_[i].first == backend) return i;
     }
     if (options_.segments.empty()) {
-      return find_or_make(backend, default_placement(*backends_[backend], options_));
+      return find_or_make(backend, default_placement(backend));
     }
     return find_or_make(backend, {0, options_.segments.front().cores});
   }
@@ -107,9 +119,52 @@ class Mapper {
     return made_.size() - 1;
   }
 
+  /// A group whose device reads host memory runs lists on the thread that submits them. It gets a
+  /// lane for each part of its cores; lane i of all groups is submitted to by thread i. Any other
+  /// device has a thread of its own.
+  Status add_lanes() {
+    const std::size_t count = map_.groups.size();
+    map_.thread_of_group.assign(count, 0);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (map_.is_on_host(i)) SLUICE_TRY(split(i));
+    }
+    std::size_t last = *std::ranges::max_element(map_.thread_of_group);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!map_.is_on_host(i)) map_.thread_of_group[i] = ++last;
+    }
+    map_.lanes.resize(map_.groups.size());
+    return ok_status();
+  }
+
+  /// A plug-in that reserves cores exclusively refuses lanes; the group then stays undivided.
+  Status split(std::size_t group) {
+    const std::vector<std::int32_t> cores = made_[group].second.cores;
+    const std::size_t num_lanes = std::min(cores.size(), kMaxLanes);
+    if (num_lanes < 2) return ok_status();
+    std::vector<std::shared_ptr<const backend::Group>> made;
+    for (std::size_t i = 0; i < num_lanes; ++i) {
+      const std::size_t begin = i * cores.size() / num_lanes;
+      const std::size_t end = (i + 1) * cores.size() / num_lanes;
+      auto lane =
+          backend::Group::create(map_.groups[group]->shared_backend(), map_.groups[group]->device(),
+                                 std::span(cores).subspan(begin, end - begin));
+      if (!lane.is_ok()) return ok_status();
+      made.push_back(std::move(lane).value());
+    }
+    for (std::size_t i = 0; i < num_lanes; ++i) {
+      map_.lanes[group].push_back(static_cast<std::int32_t>(map_.groups.size()));
+      map_.groups.push_back(std::move(made[i]));
+      map_.streams.push_back(
+          SLUICE_TRY(device::StreamPool::create(map_.groups.back(), kStreamOptions)));
+      map_.thread_of_group.push_back(i);
+    }
+    return ok_status();
+  }
+
   const package::Executable& executable_;
   std::span<const BackendPointer> backends_;
   const LoadOptions& options_;
+  ExecutorKind executor_;
   SegmentMap map_;
   std::vector<std::pair<std::size_t, SegmentPlacement>> made_;
 };
@@ -132,10 +187,16 @@ Result<bool> SegmentMap::has_events() const {
   return std::ranges::all_of(groups, is_its) && SLUICE_TRY(backend::Event::is_supported(first));
 }
 
+bool SegmentMap::is_on_host(std::size_t group) const {
+  const auto device = static_cast<std::size_t>(groups[group]->device());
+  return groups[group]->backend().devices()[device].has_host_memory;
+}
+
 bool SegmentMap::needs_copies() const {
-  return std::ranges::any_of(groups, [](const auto& group) {
-    return !group->backend().devices()[static_cast<std::size_t>(group->device())].has_host_memory;
-  });
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (!is_on_host(i)) return true;
+  }
+  return false;
 }
 
 std::size_t SegmentMap::group_at(const package::Executable& executable, ir::SubgraphId subgraph,
@@ -147,8 +208,8 @@ std::size_t SegmentMap::group_at(const package::Executable& executable, ir::Subg
 
 Result<SegmentMap> map_segments(const package::Executable& executable,
                                 std::span<const BackendPointer> backends,
-                                const LoadOptions& options) {
-  return Mapper(executable, backends, options).run();
+                                const LoadOptions& options, ExecutorKind executor) {
+  return Mapper(executable, backends, options, executor).run();
 }
 
 }  // namespace sluice::exec

@@ -17,6 +17,11 @@ struct SegmentMap {
   std::vector<std::size_t> group_index;          ///< by segment: into `groups`
   std::vector<std::shared_ptr<const backend::Group>> groups;  ///< different placements only
   std::vector<device::StreamPool> streams;  ///< by group; contexts take theirs from it
+  /// By group: groups of fewer of its cores, which run branches of a graph side by side. Empty
+  /// where nothing runs side by side.
+  std::vector<std::vector<std::int32_t>> lanes;
+  /// By group: the thread of the parallel executor that submits to it; 0 is the caller's.
+  std::vector<std::size_t> thread_of_group;
   /// By backend: into `groups`, for operations of branches and bodies. Entries of backends that run
   /// no such operation are unused.
   std::vector<std::size_t> group_of_backend;
@@ -30,9 +35,12 @@ struct SegmentMap {
                        std::size_t position) const;
   /// Whether there are several groups, of one backend that orders their streams by events.
   Result<bool> has_events() const;
+  /// Whether the device of a group reads host memory.
+  bool is_on_host(std::size_t group) const;
   /// Whether a group's device cannot reach host memory.
   bool needs_copies() const;
-  /// Devices by segment, then by backend. Kernels can be shared if these are equal.
+  /// Devices by segment, then by backend. Kernels can be shared if these are equal; tasks of plans
+  /// can if the groups' numbers are equal too.
   std::vector<int> devices() const;
 };
 
@@ -41,6 +49,6 @@ struct SegmentMap {
 ///        device; what the backend's groups report.
 Result<SegmentMap> map_segments(const package::Executable& executable,
                                 std::span<const std::shared_ptr<const backend::Backend>> backends,
-                                const LoadOptions& options);
+                                const LoadOptions& options, ExecutorKind executor);
 
 }  // namespace sluice::exec

@@ -43,10 +43,16 @@ struct SubgraphCode {
   /// By operand: the last position of the order that reads it; past the end for outputs.
   std::vector<std::size_t> last_use;
   bool has_values = false;  ///< some operand is no tensor
+  /// The last inputs, so many, are captured by the operation that runs the subgraph: they stay the
+  /// same in all iterations of a loop.
+  std::size_t num_captures = 0;
   /// Constants of strings, as texts that point into the constants' bytes.
   std::map<ir::OperandId, std::vector<sluice_text>> texts;
   mutable PlanCache plans;
 
+  bool is_captured(std::size_t input) const {
+    return input + num_captures >= subgraph->inputs.size();
+  }
   bool is_tensor(ir::OperandId operand) const {
     return subgraph->operand(operand).type.is_tensor();
   }

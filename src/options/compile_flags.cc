@@ -51,11 +51,23 @@ void CompileFlags::add_rest(Options& options) {
       .separated_by_commas();
   options.add("--cores", cores, "Cores that each segment wants, in order: 4,1")
       .separated_by_commas();
+  options
+      .add("--executor", executor,
+           "How a run walks the graph: linear, one segment after another; dataflow, one thread that"
+           " keeps all devices busy; parallel, branches side by side on devices and cores; auto"
+           " runs the model by each here and keeps the fastest")
+      .one_of({"linear", "dataflow", "parallel", "auto"})
+      .shows_default();
   options.add("--min-segment", min_segment, "Refuse a segment of fewer operations")
       .at_least(1)
       .shows_default();
   options.add("--max-segments", max_segments, "Refuse more segments; 0 for no limit")
       .at_least(0)
+      .shows_default();
+  options
+      .add("--min-share", min_share,
+           "Refuse a backend that runs a smaller part of the operations: 0.05 for 5 %")
+      .between(0, 1)
       .shows_default();
   options
       .add("--weights", weights,

@@ -19,8 +19,10 @@ struct CompileFlags {
   std::string profile;              ///< file of `sluice measure`; empty: no measured times
   std::int32_t min_segment = 1;     ///< operations that each segment must have
   std::int32_t max_segments = 0;    ///< 0 for no limit
+  double min_share = 0;             ///< of the operations, that each backend in use must run
   std::vector<std::string> cuts;    ///< operations at which a segment starts
   std::vector<std::int32_t> cores;  ///< by segment
+  std::string executor = "linear";  ///< or "dataflow", "parallel", "auto"
   bool winograd = true;             ///< whether convolutions may be transformed
   int strassen = 0;                 ///< levels of Strassen's method in products, at most 2
   std::string weights = "f32";      ///< how exactly products keep their constant matrices

@@ -3,20 +3,15 @@
 // Pure: lifetimes in, byte offsets out. Allocates no device memory; safe to call from any thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/result.h"
+#include "plan/conflicts.h"
 
 namespace sluice::plan {
-
-/// How long one piece of memory is needed.
-struct Lifetime {
-  std::int32_t first_step = 0;  ///< step that writes it first; steps count from 0
-  std::int32_t last_step = 0;   ///< last step that reads or writes it, inclusive
-  std::int64_t size_bytes = 0;  ///< before padding; 0 takes no room
-};
 
 /// Result of `pack_arena`; entry i belongs to `lifetimes[i]`.
 struct ArenaLayout {
@@ -24,18 +19,46 @@ struct ArenaLayout {
   std::int64_t arena_bytes = 0;            ///< end of the highest piece, rounded up
 };
 
-/// Packs pieces so that no two alive in the same step overlap.
+/// How a layout is found. All place one piece after the other and differ in the order of pieces and
+/// in the choice of the gap.
+enum class Packer : std::uint8_t {
+  kBump,          ///< every piece behind the last one: nothing is reused
+  kBestFit,       ///< largest first, into the tightest gap
+  kFirstFit,      ///< largest first, into the lowest gap
+  kColouring,     ///< by first step, into the lowest gap: colours of an interval graph
+  kLongestFirst,  ///< longest lifetime first, into the tightest gap
+};
+inline constexpr std::array kReusingPackers = {Packer::kBestFit, Packer::kFirstFit,
+                                               Packer::kColouring, Packer::kLongestFirst};
+
+/// "best fit".
+const char* packer_name(Packer packer);
+
+struct PackRequest {
+  std::span<const Lifetime> lifetimes;
+  std::int64_t alignment_bytes = 1;  ///< a power of two
+  std::int64_t max_bytes = 0;
+  const Conflicts* conflicts = nullptr;  ///< null: steps run one after another
+};
+
+/// Packs pieces so that no two in conflict overlap.
 ///
-/// Largest first, best fit among the gaps: O(n^2) for n lifetimes; same input, same layout.
-/// Requires: `alignment_bytes` is a power of two.
+/// O(n^2) for n lifetimes; same input, same layout.
 /// Fails:    kInvalidArgument    a lifetime has a negative size or ends before it starts
-///           kResourceExhausted  the arena would pass `limit_bytes`
-Result<ArenaLayout> pack_arena(std::span<const Lifetime> lifetimes, std::int64_t alignment_bytes,
-                               std::int64_t limit_bytes);
+///           kResourceExhausted  the arena would pass `max_bytes`
+Result<ArenaLayout> pack_arena(const PackRequest& request, Packer packer);
+
+/// The smallest layout of kReusingPackers, improved by moves of single pieces. The first layout
+/// within 2 % of the lower bound ends the search.
+/// Fails: as above.
+Result<ArenaLayout> pack_arena(const PackRequest& request);
+
+/// The most bytes, padded, that are alive in one step: no layout is smaller.
+/// Requires: lifetimes that `pack_arena` accepts.
+std::int64_t arena_lower_bound(std::span<const Lifetime> lifetimes, std::int64_t alignment_bytes);
 
 /// Checks a layout that came from outside against the same rules.
 /// Fails: kDataLoss saying which piece is misplaced.
-Status check_arena(std::span<const Lifetime> lifetimes, const ArenaLayout& layout,
-                   std::int64_t alignment_bytes);
+Status check_arena(const PackRequest& request, const ArenaLayout& layout);
 
 }  // namespace sluice::plan

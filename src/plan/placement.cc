@@ -139,8 +139,12 @@ class Placer {
                                  : Value{SLUICE_TRY(size_of(id)), source_of(root(id))};
       }
     }
-    const StorageAssignment storage = assign_storage(values, steps());
-    SLUICE_TRY(lay_out(storage.lifetimes));
+    const std::vector<Step> all = steps();
+    const StorageAssignment storage = assign_storage(values, all);
+    if (!request_.sites.empty()) {
+      placement_.tasks = divide(all, storage, request_.sites, request_.lanes);
+    }
+    SLUICE_TRY(lay_out(all, storage));
     for (std::size_t i = 0; i < values.size(); ++i) {
       const ir::OperandId id(i);
       if (!is_written_here(id) || !is_tensor(id)) continue;
@@ -185,16 +189,41 @@ class Placer {
     return steps;
   }
 
-  /// Uses the package's layout if it is valid for these lifetimes. It is invalid for other shapes
-  /// than the compiled ones, and if kernels write in place that did not at compile time.
-  Status lay_out(const std::vector<Lifetime>& lifetimes) {
-    if (request_.layout != nullptr &&
-        check_arena(lifetimes, *request_.layout, kTensorAlignment).is_ok()) {
-      placement_.layout = *request_.layout;
-      return ok_status();
+  /// By piece of the arena: the steps with kernels, and those of the executor, that use it.
+  std::vector<std::vector<Touch>> touches_of(const std::vector<Step>& all,
+                                             const StorageAssignment& storage) const {
+    std::vector<std::vector<Touch>> touches(storage.lifetimes.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::int32_t task = placement_.tasks->task_of_step[i];
+      const bool is_executor = request_.traits[i].is_executor;
+      if (task < 0 && !is_executor) continue;
+      for (const auto* values : {&all[i].reads, &all[i].writes}) {
+        for (const std::int32_t value : *values) {
+          if (value < 0) continue;
+          const std::int32_t piece = storage.storage_of[static_cast<std::size_t>(value)];
+          if (piece < 0) continue;
+          touches[static_cast<std::size_t>(piece)].push_back(
+              {is_executor ? kAfterAllTasks : task, static_cast<std::int32_t>(i)});
+        }
+      }
     }
-    placement_.layout =
-        SLUICE_TRY(pack_arena(lifetimes, kTensorAlignment, request_.max_arena_bytes));
+    return touches;
+  }
+
+  /// Uses the package's layout if it is valid for these lifetimes. It is invalid for other shapes
+  /// than the compiled ones, if kernels write in place that did not at compile time, and if tasks
+  /// run side by side that did not.
+  Status lay_out(const std::vector<Step>& all, const StorageAssignment& storage) {
+    PackRequest pack{storage.lifetimes, kTensorAlignment, request_.max_arena_bytes};
+    std::optional<Conflicts> conflicts;
+    if (placement_.tasks) {
+      const TaskOrder order(placement_.tasks->tasks);
+      conflicts.emplace(storage.lifetimes, touches_of(all, storage), order);
+      pack.conflicts = &*conflicts;
+    }
+    const bool is_kept = request_.layout != nullptr && check_arena(pack, *request_.layout).is_ok();
+    placement_.layout = is_kept ? *request_.layout : SLUICE_TRY(pack_arena(pack));
+    placement_.lower_bound_bytes = arena_lower_bound(storage.lifetimes, kTensorAlignment);
     return ok_status();
   }
 

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "ir/graph.h"
 #include "plan/arena_layout.h"
+#include "plan/tasks.h"
 
 namespace sluice::plan {
 
@@ -62,8 +63,12 @@ struct PlacementRequest {
   std::size_t end = 0;
   /// By operand; static for every tensor that the range reads, or writes by kernels. Borrowed.
   std::span<const ir::Type> types;
-  std::span<const StepTraits> traits;   ///< one per step of the range
-  std::span<const Place> earlier;       ///< result of the range before; empty for the first
+  std::span<const StepTraits> traits;  ///< one per step of the range
+  std::span<const Place> earlier;      ///< result of the range before; empty for the first
+  /// One per step of the range if its tasks may run side by side; empty if steps run one after
+  /// another. Borrowed.
+  std::span<const StepSite> sites;
+  std::span<const std::vector<std::int32_t>> lanes;  ///< see `divide`
   const ArenaLayout* layout = nullptr;  ///< a layout kept from compilation: used if it fits
   std::int64_t max_arena_bytes = std::numeric_limits<std::int64_t>::max();
 };
@@ -79,6 +84,9 @@ struct Placement {
   std::vector<OutputCopy> copies;   ///< after the last step
   std::vector<ir::OperandId> kept;  ///< written here, read by a later range
   ArenaLayout layout;
+  std::int64_t lower_bound_bytes = 0;  ///< of the arena of a sequential plan
+  /// Absent from a sequential plan: the request has no sites, or `divide` refused their number.
+  std::optional<TaskGraph> tasks;
 };
 
 /// Fails: kResourceExhausted when the arena or a tensor is too large; kInternal for a step whose

@@ -140,7 +140,12 @@ TEST_F(PlaceOperands, AKeptLayoutThatDoesNotFitIsReplaced) {
   Placement placement = place_all();
   ArenaLayout overlapping = placement.layout;
   overlapping.offset_bytes.assign(overlapping.offset_bytes.size(), 0);
-  PlacementRequest request{&main_, 0, 3, types_, traits_, {}, &overlapping};
+  PlacementRequest request;
+  request.subgraph = &main_;
+  request.end = 3;
+  request.types = types_;
+  request.traits = traits_;
+  request.layout = &overlapping;
   const auto replaced = place_operands(request);
   ASSERT_TRUE(replaced.is_ok());
   EXPECT_NE(at(*replaced, a).offset_bytes, at(*replaced, b).offset_bytes);

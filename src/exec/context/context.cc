@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/no_memory.h"
-#include "exec/context/linear_executor.h"
+#include "exec/context/frame_runner.h"
 #include "exec/context/step.h"
 
 namespace sluice::exec {
@@ -76,7 +76,7 @@ class Run {
 
   Status run() {
     SLUICE_TRY(take_inputs());
-    SLUICE_TRY(LinearExecutor(state_, main_).run());
+    SLUICE_TRY(FrameRunner(state_, main_).run());
     return take_outputs();
   }
 
@@ -90,7 +90,7 @@ class Run {
     return take_outputs();
   }
 
-  LinearExecutor executor() { return LinearExecutor(state_, main_); }
+  FrameRunner executor() { return FrameRunner(state_, main_); }
 
  private:
   Status take_inputs() {
@@ -276,6 +276,8 @@ Status Context::bind_output(std::size_t index, void* data, std::int64_t capacity
 }
 
 void Context::set_checkpoint(Checkpoint checkpoint) { state_->checkpoint = std::move(checkpoint); }
+
+void Context::set_trace(RunTrace* trace) { state_->trace = trace; }
 
 Status Context::run() {
   const MemoryScope scope(state_->memory);

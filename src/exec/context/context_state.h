@@ -8,6 +8,7 @@
 #include "backend/texts.h"
 #include "device/stream/event_manager.h"
 #include "exec/context/frame.h"
+#include "exec/executors/lane_threads.h"
 
 namespace sluice::exec {
 
@@ -33,6 +34,7 @@ struct ContextState {
   std::shared_ptr<const ModelState> model;
   std::shared_ptr<ByteBudget> memory;
   Checkpoint checkpoint;                      ///< may be empty
+  RunTrace* trace = nullptr;                  ///< of the caller; null: runs are not measured
   std::vector<device::PooledStream> streams;  // one per group of the model
   /// Orders the streams, where their backend has events and there are several of them.
   std::optional<device::EventManager> events;
@@ -41,6 +43,7 @@ struct ContextState {
   std::vector<BoundOutput> outputs;
   std::int64_t copied_bytes = 0;               ///< see Context::copied_bytes
   std::vector<std::unique_ptr<Frame>> frames;  // by subgraph; made when first run
+  std::unique_ptr<LaneThreads> lanes;          // made when first needed
 
   Frame& frame(ir::SubgraphId id) {
     std::unique_ptr<Frame>& found = frames[id.index()];

@@ -12,15 +12,25 @@ void DeviceMirror::add(const plan::Place& place, std::int64_t size_bytes) {
   it->second.end = std::max(it->second.end, end);
 }
 
+std::int64_t DeviceMirror::padded_bytes(const Region& region) {
+  const std::int64_t begin = region.begin - region.begin % backend::kAlignment;
+  // Never empty: the address of a tensor without elements is one of the device too.
+  const std::int64_t size = std::max<std::int64_t>(region.end - begin, 1);
+  return (size + backend::kAlignment - 1) / backend::kAlignment * backend::kAlignment;
+}
+
+std::int64_t DeviceMirror::size_bytes() const {
+  std::int64_t total = 0;
+  for (const auto& [binding, region] : regions_) total += padded_bytes(region);
+  return total;
+}
+
 Status DeviceMirror::allocate(const backend::Group& group) {
   std::int64_t total = 0;
   for (auto& [binding, region] : regions_) {
-    // The remainder of the host's offset stays, so kernels see the alignment that the plan gave.
-    region.begin -= region.begin % backend::kAlignment;
     region.offset_bytes = total;
-    // Never empty: the address of a tensor without elements is one of the device too.
-    const std::int64_t size = std::max<std::int64_t>(region.end - region.begin, 1);
-    total += (size + backend::kAlignment - 1) / backend::kAlignment * backend::kAlignment;
+    total += padded_bytes(region);
+    region.begin -= region.begin % backend::kAlignment;
   }
   memory_ =
       SLUICE_TRY(backend::DeviceMemory::allocate(group.shared_backend(), group.device(), total));

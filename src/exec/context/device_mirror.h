@@ -27,6 +27,8 @@ class DeviceMirror {
   /// Declares that the segment uses `size_bytes` at `place`. Requires: an arena or binding place;
   /// not allocated.
   void add(const plan::Place& place, std::int64_t size_bytes);
+  /// Bytes of memory that all that was added needs.
+  std::int64_t size_bytes() const;
   /// Takes memory for all that was added.
   /// Fails: kResourceExhausted, or as the plug-in says.
   Status allocate(const backend::Group& group);
@@ -47,6 +49,10 @@ class DeviceMirror {
     std::int64_t end = 0;
     std::int64_t offset_bytes = 0;  ///< in `memory_`
   };
+
+  /// Bytes that a region needs, with the remainder of the host's offset, so that kernels see the
+  /// alignment that the plan gave.
+  static std::int64_t padded_bytes(const Region& region);
 
   std::map<std::int32_t, Region> regions_;  ///< by binding
   std::set<ir::OperandId> present_;         ///< owners of memory whose bytes the device has

@@ -93,6 +93,81 @@ TEST(DeviceMirror, DynamicShapesAreCopiedInTheirSize) {
   }
 }
 
+/// x + 1000 captured numbers, summed up in each of 5 iterations.
+constexpr std::string_view kLoopWithCapture = R"(
+subgraph @0 "main" {
+  input %x : f32[1000]
+  const %five : i64[] = [5]
+  const %zero : f32[1000] = zeros
+  [%sum : f32[1000]] = Loop.25[%five, _, %zero, %x] {body = @1, captures = 1}
+  output [%sum]
+}
+subgraph @1 "body" {
+  input %i : i64[]
+  input %go : bool[]
+  input %sum : f32[1000]
+  input %x : f32[1000]
+  const %true : bool[] = hex 01
+  [%next : f32[1000]] = Add.14[%sum, %x] "next"
+  output [%true, %next]
+}
+)";
+
+TEST(DeviceMirror, CapturedTensorsAreCopiedOnceForAllIterations) {
+  const sluice::testing::Sim sim = own_memory_machine();
+  std::string text(kLoopWithCapture);
+  std::string zeros = "[0";
+  for (int i = 1; i < 1000; ++i) zeros += ", 0";
+  text.replace(text.find("zeros"), 5, zeros + "]");
+  auto executable = executable_of(text);
+  executable.backends = {"reference", "sim"};
+  executable.backend_of[1] = {1};
+  const auto model = LoadedModel::load(std::move(executable), sim.registry, {});
+  ASSERT_TRUE(model.is_ok()) << model.status().to_string();
+  Context context = model->create_context().value();
+  const auto copies_to_device = [&] {
+    const std::string log = sim.time->log();
+    int count = 0;
+    for (std::size_t at = log.find("copy_start"); at != std::string::npos;
+         at = log.find("copy_start", at + 1)) {
+      const std::string line = log.substr(at, log.find('\n', at) - at);
+      count += line.find("to_device") != std::string::npos &&
+               line.find("bytes=4000") != std::string::npos;
+    }
+    return count;
+  };
+  for (const float value : {1.0F, 2.0F}) {
+    const int before = copies_to_device();
+    Aligned<float> x(std::vector<float>(1000, value));
+    ASSERT_TRUE(context.set_input(0, f32_view(x, {1000})).is_ok());
+    const Status status = context.run();
+    ASSERT_TRUE(status.is_ok()) << status.to_string();
+    EXPECT_EQ(floats(context.output(0)), std::vector<float>(1000, 5 * value));
+    EXPECT_EQ(copies_to_device() - before, 1 + 5) << "x once, the sum in each iteration";
+  }
+}
+
+TEST(DeviceMirror, PredictedMemoryIsWhatADeviceGives) {
+  for (const ExecutorKind kind : {ExecutorKind::kLinear, ExecutorKind::kDataflow}) {
+    const sluice::testing::Sim sim = own_memory_machine();
+    LoadOptions options;
+    options.num_threads = 1;
+    options.executor = kind;
+    const auto model = LoadedModel::load(split(kDiamond, {0, 1, 1, 1}), sim.registry, options);
+    ASSERT_TRUE(model.is_ok()) << model.status().to_string();
+    EXPECT_EQ(sim.time->memory_used_bytes(0), 0) << "the prediction comes before any allocation";
+    const auto use = model->device_use();
+    ASSERT_EQ(use.size(), 1U);
+    EXPECT_EQ(use[0].backend, "sim");
+    EXPECT_EQ(use[0].constant_bytes, 256) << "the smallest block";
+    const Context context = model->create_context().value();
+    const std::int64_t used = sim.time->memory_used_bytes(0);
+    EXPECT_GT(used, 0);
+    EXPECT_NEAR(static_cast<double>(use[0].constant_bytes + use[0].tensor_bytes),
+                static_cast<double>(used), 0.05 * static_cast<double>(used));
+  }
+}
+
 TEST(DeviceMirror, DeviceThatIsTooSmallIsNamedWithTheNode) {
   const sluice::testing::Sim sim = own_memory_machine("100");
   LoadOptions options;

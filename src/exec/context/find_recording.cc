@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/log/event_log.h"
-#include "exec/context/linear_executor.h"
+#include "exec/context/frame_runner.h"
 
 namespace sluice::exec {
 namespace {
@@ -32,7 +32,7 @@ void append_facts(const ops::OperandFacts& facts, RunKey& key) {
 
 }  // namespace
 
-RunKey LinearExecutor::input_key() const {
+RunKey FrameRunner::input_key() const {
   RunKey key;
   for (std::size_t i = 0; i < frame_.inputs.size(); ++i) {
     if (!code_.is_tensor(code_.subgraph->inputs[i])) continue;
@@ -46,8 +46,7 @@ RunKey LinearExecutor::input_key() const {
   return key;
 }
 
-Result<const Recording*> LinearExecutor::find_or_record(const RunKey& key,
-                                                        const Recording* previous) {
+Result<const Recording*> FrameRunner::find_or_record(const RunKey& key, const Recording* previous) {
   const auto it = frame_.recordings.find(key);
   if (it != frame_.recordings.end()) return static_cast<const Recording*>(it->second.get());
   // Another context may have planned the same shapes; two that plan at once both insert, the first
@@ -66,14 +65,13 @@ Result<const Recording*> LinearExecutor::find_or_record(const RunKey& key,
   return result;
 }
 
-Result<std::shared_ptr<const RangePlan>> LinearExecutor::plan_next(
-    const Recording* previous) const {
+Result<std::shared_ptr<const RangePlan>> FrameRunner::plan_next(const Recording* previous) const {
   if (previous == nullptr) return make_range_plan(model_, code_, 0, first_facts(), {});
   return make_range_plan(model_, code_, previous->plan->range.end,
                          SLUICE_TRY(next_facts(*previous)), previous->plan->placement.places);
 }
 
-ops::SubgraphFacts LinearExecutor::first_facts() const {
+ops::SubgraphFacts FrameRunner::first_facts() const {
   ops::SubgraphFacts facts = code_.initial_facts;
   const ir::Subgraph& subgraph = *code_.subgraph;
   for (std::size_t i = 0; i < subgraph.inputs.size(); ++i) {
@@ -89,7 +87,7 @@ ops::SubgraphFacts LinearExecutor::first_facts() const {
   return facts;
 }
 
-Result<ops::SubgraphFacts> LinearExecutor::next_facts(const Recording& previous) const {
+Result<ops::SubgraphFacts> FrameRunner::next_facts(const Recording& previous) const {
   const RangePlan& plan = *previous.plan;
   ops::SubgraphFacts facts = plan.facts;
   for (const ir::OperandId id : code_.operation_at(plan.range.end - 1).outputs) {
@@ -106,7 +104,7 @@ Result<ops::SubgraphFacts> LinearExecutor::next_facts(const Recording& previous)
   return facts;
 }
 
-Status LinearExecutor::extend_key(const Recording& recording, RunKey& key) const {
+Status FrameRunner::extend_key(const Recording& recording, RunKey& key) const {
   const RangePlan& plan = *recording.plan;
   if (plan.range.end == code_.subgraph->order().size()) return ok_status();
   const ops::SubgraphFacts facts = SLUICE_TRY(next_facts(recording));

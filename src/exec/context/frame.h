@@ -39,6 +39,8 @@ struct Frame {
   std::vector<Value> values;
   /// Types of the last step's results, if the executor ran that step itself.
   std::vector<ir::Type> step_types;
+  /// Number of the operation's run that the frame's runs belong to: of a loop, all its iterations.
+  std::uint64_t call_number = 0;
   std::unique_ptr<Recording> static_recording;
   std::map<RunKey, std::unique_ptr<Recording>> recordings;
 

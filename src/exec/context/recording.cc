@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
+#include "device/memory_pool.h"
 #include "exec/model_state.h"
 
 namespace sluice::exec {
 namespace {
 
-/// Appends the kernels of a range to command lists, a list per segment. Addresses of inputs,
-/// outputs and the arena are binding numbers, set at each submission; addresses of constants are
-/// fixed.
+/// Appends the kernels of a range to command lists, a list per task: those of the plan, else a task
+/// for the steps of a segment. Addresses of inputs, outputs and the arena are binding numbers, set
+/// at each submission; addresses of constants are fixed.
 class Recorder {
  public:
   Recorder(const ModelState& model, const SubgraphCode& code, Recording& recording,
@@ -20,12 +23,48 @@ class Recorder {
 
   Status run() {
     const StepRange& range = plan_.range;
+    divide_steps();
+    SLUICE_TRY(open_tasks());
     for (std::size_t at = range.begin; at < range.end; ++at) {
       find_outputs(at);
-      if (plan_.kernels[at - range.begin] != nullptr) SLUICE_TRY(add_step(at));
+      if (has_kernel(at)) SLUICE_TRY(add_step(at));
     }
-    for (Segment& segment : recording_.segments) SLUICE_TRY(segment.list.finish());
+    for (TaskList& task : recording_.tasks) SLUICE_TRY(task.list.finish());
+    for (Recording::CaptureList& captures : recording_.captures) {
+      SLUICE_TRY(captures.list.finish());
+    }
     return ok_status();
+  }
+
+  /// Adds up what `run` would allocate.
+  std::vector<LoadedModel::DeviceUse> predict() {
+    divide_steps();
+    std::map<std::pair<std::string, int>, LoadedModel::DeviceUse> uses;
+    std::set<std::pair<std::size_t, ir::OperandId>> counted;  // constants, by group
+    for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
+      if (!has_kernel(at)) continue;
+      const std::size_t index = group_of_task(at);
+      if (model_.segments.is_on_host(index)) continue;
+      const backend::Group& group = *model_.segments.groups[index];
+      LoadedModel::DeviceUse& use = uses[{group.backend().name(), group.device()}];
+      use.backend = group.backend().name();
+      use.device = group.device();
+      for (const ir::OperandId id : reads(code_.operation_at(at))) {
+        const ir::Constant* constant = id.is_valid() ? code_.subgraph->find_constant(id) : nullptr;
+        if (constant == nullptr || !counted.emplace(index, id).second) continue;
+        const auto size = static_cast<std::int64_t>(constant->data.size());
+        use.constant_bytes += device::MemoryPool::block_bytes(size).value_or(size);
+      }
+      if (!is_first_of_task(at)) continue;
+      DeviceMirror mirror;
+      // Strings are refused when the list is recorded, with a message; here they count nothing.
+      if (fill_mirror(task_at(at), at, group, mirror).is_ok()) {
+        use.tensor_bytes += mirror.size_bytes();
+      }
+    }
+    std::vector<LoadedModel::DeviceUse> all;
+    for (auto& [device, use] : uses) all.push_back(std::move(use));
+    return all;
   }
 
  private:
@@ -51,27 +90,29 @@ class Recorder {
     const ir::Operation& operation = code_.operation_at(at);
     const bool is_data_dependent = plan_.range.has_data_dependent_end && at + 1 == plan_.range.end;
     if (is_data_dependent) prepare_actual_dims(operation);
-    Segment& segment = *SLUICE_TRY(segment_for(at));
-    if (segment.mirror != nullptr) SLUICE_TRY(copy_in(operation, segment));
+    const std::size_t task = task_at(at);
+    const bool has_mirror = recording_.mirrors[task] != nullptr;
+    if (has_mirror) SLUICE_TRY(copy_in(operation, task));
     std::vector<sluice_argument> inputs;
     for (const ir::OperandId id : operation.inputs) {
-      inputs.push_back(SLUICE_TRY(argument(id, segment)));
+      inputs.push_back(SLUICE_TRY(argument(id, task)));
     }
     if (operation.body) {
       for (const ir::OperandId id : operation.body->inputs) {
-        inputs.push_back(SLUICE_TRY(argument(id, segment)));
+        inputs.push_back(SLUICE_TRY(argument(id, task)));
       }
     }
     std::vector<sluice_argument> outputs;
     for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
-      outputs.push_back(SLUICE_TRY(argument(operation.outputs[i], segment)));
+      outputs.push_back(SLUICE_TRY(argument(operation.outputs[i], task)));
       if (is_data_dependent) outputs.back().actual_dims = recording_.actual_dims[i].data();
       if (holds_strings(operation.outputs[i])) outputs.back().texts = code_.numbers.texts();
     }
-    SLUICE_TRY(segment.list.add_kernel(plan_.kernels[at - plan_.range.begin], inputs, outputs));
-    for (const ir::OperandId id : reads(operation)) add_access(id, false, segment);
-    for (const ir::OperandId id : operation.outputs) add_access(id, true, segment);
-    return segment.mirror != nullptr ? copy_out(at, segment) : ok_status();
+    backend::CommandList& list = recording_.tasks[task].list;
+    SLUICE_TRY(list.add_kernel(plan_.kernels[at - plan_.range.begin], inputs, outputs));
+    for (const ir::OperandId id : reads(operation)) add_access(id, false, task);
+    for (const ir::OperandId id : operation.outputs) add_access(id, true, task);
+    return has_mirror ? copy_out(at, task) : ok_status();
   }
 
   static std::vector<ir::OperandId> reads(const ir::Operation& operation) {
@@ -95,42 +136,61 @@ class Recorder {
     return ir::run_bytes(plan_.facts[id.index()].type).value_or(0);
   }
 
-  void add_access(ir::OperandId id, bool is_write, Segment& segment) const {
+  void add_access(ir::OperandId id, bool is_write, std::size_t task) {
     const plan::Place* place = find_memory(id);
     if (place == nullptr || model_.segments.groups.size() == 1) return;  // one stream: no events
-    segment.accesses.push_back({place->binding, place->offset_bytes, bytes_of(id), is_write});
+    recording_.tasks[task].accesses.push_back(
+        {place->binding, place->offset_bytes, bytes_of(id), is_write});
   }
 
-  Status copy_in(const ir::Operation& operation, Segment& segment) {
+  Status copy_in(const ir::Operation& operation, std::size_t task) {
     for (const ir::OperandId id : reads(operation)) {
       const plan::Place* place = find_memory(id);
       if (place == nullptr) continue;
-      SLUICE_TRY(segment.mirror->copy_in(*place, bytes_of(id), segment.list));
+      backend::CommandList& list = *SLUICE_TRY(list_for_copy(*place, task));
+      SLUICE_TRY(recording_.mirrors[task]->copy_in(*place, bytes_of(id), list));
     }
     return ok_status();
   }
 
-  /// Copies to the host the results of the step at `at` that anything outside the segment reads.
-  Status copy_out(std::size_t at, Segment& segment) {
+  /// The list that copies a tensor to the device of a task: one that runs once per call for
+  /// captured tensors, else that of the task.
+  Result<backend::CommandList*> list_for_copy(const plan::Place& place, std::size_t task) {
+    const bool is_input =
+        place.kind == plan::Place::Kind::kBinding && place.binding < code_.numbers.output(0);
+    if (!is_input || !code_.is_captured(static_cast<std::size_t>(place.binding))) {
+      return &recording_.tasks[task].list;
+    }
+    if (capture_list_of_.empty()) capture_list_of_.resize(recording_.tasks.size());
+    std::optional<std::size_t>& index = capture_list_of_[task];
+    if (!index) {
+      index = recording_.captures.size();
+      const std::size_t group = recording_.tasks[task].group;
+      recording_.captures.push_back(
+          {group, SLUICE_TRY(backend::CommandList::create(model_.segments.groups[group]))});
+    }
+    return &recording_.captures[*index].list;
+  }
+
+  /// Copies to the host the results of the step at `at` that anything outside the task reads.
+  Status copy_out(std::size_t at, std::size_t task) {
+    DeviceMirror& mirror = *recording_.mirrors[task];
     for (const ir::OperandId id : code_.operation_at(at).outputs) {
       const plan::Place* place = find_memory(id);
       if (place == nullptr) continue;
-      segment.mirror->mark_present(*place);
-      if (!is_read_outside(place->operand, segment.index)) continue;
-      SLUICE_TRY(segment.mirror->copy_out(*place, bytes_of(id), segment.list));
+      mirror.mark_present(*place);
+      if (!is_read_outside(place->operand, task)) continue;
+      SLUICE_TRY(mirror.copy_out(*place, bytes_of(id), recording_.tasks[task].list));
     }
     return ok_status();
   }
 
   /// Whether the memory of `owner` is an output of the subgraph, or a step that is no kernel of the
-  /// segment in this range reads it. Views of the memory count as the memory. In a body several
-  /// lists of one group have the same index and memory of their own each, so all results count.
-  bool is_read_outside(ir::OperandId owner, std::size_t segment) const {
-    if (code_.id.index() != 0) return true;
+  /// task reads it. Views of the memory count as the memory.
+  bool is_read_outside(ir::OperandId owner, std::size_t task) const {
     const auto is_outside = [&](std::size_t at) {
       if (at >= plan_.range.end || is_executor_step(at)) return true;
-      const bool is_kernel = plan_.kernels[at - plan_.range.begin] != nullptr;
-      return is_kernel && segment_index(at) != segment;
+      return has_kernel(at) && task_at(at) != task;
     };
     const auto readers = readers_.find(owner);
     return readers != readers_.end() && std::ranges::any_of(readers->second, is_outside);
@@ -163,18 +223,17 @@ class Recorder {
     }
   }
 
-  Result<sluice_argument> argument(ir::OperandId id, const Segment& segment) {
+  Result<sluice_argument> argument(ir::OperandId id, std::size_t task) {
     if (!id.is_valid()) return backend::absent_argument();
     const plan::Place& place = plan_.placement.places[id.index()];
     switch (place.kind) {
       case plan::Place::Kind::kArena:
       case plan::Place::Kind::kBinding:
-        return segment.mirror != nullptr
-                   ? segment.mirror->argument(place)
+        return recording_.mirrors[task] != nullptr
+                   ? recording_.mirrors[task]->argument(place)
                    : backend::bound_argument(place.binding, place.offset_bytes);
       case plan::Place::Kind::kConstant:
-        return backend::fixed_argument(
-            SLUICE_TRY(constant_address(place.operand, *model_.segments.groups[segment.group])));
+        return backend::fixed_argument(SLUICE_TRY(constant_address(place.operand, group_of(task))));
       case plan::Place::Kind::kNone: break;
     }
     return backend::absent_argument();
@@ -194,27 +253,107 @@ class Recorder {
     return recording_.constants.back().get();
   }
 
-  std::size_t segment_index(std::size_t at) const {
-    if (code_.id.index() == 0) return model_.segments.segment_of_position[at];
+  const backend::Group& group_of(std::size_t task) const {
+    return *model_.segments.groups[recording_.tasks[task].group];
+  }
+
+  std::size_t task_at(std::size_t at) const {
+    return static_cast<std::size_t>(task_of_step_[at - plan_.range.begin]);
+  }
+
+  bool has_kernel(std::size_t at) const { return plan_.kernels[at - plan_.range.begin] != nullptr; }
+
+  std::size_t segment_at(std::size_t at) const {
+    return code_.id.index() == 0 ? model_.segments.segment_of_position[at] : 0;
+  }
+
+  std::size_t group_at(std::size_t at) const {
     return model_.segments.group_at(model_.executable, code_.id, at);
   }
 
-  /// Memory on the device of `group` for the kernels from `first` to the end of their segment; null
-  /// if the device reads host memory.
-  Result<std::unique_ptr<DeviceMirror>> make_mirror(std::size_t first,
+  /// Without tasks of the plan, a task ends where the segment or the group changes: steps of a
+  /// segment are neighbours in the main order; in a body a group may have several tasks.
+  void divide_steps() {
+    if (plan_.placement.tasks) {
+      task_of_step_ = plan_.placement.tasks->task_of_step;
+      return;
+    }
+    std::optional<std::size_t> previous;
+    std::int32_t task = -1;
+    for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
+      task_of_step_.push_back(-1);
+      if (!has_kernel(at)) continue;
+      const bool is_same = previous && segment_at(*previous) == segment_at(at) &&
+                           group_at(*previous) == group_at(at);
+      if (!is_same) ++task;
+      task_of_step_.back() = task;
+      previous = at;
+    }
+  }
+
+  /// Creates the list of each task, and its memory where its device needs some.
+  Status open_tasks() {
+    for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
+      // Tasks are numbered by their first steps.
+      if (!has_kernel(at) || task_at(at) != recording_.tasks.size()) continue;
+      const std::size_t task = recording_.tasks.size();
+      TaskList made = SLUICE_TRY(make_list(at, task));
+      const backend::Group& group = *model_.segments.groups[made.group];
+      recording_.tasks.push_back(std::move(made));
+      recording_.mirrors.push_back(SLUICE_TRY(make_mirror(task, at, group)));
+    }
+    return ok_status();
+  }
+
+  bool is_first_of_task(std::size_t at) const {
+    const std::int32_t task = task_of_step_[at - plan_.range.begin];
+    return std::ranges::find(task_of_step_, task) - task_of_step_.begin() ==
+           static_cast<std::ptrdiff_t>(at - plan_.range.begin);
+  }
+
+  /// Of the task that the step at `at` belongs to.
+  std::size_t group_of_task(std::size_t at) const {
+    if (!plan_.placement.tasks) return group_at(at);
+    return static_cast<std::size_t>(plan_.placement.tasks->tasks[task_at(at)].lane);
+  }
+
+  Result<TaskList> make_list(std::size_t at, std::size_t number) const {
+    const std::size_t group = group_of_task(at);
+    auto list = SLUICE_TRY(backend::CommandList::create(model_.segments.groups[group]));
+    const ir::Operation& first = code_.operation_at(at);
+    TaskList task(std::move(list));
+    task.segment = segment_at(at);
+    task.group = group;
+    task.is_on_host = model_.segments.is_on_host(group);
+    task.placed = model_.segments.groups[group].get();
+    task.name = first.name.empty() ? first.kind : first.name;
+    if (plan_.placement.tasks) {
+      task.after = plan_.placement.tasks->tasks[number].after;
+      task.rank = plan_.placement.tasks->tasks[number].rank;
+    }
+    return task;
+  }
+
+  /// Memory on the device of `group` for the kernels of a task, which starts at `first`; null if
+  /// the device reads host memory.
+  Result<std::unique_ptr<DeviceMirror>> make_mirror(std::size_t task, std::size_t first,
                                                     const backend::Group& group) {
-    const auto device = static_cast<std::size_t>(group.device());
-    if (group.backend().devices()[device].has_host_memory) return std::unique_ptr<DeviceMirror>();
+    if (recording_.tasks[task].is_on_host) return std::unique_ptr<DeviceMirror>();
     if (readers_.empty()) find_readers();
     auto mirror = std::make_unique<DeviceMirror>();
-    for (std::size_t at = first; at < plan_.range.end; ++at) {
-      if (is_executor_step(at) || plan_.kernels[at - plan_.range.begin] == nullptr) continue;
-      if (segment_index(at) != segment_index(first)) break;
-      SLUICE_TRY(add_operands(code_.operation_at(at), group, *mirror));
-    }
+    SLUICE_TRY(fill_mirror(task, first, group, *mirror));
     SLUICE_TRY(mirror->allocate(group).with_context(code_.operation_at(first).describe() +
                                                     " and the rest of its segment"));
     return mirror;
+  }
+
+  Status fill_mirror(std::size_t task, std::size_t first, const backend::Group& group,
+                     DeviceMirror& mirror) const {
+    for (std::size_t at = first; at < plan_.range.end; ++at) {
+      if (!has_kernel(at) || task_at(at) != task) continue;
+      SLUICE_TRY(add_operands(code_.operation_at(at), group, mirror));
+    }
+    return ok_status();
   }
 
   Status add_operands(const ir::Operation& operation, const backend::Group& group,
@@ -234,28 +373,24 @@ class Recorder {
     return ok_status();
   }
 
-  Result<Segment*> segment_for(std::size_t at) {
-    const std::size_t group = model_.segments.group_at(model_.executable, code_.id, at);
-    const std::size_t index = segment_index(at);
-    // Steps of a segment are neighbours in the main order. In a body the list ends where the group
-    // changes, so that a group may have several lists, submitted in order.
-    if (recording_.segments.empty() || recording_.segments.back().index != index) {
-      auto list = SLUICE_TRY(backend::CommandList::create(model_.segments.groups[group]));
-      auto mirror = SLUICE_TRY(make_mirror(at, *model_.segments.groups[group]));
-      recording_.segments.push_back({index, group, std::move(mirror), std::move(list), {}});
-    }
-    return &recording_.segments.back();
-  }
-
   const ModelState& model_;
   const SubgraphCode& code_;
   const RangePlan& plan_;
   Recording& recording_;
   const std::stop_token& stop_;
+  std::vector<std::int32_t> task_of_step_;  ///< by step of the range; -1 without a kernel
+  std::vector<std::optional<std::size_t>> capture_list_of_;    ///< by task
   std::map<ir::OperandId, std::vector<std::size_t>> readers_;  ///< see find_readers
 };
 
 }  // namespace
+
+std::vector<LoadedModel::DeviceUse> LoadedModel::device_use() const {
+  Recording nothing;
+  nothing.plan = state_->main().static_plan;
+  if (nothing.plan == nullptr) return {};
+  return Recorder(*state_, state_->main(), nothing, {}).predict();
+}
 
 Result<std::unique_ptr<Recording>> record(const ModelState& model, const SubgraphCode& code,
                                           std::shared_ptr<const RangePlan> plan,

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "exec/context/linear_executor.h"
+#include "exec/context/frame_runner.h"
 #include "ops/control/structure.h"
 
 namespace sluice::exec {
@@ -206,7 +206,7 @@ Status StepCall::pass_captures(Frame& callee) {
   return ok_status();
 }
 
-Status StepCall::run(Frame& callee) { return LinearExecutor(context_, callee).run(); }
+Status StepCall::run(Frame& callee) { return FrameRunner(context_, callee).run(); }
 
 Status run_step(StepCall& call) {
   using Run = Status (*)(StepCall&);

@@ -68,8 +68,11 @@ class StepCall {
   // ---- subgraphs ----
 
   /// The frame of the subgraph in attribute `name`.
+  /// Once per run of the operation: captured tensors stay on devices until the next call.
   Frame& callee(std::string_view name) {
-    return context_.frame(*operation_.attributes.find<ir::SubgraphId>(name));
+    Frame& frame = context_.frame(*operation_.attributes.find<ir::SubgraphId>(name));
+    ++frame.call_number;
+    return frame;
   }
   /// Makes input `index` the callee's input `to`.
   Status pass(std::size_t index, Frame& callee, std::size_t to);

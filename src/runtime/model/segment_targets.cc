@@ -54,6 +54,8 @@ Result<SegmentTargets> find_targets(const package::Executable& executable,
 Result<exec::LoadOptions> place_segments(const SegmentTargets& targets, const LoadPlan& plan,
                                          const topology::DeviceMap& map) {
   exec::LoadOptions options;
+  options.executor =
+      exec::ExecutorKind::kLinear;  // a model runs in parts, its segments in parallel
   const std::vector<std::int32_t> cpus = topology::usable_cpus();
   for (std::size_t i = 0; i < targets.needs.size(); ++i) {
     if (!targets.needs[i].is_on_group) {

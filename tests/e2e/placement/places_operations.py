@@ -68,6 +68,8 @@ def names_mistakes(folder: Path) -> str:
         ((*base, "--place", "Conv=reference", "--max-segments", "1"), "at most 1 are allowed"),
         ((*base, "--min-segment", "1000"), "at least 1000"),
         ((*base, "--min-segment", "0"), "--help"),
+        ((*base, "--place", "Softmax=reference", "--min-share", "0.3"), "at least 30.0 %"),
+        ((*base, "--place", "Softmax=sim:7"), "no device 7"),
     ))
 
 

@@ -27,6 +27,7 @@ std::unique_ptr<Command> make_discover_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_explain_command();
 std::unique_ptr<Command> make_inspect_command();
+std::unique_ptr<Command> make_link_command();
 std::unique_ptr<Command> make_ls_command();
 std::unique_ptr<Command> make_operators_command();
 std::unique_ptr<Command> make_measure_command();

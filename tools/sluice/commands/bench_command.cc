@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "exec/executors/run_trace.h"
 #include "sluice/cli/command.h"
 #include "sluice/model/model_source.h"
 #include "sluice/tensors/inputs.h"
@@ -57,9 +58,7 @@ struct Figures {
 /// A model under measurement, with its inputs.
 struct Subject {
   /// Loads it, up to a context that could run.
-  static Result<Subject> open(const ModelOptions& options, int num_threads) {
-    exec::LoadOptions loading;
-    loading.num_threads = num_threads;
+  static Result<Subject> open(const ModelOptions& options, const exec::LoadOptions& loading) {
     auto model = SLUICE_TRY(
         exec::LoadedModel::load(SLUICE_TRY(open_model(options)), backend_registry(), loading));
     auto context = SLUICE_TRY(model.create_context());
@@ -94,9 +93,14 @@ class BenchCommand : public Command {
              "Also run this model in every run, after the first, with random inputs")
         .repeatable();
     options.add_threads(num_threads_, "Cores to use; 0 for all");
+    options
+        .add("--executor", executor_,
+             "Executor: linear, dataflow or parallel; default: what the package was compiled for")
+        .one_of({"linear", "dataflow", "parallel"});
     options.add("--seconds", seconds_, "How long to measure; a tenth of it before warms up")
         .positive()
         .shows_default();
+    options.flag("--profiled", is_profiled_, "Measure runs of which a profile is taken");
     options.flag("--json", is_json_, "Print one JSON object");
     options.flag("--open", is_open_, "Measure opening the model up to a ready context instead");
     options.flag("--serve", is_serve_,
@@ -106,15 +110,16 @@ class BenchCommand : public Command {
   Result<int> run() override {
     if (is_open_) return measure_open();
     std::vector<Subject> subjects;
-    subjects.push_back(SLUICE_TRY(Subject::open(options_, num_threads_)));
+    subjects.push_back(SLUICE_TRY(Subject::open(options_, SLUICE_TRY(loading()))));
     SLUICE_TRY(subjects.back().run_first(options_, inputs_));
     for (const std::string& path : others_) {
       ModelOptions options = options_;
       options.path = path;
       options.shapes.clear();
-      subjects.push_back(SLUICE_TRY(Subject::open(options, num_threads_)));
+      subjects.push_back(SLUICE_TRY(Subject::open(options, SLUICE_TRY(loading()))));
       SLUICE_TRY(subjects.back().run_first(options, {}));
     }
+    for (Subject& subject : subjects) subject.context.set_trace(is_profiled_ ? &trace_ : nullptr);
     if (is_serve_) return serve(subjects);
     SLUICE_TRY(measure(subjects, seconds_ / 10));
     report(SLUICE_TRY(measure(subjects, seconds_)));
@@ -122,14 +127,22 @@ class BenchCommand : public Command {
   }
 
  private:
+  Result<exec::LoadOptions> loading() const {
+    exec::LoadOptions loading;
+    loading.num_threads = num_threads_;
+    loading.executor = SLUICE_TRY(exec::parse_executor(executor_));
+    return loading;
+  }
+
   /// Measures runs of all models in sequence.
-  static Result<Figures> measure(std::vector<Subject>& subjects, double seconds) {
+  Result<Figures> measure(std::vector<Subject>& subjects, double seconds) {
     std::vector<double> times;
     const auto start = Clock::now();
     do {
       const auto run_start = Clock::now();
       for (Subject& subject : subjects) SLUICE_TRY(subject.context.run());
       times.push_back(microseconds_since(run_start));
+      static_cast<void>(trace_.take());
     } while (microseconds_since(start) < seconds * 1e6);
     return Figures::of(std::move(times));
   }
@@ -143,7 +156,7 @@ class BenchCommand : public Command {
                figures.p90_us, figures.p99_us, figures.runs);
   }
 
-  Result<int> serve(std::vector<Subject>& subjects) const {
+  Result<int> serve(std::vector<Subject>& subjects) {
     std::string word;
     double seconds = 0;
     while (std::cin >> word >> seconds) {
@@ -159,6 +172,7 @@ class BenchCommand : public Command {
   struct Opening {
     double open_us = 0;
     std::int64_t context_bytes = 0;
+    std::int64_t used_bytes = 0;      ///< by the context, after a run
     std::int64_t loaded_bytes = 0;    ///< after a run
     std::int64_t unloaded_bytes = 0;  ///< after that
   };
@@ -169,10 +183,11 @@ class BenchCommand : public Command {
     Opening opening;
     {
       const auto start = Clock::now();
-      Subject subject = SLUICE_TRY(Subject::open(options_, num_threads_));
+      Subject subject = SLUICE_TRY(Subject::open(options_, SLUICE_TRY(loading())));
       opening.open_us = microseconds_since(start);
       opening.context_bytes = subject.context.memory_bytes();
       SLUICE_TRY(subject.run_first(options_, inputs_));
+      opening.used_bytes = subject.context.memory_bytes();
       opening.loaded_bytes = SLUICE_TRY(resident_bytes());
     }
     opening.unloaded_bytes = SLUICE_TRY(resident_bytes());
@@ -188,6 +203,7 @@ class BenchCommand : public Command {
     if (is_json_) {
       fmt::print("{}\n", nlohmann::json{{"open_us", first.open_us},
                                         {"again_us", second.open_us},
+                                        {"context_bytes", second.used_bytes},
                                         {"loaded_bytes", second.loaded_bytes},
                                         {"unloaded_bytes", second.unloaded_bytes},
                                         {"kept_bytes", kept_bytes}}
@@ -207,7 +223,10 @@ class BenchCommand : public Command {
   std::vector<std::string> inputs_;
   std::vector<std::string> others_;
   int num_threads_ = 0;
+  std::string executor_;
   double seconds_ = 2;
+  bool is_profiled_ = false;
+  exec::RunTrace trace_;
   bool is_json_ = false;
   bool is_open_ = false;
   bool is_serve_ = false;

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "compile/explain.h"
+#include "exec/loaded_model.h"
 #include "sluice/cli/command.h"
 #include "sluice/model/model_source.h"
 #include "sluice/model/segment_drawing.h"
@@ -48,6 +49,39 @@ nlohmann::json to_json(const compile::Explanation& explanation) {
                              {"size_bytes", edge.size_bytes}});
   }
   return json;
+}
+
+/// The predicted memory of a context.
+nlohmann::json memory_json(const exec::LoadedModel& model) {
+  const auto arena = model.arena_use();
+  nlohmann::json json = {{"arena_bytes", arena.arena_bytes},
+                         {"lower_bound_bytes", arena.lower_bound_bytes},
+                         {"context_bytes", model.context_bytes()},
+                         {"devices", nlohmann::json::array()}};
+  for (const auto& use : model.device_use()) {
+    json["devices"].push_back({{"backend", use.backend},
+                               {"device", use.device},
+                               {"constant_bytes", use.constant_bytes},
+                               {"tensor_bytes", use.tensor_bytes}});
+  }
+  return json;
+}
+
+void print_memory(const exec::LoadedModel& model) {
+  if (!model.has_static_shapes()) {
+    fmt::print("\nmemory: known only when shapes are\n");
+    return;
+  }
+  const auto arena = model.arena_use();
+  const auto bound = static_cast<double>(std::max<std::int64_t>(arena.lower_bound_bytes, 1));
+  fmt::print(
+      "\nmemory of a context: {} bytes; arena {} bytes, {:.1f} % above the lower bound of {}\n",
+      model.context_bytes(), arena.arena_bytes,
+      (static_cast<double>(arena.arena_bytes) / bound - 1) * 100, arena.lower_bound_bytes);
+  for (const auto& use : model.device_use()) {
+    fmt::print("memory of {}:{}: {} bytes of constants, {} bytes of tensors\n", use.backend,
+               use.device, use.constant_bytes, use.tensor_bytes);
+  }
 }
 
 /// "reference 1.2 us, sim: no kernel for Conv".
@@ -95,6 +129,7 @@ class ExplainCommand : public Command {
 
   Result<int> run() override {
     const auto executable = SLUICE_TRY(open_model(options_));
+    const auto model = SLUICE_TRY(exec::LoadedModel::load(executable, backend_registry(), {}));
     const auto explanation =
         SLUICE_TRY(compile::explain(executable, SLUICE_TRY(backends_for(executable))));
     if (!svg_.empty()) {
@@ -102,11 +137,12 @@ class ExplainCommand : public Command {
       SLUICE_TRY(write_file_atomically(svg_, std::as_bytes(std::span(svg))));
     }
     if (is_json_) {
-      fmt::print(
-          "{}\n",
-          to_json(explanation).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+      nlohmann::json json = to_json(explanation);
+      json["memory"] = memory_json(model);
+      fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
       print(explanation);
+      print_memory(model);
     }
     return 0;
   }
@@ -116,7 +152,10 @@ class ExplainCommand : public Command {
       const package::Executable& executable) const {
     std::vector<std::shared_ptr<const backend::Backend>> backends;
     for (const std::string& name : asked_.empty() ? executable.backends : asked_) {
-      backends.push_back(SLUICE_TRY(backend_registry().find(name)));
+      auto backend = SLUICE_TRY(backend_registry().find(name));
+      if (std::ranges::find(backends, backend) == backends.end()) {
+        backends.push_back(std::move(backend));
+      }
     }
     if (!asked_.empty()) return backends;
     for (const backend::Plugin& plugin : backend_registry().all()) {

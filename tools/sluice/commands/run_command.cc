@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "sluice/cli/command.h"
-#include "sluice/commands/step_profile.h"
+#include "sluice/commands/run_profile.h"
 #include "sluice/model/model_source.h"
 #include "sluice/model/preprocessing_facts.h"
 #include "sluice/tensors/image.h"
@@ -62,8 +62,16 @@ class RunCommand : public Command {
         .takes(1, 2);
     options.flag("--profile", is_profiled_,
                  "Print what each step took, and its line in the source");
+    options.add("--trace", trace_file_,
+                "Write what each stream, command list and step took to this JSON file, which"
+                " ui.perfetto.dev opens");
+    options.add("--flame", flame_file_, "Draw the same over time, to this SVG file");
     options.flag("--draw", draws_, "Draw the input images");
     options.add_threads(loading_.num_threads, "Cores to use; 0 for all");
+    options
+        .add("--executor", executor_,
+             "Executor: linear, dataflow or parallel; default: what the package was compiled for")
+        .one_of({"linear", "dataflow", "parallel"});
     options
         .add("--max-loop-iterations", loading_.max_loop_iterations,
              "A loop that runs longer fails the run")
@@ -71,6 +79,7 @@ class RunCommand : public Command {
   }
 
   Result<int> run() override {
+    loading_.executor = SLUICE_TRY(exec::parse_executor(executor_));
     const auto model = SLUICE_TRY(
         exec::LoadedModel::load(SLUICE_TRY(open_model(options_)), backend_registry(), loading_));
     SLUICE_TRY(fill_preprocessing(model.executable().graph.metadata, preprocessing_));
@@ -79,17 +88,37 @@ class RunCommand : public Command {
         sources, model.signature(), SLUICE_TRY(parse_shapes(options_.shapes)), preprocessing_));
     auto context = SLUICE_TRY(model.create_context());
     SLUICE_TRY(set_values(context, model.signature(), values));
-    if (is_profiled_) {
-      fmt::print("{}", SLUICE_TRY(profile_run(model, context)));
-    } else {
-      SLUICE_TRY(context.run());
-    }
+    SLUICE_TRY(is_profiled_ || !trace_file_.empty() || !flame_file_.empty()
+                   ? run_profiled(model, context)
+                   : context.run());
     if (draws_) SLUICE_TRY(draw_images(sources));
     SLUICE_TRY(write_outputs(model, context));
     return 0;
   }
 
  private:
+  /// The second run, so that memory and caches are as in later ones.
+  Status run_profiled(const exec::LoadedModel& model, exec::Context& context) const {
+    SLUICE_TRY(context.run());
+    exec::RunTrace trace;
+    context.set_trace(&trace);
+    const Status ran = context.run();
+    context.set_trace(nullptr);
+    SLUICE_TRY(Status(ran));
+    const std::vector<exec::ListTime> lists = trace.take();
+    if (is_profiled_) fmt::print("{}", profile_table(lists, model.executable().graph));
+    if (!trace_file_.empty()) SLUICE_TRY(write_text(trace_file_, profile_trace(lists)));
+    if (!flame_file_.empty()) SLUICE_TRY(write_text(flame_file_, profile_flame(lists)));
+    return ok_status();
+  }
+
+  static Status write_text(const std::string& path, const std::string& text) {
+    std::ofstream file(path, std::ios::binary);
+    file << text << std::flush;
+    if (file) return ok_status();
+    return make_error(Code::kUnavailable, "cannot write \"{}\"", path);
+  }
+
   static Status draw_images(const std::map<std::string, std::string>& sources) {
     for (const auto& [input, source] : sources) {
       if (is_image_file(source)) fmt::print("{}", draw(SLUICE_TRY(read_image(source, 1))));
@@ -147,6 +176,9 @@ class RunCommand : public Command {
   ModelOptions options_;
   std::vector<std::string> inputs_;
   std::string output_dir_;
+  std::string executor_;
+  std::string trace_file_;
+  std::string flame_file_;
   std::vector<std::string> top_;
   bool draws_ = false;
   bool is_profiled_ = false;

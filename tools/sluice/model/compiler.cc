@@ -10,6 +10,7 @@ namespace sluice::tool {
 std::vector<std::unique_ptr<Command>> make_compiler_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_compile_command());
+  commands.push_back(make_link_command());
   commands.push_back(make_explain_command());
   commands.push_back(make_measure_command());
   commands.push_back(make_quantize_command());

@@ -1,4 +1,4 @@
-// Runs the ranges of a frame in order, and the segments of each range in order.
+// Runs the ranges of a frame in order, each by the executor of the model.
 #pragma once
 
 #include "exec/context/context_state.h"
@@ -6,9 +6,9 @@
 namespace sluice::exec {
 
 /// For one run of one frame.
-class LinearExecutor {
+class FrameRunner {
  public:
-  LinearExecutor(ContextState& context, Frame& frame)
+  FrameRunner(ContextState& context, Frame& frame)
       : context_(context), model_(*context.model), frame_(frame), code_(frame.code) {}
 
   /// Requires: every input of the frame is set.
@@ -26,7 +26,8 @@ class LinearExecutor {
   Status run_static();
   Status run_ranges();
   Status run_range(const Recording& recording);
-  Status run_segments(const Recording& recording);
+  Status bring_captures(const Recording& recording);
+  Status run_lists(const Recording& recording);
   Status run_ordered(const Recording& recording);
   Status run_executor_step(const Recording& recording);
   Status prepare_memory(const Recording& recording);

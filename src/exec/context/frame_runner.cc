@@ -1,4 +1,4 @@
-#include "exec/context/linear_executor.h"
+#include "exec/context/frame_runner.h"
 
 #include <chrono>
 #include <cstdint>
@@ -17,38 +17,45 @@ constexpr std::size_t kMaxRecordings = 64;
 
 }  // namespace
 
-Status LinearExecutor::run() {
+Status FrameRunner::run() {
   const bool is_static = code_.static_plan != nullptr && fits_static_plan();
   Status status = is_static ? run_static() : run_ranges();
   for (Value& value : frame_.values) value = {};  // values not passed on end with the run
   return status;
 }
 
-Status LinearExecutor::begin() { return prepare_memory(*frame_.static_recording); }
+Status FrameRunner::begin() { return prepare_memory(*frame_.static_recording); }
 
-Status LinearExecutor::submit(std::size_t segment) {
-  for (const Segment& part : frame_.static_recording->segments) {
-    if (part.index == segment)
-      return context_.streams[part.group]->submit(part.list, frame_.bindings);
+/// A task starts when the one before has ended, but for the last, which the caller polls: tasks of
+/// a segment share memory but no order of their streams.
+Status FrameRunner::submit(std::size_t segment) {
+  const TaskList* running = nullptr;  // none if there are views only
+  for (const TaskList& task : frame_.static_recording->tasks) {
+    if (task.segment != segment) continue;
+    if (running != nullptr) SLUICE_TRY(context_.streams[running->group]->wait());
+    SLUICE_TRY(context_.streams[task.group]->submit(task.list, frame_.bindings));
+    running = &task;
   }
-  return ok_status();  // views only: nothing runs
+  return ok_status();
 }
 
-Result<bool> LinearExecutor::poll(std::size_t segment) {
-  backend::Stream& stream = *context_.streams[model_.segments.group_index[segment]];
-  const Status status = stream.wait(std::chrono::nanoseconds(0));
-  if (status.is_ok()) return true;
-  if (status.code() == Code::kDeadlineExceeded) return false;
-  return status;
+Result<bool> FrameRunner::poll(std::size_t segment) {
+  for (const TaskList& task : frame_.static_recording->tasks) {
+    if (task.segment != segment) continue;
+    const Status status = context_.streams[task.group]->wait(std::chrono::nanoseconds(0));
+    if (status.code() == Code::kDeadlineExceeded) return false;
+    SLUICE_TRY(Status(status));
+  }
+  return true;
 }
 
-Status LinearExecutor::finish() {
+Status FrameRunner::finish() {
   SLUICE_TRY(copy_outputs(*frame_.static_recording));
   finish_outputs(*frame_.static_recording);
   return ok_status();
 }
 
-bool LinearExecutor::fits_static_plan() const {
+bool FrameRunner::fits_static_plan() const {
   for (std::size_t i = 0; i < frame_.inputs.size(); ++i) {
     const ir::Type& declared = code_.subgraph->operand(code_.subgraph->inputs[i]).type;
     const TensorView& given = frame_.inputs[i];
@@ -57,7 +64,7 @@ bool LinearExecutor::fits_static_plan() const {
   return true;
 }
 
-Status LinearExecutor::run_static() {
+Status FrameRunner::run_static() {
   if (frame_.static_recording == nullptr) {
     frame_.static_recording = SLUICE_TRY(record(model_, code_, code_.static_plan));
   }
@@ -66,7 +73,7 @@ Status LinearExecutor::run_static() {
   return ok_status();
 }
 
-Status LinearExecutor::run_ranges() {
+Status FrameRunner::run_ranges() {
   const std::size_t num_operands = code_.subgraph->num_operands();
   frame_.values.resize(num_operands);
   frame_.bindings.resize(static_cast<std::size_t>(code_.numbers.texts()) + 1 + num_operands);
@@ -89,35 +96,46 @@ Status LinearExecutor::run_ranges() {
   return ok_status();
 }
 
-Status LinearExecutor::run_range(const Recording& recording) {
+Status FrameRunner::run_range(const Recording& recording) {
   // Every iteration of a loop runs a range, so this is the one place that ends an endless model.
   if (context_.checkpoint) SLUICE_TRY(context_.checkpoint());
   SLUICE_TRY(prepare_memory(recording));
-  SLUICE_TRY(run_segments(recording));
+  SLUICE_TRY(run_lists(recording));
   if (recording.plan->range.has_executor_end) SLUICE_TRY(run_executor_step(recording));
   return copy_outputs(recording);
 }
 
-Status LinearExecutor::run_segments(const Recording& recording) {
-  if (context_.events) return run_ordered(recording);
-  for (std::size_t i = 0; i < recording.segments.size(); ++i) {
-    if (i > 0 && context_.checkpoint) SLUICE_TRY(context_.checkpoint());
-    const Segment& segment = recording.segments[i];
-    backend::Stream& stream = *context_.streams[segment.group];
-    // Waits before the next segment: the next segment may run on another backend, which shares
-    // memory with this backend but no stream order.
-    SLUICE_TRY(stream.submit(segment.list, frame_.bindings));
-    SLUICE_TRY(stream.wait());
+/// Streams run in order, so no list of a task starts before its captures are there.
+Status FrameRunner::bring_captures(const Recording& recording) {
+  if (recording.captures.empty() || recording.captures_of == frame_.call_number) return ok_status();
+  for (const Recording::CaptureList& captures : recording.captures) {
+    SLUICE_TRY(context_.streams[captures.group]->submit(captures.list, frame_.bindings));
   }
+  recording.captures_of = frame_.call_number;
   return ok_status();
+}
+
+Status FrameRunner::run_lists(const Recording& recording) {
+  SLUICE_TRY(bring_captures(recording));
+  if (!recording.plan->placement.tasks && context_.events && context_.trace == nullptr) {
+    return run_ordered(recording);
+  }
+  const ListRun run{recording.tasks, context_.streams, frame_.bindings, context_.trace,
+                    &context_.checkpoint};
+  if (!recording.plan->placement.tasks) return run_linear(run);
+  if (model_.executor == ExecutorKind::kDataflow) return run_dataflow(run);
+  if (context_.lanes == nullptr) {
+    context_.lanes = std::make_unique<LaneThreads>(model_.segments.thread_of_group);
+  }
+  return context_.lanes->run(run);
 }
 
 /// Submits all segments, each behind the events of those whose memory it needs, then waits for all
 /// streams, also after a failure: the next run reuses the memory.
-Status LinearExecutor::run_ordered(const Recording& recording) {
+Status FrameRunner::run_ordered(const Recording& recording) {
   Status first = ok_status();
   std::vector<device::Access> accesses;
-  for (const Segment& segment : recording.segments) {
+  for (const TaskList& segment : recording.tasks) {
     accesses.clear();
     for (const BoundAccess& access : segment.accesses) {
       const auto begin = reinterpret_cast<std::uintptr_t>(frame_.binding(access.binding)) +
@@ -139,7 +157,7 @@ Status LinearExecutor::run_ordered(const Recording& recording) {
   return first;
 }
 
-Status LinearExecutor::run_executor_step(const Recording& recording) {
+Status FrameRunner::run_executor_step(const Recording& recording) {
   const std::size_t position = recording.plan->range.end - 1;
   const ir::Operation& operation = code_.operation_at(position);
   frame_.step_types.assign(operation.outputs.size(), ir::Type());
@@ -155,7 +173,7 @@ Status LinearExecutor::run_executor_step(const Recording& recording) {
 
 // Addresses are written to the bindings before every run: growing a buffer moves it, and the caller
 // may have bound other outputs. Recordings hold binding numbers and need no change.
-Status LinearExecutor::prepare_memory(const Recording& recording) {
+Status FrameRunner::prepare_memory(const Recording& recording) {
   const plan::Placement& placement = recording.plan->placement;
   SLUICE_TRY(frame_.arena.reserve(placement.layout.arena_bytes));
   frame_.bindings[static_cast<std::size_t>(code_.numbers.arena())] = frame_.arena.data();
@@ -172,8 +190,8 @@ Status LinearExecutor::prepare_memory(const Recording& recording) {
   return ok_status();
 }
 
-Status LinearExecutor::prepare_output(std::size_t output, std::int64_t size_bytes,
-                                      std::span<const InPlaceOutput> in_place) {
+Status FrameRunner::prepare_output(std::size_t output, std::int64_t size_bytes,
+                                   std::span<const InPlaceOutput> in_place) {
   FrameOutput& to = frame_.outputs[output];
   if (frame_.is_direct(output, size_bytes, in_place)) {
     to.target = to.bound;
@@ -185,7 +203,7 @@ Status LinearExecutor::prepare_output(std::size_t output, std::int64_t size_byte
   return ok_status();
 }
 
-Status LinearExecutor::copy_outputs(const Recording& recording) {
+Status FrameRunner::copy_outputs(const Recording& recording) {
   for (const plan::OutputCopy& copy : recording.plan->placement.copies) {
     if (frame_.outputs[copy.output].is_skipped) continue;
     const auto size = ir::run_bytes(actual_type(recording, copy.source));
@@ -199,7 +217,7 @@ Status LinearExecutor::copy_outputs(const Recording& recording) {
   return ok_status();
 }
 
-void LinearExecutor::finish_outputs(const Recording& last) {
+void FrameRunner::finish_outputs(const Recording& last) {
   const ir::Subgraph& subgraph = *code_.subgraph;
   for (std::size_t i = 0; i < frame_.outputs.size(); ++i) {
     FrameOutput& output = frame_.outputs[i];
@@ -214,7 +232,7 @@ void LinearExecutor::finish_outputs(const Recording& last) {
   }
 }
 
-ir::Type LinearExecutor::actual_type(const Recording& recording, ir::OperandId id) const {
+ir::Type FrameRunner::actual_type(const Recording& recording, ir::OperandId id) const {
   const RangePlan& plan = *recording.plan;
   const ir::Type& planned = plan.facts[id.index()].type;
   if (!plan.range.has_executor_end && recording.actual_dims.empty()) return planned;
@@ -228,7 +246,7 @@ ir::Type LinearExecutor::actual_type(const Recording& recording, ir::OperandId i
   return planned;
 }
 
-const void* LinearExecutor::address_of(const RangePlan& plan, ir::OperandId id) const {
+const void* FrameRunner::address_of(const RangePlan& plan, ir::OperandId id) const {
   return tensor_address(frame_, plan.placement.places[id.index()]);
 }
 

@@ -1,0 +1,163 @@
+#include "exec/executors/lane_threads.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace sluice::exec {
+namespace {
+
+/// A waiting thread looks this often before it sleeps: some microseconds, about the time that
+/// falling asleep and waking up would take.
+constexpr int kLooks = 200;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+void LaneThreads::Word::wait_for(std::uint32_t wanted) {
+  for (int i = 0; i < kLooks; ++i) {
+    if (value.load(std::memory_order_acquire) == wanted) return;
+    relax();
+  }
+  for (std::uint32_t seen = value.load(std::memory_order_acquire); seen != wanted;
+       seen = value.load(std::memory_order_acquire)) {
+    value.wait(seen, std::memory_order_acquire);
+  }
+}
+
+void LaneThreads::Word::set(std::uint32_t to) {
+  value.store(to, std::memory_order_release);
+  value.notify_all();
+}
+
+LaneThreads::LaneThreads(std::vector<std::size_t> thread_of_group)
+    : thread_of_group_(std::move(thread_of_group)) {
+  for (const std::size_t thread : thread_of_group_) {
+    num_threads_ = std::max(num_threads_, thread + 1);
+  }
+  calls_ = std::make_unique<Word[]>(num_threads_);
+  returns_ = std::make_unique<Word[]>(num_threads_);
+}
+
+LaneThreads::~LaneThreads() {
+  is_stopping_.store(true, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < threads_.size(); ++i) calls_[i + 1].set(epoch_ + 1);
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Status LaneThreads::start_threads() {
+  while (threads_.size() + 1 < num_threads_) {
+    const std::size_t number = threads_.size() + 1;
+    try {
+      threads_.emplace_back([this, number] { serve(number); });
+    } catch (const std::system_error& error) {
+      return make_error(Code::kResourceExhausted, "no thread for lane {}: {}", number,
+                        error.what());
+    }
+  }
+  return ok_status();
+}
+
+Status LaneThreads::run(const ListRun& run) {
+  has_work_.assign(num_threads_, false);
+  for (const TaskList& task : run.tasks) has_work_[thread_of(task)] = true;
+  const bool is_split = std::find(has_work_.begin() + 1, has_work_.end(), true) != has_work_.end();
+  if (!is_split) return run_linear(run);
+  SLUICE_TRY(start_threads());
+  prepare(run);
+  for (std::size_t thread = 1; thread < num_threads_; ++thread) {
+    if (has_work_[thread]) calls_[thread].set(epoch_);
+  }
+  work(0);
+  for (std::size_t thread = 1; thread < num_threads_; ++thread) {
+    if (has_work_[thread]) returns_[thread].wait_for(epoch_);
+  }
+  run_ = nullptr;
+  const std::lock_guard lock(mutex_);
+  return std::exchange(error_, ok_status());
+}
+
+void LaneThreads::prepare(const ListRun& run) {
+  run_ = &run;
+  ++epoch_;
+  has_failed_.store(false, std::memory_order_relaxed);
+  if (num_ended_ < run.tasks.size()) {
+    ended_ = std::make_unique<Word[]>(run.tasks.size());
+    num_ended_ = run.tasks.size();
+  }
+  is_awaited_.assign(run.tasks.size(), false);
+  for (const TaskList& task : run.tasks) {
+    for (const std::int32_t other : task.after) {
+      const auto index = static_cast<std::size_t>(other);
+      if (run.tasks[index].group != task.group) is_awaited_[index] = true;
+    }
+  }
+}
+
+/// A run that a thread takes no part in leaves a gap in the numbers that the thread sees.
+void LaneThreads::serve(std::size_t thread) {
+  std::uint32_t seen = 0;
+  while (true) {
+    Word& call = calls_[thread];
+    for (int i = 0; i < kLooks && call.value.load(std::memory_order_acquire) == seen; ++i) relax();
+    call.value.wait(seen, std::memory_order_acquire);
+    seen = call.value.load(std::memory_order_acquire);
+    if (is_stopping_.load(std::memory_order_relaxed)) return;
+    work(thread);
+    returns_[thread].set(seen);
+  }
+}
+
+void LaneThreads::work(std::size_t thread) {
+  const ListRun& run = *run_;
+  for (std::size_t i = 0; i < run.tasks.size(); ++i) {
+    if (thread_of(run.tasks[i]) != thread) continue;
+    if (thread == 0 && i > 0) {
+      Status status = run.check();
+      if (!status.is_ok()) fail(i, std::move(status));
+    }
+    run_task(i);
+  }
+  // Lists that nothing on another stream awaits may still run.
+  for (std::size_t group = 0; group < run.streams.size(); ++group) {
+    if (thread_of_group_[group] != thread) continue;
+    Status status = run.streams[group]->wait();
+    if (!status.is_ok()) fail(run.tasks.size(), std::move(status));
+  }
+}
+
+/// After a failure lists are not submitted any more, but count as ended, so that nobody waits for
+/// them.
+void LaneThreads::run_task(std::size_t index) {
+  const ListRun& run = *run_;
+  const TaskList& task = run.tasks[index];
+  for (const std::int32_t other : task.after) {
+    const auto before = static_cast<std::size_t>(other);
+    if (run.tasks[before].group != task.group) ended_[before].wait_for(epoch_);
+  }
+  if (!has_failed_.load(std::memory_order_relaxed)) {
+    Submission submission;
+    Status status = submission.submit(run, index);
+    // A trace waits for every list, to know its end.
+    const bool is_waited_for = is_awaited_[index] || run.trace != nullptr;
+    if (status.is_ok() && is_waited_for) status = run.streams[task.group]->wait();
+    submission.end(run);
+    if (!status.is_ok()) fail(index, std::move(status));
+  }
+  if (is_awaited_[index]) ended_[index].set(epoch_);
+}
+
+void LaneThreads::fail(std::size_t index, Status status) {
+  const std::lock_guard lock(mutex_);
+  if (!error_.is_ok() && failed_ <= index) return;
+  failed_ = index;
+  error_ = std::move(status);
+  has_failed_.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace sluice::exec

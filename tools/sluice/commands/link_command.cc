@@ -1,0 +1,68 @@
+#include <filesystem>
+
+#include "compiler/compile_model.h"
+#include "package/package.h"
+#include "sluice/cli/command.h"
+#include "sluice/model/model_source.h"
+
+namespace sluice::tool {
+namespace {
+
+class LinkCommand : public Command {
+ public:
+  const char* name() const override { return "link"; }
+  const char* summary() const override {
+    return "Compile several models into one, linked by edges";
+  }
+
+  void add_options(Options& options) override {
+    options
+        .add("models", models_,
+             "NAME=FILE.onnx, each under a name of its own; inputs and outputs are then called"
+             " NAME.input and NAME.output")
+        .required();
+    options
+        .add("--edge", edges_,
+             "An output that is an input of another model: encoder.y=decoder.x. An output may have"
+             " several edges, an input one; edges form no circle (repeatable)")
+        .repeatable();
+    options
+        .add("--keep", kept_,
+             "An output with edges that is an output of the whole too: encoder.y (repeatable)")
+        .repeatable();
+    options.add("-o,--output", output_, "Where to write").required();
+    flags_.add_common(options);
+    flags_.add_rest(options);
+  }
+
+  Result<int> run() override {
+    std::vector<compiler::NamedSource> sources;
+    for (const std::string& text : models_) {
+      const std::size_t equals = text.find('=');
+      if (equals == std::string::npos || equals == 0) {
+        return invalid_argument("\"{}\" is no model; write it as NAME=FILE.onnx", text);
+      }
+      sources.push_back({text.substr(0, equals), {.path = text.substr(equals + 1)}});
+    }
+    const auto executable = SLUICE_TRY(
+        compiler::compile_linked(sources, {edges_, kept_}, flags_, backend_registry(), {}));
+    SLUICE_TRY(package::write_package(executable, output_));
+    const auto segments = SLUICE_TRY(package::segments_of(executable));
+    fmt::print("{}: {} models, {} segments, {:.1f} MB\n", output_, sources.size(), segments.size(),
+               static_cast<double>(std::filesystem::file_size(output_)) / 1e6);
+    return 0;
+  }
+
+ private:
+  options::CompileFlags flags_;
+  std::vector<std::string> models_;
+  std::vector<std::string> edges_;
+  std::vector<std::string> kept_;
+  std::string output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_link_command() { return std::make_unique<LinkCommand>(); }
+
+}  // namespace sluice::tool
