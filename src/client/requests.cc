@@ -8,6 +8,15 @@ namespace sluice::client {
 
 using rpc::client::InferReply;
 
+namespace {
+
+/// As of the ring: the daemon's own answer comes first unless the daemon hangs.
+constexpr std::chrono::milliseconds kGrace{500};
+/// A century: longer limits are none, and sums with them do not overflow.
+constexpr std::int64_t kMaxTimeoutNs = std::int64_t{100} * 365 * 86'400 * 1'000'000'000;
+
+}  // namespace
+
 Requests::Requests(std::unique_ptr<rpc::client::InferStream> stream, std::int64_t limit)
     : stream_(std::move(stream)),
       limit_(static_cast<std::size_t>(std::max<std::int64_t>(limit, 1))),
@@ -28,7 +37,14 @@ Result<std::uint64_t> Requests::send(std::uint64_t model,
                                     limit_);
     }
     id = next_id_++;
-    in_flight_.emplace(id, std::move(on_answer));
+    InFlight request = {std::move(on_answer)};
+    if (options.timeout_ns > 0 && options.timeout_ns < kMaxTimeoutNs) {
+      request.end =
+          std::chrono::steady_clock::now() + std::chrono::nanoseconds(options.timeout_ns) + kGrace;
+      if (!time_keeper_.joinable()) time_keeper_ = std::thread([this] { keep_time(); });
+      has_news_.notify_all();
+    }
+    in_flight_.emplace(id, std::move(request));
   }
   // Without the lock, which the reader needs.
   const Status status = stream_->send(id, model, inputs, options);
@@ -66,13 +82,15 @@ void Requests::close(std::int64_t drain_ns) {
   }
   stream_->abort();
   reader_.join();
+  // Not started any more: `send` refuses once the reader has set `is_over_`.
+  if (time_keeper_.joinable()) time_keeper_.join();
 }
 
 OnAnswer Requests::take(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   const auto it = in_flight_.find(id);
   if (it == in_flight_.end()) return nullptr;
-  OnAnswer on_answer = std::move(it->second);
+  OnAnswer on_answer = std::move(it->second.on_answer);
   in_flight_.erase(it);
   return on_answer;
 }
@@ -95,15 +113,50 @@ void Requests::read() {
   if (end.is_ok() || end.code() == Code::kCancelled) {
     end = runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runtime was closed");
   }
-  std::unordered_map<std::uint64_t, OnAnswer> rest;
+  std::unordered_map<std::uint64_t, InFlight> rest;
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
     rest.swap(in_flight_);
+    has_news_.notify_all();
   }
-  for (const auto& [id, on_answer] : rest) on_answer(end);
+  for (const auto& [id, request] : rest) {
+    if (request.on_answer) request.on_answer(end);
+  }
   const std::lock_guard lock(mutex_);
   answered_.notify_all();
+  has_news_.notify_all();
+}
+
+std::vector<OnAnswer> Requests::take_late(TimePoint now) {
+  std::vector<OnAnswer> late;
+  for (auto& [id, request] : in_flight_) {
+    if (request.end > now) continue;
+    request.end = TimePoint::max();
+    if (request.on_answer) late.push_back(std::exchange(request.on_answer, nullptr));
+  }
+  return late;
+}
+
+void Requests::keep_time() {
+  const Status status = runtime::runtime_error(
+      runtime::RuntimeCode::kTimeout, "the daemon did not answer within the request's time limit");
+  std::unique_lock lock(mutex_);
+  while (!is_over_) {
+    TimePoint next = TimePoint::max();
+    for (const auto& [id, request] : in_flight_) next = std::min(next, request.end);
+    if (next == TimePoint::max()) {
+      has_news_.wait(lock);
+    } else {
+      has_news_.wait_until(lock, next);
+    }
+    const auto late = take_late(std::chrono::steady_clock::now());
+    if (late.empty()) continue;
+    lock.unlock();
+    for (const OnAnswer& on_answer : late) on_answer(status);
+    lock.lock();
+    answered_.notify_all();
+  }
 }
 
 }  // namespace sluice::client
