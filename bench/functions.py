@@ -185,14 +185,15 @@ def print_memory(results: dict[str, float], count: int) -> None:
 def measure_curve(bench: Bench, name: str, pattern: str, options) -> list[dict]:
     """Points of rising rates; the load ends after two in a row that miss the deadline."""
     rates = [options.first_rate * options.step**i for i in range(40)]
+    rates.insert(0, options.first_rate)  # warms up, and does not count
     flags = ["--pattern", pattern, "--rate", ",".join(f"{rate:.0f}" for rate in rates),
              "--seconds", options.seconds, "--deadline-ms", options.deadline_ms]  # fmt: skip
     if name == MEMORY:
         return bench.load(options.functions, "processes:onnxruntime", "--keep", 3600,
-                          "--most", options.processes, *flags)  # fmt: skip
+                          "--most", options.processes, *flags)[1:]  # fmt: skip
     with bench.daemon() as daemon:
         target = SYSTEMS[name].format(address=daemon.address)
-        return bench.load(options.functions, target, *flags)
+        return bench.load(options.functions, target, *flags)[1:]
 
 
 def is_good(point: dict, options) -> bool:
