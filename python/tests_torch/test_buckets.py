@@ -108,6 +108,24 @@ def test_buckets_share_equal_weights(tmp_path: pathlib.Path) -> None:
     assert sizes[1] < 1.2 * sizes[0]
 
 
+def test_compiler_arguments_hold_for_all_buckets() -> None:
+    class Wide(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(5)
+            self.linear = nn.Linear(64, 64)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.linear(x)
+
+    kernel = sluice.torch.BucketModelConfig(lambda: lambda tensors: (tensors, torch.tensor(tensors[0].shape[0] > 2)))
+    examples = [torch.rand(size, 64) for size in (2, 4)]
+    traced = sluice.torch.bucket_model_trace(lambda: (Wide().eval(), {}), examples, kernel,
+                                             compiler_args="--weights bf16")
+    for x in examples:
+        assert 1e-6 < (traced(x) - Wide().eval()(x)).abs().max().item() < 2e-2, "bf16 rounds"
+
+
 def test_func_kwargs_are_for_all_buckets_or_one_each() -> None:
     x, mask = EXAMPLES[1]
     want = Scorer().eval()(x, mask).detach()

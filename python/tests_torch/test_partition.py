@@ -120,6 +120,34 @@ def test_limits_of_the_document_are_value_errors() -> None:
     sluice.torch.trace(model, X, partitioner_config=CONFIG(min_subgraph_size=3, max_subgraph_count=3))
 
 
+def test_half_of_the_operators_must_be_supported_by_default() -> None:
+    class Distances(torch.nn.Module):
+        """Five operators that stay in torch, and `supported` that do not."""
+
+        def __init__(self, supported: int) -> None:
+            super().__init__()
+            self.supported = supported
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(5):
+                x = torch.cdist(x, x)
+            for _ in range(self.supported):
+                x = x.relu()
+            return x
+
+    with pytest.raises(ValueError, match="less than model_support_percentage_threshold 50%"):
+        sluice.torch.trace(Distances(4).eval(), torch.rand(3, 3), partitioner_config=CONFIG())
+    assert parts_of(sluice.torch.trace(Distances(5).eval(), torch.rand(3, 3), partitioner_config=CONFIG())) == [
+        "torch", "sluice"]
+
+
+def test_a_number_of_workers_of_the_analysis_is_taken() -> None:
+    config = CONFIG(analyze_parameters={"max_workers": 2})
+    model = Unsupported().eval()
+    with torch.no_grad():
+        assert_close(sluice.torch.trace(model, X, partitioner_config=config)(X), model(X))
+
+
 def test_ignored_operators_do_not_count() -> None:
     config = CONFIG(model_support_percentage_threshold=1.0,
                     analyze_parameters={"additional_ignored_ops": {"aten::kthvalue", "aten::cdist"}})
