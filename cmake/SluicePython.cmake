@@ -18,4 +18,4 @@ sluice_script_test(
 # The files are named, because the pages of docs/seed-coverage name their tests.
 file(GLOB torch_tests RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS python/tests_torch/test_*.py)
 sluice_script_test(
-  python_torch COMMAND scripts/test-torch ${CMAKE_BINARY_DIR} ${torch_tests} LABEL e2e TIMEOUT 900)
+  python_torch COMMAND scripts/test-torch ${CMAKE_BINARY_DIR} ${torch_tests} LABEL e2e TIMEOUT 1800)
