@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 from graph_writer import GraphWriter
 
-CHANNELS, SIDE, BLOCKS = 64, 28, 4
-WIDTH, LAYERS = 512, 6
+CHANNELS, SIDE, BLOCKS = 256, 28, 4
+ROWS, WIDTH, LAYERS = 32, 512, 6
 
 
 def convolution(g: GraphWriter, name: str, x: str, ins: int, outs: int, side: int) -> str:
@@ -49,15 +49,15 @@ def build_two_towers() -> onnx.ModelProto:
     g = GraphWriter("two_towers", seed=2)
     towers = []
     for tower in ("user", "item"):
-        x = g.input(tower, [1, WIDTH])
+        x = g.input(tower, [ROWS, WIDTH])
         for layer in range(LAYERS):
             weight = g.normal(f"{tower}{layer}", (WIDTH, WIDTH), math.sqrt(2 / WIDTH))
             x = g.op("Relu", g.op("MatMul", x, weight))
         towers.append(x)
     g.op("Mul", *towers, name="output")
-    g.output("output", [1, WIDTH])
+    g.output("output", [ROWS, WIDTH])
     return g.model()
 
 
 def tower_inputs(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {name: rng.standard_normal((1, WIDTH), dtype=np.float32) for name in ("user", "item")}
+    return {name: rng.standard_normal((ROWS, WIDTH), dtype=np.float32) for name in ("user", "item")}

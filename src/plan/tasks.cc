@@ -14,7 +14,7 @@ constexpr std::size_t kMaxTasks = 4096;
 constexpr double kUnevenShare = 1.15;
 constexpr double kJoinNs = 3'000;
 constexpr double kShortNs = 10'000;
-constexpr double kHandOverNs = 20'000;
+constexpr double kHandOverNs = 60'000;
 
 double on_all_cores_ns(double work_ns, std::size_t num_lanes) {
   if (work_ns < kShortNs) return work_ns;

@@ -1,5 +1,8 @@
 #include "exec/executors/lane_threads.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include <algorithm>
 #include <system_error>
 #include <utility>
@@ -10,6 +13,17 @@ namespace {
 /// A waiting thread looks this often before it sleeps: some microseconds, about the time that
 /// falling asleep and waking up would take.
 constexpr int kLooks = 200;
+
+std::vector<int> usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
 
 void relax() {
 #if defined(__x86_64__)
@@ -51,10 +65,12 @@ LaneThreads::~LaneThreads() {
 }
 
 Status LaneThreads::start_threads() {
+  if (threads_.empty()) cpus_ = usable_cpus();
   while (threads_.size() + 1 < num_threads_) {
     const std::size_t number = threads_.size() + 1;
     try {
       threads_.emplace_back([this, number] { serve(number); });
+      pinned_to_.push_back(-1);
     } catch (const std::system_error& error) {
       return make_error(Code::kResourceExhausted, "no thread for lane {}: {}", number,
                         error.what());
@@ -63,12 +79,30 @@ Status LaneThreads::start_threads() {
   return ok_status();
 }
 
+/// Threads beyond the number of processors stay where the kernel puts them. Best effort.
+void LaneThreads::keep_apart() {
+  const int own = sched_getcpu();
+  std::size_t thread = 0;
+  for (const int cpu : cpus_) {
+    if (cpu == own) continue;
+    if (thread == threads_.size()) return;
+    if (std::exchange(pinned_to_[thread], cpu) != cpu) {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      CPU_SET(static_cast<std::size_t>(cpu), &set);
+      pthread_setaffinity_np(threads_[thread].native_handle(), sizeof(set), &set);
+    }
+    ++thread;
+  }
+}
+
 Status LaneThreads::run(const ListRun& run) {
   has_work_.assign(num_threads_, false);
   for (const TaskList& task : run.tasks) has_work_[thread_of(task)] = true;
   const bool is_split = std::find(has_work_.begin() + 1, has_work_.end(), true) != has_work_.end();
   if (!is_split) return run_linear(run);
   SLUICE_TRY(start_threads());
+  keep_apart();
   prepare(run);
   for (std::size_t thread = 1; thread < num_threads_; ++thread) {
     if (has_work_[thread]) calls_[thread].set(epoch_);

@@ -16,7 +16,9 @@ namespace sluice::exec {
 /// depend on is not waited for at all. Lists are in topological order, so the threads cannot
 /// deadlock.
 ///
-/// Threads start with the first run that needs them. One run at a time, by one thread.
+/// Threads start with the first run that needs them. Each has a processor other than the caller's:
+/// on a busy machine the kernel would wake a thread on the processor of the one that wakes it,
+/// behind it. One run at a time, by one thread.
 class LaneThreads {
  public:
   /// `thread_of_group`: 0 is the thread that calls `run`.
@@ -38,6 +40,7 @@ class LaneThreads {
 
   std::size_t thread_of(const TaskList& task) const { return thread_of_group_[task.group]; }
   Status start_threads();
+  void keep_apart();
   void prepare(const ListRun& run);
   void serve(std::size_t thread);
   void work(std::size_t thread);
@@ -47,6 +50,8 @@ class LaneThreads {
   std::vector<std::size_t> thread_of_group_;
   std::size_t num_threads_ = 1;
   std::vector<std::thread> threads_;
+  std::vector<int> cpus_;       ///< that the process may use
+  std::vector<int> pinned_to_;  ///< by started thread; -1 for nowhere
 
   // Of the run under way; written before `calls_` wakes the threads, read after.
   const ListRun* run_ = nullptr;
