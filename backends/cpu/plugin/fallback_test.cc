@@ -19,7 +19,7 @@ constexpr std::string_view kGeneric =
     "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow CastLike "
     "CausalConvWithState CenterCropPad Col2Im Compress Constant ConstantOfShape "
     "ConvInteger ConvTranspose Cosh CumProd DFT DeformConv DepthToSpace Det Dropout "
-    "DynamicQuantizeLinear Einsum EyeLike Flatten GRU GlobalLpPool GridSample HammingWindow "
+    "DynamicQuantizeLinear Einsum EyeLike Flatten GRU GlobalLpPool HammingWindow "
     "HannWindow Hardmax LinearAttention LpNormalization LpPool MatMulInteger "
     "MaxRoiPool MaxUnpool MeanVarianceNormalization MelWeightMatrix Mod Multinomial "
     "NegativeLogLikelihoodLoss NonMaxSuppression NonZero OneHot QLinearConv QLinearMatMul "

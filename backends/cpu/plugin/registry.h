@@ -54,6 +54,7 @@ std::vector<OpEntry> reorder_entries();
 std::vector<OpEntry> join_entries();
 std::vector<OpEntry> lrn_entries();
 std::vector<OpEntry> resize_entries();
+std::vector<OpEntry> grid_sample_entries();
 std::vector<OpEntry> tree_entries();
 std::vector<OpEntry> find_key_entries();
 std::vector<OpEntry> distance_entries();

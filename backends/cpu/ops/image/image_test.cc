@@ -98,6 +98,25 @@ TEST(CpuLrn, MatchesTheReference) {
   }
 }
 
+TEST(CpuGridSample, MatchesTheReference) {
+  std::vector<float> grid = testing::random_floats(2 * 4 * 19 * 2, 8);
+  for (float& place : grid) place *= 1.5F;
+  grid[0] = NAN;
+  grid[1] = 1e30F;
+  for (const char* mode : {"linear", "nearest"}) {
+    for (const char* padding : {"zeros", "border"}) {
+      for (const std::int64_t aligns : {0, 1}) {
+        const auto details = [&](TestOp& op) {
+          op.input({2, 4, 19, 2}, grid).attribute("mode", mode);
+          op.attribute("padding_mode", padding).attribute("align_corners", aligns);
+        };
+        expect_like_reference({"GridSample", 20, {2, 5, 7, 6}, {2, 5, 4, 19}, details}, true,
+                              false);
+      }
+    }
+  }
+}
+
 TEST(CpuResize, CubicRowsMatchTheReference) {
   for (const char* coordinates :
        {"half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"}) {
