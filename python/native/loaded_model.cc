@@ -78,7 +78,7 @@ std::vector<InputTensor> NativeLoadedModel::read_inputs(const nb::list& values) 
   }
   std::vector<InputTensor> tensors(inputs_.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (!read_input(values[i], tensors[i])) {
+    if (!read_input(values[i], tensors[i]) || tensors[i].is_sequence) {
       throw Failure(kInvalidArgument, "input \"" + inputs_[i].name +
                                           "\" is no contiguous array in memory of the processor");
     }

@@ -160,7 +160,8 @@ void NativeModel::copy_elements(sluice_context* context, std::size_t index,
 
 /// Unset bindings do not outlive a run: a context of the pool serves other callers next.
 void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>& inputs,
-                         const Destination& destination, std::vector<OutputTensor>& outputs) {
+                         const Destination& destination, std::int64_t timeout_ns,
+                         std::vector<OutputTensor>& outputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) set_input(context, i, inputs[i]);
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Spec& spec = outputs_[i];
@@ -180,8 +181,11 @@ void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>
       check(sluice_context_bind_output(context, name_of(outputs_, i), data, capacity));
     }
   }
+  sluice_run_options options = {};
+  options.struct_size = sizeof(options);
+  options.timeout_ns = timeout_ns;
   const std::int64_t copied_before = sluice_context_copied_bytes(context);
-  check(sluice_context_run(context));
+  check(sluice_context_run_with(context, timeout_ns > 0 ? &options : nullptr));
   copied_bytes_ += sluice_context_copied_bytes(context) - copied_before;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (!destination.wants(i) && !destination.places(i)) continue;
@@ -201,13 +205,14 @@ void NativeModel::run_in(sluice_context* context, const std::vector<InputTensor>
 }
 
 std::vector<OutputTensor> NativeModel::execute(const std::vector<InputTensor>& inputs,
-                                               const Destination& destination) {
+                                               const Destination& destination,
+                                               std::int64_t timeout_ns) {
   std::vector<OutputTensor> outputs(outputs_.size());
   const NativeCall call;
   const nb::gil_scoped_release released;
   ContextPointer context = take_context();
   // A failure frees the context: its bindings point to memory of this call.
-  run_in(context.get(), inputs, destination, outputs);
+  run_in(context.get(), inputs, destination, timeout_ns, outputs);
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const bool was_bound = destination.places(i) || outputs[i].size_bytes >= kBindFromBytes;
     if (was_bound) {
@@ -229,7 +234,7 @@ nb::object NativeModel::call(const nb::args& arguments) {
   for (const Spec& output : outputs_) {
     if (numpy_bits(output.element_type) == 0) return nb::none();
   }
-  std::vector<OutputTensor> outputs = execute(tensors, {});
+  std::vector<OutputTensor> outputs = execute(tensors, {}, 0);
   if (outputs.size() == 1) return to_python(std::move(outputs.front()));
   nb::list all;
   for (OutputTensor& output : outputs) all.append(to_python(std::move(output)));
@@ -237,7 +242,7 @@ nb::object NativeModel::call(const nb::args& arguments) {
 }
 
 nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wanted,
-                          const nb::object& out) {
+                          const nb::object& out, std::int64_t timeout_ns) {
   if (inputs.size() != inputs_.size() || wanted.size() != outputs_.size()) {
     throw Failure(kInvalidArgument, "as many inputs and outputs as the model has");
   }
@@ -249,7 +254,7 @@ nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wante
     }
   }
   const Destination destination = {wanted, read_out(out, outputs_.size())};
-  std::vector<OutputTensor> outputs = execute(tensors, destination);
+  std::vector<OutputTensor> outputs = execute(tensors, destination, timeout_ns);
   nb::list results;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (destination.places(i)) {
@@ -276,7 +281,7 @@ void bind_model(nb::module_& module) {
       .def("metadata", &NativeModel::metadata)
       .def("call", &NativeModel::call)
       .def("run", &NativeModel::run, nb::arg("inputs"), nb::arg("wanted"),
-           nb::arg("out").none() = nb::none())
+           nb::arg("out").none() = nb::none(), nb::arg("timeout_ns") = 0)
       .def("copied_bytes", &NativeModel::copied_bytes)
       .def("close", &NativeModel::close, nb::call_guard<nb::gil_scoped_release>());
 }

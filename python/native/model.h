@@ -37,8 +37,9 @@ class NativeModel {
 
   /// `inputs`: one per input, as read_input takes them. `out`: None, or an array to write to or
   /// None per output. Returns a list with one entry per output, None where `wanted` is false or
-  /// `out` has an array.
-  nb::list run(const nb::list& inputs, const std::vector<bool>& wanted, const nb::object& out);
+  /// `out` has an array. A run ends after `timeout_ns`, as sluice_context_run_with says; 0: none.
+  nb::list run(const nb::list& inputs, const std::vector<bool>& wanted, const nb::object& out,
+               std::int64_t timeout_ns);
 
   /// Bytes of inputs and outputs that runs have copied.
   std::int64_t copied_bytes() const { return copied_bytes_; }
@@ -76,12 +77,13 @@ class NativeModel {
   };
 
   std::vector<OutputTensor> execute(const std::vector<InputTensor>& inputs,
-                                    const Destination& destination);
+                                    const Destination& destination, std::int64_t timeout_ns);
   void set_input(sluice_context* context, std::size_t index, const InputTensor& input) const;
   /// Copies a sequence, or an optional, which has no element or one.
   void copy_elements(sluice_context* context, std::size_t index, OutputTensor& output) const;
   void run_in(sluice_context* context, const std::vector<InputTensor>& inputs,
-              const Destination& destination, std::vector<OutputTensor>& outputs);
+              const Destination& destination, std::int64_t timeout_ns,
+              std::vector<OutputTensor>& outputs);
   /// For the C interface, which needs no name of a model's only tensor.
   static const char* name_of(const std::vector<Spec>& specs, std::size_t i) {
     return specs.size() == 1 ? nullptr : specs[i].name.c_str();

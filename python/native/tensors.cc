@@ -90,7 +90,8 @@ bool read_input(nb::handle value, InputTensor& input) {
   if (nb::isinstance<nb::list>(value)) {
     input.is_sequence = true;
     for (const nb::handle element : nb::borrow<nb::list>(value)) {
-      if (!read_input(element, input.elements.emplace_back())) return false;
+      InputTensor& read = input.elements.emplace_back();
+      if (!read_input(element, read) || read.is_sequence) return false;
     }
     return true;
   }

@@ -8,25 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native, descriptions
 from .dtypes import Array
-from .errors import InvalidArgument
 from .queues import Queues
-from .requests import Request, collector
+from .requests import NO_LIMIT_NS, Request, collector, nanoseconds
 from .signature import Signature, TensorSpec, has_torch
 
 if TYPE_CHECKING:
     from .runtime import Runtime
-
-_NO_LIMIT_NS = 0
-
-
-def nanoseconds(seconds: float | None, what: str) -> int:
-    """A time limit for the extension, where 0 means none."""
-    if seconds is None:
-        return _NO_LIMIT_NS
-    if not 0 < seconds < 2**33:
-        raise InvalidArgument(f"{what} must be positive: {seconds} s")
-    return max(int(seconds * 1e9), 1)
-
 
 class LoadedModel:
     """A model that a runtime loaded. Any thread may use it; unloaded when nobody refers to it.
@@ -152,4 +139,4 @@ class LoadedModel:
         raise TypeError("a loaded model cannot be pickled; connect the other process to a daemon")
 
     def _execute(self, inputs: list[Any], wanted: list[bool], out: list[Any] | None) -> list[Any]:
-        return self._native.run(inputs, wanted, out, _NO_LIMIT_NS, 0)
+        return self._native.run(inputs, wanted, out, NO_LIMIT_NS, 0)

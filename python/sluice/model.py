@@ -14,6 +14,7 @@ from . import _native
 from .dtypes import Array
 from .errors import DeadlineExceeded, FailedPrecondition
 from .profile import Profile
+from .requests import nanoseconds
 from .signature import Signature, has_torch, writable
 from .signature import TensorSpec as TensorSpec
 
@@ -96,7 +97,8 @@ class Model:
         `outputs`: the names wanted; all by default. `out`: arrays that outputs are written to, which
         must be writable, contiguous and large enough; the result has a view of the right shape. One
         may be the array of an input, as for a state that each run changes.
-        `timeout`: seconds; DeadlineExceeded after that, while the run ends in the background.
+        `timeout`: seconds; DeadlineExceeded after that. The run itself ends before its next segment or
+        iteration of a loop.
         """
         names = self._signature.output_names
         ordered = self._signature.order(feeds)
@@ -107,7 +109,13 @@ class Model:
         run = self._signature.run
         if timeout is None:
             return run(self._native.run, ordered, outputs, out)
-        future = _workers.submit(run, self._native.run, ordered, outputs, out)
+        limit_ns = nanoseconds(timeout, "timeout")
+
+        def execute(inputs: list[Any], wanted: list[bool], memory: list[Any] | None) -> list[Any]:
+            return self._native.run(inputs, wanted, memory, limit_ns)
+
+        # The caller does not wait for the end of a segment.
+        future = _workers.submit(run, execute, ordered, outputs, out)
         try:
             return dict(future.result(timeout))
         except concurrent.futures.TimeoutError:

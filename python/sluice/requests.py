@@ -13,7 +13,19 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _native
-from .errors import from_status
+from .errors import InvalidArgument, from_status
+
+NO_LIMIT_NS = 0
+_LONGEST_CALLBACK_S = 5  # the interpreter does not wait longer for a callback of a future
+
+
+def nanoseconds(seconds: float | None, what: str) -> int:
+    """A time limit for the extension, where 0 means none."""
+    if seconds is None:
+        return NO_LIMIT_NS
+    if not 0 < seconds < 2**33:
+        raise InvalidArgument(f"{what} must be positive: {seconds} s")
+    return max(int(seconds * 1e9), 1)
 
 
 class Request(concurrent.futures.Future[Any]):
@@ -79,7 +91,7 @@ class _Collector:
             if self._replies is None or self._thread is None:
                 return
             self._replies.close()
-        self._thread.join()
+        self._thread.join(_LONGEST_CALLBACK_S)
 
 
 def _complete(replies: _native.Replies) -> None:

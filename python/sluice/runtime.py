@@ -12,10 +12,10 @@ import numpy as np
 from . import _native, descriptions
 from .dtypes import Array
 from .errors import Error, FailedPrecondition, InvalidArgument
-from .loaded_model import LoadedModel, nanoseconds
+from .loaded_model import LoadedModel
 from .model import Model, Path
 from .profile import Profile
-from .requests import collector
+from .requests import collector, nanoseconds
 
 ISOLATIONS = ("default", "stream", "process")
 NAN_POLICIES = ("pass", "flag", "fail")

@@ -71,6 +71,16 @@ def test_interrupt_ends_a_wait_for_a_result(slow: sluice.Model) -> None:
     assert time.monotonic() - start < 30
 
 
+def test_runs_beyond_their_time_end(slow: sluice.Model) -> None:
+    x = np.ones(64, np.float32)
+    for _ in range(len(os.sched_getaffinity(0)) + 1):  # more than run at a time
+        with pytest.raises(sluice.DeadlineExceeded):
+            slow.run({"n": np.int64(90_000_000), "x": x}, timeout=0.05)
+    assert slow.submit(np.int64(1), x).result(10).shape == (64,)
+    with pytest.raises(sluice.InvalidArgument, match="timeout must be positive"):
+        slow.run({"n": np.int64(1), "x": x}, timeout=-1)
+
+
 def test_interrupt_during_a_call_is_raised_behind_it(slow: sluice.Model) -> None:
     timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

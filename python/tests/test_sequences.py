@@ -62,10 +62,18 @@ def test_wrong_sequences_are_explained(insert: sluice.Model) -> None:
         insert(x, x)
     with pytest.raises(sluice.InvalidArgument, match="got f64"):
         insert([np.ones(2)], x)
-    with pytest.raises(sluice.InvalidArgument):
-        insert(None, x)
+    for wrong in (None, [x, None], [object()]):
+        with pytest.raises((sluice.InvalidArgument, TypeError)):
+            insert(wrong, x)
+    with pytest.raises(sluice.InvalidArgument, match="no contiguous array"):
+        insert._native.run([[[x]], x], [True, True])  # a list in a list
     with pytest.raises(sluice.InvalidArgument, match="no tensor"):
         insert.run({"s": [], "x": x}, out={"longer": x})
+
+
+def test_runtime_takes_no_sequences(insert: sluice.Model, local: sluice.Runtime) -> None:
+    with pytest.raises((sluice.InvalidArgument, sluice.Unimplemented)):
+        local.load(insert)([], np.ones(2, np.float32))
 
 
 def test_optional_is_a_value_or_none() -> None:
