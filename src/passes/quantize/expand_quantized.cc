@@ -252,6 +252,7 @@ int expand_conv(ir::Subgraph& subgraph, ir::OperationId at) {
     if (!counts || (w_scale->size() != 1 && w_scale->size() != counts->size())) return 0;
   }
   const auto centre = centered(subgraph, conv.input(3), conv.input(5), 0);
+  if (!centre && !read_bytes(subgraph, conv.input(3), conv.input(5), 0)) return 0;
   Expansion expansion(subgraph, at);
   const ir::Operation source = expansion.source();
   std::vector<ir::OperandId> inputs = {
