@@ -11,8 +11,8 @@ constexpr std::size_t kMaxTasks = 4096;
 /// A kernel on several cores: the part by which it misses an even share, and the time to start and
 /// end it together. Short kernels run on one core. Branches side by side hand over once on either
 /// side. All as `cpu` does on two cores; bench/executors.py compares.
-constexpr double kUnevenShare = 1.15;
-constexpr double kJoinNs = 3'000;
+constexpr double kUnevenShare = 1.03;
+constexpr double kJoinNs = 2'000;
 constexpr double kShortNs = 10'000;
 constexpr double kHandOverNs = 60'000;
 

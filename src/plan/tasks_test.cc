@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 /// lanes, 1 and 2.
 class Divide : public testing::Test {
  protected:
-  void step(std::vector<std::int32_t> reads, double work_ns = 1e6, std::int32_t group = 0) {
+  void step(std::vector<std::int32_t> reads, double work_ns = 1e7, std::int32_t group = 0) {
     steps_.push_back({std::move(reads), {static_cast<std::int32_t>(steps_.size())}, 0, false});
     sites_.push_back({group, false, work_ns});
   }
@@ -60,7 +60,7 @@ TEST_F(Divide, EvenBranchesRunOnLanesOfTheirOwn) {
 
 TEST_F(Divide, UnevenBranchesStayOneTask) {
   step({});
-  step({0}, 1e7);
+  step({0}, 1e8);
   step({0}, 5e5);
   step({1, 2});
   EXPECT_THAT(divide_all().task_of_step, ElementsAre(0, 0, 0, 0));
@@ -86,8 +86,8 @@ TEST_F(Divide, BranchesWithoutLanesStayOneTask) {
 TEST_F(Divide, GroupsOverlapWithoutLanes) {
   lanes_ = {{}, {}};
   step({});
-  step({0}, 1e6, 1);
-  step({0}, 1e6, 0);
+  step({0}, 1e7, 1);
+  step({0}, 1e7, 0);
   step({1, 2});
   const TaskGraph graph = divide_all();
   EXPECT_THAT(graph.task_of_step, ElementsAre(0, 1, 2, 3));
@@ -97,8 +97,8 @@ TEST_F(Divide, GroupsOverlapWithoutLanes) {
 TEST_F(Divide, WholeStepsStayTogether) {
   lanes_ = {{}, {}};
   step({});
-  step({0}, 1e6, 1);
-  step({0}, 1e6, 1);
+  step({0}, 1e7, 1);
+  step({0}, 1e7, 1);
   step({1, 2});
   sites_[1].is_whole = sites_[2].is_whole = true;
   EXPECT_THAT(divide_all().task_of_step, ElementsAre(0, 1, 1, 2));
