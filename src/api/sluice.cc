@@ -25,7 +25,8 @@ const sluice_tensor_spec* spec_at(const Specs& specs, std::size_t index) {
 
 Status open(const Bytes& file, std::string_view source, const sluice_open_options* options,
             sluice_model*& model) {
-  model = new sluice_model{SLUICE_TRY(open_model(file, source, options))};
+  auto opened = SLUICE_TRY(open_model(file, source, options));
+  model = new sluice_model{std::move(opened)};
   return ok_status();
 }
 

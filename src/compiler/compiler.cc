@@ -101,7 +101,9 @@ int32_t sluice_compile(const sluice_compile_request* request, sluice_package** p
     if (package == nullptr) return invalid_argument("package is null");
     *package = nullptr;
     if (request == nullptr) return invalid_argument("request is null");
-    *package = new sluice_package{SLUICE_TRY(sluice::compiler::compile(*request)), std::nullopt};
+    // Apart from `new`, whose memory a failure would leave behind.
+    auto executable = SLUICE_TRY(sluice::compiler::compile(*request));
+    *package = new sluice_package{std::move(executable), std::nullopt};
     return sluice::ok_status();
   });
 }

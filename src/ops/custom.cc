@@ -25,8 +25,8 @@ struct Table {
 };
 
 Table& custom_table() {
-  static Table kTable;
-  return kTable;
+  static auto* const kTable = new Table;  // threads may run models while the process exits
+  return *kTable;
 }
 
 const Entry* find_entry(const Table& table, std::string_view domain, std::string_view name) {

@@ -33,8 +33,8 @@ struct OperatorList {
 };
 
 OperatorList& operator_list() {
-  static OperatorList kList;
-  return kList;
+  static auto* const kList = new OperatorList;  // threads may run kernels while the process exits
+  return *kList;
 }
 
 Result<std::string> checked_text(const char* text, std::string_view field) {
