@@ -58,8 +58,8 @@ struct ProcessBackends {
 };
 
 ProcessBackends& process_backends() {
-  static ProcessBackends kBackends;
-  return kBackends;
+  static ProcessBackends backends;
+  return backends;
 }
 
 std::shared_ptr<const Backend> find_in_process(std::string_view name) {

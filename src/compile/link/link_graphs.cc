@@ -175,7 +175,9 @@ class Linker {
       for (const ir::OperationId id : copy.order()) move_references(copy.operation(id), base);
     }
     append_main(model, base, rename);
-    for (const auto& [key, value] : from.metadata) linked_.metadata[prefix + "." + key] = value;
+    for (const auto& [key, value] : from.metadata) {
+      linked_.metadata[fmt::format("{}.{}", prefix, key)] = value;
+    }
     std::string& models = linked_.metadata[kModelsFact];
     models += (models.empty() ? "" : " ") + prefix;
     return ok_status();
