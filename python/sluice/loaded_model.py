@@ -15,6 +15,7 @@ from .signature import Signature, TensorSpec, has_torch
 if TYPE_CHECKING:
     from .runtime import Runtime
 
+
 class LoadedModel:
     """A model that a runtime loaded. Any thread may use it; unloaded when nobody refers to it.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -53,3 +55,21 @@ def same_calls(traced: Callable[..., Any], eager: Callable[..., Any], *calls: tu
         with torch.no_grad():
             want = eager(*args)
         assert_close(traced(*args), want)
+
+
+def while_replacing(call: Callable[[], None], replace: Callable[[], None]) -> None:
+    """Runs `call` in eight threads while another repeats `replace`; raises what any of them raised."""
+    done = threading.Event()
+
+    def repeat() -> None:
+        while not done.is_set():
+            replace()
+
+    with ThreadPoolExecutor(9) as pool:
+        replacer = pool.submit(repeat)
+        try:
+            for caller in [pool.submit(call) for _ in range(8)]:
+                caller.result()
+        finally:
+            done.set()
+        replacer.result()

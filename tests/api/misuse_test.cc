@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/backend.h"
 #include "sluice/statistics.hpp"
 #include "two_places.h"
 
@@ -24,23 +25,15 @@ using std::chrono::seconds;
 using ::testing::AnyOf;
 using ::testing::Each;
 
-constexpr std::int32_t kOk = 0;
-constexpr std::int32_t kCancelled = 1;
-constexpr std::int32_t kInvalidArgument = 3;
-constexpr std::int32_t kDeadlineExceeded = 4;
-constexpr std::int32_t kNotFound = 5;
-constexpr std::int32_t kFailedPrecondition = 9;
-constexpr std::int32_t kUnavailable = 14;
-
 class Misuse : public TwoPlaces {};
 INSTANTIATE_TEST_SUITE_P(Places, Misuse,
                          ::testing::Values(Place::kLocal, Place::kRing, Place::kGrpc));
 
 template <typename T>
 std::int32_t code_of(const Expected<T>& result) {
-  return result ? kOk : result.error().code;
+  return result ? SLUICE_OK : result.error().code;
 }
-std::int32_t code_of(const std::optional<Error>& error) { return error ? error->code : kOk; }
+std::int32_t code_of(const std::optional<Error>& error) { return error ? error->code : SLUICE_OK; }
 
 // ---- tensors ------------------------------------------------------------------------------------
 
@@ -70,7 +63,7 @@ TEST_P(Misuse, TensorsThatTheModelDoesNotTakeAreRefused) {
       refusal_of([](Inputs& in) { in[0].name = "picture"; }),
       refusal_of([](Inputs& in) { in.push_back(in[0]); }),
       refusal_of([](Inputs& in) { in.clear(); })};
-  EXPECT_THAT(codes, Each(kInvalidArgument));
+  EXPECT_THAT(codes, Each(SLUICE_INVALID_ARGUMENT));
   const auto last = model.infer({});
   EXPECT_EQ(sluice_last_error_code(), SLUICE_CODE_BAD_INPUT);
   EXPECT_TRUE(model.infer(image())) << "the model is as it was";
@@ -96,10 +89,10 @@ TEST_P(Misuse, MemoryWithoutAlignmentIsCopied) {
 // ---- devices and handles ------------------------------------------------------------------------
 
 TEST_P(Misuse, DevicesThatAreNotThereAreRefused) {
-  EXPECT_EQ(code_of(runtime_.create_group({.num_cores = 1, .devices = {4711}})), kNotFound);
-  EXPECT_NE(code_of(runtime_.create_group({.num_cores = 1, .kind = "gpu"})), kOk);
-  EXPECT_NE(code_of(runtime_.create_group({.num_cores = 1 << 30})), kOk);
-  EXPECT_EQ(code_of(runtime_.create_group({.num_cores = -1})), kInvalidArgument);
+  EXPECT_EQ(code_of(runtime_.create_group({.num_cores = 1, .devices = {4711}})), SLUICE_NOT_FOUND);
+  EXPECT_NE(code_of(runtime_.create_group({.num_cores = 1, .kind = "gpu"})), SLUICE_OK);
+  EXPECT_NE(code_of(runtime_.create_group({.num_cores = 1 << 30})), SLUICE_OK);
+  EXPECT_EQ(code_of(runtime_.create_group({.num_cores = -1})), SLUICE_INVALID_ARGUMENT);
   EXPECT_TRUE(runtime_.create_group({.num_cores = 1})) << "nothing was reserved";
 }
 
@@ -120,7 +113,7 @@ TEST_P(Misuse, DeadHandlesAreNotFound) {
     const sluice_model_statistics* statistics = nullptr;
     const auto submit = [&] {
       const auto code = sluice_runtime_submit(runtime, model, &input, 1, nullptr, &id);
-      return code == kOk ? sluice_runtime_wait(runtime, id, -1, &reply) : code;
+      return code == SLUICE_OK ? sluice_runtime_wait(runtime, id, -1, &reply) : code;
     };
     const std::array<std::int32_t, 8> codes = {
         sluice_runtime_infer(runtime, model, &input, 1, nullptr, &reply),
@@ -131,12 +124,12 @@ TEST_P(Misuse, DeadHandlesAreNotFound) {
         sluice_runtime_unload(runtime, model, 0),
         sluice_runtime_model(runtime, model, &info),
         sluice_runtime_statistics(runtime, model, &statistics)};
-    EXPECT_THAT(codes, Each(AnyOf(kNotFound, kInvalidArgument))) << "model " << model;
+    EXPECT_THAT(codes, Each(AnyOf(SLUICE_NOT_FOUND, SLUICE_INVALID_ARGUMENT))) << "model " << model;
     EXPECT_EQ(reply, nullptr);
-    EXPECT_EQ(sluice_runtime_cancel(runtime, id), kNotFound) << "its reply was taken";
-    EXPECT_EQ(sluice_runtime_poll(runtime, id, &reply), kNotFound);
-    EXPECT_EQ(sluice_runtime_wait(runtime, id, -1, &reply), kNotFound);
-    EXPECT_EQ(sluice_runtime_destroy_group(runtime, model), kNotFound);
+    EXPECT_EQ(sluice_runtime_cancel(runtime, id), SLUICE_NOT_FOUND) << "its reply was taken";
+    EXPECT_EQ(sluice_runtime_poll(runtime, id, &reply), SLUICE_NOT_FOUND);
+    EXPECT_EQ(sluice_runtime_wait(runtime, id, -1, &reply), SLUICE_NOT_FOUND);
+    EXPECT_EQ(sluice_runtime_destroy_group(runtime, model), SLUICE_NOT_FOUND);
   }
 }
 
@@ -159,9 +152,9 @@ TEST_P(Misuse, ClosedRuntimeRefusesEverything) {
       code_of(model.submit(image())),
       code_of(model.stop()),
       code_of(runtime_.close())};
-  EXPECT_THAT(codes, Each(kFailedPrecondition));
-  EXPECT_EQ(code_of(request->wait()), kFailedPrecondition);
-  EXPECT_EQ(sluice_runtime_unload(runtime_.get(), id, 0), kFailedPrecondition);
+  EXPECT_THAT(codes, Each(SLUICE_FAILED_PRECONDITION));
+  EXPECT_EQ(code_of(request->wait()), SLUICE_FAILED_PRECONDITION);
+  EXPECT_EQ(sluice_runtime_unload(runtime_.get(), id, 0), SLUICE_FAILED_PRECONDITION);
 }
 
 TEST_P(Misuse, ChildOfAForkIsRefusedAndTheParentGoesOn) {
@@ -170,9 +163,9 @@ TEST_P(Misuse, ChildOfAForkIsRefusedAndTheParentGoesOn) {
   const pid_t child = ::fork();
   if (child == 0) {
     // Nothing that allocates in a lock of another thread: codes alone.
-    const bool are_refused = code_of(model.infer(image())) == kFailedPrecondition &&
-                             code_of(runtime_.devices()) == kFailedPrecondition &&
-                             sluice_runtime_close(runtime_.get(), 0) == kFailedPrecondition;
+    const bool are_refused = code_of(model.infer(image())) == SLUICE_FAILED_PRECONDITION &&
+                             code_of(runtime_.devices()) == SLUICE_FAILED_PRECONDITION &&
+                             sluice_runtime_close(runtime_.get(), 0) == SLUICE_FAILED_PRECONDITION;
     ::_exit(are_refused ? 0 : 1);
   }
   int status = -1;
@@ -196,13 +189,13 @@ TEST_P(Misuse, CallbackThatThrowsBlocksOrReentersDoesNoHarm) {
     codes[1] = sluice_runtime_close(runtime_.get(), 0);
     codes[2] = sluice_runtime_unload(runtime_.get(), model.id(), 0);
     codes[3] = code_of(runtime_.load({.path = digits_package()}));
-    EXPECT_EQ(code_of(model.submit(image(), count)), kOk);
+    EXPECT_EQ(code_of(model.submit(image(), count)), SLUICE_OK);
     ++num_done;
     num_done.notify_all();
     throw std::runtime_error("of the program");
   }));
   for (int n = num_done; n < 2; n = num_done) num_done.wait(n);
-  EXPECT_THAT(codes, Each(kFailedPrecondition));
+  EXPECT_THAT(codes, Each(SLUICE_FAILED_PRECONDITION));
   EXPECT_TRUE(model.infer(image()));
 }
 
@@ -225,21 +218,21 @@ TEST_P(Misuse, CancelsRaceWithReplies) {
     std::thread cancels([&] {
       for (std::size_t i = 0; i < requests.size(); ++i) {
         const std::uint64_t id = requests[requests.size() - 1 - i].id();
-        EXPECT_THAT(sluice_runtime_cancel(runtime_.get(), id), AnyOf(kOk, kNotFound));
+        EXPECT_THAT(sluice_runtime_cancel(runtime_.get(), id), AnyOf(SLUICE_OK, SLUICE_NOT_FOUND));
       }
     });
     std::vector<sluice_reply*> replies;
     for (const Request& request : requests) {
       sluice_reply* reply = nullptr;
       const auto code = sluice_runtime_wait(runtime_.get(), request.id(), -1, &reply);
-      EXPECT_THAT(code, AnyOf(kOk, kCancelled)) << sluice_last_error();
-      code == kOk ? ++num_replies : ++num_cancelled;
+      EXPECT_THAT(code, AnyOf(SLUICE_OK, SLUICE_CANCELLED)) << sluice_last_error();
+      code == SLUICE_OK ? ++num_replies : ++num_cancelled;
       replies.push_back(reply);
     }
     cancels.join();
     for (const Request& request : requests) {
       sluice_reply* again = nullptr;
-      EXPECT_EQ(sluice_runtime_wait(runtime_.get(), request.id(), 0, &again), kNotFound);
+      EXPECT_EQ(sluice_runtime_wait(runtime_.get(), request.id(), 0, &again), SLUICE_NOT_FOUND);
     }
     for (sluice_reply* reply : replies) sluice_reply_free(reply);
   }
@@ -255,10 +248,11 @@ TEST_P(Misuse, CloseRacesWithEveryKindOfCall) {
   std::atomic<bool> has_begun = false;
   const auto until_closed = [&](auto call) {
     return std::thread([&, call] {
-      for (std::int32_t code = kOk; code != kFailedPrecondition;) {
+      for (std::int32_t code = SLUICE_OK; code != SLUICE_FAILED_PRECONDITION;) {
         code = call();
         has_begun = true;
-        EXPECT_THAT(code, AnyOf(kOk, kCancelled, kNotFound, 8, kFailedPrecondition))
+        EXPECT_THAT(code, AnyOf(SLUICE_OK, SLUICE_CANCELLED, SLUICE_NOT_FOUND, 8,
+                                SLUICE_FAILED_PRECONDITION))
             << sluice_last_error();
       }
     });
@@ -290,7 +284,7 @@ TEST_P(DyingServer, CallsUnderWayEndAsUnavailable) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      for (std::int32_t code = kOk; code == kOk;) {
+      for (std::int32_t code = SLUICE_OK; code == SLUICE_OK;) {
         if (t == 3) {
           code = code_of(runtime_.models());
         } else if (t == 2) {
@@ -300,15 +294,15 @@ TEST_P(DyingServer, CallsUnderWayEndAsUnavailable) {
           code = code_of(model.infer(image(64)));
         }
         ++num_started;
-        EXPECT_THAT(code, AnyOf(kOk, kUnavailable)) << sluice_last_error();
+        EXPECT_THAT(code, AnyOf(SLUICE_OK, SLUICE_UNAVAILABLE)) << sluice_last_error();
       }
     });
   }
   while (num_started < 20) std::this_thread::yield();
   daemon_->end_abruptly();
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(code_of(runtime_.load({.path = digits_package()})), kUnavailable);
-  EXPECT_EQ(code_of(runtime_.create_group({.num_cores = 1})), kUnavailable);
+  EXPECT_EQ(code_of(runtime_.load({.path = digits_package()})), SLUICE_UNAVAILABLE);
+  EXPECT_EQ(code_of(runtime_.create_group({.num_cores = 1})), SLUICE_UNAVAILABLE);
   EXPECT_FALSE(runtime_.close());
 }
 
@@ -328,14 +322,14 @@ TEST_P(DyingServer, TimeLimitsHoldAlthoughTheServerHangs) {
                               by_callback.notify_all();
                             },
                             {.timeout = milliseconds(30)}));
-  EXPECT_EQ(code_of(limited->wait()), kDeadlineExceeded);
+  EXPECT_EQ(code_of(limited->wait()), SLUICE_DEADLINE_EXCEEDED);
   by_callback.wait(-1);
-  EXPECT_EQ(by_callback, kDeadlineExceeded);
-  EXPECT_EQ(code_of(model.infer(image(), {.timeout = milliseconds(20)})), kDeadlineExceeded);
+  EXPECT_EQ(by_callback, SLUICE_DEADLINE_EXCEEDED);
+  EXPECT_EQ(code_of(model.infer(image(), {.timeout = milliseconds(20)})), SLUICE_DEADLINE_EXCEEDED);
   EXPECT_FALSE(unlimited->wait_for(milliseconds(0))) << "still in flight";
   EXPECT_FALSE(unlimited->cancel());
   daemon_->end_abruptly();
-  EXPECT_EQ(code_of(unlimited->wait()), kUnavailable);
+  EXPECT_EQ(code_of(unlimited->wait()), SLUICE_UNAVAILABLE);
   EXPECT_FALSE(runtime_.close());
 }
 

@@ -12,6 +12,7 @@
 
 #include "daemon_process.h"
 #include "onnx_model.h"
+#include "sluice/backend.h"
 #include "sluice/compile.hpp"
 #include "sluice/runtime.hpp"
 #include "support/paths.h"
@@ -24,12 +25,7 @@ using testing::onnx_model;
 using testing::OnnxNode;
 using testing::OnnxValue;
 
-constexpr std::int32_t kInvalidArgument = 3;
-constexpr std::int32_t kNotFound = 5;
 constexpr std::int32_t kAlreadyExists = 6;
-constexpr std::int32_t kFailedPrecondition = 9;
-constexpr std::int32_t kUnimplemented = 12;
-constexpr std::int32_t kInternal = 13;
 
 constexpr const char* kDomain = "com.example";
 
@@ -132,7 +128,7 @@ TEST(Operators, ShapeFunctionSetsTypesAndShapes) {
   Operator transpose = operator_of("Turn");
   transpose.infer = [](OperatorTypes& types) -> std::optional<Error> {
     const auto dims = types.dims(0);
-    if (!dims || dims->size() != 2) return Error{kInvalidArgument, "x is no matrix"};
+    if (!dims || dims->size() != 2) return Error{SLUICE_INVALID_ARGUMENT, "x is no matrix"};
     const std::int64_t turned[] = {(*dims)[1], (*dims)[0]};
     types.set_output(0, plugin::kI64, turned);
     return std::nullopt;
@@ -206,7 +202,7 @@ TEST(Operators, BadShapeFunctionIsNamed) {
     return std::nullopt;
   });
   ASSERT_TRUE(computed);
-  EXPECT_EQ(computed->code, kInvalidArgument);
+  EXPECT_EQ(computed->code, SLUICE_INVALID_ARGUMENT);
   EXPECT_THAT(computed->message, HasSubstr("from one that is not known"));
   const auto untyped = with("Untyped", [](OperatorTypes&) -> Answer { return std::nullopt; });
   ASSERT_TRUE(untyped);
@@ -220,7 +216,7 @@ TEST(Operators, BadShapeFunctionIsNamed) {
   const auto throws = with(
       "InferThrows", [](OperatorTypes&) -> Answer { throw std::runtime_error("no shapes today"); });
   ASSERT_TRUE(throws);
-  EXPECT_EQ(throws->code, kInternal);
+  EXPECT_EQ(throws->code, SLUICE_INTERNAL);
   EXPECT_THAT(throws->message, HasSubstr("(com.example::InferThrows): its shape function threw: no "
                                          "shapes today"));
 }
@@ -228,12 +224,12 @@ TEST(Operators, BadShapeFunctionIsNamed) {
 TEST(Operators, FailureOfKernelReachesCaller) {
   Operator fails = operator_of("Fails");
   fails.run = [](const plugin::Call&) -> std::optional<Error> {
-    return Error{kFailedPrecondition, "the table is not loaded"};
+    return Error{SLUICE_FAILED_PRECONDITION, "the table is not loaded"};
   };
   use(std::move(fails));
   const auto failed = error_of(node_of("Fails"));
   ASSERT_TRUE(failed);
-  EXPECT_EQ(failed->code, kFailedPrecondition);
+  EXPECT_EQ(failed->code, SLUICE_FAILED_PRECONDITION);
   EXPECT_THAT(failed->message,
               HasSubstr("node \"y\" (com.example::Fails): the table is not loaded"));
   Operator throws = operator_of("Throws");
@@ -241,7 +237,7 @@ TEST(Operators, FailureOfKernelReachesCaller) {
   use(std::move(throws));
   const auto thrown = error_of(node_of("Throws"));
   ASSERT_TRUE(thrown);
-  EXPECT_EQ(thrown->code, kInternal);
+  EXPECT_EQ(thrown->code, SLUICE_INTERNAL);
   EXPECT_THAT(thrown->message, HasSubstr("(com.example::Throws): its kernel threw: oh"));
 }
 
@@ -268,7 +264,7 @@ TEST(Operators, KernelMayRunAnotherModel) {
 TEST(Operators, UnknownOperatorIsRefusedByTheCompiler) {
   const auto error = error_of(node_of("NobodyHasIt"));
   ASSERT_TRUE(error);
-  EXPECT_EQ(error->code, kUnimplemented);
+  EXPECT_EQ(error->code, SLUICE_UNIMPLEMENTED);
   EXPECT_THAT(error->message, HasSubstr("com.example::NobodyHasIt"));
   EXPECT_THAT(error->message, HasSubstr("sluice/operators.h"));
 }
@@ -307,19 +303,19 @@ TEST(Operators, RegistrationNamesTheWrongField) {
 }
 
 TEST(Operators, RegistrationInCIsChecked) {
-  EXPECT_EQ(sluice_operator_register(nullptr), kInvalidArgument);
+  EXPECT_EQ(sluice_operator_register(nullptr), SLUICE_INVALID_ARGUMENT);
   sluice_operator op = {};
-  EXPECT_EQ(sluice_operator_register(&op), kInvalidArgument);
+  EXPECT_EQ(sluice_operator_register(&op), SLUICE_INVALID_ARGUMENT);
   EXPECT_THAT(sluice_last_error(), HasSubstr("struct_size is 0"));
   op.struct_size = sizeof(op);
-  EXPECT_EQ(sluice_operator_register(&op), kInvalidArgument);
+  EXPECT_EQ(sluice_operator_register(&op), SLUICE_INVALID_ARGUMENT);
   EXPECT_THAT(sluice_last_error(), HasSubstr("domain is null"));
   op.domain = kDomain;
   op.name = "InC";
   op.flags = 64;
   op.min_inputs = op.max_inputs = op.min_outputs = op.max_outputs = 1;
   op.run = [](void*, const sluice_operator_call*, sluice_message*) { return SLUICE_OK; };
-  EXPECT_EQ(sluice_operator_register(&op), kInvalidArgument);
+  EXPECT_EQ(sluice_operator_register(&op), SLUICE_INVALID_ARGUMENT);
   EXPECT_THAT(sluice_last_error(), HasSubstr("flags 0x40 are unknown"));
   op.flags = 0;
   EXPECT_EQ(sluice_operator_register(&op), 0) << sluice_last_error();
@@ -341,11 +337,11 @@ TEST(Operators, CompilerChecksItsList) {
   request.size_bytes = model.size();
   request.num_operators = 1;
   sluice_package* package = nullptr;
-  EXPECT_EQ(sluice_compile(&request, &package), kInvalidArgument);
+  EXPECT_EQ(sluice_compile(&request, &package), SLUICE_INVALID_ARGUMENT);
   EXPECT_THAT(sluice_compile_last_error(), HasSubstr("operators is null"));
   const sluice_operator* none = nullptr;
   request.operators = &none;
-  EXPECT_EQ(sluice_compile(&request, &package), kInvalidArgument);
+  EXPECT_EQ(sluice_compile(&request, &package), SLUICE_INVALID_ARGUMENT);
   EXPECT_THAT(sluice_compile_last_error(), HasSubstr("operator 0 is null"));
 }
 
@@ -365,7 +361,7 @@ TEST(OperatorsDeathTest, ProcessWithoutTheOperatorRefusesThePackage) {
     std::fputs(model ? "opened" : model.error().message.c_str(), stderr);
     std::_Exit(model ? 0 : model.error().code);
   };
-  EXPECT_EXIT(open(), ::testing::ExitedWithCode(kUnimplemented),
+  EXPECT_EXIT(open(), ::testing::ExitedWithCode(SLUICE_UNIMPLEMENTED),
               "node .y. .com.example::Scale.: no such operator in domain .com.example.*"
               "sluice_operator_register");
 }
@@ -384,7 +380,7 @@ TEST(Operators, DaemonRefusesThePackage) {
     ASSERT_TRUE(group) << group.error().message;
     const auto loaded = runtime->load({.package = package, .group = group->id()});
     ASSERT_FALSE(loaded);
-    EXPECT_EQ(loaded.error().code, kNotFound);
+    EXPECT_EQ(loaded.error().code, SLUICE_NOT_FOUND);
     EXPECT_THAT(loaded.error().message,
                 HasSubstr("operators that a program registers in its own process"));
   }

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/backend.h"
 #include "sluice/statistics.hpp"
 
 namespace {
@@ -18,11 +19,6 @@ using sluice::testing::image;
 using sluice::testing::Place;
 using sluice::testing::TwoPlaces;
 using ::testing::HasSubstr;
-
-constexpr std::int32_t kInvalidArgument = 3;
-constexpr std::int32_t kNotFound = 5;
-constexpr std::int32_t kFailedPrecondition = 9;
-constexpr std::int32_t kUnavailable = 14;
 
 std::string digits() { return sluice::testing::digits_package(); }
 
@@ -49,10 +45,10 @@ TEST_P(TwoPlaces, GroupTakesTurnsBetweenItsModels) {
   ASSERT_TRUE(group) << group.error().message;
   auto first = load({.path = digits(), .name = "first", .group = group->id()});
   auto second = load({.path = digits(), .name = "second", .group = group->id()});
-  EXPECT_EQ(first.infer(image()).error().code, kFailedPrecondition);
+  EXPECT_EQ(first.infer(image()).error().code, SLUICE_FAILED_PRECONDITION);
   EXPECT_FALSE(first.start());
   EXPECT_TRUE(first.infer(image()));
-  EXPECT_EQ(second.start()->code, kFailedPrecondition);
+  EXPECT_EQ(second.start()->code, SLUICE_FAILED_PRECONDITION);
   EXPECT_FALSE(first.stop());
   EXPECT_FALSE(second.start());
   EXPECT_TRUE(second.infer(image()));
@@ -148,15 +144,15 @@ TEST_P(TwoPlaces, EachTensorMayLieInSharedMemoryOrNot) {
   EXPECT_EQ(model.infer(image(2), to_shared).error().code, 8) << "too small";
   *shared = *runtime_.share(64);  // frees the first
   EXPECT_TRUE(model.infer(image()));
-  EXPECT_EQ(runtime_.share(0).error().code, kInvalidArgument);
-  EXPECT_EQ(runtime_.share(-1).error().code, kInvalidArgument);
+  EXPECT_EQ(runtime_.share(0).error().code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_EQ(runtime_.share(-1).error().code, SLUICE_INVALID_ARGUMENT);
 }
 
 TEST_P(TwoPlaces, WrongInputIsNamedWithWhatTheModelTakes) {
   const auto model = load();
   const std::vector<float> values(10);
   const auto shape = model.infer({sluice::tensor<float>("image", values, {1, 10})});
-  EXPECT_EQ(shape.error().code, kInvalidArgument);
+  EXPECT_EQ(shape.error().code, SLUICE_INVALID_ARGUMENT);
   EXPECT_EQ(sluice_last_error_code(), SLUICE_CODE_BAD_INPUT);
   EXPECT_THAT(shape.error().message, HasSubstr("got f32[1,10], model takes f32[N,1,8,8]"));
   EXPECT_THAT(model.infer({}).error().message, HasSubstr("input \"image\" is missing"));
@@ -217,7 +213,7 @@ TEST_P(TwoPlaces, CloseEndsRequestsInFlight) {
   }
   EXPECT_FALSE(runtime_.close());
   EXPECT_EQ(num_replies, 40);
-  EXPECT_EQ(model.infer(image()).error().code, kFailedPrecondition);
+  EXPECT_EQ(model.infer(image()).error().code, SLUICE_FAILED_PRECONDITION);
 }
 
 TEST_P(TwoPlaces, ThreadsShareARuntime) {
@@ -249,7 +245,7 @@ TEST_P(TwoPlaces, StatisticsCountRequestsAndTimes) {
   EXPECT_GT(statistics->compute.sum_ns, 0);
   EXPECT_EQ(sluice::health_of(runtime_, model)->state, SLUICE_HEALTHY);
   const sluice_model_statistics* none = nullptr;
-  EXPECT_EQ(sluice_runtime_statistics(runtime_.get(), 0, &none), kNotFound);
+  EXPECT_EQ(sluice_runtime_statistics(runtime_.get(), 0, &none), SLUICE_NOT_FOUND);
 }
 
 TEST_P(TwoPlaces, ProfileHasTheSpansOfItsRequests) {
@@ -278,21 +274,21 @@ TEST_P(TwoPlaces, UnloadedModelIsNotFound) {
   const std::uint64_t id = model.id();
   EXPECT_TRUE(model.infer(image()));
   EXPECT_FALSE(model.unload());
-  EXPECT_EQ(sluice_runtime_start(runtime_.get(), id), kNotFound);
+  EXPECT_EQ(sluice_runtime_start(runtime_.get(), id), SLUICE_NOT_FOUND);
   sluice_reply* reply = nullptr;
   const auto inputs = image();
   const sluice_named_array input = {
       "image", {inputs[0].data, inputs[0].size_bytes, 1, 4, inputs[0].dims.data()}};
-  EXPECT_EQ(sluice_runtime_infer(runtime_.get(), id, &input, 1, nullptr, &reply), kNotFound);
+  EXPECT_EQ(sluice_runtime_infer(runtime_.get(), id, &input, 1, nullptr, &reply), SLUICE_NOT_FOUND);
 }
 
 TEST(Connecting, AbsentDaemonIsUnavailable) {
   const auto runtime = sluice::Runtime::connect("unix:/tmp/no-sluiced-here.sock",
                                                 {.timeout = std::chrono::milliseconds(50)});
   ASSERT_FALSE(runtime);
-  EXPECT_EQ(runtime.error().code, kUnavailable);
+  EXPECT_EQ(runtime.error().code, SLUICE_UNAVAILABLE);
   EXPECT_THAT(runtime.error().message, HasSubstr("is sluiced running"));
-  EXPECT_EQ(sluice::Runtime::connect("not an address").error().code, kInvalidArgument);
+  EXPECT_EQ(sluice::Runtime::connect("not an address").error().code, SLUICE_INVALID_ARGUMENT);
 }
 
 TEST(Connecting, DaemonThatDiesEndsRequestsAsUnavailable) {
@@ -309,9 +305,9 @@ TEST(Connecting, DaemonThatDiesEndsRequestsAsUnavailable) {
   EXPECT_FALSE(requests.front().wait_for(sluice::Nanoseconds(0)));
   daemon.end_abruptly();
   for (sluice::Request& request : requests) {
-    EXPECT_EQ(request.wait().error().code, kUnavailable);
+    EXPECT_EQ(request.wait().error().code, SLUICE_UNAVAILABLE);
   }
-  EXPECT_EQ(model->infer(image()).error().code, kUnavailable);
+  EXPECT_EQ(model->infer(image()).error().code, SLUICE_UNAVAILABLE);
   EXPECT_FALSE(runtime->close());
 }
 

@@ -42,7 +42,7 @@ class Dataflow {
     for (std::size_t group = 0; group < running_.size(); ++group) {
       if (running_[group]) is_progress = SLUICE_TRY(poll(group)) || is_progress;
     }
-    return is_progress ? ok_status() : wait_for_any();
+    return is_progress ? ok_status() : wait_for_first();
   }
 
   /// The ready list of highest rank whose stream is free.
@@ -79,7 +79,8 @@ class Dataflow {
     return true;
   }
 
-  Status wait_for_any() {
+  /// Waits for one group; others that end meanwhile are seen by the polls afterwards.
+  Status wait_for_first() {
     const auto first =
         std::ranges::find_if(running_, [](const auto& task) { return task.has_value(); });
     if (first == running_.end()) return internal_error("lists wait for each other");

@@ -50,6 +50,16 @@ std::chrono::system_clock::time_point after(std::int64_t duration_ns) {
   return std::chrono::system_clock::now() + std::chrono::nanoseconds(duration_ns);
 }
 
+/// The models of a response that lists some.
+template <typename Response>
+Result<std::vector<service::ModelEntry>> models_of(const Response& response) {
+  std::vector<service::ModelEntry> models;
+  for (const v1::Model& one : response.models()) {
+    models.push_back(SLUICE_TRY(wire::from_proto(one)));
+  }
+  return models;
+}
+
 class GrpcClient final : public Client {
  public:
   GrpcClient(ClientOptions options, std::shared_ptr<grpc::Channel> channel)
@@ -208,11 +218,7 @@ class GrpcClient final : public Client {
     request.set_device(device);
     v1::ResetDeviceResponse response;
     SLUICE_TRY(call(&Stub::ResetDevice, request, response));
-    std::vector<service::ModelEntry> models;
-    for (const v1::Model& one : response.models()) {
-      models.push_back(SLUICE_TRY(wire::from_proto(one)));
-    }
-    return models;
+    return models_of(response);
   }
 
   Result<std::vector<service::ModelEntry>> list_models(std::uint64_t model) override {
@@ -220,10 +226,7 @@ class GrpcClient final : public Client {
     request.set_model(model);
     v1::ListModelsResponse response;
     SLUICE_TRY(call(&Stub::ListModels, request, response));
-    std::vector<service::ModelEntry> models;
-    for (const v1::Model& one : response.models())
-      models.push_back(SLUICE_TRY(wire::from_proto(one)));
-    return models;
+    return models_of(response);
   }
 
   Result<std::vector<service::ModelStatistics>> statistics(std::uint64_t model) override {

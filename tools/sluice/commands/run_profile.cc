@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/source.h"
+#include "sluice/model/xml_text.h"
 
 namespace sluice::tool {
 namespace {
@@ -37,35 +38,19 @@ std::int64_t last_ns(std::span<const ListTime> lists) {
   return last == lists.end() ? 0 : last->end_ns;
 }
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '<') {
-      result += "&lt;";
-    } else if (c == '&') {
-      result += "&amp;";
-    } else if (c == '"') {
-      result += "&quot;";
-    } else {
-      result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;  // XML forbids control characters
-    }
-  }
-  return result;
-}
-
 /// A box over `start_ns` to `end_ns` with its name, if that fits, and a title.
 std::string flame_box(const std::string& name, std::int64_t start_ns, std::int64_t end_ns, int top,
                       double pixels_per_ns, std::string_view colour) {
   const double left = static_cast<double>(start_ns) * pixels_per_ns;
   const double width = std::max(0.5, static_cast<double>(end_ns - start_ns) * pixels_per_ns);
   const auto letters = static_cast<std::size_t>(width / 7);
-  const std::string shown = letters < 3 ? "" : escaped(name.substr(0, letters));
+  const std::string shown = letters < 3 ? "" : xml_text(name.substr(0, letters));
   return fmt::format(
       "<g><title>{0}: {1:.1f} us</title><rect x=\"{2:.2f}\" y=\"{3}\" width=\"{4:.2f}\" "
       "height=\"{5}\" fill=\"{6}\" stroke=\"white\" stroke-width=\"0.3\"/><text x=\"{7:.2f}\" "
       "y=\"{8}\">{9}</text></g>\n",
-      escaped(name), static_cast<double>(end_ns - start_ns) / 1e3, left, top, width, kRowHeight - 2,
-      colour, left + 2, top + kRowHeight - 7, shown);
+      xml_text(name), static_cast<double>(end_ns - start_ns) / 1e3, left, top, width,
+      kRowHeight - 2, colour, left + 2, top + kRowHeight - 7, shown);
 }
 
 /// Steps of all lists; a list without steps is one itself.
@@ -153,7 +138,7 @@ std::string profile_flame(std::span<const ListTime> lists) {
     const int top = rows[list.stream];
     if (!std::exchange(has_caption[list.stream], true)) {
       text += fmt::format("<text x=\"2\" y=\"{}\" font-weight=\"bold\">{}</text>\n",
-                          top + kRowHeight - 7, escaped(label_of(list)));
+                          top + kRowHeight - 7, xml_text(label_of(list)));
     }
     text += flame_box(list.name, list.start_ns - start_ns, list.end_ns - start_ns, top + kRowHeight,
                       pixels_per_ns, "#cfe3f7");

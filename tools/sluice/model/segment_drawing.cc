@@ -6,6 +6,8 @@
 #include <array>
 #include <vector>
 
+#include "sluice/model/xml_text.h"
+
 namespace sluice::tool {
 namespace {
 
@@ -15,23 +17,6 @@ constexpr int kBoxHeight = 56;
 constexpr int kStep = 100;  ///< from the top of a box to that of the next
 constexpr int kMargin = 20;
 constexpr int kBow = 24;  ///< width that an arrow past one further segment takes beside the boxes
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '<') {
-      result += "&lt;";
-    } else if (c == '&') {
-      result += "&amp;";
-    } else if (c == '"') {
-      result += "&quot;";
-    } else {
-      result += code < 0x20 ? ' ' : c;  // XML forbids control characters
-    }
-  }
-  return result;
-}
 
 /// The same colour for the same backend in one drawing.
 std::string_view colour_of(const std::string& backend, std::vector<std::string>& seen) {
@@ -54,8 +39,8 @@ std::string box(const compile::SegmentSummary& segment, std::size_t index,
       "<rect x=\"{0}\" y=\"{1}\" width=\"{2}\" height=\"{3}\" rx=\"6\" fill=\"{4}\" "
       "stroke=\"#555\"/>\n<text x=\"{5}\" y=\"{6}\" font-weight=\"bold\">{7}</text>\n"
       "<text x=\"{5}\" y=\"{8}\">{9}: {10} operations{11}</text>\n",
-      kMargin, top, kBoxWidth, kBoxHeight, colour, kMargin + 12, top + 23, escaped(segment.name),
-      top + 43, escaped(segment.backend.empty() ? "executor" : segment.backend),
+      kMargin, top, kBoxWidth, kBoxHeight, colour, kMargin + 12, top + 23, xml_text(segment.name),
+      top + 43, xml_text(segment.backend.empty() ? "executor" : segment.backend),
       segment.num_operations, cost);
 }
 
