@@ -91,9 +91,11 @@ class Chaos {
       idle.num_groups = admin_->list_groups()->size();
       idle.num_free_cores = admin_->server()->num_free_cores;
       idle.process = figures_of(daemon_.process());
+      // A session leaves the list before the daemon closes its descriptors and unmaps its regions.
       const bool has_closed_all =
           first.process.num_fds == 0 || idle.process.num_fds <= first.process.num_fds;
-      if (idle.is_clean(first) && has_closed_all) break;
+      const bool has_unmapped_all = idle.process.shared_kb <= first.process.shared_kb;
+      if (idle.is_clean(first) && has_closed_all && has_unmapped_all) break;
       poll(nullptr, 0, 10);
     }
     return idle;
