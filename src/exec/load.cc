@@ -289,6 +289,8 @@ const package::Executable& LoadedModel::executable() const { return state_->exec
 
 std::size_t LoadedModel::num_segments() const { return state_->segments.group_index.size(); }
 
+ExecutorKind LoadedModel::executor() const { return state_->executor; }
+
 bool LoadedModel::has_static_shapes() const { return state_->main().static_plan != nullptr; }
 
 const std::shared_ptr<const backend::Group>& LoadedModel::group_of(std::size_t segment) const {

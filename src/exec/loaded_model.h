@@ -93,6 +93,8 @@ class LoadedModel {
   /// once.
   std::size_t num_segments() const;
   bool has_static_shapes() const;
+  /// Never kAsCompiled.
+  ExecutorKind executor() const;
   /// The cores that run a segment.
   /// Requires: segment < number of package::segments_of.
   const std::shared_ptr<const backend::Group>& group_of(std::size_t segment) const;

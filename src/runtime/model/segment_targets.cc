@@ -54,8 +54,9 @@ Result<SegmentTargets> find_targets(const package::Executable& executable,
 Result<exec::LoadOptions> place_segments(const SegmentTargets& targets, const LoadPlan& plan,
                                          const topology::DeviceMap& map) {
   exec::LoadOptions options;
-  options.executor =
-      exec::ExecutorKind::kLinear;  // a model runs in parts, its segments in parallel
+  // Several segments, and segments of devices, overlap those of other requests instead.
+  const bool is_whole = targets.needs.size() == 1 && targets.kind == topology::kCpuKind;
+  options.executor = is_whole ? exec::ExecutorKind::kAsCompiled : exec::ExecutorKind::kLinear;
   const std::vector<std::int32_t> cpus = topology::usable_cpus();
   for (std::size_t i = 0; i < targets.needs.size(); ++i) {
     if (!targets.needs[i].is_on_group) {

@@ -44,7 +44,7 @@ Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots
   const exec::LoadedModel& loaded = pipeline.model_;
   DeviceEnd first;
   DeviceEnd last;
-  if (loaded.has_static_shapes() && loaded.num_segments() > 0) {
+  if (pipeline.runs_in_parts() && loaded.num_segments() > 0) {
     first = SLUICE_TRY(find_end(loaded, 0, devices, name));
     last = SLUICE_TRY(find_end(loaded, loaded.num_segments() - 1, devices, name));
   }
@@ -62,9 +62,13 @@ Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots
   return pipeline;
 }
 
+bool Pipeline::runs_in_parts() const {
+  return model_.has_static_shapes() && model_.executor() == exec::ExecutorKind::kLinear;
+}
+
 void Pipeline::add_stages(bool has_copies) {
   if (has_copies) stages_.push_back({StageKind::kCopyIn, 0, num_lanes_++});
-  if (!model_.has_static_shapes()) {
+  if (!runs_in_parts()) {
     stages_.push_back({StageKind::kCompute, 0, num_lanes_++});
     return;
   }
@@ -143,7 +147,7 @@ Status Pipeline::start(std::size_t index, std::size_t number) {
     case StageKind::kCopyOut: return start_copy_out(slot);
     case StageKind::kCompute: break;
   }
-  if (!model_.has_static_shapes()) return slot.context.run();
+  if (!runs_in_parts()) return slot.context.run();
   if (stage.segment == 0) SLUICE_TRY(slot.context.begin());
   return slot.context.submit_segment(stage.segment);
 }
@@ -158,7 +162,7 @@ Status Pipeline::run(std::size_t index, const std::function<Status(std::size_t)>
   Slot& slot = slots_[index];
   if (before_segment) {
     const std::size_t num_segments = model_.num_segments();
-    if (slot.device == nullptr && model_.has_static_shapes() && num_segments > 0) {
+    if (slot.device == nullptr && runs_in_parts() && num_segments > 0) {
       return run_by_segments(slot, before_segment);
     }
     for (std::size_t i = 0; i < std::max<std::size_t>(num_segments, 1); ++i) {
@@ -193,7 +197,7 @@ Result<bool> Pipeline::poll(std::size_t index, std::size_t number) {
   const Stage& stage = stages_[number];
   if (stage.kind == StageKind::kCopyIn) return slot.device->poll_copy_in();
   if (stage.kind == StageKind::kCopyOut) return slot.device->poll_copy_out();
-  if (!model_.has_static_shapes()) return true;
+  if (!runs_in_parts()) return true;
   const bool is_done = SLUICE_TRY(slot.context.poll_segment(stage.segment));
   // `finish` checks the sizes of outputs, which the copy out then reads.
   if (is_done && is_last_compute(number)) SLUICE_TRY(slot.context.finish());

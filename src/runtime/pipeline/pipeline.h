@@ -75,6 +75,8 @@ class Pipeline {
   };
 
   explicit Pipeline(exec::LoadedModel model) : model_(std::move(model)) {}
+  /// False: Context::run does a request in one stage, with dynamic shapes or by an executor.
+  bool runs_in_parts() const;
   void add_stages(bool has_copies);
   Status bind_outputs(Slot& slot, const Request& request);
   static Status start_copy_out(Slot& slot);
