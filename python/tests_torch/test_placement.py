@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pathlib
 import threading
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 import sluice.torch
@@ -13,6 +15,18 @@ from torch import nn
 from conftest import Counter, assert_close
 
 X = torch.rand(1, 1, 3, 3)
+
+
+def count_runs(models: Sequence[Any]) -> list[int]:
+    """How often each of the models has run, from now on."""
+    counts = [0] * len(models)
+    for i, model in enumerate(models):
+        def counted(feeds: Any, i: int = i, run: Callable[[Any], Any] = model.run) -> Any:
+            counts[i] += 1
+            return run(feeds)
+
+        model.run = counted
+    return counts
 
 
 def test_a_model_moves_to_a_core_with_its_weights(conv: nn.Module) -> None:
@@ -42,24 +56,42 @@ def test_replicas_take_turns_on_all_cores(conv: nn.Module) -> None:
     traced = sluice.torch.set_multicore(sluice.torch.trace(conv, X))
     replicas = traced._loaded.models
     assert [model.opened["cores"] for model in replicas] == [[core] for core in range(sluice.torch.num_cores())]
-    counts = dict.fromkeys(range(len(replicas)), 0)
-    for i, model in enumerate(replicas):
-        run = model.run
-
-        def counted(feeds: dict[str, object], i: int = i, run: object = run) -> object:
-            counts[i] += 1
-            return run(feeds)  # type: ignore[operator]
-
-        model.run = counted
+    counts = count_runs(replicas)
     results = []
     threads = [threading.Thread(target=lambda: results.append(traced(X))) for _ in range(4 * len(replicas))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert set(counts.values()) == {4}
+    assert counts == [4] * len(replicas)
     for result in results:
         assert_close(result, conv(X).detach())
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 8, 16])
+def test_a_core_runs_its_share_of_the_chunks_of_a_batch(conv: nn.Module, rows: int) -> None:
+    """The document's rule: time grows with ceil(rows / traced rows) / cores."""
+    traced = sluice.torch.set_multicore(sluice.torch.trace(conv, torch.rand(2, 1, 3, 3)))
+    cores = sluice.torch.num_cores()
+    counts = count_runs(traced._loaded.models)
+    x = torch.rand(rows, 1, 3, 3)
+    assert_close(sluice.torch.dynamic_batch(traced)(x), conv(x).detach())
+    chunks = -(-rows // 2)
+    assert sum(counts) == chunks and max(counts) == -(-chunks // cores)
+
+
+@pytest.mark.skipif(sluice.torch.num_cores() < 2, reason="needs two cores")
+def test_the_chunks_of_a_batch_are_on_all_cores_at_once(conv: nn.Module) -> None:
+    traced = sluice.torch.dynamic_batch(sluice.torch.set_multicore(sluice.torch.trace(conv, X)))
+    models = traced._loaded.models
+    together = threading.Barrier(len(models), timeout=60)  # breaks if one chunk waits for another
+    for model in models:
+        def meeting(feeds: Any, run: Callable[[Any], Any] = model.run) -> Any:
+            together.wait()
+            return run(feeds)
+
+        model.run = meeting
+    assert traced(torch.rand(len(models), 1, 3, 3)).shape[0] == len(models)
 
 
 def test_contexts_place_what_is_loaded_inside_and_are_of_one_thread(conv: nn.Module, tmp_path: pathlib.Path) -> None:

@@ -34,26 +34,15 @@ class Compiler {
     SLUICE_TRY(ops::infer_types(graph));
     if (options_.optimize) {
       report("optimize");
-      SLUICE_TRY(optimize(graph, passes::default_pipeline(), registry_, placement));
+      SLUICE_TRY(
+          optimize(graph, passes::default_pipeline(), registry_, placement, options_.observe));
     }
-    // Marks only; they follow the pipeline because fusion creates some of the operations they mark.
-    if (options_.weights == WeightPrecision::kBf16) {
-      SLUICE_TRY(passes::run_passes(graph, {&passes::rounded_weights_pass(), 1}, {}));
-    }
-    if (options_.weights == WeightPrecision::kInt8) {
-      SLUICE_TRY(passes::run_passes(graph, {&passes::byte_products_pass(), 1}, {}));
-    }
-    if (!options_.winograd) {
-      SLUICE_TRY(passes::run_passes(graph, {&passes::direct_convolutions_pass(), 1}, {}));
-    }
-    if (options_.strassen_levels > 0) {
-      const passes::Pass& pass = passes::strassen_pass(options_.strassen_levels);
-      SLUICE_TRY(passes::run_passes(graph, {&pass, 1}, {}));
-    }
+    SLUICE_TRY(mark(graph));
     // Layouts before backends: whether a backend accepts an operation depends on its layouts.
     report("choose layouts");
     SLUICE_TRY(choose_layouts(graph, placement));
     SLUICE_TRY(ir::verify(graph));
+    if (options_.observe) SLUICE_TRY(options_.observe("compiled", graph));
     report("assign backends");
     package::Executable executable;
     executable.backends.assign(placement.names().begin(), placement.names().end());
@@ -83,6 +72,20 @@ class Compiler {
  private:
   void report(std::string_view phase) const {
     if (options_.progress) options_.progress(phase);
+  }
+
+  /// Marks only; they follow the pipeline because fusion creates some of the operations they mark.
+  Status mark(ir::Graph& graph) const {
+    std::vector<passes::Pass> marks;
+    if (options_.weights == WeightPrecision::kBf16) marks.push_back(passes::rounded_weights_pass());
+    if (options_.weights == WeightPrecision::kInt8) marks.push_back(passes::byte_products_pass());
+    if (!options_.winograd) marks.push_back(passes::direct_convolutions_pass());
+    if (options_.strassen_levels > 0) {
+      marks.push_back(passes::strassen_pass(options_.strassen_levels));
+    }
+    passes::PassContext context;
+    context.observe = options_.observe;
+    return passes::run_passes(graph, marks, context).status();
   }
 
   /// Linear is what a package without the fact means.

@@ -50,6 +50,9 @@ struct CompileOptions {
   std::string executor = "linear";
   /// Called when a phase starts; may be empty.
   std::function<void(std::string_view phase)> progress;
+  /// Sees the graph after each pass that changed it, and at the end; may be empty. An error of its
+  /// ends the compilation.
+  std::function<Status(std::string_view pass, const ir::Graph& graph)> observe;
 };
 
 /// Rewrites the graph, gives each operation a backend, packs constants and plans memory.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "compile/evaluate.h"
 #include "passes/pass_manager.h"
@@ -25,8 +26,10 @@ bool is_taken(const ir::Graph& graph, const ir::Subgraph& subgraph, const ir::Op
 }  // namespace
 
 Status optimize(ir::Graph& graph, std::span<const passes::Pass> passes,
-                const backend::BackendRegistry& registry, const Placement& placement) {
+                const backend::BackendRegistry& registry, const Placement& placement,
+                passes::Observer observe) {
   passes::PassContext context;
+  context.observe = std::move(observe);
   context.accepts = [&](const ir::Graph& whole, const ir::Subgraph& subgraph,
                         const ir::Operation& operation) {
     return is_taken(whole, subgraph, operation, placement);

@@ -11,10 +11,11 @@ namespace sluice::compile {
 
 /// Runs `passes` on the graph; operations are fused only if a backend that
 /// `placement` allows for all of them accepts the result.
-/// Needs the backend "reference" in the registry for folding constants; without it none are folded.
-/// Fails: what passes report.
+/// `observe` may be null. Needs the backend "reference" in the registry for folding constants;
+/// without it none are folded. Fails: what passes report.
 Status optimize(ir::Graph& graph, std::span<const passes::Pass> passes,
-                const backend::BackendRegistry& registry, const Placement& placement);
+                const backend::BackendRegistry& registry, const Placement& placement,
+                passes::Observer observe = {});
 
 /// The backends of these names, in their order.
 /// Fails: kNotFound.

@@ -4,6 +4,7 @@
 
 #include "compile/compile.h"
 #include "compile/link/link_graphs.h"
+#include "compiler/graph_files.h"
 #include "onnx/import.h"
 #include "options/shapes.h"
 
@@ -42,6 +43,19 @@ Result<compile::CompileOptions> options_of(const options::CompileFlags& flags) {
   return compiling;
 }
 
+/// The compilation writes its graphs to the folder that `--graphs` names, starting with `imported`.
+Status observe_graphs(const std::string& folder, const ir::Graph& imported,
+                      compile::CompileOptions& compiling) {
+  if (folder.empty()) return ok_status();
+  auto created = SLUICE_TRY(GraphFiles::create(folder).with_context("--graphs"));
+  SLUICE_TRY(created.write("import", imported).with_context("--graphs"));
+  const auto files = std::make_shared<GraphFiles>(std::move(created));
+  compiling.observe = [files](std::string_view pass, const ir::Graph& graph) {
+    return files->write(pass, graph).with_context("--graphs");
+  };
+  return ok_status();
+}
+
 /// The shapes of a linked model's inputs, without its name.
 std::vector<std::string> shapes_of(const std::string& model,
                                    const std::vector<std::string>& shapes) {
@@ -61,6 +75,7 @@ Result<package::Executable> compile_model(const Source& source, const options::C
   ir::Graph graph = SLUICE_TRY(import(source, flags.shapes));
   compile::CompileOptions compiling = SLUICE_TRY(options_of(flags));
   compiling.progress = std::move(progress);
+  SLUICE_TRY(observe_graphs(flags.graphs, graph, compiling));
   return compile::compile(std::move(graph), backends, compiling);
 }
 
@@ -83,8 +98,9 @@ Result<package::Executable> compile_linked(std::span<const NamedSource> sources,
   }
   compile::CompileOptions compiling = SLUICE_TRY(options_of(flags));
   compiling.progress = std::move(progress);
-  return compile::compile(SLUICE_TRY(compile::link_graphs(std::move(request))), backends,
-                          compiling);
+  ir::Graph graph = SLUICE_TRY(compile::link_graphs(std::move(request)));
+  SLUICE_TRY(observe_graphs(flags.graphs, graph, compiling));
+  return compile::compile(std::move(graph), backends, compiling);
 }
 
 }  // namespace sluice::compiler

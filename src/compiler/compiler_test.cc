@@ -82,6 +82,27 @@ TEST(SluiceCompile, OptionsAreThoseOfTheCommand) {
   EXPECT_THAT(unknown.error().message, HasSubstr("did you mean --weights?"));
 }
 
+TEST(SluiceCompile, GraphsOfThePassesGoToAFolder) {
+  const testing::TempDir folder;
+  const std::string graphs = (folder / "graphs").string();
+  std::filesystem::create_directories(graphs);
+  std::ofstream(graphs + "/99-from_before.txt") << "old";
+  std::ofstream(graphs + "/notes.txt") << "a user's";
+  ASSERT_TRUE(compile_file(digits(), {.options = {"--graphs", graphs}}));
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(graphs)) {
+    names.push_back(entry.path().filename());
+  }
+  EXPECT_THAT(names, Contains("00-import.txt"));
+  EXPECT_THAT(names, Contains(::testing::EndsWith("-elementwise.txt")));
+  EXPECT_THAT(names, Contains(::testing::EndsWith("-compiled.txt")));
+  EXPECT_THAT(names, Contains("notes.txt"));
+  EXPECT_THAT(names, ::testing::Not(Contains("99-from_before.txt")));
+  const auto refused = compile_file(digits(), {.options = {"--graphs", graphs + "/notes.txt"}});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("--graphs"));
+}
+
 TEST(SluiceCompile, BadRequestsAreRefused) {
   EXPECT_EQ(compile_file("/no/such/model.onnx").error().code, kNotFound);
   EXPECT_EQ(compile_file("").error().code, kInvalidArgument);

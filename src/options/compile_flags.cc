@@ -86,6 +86,10 @@ void CompileFlags::add_rest(Options& options) {
            " saves a quarter and takes three times; results move by about 1e-6")
       .between(0, 2)
       .shows_default();
+  options.add(
+      "--graphs", graphs,
+      "Write the graph as text to this folder: as imported, after each pass that changes it,"
+      " and as compiled");
   options.flag("!--no-pack", pack, "Keep constants only in their portable form");
 }
 

@@ -26,6 +26,7 @@ struct CompileFlags {
   bool winograd = true;             ///< whether convolutions may be transformed
   int strassen = 0;                 ///< levels of Strassen's method in products, at most 2
   std::string weights = "f32";      ///< how exactly products keep their constant matrices
+  std::string graphs;               ///< folder for the graph after each pass; empty: none
   bool pack = true;                 ///< keep packed constants in the package
 
   /// Declares the options that every command with a model has: --shape, --backend, --place,

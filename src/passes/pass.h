@@ -24,9 +24,13 @@ using Evaluator =
 /// subgraph's order; its operands belong to the subgraph and have types.
 using Acceptance = std::function<bool(const ir::Graph&, const ir::Subgraph&, const ir::Operation&)>;
 
+/// Sees the graph after a pass that changed it. An error ends the run of passes.
+using Observer = std::function<Status(std::string_view pass, const ir::Graph&)>;
+
 struct PassContext {
   Evaluator evaluate;  ///< null: nothing is computed
   Acceptance accepts;  ///< null: everything is accepted
+  Observer observe;    ///< may be null
 
   bool is_accepted(const ir::Graph& graph, const ir::Subgraph& subgraph,
                    const ir::Operation& operation) const {

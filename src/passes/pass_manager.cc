@@ -33,6 +33,9 @@ Result<std::vector<PassReport>> run_passes(ir::Graph& graph, std::span<const Pas
     report.time_ns = now_ns() - start_ns;
     report.operations_after = graph.main().num_operations();
     if (kVerify) SLUICE_TRY(ir::verify(graph).with_context("after " + where));
+    if (context.observe && report.num_rewrites > 0) {
+      SLUICE_TRY(context.observe(pass.name, graph));
+    }
     reports.push_back(report);
   }
   return reports;

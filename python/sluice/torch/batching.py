@@ -9,7 +9,7 @@ import torch
 
 from ..errors import InvalidArgument
 from ..model import TensorSpec
-from .traced import TracedModel
+from .traced import Each, TracedModel
 
 
 def dynamic_batch(traced: TracedModel) -> TracedModel:
@@ -49,12 +49,13 @@ class Batching(NamedTuple):
     inputs: tuple[TensorSpec, ...]
     size: int | None
 
-    def run(self, call: Callable[[list[Any]], list[Any]], tensors: Sequence[Any]) -> list[Any]:
+    def run(self, call: Callable[[list[Any]], list[Any]], tensors: Sequence[Any], each: Each = map) -> list[Any]:
+        """`each` applies the call to all chunks: one after another, or at once on several cores."""
         rows = self._check(tensors)
         if self.size is None or rows == self.size:
             return call(list(tensors))
-        results = [call([_chunk(tensor, start, self.size) for tensor in tensors])
-                   for start in range(0, rows, self.size)]
+        chunks = [[_chunk(tensor, start, self.size) for tensor in tensors] for start in range(0, rows, self.size)]
+        results = list(each(call, chunks))
         return [torch.cat(pieces)[:rows] for pieces in zip(*results)]
 
     def _check(self, tensors: Sequence[Any]) -> int:

@@ -27,7 +27,8 @@ def compile_model(model: onnx.ModelProto, options: Sequence[str], workdir: pathl
     if workdir is not None:
         _write_model(model, workdir / "model.onnx")
         _write_report(model, options, workdir / "report.json")
-        return loading.compile(workdir / "model.onnx", workdir / "model.sluice", options=options)
+        return loading.compile(workdir / "model.onnx", workdir / "model.sluice",
+                               options=["--graphs", str(workdir / "graphs"), *options])
     if model.ByteSize() < _MAX_IN_MEMORY_BYTES:
         return loading.compile(model, options=options)
     with tempfile.TemporaryDirectory() as folder:

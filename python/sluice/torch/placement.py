@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import contextvars
 import itertools
@@ -17,11 +18,16 @@ ALL = -1
 
 
 class Replicas:
-    """The same model loaded on several cores; calls take turns. Any thread may call it."""
+    """The same model loaded on several cores; calls take turns. Any thread may call it.
+
+    The chunks of a batch run at once, one on each core.
+    """
 
     def __init__(self, models: Sequence[Runner]) -> None:
         self.models = list(models)
         self._turns = itertools.count()
+        self._pool = concurrent.futures.ThreadPoolExecutor(len(models), "sluice-replicas")
+        self.each = self._pool.map  #: see batching.py
         self.inputs, self.outputs = models[0].inputs, models[0].outputs
 
     @property
@@ -38,6 +44,7 @@ class Replicas:
         self.models[0].save(path)
 
     def close(self) -> None:
+        self._pool.shutdown()
         for model in self.models:
             model.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -38,10 +38,14 @@ def placed(model: Runner) -> Runner:
     return model
 
 
+#: Applies a function to each of some values: `map`, or that of a pool of threads.
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+
+
 class Batching(Protocol):
     """How a batch of any size is run. batching.py has it."""
 
-    def run(self, call: Callable[[list[Any]], list[Any]], tensors: Sequence[Any]) -> list[Any]: ...
+    def run(self, call: Callable[[list[Any]], list[Any]], tensors: Sequence[Any], each: Each) -> list[Any]: ...
 
 
 class TracedModel(nn.Module):
@@ -175,7 +179,7 @@ class TracedModel(nn.Module):
             results = loaded.run({spec.name: _as_array(value) for spec, value in zip(loaded.inputs, values)})
             return [_as_torch(results[spec.name]) for spec in loaded.outputs]
 
-        return call(tensors) if self.batching is None else self.batching.run(call, tensors)
+        return call(tensors) if self.batching is None else self.batching.run(call, tensors, getattr(loaded, "each", map))
 
     def unflatten(self, outputs: list[Any]) -> Any:
         """The results as the traced function gives them."""
