@@ -110,6 +110,9 @@ function(_sluice_describe_test name label timeout)
   if(NOT timeout)
     set(timeout 120)
   endif()
+  if(SLUICE_SANITIZE)
+    math(EXPR timeout "10 * ${timeout}") # what a sanitizer slows down is not late
+  endif()
   set_tests_properties(
     ${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77 ENVIRONMENT
                        "GTEST_OUTPUT=xml:${SLUICE_TEST_RESULTS}/${name}.xml")

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from pressure import PREFACE, descriptors, frame, resident_kib, tcp_of, until
-from harness import BUILD, Daemon, Sluice, at, compile_digits, holds, prove, same
+from harness import BUILD, Daemon, Sluice, at, compile_digits, holds, judge_memory, prove, same
 
 
 def silent_connections_keep_nobody_out(folder: Path) -> None:
@@ -24,9 +24,9 @@ def silent_connections_keep_nobody_out(folder: Path) -> None:
         silent = [socket.create_connection(tcp_of(daemon)) for _ in range(300)]
         same(at(daemon).json("models"), [])
         holds(at(daemon).text("server"), "ready")
-        health = at(daemon).json("server")["health"]
-        assert health["refused_connections"] >= 240, health
-        assert abs(health["descriptors"] - descriptors(daemon)) < 10, health
+        # The system accepts a connection for the daemon before the daemon looks at it.
+        until(lambda: at(daemon).json("server")["health"]["refused_connections"] >= 240)
+        until(lambda: abs(at(daemon).json("server")["health"]["descriptors"] - descriptors(daemon)) < 10)
         assert descriptors(daemon) < before + 100, "one host has at most 50"
         for one in silent:
             one.close()
@@ -68,7 +68,7 @@ def rubbish_before_the_first_call_costs_nothing(folder: Path) -> None:
                 except OSError:
                     pass  # it hung up, as it may
         same(at(daemon).json("models"), [])
-        assert resident_kib(daemon) < before + (64 << 10)
+        judge_memory(resident_kib(daemon) < before + (64 << 10), "rubbish costs memory")
         same(daemon.stop(), 0)
 
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Models split over `cpu` and two simulated devices that reach only their own memory, in three forced
 ways; each executor gives the outputs of the whole model on `reference`.
+
+A build with a sanitizer is slow: --oracle names the `sluice` of another build for the whole model.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -62,13 +65,14 @@ def load(name: str, folder: Path) -> tuple[Path, Arrays]:
     return make.write(model, folder), NETWORKS[model].inputs(np.random.default_rng(0))
 
 
-def check(name: str, folder: Path, report: Report) -> None:
+def check(name: str, folder: Path, oracle: Path | None, report: Report) -> None:
     model, feeds = load(name, folder)
     outputs = [output.name for output in onnx.load(model, load_external_data=False).graph.output]
     shapes = [text for input_name, array in feeds.items()
               for text in ("--shape", f"{input_name}={','.join(map(str, array.shape))}") if array.shape]
-    whole = compile_model(model, folder / "whole.sluice", "reference", shapes)
-    expected = run_model(whole, feeds, outputs)
+    with mock.patch.dict(os.environ, {"SLUICE": str(oracle)} if oracle else {}):
+        whole = compile_model(model, folder / "whole.sluice", "reference", shapes)
+        expected = run_model(whole, feeds, outputs)
     for number, (split_name, split) in enumerate(SPLITS.items()):
         options = [*shapes, *rules(whole, split)]
         package = compile_model(model, folder / f"split{number}.sluice", "cpu", options)
@@ -87,12 +91,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(every)}")
     parser.add_argument("--all", action="store_true", help="all of them, half an hour on two cores")
+    parser.add_argument("--oracle", type=Path, help="the program that runs the whole model; by default $SLUICE")
     arguments = parser.parse_args()
     os.environ["SLUICE_SIM"] = TWO_DEVICES
     report = Report()
     for name in arguments.names or (every if arguments.all else QUICK):
         with scratch_folder() as folder:
-            check(name, Path(folder), report)
+            check(name, Path(folder), arguments.oracle, report)
     return report.finish()
 
 
