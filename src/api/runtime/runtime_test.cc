@@ -170,11 +170,17 @@ TEST_F(RuntimeApi, ReplyIsTakenOnce) {
 TEST_F(RuntimeApi, WaitWithoutTimeDoesNotRunTheRequest) {
   const auto model = load();
   const std::vector<float> pixels(std::size_t{64} * 50'000, 0.5F);  // takes tens of milliseconds
-  auto request = model.submit({sluice::tensor<float>("image", pixels, {50'000, 1, 8, 8})});
-  ASSERT_TRUE(request) << request.error().message;
-  EXPECT_FALSE(request->wait_for(sluice::Nanoseconds(0)));
-  EXPECT_EQ(sluice_last_error_code(), SLUICE_CODE_PENDING);
-  EXPECT_TRUE(request->wait());
+  // A busy machine may answer a request before the wait begins, but not every request.
+  bool was_pending = false;
+  for (int i = 0; i < 50 && !was_pending; ++i) {
+    auto request = model.submit({sluice::tensor<float>("image", pixels, {50'000, 1, 8, 8})});
+    ASSERT_TRUE(request) << request.error().message;
+    if (request->wait_for(sluice::Nanoseconds(0))) continue;
+    was_pending = true;
+    EXPECT_EQ(sluice_last_error_code(), SLUICE_CODE_PENDING);
+    EXPECT_TRUE(request->wait());
+  }
+  EXPECT_TRUE(was_pending);
 }
 
 TEST_F(RuntimeApi, CancelledRequestEndsOnce) {
