@@ -17,7 +17,8 @@ Status set_input(sluice_context& context, const char* name, const sluice_array& 
     return invalid_argument("input \"{}\" is a {}; sluice_context_set_input_elements sets it",
                             spec.name, spec.type);
   }
-  return context.context.set_input(index, SLUICE_TRY(view_of(array)));
+  SLUICE_TRY(read_view(array, context.given));
+  return context.context.set_input(index, context.given);
 }
 
 Status bind_output(sluice_context& context, const char* name, void* data, std::int64_t capacity) {
@@ -45,8 +46,9 @@ Status get_output(sluice_context& context, const char* name, sluice_array& array
 Result<std::int64_t> deadline_of(const sluice_run_options* given) {
   const sluice_run_options options = read_options(given);
   if (options.timeout_ns < 0) return invalid_argument("timeout_ns is {}", options.timeout_ns);
+  if (options.timeout_ns == 0) return kNoDeadline;
   const std::int64_t now_ns = system_clock().now_ns();
-  const bool is_limited = options.timeout_ns > 0 && options.timeout_ns < kNoDeadline - now_ns;
+  const bool is_limited = options.timeout_ns < kNoDeadline - now_ns;
   return is_limited ? now_ns + options.timeout_ns : kNoDeadline;
 }
 

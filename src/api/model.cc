@@ -68,9 +68,11 @@ Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::stri
 Result<std::size_t> find_spec(const std::vector<std::unique_ptr<SpecStorage>>& specs,
                               const char* name, std::string_view what) {
   if (name == nullptr && specs.size() == 1) return std::size_t{0};
+  for (std::size_t i = 0; name != nullptr && i < specs.size(); ++i) {
+    if (specs[i]->name == name) return i;
+  }
   std::string known;
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    if (name != nullptr && specs[i]->name == name) return i;
     known += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", specs[i]->name);
   }
   return make_error(Code::kNotFound, "the model has no {} \"{}\"; it has {}", what,
@@ -78,15 +80,23 @@ Result<std::size_t> find_spec(const std::vector<std::unique_ptr<SpecStorage>>& s
 }
 
 Result<exec::TensorView> view_of(const sluice_array& array) {
+  exec::TensorView view;
+  SLUICE_TRY(read_view(array, view));
+  return view;
+}
+
+Status read_view(const sluice_array& array, exec::TensorView& view) {
   const auto element = ir::element_type_from_onnx(array.element_type);
   if (!element) return invalid_argument("element type number {} is unknown", array.element_type);
   if (array.rank < 0 || array.rank > kMaxRank || (array.rank > 0 && array.dims == nullptr)) {
     return invalid_argument("an array of rank {} needs that many dimensions, at most {}",
                             array.rank, kMaxRank);
   }
-  exec::TensorView view = {array.data, array.size_bytes, *element, {}};
+  view.data = array.data;
+  view.size_bytes = array.size_bytes;
+  view.element = *element;
   view.dims.assign(array.dims, array.dims + array.rank);
-  return view;
+  return ok_status();
 }
 
 sluice_array array_of(const exec::TensorView& view) {

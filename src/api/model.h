@@ -40,6 +40,8 @@ Result<std::size_t> find_spec(const std::vector<std::unique_ptr<SpecStorage>>& s
                               const char* name, std::string_view what);
 
 Result<exec::TensorView> view_of(const sluice_array& array);
+/// As `view_of`, into a view that many calls reuse: its dimensions keep their memory.
+Status read_view(const sluice_array& array, exec::TensorView& view);
 sluice_array array_of(const exec::TensorView& view);
 
 }  // namespace sluice::api
@@ -51,6 +53,7 @@ struct sluice_model {
 struct sluice_context {
   std::shared_ptr<const sluice::api::OpenModel> open;
   sluice::exec::Context context;
-  bool has_run = false;  // once, successfully
+  bool has_run = false;                 // once, successfully
+  sluice::exec::TensorView given = {};  // scratch of sluice_context_set_input
   sluice::api::ContextControl control = {};
 };

@@ -10,7 +10,7 @@ namespace {
 
 // Buffers are allocated deep inside steps, on the thread that runs the context. A scope per run
 // cannot be forgotten by a new step, as a parameter could.
-thread_local std::shared_ptr<ByteBudget> thread_budget;
+thread_local const std::shared_ptr<ByteBudget>* thread_budget = nullptr;
 
 std::int64_t process_limit_bytes() {
   const std::int64_t pages = ::sysconf(_SC_PHYS_PAGES);
@@ -26,11 +26,13 @@ const std::shared_ptr<ByteBudget>& process_memory() {
   return kBudget;
 }
 
-MemoryScope::MemoryScope(std::shared_ptr<ByteBudget> budget)
-    : outer_(std::exchange(thread_budget, std::move(budget))) {}
+MemoryScope::MemoryScope(const std::shared_ptr<ByteBudget>& budget)
+    : outer_(std::exchange(thread_budget, &budget)) {}
 
-MemoryScope::~MemoryScope() { thread_budget = std::move(outer_); }
+MemoryScope::~MemoryScope() { thread_budget = outer_; }
 
-const std::shared_ptr<ByteBudget>& MemoryScope::budget() { return thread_budget; }
+std::shared_ptr<ByteBudget> MemoryScope::budget() {
+  return thread_budget == nullptr ? nullptr : *thread_budget;
+}
 
 }  // namespace sluice::exec

@@ -15,16 +15,17 @@ const std::shared_ptr<ByteBudget>& process_memory();
 /// (ConstantOfShape, a Loop that grows its value), so a run allocates in the scope of its context.
 class MemoryScope {
  public:
-  explicit MemoryScope(std::shared_ptr<ByteBudget> budget);
+  /// `budget` outlives the scope.
+  explicit MemoryScope(const std::shared_ptr<ByteBudget>& budget);
   ~MemoryScope();
   MemoryScope(const MemoryScope&) = delete;
   MemoryScope& operator=(const MemoryScope&) = delete;
 
   /// Of the innermost scope of this thread; null outside of scopes.
-  static const std::shared_ptr<ByteBudget>& budget();
+  static std::shared_ptr<ByteBudget> budget();
 
  private:
-  std::shared_ptr<ByteBudget> outer_;
+  const std::shared_ptr<ByteBudget>* outer_;
 };
 
 }  // namespace sluice::exec

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backend/texts.h"
+#include "base/checked.h"
 #include "exec/aligned_buffer.h"
 
 namespace sluice::exec {
@@ -59,6 +60,11 @@ Result<Value> convert(const Value& value, const Convert& function) {
 
 ir::Type type_of(const TensorView& view) {
   return ir::Type::tensor(view.element, ir::Shape(view.dims.begin(), view.dims.end()));
+}
+
+std::optional<std::int64_t> storage_bytes(const TensorView& view) {
+  const auto elements = checked_product(view.dims);
+  return elements ? ir::storage_bytes(view.element, *elements) : std::nullopt;
 }
 
 Result<TensorPtr> copy_tensor(const TensorView& view) {

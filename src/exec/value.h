@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -20,6 +21,8 @@ struct TensorView {
 };
 
 ir::Type type_of(const TensorView& view);
+/// As ir::storage_bytes of its type; allocates nothing.
+std::optional<std::int64_t> storage_bytes(const TensorView& view);
 
 /// A tensor that several values share. Immutable; its memory is aligned to 64 bytes.
 struct Tensor {

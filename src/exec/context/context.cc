@@ -23,19 +23,18 @@ bool shape_fits(const ir::Type& declared, const std::vector<std::int64_t>& dims)
 }  // namespace
 
 Status check_input(const package::TensorSpec& spec, const TensorView& tensor) {
-  const ir::Type given = type_of(tensor);
   if (!spec.type.is_tensor()) {
     return invalid_argument("input \"{}\" is a {}, not a tensor", spec.name, spec.type.to_string());
   }
   if (spec.type.element() != tensor.element || !shape_fits(spec.type, tensor.dims)) {
-    return invalid_argument("input \"{}\": got {}, model takes {}", spec.name, given.to_string(),
-                            spec.type.to_string());
+    return invalid_argument("input \"{}\": got {}, model takes {}", spec.name,
+                            type_of(tensor).to_string(), spec.type.to_string());
   }
   const bool is_text = tensor.element == ir::ElementType::kString;
-  const auto size = ir::storage_bytes(given);
+  const auto size = storage_bytes(tensor);
   if (!is_text && (!size || *size != tensor.size_bytes)) {
-    return invalid_argument("input \"{}\": {} takes {} bytes, got {}", spec.name, given.to_string(),
-                            size.value_or(-1), tensor.size_bytes);
+    return invalid_argument("input \"{}\": {} takes {} bytes, got {}", spec.name,
+                            type_of(tensor).to_string(), size.value_or(-1), tensor.size_bytes);
   }
   if (tensor.data == nullptr && tensor.size_bytes > 0) {
     return invalid_argument("input \"{}\": its data is null", spec.name);
@@ -52,8 +51,7 @@ bool fits(const ir::Type& declared, const Value& value) {
   const auto is_fit = [](const ir::Type& type, const TensorView& view) {
     return type.kind() == Kind::kUnknown ||
            (type.element() == view.element && shape_fits(type, view.dims) &&
-            (view.element == ir::ElementType::kString ||
-             ir::storage_bytes(type_of(view)) == view.size_bytes));
+            (view.element == ir::ElementType::kString || storage_bytes(view) == view.size_bytes));
   };
   if (declared.is_tensor()) return value.tensor && is_fit(declared, value.tensor->view);
   if (value.sequence == nullptr) return false;
@@ -133,9 +131,8 @@ class Run {
                   static_cast<std::size_t>(input.view.size_bytes));
       state_.copied_bytes += input.view.size_bytes;
     }
-    TensorView view = input.view;
-    view.data = const_cast<void*>(input.address);  // NOLINT: inputs are only read
-    main_.set_input(index, view);
+    main_.set_input(index, input.view);
+    main_.move_input(index, const_cast<void*>(input.address));  // NOLINT: inputs are only read
     return ok_status();
   }
 

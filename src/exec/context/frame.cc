@@ -26,8 +26,13 @@ Frame::Frame(const SubgraphCode& code_to_run, void* texts) : code(code_to_run) {
 }
 
 void Frame::set_input(std::size_t index, const TensorView& tensor) {
-  inputs[index] = tensor;
+  inputs[index] = tensor;  // reuses the memory of the dimensions
   bindings[index] = tensor.data;
+}
+
+void Frame::move_input(std::size_t index, void* data) {
+  inputs[index].data = data;
+  bindings[index] = data;
 }
 
 bool Frame::is_direct(std::size_t output, std::int64_t size_bytes,

@@ -45,6 +45,8 @@ struct Frame {
   std::map<RunKey, std::unique_ptr<Recording>> recordings;
 
   void set_input(std::size_t index, const TensorView& tensor);
+  /// The tensor of an input lies at `data` instead.
+  void move_input(std::size_t index, void* data);
   /// Whether a result may be written straight to the memory that the caller bound to an output. It
   /// must be aligned and large enough, and share bytes with no input, except that of a pair of
   /// `in_place`.

@@ -227,8 +227,13 @@ void FrameRunner::finish_outputs(const Recording& last) {
       continue;
     }
     if (output.is_skipped) continue;
-    const ir::Type type = actual_type(last, id);
-    output.view = {output.target, *ir::run_bytes(type), type.element(), *type.static_dims()};
+    if (!last.output_views.empty()) {
+      output.view = last.output_views[i];
+    } else {
+      const ir::Type type = actual_type(last, id);
+      output.view = {nullptr, *ir::run_bytes(type), type.element(), *type.static_dims()};
+    }
+    output.view.data = output.target;
   }
 }
 

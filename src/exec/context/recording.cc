@@ -383,6 +383,22 @@ class Recorder {
   std::map<ir::OperandId, std::vector<std::size_t>> readers_;  ///< see find_readers
 };
 
+std::vector<TensorView> output_views_of(const SubgraphCode& code, const Recording& recording) {
+  const RangePlan& plan = *recording.plan;
+  std::vector<TensorView> views;
+  if (plan.range.end < code.subgraph->order().size() || plan.range.has_executor_end ||
+      !recording.actual_dims.empty()) {
+    return views;
+  }
+  for (const ir::OperandId id : code.subgraph->outputs) {
+    TensorView& view = views.emplace_back();
+    if (!code.is_tensor(id)) continue;
+    const ir::Type& type = plan.facts[id.index()].type;
+    view = {nullptr, *ir::run_bytes(type), type.element(), *type.static_dims()};
+  }
+  return views;
+}
+
 }  // namespace
 
 std::vector<LoadedModel::DeviceUse> LoadedModel::device_use() const {
@@ -398,6 +414,7 @@ Result<std::unique_ptr<Recording>> record(const ModelState& model, const Subgrap
   auto recording = std::make_unique<Recording>();
   recording->plan = std::move(plan);
   SLUICE_TRY(Recorder(model, code, *recording, stop).run());
+  recording->output_views = output_views_of(code, *recording);
   return recording;
 }
 

@@ -8,6 +8,7 @@
 #include "exec/context/device_mirror.h"
 #include "exec/executors/list_run.h"
 #include "exec/range_plan.h"
+#include "exec/value.h"
 
 namespace sluice::exec {
 
@@ -35,6 +36,9 @@ struct Recording {
   /// Where the last step writes its results' actual dimensions, one entry per output; empty unless
   /// the range ends in data-dependent shapes. Never resized after recording.
   std::vector<std::vector<std::int64_t>> actual_dims;
+  /// By output of the subgraph, without address: what a range that ends the run always gives. Empty
+  /// where results of the last step decide.
+  std::vector<TensorView> output_views;
 };
 
 /// Fails: errors of the backends' command lists and of `bring_constant`; kResourceExhausted for a
