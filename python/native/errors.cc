@@ -11,14 +11,18 @@ void check(std::int32_t code) {
   if (code != SLUICE_STATUS_OK) throw Failure(code, sluice_last_error());
 }
 
+void set_python_error(const Failure& failure) {
+  const nb::object error =
+      nb::module_::import_("sluice.errors").attr("from_status")(failure.code(), failure.what());
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+}
+
 void register_errors() {
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
     } catch (const Failure& failure) {
-      const nb::object error =
-          nb::module_::import_("sluice.errors").attr("from_status")(failure.code(), failure.what());
-      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+      set_python_error(failure);
     }
   });
 }

@@ -26,6 +26,9 @@ inline constexpr std::int32_t kFailedPrecondition = 9;
 /// Throws the failure that libsluice reports, if `code` is one.
 void check(std::int32_t code);
 
+/// Sets the exception that sluice.errors.from_status returns as Python's current one.
+void set_python_error(const Failure& failure);
+
 /// Makes Failure the exception that sluice.errors.from_status returns.
 void register_errors();
 

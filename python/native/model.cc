@@ -4,16 +4,20 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
 #include "errors.h"
+#include "numpy/numpy_arrays.h"
 
 namespace sluice::python {
 namespace {
 
 /// Below this size a copy costs less than binding memory to the output.
 constexpr std::int64_t kBindFromBytes = 16 << 10;
+/// Inputs that call_arrays takes at most.
+constexpr std::size_t kMaxArrays = 8;
 /// More idle contexts than a machine runs at a time only hold memory.
 constexpr std::size_t kMaxIdle = 64;
 
@@ -71,6 +75,18 @@ NativeModel::NativeModel(const std::string& path, std::int32_t num_threads,
     check(sluice_model_metadata_at(model_, i, &key, &value));
     metadata_.emplace_back(key, value);
   }
+  is_plain_ = is_plain();
+}
+
+bool NativeModel::is_plain() const {
+  const auto is_array = [](const Spec& spec) {
+    return spec.is_tensor() && numpy_bits(spec.element_type) != 0;
+  };
+  return inputs_.size() <= kMaxArrays && std::ranges::all_of(inputs_, is_array) &&
+         std::ranges::all_of(outputs_, [&](const Spec& spec) {
+           return is_array(spec) && (!spec.is_static() ||
+                                     storage_bytes(spec.element_type, spec.dims) < kBindFromBytes);
+         });
 }
 
 NativeModel::~NativeModel() { close(); }
@@ -223,7 +239,61 @@ std::vector<OutputTensor> NativeModel::execute(const std::vector<InputTensor>& i
   return outputs;
 }
 
+nb::object NativeModel::read_output(sluice_context* context, std::size_t index) {
+  sluice_array view = {};
+  check(sluice_context_output(context, name_of(outputs_, index), &view));
+  copied_bytes_ += view.size_bytes;
+  if (view.size_bytes < kBindFromBytes) {
+    return copy_to_numpy(view.data, view.size_bytes, numpy_type(view.element_type),
+                         {view.dims, static_cast<std::size_t>(view.rank)});
+  }
+  OutputTensor output;
+  {
+    const nb::gil_scoped_release released;
+    copy_to(output, view);
+  }
+  return to_python(std::move(output));
+}
+
+nb::object NativeModel::call_arrays(const nb::handle& arguments) {
+  if (!is_plain_ || PyTuple_Size(arguments.ptr()) != static_cast<Py_ssize_t>(inputs_.size())) {
+    return {};
+  }
+  std::array<sluice_array, kMaxArrays> arrays;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const auto view =
+        view_numpy_array(PyTuple_GetItem(arguments.ptr(), static_cast<Py_ssize_t>(i)));
+    if (!view || view->element_type != inputs_[i].element_type) return {};
+    arrays[i] = {view->data, view->size_bytes, view->element_type,
+                 static_cast<std::int32_t>(view->dims.size()), view->dims.data()};
+  }
+  const NativeCall call;
+  ContextPointer context = take_context();
+  // With the GIL: another thread may give an array other dimensions.
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    check(sluice_context_set_input(context.get(), name_of(inputs_, i), &arrays[i]));
+  }
+  const std::int64_t copied_before = sluice_context_copied_bytes(context.get());
+  {
+    const nb::gil_scoped_release released;
+    check(sluice_context_run(context.get()));
+  }
+  copied_bytes_ += sluice_context_copied_bytes(context.get()) - copied_before;
+  nb::object result;
+  if (outputs_.size() == 1) {
+    result = read_output(context.get(), 0);
+  } else {
+    nb::list all;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) all.append(read_output(context.get(), i));
+    result = nb::tuple(all);
+  }
+  return_context(std::move(context));
+  return result;
+}
+
 nb::object NativeModel::call(const nb::args& arguments) {
+  nb::object result = call_arrays(arguments);
+  if (result.is_valid()) return result;
   if (arguments.size() != inputs_.size()) return nb::none();
   std::vector<InputTensor> tensors(inputs_.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {

@@ -35,6 +35,10 @@ class NativeModel {
   /// conversion: the caller converts and calls `run`.
   nb::object call(const nb::args& arguments);
 
+  /// The same for arguments that are numpy arrays as `view_numpy_array` reads them, at a third of
+  /// the cost. No object, and no run, if an argument or the model needs another way.
+  nb::object call_arrays(const nb::handle& arguments);
+
   /// `inputs`: one per input, as read_input takes them. `out`: None, or an array to write to or
   /// None per output. Returns a list with one entry per output, None where `wanted` is false or
   /// `out` has an array. A run ends after `timeout_ns`, as sluice_context_run_with says; 0: none.
@@ -64,6 +68,10 @@ class NativeModel {
     void operator()(sluice_context* context) const { sluice_context_free(context); }
   };
   using ContextPointer = std::unique_ptr<sluice_context, ContextDelete>;
+
+  /// For call_arrays: tensors of numpy's types alone, no output that is better bound than copied.
+  bool is_plain() const;
+  nb::object read_output(sluice_context* context, std::size_t index);
 
   ContextPointer take_context();
   void return_context(ContextPointer context);
@@ -98,6 +106,7 @@ class NativeModel {
   std::vector<Spec> inputs_;
   std::vector<Spec> outputs_;
   std::vector<std::pair<std::string, std::string>> metadata_;
+  bool is_plain_ = false;
   std::atomic<std::int64_t> copied_bytes_ = 0;
 };
 

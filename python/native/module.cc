@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <sluice/sluice.h>
 
+#include "callable_model.h"
 #include "compile.h"
 #include "errors.h"
 #include "loaded_model.h"
@@ -36,6 +37,7 @@ NB_MODULE(_native, module) {
   sluice::python::watch_forks();
   sluice::python::register_errors();
   sluice::python::bind_model(module);
+  sluice::python::bind_callable_model(module);
   sluice::python::bind_compile(module);
   sluice::python::bind_replies(module);
   sluice::python::bind_loaded_model(module);

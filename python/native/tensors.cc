@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "errors.h"
-#include "numpy_arrays.h"
+#include "numpy/numpy_arrays.h"
 
 namespace sluice::python {
 namespace {

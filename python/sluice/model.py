@@ -45,8 +45,12 @@ _workers = _Workers()
 os.register_at_fork(after_in_child=_workers.forget)
 
 
-class Model:
-    """A loaded model. Any thread may use it; runs release the GIL and proceed in parallel."""
+class Model(_native.CallableModel):
+    """A loaded model. Any thread may use it; runs release the GIL and proceed in parallel.
+
+    Calling it runs it on inputs by position or name and returns one output, or a tuple of several. numpy arrays
+    give numpy arrays; torch tensors give torch tensors.
+    """
 
     def __init__(self, native: _native.Model, source: str, file: int | None = None) -> None:
         self._native = native
@@ -73,11 +77,8 @@ class Model:
         source = f" {self._source!r}" if self._file is None else ""
         return f"<sluice.Model{source}{self._signature.lines()}>"
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
-        """Runs the model on inputs by position or name: one output, or a tuple of several.
-
-        numpy arrays give numpy arrays; torch tensors give torch tensors.
-        """
+    def _convert_and_call(self, *args: object, **kwargs: object) -> Any:
+        """A call whose arguments are not numpy arrays of the model's types alone."""
         if not kwargs and not has_torch(args):
             result = self._call(*args)
             if result is not None:

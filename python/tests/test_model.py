@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import gc
 import pickle
+import sys
 import threading
+import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +29,44 @@ def test_several_outputs_are_a_tuple(two: sluice.Model) -> None:
     np.testing.assert_array_equal(difference, a - b)
     np.testing.assert_array_equal(two(b=b, a=a)[1], a - b)
     np.testing.assert_array_equal(two(a, b=b)[1], a - b)
+
+
+class SomeArray(np.ndarray[Any, Any]):
+    """An array of another class than numpy's own."""
+
+
+def test_calls_take_arrays_of_any_class_byte_order_and_strides(two: sluice.Model) -> None:
+    a, b = np.float32([1, 2]), np.float32([3, 5])
+    for given in (a.view(SomeArray), a.astype(">f4"), np.repeat(a, 2)[::2], a[None][0]):
+        total, difference = two(given, b)
+        np.testing.assert_array_equal(total, a + b)
+        np.testing.assert_array_equal(difference, a - b)
+
+
+def test_calls_leave_no_reference_behind(two: sluice.Model) -> None:
+    a, b, wrong = np.float32([1, 2]), np.float32([3, 5]), np.float64([1, 2])
+    model = two.reopen()
+    counts = [sys.getrefcount(value) for value in (a, b, wrong, sluice.Model)]
+    for _ in range(100):
+        model(a, b)
+        with pytest.raises(sluice.InvalidArgument):
+            model(a, wrong)
+        with pytest.raises(sluice.InvalidArgument):
+            model(a)
+    assert [sys.getrefcount(value) for value in (a, b, wrong, sluice.Model)] == counts
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_model_that_was_not_initialised_is_no_crash() -> None:
+    model = sluice.Model.__new__(sluice.Model)
+    with pytest.raises(AttributeError):
+        model(np.float32([1]))
+    model._native = 3  # type: ignore[assignment]
+    with pytest.raises(AttributeError):
+        model(np.float32([1]))
 
 
 def test_run_gives_wanted_outputs_by_name(two: sluice.Model) -> None:

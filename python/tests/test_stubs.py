@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import pathlib
 import re
 from typing import Any
@@ -59,6 +60,9 @@ def native_signatures() -> Signatures:
         for inner, member in vars(value).items():
             if inner == "__init__" and hasattr(member, "__nb_signature__"):
                 found[f"{name}.{inner}"] = parameters(member)
+            elif inner == "__call__":  # of a class that nanobind did not make
+                words = [str(word) for word in inspect.signature(member).parameters.values()]
+                found[f"{name}.{inner}"] = [word for word in words if word != "self"]
             elif not inner.startswith("_"):
                 function = member.fget if isinstance(member, property) else getattr(value, inner)
                 found[f"{name}.{inner}"] = [] if isinstance(member, property) else parameters(function)
