@@ -17,7 +17,7 @@ import pytest
 import sluice
 import sluice.onnxruntime as ort
 
-from conftest import DIGITS
+from conftest import DIGITS, make_model
 
 
 @pytest.fixture(autouse=True)
@@ -166,6 +166,75 @@ def test_free_dimensions_are_overridden_by_name(image: np.ndarray) -> None:
     assert session.run(None, {"image": image})[0].shape == (2, 10)
     with pytest.raises(sluice.InvalidArgument):
         session.run(None, {"image": image[:1]})
+
+
+def test_optimised_model_is_a_package_that_a_session_opens(tmp_path: pathlib.Path, image: np.ndarray) -> None:
+    options = ort.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+    with pytest.warns(RuntimeWarning, match="optimised.onnx is a package of Sluice, no ONNX file"):
+        session = ort.InferenceSession(str(DIGITS), options)
+    again = ort.InferenceSession(options.optimized_model_filepath)
+    np.testing.assert_array_equal(again.run(None, {"image": image})[0], session.run(None, {"image": image})[0])
+
+
+def weighted_model() -> Any:
+    """y = x * w + b"""
+    f32 = onnx.TensorProto.FLOAT
+    return make_model([onnx.helper.make_node("Mul", ["x", "w"], ["p"]), onnx.helper.make_node("Add", ["p", "b"], ["y"])],
+                      [("x", f32, [3, 2])], [("y", f32, [3, 2])],
+                      {"w": np.ones((3, 2), np.float32), "b": np.float32([10, 20])})
+
+
+def answers(path: pathlib.Path, **values: Any) -> list[Any]:
+    """Of onnxruntime and of the shim, with initializers in place of the model's."""
+    results = []
+    for engine in (onnxruntime, ort):
+        options = engine.SessionOptions()
+        kept = {name: engine.OrtValue.ortvalue_from_numpy(value) for name, value in values.items()}
+        if len(kept) == 1:
+            options.add_initializer(*next(iter(kept.items())))
+        else:
+            options.add_external_initializers(list(kept), list(kept.values()))
+        session = engine.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        results.append(session.run(None, {"x": np.arange(6, dtype=np.float32).reshape(3, 2)})[0])
+    return results
+
+
+def test_initializers_of_the_options_replace_those_of_the_model(tmp_path: pathlib.Path) -> None:
+    onnx.save(weighted_model(), tmp_path / "model.onnx")
+    theirs, ours = answers(tmp_path / "model.onnx", w=np.float32([[2, 1], [4, 3], [6, 5]]))
+    np.testing.assert_array_equal(ours, theirs)
+    assert ours[2].tolist() == [34, 45]
+
+
+def test_external_initializers_need_no_file(tmp_path: pathlib.Path) -> None:
+    onnx.save(weighted_model(), tmp_path / "model.onnx", save_as_external_data=True, location="model.data",
+              size_threshold=0)
+    (tmp_path / "model.data").unlink()
+    theirs, ours = answers(tmp_path / "model.onnx", w=np.full((3, 2), 3, np.float32), b=np.float32([1, 2]))
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_one_external_initializer_leaves_the_others_to_the_file(tmp_path: pathlib.Path) -> None:
+    onnx.save(weighted_model(), tmp_path / "model.onnx", save_as_external_data=True, location="model.data",
+              size_threshold=0)
+    theirs, ours = answers(tmp_path / "model.onnx", w=np.full((3, 2), 3, np.float32))
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("value", [np.ones((2, 3), np.float32), np.ones((3, 2), np.float64), np.array(["a"])])
+def test_initializers_of_another_type_or_shape_are_refused(value: Any) -> None:
+    options = ort.SessionOptions()
+    options.add_initializer("w", value)
+    with pytest.raises(sluice.InvalidArgument, match=r'initializer "w": got .*, the model has f32\[3, 2\]'):
+        ort.InferenceSession(weighted_model().SerializeToString(), options)
+
+
+def test_initializers_that_the_model_lacks_warn() -> None:
+    options = ort.SessionOptions()
+    options.add_initializer("other", np.float32([1]))
+    with pytest.warns(RuntimeWarning, match='the model has no initializer "other"'):
+        ort.InferenceSession(weighted_model().SerializeToString(), options)
 
 
 def test_profile_of_a_session_is_a_trace(tmp_path: pathlib.Path, image: np.ndarray) -> None:

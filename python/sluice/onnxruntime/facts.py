@@ -5,10 +5,9 @@ Field numbers are those of ModelProto and GraphProto in onnx.proto.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Fields = Iterator[tuple[int, int | bytes | memoryview]]
+from .protobuf import fields, messages, messages_at, text
 
 
 class ModelMetadata:
@@ -32,29 +31,29 @@ def read_facts(source: str | bytes) -> ModelMetadata:
     facts = ModelMetadata()
     if source.startswith(b"SLUICE\r\n"):
         return facts
-    for number, value in _fields(memoryview(source)):
+    for number, value in fields(memoryview(source)):
         if number == 2:
-            facts.producer_name = _text(value)
+            facts.producer_name = text(value)
         elif number == 4:
-            facts.domain = _text(value)
+            facts.domain = text(value)
         elif number == 5:
             facts.version = int(value) if isinstance(value, int) else 0
         elif number == 6:
-            facts.description = _text(value)
+            facts.description = text(value)
         elif number == 7 and not isinstance(value, int):
             _read_graph(facts, memoryview(value))
         elif number == 14 and not isinstance(value, int):
-            entry = dict(_fields(memoryview(value)))
-            facts.custom_metadata_map[_text(entry.get(1, b""))] = _text(entry.get(2, b""))
+            entry = dict(fields(memoryview(value)))
+            facts.custom_metadata_map[text(entry.get(1, b""))] = text(entry.get(2, b""))
     return facts
 
 
 def _read_graph(facts: ModelMetadata, graph: memoryview) -> None:
-    for number, value in _fields(graph):
+    for number, value in fields(graph):
         if number == 2:
-            facts.graph_name = _text(value)
+            facts.graph_name = text(value)
         elif number == 10:
-            facts.graph_description = _text(value)
+            facts.graph_description = text(value)
 
 
 class Dimension(NamedTuple):
@@ -68,67 +67,16 @@ class Dimension(NamedTuple):
 def read_input_dims(source: bytes) -> dict[str, list[Dimension]]:
     """The dimensions of the inputs that are tensors of a known rank."""
     inputs = {}
-    for graph in _messages(memoryview(source), 7):
-        for value_info in _messages(graph, 11):
-            names = [_text(value) for number, value in _fields(value_info) if number == 1]
-            for shape in _messages_at(value_info, (2, 1, 2)):
-                inputs[names[0] if names else ""] = [_dimension(dim) for dim in _messages(shape, 1)]
+    for graph in messages(memoryview(source), 7):
+        for value_info in messages(graph, 11):
+            names = [text(value) for number, value in fields(value_info) if number == 1]
+            for shape in messages_at(value_info, (2, 1, 2)):
+                inputs[names[0] if names else ""] = [_dimension(dim) for dim in messages(shape, 1)]
     return inputs
 
 
 def _dimension(message: memoryview) -> Dimension:
-    fields = dict(_fields(message))
-    size = fields.get(1)
-    return Dimension(size if isinstance(size, int) else None, _text(fields.get(2, b"")),
-                     _text(fields.get(3, b"")))
-
-
-def _messages(message: memoryview, wanted: int) -> Iterator[memoryview]:
-    for number, value in _fields(message):
-        if number == wanted and not isinstance(value, int):
-            yield memoryview(value)
-
-
-def _messages_at(message: memoryview, path: tuple[int, ...]) -> Iterator[memoryview]:
-    """Messages inside messages, by the numbers of their fields."""
-    if not path:
-        yield message
-        return
-    for inner in _messages(message, path[0]):
-        yield from _messages_at(inner, path[1:])
-
-
-def _fields(message: memoryview) -> Fields:
-    """Fields of a protobuf message: numbers, and views of texts and messages. Stops at damage."""
-    place = 0
-    while place < len(message):
-        key, place = _varint(message, place)
-        kind = key & 7
-        value: Any
-        if kind == 0:
-            value, place = _varint(message, place)
-        elif kind == 2:
-            size, place = _varint(message, place)
-            value, place = message[place : place + size], place + size
-        elif kind in (1, 5):
-            size = 8 if kind == 1 else 4
-            value, place = message[place : place + size], place + size
-        else:
-            return
-        yield key >> 3, value
-
-
-def _varint(message: memoryview, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while place < len(message):
-        byte = message[place]
-        place += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-        shift += 7
-    return value, place
-
-
-def _text(value: int | bytes | memoryview) -> str:
-    return "" if isinstance(value, int) else bytes(value).decode("utf-8", "replace")
+    parts = dict(fields(message))
+    size = parts.get(1)
+    return Dimension(size if isinstance(size, int) else None, text(parts.get(2, b"")),
+                     text(parts.get(3, b"")))

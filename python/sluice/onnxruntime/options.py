@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 _warned: set[str] = set()
@@ -75,12 +76,14 @@ class SessionOptions(_Options):
     _harmless = frozenset({"intra_op_num_threads", "inter_op_num_threads",
                            "graph_optimization_level", "execution_mode", "enable_cpu_mem_arena",
                            "enable_mem_pattern", "enable_mem_reuse", "enable_profiling",
-                           "log_severity_level", "log_verbosity_level", "logid", "profile_file_prefix"})
+                           "log_severity_level", "log_verbosity_level", "logid", "optimized_model_filepath",
+                           "profile_file_prefix"})
 
     def __init__(self) -> None:
         super().__init__()
         self._dims: dict[str, int] = {}
         self._denotations: dict[str, int] = {}
+        self._initializers: dict[str, Any] = {}
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         warn_once(key, f"the session option {key} has no effect")
@@ -99,8 +102,15 @@ class SessionOptions(_Options):
         """The same where the model marks a dimension with this denotation, such as "DATA_BATCH"."""
         self._denotations[denotation] = value
 
-    def add_initializer(self, name: str, value: object) -> None:
-        raise NotImplementedError("sluice.onnxruntime: initializers cannot be replaced")
+    def add_initializer(self, name: str, value: Any) -> None:
+        """Compiles the model with this OrtValue, or array, in place of its initializer of the name."""
+        self._initializers[name] = value
+
+    def add_external_initializers(self, names: Sequence[str], values: Sequence[Any]) -> None:
+        """The same of several, whose data may be missing beside the model."""
+        if len(names) != len(values):
+            raise ValueError(f"{len(names)} names of initializers and {len(values)} values")
+        self._initializers.update(zip(names, values))
 
     def register_custom_ops_library(self, path: str) -> None:
         raise NotImplementedError("sluice.onnxruntime: libraries of custom operators are a backend's "

@@ -14,6 +14,7 @@ from ..model import Model, TensorSpec
 from . import capi
 from .cache import compile_cached
 from .facts import ModelMetadata, read_facts, read_input_dims
+from .initializers import replace_initializers
 from .options import GraphOptimizationLevel, RunOptions, SessionOptions, warn_once
 from .profiling import Profiler
 from .providers import PROVIDER, check_providers, set_providers
@@ -93,20 +94,35 @@ class InferenceSession:
         self._source = source
         self._facts: ModelMetadata | None = None
         self._model = self._compile(source)
+        self._save(settings["optimized_model_filepath"])
         self._inputs = [NodeArg(spec) for spec in self._model.inputs]
         self._outputs = [NodeArg(spec) for spec in self._model.outputs]
         self._input_names = [spec.name for spec in self._model.inputs]
         self._output_names = [spec.name for spec in self._model.outputs]
 
     def _compile(self, source: str | bytes) -> Model:
+        beside = ""
+        if self._options._initializers:
+            values = {name: _array_of(value) for name, value in self._options._initializers.items()}
+            if isinstance(source, str):
+                beside = os.path.dirname(os.path.abspath(source))
+                with open(source, "rb") as file:
+                    source = file.read()
+            source = replace_initializers(source, values)
         level = self._options.__dict__["graph_optimization_level"]
         options = ["--no-optimize"] if level == GraphOptimizationLevel.ORT_DISABLE_ALL else []
         options += ["--backend", "cpu,reference", *self._shape_options(source)]
         threads = max(int(self._options.__dict__["intra_op_num_threads"]), 0)
         try:
-            return compile_cached(source, options, min(threads, len(os.sched_getaffinity(0))))
+            return compile_cached(source, options, min(threads, len(os.sched_getaffinity(0))), beside)
         except errors.InvalidArgument as error:
             raise capi.InvalidProtobuf(f"[ONNXRuntimeError] : 7 : INVALID_PROTOBUF : {error}") from error
+
+    def _save(self, path: str | os.PathLike[str]) -> None:
+        """The counterpart of an optimised model is the package, which a session opens as quickly."""
+        if path:
+            warn_once("optimized_model_filepath", f"{os.fspath(path)} is a package of Sluice, no ONNX file")
+            self._model.save(path)
 
     def _shape_options(self, source: str | bytes) -> list[str]:
         """Inputs whose free dimensions the options fix, all of them."""

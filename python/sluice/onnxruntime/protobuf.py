@@ -1,0 +1,87 @@
+"""Messages of protobuf, as far as facts and initializers of an ONNX file need them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+Fields = Iterator[tuple[int, int | bytes | memoryview]]
+
+
+def messages(message: memoryview, wanted: int) -> Iterator[memoryview]:
+    """The messages of a field."""
+    for number, value in fields(message):
+        if number == wanted and not isinstance(value, int):
+            yield memoryview(value)
+
+
+def messages_at(message: memoryview, path: tuple[int, ...]) -> Iterator[memoryview]:
+    """Messages inside messages, by the numbers of their fields."""
+    if not path:
+        yield message
+        return
+    for inner in messages(message, path[0]):
+        yield from messages_at(inner, path[1:])
+
+
+def fields(message: memoryview) -> Fields:
+    """Fields of a message: numbers, and views of texts and messages. Stops at damage."""
+    for number, value, _ in fields_with_bytes(message):
+        yield number, value
+
+
+def fields_with_bytes(message: memoryview) -> Iterator[tuple[int, int | memoryview, memoryview]]:
+    """The same, with the bytes of each field, its key included."""
+    place = 0
+    while place < len(message):
+        begin = place
+        key, place = _varint(message, place)
+        kind = key & 7
+        value: Any
+        if kind == 0:
+            value, place = _varint(message, place)
+        elif kind == 2:
+            size, place = _varint(message, place)
+            value, place = message[place : place + size], place + size
+        elif kind in (1, 5):
+            size = 8 if kind == 1 else 4
+            value, place = message[place : place + size], place + size
+        else:
+            return
+        yield key >> 3, value, message[begin:place]
+
+
+def _varint(message: memoryview, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while place < len(message):
+        byte = message[place]
+        place += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+    return value, place
+
+
+def text(value: int | bytes | memoryview) -> str:
+    return "" if isinstance(value, int) else bytes(value).decode("utf-8", "replace")
+
+
+def number_field(number: int, value: int) -> bytes:
+    """A field with a number, which is not negative."""
+    return _to_varint(number << 3) + _to_varint(value)
+
+
+def bytes_field(number: int, *parts: bytes | memoryview) -> list[bytes | memoryview]:
+    """A field with the parts, one after the other, as its text or message."""
+    size = sum(len(part) for part in parts)
+    return [_to_varint(number << 3 | 2) + _to_varint(size), *parts]
+
+
+def _to_varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
