@@ -28,7 +28,7 @@ import make  # noqa: E402
 from harness import agreement, machine, quantized, sluice_cli, workers  # noqa: E402
 from harness.busy import BusyNeighbour  # noqa: E402
 from harness.table import (  # noqa: E402
-    HEADER, HEADER_P99, PEERS, Row, format_markdown, format_memory, format_row, format_summary,
+    HEADER, HEADER_P99, PEERS, Row, format_groups, format_markdown, format_memory, format_row, format_summary,
 )
 from networks import BATCHED_NAMES, CLASSIC, DEFAULT_NAMES, NETWORKS  # noqa: E402
 
@@ -272,7 +272,8 @@ def write_reports(rows: list[Row], arguments: argparse.Namespace) -> None:
         plot.draw(rows, arguments.plot)
 
 
-def main() -> int:
+def main(groups: dict[str, list[str]] | None = None) -> int:
+    """Measures what the arguments say; the summary has a mean for each of `groups`, names of networks."""
     arguments = parse_arguments()
     print("median latency in ms; ratios are Sluice's time over the peer's; error is the largest")
     print("difference from onnxruntime's outputs over their largest magnitude\n")
@@ -287,6 +288,8 @@ def main() -> int:
                     print(format_memory(row), flush=True)
             write_reports(rows, arguments)  # as far as it got, should the rest be cut short
     print(f"\n{format_summary(rows)}")
+    if groups:
+        print(format_groups(rows, groups))
     tolerance = agreement.TOLERANCES[arguments.weights]
     wrong = [row.network for row in rows if row.error > tolerance]
     if wrong:

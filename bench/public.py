@@ -3,7 +3,8 @@
 
 The architectures keep their published sizes or say otherwise (models/public_export.py), have seeded random
 weights, and are exported by PyTorch's current exporter in the environment of `scripts/torch-env --make`. They are
-measured as compare.py measures its networks. Nothing in Sluice is tuned to them.
+measured as compare.py measures its networks, with its options. `--quick --seconds 0.2` takes at most 15 minutes once
+the networks are exported. Nothing in Sluice is tuned to them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,15 @@ NAMES = [
     "levit_128", "llama_small", "mixer_s16", "mobilenet_v3_large", "mobilevit_s", "regnet_y_800mf", "resnet18",
     "shufflenet_v2", "swin_t", "t5_encoder", "whisper_encoder",
 ]  # fmt: skip
+
+TRANSFORMERS = [
+    "deit_tiny", "distilbert", "gpt2", "llama_small", "swin_t", "t5_encoder", "whisper_encoder",
+]  # fmt: skip
+LANGUAGE_AND_SPEECH = ["distilbert", "gpt2", "llama_small", "t5_encoder", "whisper_encoder"]
+GROUPS = {
+    "transformers": TRANSFORMERS,
+    "vision": [name for name in NAMES if name not in LANGUAGE_AND_SPEECH],
+}
 
 
 def export(names: list[str], folder: Path) -> None:
@@ -62,7 +72,7 @@ def main() -> int:
         sys.argv += ["--networks", ",".join(NAMES)]
     chosen = sys.argv[sys.argv.index("--networks") + 1].split(",")
     export([name for name in chosen if name in NETWORKS], folder)
-    return compare.main()
+    return compare.main(GROUPS)
 
 
 if __name__ == "__main__":

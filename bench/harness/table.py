@@ -87,6 +87,21 @@ def format_summary(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+def format_groups(rows: list[Row], groups: dict[str, list[str]]) -> str:
+    """Speed relative to onnxruntime: geometric means of all networks and of each group, and the lowest."""
+    lines = []
+    for threads in sorted({row.threads for row in rows}):
+        speeds = {row.network: 1 / row.ratio["onnxruntime"] for row in rows if row.threads == threads}
+        means = [f"all {geometric_mean(list(speeds.values())):.2f}x"]
+        for group, names in groups.items():
+            chosen = [speed for name, speed in speeds.items() if name in names]
+            if chosen:
+                means.append(f"{group} {geometric_mean(chosen):.2f}x")
+        lowest = ", ".join(f"{name} {speeds[name]:.2f}x" for name in sorted(speeds, key=speeds.get)[:5])
+        lines.append(f"{threads} thread{'s' * (threads > 1)} vs onnxruntime: {', '.join(means)}; lowest {lowest}")
+    return "\n".join(lines)
+
+
 def format_markdown(rows: list[Row]) -> str:
     lines = [
         "| network | threads | Sluice ms | onnxruntime ms | openvino ms | vs onnxruntime"
