@@ -118,8 +118,10 @@ Result<int> simplify_transposes(ir::Graph& graph, const PassContext& context);
 Result<int> widen_halves(ir::Graph& graph, const PassContext& context);
 
 /// Products keep weights that the model has in 16 bits in 16 bits: half the memory, the same
-/// results. Weights that a fusion changed stay in f32.
+/// results. A convolution names the type, and backends pack its weights in it. Weights that a
+/// fusion changed stay in f32.
 ///     MatMul[%x, %c : f32[K,N]] {from f16}   ->   sluice::NarrowMatMul[%x, %c' : f16[K,N]]
+///     Conv[%x, %c : f32[...]] {from f16}     ->   Conv[%x, %c] {sluice_weights = "f16"}
 Result<int> narrow_weights(ir::Graph& graph, const PassContext& context);
 
 /// Products keep weights of 4 bits with a scale per block along K in 4 bits.

@@ -30,14 +30,26 @@ std::optional<std::uint16_t> exact_bits(float value, ElementType element) {
   return narrow;
 }
 
+float float_at(const ir::Constant& constant, std::size_t index) {
+  float value = 0;
+  std::memcpy(&value, constant.data.data() + index * sizeof value, sizeof value);
+  return value;
+}
+
+/// True if each number fits 16 bits.
+bool is_exact(const ir::Constant& constant, ElementType element) {
+  for (std::size_t i = 0; i < constant.data.size() / sizeof(float); ++i) {
+    if (!exact_bits(float_at(constant, i), element)) return false;
+  }
+  return true;
+}
+
 /// The same numbers in 16 bits; nullopt if one needs more.
 std::optional<ir::Constant> narrowed(const ir::Constant& constant, ElementType element) {
   const std::size_t count = constant.data.size() / sizeof(float);
   std::vector<std::byte> data(count * sizeof(std::uint16_t));
   for (std::size_t i = 0; i < count; ++i) {
-    float value = 0;
-    std::memcpy(&value, constant.data.data() + i * sizeof value, sizeof value);
-    const auto bits = exact_bits(value, element);
+    const auto bits = exact_bits(float_at(constant, i), element);
     if (!bits) return std::nullopt;
     std::memcpy(data.data() + i * sizeof *bits, &*bits, sizeof *bits);
   }
@@ -63,10 +75,20 @@ class WeightNarrower {
     const auto word = product.attributes.get_or(kNarrowWeights, std::string());
     if (word.empty()) return false;
     product.attributes.erase(kNarrowWeights);
-    if (product.body || !is_plain(product)) return false;
     const ElementType element = word == "f16" ? ElementType::kF16 : ElementType::kBf16;
+    if (product.is("Conv")) return mark_convolution(product, word, element);
+    if (product.body || !is_plain(product)) return false;
     const ir::OperandId weights = find_narrow(product.input(1), element);
     return weights.is_valid() && replace(at, weights);
+  }
+
+  /// A backend packs the weights in that type.
+  bool mark_convolution(ir::Operation& conv, const std::string& word, ElementType element) {
+    const ir::Constant* weights = subgraph_.find_constant(conv.input(1));
+    if (weights == nullptr || weights->type.element() != ElementType::kF32) return false;
+    if (!is_exact(*weights, element)) return false;
+    conv.attributes.set("sluice_weights", word);
+    return true;
   }
 
   static bool is_plain(const ir::Operation& product) {

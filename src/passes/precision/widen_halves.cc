@@ -140,9 +140,9 @@ class Widener {
     return make_operation(subgraph_, "Cast", {from}, to, std::move(attributes));
   }
 
-  /// The type in which the model has the matrix of a product, for `narrow_weights`.
+  /// The type in which the model has the weights of a product, for `narrow_weights`.
   void mark_weights(ir::Operation& operation) const {
-    if (!operation.is("MatMul") && !operation.is("Gemm")) return;
+    if (!operation.is("MatMul") && !operation.is("Gemm") && !operation.is("Conv")) return;
     if (!is_half_operand(operation.input(1))) return;
     const bool is_f16 = type_of(operation.input(1)).element() == ElementType::kF16;
     operation.attributes.set(kNarrowWeights, is_f16 ? "f16" : "bf16");

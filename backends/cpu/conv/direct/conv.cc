@@ -76,7 +76,8 @@ void run_conv(const ConvPlan& plan, const ConvArgs& args, const Worker& worker) 
     auto* strip = reinterpret_cast<float*>(worker.scratch);
     float* sums = strip + plan.strip_floats();
     const float* input = band_input(plan, args.input, band, panels, strip);
-    run_band(plan, args, band, panels, {input, sums, sums + plan.sums_floats()});
+    float* weights = sums + plan.sums_floats();
+    run_band(plan, args, band, panels, {input, sums, weights, weights + plan.widened_floats()});
     row += band.count;
   }
 }

@@ -15,6 +15,7 @@ struct ConvArgs {
   const float* extra[kBodyMaxInputs] = {};  ///< operands of the epilogue's body, from 1 on
   /// Of the convolution that follows, fetched towards the end; null: `weights` again.
   const float* next_weights = nullptr;
+  const std::uint16_t* half_weights = nullptr;  ///< replaces `weights` for plans of 16-bit weights
 };
 
 /// How the workers of a group share a convolution: `over_rows` groups of output rows by as many

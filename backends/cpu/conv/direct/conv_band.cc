@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "conv/direct/conv_taps.h"
 #include "core/divide.h"
 #include "kernels/image/transpose.h"
 
@@ -17,11 +16,22 @@ struct Pass {
   std::int64_t first_block = 0;
   std::int64_t blocks = 0;
   std::int64_t last_channels = 0;
-  bool starts = false;    ///< first pass of its panel
-  bool finishes = false;  ///< last pass of its panel
-  const float* weights = nullptr;
+  bool starts = false;       ///< first pass of its panel
+  bool finishes = false;     ///< last pass of its panel
+  std::int64_t weights = 0;  ///< the first one's place among the packed weights
   const float* input = nullptr;
   std::int64_t output = 0;  ///< offset of the band's first pixel and the panel's first channel
+};
+
+/// Output rows [begin, end) of the band by columns, summed over some taps of the kernel.
+struct SkippingPiece {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t rows = 1;  ///< of a tile
+  const TapGroup& columns;
+  TapRange taps;
+  bool starts = false;    ///< the first taps of these outputs
+  bool finishes = false;  ///< the last
 };
 
 /// Computes the panels of one band. Each tile prefetches what the next one reads, so every function
@@ -68,8 +78,7 @@ class BandRun {
     pass.starts = first_block == 0;
     pass.finishes = first_block + pass.blocks == all;
     pass.last_channels = pass.finishes ? p.in_channels - (all - 1) * per_block : per_block;
-    pass.weights =
-        args_.weights + p.weights_offset + first_block * per_block * all_taps() * p.width;
+    pass.weights = p.weights_offset + first_block * per_block * all_taps() * p.width;
     pass.input = place_.input + (p.first_in / per_block + first_block) * plan_.strip.block;
     if (to_planes()) return pass;
     const std::int64_t out_block =
@@ -88,58 +97,97 @@ class BandRun {
 
   void run_pass() {
     const ConvPanel& p = panel(pass_.panel);
-    take_taps(0, all_taps());
     tile_.blocks = static_cast<std::int32_t>(pass_.blocks);
     tile_.last_channels = static_cast<std::int32_t>(pass_.last_channels);
-    tile_.bias = pass_.starts ? args_.bias + p.first_out : nullptr;
-    tile_.bounds = pass_.finishes ? plan_.epilogue.bounds : Bounds{};
-    const std::int64_t channels =
-        (pass_.blocks - 1) * plan_.channels_per_block() + pass_.last_channels;
-    steps_ = channels * tile_.tap_count;
-    tile_.next_weights = next_.weights;
+    take_weights();
+    take_taps({0, all_taps()}, pass_.starts, pass_.finishes);
     const ConvTileSet& tiles = plan_.tiles();
     max_pixels_ = p.width == tiles.panel ? tiles.wide_pixels : tiles.block_pixels;
     if (plan_.flat) {
       const std::int64_t cols = band_.count * plan_.output.w;
-      tile_.next_weights_step = divide_up(p.width, divide_up(cols, max_pixels_));
+      spread_next_weights(p.width, divide_up(cols, max_pixels_));
       run_row(0, 1, 0, cols);
       return;
     }
-    if (plan_.skips.pays) {
-      tile_.next_weights_step = divide_up(p.width, band_.count);
-      for (std::int64_t r = 0; r < band_.count; ++r) run_skipping_row(r);
-      return;
-    }
+    if (plan_.skips.pays) return run_without_padding();
     const std::int64_t rows = 2 * plan_.output.w <= max_pixels_ ? 2 : 1;
     const std::int64_t parts = divide_up(plan_.output.w, max_pixels_ / rows);
-    tile_.next_weights_step = divide_up(p.width, parts * divide_up(band_.count, rows));
+    spread_next_weights(p.width, parts * divide_up(band_.count, rows));
     for (std::int64_t r = 0; r < band_.count; r += rows) {
       run_row(r, static_cast<int>(std::min(rows, band_.count - r)), 0, plan_.output.w);
     }
   }
 
-  /// The tiles that follow sum over `count` taps from `first` on. Requires: all taps, or whole
-  /// blocks.
-  void take_taps(std::int64_t first, std::int64_t count) {
-    const std::int64_t tap = kBlock * panel(pass_.panel).width;
-    tile_.taps = plan_.taps.data() + first;
-    tile_.tap_count = static_cast<std::int32_t>(count);
-    tile_.weights = pass_.weights + first * tap;
-    tile_.weights_skip = (all_taps() - count) * tap;
-  }
-
-  /// One output row without the taps that lie in padding.
-  void run_skipping_row(std::int64_t r) {
-    const TapRange rows = tap_rows(plan_.shape, band_.first + r);
-    const std::int64_t width = plan_.shape.kernel.w;
-    if (rows.count() > 1) {
-      take_taps(rows.begin * width, rows.count() * width);
-      run_row(r, 1, 0, plan_.output.w);
+  /// The weights of the pass, as floats.
+  void take_weights() {
+    if (args_.half_weights == nullptr) {
+      weights_ = args_.weights + pass_.weights;
+      tile_.next_weights = args_.weights + next_.weights;
       return;
     }
-    for (const TapColumns& columns : plan_.skips.columns) {
-      take_taps(rows.begin * width + columns.first, columns.count);
-      run_row(r, 1, columns.begin, columns.end);
+    const std::int64_t channels =
+        (pass_.blocks - 1) * plan_.channels_per_block() + pass_.last_channels;
+    SLUICE_CPU_PICK(plan_.isa, to_floats)
+    (plan_.weights, args_.half_weights + pass_.weights,
+     channels * all_taps() * panel(pass_.panel).width, place_.weights);
+    weights_ = place_.weights;
+    tile_.next_weights = reinterpret_cast<const float*>(args_.half_weights + next_.weights);
+  }
+
+  /// `weights` of the next pass are fetched beside `steps` of this one.
+  void spread_next_weights(std::int64_t weights, std::int64_t steps) {
+    const std::int64_t floats = args_.half_weights == nullptr ? weights : divide_up(weights, 2);
+    tile_.next_weights_step = divide_up(floats, steps);
+  }
+
+  /// The tiles that follow sum over these taps, which are the first or last of their outputs or are
+  /// not. Requires: all taps, or whole blocks.
+  void take_taps(TapRange taps, bool starts, bool finishes) {
+    const ConvPanel& p = panel(pass_.panel);
+    tile_.taps = plan_.taps.data() + taps.begin;
+    tile_.tap_count = static_cast<std::int32_t>(taps.count());
+    tile_.weights = weights_ + taps.begin * kBlock * p.width;
+    tile_.weights_skip = (all_taps() - taps.count()) * kBlock * p.width;
+    tile_.bias = starts ? args_.bias + p.first_out : nullptr;
+    tile_.bounds = finishes ? plan_.epilogue.bounds : Bounds{};
+    steps_ = ((pass_.blocks - 1) * plan_.channels_per_block() + pass_.last_channels) * taps.count();
+  }
+
+  /// All rows of the band without the taps that lie in padding.
+  void run_without_padding() {
+    std::int64_t tap_steps = 0;
+    visit_pieces([&](const SkippingPiece& piece) {
+      const std::int64_t columns = piece.columns.end - piece.columns.begin;
+      tap_steps += piece.taps.count() * divide_up(piece.end - piece.begin, piece.rows) *
+                   divide_up(columns, max_pixels_ / piece.rows);
+    });
+    spread_next_weights(panel(pass_.panel).width * all_taps(), tap_steps);
+    visit_pieces([&](const SkippingPiece& piece) {
+      take_taps(piece.taps, pass_.starts && piece.starts, pass_.finishes && piece.finishes);
+      for (std::int64_t r = piece.begin; r < piece.end; r += piece.rows) {
+        const std::int64_t rows = std::min(piece.rows, piece.end - r);
+        run_row(r, static_cast<int>(rows), piece.columns.begin, piece.columns.end);
+      }
+    });
+  }
+
+  template <typename Visit>
+  void visit_pieces(const Visit& visit) const {
+    const std::int64_t width = plan_.shape.kernel.w;
+    for (const TapGroup& rows : plan_.skips.rows) {
+      const std::int64_t begin = std::max<std::int64_t>(rows.begin - band_.first, 0);
+      const std::int64_t end = std::min(rows.end - band_.first, band_.count);
+      if (begin >= end) continue;
+      for (const TapGroup& columns : plan_.skips.columns) {
+        const std::int64_t at_once = 2 * (columns.end - columns.begin) <= max_pixels_ ? 2 : 1;
+        const std::int64_t together = columns.taps.count() == width ? rows.taps.count() : 1;
+        for (std::int64_t k = rows.taps.begin; k < rows.taps.end; k += together) {
+          const std::int64_t first = k * width + columns.taps.begin;
+          const TapRange taps = {first, first + together * columns.taps.count()};
+          visit(SkippingPiece{begin, end, at_once, columns, taps, k == rows.taps.begin,
+                              k + together == rows.taps.end});
+        }
+      }
     }
   }
 
@@ -203,7 +251,8 @@ class BandRun {
     const std::int64_t offset = pass_.output + r * tile_.output_row + c * kBlock;
     tile_.input = pass_.input + r * tile_.input_row + c * plan_.pixel;
     tile_.output = output() + offset;
-    tile_.residual = plan_.epilogue.residual && pass_.starts ? args_.residual + offset : nullptr;
+    tile_.residual =
+        plan_.epilogue.residual && tile_.bias != nullptr ? args_.residual + offset : nullptr;
     if (rows != kernel_rows_ || cols != kernel_cols_ || pass_.panel != kernel_panel_) {
       find_kernel(rows, cols);
       kernel_rows_ = rows;
@@ -232,6 +281,7 @@ class BandRun {
   ConvTile tile_;
   Pass pass_;
   Pass next_;
+  const float* weights_ = nullptr;  ///< of the pass
   std::int64_t steps_ = 0;
   std::int64_t max_pixels_ = 1;
   ConvTileKernel kernel_ = nullptr;

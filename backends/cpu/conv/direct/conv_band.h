@@ -9,6 +9,7 @@ namespace sluice::cpu {
 struct BandPlace {
   const float* input = nullptr;  ///< tap offset 0 of the band's first pixel
   float* sums = nullptr;         ///< one panel of the band in c16, when the output is planes
+  float* weights = nullptr;      ///< those of a pass, widened from 16 bits
   float* body_scratch = nullptr;
 };
 

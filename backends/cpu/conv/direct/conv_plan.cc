@@ -34,12 +34,12 @@ ConvPhase phase_of(const ConvShape& s, std::int64_t columns, std::int64_t phase)
   return {begin, end, begin * s.stride.w + phase - s.pad_begin.w};
 }
 
-/// Without padding and with horizontal stride 1 the kernels read the input in place. Otherwise a
-/// copy is needed: padded, and sorted by column modulo the stride.
+/// Without padding, or with taps in padding left out, and with horizontal stride 1 the kernels read
+/// the input in place. Otherwise a copy is needed: padded, and sorted by column modulo the stride.
 void lay_out_strip(ConvPlan& plan) {
   const ConvShape& s = plan.shape;
   ConvStrip& strip = plan.strip;
-  strip.copied = has_pads(s) || s.stride.w != 1;
+  strip.copied = (has_pads(s) && !plan.skips.pays) || s.stride.w != 1;
   if (!strip.copied) {
     strip.columns = s.input.w;
     strip.row = s.input.w * plan.pixel;
@@ -57,15 +57,16 @@ void lay_out_strip(ConvPlan& plan) {
 }
 
 /// Tap (kh, kw) of a pixel lies at a fixed distance from the pixel, because each phase is
-/// contiguous.
+/// contiguous. In an input with padding that no tile reads, the first tap lies before the pixel.
 void list_taps(ConvPlan& plan) {
   const ConvShape& s = plan.shape;
+  const Extent pad = plan.strip.copied ? Extent{0, 0} : s.pad_begin;
   for (std::int64_t kh = 0; kh < s.kernel.h; ++kh) {
     for (std::int64_t kw = 0; kw < s.kernel.w; ++kw) {
       const std::int64_t shift = kw * s.dilation.w;
       const std::int64_t phase = shift % s.stride.w;
-      const std::int64_t column = phase * plan.strip.columns + shift / s.stride.w;
-      plan.taps.push_back(kh * s.dilation.h * plan.strip.row + column * plan.pixel);
+      const std::int64_t column = phase * plan.strip.columns + shift / s.stride.w - pad.w;
+      plan.taps.push_back((kh * s.dilation.h - pad.h) * plan.strip.row + column * plan.pixel);
     }
   }
 }
@@ -82,6 +83,10 @@ std::int64_t even_part(std::int64_t rows, std::int64_t most) {
 void choose_band(const ConvBlocks& blocks, ConvPlan& plan) {
   const ConvShape& s = plan.shape;
   ConvStrip& strip = plan.strip;
+  if (plan.skips.pays) {  // a pass reads few blocks of channels: those of a whole image fit
+    plan.band_rows = plan.output.h;
+    return;
+  }
   const std::int64_t row_bytes = floats_per_row_of_blocks(plan) * 4;
   const std::int64_t bytes = strip.copied ? blocks.strip_bytes : blocks.band_bytes;
   const std::int64_t extra = (s.kernel.h - 1) * s.dilation.h;
@@ -112,20 +117,28 @@ std::int64_t ConvPlan::sums_floats() const {
   return shape.out_layout == Layout::kPlanes ? band_rows * output.w * tiles().panel : 0;
 }
 
+std::int64_t ConvPlan::widened_floats() const {
+  const auto tap_count = static_cast<std::int64_t>(taps.size());
+  return weights == Storage::kF32 ? 0
+                                  : pass_blocks * channels_per_block() * tap_count * tiles().panel;
+}
+
 std::int64_t ConvPlan::scratch_bytes() const {
-  return (strip_floats() + sums_floats()) * static_cast<std::int64_t>(sizeof(float)) +
+  return (strip_floats() + sums_floats() + widened_floats()) *
+             static_cast<std::int64_t>(sizeof(float)) +
          epilogue.body.body.scratch_bytes();
 }
 
 ConvPlan plan_conv(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa,
-                   const ConvBlocks& blocks) {
+                   const ConvBlocks& blocks, Storage weights) {
   const ConvShape s = normalised(shape);
   ConvPlan plan(s, epilogue, isa);
+  plan.weights = weights;
   plan.pixel = s.in_layout == Layout::kBlocked ? kBlock : 1;
+  plan.skips = find_tap_skips(s);
   lay_out_strip(plan);
   plan.flat = plan.strip.rows_per_output == 1 && s.kernel.h == 1 && s.kernel.w == 1;
   list_taps(plan);
-  plan.skips = find_tap_skips(s);
   choose_band(blocks, plan);
   choose_pass(blocks, plan);
   plan.division = blocks.division;

@@ -8,6 +8,7 @@
 #include "conv/direct/conv_body.h"
 #include "conv/direct/conv_weights.h"
 #include "core/isa.h"
+#include "kernels/convert/convert.h"
 
 namespace sluice::cpu {
 
@@ -39,18 +40,26 @@ struct ConvStrip {
   std::int64_t block = 0;            ///< from one input block to the next
 };
 
-/// Output columns [begin, end) that see the image at `count` taps of a kernel row from `first` on.
-struct TapColumns {
+/// Taps [begin, end) along one axis.
+struct TapRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  std::int64_t first = 0;
-  std::int64_t count = 0;
+  std::int64_t count() const { return end - begin; }
 };
 
-/// Which taps of a dilated kernel see padding alone.
+/// Output rows or columns [begin, end) that see the image through the same taps.
+struct TapGroup {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  TapRange taps;
+};
+
+/// Which taps of a dilated kernel see padding alone. Where leaving them out pays, no padding is
+/// read, and the strip is the input itself.
 struct ConvTapSkips {
-  bool pays = false;                ///< leaving them out saves a fifth of the products or more
-  std::vector<TapColumns> columns;  ///< all output columns
+  bool pays = false;  ///< leaving them out saves a fifth of the products or more
+  std::vector<TapGroup> rows;
+  std::vector<TapGroup> columns;
 };
 
 /// The part of a convolution that does not change from run to run: plain numbers, no pointers into
@@ -64,7 +73,8 @@ struct ConvPlan {
   ConvEpilogue epilogue;
   Isa isa;
   ConvPacking packing;
-  bool flat = false;       ///< one tap: the pixels of a band form one row
+  Storage weights = Storage::kF32;  ///< of the packed weights; those of 16 bits are widened by pass
+  bool flat = false;                ///< one tap: the pixels of a band form one row
   std::int64_t pixel = 1;  ///< floats from one input pixel to the next, channels of a block
   std::int64_t band_rows = 1;
   std::int64_t pass_blocks = 1;  ///< input blocks summed at a time
@@ -73,9 +83,11 @@ struct ConvPlan {
   std::vector<std::int64_t> taps;  ///< where each tap of a pixel lies, in floats
   ConvTapSkips skips;
 
-  std::int64_t strip_floats() const;   ///< a multiple of 16
-  std::int64_t sums_floats() const;    ///< likewise
-  std::int64_t scratch_bytes() const;  ///< the strip, sums on their way to planes, the body's
+  std::int64_t strip_floats() const;    ///< a multiple of 16
+  std::int64_t sums_floats() const;     ///< likewise
+  std::int64_t widened_floats() const;  ///< likewise, weights of a pass
+  /// The strip, sums on their way to planes, widened weights, the body's.
+  std::int64_t scratch_bytes() const;
   std::int64_t channels_per_block() const { return pixel; }
   std::int64_t input_blocks() const { return (shape.in_channels + pixel - 1) / pixel; }
   const ConvTileSet& tiles() const { return *SLUICE_CPU_PICK(isa, kConvTiles); }
@@ -83,6 +95,6 @@ struct ConvPlan {
 
 /// Requires: refusal(shape) == nullptr.
 ConvPlan plan_conv(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa,
-                   const ConvBlocks& blocks = {});
+                   const ConvBlocks& blocks = {}, Storage weights = Storage::kF32);
 
 }  // namespace sluice::cpu

@@ -22,8 +22,10 @@ std::vector<float> laid_out(const std::vector<float>& planes, Layout layout, std
   return testing::to_blocked(planes, batch, channels, pixels);
 }
 
-std::vector<float> planned_conv(const ConvCase& c, Isa isa, int workers) {
-  const ConvPlan plan = plan_conv(c.shape, c.epilogue, isa);
+/// With `storage` of 16 bits, packed weights that are rounded to it.
+std::vector<float> planned_conv(const ConvCase& c, Isa isa, int workers,
+                                Storage storage = Storage::kF32) {
+  const ConvPlan plan = plan_conv(c.shape, c.epilogue, isa, {}, storage);
   const ConvShape& s = c.shape;
   const std::int64_t in_pixels = s.input.h * s.input.w;
   const std::int64_t out_pixels = s.output().h * s.output().w;
@@ -33,7 +35,14 @@ std::vector<float> planned_conv(const ConvCase& c, Isa isa, int workers) {
   const auto input = laid_out(c.input, s.in_layout, s.batch, s.in_channels, in_pixels);
   auto output = laid_out(c.residual, s.out_layout, s.batch, s.out_channels, out_pixels);
   testing::Scratch scratch(plan.scratch_bytes());
-  const ConvArgs args = {input.data(), packed.data(), bias.data(), output.data(), output.data()};
+  ConvArgs args = {input.data(), packed.data(), bias.data(), output.data(), output.data()};
+  std::vector<std::uint16_t> halves(packed.size());
+  if (storage != Storage::kF32) {
+    SLUICE_CPU_PICK(isa, from_floats)
+    (storage, packed.data(), plan.packing.size(), halves.data());
+    args.weights = nullptr;
+    args.half_weights = halves.data();
+  }
   for (int i = 0; i < workers; ++i) run_conv(plan, args, {i, workers, scratch.data()});
   if (s.out_layout == Layout::kPlanes) return output;
   return testing::to_planes(output, s.batch, s.out_channels, out_pixels);
@@ -176,6 +185,39 @@ TEST(Conv, DilatedTapsInPaddingAreSkipped) {
     s.stride = {2, 1};
     s.batch = 2;
     expect_right_everywhere(s);
+  }
+}
+
+TEST(Conv, DilatedKernelsThatSomeOutputsSeePastTheImageSkipNothing) {
+  ConvShape s = square(16, 24, 13, 3, 1, 20);
+  s.dilation = {6, 6};
+  EXPECT_FALSE(plan_conv(s, {}, isas_to_test().front()).skips.pays);
+  expect_right_everywhere(s);
+}
+
+TEST(Conv, WeightsOfSixteenBitsGiveTheSumsOfTheirFloats) {
+  ConvShape dilated = square(32, 40, 13, 3, 1, 6);
+  dilated.dilation = {6, 6};
+  for (const ConvShape& shape : {square(3, 24, 15, 7, 2, 3), square(40, 48, 9, 3, 1, 1),
+                                 square(600, 70, 5, 1, 1, 0), dilated}) {
+    for (const Layout in : {Layout::kPlanes, Layout::kBlocked}) {
+      ConvCase c(shape, {false, kReluBounds});
+      c.shape.in_layout = in;
+      c.shape.out_layout = Layout::kBlocked;
+      for (const Isa isa : isas_to_test()) {
+        for (const Storage storage : {Storage::kF16, Storage::kBf16}) {
+          ConvCase rounded = c;
+          std::vector<std::uint16_t> halves(c.weights.size());
+          const auto count = static_cast<std::int64_t>(halves.size());
+          SLUICE_CPU_PICK(isa, from_floats)(storage, c.weights.data(), count, halves.data());
+          SLUICE_CPU_PICK(isa, to_floats)(storage, halves.data(), count, rounded.weights.data());
+          for (const int workers : {1, 3}) {
+            EXPECT_EQ(planned_conv(c, isa, workers, storage), planned_conv(rounded, isa, workers))
+                << describe(shape) << " " << isa_name(isa);
+          }
+        }
+      }
+    }
   }
 }
 

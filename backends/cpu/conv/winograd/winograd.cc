@@ -114,7 +114,7 @@ class BandOfTiles {
       product.output = sums_ + p * plan_.sums_position;
       const float* input = input_ + p * plan_.input_position;
       run_band(plan_.product, product, {0, 0, band_.rows * band_.cols}, panels_,
-               {input, nullptr, nullptr});
+               {input, nullptr, nullptr, nullptr});
     }
   }
 

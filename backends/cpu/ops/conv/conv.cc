@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "conv/depthwise/depthwise.h"
 #include "conv/winograd/winograd.h"
+#include "core/divide.h"
 #include "core/float_buffer.h"
 #include "ops/conv/conv_op.h"
 #include "ops/conv/conv_tactics.h"
@@ -23,8 +25,11 @@ struct WeightsForm {
   ConvShape shape;
   Isa isa;
   ConvMethod method;
+  Storage asked = Storage::kF32;  ///< by the model
 
-  std::int64_t bytes() const { return floats() * static_cast<std::int64_t>(sizeof(float)); }
+  /// Transformed weights need f32, those of depthwise kernels are few.
+  Storage storage() const { return method == ConvMethod::kDirect ? asked : Storage::kF32; }
+  std::int64_t bytes() const { return floats() * storage_bytes(storage()); }
   std::int64_t floats() const {
     switch (method) {
       case ConvMethod::kDepthwise: return packed_depthwise_size(shape);
@@ -44,6 +49,12 @@ struct WeightsForm {
     }
     ConvPacking(shape, *SLUICE_CPU_PICK(isa, kConvTiles)).pack(weights, packed);
   }
+  void pack_stored(const float* weights, void* packed) const {
+    if (storage() == Storage::kF32) return pack(weights, static_cast<float*>(packed));
+    FloatBuffer wide(floats());
+    pack(weights, wide.data());
+    SLUICE_CPU_PICK(isa, from_floats)(storage(), wide.data(), floats(), packed);
+  }
   const char* name() const {
     switch (method) {
       case ConvMethod::kDepthwise: return "depthwise";
@@ -51,13 +62,23 @@ struct WeightsForm {
       case ConvMethod::kWinogradFour: return "winograd";
       case ConvMethod::kDirect: break;
     }
-    return shape.in_layout == Layout::kBlocked ? "blocked" : "planes";
+    const bool is_blocked = shape.in_layout == Layout::kBlocked;
+    switch (storage()) {
+      case Storage::kF16: return is_blocked ? "blocked_f16" : "planes_f16";
+      case Storage::kBf16: return is_blocked ? "blocked_bf16" : "planes_bf16";
+      default: return is_blocked ? "blocked" : "planes";
+    }
   }
 };
 
+Storage weights_asked(const sluice_op& op) {
+  const std::string_view word = plugin::Attributes(op).get_text("sluice_weights", "f32");
+  return word == "f16" ? Storage::kF16 : word == "bf16" ? Storage::kBf16 : Storage::kF32;
+}
+
 /// The fastest form, within what the model allows.
 WeightsForm best_form(const sluice_op& op, const ConvShape& shape, Isa isa) {
-  return {shape, isa, conv_method(op, shape, isa)};
+  return {shape, isa, conv_method(op, shape, isa), weights_asked(op)};
 }
 
 /// The form of the weights in the package, possibly chosen when less of the shape was known, or the
@@ -70,7 +91,7 @@ std::optional<WeightsForm> form_at_hand(const sluice_op& op, const ConvShape& sh
     for (const ConvMethod method :
          {ConvMethod::kDirect, ConvMethod::kWinogradTwo, ConvMethod::kWinogradFour}) {
       const bool fits = !tile_of(method) || winograd_refusal(shape) == nullptr;
-      const WeightsForm form = {shape, isa, method};
+      const WeightsForm form = {shape, isa, method, best.asked};
       if (best.method != ConvMethod::kDepthwise && fits && weights.packed_bytes == form.bytes()) {
         return form;
       }
@@ -92,7 +113,7 @@ sluice_packing conv_packing(const sluice_op& op, int input, Isa isa) {
 
 void pack(const sluice_op& op, int /*input*/, Isa isa, void* packed) {
   best_form(op, conv_weights_shape(op), isa)
-      .pack(static_cast<const float*>(op.inputs[1].tensor.data), static_cast<float*>(packed));
+      .pack_stored(static_cast<const float*>(op.inputs[1].tensor.data), packed);
 }
 
 class Conv : public Kernel {
@@ -101,7 +122,8 @@ class Conv : public Kernel {
       : Kernel(op),
         residual_input_(conv.residual_input),
         body_sources_(std::move(conv.body_sources)),
-        plan_(plan(op, conv, form)) {
+        plan_(plan(op, conv, form)),
+        storage_(form.storage()) {
     take_weights(form);
     take_bias(conv.shape.out_channels);
     const Extent out = conv.shape.output();
@@ -117,7 +139,8 @@ class Conv : public Kernel {
     if (phase == 1) return second_pass_->run(run, run.output<float>(0), worker);
     ConvArgs args;
     args.input = run.input<float>(0);
-    args.weights = weights_;
+    if (storage_ == Storage::kF32) args.weights = static_cast<const float*>(weights_);
+    if (storage_ != Storage::kF32) args.half_weights = static_cast<const std::uint16_t*>(weights_);
     args.bias = bias_.data();
     if (residual_input_ >= 0) args.residual = run.input<float>(residual_input_);
     args.output = run.output<float>(0);
@@ -160,16 +183,16 @@ class Conv : public Kernel {
                              tactic.winograd);
       case ConvMethod::kDirect: break;
     }
-    return plan_conv(conv.shape, conv.epilogue, form.isa, tactic.direct);
+    return plan_conv(conv.shape, conv.epilogue, form.isa, tactic.direct, form.storage());
   }
 
   /// From the package if it holds the right form, else packed here.
   void take_weights(const WeightsForm& form) {
     const sluice_operand& operand = op().inputs[1];
-    weights_ = static_cast<const float*>(operand.packed);
+    weights_ = operand.packed;
     if (weights_ != nullptr && operand.packed_bytes == form.bytes()) return;
-    own_weights_ = FloatBuffer(form.bytes() / static_cast<std::int64_t>(sizeof(float)));
-    form.pack(static_cast<const float*>(operand.tensor.data), own_weights_.data());
+    own_weights_ = FloatBuffer(divide_up(form.bytes(), 4));
+    form.pack_stored(static_cast<const float*>(operand.tensor.data), own_weights_.data());
     weights_ = own_weights_.data();
   }
 
@@ -183,7 +206,8 @@ class Conv : public Kernel {
   std::vector<ChainSource> body_sources_;
   Plan plan_;
   FloatBuffer own_weights_;
-  const float* weights_ = nullptr;
+  Storage storage_;
+  const void* weights_ = nullptr;
   std::vector<float> bias_;
   double sums_ = 0;
   std::optional<ElementwisePass> second_pass_;
