@@ -104,6 +104,13 @@ def regressor_types() -> Iterator[OneNode]:
         attributes |= {"n_targets": 1}
         yield OneNode(f"regressor_missing_{dtype.__name__}", "TreeEnsembleRegressor", "ai.onnx.ml",
                       {"X": rows(forest.rng, dtype, True)}, attributes=attributes)
+    forest = Forest(62, TESTS)
+    for tree in range(5):
+        forest.grow(tree, 5, [0], False)
+    forest.nodes = [(*node[:4], node[4] / 10, *node[5:]) for node in forest.nodes]  # no f32
+    yield OneNode("regressor_splits_of_64_bits", "TreeEnsembleRegressor", "ai.onnx.ml",
+                  {"X": np.tile(rows(forest.rng, np.float64) / 10, (2, 1))},
+                  attributes=forest.attributes("target", as_tensors=True) | {"n_targets": 1})
     forest = Forest(70, ["BRANCH_LEQ"])
     for tree in range(30):
         forest.grow(tree, 7, [tree % 2], False)

@@ -27,8 +27,8 @@ struct Test {
 /// No key is less than or equal to this.
 constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::min();
 
-Test test_of(const TreeNode& node) {
-  const std::int32_t key = tree_key(static_cast<float>(node.split));
+/// `key` is that of the node's split.
+Test test_of(const TreeNode& node, std::int32_t key) {
   const std::int32_t split = key == kNanKey ? kNever : key;
   const std::int32_t before = split == kNever ? kNever : split - 1;
   Test test = {split, 0, false};
@@ -48,18 +48,19 @@ Test test_of(const TreeNode& node) {
 
 class Builder {
  public:
-  Builder(const Ensemble& ensemble, std::int64_t columns, TreeTable& table)
-      : ensemble_(ensemble), columns_(columns), table_(table) {}
+  Builder(const Ensemble& ensemble, std::int64_t columns, bool is_double, TreeTable& table)
+      : ensemble_(ensemble), columns_(columns), is_double_(is_double), table_(table) {}
 
   Status run() {
-    const int feature_bits = std::bit_width(static_cast<std::uint64_t>(columns_ - 1));
+    if (Status status = check(); !status.is_ok()) return status;
+    find_features();
+    const int feature_bits = std::bit_width(static_cast<std::uint64_t>(table_.num_features() - 1));
     if (feature_bits > 20) return unimplemented("trees over that many features");
     table_.child_shift = static_cast<std::uint32_t>(feature_bits) + 2;
     table_.feature_mask = (std::uint32_t{1} << table_.child_shift) - 4;
     table_.rules = ensemble_.rules;
     table_.nodes.resize(2);  // trees start at even places
     table_.values.resize(2);
-    if (Status status = check(); !status.is_ok()) return status;
     for (const std::int32_t root : ensemble_.roots) {
       if (Status status = add_tree(root); !status.is_ok()) return status;
     }
@@ -75,15 +76,43 @@ class Builder {
       return unimplemented("trees whose least or largest counts");
     }
     for (const TreeNode& node : ensemble_.nodes) {
-      if (std::isfinite(node.split) && node.split != static_cast<float>(node.split)) {
-        return unimplemented("trees whose splits are no f32");
-      }
       if (node.test == TreeTest::kMember) return unimplemented("trees with sets of members");
       if (node.feature >= columns_) return plugin::invalid_argument("a feature is outside X");
       table_.has_rows = table_.has_rows || (node.test == TreeTest::kLeaf && node.count > 1);
     }
     table_.has_score.assign(static_cast<std::size_t>(rules.num_targets), 0);
     return plugin::ok();
+  }
+
+  static bool is_float(double split) {
+    return !std::isfinite(split) || split == static_cast<float>(split);
+  }
+
+  /// The columns that nodes test, and their splits where floats do not hold them.
+  void find_features() {
+    std::vector<std::vector<double>> splits(static_cast<std::size_t>(columns_));
+    std::vector<std::uint8_t> is_used(static_cast<std::size_t>(columns_));
+    bool is_exact = !is_double_;
+    for (const TreeNode& node : ensemble_.nodes) {
+      if (node.test == TreeTest::kLeaf) continue;
+      const auto column = static_cast<std::size_t>(node.feature);
+      is_used[column] = 1;
+      is_exact = is_exact && is_float(node.split);
+      if (!std::isnan(node.split)) splits[column].push_back(node.split);
+    }
+    place_of_.resize(splits.size());
+    for (std::size_t column = 0; column < splits.size(); ++column) {
+      if (is_used[column] == 0) continue;
+      place_of_[column] = static_cast<std::int32_t>(table_.columns.size());
+      table_.columns.push_back(static_cast<std::int32_t>(column));
+      if (is_exact) continue;
+      std::ranges::sort(splits[column]);
+      const auto repeated = std::ranges::unique(splits[column]);
+      splits[column].erase(repeated.begin(), repeated.end());
+      table_.splits.push_back(std::move(splits[column]));
+    }
+    if (table_.columns.empty()) table_.columns.push_back(0);  // trees of one leaf
+    if (!is_exact) table_.splits.resize(table_.columns.size());
   }
 
   Status add_tree(std::int32_t root) {
@@ -111,8 +140,10 @@ class Builder {
       if (child + 2 >= kMax || open.size() > limit) return unimplemented("trees that share nodes");
       table_.nodes.resize(child + 2);
       table_.values.resize(child + 2);
-      const Test test = test_of(node);
-      if (!put(at.place, test, node.feature, child - at.place)) {
+      const std::int32_t feature = place_of_[static_cast<std::size_t>(node.feature)];
+      const std::int32_t key = table_.key_of(static_cast<std::size_t>(feature), node.split);
+      const Test test = test_of(node, key);
+      if (!put(at.place, test, feature, child - at.place)) {
         return unimplemented("trees of that size over that many features");
       }
       open.push_back({test.is_swapped ? node.on_false : node.on_true, child, at.depth + 1});
@@ -205,14 +236,27 @@ class Builder {
 
   const Ensemble& ensemble_;
   std::int64_t columns_;
+  bool is_double_;
   TreeTable& table_;
+  std::vector<std::int32_t> place_of_;  ///< of each column of X, in TreeTable::columns
 };
 
 }  // namespace
 
-Status TreeTable::make(const Ensemble& ensemble, std::int64_t columns, TreeTable* table) {
+std::int32_t TreeTable::key_of(std::size_t feature, double value) const {
+  if (splits.empty()) return tree_key(static_cast<float>(value));
+  if (std::isnan(value)) return kNanKey;
+  const std::vector<double>& all = splits[feature];
+  const auto at = std::ranges::lower_bound(all, value);
+  const bool is_split = at != all.end() && *at == value;
+  return static_cast<std::int32_t>(2 * (at - all.begin())) + (is_split ? 1 : 0);
+}
+
+Status TreeTable::make(const Ensemble& ensemble, std::int64_t columns, bool is_double,
+                       TreeTable* table) {
   if (columns < 1 || ensemble.nodes.empty()) return unimplemented("trees over nothing");
-  if (Status status = Builder(ensemble, columns, *table).run(); !status.is_ok()) return status;
+  if (Status status = Builder(ensemble, columns, is_double, *table).run(); !status.is_ok())
+    return status;
   // A classifier chooses among classes with a score, so the set of these must not depend on the
   // row.
   if (!ensemble.rules.is_classifier) return plugin::ok();

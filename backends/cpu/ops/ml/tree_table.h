@@ -29,13 +29,24 @@ struct TreeTable {
   std::uint32_t feature_mask = 0;
   std::uint32_t child_shift = 0;
   bool is_flagged = false;
+  /// Columns of X that a node tests: a node names its feature by the place here.
+  std::vector<std::int32_t> columns;
+  /// Splits of each of these in ascending order, where f32 does not hold all of them; else empty.
+  std::vector<std::vector<double>> splits;
+
+  std::int64_t num_features() const { return static_cast<std::int64_t>(columns.size()); }
+  /// What the nodes compare of a feature's value. Among splits: twice the number of those below it,
+  /// and 1 more if it equals one.
+  std::int32_t key_of(std::size_t feature, double value) const;
 
   TreeNodes view() const { return {nodes.data(), feature_mask, child_shift, is_flagged}; }
   std::int64_t num_trees() const { return static_cast<std::int64_t>(roots.size()); }
 
   /// Fails: SLUICE_UNIMPLEMENTED for what only the reference kernel does: membership, least and
   ///        largest, targets that some rows get no weight of, ensembles past the packed format.
-  static Status make(const reference::Ensemble& ensemble, std::int64_t columns, TreeTable* table);
+  ///        `is_double` if X is f64.
+  static Status make(const reference::Ensemble& ensemble, std::int64_t columns, bool is_double,
+                     TreeTable* table);
 };
 
 }  // namespace sluice::cpu

@@ -23,9 +23,13 @@ Status check_trees(const sluice_op& op) {
   if (op.body != nullptr) return unimplemented("fused body");
   const sluice_tensor& x = op.inputs[0].tensor;
   const bool is_read = x.element_type == plugin::kF32 || x.element_type == plugin::kI64 ||
-                       x.element_type == plugin::kI32;
+                       x.element_type == plugin::kI32 || x.element_type == plugin::kF64;
   if (!is_read || x.layout != SLUICE_LAYOUT_ROW_MAJOR) return unimplemented("features");
   if (x.rank < 1 || x.rank > 2) return plugin::invalid_argument("X must have rank 1 or 2");
+  const sluice_tensor& scores = op.outputs[is_classifier(op) ? 1 : 0].tensor;
+  if (!plugin::is_absent(scores) && scores.element_type != plugin::kF32) {
+    return unimplemented("scores that are no f32");
+  }
   const plugin::Attributes attributes(op);
   if (is_classifier(op) && attributes.get_ints("classlabels_int64s").empty()) {
     return unimplemented("labels that are strings");
@@ -59,7 +63,7 @@ class Trees : public Kernel {
 
   std::int64_t scratch_bytes() const override {
     const std::int64_t features = std::max(rows_ < kFewRows ? 1 : kRowsAtOnce, std::int64_t{1});
-    return (columns_ * features * 4 + targets_ * 8 + 127) / 64 * 64;
+    return (table_.num_features() * features * 4 + targets_ * 8 + 127) / 64 * 64;
   }
   std::int64_t shared_bytes() const override {
     return rows_ * targets_ * 4 * (rows_ < kFewRows ? kMaxParts : 1) + 64;
@@ -71,17 +75,23 @@ class Trees : public Kernel {
 
   float* sums(const Run& run) const { return reinterpret_cast<float*>(run.shared()); }
 
-  /// Features of `count` rows from `first` on, as keys: to[column * pitch + row * step].
+  /// Features of `count` rows from `first` on, as keys: to[feature * pitch + row * step].
   void read(const Run& run, std::int64_t first, std::int64_t count, std::int32_t* to,
             std::int64_t pitch, std::int64_t step) const {
     const auto copy = [&](const auto* from) {
       for (std::int64_t r = 0; r < count; ++r) {
-        for (std::int64_t c = 0; c < columns_; ++c) {
-          to[c * pitch + r * step] = tree_key(static_cast<float>(from[(first + r) * columns_ + c]));
+        const auto* row = from + (first + r) * columns_;
+        for (std::int64_t f = 0; f < table_.num_features(); ++f) {
+          const auto value = row[table_.columns[static_cast<std::size_t>(f)]];
+          to[f * pitch + r * step] =
+              table_.splits.empty()
+                  ? tree_key(static_cast<float>(value))
+                  : table_.key_of(static_cast<std::size_t>(f), static_cast<double>(value));
         }
       }
     };
     if (x_.element_type == plugin::kF32) copy(run.input<float>(0));
+    if (x_.element_type == plugin::kF64) copy(run.input<double>(0));
     if (x_.element_type == plugin::kI64) copy(run.input<std::int64_t>(0));
     if (x_.element_type == plugin::kI32) copy(run.input<std::int32_t>(0));
   }
@@ -139,9 +149,9 @@ class Trees : public Kernel {
   void sum_block(const Run& run, std::int32_t* features, std::int64_t first,
                  std::int64_t count) const {
     for (std::int64_t r = 0; r < count; r += kLanes) {
-      std::int32_t* group = features + r * columns_;
+      std::int32_t* group = features + r * table_.num_features();
       const std::int64_t there = std::min(kLanes, count - r);
-      if (there < kLanes) std::fill(group, group + kLanes * columns_, 0);
+      if (there < kLanes) std::fill(group, group + kLanes * table_.num_features(), 0);
       read(run, first + r, there, group, kLanes, 1);
     }
     float* sum = sums(run) + first * targets_;
@@ -149,8 +159,8 @@ class Trees : public Kernel {
     std::uint32_t ends[kLanes];
     for (std::size_t tree = 0; tree < table_.roots.size(); ++tree) {
       for (std::int64_t r = 0; r < count; r += kLanes) {
-        walk_rows_(table_.view(), table_.roots[tree], table_.depths[tree], features + r * columns_,
-                   ends);
+        walk_rows_(table_.view(), table_.roots[tree], table_.depths[tree],
+                   features + r * table_.num_features(), ends);
         const std::int64_t there = std::min(kLanes, count - r);
         for (std::int64_t lane = 0; lane < there; ++lane) {
           add(tree, ends[lane], sum + (r + lane) * targets_);
@@ -189,7 +199,9 @@ Status make_trees(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel)
   reference::Ensemble ensemble;
   if (Status status = reference::read_ensemble(op, &ensemble); !status.is_ok()) return status;
   TreeTable table;
-  if (Status status = TreeTable::make(ensemble, x.dims[x.rank - 1], &table); !status.is_ok()) {
+  if (Status status =
+          TreeTable::make(ensemble, x.dims[x.rank - 1], x.element_type == plugin::kF64, &table);
+      !status.is_ok()) {
     return status;
   }
   *kernel = std::make_unique<Trees>(op, isa, std::move(table));

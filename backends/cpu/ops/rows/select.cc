@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/rows/top_k.h"
 #include "ops/rows/along_axis.h"
 #include "plugin/registry.h"
 
@@ -86,8 +87,9 @@ Status make_arg(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
 
 class TopK : public Kernel {
  public:
-  explicit TopK(const sluice_op& op)
+  TopK(const sluice_op& op, Isa isa)
       : Kernel(op),
+        find_beyond_(SLUICE_CPU_PICK(isa, find_beyond)),
         view_(along_axis(op.inputs[0].tensor, axis_of(op))),
         k_(along_axis(op.outputs[0].tensor, axis_of(op)).axis),
         is_largest_(Attributes(op).get_int("largest", 1) != 0) {}
@@ -105,8 +107,12 @@ class TopK : public Kernel {
       const std::int64_t outer = line / view_.inner;
       const std::int64_t inner = line % view_.inner;
       const float* x = run.input<float>(0) + outer * view_.axis * view_.inner + inner;
-      for (std::int64_t i = 0; i < view_.axis; ++i) candidates[i] = {x[i * view_.inner], i};
-      is_largest_ ? sort<true>(candidates) : sort<false>(candidates);
+      if (view_.inner == 1 && k_ > 0 && k_ <= kFew) {
+        is_largest_ ? select<true>(x, candidates) : select<false>(x, candidates);
+      } else {
+        for (std::int64_t i = 0; i < view_.axis; ++i) candidates[i] = {x[i * view_.inner], i};
+        is_largest_ ? sort<true>(candidates) : sort<false>(candidates);
+      }
       const std::int64_t to = outer * k_ * view_.inner + inner;
       for (std::int64_t i = 0; i < k_; ++i) {
         run.output<float>(0)[to + i * view_.inner] = candidates[i].value;
@@ -115,13 +121,39 @@ class TopK : public Kernel {
     }
   }
 
-  double cost_ns() const override { return static_cast<double>(view_.elements()) * 5; }
+  double cost_ns() const override {
+    return static_cast<double>(view_.elements()) * (view_.inner == 1 && k_ <= kFew ? 0.5 : 5);
+  }
 
  private:
   struct Candidate {
     float value;
     std::int64_t place;
   };
+
+  /// Candidates that are kept in order while the others pass.
+  static constexpr std::int64_t kFew = 64;
+
+  /// Of equal elements the first ones are kept, in their order: a later one must lead to enter.
+  template <bool kLargest>
+  void select(const float* x, Candidate* kept) const {
+    for (std::int64_t i = 0; i < k_; ++i) insert<kLargest>(x[i], i, i, kept);
+    for (std::int64_t i = k_; i < view_.axis;) {
+      i = find_beyond_(x, i, view_.axis, kept[k_ - 1].value, kLargest);
+      const std::int64_t end = std::min(i + kBeyondStep, view_.axis);
+      for (; i < end; ++i) {
+        if (leads<kLargest>(x[i], kept[k_ - 1].value)) insert<kLargest>(x[i], i, k_ - 1, kept);
+      }
+    }
+  }
+
+  /// Puts a value among the first `count` candidates; what was at `count` is overwritten.
+  template <bool kLargest>
+  static void insert(float value, std::int64_t place, std::int64_t count, Candidate* kept) {
+    std::int64_t at = count;
+    for (; at > 0 && leads<kLargest>(value, kept[at - 1].value); --at) kept[at] = kept[at - 1];
+    kept[at] = {value, place};
+  }
 
   /// Of equal elements the first ones are kept, in their order.
   template <bool kLargest>
@@ -132,6 +164,7 @@ class TopK : public Kernel {
     });
   }
 
+  decltype(&portable::find_beyond) find_beyond_;
   AlongAxis view_;
   std::int64_t k_;
   bool is_largest_;
@@ -146,13 +179,13 @@ Status check_top_k(const sluice_op& op) {
   return check_f32_axis(op, TopK::axis_of(op));
 }
 
-Status make_top_k(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
+Status make_top_k(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const AlongAxis in = along_axis(op.inputs[0].tensor, TopK::axis_of(op));
   const AlongAxis out = along_axis(op.outputs[0].tensor, TopK::axis_of(op));
   if (in.elements() == 0 || out.axis > in.axis || out.outer != in.outer || out.inner != in.inner) {
     return plugin::unimplemented("shapes that do not fit");
   }
-  *kernel = std::make_unique<TopK>(op);
+  *kernel = std::make_unique<TopK>(op, isa);
   return plugin::ok();
 }
 
