@@ -49,6 +49,7 @@ std::vector<KernelEntry> softmax_kernels();
 std::vector<KernelEntry> string_kernels();
 std::vector<KernelEntry> tfidf_kernels();
 std::vector<KernelEntry> top_k_kernels();
+std::vector<KernelEntry> tokenizer_kernels();
 std::vector<KernelEntry> tree_kernels();
 
 }  // namespace sluice::reference

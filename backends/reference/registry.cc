@@ -51,6 +51,7 @@ constexpr Family kFamilies[] = {
     softmax_kernels,
     string_kernels,
     tfidf_kernels,
+    tokenizer_kernels,
     top_k_kernels,
     tree_kernels,
 };

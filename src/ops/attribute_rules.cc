@@ -78,13 +78,14 @@ constexpr Rule kRules[] = {
     {"pixel_format", AttributeKind::kText, kAny, "BGR Grayscale RGB"},
     {"round_mode", AttributeKind::kText, kAny, "down nearest up"},
     {"update_rule", AttributeKind::kText, kAny, "delta gated gated_delta linear"},
-    {"coordinate_transformation_mode delimiter direction equation locale mode pattern reduction "
-     "value_string",
+    {"coordinate_transformation_mode delimiter direction equation locale mode pad_value pattern "
+     "reduction tokenexp value_string",
      AttributeKind::kText},
-    {"activations pool_strings stopwords value_strings", AttributeKind::kTexts},
+    {"activations pool_strings separators stopwords value_strings", AttributeKind::kTexts},
 
     // Integers.
-    {"blocksize group hidden_size max_gram_length min_gram_length num_groups num_outputs "
+    {"blocksize group hidden_size max_gram_length min_gram_length mincharnum num_groups "
+     "num_outputs "
      "num_scan_inputs offset_group output_height output_width p sample_size size",
      AttributeKind::kInt, 1},
     {"dtype output_datatype to", AttributeKind::kInt, 1},

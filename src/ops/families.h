@@ -52,6 +52,7 @@ std::vector<OpSchema> shape_query_ops();
 std::vector<OpSchema> signal_ops();
 std::vector<OpSchema> slice_ops();
 std::vector<OpSchema> softmax_ops();
+std::vector<OpSchema> tokenizer_ops();
 std::vector<OpSchema> tree_ops();
 std::vector<OpSchema> string_ops();
 std::vector<OpSchema> tfidf_ops();

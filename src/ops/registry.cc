@@ -59,6 +59,7 @@ constexpr Family kFamilies[] = {
     tree_ops,
     string_ops,
     tfidf_ops,
+    tokenizer_ops,
 };
 
 auto key(const OpSchema* schema) { return std::tie(schema->domain, schema->name); }

@@ -235,7 +235,23 @@ def movement() -> Iterator[OneNode]:
         yield ms(f"cdist_{metric}", "CDist", {"a": normal(3, 4), "b": normal(5, 4)}, metric=metric)
 
 
+def tokenizers() -> Iterator[OneNode]:
+    texts = np.array([["a bb ccc", "dd, e.f"], ["", "ünï cödé"]], dtype=object)
+    for name, more in (
+        ("words", {"tokenexp": r"\w+", "mincharnum": 1}),
+        ("long_words", {"tokenexp": "[a-zA-Z0-9_]+", "mincharnum": 2}),
+        ("separators", {"separators": [" ", "[,.]"], "mincharnum": 1}),
+        ("long_parts", {"separators": [" +", ", ?"], "mincharnum": 2}),
+        ("characters", {"separators": [""], "mincharnum": 1}),
+    ):
+        for mark in (0, 1):
+            for x in (texts, texts[0]):
+                yield ms(f"tokenizer_{name}_{mark}_{x.ndim}", "Tokenizer", {"x": x}, mark=mark,
+                         pad_value="#", **more)
+
+
 def build() -> Iterator[OneNode]:
+    yield from tokenizers()
     for family in (activations, products, block_weights, normalizations, quantized, attention,
                    packed_heads, group_queries, movement):
         yield from family()
