@@ -3,6 +3,7 @@
 //
 //   replicas digits.sluice [unix:/run/sluice.sock]
 #include "../show.hpp"
+#include "sluice/parallel/data_parallel.hpp"
 #include "sluice/statistics.hpp"
 
 static void by_hand(const std::vector<sluice::LoadedModel>& copies) {
@@ -37,6 +38,22 @@ static void combined(const sluice::Runtime& runtime,
   must(all.unload());
 }
 
+/// Rows of one batch over both copies. `digits.sluice` takes any number of rows: a share for each.
+static void divided(const std::vector<sluice::LoadedModel>& copies) {
+  const auto parallel = must(sluice::DataParallel::create({&copies[0], &copies[1]}));
+  std::vector<float> images;
+  for (int i = 0; i < 7; ++i) images.insert(images.end(), std::begin(kSeven), std::end(kSeven));
+  const auto outputs = must(parallel.run({sluice::tensor<float>("image", images, {7, 1, 8, 8})}));
+  const auto values = outputs.front().values<float>();
+  bool are_right = values.size() == 70;
+  for (std::size_t row = 0; are_right && row < 7; ++row) {
+    are_right = is_seven(values.subspan(row * 10, 10));
+  }
+  show(are_right, "a batch of 7 rows is divided over the copies, and joined again");
+  const auto uneven = parallel.run({sluice::tensor<float>("image", images, {0, 1, 8, 8})});
+  show(!uneven && uneven.error().code == 3, "no rows are refused");
+}
+
 int main(int argc, char** argv) {
   const std::string path = argc > 1 ? argv[1] : "digits.sluice";
   auto runtime = open_runtime(argc, argv);
@@ -53,5 +70,6 @@ int main(int argc, char** argv) {
                            all[0].cores[0].device != all[1].cores[0].device),
        "two copies of the model have a core each");
   by_hand(copies);
+  divided(copies);
   if (argc <= 2) combined(runtime, copies);
 }

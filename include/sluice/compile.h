@@ -21,9 +21,10 @@ extern "C" {
 #endif
 
 typedef struct sluice_package sluice_package;
+typedef struct sluice_trace sluice_trace; /* sluice/trace/trace.h */
 
 /* The model and how to compile it. All fields but struct_size may be zero. Exactly one of `path`,
- * `data` and `from_fd` names the model; the call borrows all of them. */
+ * `data`, `from_fd` and `trace` names the model; the call borrows all of them. */
 typedef struct sluice_compile_request {
   uint32_t struct_size; /* sizeof(sluice_compile_request) */
   uint32_t from_fd;     /* 1: read the regular file `fd` from its start; it stays open */
@@ -44,6 +45,7 @@ typedef struct sluice_compile_request {
    * sluice_operator_at. They stay valid until the process ends. */
   const sluice_operator* const* operators;
   size_t num_operators;
+  const sluice_trace* trace; /* operations that the program recorded */
 } sluice_compile_request;
 
 /* Compiles. On success `*package` is a handle for sluice_package_free; on failure it is null.

@@ -85,18 +85,24 @@ class Reply {
   /// Fails: NOT_FOUND; INVALID_ARGUMENT for another element type.
   template <typename T>
   Expected<Output<T>> output(const std::string& name = {}) const {
+    const auto array = this->array(name);
+    if (!array) return array.error();
+    if (array->element_type != element_type_of<T>()) {
+      return Error{3, "output \"" + name + "\" has element type number " +
+                          std::to_string(array->element_type)};
+    }
+    const auto count = static_cast<std::size_t>(array->size_bytes) / sizeof(T);
+    return Output<T>{{static_cast<const T*>(array->data), count},
+                     {array->dims, array->dims + array->rank}};
+  }
+  /// As above, of any element type.
+  Expected<sluice_array> array(const std::string& name = {}) const {
     sluice_array array = {};
     const char* c_name = name.empty() ? nullptr : name.c_str();
     if (auto error = detail::check(sluice_reply_output(handle_.get(), c_name, &array))) {
       return *error;
     }
-    if (array.element_type != element_type_of<T>()) {
-      return Error{3, "output \"" + name + "\" has element type number " +
-                          std::to_string(array.element_type)};
-    }
-    const auto count = static_cast<std::size_t>(array.size_bytes) / sizeof(T);
-    return Output<T>{{static_cast<const T*>(array.data), count},
-                     {array.dims, array.dims + array.rank}};
+    return array;
   }
   /// Null unless the request wanted it.
   const sluice_reply_detail_info* detail() const { return sluice_reply_detail(handle_.get()); }

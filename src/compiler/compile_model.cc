@@ -18,6 +18,10 @@ compile::WeightPrecision precision_of(std::string_view weights) {
 }
 
 Result<ir::Graph> import(const Source& source, const std::vector<std::string>& shapes) {
+  if (source.graph) {
+    if (shapes.empty()) return *source.graph;
+    return invalid_argument("--shape is for files; the inputs of a trace have their types");
+  }
   const onnx::ImportOptions importing = {SLUICE_TRY(options::parse_shapes(shapes))};
   if (!source.path.empty()) return onnx::import_model(source.path, importing);
   return onnx::import_model_bytes(source.bytes, source.folder, importing);

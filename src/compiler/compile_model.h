@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,16 +11,18 @@
 
 #include "backend/registry.h"
 #include "base/result.h"
+#include "ir/graph.h"
 #include "options/compile_flags.h"
 #include "package/executable.h"
 
 namespace sluice::compiler {
 
-/// Where an ONNX model comes from: a file, or bytes that are borrowed for the call.
+/// Where a model comes from: an ONNX file, its bytes, which are borrowed for the call, or a trace.
 struct Source {
   std::filesystem::path path = {};  ///< empty: `bytes` are the model
   std::span<const std::byte> bytes = {};
-  std::filesystem::path folder = {};  ///< of external data of `bytes`; empty: refused
+  std::filesystem::path folder = {};    ///< of external data of `bytes`; empty: refused
+  std::optional<ir::Graph> graph = {};  ///< of a trace; set: the model
 };
 
 /// Imports and compiles. `progress` hears the name of each phase as it starts; it may be empty.

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "api/last_error.h"
-#include "api/operators/registered_operator.h"
 #include "api/read_options.h"
 #include "base/file.h"
 #include "compiler/compile_model.h"
+#include "compiler/program_operators.h"
+#include "compiler/trace_handle.h"
 #include "package/package.h"
 #include "package/package_bytes.h"
 #include "sluice/compile.h"
@@ -25,9 +26,10 @@ namespace {
 /// `file` keeps the mapping of a file descriptor alive.
 Result<Source> source_of(const sluice_compile_request& request, Bytes& file) {
   const int named = (request.path != nullptr ? 1 : 0) + (request.data != nullptr ? 1 : 0) +
-                    (request.from_fd != 0 ? 1 : 0);
+                    (request.from_fd != 0 ? 1 : 0) + (request.trace != nullptr ? 1 : 0);
   if (named != 1) {
-    return invalid_argument("a request names its model by one of path, data and fd, not {}", named);
+    return invalid_argument("a request names its model by one of path, data, fd and trace, not {}",
+                            named);
   }
   if (request.path != nullptr && *request.path == '\0') {
     return invalid_argument("the path is empty");
@@ -38,6 +40,8 @@ Result<Source> source_of(const sluice_compile_request& request, Bytes& file) {
     source.path = request.path;
   } else if (request.data != nullptr) {
     source.bytes = {static_cast<const std::byte*>(request.data), request.size_bytes};
+  } else if (request.trace != nullptr) {
+    source.graph = SLUICE_TRY(request.trace->recorder.graph());
   } else {
     file = SLUICE_TRY(map_file("/proc/self/fd/" + std::to_string(request.fd))
                           .with_context(fmt::format("file descriptor {}", request.fd)));
@@ -58,26 +62,12 @@ Result<std::vector<std::string>> options_of(const sluice_compile_request& reques
   return options;
 }
 
-/// libsluice and this library each have a table of operators; a request brings the entries of the
-/// first to the second.
-Status register_operators(const sluice_compile_request& request) {
-  if (request.num_operators > 0 && request.operators == nullptr) {
-    return invalid_argument("operators is null, num_operators is {}", request.num_operators);
-  }
-  for (std::size_t i = 0; i < request.num_operators; ++i) {
-    if (request.operators[i] == nullptr) return invalid_argument("operator {} is null", i);
-    SLUICE_TRY(api::register_operator(*request.operators[i], /*may_repeat=*/true)
-                   .with_context(fmt::format("operator {}", i)));
-  }
-  return ok_status();
-}
-
 Result<package::Executable> compile(const sluice_compile_request& given) {
   const sluice_compile_request request = api::read_options(&given);
   Bytes file;
   const Source source = SLUICE_TRY(source_of(request, file));
   const auto flags = SLUICE_TRY(options::parse_compile_flags(SLUICE_TRY(options_of(request))));
-  SLUICE_TRY(register_operators(request));
+  SLUICE_TRY(register_operators(request.operators, request.num_operators));
   backend::Discovery discovery;
   if (request.backend_dir != nullptr) discovery.paths.emplace_back(request.backend_dir);
   std::function<void(std::string_view)> progress;

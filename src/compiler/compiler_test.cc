@@ -114,7 +114,8 @@ TEST(SluiceCompile, BadRequestsAreRefused) {
   request.from_fd = 1;
   EXPECT_THAT(compile(request, {}).error().message, HasSubstr("file descriptor 1048576"));
   request.path = "x";
-  EXPECT_THAT(compile(request, {}).error().message, HasSubstr("one of path, data and fd, not 2"));
+  EXPECT_THAT(compile(request, {}).error().message,
+              HasSubstr("one of path, data, fd and trace, not 2"));
   EXPECT_EQ(compile_file(digits(), {.options = {"--backend", "quantum"}}).error().code, kNotFound);
 }
 
