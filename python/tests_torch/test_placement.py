@@ -109,6 +109,26 @@ def test_contexts_place_what_is_loaded_inside_and_are_of_one_thread(conv: nn.Mod
     assert sluice.torch.load(tmp_path / "conv.sluice")._loaded.opened == {}
 
 
+def test_models_are_loaded_on_the_cores_in_turn(conv: nn.Module, tmp_path: pathlib.Path) -> None:
+    cores = sluice.torch.num_cores()
+    try:
+        sluice.torch.load_in_turn()
+        traced = [sluice.torch.trace(conv, X)]
+        traced[0].save(tmp_path / "conv.sluice")
+        traced += [sluice.torch.load(tmp_path / "conv.sluice") for _ in range(2 * cores)]
+        assert [model._loaded.opened["cores"] for model in traced] == [[i % cores] for i in range(2 * cores + 1)]
+        assert_close(traced[-1](X), conv(X).detach())
+        with sluice.torch.cores_context(cores - 1):
+            assert sluice.torch.load(tmp_path / "conv.sluice")._loaded.opened["cores"] == [cores - 1]
+        sluice.torch.load_in_turn(cores)
+        assert sluice.torch.load(tmp_path / "conv.sluice")._loaded.opened["cores"] == list(range(cores))
+        with pytest.raises(ValueError, match="there are"):
+            sluice.torch.load_in_turn(cores + 1)
+    finally:
+        sluice.torch.load_in_turn(None)
+    assert sluice.torch.load(tmp_path / "conv.sluice")._loaded.opened == {}
+
+
 def test_states_stay_on_one_core() -> None:
     traced = sluice.torch.trace(Counter().eval(), torch.zeros(1))
     traced(torch.zeros(1))

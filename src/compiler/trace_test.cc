@@ -61,7 +61,7 @@ TEST(Trace, ArithmeticComparesAndConverts) {
   auto package = compile(
       [](Tensor x) {
         const Tensor whole = x.to<std::int64_t>() / 2;  // 0 0 1 1 2 2
-        const Tensor sign = where((x > 1) & !(x == 4) | (x >= 5), 1.0, -x);
+        const Tensor sign = where(((x > 1) & !(x == 4)) | (x >= 5), 1.0, -x);
         return whole.to<float>() * 10 + sign - (1 - x / 2);
       },
       {{"x", "f32[6]"}});

@@ -18,6 +18,7 @@ from .partition import PartitionerConfig
 from .pending import PendingModel, async_load, lazy_load
 from .placement import (
     cores_context,
+    load_in_turn,
     move_trace_to_device,
     multicore_context,
     num_cores,
@@ -44,6 +45,7 @@ __all__ = [
     "dynamic_batch",
     "lazy_load",
     "load",
+    "load_in_turn",
     "move_trace_to_device",
     "multicore_context",
     "num_cores",

@@ -7,6 +7,7 @@ import contextlib
 import contextvars
 import itertools
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -94,6 +95,32 @@ def multicore_context() -> contextlib.AbstractContextManager[None]:
     return cores_context(0, ALL)
 
 
+def load_in_turn(count: int | None = 1) -> None:
+    """From now on, each model that the process traces or loads goes to the next `count` cores, from core 0 on.
+
+    After the last cores the first ones follow, so that models without a placement of their own use all cores.
+    None: each model uses all cores again, as when the process starts. `cores_context` precedes it.
+    Raises InvalidArgument for more cores than there are.
+    """
+    if count is not None:
+        count = len(_cores_of(0, count))
+    with _turn_lock:
+        _turn[:] = [] if count is None else [(count, 0)]
+
+
+def _next_cores() -> list[int] | None:
+    """The cores of the next model; None: all."""
+    with _turn_lock:
+        if not _turn:
+            return None
+        count, taken = _turn[0]
+        _turn[0] = (count, taken + 1)
+    runs = num_cores() // count  # a run of cores is whole
+    return _cores_of(taken % runs * count, count)
+
+
+_turn: list[tuple[int, int]] = []  # empty, or the cores of a model and how many models have been placed
+_turn_lock = threading.Lock()
 _wanted: contextvars.ContextVar[list[int] | None] = contextvars.ContextVar("sluice_cores", default=None)
 
 
@@ -128,10 +155,11 @@ def placed_like(old: Runner, new: Model) -> Runner:
 
 def _place_new(model: Runner) -> Runner:
     cores = _wanted.get()
-    if cores is None:
-        return model
-    placed: Runner = _replicated(cores)(model)
-    return placed
+    if cores is not None:
+        placed: Runner = _replicated(cores)(model)
+        return placed
+    cores = _next_cores()
+    return model if cores is None else model.reopen(cores=cores)
 
 
 choose_placement(_place_new)
