@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "sluice/operators.hpp"
+
 namespace sluice::trace {
 namespace {
 
@@ -173,37 +175,42 @@ std::string here(int line) { return "trace_test.cc:" + std::to_string(line) + ":
 
 TEST(Trace, BranchesOnElementsAreRefusedWithTheLineOfTheCondition) {
   const int line = __LINE__ + 2;
-  EXPECT_THAT(error_of([](Tensor x, Tensor) { return x.sum() > 0 ? x : -x; }),
-              AllOf(HasSubstr(here(line)), HasSubstr("branches on a tensor, bool[]")));
+  const std::string branch = error_of([](Tensor x, Tensor) {
+    if (x.sum() > 0) return x;
+    return -x;
+  });
+  EXPECT_THAT(branch, AllOf(HasSubstr(here(line)), HasSubstr("branches on a tensor, bool[]")));
   const std::string loop = error_of([](Tensor x, Tensor) {
     while (!(x.sum() > 0)) x = x + 1;
     return x;
   });
-  EXPECT_THAT(loop, HasSubstr("branches on a tensor"));
-  EXPECT_THAT(error_of([](Tensor x, Tensor) {
-                if (x) return -x;
-                return x;
-              }),
-              HasSubstr("branches on a tensor, f32[2,3]"));
+  EXPECT_THAT(loop, HasSubstr(here(line + 5)));
+  const std::string input = error_of([](Tensor x, Tensor) {
+    if (x) return -x;
+    return x;
+  });
+  EXPECT_THAT(input, HasSubstr("branches on a tensor, f32[2,3]"));
 }
 
 TEST(Trace, RefusalsNameTheLine) {
-  EXPECT_THAT(error_of([](Tensor x, Tensor y) { return x * y; }),
-              AllOf(HasSubstr(here(__LINE__ - 1)), HasSubstr("[2,3] and [4] do not broadcast")));
-  EXPECT_THAT(error_of([](Tensor x, Tensor) {
-                return x[{0, 3}];
-              }),
-              AllOf(HasSubstr(here(__LINE__ - 1)), HasSubstr("index 3 is outside of f32[2,3]")));
-  EXPECT_THAT(error_of([](Tensor x, Tensor) {
-                return x.transpose({0, 2});
-              }),
-              HasSubstr(here(__LINE__ - 1)));
-  EXPECT_THAT(error_of([](Tensor x, Tensor) { return x.to<std::int64_t>() + 0.5; }),
-              AllOf(HasSubstr(here(__LINE__ - 1)), HasSubstr("0.5")));
-  EXPECT_THAT(error_of([](Tensor x, Tensor) { return x + x.to<std::int64_t>(); }),
-              AllOf(HasSubstr(here(__LINE__ - 1)), HasSubstr("i64")));
-  EXPECT_THAT(error_of([](Tensor x, Tensor) { return call({.kind = "Rule", .inputs = {x}}); }),
-              AllOf(HasSubstr(here(__LINE__ - 1)), HasSubstr("no operator Rule")));
+  const int line = __LINE__ + 2;
+  const std::string errors[] = {
+      error_of([](Tensor x, Tensor y) { return x * y; }),
+      error_of([](Tensor x, Tensor) { return x[7]; }),
+      error_of([](Tensor x, Tensor) { return x.flatten(5); }),
+      error_of([](Tensor x, Tensor) { return x.to<std::int64_t>() + 0.5; }),
+      error_of([](Tensor x, Tensor) { return x + x.to<std::int64_t>(); }),
+      error_of([](Tensor x, Tensor) { return call({.kind = "Rule", .inputs = {x}}); }),
+  };
+  const std::string reasons[] = {"[2,3] and [4] do not broadcast",
+                                 "index 7 is outside of f32[2,3]",
+                                 "Flatten",
+                                 "the number 0.5",
+                                 "i64",
+                                 "no operator Rule"};
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_THAT(errors[i], AllOf(HasSubstr(here(line + i)), HasSubstr(reasons[i])));
+  }
   EXPECT_THAT(error_of([](Tensor, Tensor) { return Tensor(); }), HasSubstr("does not exist"));
 }
 
@@ -216,6 +223,24 @@ TEST(Trace, WrongInputsAndOptionsAreRefused) {
   EXPECT_THAT(twice.error().message, HasSubstr("the name \"x\" is taken"));
   const auto shaped = compile(same, {{"x", "f32[N]"}}, {.options = {"--shape", "x=3"}});
   EXPECT_THAT(shaped.error().message, HasSubstr("--shape is for files"));
+}
+
+TEST(Trace, OperatorsOfTheProgramAreCalled) {
+  Operator twice;
+  twice.domain = "com.example.trace";
+  twice.name = "Twice";
+  twice.run = [](const plugin::Call& node) -> std::optional<Error> {
+    std::ranges::transform(node.input_elements<float>(0), node.output_elements<float>(0).begin(),
+                           [](float x) { return 2 * x; });
+    return std::nullopt;
+  };
+  ASSERT_FALSE(register_operator(std::move(twice)));
+  auto package = compile(
+      [](Tensor x) {
+        return call({.kind = "Twice", .inputs = {x}, .domain = "com.example.trace"}) + 1;
+      },
+      {{"x", "f32[2]"}});
+  EXPECT_THAT(run(package, {{"x", {1, 2}, {2}}}), ElementsAre(3, 5));
 }
 
 TEST(Trace, TensorsEndWithTheirTrace) {
