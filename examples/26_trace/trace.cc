@@ -80,8 +80,10 @@ static void functions() {
       {{"x", "f32[3,N]"}, {"y", "f32[N]"}}));
   const auto model = must(sluice::Model::open_copy(must(package.bytes())));
   auto context = must(model.create_context());
-  must(context.set_input<float>("x", {1, 2, 3, 4, 5, 6}, {3, 2}));
-  must(context.set_input<float>("y", {10, 20}, {2}));
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6};
+  const std::vector<float> y = {10, 20};
+  must(context.set_input<float>("x", x, {3, 2}));
+  must(context.set_input<float>("y", y, {2}));
   must(context.run());
   const auto output = must(context.output<float>("output"));
   const std::vector<float> expected = {12, 24, 16, 28};
@@ -116,8 +118,8 @@ static void reader() {
   const auto both = run<Dim>(package, "words", {9, 2, 6, 5, 3, 3, 1, 4, 1, 5}, {2, 5});
   show(five.size() == 20 && are_close(five, std::span(both).last(20)),
        "it reads sentences of any length, each row by itself");
-  const auto other = run<Dim>(package, "words", {1, 3, 4, 1, 5}, {1, 5});
-  show(!are_close(five, other) || five.size() != 20, "and other words give other scores");
+  const auto other = run<Dim>(package, "words", {7, 2, 9, 6, 5}, {1, 5});
+  show(other.size() == 20 && !are_close(five, other), "and other words give other scores");
 }
 
 static void refusals() {
