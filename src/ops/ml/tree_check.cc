@@ -26,13 +26,19 @@ class NodeIndex {
     }
   }
 
+  /// Callers ask for the nodes of one tree after another. Most trees number theirs from 0 on: such
+  /// a node needs no search.
   std::optional<std::size_t> find(std::int64_t tree, std::int64_t node) const {
     const std::pair wanted(tree, node);
-    const auto at =
-        std::lower_bound(sorted_.begin(), sorted_.end(), wanted,
-                         [this](std::size_t place, const auto& k) { return key(place) < k; });
-    if (at == sorted_.end() || key(*at) != wanted) return std::nullopt;
-    return *at;
+    if (!start_ || trees_[sorted_[*start_]] != tree) start_ = search({tree, 0});
+    const auto left = static_cast<std::int64_t>(sorted_.size() - start_.value_or(0));
+    if (start_ && node >= 0 && node < left) {
+      const std::size_t guess = sorted_[*start_ + static_cast<std::size_t>(node)];
+      if (key(guess) == wanted) return guess;
+    }
+    const auto at = search(wanted);
+    if (!at) return std::nullopt;
+    return sorted_[*at];
   }
 
   /// A place whose tree and number another place has too.
@@ -44,11 +50,20 @@ class NodeIndex {
   }
 
  private:
-  std::pair<std::int64_t, std::int64_t> key(std::size_t place) const {
-    return {trees_[place], nodes_[place]};
+  using Key = std::pair<std::int64_t, std::int64_t>;
+  Key key(std::size_t place) const { return {trees_[place], nodes_[place]}; }
+  /// Where in `sorted_` it is.
+  std::optional<std::size_t> search(const Key& wanted) const {
+    const auto at =
+        std::lower_bound(sorted_.begin(), sorted_.end(), wanted,
+                         [this](std::size_t place, const Key& k) { return key(place) < k; });
+    if (at == sorted_.end() || key(*at) != wanted) return std::nullopt;
+    return static_cast<std::size_t>(at - sorted_.begin());
   }
+
   Ints trees_, nodes_;
   std::vector<std::size_t> sorted_;
+  mutable std::optional<std::size_t> start_;  ///< of the last tree, in `sorted_`
 };
 
 /// Elements of a list of floats, which may stand as a list or as a tensor; 0 for neither.

@@ -120,6 +120,18 @@ def regressor_types() -> Iterator[OneNode]:
                   symbols={"X": ["N", FEATURES]})
 
 
+def regressors_by_number() -> Iterator[OneNode]:
+    """Nodes in the order of their numbers, which backends find without a search; and tree numbers
+    that do not start at 0."""
+    for first in (0, 5):
+        forest = Forest(80 + first, ["BRANCH_LEQ"])
+        for tree in range(first, first + 9):
+            forest.grow(tree, 5, [0], False)
+        forest.nodes.sort()
+        yield OneNode(f"regressor_by_number_{first}", "TreeEnsembleRegressor", "ai.onnx.ml",
+                      {"X": rows(forest.rng)}, attributes=forest.attributes("target") | {"n_targets": 1})
+
+
 def classifiers() -> Iterator[OneNode]:
     """Leaves out two classes with a score each: onnxruntime's label is then not the better class."""
     seed = 100
@@ -184,6 +196,7 @@ def placed(name: str, dtype: type, aggregate: int, transform: int, members: bool
 def build() -> Iterator[OneNode]:
     yield from regressors()
     yield from regressor_types()
+    yield from regressors_by_number()
     yield from classifiers()
     for aggregate in range(4):  # onnxruntime confuses transforms 1 and 2
         transform = 3 * (aggregate % 2)

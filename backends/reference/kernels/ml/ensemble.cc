@@ -37,6 +37,55 @@ struct PairHash {
   }
 };
 
+/// Finds nodes by their tree and number. Most files list the trees in order, and the nodes of each
+/// in a row from 0 on: there the place is a sum. Other files cost an entry in a table per node.
+class NodePlaces {
+ public:
+  void read(Integers trees, Integers nodes) {
+    bool is_dense = true;
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+      if (i == 0 || trees[i] != trees[i - 1]) {
+        is_dense = is_dense && (i == 0 || trees[i] > trees[i - 1]);
+        starts_.push_back(i);
+      }
+      is_dense = is_dense && nodes[i] == static_cast<std::int64_t>(i - starts_.back());
+    }
+    trees_ = trees;
+    if (is_dense) return;
+    is_dense_ = false;
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+      places_.emplace(std::pair(trees[i], nodes[i]), static_cast<std::int32_t>(i));
+    }
+  }
+
+  /// The first node of each tree.
+  const std::vector<std::size_t>& starts() const { return starts_; }
+
+  /// -1 if there is none.
+  std::int32_t find(std::int64_t tree, std::int64_t node) const {
+    if (!is_dense_) {
+      const auto at = places_.find({tree, node});
+      return at == places_.end() ? -1 : at->second;
+    }
+    if (node < 0 || node >= static_cast<std::int64_t>(trees_.size())) return -1;
+    if (trees_[starts_[last_]] != tree) {  // callers ask tree after tree
+      const auto at = std::ranges::lower_bound(starts_, tree, {},
+                                               [this](std::size_t start) { return trees_[start]; });
+      if (at == starts_.end()) return -1;
+      last_ = static_cast<std::size_t>(at - starts_.begin());
+    }
+    const std::size_t place = starts_[last_] + index(node);
+    return place < trees_.size() && trees_[place] == tree ? static_cast<std::int32_t>(place) : -1;
+  }
+
+ private:
+  Integers trees_;
+  std::vector<std::size_t> starts_;
+  bool is_dense_ = true;
+  mutable std::size_t last_ = 0;
+  std::unordered_map<std::pair<std::int64_t, std::int64_t>, std::int32_t, PairHash> places_;
+};
+
 /// Reads the form whose nodes are named by tree and number.
 class NamedTrees {
  public:
@@ -49,11 +98,9 @@ class NamedTrees {
     if (nodes_.size() != trees_.size() || trees_.size() > kMax) {
       return misfit(op_, "its lists of nodes do not fit");
     }
-    for (std::size_t i = 0; i < trees_.size(); ++i) {
-      places_.emplace(std::pair(trees_[i], nodes_[i]), static_cast<std::int32_t>(i));
-      if (i == 0 || trees_[i] != trees_[i - 1]) {
-        ensemble_.roots.push_back(static_cast<std::int32_t>(i));
-      }
+    places_.read(trees_, nodes_);
+    for (const std::size_t start : places_.starts()) {
+      ensemble_.roots.push_back(static_cast<std::int32_t>(start));
     }
     if (Status status = read_nodes(); !status.is_ok()) return status;
     return read_weights(attributes_.get_ints("target_ids").empty() ? "class" : "target");
@@ -61,11 +108,6 @@ class NamedTrees {
 
  private:
   static constexpr std::size_t kMax = std::numeric_limits<std::int32_t>::max();
-
-  std::int32_t find(std::int64_t tree, std::int64_t node) const {
-    const auto at = places_.find({tree, node});
-    return at == places_.end() ? -1 : at->second;
-  }
 
   Status read_nodes() {
     const std::size_t count = trees_.size();
@@ -88,8 +130,8 @@ class NamedTrees {
       node.test = static_cast<TreeTest>(mode - std::begin(kModes));
       node.split = splits[i];
       node.takes_missing = !missing.empty() && missing[i] != 0;
-      node.on_true = find(trees_[i], on_true[i]);
-      node.on_false = find(trees_[i], on_false[i]);
+      node.on_true = places_.find(trees_[i], on_true[i]);
+      node.on_false = places_.find(trees_[i], on_false[i]);
       if (node.on_true < 0 || node.on_false < 0 || features[i] < 0 ||
           features[i] > std::numeric_limits<std::int32_t>::max()) {
         return misfit(op_, "a node's children or feature do not exist");
@@ -111,11 +153,12 @@ class NamedTrees {
     }
     std::vector<std::pair<std::int32_t, std::size_t>> order;  // node, entry
     for (std::size_t i = 0; i < trees.size(); ++i) {
-      const std::int32_t node = find(trees[i], nodes[i]);
+      const std::int32_t node = places_.find(trees[i], nodes[i]);
       if (node < 0) return misfit(op_, "a weight's node does not exist");
       if (ensemble_.nodes[index(node)].test == TreeTest::kLeaf) order.emplace_back(node, i);
     }
-    std::ranges::stable_sort(order, {}, [](const auto& entry) { return entry.first; });
+    const auto node_of = [](const auto& entry) { return entry.first; };
+    if (!std::ranges::is_sorted(order, {}, node_of)) std::ranges::stable_sort(order, {}, node_of);
     for (const auto& [node, i] : order) {
       TreeNode& leaf = ensemble_.nodes[index(node)];
       if (leaf.count++ == 0) leaf.first = static_cast<std::int32_t>(ensemble_.weights.size());
@@ -128,7 +171,7 @@ class NamedTrees {
   plugin::Attributes attributes_;
   Ensemble& ensemble_;
   Integers trees_, nodes_;
-  std::unordered_map<std::pair<std::int64_t, std::int64_t>, std::int32_t, PairHash> places_;
+  NodePlaces places_;
 };
 
 std::vector<double> read_tensor(const plugin::Attributes& attributes, const char* name) {
