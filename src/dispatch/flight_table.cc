@@ -104,6 +104,11 @@ bool FlightTable::contains(std::uint64_t id) const {
   return flights_.contains(id);
 }
 
+std::size_t FlightTable::size() const {
+  const std::lock_guard lock(mutex_);
+  return flights_.size();
+}
+
 void FlightTable::cancel(std::uint64_t id) {
   std::shared_ptr<Flight> flight;
   {

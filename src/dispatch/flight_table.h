@@ -52,6 +52,8 @@ class FlightTable {
   /// The door calls this when a request arrives during `compute`.
   void note_backlog();
   bool contains(std::uint64_t id) const;
+  /// Requests in flight.
+  std::size_t size() const;
   /// Nothing happens if no request has this id.
   void cancel(std::uint64_t id);
   void cancel_all();

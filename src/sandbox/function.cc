@@ -21,6 +21,13 @@ Status check(const FunctionOptions& options) {
   return ok_status();
 }
 
+std::int64_t cools_at_ns(const Function& function) {
+  const std::int64_t keep_ns = function.options.keep_warm_ns;
+  if (!function.model || !function.waiting.empty()) return kNoDeadline;
+  return keep_ns > kNoDeadline - function.last_used_ns ? kNoDeadline
+                                                       : function.last_used_ns + keep_ns;
+}
+
 std::string_view phase_name(FunctionPhase phase) {
   switch (phase) {
     case FunctionPhase::kCold: return "cold";

@@ -81,4 +81,8 @@ struct Function {
   runtime::ModelStatisticsSnapshot retired;  ///< of earlier models
 };
 
+/// When a warm function is to be unloaded if no request comes; kNoDeadline while requests wait.
+/// Requires: its lane's mutex is held.
+std::int64_t cools_at_ns(const Function& function);
+
 }  // namespace sluice::sandbox

@@ -110,7 +110,7 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
 }
 
 /// A new lane while there are fewer of its kind than the options allow, else the one with the
-/// smallest sum of shares.
+/// least expected load.
 Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(runtime::Isolation isolation) {
   const bool is_cell = isolation == runtime::Isolation::kProcess;
   const LaneHost& host = is_cell ? cells_ : daemons_;
@@ -136,7 +136,8 @@ Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(runtime::Isolation isola
     }
     if (lanes.empty()) return group.status().with_context("cores for functions");
   }
-  return *std::ranges::min_element(lanes, {}, [](const auto& lane) { return lane->total_share(); });
+  return *std::ranges::min_element(lanes, {},
+                                   [](const auto& lane) { return lane->expected_load(); });
 }
 
 Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request, const FunctionOptions& options,

@@ -11,6 +11,9 @@ using runtime::RuntimeCode;
 
 namespace {
 
+/// A request of a function without weights costs about as much as reading this.
+constexpr double kBytesOfAnyRequest = 1 << 18;
+
 Status removed(const std::string& name) {
   return runtime_error(RuntimeCode::kInvalidHandle, "function \"{}\" was removed", name);
 }
@@ -34,10 +37,13 @@ Lane::Lane(LaneHost host, topology::CoreGroupId group)
 
 Lane::~Lane() { shutdown(0); }
 
-std::int64_t Lane::total_share() const {
+double Lane::expected_load() const {
   const std::lock_guard lock(mutex_);
-  std::int64_t sum = 0;
-  for (const auto& [id, function] : functions_) sum += function->options.share;
+  double sum = 0;
+  for (const auto& [id, function] : functions_) {
+    const auto bytes = static_cast<double>(function->footprint.total_bytes());
+    sum += function->options.share * (kBytesOfAnyRequest + bytes);
+  }
   return sum;
 }
 
@@ -60,6 +66,7 @@ Status Lane::ask(const std::shared_ptr<Function>& function, Function::Wish wish)
   if (is_over_) return closed();
   if (function->is_removed && wish != Function::Wish::kRemove) return removed(function->name);
   function->wish = wish;
+  ++num_wishes_;
   work_.notify_one();
   changed_.wait(lock, is_free);
   return function->wish == Function::Wish::kNone ? function->wish_status : closed();
@@ -170,7 +177,14 @@ void Lane::leave_line(Pending& pending) {
   function.waiting.erase({-std::int64_t{pending.request.priority}, pending.id});
   deadlines_.erase({pending.request.deadline_ns, pending.id});
   pending.is_waiting = false;
-  if (function.waiting.empty()) schedule_.set_ready(function.id, false);
+  if (!function.waiting.empty()) return;
+  schedule_.set_ready(function.id, false);
+  note_cooling(function);
+}
+
+/// Requires: `mutex_` is held.
+void Lane::note_cooling(const Function& function) {
+  next_cooling_ns_ = std::min(next_cooling_ns_, cools_at_ns(function));
 }
 
 bool Lane::cancel(std::uint64_t id) {

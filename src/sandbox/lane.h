@@ -48,8 +48,8 @@ class Lane {
   topology::CoreGroupId group() const { return group_; }
   Clock& clock() const { return clock_; }
   const runtime::ModelHost* host() const { return host_.models; }
-  /// Sum of the functions' shares.
-  std::int64_t total_share() const;
+  /// Grows with the shares of the lane's functions, and with the bytes that their requests read.
+  double expected_load() const;
   bool is_empty() const;
 
   void add(const std::shared_ptr<Function>& function);
@@ -96,6 +96,7 @@ class Lane {
   Status ask(const std::shared_ptr<Function>& function, Function::Wish wish);
   Status check(const Function& function, const runtime::Request& request) const;
   void leave_line(Pending& pending);
+  void note_cooling(const Function& function);
   void answer(Pending& pending, runtime::Reply reply);
   void refuse(Pending& pending, const Status& why);
   void cancel_all(const Function* function, const Status& why);
@@ -128,6 +129,8 @@ class Lane {
   std::map<FunctionId, std::shared_ptr<Function>> functions_;
   std::map<std::uint64_t, std::shared_ptr<Pending>> pending_;
   std::set<std::pair<std::int64_t, std::uint64_t>> deadlines_;  ///< of waiting requests
+  int num_wishes_ = 0;
+  std::int64_t next_cooling_ns_ = kNoDeadline;  ///< no function is to be unloaded before
   std::uint64_t next_id_ = 1;
   bool is_closed_ = false;
   bool is_over_ = false;  ///< the thread ends

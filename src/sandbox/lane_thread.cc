@@ -50,6 +50,7 @@ bool Lane::expire(Lock& lock) {
 
 /// Does what another thread waits for. Whether there was such a wish.
 bool Lane::obey(Lock& lock) {
+  if (num_wishes_ == 0) return false;
   const auto it = std::ranges::find_if(
       functions_, [](const auto& entry) { return entry.second->wish != Function::Wish::kNone; });
   if (it == functions_.end()) return false;
@@ -64,34 +65,29 @@ bool Lane::obey(Lock& lock) {
   }
   lock.lock();
   function->last_used_ns = clock_.now_ns();
+  note_cooling(*function);
   if (wish == Function::Wish::kRemove) {
     schedule_.remove(function->id);
     functions_.erase(function->id);
   }
   function->wish_status = status;
   function->wish = Function::Wish::kNone;
+  --num_wishes_;
   changed_.notify_all();
   return true;
 }
 
-namespace {
-
-/// When an idle function is unloaded.
-std::int64_t cools_at_ns(const Function& function) {
-  const std::int64_t keep_ns = function.options.keep_warm_ns;
-  if (!function.model || !function.waiting.empty()) return kNoDeadline;
-  return keep_ns > kNoDeadline - function.last_used_ns ? kNoDeadline
-                                                       : function.last_used_ns + keep_ns;
-}
-
-}  // namespace
-
 /// Unloads a function whose keep-warm time is over. Whether there was one.
 bool Lane::cool_idle(Lock& lock) {
   const std::int64_t now_ns = clock_.now_ns();
+  if (next_cooling_ns_ > now_ns) return false;
   const auto it = std::ranges::find_if(
       functions_, [&](const auto& entry) { return cools_at_ns(*entry.second) <= now_ns; });
-  if (it == functions_.end()) return false;
+  if (it == functions_.end()) {
+    next_cooling_ns_ = kNoDeadline;
+    for (const auto& [id, function] : functions_) note_cooling(*function);
+    return false;
+  }
   const std::shared_ptr<Function> function = it->second;
   lock.unlock();
   unload(*function);
@@ -100,11 +96,7 @@ bool Lane::cool_idle(Lock& lock) {
 }
 
 std::int64_t Lane::next_event_ns() const {
-  std::int64_t next_ns = deadlines_.empty() ? kNoDeadline : deadlines_.begin()->first;
-  for (const auto& [id, function] : functions_) {
-    next_ns = std::min(next_ns, cools_at_ns(*function));
-  }
-  return next_ns;
+  return std::min(next_cooling_ns_, deadlines_.empty() ? kNoDeadline : deadlines_.begin()->first);
 }
 
 void Lane::take_turn(Function& function, Lock& lock) {
@@ -125,6 +117,7 @@ void Lane::take_turn(Function& function, Lock& lock) {
   function.is_running = false;
   function.is_suspect = is_suspect;
   function.last_used_ns = end_ns;
+  note_cooling(function);
   function.state.busy_ns += end_ns - start_ns;
   schedule_.charge(function.id, end_ns - start_ns);
 }

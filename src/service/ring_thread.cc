@@ -1,5 +1,6 @@
 #include "service/ring_thread.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -17,6 +18,12 @@ constexpr std::int64_t kSleepNs = 100'000'000;
 /// A ring's thread delays only its own client, so it may compute longer requests than a thread of
 /// gRPC's. Above 1 ms the wake-up that this saves is lost in the noise.
 constexpr std::int64_t kMaxComputeNs = 1'000'000;
+/// With so many requests in flight others compute long enough that the thread naps: a client need
+/// not wake it for each submission, and it does not look for work on a processor that they need.
+constexpr std::size_t kManyFlights = 8;
+/// The shortest requests take about as long, so that a nap ends before the work does.
+constexpr std::chrono::microseconds kNapPerFlight(4);
+constexpr std::chrono::microseconds kLongestNap(250);
 
 }  // namespace
 
@@ -94,7 +101,7 @@ void RingThread::loop() {
             runtime_error(RuntimeCode::kBadInput, "an entry of a ring has at most {} tensors",
                           shm::kMaxRingTensors));
         break;
-      case shm::RingServer::Take::kNone: ring_->server.wait(kSpinNs, kSleepNs); break;
+      case shm::RingServer::Take::kNone: rest(); break;
       case shm::RingServer::Take::kBroken:
         service_.log().add(LogLevel::kWarning, "ring.broken session={}",
                            static_cast<std::uint64_t>(caller_.session->id()));
@@ -104,6 +111,13 @@ void RingThread::loop() {
     }
   }
   has_ended_.store(true);
+}
+
+void RingThread::rest() {
+  const std::size_t num_flights = ring_->flights.size();
+  if (num_flights < kManyFlights) return ring_->server.wait(kSpinNs, kSleepNs);
+  std::this_thread::sleep_for(
+      std::min<std::chrono::nanoseconds>(num_flights * kNapPerFlight, kLongestNap));
 }
 
 void RingThread::serve(const shm::Submission& submission) {

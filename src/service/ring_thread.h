@@ -36,6 +36,7 @@ class RingThread {
 
   RingThread(Service& service, Caller caller, std::shared_ptr<Ring> ring);
   void loop();
+  void rest();
   void serve(const shm::Submission& submission);
   Status submit(const shm::Submission& submission);
 

@@ -60,7 +60,10 @@ bool Model::drain(std::int64_t drain_deadline_ns, std::int64_t hang_deadline_ns)
   scheduler.refuse(
       runtime_error(RuntimeCode::kFailed, "model \"{}\" is stopped; start it first", name));
   const bool may_drain = drain_deadline_ns > scheduler.clock().now_ns();
-  if (!may_drain || !scheduler.wait(is_idle, drain_deadline_ns)) {
+  // An idle model has nothing to cancel, and its driver's thread sleeps on: functions that take
+  // turns on a lane are stopped so each time.
+  const bool is_drained = is_idle() || (may_drain && scheduler.wait(is_idle, drain_deadline_ns));
+  if (!is_drained) {
     scheduler.cancel_all(fmt::format("model \"{}\": cancelled, the model is being stopped", name));
     if (!scheduler.wait(is_idle, hang_deadline_ns)) {
       scheduler.give_up(runtime_error(RuntimeCode::kDeviceError,
