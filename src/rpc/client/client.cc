@@ -14,6 +14,7 @@
 #include "rpc/client/client_messages.h"
 #include "rpc/client/infer_client.h"
 #include "rpc/client/ring_caller.h"
+#include "rpc/client/ring_stream.h"
 #include "rpc/client/side_client.h"
 #include "rpc/wire/convert.h"
 #include "rpc/wire/error.h"
@@ -366,6 +367,13 @@ class GrpcClient final : public Client {
     return client::open_stream(
         *stub_, shared_, [this](grpc::ClientContext& context) { prepare(context); },
         [this](const grpc::Status& status) { return answer_of(status); });
+  }
+
+  Result<std::unique_ptr<InferStream>> open_ring_stream(const RingStreamOptions& options) override {
+    if (!has_session_.load()) return make_error(Code::kFailedPrecondition, "a ring is a session's");
+    return client::open_ring_stream(
+        SLUICE_TRY(find_side_socket()), token_, options,
+        [this](std::uint64_t model) { return model_entry(model); }, shared_);
   }
 
  private:

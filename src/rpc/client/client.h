@@ -28,6 +28,13 @@ struct ClientOptions {
   bool uses_ring = true;
 };
 
+/// The ring of a stream.
+struct RingStreamOptions {
+  std::uint32_t num_entries = 1024;  ///< requests in flight; a power of two up to 1024
+  /// For the tensors of a request that are not in memory of Client::share; a multiple of 64.
+  std::uint64_t entry_bytes = 65536;
+};
+
 /// Safe from any thread; all calls block. Without a session what is made stays when the client
 /// goes, and is everybody's. Every Status carries the RuntimeCode that the daemon sent;
 /// kUnavailable if there is no daemon at the address.
@@ -107,6 +114,13 @@ class Client {
                                    const InferOptions& options = {}) = 0;
   /// Many requests on one call, in this client's session if it has one. Ends before the client.
   virtual Result<std::unique_ptr<InferStream>> open_stream() = 0;
+  /// The same through a ring in shared memory: many times the rate of small requests. Over a Unix
+  /// socket, in a session. `send` blocks while all entries are in flight, and refuses what the ring
+  /// cannot carry (docs/protocol.md); replies keep their entry until they are destroyed. Requests
+  /// end by `timeout_ns`, not by `cancel`.
+  /// Fails: kFailedPrecondition without a session or a Unix socket; kInvalidArgument for options.
+  virtual Result<std::unique_ptr<InferStream>> open_ring_stream(
+      const RingStreamOptions& options = {}) = 0;
 };
 
 }  // namespace sluice::rpc::client

@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-
-#include "base/checked.h"
 
 namespace sluice::rpc::client {
 namespace {
@@ -21,66 +18,6 @@ constexpr std::int64_t kSpinNs = 50'000;
 constexpr std::int64_t kSleepNs = 100'000'000;
 /// The daemon keeps deadlines. The client stops waiting for an answer that is this much later.
 constexpr std::int64_t kGraceNs = 500'000'000;
-
-std::uint64_t aligned(std::uint64_t size) {
-  return (size + shm::kPlaceAlignment - 1) & ~(shm::kPlaceAlignment - 1);
-}
-
-/// Takes memory of an entry piece by piece.
-class EntryMemory {
- public:
-  EntryMemory(std::uint64_t region, std::uint64_t offset, std::span<std::byte> memory)
-      : region_(region), offset_(offset), memory_(memory) {}
-
-  /// Nothing when it is used up.
-  std::optional<service::RegionSlice> take(std::uint64_t size) {
-    if (size > memory_.size() || aligned(size) > memory_.size() - used_) return std::nullopt;
-    const service::RegionSlice place = {region_, offset_ + used_, size};
-    used_ += aligned(size);
-    return place;
-  }
-  std::byte* at(const service::RegionSlice& place) const {
-    return memory_.data() + (place.offset - offset_);
-  }
-
- private:
-  const std::uint64_t region_;
-  const std::uint64_t offset_;
-  const std::span<std::byte> memory_;
-  std::uint64_t used_ = 0;
-};
-
-void put(const service::RegionSlice& place, shm::RingTensor& to) {
-  to.region = place.region;
-  to.offset = place.offset;
-  to.bytes = place.size_bytes;
-}
-
-/// False if the entry has no room for it.
-bool describe(const exec::TensorView& view, shm::RingTensor& to) {
-  if (view.dims.size() > shm::kMaxRingRank || view.element == ir::ElementType::kString) {
-    return false;
-  }
-  to.element_type = static_cast<std::int32_t>(view.element);
-  to.rank = static_cast<std::uint32_t>(view.dims.size());
-  std::ranges::copy(view.dims, to.dims.begin());
-  return true;
-}
-
-/// By the signature, where that knows.
-std::optional<std::uint64_t> size_of(const ir::Type& type) {
-  if (!type.is_tensor() || type.element() == ir::ElementType::kString) return std::nullopt;
-  const auto size = ir::storage_bytes(type);
-  if (!size) return std::nullopt;
-  return static_cast<std::uint64_t>(*size);
-}
-
-const NamedTensor* find_input(const std::vector<NamedTensor>& inputs, std::size_t index,
-                              const std::string& name) {
-  if (index < inputs.size() && inputs[index].name == name) return &inputs[index];
-  const auto it = std::ranges::find(inputs, name, &NamedTensor::name);
-  return it == inputs.end() ? nullptr : &*it;
-}
 
 }  // namespace
 
@@ -101,6 +38,7 @@ RingCaller::RingCaller(shm::SharedMemory memory, Handed handed)
   for (std::uint32_t i = kEntries; i-- > 0;) {
     Entry& entry = entries_[i];
     entry.index = i;
+    entry.region = handed_.region;
     entry.offset = shm::ring_bytes(kEntries) + i * kEntryBytes;
     entry.memory = memory_.memory().subspan(entry.offset, kEntryBytes);
     free_.push_back(&entry);
@@ -141,45 +79,6 @@ std::optional<Result<InferReply>> RingCaller::infer(const service::ModelEntry& m
   const Status status = wait(*entry, options.timeout_ns);
   if (!status.is_ok()) return Result<InferReply>(status);
   return reply_of(entry, model, options);
-}
-
-bool RingCaller::fill(Entry& entry, const service::ModelEntry& model, const Inputs& inputs,
-                      const InferOptions& options, const SharedTable& shared) const {
-  const package::Signature& signature = model.signature;
-  const std::size_t num_tensors = signature.inputs.size() + signature.outputs.size();
-  if (num_tensors > shm::kMaxRingTensors || inputs.size() != signature.inputs.size()) return false;
-  entry.submission.head = {};
-  entry.submission.head.request = entry.index;
-  entry.submission.head.model = model.info.handle;
-  entry.submission.head.timeout_ns = options.timeout_ns;
-  entry.submission.head.priority = options.priority;
-  entry.submission.head.num_inputs = static_cast<std::uint32_t>(signature.inputs.size());
-  entry.submission.head.num_outputs = static_cast<std::uint32_t>(signature.outputs.size());
-  EntryMemory memory(handed_.region, entry.offset, entry.memory);
-  for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
-    const NamedTensor* input = find_input(inputs, i, signature.inputs[i].name);
-    if (input == nullptr || input->view.size_bytes < 0) return false;
-    const exec::TensorView& view = input->view;
-    if (!describe(view, entry.submission.tensors[i])) return false;
-    auto place = shared.find(view.data, view.size_bytes);
-    if (!place) {
-      place = memory.take(static_cast<std::uint64_t>(view.size_bytes));
-      if (!place) return false;
-      if (view.size_bytes > 0) std::memcpy(memory.at(*place), view.data, place->size_bytes);
-    }
-    put(*place, entry.submission.tensors[i]);
-  }
-  for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
-    std::optional<service::RegionSlice> place;
-    if (i < options.outputs.size() && options.outputs[i].data != nullptr) {
-      place = shared.find(options.outputs[i].data, options.outputs[i].capacity_bytes);
-    } else if (const auto size = size_of(signature.outputs[i].type)) {
-      place = memory.take(*size);
-    }
-    if (!place) return false;
-    put(*place, entry.submission.tensors[signature.inputs.size() + i]);
-  }
-  return true;
 }
 
 bool RingCaller::is_daemon_there() const {
@@ -241,27 +140,7 @@ Result<InferReply> RingCaller::reply_of(Entry* entry, const service::ModelEntry&
                                         const InferOptions& options) {
   const std::shared_ptr<const void> owner(
       entry, [ring = shared_from_this()](Entry* used) { ring->give_back(used); });
-  const shm::CompletionHead& head = entry->completion.head;
-  if (head.status_code != 0) {
-    return Status(static_cast<Code>(head.status_code), head.runtime_code,
-                  std::string(entry->completion.message.data(), head.message_bytes));
-  }
-  InferReply reply;
-  reply.code = static_cast<RuntimeCode>(head.runtime_code);
-  for (std::size_t i = 0; i < head.num_outputs && i < model.signature.outputs.size(); ++i) {
-    const shm::RingTensor& tensor = entry->completion.outputs[i];
-    const shm::RingTensor& asked = entry->submission.tensors[entry->submission.head.num_inputs + i];
-    exec::TensorView view;
-    const bool is_placed = i < options.outputs.size() && options.outputs[i].data != nullptr;
-    view.data = is_placed ? options.outputs[i].data : memory_.memory().data() + asked.offset;
-    view.size_bytes = static_cast<std::int64_t>(std::min(tensor.bytes, asked.bytes));
-    view.element = static_cast<ir::ElementType>(tensor.element_type);
-    view.dims.assign(tensor.dims.begin(),
-                     tensor.dims.begin() + std::min<std::uint32_t>(tensor.rank, shm::kMaxRingRank));
-    reply.outputs.push_back({model.signature.outputs[i].name, std::move(view)});
-  }
-  reply.owner = owner;
-  return reply;
+  return read_reply(*entry, entry->completion, model, options, owner);
 }
 
 }  // namespace sluice::rpc::client

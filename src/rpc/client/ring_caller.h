@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "rpc/client/client.h"
+#include "rpc/client/ring_entry.h"
 #include "rpc/client/shared_tensors.h"
 #include "rpc/client/side_client.h"
 #include "shm/ring_client.h"
@@ -39,11 +40,7 @@ class RingCaller : public std::enable_shared_from_this<RingCaller> {
   bool is_closed() const { return is_dead_.load() || ring_.is_closed(); }
 
  private:
-  struct Entry {
-    std::uint32_t index = 0;
-    std::uint64_t offset = 0;  ///< in the ring's region
-    std::span<std::byte> memory;
-    shm::Submission submission;
+  struct Entry : RingEntry {
     shm::Completion completion;
     bool is_done = false;
     bool is_abandoned = false;  ///< nobody waits; it is free when it is answered
@@ -52,8 +49,6 @@ class RingCaller : public std::enable_shared_from_this<RingCaller> {
 
   Entry* take_entry();
   void give_back(Entry* entry);
-  bool fill(Entry& entry, const service::ModelEntry& model, const Inputs& inputs,
-            const InferOptions& options, const SharedTable& shared) const;
   Status wait(Entry& entry, std::int64_t timeout_ns);
   void look(std::unique_lock<std::mutex>& lock);
   bool is_daemon_there() const;

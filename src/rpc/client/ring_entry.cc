@@ -1,0 +1,162 @@
+#include "rpc/client/ring_entry.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+
+namespace sluice::rpc::client {
+namespace {
+
+std::uint64_t aligned(std::uint64_t size) {
+  return (size + shm::kPlaceAlignment - 1) & ~(shm::kPlaceAlignment - 1);
+}
+
+/// Takes memory of an entry piece by piece.
+class EntryMemory {
+ public:
+  EntryMemory(std::uint64_t region, std::uint64_t offset, std::span<std::byte> memory)
+      : region_(region), offset_(offset), memory_(memory) {}
+
+  /// Nothing when it is used up.
+  std::optional<service::RegionSlice> take(std::uint64_t size) {
+    if (size > memory_.size() || aligned(size) > memory_.size() - used_) return std::nullopt;
+    const service::RegionSlice place = {region_, offset_ + used_, size};
+    used_ += aligned(size);
+    return place;
+  }
+  /// What a tensor may still take.
+  std::uint64_t left_bytes() const {
+    return (memory_.size() - used_) & ~(shm::kPlaceAlignment - 1);
+  }
+  std::byte* at(const service::RegionSlice& place) const {
+    return memory_.data() + (place.offset - offset_);
+  }
+
+ private:
+  const std::uint64_t region_;
+  const std::uint64_t offset_;
+  const std::span<std::byte> memory_;
+  std::uint64_t used_ = 0;
+};
+
+void put(const service::RegionSlice& place, shm::RingTensor& to) {
+  to.region = place.region;
+  to.offset = place.offset;
+  to.bytes = place.size_bytes;
+}
+
+/// False if the entry has no room for it.
+bool describe(const exec::TensorView& view, shm::RingTensor& to) {
+  if (view.dims.size() > shm::kMaxRingRank || view.element == ir::ElementType::kString) {
+    return false;
+  }
+  to.element_type = static_cast<std::int32_t>(view.element);
+  to.rank = static_cast<std::uint32_t>(view.dims.size());
+  std::ranges::copy(view.dims, to.dims.begin());
+  return true;
+}
+
+bool is_numeric(const ir::Type& type) {
+  return type.is_tensor() && type.element() != ir::ElementType::kString;
+}
+
+/// By the signature, where that knows.
+std::optional<std::uint64_t> size_of(const ir::Type& type) {
+  if (!is_numeric(type)) return std::nullopt;
+  const auto size = ir::storage_bytes(type);
+  if (!size) return std::nullopt;
+  return static_cast<std::uint64_t>(*size);
+}
+
+const NamedTensor* find_input(const std::vector<NamedTensor>& inputs, std::size_t index,
+                              const std::string& name) {
+  if (index < inputs.size() && inputs[index].name == name) return &inputs[index];
+  const auto it = std::ranges::find(inputs, name, &NamedTensor::name);
+  return it == inputs.end() ? nullptr : &*it;
+}
+
+/// Room for each output. Those of unknown size get equal parts of what the others leave.
+bool place_outputs(RingEntry& entry, const package::Signature& signature,
+                   const InferOptions& options, const SharedTable& shared, EntryMemory& memory) {
+  shm::RingTensor* tensors = &entry.submission.tensors[signature.inputs.size()];
+  std::vector<std::size_t> unknown;
+  for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
+    std::optional<service::RegionSlice> place;
+    if (i < options.outputs.size() && options.outputs[i].data != nullptr) {
+      place = shared.find(options.outputs[i].data, options.outputs[i].capacity_bytes);
+    } else if (const auto size = size_of(signature.outputs[i].type)) {
+      place = memory.take(*size);
+    } else if (entry.has_room_for_unknown && is_numeric(signature.outputs[i].type)) {
+      unknown.push_back(i);
+      continue;
+    }
+    if (!place) return false;
+    put(*place, tensors[i]);
+  }
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    put(*memory.take(memory.left_bytes() / (unknown.size() - i)), tensors[unknown[i]]);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool fill(RingEntry& entry, const service::ModelEntry& model,
+          const std::vector<NamedTensor>& inputs, const InferOptions& options,
+          const SharedTable& shared) {
+  const package::Signature& signature = model.signature;
+  const std::size_t num_tensors = signature.inputs.size() + signature.outputs.size();
+  if (num_tensors > shm::kMaxRingTensors || inputs.size() != signature.inputs.size()) return false;
+  entry.submission.head = {};
+  entry.submission.head.request = entry.index;
+  entry.submission.head.model = model.info.handle;
+  entry.submission.head.timeout_ns = options.timeout_ns;
+  entry.submission.head.priority = options.priority;
+  entry.submission.head.num_inputs = static_cast<std::uint32_t>(signature.inputs.size());
+  entry.submission.head.num_outputs = static_cast<std::uint32_t>(signature.outputs.size());
+  EntryMemory memory(entry.region, entry.offset, entry.memory);
+  for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
+    const NamedTensor* input = find_input(inputs, i, signature.inputs[i].name);
+    if (input == nullptr || input->view.size_bytes < 0) return false;
+    const exec::TensorView& view = input->view;
+    if (!describe(view, entry.submission.tensors[i])) return false;
+    auto place = shared.find(view.data, view.size_bytes);
+    if (!place) {
+      place = memory.take(static_cast<std::uint64_t>(view.size_bytes));
+      if (!place) return false;
+      if (view.size_bytes > 0) std::memcpy(memory.at(*place), view.data, place->size_bytes);
+    }
+    put(*place, entry.submission.tensors[i]);
+  }
+  return place_outputs(entry, signature, options, shared, memory);
+}
+
+Result<InferReply> read_reply(const RingEntry& entry, const shm::Completion& completion,
+                              const service::ModelEntry& model, const InferOptions& options,
+                              std::shared_ptr<const void> owner) {
+  const shm::CompletionHead& head = completion.head;
+  if (head.status_code != 0) {
+    return Status(static_cast<Code>(head.status_code), head.runtime_code,
+                  std::string(completion.message.data(), head.message_bytes));
+  }
+  InferReply reply;
+  reply.code = static_cast<runtime::RuntimeCode>(head.runtime_code);
+  for (std::size_t i = 0; i < head.num_outputs && i < model.signature.outputs.size(); ++i) {
+    const shm::RingTensor& tensor = completion.outputs[i];
+    const shm::RingTensor& asked = entry.submission.tensors[entry.submission.head.num_inputs + i];
+    exec::TensorView view;
+    const bool is_placed = i < options.outputs.size() && options.outputs[i].data != nullptr;
+    view.data =
+        is_placed ? options.outputs[i].data : entry.memory.data() + (asked.offset - entry.offset);
+    view.size_bytes = static_cast<std::int64_t>(std::min(tensor.bytes, asked.bytes));
+    view.element = static_cast<ir::ElementType>(tensor.element_type);
+    view.dims.assign(tensor.dims.begin(),
+                     tensor.dims.begin() + std::min<std::uint32_t>(tensor.rank, shm::kMaxRingRank));
+    reply.outputs.push_back({model.signature.outputs[i].name, std::move(view)});
+  }
+  reply.owner = std::move(owner);
+  return reply;
+}
+
+}  // namespace sluice::rpc::client
