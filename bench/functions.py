@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Functions of one daemon beside a process per function: start, memory, throughput.
 
-    make build && ninja -C build/release bench_function_load
+    make build && ninja -C build/release bench_function_load dist
     .venv/bin/python bench/functions.py [starts] [memory] [throughput] [--plot FILE.svg] [--json FILE]
 
 Six kinds of small networks; function i is of kind i modulo 6. Each engine computes on one thread per function.
+All of it takes about ten minutes on two idle cores.
 """
 
 from __future__ import annotations
@@ -27,11 +28,18 @@ KINDS = ["digits", "mlp", "mlp_tiny", "boosted_1", "chain_10", "chain_110"]
 PATTERNS = ["sporadic", "periodic", "bursty"]
 SYSTEMS = {
     "functions": "functions:{address}",
+    "functions, through gRPC": "grpc-functions:{address}",
+    "models of one daemon, without lanes": "models:{address}",
     "onnxruntime, a process each": "processes:onnxruntime",
     "Sluice, a process each": "processes:sluice",
     "onnxruntime, one process": "one-process:onnxruntime",
 }
-MEMORY = "onnxruntime, a process each, in the memory of functions"
+# Processes that end: after a second without requests, or to make room for another one.
+ENDING = {
+    "onnxruntime, a process each, kept for 1 s": ["--keep", 1],
+    "onnxruntime, a process each, in the memory of functions": ["--keep", 3600, "--most", 4],
+}
+HELD = ["functions", "onnxruntime, a process each", "Sluice, a process each", "onnxruntime, one process"]
 
 
 def build_models(build: Path) -> dict[str, tuple[Path, Path]]:
@@ -135,14 +143,14 @@ def measure_starts(bench: Bench, count: int) -> list[dict]:
         for row in bench.load(len(KINDS), f"functions:{daemon.address}", *flags):
             rows.append(row | {"system": "function, " + ("cold" if row["cold"] else "warm")})
         for engine in ("onnxruntime", "sluice"):
-            for row in bench.load(len(KINDS), f"processes:{engine}", "--starts", max(5, count // 10)):
+            for row in bench.load(len(KINDS), f"processes:{engine}", "--starts", max(5, count // 30)):
                 rows.append(row | {"system": f"process, {engine}"})
     return rows
 
 
 def print_starts(rows: list[dict], count: int) -> None:
     systems = list(dict.fromkeys(row["system"] for row in rows))
-    print(f"\nFirst answer, p50 / p99 in ms; {count} starts, {max(5, count // 10)} of processes:\n")
+    print(f"\nFirst answer, p50 / p99 in ms; {count} starts, {max(5, count // 30)} of processes:\n")
     print("| | " + " | ".join(systems) + " | process / cold function, p50 |")
     print("|---|" + "--:|" * (len(systems) + 1))
     for name in dict.fromkeys(row["function"] for row in rows):
@@ -165,7 +173,8 @@ def held(bench: Bench, count: int, target: str) -> subprocess.Popen:
 def measure_memory(bench: Bench, count: int) -> dict[str, float]:
     """PSS in MB of what holds the functions, after each has answered."""
     results = {}
-    for name, target in SYSTEMS.items():
+    for name in HELD:
+        target = SYSTEMS[name]
         with bench.daemon() as daemon:
             load = held(bench, count, target.format(address=daemon.address))
             is_daemon = "{address}" in target
@@ -183,17 +192,12 @@ def print_memory(results: dict[str, float], count: int) -> None:
 
 
 def measure_curve(bench: Bench, name: str, pattern: str, options) -> list[dict]:
-    """Points of rising rates; the load ends after two in a row that miss the deadline."""
-    rates = [options.first_rate * options.step**i for i in range(40)]
-    rates.insert(0, options.first_rate)  # warms up, and does not count
-    flags = ["--pattern", pattern, "--rate", ",".join(f"{rate:.0f}" for rate in rates),
+    """Points of a search for the highest rate that meets the deadline."""
+    flags = ["--pattern", pattern, "--rate", options.first_rate, "--search", 1,
              "--seconds", options.seconds, "--deadline-ms", options.deadline_ms]  # fmt: skip
-    if name == MEMORY:
-        return bench.load(options.functions, "processes:onnxruntime", "--keep", 3600,
-                          "--most", options.processes, *flags)[1:]  # fmt: skip
     with bench.daemon() as daemon:
-        target = SYSTEMS[name].format(address=daemon.address)
-        return bench.load(options.functions, target, *flags)[1:]
+        target = SYSTEMS.get(name, "processes:onnxruntime").format(address=daemon.address)
+        return bench.load(options.functions, target, *ENDING.get(name, []), *flags)[1:]
 
 
 def is_good(point: dict, options) -> bool:
@@ -206,7 +210,7 @@ def measure_throughput(bench: Bench, options) -> dict:
     curves: dict = {}
     for pattern in options.patterns.split(","):
         curves[pattern] = {}
-        for name in [*SYSTEMS, MEMORY]:
+        for name in [*SYSTEMS, *ENDING]:
             curves[pattern][name] = measure_curve(bench, name, pattern, options)
             for point in curves[pattern][name]:
                 print(f"  {pattern} {name}: {point}", file=sys.stderr, flush=True)
@@ -215,7 +219,7 @@ def measure_throughput(bench: Bench, options) -> dict:
 
 def best_rate(points: list[dict], options) -> dict | None:
     good = [point for point in points if is_good(point, options)]
-    return good[-1] if good else None
+    return max(good, key=lambda point: point["rate"], default=None)
 
 
 def print_throughput(curves: dict, options) -> None:
@@ -240,13 +244,10 @@ def main() -> None:
     parser.add_argument("what", nargs="*", default=["starts", "memory", "throughput"])
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--functions", type=int, default=50)
-    parser.add_argument("--starts", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--starts", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--deadline-ms", type=float, default=50)
-    parser.add_argument("--processes", type=int, default=4,
-                        help="onnxruntime processes that take the memory of all functions")  # fmt: skip
-    parser.add_argument("--first-rate", type=float, default=100)
-    parser.add_argument("--step", type=float, default=1.4)
+    parser.add_argument("--first-rate", type=float, default=2000)
     parser.add_argument("--patterns", default=",".join(PATTERNS))
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--json", type=Path)

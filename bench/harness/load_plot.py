@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 from pathlib import Path
 
 WIDTH, HEIGHT, LEFT, TOP, GAP = 300, 220, 56, 40, 40
-COLOURS = ["#2a78b5", "#d1495b", "#8a5fb0", "#7a7a7a", "#e0902f"]
+COLOURS = ["#2a78b5", "#7cb5dd", "#3b8a57", "#d1495b", "#8a5fb0", "#7a7a7a", "#e0902f", "#b5a642"]
 LOW_MS, HIGH_MS = 0.5, 2000
 
 
@@ -42,7 +43,7 @@ def panel(left: float, pattern: str, systems: dict, deadline_ms: float) -> list[
     y = y_of(deadline_ms)
     parts.append(line(left, y, left + WIDTH, y, 'stroke="#000" stroke-dasharray="4 3"'))
     for colour, points in zip(COLOURS, systems.values()):
-        places = " ".join(f"{x_of(p['rate']):.1f},{y_of(p['p99_ms']):.1f}" for p in points)
+        places = " ".join(f"{x_of(p['rate']):.1f},{y_of(p['p99_ms']):.1f}" for p in sorted(points, key=itemgetter("rate")))
         parts.append(f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2"/>')
     return parts
 
@@ -59,7 +60,8 @@ def draw(curves: dict, deadline_ms: float, path: Path) -> None:
         x, row = LEFT + 330 * (index % 3), y + 18 * (index // 3)
         parts.append(line(x, row - 4, x + 20, row - 4, f'stroke="{COLOURS[index]}" stroke-width="2"'))
         parts.append(text(x + 26, row, name))
-    size = f'width="{left:.0f}" height="{y + 32}"'
+    rows = (len(next(iter(curves.values()))) + 2) // 3
+    size = f'width="{left:.0f}" height="{y + 18 * rows + 14}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">'
     path.write_text("\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *parts,
                                "</svg>\n"]))  # fmt: skip

@@ -39,23 +39,24 @@ Result<std::unique_ptr<rpc::client::Client>> connect(const std::string& address)
 }
 
 /// A session of the daemon with a function, or a model, for each of a load's; requests on one
-/// stream.
+/// stream, or through one ring.
 class DaemonTarget final : public Target {
  public:
   static Result<std::unique_ptr<Target>> create(const std::string& address,
                                                 const std::vector<LoadFunction>& functions,
-                                                bool are_functions) {
+                                                DaemonOptions options) {
     auto target = std::make_unique<DaemonTarget>();
+    target->uses_ring_ = options.uses_ring;
     target->client_ = SLUICE_TRY(connect(address));
     (void)SLUICE_TRY(target->client_->open_session("load"));
     for (const LoadFunction& function : functions) {
-      SLUICE_TRY(target->deploy(function, are_functions).with_context(function.name));
+      SLUICE_TRY(target->deploy(function, options.are_functions).with_context(function.name));
     }
     return std::unique_ptr<Target>(std::move(target));
   }
 
   Status open() override {
-    stream_ = SLUICE_TRY(client_->open_stream());
+    stream_ = SLUICE_TRY(uses_ring_ ? client_->open_ring_stream() : client_->open_stream());
     return ok_status();
   }
   Status send(std::size_t request, std::size_t function) override {
@@ -87,6 +88,7 @@ class DaemonTarget final : public Target {
     return ok_status();
   }
 
+  bool uses_ring_ = true;
   std::unique_ptr<rpc::client::Client> client_;
   std::unique_ptr<rpc::client::InferStream> stream_;
   std::vector<Deployed> deployed_;
@@ -96,8 +98,8 @@ class DaemonTarget final : public Target {
 
 Result<std::unique_ptr<Target>> daemon_target(const std::string& address,
                                               const std::vector<LoadFunction>& functions,
-                                              bool are_functions) {
-  return DaemonTarget::create(address, functions, are_functions);
+                                              const DaemonOptions& options) {
+  return DaemonTarget::create(address, functions, options);
 }
 
 Result<std::function<Status()>> prepare_daemon_start(const std::string& address,

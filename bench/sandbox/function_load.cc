@@ -4,6 +4,8 @@
 //
 // --pattern P or --azure FILE  the trace
 // --rate R,R,...               one load after another, until two in a row miss the deadline
+// --search 1                   from the first rate on: doubles it until it misses the deadline
+//                              twice, then bisects; a load that misses by far is not repeated
 // --seconds S, --seed N, --deadline-ms D
 // --hold 1                     the functions stay until the end of standard input
 // --starts N                   measures first answers instead: cold and warm functions, or
@@ -13,12 +15,13 @@
 // --most N                     most processes at a time; the least recently used one makes room
 //
 // FUNCTIONS: a file with a line per function: NAME ONNX PACKAGE
-// TARGET: functions:ADDRESS or models:ADDRESS of a daemon; processes:ENGINE or
-//         one-process:ENGINE
+// TARGET: functions:ADDRESS or models:ADDRESS of a daemon, through a ring in shared memory;
+//         grpc-functions:ADDRESS through a gRPC stream; processes:ENGINE or one-process:ENGINE
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -37,6 +40,10 @@ namespace {
 
 constexpr std::int64_t kSlotNs = 20'000'000;
 constexpr double kNsPerSecond = 1e9;
+/// A load whose 99th percentile is so many deadlines is no accident of the machine.
+constexpr double kHopeless = 10;
+constexpr int kBisections = 3;
+constexpr double kMaxRate = 500'000;
 
 template <typename T>
 T value_of(Result<T> result) {
@@ -56,7 +63,8 @@ struct Settings {
   std::map<std::string, std::string> flags = {
       {"--pattern", "bursty"}, {"--rate", "100"}, {"--seconds", "5"},      {"--seed", "1"},
       {"--deadline-ms", "50"}, {"--keep", "-1"},  {"--python", "python3"}, {"--server", ""},
-      {"--azure", ""},         {"--hold", "0"},   {"--starts", "0"},       {"--most", "1000000"}};
+      {"--azure", ""},         {"--hold", "0"},   {"--search", "0"},       {"--starts", "0"},
+      {"--most", "1000000"}};
 
   double number(const std::string& flag) const { return std::atof(flags.at(flag).c_str()); }
 };
@@ -175,8 +183,10 @@ std::pair<std::string, std::string> parse_target(const Settings& settings) {
 std::unique_ptr<Target> open_target(const Settings& settings,
                                     const std::vector<LoadFunction>& functions) {
   const auto [kind, what] = parse_target(settings);
-  if (kind == "functions" || kind == "models") {
-    return value_of(daemon_target(what, functions, kind == "functions"));
+  const bool is_grpc = kind == "grpc-functions";
+  if (kind == "functions" || kind == "models" || is_grpc) {
+    return value_of(
+        daemon_target(what, functions, {.are_functions = kind != "models", .uses_ring = !is_grpc}));
   }
   if (kind != "processes" && kind != "one-process") refuse(kind + " is no kind of target");
   ProcessOptions options = process_options(settings, what);
@@ -227,8 +237,8 @@ std::vector<double> rates_of(const Settings& settings) {
   return rates;
 }
 
-/// One load. Whether all requests were answered and 99 of 100 in time.
-bool run_load(const Settings& settings, std::size_t num_functions, double rate, Target& target) {
+/// One load. The 99th percentile in parts of the deadline; above 1 if a request was not answered.
+double run_load(const Settings& settings, std::size_t num_functions, double rate, Target& target) {
   const auto requests = make_requests(settings, num_functions, rate);
   const auto deadline_ns = static_cast<std::int64_t>(settings.number("--deadline-ms") * 1e6);
   const Replay got = value_of(replay(target, num_functions, requests, deadline_ns));
@@ -249,16 +259,41 @@ bool run_load(const Settings& settings, std::size_t num_functions, double rate, 
       static_cast<double>(got.duration_ns) / kNsPerSecond, ms(quantile(got.latencies_ns, 0.5)),
       ms(p99_ns), ms(quantile(got.lateness_ns, 0.99)), fairness(parts));
   std::fflush(stdout);
-  return got.latencies_ns.size() == requests.size() && p99_ns <= deadline_ns;
+  const double part = static_cast<double>(p99_ns) / static_cast<double>(deadline_ns);
+  return got.latencies_ns.size() == requests.size() ? part : std::max(part, kHopeless);
+}
+
+void search(const Settings& settings, std::size_t num_functions, double rate, Target& target) {
+  const auto is_met = [&](double tried) {
+    const double part = run_load(settings, num_functions, tried, target);
+    if (part <= 1 || part >= kHopeless) return part <= 1;
+    return run_load(settings, num_functions, tried, target) <= 1;
+  };
+  double met = 0;
+  while (rate < kMaxRate && is_met(rate)) {
+    met = rate;
+    rate *= 2;
+  }
+  double missed = rate;
+  for (int i = 0; i < kBisections && met > 0; ++i) {
+    const double middle = std::sqrt(met * missed);
+    (is_met(middle) ? met : missed) = middle;
+  }
 }
 
 void run(const Settings& settings) {
   const auto functions = read_functions(settings.functions);
   if (settings.number("--starts") > 0) return measure_starts(settings, functions);
   const auto target = open_target(settings, functions);
+  const std::vector<double> rates = rates_of(settings);
+  if (settings.number("--search") > 0) {
+    run_load(settings, functions.size(), rates.front(), *target);  // warms up
+    search(settings, functions.size(), rates.front(), *target);
+    return;
+  }
   int num_bad = 0;
-  for (const double rate : rates_of(settings)) {
-    num_bad = run_load(settings, functions.size(), rate, *target) ? 0 : num_bad + 1;
+  for (const double rate : rates) {
+    num_bad = run_load(settings, functions.size(), rate, *target) <= 1 ? 0 : num_bad + 1;
     if (num_bad == 2) break;
   }
   if (settings.number("--hold") == 0) return;

@@ -48,11 +48,15 @@ class Target {
   virtual Result<std::optional<TargetAnswer>> next() = 0;
 };
 
-/// Deploys each function in the daemon, as a function of its lanes or as a model that takes turns
-/// on cores. Requests go through one gRPC stream.
+struct DaemonOptions {
+  bool are_functions = true;  ///< of the daemon's lanes; else models that take turns on cores
+  bool uses_ring = true;      ///< one ring in shared memory; else one gRPC stream
+};
+
+/// Deploys each function in the daemon.
 Result<std::unique_ptr<Target>> daemon_target(const std::string& address,
                                               const std::vector<LoadFunction>& functions,
-                                              bool are_functions);
+                                              const DaemonOptions& options);
 
 /// Deploys the function if the daemon at `address` has none of its name, makes it cold or warm, and
 /// returns a start: it connects and asks for one answer.
