@@ -1,5 +1,6 @@
 // The part of Service that takes profiles.
 #include "service/service.h"
+#include "worker/pool.h"
 
 namespace sluice::service {
 
@@ -10,15 +11,23 @@ Result<std::uint64_t> Service::start_profile(const Caller& caller,
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
   const SessionId session = caller.session->id();
+  runtime::ProfileWish own = wish;
+  if (workers_ != nullptr && wish.model) {
+    const auto info = workers_->info(*wish.model);
+    // The engine knows the group, and has no model in it.
+    if (info.is_ok()) own = {info->group, std::nullopt, wish.limit_ns, wish.max_spans};
+  }
   std::uint64_t profile = 0;
   {
     const std::unique_lock lock(owners_mutex_);
-    profile = SLUICE_TRY(engine_.start_profile(wish));
+    profile = SLUICE_TRY(engine_.start_profile(own));
     profile_owners_[profile] = {session, account_of(caller.peer)};
   }
+  if (workers_ != nullptr) workers_->start_profile(profile, wish);
   if (session != kNobody &&
       sessions_.find(session) == nullptr) {  // reclaim may have come before us
     drop_profiles(session);
+    if (workers_ != nullptr) workers_->stop_profile(profile, false);
     return runtime_error(RuntimeCode::kCancelled, "session {} is closed",
                          static_cast<std::uint64_t>(session));
   }
@@ -30,6 +39,11 @@ Result<std::uint64_t> Service::start_profile(const Caller& caller,
 Result<runtime::Profile> Service::stop_profile(const Caller& caller, std::uint64_t profile) {
   SLUICE_TRY(check_control(profile_owners_, profile, caller, "profile"));
   auto taken = SLUICE_TRY(engine_.stop_profile(profile));
+  if (workers_ != nullptr) {
+    for (runtime::Profile& part : workers_->stop_profile(profile)) {
+      append(taken, std::move(part));
+    }
+  }
   {
     const std::unique_lock lock(owners_mutex_);
     profile_owners_.erase(profile);
@@ -40,15 +54,19 @@ Result<runtime::Profile> Service::stop_profile(const Caller& caller, std::uint64
 }
 
 void Service::drop_profiles(SessionId session) {
-  const std::unique_lock lock(owners_mutex_);
-  for (auto it = profile_owners_.begin(); it != profile_owners_.end();) {
-    if (it->second.session != session) {
-      ++it;
-      continue;
-    }
-    const auto dropped = engine_.stop_profile(it->first);
-    (void)dropped;  // its owner may fetch it concurrently
-    it = profile_owners_.erase(it);
+  std::vector<std::uint64_t> dropped;
+  {
+    const std::unique_lock lock(owners_mutex_);
+    std::erase_if(profile_owners_, [&](const auto& entry) {
+      if (entry.second.session != session) return false;
+      dropped.push_back(entry.first);
+      return true;
+    });
+  }
+  for (const std::uint64_t profile : dropped) {
+    const auto taken = engine_.stop_profile(profile);
+    (void)taken;  // its owner may fetch it concurrently
+    if (workers_ != nullptr) workers_->stop_profile(profile, false);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "worker/protocol/profile_pages.h"
+
 namespace sluice::worker {
 
 using nlohmann::json;
@@ -350,6 +352,41 @@ Status WorkerGroup::reset(RemoteModel& model) {
   }
   model.set_phase(next);
   return ok_status();
+}
+
+Result<WorkerGroup::Recording> WorkerGroup::start_profile(const runtime::ProfileWish& wish,
+                                                          const RemoteModel* model) {
+  const auto link = SLUICE_TRY(slot_->get());
+  const json reply = SLUICE_TRY(link->call({{"op", "start_profile"},
+                                            {"model", model == nullptr ? 0 : model->worker_model()},
+                                            {"limit_ns", wish.limit_ns},
+                                            {"max_spans", wish.max_spans}},
+                                           -1, kGraceNs));
+  const auto profile =
+      SLUICE_TRY(topology::JsonValue(reply, "").int_or("profile", 0, 0, std::int64_t{1} << 62));
+  return Recording{link, static_cast<std::uint64_t>(profile), wish.max_spans};
+}
+
+Result<runtime::Profile> WorkerGroup::stop_profile(const Recording& recording) {
+  const auto link = recording.link.lock();
+  if (link == nullptr) {
+    return runtime_error(RuntimeCode::kDeviceError, "the worker that recorded the profile died");
+  }
+  ProfileReader reader(recording.max_spans);
+  for (bool is_last = false; !is_last;) {
+    const json page =
+        SLUICE_TRY(link->call({{"op", "next_page"}, {"profile", recording.profile}}, -1, kGraceNs));
+    is_last = SLUICE_TRY(reader.add(page));
+  }
+  return reader.take();
+}
+
+void WorkerGroup::drop_profile(const Recording& recording) {
+  const auto link = recording.link.lock();
+  if (link == nullptr) return;
+  const auto reply =
+      link->call({{"op", "drop_profile"}, {"profile", recording.profile}}, -1, kGraceNs);
+  (void)reply;  // a dead worker has no profile
 }
 
 void WorkerGroup::unload(const std::shared_ptr<RemoteModel>& model, std::int64_t drain_ns) {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/model_host.h"
+#include "runtime/engine.h"
 #include "worker/remote_model.h"
 
 namespace sluice::worker {
@@ -71,6 +71,19 @@ class WorkerGroup {
   Status start(RemoteModel& model);
   Status stop(RemoteModel& model, std::int64_t drain_ns);
   Status reset(RemoteModel& model);
+  /// Records in the worker that lives now. `model`: that one alone; null: all of the group.
+  struct Recording {
+    std::weak_ptr<WorkerLink> link;
+    std::uint64_t profile = 0;  ///< its number there
+    std::int64_t max_spans = 0;
+  };
+  /// Fails: as Engine::start_profile; kUnavailable without a worker.
+  Result<Recording> start_profile(const runtime::ProfileWish& wish, const RemoteModel* model);
+  /// Blocks. Times are on the worker's clock, which is the daemon's unless devices are simulated.
+  /// Fails: kUnavailable if the worker died since; its spans are lost.
+  static Result<runtime::Profile> stop_profile(const Recording& recording);
+  static void drop_profile(const Recording& recording);
+
   /// Always succeeds; the model is retired.
   void unload(const std::shared_ptr<RemoteModel>& model, std::int64_t drain_ns);
 

@@ -107,12 +107,17 @@ Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const topology::Cor
   options.has_spare = has_spare;
   options.on_event = options_.on_event;
   auto group = SLUICE_TRY(WorkerGroup::create(std::move(options)));
+  bool is_kept = false;
   {
     const std::lock_guard lock(mutex_);
     if (is_open_) {
       groups_[cores.id] = group;
-      return group;
+      is_kept = true;
     }
+  }
+  if (is_kept) {
+    record_all(cores.id, *group);
+    return group;
   }
   group->close();
   return shut_down();

@@ -54,6 +54,13 @@ class WorkerPool final : public runtime::ModelHost {
   /// Adds what the engine cannot know of the pool's groups.
   void describe(std::vector<runtime::GroupInfo>& groups) const;
 
+  /// Records what workers run from now on as a part of the engine's `profile`: of the group or
+  /// model that `wish` names, or of all groups, also of those that are made later. A worker that
+  /// dies takes its spans along, and the next one records nothing. Blocks.
+  void start_profile(std::uint64_t profile, const runtime::ProfileWish& wish);
+  /// Ends it; the spans of each worker, if `wants_spans`. Blocks.
+  std::vector<runtime::Profile> stop_profile(std::uint64_t profile, bool wants_spans = true);
+
   // ModelHost; groups of requests are the pool's.
   Clock& clock() override { return system_clock(); }
   Result<runtime::ModelHandle> load(const runtime::LoadRequest& request,
@@ -75,6 +82,16 @@ class WorkerPool final : public runtime::ModelHost {
     std::shared_ptr<WorkerGroup> group;
   };
 
+  /// What the workers record of one profile.
+  struct Profiling {
+    runtime::ProfileWish wish;
+    std::map<topology::CoreGroupId, WorkerGroup::Recording> recordings;
+  };
+
+  static void record(Profiling& profiling, topology::CoreGroupId id, WorkerGroup& group,
+                     const RemoteModel* model = nullptr);
+  void record_all(topology::CoreGroupId id, WorkerGroup& group);
+
   std::shared_ptr<WorkerGroup> find(topology::CoreGroupId group) const;
   Result<std::shared_ptr<Loaded>> find(runtime::ModelHandle handle) const;
   Result<std::shared_ptr<WorkerGroup>> make_worker(const topology::CoreGroup& cores,
@@ -88,6 +105,8 @@ class WorkerPool final : public runtime::ModelHost {
 
   runtime::Engine& engine_;
   const PoolOptions options_;
+  std::mutex profiles_mutex_;  ///< taken before mutex_, and held while workers are asked
+  std::map<std::uint64_t, Profiling> profiles_;
   mutable std::mutex mutex_;
   bool is_open_ = true;
   std::map<topology::CoreGroupId, std::shared_ptr<WorkerGroup>> groups_;

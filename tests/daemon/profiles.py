@@ -44,6 +44,28 @@ def a_profile_has_every_request_and_its_stages(folder: Path) -> None:
         holds(sluice.refusal("profile", "--stop", number), "no profile has handle")
 
 
+def a_profile_has_the_spans_of_workers(folder: Path) -> None:
+    package = compile_digits(folder)
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        everything = sluice.text("profile", "--start").strip()
+        sluice.text("load", str(package), "--isolation", "process")  # its worker is younger than the profile
+        model = sluice.text("profile", "--start", "--model", "digits").strip()
+        infer(sluice, 3)
+        for number in (everything, model):
+            sluice.text("profile", "--stop", number, "-o", str(folder / "t.json"))
+            trace = json.loads((folder / "t.json").read_text())
+            same(Counter(event["name"] for event in events(trace, "b")),
+                 Counter({"queue": 3, "request 1": 1, "request 2": 1, "request 3": 1}))
+            slices = events(trace, "X")
+            assert sum(event["name"] == "compute" for event in slices) >= 3, slices
+        group = sluice.json("groups")[0]["group"]
+        number = sluice.text("profile", "--start", "--group", str(group)).strip()
+        infer(sluice, 1)
+        sluice.text("profile", "--stop", number, "-o", str(folder / "t.json"))
+        same(len(events(json.loads((folder / "t.json").read_text()), "b")), 2)
+
+
 def a_profile_of_another_model_is_empty(folder: Path) -> None:
     package = compile_digits(folder)
     with Daemon(folder / "d") as daemon:
@@ -84,6 +106,7 @@ def start_or_why(sluice) -> str:
 if __name__ == "__main__":
     sys.exit(prove([
         a_profile_has_every_request_and_its_stages,
+        a_profile_has_the_spans_of_workers,
         a_profile_of_another_model_is_empty,
         an_interrupted_profile_leaves_nothing,
     ]))

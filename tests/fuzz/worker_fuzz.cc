@@ -6,6 +6,7 @@
 //        to its reply memory. For any content, each inference gets one valid reply, and all memory
 //        is returned.
 //     m  a message of the worker, in reply to a command
+//     p  a page of a worker's profile
 //     s  the setup text that starts a worker
 //     r  a request, as the worker reads it
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include "worker/link/flights.h"
 #include "worker/protocol/channel.h"
 #include "worker/protocol/model_info.h"
+#include "worker/protocol/profile_pages.h"
 #include "worker/protocol/setup.h"
 #include "worker/reply.h"
 
@@ -167,6 +169,22 @@ void try_message(std::string_view text) {
   require(again.footprint.total_bytes() == info.footprint.total_bytes());
 }
 
+/// Read twice: the second time its indices may lead to what the first one brought.
+void try_page(std::string_view text) {
+  constexpr std::int64_t kMaxSpans = 64;
+  const auto body = sluice::worker::parse_message(text);
+  if (!body.is_ok()) return;
+  sluice::worker::ProfileReader reader(kMaxSpans);
+  if (!reader.add(*body).is_ok() || !reader.add(*body).is_ok()) return;
+  const auto profile = reader.take();
+  require(profile.spans.size() <= kMaxSpans);
+  for (const auto& span : profile.spans) {
+    require(span.model < profile.models.size());
+    const bool is_named = span.kind == sluice::runtime::SpanKind::kOperation;
+    require(!is_named || span.name < profile.names.size());
+  }
+}
+
 void try_setup(const std::string& text) {
   const auto setup = sluice::worker::parse_setup(text);
   if (setup.is_ok()) (void)sluice::worker::print_setup(*setup);
@@ -189,6 +207,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(rest.data()), rest.size());
   switch (data[0]) {
     case 'm': try_message(text); break;
+    case 'p': try_page(text); break;
     case 's': try_setup(text); break;
     case 'r': try_request(rest); break;
     default: try_answers(rest); break;

@@ -64,4 +64,7 @@ struct Profile {
   std::int64_t duration_ns = 0;    ///< of the recording
 };
 
+/// Adds the models and spans of another process that has the same clock.
+void append(Profile& all, Profile more);
+
 }  // namespace sluice::runtime

@@ -75,6 +75,26 @@ TEST_F(ProfilerTest, KeepsNewestSpansAndCountsDroppedOnes) {
   EXPECT_EQ(profile.num_dropped, 5);
 }
 
+TEST_F(ProfilerTest, AppendedSpansFollowEachOtherAndKeepTheirModelAndName) {
+  Profile all;
+  all.models.push_back({"here", 1, {}});
+  all.names = {"Add"};
+  all.spans = {{SpanKind::kOperation, 0, 0, 0, 1, 10, 5, RuntimeCode::kOk}};
+  Profile more;
+  more.models.push_back({"there", 2, {}});
+  more.names = {"Relu"};
+  more.num_dropped = 4;
+  more.spans = {{SpanKind::kOperation, 0, 0, 0, 7, 2, 3, RuntimeCode::kOk},
+                {SpanKind::kRequest, 0, 0, 0, 7, 0, 20, RuntimeCode::kOk}};
+  append(all, more);
+  EXPECT_THAT(requests(all), ::testing::ElementsAre(7, 1, 7));
+  EXPECT_EQ(all.models.at(all.spans[0].model).name, "there");
+  EXPECT_EQ(all.names.at(all.spans[0].name), "Relu");
+  EXPECT_EQ(all.models.at(all.spans[1].model).name, "here");
+  EXPECT_EQ(all.names.at(all.spans[1].name), "Add");
+  EXPECT_EQ(all.num_dropped, 4);
+}
+
 TEST_F(ProfilerTest, EndsByItselfAndWaitsToBeFetched) {
   ProfileOptions options;
   options.limit_ns = 100;

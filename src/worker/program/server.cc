@@ -22,6 +22,7 @@
 #include "worker/protocol/channel.h"
 #include "worker/protocol/model_info.h"
 #include "worker/protocol/package_file.h"
+#include "worker/protocol/profile_pages.h"
 #include "worker/protocol/setup.h"
 
 namespace sluice::worker {
@@ -105,6 +106,9 @@ class Server {
     if (engine_ == nullptr) return invalid_argument("\"{}\" came before \"start\"", op);
     const JsonValue body(message.body, "");
     if (op == "load") return load(body, message.fd.get(), stop);
+    if (op == "start_profile") return start_profile(body);
+    if (op == "next_page") return next_page(body);
+    if (op == "drop_profile") return drop_profile(body);
     const auto model = ModelHandle(static_cast<std::uint64_t>(
         SLUICE_TRY(SLUICE_TRY(body.field("model")).as_int(0, kMaxInt64))));
     const std::int64_t drain_ns = SLUICE_TRY(body.int_or("drain_ns", 0, 0, kMaxInt64));
@@ -179,6 +183,38 @@ class Server {
     return info_json(static_cast<std::uint64_t>(model), SLUICE_TRY(engine_->info(model)));
   }
 
+  Result<json> start_profile(const JsonValue& body) {
+    runtime::ProfileWish wish;
+    const std::int64_t model = SLUICE_TRY(body.int_or("model", 0, 0, kMaxInt64));
+    if (model != 0) wish.model = ModelHandle(static_cast<std::uint64_t>(model));
+    wish.limit_ns = SLUICE_TRY(body.int_or("limit_ns", wish.limit_ns, 1, kMaxInt64));
+    wish.max_spans = SLUICE_TRY(body.int_or("max_spans", wish.max_spans, 1, kMaxInt64));
+    return json({{"profile", SLUICE_TRY(engine_->start_profile(wish))}});
+  }
+
+  static Result<std::uint64_t> profile_of(const JsonValue& body) {
+    const auto field = SLUICE_TRY(body.field("profile"));
+    return static_cast<std::uint64_t>(SLUICE_TRY(field.as_int(0, kMaxInt64)));
+  }
+
+  Result<json> drop_profile(const JsonValue& body) {
+    return done(engine_->stop_profile(SLUICE_TRY(profile_of(body))).status());
+  }
+
+  /// The daemon asks for one page of a profile after the other.
+  Result<json> next_page(const JsonValue& body) {
+    const std::uint64_t number = SLUICE_TRY(profile_of(body));
+    const std::lock_guard lock(pages_mutex_);
+    auto pages = pages_.find(number);
+    if (pages == pages_.end()) {
+      auto profile = SLUICE_TRY(engine_->stop_profile(number));
+      pages = pages_.emplace(number, ProfilePages(std::move(profile))).first;
+    }
+    json page = pages->second.next();
+    if (pages->second.is_done()) pages_.erase(pages);
+    return page;
+  }
+
   Channel channel_;
   std::mutex send_mutex_;
   std::mutex mutex_;
@@ -189,6 +225,8 @@ class Server {
   std::unique_ptr<runtime::Engine> engine_;
   topology::CoreGroupId group_ = {};
   std::unique_ptr<Requests> requests_;
+  std::mutex pages_mutex_;
+  std::map<std::uint64_t, ProfilePages> pages_;  ///< of profiles that are being fetched
 };
 
 }  // namespace

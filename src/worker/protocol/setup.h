@@ -7,6 +7,9 @@
 //     load     name, depth, max_waiting, flags_nan; a package    --> model, name, mode, depth,
 //     num_slots, ... start_model, stop, reset, unload              model; drain_ns, below 0: no
 //     drain cancel   call                                  the load with that id; has no answer
+//     start_profile  model (0: all), limit_ns, max_spans   --> profile
+//     next_page      profile: ends its recording           --> a page of it (profile_pages.h)
+//     drop_profile   profile
 // Entries of the ring: one input and one output are a request, in a Bundle, and room for its
 // answer; one output alone is room for an answer that was too long (`model`: of which request);
 // none cancels the request `model`. An answer's numbers: queue, copy and compute time in ns; its

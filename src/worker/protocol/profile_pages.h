@@ -1,0 +1,42 @@
+// A worker's profile in messages of the channel, and its check by the daemon.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+
+#include "runtime/profile/profile.h"
+
+namespace sluice::worker {
+
+/// Writes a profile page by page. A page has "models", "names" and "spans", each a part of the
+/// profile's list, and "is_last"; the first one also has the times. Each fits kMaxMessageBytes.
+class ProfilePages {
+ public:
+  explicit ProfilePages(runtime::Profile profile) : profile_(std::move(profile)) {}
+  nlohmann::json next();
+  bool is_done() const;
+
+ private:
+  runtime::Profile profile_;
+  bool has_begun_ = false;
+  std::size_t num_models_ = 0;  ///< that were written, as the two below
+  std::size_t num_names_ = 0;
+  std::size_t num_spans_ = 0;
+};
+
+/// Reads the pages of a worker, which may be hostile. Lists have bounds, and every index leads to
+/// an element that a page before or this one has.
+class ProfileReader {
+ public:
+  explicit ProfileReader(std::int64_t max_spans) : max_spans_(max_spans) {}
+  /// Whether it was the last one. Fails: kInvalidArgument naming the field.
+  Result<bool> add(const nlohmann::json& page);
+  runtime::Profile take() { return std::move(profile_); }
+
+ private:
+  std::int64_t max_spans_;
+  runtime::Profile profile_;
+};
+
+}  // namespace sluice::worker
