@@ -209,16 +209,17 @@ class Builder {
     return unimplemented("trees whose leaves speak of different targets, one each");
   }
 
-  /// Walking trees of like depth together wastes no steps; the last lanes walk a leaf.
+  /// Walking trees of like depth together wastes no steps; the first lanes walk a leaf.
   void sort_trees() {
     while (table_.roots.size() % kTreeLanes != 0) {
       const auto place = static_cast<std::uint32_t>(table_.nodes.size());
       table_.nodes.resize(place + 2);
       table_.values.resize(place + 2);
       put_leaf(place, TreeNode());
-      table_.roots.push_back(place);
-      table_.depths.push_back(0);
-      table_.targets.push_back(0);
+      table_.roots.insert(table_.roots.begin(), place);
+      table_.depths.insert(table_.depths.begin(), 0);
+      table_.targets.insert(table_.targets.begin(), 0);
+      ++table_.num_empty;
     }
     std::vector<std::size_t> order(table_.roots.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -11,7 +11,7 @@ namespace sluice::cpu {
 
 using plugin::Status;
 
-/// Trees in the order of their depth, padded with trees of one empty leaf to whole lanes.
+/// Trees in the order of their depth, behind trees of one empty leaf that pad them to whole lanes.
 ///
 /// A leaf's weights: where each tree speaks of one target, `values[node]` is the weight and
 /// `targets[tree]` the target; else `values[node]` is the number of a row of `rows`, which holds
@@ -20,6 +20,7 @@ struct TreeTable {
   std::vector<std::uint64_t> nodes;
   std::vector<std::uint32_t> roots;
   std::vector<int> depths;
+  std::size_t num_empty = 0;  ///< trees of one empty leaf, the first ones
   bool has_rows = false;
   std::vector<std::uint32_t> values;  ///< bits of a float, or a row
   std::vector<std::int32_t> targets;

@@ -157,7 +157,7 @@ class Trees : public Kernel {
     float* sum = sums(run) + first * targets_;
     std::fill(sum, sum + count * targets_, 0.0F);
     std::uint32_t ends[kLanes];
-    for (std::size_t tree = 0; tree < table_.roots.size(); ++tree) {
+    for (std::size_t tree = table_.num_empty; tree < table_.roots.size(); ++tree) {
       for (std::int64_t r = 0; r < count; r += kLanes) {
         walk_rows_(table_.view(), table_.roots[tree], table_.depths[tree],
                    features + r * table_.num_features(), ends);
