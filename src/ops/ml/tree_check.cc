@@ -19,11 +19,10 @@ using Ints = std::span<const std::int64_t>;
 class NodeIndex {
  public:
   NodeIndex(Ints trees, Ints nodes) : trees_(trees), nodes_(nodes), sorted_(trees.size()) {
+    if (place_by_number()) return;
     for (std::size_t i = 0; i < sorted_.size(); ++i) sorted_[i] = i;
-    const auto is_before = [this](std::size_t a, std::size_t b) { return key(a) < key(b); };
-    if (!std::is_sorted(sorted_.begin(), sorted_.end(), is_before)) {
-      std::sort(sorted_.begin(), sorted_.end(), is_before);
-    }
+    std::sort(sorted_.begin(), sorted_.end(),
+              [this](std::size_t a, std::size_t b) { return key(a) < key(b); });
   }
 
   /// Callers ask for the nodes of one tree after another. Most trees number theirs from 0 on: such
@@ -52,6 +51,24 @@ class NodeIndex {
  private:
   using Key = std::pair<std::int64_t, std::int64_t>;
   Key key(std::size_t place) const { return {trees_[place], nodes_[place]}; }
+  /// Sorts trees in order whose nodes are numbered from 0 to their count; false for others.
+  bool place_by_number() {
+    constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+    std::fill(sorted_.begin(), sorted_.end(), kNone);
+    std::size_t end = 0;
+    for (std::size_t start = 0; start < trees_.size(); start = end) {
+      while (end < trees_.size() && trees_[end] == trees_[start]) ++end;
+      if (start > 0 && trees_[start] < trees_[start - 1]) return false;
+      for (std::size_t i = start; i < end; ++i) {
+        const std::int64_t number = nodes_[i];
+        if (number < 0 || number >= static_cast<std::int64_t>(end - start)) return false;
+        std::size_t& place = sorted_[start + static_cast<std::size_t>(number)];
+        if (place != kNone) return false;
+        place = i;
+      }
+    }
+    return true;
+  }
   /// Where in `sorted_` it is.
   std::optional<std::size_t> search(const Key& wanted) const {
     const auto at =

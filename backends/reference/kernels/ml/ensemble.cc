@@ -37,22 +37,21 @@ struct PairHash {
   }
 };
 
-/// Finds nodes by their tree and number. Most files list the trees in order, and the nodes of each
-/// in a row from 0 on: there the place is a sum. Other files cost an entry in a table per node.
+/// Finds nodes by their tree and number. Most files list tree after tree in order, and number the
+/// nodes of each from 0 to their count: an array then holds the places. Other files cost an entry
+/// of a table per node.
 class NodePlaces {
  public:
   void read(Integers trees, Integers nodes) {
-    bool is_dense = true;
-    for (std::size_t i = 0; i < trees.size(); ++i) {
-      if (i == 0 || trees[i] != trees[i - 1]) {
-        is_dense = is_dense && (i == 0 || trees[i] > trees[i - 1]);
-        starts_.push_back(i);
-      }
-      is_dense = is_dense && nodes[i] == static_cast<std::int64_t>(i - starts_.back());
-    }
     trees_ = trees;
-    if (is_dense) return;
-    is_dense_ = false;
+    bool is_ascending = true;
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+      if (i > 0 && trees[i] == trees[i - 1]) continue;
+      is_ascending = is_ascending && (i == 0 || trees[i] > trees[i - 1]);
+      starts_.push_back(i);
+    }
+    if (is_ascending && number(nodes)) return;
+    by_number_.clear();
     for (std::size_t i = 0; i < trees.size(); ++i) {
       places_.emplace(std::pair(trees[i], nodes[i]), static_cast<std::int32_t>(i));
     }
@@ -63,25 +62,43 @@ class NodePlaces {
 
   /// -1 if there is none.
   std::int32_t find(std::int64_t tree, std::int64_t node) const {
-    if (!is_dense_) {
+    if (by_number_.empty()) {
       const auto at = places_.find({tree, node});
       return at == places_.end() ? -1 : at->second;
     }
-    if (node < 0 || node >= static_cast<std::int64_t>(trees_.size())) return -1;
     if (trees_[starts_[last_]] != tree) {  // callers ask tree after tree
       const auto at = std::ranges::lower_bound(starts_, tree, {},
                                                [this](std::size_t start) { return trees_[start]; });
-      if (at == starts_.end()) return -1;
+      if (at == starts_.end() || trees_[*at] != tree) return -1;
       last_ = static_cast<std::size_t>(at - starts_.begin());
     }
-    const std::size_t place = starts_[last_] + index(node);
-    return place < trees_.size() && trees_[place] == tree ? static_cast<std::int32_t>(place) : -1;
+    if (node < 0 || index(node) >= end_of(last_) - starts_[last_]) return -1;
+    return by_number_[starts_[last_] + index(node)];
   }
 
  private:
+  std::size_t end_of(std::size_t tree) const {
+    return tree + 1 < starts_.size() ? starts_[tree + 1] : trees_.size();
+  }
+
+  /// Fills `by_number_`; false if the numbers of a tree are not those from 0 to its count.
+  bool number(Integers nodes) {
+    by_number_.assign(nodes.size(), -1);
+    for (std::size_t tree = 0; tree < starts_.size(); ++tree) {
+      const std::size_t start = starts_[tree];
+      for (std::size_t i = start; i < end_of(tree); ++i) {
+        if (nodes[i] < 0 || index(nodes[i]) >= end_of(tree) - start) return false;
+        std::int32_t& place = by_number_[start + index(nodes[i])];
+        if (place >= 0) return false;
+        place = static_cast<std::int32_t>(i);
+      }
+    }
+    return true;
+  }
+
   Integers trees_;
   std::vector<std::size_t> starts_;
-  bool is_dense_ = true;
+  std::vector<std::int32_t> by_number_;  ///< from the start of a tree on; empty: see `places_`
   mutable std::size_t last_ = 0;
   std::unordered_map<std::pair<std::int64_t, std::int64_t>, std::int32_t, PairHash> places_;
 };
