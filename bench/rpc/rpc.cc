@@ -1,5 +1,7 @@
 // What the daemon adds: unary gRPC beside a bare echo of the same bytes, a round trip through the
 // ring, large tensors through shared memory beside the same run in this process, and throughput.
+//
+//     rpc [unary|large|flood]     # one of them alone
 #include <fmt/core.h>
 #include <grpcpp/grpcpp.h>
 
@@ -108,10 +110,11 @@ class Bench {
   Bench& operator=(const Bench&) = delete;
   ~Bench() { fs::remove_all(folder_); }
 
-  void run() {
-    unary_and_ring();
-    large();
-    flood();
+  /// `part`: empty for all.
+  void run(std::string_view part) {
+    if (part.empty() || part == "unary") unary_and_ring();
+    if (part.empty() || part == "large") large();
+    if (part.empty() || part == "flood") flood();
   }
 
  private:
@@ -248,4 +251,4 @@ class Bench {
 }  // namespace
 }  // namespace sluice::bench
 
-int main() { sluice::bench::Bench().run(); }
+int main(int argc, char** argv) { sluice::bench::Bench().run(argc > 1 ? argv[1] : ""); }

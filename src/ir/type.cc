@@ -1,5 +1,6 @@
 #include "ir/type.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/checked.h"
@@ -65,7 +66,9 @@ std::optional<std::vector<std::int64_t>> Type::static_dims() const {
   return dims;
 }
 
-bool Type::is_static() const { return static_dims().has_value(); }
+bool Type::is_static() const {
+  return kind_ == Kind::kTensor && shape_ && std::ranges::all_of(*shape_, &Dim::is_known);
+}
 
 std::string Type::to_string() const {
   switch (kind_) {
@@ -95,24 +98,36 @@ std::string shape_to_string(const Shape& shape) {
   return text + "]";
 }
 
+// Every request asks for the sizes of its outputs, so this allocates nothing.
 std::optional<std::int64_t> num_elements(const Shape& shape) {
-  std::vector<std::int64_t> dims;
-  dims.reserve(shape.size());
+  std::int64_t product = 1;
+  bool is_empty = false;
+  bool has_overflow = false;
   for (const Dim& dim : shape) {
     if (!dim.is_known()) return std::nullopt;
-    dims.push_back(dim.value());
+    is_empty |= dim.value() == 0;
+    has_overflow |= dim.value() < 0 || __builtin_mul_overflow(product, dim.value(), &product);
   }
-  return checked_product(dims);
+  if (is_empty) return 0;
+  return has_overflow ? std::nullopt : std::optional(product);
 }
+
+namespace {
+
+/// Requires: the type is static.
+std::optional<std::int64_t> num_stored(const Type& type) {
+  if (type.layout() != Layout::kC16) return num_elements(*type.shape());
+  Shape padded = *type.shape();
+  if (padded.size() < 2) return std::nullopt;
+  padded[1] = ceil_div(padded[1], 16) * 16;
+  return num_elements(padded);
+}
+
+}  // namespace
 
 std::optional<std::int64_t> storage_bytes(const Type& type) {
   if (!type.is_static()) return std::nullopt;
-  Shape padded = *type.shape();
-  if (type.layout() == Layout::kC16) {
-    if (padded.size() < 2) return std::nullopt;
-    padded[1] = ceil_div(padded[1], 16) * 16;
-  }
-  const auto elements = num_elements(padded);
+  const auto elements = num_stored(type);
   return elements ? storage_bytes(type.element(), *elements) : std::nullopt;
 }
 
