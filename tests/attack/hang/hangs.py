@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "daemon"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pressure import until  # noqa: E402
 from harness import BUILD, DIGITS, Daemon, Sluice, at, holds, prove, same  # noqa: E402
 
 PLUGINS = {"SLUICE_BACKEND_PATH": str(BUILD / "hanging_plugin")}
@@ -73,9 +75,45 @@ def a_worker_that_hangs_is_killed_and_the_daemon_lives(folder: Path) -> None:
         same(daemon.stop(), 0)
 
 
+def run_hung_in_session(daemon: Daemon, package: str, isolation: str) -> subprocess.Popen:
+    """A client whose session owns the model and the group, and whose request never ends."""
+    client = subprocess.Popen([str(BUILD / "test/attack_hung_client"), daemon.socket, package, isolation],
+                              stderr=subprocess.PIPE, text=True)
+    while not any(one["accepted"] for one in at(daemon).json("stats")):
+        assert client.poll() is None, client.stderr.read()
+    return client
+
+
+def a_session_that_ends_with_a_hung_kernel_ends_the_daemon_with_a_report(folder: Path) -> None:
+    package = package_with(folder, "hanging,cpu,reference")
+    with OnProcessors(folder / "d", "--hang-seconds", "2") as daemon:
+        client = run_hung_in_session(daemon, package, "stream")
+        client.kill()
+        client.wait()
+        same(daemon.process.wait(), HUNG)
+        holds(daemon.said(), 'daemon.hung waits_for="the end of a session, with model')
+        holds(daemon.said(), "exiting, so that its cores are free again")
+
+
+def a_session_that_ends_with_a_hung_worker_frees_its_cores(folder: Path) -> None:
+    package = package_with(folder, "hanging,cpu,reference")
+    with OnProcessors(folder / "d", "--hang-seconds", "2") as daemon:
+        free = at(daemon).json("server")["free_cores"]
+        client = run_hung_in_session(daemon, package, "process")
+        assert at(daemon).json("server")["free_cores"] < free, "the model holds no core"
+        client.kill()
+        client.wait()
+        until(lambda: at(daemon).json("server")["free_cores"] == free)
+        same(at(daemon).json("models"), [])
+        same(at(daemon).json("sessions"), [])
+        same(daemon.stop(), 0)
+
+
 if __name__ == "__main__":
     sys.exit(prove([
         sigterm_ends_a_daemon_with_a_hung_kernel,
         an_unload_that_hangs_ends_the_daemon_with_a_report,
         a_worker_that_hangs_is_killed_and_the_daemon_lives,
+        a_session_that_ends_with_a_hung_kernel_ends_the_daemon_with_a_report,
+        a_session_that_ends_with_a_hung_worker_frees_its_cores,
     ]))
