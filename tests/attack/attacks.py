@@ -14,7 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-from pressure import PREFACE, descriptors, frame, resident_kib, tcp_of, until
+from flooder import PREFACE, frame
+from pressure import descriptors, resident_kib, tcp_of, until
 from harness import BUILD, Daemon, Sluice, at, compile_digits, holds, judge_memory, prove, same
 
 

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from pressure import GREETING, Neighbour, descriptors, frame, resident_kib, tcp_of, until
+from flooder import GREETING, frame
+from pressure import Neighbour, descriptors, resident_kib, tcp_of, until
 from harness import Daemon, at, compile_digits, judge_memory, prove, same
 
 CONNECTIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 1000

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Floods of HTTP/2 frames over TCP, before any call is authenticated. The daemon lives, its other clients are
-served, and memory and descriptors come back. Prints the neighbour's p99 before and during each flood.
+served, and memory and descriptors come back. Prints the neighbour's p99 before and during each flood;
+neighbours_p99.py judges it, on a machine that does nothing else.
 
     tests/attack/http2_floods.py BUILD_FOLDER [SECONDS]      # of each flood; 0.5 by default
 """
@@ -12,30 +13,14 @@ import threading
 import time
 from pathlib import Path
 
-from pressure import GREETING, PREFACE, Neighbour, connect, descriptors, flood, frame, resident_kib, tcp_of, until
+from flooder import FLOODS, GREETING, PREFACE, connect, frame
+from pressure import Flood, Neighbour, descriptors, resident_kib, tcp_of, until
 from harness import Daemon, Sluice, at, judge_memory, prove, same
 from tcp_access import Authority
 
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 0.5
 #: The most that a flood may add, while it goes on.
 MOST_MIB = 32
-
-# Of each: what a connection sends first, and then over and over.
-FLOODS = {
-    # A string of 2 GiB is announced in a header block that never ends.
-    "continuation": (GREETING + frame(1, 0, 1, b"\x00\x7f\xff\xff\xff\x07"), frame(9, 0, 1, b"h" * 16384)),
-    "empty continuation": (GREETING + frame(1, 0, 1), frame(9, 0, 1) * 1000),
-    "settings": (GREETING, frame(4, 0, 0, b"\x00\x03\x00\x00\x00\x64") * 1000),
-    "ping": (GREETING, frame(6, 0, 0, b"12345678") * 1000),
-    "priority": (GREETING, frame(2, 0, 1, b"\x00\x00\x00\x00\x10") * 1000),
-    "empty data": (GREETING, frame(0, 0, 1) * 1000),
-    "window update": (GREETING, frame(8, 0, 0, b"\x00\x00\x00\x01") * 1000),
-    "rapid reset": (GREETING, b"".join(frame(1, 5, stream, b"\x82\x86\x84\x41\x01a")
-                                       + frame(3, 0, stream, b"\x00\x00\x00\x08") for stream in range(1, 1001, 2))),
-    "unknown": (GREETING, frame(77, 0, 0, b"x" * 100) * 1000),
-    "endless greeting": (PREFACE, frame(4, 0, 0, b"\x00\x03\x00\x00\x00\x64" * 2000)),
-    "rubbish": (b"\x00" * 64, b"\x00" * 65536),
-}
 
 
 def watch_memory(daemon: Daemon, is_over: threading.Event) -> list[int]:
@@ -52,15 +37,14 @@ def measured_flood(daemon: Daemon, neighbour: Neighbour, name: str, is_tls: bool
     seen: list[int] = []
     watching = threading.Thread(target=lambda: seen.extend(watch_memory(daemon, is_over)))
     watching.start()
-    result: list[tuple[int, int]] = []
-    attack = threading.Thread(target=lambda: result.append(flood(daemon, *FLOODS[name], SECONDS, is_tls)))
-    attack.start()
-    during_us = neighbour.p99_us()
-    attack.join()
+    end = time.monotonic() + SECONDS
+    with Flood(daemon, name, is_tls) as attack:
+        during_us = neighbour.p99_us()
+        time.sleep(max(0.0, end - time.monotonic()))
     is_over.set()
     watching.join()
     grown_mib = (max(seen) - before_kib) / 1024
-    print(f"     {name}: {result[0][0] / 2**20:.1f} MiB taken, {result[0][1]} connections ended, "
+    print(f"     {name}: {attack.taken / 2**20:.1f} MiB taken, {attack.connected} connections, {attack.ended} ended, "
           f"{grown_mib:.1f} MiB more, neighbour's p99 {before_us:.0f} us before, {during_us:.0f} us during")
     judge_memory(grown_mib < MOST_MIB, f"{name} took {grown_mib} MiB")
 
@@ -70,8 +54,11 @@ def floods_take_nothing(folder: Path) -> None:
     with Daemon(folder / "d", "-g", "localhost:0", "--token-file", str(folder / "tokens"), level="4") as daemon:
         neighbour = Neighbour(daemon, folder)
         friend = Sluice("--address", f"localhost:{tcp_of(daemon)[1]}", "--token", "secret")
-        for first, again in FLOODS.values():  # tables grow to their bounds, and the allocator with them
-            flood(daemon, first, again, SECONDS)
+        # Tables grow to their bounds, and the allocator with them. Rapid reset begins, while the daemon
+        # does not hold this host's connections yet.
+        for name in ("rapid reset", *FLOODS):
+            with Flood(daemon, name):
+                time.sleep(SECONDS)
         same(len(friend.json("models")), 1)
         neighbour.p99_us(20_000)  # statistics have their size
         fds, kib = descriptors(daemon), resident_kib(daemon)
@@ -109,7 +96,7 @@ def slow_clients_end(folder: Path) -> None:
     with Daemon(folder / "d", "-g", "localhost:0") as daemon:
         at(daemon).json("models")
         before = descriptors(daemon)
-        slow = [connect(daemon) for _ in range(30)]
+        slow = [connect(tcp_of(daemon)) for _ in range(30)]
         for i, one in enumerate(slow):
             one.sendall([b"", PREFACE[:5], PREFACE, GREETING + frame(1, 0, 1, b"\x82")][i % 4])
         until(lambda: descriptors(daemon) > before)  # the daemon has accepted some

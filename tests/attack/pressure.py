@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import os
-import socket
-import ssl
+import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "daemon"))
 from harness import Daemon, at, compile_digits, same  # noqa: E402
-
-# An HTTP/2 client's first bytes.
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-
-
-def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
-
-
-GREETING = PREFACE + frame(4, 0, 0)
 
 
 def tcp_of(daemon: Daemon) -> tuple[str, int]:
@@ -47,43 +35,23 @@ def until(what: Callable[[], bool], limit_s: float = 20) -> None:
         time.sleep(0.02)
 
 
-def connect(daemon: Daemon, is_tls: bool = False) -> socket.socket:
-    one = socket.create_connection(tcp_of(daemon), timeout=5)
-    if not is_tls:
-        return one
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["h2"])
-    return context.wrap_socket(one)
+class Flood:
+    """A flooder of its own processor time (SCHED_IDLE), from `with` to its end."""
 
+    def __init__(self, daemon: Daemon, name: str, is_tls: bool = False) -> None:
+        port = tcp_of(daemon)[1]
+        program = Path(__file__).resolve().parent / "flooder.py"
+        self._command = [sys.executable, str(program), str(port), name, *(["tls"] if is_tls else [])]
+        self.taken = self.connected = self.ended = 0
 
-def flood(daemon: Daemon, first: bytes, again: bytes, seconds: float, is_tls: bool = False) -> tuple[int, int]:
-    """Four clients send `first`, and then `again` for as long as they are let, and connect anew when
-    they are not. Bytes that the system took of them, and connections that the daemon ended."""
-    end = time.monotonic() + seconds
-    counts = [0, 0]
+    def __enter__(self) -> Flood:
+        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        same(self._process.stdout.readline(), "flooding\n")
+        return self
 
-    def attack() -> None:
-        while time.monotonic() < end:
-            try:
-                with connect(daemon, is_tls) as one:
-                    one.settimeout(0.2)
-                    one.sendall(first)
-                    while time.monotonic() < end:
-                        one.sendall(again)
-                        counts[0] += len(again)
-            except TimeoutError:
-                continue  # nobody reads
-            except OSError:
-                counts[1] += 1
-
-    threads = [threading.Thread(target=attack) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return counts[0], counts[1]
+    def __exit__(self, *_: object) -> None:
+        said, _ = self._process.communicate()
+        self.taken, self.connected, self.ended = (int(word) for word in said.split())
 
 
 class Neighbour:

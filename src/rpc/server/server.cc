@@ -95,6 +95,8 @@ class GrpcServer final : public Server {
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxHeaderBytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsPerConnection);
+    // Counts of calls per connection that nobody reads: the daemon does not serve them.
+    builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
     SLUICE_TRY(check_addresses(options));
     if (!options.tls.certificate.empty()) tls_ = SLUICE_TRY(read_tls(options.tls));
     server_ = builder.BuildAndStart();
@@ -141,7 +143,7 @@ class GrpcServer final : public Server {
       guard_ = SLUICE_TRY(Guard::create(hand_over, service_.log()));
     }
     const auto on_accept = [this](int fd, const service::Peer& peer, const std::string& host) {
-      if (admit(fd, peer, host)) guard_->add(transport_of(fd), peer);
+      if (admit(fd, peer, host)) guard_->add(transport_of(fd), peer, host);
     };
     tcp_listeners_.push_back(
         SLUICE_TRY(TcpListener::create(address.host, address.port, on_accept, service_.log())));

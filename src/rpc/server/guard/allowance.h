@@ -19,14 +19,20 @@ class Allowance {
 
   /// False if it happens too often.
   bool take(std::int64_t now_ns) {
-    credit_ns_ = std::min(full_ns(), credit_ns_ + std::max<std::int64_t>(now_ns - filled_ns_, 0));
+    credit_ns_ = credit_at(now_ns);
     filled_ns_ = now_ns;
     if (credit_ns_ < cost_ns()) return false;
     credit_ns_ -= cost_ns();
     return true;
   }
 
+  /// Nothing was taken for as long as all tokens take to come.
+  bool is_full(std::int64_t now_ns) const { return credit_at(now_ns) == full_ns(); }
+
  private:
+  std::int64_t credit_at(std::int64_t now_ns) const {
+    return std::min(full_ns(), credit_ns_ + std::max<std::int64_t>(now_ns - filled_ns_, 0));
+  }
   std::int64_t cost_ns() const { return 1'000'000'000 / rate_.per_second; }
   std::int64_t full_ns() const { return rate_.burst * cost_ns(); }
 

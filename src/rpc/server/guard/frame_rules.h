@@ -21,7 +21,8 @@ struct FrameLimits {
   std::uint32_t settings_bytes = 1 << 10;
   /// PING, SETTINGS, PRIORITY, GOAWAY, unknown frames, DATA that carries nothing.
   Rate control = {.burst = 100, .per_second = 20};
-  Rate resets = {.burst = 4000, .per_second = 1000};
+  /// A client that cancels all of its calls resets as many streams as a connection may have.
+  Rate resets = {.burst = 1024, .per_second = 250};
   Rate window_updates = {.burst = 50'000, .per_second = 50'000};
   /// For the preface and the first SETTINGS; for the first call; for a header block.
   std::int64_t greeting_ns = 10'000'000'000;

@@ -1,5 +1,6 @@
 #include "rpc/server/guard/guard.h"
 
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,6 +18,9 @@ namespace sluice::rpc::server {
 namespace {
 
 constexpr int kLookMs = 1000;
+/// How often held connections are looked at.
+constexpr int kHeldMs = 50;
+constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr Rate kWarnings = {.burst = 20, .per_second = 1};
 /// Connections that gRPC has yet to begin with or to end. It takes a millisecond for one; without a
 /// limit a client that comes and goes makes it fall behind, at 20 KB each.
@@ -55,12 +59,13 @@ Result<std::unique_ptr<Guard>> Guard::create(HandOver hand_over, service::Log& l
   return guard;
 }
 
-void Guard::add(std::unique_ptr<Transport> client, service::Peer peer) {
+void Guard::add(std::unique_ptr<Transport> client, service::Peer peer, std::string host) {
   if (client == nullptr) return;
   {
     const std::lock_guard lock(mutex_);
     if (is_stopping_) return;
-    arrived_.emplace_back(std::move(client), std::move(peer), limits_, system_clock().now_ns());
+    Relay relay(std::move(client), std::move(peer), limits_, system_clock().now_ns());
+    arrived_.push_back({std::move(relay), std::move(host)});
   }
   wake();
 }
@@ -83,14 +88,22 @@ void Guard::wake() const {
 void Guard::loop() {
   block_sigpipe();
   std::int64_t looked_ns = system_clock().now_ns();
+  std::int64_t released_ns = looked_ns;
   std::int64_t stop_ns = 0;
   while (true) {
-    wait(stop_ns != 0 ? 10 : kLookMs);
+    wait(stop_ns != 0 ? 10 : held_.empty() ? kLookMs : kHeldMs);
     take_arrived();
     pump_ready();
     give_turns();
+    // More to move at once is a large message or a flood. Whoever waits for this processor goes
+    // first; otherwise the thread keeps it for a slice of the scheduler, some milliseconds.
+    if (!ready_.empty()) sched_yield();
     const std::int64_t now_ns = system_clock().now_ns();
-    if (now_ns - looked_ns >= kLookMs * std::int64_t{1'000'000}) {
+    if (now_ns - released_ns >= kHeldMs * kNsPerMs) {
+      released_ns = now_ns;
+      release_held(now_ns);
+    }
+    if (now_ns - looked_ns >= kLookMs * kNsPerMs) {
       looked_ns = now_ns;
       end_slow(now_ns);
     }
@@ -107,7 +120,14 @@ void Guard::wait(int timeout_ms) {
   std::array<epoll_event, 64> events = {};
   const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                ready_.empty() ? timeout_ms : 0);
-  for (int i = 0; i < count; ++i) set_ready(events[static_cast<std::size_t>(i)].data.u64);
+  for (int i = 0; i < count; ++i) take_event(events[static_cast<std::size_t>(i)]);
+}
+
+/// Of a held connection only its end counts. A flood's clients give up soon.
+void Guard::take_event(const epoll_event& event) {
+  const auto it = relays_.find(event.data.u64);
+  if (it == relays_.end() || !it->second.is_held) return set_ready(event.data.u64);
+  if ((event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) end(it->first, ok_status());
 }
 
 void Guard::set_ready(Id id) {
@@ -121,21 +141,42 @@ void Guard::take_arrived() {
   std::uint64_t count = 0;
   const ssize_t size = read(wake_.get(), &count, sizeof(count));
   (void)size;  // nothing there: it was a connection, or time
-  std::vector<Relay> arrived;
+  std::vector<Entry> arrived;
   {
     const std::lock_guard lock(mutex_);
     arrived.swap(arrived_);
   }
-  for (Relay& relay : arrived) {
+  for (Entry& one : arrived) {
     const Id id = next_id_++;
-    const int fd = relay.client_fd();
-    relays_.emplace(id, Entry{std::move(relay)});
-    if (watch(fd, id)) {
-      set_ready(id);
-    } else {
+    const int fd = one.relay.client_fd();
+    one.is_held = offenders_.contains(one.host);
+    const bool is_held = one.is_held;
+    relays_.emplace(id, std::move(one));
+    if (!watch(fd, id)) {
       end(id, make_error(Code::kResourceExhausted, "epoll: {}", std::strerror(errno)));
+    } else if (is_held) {
+      held_.push_back(id);
+    } else {
+      set_ready(id);
     }
   }
+}
+
+/// Those that Offenders admits now; forgets those that ended meanwhile. The newest comes first: a
+/// flood's clients give up within moments, and a connection full of unread bytes does not tell it.
+void Guard::release_held(std::int64_t now_ns) {
+  std::vector<Id> left;
+  for (auto id = held_.rbegin(); id != held_.rend(); ++id) {
+    const auto it = relays_.find(*id);
+    if (it == relays_.end()) continue;
+    if (!offenders_.admit(it->second.host, now_ns)) {
+      left.push_back(*id);
+      continue;
+    }
+    it->second.is_held = false;
+    set_ready(*id);
+  }
+  held_.assign(left.rbegin(), left.rend());
 }
 
 /// Each has a turn of a bounded length.
@@ -193,6 +234,8 @@ void Guard::end(Id id, const Status& reason) {
   Relay& relay = it->second.relay;
   if (!reason.is_ok()) {
     service::count_refused_connection();
+    // A connection that was held could not greet in time.
+    if (!it->second.is_held) offenders_.note(it->second.host, system_clock().now_ns());
     // Who attacks fills no log: the others are for those who debug.
     const bool is_news = warnings_.take(system_clock().now_ns());
     const auto level = is_news ? service::LogLevel::kWarning : service::LogLevel::kDebug;

@@ -8,10 +8,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "rpc/server/guard/offenders.h"
 #include "rpc/server/guard/relay.h"
 #include "service/log.h"
 
@@ -19,8 +21,9 @@ namespace sluice::rpc::server {
 
 /// Relays all its connections on one thread with one buffer. Until its greeting a connection costs
 /// one descriptor and less than 5 KB; then three descriptors, and what gRPC takes. A connection
-/// that breaks a rule ends, and the log says which. gRPC gets only as many new connections at a
-/// time as it keeps up with.
+/// that breaks a rule ends, and the log says which; new connections of its host are held, unread,
+/// until Offenders admits them. gRPC gets only as many new connections at a time as it keeps up
+/// with.
 class Guard {
  public:
   /// Takes gRPC's end of a connection, and closes it in the end.
@@ -33,8 +36,8 @@ class Guard {
   Guard& operator=(const Guard&) = delete;
   ~Guard() { stop(); }
 
-  /// Safe from any thread.
-  void add(std::unique_ptr<Transport> client, service::Peer peer);
+  /// `host`: the peer's address without a port. Safe from any thread.
+  void add(std::unique_ptr<Transport> client, service::Peer peer, std::string host);
   /// Passes on what gRPC has sent and ends all connections. Requires: gRPC has ended, or its
   /// connections break. Blocks for less than a second. May be called again.
   void stop();
@@ -43,13 +46,17 @@ class Guard {
   using Id = std::uint64_t;
   struct Entry {
     Relay relay;
+    std::string host;
     bool is_ready = false;  ///< in `ready_`
+    bool is_held = false;   ///< in `held_`
   };
 
   Guard(HandOver hand_over, service::Log& log, const FrameLimits& limits);
   void loop();
   void wait(int timeout_ms);
+  void take_event(const epoll_event& event);
   void take_arrived();
+  void release_held(std::int64_t now_ns);
   void pump_ready();
   void pump(Id id, Entry& entry);
   void give_turns();
@@ -68,9 +75,11 @@ class Guard {
   shm::Fd wake_;
   std::mutex mutex_;
   bool is_stopping_ = false;
-  std::vector<Relay> arrived_;
+  std::vector<Entry> arrived_;
   std::unordered_map<Id, Entry> relays_;  ///< this and below: the thread's own
   std::vector<Id> ready_;
+  std::vector<Id> held_;  ///< oldest first
+  Offenders offenders_;
   std::deque<Id> wait_for_turn_;
   int work_for_grpc_ = 0;  ///< relays that are
   Allowance warnings_;     ///< in the log

@@ -1,0 +1,23 @@
+#include "rpc/server/guard/offenders.h"
+
+namespace sluice::rpc::server {
+
+void Offenders::note(const std::string& host, std::int64_t now_ns) {
+  if (hosts_.size() >= kMaxHosts) {
+    std::erase_if(hosts_, [&](const auto& one) { return one.second.is_full(now_ns); });
+    if (hosts_.size() >= kMaxHosts) hosts_.clear();
+  }
+  hosts_.try_emplace(host, connections_, now_ns).first->second.take(now_ns);
+}
+
+bool Offenders::admit(const std::string& host, std::int64_t now_ns) {
+  const auto it = hosts_.find(host);
+  if (it == hosts_.end()) return true;
+  if (it->second.is_full(now_ns)) {
+    hosts_.erase(it);
+    return true;
+  }
+  return it->second.take(now_ns);
+}
+
+}  // namespace sluice::rpc::server
