@@ -77,6 +77,8 @@ with tempfile.TemporaryDirectory(prefix="sluice-installed-") as name:
     root = pathlib.Path(name)
     tree = root / "prefix"
     run("cmake", "--install", BUILD, "--prefix", tree, cwd=root)
+    # Also where the build was configured for /usr, whose settings lie in /etc.
+    assert (tree / "etc/sluice/sluiced.json").exists(), "the settings were installed outside of the prefix"
     shutil.copytree(EXAMPLES, root / "examples")
     for proto in ("sluice/v1",):
         assert list((tree / "share/sluice/proto" / proto).glob("*.proto")), "no .proto files are installed"
