@@ -107,8 +107,8 @@ class Builder {
       table_.columns.push_back(static_cast<std::int32_t>(column));
       if (is_exact) continue;
       std::ranges::sort(splits[column]);
-      const auto repeated = std::ranges::unique(splits[column]);
-      splits[column].erase(repeated.begin(), repeated.end());
+      const auto end = std::unique(splits[column].begin(), splits[column].end());
+      splits[column].erase(end, splits[column].end());
       table_.splits.push_back(std::move(splits[column]));
     }
     if (table_.columns.empty()) table_.columns.push_back(0);  // trees of one leaf
