@@ -213,6 +213,8 @@ TEST(Executors, AFailedBranchFailsTheRunAndTheNextRunWorks) {
     ASSERT_TRUE(model.is_ok()) << model.status().to_string();
     Context context = model->create_context().value();
     const auto expected = run(context, 1);
+    Aligned<float> x({1, 1, 1, 1});
+    ASSERT_TRUE(context.set_input(0, f32_view(x, {4})).is_ok());
     ASSERT_TRUE(sim.time->inject_fault(R"({"kind": "failed_kernel", "node": "r2"})").is_ok());
     EXPECT_THAT(context.run().message(), HasSubstr("r2")) << executor_name(kind);
     EXPECT_EQ(run(context, 1), expected) << executor_name(kind);
@@ -227,6 +229,8 @@ TEST(Executors, ALostDeviceFailsTheRunAndNothingHangs) {
     ASSERT_TRUE(model.is_ok()) << model.status().to_string();
     Context context = model->create_context().value();
     const auto expected = run(context, 1);
+    Aligned<float> x({1, 1, 1, 1});
+    ASSERT_TRUE(context.set_input(0, f32_view(x, {4})).is_ok());
     const auto fault = sim.time->inject_fault(R"({"kind": "lost_device", "device": 1})");
     ASSERT_TRUE(fault.is_ok());
     EXPECT_FALSE(context.run().is_ok()) << executor_name(kind);
