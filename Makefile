@@ -25,7 +25,7 @@ package:
 # One Python wheel with the libraries, the plug-ins and the command: build/release/wheels.
 wheel:
 	@scripts/install-deps build test wheel
-	@cmake --preset $(PRESET) >/dev/null
+	@cmake --preset $(PRESET) -DCMAKE_INSTALL_PREFIX=/usr/local >/dev/null # `make package` leaves /usr
 	@cmake --build $(BUILD) --parallel $(JOBS) --target dist
 	@scripts/build-wheel $(BUILD)
 
