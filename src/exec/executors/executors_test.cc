@@ -120,27 +120,13 @@ TEST(Executors, AgreeBitForBitOnOneBackend) {
   }
 }
 
-/// Two towers of kernels that are too short for several cores each.
-std::string towers_of_short_kernels() {
-  std::string text = "subgraph @0 \"main\" {\n  input %x : f32[40000]\n";
-  for (const char tower : {'l', 'r'}) {
-    std::string before = "x";
-    for (int i = 0; i < 16; ++i) {
-      const std::string result = fmt::format("{}{}", tower, i);
-      text += fmt::format("  [%{} : f32[40000]] = {}[%{}]\n", result,
-                          i % 2 == 0 ? "Tanh.13" : "Neg.13", before);
-      before = result;
-    }
-  }
-  return text + "  [%y : f32[40000]] = Sub.14[%l15, %r15]\n  output [%y, %l15]\n}\n";
-}
-
 TEST(Executors, TowersOfShortKernelsRunOnLanesAndAgree) {
   for (const std::string_view backend : {"reference", "cpu"}) {
     std::vector<float> expected;
     for (const ExecutorKind kind : kExecutors) {
-      const auto model = LoadedModel::load(executable_of(towers_of_short_kernels(), backend),
-                                           testing::registry(), options_for(kind));
+      const auto model =
+          LoadedModel::load(executable_of(testing::towers_of_short_kernels(), backend),
+                            testing::registry(), options_for(kind));
       ASSERT_TRUE(model.is_ok()) << model.status().to_string();
       EXPECT_EQ(model->num_tasks(), kind == ExecutorKind::kParallel ? 3U : 1U);
       Context context = model->create_context().value();

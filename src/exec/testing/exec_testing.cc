@@ -10,6 +10,20 @@
 
 namespace sluice::exec::testing {
 
+std::string towers_of_short_kernels() {
+  std::string text = "subgraph @0 \"main\" {\n  input %x : f32[40000]\n";
+  for (const char tower : {'l', 'r'}) {
+    std::string before = "x";
+    for (int i = 0; i < 16; ++i) {
+      const std::string result = fmt::format("{}{}", tower, i);
+      text += fmt::format("  [%{} : f32[40000]] = {}[%{}]\n", result,
+                          i % 2 == 0 ? "Tanh.13" : "Neg.13", before);
+      before = result;
+    }
+  }
+  return text + "  [%y : f32[40000]] = Sub.14[%l15, %r15]\n  output [%y, %l15]\n}\n";
+}
+
 const backend::BackendRegistry& registry() {
   static const auto kRegistry = backend::BackendRegistry::discover();
   return kRegistry;

@@ -1,6 +1,7 @@
 // Small models for tests: text in, a loaded model out.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,10 @@ subgraph @1 "body" {
   output [%on, %more]
 }
 )";
+
+/// Two towers of kernels that are too short for several cores each: input x and outputs y, the
+/// towers' difference, and l15, one tower; all f32[40000].
+std::string towers_of_short_kernels();
 
 /// The plug-ins beside the test program.
 const backend::BackendRegistry& registry();

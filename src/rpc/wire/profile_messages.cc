@@ -99,21 +99,17 @@ void to_proto(const runtime::ProfileWish& from, v1::StartProfileRequest& to) {
 }
 
 bool ProfileParts::next(v1::StopProfileResponse& part) {
-  const auto& [models, names, spans, num_dropped, start_ns, duration_ns] = profile_;
   const bool is_first = !std::exchange(has_begun_, true);
   if (is_first) {
-    part.set_dropped(num_dropped);
-    part.set_start_ns(start_ns);
-    part.set_duration_ns(duration_ns);
+    part.set_dropped(cursor_.profile().num_dropped);
+    part.set_start_ns(cursor_.profile().start_ns);
+    part.set_duration_ns(cursor_.profile().duration_ns);
   }
-  const std::size_t models_end = std::min(models.size(), num_models_ + kModelsOfPart);
-  for (; num_models_ < models_end; ++num_models_) {
-    to_proto(models[num_models_], *part.add_models());
+  for (const ProfiledModel& model : cursor_.models(kModelsOfPart)) {
+    to_proto(model, *part.add_models());
   }
-  const std::size_t names_end = std::min(names.size(), num_names_ + kNamesOfPart);
-  for (; num_names_ < names_end; ++num_names_) part.add_names(names[num_names_]);
-  const std::size_t spans_end = std::min(spans.size(), num_spans_ + kSpansOfPart);
-  for (; num_spans_ < spans_end; ++num_spans_) to_proto(spans[num_spans_], *part.add_spans());
+  for (const std::string& name : cursor_.names(kNamesOfPart)) part.add_names(name);
+  for (const ProfileSpan& span : cursor_.spans(kSpansOfPart)) to_proto(span, *part.add_spans());
   return is_first || part.models_size() > 0 || part.names_size() > 0 || part.spans_size() > 0;
 }
 

@@ -13,17 +13,14 @@ void to_proto(const runtime::ProfileWish& from, v1::StartProfileRequest& to);
 /// A profile in parts of at most some hundred KB.
 class ProfileParts {
  public:
-  explicit ProfileParts(runtime::Profile profile) : profile_(std::move(profile)) {}
+  explicit ProfileParts(runtime::Profile profile) : cursor_(std::move(profile)) {}
 
   /// The next part into an empty message; false if there is no more.
   bool next(v1::StopProfileResponse& part);
 
  private:
-  runtime::Profile profile_;
+  runtime::ProfileCursor cursor_;
   bool has_begun_ = false;
-  std::size_t num_models_ = 0;  ///< that were given, as the two below
-  std::size_t num_names_ = 0;
-  std::size_t num_spans_ = 0;
 };
 
 /// Adds a part to the earlier parts. Fails: kDataLoss for an unknown kind.

@@ -1,8 +1,12 @@
 // The data of a profile: time spans of requests, stages and operations.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/pipeline/pipeline.h"
@@ -62,6 +66,39 @@ struct Profile {
   std::int64_t num_dropped = 0;    ///< older spans, replaced by these
   std::int64_t start_ns = 0;       ///< on the engine's clock
   std::int64_t duration_ns = 0;    ///< of the recording
+};
+
+/// Hands out the lists of a profile part by part, for messages of limited size.
+class ProfileCursor {
+ public:
+  explicit ProfileCursor(Profile profile) : profile_(std::move(profile)) {}
+  const Profile& profile() const { return profile_; }
+  /// The next ones, at most so many; none at the end. Valid as long as the cursor.
+  std::span<const ProfiledModel> models(std::size_t most) {
+    return next(profile_.models, num_models_, most);
+  }
+  std::span<const std::string> names(std::size_t most) {
+    return next(profile_.names, num_names_, most);
+  }
+  std::span<const ProfileSpan> spans(std::size_t most) {
+    return next(profile_.spans, num_spans_, most);
+  }
+  bool is_at_end() const {
+    return num_models_ == profile_.models.size() && num_names_ == profile_.names.size() &&
+           num_spans_ == profile_.spans.size();
+  }
+
+ private:
+  template <typename T>
+  static std::span<const T> next(const std::vector<T>& all, std::size_t& begin, std::size_t most) {
+    const std::size_t first = std::exchange(begin, std::min(begin + most, all.size()));
+    return std::span(all).subspan(first, begin - first);
+  }
+
+  Profile profile_;
+  std::size_t num_models_ = 0;  ///< that were handed out, as the two below
+  std::size_t num_names_ = 0;
+  std::size_t num_spans_ = 0;
 };
 
 /// Adds the models and spans of another process that has the same clock.

@@ -1,7 +1,7 @@
 #include "worker/protocol/profile_pages.h"
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "topology/map/json_reader.h"
 
@@ -96,28 +96,22 @@ Result<ProfileSpan> span_of(const JsonValue& value, const runtime::Profile& prof
 
 }  // namespace
 
-bool ProfilePages::is_done() const {
-  return has_begun_ && num_models_ == profile_.models.size() &&
-         num_names_ == profile_.names.size() && num_spans_ == profile_.spans.size();
-}
-
 json ProfilePages::next() {
   json page = {{"models", json::array()}, {"names", json::array()}, {"spans", json::array()}};
-  if (!has_begun_) {
-    page["start_ns"] = profile_.start_ns;
-    page["duration_ns"] = profile_.duration_ns;
-    page["num_dropped"] = profile_.num_dropped;
-    has_begun_ = true;
+  if (!std::exchange(has_begun_, true)) {
+    page["start_ns"] = cursor_.profile().start_ns;
+    page["duration_ns"] = cursor_.profile().duration_ns;
+    page["num_dropped"] = cursor_.profile().num_dropped;
   }
   // One list per page, so that the bounds of the three need no sum.
-  if (num_models_ < profile_.models.size()) {
-    page["models"].push_back(model_json(profile_.models[num_models_++]));
-  } else if (num_names_ < profile_.names.size()) {
-    const std::size_t end = std::min(num_names_ + kNamesOfPage, profile_.names.size());
-    while (num_names_ < end) page["names"].push_back(profile_.names[num_names_++]);
-  } else {
-    const std::size_t end = std::min(num_spans_ + kSpansOfPage, profile_.spans.size());
-    while (num_spans_ < end) page["spans"].push_back(span_json(profile_.spans[num_spans_++]));
+  for (const ProfiledModel& model : cursor_.models(1)) page["models"].push_back(model_json(model));
+  if (page["models"].empty()) {
+    for (const std::string& name : cursor_.names(kNamesOfPage)) page["names"].push_back(name);
+  }
+  if (page["models"].empty() && page["names"].empty()) {
+    for (const ProfileSpan& span : cursor_.spans(kSpansOfPage)) {
+      page["spans"].push_back(span_json(span));
+    }
   }
   page["is_last"] = is_done();
   return page;

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cstddef>
+#include <cstdint>
 
 #include "runtime/profile/profile.h"
 
@@ -13,16 +13,13 @@ namespace sluice::worker {
 /// profile's list, and "is_last"; the first one also has the times. Each fits kMaxMessageBytes.
 class ProfilePages {
  public:
-  explicit ProfilePages(runtime::Profile profile) : profile_(std::move(profile)) {}
+  explicit ProfilePages(runtime::Profile profile) : cursor_(std::move(profile)) {}
   nlohmann::json next();
-  bool is_done() const;
+  bool is_done() const { return has_begun_ && cursor_.is_at_end(); }
 
  private:
-  runtime::Profile profile_;
+  runtime::ProfileCursor cursor_;
   bool has_begun_ = false;
-  std::size_t num_models_ = 0;  ///< that were written, as the two below
-  std::size_t num_names_ = 0;
-  std::size_t num_spans_ = 0;
 };
 
 /// Reads the pages of a worker, which may be hostile. Lists have bounds, and every index leads to
