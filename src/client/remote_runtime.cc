@@ -1,6 +1,7 @@
 #include "client/remote_runtime.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -19,6 +20,8 @@ using runtime::RuntimeCode;
 using SharedSignature = std::shared_ptr<const package::Signature>;
 
 constexpr std::size_t kMaxKnownModels = 1024;
+/// The protocol's minor version since which a ring cancels requests.
+constexpr std::uint32_t kRingCancels = 7;
 
 Result<service::ModelOptions> load_options(const api::LoadWish& wish) {
   if (wish.is_on_demand) {
@@ -116,9 +119,12 @@ class RemoteFlight final : public api::Flight {
 
 class RemoteRuntime final : public api::Runtime {
  public:
-  RemoteRuntime(std::unique_ptr<rpc::client::Client> client, bool is_local,
+  RemoteRuntime(std::unique_ptr<rpc::client::Client> client, bool is_local, bool uses_ring,
                 std::int64_t stream_limit)
-      : client_(std::move(client)), is_local_(is_local), stream_limit_(stream_limit) {}
+      : client_(std::move(client)),
+        is_local_(is_local),
+        uses_ring_(uses_ring),
+        stream_limit_(stream_limit) {}
 
   Result<std::vector<topology::Device>> devices() override {
     return SLUICE_TRY(client_->server()).devices;
@@ -323,19 +329,35 @@ class RemoteRuntime final : public api::Runtime {
     return is_open_ ? status : closing();
   }
 
-  /// The stream of requests; a new one if the daemon has ended the last.
+  /// The way of requests; a new one if the daemon has ended the last.
   Result<std::shared_ptr<Requests>> open_requests() {
     const std::lock_guard lock(mutex_);
     if (!is_open_) return closing();
-    if (!requests_.empty() && !requests_.back()->is_over()) return requests_.back();
-    auto stream = SLUICE_TRY(client_->open_stream());
-    requests_.push_back(std::make_shared<Requests>(std::move(stream), stream_limit_));
+    if (!requests_.empty()) {
+      if (!requests_.back()->is_over()) return requests_.back();
+      SLUICE_TRY(client_->server().status());  // says whether the daemon is there
+    }
+    requests_.push_back(std::make_shared<Requests>(
+        open_ring(), [client = client_] { return client->open_stream(); }, stream_limit_));
     return requests_.back();
+  }
+
+  /// Null where there is none: the stream carries all requests then.
+  std::unique_ptr<rpc::client::RingStream> open_ring() {
+    if (!uses_ring_) return nullptr;
+    constexpr std::uint64_t kMostEntries = 256;  // a ring with room to cancel each
+    rpc::client::RingStreamOptions options;
+    options.num_entries = static_cast<std::uint32_t>(std::bit_ceil(
+        std::clamp<std::uint64_t>(static_cast<std::uint64_t>(stream_limit_), 1, kMostEntries)));
+    options.takes_unknown_outputs = false;
+    auto ring = client_->open_ring_stream(options);
+    return ring.is_ok() ? std::move(*ring) : nullptr;
   }
 
   const std::shared_ptr<rpc::client::Client> client_;
   rpc::client::SharedTable shared_;
   const bool is_local_;
+  const bool uses_ring_;
   const std::int64_t stream_limit_;
   std::mutex mutex_;
   bool is_open_ = true;
@@ -359,9 +381,11 @@ Result<std::unique_ptr<api::Runtime>> connect(const api::ConnectWish& wish) {
   if (wish.has_session) {
     SLUICE_TRY(client->open_session(wish.session.empty() ? "libsluice" : wish.session));
   }
-  const std::int64_t stream_limit = SLUICE_TRY(client->server()).stream_requests;
-  return std::unique_ptr<api::Runtime>(
-      std::make_unique<RemoteRuntime>(std::move(client), is_local, stream_limit));
+  const service::ServerInfo server = SLUICE_TRY(client->server());
+  const bool has_ring = is_local && wish.has_session && wish.uses_ring &&
+                        server.protocol_minor >= kRingCancels && !server.side_socket.empty();
+  return std::unique_ptr<api::Runtime>(std::make_unique<RemoteRuntime>(
+      std::move(client), is_local, has_ring, server.stream_requests));
 }
 
 }  // namespace sluice::client

@@ -1,3 +1,8 @@
+// A model's requests reach it in the order in which they were sent: while the stream has some of
+// them, the next ones take the stream too, and before one leaves the ring for the stream, the
+// daemon has passed on all that are in the ring.
+//
+// Lock order: `stream_mutex_`, then `mutex_`. Neither is held while a request is sent or answered.
 #include "client/requests.h"
 
 #include <algorithm>
@@ -7,6 +12,8 @@
 namespace sluice::client {
 
 using rpc::client::InferReply;
+using rpc::client::InferStream;
+using rpc::client::RingStream;
 
 namespace {
 
@@ -15,47 +22,103 @@ constexpr std::chrono::milliseconds kGrace{500};
 /// A century: longer limits are none, and sums with them do not overflow.
 constexpr std::int64_t kMaxTimeoutNs = std::int64_t{100} * 365 * 86'400 * 1'000'000'000;
 
+Status over() { return make_error(Code::kUnavailable, "the daemon has ended the connection"); }
+
 }  // namespace
 
-Requests::Requests(std::unique_ptr<rpc::client::InferStream> stream, std::int64_t limit)
-    : stream_(std::move(stream)),
+Requests::Requests(std::unique_ptr<RingStream> ring, OpenStream open_stream, std::int64_t limit)
+    : open_stream_(std::move(open_stream)),
       limit_(static_cast<std::size_t>(std::max<std::int64_t>(limit, 1))),
-      reader_([this] { read(); }) {}
+      ring_(std::move(ring)) {
+  if (ring_ != nullptr) readers_[kRing] = std::thread([this] { read(kRing, *ring_); });
+}
 
 Result<std::uint64_t> Requests::send(std::uint64_t model,
                                      const std::vector<rpc::client::NamedTensor>& inputs,
                                      const rpc::client::InferOptions& options, OnAnswer on_answer) {
-  std::uint64_t id = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_over_) return make_error(Code::kUnavailable, "the daemon has ended the connection");
-    // A sender that the daemon does not read from may be the reader, in an OnAnswer.
-    if (in_flight_.size() >= limit_) {
-      return runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
-                                    "{} requests of this client are in flight, which is the "
-                                    "daemon's limit: wait for a reply",
-                                    limit_);
-    }
-    id = next_id_++;
-    InFlight request = {std::move(on_answer)};
-    if (options.timeout_ns > 0 && options.timeout_ns < kMaxTimeoutNs) {
-      request.end =
-          std::chrono::steady_clock::now() + std::chrono::nanoseconds(options.timeout_ns) + kGrace;
-      if (!time_keeper_.joinable()) time_keeper_ = std::thread([this] { keep_time(); });
-      has_news_.notify_all();
-    }
-    in_flight_.emplace(id, std::move(request));
+  const std::uint64_t id = SLUICE_TRY(enter(model, options.timeout_ns, std::move(on_answer)));
+  if (may_use_ring(model)) {
+    if (ring_->try_send(id, model, inputs, options)) return id;
   }
-  // Without the lock, which the reader needs.
-  const Status status = stream_->send(id, model, inputs, options);
+  const std::optional<bool> is_behind_ring = move_to_stream(id);
+  if (!is_behind_ring) return id;
+  if (*is_behind_ring) ring_->wait_until_passed_on();
+  auto opened = stream();
+  const Status status =
+      opened.is_ok() ? (*opened)->send(id, model, inputs, options) : opened.status();
   if (status.is_ok()) return id;
-  // If the stream has ended meanwhile, the reader may have answered: then this did not fail.
+  // If the stream has ended meanwhile, its reader may have answered: then this did not fail.
   if (take(id) == nullptr) return id;
   return status;
 }
 
+/// Puts the request into the table.
+Result<std::uint64_t> Requests::enter(std::uint64_t model, std::int64_t timeout_ns,
+                                      OnAnswer on_answer) {
+  const std::lock_guard lock(mutex_);
+  if (is_over_) return over();
+  // A sender that the daemon does not read from may be the reader, in an OnAnswer.
+  if (in_flight_.size() >= limit_) {
+    return runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
+                                  "{} requests of this client are in flight, which is the "
+                                  "daemon's limit: wait for a reply",
+                                  limit_);
+  }
+  InFlight request = {std::move(on_answer), model};
+  request.way = ring_ != nullptr ? kRing : kStream;
+  if (timeout_ns > 0 && timeout_ns < kMaxTimeoutNs) {
+    request.end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns) + kGrace;
+    if (!time_keeper_.joinable()) time_keeper_ = std::thread([this] { keep_time(); });
+    has_news_.notify_all();
+  }
+  const std::uint64_t id = next_id_++;
+  ++models_[model][request.way];
+  in_flight_.emplace(id, std::move(request));
+  return id;
+}
+
+bool Requests::may_use_ring(std::uint64_t model) {
+  if (ring_ == nullptr) return false;
+  const std::lock_guard lock(mutex_);
+  return models_[model][kStream] == 0;
+}
+
+/// Whether the ring has other requests of the model. Nullopt if the ring's end has answered this
+/// one.
+std::optional<bool> Requests::move_to_stream(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto it = in_flight_.find(id);
+  if (it == in_flight_.end()) return std::nullopt;
+  Counts& counts = models_[it->second.model];
+  --counts[std::exchange(it->second.way, kStream)];
+  ++counts[kStream];
+  return counts[kRing] > 0;
+}
+
+Result<InferStream*> Requests::stream() {
+  const std::lock_guard lock(stream_mutex_);
+  if (stream_ != nullptr) return stream_.get();
+  if (is_closed_) return over();
+  stream_ = SLUICE_TRY(open_stream_());
+  readers_[kStream] = std::thread([this, opened = stream_.get()] { read(kStream, *opened); });
+  return stream_.get();
+}
+
 void Requests::cancel(std::uint64_t id) {
-  const Status status = stream_->cancel(id);
+  Way way = kRing;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = in_flight_.find(id);
+    if (it == in_flight_.end()) return;
+    way = it->second.way;
+  }
+  InferStream* stream = ring_.get();
+  if (way == kStream) {
+    const std::lock_guard lock(stream_mutex_);
+    stream = stream_.get();
+  }
+  if (stream == nullptr) return;
+  const Status status = stream->cancel(id);
   (void)status;  // the stream is over: the request has its answer
 }
 
@@ -74,16 +137,39 @@ bool Requests::is_over() const {
 }
 
 void Requests::close(std::int64_t drain_ns) {
-  stream_->close();
+  {
+    const std::lock_guard lock(stream_mutex_);
+    is_closed_ = true;
+  }
+  std::vector<InferStream*> ways;
+  if (ring_ != nullptr) ways.push_back(ring_.get());
+  if (stream_ != nullptr) ways.push_back(stream_.get());
+  for (InferStream* way : ways) way->close();
   {
     std::unique_lock lock(mutex_);
     answered_.wait_for(lock, std::chrono::nanoseconds(std::max<std::int64_t>(drain_ns, 0)),
-                       [this] { return is_over_ || in_flight_.empty(); });
+                       [this] { return in_flight_.empty(); });
   }
-  stream_->abort();
-  reader_.join();
-  // Not started any more: `send` refuses once the reader has set `is_over_`.
+  for (InferStream* way : ways) way->abort();
+  for (std::thread& reader : readers_) {
+    if (reader.joinable()) reader.join();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    has_news_.notify_all();
+  }
+  // Not started any more: `enter` refuses now.
   if (time_keeper_.joinable()) time_keeper_.join();
+}
+
+/// Takes a request out of the table. Requires: `mutex_` is held.
+Requests::Table::iterator Requests::erase(Table::iterator it) {
+  const auto counts = models_.find(it->second.model);
+  if (--counts->second[it->second.way] == 0 && counts->second == Counts{}) models_.erase(counts);
+  it = in_flight_.erase(it);
+  if (is_over_ && in_flight_.empty()) has_news_.notify_all();
+  return it;
 }
 
 OnAnswer Requests::take(std::uint64_t id) {
@@ -91,7 +177,7 @@ OnAnswer Requests::take(std::uint64_t id) {
   const auto it = in_flight_.find(id);
   if (it == in_flight_.end()) return nullptr;
   OnAnswer on_answer = std::move(it->second.on_answer);
-  in_flight_.erase(it);
+  erase(it);
   return on_answer;
 }
 
@@ -102,30 +188,41 @@ void Requests::answer(std::uint64_t id, Result<InferReply> reply) {
   answered_.notify_all();
 }
 
-void Requests::read() {
-  Status end = ok_status();
+void Requests::read(Way way, InferStream& stream) {
+  Status why = ok_status();
   for (;;) {
-    auto next = stream_->next();
-    if (!next.is_ok()) end = next.status();
+    auto next = stream.next();
+    if (!next.is_ok()) why = next.status();
     if (!next.is_ok() || !next->has_value()) break;
     answer((*next)->id, std::move((*next)->reply));
   }
-  if (end.is_ok() || end.code() == Code::kCancelled) {
-    end = runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runtime was closed");
+  if (why.is_ok() || why.code() == Code::kCancelled) {
+    why = runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runtime was closed");
   }
-  std::unordered_map<std::uint64_t, InFlight> rest;
+  end(way, why);
+}
+
+/// Answers what is left on its way.
+void Requests::end(Way way, const Status& why) {
+  std::vector<OnAnswer> rest;
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
-    rest.swap(in_flight_);
-    has_news_.notify_all();
+    for (auto it = in_flight_.begin(); it != in_flight_.end();) {
+      if (it->second.way == way) {
+        rest.push_back(std::move(it->second.on_answer));
+        it = erase(it);
+      } else {
+        ++it;
+      }
+    }
+    has_news_.notify_all();  // of `is_over_`
   }
-  for (const auto& [id, request] : rest) {
-    if (request.on_answer) request.on_answer(end);
+  for (const OnAnswer& on_answer : rest) {
+    if (on_answer) on_answer(why);
   }
   const std::lock_guard lock(mutex_);
   answered_.notify_all();
-  has_news_.notify_all();
 }
 
 std::vector<OnAnswer> Requests::take_late(TimePoint now) {
@@ -142,7 +239,7 @@ void Requests::keep_time() {
   const Status status = runtime::runtime_error(
       runtime::RuntimeCode::kTimeout, "the daemon did not answer within the request's time limit");
   std::unique_lock lock(mutex_);
-  while (!is_over_) {
+  while (!is_over_ || !in_flight_.empty()) {
     TimePoint next = TimePoint::max();
     for (const auto& [id, request] : in_flight_) next = std::min(next, request.end);
     if (next == TimePoint::max()) {

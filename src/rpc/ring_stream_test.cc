@@ -45,6 +45,7 @@ class RingStreamTest : public testing::ServingTest<runtime::ThreadDrivers> {
 
   std::unique_ptr<client::Client> client_;
   std::vector<std::uint64_t> functions_;
+  int num_cancelled_ = 0;
 };
 
 TEST_F(RingStreamTest, AnswersManyRequestsOfSeveralFunctionsOnceEach) {
@@ -103,7 +104,6 @@ TEST_F(RingStreamTest, SaysWhatItDoesNotCarry) {
   EXPECT_THAT(stream->send(1, functions_[0], from_exchange).message(), HasSubstr("exchange"));
   EXPECT_THAT(stream->send(1, 12345, inputs(x)).message(), HasSubstr("no model"));
   EXPECT_THAT(stream->send(1, functions_[0], inputs(x)).message(), HasSubstr("64 bytes"));
-  EXPECT_EQ(stream->cancel(1).code(), Code::kUnimplemented);
   EXPECT_EQ(client_->open_ring_stream({.num_entries = 3}).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(client_->open_ring_stream({.entry_bytes = 1}).status().code(), Code::kInvalidArgument);
   const auto other = std::move(client::Client::create({.address = address()})).value();
@@ -117,9 +117,51 @@ TEST_F(RingStreamTest, EndsWithTheDaemonsRing) {
   reader.join();
 }
 
+TEST_F(RingStreamTest, CancelEndsARequestThatWaits) {
+  const auto stream =
+      std::move(client_->open_ring_stream({.num_entries = 32, .entry_bytes = 4096})).value();
+  for (int round = 0; round < 20; ++round) {
+    for (std::uint64_t id = 0; id < 32; ++id) {
+      ASSERT_TRUE(send(*stream, id, functions_[0]).is_ok());
+    }
+    for (std::uint64_t id = 0; id < 32; ++id) EXPECT_TRUE(stream->cancel(id).is_ok());
+    EXPECT_TRUE(stream->cancel(99).is_ok()) << "no request has this id";
+    for (int i = 0; i < 32; ++i) {
+      const auto answer = std::move(stream->next()).value();
+      ASSERT_TRUE(answer);
+      if (!answer->reply.is_ok()) {
+        EXPECT_EQ(runtime::runtime_code_of(answer->reply.status()), RuntimeCode::kCancelled);
+        ++num_cancelled_;
+      }
+    }
+  }
+  EXPECT_GT(num_cancelled_, 0);
+}
+
+TEST_F(RingStreamTest, TrySendRefusesInsteadOfWaiting) {
+  const auto stream =
+      std::move(client_->open_ring_stream({.num_entries = 1, .entry_bytes = 4096})).value();
+  std::vector<float> x(4, 1);
+  ASSERT_TRUE(stream->try_send(1, functions_[0], inputs(x)));
+  EXPECT_FALSE(stream->try_send(2, functions_[0], inputs(x))) << "no entry is free";
+  stream->wait_until_passed_on();
+  EXPECT_EQ(std::move(stream->next()).value()->id, 1U);
+  EXPECT_FALSE(stream->try_send(2, functions_[0], inputs(x), {.wants_detail = true}));
+  EXPECT_TRUE(stream->try_send(2, functions_[0], inputs(x)));
+}
+
+TEST_F(RingStreamTest, SessionCountsItsRequests) {
+  const auto stream = std::move(client_->open_ring_stream()).value();
+  for (std::uint64_t id = 0; id < 3; ++id) {
+    ASSERT_TRUE(send(*stream, id, functions_[0]).is_ok());
+    EXPECT_TRUE(std::move(stream->next()).value());
+  }
+  EXPECT_EQ(client_->list_sessions()->at(0).num_ring_requests, 3);
+}
+
 TEST_F(RingStreamTest, EndsByAbort) {
   const auto stream = std::move(client_->open_ring_stream()).value();
-  std::thread reader([&] { EXPECT_EQ(stream->next().status().code(), Code::kUnavailable); });
+  std::thread reader([&] { EXPECT_EQ(stream->next().status().code(), Code::kCancelled); });
   stream->abort();
   reader.join();
   EXPECT_EQ(send(*stream, 1, functions_[0]).code(), Code::kUnavailable);

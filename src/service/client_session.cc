@@ -35,6 +35,7 @@ SessionInfo ClientSession::info(std::int64_t now_ns) const {
   info.num_groups = static_cast<std::int32_t>(groups_.size());
   info.num_cores = num_cores_;
   info.num_in_flight = requests_->num_in_flight();
+  info.num_ring_requests = num_ring_requests_;
   return info;
 }
 

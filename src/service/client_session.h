@@ -1,6 +1,7 @@
 // A session: a client's lease on what it loaded and reserved.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -82,6 +83,9 @@ class ClientSession {
   HeldRegion remove_region(std::uint64_t handle);
   std::vector<HeldRegion> list_regions() const;
 
+  /// A ring of the session has brought a request.
+  void count_ring_request() { ++num_ring_requests_; }
+
   /// Of the session's requests in flight; refuses with kCancelled once the session is closed.
   const std::shared_ptr<dispatch::RequestQuota>& requests() const { return requests_; }
 
@@ -128,6 +132,7 @@ class ClientSession {
   std::map<topology::CoreGroupId, std::int32_t> groups_;
   std::map<std::uint64_t, HeldRegion> regions_;
   std::int64_t region_bytes_ = 0;
+  std::atomic<std::int64_t> num_ring_requests_ = 0;
   int num_loads_ = 0;
   std::condition_variable no_loads_;
   std::function<void(const Status&)> listener_;

@@ -121,8 +121,22 @@ void RingThread::rest() {
 }
 
 void RingThread::serve(const shm::Submission& submission) {
-  const Status status = submit(submission);
+  Status status = ok_status();
+  switch (submission.head.kind) {
+    case shm::SubmissionKind::kRequest: status = submit(submission); break;
+    case shm::SubmissionKind::kCancel: return cancel(submission);
+    default:
+      status = runtime_error(RuntimeCode::kInvalid, "{} is no kind of submission",
+                             static_cast<std::uint32_t>(submission.head.kind));
+  }
   if (!status.is_ok()) ring_->refuse(submission.head.request, status);
+}
+
+void RingThread::cancel(const shm::Submission& submission) {
+  ring_->flights.cancel(submission.head.model);
+  shm::Completion completion;
+  completion.head.request = submission.head.request;
+  ring_->server.complete(completion);
 }
 
 Status RingThread::submit(const shm::Submission& submission) {
@@ -139,7 +153,13 @@ Status RingThread::submit(const shm::Submission& submission) {
   }
   request.priority = head.priority;
   const bool is_last = !ring_->server.has_submission();
-  const auto flight = ring_->flights.enter(entry->model, is_last);
+  const auto flight = ring_->flights.enter(head.request, entry->model, is_last);
+  if (flight == nullptr) {
+    return runtime_error(RuntimeCode::kInvalid,
+                         "request {}: another one with this id is in flight; give each its own",
+                         head.request);
+  }
+  caller_.session->count_ring_request();
   const auto& quota = caller_.session->requests();
   if (!flight->is_for_this_thread()) {
     request.on_done = [ring = ring_, id = head.request, entry](const runtime::Reply& reply) {

@@ -39,6 +39,7 @@ class RingThread {
   void rest();
   void serve(const shm::Submission& submission);
   Status submit(const shm::Submission& submission);
+  void cancel(const shm::Submission& submission);
 
   Service& service_;
   const Caller caller_;

@@ -30,6 +30,7 @@ struct SessionInfo {
   std::int32_t num_groups = 0;  ///< explicit ones
   std::int32_t num_cores = 0;   ///< of its groups; an implicit one counts for the load that made it
   std::int64_t num_in_flight = 0;
+  std::int64_t num_ring_requests = 0;  ///< that came through its rings so far
 };
 
 /// Memory that a session shares with the daemon.

@@ -2,7 +2,8 @@
 // trusts the client's: counts that it copies out are cut to the sizes of its own arrays.
 // `is_asleep` is stored with a fence before the last look at the ring, and the other side looks at
 // `is_asleep` after its fenced store of the tail; one of the two therefore sees the other, and no
-// wake-up is lost.
+// wake-up is lost. `wake` leaves a mark before it raises the bell: a `wait` that has read the bell
+// later finds the mark.
 #include "shm/ring_client.h"
 
 #include <algorithm>
@@ -34,6 +35,10 @@ bool RingClient::submit(const Submission& submission) {
   return true;
 }
 
+bool RingClient::has_untaken() const {
+  return load_acquire(control().submission_head.value) != submitted_;
+}
+
 bool RingClient::has_completion() const {
   return load_acquire(control().completion_tail.value) != read_;
 }
@@ -54,18 +59,21 @@ bool RingClient::take(Completion& to) {
 }
 
 void RingClient::wait(std::int64_t spin_ns, std::int64_t sleep_ns) {
-  const auto is_ready = [this] { return has_completion() || is_closed(); };
+  const auto is_ready = [this] { return has_completion() || is_closed() || is_woken_.load(); };
   const bool has_come = spin_until(is_ready, habit_.next_ns(spin_ns));
   habit_.learn(has_come);
-  if (has_come) return;
-  RingBell& own = control().client_bell;
-  const std::uint32_t seen = load_acquire(own.bell);
-  store_fenced(own.is_asleep, 1);
-  if (!is_ready()) futex_wait(&own.bell, seen, sleep_ns);
-  store_release(own.is_asleep, 0);
+  if (!has_come) {
+    RingBell& own = control().client_bell;
+    const std::uint32_t seen = load_acquire(own.bell);
+    store_fenced(own.is_asleep, 1);
+    if (!is_ready()) futex_wait(&own.bell, seen, sleep_ns);
+    store_release(own.is_asleep, 0);
+  }
+  is_woken_.exchange(false);
 }
 
 void RingClient::wake() {
+  is_woken_.store(true);
   add(control().client_bell.bell);
   futex_wake(&control().client_bell.bell);
 }

@@ -1,6 +1,7 @@
 // The client's side of a ring in shared memory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,6 +30,8 @@ class RingClient {
 
   /// False when num_entries are out. Copies as many tensors as the head says.
   bool submit(const Submission& submission);
+  /// Whether the daemon has not yet passed on, or refused, all that was submitted.
+  bool has_untaken() const;
 
   // By one thread at a time, not necessarily the submitting thread.
 
@@ -41,7 +44,7 @@ class RingClient {
   // From any thread.
 
   bool is_closed() const;
-  /// Ends a `wait` of another thread.
+  /// Ends a `wait` of another thread, or the next one.
   void wake();
 
  private:
@@ -52,6 +55,7 @@ class RingClient {
   const std::uint32_t num_entries_;
   std::uint32_t submitted_ = 0;
   std::uint32_t read_ = 0;
+  std::atomic<bool> is_woken_ = false;
   SpinHabit habit_;
 };
 

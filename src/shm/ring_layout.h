@@ -29,6 +29,12 @@ struct RingTensor {
 };
 static_assert(sizeof(RingTensor) == 96);
 
+/// What a submission asks for.
+enum class SubmissionKind : std::uint32_t {
+  kRequest = 0,
+  kCancel = 1  ///< of the request whose id `model` holds; has no tensors
+};
+
 struct SubmissionHead {
   std::uint64_t request = 0;  ///< the client's; comes back with the completion
   std::uint64_t model = 0;
@@ -36,7 +42,8 @@ struct SubmissionHead {
   std::int32_t priority = 0;
   std::uint32_t num_inputs = 0;
   std::uint32_t num_outputs = 0;
-  std::array<std::uint32_t, 7> zero = {};
+  SubmissionKind kind = SubmissionKind::kRequest;
+  std::array<std::uint32_t, 6> zero = {};
 };
 static_assert(sizeof(SubmissionHead) == 64);
 

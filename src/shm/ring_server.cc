@@ -46,9 +46,12 @@ RingServer::RingServer(RingServer&& other) noexcept
     : memory_(other.memory_),
       num_entries_(other.num_entries_),
       taken_(other.taken_),
+      published_(other.published_),
       completed_(other.completed_) {}
 
 RingServer::Take RingServer::take(Submission& to) {
+  // The caller is done with what it took before.
+  if (published_ != taken_) store_release(control().submission_head.value, published_ = taken_);
   const std::uint32_t waiting = load_acquire(control().submission_tail.value) - taken_;
   if (waiting == 0) return Take::kNone;
   if (waiting > num_entries_) return Take::kBroken;
@@ -65,7 +68,6 @@ RingServer::Take RingServer::take(Submission& to) {
              num_tensors * sizeof(RingTensor));
   }
   ++taken_;
-  store_release(control().submission_head.value, taken_);
   return is_good ? Take::kEntry : Take::kBad;
 }
 

@@ -38,7 +38,8 @@ class RingServer {
     kBroken  ///< the positions are inconsistent: the ring cannot be used any more
   };
   /// Copies the next submission, with as many tensors as its head says. The caller completes each
-  /// kEntry and kBad once. At most `num_entries` submissions are uncompleted or unread.
+  /// kEntry and kBad once. At most `num_entries` submissions are uncompleted or unread. The next
+  /// `take` tells the client that this submission was passed on.
   Take take(Submission& to);
   /// Looks for `spin_ns` if that has helped lately, then sleeps until there is something to take,
   /// somebody called `wake`, or `sleep_ns` have passed; may return for no reason.
@@ -63,6 +64,7 @@ class RingServer {
   const std::span<std::byte> memory_;
   const std::uint32_t num_entries_;
   std::uint32_t taken_ = 0;
+  std::uint32_t published_ = 0;  ///< the submissions' head
   SpinHabit habit_;
   std::mutex completion_mutex_;
   std::uint32_t completed_ = 0;

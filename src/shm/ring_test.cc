@@ -159,5 +159,22 @@ TEST_F(RingTest, ClosingWakesTheClient) {
   daemon.join();
 }
 
+TEST_F(RingTest, WakeEndsTheNextWaitOfTheClient) {
+  const std::int64_t start_ns = system_clock().now_ns();
+  client_.wake();
+  client_.wait(0, kLongNs);
+  EXPECT_LT(system_clock().now_ns() - start_ns, kLongNs);
+}
+
+TEST_F(RingTest, SubmissionIsPassedOnWhenTheNextOneIsTaken) {
+  EXPECT_FALSE(client_.has_untaken());
+  ASSERT_TRUE(client_.submit(request(1)));
+  Submission taken;
+  ASSERT_EQ(server_.take(taken), RingServer::Take::kEntry);
+  EXPECT_TRUE(client_.has_untaken()) << "the daemon may be about to pass it on";
+  EXPECT_EQ(server_.take(taken), RingServer::Take::kNone);
+  EXPECT_FALSE(client_.has_untaken());
+}
+
 }  // namespace
 }  // namespace sluice::shm

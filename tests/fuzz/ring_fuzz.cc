@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "dispatch/flight_table.h"
 #include "ir/type.h"
 #include "service/ring_request.h"
 #include "shm/ring_client.h"
@@ -77,9 +78,21 @@ sluice::runtime::Reply reply_to(const std::vector<sluice::exec::TensorView>& inp
   return reply;
 }
 
-void serve(shm::RingServer& ring, const shm::Submission& entry, const ClientSession& session) {
+/// The requests of a ring in flight: what a cancel names.
+void enter_or_cancel(sluice::dispatch::FlightTable& flights, const shm::Submission& entry) {
+  static const auto kModel = std::make_shared<sluice::dispatch::ModelRef>(
+      std::make_shared<Sink>(), std::vector<bool>{true, false}, false);
+  if (entry.head.kind == shm::SubmissionKind::kCancel) return flights.cancel(entry.head.model);
+  const bool is_new = !flights.contains(entry.head.request);
+  if ((flights.enter(entry.head.request, kModel, false) != nullptr) != is_new) std::abort();
+}
+
+void serve(shm::RingServer& ring, const shm::Submission& entry, const ClientSession& session,
+           sluice::dispatch::FlightTable& flights) {
   shm::Completion completion;
   completion.head.request = entry.head.request;
+  enter_or_cancel(flights, entry);
+  if (entry.head.kind != shm::SubmissionKind::kRequest) return ring.complete(completion);
   sluice::service::PlacedTensors placed;
   const auto inputs = sluice::service::read_ring_request(entry, model(), session, placed);
   if (!inputs.is_ok()) {
@@ -108,11 +121,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto ring = shm::RingServer::create(memory);
   if (!ring.is_ok()) std::abort();
   shm::Submission entry;
+  sluice::dispatch::FlightTable flights;
   // The client's words do not change, so the loop ends when it reaches them or finds them
   // impossible.
   for (int i = 0; i < 64; ++i) {
     switch (ring->take(entry)) {
-      case shm::RingServer::Take::kEntry: serve(*ring, entry, fixture.session); break;
+      case shm::RingServer::Take::kEntry: serve(*ring, entry, fixture.session, flights); break;
       case shm::RingServer::Take::kBad: {
         shm::Completion completion;
         ring->complete(completion);

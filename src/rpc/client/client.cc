@@ -27,6 +27,9 @@ namespace {
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxKnownModels = 1024;
 constexpr std::int64_t kReasonTimeoutNs = 1'000'000'000;
+/// From one attempt to connect to the next; gRPC raises it by 1.6 each time.
+constexpr int kFirstRetryMs = 50;
+constexpr int kLastRetryMs = 2000;
 
 using Stub = v1::Runtime::Stub;
 
@@ -369,11 +372,12 @@ class GrpcClient final : public Client {
         [this](const grpc::Status& status) { return answer_of(status); });
   }
 
-  Result<std::unique_ptr<InferStream>> open_ring_stream(const RingStreamOptions& options) override {
+  Result<std::unique_ptr<RingStream>> open_ring_stream(const RingStreamOptions& options) override {
     if (!has_session_.load()) return make_error(Code::kFailedPrecondition, "a ring is a session's");
     return client::open_ring_stream(
         SLUICE_TRY(find_side_socket()), token_, options,
-        [this](std::uint64_t model) { return model_entry(model); }, shared_);
+        [this](std::uint64_t model) { return model_entry(model); },
+        [this] { return why_ring_ended(); }, shared_);
   }
 
  private:
@@ -384,10 +388,22 @@ class GrpcClient final : public Client {
 
   Status wait_for_daemon() const {
     if (channel_->WaitForConnected(after(options_.connect_timeout_ns))) return ok_status();
-    grpc::ClientContext context;  // a call that does not wait says how the last attempt failed
+    return no_daemon(try_call());
+  }
+
+  /// A call that does not wait says how the last attempt to connect failed.
+  grpc::Status try_call() const {
+    grpc::ClientContext context;
     context.set_deadline(after(kReasonTimeoutNs));
     v1::GetServerResponse response;
-    return no_daemon(stub_->GetServer(&context, v1::GetServerRequest(), &response));
+    return stub_->GetServer(&context, v1::GetServerRequest(), &response);
+  }
+
+  Status why_ring_ended() const {
+    const grpc::Status status = try_call();
+    if (!status.ok()) return no_daemon(status);
+    return Status(Code::kUnavailable, static_cast<std::int32_t>(runtime::RuntimeCode::kFailed),
+                  "the daemon has ended the ring: the session is over, or the daemon is ending");
   }
 
   Status no_daemon(const grpc::Status& why) const {
@@ -525,6 +541,9 @@ Result<std::unique_ptr<Client>> Client::create(const ClientOptions& options) {
   arguments.SetMaxSendMessageSize(std::numeric_limits<int>::max());
   // One connection per client: the session's lease is on it.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // A client that was there before its daemon notices it soon.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstRetryMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLastRetryMs);
   auto channel = grpc::CreateCustomChannel(address.to_string(), credentials, arguments);
   return std::unique_ptr<Client>(std::make_unique<GrpcClient>(options, std::move(channel)));
 }

@@ -33,6 +33,9 @@ struct RingStreamOptions {
   std::uint32_t num_entries = 1024;  ///< requests in flight; a power of two up to 1024
   /// For the tensors of a request that are not in memory of Client::share; a multiple of 64.
   std::uint64_t entry_bytes = 65536;
+  /// Outputs whose size the shapes of the inputs do not tell get what is left of the entry; one
+  /// that needs more fails the request. Else the ring does not carry such a request.
+  bool takes_unknown_outputs = true;
 };
 
 /// Safe from any thread; all calls block. Without a session what is made stays when the client
@@ -116,10 +119,11 @@ class Client {
   virtual Result<std::unique_ptr<InferStream>> open_stream() = 0;
   /// The same through a ring in shared memory: many times the rate of small requests. Over a Unix
   /// socket, in a session. `send` blocks while all entries are in flight, and refuses what the ring
-  /// cannot carry (docs/protocol.md); replies keep their entry until they are destroyed. Requests
-  /// end by `timeout_ns`, not by `cancel`.
+  /// cannot carry (docs/protocol.md); replies keep their entry until they are destroyed. `cancel`
+  /// needs a daemon of minor version 7, and fails with kResourceExhausted if more than 256 entries
+  /// and other cancels fill the ring.
   /// Fails: kFailedPrecondition without a session or a Unix socket; kInvalidArgument for options.
-  virtual Result<std::unique_ptr<InferStream>> open_ring_stream(
+  virtual Result<std::unique_ptr<RingStream>> open_ring_stream(
       const RingStreamOptions& options = {}) = 0;
 };
 

@@ -76,4 +76,19 @@ class InferStream {
   virtual Result<std::optional<StreamAnswer>> next() = 0;
 };
 
+/// A stream through a ring in shared memory. It carries no strings, no details, no places of
+/// outputs and no indexes of the exchange. Replies keep their entry of the ring until they are
+/// destroyed.
+class RingStream : public InferStream {
+ public:
+  /// As `send`, without blocking for an entry. False, and nothing has happened, if the ring cannot
+  /// carry the request, has no free entry, or is over.
+  virtual bool try_send(std::uint64_t id, std::uint64_t model,
+                        const std::vector<NamedTensor>& inputs,
+                        const InferOptions& options = {}) = 0;
+  /// Blocks until the daemon has passed on to their models all requests that were sent, or the
+  /// stream is over. What another stream sends then comes after them.
+  virtual void wait_until_passed_on() = 0;
+};
+
 }  // namespace sluice::rpc::client

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <string>
 
 #include "base/checked.h"
 
@@ -62,12 +64,46 @@ bool is_numeric(const ir::Type& type) {
 }
 
 /// By the signature, where that knows.
-std::optional<std::uint64_t> size_of(const ir::Type& type) {
+std::optional<std::uint64_t> static_size_of(const ir::Type& type) {
   if (!is_numeric(type)) return std::nullopt;
   const auto size = ir::storage_bytes(type);
   if (!size) return std::nullopt;
   return static_cast<std::uint64_t>(*size);
 }
+
+/// The numbers that the inputs of a request, in the order of the signature, give to its symbols.
+/// An input of another rank gives none: the daemon refuses it.
+class SymbolValues {
+ public:
+  SymbolValues(const package::Signature& signature, const shm::Submission& submission) {
+    for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
+      const ir::Type& type = signature.inputs[i].type;
+      const shm::RingTensor& tensor = submission.tensors[i];
+      const ir::Shape* shape = type.is_tensor() ? type.shape() : nullptr;
+      if (shape == nullptr || shape->size() != tensor.rank) continue;
+      for (std::size_t d = 0; d < shape->size(); ++d) {
+        if (!(*shape)[d].is_known()) values_.emplace((*shape)[d].to_string(), tensor.dims[d]);
+      }
+    }
+  }
+
+  /// Nullopt if the shape depends on more than the inputs' shapes.
+  std::optional<std::uint64_t> size_of(const ir::Type& type) const {
+    if (!is_numeric(type) || type.shape() == nullptr) return std::nullopt;
+    ir::Shape shape = *type.shape();
+    for (ir::Dim& dim : shape) {
+      dim = dim.substitute([this](std::string_view symbol) -> std::optional<ir::Dim> {
+        const auto it = values_.find(symbol);
+        if (it == values_.end()) return std::nullopt;
+        return it->second;
+      });
+    }
+    return static_size_of(type.with_shape(std::move(shape)));
+  }
+
+ private:
+  std::map<std::string, ir::Dim, std::less<>> values_;
+};
 
 const NamedTensor* find_input(const std::vector<NamedTensor>& inputs, std::size_t index,
                               const std::string& name) {
@@ -81,11 +117,18 @@ bool place_outputs(RingEntry& entry, const package::Signature& signature,
                    const InferOptions& options, const SharedTable& shared, EntryMemory& memory) {
   shm::RingTensor* tensors = &entry.submission.tensors[signature.inputs.size()];
   std::vector<std::size_t> unknown;
+  std::optional<SymbolValues> symbols;
+  const auto output_size = [&](std::size_t index) {
+    const ir::Type& type = signature.outputs[index].type;
+    if (const auto size = static_size_of(type)) return size;
+    if (!symbols) symbols.emplace(signature, entry.submission);
+    return symbols->size_of(type);
+  };
   for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
     std::optional<service::RegionSlice> place;
     if (i < options.outputs.size() && options.outputs[i].data != nullptr) {
       place = shared.find(options.outputs[i].data, options.outputs[i].capacity_bytes);
-    } else if (const auto size = size_of(signature.outputs[i].type)) {
+    } else if (const auto size = output_size(i)) {
       place = memory.take(*size);
     } else if (entry.has_room_for_unknown && is_numeric(signature.outputs[i].type)) {
       unknown.push_back(i);

@@ -203,7 +203,8 @@ service::SessionInfo from_proto(const v1::Session& from) {
           from.models(),
           from.groups(),
           from.cores(),
-          from.requests_in_flight()};
+          from.requests_in_flight(),
+          from.ring_requests()};
 }
 
 service::GroupEntry from_proto(const v1::Group& from) {

@@ -106,6 +106,7 @@ void to_proto(const service::SessionInfo& from, v1::Session& to) {
   to.set_groups(from.num_groups);
   to.set_cores(from.num_cores);
   to.set_requests_in_flight(from.num_in_flight);
+  to.set_ring_requests(from.num_ring_requests);
 }
 
 void to_proto(const service::GroupEntry& from, v1::Group& to) {

@@ -95,7 +95,8 @@ json to_json(const service::SessionInfo& from) {
           {"models", from.num_models},
           {"groups", from.num_groups},
           {"cores", from.num_cores},
-          {"requests_in_flight", from.num_in_flight}};
+          {"requests_in_flight", from.num_in_flight},
+          {"ring_requests", from.num_ring_requests}};
 }
 
 json to_json(const service::ModelStatistics& from) {
