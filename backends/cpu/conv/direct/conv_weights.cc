@@ -33,22 +33,24 @@ ConvPanel ConvPacking::panel_at(std::int64_t first_out, std::int64_t wide) const
   return {first_out, width, first_in, end_in - first_in, size_};
 }
 
-float ConvPacking::weight(const float* weights, std::int64_t out, std::int64_t in,
-                          std::int64_t tap) const {
-  if (out >= out_channels_ || in / in_per_group_ != out / out_per_group_) return 0;
-  return weights[(out * in_per_group_ + in % in_per_group_) * taps_ + tap];
-}
-
+/// Reads each output channel's weights in their order; the block they are spread over fits a cache.
 float* ConvPacking::pack_block(const ConvPanel& panel, std::int64_t first_in, std::int64_t channels,
                                const float* weights, float* packed) const {
-  for (std::int64_t tap = 0; tap < taps_; ++tap) {
-    for (std::int64_t in = first_in; in < first_in + channels; ++in) {
-      for (std::int64_t i = 0; i < panel.width; ++i) {
-        *packed++ = weight(weights, panel.first_out + i, in, tap);
-      }
+  const std::int64_t size = taps_ * channels * panel.width;
+  std::fill_n(packed, size, 0.0F);
+  const std::int64_t last = std::min(panel.width, out_channels_ - panel.first_out);
+  for (std::int64_t i = 0; i < last; ++i) {
+    const std::int64_t out = panel.first_out + i;
+    const std::int64_t group_in = out / out_per_group_ * in_per_group_;
+    const std::int64_t begin = std::max(first_in, group_in);
+    const std::int64_t end = std::min(first_in + channels, group_in + in_per_group_);
+    const float* from = weights + (out * in_per_group_ + begin - group_in) * taps_;
+    for (std::int64_t in = begin; in < end; ++in) {
+      float* to = packed + (in - first_in) * panel.width + i;
+      for (std::int64_t tap = 0; tap < taps_; ++tap) to[tap * channels * panel.width] = *from++;
     }
   }
-  return packed;
+  return packed + size;
 }
 
 void ConvPacking::pack(const float* weights, float* packed) const {

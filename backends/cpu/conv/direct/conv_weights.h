@@ -42,7 +42,6 @@ class ConvPacking {
   ConvPanel panel_at(std::int64_t first_out, std::int64_t wide) const;
   float* pack_block(const ConvPanel& panel, std::int64_t first_in, std::int64_t channels,
                     const float* weights, float* packed) const;
-  float weight(const float* weights, std::int64_t out, std::int64_t in, std::int64_t tap) const;
 
   std::int64_t in_per_group_;
   std::int64_t out_per_group_;
