@@ -6,6 +6,7 @@
 
 #include "backend/command_list.h"
 #include "backend/texts.h"
+#include "base/file.h"
 #include "ops/schema.h"
 
 namespace sluice::compile {
@@ -15,10 +16,12 @@ constexpr std::int32_t kTexts = 1;  // binding of the pool
 // Sizes of strings are not known before they are computed, so the pass cannot refuse them in time.
 constexpr std::int64_t kMaxTextBytes = std::int64_t{64} << 20;
 
-/// A constant as kernels read it, aligned: strings as texts.
+/// A constant as kernels read it, aligned: strings as texts. A mapped one leaves memory again.
 Result<MutableBytes> run_form(const ir::Constant& constant) {
   if (constant.type.element() != ir::ElementType::kString) {
-    return MutableBytes::copy_of(constant.data.view());
+    MutableBytes copy = MutableBytes::copy_of(constant.data.view());
+    release_pages(constant.data.view());
+    return copy;
   }
   const auto texts = SLUICE_TRY(backend::decode_texts(constant));
   return MutableBytes::copy_of(std::as_bytes(std::span(texts)));

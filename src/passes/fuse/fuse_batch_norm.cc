@@ -1,6 +1,9 @@
 #include <cmath>
 #include <optional>
+#include <utility>
+#include <vector>
 
+#include "base/file.h"
 #include "passes/match.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
@@ -39,14 +42,35 @@ std::optional<Affine> affine_of(const ir::Subgraph& subgraph, const ir::Operatio
   return affine;
 }
 
+/// The number of elements of an f32 constant; 0 for anything else.
+std::size_t count_f32(const ir::Subgraph& subgraph, ir::OperandId id) {
+  const ir::Constant* constant = subgraph.find_constant(id);
+  if (constant == nullptr || constant->type.element() != ir::ElementType::kF32) return 0;
+  return constant->data.size() / sizeof(float);
+}
+
+/// Equal parts of the elements, one behind the other, times one factor each. The constant may be
+/// large, mapped and unaligned: it is read once and leaves memory again.
+ir::Constant scaled(const ir::Constant& constant, const std::vector<float>& factors) {
+  MutableBytes product = MutableBytes::copy_of(constant.data.view());
+  release_pages(constant.data.view());
+  auto* values = reinterpret_cast<float*>(product.view().data());
+  const std::size_t part = constant.data.size() / sizeof(float) / factors.size();
+  for (const float factor : factors) {
+    for (std::size_t i = 0; i < part; ++i) values[i] *= factor;
+    values += part;
+  }
+  return {constant.type, std::move(product).freeze()};
+}
+
 /// The convolution before the normalization, if its weights can take the scale.
 const ir::Operation* find_conv(const Matcher& matcher, const ir::Operation& norm,
                                std::size_t channels) {
   const ir::OperandId x = norm.inputs[0];
   const ir::Operation* conv = matcher.find(x, "Conv");
   if (conv == nullptr || !matcher.uses().has_single_use(x)) return nullptr;
-  const auto weights = f32_values(matcher.subgraph(), conv->input(1));
-  if (!weights || weights->empty() || weights->size() % channels != 0) return nullptr;
+  const auto count = count_f32(matcher.subgraph(), conv->input(1));
+  if (count == 0 || count % channels != 0) return nullptr;
   const auto bias = f32_values(matcher.subgraph(), conv->input(2));
   const bool fits = conv->input(2).is_valid() ? bias && bias->size() == channels : true;
   return fits ? conv : nullptr;
@@ -54,21 +78,15 @@ const ir::Operation* find_conv(const Matcher& matcher, const ir::Operation& norm
 
 ir::Operation scaled_conv(ir::Subgraph& subgraph, const ir::Operation& conv, const Affine& affine) {
   const std::size_t channels = affine.scale.size();
-  const auto weights = *f32_values(subgraph, conv.input(1));
   const auto bias = f32_values(subgraph, conv.input(2));
-  const std::size_t per_channel = weights.size() / channels;
-  std::vector<float> scaled(weights.size());
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    scaled[i] = static_cast<float>(weights[i] * affine.scale[i / per_channel]);
-  }
   std::vector<float> shift = affine.shift;
   for (std::size_t c = 0; bias && c < channels; ++c) {
     shift[c] = static_cast<float>(shift[c] + (*bias)[c] * affine.scale[c]);
   }
-  const ir::Shape shape = *subgraph.operand(conv.input(1)).type.shape();
   ir::Operation result = conv;
   result.inputs.resize(3);
-  result.inputs[1] = subgraph.add_constant("", ir::make_f32_constant(scaled, shape));
+  result.inputs[1] =
+      subgraph.add_constant("", scaled(*subgraph.find_constant(conv.input(1)), affine.scale));
   result.inputs[2] = subgraph.add_constant(
       "", ir::make_f32_constant(shift, {static_cast<std::int64_t>(channels)}));
   return result;
