@@ -55,6 +55,13 @@ Status GraphBuilder::bind_shapes(const pb::GraphProto& main, const ImportOptions
   return ok_status();
 }
 
+void GraphBuilder::add_raw_data(const pb::GraphProto& main, const std::vector<Bytes>& raw) {
+  const auto count = std::min(raw.size(), static_cast<std::size_t>(main.initializer_size()));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (raw[i].size() > 0) tensors_.add_raw_data(main.initializer(static_cast<int>(i)), raw[i]);
+  }
+}
+
 Status GraphBuilder::add_initializers(pb::GraphProto& proto, Scope& scope) {
   for (pb::TensorProto& tensor : *proto.mutable_initializer()) {
     SLUICE_TRY(scope.define_constant(tensor.name(), SLUICE_TRY(tensors_.read(tensor))));

@@ -27,6 +27,10 @@ class GraphBuilder {
   GraphBuilder(std::filesystem::path folder, FunctionTable& functions, const Opsets& opsets)
       : tensors_(std::move(folder)), functions_(functions), opsets_(opsets) {}
 
+  /// Bytes that are missing in the message, by initializer of `main`; empty: they are there. Before
+  /// `build`.
+  void add_raw_data(const pb::GraphProto& main, const std::vector<Bytes>& raw);
+
   /// Fails: kInvalidArgument; kUnimplemented with all unsupported operators.
   Result<ir::Graph> build(pb::GraphProto& main, const ImportOptions& options);
 

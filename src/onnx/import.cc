@@ -9,6 +9,7 @@
 #include "onnx/maps.h"
 #include "onnx/proto/names.h"
 #include "onnx/proto/proto.h"
+#include "onnx/proto/split_model.h"
 #include "ops/inference.h"
 #include "ops/lowering/lower_operations.h"
 
@@ -19,16 +20,35 @@ constexpr int kNewestOpset = 28;
 /// The graph's text holds the metadata, and readers keep that text in memory.
 constexpr std::size_t kMaxMetadataBytes = std::size_t{64} << 20;
 
-Status parse(std::span<const std::byte> bytes, pb::ModelProto& model) {
+/// A model whose large weights stand beside it.
+struct ParsedModel {
+  pb::ModelProto proto;
+  std::vector<Bytes> raw;  ///< as SplitModel says
+};
+
+/// Raw data at hand: a slice of `file` if that is mapped for good, or a copy.
+Bytes raw_data(std::span<const std::byte> bytes, const Bytes* file) {
+  if (bytes.empty()) return Bytes();
+  if (file == nullptr) return MutableBytes::copy_of(bytes).freeze();
+  return file->slice(static_cast<std::size_t>(bytes.data() - file->data()), bytes.size());
+}
+
+/// `file`: `bytes`, to be kept; null: they are borrowed.
+Status parse(std::span<const std::byte> bytes, const Bytes* file, ParsedModel& parsed) {
   constexpr auto kMaxBytes = static_cast<std::size_t>(std::numeric_limits<int>::max());
   if (bytes.size() > kMaxBytes) {
     return invalid_argument(
         "is larger than 2 GiB, which protobuf cannot read; save its weights as external data");
   }
-  if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  const std::optional<SplitModel> split = split_model(bytes);
+  const auto message = split ? std::as_bytes(std::span(split->message)) : bytes;
+  if (!parsed.proto.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
     return invalid_argument("is not an ONNX model, or is truncated or damaged");
   }
-  if (!model.has_graph()) return invalid_argument("has no graph; is it an ONNX model?");
+  if (split) {
+    for (const auto& raw : split->raw) parsed.raw.push_back(raw_data(raw, file));
+  }
+  if (!parsed.proto.has_graph()) return invalid_argument("has no graph; is it an ONNX model?");
   return ok_status();
 }
 
@@ -112,12 +132,14 @@ void note_warnings(const std::vector<std::string>& warnings, ir::Graph& graph) {
   if (!text.empty()) graph.metadata.insert_or_assign("warnings", text);
 }
 
-Result<ir::Graph> import_parsed(pb::ModelProto& model, const std::filesystem::path& folder,
+Result<ir::Graph> import_parsed(ParsedModel& parsed, const std::filesystem::path& folder,
                                 const ImportOptions& options) {
+  pb::ModelProto& model = parsed.proto;
   const Opsets opsets = SLUICE_TRY(model_opsets(model));
   FunctionTable functions = SLUICE_TRY(FunctionTable::create(model, opsets));
   const auto columns = describe_columns(model.graph());
   GraphBuilder builder(folder, functions, opsets);
+  builder.add_raw_data(*model.mutable_graph(), parsed.raw);
   ir::Graph graph = SLUICE_TRY(builder.build(*model.mutable_graph(), options));
   describe_source(model, opsets, graph);
   SLUICE_TRY(keep_authors_metadata(model, graph));
@@ -136,21 +158,23 @@ Result<ir::Graph> import_parsed(pb::ModelProto& model, const std::filesystem::pa
 Result<ir::Graph> import_model_bytes(std::span<const std::byte> model,
                                      const std::filesystem::path& folder,
                                      const ImportOptions& options) {
-  pb::ModelProto proto;
-  SLUICE_TRY(parse(model, proto).with_context("the model"));
-  return import_parsed(proto, folder, options);
+  ParsedModel parsed;
+  SLUICE_TRY(parse(model, nullptr, parsed).with_context("the model"));
+  return import_parsed(parsed, folder, options);
 }
 
 Result<ir::Graph> import_model(const std::filesystem::path& path, const ImportOptions& options) {
   const std::string context = "importing \"" + path.string() + "\"";
-  pb::ModelProto proto;
+  ParsedModel parsed;
   {
     const Bytes bytes = SLUICE_TRY(map_file(path));
-    SLUICE_TRY(parse(bytes.view(), proto).with_context("\"" + path.string() + "\""));
+    SLUICE_TRY(parse(bytes.view(), options.keep_mapped ? &bytes : nullptr, parsed)
+                   .with_context("\"" + path.string() + "\""));
+    release_pages(bytes.view());  // those of the message
   }
   std::filesystem::path folder = path.parent_path();
   if (folder.empty()) folder = ".";
-  return import_parsed(proto, folder, options).with_context(context);
+  return import_parsed(parsed, folder, options).with_context(context);
 }
 
 }  // namespace sluice::onnx

@@ -27,14 +27,18 @@ namespace sluice::onnx {
 struct ImportOptions {
   /// Input name -> fixed dimensions. A symbol that this binds is bound in every type of the model.
   std::map<std::string, std::vector<std::int64_t>> shapes;
+  /// Large weights in floats or bytes stay in the mapped model file, at addresses that their type
+  /// may not be aligned to. The file must not change while the graph lives.
+  bool keep_mapped = false;
 };
 
 /// Reads `path` and the external data files it names, which must lie inside its folder.
 ///
-/// The file is mapped and weights are copied once; external data is mapped and not copied. What the
-/// file gets wrong and other runtimes accept is in `metadata["warnings"]`: stale declared shapes,
-/// an operator set that is not imported, LayerNormalization before opset 17. Fails: kUnimplemented
-/// names every unsupported operator with some of its nodes
+/// The file is mapped and weights are copied once, unless `keep_mapped` says otherwise; external
+/// data is mapped and not copied. What the file gets wrong and other runtimes accept is in
+/// `metadata["warnings"]`: stale declared shapes, an operator set that is not imported,
+/// LayerNormalization before opset 17.
+/// Fails: kUnimplemented    names every unsupported operator with some of its nodes
 ///        kInvalidArgument  the file, or an option, is wrong; the message names the culprit
 ///        kNotFound, kPermissionDenied  a file cannot be read
 Result<ir::Graph> import_model(const std::filesystem::path& path,

@@ -31,6 +31,17 @@ Bytes own_string(std::string&& text) {
   return Bytes(std::move(owner), std::as_bytes(view));
 }
 
+/// Backends read integers of a graph at once, wherever they lie, and weights only when they are
+/// packed, from an aligned copy.
+Bytes align_integers(Bytes data, ir::ElementType element) {
+  const bool is_weight = element == ir::ElementType::kF32 || element == ir::ElementType::kF16 ||
+                         element == ir::ElementType::kBf16 || ir::element_bits(element) <= 8;
+  constexpr std::uintptr_t kAlignment = 16;
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(data.data()) % kAlignment == 0;
+  if (is_weight || is_aligned) return data;
+  return MutableBytes::copy_of(data.view()).freeze();
+}
+
 }  // namespace
 
 Result<Bytes> TensorReader::read_bytes(pb::TensorProto& tensor, ir::ElementType element,
@@ -41,11 +52,16 @@ Result<Bytes> TensorReader::read_bytes(pb::TensorProto& tensor, ir::ElementType 
   if (tensor.data_location() == pb::TensorProto::EXTERNAL) {
     return external_.read(tensor, *size_bytes, std::max(1, ir::element_bits(element) / 8));
   }
-  if (!tensor.has_raw_data()) return read_typed_data(tensor, element, count);
-  if (static_cast<std::int64_t>(tensor.raw_data().size()) != *size_bytes) {
-    return invalid_argument("has {} bytes of data; type and shape need {}",
-                            tensor.raw_data().size(), *size_bytes);
+  const auto apart = raw_data_.find(&tensor);
+  if (apart == raw_data_.end() && !tensor.has_raw_data()) {
+    return read_typed_data(tensor, element, count);
   }
+  const std::size_t held =
+      apart != raw_data_.end() ? apart->second.size() : tensor.raw_data().size();
+  if (static_cast<std::int64_t>(held) != *size_bytes) {
+    return invalid_argument("has {} bytes of data; type and shape need {}", held, *size_bytes);
+  }
+  if (apart != raw_data_.end()) return align_integers(apart->second, element);
   return own_string(std::move(*tensor.mutable_raw_data()));
 }
 

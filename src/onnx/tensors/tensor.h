@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <unordered_map>
+#include <utility>
 
 #include "base/result.h"
 #include "ir/attribute.h"
@@ -17,6 +18,11 @@ class TensorReader {
  public:
   explicit TensorReader(std::filesystem::path folder) : external_(std::move(folder)) {}
 
+  /// The raw data of a tensor whose message lacks it.
+  void add_raw_data(const pb::TensorProto& tensor, Bytes data) {
+    raw_data_.emplace(&tensor, std::move(data));
+  }
+
   /// Fails: kInvalidArgument naming the tensor; what ExternalData::read fails with.
   Result<ir::Constant> read(pb::TensorProto& tensor);
 
@@ -29,6 +35,7 @@ class TensorReader {
   Result<Bytes> read_bytes(pb::TensorProto& tensor, ir::ElementType element, std::int64_t count);
 
   ExternalData external_;
+  std::unordered_map<const void*, Bytes> raw_data_;  // by tensor
   std::unordered_map<const void*, ir::Constant> constants_;
   std::int64_t dense_bytes_ = 0;
 };
