@@ -42,14 +42,28 @@ void add_packed(OpStorage& storage, const OpSource& source) {
   }
 }
 
+/// Plug-ins may read the value of a constant that is not packed.
+Status check_values(const std::vector<sluice_operand>& operands) {
+  for (const sluice_operand& operand : operands) {
+    const bool has_value = operand.tensor.data != nullptr || operand.packed != nullptr;
+    if (operand.is_constant == 0 || has_value || operand.tensor.size_bytes == 0) continue;
+    return make_error(Code::kFailedPrecondition,
+                      "a constant has no value and no packed form: it was compiled with "
+                      "--packed-only; compile the model without");
+  }
+  return ok_status();
+}
+
 Status fill(OpStorage& storage, const OpSource& source) {
   const ir::Operation& operation = storage.operation;
   SLUICE_TRY(make_operands(storage, source, operation.inputs, storage.inputs));
   SLUICE_TRY(make_operands(storage, source, operation.outputs, storage.outputs));
   add_packed(storage, source);
+  SLUICE_TRY(check_values(storage.inputs));
   const auto* attributes = SLUICE_TRY(make_attributes(storage, operation.attributes));
   if (operation.body) {
     SLUICE_TRY(make_operands(storage, source, operation.body->inputs, storage.body_inputs));
+    SLUICE_TRY(check_values(storage.body_inputs));
     SLUICE_TRY(make_body(storage, source.graph.subgraph(operation.body->subgraph)));
   }
   sluice_op& op = storage.op;

@@ -30,7 +30,8 @@ struct OpSource {
 /// Immutable value type: copies share, across threads too.
 class Op {
  public:
-  /// Fails: kInvalidArgument  an operand is no tensor of known rank, a static one is larger than
+  /// Fails: kFailedPrecondition  a constant is left out and not packed
+  ///        kInvalidArgument  an operand is no tensor of known rank, a static one is larger than
   ///                          2^63 bytes, or a body is not straight-line
   ///        kUnimplemented    an attribute is a subgraph or type, which never cross the boundary
   static Result<Op> create(const OpSource& source);

@@ -103,6 +103,7 @@ Result<sluice_tensor> make_constant(OpStorage& storage, const ir::Constant& cons
     tensor.data = storage.texts.emplace_back(SLUICE_TRY(decode_texts(kept))).data();
     return tensor;
   }
+  if (ir::is_left_out(constant)) return tensor;
   const auto held = static_cast<std::int64_t>(constant.data.size());
   if (tensor.size_bytes > held) {
     return invalid_argument("a constant {} has {} of {} bytes", constant.type.to_string(), held,

@@ -40,7 +40,17 @@ Constant make_f32_constant(const std::vector<float>& values, Shape shape) {
   return make_constant(ElementType::kF32, values, std::move(shape));
 }
 
+bool is_left_out(const Constant& constant) {
+  if (constant.data.size() > 0 || !constant.type.is_tensor() || !constant.type.is_static()) {
+    return false;
+  }
+  // A tensor without strings still has one offset.
+  return constant.type.element() != ElementType::kString &&
+         storage_bytes(constant.type).value_or(0) > 0;
+}
+
 std::optional<std::vector<std::int64_t>> integer_values(const Constant& constant) {
+  if (is_left_out(constant)) return std::nullopt;
   switch (constant.type.element()) {
     case ElementType::kI64: return widen<std::int64_t, std::int64_t>(constant);
     case ElementType::kI32: return widen<std::int32_t, std::int64_t>(constant);
@@ -55,6 +65,7 @@ std::optional<std::vector<std::int64_t>> integer_values(const Constant& constant
 }
 
 std::optional<std::vector<double>> float_values(const Constant& constant) {
+  if (is_left_out(constant)) return std::nullopt;
   switch (constant.type.element()) {
     case ElementType::kF32: return widen<float, double>(constant);
     case ElementType::kF64: return widen<double, double>(constant);

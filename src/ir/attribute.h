@@ -19,17 +19,21 @@ using SubgraphId = Id<SubgraphTag>;
 
 /// A tensor known at compile time. `data` holds the elements packed in row-major order,
 /// little-endian. Strings are `num_elements + 1` i64 offsets followed by the bytes they delimit.
-/// Copying shares the bytes.
+/// Copying shares the bytes. A package may leave out the bytes of an operand's constant.
 struct Constant {
   Type type;  ///< a static tensor type
   Bytes data;
 };
 
+/// Whether the bytes are elsewhere: in the form that a backend packed.
+bool is_left_out(const Constant& constant);
+
 /// A constant of small host values; `values.size()` must match the shape.
 Constant make_i64_constant(const std::vector<std::int64_t>& values, Shape shape);
 Constant make_f32_constant(const std::vector<float>& values, Shape shape);
 
-/// Elements of an integer or bool constant as i64, of a float constant as doubles.
+/// Elements of an integer or bool constant as i64, of a float constant as doubles. Nullopt for
+/// other types and for constants that are left out.
 std::optional<std::vector<std::int64_t>> integer_values(const Constant& constant);
 std::optional<std::vector<double>> float_values(const Constant& constant);
 

@@ -258,6 +258,11 @@ Status Session::run_save() {
 
 /// The value on the first device with a copy; without one, kernels read the value of the host.
 Result<Bytes> Session::current_value(const ir::Constant& constant) const {
+  if (ir::is_left_out(constant)) {
+    return make_error(Code::kFailedPrecondition,
+                      "the package, compiled with --packed-only, has only a packed form of it; "
+                      "compile the model without");
+  }
   const exec::LoadedModel& model = model_->loaded();
   for (std::size_t segment = 0; segment < model.num_segments(); ++segment) {
     const backend::Group& group = *model.group_of(segment);

@@ -107,6 +107,10 @@ Status Backend::make_kernel(const sluice_op& op, std::unique_ptr<Kernel>* kernel
   Status status = plugin::unimplemented(plugin::kind_of(op) + ": no kernel");
   if (entry != nullptr) status = entry->make(op, isa_, kernel);
   if (status.code != SLUICE_UNIMPLEMENTED) return status;
+  // Generic kernels read constants as the model has them.
+  for (const sluice_operand& input : plugin::inputs_of(op)) {
+    if (input.packed != nullptr && input.tensor.data == nullptr) return status;
+  }
   if (status = check_fallback(op); !status.is_ok()) return status;
   return make_fallback(op, kernel);
 }

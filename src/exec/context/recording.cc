@@ -244,7 +244,7 @@ class Recorder {
     const void* here = code_.constant_data(id);
     const ir::Constant& constant = *code_.subgraph->find_constant(id);
     const bool is_text = constant.type.element() == ir::ElementType::kString;
-    if (!model_.options.bring_constant || is_text) return here;
+    if (!model_.options.bring_constant || is_text || ir::is_left_out(constant)) return here;
     auto brought = model_.options.bring_constant(group, constant.data, stop_);
     const std::string& name = code_.subgraph->operand(id).name;
     auto there = SLUICE_TRY(std::move(brought).with_context("constant \"" + name + "\""));

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "ir/verify.h"
+
 namespace sluice::ir {
 namespace {
 
@@ -52,6 +54,26 @@ TEST(GraphText, NumberedConstantsStandElsewhere) {
   const auto again = parse_graph(text, numbered);
   ASSERT_TRUE(again.is_ok()) << again.status().to_string();
   EXPECT_EQ(print(*again), kExample);
+}
+
+TEST(GraphText, ConstantsMayBeLeftOut) {
+  const char* text = "subgraph @0 \"m\" {\n  const %a : f32[3,5] = left_out\n  output [%a]\n}\n";
+  const auto graph = parse_graph(text);
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  EXPECT_TRUE(verify(*graph).is_ok());
+  EXPECT_EQ(print(*graph), text);
+  const Constant& constant = *graph->main().operand(OperandId(std::size_t{0})).constant;
+  EXPECT_TRUE(is_left_out(constant));
+  EXPECT_EQ(float_values(constant), std::nullopt);
+}
+
+TEST(ParseGraph, SomeConstantsCannotBeLeftOut) {
+  for (const char* line :
+       {"const %a : string[2] = left_out", "const %a : f32[0] = left_out",
+        "const %a : f32[N] = left_out", "[%a : f32[?]] = Odd.1[] {v = tensor f32[2] = left_out}"}) {
+    const std::string text = std::string("subgraph @0 \"m\" {\n  ") + line + "\n  output [%a]\n}\n";
+    EXPECT_FALSE(parse_graph(text).is_ok()) << line;
+  }
 }
 
 TEST(GraphText, NonFiniteConstantsKeepTheirBits) {

@@ -56,7 +56,8 @@ class Parser {
       if (!id.is_valid()) return lexer_.error("a constant needs a name");
       SLUICE_TRY(lexer_.expect('='));
       Operand& operand = subgraph_->operand(id);
-      operand.constant = SLUICE_TRY(constant_of(operand.type));
+      operand.constant = SLUICE_TRY(lexer_.take_word("left_out") ? left_out(operand.type)
+                                                                 : constant_of(operand.type));
     } else if (lexer_.take_word("output")) {
       subgraph_->outputs = SLUICE_TRY(operands());
     } else {
@@ -203,6 +204,12 @@ class Parser {
                                       constant_type.to_string(), *wanted, data.size()));
     }
     return Constant{constant_type, std::move(data)};
+  }
+
+  Result<Constant> left_out(const Type& constant_type) {
+    Constant constant = {constant_type, Bytes()};
+    if (is_left_out(constant)) return constant;
+    return lexer_.error("a constant of this type cannot be left out");
   }
 
   Result<Bytes> constant_data(const Type& constant_type) {

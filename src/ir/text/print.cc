@@ -90,6 +90,7 @@ class Printer {
     if (number_) {
       if (const auto number = number_(constant)) return fmt::format("#{}", *number);
     }
+    if (is_left_out(constant)) return "left_out";
     constexpr std::int64_t kMaxInPlace = 64;
     const auto count = constant.type.is_static() ? num_elements(*constant.type.shape()) : 0;
     const bool is_splat = count > 1 && all_elements_equal(constant, *count);
