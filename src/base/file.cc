@@ -128,15 +128,15 @@ Result<int> open_beneath(const std::filesystem::path& folder,
   return errno_error(errno, "open", folder / relative);
 }
 
-Result<Bytes> map_open(const FileDescriptor& file, const std::filesystem::path& path) {
+Result<Bytes> map_open(int file, const std::filesystem::path& path) {
   struct stat info = {};
-  if (::fstat(file.get(), &info) != 0) return errno_error(errno, "inspect", path);
+  if (::fstat(file, &info) != 0) return errno_error(errno, "inspect", path);
   if (!S_ISREG(info.st_mode)) {
     return invalid_argument("cannot map \"{}\": it is not a regular file", path.string());
   }
   const auto size = static_cast<std::size_t>(info.st_size);
   if (size == 0) return Bytes();
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
   if (address == MAP_FAILED) return errno_error(errno, "map", path);
   // Asks for huge pages in the page cache, which make page faults rare. Advisory: file systems
   // without support ignore it, so the result is not checked.
@@ -154,13 +154,13 @@ Result<Bytes> map_open(const FileDescriptor& file, const std::filesystem::path& 
 Result<Bytes> map_file(const std::filesystem::path& path) {
   const FileDescriptor file(::open(path.c_str(), kReadFlags));
   if (file.get() < 0) return errno_error(errno, "open", path);
-  return map_open(file, path);
+  return map_open(file.get(), path);
 }
 
 Result<Bytes> map_file_beneath(const std::filesystem::path& folder,
                                const std::filesystem::path& relative) {
   const FileDescriptor file(SLUICE_TRY(open_beneath(folder, relative)));
-  return map_open(file, folder / relative);
+  return map_open(file.get(), folder / relative);
 }
 
 void release_pages(std::span<const std::byte> bytes) { mappings().release(bytes); }
@@ -190,9 +190,9 @@ AtomicFile::~AtomicFile() {
   ::unlink(temporary_.c_str());
 }
 
-/// Files are written in pieces aligned to 2 MiB, so that Linux can keep each in one huge page of
-/// the page cache. A later mapping then needs one page fault per piece; with 4 KiB pages the faults
-/// cost more time than reading the data.
+/// Files are written in pieces that end at multiples of 2 MiB, so that Linux can keep each in one
+/// huge page of the page cache. A later mapping then needs one page fault per piece; with 4 KiB
+/// pages the faults cost more time than reading the data.
 constexpr std::size_t kPieceBytes = 2 << 20;
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
@@ -210,17 +210,21 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
 }
 
 Status AtomicFile::append(std::span<const std::byte> bytes) {
+  const std::size_t room = kPieceBytes - static_cast<std::size_t>(size_) % kPieceBytes;
   size_ += static_cast<std::int64_t>(bytes.size());
-  if (!unwritten_.empty()) {
-    const auto rest = bytes.first(std::min(bytes.size(), kPieceBytes - unwritten_.size()));
-    unwritten_.insert(unwritten_.end(), rest.begin(), rest.end());
-    bytes = bytes.subspan(rest.size());
-    if (unwritten_.size() < kPieceBytes) return ok_status();
-    SLUICE_TRY(write_rest());
+  if (bytes.size() < room) {
+    unwritten_.insert(unwritten_.end(), bytes.begin(), bytes.end());
+    return ok_status();
   }
-  const std::size_t whole = bytes.size() / kPieceBytes * kPieceBytes;
-  SLUICE_TRY(write_all(fd_, bytes.first(whole), target_));
-  unwritten_.assign(bytes.begin() + static_cast<std::ptrdiff_t>(whole), bytes.end());
+  if (!unwritten_.empty()) {
+    const auto first = bytes.first(room);
+    unwritten_.insert(unwritten_.end(), first.begin(), first.end());
+    SLUICE_TRY(write_rest());
+    bytes = bytes.subspan(room);
+  }
+  const auto rest = std::min(bytes.size(), static_cast<std::size_t>(size_) % kPieceBytes);
+  SLUICE_TRY(write_all(fd_, bytes.first(bytes.size() - rest), target_));
+  unwritten_.assign(bytes.end() - static_cast<std::ptrdiff_t>(rest), bytes.end());
   return ok_status();
 }
 
@@ -241,6 +245,11 @@ Status AtomicFile::overwrite_start(std::span<const std::byte> bytes) {
   SLUICE_TRY(write_all(fd_, bytes, target_));
   if (::lseek(fd_, 0, SEEK_END) < 0) return errno_error(errno, "seek in", target_);
   return ok_status();
+}
+
+Result<Bytes> AtomicFile::map() {
+  SLUICE_TRY(write_rest());
+  return map_open(fd_, target_);
 }
 
 Status AtomicFile::commit() {

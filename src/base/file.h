@@ -53,6 +53,8 @@ class AtomicFile {
   Status overwrite_start(std::span<const std::byte> bytes);
   /// Bytes appended so far.
   std::int64_t size() const { return size_; }
+  /// What was appended so far, as map_file maps it. Later appends do not change it.
+  Result<Bytes> map();
   /// Renames over the target once the bytes are on the disk. Nothing may be appended after it.
   Status commit();
 

@@ -116,6 +116,24 @@ TEST_F(FileTest, PiecesOfAnySizeAreWrittenInOrder) {
   std::filesystem::remove(target);
 }
 
+TEST_F(FileTest, MapsWhatIsWrittenSoFar) {
+  auto file = AtomicFile::create(path("d"));
+  ASSERT_TRUE(file.is_ok()) << file.status().message();
+  const std::vector<std::byte> first(3 << 20, std::byte{1});
+  const std::vector<std::byte> second(2 << 20, std::byte{2});
+  ASSERT_TRUE(file->append(first).is_ok());
+  const auto mapped = file->map();
+  ASSERT_TRUE(mapped.is_ok()) << mapped.status().message();
+  EXPECT_TRUE(std::ranges::equal(mapped->view(), first));
+  ASSERT_TRUE(file->append(second).is_ok());
+  release_pages(mapped->view());
+  EXPECT_TRUE(std::ranges::equal(mapped->view(), first));
+  const auto both = file->map();
+  ASSERT_TRUE(both.is_ok());
+  EXPECT_TRUE(std::ranges::equal(both->view().subspan(first.size()), second));
+  EXPECT_FALSE(std::filesystem::exists(path("d"))) << "before it is committed";
+}
+
 TEST_F(FileTest, MissingFileIsNamed) {
   const Status status = map_file("/no/such/file").status();
   EXPECT_EQ(status.code(), Code::kNotFound);
