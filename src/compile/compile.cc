@@ -65,7 +65,9 @@ class Compiler {
     } else {
       set_executor(executable, SLUICE_TRY(exec::parse_executor(options_.executor)));
     }
-    report("prepare kernels");
+    for (const auto& [key, value] : options_.facts) {
+      executable.graph.metadata.insert_or_assign(key, value);
+    }
     return prepare(std::move(executable));
   }
 
@@ -97,13 +99,31 @@ class Compiler {
   /// Loads the model as a program would. This verifies that it loads, and yields the packed
   /// constants and the memory plan, which the executable stores.
   Result<package::Executable> prepare(package::Executable executable) const {
+    if (!options_.packed_only) SLUICE_TRY(write_graph(executable));
+    report("prepare kernels");
     exec::LoadOptions options;
     options.num_threads = 1;
-    const auto model = SLUICE_TRY(exec::LoadedModel::load(executable, registry_, options));
-    exec::LoadedModel::Preparation preparation = model.preparation();
+    if (options_.pack) options.draft = options_.draft;
+    exec::LoadedModel::Preparation preparation =
+        SLUICE_TRY(exec::LoadedModel::load(executable, registry_, options)).preparation();
     executable.plan = std::move(preparation.plan);
     if (options_.pack) executable.packed = std::move(preparation.packed);
+    if (!options_.packed_only) return executable;
+    for (const auto& [subgraph, constant] : preparation.unread) {
+      ir::Constant& whole = *executable.graph.subgraph(subgraph).operand(constant).constant;
+      ir::Constant left = {whole.type, Bytes()};
+      if (ir::is_left_out(left)) whole = std::move(left);
+    }
+    SLUICE_TRY(write_graph(executable));
+    options.draft = nullptr;
+    SLUICE_TRY(exec::LoadedModel::load(executable, registry_, options));
     return executable;
+  }
+
+  Status write_graph(package::Executable& executable) const {
+    if (options_.draft == nullptr) return ok_status();
+    report("write constants");
+    return options_.draft->write_graph(executable.graph);
   }
 
   const backend::BackendRegistry& registry_;

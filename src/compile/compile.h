@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "compile/cut.h"
 #include "compile/profile/operator_profile.h"
 #include "ir/graph.h"
+#include "package/draft.h"
 #include "package/executable.h"
 
 namespace sluice::compile {
@@ -31,6 +33,11 @@ struct CompileOptions {
   bool optimize = true;
   /// Store packed constants in the executable, besides the portable ones.
   bool pack = true;
+  /// Leave out constants that kernels read in packed form only. The executable runs where backends
+  /// pack them as they do here. Requires: `pack`.
+  bool packed_only = false;
+  /// Where the executable is written while it is compiled; the caller finishes it. Null: memory.
+  package::Draft* draft = nullptr;
   /// Less than f32 halves the bytes that a product with few rows waits for; a backend may keep
   /// more.
   WeightPrecision weights = WeightPrecision::kF32;
@@ -48,6 +55,8 @@ struct CompileOptions {
   PartitionLimits limits;
   /// "linear", "dataflow", "parallel", or "auto": see choose_executor.
   std::string executor = "linear";
+  /// Metadata of the executable.
+  std::map<std::string, std::string> facts;
   /// Called when a phase starts; may be empty.
   std::function<void(std::string_view phase)> progress;
   /// Sees the graph after each pass that changed it, and at the end; may be empty. An error of its

@@ -17,18 +17,23 @@ compile::WeightPrecision precision_of(std::string_view weights) {
   return compile::WeightPrecision::kF32;
 }
 
-Result<ir::Graph> import(const Source& source, const std::vector<std::string>& shapes) {
+Result<ir::Graph> import(const Source& source, const std::vector<std::string>& shapes,
+                         const Outcome& outcome) {
   if (source.graph) {
     if (shapes.empty()) return *source.graph;
     return invalid_argument("--shape is for files; the inputs of a trace have their types");
   }
-  const onnx::ImportOptions importing = {SLUICE_TRY(options::parse_shapes(shapes))};
+  const onnx::ImportOptions importing = {SLUICE_TRY(options::parse_shapes(shapes)),
+                                         outcome.draft != nullptr};
   if (!source.path.empty()) return onnx::import_model(source.path, importing);
   return onnx::import_model_bytes(source.bytes, source.folder, importing);
 }
 
-Result<compile::CompileOptions> options_of(const options::CompileFlags& flags) {
+Result<compile::CompileOptions> options_of(const options::CompileFlags& flags, Outcome outcome) {
   compile::CompileOptions compiling;
+  compiling.draft = outcome.draft;
+  compiling.facts = std::move(outcome.facts);
+  compiling.progress = std::move(outcome.progress);
   compiling.backends = flags.backends;
   compiling.places = flags.places;
   if (!flags.profile.empty()) {
@@ -38,6 +43,10 @@ Result<compile::CompileOptions> options_of(const options::CompileFlags& flags) {
   compiling.limits = {flags.min_segment, flags.max_segments, flags.min_share};
   compiling.optimize = flags.optimize;
   compiling.pack = flags.pack;
+  compiling.packed_only = flags.packed_only;
+  if (flags.packed_only && !flags.pack) {
+    return invalid_argument("--packed-only and --no-pack leave no form of a constant");
+  }
   compiling.cuts = flags.cuts;
   compiling.cores = flags.cores;
   compiling.executor = flags.executor;
@@ -74,11 +83,10 @@ std::vector<std::string> shapes_of(const std::string& model,
 
 Result<package::Executable> compile_model(const Source& source, const options::CompileFlags& flags,
                                           const backend::BackendRegistry& backends,
-                                          std::function<void(std::string_view)> progress) {
-  if (progress) progress("import");
-  ir::Graph graph = SLUICE_TRY(import(source, flags.shapes));
-  compile::CompileOptions compiling = SLUICE_TRY(options_of(flags));
-  compiling.progress = std::move(progress);
+                                          Outcome outcome) {
+  if (outcome.progress) outcome.progress("import");
+  ir::Graph graph = SLUICE_TRY(import(source, flags.shapes, outcome));
+  compile::CompileOptions compiling = SLUICE_TRY(options_of(flags, std::move(outcome)));
   SLUICE_TRY(observe_graphs(flags.graphs, graph, compiling));
   return compile::compile(std::move(graph), backends, compiling);
 }
@@ -86,7 +94,7 @@ Result<package::Executable> compile_model(const Source& source, const options::C
 Result<package::Executable> compile_linked(std::span<const NamedSource> sources, const Links& links,
                                            const options::CompileFlags& flags,
                                            const backend::BackendRegistry& backends,
-                                           std::function<void(std::string_view)> progress) {
+                                           Outcome outcome) {
   compile::LinkRequest request;
   for (const std::string& edge : links.edges) {
     request.edges.push_back(SLUICE_TRY(compile::ModelEdge::parse(edge)));
@@ -94,14 +102,13 @@ Result<package::Executable> compile_linked(std::span<const NamedSource> sources,
   for (const std::string& port : links.kept) {
     request.outputs.push_back(SLUICE_TRY(compile::ModelPort::parse(port)));
   }
-  if (progress) progress("import");
+  if (outcome.progress) outcome.progress("import");
   for (const NamedSource& named : sources) {
-    auto graph = import(named.source, shapes_of(named.name, flags.shapes));
+    auto graph = import(named.source, shapes_of(named.name, flags.shapes), outcome);
     request.models.push_back(
         {named.name, SLUICE_TRY(std::move(graph).with_context("model \"" + named.name + "\""))});
   }
-  compile::CompileOptions compiling = SLUICE_TRY(options_of(flags));
-  compiling.progress = std::move(progress);
+  compile::CompileOptions compiling = SLUICE_TRY(options_of(flags, std::move(outcome)));
   ir::Graph graph = SLUICE_TRY(compile::link_graphs(std::move(request)));
   SLUICE_TRY(observe_graphs(flags.graphs, graph, compiling));
   return compile::compile(std::move(graph), backends, compiling);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/result.h"
 #include "ir/graph.h"
 #include "options/compile_flags.h"
+#include "package/draft.h"
 #include "package/executable.h"
 
 namespace sluice::compiler {
@@ -25,12 +27,22 @@ struct Source {
   std::optional<ir::Graph> graph = {};  ///< of a trace; set: the model
 };
 
-/// Imports and compiles. `progress` hears the name of each phase as it starts; it may be empty.
+/// What becomes of a compilation.
+struct Outcome {
+  /// Takes the executable while it is compiled; the caller finishes it. The files of the model must
+  /// not change until then. Null: the executable stays in memory.
+  package::Draft* draft = nullptr;
+  std::map<std::string, std::string> facts = {};  ///< metadata of the executable
+  /// Hears the name of each phase as it starts; may be empty.
+  std::function<void(std::string_view)> progress = {};
+};
+
+/// Imports and compiles.
 /// Fails: kInvalidArgument for a damaged model or options that do not fit it; kNotFound for a file
 ///        or backend; kUnimplemented naming all operators that cannot be compiled.
 Result<package::Executable> compile_model(const Source& source, const options::CompileFlags& flags,
                                           const backend::BackendRegistry& backends,
-                                          std::function<void(std::string_view)> progress);
+                                          Outcome outcome);
 
 /// A model under a name by which edges mean it.
 struct NamedSource {
@@ -49,6 +61,6 @@ struct Links {
 Result<package::Executable> compile_linked(std::span<const NamedSource> sources, const Links& links,
                                            const options::CompileFlags& flags,
                                            const backend::BackendRegistry& backends,
-                                           std::function<void(std::string_view)> progress);
+                                           Outcome outcome);
 
 }  // namespace sluice::compiler

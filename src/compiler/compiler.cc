@@ -77,7 +77,7 @@ Result<package::Executable> compile(const sluice_compile_request& given) {
     };
   }
   return compile_model(source, flags, backend::BackendRegistry::discover(discovery),
-                       std::move(progress));
+                       {.progress = std::move(progress)});
 }
 
 }  // namespace

@@ -58,6 +58,24 @@ TEST(SluiceCompile, SavedPackageRuns) {
   std::filesystem::remove(path);
 }
 
+TEST(SluiceCompile, PackedOnlyPackageIsSmallerAndRuns) {
+  const std::vector<std::string> flags = {"--packed-only"};
+  auto whole = compile_file(digits());
+  auto package = compile_file(digits(), {.options = flags});
+  ASSERT_TRUE(package) << package.error().message;
+  const auto bytes = copy(*package);
+  EXPECT_LT(bytes.size(), copy(*whole).size());
+  const auto path = std::filesystem::path(::testing::TempDir()) / "packed_only.sluice";
+  ASSERT_FALSE(package->save(path.string()));
+  auto model = Model::open(path.string(), 1);
+  ASSERT_TRUE(model) << model.error().message;
+  auto context = model->create_context();
+  const std::vector<float> pixels(64);
+  ASSERT_FALSE(context->set_input<float>("image", pixels, {1, 1, 8, 8}));
+  EXPECT_FALSE(context->run());
+  std::filesystem::remove(path);
+}
+
 TEST(SluiceCompile, PathBytesAndDescriptorGiveOnePackage) {
   const auto model = read(digits());
   auto from_path = compile_file(digits());

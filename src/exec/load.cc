@@ -35,16 +35,32 @@ std::vector<bool> find_read(const ModelState& model, const SubgraphCode& code) {
   return is_read;
 }
 
+/// Constants that kernels read in packed form only.
+std::vector<ir::OperandId> find_unread(const ModelState& model, const SubgraphCode& code) {
+  std::vector<ir::OperandId> unread;
+  const std::vector<bool> is_read = find_read(model, code);
+  for (std::size_t i = 0; i < is_read.size(); ++i) {
+    const ir::OperandId id(i);
+    if (!is_read[i] && code.subgraph->is_constant(id)) unread.push_back(id);
+  }
+  return unread;
+}
+
 /// Adds the constants that are read from the file.
-void add_constants(const ModelState& model, const SubgraphCode& code, Verification& verification) {
+Status add_constants(const ModelState& model, const SubgraphCode& code,
+                     Verification& verification) {
   const ir::Subgraph& subgraph = *code.subgraph;
   const std::vector<bool> is_read = find_read(model, code);
   for (std::size_t i = 0; i < is_read.size(); ++i) {
     const ir::Constant* constant = subgraph.find_constant(ir::OperandId(i));
     if (constant == nullptr || !is_read[i]) continue;
     const std::string& name = subgraph.operand(ir::OperandId(i)).name;
+    if (ir::is_left_out(*constant)) {
+      return make_error(Code::kDataLoss, "constant \"{}\" is left out and is needed", name);
+    }
     verification.add(constant->data, fmt::format("constant \"{}\"", name));
   }
+  return ok_status();
 }
 
 /// Gives back the mapped pages of constants that kernels read in packed form only: the pages were
@@ -52,10 +68,8 @@ void add_constants(const ModelState& model, const SubgraphCode& code, Verificati
 void release_packed(const ModelState& model) {
   for (const auto& code : model.subgraphs) {
     if (code == nullptr) continue;
-    const std::vector<bool> is_read = find_read(model, *code);
-    for (std::size_t i = 0; i < is_read.size(); ++i) {
-      const ir::Constant* constant = code->subgraph->find_constant(ir::OperandId(i));
-      if (constant != nullptr && !is_read[i]) release_pages(constant->data.view());
+    for (const ir::OperandId id : find_unread(model, *code)) {
+      release_pages(code->subgraph->find_constant(id)->data.view());
     }
   }
 }
@@ -71,7 +85,9 @@ Status align_constants(package::Executable& executable, const std::stop_token& s
       SLUICE_TRY(check_not_stopped(stop));
       Bytes& data = operand.constant->data;
       SLUICE_TRY(executable.verify(data, fmt::format("constant \"{}\"", operand.name)));
-      data = MutableBytes::copy_of(data.view()).freeze();
+      const Bytes unaligned = data;
+      data = MutableBytes::copy_of(unaligned.view()).freeze();
+      release_pages(unaligned.view());
     }
   }
   return ok_status();
@@ -188,7 +204,7 @@ Status plan_all(const ModelState& model, const std::stop_token& stop) {
 /// Verifies all data that kernels read, and plans the subgraphs whose shapes are known.
 Status verify_and_plan(ModelState& model, Verification& verification, const std::stop_token& stop) {
   for (const auto& code : model.subgraphs) {
-    if (code != nullptr) add_constants(model, *code, verification);
+    if (code != nullptr) SLUICE_TRY(add_constants(model, *code, verification));
   }
   SLUICE_TRY(verification.start());
   const Status planned = plan_all(model, stop);
@@ -243,12 +259,13 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   SLUICE_TRY(align_constants(*owner, stop));
   model->signature = package::signature_of(owner->graph);
   model->options = options;
+  model->options.draft = nullptr;  // of this load alone
   model->executor = SLUICE_TRY(executor_of(*owner, options));
   model->segments =
       SLUICE_TRY(map_segments(model->executable, model->backends, options, model->executor));
   bring_constants(*model);
-  model->packed =
-      SLUICE_TRY(PackedStore::create(model->executable, model->backends, verification, stop));
+  model->packed = SLUICE_TRY(
+      PackedStore::create(model->executable, model->backends, verification, stop, options.draft));
   SLUICE_TRY(prepare_subgraphs(*model, stop));
   SLUICE_TRY(verify_and_plan(*model, verification, stop));
   release_packed(*model);
@@ -324,7 +341,13 @@ LoadedModel::ArenaUse LoadedModel::arena_use() const {
 }
 
 LoadedModel::Preparation LoadedModel::preparation() const {
-  Preparation preparation = {state_->packed.all(), std::nullopt};
+  Preparation preparation = {state_->packed.all(), {}, std::nullopt};
+  for (const auto& code : state_->subgraphs) {
+    if (code == nullptr) continue;
+    for (const ir::OperandId id : find_unread(*state_, *code)) {
+      preparation.unread.emplace_back(code->id, id);
+    }
+  }
   const auto& plan = state_->main().static_plan;
   if (plan) preparation.plan = plan->placement.layout;
   return preparation;

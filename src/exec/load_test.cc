@@ -84,6 +84,73 @@ TEST(LoadedModel, PackedBytesOfAnotherBackendAreRebuilt) {
   EXPECT_NE(again->preparation().packed[0].data.data(), foreign.packed[0].data.data());
 }
 
+/// kProduct for `cpu` with its packed constants and without the portable form of what they serve.
+package::Executable packed_only() {
+  auto executable = executable_of(kProduct, "cpu");
+  const auto model = LoadedModel::load(executable, registry(), {});
+  EXPECT_TRUE(model.is_ok()) << model.status().to_string();
+  auto preparation = model->preparation();
+  executable.packed = std::move(preparation.packed);
+  for (const auto& [subgraph, constant] : preparation.unread) {
+    executable.graph.subgraph(subgraph).operand(constant).constant->data = Bytes();
+  }
+  return executable;
+}
+
+TEST(LoadedModel, ConstantsThatAreOnlyPackedMayBeLeftOut) {
+  const auto executable = packed_only();
+  std::vector<std::string> left_out;
+  const ir::Subgraph& main = executable.graph.main();
+  for (std::size_t i = 0; i < main.num_operands(); ++i) {
+    const ir::Constant* constant = main.find_constant(ir::OperandId(i));
+    if (constant == nullptr || !ir::is_left_out(*constant)) continue;
+    left_out.push_back(main.operand(ir::OperandId(i)).name);
+  }
+  EXPECT_EQ(left_out, std::vector<std::string>{"w"}) << "the addition reads b as it is";
+  const auto model = LoadedModel::load(executable, registry(), {});
+  ASSERT_TRUE(model.is_ok()) << model.status().to_string();
+  auto context = model->create_context();
+  ASSERT_TRUE(context.is_ok()) << context.status().to_string();
+  std::vector<float> x(64, 1);
+  const TensorView view = {
+      reinterpret_cast<std::byte*>(x.data()), 256, ir::ElementType::kF32, {1, 64}};
+  ASSERT_TRUE(context->set_input(0, view).is_ok());
+  ASSERT_TRUE(context->run().is_ok());
+  EXPECT_EQ(*reinterpret_cast<const float*>(context->output(0).data), 33);
+}
+
+TEST(LoadedModel, ConstantsLeftOutAreRefusedWhereTheyArePackedInAnotherWay) {
+  auto executable = packed_only();
+  executable.packed[0].packing_key = "another processor";
+  const Status status = load_status(executable);
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("\"w\""));
+  EXPECT_THAT(status.message(), HasSubstr("for another processor"));
+  EXPECT_THAT(status.message(), HasSubstr("without --packed-only"));
+}
+
+TEST(LoadedModel, RefusesLeftOutConstantsThatKernelsRead) {
+  auto executable = packed_only();
+  executable.packed.clear();
+  EXPECT_EQ(load_status(executable).code(), Code::kFailedPrecondition);
+
+  // A package may claim anything: here that a constant of an addition is packed.
+  executable = packed_only();
+  package::PackedConstant claimed = executable.packed[0];
+  claimed.operation = 1;
+  executable.packed.push_back(claimed);
+  ir::Subgraph& main = executable.graph.main();
+  const ir::OperandId b = main.operation(main.order()[1]).inputs[1];
+  ASSERT_TRUE(main.is_constant(b));
+  main.operand(b).constant->data = Bytes();
+  EXPECT_EQ(load_status(executable).code(), Code::kFailedPrecondition);
+
+  executable = packed_only();
+  ir::Subgraph& outputs = executable.graph.main();
+  outputs.outputs.push_back(outputs.operation(outputs.order()[0]).inputs[1]);
+  EXPECT_EQ(load_status(executable).code(), Code::kDataLoss);
+}
+
 TEST(LoadedModel, RefusesToPassTheArenaLimit) {
   LoadOptions options;
   options.max_arena_bytes = 64;

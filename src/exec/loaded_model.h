@@ -9,6 +9,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/group.h"
@@ -18,6 +19,7 @@
 #include "exec/executors/executor_kind.h"
 #include "exec/value.h"
 #include "ir/type.h"
+#include "package/draft.h"
 #include "package/executable.h"
 
 namespace sluice::exec {
@@ -57,6 +59,9 @@ struct LoadOptions {
   /// Called when a context first records kernels that read the constant: for a model of static
   /// shapes in create_context. Unset: kernels read all constants in the mapped file.
   BringConstant bring_constant;
+  /// Takes constants that the load packs, and their memory; null: the model keeps them. Must
+  /// outlive the load. The executable has no packed constants then.
+  package::Draft* draft = nullptr;
 };
 
 /// Checks a tensor against its specification.
@@ -75,6 +80,7 @@ class LoadedModel {
   /// they match the loaded backends; the others are packed now. Stops between two constants or
   /// operations once `stop` is requested.
   /// Fails: kNotFound for a backend that is not loaded; kDataLoss for damaged constants;
+  ///        kFailedPrecondition for constants left out (ir::is_left_out) that kernels need here;
   ///        kUnimplemented for an operation that a backend no longer takes.
   static Result<LoadedModel> load(package::Executable executable,
                                   const backend::BackendRegistry& backends,
@@ -128,6 +134,8 @@ class LoadedModel {
   /// constants, and the memory plan of a model of static shapes.
   struct Preparation {
     std::vector<package::PackedConstant> packed;
+    /// Constants that kernels read in packed form only.
+    std::vector<std::pair<ir::SubgraphId, ir::OperandId>> unread;
     std::optional<plan::ArenaLayout> plan;
   };
   Preparation preparation() const;

@@ -91,6 +91,9 @@ void CompileFlags::add_rest(Options& options) {
       "Write the graph as text to this folder: as imported, after each pass that changes it,"
       " and as compiled");
   options.flag("!--no-pack", pack, "Keep constants only in their portable form");
+  options.flag("--packed-only", packed_only,
+               "Leave out the portable form of constants that this machine's kernels read packed:"
+               " a smaller package, which machines of another instruction set refuse");
 }
 
 Result<CompileFlags> parse_compile_flags(std::span<const std::string> arguments) {

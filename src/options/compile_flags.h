@@ -28,6 +28,7 @@ struct CompileFlags {
   std::string weights = "f32";      ///< how exactly products keep their constant matrices
   std::string graphs;               ///< folder for the graph after each pass; empty: none
   bool pack = true;                 ///< keep packed constants in the package
+  bool packed_only = false;         ///< leave out the portable form of packed constants
 
   /// Declares the options that every command with a model has: --shape, --backend, --place,
   /// --no-optimize.

@@ -18,6 +18,20 @@ std::uint64_t checksum_of(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+Checksum::Checksum()
+    : state_(XXH3_createState(),
+             [](void* state) { XXH3_freeState(static_cast<XXH3_state_t*>(state)); }) {
+  XXH3_64bits_reset(static_cast<XXH3_state_t*>(state_.get()));
+}
+
+void Checksum::add(std::span<const std::byte> bytes) {
+  XXH3_64bits_update(static_cast<XXH3_state_t*>(state_.get()), bytes.data(), bytes.size());
+}
+
+std::uint64_t Checksum::value() const {
+  return XXH3_64bits_digest(static_cast<XXH3_state_t*>(state_.get()));
+}
+
 bool matches(std::span<const std::byte> bytes, std::uint64_t checksum) {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
   static_cast<void>(bytes);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 #include "base/bytes.h"
@@ -24,6 +25,17 @@ struct FileHeader {
 static_assert(sizeof(FileHeader) == 64 && std::is_trivially_copyable_v<FileHeader>);
 
 std::uint64_t checksum_of(std::span<const std::byte> bytes);
+
+/// The checksum of bytes that come in pieces.
+class Checksum {
+ public:
+  Checksum();
+  void add(std::span<const std::byte> bytes);
+  std::uint64_t value() const;
+
+ private:
+  std::shared_ptr<void> state_;
+};
 
 /// Whether the bytes have this checksum. Always true in a fuzzing build: a fuzzer cannot guess
 /// checksums, and the parser must be safe without them.

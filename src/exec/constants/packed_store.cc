@@ -5,10 +5,15 @@
 #include <tuple>
 #include <utility>
 
+#include "base/file.h"
 #include "exec/constants/stop.h"
 
 namespace sluice::exec {
 namespace {
+
+/// Subgraph, position in its order, input.
+using PackedKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+using PackedIndex = std::map<PackedKey, const package::PackedConstant*>;
 
 /// The executable's packed constants by operation and input.
 PackedIndex index_of(const package::Executable& executable) {
@@ -26,73 +31,135 @@ bool fits(const package::PackedConstant& packed, const backend::Backend& backend
          packed.data.size() == static_cast<std::size_t>(packing.size_bytes);
 }
 
-/// The executable's packed bytes for this input, or the constant packed now.
-Result<package::PackedConstant> provide(const package::Executable& executable,
-                                        const package::PackedConstant* kept,
-                                        const backend::Backend& backend, const backend::Op& op,
-                                        const ir::Operand& constant, const PackedKey& key,
-                                        const backend::Packing& packing,
-                                        Verification& verification) {
-  if (kept != nullptr && fits(*kept, backend, packing)) {
-    verification.add(kept->data, op.describe() + ": its packed constant");
-    return *kept;
+/// Goes through the operations of a model and provides the packed form of their constants.
+class Packer {
+ public:
+  Packer(const package::Executable& executable,
+         std::span<const std::shared_ptr<const backend::Backend>> backends,
+         Verification& verification, const std::stop_token& stop, package::Draft* draft)
+      : executable_(executable),
+        backends_(backends),
+        verification_(verification),
+        stop_(stop),
+        draft_(draft),
+        kept_(index_of(executable)) {}
+
+  Result<std::vector<package::PackedConstant>> run() {
+    for (std::size_t i = 0; i < executable_.backend_of.size(); ++i) {
+      if (!executable_.backend_of[i].empty()) SLUICE_TRY(add_subgraph(ir::SubgraphId(i)));
+    }
+    if (draft_ != nullptr) SLUICE_TRY(draft_->map_packed(all_));
+    return std::move(all_);
   }
-  SLUICE_TRY(
-      executable.verify(constant.constant->data, fmt::format("constant \"{}\"", constant.name)));
-  const auto [subgraph, position, input] = key;
-  constexpr std::size_t kPageBytes = 4096;
-  MutableBytes bytes(static_cast<std::size_t>(packing.size_bytes), kPageBytes);
-  SLUICE_TRY(backend.pack(op, static_cast<int>(input), bytes.view()));
-  return package::PackedConstant{
-      backend.name(), backend.version(), backend.packing_key(),     position,
-      input,          packing.format,    std::move(bytes).freeze(), subgraph};
-}
+
+ private:
+  Status add_subgraph(ir::SubgraphId id) {
+    const ir::Subgraph& subgraph = executable_.graph.subgraph(id);
+    for (std::size_t position = 0; position < subgraph.order().size(); ++position) {
+      SLUICE_TRY(check_not_stopped(stop_));
+      const ir::Operation& operation = subgraph.operation(subgraph.order()[position]);
+      const std::int16_t number = executable_.backend_of[id.index()][position];
+      const bool has_constants =
+          std::any_of(operation.inputs.begin(), operation.inputs.end(),
+                      [&](ir::OperandId input) { return subgraph.is_constant(input); });
+      if (number < 0 || !has_constants) continue;
+      const backend::Backend& backend = *backends_[static_cast<std::size_t>(number)];
+      backend::OpSource source = {executable_.graph, subgraph, operation};
+      source.packed = stand_ins(id, position, operation);
+      const auto op = backend::Op::create(source);
+      if (op.status().code() == Code::kFailedPrecondition) return op.status();
+      if (!op.is_ok()) continue;  // unknown ranks: constants stay unpacked
+      for (std::size_t input = 0; input < operation.inputs.size(); ++input) {
+        if (!subgraph.is_constant(operation.inputs[input])) continue;
+        SLUICE_TRY(add_input(backend, *op, subgraph.operand(operation.inputs[input]),
+                             key_of(id, position, input)));
+      }
+    }
+    return ok_status();
+  }
+
+  /// Packed bytes of constants that are left out, by input. Backends take packed bytes as a sign of
+  /// a constant whose value is not at hand.
+  std::vector<std::span<const std::byte>> stand_ins(ir::SubgraphId id, std::size_t position,
+                                                    const ir::Operation& operation) const {
+    const ir::Subgraph& subgraph = executable_.graph.subgraph(id);
+    std::vector<std::span<const std::byte>> spans(operation.inputs.size());
+    for (std::size_t input = 0; input < spans.size(); ++input) {
+      const ir::Constant* constant = subgraph.find_constant(operation.inputs[input]);
+      if (constant == nullptr || !ir::is_left_out(*constant)) continue;
+      const auto found = kept_.find(key_of(id, position, input));
+      if (found != kept_.end()) spans[input] = found->second->data.view();
+    }
+    return spans;
+  }
+
+  static PackedKey key_of(ir::SubgraphId id, std::size_t position, std::size_t input) {
+    return {static_cast<std::uint32_t>(id.index()), static_cast<std::uint32_t>(position),
+            static_cast<std::uint32_t>(input)};
+  }
+
+  /// The executable's packed bytes for this input, or the constant packed now.
+  Status add_input(const backend::Backend& backend, const backend::Op& op,
+                   const ir::Operand& constant, const PackedKey& key) {
+    const auto packing = SLUICE_TRY(backend.query_packing(op, static_cast<int>(std::get<2>(key))));
+    const auto found = kept_.find(key);
+    const package::PackedConstant* kept = found == kept_.end() ? nullptr : found->second;
+    if (kept != nullptr && packing && fits(*kept, backend, *packing)) {
+      verification_.add(kept->data, op.describe() + ": its packed constant");
+      all_.push_back(*kept);
+      return ok_status();
+    }
+    if (ir::is_left_out(*constant.constant)) return left_out(constant, kept, backend);
+    if (!packing) return ok_status();
+    SLUICE_TRY(
+        executable_.verify(constant.constant->data, fmt::format("constant \"{}\"", constant.name)));
+    return pack(backend, op, *packing, constant.constant->data, key);
+  }
+
+  static Status left_out(const ir::Operand& constant, const package::PackedConstant* kept,
+                         const backend::Backend& backend) {
+    const std::string there =
+        kept == nullptr ? "not at all"
+                        : fmt::format("as packed by {} {} for {} (\"{}\")", kept->backend,
+                                      kept->backend_version, kept->packing_key, kept->format);
+    return make_error(Code::kFailedPrecondition,
+                      "constant \"{}\": the package, compiled with --packed-only, has it {}, but "
+                      "{} {} for {} runs here and takes another form; compile the model here, or "
+                      "without --packed-only",
+                      constant.name, there, backend.name(), backend.version(),
+                      backend.packing_key());
+  }
+
+  Status pack(const backend::Backend& backend, const backend::Op& op,
+              const backend::Packing& packing, const Bytes& constant, const PackedKey& key) {
+    const auto [subgraph, position, input] = key;
+    constexpr std::size_t kPageBytes = 4096;
+    MutableBytes bytes(static_cast<std::size_t>(packing.size_bytes), kPageBytes);
+    SLUICE_TRY(backend.pack(op, static_cast<int>(input), bytes.view()));
+    all_.push_back({backend.name(), backend.version(), backend.packing_key(), position, input,
+                    packing.format, std::move(bytes).freeze(), subgraph});
+    if (draft_ == nullptr) return ok_status();
+    release_pages(constant.view());
+    return draft_->add_packed(all_.back());
+  }
+
+  const package::Executable& executable_;
+  const std::span<const std::shared_ptr<const backend::Backend>> backends_;
+  Verification& verification_;
+  const std::stop_token& stop_;
+  package::Draft* draft_;
+  PackedIndex kept_;
+  std::vector<package::PackedConstant> all_;
+};
 
 }  // namespace
 
 Result<PackedStore> PackedStore::create(
     const package::Executable& executable,
     std::span<const std::shared_ptr<const backend::Backend>> backends, Verification& verification,
-    const std::stop_token& stop) {
-  PackedStore store;
-  const PackedIndex kept = index_of(executable);
-  for (std::size_t i = 0; i < executable.backend_of.size(); ++i) {
-    if (executable.backend_of[i].empty()) continue;
-    SLUICE_TRY(
-        store.add_subgraph(executable, kept, backends, verification, stop, ir::SubgraphId(i)));
-  }
-  return store;
-}
-
-Status PackedStore::add_subgraph(const package::Executable& executable, const PackedIndex& kept,
-                                 std::span<const std::shared_ptr<const backend::Backend>> backends,
-                                 Verification& verification, const std::stop_token& stop,
-                                 ir::SubgraphId id) {
-  const ir::Subgraph& subgraph = executable.graph.subgraph(id);
-  for (std::size_t position = 0; position < subgraph.order().size(); ++position) {
-    SLUICE_TRY(check_not_stopped(stop));
-    const ir::Operation& operation = subgraph.operation(subgraph.order()[position]);
-    const std::int16_t number = executable.backend_of[id.index()][position];
-    const bool has_constants =
-        std::any_of(operation.inputs.begin(), operation.inputs.end(),
-                    [&](ir::OperandId input) { return subgraph.is_constant(input); });
-    if (number < 0 || !has_constants) continue;
-    const backend::Backend& backend = *backends[static_cast<std::size_t>(number)];
-    const auto op = backend::Op::create({executable.graph, subgraph, operation});
-    if (!op.is_ok()) continue;  // unknown ranks: constants stay unpacked
-    for (std::size_t input = 0; input < operation.inputs.size(); ++input) {
-      if (!subgraph.is_constant(operation.inputs[input])) continue;
-      const auto packing = SLUICE_TRY(backend.query_packing(*op, static_cast<int>(input)));
-      if (!packing) continue;
-      const PackedKey key(static_cast<std::uint32_t>(id.index()),
-                          static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(input));
-      const auto found = kept.find(key);
-      all_.push_back(SLUICE_TRY(provide(executable, found == kept.end() ? nullptr : found->second,
-                                        backend, *op, subgraph.operand(operation.inputs[input]),
-                                        key, *packing, verification)));
-    }
-  }
-  return ok_status();
+    const std::stop_token& stop, package::Draft* draft) {
+  Packer packer(executable, backends, verification, stop, draft);
+  return PackedStore(SLUICE_TRY(packer.run()));
 }
 
 std::vector<std::span<const std::byte>> PackedStore::of(ir::SubgraphId subgraph,

@@ -2,34 +2,33 @@
 // matches, packed at load otherwise.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <span>
 #include <stop_token>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.h"
 #include "exec/constants/verification.h"
+#include "package/draft.h"
 #include "package/executable.h"
 
 namespace sluice::exec {
 
-/// Subgraph, position in its order, input.
-using PackedKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
-using PackedIndex = std::map<PackedKey, const package::PackedConstant*>;
-
 /// Immutable once made; shared by all kernels of a model. Keeps the packed bytes alive.
 class PackedStore {
  public:
+  PackedStore() = default;
   /// `backends[i]` runs the operations with `executable.backend_of` == i. Packed bytes taken from
-  /// the executable are added to `verification` and may be used once it has succeeded.
-  /// Fails: kDataLoss for a damaged constant that is packed now; what a backend's packing reports;
+  /// the executable are added to `verification` and may be used once it has succeeded. Constants
+  /// that are packed now go to `draft`, one at a time; null: the store keeps their bytes.
+  /// Fails: kFailedPrecondition for a constant that is left out and whose packed form does not fit;
+  ///        kDataLoss for a damaged constant that is packed now; what a backend's packing reports;
   ///        kCancelled once `stop` is requested.
   static Result<PackedStore> create(
       const package::Executable& executable,
       std::span<const std::shared_ptr<const backend::Backend>> backends, Verification& verification,
-      const std::stop_token& stop = {});
+      const std::stop_token& stop = {}, package::Draft* draft = nullptr);
 
   /// Packed bytes of the inputs of the operation at `position` of a subgraph's order; may be empty.
   std::vector<std::span<const std::byte>> of(ir::SubgraphId subgraph, std::size_t position) const;
@@ -38,9 +37,7 @@ class PackedStore {
   const std::vector<package::PackedConstant>& all() const { return all_; }
 
  private:
-  Status add_subgraph(const package::Executable& executable, const PackedIndex& kept,
-                      std::span<const std::shared_ptr<const backend::Backend>> backends,
-                      Verification& verification, const std::stop_token& stop, ir::SubgraphId id);
+  explicit PackedStore(std::vector<package::PackedConstant> all) : all_(std::move(all)) {}
 
   std::vector<package::PackedConstant> all_;  // by subgraph, position, input
 };

@@ -3,7 +3,8 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "package/package.h"
+#include "compiler/compile_model.h"
+#include "package/draft.h"
 #include "sluice/cli/command.h"
 #include "sluice/model/model_source.h"
 #include "sluice/model/preprocessing_facts.h"
@@ -29,12 +30,17 @@ class CompileCommand : public Command {
     if (output_.empty())
       output_ = std::filesystem::path(options_.path).replace_extension(".sluice");
     const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
-    auto executable = SLUICE_TRY(compile_model(options_, [&](std::string_view phase) {
+    package::Draft draft = SLUICE_TRY(package::Draft::create(output_));
+    compiler::Outcome outcome = {.draft = &draft};
+    record_preprocessing(preprocessing_, outcome.facts);
+    outcome.progress = [&](std::string_view phase) {
       if (is_terminal) fmt::print(stderr, "\r\033[K{} ...", phase);
-    }));
-    record_preprocessing(preprocessing_, executable.graph.metadata);
+    };
+    const auto executable = SLUICE_TRY(compiler::compile_model(
+        {.path = options_.path}, options_, backend_registry(), std::move(outcome)));
+    print_warnings(options_.path, executable.graph);
     if (is_terminal) fmt::print(stderr, "\r\033[Kwrite ...");
-    SLUICE_TRY(package::write_package(executable, output_));
+    SLUICE_TRY(draft.finish(executable));
     if (is_terminal) fmt::print(stderr, "\r\033[K");
     fmt::print("{}: {} operations, {:.1f} MB\n", output_, executable.graph.main().num_operations(),
                static_cast<double>(std::filesystem::file_size(output_)) / 1e6);

@@ -1,7 +1,7 @@
 #include <filesystem>
 
 #include "compiler/compile_model.h"
-#include "package/package.h"
+#include "package/draft.h"
 #include "sluice/cli/command.h"
 #include "sluice/model/model_source.h"
 
@@ -44,9 +44,10 @@ class LinkCommand : public Command {
       }
       sources.push_back({text.substr(0, equals), {.path = text.substr(equals + 1)}});
     }
-    const auto executable = SLUICE_TRY(
-        compiler::compile_linked(sources, {edges_, kept_}, flags_, backend_registry(), {}));
-    SLUICE_TRY(package::write_package(executable, output_));
+    package::Draft draft = SLUICE_TRY(package::Draft::create(output_));
+    const auto executable = SLUICE_TRY(compiler::compile_linked(
+        sources, {edges_, kept_}, flags_, backend_registry(), {.draft = &draft}));
+    SLUICE_TRY(draft.finish(executable));
     const auto segments = SLUICE_TRY(package::segments_of(executable));
     fmt::print("{}: {} models, {} segments, {:.1f} MB\n", output_, sources.size(), segments.size(),
                static_cast<double>(std::filesystem::file_size(output_)) / 1e6);

@@ -22,12 +22,9 @@ std::vector<std::unique_ptr<Command>> make_compiler_commands() {
 Result<package::Executable> compile_model(const ModelOptions& options,
                                           std::function<void(std::string_view)> progress) {
   const compiler::Source source = {.path = options.path};
-  auto executable =
-      SLUICE_TRY(compiler::compile_model(source, options, backend_registry(), std::move(progress)));
-  const auto& facts = executable.graph.metadata;
-  if (const auto found = facts.find("warnings"); found != facts.end()) {
-    fmt::print(stderr, "warning: {}: {}\n", options.path, found->second);
-  }
+  auto executable = SLUICE_TRY(compiler::compile_model(source, options, backend_registry(),
+                                                       {.progress = std::move(progress)}));
+  print_warnings(options.path, executable.graph);
   return executable;
 }
 

@@ -21,6 +21,13 @@ void ModelOptions::add_to(Options& options, const char* what) {
   add_common(options);
 }
 
+void print_warnings(const std::string& path, const ir::Graph& graph) {
+  const auto found = graph.metadata.find("warnings");
+  if (found != graph.metadata.end()) {
+    fmt::print(stderr, "warning: {}: {}\n", path, found->second);
+  }
+}
+
 const backend::BackendRegistry& backend_registry() {
   static const backend::BackendRegistry kRegistry = backend::BackendRegistry::discover();
   return kRegistry;

@@ -32,6 +32,9 @@ const backend::BackendRegistry& backend_registry();
 Result<package::Executable> open_model(const ModelOptions& options,
                                        std::function<void(std::string_view)> progress = {});
 
+/// Prints what import found wrong with the model at `path` and took all the same.
+void print_warnings(const std::string& path, const ir::Graph& graph);
+
 /// Imports and compiles an ONNX file.
 Result<package::Executable> compile_model(const ModelOptions& options,
                                           std::function<void(std::string_view)> progress);

@@ -1,0 +1,82 @@
+#include "package/write_index.h"
+
+#include <algorithm>
+
+namespace sluice::package {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+using flatbuffers::Vector;
+
+Offset<Vector<Offset<schema::Section>>> sections_of(const IndexParts& parts,
+                                                    FlatBufferBuilder& builder) {
+  auto in_order = parts.sections;
+  std::ranges::sort(in_order, {},
+                    [](const auto& section) { return section.second.offset_bytes(); });
+  std::vector<Offset<schema::Section>> sections;
+  for (const auto& [name, extent] : in_order) {
+    sections.push_back(schema::CreateSection(builder, builder.CreateString(name), &extent));
+  }
+  return builder.CreateVector(sections);
+}
+
+Offset<Vector<Offset<schema::Packed>>> packed_of(const Executable& executable,
+                                                 const IndexParts& parts,
+                                                 FlatBufferBuilder& builder) {
+  std::vector<Offset<schema::Packed>> packed;
+  for (std::size_t i = 0; i < parts.packed.size(); ++i) {
+    const PackedConstant& entry = executable.packed[i];
+    packed.push_back(schema::CreatePacked(
+        builder, builder.CreateString(entry.backend), builder.CreateString(entry.backend_version),
+        builder.CreateString(entry.packing_key), entry.operation, entry.input,
+        builder.CreateString(entry.format), &parts.packed[i], entry.subgraph));
+  }
+  return builder.CreateVector(packed);
+}
+
+Offset<Vector<Offset<schema::Body>>> bodies_of(const Executable& executable,
+                                               FlatBufferBuilder& builder) {
+  std::vector<Offset<schema::Body>> bodies;
+  for (std::size_t i = 1; i < executable.backend_of.size(); ++i) {
+    if (executable.backend_of[i].empty()) continue;
+    bodies.push_back(schema::CreateBody(builder, static_cast<std::uint32_t>(i),
+                                        builder.CreateVector(executable.backend_of[i])));
+  }
+  return builder.CreateVector(bodies);
+}
+
+Offset<schema::MemoryPlan> plan_of(const Executable& executable, FlatBufferBuilder& builder) {
+  if (!executable.plan) return {};
+  return schema::CreateMemoryPlan(builder, builder.CreateVector(executable.plan->offset_bytes),
+                                  executable.plan->arena_bytes);
+}
+
+Offset<Vector<Offset<schema::Segment>>> segments_of(const Executable& executable,
+                                                    FlatBufferBuilder& builder) {
+  if (executable.segments.empty()) return {};
+  std::vector<Offset<schema::Segment>> segments;
+  for (const SegmentSpec& segment : executable.segments) {
+    segments.push_back(schema::CreateSegment(builder, builder.CreateString(segment.name),
+                                             segment.first_operation, segment.cores));
+  }
+  return builder.CreateVector(segments);
+}
+
+}  // namespace
+
+void write_index(const Executable& executable, const IndexParts& parts,
+                 FlatBufferBuilder& builder) {
+  const auto sections = sections_of(parts, builder);
+  const auto packed = packed_of(executable, parts, builder);
+  const auto bodies = bodies_of(executable, builder);
+  const auto plan = plan_of(executable, builder);
+  const auto segments = segments_of(executable, builder);
+  const auto constants = builder.CreateVectorOfStructs(parts.constants);
+  const auto backends = builder.CreateVectorOfStrings(executable.backends);
+  const auto backend_of = builder.CreateVector(executable.backend_of.front());
+  builder.Finish(schema::CreateIndex(builder, sections, constants, backends, backend_of, plan,
+                                     packed, segments, bodies));
+}
+
+}  // namespace sluice::package
