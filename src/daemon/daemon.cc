@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/system/huge_pages.h"
 #include "base/utf8.h"
+#include "rpc/client/fetch_tensor.h"
 #include "service/prometheus/metrics_text.h"
 #include "service/prometheus/text.h"
 
@@ -83,6 +84,8 @@ Result<service::ServiceOptions> service_options(const Settings& settings) {
   options.functions.num_cells = static_cast<std::int32_t>(settings.function_cells);
   options.functions.lane_cores = static_cast<std::int32_t>(settings.function_lane_cores);
   options.shares_cores = !settings.exclusive_cores;
+  options.exchange_peers = SLUICE_TRY(service::parse_exchange_peers(settings.exchange_peers));
+  options.exchange_sources = settings.exchange_sources;
   return options;
 }
 
@@ -115,6 +118,37 @@ Result<rpc::server::ServerOptions> server_options(const Settings& settings,
   options.connections = settings.connections;
   options.connections_per_peer = settings.connections_per_peer;
   return options;
+}
+
+/// The first word of the first line.
+Result<std::string> read_own_token(const std::string& path) {
+  if (path.empty()) return std::string();
+  return SLUICE_TRY(read_tokens(path)).front().secret;
+}
+
+rpc::server::TlsFiles exchange_tls_files(const Settings& settings) {
+  if (settings.exchange_ca.empty()) return {};
+  return {settings.tls_certificate, settings.tls_key, settings.exchange_ca};
+}
+
+/// As a peer of others. Files are read for each fetch, so a new certificate needs no reload.
+service::FetchTensor fetch_with(const Settings& settings) {
+  rpc::client::ClientOptions peer;
+  peer.ca = settings.exchange_ca;
+  if (!peer.ca.empty()) {
+    peer.certificate = settings.tls_certificate;
+    peer.key = settings.tls_key;
+  }
+  return [peer, token_file = settings.exchange_token_file,
+          idle_ns = settings.upload_idle_seconds * kNsPerSecond](
+             const service::OfferedTensor& wanted, const service::TakeRoom& take_room,
+             const std::stop_token& stop) -> Result<runtime::OutputTensor> {
+    rpc::client::ClientOptions options = peer;
+    options.address = wanted.address;
+    options.token = SLUICE_TRY(read_own_token(token_file));
+    return rpc::client::fetch_tensor(options, wanted.exchange, wanted.key, take_room, idle_ns,
+                                     stop);
+  };
 }
 
 }  // namespace
@@ -152,11 +186,25 @@ Status Daemon::start_all(const std::map<std::string, int>& sockets) {
       std::make_unique<runtime::Engine>(machine_.backends, *machine_.drivers, std::move(options));
   service_ = std::make_unique<service::Service>(*engine_, machine_.devices,
                                                 SLUICE_TRY(service_options(settings_)), log_);
+  service_->set_fetch(fetch_with(settings_));
   service_->set_on_hang([this](const std::string& what) { exit_hung(what); });
   SLUICE_TRY(start_workers());
   SLUICE_TRY(load_models());
   server_ = SLUICE_TRY(rpc::server::Server::start(*service_, serving));
+  SLUICE_TRY(start_exchange(serving));
   return start_metrics(serving.unix_socket);
+}
+
+Status Daemon::start_exchange(const rpc::server::ServerOptions& serving) {
+  if (settings_.exchange_listen.empty()) return ok_status();
+  rpc::server::PeerServerOptions options;
+  options.address = SLUICE_TRY(rpc::wire::parse_address(settings_.exchange_listen));
+  options.tls = exchange_tls_files(settings_);
+  options.tokens = serving.tokens;
+  options.connections = serving.connections;
+  options.connections_per_peer = serving.connections_per_peer;
+  peers_ = SLUICE_TRY(rpc::server::PeerServer::start(*service_, options));
+  return ok_status();
 }
 
 /// The thread of a computation that does not return cannot be ended, and keeps its core: only a new
@@ -243,7 +291,15 @@ Result<SettingsChange> Daemon::reload(const Settings& wanted) {
   auto tokens = SLUICE_TRY(read_tokens(next.token_file));
   rpc::server::TlsContext tls;
   if (!next.tls_certificate.empty()) tls = SLUICE_TRY(rpc::server::read_tls(tls_files(next)));
+  rpc::server::TlsContext exchange_tls;
+  if (!next.exchange_ca.empty()) {
+    exchange_tls = SLUICE_TRY(rpc::server::read_tls(exchange_tls_files(next)));
+  }
   if (tls != nullptr) server_->set_tls(std::move(tls));
+  if (peers_ != nullptr) {
+    if (exchange_tls != nullptr) peers_->set_tls(std::move(exchange_tls));
+    peers_->set_tokens(tokens);
+  }
   service_->set_options(std::move(options));
   server_->set_tokens(std::move(tokens));
   settings_ = std::move(next);
@@ -254,6 +310,7 @@ Daemon::~Daemon() { stop(0); }
 
 /// Metrics are served until the end of the drain, so that monitoring sees it.
 void Daemon::stop(std::int64_t drain_ns) {
+  if (peers_ != nullptr) peers_->shutdown();  // a fetch waits for no model, and can be repeated
   if (service_ != nullptr) service_->shutdown(drain_ns);
   if (server_ != nullptr) server_->shutdown(kGraceNs);
   metrics_ = nullptr;

@@ -11,6 +11,7 @@
 #include "daemon/kept_models.h"
 #include "daemon/machine.h"
 #include "daemon/reload.h"
+#include "rpc/server/peers/peer_server.h"
 #include "rpc/server/server.h"
 #include "worker/pool.h"
 
@@ -36,6 +37,8 @@ class Daemon {
 
   /// Where /metrics is; empty if nowhere.
   std::string metrics_address() const { return metrics_ ? metrics_->address() : ""; }
+  /// Where other daemons fetch tensors; empty if nowhere.
+  std::string exchange_address() const { return peers_ ? peers_->address() : ""; }
   std::vector<std::string> addresses() const { return server_->addresses(); }
   const topology::DeviceMap& devices() const { return machine_.devices; }
 
@@ -56,6 +59,7 @@ class Daemon {
   [[noreturn]] void exit_hung(const std::string& what);
   Status start_workers();
   Status load_models();
+  Status start_exchange(const rpc::server::ServerOptions& serving);
   Status start_metrics(const rpc::server::UnixSocketOptions& unix_socket);
 
   Settings settings_;
@@ -67,6 +71,7 @@ class Daemon {
   std::unique_ptr<worker::WorkerPool> workers_;
   std::unique_ptr<service::Service> service_;
   std::unique_ptr<rpc::server::Server> server_;
+  std::unique_ptr<rpc::server::PeerServer> peers_;  ///< null: other daemons fetch nothing
   std::unique_ptr<HttpServer> metrics_;  ///< last member, destroyed first: it reads the service
 };
 

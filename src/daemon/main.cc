@@ -135,6 +135,9 @@ Result<int> serve(const Settings& settings, const Start& start) {
   log->add(service::LogLevel::kInfo, "daemon.ready version={} devices={} listen={}", kVersion,
            (*daemon)->devices().devices.size(), fmt::join((*daemon)->addresses(), ","));
   fmt::print("sluiced: listening on {}\n", fmt::join((*daemon)->addresses(), ", "));
+  if (!settings.exchange_listen.empty()) {
+    fmt::print("sluiced: exchange on {}\n", (*daemon)->exchange_address());
+  }
   if (!settings.metrics.empty()) {
     fmt::print("sluiced: metrics on {}\n", (*daemon)->metrics_address());
   }

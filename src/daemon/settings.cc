@@ -128,6 +128,23 @@ constexpr std::array kSettings = {
                 "User that workers run as if the daemon is root; empty: root"},
     SettingInfo{"worker_unfiltered", 0, &Settings::worker_unfiltered,
                 "Leave workers all system calls; for kernels without seccomp"},
+    SettingInfo{"exchange_listen", 0, &Settings::exchange_listen,
+                "HOST:PORT where daemons of other hosts fetch tensors of the exchange (default: "
+                "nowhere)"},
+    SettingInfo{"exchange_peers", 0, &Settings::exchange_peers,
+                "Daemon that may fetch there: certificate:NAME, the common name of its "
+                "certificate, or token:NAME, of the token_file; may be repeated"},
+    SettingInfo{"exchange_sources", 0, &Settings::exchange_sources,
+                "HOST:PORT of a daemon from which clients may have tensors fetched; may be "
+                "repeated"},
+    SettingInfo{"exchange_ca", 0, &Settings::exchange_ca,
+                "PEM file; daemons fetch from each other with certificates of this authority, "
+                "this one with tls_certificate and tls_key"},
+    SettingInfo{"exchange_plain", 0, &Settings::exchange_plain,
+                "Let daemons fetch without TLS: tensors and tokens can be read and altered on the "
+                "network"},
+    SettingInfo{"exchange_token_file", 0, &Settings::exchange_token_file,
+                "File with the token that this daemon sends to those it fetches from"},
     SettingInfo{"metrics", 0, &Settings::metrics,
                 "Serve /metrics for Prometheus there: unix:/PATH or localhost:PORT (default: not)"},
     SettingInfo{"lock_folder", 0, &Settings::lock_folder,
@@ -181,6 +198,43 @@ Status check_metrics(const std::string& text) {
       "metrics: {}: other machines reach it, and it has neither TLS nor tokens; listen on "
       "localhost, with a proxy before it",
       text);
+}
+
+Status check_peer_address(const std::string& text, std::string_view key) {
+  const rpc::wire::Address address = SLUICE_TRY(rpc::wire::parse_address(text).with_context(key));
+  if (!address.is_unix) return ok_status();
+  return invalid_argument("{}: {} is reached on this machine only; give HOST:PORT", key, text);
+}
+
+/// Nothing goes unprotected to another host unless the administrator says so.
+Status check_exchange(const Settings& settings) {
+  const auto peers = SLUICE_TRY(service::parse_exchange_peers(settings.exchange_peers));
+  if (!settings.exchange_listen.empty()) {
+    SLUICE_TRY(check_peer_address(settings.exchange_listen, "exchange_listen"));
+    if (peers.empty()) {
+      return invalid_argument("exchange_listen: without exchange_peers nobody may fetch");
+    }
+  }
+  for (const std::string& source : settings.exchange_sources) {
+    SLUICE_TRY(check_peer_address(source, "exchange_sources"));
+  }
+  if (settings.exchange_listen.empty() && settings.exchange_sources.empty()) return ok_status();
+  if (settings.exchange_ca.empty() != settings.exchange_plain) {
+    return invalid_argument(
+        "exchange_listen and exchange_sources: give either exchange_ca, for TLS, or "
+        "exchange_plain, to do without on a private network");
+  }
+  if (!settings.exchange_ca.empty() && settings.tls_certificate.empty()) {
+    return invalid_argument("exchange_ca: give tls_certificate and tls_key too");
+  }
+  for (const service::ExchangePeer& peer : peers) {
+    const bool by_token = peer.by == service::ExchangePeer::By::kToken;
+    if (by_token ? settings.token_file.empty() : settings.exchange_ca.empty()) {
+      return invalid_argument("exchange_peers: {}:{} needs {}", by_token ? "token" : "certificate",
+                              peer.name, by_token ? "token_file" : "exchange_ca");
+    }
+  }
+  return ok_status();
 }
 
 ordered_json schema_of(const SettingInfo& info) {
@@ -252,6 +306,7 @@ Status check_settings(const Settings& settings) {
     SLUICE_TRY(rpc::wire::parse_address(address).with_context("listen"));
   }
   SLUICE_TRY(check_metrics(settings.metrics));
+  SLUICE_TRY(check_exchange(settings));
   SLUICE_TRY(service::parse_role_rules(settings.roles));
   SLUICE_TRY(runtime::parse_isolation(settings.isolation));
   (void)SLUICE_TRY(parse_transfer_policy(settings.transfer_policy));

@@ -67,7 +67,13 @@ struct Settings {
   std::int64_t worker_restarts = 5;    ///< of one worker within a minute
   std::string worker_user = "nobody";  ///< user of the workers if the daemon runs as root
   bool worker_unfiltered = false;
-  std::string metrics;  ///< where /metrics is served; empty: nowhere
+  std::string exchange_listen;  ///< where daemons of other hosts fetch tensors; empty: nowhere
+  std::vector<std::string> exchange_peers;    ///< which of them may, as service::ExchangePeer
+  std::vector<std::string> exchange_sources;  ///< daemons from which clients may have them fetched
+  std::string exchange_ca;                    ///< of the certificates of both sides
+  bool exchange_plain = false;                ///< consent to do without TLS
+  std::string exchange_token_file;            ///< what this daemon says as a peer of others
+  std::string metrics;                        ///< where /metrics is served; empty: nowhere
   std::string lock_folder = "/run/sluice";
   std::int64_t log_level = 5;
   bool log_console = false;

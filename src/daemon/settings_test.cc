@@ -83,5 +83,33 @@ TEST(Settings, TheSchemaHasEverySettingAndNoOther) {
   EXPECT_EQ(schema["properties"]["listen"]["default"], json({"unix:/run/sluice.sock"}));
 }
 
+TEST(Settings, NothingOfTheExchangeGoesUnprotectedWithoutConsent) {
+  const auto refusal = [](const Settings& settings) {
+    const Status status = check_settings(settings);
+    return status.is_ok() ? std::string() : status.message();
+  };
+  Settings settings;
+  settings.exchange_listen = "10.0.0.1:5556";
+  EXPECT_THAT(refusal(settings), HasSubstr("without exchange_peers"));
+  settings.exchange_peers = {"token:host-b"};
+  EXPECT_THAT(refusal(settings), HasSubstr("exchange_plain"));
+  settings.exchange_plain = true;
+  EXPECT_THAT(refusal(settings), HasSubstr("needs token_file"));
+  settings.token_file = "/tokens";
+  EXPECT_EQ(refusal(settings), "");
+  settings.exchange_ca = "/ca.pem";
+  EXPECT_THAT(refusal(settings), HasSubstr("either exchange_ca"));
+  settings.exchange_plain = false;
+  EXPECT_THAT(refusal(settings), HasSubstr("tls_certificate"));
+  settings.tls_certificate = settings.tls_key = "/one.pem";
+  settings.exchange_peers = {"certificate:host-b"};
+  EXPECT_EQ(refusal(settings), "");
+  settings.exchange_listen = "unix:/s";
+  EXPECT_THAT(refusal(settings), HasSubstr("this machine only"));
+  settings.exchange_listen = "";
+  settings.exchange_sources = {"nowhere"};
+  EXPECT_THAT(refusal(settings), HasSubstr("exchange_sources"));
+}
+
 }  // namespace
 }  // namespace sluice::daemon

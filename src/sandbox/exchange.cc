@@ -22,21 +22,47 @@ void Exchange::run() {
   }
 }
 
+Status Exchange::check_ttl(std::int64_t ttl_ns) const {
+  if (ttl_ns >= 0 && ttl_ns <= options_.max_ttl_ns) return ok_status();
+  return runtime::runtime_error(runtime::RuntimeCode::kInvalid,
+                                "a time to live of {} ns is not between 0 and {}", ttl_ns,
+                                options_.max_ttl_ns);
+}
+
+Result<ExchangeTable::Room> Exchange::reserve(OwnerId owner, std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  // Room is not refused because of a tensor that the thread has not reached.
+  table_.expire(clock_.now_ns());
+  return table_.reserve(owner, bytes, options_.limits);
+}
+
 Result<TensorIndex> Exchange::put(OwnerId owner, runtime::OutputTensor tensor,
                                   std::int64_t ttl_ns) {
-  if (ttl_ns < 0 || ttl_ns > options_.max_ttl_ns) {
-    return runtime::runtime_error(runtime::RuntimeCode::kInvalid,
-                                  "a time to live of {} ns is not between 0 and {}", ttl_ns,
-                                  options_.max_ttl_ns);
-  }
-  const std::int64_t now_ns = clock_.now_ns();
-  const std::int64_t expires_ns = now_ns + (ttl_ns == 0 ? options_.default_ttl_ns : ttl_ns);
+  SLUICE_TRY(check_ttl(ttl_ns));
+  ExchangeTable::Room room = SLUICE_TRY(reserve(owner, tensor.view.size_bytes));
+  return put(owner, std::move(tensor), std::move(room), ttl_ns);
+}
+
+Result<TensorIndex> Exchange::put(OwnerId owner, runtime::OutputTensor tensor,
+                                  ExchangeTable::Room room, std::int64_t ttl_ns) {
+  SLUICE_TRY(check_ttl(ttl_ns));
+  const std::int64_t expires_ns =
+      clock_.now_ns() + (ttl_ns == 0 ? options_.default_ttl_ns : ttl_ns);
   const std::lock_guard lock(mutex_);
   const std::int64_t next_ns = table_.next_expiry_ns();
-  table_.expire(now_ns);  // room is not refused because of a tensor that the thread has not reached
-  auto index = table_.put(owner, std::move(tensor), expires_ns, options_.limits);
+  auto index = table_.put(owner, std::move(tensor), expires_ns, std::move(room));
   if (expires_ns < next_ns) changed_.notify_all();
   return index;
+}
+
+Result<std::string> Exchange::offer(OwnerId owner, TensorIndex index) {
+  const std::lock_guard lock(mutex_);
+  return table_.offer(owner, index);
+}
+
+Result<ExchangeTable::Lease> Exchange::get_offered(TensorIndex index, std::string_view key) const {
+  const std::lock_guard lock(mutex_);
+  return table_.get_offered(index, key);
 }
 
 Result<ExchangeTable::Lease> Exchange::get(OwnerId owner, TensorIndex index) const {

@@ -27,14 +27,23 @@ class Exchange {
   /// Keeps the tensor for `ttl_ns`; 0: the default. Copies nothing.
   /// Fails: as ExchangeTable::put; kInvalid for a time to live that is negative or too long.
   Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, std::int64_t ttl_ns = 0);
+  /// Room for a tensor that is yet to come, and to put it there. Fails: as ExchangeTable::reserve
+  /// and as put.
+  Result<ExchangeTable::Room> reserve(OwnerId owner, std::int64_t bytes);
+  Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, ExchangeTable::Room room,
+                          std::int64_t ttl_ns);
   /// The tensor where it lies. Fails: as ExchangeTable::get.
   Result<ExchangeTable::Lease> get(OwnerId owner, TensorIndex index) const;
   Status remove(OwnerId owner, TensorIndex index);
+  /// For other hosts. Fails: as in ExchangeTable.
+  Result<std::string> offer(OwnerId owner, TensorIndex index);
+  Result<ExchangeTable::Lease> get_offered(TensorIndex index, std::string_view key) const;
   void drop(OwnerId owner);
   ExchangeUsage usage(OwnerId owner) const;
 
  private:
   void run();
+  Status check_ttl(std::int64_t ttl_ns) const;
 
   Clock& clock_;
   const ExchangeOptions options_;

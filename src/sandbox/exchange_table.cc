@@ -1,31 +1,16 @@
 #include "sandbox/exchange_table.h"
 
+#include "base/system/secret.h"
+
 namespace sluice::sandbox {
 
 using runtime::runtime_error;
 using runtime::RuntimeCode;
 
-ExchangeTable::Lease ExchangeTable::count(runtime::OutputTensor tensor,
-                                          const std::shared_ptr<Counts>& counts) {
-  const std::int64_t bytes = tensor.view.size_bytes;
-  counts->bytes += bytes;
-  ++counts->num_tensors;
-  return {new runtime::OutputTensor(std::move(tensor)),
-          [counts, bytes](const runtime::OutputTensor* dead) {
-            delete dead;  // before the counts: a tensor that counts no more holds no memory
-            counts->bytes -= bytes;
-            --counts->num_tensors;
-          }};
-}
-
-Result<TensorIndex> ExchangeTable::put(OwnerId owner, runtime::OutputTensor tensor,
-                                       std::int64_t expires_ns, const ExchangeLimits& limits) {
-  if (tensor.owner == nullptr) {
-    return runtime_error(RuntimeCode::kInvalid, "the exchange keeps no memory of a caller");
-  }
+Result<ExchangeTable::Room> ExchangeTable::reserve(OwnerId owner, std::int64_t bytes,
+                                                   const ExchangeLimits& limits) {
   std::shared_ptr<Counts>& counts = counts_[owner];
   if (counts == nullptr) counts = std::make_shared<Counts>();
-  const std::int64_t bytes = tensor.view.size_bytes;
   if (counts->num_tensors >= limits.max_tensors || bytes > limits.max_bytes - counts->bytes) {
     return runtime_error(RuntimeCode::kOutOfResources,
                          "the exchange holds {} tensors of {} bytes for this session, at most {} "
@@ -33,8 +18,33 @@ Result<TensorIndex> ExchangeTable::put(OwnerId owner, runtime::OutputTensor tens
                          counts->num_tensors.load(), counts->bytes.load(), limits.max_tensors,
                          limits.max_bytes, bytes);
   }
+  counts->bytes += bytes;
+  ++counts->num_tensors;
+  return Room(counts.get(), [counts, bytes](const void* /*same*/) {
+    counts->bytes -= bytes;
+    --counts->num_tensors;
+  });
+}
+
+Result<TensorIndex> ExchangeTable::put(OwnerId owner, runtime::OutputTensor tensor,
+                                       std::int64_t expires_ns, const ExchangeLimits& limits) {
+  Room room = SLUICE_TRY(reserve(owner, tensor.view.size_bytes, limits));
+  return put(owner, std::move(tensor), expires_ns, std::move(room));
+}
+
+Result<TensorIndex> ExchangeTable::put(OwnerId owner, runtime::OutputTensor tensor,
+                                       std::int64_t expires_ns, Room room) {
+  if (tensor.owner == nullptr) {
+    return runtime_error(RuntimeCode::kInvalid, "the exchange keeps no memory of a caller");
+  }
+  // The memory goes before its room: a tensor that counts no more holds none.
+  const Lease lease(new runtime::OutputTensor(std::move(tensor)),
+                    [room = std::move(room)](const runtime::OutputTensor* dead) mutable {
+                      delete dead;
+                      room = nullptr;
+                    });
   const TensorIndex index{++last_index_};
-  entries_[index] = {owner, expires_ns, count(std::move(tensor), counts)};
+  entries_[index] = {owner, expires_ns, lease};
   by_expiry_.emplace(expires_ns, index);
   by_owner_[owner].insert(index);
   return index;
@@ -57,6 +67,26 @@ Result<ExchangeTable::Lease> ExchangeTable::get(OwnerId owner, TensorIndex index
 Status ExchangeTable::remove(OwnerId owner, TensorIndex index) {
   erase(SLUICE_TRY(find(owner, index)));
   return ok_status();
+}
+
+Result<std::string> ExchangeTable::offer(OwnerId owner, TensorIndex index) {
+  (void)SLUICE_TRY(find(owner, index));
+  std::string& key = entries_.at(index).key;
+  if (key.empty()) key = SLUICE_TRY(make_secret());
+  return key;
+}
+
+Result<ExchangeTable::Lease> ExchangeTable::get_offered(TensorIndex index,
+                                                        std::string_view key) const {
+  const auto it = entries_.find(index);
+  if (it != entries_.end() && !it->second.key.empty() && is_same_secret(it->second.key, key)) {
+    return it->second.tensor;
+  }
+  // One message for all, so that wrong keys reveal no index.
+  return runtime_error(RuntimeCode::kInvalidHandle,
+                       "exchange:{} with this key is not offered, or no longer: its time is over, "
+                       "it was removed, or the daemon was started again; offer the tensor again",
+                       static_cast<std::uint64_t>(index));
 }
 
 void ExchangeTable::erase(Entries::const_iterator entry) {

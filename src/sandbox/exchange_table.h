@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "runtime/request/request.h"
@@ -41,14 +43,30 @@ class ExchangeTable {
   /// A tensor that somebody reads; copies count. Its bytes stay where they are.
   using Lease = std::shared_ptr<const runtime::OutputTensor>;
 
+  /// Counts a tensor of the owner that is yet to come, until the last copy goes.
+  using Room = std::shared_ptr<const void>;
+
+  /// Fails: kOutOfResources over the limits.
+  Result<Room> reserve(OwnerId owner, std::int64_t bytes, const ExchangeLimits& limits);
   /// `tensor.owner` keeps the bytes alive and unchanged. It leaves the table at `expires_ns`.
-  /// Fails: kInvalid for a tensor whose memory nobody owns; kOutOfResources over the limits.
+  /// Requires: `room` is of this owner and of the tensor's size.
+  /// Fails: kInvalid for a tensor whose memory nobody owns.
+  Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, std::int64_t expires_ns,
+                          Room room);
+  /// The same with room of its own. Fails: as reserve, too.
   Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, std::int64_t expires_ns,
                           const ExchangeLimits& limits);
   /// Fails: kInvalidHandle for an unknown index, one that has left the table, or another owner's.
   Result<Lease> get(OwnerId owner, TensorIndex index) const;
   /// Fails: as `get`.
   Status remove(OwnerId owner, TensorIndex index);
+  /// Other hosts may read the tensor from now on, if they say the key, which is a secret of this
+  /// tensor: an index alone means another tensor once the daemon was started again. The same key
+  /// each time. Fails: as `get`; kUnavailable as make_secret.
+  Result<std::string> offer(OwnerId owner, TensorIndex index);
+  /// What `offer` gave a key for. Fails: kInvalidHandle for a tensor that has left the table, was
+  /// not offered, or has another key.
+  Result<Lease> get_offered(TensorIndex index, std::string_view key) const;
   /// The owner ends: all its tensors leave the table.
   void drop(OwnerId owner);
   /// Tensors whose time is over leave the table.
@@ -69,10 +87,10 @@ class ExchangeTable {
     OwnerId owner = {};
     std::int64_t expires_ns = 0;
     Lease tensor;
+    std::string key = {};  ///< empty: not offered
   };
   using Entries = std::map<TensorIndex, Entry>;
 
-  static Lease count(runtime::OutputTensor tensor, const std::shared_ptr<Counts>& counts);
   Result<Entries::const_iterator> find(OwnerId owner, TensorIndex index) const;
   void erase(Entries::const_iterator entry);
 

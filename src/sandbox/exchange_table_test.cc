@@ -56,6 +56,36 @@ TEST(ExchangeTable, OtherOwnersNeitherGetNorRemove) {
   EXPECT_EQ(code_of(table.get(kMine, *index).status()), RuntimeCode::kInvalidHandle);
 }
 
+TEST(ExchangeTable, OfferedTensorIsFoundByItsKeyUntilItLeaves) {
+  ExchangeTable table;
+  const auto index = table.put(kMine, tensor_of(8), 100, kLimits).value();
+  EXPECT_EQ(code_of(table.get_offered(index, "").status()), RuntimeCode::kInvalidHandle);
+  EXPECT_EQ(code_of(table.offer(kOther, index).status()), RuntimeCode::kInvalidHandle);
+  const std::string key = table.offer(kMine, index).value();
+  EXPECT_EQ(key.size(), 32U);
+  EXPECT_EQ(table.offer(kMine, index).value(), key);
+  EXPECT_TRUE(table.get_offered(index, key).is_ok());
+  EXPECT_EQ(code_of(table.get_offered(index, key + "0").status()), RuntimeCode::kInvalidHandle);
+  const auto other = table.put(kMine, tensor_of(8), 100, kLimits).value();
+  EXPECT_NE(table.offer(kMine, other).value(), key);
+  EXPECT_EQ(code_of(table.get_offered(other, key).status()), RuntimeCode::kInvalidHandle);
+  table.expire(100);
+  EXPECT_EQ(code_of(table.get_offered(index, key).status()), RuntimeCode::kInvalidHandle);
+}
+
+TEST(ExchangeTable, RoomCountsUntilTheTensorThatTookItGoes) {
+  ExchangeTable table;
+  auto room = table.reserve(kMine, 600, kLimits).value();
+  EXPECT_EQ(table.usage(kMine).bytes, 600);
+  EXPECT_EQ(code_of(table.reserve(kMine, 600, kLimits).status()), RuntimeCode::kOutOfResources);
+  const auto index = table.put(kMine, tensor_of(600), 100, std::move(room)).value();
+  EXPECT_EQ(table.usage(kMine).num_tensors, 1);
+  EXPECT_TRUE(table.remove(kMine, index).is_ok());
+  EXPECT_EQ(table.usage(kMine).bytes, 0);
+  { const auto unused = table.reserve(kMine, 1000, kLimits).value(); }
+  EXPECT_EQ(table.usage(kMine).bytes, 0);
+}
+
 TEST(ExchangeTable, LastLeaseFreesATensorThatHasLeft) {
   ExchangeTable table;
   int num_living = 0;

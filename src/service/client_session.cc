@@ -1,29 +1,14 @@
 #include "service/client_session.h"
 
-#include <fmt/format.h>
-#include <sys/random.h>
-
-#include <array>
 #include <limits>
 #include <utility>
+
+#include "base/system/secret.h"
 
 namespace sluice::service {
 namespace {
 
 using runtime::RuntimeCode;
-
-constexpr std::size_t kTokenBytes = 16;
-
-/// Hexadecimal. Fails: kUnavailable where the system has no random numbers.
-Result<std::string> make_token() {
-  std::array<unsigned char, kTokenBytes> bytes = {};
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return make_error(Code::kUnavailable, "the system gives no random numbers for a token");
-  }
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 }  // namespace
 
@@ -191,7 +176,7 @@ ClientSession::Holdings ClientSession::close(const Status& reason) {
 
 Result<std::shared_ptr<ClientSession>> SessionTable::open(std::string client, Peer peer,
                                                           std::int64_t now_ns) {
-  std::string token = SLUICE_TRY(make_token());
+  std::string token = SLUICE_TRY(make_secret());
   const std::lock_guard lock(mutex_);
   if (is_closed_) return make_error(Code::kUnavailable, "the daemon is shutting down");
   const std::string account = account_of(peer);

@@ -1,5 +1,4 @@
 // The part of Service that is about shared memory.
-#include <cstring>
 #include <utility>
 
 #include "service/ring_thread.h"
@@ -88,23 +87,6 @@ std::vector<RegionInfo> Service::list_regions(const Caller& caller) const {
     infos.push_back(info_of(held));
   }
   return infos;
-}
-
-Result<sandbox::TensorIndex> Service::put_tensor(const Caller& caller, const exec::TensorView& view,
-                                                 std::int64_t ttl_ns) {
-  SLUICE_TRY(check_ready());
-  SLUICE_TRY(check_session(caller));
-  auto memory = allocate_aligned(static_cast<std::uint64_t>(view.size_bytes));
-  if (memory == nullptr) {
-    return runtime_error(RuntimeCode::kOutOfResources, "no memory for a tensor of {} bytes",
-                         view.size_bytes);
-  }
-  if (view.size_bytes > 0) {
-    std::memcpy(memory.get(), view.data, static_cast<std::size_t>(view.size_bytes));
-  }
-  runtime::OutputTensor tensor = {view, memory};
-  tensor.view.data = memory.get();
-  return exchange_.put(caller.session->owner(), std::move(tensor), ttl_ns);
 }
 
 }  // namespace sluice::service

@@ -50,6 +50,7 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
           started_ns_) {
   requires_session_ = options_.requires_session;
   access_.set_rules(options_.roles);
+  access_.set_exchange_peers(options_.exchange_peers);
 }
 
 SessionQuota Service::quota_of(const ServiceOptions& options) const {
@@ -67,6 +68,7 @@ void Service::set_options(ServiceOptions options) {
   sessions_.set_quota(quota_of(options));
   requires_session_ = options.requires_session;
   access_.set_rules(options.roles);
+  access_.set_exchange_peers(options.exchange_peers);
   const std::lock_guard lock(options_mutex_);
   options_ = std::move(options);
 }
@@ -360,6 +362,7 @@ void Service::start_draining() { is_draining_ = true; }
 
 void Service::shutdown(std::int64_t drain_ns) {
   start_draining();
+  stop_pulls_.request_stop();
   sessions_.close();
   const std::int64_t deadline_ns = drain_deadline_ns(drain_ns);
   std::string what = "the end of the daemon";

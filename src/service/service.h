@@ -55,6 +55,10 @@ struct ServiceOptions {
   runtime::Isolation isolation = runtime::Isolation::kStream;
   sandbox::FunctionHostOptions functions = {};
   sandbox::ExchangeOptions exchange = {};
+  /// Daemons of other hosts that may fetch what clients offer; none: nobody.
+  std::vector<ExchangePeer> exchange_peers = {};
+  /// Addresses of daemons from which clients may have tensors fetched.
+  std::vector<std::string> exchange_sources = {};
 };
 
 /// On whose behalf a call is made.
@@ -108,6 +112,8 @@ class Service {
   void set_on_hang(std::function<void(const std::string& what)> on_hang) {
     on_hang_ = std::move(on_hang);
   }
+  /// Fetches tensors of other hosts for pull_tensor. Before clients call.
+  void set_fetch(FetchTensor fetch) { fetch_ = std::move(fetch); }
   /// Before clients call.
   void set_model_events(ModelEvents events) { model_events_ = std::move(events); }
 
@@ -218,6 +224,19 @@ class Service {
   Result<sandbox::TensorIndex> put_tensor(const Caller& caller, const exec::TensorView& view,
                                           std::int64_t ttl_ns);
 
+  /// Lets daemons of other hosts fetch the tensor; they say index and key.
+  /// Fails: as Exchange::offer; kFailed where no daemon may.
+  Result<std::string> offer_tensor(const Caller& caller, sandbox::TensorIndex index);
+  /// For another daemon. Fails: kPermissionDenied for one that may not; as Exchange::get_offered.
+  Result<sandbox::ExchangeTable::Lease> get_offered(const Peer& peer, sandbox::TensorIndex index,
+                                                    std::string_view key) const;
+  /// Puts a copy of a tensor of another daemon into the exchange. Blocks until it is here, or a
+  /// stop of `stop` is requested, the session ends or the daemon shuts down. Fails:
+  /// kPermissionDenied for an address that is none of the settings'; as FetchTensor and
+  ///        Exchange::put; kOutOfResources for too many at a time.
+  Result<PulledTensor> pull_tensor(const Caller& caller, const OfferedTensor& wanted,
+                                   std::int64_t ttl_ns, std::stop_source stop);
+
   // ---- profiles: they cover the whole daemon, requests of other sessions included
 
   /// Starts a profile for the caller's session; it ends with the session. Fails: as
@@ -277,6 +296,7 @@ class Service {
                           runtime::LoadRequest request);
   Result<ModelEntry> enter_model(const Caller& caller, runtime::ModelHost& host,
                                  runtime::ModelHandle model);
+  Status check_source(const std::string& address) const;
   SessionId owner(const Owners& owners, std::uint64_t handle) const;
   void forget_model(runtime::ModelHandle model, const runtime::ModelInfo& info,
                     const Caller& caller);
@@ -296,6 +316,9 @@ class Service {
   worker::WorkerPool* workers_ = nullptr;
   sandbox::Exchange exchange_;  ///< before the functions, whose last requests put outputs into it
   const std::unique_ptr<sandbox::FunctionHost> functions_;
+  FetchTensor fetch_;
+  std::atomic<int> num_pulls_ = 0;
+  std::stop_source stop_pulls_;
   ModelEvents model_events_;
   std::function<void(const std::string& what)> on_hang_;
   Watchdog watchdog_;

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "base/system/descriptors.h"
 #include "package/executable.h"
 #include "runtime/engine.h"
+#include "sandbox/exchange_table.h"
 #include "sandbox/function.h"
 #include "service/clients/peer.h"
 #include "topology/cores/core_groups.h"
@@ -133,6 +136,25 @@ struct ServerInfo {
   std::string account = {};          ///< the caller's
   Roles roles = {};                  ///< the caller's
 };
+
+/// A tensor that a daemon of another host offers.
+struct OfferedTensor {
+  std::string address;  ///< where that daemon serves other daemons
+  std::uint64_t exchange = 0;
+  std::string key;
+};
+
+/// Its copy here.
+struct PulledTensor {
+  sandbox::TensorIndex index = {};
+  exec::TensorView view;  ///< without data
+};
+
+/// Reads a tensor from its daemon. Calls `take_room` with the size before it allocates, and returns
+/// its error. Blocks; ends soon after a stop is requested. Safe from any thread.
+using TakeRoom = std::function<Status(std::int64_t bytes)>;
+using FetchTensor = std::function<Result<runtime::OutputTensor>(
+    const OfferedTensor& wanted, const TakeRoom& take_room, const std::stop_token& stop)>;
 
 /// Options of a load. The package is a separate argument.
 struct ModelOptions {

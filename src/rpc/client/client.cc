@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "rpc/client/client_messages.h"
+#include "rpc/client/credentials.h"
 #include "rpc/client/infer_client.h"
 #include "rpc/client/ring_caller.h"
 #include "rpc/client/ring_stream.h"
@@ -32,23 +33,6 @@ constexpr int kFirstRetryMs = 50;
 constexpr int kLastRetryMs = 2000;
 
 using Stub = v1::Runtime::Stub;
-
-Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const ClientOptions& options) {
-  if (options.certificate.empty() != options.key.empty()) {
-    return invalid_argument("--certificate and --key belong together: give both or none");
-  }
-  if (options.ca.empty() && !options.certificate.empty()) {
-    return invalid_argument("--certificate: without --ca there is no TLS");
-  }
-  if (options.ca.empty()) return grpc::InsecureChannelCredentials();
-  grpc::SslCredentialsOptions tls;
-  tls.pem_root_certs = SLUICE_TRY(read_text_file(options.ca));
-  if (!options.certificate.empty()) {
-    tls.pem_cert_chain = SLUICE_TRY(read_text_file(options.certificate));
-    tls.pem_private_key = SLUICE_TRY(read_text_file(options.key));
-  }
-  return grpc::SslCredentials(tls);
-}
 
 std::chrono::system_clock::time_point after(std::int64_t duration_ns) {
   return std::chrono::system_clock::now() + std::chrono::nanoseconds(duration_ns);
@@ -301,6 +285,28 @@ class GrpcClient final : public Client {
     request.set_exchange(exchange);
     v1::RemoveTensorResponse response;
     return call(&Stub::RemoveTensor, request, response);
+  }
+
+  Result<std::string> offer_tensor(std::uint64_t exchange) override {
+    v1::OfferTensorRequest request;
+    request.set_exchange(exchange);
+    v1::OfferTensorResponse response;
+    SLUICE_TRY(call(&Stub::OfferTensor, request, response));
+    return response.key();
+  }
+
+  Result<service::PulledTensor> pull_tensor(const service::OfferedTensor& wanted,
+                                            std::int64_t ttl_ns) override {
+    v1::PullTensorRequest request;
+    request.set_from(wanted.address);
+    request.set_exchange(wanted.exchange);
+    request.set_key(wanted.key);
+    request.set_ttl_ns(ttl_ns);
+    v1::PullTensorResponse response;
+    SLUICE_TRY(call(&Stub::PullTensor, request, response));
+    response.mutable_tensor()->set_exchange(response.exchange());
+    return service::PulledTensor{sandbox::TensorIndex{response.exchange()},
+                                 SLUICE_TRY(wire::view_of(response.tensor()))};
   }
 
   Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,

@@ -112,6 +112,12 @@ class Client {
   /// A reply with one output without a name.
   virtual Result<InferReply> get_tensor(std::uint64_t exchange) = 0;
   virtual Status remove_tensor(std::uint64_t exchange) = 0;
+  /// Lets daemons of other hosts fetch the tensor: they need its index and this key.
+  virtual Result<std::string> offer_tensor(std::uint64_t exchange) = 0;
+  /// Has the daemon fetch a tensor that another one offers, and keep the copy for `ttl_ns` (0: the
+  /// daemon's default).
+  virtual Result<service::PulledTensor> pull_tensor(const service::OfferedTensor& wanted,
+                                                    std::int64_t ttl_ns = 0) = 0;
 
   virtual Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
                                    const InferOptions& options = {}) = 0;

@@ -1,4 +1,7 @@
 // The calls about tensors of the exchange.
+#include <stop_token>
+#include <utility>
+
 #include "base/no_memory.h"
 #include "rpc/server/handlers.h"
 #include "rpc/wire/convert.h"
@@ -16,6 +19,41 @@ grpc::ServerUnaryReactor* answer_now(const Handlers& handlers, grpc::CallbackSer
   reactor->Finish(wire::to_grpc(caller.is_ok() ? work(*caller) : caller.status()));
   return reactor;
 }
+
+/// A thread of the calls waits for the other daemon; it stops when the client is gone.
+class PullCall final : public grpc::ServerUnaryReactor {
+ public:
+  PullCall(Handlers& handlers, const grpc::CallbackServerContext& context,
+           const v1::PullTensorRequest& request, v1::PullTensorResponse& response) {
+    auto caller = handlers.caller_of(context, service::Role::kInference);
+    Status status = caller.is_ok() ? ok_status() : caller.status();
+    if (status.is_ok()) {
+      status = handlers.threads().run(
+          [this, &handlers, &request, &response, caller = std::move(*caller)] {
+            Finish(wire::to_grpc(
+                catch_no_memory([&] { return pull(handlers, caller, request, response); })));
+          });
+    }
+    if (!status.is_ok()) Finish(wire::to_grpc(status));
+  }
+
+  void OnCancel() override { stop_.request_stop(); }
+  void OnDone() override { delete this; }
+
+ private:
+  Status pull(Handlers& handlers, const service::Caller& caller,
+              const v1::PullTensorRequest& request, v1::PullTensorResponse& response) {
+    const auto pulled = SLUICE_TRY(handlers.service().pull_tensor(
+        caller, {request.from(), request.exchange(), request.key()}, request.ttl_ns(), stop_));
+    response.set_exchange(static_cast<std::uint64_t>(pulled.index));
+    v1::Tensor& tensor = *response.mutable_tensor();
+    tensor.set_element_type(static_cast<std::int32_t>(pulled.view.element));
+    for (const std::int64_t dim : pulled.view.dims) tensor.add_shape(dim);
+    return ok_status();
+  }
+
+  std::stop_source stop_;
+};
 
 }  // namespace
 
@@ -56,6 +94,20 @@ Handlers::Unary* Handlers::RemoveTensor(Context* context, const v1::RemoveTensor
     return service_.exchange().remove(caller.session->owner(),
                                       sandbox::TensorIndex{request->exchange()});
   });
+}
+
+Handlers::Unary* Handlers::OfferTensor(Context* context, const v1::OfferTensorRequest* request,
+                                       v1::OfferTensorResponse* response) {
+  return answer_now(*this, *context, [&](const service::Caller& caller) -> Status {
+    const sandbox::TensorIndex index{request->exchange()};
+    response->set_key(SLUICE_TRY(service_.offer_tensor(caller, index)));
+    return ok_status();
+  });
+}
+
+Handlers::Unary* Handlers::PullTensor(Context* context, const v1::PullTensorRequest* request,
+                                      v1::PullTensorResponse* response) {
+  return new PullCall(*this, *context, *request, *response);
 }
 
 }  // namespace sluice::rpc::server

@@ -9,22 +9,12 @@ namespace sluice::rpc::server {
 using runtime::ModelHandle;
 using service::Role;
 
-void PeerTable::set(int fd, service::Peer peer) {
-  const std::lock_guard lock(mutex_);
-  peers_[fmt::format("fd:{}", fd)] = std::move(peer);
-}
-
-service::Peer PeerTable::find(const std::string& name) const {
-  const std::lock_guard lock(mutex_);
-  const auto it = peers_.find(name);
-  return it == peers_.end() ? service::Peer{name} : it->second;
-}
-
 namespace {
 
 constexpr const char* kSessionKey = "sluice-session";
 
-/// Empty if the call has none.
+}  // namespace
+
 std::string_view metadata_of(const grpc::CallbackServerContext& context, const char* key) {
   const auto& metadata = context.client_metadata();
   const auto it = metadata.find(key);
@@ -32,7 +22,12 @@ std::string_view metadata_of(const grpc::CallbackServerContext& context, const c
                               : std::string_view(it->second.data(), it->second.size());
 }
 
-}  // namespace
+std::string_view bearer_of(const grpc::CallbackServerContext& context) {
+  constexpr std::string_view kBearer = "Bearer ";
+  std::string_view secret = metadata_of(context, "authorization");
+  if (secret.starts_with(kBearer)) secret.remove_prefix(kBearer.size());
+  return secret;
+}
 
 Handlers::Handlers(service::Service& service, const PeerTable& peers, service::CallThreads& threads,
                    std::vector<service::AccessToken> tokens, std::int64_t max_answer_bytes)
@@ -43,10 +38,7 @@ Handlers::Handlers(service::Service& service, const PeerTable& peers, service::C
 
 /// Fails: kUnauthenticated.
 Result<service::AccessToken> Handlers::token_of(const grpc::CallbackServerContext& context) const {
-  constexpr std::string_view kBearer = "Bearer ";
-  std::string_view secret = metadata_of(context, "authorization");
-  if (secret.starts_with(kBearer)) secret.remove_prefix(kBearer.size());
-  auto token = tokens_.find(secret);
+  auto token = tokens_.find(bearer_of(context));
   if (token) return std::move(*token);
   return make_error(Code::kUnauthenticated, "the call has no token that this daemon knows");
 }

@@ -1,7 +1,6 @@
 // The calls of the protocol: what each does with the Service.
 #pragma once
 
-#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "dispatch/flight_table.h"
 #include "proto/sluice/v1/runtime.grpc.pb.h"
 #include "rpc/server/infer_messages.h"
+#include "rpc/server/listen/peer_table.h"
 #include "rpc/server/upload.h"
 #include "service/call_threads.h"
 #include "service/clients/tokens.h"
@@ -16,17 +16,10 @@
 
 namespace sluice::rpc::server {
 
-/// Peers of the connections that the daemon accepted itself, keyed by gRPC's name of the
-/// connection. Thread-safe.
-class PeerTable {
- public:
-  void set(int fd, service::Peer peer);
-  service::Peer find(const std::string& name) const;
-
- private:
-  mutable std::mutex mutex_;
-  std::map<std::string, service::Peer> peers_;
-};
+/// Empty if the call has none.
+std::string_view metadata_of(const grpc::CallbackServerContext& context, const char* key);
+/// The secret of "authorization: Bearer SECRET"; empty if the call has none.
+std::string_view bearer_of(const grpc::CallbackServerContext& context);
 
 class Handlers final : public v1::Runtime::CallbackService {
  public:
@@ -105,6 +98,10 @@ class Handlers final : public v1::Runtime::CallbackService {
                    v1::GetTensorResponse* response) override;
   Unary* RemoveTensor(Context* context, const v1::RemoveTensorRequest* request,
                       v1::RemoveTensorResponse* response) override;
+  Unary* OfferTensor(Context* context, const v1::OfferTensorRequest* request,
+                     v1::OfferTensorResponse* response) override;
+  Unary* PullTensor(Context* context, const v1::PullTensorRequest* request,
+                    v1::PullTensorResponse* response) override;
   Unary* Infer(Context* context, const v1::InferRequest* request,
                v1::InferResponse* response) override;
   grpc::ServerBidiReactor<v1::InferStreamRequest, v1::InferStreamResponse>* InferStream(

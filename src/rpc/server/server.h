@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "rpc/server/listen/tls.h"
 #include "rpc/server/listen/unix_listener.h"
-#include "rpc/server/tls.h"
 #include "rpc/wire/address.h"
 #include "service/clients/tokens.h"
 #include "service/service.h"

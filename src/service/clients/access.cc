@@ -7,6 +7,7 @@
 #include <charconv>
 #include <limits>
 
+#include "base/utf8.h"
 #include "runtime/request/runtime_code.h"
 
 namespace sluice::service {
@@ -87,6 +88,30 @@ Result<std::vector<RoleRule>> parse_role_rules(std::span<const std::string> text
   return rules;
 }
 
+Result<std::vector<ExchangePeer>> parse_exchange_peers(std::span<const std::string> texts) {
+  constexpr std::string_view kCertificate = "certificate:";
+  constexpr std::string_view kToken = "token:";
+  std::vector<ExchangePeer> peers;
+  for (const std::string& text : texts) {
+    const bool is_certificate = text.starts_with(kCertificate);
+    if (!is_certificate && !text.starts_with(kToken)) {
+      return invalid_argument("exchange_peers: \"{}\" is neither certificate:NAME nor token:NAME",
+                              text.substr(0, 200));
+    }
+    std::string name = text.substr(is_certificate ? kCertificate.size() : kToken.size());
+    if (name.empty()) return invalid_argument("exchange_peers: \"{}\" names nobody", text);
+    SLUICE_TRY(check_name(name, "exchange_peers"));
+    peers.push_back({is_certificate ? ExchangePeer::By::kCertificate : ExchangePeer::By::kToken,
+                     std::move(name)});
+  }
+  return peers;
+}
+
+void Access::set_exchange_peers(std::vector<ExchangePeer> peers) {
+  const std::lock_guard lock(mutex_);
+  exchange_peers_ = std::move(peers);
+}
+
 void Access::set_rules(std::vector<RoleRule> rules) {
   auto next = std::make_shared<const std::vector<RoleRule>>(std::move(rules));
   const std::lock_guard lock(mutex_);
@@ -119,7 +144,22 @@ Roles Access::roles_of(const Peer& peer) const {
   return roles;
 }
 
+Status Access::check_fetch(const Peer& peer) const {
+  const auto is_peer = [&](const ExchangePeer& one) {
+    const bool by_certificate = one.by == ExchangePeer::By::kCertificate;
+    return one.name == (by_certificate ? peer.certificate : peer.token);
+  };
+  const std::lock_guard lock(mutex_);
+  if (std::ranges::any_of(exchange_peers_, is_peer)) return ok_status();
+  std::string who = peer.certificate.empty() ? "" : fmt::format("certificate {}", peer.certificate);
+  if (!peer.token.empty()) who += fmt::format("{}token {}", who.empty() ? "" : ", ", peer.token);
+  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(runtime::RuntimeCode::kFailed),
+                fmt::format("{} is none of this daemon's exchange_peers",
+                            who.empty() ? "a caller without a certificate or a token" : who));
+}
+
 Status Access::check(const Peer& peer, Role role) const {
+  if (role == Role::kFetch) return check_fetch(peer);
   const Roles roles = roles_of(peer);
   if (roles.open(role)) return ok_status();
   using runtime::RuntimeCode;

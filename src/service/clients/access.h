@@ -26,6 +26,16 @@ struct RoleRule {
 Result<RoleRule> parse_role_rule(std::string_view text);
 Result<std::vector<RoleRule>> parse_role_rules(std::span<const std::string> texts);
 
+/// A daemon of another host, which may fetch tensors that were offered.
+struct ExchangePeer {
+  enum class By { kCertificate, kToken };
+  By by = By::kCertificate;
+  std::string name;  ///< common name of its certificate, or name of its token
+};
+
+/// "certificate:NAME" or "token:NAME". Fails: kInvalidArgument for another form.
+Result<std::vector<ExchangePeer>> parse_exchange_peers(std::span<const std::string> texts);
+
 /// A client has the roles of all rules that name its user or one of its groups; if none does, those
 /// of "others". Without any rule every client has all roles. A client with a token has the token's
 /// roles, and an administrator all. Safe across threads.
@@ -35,17 +45,21 @@ class Access {
 
   /// From now on, for open connections too.
   void set_rules(std::vector<RoleRule> rules);
+  /// Who has the role kFetch, from now on; nobody else has it, not even administrators.
+  void set_exchange_peers(std::vector<ExchangePeer> peers);
   Roles roles_of(const Peer& peer) const;
   /// Fails: kPermissionDenied naming the role that is missing.
   Status check(const Peer& peer, Role role) const;
 
  private:
   std::shared_ptr<const std::vector<RoleRule>> rules() const;
+  Status check_fetch(const Peer& peer) const;
 
   std::atomic<bool> has_rules_ =
       false;  ///< spares every request of a daemon without rules the lock
   mutable std::mutex mutex_;
   std::shared_ptr<const std::vector<RoleRule>> rules_;  ///< never null
+  std::vector<ExchangePeer> exchange_peers_;
 };
 
 }  // namespace sluice::service

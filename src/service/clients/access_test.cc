@@ -96,5 +96,28 @@ TEST(Access, ARefusalNamesTheRoleAndTheAccount) {
               HasSubstr("needs a role; user 4000001 has none"));
 }
 
+TEST(Access, TensorsOfTheExchangeAreFetchedByNamedPeersAlone) {
+  Access access;
+  Peer by_certificate{"ipv4:10.0.0.1:1"};
+  by_certificate.certificate = "host-b";
+  Peer by_token{"ipv4:10.0.0.2:1"};
+  by_token.token = "host-c";
+  by_token.token_roles = Roles::all();
+  const Peer root{"unix:/s", 1, 0, 0};
+  for (const Peer& peer : {by_certificate, by_token, root}) {
+    EXPECT_EQ(access.check(peer, Role::kFetch).code(), Code::kPermissionDenied);
+  }
+  const std::vector<std::string> texts = {"certificate:host-b", "token:host-c"};
+  access.set_exchange_peers(parse_exchange_peers(texts).value());
+  EXPECT_TRUE(access.check(by_certificate, Role::kFetch).is_ok());
+  EXPECT_TRUE(access.check(by_token, Role::kFetch).is_ok());
+  EXPECT_FALSE(access.check(root, Role::kFetch).is_ok());
+  by_token.token = "host-b";  // a token is no certificate
+  EXPECT_FALSE(access.check(by_token, Role::kFetch).is_ok());
+  for (const std::string bad : {"host-b", "certificate:", "token:\n", "user:root"}) {
+    EXPECT_FALSE(parse_exchange_peers(std::vector<std::string>{bad}).is_ok()) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::service

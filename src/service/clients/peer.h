@@ -18,6 +18,8 @@ struct Peer {
   std::vector<std::int64_t> more_groups = {};  ///< that the user is in besides
   std::string token = {};  ///< name of the token that the call brought; empty: none
   Roles token_roles = {};  ///< of that token
+  /// Common name of the certificate with which another daemon proved who it is; empty: none.
+  std::string certificate = {};
 
   bool is_local() const { return user >= 0; }
 };

@@ -16,6 +16,7 @@ std::string_view role_name(Role role) {
     case Role::kMonitor: return "monitor";
     case Role::kInference: return "inference";
     case Role::kControl: return "control";
+    case Role::kFetch: return "fetch";
     case Role::kAny: break;
   }
   return "any";

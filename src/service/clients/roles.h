@@ -15,6 +15,7 @@ enum class Role : std::uint8_t {
   kMonitor = 1,    ///< lists of sessions and groups, statistics, profiles, /metrics
   kInference = 2,  ///< requests, shared memory, tensors of the exchange
   kControl = 4,    ///< groups, models, other clients' sessions
+  kFetch = 8,      ///< tensors that were offered: of other daemons alone, and in no set of roles
 };
 
 /// A set of roles. Control contains monitor: who changes things sees what there is.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/system/secret.h"
 #include "base/utf8.h"
 
 namespace sluice::service {
@@ -37,17 +38,6 @@ Result<AccessToken> parse_token(const std::vector<std::string_view>& words) {
     token.name = words[2];
   }
   return token;
-}
-
-/// Compares all bytes.
-bool is_same_secret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference |=
-        static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]));
-  }
-  return difference == 0;
 }
 
 }  // namespace

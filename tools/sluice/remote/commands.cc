@@ -15,6 +15,8 @@ std::vector<std::unique_ptr<Command>> make_remote_commands() {
   commands.push_back(make_models_command());
   commands.push_back(make_deploy_command());
   commands.push_back(make_functions_command());
+  commands.push_back(make_offer_command());
+  commands.push_back(make_fetch_command());
   commands.push_back(make_groups_command());
   commands.push_back(make_sessions_command());
   commands.push_back(make_stats_command());

@@ -12,12 +12,14 @@ namespace sluice::tool {
 std::vector<std::unique_ptr<Command>> make_remote_commands();
 
 std::unique_ptr<Command> make_deploy_command();
+std::unique_ptr<Command> make_fetch_command();
 std::unique_ptr<Command> make_functions_command();
 std::unique_ptr<Command> make_groups_command();
 std::unique_ptr<Command> make_infer_command();
 std::unique_ptr<Command> make_load_command();
 std::unique_ptr<Command> make_models_command();
 std::unique_ptr<Command> make_monitor_command();
+std::unique_ptr<Command> make_offer_command();
 std::unique_ptr<Command> make_profile_command();
 std::unique_ptr<Command> make_reset_command();
 std::unique_ptr<Command> make_server_command();

@@ -3,6 +3,7 @@
 
 #include "sluice/model/model_source.h"
 #include "sluice/remote/commands.h"
+#include "sluice/remote/exchange_text.h"
 #include "sluice/remote/remote.h"
 #include "sluice/remote/repeated.h"
 #include "sluice/tensors/inputs.h"
@@ -70,11 +71,10 @@ class InferCommand : public Command {
   /// The inputs that the exchange has, by name. A generated tensor stands in for each.
   static Result<std::map<std::string, std::uint64_t>> take_indexes(
       std::map<std::string, std::string>& sources) {
-    constexpr std::string_view kPrefix = "exchange:";
     std::map<std::string, std::uint64_t> indexes;
     for (auto& [name, source] : sources) {
-      if (!source.starts_with(kPrefix)) continue;
-      indexes[name] = SLUICE_TRY(parse_handle(source.substr(kPrefix.size())));
+      if (!source.starts_with(kExchangePrefix)) continue;
+      indexes[name] = SLUICE_TRY(parse_exchange(source));
       source = "zeros";
     }
     return indexes;

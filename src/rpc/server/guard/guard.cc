@@ -46,7 +46,7 @@ Guard::Guard(HandOver hand_over, service::Log& log, const FrameLimits& limits)
       warnings_(kWarnings, system_clock().now_ns()) {}
 
 Result<std::unique_ptr<Guard>> Guard::create(HandOver hand_over, service::Log& log,
-                                             const FrameLimits& limits) {
+                                             const FrameLimits& limits, std::size_t relay_bytes) {
   std::unique_ptr<Guard> guard(new Guard(std::move(hand_over), log, limits));
   guard->epoll_ = shm::Fd(epoll_create1(EPOLL_CLOEXEC));
   guard->wake_ = shm::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -54,7 +54,7 @@ Result<std::unique_ptr<Guard>> Guard::create(HandOver hand_over, service::Log& l
   if (!is_whole || !guard->watch(guard->wake_.get(), 0)) {
     return make_error(Code::kResourceExhausted, "no descriptor left to guard connections");
   }
-  guard->scratch_.resize(kRelayBytes);
+  guard->scratch_.resize(relay_bytes);
   guard->thread_ = std::thread([raw = guard.get()] { raw->loop(); });
   return guard;
 }

@@ -29,9 +29,11 @@ class Guard {
   /// Takes gRPC's end of a connection, and closes it in the end.
   using HandOver = std::function<void(int fd, const service::Peer& peer)>;
 
-  /// `log` outlives the guard. Fails: kResourceExhausted without descriptors.
+  /// `log` outlives the guard. `relay_bytes`: of one read, and the most that waits for one end of a
+  /// connection. Fails: kResourceExhausted without descriptors.
   static Result<std::unique_ptr<Guard>> create(HandOver hand_over, service::Log& log,
-                                               const FrameLimits& limits = {});
+                                               const FrameLimits& limits = {},
+                                               std::size_t relay_bytes = kRelayBytes);
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
   ~Guard() { stop(); }

@@ -57,6 +57,7 @@ Result<Relay::Step> Relay::greet(std::span<std::byte> scratch, const OpenInner& 
     }
     if (!rules_.is_greeted()) return Step{true, false};
   }
+  peer_.certificate = client_->certificate_name();
   shm::Fd inner = SLUICE_TRY(open_inner(peer_));
   if (inner.is_valid()) inner_ = make_plain_transport(inner.release());
   return Step{inner_ != nullptr, false};

@@ -13,11 +13,12 @@
 
 namespace sluice::rpc::server {
 
-/// Bytes that one read takes, and the most that wait for one end of a relay.
+/// Bytes that one read takes, and the most that wait for one end of a relay: those of `scratch`,
+/// usually so many.
 inline constexpr std::size_t kRelayBytes = 16 << 10;
 
 /// Moves bytes both ways and never waits. It holds bytes only while an end does not take them, at
-/// most kRelayBytes each way; until they are gone it reads no more. gRPC gets a connection of its
+/// most a scratch each way; until they are gone it reads no more. gRPC gets a connection of its
 /// own once the client has sent the HTTP/2 greeting. Used by one thread.
 ///
 ///     greeting --> (waits for its turn) --> relaying --the client is gone--> leaving --gRPC
@@ -37,7 +38,7 @@ class Relay {
     kTurn,    ///< waits until `open_inner` gives a connection
     kOver,    ///< of the client; or, once that has left, of gRPC
   };
-  /// Moves what is there, up to a few reads' worth: others have their turn. `scratch` has
+  /// Moves what is there, up to a few reads' worth: others have their turn. `scratch` has at least
   /// kRelayBytes. Fails: as FrameRules::take and `open_inner`; then it is over, too.
   Result<State> pump(std::span<std::byte> scratch, const OpenInner& open_inner,
                      std::int64_t now_ns);

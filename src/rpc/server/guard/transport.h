@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace sluice::rpc::server {
 
@@ -26,6 +27,9 @@ class Transport {
   virtual int fd() const = 0;
   virtual Moved read(std::span<std::byte> to) = 0;
   virtual Moved write(std::span<const std::byte> from) = 0;
+  /// Common name of the certificate that the other end proved, after the first bytes; empty
+  /// without one, or if it is no name (check_name).
+  virtual std::string certificate_name() const { return {}; }
 };
 
 /// The bytes as they are.

@@ -1,4 +1,4 @@
-#include "rpc/server/tls.h"
+#include "rpc/server/listen/tls.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>

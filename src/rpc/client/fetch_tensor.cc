@@ -1,0 +1,181 @@
+#include "rpc/client/fetch_tensor.h"
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "proto/sluice/v1/exchange.pb.h"
+#include "rpc/client/credentials.h"
+#include "rpc/wire/error.h"
+#include "rpc/wire/tensor_chunks.h"
+#include "service/region_slices.h"
+
+namespace sluice::rpc::client {
+namespace {
+
+constexpr const char* kMethod = "/sluice.v1.Exchange/FetchTensor";
+/// Of one message: a chunk and its head.
+constexpr int kMaxMessageBytes = 2 << 20;
+/// What may be on its way. With less, a fast network waits for the window to open; the probes by
+/// which gRPC finds a size of its own would be pings, which the guard counts.
+constexpr int kWindowBytes = 16 << 20;
+constexpr int kFrameBytes = 1 << 20;
+
+using Buffer = grpc::ByteBuffer;
+
+/// The messages of one call, for one thread that waits for each. gRPC's threads fill it.
+///
+///     reading --message--> (taken) --> reading ... --no more--> over --status--> done
+class FetchCall final : public grpc::ClientBidiReactor<Buffer, Buffer> {
+ public:
+  FetchCall(grpc::GenericStub& stub, grpc::ClientContext& context, Buffer request)
+      : context_(context), request_(std::move(request)) {
+    stub.PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
+    AddHold();  // reads begin on the thread that waits
+    StartWriteLast(&request_, grpc::WriteOptions());
+    StartRead(&message_);
+    StartCall();
+  }
+  FetchCall(const FetchCall&) = delete;
+  FetchCall& operator=(const FetchCall&) = delete;
+  ~FetchCall() override {
+    context_.TryCancel();
+    finish();
+  }
+
+  /// The next message; null when there are no more.
+  /// Fails: kCancelled; kDeadlineExceeded when none has come for `idle`.
+  Result<Buffer*> next(std::chrono::nanoseconds idle, const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    if (is_taken_) {
+      is_taken_ = has_message_ = false;
+      lock.unlock();
+      StartRead(&message_);
+      lock.lock();
+    }
+    const bool has_come =
+        changed_.wait_for(lock, stop, idle, [&] { return has_message_ || is_over_; });
+    if (stop.stop_requested()) return make_error(Code::kCancelled, "the fetch was cancelled");
+    if (!has_come) {
+      return make_error(Code::kDeadlineExceeded, "the other daemon has sent nothing for a while");
+    }
+    if (!has_message_) return static_cast<Buffer*>(nullptr);
+    is_taken_ = true;
+    return &message_;
+  }
+
+  /// What the other side said at the end. Requires: there are no more messages, or it is cancelled.
+  grpc::Status finish() {
+    if (!std::exchange(is_finished_, true)) RemoveHold();
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [&] { return status_.has_value(); });
+    return *status_;
+  }
+
+  void OnReadDone(bool is_ok) override {
+    const std::lock_guard lock(mutex_);
+    (is_ok ? has_message_ : is_over_) = true;
+    changed_.notify_all();
+  }
+  void OnDone(const grpc::Status& status) override {
+    const std::lock_guard lock(mutex_);
+    status_ = status;
+    done_.notify_all();
+  }
+
+ private:
+  grpc::ClientContext& context_;
+  Buffer request_;
+  Buffer message_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::condition_variable done_;
+  bool has_message_ = false;
+  bool is_taken_ = false;
+  bool is_over_ = false;
+  bool is_finished_ = false;  ///< the waiting thread's own
+  std::optional<grpc::Status> status_;
+};
+
+Buffer request_of(std::uint64_t exchange, const std::string& key) {
+  v1::FetchTensorRequest request;
+  request.set_exchange(exchange);
+  request.set_key(key);
+  const grpc::Slice slice(request.SerializeAsString());
+  return {&slice, 1};
+}
+
+Result<std::shared_ptr<grpc::Channel>> connect(const ClientOptions& peer) {
+  const wire::Address address = SLUICE_TRY(wire::parse_address(peer.address));
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kFrameBytes);
+  arguments.SetInt(GRPC_ARG_TCP_READ_CHUNK_SIZE, kFrameBytes);
+  arguments.SetInt(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kFrameBytes);
+  return grpc::CreateCustomChannel(address.to_string(), SLUICE_TRY(credentials_of(peer)),
+                                   arguments);
+}
+
+Status from_peer(const ClientOptions& peer, const Status& status) {
+  return Status(status).with_context(fmt::format("the daemon at {}", peer.address));
+}
+
+/// What the other side said when it ended the call without a tensor.
+Status ended_early(FetchCall& call) {
+  const Status said = wire::from_grpc(call.finish());
+  return said.is_ok() ? make_error(Code::kInternal, "the answer ends too early") : said;
+}
+
+Result<runtime::OutputTensor> read_tensor(FetchCall& call, const service::TakeRoom& take_room,
+                                          std::chrono::nanoseconds idle,
+                                          const std::stop_token& stop) {
+  Buffer* message = SLUICE_TRY(call.next(idle, stop));
+  if (message == nullptr) return ended_early(call);
+  runtime::OutputTensor tensor;
+  tensor.view = SLUICE_TRY(wire::read_tensor_head(*message));
+  const auto size = static_cast<std::size_t>(tensor.view.size_bytes);
+  SLUICE_TRY(take_room(tensor.view.size_bytes));
+  const auto memory = service::allocate_aligned(size);
+  if (memory == nullptr) {
+    return make_error(Code::kResourceExhausted, "no memory for a tensor of {} bytes", size);
+  }
+  for (std::span<std::byte> rest(memory.get(), size); !rest.empty();) {
+    message = SLUICE_TRY(call.next(idle, stop));
+    if (message == nullptr) return ended_early(call);
+    rest = rest.subspan(SLUICE_TRY(wire::read_tensor_chunk(*message, rest)));
+  }
+  if (SLUICE_TRY(call.next(idle, stop)) != nullptr) {
+    return make_error(Code::kInternal, "the answer is longer than its tensor");
+  }
+  SLUICE_TRY(wire::from_grpc(call.finish()));
+  tensor.view.data = memory.get();
+  tensor.owner = memory;
+  return tensor;
+}
+
+}  // namespace
+
+Result<runtime::OutputTensor> fetch_tensor(const ClientOptions& peer, std::uint64_t exchange,
+                                           const std::string& key,
+                                           const service::TakeRoom& take_room, std::int64_t idle_ns,
+                                           const std::stop_token& stop) {
+  const auto channel = SLUICE_TRY(connect(peer));
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  if (!peer.token.empty()) context.AddMetadata("authorization", "Bearer " + peer.token);
+  FetchCall call(stub, context, request_of(exchange, key));
+  auto tensor = read_tensor(call, take_room, std::chrono::nanoseconds(idle_ns), stop);
+  if (!tensor.is_ok()) return from_peer(peer, tensor.status());
+  return tensor;
+}
+
+}  // namespace sluice::rpc::client

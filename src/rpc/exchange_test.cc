@@ -1,0 +1,160 @@
+// Tensors between the servers of two daemons, with the client in the middle of a fetch.
+#include <gmock/gmock.h>
+
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "rpc/client/fetch_tensor.h"
+#include "rpc/server/peers/peer_server.h"
+#include "rpc/testing/serving.h"
+#include "rpc/wire/tensor_chunks.h"
+#include "runtime/inference/thread_driver.h"
+
+namespace sluice::rpc {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kIdleNs = 10'000'000'000;
+
+service::ServiceOptions options_for_peers() {
+  service::ServiceOptions options;
+  options.exchange_peers = {{service::ExchangePeer::By::kToken, "guest"}};
+  return options;
+}
+
+class ExchangeTest : public testing::ServingTest<runtime::ThreadDrivers> {
+ protected:
+  ExchangeTest() : ServingTest(options_for_peers()) {
+    server::PeerServerOptions options;
+    options.address = wire::parse_address("127.0.0.1:0").value();
+    options.tokens = {{"knock", service::Roles::all(), "guest"}};
+    peers_ = server::PeerServer::start(service_, options).value();
+  }
+  ~ExchangeTest() override {
+    peers_->shutdown();
+    stop();
+  }
+
+  /// A tensor of zeros that is offered, put by a session of nobody.
+  void offer(std::int64_t size_bytes) {
+    caller_ = service_.caller_of(service::Role::kInference, "", {"unix:/s", 1, 0, 0}).value();
+    const std::vector<std::byte> zeros(static_cast<std::size_t>(size_bytes));
+    const exec::TensorView view = {
+        const_cast<std::byte*>(zeros.data()), size_bytes, ir::ElementType::kU8, {size_bytes}};
+    index_ = service_.put_tensor(caller_, view, 0).value();
+    key_ = service_.offer_tensor(caller_, index_).value();
+  }
+
+  Result<runtime::OutputTensor> fetch(const service::TakeRoom& take_room,
+                                      const std::stop_token& stop = {}) const {
+    return client::fetch_tensor({.address = peers_->address(), .token = "knock"},
+                                static_cast<std::uint64_t>(index_), key_, take_room, kIdleNs, stop);
+  }
+
+  std::unique_ptr<server::PeerServer> peers_;
+  service::Caller caller_;
+  sandbox::TensorIndex index_ = {};
+  std::string key_;
+};
+
+/// More than what may be on its way.
+constexpr std::int64_t kLarge = std::int64_t{96} << 20;
+
+TEST_F(ExchangeTest, ATensorThatLeavesDuringItsFetchArrivesAndCountsUntilThen) {
+  offer(kLarge);
+  const auto usage = [&] { return service_.exchange().usage(caller_.session->owner()).bytes; };
+  const auto tensor = fetch([&](std::int64_t bytes) {
+    EXPECT_EQ(bytes, kLarge);
+    EXPECT_TRUE(service_.exchange().remove(caller_.session->owner(), index_).is_ok());
+    EXPECT_EQ(usage(), kLarge) << "the fetch holds a lease";
+    return ok_status();
+  });
+  ASSERT_TRUE(tensor.is_ok()) << tensor.status().to_string();
+  EXPECT_EQ(tensor->view.size_bytes, kLarge);
+  while (usage() != 0) std::this_thread::yield();
+}
+
+TEST_F(ExchangeTest, ATensorWithoutRoomIsNotFetched) {
+  offer(1024);
+  const auto tensor = fetch([](std::int64_t) {
+    return runtime::runtime_error(runtime::RuntimeCode::kOutOfResources, "no room");
+  });
+  EXPECT_EQ(runtime::runtime_code_of(tensor.status()), runtime::RuntimeCode::kOutOfResources);
+}
+
+TEST_F(ExchangeTest, TheServerEndsAtOnceDuringAFetch) {
+  offer(kLarge);
+  const auto start = std::chrono::steady_clock::now();
+  const auto tensor = fetch([&](std::int64_t) {
+    peers_->shutdown();
+    return ok_status();
+  });
+  EXPECT_FALSE(tensor.is_ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::nanoseconds(kIdleNs));
+  while (service_.exchange().usage(caller_.session->owner()).bytes != kLarge) {
+    std::this_thread::yield();  // the lease of the call
+  }
+}
+
+TEST_F(ExchangeTest, AStopEndsAFetch) {
+  offer(kLarge);
+  std::stop_source stop;
+  const auto tensor = fetch(
+      [&](std::int64_t) {
+        stop.request_stop();
+        return ok_status();
+      },
+      stop.get_token());
+  EXPECT_EQ(tensor.status().code(), Code::kCancelled);
+}
+
+TEST_F(ExchangeTest, NobodyAtTheAddressIsAnErrorThatNamesIt) {
+  offer(16);
+  const std::string address = peers_->address();
+  peers_->shutdown();
+  const auto tensor = fetch([](std::int64_t) { return ok_status(); });
+  EXPECT_EQ(tensor.status().code(), Code::kUnavailable);
+  EXPECT_THAT(tensor.status().message(), HasSubstr(address));
+}
+
+TEST_F(ExchangeTest, ManyFetchesAtOnceGiveTheSameBytes) {
+  offer(3'000'000);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      const auto tensor = fetch([](std::int64_t) { return ok_status(); });
+      EXPECT_TRUE(tensor.is_ok() && tensor->view.size_bytes == 3'000'000);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(TensorChunks, MessagesOfAnotherFormAreRefused) {
+  const auto refuses = [](const std::string& bytes) {
+    const grpc::Slice slice(bytes);
+    grpc::ByteBuffer message(&slice, 1);
+    std::array<std::byte, 4> to = {};
+    return !wire::read_tensor_chunk(message, to).is_ok();
+  };
+  EXPECT_TRUE(refuses(""));
+  EXPECT_TRUE(refuses({0x1a, 0x00})) << "empty";
+  EXPECT_TRUE(refuses({0x1a, 0x05, 1, 2, 3, 4, 5})) << "more than there is room for";
+  EXPECT_TRUE(refuses({0x1a, 0x04, 1, 2, 3})) << "cut";
+  EXPECT_TRUE(refuses({0x1a, 0x02, 1, 2, 3})) << "longer than it says";
+  EXPECT_TRUE(refuses({0x12, 0x02, 1, 2})) << "another field";
+  EXPECT_FALSE(refuses({0x1a, 0x02, 1, 2}));
+}
+
+TEST(TensorChunks, AHeadWhoseSizeContradictsItsShapeIsRefused) {
+  exec::TensorView view = {nullptr, 16, ir::ElementType::kF32, {4}};
+  auto good = wire::write_tensor_head(view);
+  EXPECT_EQ(wire::read_tensor_head(good)->size_bytes, 16);
+  view.size_bytes = 17;
+  auto bad = wire::write_tensor_head(view);
+  EXPECT_FALSE(wire::read_tensor_head(bad).is_ok());
+}
+
+}  // namespace
+}  // namespace sluice::rpc

@@ -1,0 +1,44 @@
+#include "rpc/server/door/tcp_door.h"
+
+#include <unistd.h>
+
+#include "service/clients/refusals.h"
+
+namespace sluice::rpc::server {
+
+Result<int> TcpDoor::listen(const wire::Address& address) {
+  if (guard_ == nullptr) guard_ = SLUICE_TRY(Guard::create(hand_over_, log_, {}, relay_bytes_));
+  const auto on_accept = [this](int fd, const service::Peer& peer, const std::string& host) {
+    if (admit(limits_, fd, peer, host, log_)) guard_->add(transport_of(fd), peer, host);
+  };
+  listeners_.push_back(
+      SLUICE_TRY(TcpListener::create(address.host, address.port, on_accept, log_)));
+  return listeners_.back()->port();
+}
+
+void TcpDoor::set_tls(TlsContext tls) {
+  const std::lock_guard lock(tls_mutex_);
+  if (tls_ != nullptr) tls_ = std::move(tls);
+}
+
+std::unique_ptr<Transport> TcpDoor::transport_of(int fd) {
+  TlsContext tls;
+  {
+    const std::lock_guard lock(tls_mutex_);
+    tls = tls_;
+  }
+  return tls == nullptr ? make_plain_transport(fd) : make_tls_transport(fd, *tls);
+}
+
+bool admit(ConnectionLimits& limits, int fd, const service::Peer& peer, const std::string& who,
+           service::Log& log) {
+  const Status admitted = limits.admit(fd, who);
+  if (admitted.is_ok()) return true;
+  service::count_refused_connection();
+  log.add(service::LogLevel::kWarning, "connection.refused address={} reason={}",
+          service::in_quotes(peer.address), service::in_quotes(admitted.message()));
+  close(fd);
+  return false;
+}
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,65 @@
+// TCP in front of a gRPC server.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "rpc/server/guard/guard.h"
+#include "rpc/server/listen/connection_limits.h"
+#include "rpc/server/listen/tcp_listener.h"
+#include "rpc/server/listen/tls.h"
+#include "rpc/wire/address.h"
+
+namespace sluice::rpc::server {
+
+/// Accepts connections, counts them, and lets a guard hand what keeps the rules to gRPC. Safe from
+/// any thread, but for `listen`, `close` and `stop`.
+class TcpDoor {
+ public:
+  /// `limits` and `log` outlive the door. `tls`: null for connections as they are. `relay_bytes`:
+  /// as Guard::create.
+  TcpDoor(Guard::HandOver hand_over, ConnectionLimits& limits, service::Log& log, TlsContext tls,
+          std::size_t relay_bytes = kRelayBytes)
+      : hand_over_(std::move(hand_over)),
+        limits_(limits),
+        log_(log),
+        relay_bytes_(relay_bytes),
+        tls_(std::move(tls)) {}
+  TcpDoor(const TcpDoor&) = delete;
+  TcpDoor& operator=(const TcpDoor&) = delete;
+  ~TcpDoor() {
+    close();
+    stop();
+  }
+
+  /// The port. Fails: as TcpListener::create and Guard::create.
+  Result<int> listen(const wire::Address& address);
+  /// Of new connections from now on. Nothing happens where TLS is not served.
+  void set_tls(TlsContext tls);
+  /// Accepts no more connections.
+  void close() { listeners_.clear(); }
+  /// As Guard::stop.
+  void stop() {
+    if (guard_ != nullptr) guard_->stop();
+  }
+
+ private:
+  std::unique_ptr<Transport> transport_of(int fd);
+
+  const Guard::HandOver hand_over_;
+  ConnectionLimits& limits_;
+  service::Log& log_;
+  const std::size_t relay_bytes_;
+  std::mutex tls_mutex_;
+  TlsContext tls_;
+  std::unique_ptr<Guard> guard_;
+  std::vector<std::unique_ptr<TcpListener>> listeners_;  ///< last: they hand to the guard
+};
+
+/// Counts the connection, or closes it and returns false: `who`, or all peers, have too many.
+bool admit(ConnectionLimits& limits, int fd, const service::Peer& peer, const std::string& who,
+           service::Log& log);
+
+}  // namespace sluice::rpc::server

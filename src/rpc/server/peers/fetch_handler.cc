@@ -1,0 +1,86 @@
+#include "rpc/server/peers/fetch_handler.h"
+
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rpc/server/handlers.h"
+#include "rpc/server/idle_limit.h"
+#include "rpc/wire/error.h"
+#include "rpc/wire/tensor_chunks.h"
+
+namespace sluice::rpc::server {
+namespace {
+
+/// Sends a tensor, and holds its lease meanwhile. A peer that takes nothing for a while is ended:
+/// the memory is its owner's quota.
+///
+///     head --> chunk --> ... --> chunk --> done
+class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+ public:
+  FetchCall(grpc::CallbackServerContext& context, Result<sandbox::ExchangeTable::Lease> tensor,
+            std::int64_t idle_limit_ns)
+      : idle_(idle_limit_ns, [&context] { context.TryCancel(); }) {
+    if (!tensor.is_ok()) {
+      Finish(wire::to_grpc(tensor.status()));
+      return;
+    }
+    tensor_ = std::move(*tensor);
+    message_ = wire::write_tensor_head(tensor_->view);
+    StartWrite(&message_);
+  }
+
+  void OnWriteDone(bool is_ok) override {
+    idle_.restart();
+    if (!is_ok) {
+      Finish(wire::to_grpc(make_error(Code::kCancelled, "the peer is gone")));
+      return;
+    }
+    const auto size = static_cast<std::size_t>(tensor_->view.size_bytes);
+    const std::size_t bytes = std::min(wire::kTensorChunkBytes, size - sent_);
+    if (bytes == 0) {
+      Finish(grpc::Status::OK);
+      return;
+    }
+    message_ = wire::write_tensor_chunk(tensor_, sent_, bytes);
+    sent_ += bytes;
+    StartWrite(&message_);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  sandbox::ExchangeTable::Lease tensor_;
+  std::size_t sent_ = 0;
+  grpc::ByteBuffer message_;
+  IdleLimit idle_;
+};
+
+}  // namespace
+
+FetchHandler::FetchHandler(service::Service& service, const PeerTable& peers,
+                           std::vector<service::AccessToken> tokens)
+    : service_(service), peers_(peers) {
+  tokens_.set(std::move(tokens));
+}
+
+Result<sandbox::ExchangeTable::Lease> FetchHandler::find(const grpc::CallbackServerContext& context,
+                                                         const grpc::ByteBuffer& request) const {
+  service::Peer peer = peers_.find(context.peer());
+  if (auto token = tokens_.find(bearer_of(context))) peer.token = std::move(token->name);
+  SLUICE_TRY(service_.authorize(peer, service::Role::kFetch));  // before anything of it is read
+  grpc::ByteBuffer bytes = request;
+  grpc::ProtoBufferReader reader(&bytes);
+  v1::FetchTensorRequest wanted;
+  if (!reader.status().ok() || !wanted.ParseFromZeroCopyStream(&reader)) {
+    return runtime_error(runtime::RuntimeCode::kInvalid, "the request is no FetchTensorRequest");
+  }
+  return service_.get_offered(peer, sandbox::TensorIndex{wanted.exchange()}, wanted.key());
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* FetchHandler::FetchTensor(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return new FetchCall(*context, find(*context, *request), service_.options().upload_idle_ns);
+}
+
+}  // namespace sluice::rpc::server

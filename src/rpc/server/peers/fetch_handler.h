@@ -1,0 +1,36 @@
+// The call by which another daemon reads a tensor.
+#pragma once
+
+#include <vector>
+
+#include "proto/sluice/v1/runtime.grpc.pb.h"
+#include "rpc/server/listen/peer_table.h"
+#include "service/clients/tokens.h"
+#include "service/service.h"
+
+namespace sluice::rpc::server {
+
+/// Sends tensors from where they lie: a chunk is the tensor's own memory until gRPC has written it.
+class FetchHandler final
+    : public v1::Exchange::WithRawCallbackMethod_FetchTensor<v1::Exchange::Service> {
+ public:
+  /// All outlive the handler.
+  FetchHandler(service::Service& service, const PeerTable& peers,
+               std::vector<service::AccessToken> tokens);
+
+  /// From now on.
+  void set_tokens(std::vector<service::AccessToken> tokens) { tokens_.set(std::move(tokens)); }
+
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* FetchTensor(grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* request) override;
+
+ private:
+  Result<sandbox::ExchangeTable::Lease> find(const grpc::CallbackServerContext& context,
+                                             const grpc::ByteBuffer& request) const;
+
+  service::Service& service_;
+  const PeerTable& peers_;
+  service::TokenTable tokens_;
+};
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,88 @@
+#include "rpc/server/peers/peer_server.h"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/server_posix.h>
+
+#include <chrono>
+
+#include "rpc/server/door/grpc_limits.h"
+#include "rpc/server/door/tcp_door.h"
+#include "rpc/server/peers/fetch_handler.h"
+
+namespace sluice::rpc::server {
+namespace {
+
+/// Requests have an index and a key; answers are chunks.
+constexpr std::int64_t kMaxMessageBytes = std::int64_t{4} << 20;
+/// Peers are few, and send large tensors.
+constexpr std::size_t kPeerRelayBytes = 256 << 10;
+constexpr std::int64_t kMemoryBytes = std::int64_t{64} << 20;
+
+class GrpcPeerServer final : public PeerServer {
+ public:
+  GrpcPeerServer(service::Service& service, const PeerServerOptions& options, TlsContext tls)
+      : service_(service),
+        handler_(service, peers_, options.tokens),
+        connections_(static_cast<std::size_t>(options.connections),
+                     static_cast<std::size_t>(options.connections_per_peer)),
+        door_([this](int fd, const service::Peer& peer) { serve(fd, peer); }, connections_,
+              service.log(), std::move(tls), kPeerRelayBytes) {}
+  ~GrpcPeerServer() override { shutdown(); }
+
+  Status start(wire::Address address) {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&handler_);
+    set_limits(builder, kMaxMessageBytes, kMemoryBytes);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr) {
+      return make_error(Code::kUnavailable, "gRPC does not start; its log says why");
+    }
+    address.port = SLUICE_TRY(door_.listen(address));
+    address_ = address.to_string();
+    return ok_status();
+  }
+
+  std::string address() const override { return address_; }
+  void set_tokens(std::vector<service::AccessToken> tokens) override {
+    handler_.set_tokens(std::move(tokens));
+  }
+  void set_tls(TlsContext context) override { door_.set_tls(std::move(context)); }
+
+  void shutdown() override {
+    door_.close();
+    if (server_ == nullptr) return;
+    server_->Shutdown(std::chrono::system_clock::now());
+    server_->Wait();
+    door_.stop();
+    server_ = nullptr;  // all calls are done
+  }
+
+ private:
+  void serve(int fd, const service::Peer& peer) {
+    peers_.set(fd, peer);
+    service_.log().add(service::LogLevel::kDebug, "peer.open fd={} address={} certificate={}", fd,
+                       service::in_quotes(peer.address), service::in_quotes(peer.certificate));
+    grpc::AddInsecureChannelFromFd(server_.get(), fd);
+  }
+
+  service::Service& service_;
+  PeerTable peers_;
+  FetchHandler handler_;
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+  ConnectionLimits connections_;
+  TcpDoor door_;  ///< last: it hands to all of the above
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PeerServer>> PeerServer::start(service::Service& service,
+                                                      const PeerServerOptions& options) {
+  TlsContext tls;
+  if (!options.tls.certificate.empty()) tls = SLUICE_TRY(read_tls(options.tls));
+  auto server = std::make_unique<GrpcPeerServer>(service, options, std::move(tls));
+  SLUICE_TRY(server->start(options.address));
+  return std::unique_ptr<PeerServer>(std::move(server));
+}
+
+}  // namespace sluice::rpc::server

@@ -1,0 +1,132 @@
+// The part of the service about tensors that stay between requests, and those of other hosts.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "service/region_slices.h"
+#include "service/service.h"
+
+namespace sluice::service {
+
+using runtime::RuntimeCode;
+
+namespace {
+
+/// Each has a thread of the daemon's calls until it ends.
+constexpr int kMaxPulls = 8;
+
+/// Of a session that ends it waits, and stops what it waits for.
+class Load {
+ public:
+  static Result<Load> enter(ClientSession& session) {
+    SLUICE_TRY(session.enter_load());
+    return Load(&session);
+  }
+  Load(Load&& other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
+  Load& operator=(Load&&) = delete;
+  ~Load() {
+    if (session_ != nullptr) session_->leave_load();
+  }
+
+ private:
+  explicit Load(ClientSession* session) : session_(session) {}
+  ClientSession* session_;
+};
+
+/// Counts one of kMaxPulls while it lives.
+class Turn {
+ public:
+  explicit Turn(std::atomic<int>& count) : count_(count), is_free_(++count <= kMaxPulls) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() { --count_; }
+  bool is_free() const { return is_free_; }
+
+ private:
+  std::atomic<int>& count_;
+  const bool is_free_;
+};
+
+}  // namespace
+
+Result<sandbox::TensorIndex> Service::put_tensor(const Caller& caller, const exec::TensorView& view,
+                                                 std::int64_t ttl_ns) {
+  SLUICE_TRY(check_ready());
+  SLUICE_TRY(check_session(caller));
+  auto memory = allocate_aligned(static_cast<std::uint64_t>(view.size_bytes));
+  if (memory == nullptr) {
+    return runtime_error(RuntimeCode::kOutOfResources, "no memory for a tensor of {} bytes",
+                         view.size_bytes);
+  }
+  if (view.size_bytes > 0) {
+    std::memcpy(memory.get(), view.data, static_cast<std::size_t>(view.size_bytes));
+  }
+  runtime::OutputTensor tensor = {view, memory};
+  tensor.view.data = memory.get();
+  return exchange_.put(caller.session->owner(), std::move(tensor), ttl_ns);
+}
+
+Result<std::string> Service::offer_tensor(const Caller& caller, sandbox::TensorIndex index) {
+  SLUICE_TRY(check_ready());
+  SLUICE_TRY(check_session(caller));
+  if (options().exchange_peers.empty()) {
+    return runtime_error(RuntimeCode::kFailed,
+                         "no other daemon may fetch tensors of this one (exchange_listen and "
+                         "exchange_peers in its settings)");
+  }
+  std::string key = SLUICE_TRY(exchange_.offer(caller.session->owner(), index));
+  log_.add(LogLevel::kInfo, "exchange.offer exchange={} by={}", static_cast<std::uint64_t>(index),
+           in_quotes(account_of(caller.peer)));
+  return key;
+}
+
+Result<sandbox::ExchangeTable::Lease> Service::get_offered(const Peer& peer,
+                                                           sandbox::TensorIndex index,
+                                                           std::string_view key) const {
+  SLUICE_TRY(authorize(peer, Role::kFetch));
+  SLUICE_TRY(check_ready());
+  return exchange_.get_offered(index, key);
+}
+
+Status Service::check_source(const std::string& address) const {
+  const std::vector<std::string> sources = options().exchange_sources;
+  if (fetch_ && std::ranges::find(sources, address) != sources.end()) return ok_status();
+  return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kInvalid),
+                fmt::format("this daemon fetches no tensors from {} (exchange_sources in its "
+                            "settings)",
+                            in_quotes(address)));
+}
+
+Result<PulledTensor> Service::pull_tensor(const Caller& caller, const OfferedTensor& wanted,
+                                          std::int64_t ttl_ns, std::stop_source stop) {
+  SLUICE_TRY(check_ready());
+  SLUICE_TRY(check_session(caller));
+  SLUICE_TRY(check_source(wanted.address));
+  const Turn turn(num_pulls_);
+  if (!turn.is_free()) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "{} tensors are being fetched from other hosts; try again when one has "
+                         "come",
+                         kMaxPulls);
+  }
+  const Load load = SLUICE_TRY(Load::enter(*caller.session));
+  const auto end = [&] { stop.request_stop(); };
+  const std::stop_callback with_session(caller.session->stop_token(), end);
+  const std::stop_callback with_daemon(stop_pulls_.get_token(), end);
+  sandbox::ExchangeTable::Room room;
+  const auto take_room = [&](std::int64_t bytes) -> Status {
+    room = SLUICE_TRY(exchange_.reserve(caller.session->owner(), bytes));
+    return ok_status();
+  };
+  runtime::OutputTensor tensor = SLUICE_TRY(fetch_(wanted, take_room, stop.get_token()));
+  PulledTensor pulled = {{}, tensor.view};
+  pulled.view.data = nullptr;
+  pulled.index = SLUICE_TRY(
+      exchange_.put(caller.session->owner(), std::move(tensor), std::move(room), ttl_ns));
+  log_.add(LogLevel::kInfo, "exchange.pull from={} bytes={} exchange={} by={}",
+           in_quotes(wanted.address), pulled.view.size_bytes,
+           static_cast<std::uint64_t>(pulled.index), in_quotes(account_of(caller.peer)));
+  return pulled;
+}
+
+}  // namespace sluice::service

@@ -1,0 +1,71 @@
+#include <nlohmann/json.hpp>
+
+#include "sluice/remote/commands.h"
+#include "sluice/remote/exchange_text.h"
+#include "sluice/remote/remote.h"
+#include "sluice/tensors/outputs.h"
+
+namespace sluice::tool {
+namespace {
+
+class FetchCommand : public Command {
+ public:
+  const char* name() const override { return "fetch"; }
+  const char* summary() const override {
+    return "Fetch a tensor that a daemon of another host offers; prints its index here";
+  }
+
+  void add_options(Options& options) override {
+    options.add("tensor", tensor_, "exchange:INDEX@KEY, which `sluice offer` printed there")
+        .required();
+    options.add("--from", from_, "HOST:PORT of that daemon's exchange_listen").required();
+    options.add("--ttl", ttl_seconds_, "Seconds for which this daemon keeps it (default: 60)")
+        .positive();
+    options.add("--output-dir", output_dir_,
+                "Write it there as exchange_<index>.npy, and do not keep it");
+    remote_.add_to(options);
+  }
+
+  Result<int> run() override {
+    const OfferText offer = SLUICE_TRY(parse_offer(tensor_));
+    SLUICE_TRY(make_output_folder(output_dir_));
+    const auto client = SLUICE_TRY(remote_.connect());
+    const auto pulled = SLUICE_TRY(client->pull_tensor(
+        {from_, offer.exchange, offer.key}, static_cast<std::int64_t>(ttl_seconds_ * 1e9)));
+    const auto index = static_cast<std::uint64_t>(pulled.index);
+    const std::string file = SLUICE_TRY(save(*client, index));
+    if (remote_.is_json) {
+      nlohmann::json said = {{"exchange", index}, {"type", type_text(pulled.view)}};
+      if (!file.empty()) said = {{"file", file}, {"type", type_text(pulled.view)}};
+      fmt::print("{}\n", said.dump());
+    } else if (file.empty()) {
+      fmt::print("exchange:{}  {}\n", index, type_text(pulled.view));
+    } else {
+      fmt::print("{}  {}\n", file, type_text(pulled.view));
+    }
+    return 0;
+  }
+
+ private:
+  /// The file's path; empty if none is wanted.
+  Result<std::string> save(rpc::client::Client& client, std::uint64_t index) const {
+    if (output_dir_.empty()) return std::string();
+    const auto reply = SLUICE_TRY(client.get_tensor(index));
+    std::string file = SLUICE_TRY(
+        save_output(fmt::format("exchange_{}", index), reply.outputs.at(0).view, output_dir_));
+    SLUICE_TRY(client.remove_tensor(index));
+    return file;
+  }
+
+  RemoteOptions remote_;
+  std::string tensor_;
+  std::string from_;
+  std::string output_dir_;
+  double ttl_seconds_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_fetch_command() { return std::make_unique<FetchCommand>(); }
+
+}  // namespace sluice::tool
