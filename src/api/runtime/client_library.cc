@@ -37,9 +37,7 @@ Result<const ClientTable*> open_table() {
     return unimplemented("{} is of version {}, libsluice of {}: install both from one release",
                          path.string(), table == nullptr ? "?" : table->version, sluice_version());
   }
-  // Never closed: gRPC's threads may outlive the last runtime.
-  static auto* const opened = new DynamicLibrary(std::move(*library));
-  (void)opened;
+  library->leave_open();  // gRPC's threads may outlive the last runtime
   return table;
 }
 

@@ -23,6 +23,10 @@ class DynamicLibrary {
   /// Address of an exported symbol, null if there is none.
   void* find_symbol(const char* name) const;
 
+  /// Leaves the library open until the process ends; addresses of its symbols stay valid.
+  /// *this is empty afterwards.
+  void leave_open() { handle_ = nullptr; }
+
  private:
   explicit DynamicLibrary(void* handle) : handle_(handle) {}
   void* handle_ = nullptr;
