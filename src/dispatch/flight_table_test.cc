@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace sluice::dispatch {
@@ -37,8 +38,9 @@ class FakeSink final : public runtime::RequestSink {
   }
   void tell_waiters() override {}
 
+  /// Lets go of `on_done`: it shares the model, which shares this sink.
   void answer(std::size_t i, RuntimeCode code = RuntimeCode::kOk) {
-    requests[i].on_done(Reply{code, {}, {}, {}});
+    std::exchange(requests[i].on_done, nullptr)(Reply{code, {}, {}, {}});
   }
 
   std::optional<Status> refusal;
