@@ -28,9 +28,10 @@ namespace {
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxKnownModels = 1024;
 constexpr std::int64_t kReasonTimeoutNs = 1'000'000'000;
-/// From one attempt to connect to the next; gRPC raises it by 1.6 each time.
-constexpr int kFirstRetryMs = 50;
-constexpr int kLastRetryMs = 2000;
+/// Between two attempts to connect, doubled each time. A daemon that starts serves within
+/// milliseconds; gRPC's own first wait is a second.
+constexpr std::int64_t kFirstAttemptNs = 2'000'000;
+constexpr std::int64_t kLongestAttemptNs = 128'000'000;
 
 using Stub = v1::Runtime::Stub;
 
@@ -392,9 +393,26 @@ class GrpcClient final : public Client {
     if (!options_.token.empty()) context.AddMetadata("authorization", "Bearer " + options_.token);
   }
 
+  bool is_connected() const { return channel_->GetState(false) == GRPC_CHANNEL_READY; }
+
+  /// Fails: no attempt to connect succeeded within the time of the options.
+  bool connects() const {
+    const auto end = after(options_.connect_timeout_ns);
+    for (std::int64_t wait_ns = kFirstAttemptNs;;
+         wait_ns = std::min(2 * wait_ns, kLongestAttemptNs)) {
+      const auto pause = after(wait_ns);
+      if (channel_->WaitForConnected(std::min(pause, end))) return true;
+      if (pause >= end) return false;
+      grpc::experimental::ChannelResetConnectionBackoff(channel_.get());
+    }
+  }
+
+  /// Waits until the daemon serves. The lease of a session is on this client's only connection:
+  /// once that has broken, no wait brings the session back.
   Status wait_for_daemon() const {
-    if (channel_->WaitForConnected(after(options_.connect_timeout_ns))) return ok_status();
-    return no_daemon(try_call());
+    if (is_connected()) return ok_status();
+    if (has_session_.load()) return session_is_over();
+    return connects() ? ok_status() : no_daemon(try_call());
   }
 
   /// A call that does not wait says how the last attempt to connect failed.
@@ -410,6 +428,14 @@ class GrpcClient final : public Client {
     if (!status.ok()) return no_daemon(status);
     return Status(Code::kUnavailable, static_cast<std::int32_t>(runtime::RuntimeCode::kFailed),
                   "the daemon has ended the ring: the session is over, or the daemon is ending");
+  }
+
+  Status session_is_over() const {
+    return make_error(
+        Code::kUnavailable,
+        "the connection to the daemon at {} has ended, and this client's session with "
+        "it: connect again, and load the models again",
+        options_.address);
   }
 
   Status no_daemon(const grpc::Status& why) const {
@@ -428,9 +454,7 @@ class GrpcClient final : public Client {
   template <typename Request, typename Response>
   Status call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
               const Request& request, Response& response, std::int64_t timeout_ns = 0) {
-    if (channel_->GetState(/*try_to_connect=*/true) != GRPC_CHANNEL_READY) {
-      SLUICE_TRY(wait_for_daemon());
-    }
+    SLUICE_TRY(wait_for_daemon());
     grpc::ClientContext context;
     prepare(context);
     if (timeout_ns > 0) context.set_deadline(after(timeout_ns));
@@ -547,9 +571,6 @@ Result<std::unique_ptr<Client>> Client::create(const ClientOptions& options) {
   arguments.SetMaxSendMessageSize(std::numeric_limits<int>::max());
   // One connection per client: the session's lease is on it.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // A client that was there before its daemon notices it soon.
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstRetryMs);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLastRetryMs);
   auto channel = grpc::CreateCustomChannel(address.to_string(), credentials, arguments);
   return std::unique_ptr<Client>(std::make_unique<GrpcClient>(options, std::move(channel)));
 }
