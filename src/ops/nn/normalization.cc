@@ -232,6 +232,50 @@ OpSchema rms_normalization() {
   return schema;
 }
 
+/// Turns `operation` into x - mean(x) over the axes.
+void subtract_mean(ir::Subgraph& subgraph, ir::Operation& operation,
+                   const std::vector<std::int64_t>& axes) {
+  ir::Operation mean;
+  mean.kind = "ReduceMean";
+  mean.version = find_schema("", "ReduceMean")->newest_version();
+  mean.name = operation.name;
+  const ir::Shape count = {static_cast<std::int64_t>(axes.size())};
+  mean.inputs = {operation.input(0), subgraph.add_constant("", ir::make_i64_constant(axes, count))};
+  mean.outputs = {subgraph.add_operand({})};
+  mean.attributes.set("keepdims", std::int64_t{1});
+  mean.attributes.set("noop_with_empty_axes", std::int64_t{0});
+  operation.kind = "Sub";
+  operation.version = find_schema("", "Sub")->newest_version();
+  operation.attributes = {};
+  operation.inputs = {operation.input(0), mean.outputs[0]};
+  subgraph.add_operation(std::move(mean));
+}
+
+/// Version 1, of ONNX's experimental set, normalizes images [N, C, H, W] per channel, or all of
+/// them together; it may leave the variance as it is.
+Status upgrade_mean_variance(ir::Subgraph& subgraph, ir::Operation& operation) {
+  if (operation.version != 1) return upgrade_unchanged(subgraph, operation);
+  const bool is_across = operation.attributes.get_or<std::int64_t>("across_channels", 0) != 0;
+  const bool is_scaled = operation.attributes.get_or<std::int64_t>("normalize_variance", 1) != 0;
+  const std::vector<std::int64_t> axes =
+      is_across ? std::vector<std::int64_t>{0, 1, 2, 3} : std::vector<std::int64_t>{0, 2, 3};
+  if (!is_scaled) {
+    subtract_mean(subgraph, operation, axes);
+    return ok_status();
+  }
+  operation.attributes = {};
+  operation.attributes.set("axes", axes);
+  return upgrade_unchanged(subgraph, operation);
+}
+
+OpSchema mean_variance_normalization() {
+  OpSchema schema = normalization("MeanVarianceNormalization", {1, 9, 13},
+                                  "(x - mean) / sqrt(variance) over the axes", infer_along_axes,
+                                  {{"axes", std::vector<std::int64_t>{0, 2, 3}}});
+  schema.upgrade = upgrade_mean_variance;
+  return schema;
+}
+
 }  // namespace
 
 std::vector<OpSchema> normalization_ops() {
@@ -245,9 +289,7 @@ std::vector<OpSchema> normalization_ops() {
       rms_normalization(),
       normalization("LpNormalization", {1, 22}, "x / p-norm along an axis", infer_along_axis,
                     {{"axis", std::int64_t{-1}}, {"p", std::int64_t{2}}}),
-      normalization("MeanVarianceNormalization", {9, 13},
-                    "(x - mean) / sqrt(variance) over the axes", infer_along_axes,
-                    {{"axes", std::vector<std::int64_t>{0, 2, 3}}}),
+      mean_variance_normalization(),
       normalization(
           "LRN", {1, 13}, "divides by the energy of neighbouring channels", infer_lrn,
           {{"alpha", 1e-4F}, {"beta", 0.75F}, {"bias", 1.0F}, {"size", std::nullopt, true}}),

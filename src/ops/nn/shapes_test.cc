@@ -185,6 +185,13 @@ TEST(ResizeShape, ScalesSymbolsBySimpleFactors) {
   EXPECT_NE(infer({"Resize", {"f32[1,3,20,10]"}}).find("scales or sizes"), std::string::npos);
 }
 
+TEST(ResizeShape, RoundsTheProductToFloatFirst) {
+  EXPECT_EQ(infer({.kind = "Resize",
+                   .inputs = {"f32[1,3,7,5]", "", "f32[4]"},
+                   .floats = {{2, {1, 1, 1.3F, 2.6F}}}}),
+            "f32[1,3,9,13]");
+}
+
 TEST(UpsampleVersions, BecomeResizeWithTheScalesItsThirdInput) {
   ir::Subgraph subgraph;
   ir::Operation operation;
