@@ -187,13 +187,30 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
 AtomicFile::~AtomicFile() {
   if (fd_ < 0) return;
   ::close(fd_);
-  ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 /// Files are written in pieces that end at multiples of 2 MiB, so that Linux can keep each in one
 /// huge page of the page cache. A later mapping then needs one page fault per piece; with 4 KiB
 /// pages the faults cost more time than reading the data.
 constexpr std::size_t kPieceBytes = 2 << 20;
+
+namespace {
+
+/// How a file without a name gets one.
+std::string link_of(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
+
+/// A file without a name beside `target`; -1 where there are no such files.
+int open_unnamed(const std::filesystem::path& target) {
+  const std::filesystem::path folder = target.parent_path();
+  const int fd =
+      ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
+  if (fd < 0 || ::access(link_of(fd).c_str(), F_OK) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
+
+}  // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
   // The rename would put a file in the place of a device or a pipe.
@@ -202,8 +219,12 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
     return invalid_argument("cannot write \"{}\": it is not a regular file", target.string());
   }
-  std::string temporary = target.string() + ".XXXXXX";
-  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  std::string temporary;
+  int fd = open_unnamed(target);
+  if (fd < 0) {
+    temporary = target.string() + ".XXXXXX";
+    fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  }
   if (fd < 0) return errno_error(errno, "create a file beside", target);
   ::fchmod(fd, 0644);
   return AtomicFile(target, std::move(temporary), fd);
@@ -252,11 +273,25 @@ Result<Bytes> AtomicFile::map() {
   return map_open(fd_, target_);
 }
 
+/// Names that an earlier process of this number left behind are passed over.
+Status AtomicFile::give_name() {
+  if (!temporary_.empty()) return ok_status();
+  for (int number = 0;; ++number) {
+    std::string name = fmt::format("{}.{}-{}", target_.string(), ::getpid(), number);
+    if (::linkat(AT_FDCWD, link_of(fd_).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = std::move(name);
+      return ok_status();
+    }
+    if (errno != EEXIST) return errno_error(errno, "name a file beside", target_);
+  }
+}
+
 Status AtomicFile::commit() {
   SLUICE_TRY(write_rest());
   // Flush before the rename: otherwise a power failure can leave the new name with missing
   // contents.
   if (::fsync(fd_) != 0) return errno_error(errno, "flush", target_);
+  SLUICE_TRY(give_name());
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
     return errno_error(errno, "rename a new file over", target_);
   }

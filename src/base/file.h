@@ -42,7 +42,8 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&&) = delete;
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
-  /// Removes the written data unless it was committed.
+  /// Removes the written data unless it was committed. Where the file system has files without a
+  /// name, an end of the process removes it too.
   ~AtomicFile();
 
   Status append(std::span<const std::byte> bytes);
@@ -61,9 +62,10 @@ class AtomicFile {
  private:
   AtomicFile(std::filesystem::path target, std::string temporary, int fd);
   Status write_rest();
+  Status give_name();
 
   std::filesystem::path target_;
-  std::string temporary_;
+  std::string temporary_;  ///< its name until it is committed; empty: none
   int fd_ = -1;
   std::int64_t size_ = 0;
   std::vector<std::byte> unwritten_;

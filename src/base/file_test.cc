@@ -1,7 +1,9 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -114,6 +116,26 @@ TEST_F(FileTest, PiecesOfAnySizeAreWrittenInOrder) {
   ASSERT_TRUE(file->commit().is_ok());
   EXPECT_TRUE(std::ranges::equal(map_file(target)->view(), expected));
   std::filesystem::remove(target);
+}
+
+TEST_F(FileTest, HasNoNameBeforeItIsCommitted) {
+  const auto folder = path("folder");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const int probe = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (probe < 0) GTEST_SKIP() << "the file system has no files without a name";
+  ::close(probe);
+  auto first = AtomicFile::create(folder / "f");
+  auto second = AtomicFile::create(folder / "f");
+  ASSERT_TRUE(first.is_ok() && second.is_ok());
+  ASSERT_TRUE(first->append(bytes_of("first")).is_ok());
+  ASSERT_TRUE(second->append(bytes_of("second")).is_ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  ASSERT_TRUE(first->commit().is_ok());
+  ASSERT_TRUE(second->commit().is_ok());
+  EXPECT_EQ(read_text_file(folder / "f").value(), "second");
+  const std::filesystem::directory_iterator files(folder);
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
 TEST_F(FileTest, MapsWhatIsWrittenSoFar) {
