@@ -10,7 +10,10 @@ Result<sluice_operand> make_operand(OpStorage& storage, const OpSource& source, 
   if (!id.is_valid()) return made;
   const ir::Operand& operand = source.subgraph.operand(id);
   if (operand.constant) {
-    made.tensor = SLUICE_TRY(make_constant(storage, *operand.constant));
+    const auto value = source.values.find(id);
+    made.tensor = SLUICE_TRY(make_constant(
+        storage, value == source.values.end() ? *operand.constant
+                                              : ir::Constant{operand.type, value->second}));
     made.is_constant = 1;
   } else {
     const ir::Type type = source.type_of ? source.type_of(id) : operand.type;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -23,6 +24,8 @@ struct OpSource {
   /// Packed bytes by input; shorter than the inputs, or an empty span, for none. Not owned: they
   /// live as long as the Op.
   std::vector<std::span<const std::byte>> packed = {};
+  /// Stand for the bytes of constants of `subgraph`.
+  std::map<ir::OperandId, Bytes> values = {};
 };
 
 /// A C `sluice_op` with all that it points to; constants' bytes are shared, never copied.

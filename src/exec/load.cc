@@ -17,20 +17,20 @@ namespace {
 
 /// By operand: whether a kernel or an output reads its bytes from the file. Kernels with a packed
 /// form of a constant do not.
-std::vector<bool> find_read(const ModelState& model, const SubgraphCode& code) {
-  const ir::Subgraph& subgraph = *code.subgraph;
+std::vector<bool> find_read(const PackedStore& store, const ir::Subgraph& subgraph,
+                            ir::SubgraphId id) {
   std::vector<bool> is_read(subgraph.num_operands(), false);
-  for (const ir::OperandId id : subgraph.outputs) is_read[id.index()] = true;
+  for (const ir::OperandId output : subgraph.outputs) is_read[output.index()] = true;
   for (std::size_t at = 0; at < subgraph.order().size(); ++at) {
     const ir::Operation& operation = subgraph.operation(subgraph.order()[at]);
-    const auto packed = model.packed.of(code.id, at);
+    const auto packed = store.of(id, at);
     for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
       const bool is_packed = i < packed.size() && !packed[i].empty();
-      const ir::OperandId id = operation.inputs[i];
-      if (id.is_valid() && !is_packed) is_read[id.index()] = true;
+      const ir::OperandId input = operation.inputs[i];
+      if (input.is_valid() && !is_packed) is_read[input.index()] = true;
     }
     if (!operation.body) continue;
-    for (const ir::OperandId id : operation.body->inputs) is_read[id.index()] = true;
+    for (const ir::OperandId input : operation.body->inputs) is_read[input.index()] = true;
   }
   return is_read;
 }
@@ -38,7 +38,7 @@ std::vector<bool> find_read(const ModelState& model, const SubgraphCode& code) {
 /// Constants that kernels read in packed form only.
 std::vector<ir::OperandId> find_unread(const ModelState& model, const SubgraphCode& code) {
   std::vector<ir::OperandId> unread;
-  const std::vector<bool> is_read = find_read(model, code);
+  const std::vector<bool> is_read = find_read(model.packed, *code.subgraph, code.id);
   for (std::size_t i = 0; i < is_read.size(); ++i) {
     const ir::OperandId id(i);
     if (!is_read[i] && code.subgraph->is_constant(id)) unread.push_back(id);
@@ -50,7 +50,7 @@ std::vector<ir::OperandId> find_unread(const ModelState& model, const SubgraphCo
 Status add_constants(const ModelState& model, const SubgraphCode& code,
                      Verification& verification) {
   const ir::Subgraph& subgraph = *code.subgraph;
-  const std::vector<bool> is_read = find_read(model, code);
+  const std::vector<bool> is_read = find_read(model.packed, subgraph, code.id);
   for (std::size_t i = 0; i < is_read.size(); ++i) {
     const ir::Constant* constant = subgraph.find_constant(ir::OperandId(i));
     if (constant == nullptr || !is_read[i]) continue;
@@ -74,14 +74,16 @@ void release_packed(const ModelState& model) {
   }
 }
 
-/// Copies constants that are not aligned for kernels, after a check of their checksum. Those of a
-/// mapped package are aligned already.
-Status align_constants(package::Executable& executable, const std::stop_token& stop) {
+/// Copies constants that kernels read and that are not aligned for them, after a check of their
+/// checksum. Those of a mapped package are aligned already.
+Status align_constants(package::Executable& executable, const PackedStore& packed,
+                       const std::stop_token& stop) {
   for (std::size_t s = 0; s < executable.graph.num_subgraphs(); ++s) {
     ir::Subgraph& subgraph = executable.graph.subgraph(ir::SubgraphId(s));
+    const std::vector<bool> is_read = find_read(packed, subgraph, ir::SubgraphId(s));
     for (std::size_t i = 0; i < subgraph.num_operands(); ++i) {
       ir::Operand& operand = subgraph.operand(ir::OperandId(i));
-      if (!operand.constant || is_aligned(operand.constant->data.data())) continue;
+      if (!is_read[i] || !operand.constant || is_aligned(operand.constant->data.data())) continue;
       SLUICE_TRY(check_not_stopped(stop));
       Bytes& data = operand.constant->data;
       SLUICE_TRY(executable.verify(data, fmt::format("constant \"{}\"", operand.name)));
@@ -256,7 +258,6 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
         model->input_alignment, SLUICE_TRY(backend::input_alignment(*model->backends.back())));
   }
   SLUICE_TRY(check_assignment(*owner));
-  SLUICE_TRY(align_constants(*owner, stop));
   model->signature = package::signature_of(owner->graph);
   model->options = options;
   model->options.draft = nullptr;  // of this load alone
@@ -266,6 +267,7 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   bring_constants(*model);
   model->packed = SLUICE_TRY(
       PackedStore::create(model->executable, model->backends, verification, stop, options.draft));
+  SLUICE_TRY(align_constants(*owner, model->packed, stop));
   SLUICE_TRY(prepare_subgraphs(*model, stop));
   SLUICE_TRY(verify_and_plan(*model, verification, stop));
   release_packed(*model);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "exec/aligned_buffer.h"
 #include "exec/constants/stop.h"
 
 namespace sluice::exec {
@@ -71,8 +72,8 @@ class Packer {
       if (!op.is_ok()) continue;  // unknown ranks: constants stay unpacked
       for (std::size_t input = 0; input < operation.inputs.size(); ++input) {
         if (!subgraph.is_constant(operation.inputs[input])) continue;
-        SLUICE_TRY(add_input(backend, *op, subgraph.operand(operation.inputs[input]),
-                             key_of(id, position, input)));
+        const Use use = {backend, source, *op, operation.inputs[input]};
+        SLUICE_TRY(add_input(use, key_of(id, position, input)));
       }
     }
     return ok_status();
@@ -98,22 +99,34 @@ class Packer {
             static_cast<std::uint32_t>(input)};
   }
 
+  /// An input that is a constant.
+  struct Use {
+    const backend::Backend& backend;
+    const backend::OpSource& source;
+    const backend::Op& op;
+    ir::OperandId operand;
+  };
+
   /// The executable's packed bytes for this input, or the constant packed now.
-  Status add_input(const backend::Backend& backend, const backend::Op& op,
-                   const ir::Operand& constant, const PackedKey& key) {
-    const auto packing = SLUICE_TRY(backend.query_packing(op, static_cast<int>(std::get<2>(key))));
+  Status add_input(const Use& use, const PackedKey& key) {
+    const auto packing =
+        SLUICE_TRY(use.backend.query_packing(use.op, static_cast<int>(std::get<2>(key))));
     const auto found = kept_.find(key);
     const package::PackedConstant* kept = found == kept_.end() ? nullptr : found->second;
-    if (kept != nullptr && packing && fits(*kept, backend, *packing)) {
-      verification_.add(kept->data, op.describe() + ": its packed constant");
+    if (kept != nullptr && packing && fits(*kept, use.backend, *packing)) {
+      verification_.add(kept->data, use.op.describe() + ": its packed constant");
       all_.push_back(*kept);
       return ok_status();
     }
-    if (ir::is_left_out(*constant.constant)) return left_out(constant, kept, backend);
+    const ir::Operand& constant = use.source.subgraph.operand(use.operand);
+    if (ir::is_left_out(*constant.constant)) return left_out(constant, kept, use.backend);
     if (!packing) return ok_status();
-    SLUICE_TRY(
-        executable_.verify(constant.constant->data, fmt::format("constant \"{}\"", constant.name)));
-    return pack(backend, op, *packing, constant.constant->data, key);
+    const Bytes& data = constant.constant->data;
+    SLUICE_TRY(executable_.verify(data, fmt::format("constant \"{}\"", constant.name)));
+    SLUICE_TRY(pack(use, *packing, data, key));
+    if (draft_ == nullptr) return ok_status();
+    release_pages(data.view());
+    return draft_->add_packed(all_.back());
   }
 
   static Status left_out(const ir::Operand& constant, const package::PackedConstant* kept,
@@ -130,17 +143,23 @@ class Packer {
                       backend.packing_key());
   }
 
-  Status pack(const backend::Backend& backend, const backend::Op& op,
-              const backend::Packing& packing, const Bytes& constant, const PackedKey& key) {
+  /// A constant that is not aligned for kernels, as it may lie in a mapped model, is copied for the
+  /// time that the backend reads it.
+  Status pack(const Use& use, const backend::Packing& packing, const Bytes& constant,
+              const PackedKey& key) {
     const auto [subgraph, position, input] = key;
+    backend::Op op = use.op;
+    if (!is_aligned(constant.data())) {
+      backend::OpSource source = use.source;
+      source.values.emplace(use.operand, MutableBytes::copy_of(constant.view()).freeze());
+      op = SLUICE_TRY(backend::Op::create(source));
+    }
     constexpr std::size_t kPageBytes = 4096;
     MutableBytes bytes(static_cast<std::size_t>(packing.size_bytes), kPageBytes);
-    SLUICE_TRY(backend.pack(op, static_cast<int>(input), bytes.view()));
-    all_.push_back({backend.name(), backend.version(), backend.packing_key(), position, input,
-                    packing.format, std::move(bytes).freeze(), subgraph});
-    if (draft_ == nullptr) return ok_status();
-    release_pages(constant.view());
-    return draft_->add_packed(all_.back());
+    SLUICE_TRY(use.backend.pack(op, static_cast<int>(input), bytes.view()));
+    all_.push_back({use.backend.name(), use.backend.version(), use.backend.packing_key(), position,
+                    input, packing.format, std::move(bytes).freeze(), subgraph});
+    return ok_status();
   }
 
   const package::Executable& executable_;
