@@ -46,11 +46,15 @@ typedef struct sluice_compile_request {
   const sluice_operator* const* operators;
   size_t num_operators;
   const sluice_trace* trace; /* operations that the program recorded */
+  /* The file to write while compiling, as sluice_package_save writes it: memory holds few of the
+   * model's weights at a time. Null: the package lies in memory. */
+  const char* output;
 } sluice_compile_request;
 
 /* Compiles. On success `*package` is a handle for sluice_package_free; on failure it is null.
  * Fails: INVALID_ARGUMENT (3) for a damaged model or wrong options; NOT_FOUND (5) for a missing
- * file or backend; UNIMPLEMENTED (12) naming all operators that cannot be compiled. */
+ * file or backend; as sluice_package_save for `output`, of which nothing is left behind;
+ * UNIMPLEMENTED (12) naming all operators that cannot be compiled. */
 SLUICE_API int32_t sluice_compile(const sluice_compile_request* request, sluice_package** package);
 
 /* Text of the calling thread's last failure in this library, "" without one. Valid until the

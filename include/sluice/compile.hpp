@@ -26,6 +26,8 @@ struct CompileOptions {
   std::vector<std::string> options = {};
   std::string folder = {};       ///< of external data of a model in memory; empty: refused
   std::string backend_dir = {};  ///< folder of plug-ins; empty: the default
+  /// The file to write while compiling, with few weights in memory; empty: the package lies there.
+  std::string output = {};
   /// Hears the name of each phase as it starts. Must not throw.
   std::function<void(std::string_view phase)> progress = {};
 };
@@ -69,6 +71,7 @@ inline Expected<Package> compile(sluice_compile_request request, const CompileOp
   request.num_operators = operators.size();
   if (!options.folder.empty()) request.folder = options.folder.c_str();
   if (!options.backend_dir.empty()) request.backend_dir = options.backend_dir.c_str();
+  if (!options.output.empty()) request.output = options.output.c_str();
   if (options.progress) {
     request.progress = [](void* user, const char* phase) {
       static_cast<const CompileOptions*>(user)->progress(phase);

@@ -62,13 +62,11 @@ nb::object compile_model(const nb::object& model, std::vector<std::string> optio
   Progress report(progress);
   const CompileOptions settings = {.options = std::move(options),
                                    .folder = folder,
+                                   .output = output,
                                    .progress = [&](std::string_view phase) { report(phase); }};
   Package package = compile_source(model, settings);
   report.raise();
-  if (!output.empty()) {
-    if (const auto error = package.save(output)) throw Failure(error->code, error->message);
-    return nb::none();
-  }
+  if (!output.empty()) return nb::none();
   const auto bytes = package.bytes();
   if (!bytes) throw Failure(bytes.error().code, bytes.error().message);
   return nb::bytes((*bytes).data(), (*bytes).size());

@@ -99,8 +99,8 @@ class Compiler {
   /// Loads the model as a program would. This verifies that it loads, and yields the packed
   /// constants and the memory plan, which the executable stores.
   Result<package::Executable> prepare(package::Executable executable) const {
-    if (!options_.packed_only) SLUICE_TRY(write_graph(executable));
     report("prepare kernels");
+    if (!options_.packed_only) SLUICE_TRY(write_graph(executable));
     exec::LoadOptions options;
     options.num_threads = 1;
     if (options_.pack) options.draft = options_.draft;
@@ -122,7 +122,6 @@ class Compiler {
 
   Status write_graph(package::Executable& executable) const {
     if (options_.draft == nullptr) return ok_status();
-    report("write constants");
     return options_.draft->write_graph(executable.graph);
   }
 

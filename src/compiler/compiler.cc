@@ -11,6 +11,7 @@
 #include "compiler/compile_model.h"
 #include "compiler/program_operators.h"
 #include "compiler/trace_handle.h"
+#include "package/draft.h"
 #include "package/package.h"
 #include "package/package_bytes.h"
 #include "sluice/compile.h"
@@ -76,8 +77,14 @@ Result<package::Executable> compile(const sluice_compile_request& given) {
       request.progress(request.user, std::string(phase).c_str());
     };
   }
-  return compile_model(source, flags, backend::BackendRegistry::discover(discovery),
-                       {.progress = std::move(progress)});
+  const auto registry = backend::BackendRegistry::discover(discovery);
+  Outcome outcome = {.progress = std::move(progress)};
+  if (request.output == nullptr) return compile_model(source, flags, registry, std::move(outcome));
+  package::Draft draft = SLUICE_TRY(package::Draft::create(request.output));
+  outcome.draft = &draft;
+  auto executable = SLUICE_TRY(compile_model(source, flags, registry, std::move(outcome)));
+  SLUICE_TRY(draft.finish(executable));
+  return executable;
 }
 
 }  // namespace

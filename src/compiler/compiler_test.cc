@@ -58,6 +58,30 @@ TEST(SluiceCompile, SavedPackageRuns) {
   std::filesystem::remove(path);
 }
 
+TEST(SluiceCompile, OutputIsWhatSaveWrites) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "compiler_output";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string saved = folder / "saved.sluice";
+  const std::string written = folder / "written.sluice";
+  auto in_memory = compile_file(digits());
+  ASSERT_FALSE(in_memory->save(saved));
+  for (const bool has_path : {true, false}) {
+    const CompileOptions options = {.output = written};
+    auto package =
+        has_path ? compile_file(digits(), options) : compile_bytes(read(digits()), options);
+    ASSERT_TRUE(package) << package.error().message;
+    EXPECT_EQ(read(written), read(saved));
+    EXPECT_EQ(copy(*package), read(saved)) << "the package is there, too";
+  }
+  EXPECT_EQ(compile_file(digits(), {.output = folder / "none" / "x.sluice"}).error().code,
+            kNotFound);
+  std::filesystem::remove(written);
+  EXPECT_FALSE(compile_file(digits(), {.options = {"--shape", "image=1"}, .output = written}));
+  EXPECT_FALSE(std::filesystem::exists(written));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(SluiceCompile, PackedOnlyPackageIsSmallerAndRuns) {
   const std::vector<std::string> flags = {"--packed-only"};
   auto whole = compile_file(digits());
