@@ -56,7 +56,11 @@ class DaemonTarget final : public Target {
   }
 
   Status open() override {
-    stream_ = SLUICE_TRY(uses_ring_ ? client_->open_ring_stream() : client_->open_stream());
+    if (uses_ring_) {
+      stream_ = SLUICE_TRY(client_->open_ring_stream());
+    } else {
+      stream_ = SLUICE_TRY(client_->open_stream());
+    }
     return ok_status();
   }
   Status send(std::size_t request, std::size_t function) override {
