@@ -41,4 +41,12 @@ std::uint16_t narrow_to_f16(float value) {
   return static_cast<std::uint16_t>(sign + static_cast<int>(places) + (unit + 24) * 1024);
 }
 
+std::uint16_t narrow_to_bf16(float value) {
+  if (std::isnan(value)) return 0x7fc0;
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  // Adds just less than half of the last kept place, and half of it where that is odd.
+  return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16U & 1U)) >> 16U);
+}
+
 }  // namespace sluice::ir

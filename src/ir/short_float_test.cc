@@ -26,6 +26,15 @@ TEST(ShortFloat, EveryFiniteHalfSurvivesTheWayThroughFloat) {
   EXPECT_EQ(widen_f16(0xfc00), -INFINITY);
 }
 
+TEST(ShortFloat, Bf16IsRoundedToNearestEven) {
+  EXPECT_EQ(narrow_to_bf16(-3.0F), 0xc040);
+  EXPECT_EQ(narrow_to_bf16(1.00390625F), 0x3f80);  // halfway, to the even neighbour below
+  EXPECT_EQ(narrow_to_bf16(1.01171875F), 0x3f82);  // halfway, to the even neighbour above
+  EXPECT_EQ(narrow_to_bf16(1.00390637F), 0x3f81);
+  EXPECT_EQ(narrow_to_bf16(3.4e38F), 0x7f80);
+  EXPECT_TRUE(std::isnan(widen_bf16(narrow_to_bf16(NAN))));
+}
+
 TEST(ShortFloat, Bf16IsTheUpperHalfOfAFloat) {
   EXPECT_EQ(widen_bf16(0x3f80), 1.0F);
   EXPECT_EQ(widen_bf16(0xc040), -3.0F);

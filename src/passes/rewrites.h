@@ -66,6 +66,7 @@ Result<int> fold_conditions(ir::Graph& graph, const PassContext& context);
 /// product and a sum.
 ///     BatchNormalization[Conv[%x, %w, %b], ...]   ->   Conv[%x, %w', %b']
 ///     BatchNormalization[%x, ...]                 ->   Add[Mul[%x, %scale], %shift]
+/// Weights that the model has in 16 bits are rounded to 16 bits after they are scaled.
 Result<int> fuse_batch_norm(ir::Graph& graph, const PassContext& context);
 
 /// Convolutions lose the taps that lie in padding for every output: those of a dilation as large as
@@ -119,7 +120,7 @@ Result<int> widen_halves(ir::Graph& graph, const PassContext& context);
 
 /// Products keep weights that the model has in 16 bits in 16 bits: half the memory, the same
 /// results. A convolution names the type, and backends pack its weights in it. Weights that a
-/// fusion changed stay in f32.
+/// fusion changed to numbers of more bits stay in f32.
 ///     MatMul[%x, %c : f32[K,N]] {from f16}   ->   sluice::NarrowMatMul[%x, %c' : f16[K,N]]
 ///     Conv[%x, %c : f32[...]] {from f16}     ->   Conv[%x, %c] {sluice_weights = "f16"}
 Result<int> narrow_weights(ir::Graph& graph, const PassContext& context);

@@ -1,10 +1,12 @@
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
 #include "passes/match.h"
+#include "passes/precision/narrow_weights.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
 
@@ -49,17 +51,18 @@ std::size_t count_f32(const ir::Subgraph& subgraph, ir::OperandId id) {
   return constant->data.size() / sizeof(float);
 }
 
-/// Equal parts of the elements, one behind the other, times one factor each. The constant may be
-/// large, mapped and unaligned: it is read once and leaves memory again.
-ir::Constant scaled(const ir::Constant& constant, const std::vector<float>& factors) {
+/// Equal parts of the elements, one behind the other, times one factor each, and rounded to the
+/// type that `narrow` names. The constant may be large, mapped and unaligned: it is read once and
+/// leaves memory again.
+ir::Constant scaled(const ir::Constant& constant, const std::vector<float>& factors,
+                    std::optional<ir::ElementType> narrow) {
   MutableBytes product = MutableBytes::copy_of(constant.data.view());
   release_pages(constant.data.view());
-  auto* values = reinterpret_cast<float*>(product.view().data());
-  const std::size_t part = constant.data.size() / sizeof(float) / factors.size();
-  for (const float factor : factors) {
-    for (std::size_t i = 0; i < part; ++i) values[i] *= factor;
-    values += part;
-  }
+  const std::span values(reinterpret_cast<float*>(product.view().data()),
+                         constant.data.size() / sizeof(float));
+  const std::size_t part = values.size() / factors.size();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] *= factors[i / part];
+  if (narrow) round_weights(*narrow, values);
   return {constant.type, std::move(product).freeze()};
 }
 
@@ -85,8 +88,8 @@ ir::Operation scaled_conv(ir::Subgraph& subgraph, const ir::Operation& conv, con
   }
   ir::Operation result = conv;
   result.inputs.resize(3);
-  result.inputs[1] =
-      subgraph.add_constant("", scaled(*subgraph.find_constant(conv.input(1)), affine.scale));
+  const ir::Constant& weights = *subgraph.find_constant(conv.input(1));
+  result.inputs[1] = subgraph.add_constant("", scaled(weights, affine.scale, narrow_type(conv)));
   result.inputs[2] = subgraph.add_constant(
       "", ir::make_f32_constant(shift, {static_cast<std::int64_t>(channels)}));
   return result;

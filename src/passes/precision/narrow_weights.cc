@@ -1,8 +1,11 @@
 #include "passes/precision/narrow_weights.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,16 +21,24 @@ namespace {
 
 using ir::ElementType;
 
+std::uint16_t narrow(float value, ElementType element) {
+  return element == ElementType::kF16 ? ir::narrow_to_f16(value) : ir::narrow_to_bf16(value);
+}
+
+float widen(std::uint16_t bits, ElementType element) {
+  return element == ElementType::kF16 ? ir::widen_f16(bits) : ir::widen_bf16(bits);
+}
+
+float least_normal(ElementType element) {
+  return element == ElementType::kF16 ? 0x1p-14F : std::numeric_limits<float>::min();
+}
+
 /// The 16 bits that stand for exactly this number.
 std::optional<std::uint16_t> exact_bits(float value, ElementType element) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if (element == ElementType::kBf16) {
-    if ((bits & 0xffffU) != 0) return std::nullopt;
-    return static_cast<std::uint16_t>(bits >> 16);
-  }
-  const std::uint16_t narrow = ir::narrow_to_f16(value);
-  if (std::bit_cast<std::uint32_t>(ir::widen_f16(narrow)) != bits) return std::nullopt;
-  return narrow;
+  const std::uint16_t bits = narrow(value, element);
+  const bool is_exact =
+      std::bit_cast<std::uint32_t>(widen(bits, element)) == std::bit_cast<std::uint32_t>(value);
+  return is_exact ? std::optional(bits) : std::nullopt;
 }
 
 float float_at(const ir::Constant& constant, std::size_t index) {
@@ -72,22 +83,21 @@ class WeightNarrower {
  private:
   bool visit(ir::OperationId at) {
     ir::Operation& product = subgraph_.operation(at);
-    const auto word = product.attributes.get_or(kNarrowWeights, std::string());
-    if (word.empty()) return false;
+    const auto element = narrow_type(product);
+    if (!element) return false;
     product.attributes.erase(kNarrowWeights);
-    const ElementType element = word == "f16" ? ElementType::kF16 : ElementType::kBf16;
-    if (product.is("Conv")) return mark_convolution(product, word, element);
+    if (product.is("Conv")) return mark_convolution(product, *element);
     if (product.body || !is_plain(product)) return false;
-    const ir::OperandId weights = find_narrow(product.input(1), element);
+    const ir::OperandId weights = find_narrow(product.input(1), *element);
     return weights.is_valid() && replace(at, weights);
   }
 
   /// A backend packs the weights in that type.
-  bool mark_convolution(ir::Operation& conv, const std::string& word, ElementType element) {
+  bool mark_convolution(ir::Operation& conv, ElementType element) {
     const ir::Constant* weights = subgraph_.find_constant(conv.input(1));
     if (weights == nullptr || weights->type.element() != ElementType::kF32) return false;
     if (!is_exact(*weights, element)) return false;
-    conv.attributes.set("sluice_weights", word);
+    conv.attributes.set("sluice_weights", element == ElementType::kF16 ? "f16" : "bf16");
     return true;
   }
 
@@ -144,6 +154,20 @@ class WeightNarrower {
 };
 
 }  // namespace
+
+std::optional<ElementType> narrow_type(const ir::Operation& product) {
+  const auto word = product.attributes.get_or(kNarrowWeights, std::string());
+  if (word.empty()) return std::nullopt;
+  return word == "f16" ? ElementType::kF16 : ElementType::kBf16;
+}
+
+void round_weights(ElementType element, std::span<float> weights) {
+  float largest = 0;
+  for (const float weight : weights) largest = std::max(largest, std::fabs(weight));
+  const float rounded = widen(narrow(largest, element), element);
+  if (!std::isfinite(rounded) || rounded < least_normal(element)) return;
+  for (float& weight : weights) weight = widen(narrow(weight, element), element);
+}
 
 Result<int> narrow_weights(ir::Graph& graph, const PassContext& context) {
   return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {

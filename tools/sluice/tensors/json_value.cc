@@ -20,15 +20,6 @@ constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 /// Value, list of items, item, data: deeper nesting is no value, and costs stack.
 constexpr int kMaxDepth = 6;
 
-std::uint16_t narrow_to_bf16(double value) {
-  const auto single = static_cast<float>(value);
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, &single, sizeof(bits));
-  if (std::isnan(single)) return 0x7fc0;
-  // Rounds to nearest, ties to even: adds just less than half of the last kept place.
-  return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16U & 1U)) >> 16U);
-}
-
 template <class T>
 void append(std::vector<std::byte>& bytes, T value) {
   const auto* start = reinterpret_cast<const std::byte*>(&value);
@@ -52,7 +43,7 @@ bool append_float(Element type, const Json& element, std::vector<std::byte>& byt
     case Element::kF64: append(bytes, *value); return true;
     case Element::kF32: append(bytes, static_cast<float>(*value)); return true;
     case Element::kF16: append(bytes, ir::narrow_to_f16(static_cast<float>(*value))); return true;
-    case Element::kBf16: append(bytes, narrow_to_bf16(*value)); return true;
+    case Element::kBf16: append(bytes, ir::narrow_to_bf16(static_cast<float>(*value))); return true;
     default: return false;
   }
 }
