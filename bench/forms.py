@@ -2,9 +2,11 @@
 """Speed and size of files in 16, 8 and 4 bits: beside Sluice's own f32, and beside onnxruntime on the same file.
 
     .venv/bin/python bench/forms.py f16:gpt2_small,bert_base int4:gpt2_small dynamic:bert_base qoperator:resnet50
+    .venv/bin/python bench/forms.py --quick dynamic-conv:mobilenetv2
 
-The processes take turns as in compare.py. `of f32` is Sluice's speed as a share of its speed on the f32 file; `package`
-is the size of the compiled file as a share of the ONNX file.
+"dynamic" has the products of the network in 8 bits, "dynamic-conv" the convolutions too. The processes take turns as in
+compare.py. `of f32` is Sluice's speed as a share of its speed on the f32 file; `package` is the size of the compiled file
+as a share of the ONNX file.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ def measure(form: str, name: str, threads: int, arguments: argparse.Namespace) -
 
     own = statistics.median(turn["narrow"]["median_us"] for turn in turns) / 1000
     size = packages["narrow"].stat().st_size / model.stat().st_size
-    return (f"{form:10} {name:18} {threads:7} {own:10.3f} {ratio('f32'):>8} {ratio('onnxruntime'):>15}"
+    return (f"{form:12} {name:18} {threads:7} {own:10.3f} {ratio('f32'):>8} {ratio('onnxruntime'):>15}"
             f" {size:8.2f} {error:8.0e}")
 
 
@@ -69,9 +71,12 @@ def main() -> int:
     parser.add_argument("--threads", default="1,2", metavar="N,N")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.1)
+    parser.add_argument("--quick", action="store_true", help="3 rounds")
     parser.add_argument("--folder", type=Path, default=sluice_cli.ROOT / "build/bench")
     arguments = parser.parse_args()
-    print("form       network            threads  Sluice ms   of f32  vs onnxruntime  package    error", flush=True)
+    if arguments.quick:
+        arguments.rounds = 3
+    print("form         network            threads  Sluice ms   of f32  vs onnxruntime  package    error", flush=True)
     for word in arguments.what:
         form, names = word.split(":")
         for name in names.split(","):

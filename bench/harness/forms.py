@@ -101,5 +101,6 @@ FORMS: dict[str, Callable[[Path, list[dict]], Path]] = {
     "bf16": lambda model, _: halves(model, TensorProto.BFLOAT16, "bf16"),
     "int4": lambda model, _: four_bits(model),
     "dynamic": lambda model, _: quantized.onnxruntime_model(model),
+    "dynamic-conv": lambda model, _: quantized.dynamic_model(model),
     "qoperator": static_operators,
 }
