@@ -37,7 +37,7 @@ constexpr Pass kPipeline[] = {
     {"rewrite_operators", "write operators without fast kernels with others", rewrite_operators},
     {"trim_kernels", "drop taps of convolutions that see padding alone", trim_kernels},
     {"unflatten_products", "multiply on all dimensions instead of folded rows", unflatten_products},
-    {"batch_norm", "put batch normalization into the weights before it", fuse_batch_norm},
+    {"batch_norm", "put scales and shifts of channels into weights", fuse_batch_norm},
     {"gelu", "find Gelu in its parts", fuse_gelu},
     {"layer_norm", "find layer normalization in its parts", fuse_layer_norm},
     {"rms_norm", "find root mean square normalization in its parts", fuse_rms_norm},

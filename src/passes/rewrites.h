@@ -63,9 +63,10 @@ Result<int> simplify_captures(ir::Graph& graph, const PassContext& context);
 Result<int> fold_conditions(ir::Graph& graph, const PassContext& context);
 
 /// Batch normalization with constant statistics becomes part of the convolution before it, or a
-/// product and a sum.
+/// product and a sum. So do products and sums with constants, one number or one per channel.
 ///     BatchNormalization[Conv[%x, %w, %b], ...]   ->   Conv[%x, %w', %b']
 ///     BatchNormalization[%x, ...]                 ->   Add[Mul[%x, %scale], %shift]
+///     Add[Conv[%x, %w, %b], %c : f32[C,1,1]]      ->   Conv[%x, %w, %b']
 /// Weights that the model has in 16 bits are rounded to 16 bits after they are scaled.
 Result<int> fuse_batch_norm(ir::Graph& graph, const PassContext& context);
 

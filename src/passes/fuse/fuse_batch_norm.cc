@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -61,15 +62,15 @@ ir::Constant scaled(const ir::Constant& constant, const std::vector<float>& fact
   const std::span values(reinterpret_cast<float*>(product.view().data()),
                          constant.data.size() / sizeof(float));
   const std::size_t part = values.size() / factors.size();
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] *= factors[i / part];
+  for (std::size_t c = 0; c < factors.size(); ++c) {
+    for (float& value : values.subspan(c * part, part)) value *= factors[c];
+  }
   if (narrow) round_weights(*narrow, values);
   return {constant.type, std::move(product).freeze()};
 }
 
-/// The convolution before the normalization, if its weights can take the scale.
-const ir::Operation* find_conv(const Matcher& matcher, const ir::Operation& norm,
-                               std::size_t channels) {
-  const ir::OperandId x = norm.inputs[0];
+/// The convolution that gives `x`, if its weights can take a scale.
+const ir::Operation* find_conv(const Matcher& matcher, ir::OperandId x, std::size_t channels) {
   const ir::Operation* conv = matcher.find(x, "Conv");
   if (conv == nullptr || !matcher.uses().has_single_use(x)) return nullptr;
   const auto count = count_f32(matcher.subgraph(), conv->input(1));
@@ -77,6 +78,15 @@ const ir::Operation* find_conv(const Matcher& matcher, const ir::Operation& norm
   const auto bias = f32_values(matcher.subgraph(), conv->input(2));
   const bool fits = conv->input(2).is_valid() ? bias && bias->size() == channels : true;
   return fits ? conv : nullptr;
+}
+
+/// The weights times a factor per channel; the same ones if they do not change.
+ir::OperandId scaled_weights(ir::Subgraph& subgraph, const ir::Operation& conv,
+                             const std::vector<float>& factors) {
+  const auto is_one = [](float factor) { return factor == 1.0F; };
+  if (std::all_of(factors.begin(), factors.end(), is_one)) return conv.input(1);
+  const ir::Constant& weights = *subgraph.find_constant(conv.input(1));
+  return subgraph.add_constant("", scaled(weights, factors, narrow_type(conv)));
 }
 
 ir::Operation scaled_conv(ir::Subgraph& subgraph, const ir::Operation& conv, const Affine& affine) {
@@ -88,8 +98,7 @@ ir::Operation scaled_conv(ir::Subgraph& subgraph, const ir::Operation& conv, con
   }
   ir::Operation result = conv;
   result.inputs.resize(3);
-  const ir::Constant& weights = *subgraph.find_constant(conv.input(1));
-  result.inputs[1] = subgraph.add_constant("", scaled(weights, affine.scale, narrow_type(conv)));
+  result.inputs[1] = scaled_weights(subgraph, conv, affine.scale);
   result.inputs[2] = subgraph.add_constant(
       "", ir::make_f32_constant(shift, {static_cast<std::int64_t>(channels)}));
   return result;
@@ -122,22 +131,72 @@ bool is_inference(const ir::Subgraph& subgraph, const ir::Operation& norm) {
          norm.outputs.size() == 1 && shape != nullptr && shape->size() >= 2;
 }
 
+/// The convolution takes the place of the operation `at`, which scales and shifts its result.
+void replace_by_conv(ir::Subgraph& subgraph, ir::OperationId at, const ir::Operation& conv,
+                     const Affine& affine) {
+  ir::Operation scaled = scaled_conv(subgraph, conv, affine);
+  scaled.outputs = subgraph.operation(at).outputs;
+  subgraph.operation(at) = std::move(scaled);
+}
+
+bool fuse_norm(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
+  const ir::Operation& norm = subgraph.operation(at);
+  if (!is_inference(subgraph, norm)) return false;
+  const auto affine = affine_of(subgraph, norm);
+  if (!affine) return false;
+  if (const auto* conv = find_conv(matcher, norm.inputs[0], affine->scale.size())) {
+    replace_by_conv(subgraph, at, *conv, *affine);
+  } else {
+    replace_by_product_and_sum(subgraph, at, *affine);
+  }
+  return true;
+}
+
+/// A constant that is one number, or one per channel of a tensor of that rank.
+std::optional<std::vector<float>> per_channel(const ir::Subgraph& subgraph, ir::OperandId id,
+                                              std::size_t rank, std::size_t channels) {
+  const std::size_t count = count_f32(subgraph, id);
+  if (count != 1 && count != channels) return std::nullopt;
+  const ir::Shape& shape = *subgraph.operand(id).type.shape();
+  const bool lies_along = shape.size() + 1 >= rank && shape.size() <= rank &&
+                          shape[shape.size() + 1 - rank].is(static_cast<std::int64_t>(count));
+  if (count == 1 ? shape.size() > rank : !lies_along) return std::nullopt;
+  const auto values = *f32_values(subgraph, id);
+  if (count == 1) return std::vector<float>(channels, static_cast<float>(values.front()));
+  return std::vector<float>(values.begin(), values.end());
+}
+
+/// A Mul or an Add with a constant behind a convolution.
+bool fuse_constant(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
+  const ir::Operation& operation = subgraph.operation(at);
+  for (const std::size_t side : {0, 1}) {
+    const ir::Operation* conv = matcher.find(operation.inputs[side], "Conv");
+    const auto weights =
+        conv == nullptr ? std::nullopt : subgraph.operand(conv->input(1)).type.static_dims();
+    if (!weights) continue;
+    const auto channels = static_cast<std::size_t>(weights->front());
+    auto values = per_channel(subgraph, operation.inputs[1 - side], weights->size(), channels);
+    if (!values || find_conv(matcher, operation.inputs[side], channels) == nullptr) continue;
+    const bool is_product = operation.is("Mul");
+    Affine affine = {std::vector<float>(channels, 1.0F), std::vector<float>(channels)};
+    (is_product ? affine.scale : affine.shift) = std::move(*values);
+    replace_by_conv(subgraph, at, *conv, affine);
+    return true;
+  }
+  return false;
+}
+
 Result<int> run(ir::Subgraph& subgraph) {
   const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
   const Matcher matcher(subgraph);
   int num_found = 0;
   for (const ir::OperationId at : order) {
-    const ir::Operation& norm = subgraph.operation(at);
-    if (!norm.is("BatchNormalization") || norm.body || !is_inference(subgraph, norm)) continue;
-    const auto affine = affine_of(subgraph, norm);
-    if (!affine) continue;
-    ++num_found;
-    if (const ir::Operation* conv = find_conv(matcher, norm, affine->scale.size())) {
-      ir::Operation scaled = scaled_conv(subgraph, *conv, *affine);
-      scaled.outputs = norm.outputs;
-      subgraph.operation(at) = std::move(scaled);
-    } else {
-      replace_by_product_and_sum(subgraph, at, *affine);
+    const ir::Operation& operation = subgraph.operation(at);  // until a rewrite moves it
+    if (operation.body) continue;
+    if (operation.is("BatchNormalization")) {
+      num_found += fuse_norm(subgraph, matcher, at) ? 1 : 0;
+    } else if (operation.is("Mul") || operation.is("Add")) {
+      num_found += fuse_constant(subgraph, matcher, at) ? 1 : 0;
     }
   }
   return num_found;
