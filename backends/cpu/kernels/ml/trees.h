@@ -20,6 +20,14 @@ inline std::int32_t tree_key(float x) {
   return key == -1 ? 0 : key;
 }
 
+/// Places among the splits of a feature, which order as its f64 values do: twice the number of
+/// splits below the value, and 1 more if the value equals one; NaN is kNanKey.
+/// Reads values[i * pitch] and writes keys[i * step] for i below `count`. `splits` ascend, and none
+/// is NaN or there twice.
+SLUICE_CPU_EACH_ISA(void split_keys(const double* splits, std::int64_t num_splits,
+                                    const double* values, std::int64_t pitch, std::int64_t count,
+                                    std::int32_t* keys, std::int64_t step);)
+
 /// Nodes of all trees, 8 bytes each. The low half holds the key of the split. The high half holds,
 /// from its lowest bit: whether NaN goes left, whether the test is equality, the feature, and the
 /// signed distance to the left child. The right child follows the left one. Left is where x <=

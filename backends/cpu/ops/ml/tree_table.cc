@@ -246,11 +246,10 @@ class Builder {
 
 std::int32_t TreeTable::key_of(std::size_t feature, double value) const {
   if (splits.empty()) return tree_key(static_cast<float>(value));
-  if (std::isnan(value)) return kNanKey;
   const std::vector<double>& all = splits[feature];
-  const auto at = std::ranges::lower_bound(all, value);
-  const bool is_split = at != all.end() && *at == value;
-  return static_cast<std::int32_t>(2 * (at - all.begin())) + (is_split ? 1 : 0);
+  std::int32_t key = 0;
+  portable::split_keys(all.data(), static_cast<std::int64_t>(all.size()), &value, 1, 1, &key, 1);
+  return key;
 }
 
 Status TreeTable::make(const Ensemble& ensemble, std::int64_t columns, bool is_double,

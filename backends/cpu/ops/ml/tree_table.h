@@ -32,12 +32,11 @@ struct TreeTable {
   bool is_flagged = false;
   /// Columns of X that a node tests: a node names its feature by the place here.
   std::vector<std::int32_t> columns;
-  /// Splits of each of these in ascending order, where f32 does not hold all of them; else empty.
+  /// Splits of each of these in ascending order if X is f64; else empty.
   std::vector<std::vector<double>> splits;
 
   std::int64_t num_features() const { return static_cast<std::int64_t>(columns.size()); }
-  /// What the nodes compare of a feature's value. Among splits: twice the number of those below it,
-  /// and 1 more if it equals one.
+  /// What nodes compare of a feature that has this value: `tree_key`, or a place among `splits`.
   std::int32_t key_of(std::size_t feature, double value) const;
 
   TreeNodes view() const { return {nodes.data(), feature_mask, child_shift, is_flagged}; }

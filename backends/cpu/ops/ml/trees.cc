@@ -14,7 +14,8 @@ using plugin::unimplemented;
 constexpr std::int64_t kLanes = kTreeLanes;
 /// Rows that are walked through one tree before the next, so that its nodes are read once.
 constexpr std::int64_t kRowsAtOnce = 8 * kLanes;
-/// Fewer rows than this are walked one by one, through several trees at a time.
+/// Of fewer rows than this each worker walks all, through its share of the trees: groups of kLanes
+/// rows through a tree at a time, the rows that are left one by one through several.
 constexpr std::int64_t kFewRows = 2 * kLanes;
 
 bool is_classifier(const sluice_op& op) { return op.num_outputs == 2; }
@@ -44,6 +45,7 @@ class Trees : public Kernel {
         table_(std::move(table)),
         walk_rows_(SLUICE_CPU_PICK(isa, walk_rows)),
         walk_trees_(SLUICE_CPU_PICK(isa, walk_trees)),
+        split_keys_(SLUICE_CPU_PICK(isa, split_keys)),
         x_(op.inputs[0].tensor),
         rows_(x_.rank == 1 ? 1 : x_.dims[0]),
         columns_(x_.dims[x_.rank - 1]),
@@ -62,8 +64,8 @@ class Trees : public Kernel {
   }
 
   std::int64_t scratch_bytes() const override {
-    const std::int64_t features = std::max(rows_ < kFewRows ? 1 : kRowsAtOnce, std::int64_t{1});
-    return (table_.num_features() * features * 4 + targets_ * 8 + 127) / 64 * 64;
+    const std::int64_t rows = rows_ < kFewRows ? rows_ : kRowsAtOnce;
+    return (table_.num_features() * rows * 4 + targets_ * 8 + 127) / 64 * 64;
   }
   std::int64_t shared_bytes() const override {
     return rows_ * targets_ * 4 * (rows_ < kFewRows ? kMaxParts : 1) + 64;
@@ -83,17 +85,26 @@ class Trees : public Kernel {
         const auto* row = from + (first + r) * columns_;
         for (std::int64_t f = 0; f < table_.num_features(); ++f) {
           const auto value = row[table_.columns[static_cast<std::size_t>(f)]];
-          to[f * pitch + r * step] =
-              table_.splits.empty()
-                  ? tree_key(static_cast<float>(value))
-                  : table_.key_of(static_cast<std::size_t>(f), static_cast<double>(value));
+          to[f * pitch + r * step] = tree_key(static_cast<float>(value));
         }
       }
     };
+    if (x_.element_type == plugin::kF64) {
+      return find_places(run.input<double>(0) + first * columns_, count, to, pitch, step);
+    }
     if (x_.element_type == plugin::kF32) copy(run.input<float>(0));
-    if (x_.element_type == plugin::kF64) copy(run.input<double>(0));
     if (x_.element_type == plugin::kI64) copy(run.input<std::int64_t>(0));
     if (x_.element_type == plugin::kI32) copy(run.input<std::int32_t>(0));
+  }
+
+  /// The same with keys that are places among the splits.
+  void find_places(const double* rows, std::int64_t count, std::int32_t* to, std::int64_t pitch,
+                   std::int64_t step) const {
+    for (std::size_t f = 0; f < table_.columns.size(); ++f, to += pitch) {
+      const std::vector<double>& splits = table_.splits[f];
+      split_keys_(splits.data(), static_cast<std::int64_t>(splits.size()), rows + table_.columns[f],
+                  columns_, count, to, step);
+    }
   }
 
   void add(std::size_t tree, std::uint32_t end, float* sum) const {
@@ -111,19 +122,38 @@ class Trees : public Kernel {
     if (worker.index >= kMaxParts) return;
     const Worker capped = {worker.index, std::min<int>(worker.count, kMaxParts), worker.scratch};
     const Share share = share_of(table_.num_trees(), kLanes, capped);
-    auto* row = reinterpret_cast<std::int32_t*>(worker.scratch);
+    const auto begin = static_cast<std::size_t>(share.begin);
+    const auto end = static_cast<std::size_t>(share.end);
+    auto* features = reinterpret_cast<std::int32_t*>(worker.scratch);
     float* sum = sums(run) + worker.index * rows_ * targets_;
     std::fill(sum, sum + rows_ * targets_, 0.0F);
-    std::uint32_t ends[kLanes];
-    for (std::int64_t r = 0; r < rows_; ++r, sum += targets_) {
-      read(run, r, 1, row, 1, 0);
-      for (auto tree = static_cast<std::size_t>(share.begin);
-           tree < static_cast<std::size_t>(share.end); tree += kLanes) {
-        walk_trees_(table_.view(), &table_.roots[tree], table_.depths[tree + kLanes - 1], row,
-                    ends);
-        for (std::size_t lane = 0; lane < kLanes; ++lane) add(tree + lane, ends[lane], sum);
+    std::int64_t r = 0;
+    for (; r + kLanes <= rows_; r += kLanes, sum += kLanes * targets_) {
+      read(run, r, kLanes, features, kLanes, 1);
+      for (std::size_t tree = std::max(begin, table_.num_empty); tree < end; ++tree) {
+        add_rows(tree, features, kLanes, sum);
       }
     }
+    read(run, r, rows_ - r, features, 1, table_.num_features());
+    for (; r < rows_; ++r, sum += targets_, features += table_.num_features()) {
+      for (std::size_t tree = begin; tree < end; tree += kLanes) add_trees(tree, features, sum);
+    }
+  }
+
+  /// One tree for `count` rows, at most kLanes; `features` is [num_features][kLanes].
+  void add_rows(std::size_t tree, const std::int32_t* features, std::int64_t count,
+                float* sum) const {
+    std::uint32_t ends[kLanes];
+    walk_rows_(table_.view(), table_.roots[tree], table_.depths[tree], features, ends);
+    for (std::int64_t lane = 0; lane < count; ++lane) add(tree, ends[lane], sum + lane * targets_);
+  }
+
+  /// kLanes trees from `first` on for one row.
+  void add_trees(std::size_t first, const std::int32_t* features, float* sum) const {
+    std::uint32_t ends[kLanes];
+    walk_trees_(table_.view(), &table_.roots[first], table_.depths[first + kLanes - 1], features,
+                ends);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) add(first + lane, ends[lane], sum);
   }
 
   void add_parts(const Run& run, const Worker& worker) const {
@@ -156,15 +186,10 @@ class Trees : public Kernel {
     }
     float* sum = sums(run) + first * targets_;
     std::fill(sum, sum + count * targets_, 0.0F);
-    std::uint32_t ends[kLanes];
     for (std::size_t tree = table_.num_empty; tree < table_.roots.size(); ++tree) {
       for (std::int64_t r = 0; r < count; r += kLanes) {
-        walk_rows_(table_.view(), table_.roots[tree], table_.depths[tree],
-                   features + r * table_.num_features(), ends);
-        const std::int64_t there = std::min(kLanes, count - r);
-        for (std::int64_t lane = 0; lane < there; ++lane) {
-          add(tree, ends[lane], sum + (r + lane) * targets_);
-        }
+        add_rows(tree, features + r * table_.num_features(), std::min(kLanes, count - r),
+                 sum + r * targets_);
       }
     }
   }
@@ -189,6 +214,7 @@ class Trees : public Kernel {
   TreeTable table_;
   decltype(&portable::walk_rows) walk_rows_;
   decltype(&portable::walk_trees) walk_trees_;
+  decltype(&portable::split_keys) split_keys_;
   const sluice_tensor& x_;
   std::int64_t rows_, columns_, targets_;
   std::int64_t steps_ = 0;  ///< levels of all trees, plus the final aggregation
