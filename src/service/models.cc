@@ -168,9 +168,15 @@ Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& optio
   runtime::ModelHost* host = SLUICE_TRY(host_for(options));
   request.may_share = host == &engine_ && this->options().shares_cores;  // a worker owns its cores
   SLUICE_TRY(caller.session->enter_load());
-  auto model = load_on(*host, request, options, caller.session->stop_token());
+  return enter_loaded(caller, *host,
+                      load_on(*host, request, options, caller.session->stop_token()));
+}
+
+/// The end of a load that the session has entered.
+Result<ModelEntry> Service::enter_loaded(const Caller& caller, runtime::ModelHost& host,
+                                         Result<ModelHandle> model) {
   Result<ModelEntry> entry =
-      model.is_ok() ? enter_model(caller, *host, *model) : Result<ModelEntry>(model.status());
+      model.is_ok() ? enter_model(caller, host, *model) : Result<ModelEntry>(model.status());
   caller.session->leave_load();
   if (!entry.is_ok()) {
     log_.add(LogLevel::kWarning, "model.load_failed session={} reason={}",
@@ -181,6 +187,19 @@ Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& optio
            entry->info.handle, in_quotes(entry->info.name), entry->info.group.value(),
            static_cast<std::uint64_t>(caller.session->id()), in_quotes(account_of(caller.peer)));
   return entry;
+}
+
+Result<ModelEntry> Service::deploy_graph(const Caller& caller, sandbox::GraphRequest request) {
+  SLUICE_TRY(check_ready());
+  SLUICE_TRY(check_session(caller));
+  SLUICE_TRY(sandbox::check_size(request));
+  if (request.name.empty()) request.name = "graph";
+  SLUICE_TRY(check_names({&request.name, 1}, "graph"));
+  for (const sandbox::GraphNode& node : request.nodes) {  // a graph keeps them from being removed
+    SLUICE_TRY(find_to_control(caller, node.function).with_context(node.name.substr(0, 64)));
+  }
+  SLUICE_TRY(caller.session->enter_load());
+  return enter_loaded(caller, *graphs_, graphs_->deploy(std::move(request)));
 }
 
 Result<ModelHandle> Service::load_on(runtime::ModelHost& host, const runtime::LoadRequest& request,
@@ -197,6 +216,8 @@ ModelEntry Service::describe(runtime::ModelInfo info, SessionId session,
   const auto state = functions_->state(ModelHandle{info.handle});
   ModelEntry entry{std::move(info), session, signature};
   if (state.is_ok()) entry.function = *state;
+  auto graph = graphs_->state(ModelHandle{entry.info.handle});
+  if (graph.is_ok()) entry.graph = std::move(*graph);
   return entry;
 }
 
@@ -268,6 +289,7 @@ Status Service::stop(const Caller& caller, ModelHandle model, std::int64_t drain
 Status Service::unload(const Caller& caller, ModelHandle model, std::int64_t drain_ns) {
   runtime::ModelHost& host = *SLUICE_TRY(find_to_control(caller, model)).host;
   const runtime::ModelInfo info = SLUICE_TRY(host.info(model));
+  SLUICE_TRY(graphs_->check_unused(model).with_context(info.name));
   // A session that ends waits for it: until the model is gone its group cannot go.
   SLUICE_TRY(caller.session->enter_load());
   const auto watched = watch(host, model, "an unload of", drain_ns);

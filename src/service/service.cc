@@ -32,6 +32,7 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
     : engine_(engine),
       exchange_(system_clock(), options.exchange),
       functions_(std::make_unique<sandbox::FunctionHost>(engine, options.functions)),
+      graphs_(std::make_unique<sandbox::GraphHost>(*functions_)),
       watchdog_([this](const std::string& what) {
         if (on_hang_) on_hang_(what);
       }),
@@ -126,12 +127,14 @@ void Service::set_workers(worker::WorkerPool* workers) {
 
 std::vector<Service::HostedModel> Service::all_models() const {
   std::vector<HostedModel> all;
-  const std::array<runtime::ModelHost*, 3> hosts = {&engine_, workers_, functions_.get()};
+  const std::array<runtime::ModelHost*, 4> hosts = {&engine_, workers_, functions_.get(),
+                                                    graphs_.get()};
   for (runtime::ModelHost* host : hosts) {
     if (host == nullptr) continue;
     for (runtime::ModelInfo& info : host->list_models()) {
       // A host's model of a warm function is the function's business.
-      if (host != functions_.get() && functions_->owns(info.group)) continue;
+      const bool is_hosts = host == &engine_ || host == workers_;
+      if (is_hosts && functions_->owns(info.group)) continue;
       all.push_back({host, std::move(info)});
     }
   }
@@ -368,6 +371,7 @@ void Service::shutdown(std::int64_t drain_ns) {
   std::string what = "the end of the daemon";
   for (const HostedModel& model : all_models()) what += ", model " + in_quotes(model.info.name);
   const auto watched = watchdog_.watch(std::move(what), hang_ns(drain_ns));
+  graphs_->shutdown(deadline_ns);     // whose requests go on to their next functions
   functions_->shutdown(deadline_ns);  // before the workers that are cells
   if (workers_ != nullptr) workers_->shutdown(deadline_ns);
   engine_.shutdown(deadline_ns);

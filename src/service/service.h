@@ -161,6 +161,11 @@ class Service {
                           const std::filesystem::path& path,
                           std::shared_ptr<const package::Executable> executable,
                           int package_fd = -1);
+  /// Deploys a graph of functions, which is a model from now on. Its functions cannot be removed
+  /// before it.
+  /// Fails: as GraphHost::deploy; kPermissionDenied for a function that the caller may not remove;
+  ///        kOutOfResources over the session's quota.
+  Result<ModelEntry> deploy_graph(const Caller& caller, sandbox::GraphRequest request);
   /// For the daemon itself: from any folder, for nobody, without an event. Blocks. Fails: as load.
   Result<ModelEntry> load_own(const ModelOptions& options, const std::filesystem::path& path);
   /// For a daemon that starts again: as that client's load without a session. Blocks. Fails: as
@@ -294,6 +299,8 @@ class Service {
       std::shared_ptr<const package::Executable> executable) const;
   Result<ModelEntry> load(const Caller& caller, const ModelOptions& options,
                           runtime::LoadRequest request);
+  Result<ModelEntry> enter_loaded(const Caller& caller, runtime::ModelHost& host,
+                                  Result<runtime::ModelHandle> model);
   Result<ModelEntry> enter_model(const Caller& caller, runtime::ModelHost& host,
                                  runtime::ModelHandle model);
   Status check_source(const std::string& address) const;
@@ -316,6 +323,7 @@ class Service {
   worker::WorkerPool* workers_ = nullptr;
   sandbox::Exchange exchange_;  ///< before the functions, whose last requests put outputs into it
   const std::unique_ptr<sandbox::FunctionHost> functions_;
+  const std::unique_ptr<sandbox::GraphHost> graphs_;  ///< of the functions
   FetchTensor fetch_;
   std::atomic<int> num_pulls_ = 0;
   std::stop_source stop_pulls_;

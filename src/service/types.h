@@ -12,6 +12,7 @@
 #include "runtime/engine.h"
 #include "sandbox/exchange_table.h"
 #include "sandbox/function.h"
+#include "sandbox/graph/graph_host.h"
 #include "service/clients/peer.h"
 #include "topology/cores/core_groups.h"
 
@@ -49,6 +50,7 @@ struct ModelEntry {
   SessionId session = kNobody;
   package::Signature signature;
   std::optional<sandbox::FunctionState> function = {};  ///< of a model that is a function
+  std::optional<sandbox::GraphState> graph = {};        ///< of one that is a graph of functions
 };
 
 struct GroupEntry {

@@ -77,6 +77,27 @@ def functions_share_a_core_and_become_cold_and_warm(folder: Path) -> None:
         same((sluice.json("functions"), sluice.json("server")["free_cores"]), ([], 16))
 
 
+def a_graph_of_functions_is_deployed_listed_and_removed(folder: Path) -> None:
+    package = str(compile_digits(folder))
+    graph = folder / "pair.json"
+    with Daemon(folder / "d") as daemon:
+        sluice = at(daemon)
+        for name in ("digits", "twin"):
+            sluice.json("deploy", package, "--name", name)
+        graph.write_text('{"functions": ["a=digits", "twin"], "edges": ["a.probabilities=twin.image"]}')
+        holds(sluice.refusal("deploy-graph", str(graph)), "a.probabilities is f32[N,10], and twin.image takes")
+        graph.write_text('{"functions": ["a=digits", "twin"]}')
+        holds(sluice.text("deploy-graph", str(graph)), "pair, 2 functions, 2 inputs, 2 outputs")
+        answer = sluice.json("infer", "pair", "--input", "a.image=zeros", "--input", "twin.image=zeros")
+        same([one["name"] for one in answer["outputs"]], ["a.probabilities", "twin.probabilities"])
+        holds(sluice.text("functions"), "pair")
+        same([one["name"] for one in sluice.json("functions")[2]["graph"]["functions"]], ["a", "twin"])
+        holds(sluice.refusal("unload", "digits"), "graph pair")
+        for name in ("pair", "digits", "twin"):
+            sluice.json("unload", name)
+        same(sluice.json("functions"), [])
+
+
 def the_explicit_flow_starts_one_model_of_a_group_at_a_time(folder: Path) -> None:
     package = str(compile_digits(folder))
     with Daemon(folder / "d") as daemon:
@@ -297,6 +318,7 @@ if __name__ == "__main__":
         the_implicit_flow_is_load_infer_unload,
         a_request_is_repeated_over_one_stream,
         functions_share_a_core_and_become_cold_and_warm,
+        a_graph_of_functions_is_deployed_listed_and_removed,
         the_explicit_flow_starts_one_model_of_a_group_at_a_time,
         a_worker_on_the_hosts_processors_answers_as_the_daemon_does,
         estimate_prints_the_footprint_and_loads_nothing,

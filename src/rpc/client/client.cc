@@ -172,6 +172,14 @@ class GrpcClient final : public Client {
     return wire::from_proto(response.footprint());
   }
 
+  Result<service::ModelEntry> deploy_graph(const sandbox::GraphRequest& graph) override {
+    v1::DeployGraphRequest request;
+    wire::to_proto(graph, request);
+    v1::DeployGraphResponse response;
+    SLUICE_TRY(call(&Stub::DeployGraph, request, response));
+    return wire::from_proto(response.model());
+  }
+
   Status unload(std::uint64_t model, std::int64_t drain_ns) override {
     v1::UnloadModelRequest request;
     request.set_model(model);

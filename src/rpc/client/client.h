@@ -79,6 +79,8 @@ class Client {
                                               const std::string& path, bool is_upload) = 0;
   virtual Result<runtime::Footprint> estimate(const service::ModelOptions& options,
                                               const Bytes& package) = 0;
+  /// Deploys a graph of functions that are deployed; a model from then on.
+  virtual Result<service::ModelEntry> deploy_graph(const sandbox::GraphRequest& request) = 0;
   virtual Status unload(std::uint64_t model, std::int64_t drain_ns = 0) = 0;
   virtual Status start(std::uint64_t model) = 0;
   virtual Status stop(std::uint64_t model, std::int64_t drain_ns = 0) = 0;

@@ -2,6 +2,7 @@
 
 #include "rpc/wire/convert.h"
 #include "rpc/wire/error.h"
+#include "rpc/wire/function_messages.h"
 #include "rpc/wire/profile_messages.h"
 
 namespace sluice::rpc::server {
@@ -179,6 +180,16 @@ Handlers::Unary* Handlers::ListGroups(Context* context, const v1::ListGroupsRequ
 grpc::ServerReadReactor<v1::LoadModelRequest>* Handlers::LoadModel(
     Context* context, v1::LoadModelResponse* response) {
   return load_model(*this, *context, *response);
+}
+
+Handlers::Unary* Handlers::DeployGraph(Context* context, const v1::DeployGraphRequest* request,
+                                       v1::DeployGraphResponse* response) {
+  return later(
+      context, Role::kControl, [this, request, response](const service::Caller& caller) -> Status {
+        wire::to_proto(SLUICE_TRY(service_.deploy_graph(caller, wire::from_proto(*request))),
+                       *response->mutable_model());
+        return ok_status();
+      });
 }
 
 Handlers::Unary* Handlers::UnloadModel(Context* context, const v1::UnloadModelRequest* request,

@@ -68,6 +68,8 @@ class Handlers final : public v1::Runtime::CallbackService {
                     v1::ListGroupsResponse* response) override;
   grpc::ServerReadReactor<v1::LoadModelRequest>* LoadModel(
       Context* context, v1::LoadModelResponse* response) override;
+  Unary* DeployGraph(Context* context, const v1::DeployGraphRequest* request,
+                     v1::DeployGraphResponse* response) override;
   Unary* UnloadModel(Context* context, const v1::UnloadModelRequest* request,
                      v1::UnloadModelResponse* response) override;
   Unary* StartModel(Context* context, const v1::StartModelRequest* request,

@@ -253,6 +253,7 @@ Result<service::ModelEntry> from_proto(const v1::Model& from) {
   to.info.slots_bytes = from.slots_bytes();
   to.session = service::SessionId(from.session());
   if (from.has_function()) to.function = from_proto(from.function());
+  if (from.has_graph()) to.graph = from_proto(from.graph());
   for (const auto& spec : from.inputs()) to.signature.inputs.push_back(SLUICE_TRY(spec_of(spec)));
   for (const auto& spec : from.outputs()) to.signature.outputs.push_back(SLUICE_TRY(spec_of(spec)));
   return to;

@@ -13,6 +13,22 @@ sandbox::FunctionOptions options_of(const v1::FunctionOptions& from) {
   return to;
 }
 
+void to_proto(const sandbox::GraphNode& from, v1::GraphNode& to) {
+  to.set_name(from.name);
+  to.set_function(static_cast<std::uint64_t>(from.function));
+}
+
+sandbox::GraphNode node_of(const v1::GraphNode& from) {
+  return {from.name(), runtime::ModelHandle{from.function()}};
+}
+
+void to_proto(const sandbox::GraphPort& from, v1::GraphPort& to) {
+  to.set_node(from.node);
+  to.set_tensor(from.tensor);
+}
+
+sandbox::GraphPort port_of(const v1::GraphPort& from) { return {from.node(), from.tensor()}; }
+
 }  // namespace
 
 void to_proto(const sandbox::FunctionOptions& from, v1::FunctionOptions& to) {
@@ -47,6 +63,38 @@ sandbox::FunctionState from_proto(const v1::FunctionState& from) {
   to.num_starts = from.starts();
   to.last_start_ns = from.last_start_ns();
   to.busy_ns = from.busy_ns();
+  return to;
+}
+
+void to_proto(const sandbox::GraphState& from, v1::GraphState& to) {
+  for (const sandbox::GraphNode& node : from.nodes) to_proto(node, *to.add_nodes());
+}
+
+sandbox::GraphState from_proto(const v1::GraphState& from) {
+  sandbox::GraphState to;
+  for (const v1::GraphNode& node : from.nodes()) to.nodes.push_back(node_of(node));
+  return to;
+}
+
+void to_proto(const sandbox::GraphRequest& from, v1::DeployGraphRequest& to) {
+  to.set_name(from.name);
+  for (const sandbox::GraphNode& node : from.nodes) to_proto(node, *to.add_nodes());
+  for (const sandbox::GraphEdge& edge : from.edges) {
+    v1::GraphEdge& one = *to.add_edges();
+    to_proto(edge.from, *one.mutable_from());
+    to_proto(edge.to, *one.mutable_to());
+  }
+  for (const sandbox::GraphPort& port : from.outputs) to_proto(port, *to.add_outputs());
+}
+
+sandbox::GraphRequest from_proto(const v1::DeployGraphRequest& from) {
+  sandbox::GraphRequest to;
+  to.name = from.name();
+  for (const v1::GraphNode& node : from.nodes()) to.nodes.push_back(node_of(node));
+  for (const v1::GraphEdge& edge : from.edges()) {
+    to.edges.push_back({port_of(edge.from()), port_of(edge.to())});
+  }
+  for (const v1::GraphPort& port : from.outputs()) to.outputs.push_back(port_of(port));
   return to;
 }
 

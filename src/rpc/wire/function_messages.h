@@ -2,7 +2,9 @@
 #pragma once
 
 #include "proto/sluice/v1/function.pb.h"
+#include "proto/sluice/v1/graph.pb.h"
 #include "sandbox/function.h"
+#include "sandbox/graph/graph_host.h"
 
 namespace sluice::rpc::wire {
 
@@ -13,5 +15,11 @@ Result<sandbox::FunctionOptions> from_proto(const v1::FunctionOptions& from);
 void to_proto(const sandbox::FunctionState& from, v1::FunctionState& to);
 /// Of the daemon.
 sandbox::FunctionState from_proto(const v1::FunctionState& from);
+
+void to_proto(const sandbox::GraphState& from, v1::GraphState& to);
+sandbox::GraphState from_proto(const v1::GraphState& from);
+void to_proto(const sandbox::GraphRequest& from, v1::DeployGraphRequest& to);
+/// Of a client; sandbox::plan_graph checks it.
+sandbox::GraphRequest from_proto(const v1::DeployGraphRequest& from);
 
 }  // namespace sluice::rpc::wire

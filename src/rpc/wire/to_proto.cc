@@ -162,6 +162,7 @@ void to_proto(const service::ModelEntry& from, v1::Model& to) {
   to.set_slots_bytes(from.info.slots_bytes);
   to.set_session(static_cast<std::uint64_t>(from.session));
   if (from.function) to_proto(*from.function, *to.mutable_function());
+  if (from.graph) to_proto(*from.graph, *to.mutable_graph());
   for (const auto& spec : from.signature.inputs) set_spec(spec, *to.add_inputs());
   for (const auto& spec : from.signature.outputs) set_spec(spec, *to.add_outputs());
 }

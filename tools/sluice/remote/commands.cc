@@ -14,6 +14,7 @@ std::vector<std::unique_ptr<Command>> make_remote_commands() {
   commands.push_back(make_infer_command());
   commands.push_back(make_models_command());
   commands.push_back(make_deploy_command());
+  commands.push_back(make_deploy_graph_command());
   commands.push_back(make_functions_command());
   commands.push_back(make_offer_command());
   commands.push_back(make_fetch_command());

@@ -12,6 +12,7 @@ namespace sluice::tool {
 std::vector<std::unique_ptr<Command>> make_remote_commands();
 
 std::unique_ptr<Command> make_deploy_command();
+std::unique_ptr<Command> make_deploy_graph_command();
 std::unique_ptr<Command> make_fetch_command();
 std::unique_ptr<Command> make_functions_command();
 std::unique_ptr<Command> make_groups_command();

@@ -23,7 +23,7 @@ class ModelsCommand : public Command {
     for (const auto& model : models) {
       rows.push_back({fmt::format("{:#x}", model.info.handle), model.info.name,
                       std::string(runtime::phase_name(model.info.phase)),
-                      std::to_string(model.info.group.value()),
+                      model.graph ? "-" : std::to_string(model.info.group.value()),
                       model.info.mode == runtime::LoadMode::kShared ? "shared" : "normal",
                       std::to_string(model.info.depth),
                       format_bytes(model.info.footprint.total_bytes()),

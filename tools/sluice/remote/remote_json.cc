@@ -46,6 +46,15 @@ json to_json(const sandbox::FunctionState& from) {
           {"busy_ns", from.busy_ns}};
 }
 
+json to_json(const sandbox::GraphState& from) {
+  json functions = json::array();
+  for (const sandbox::GraphNode& node : from.nodes) {
+    functions.push_back(
+        {{"name", node.name}, {"function", static_cast<std::uint64_t>(node.function)}});
+  }
+  return {{"functions", std::move(functions)}};
+}
+
 json to_json(const service::ModelEntry& from) {
   json all = {{"model", from.info.handle},
               {"name", from.info.name},
@@ -61,6 +70,7 @@ json to_json(const service::ModelEntry& from) {
               {"inputs", tensors(from.signature.inputs)},
               {"outputs", tensors(from.signature.outputs)}};
   if (from.function) all["function"] = to_json(*from.function);
+  if (from.graph) all["graph"] = to_json(*from.graph);
   return all;
 }
 

@@ -8,13 +8,15 @@ namespace {
 class FunctionsCommand : public Command {
  public:
   const char* name() const override { return "functions"; }
-  const char* summary() const override { return "List the functions that were deployed"; }
+  const char* summary() const override {
+    return "List the functions and graphs that were deployed";
+  }
   void add_options(Options& options) override { remote_.add_to(options); }
 
   Result<int> run() override {
     const auto client = SLUICE_TRY(remote_.connect());
     auto models = SLUICE_TRY(client->list_models());
-    std::erase_if(models, [](const auto& model) { return !model.function; });
+    std::erase_if(models, [](const auto& model) { return !model.function && !model.graph; });
     if (remote_.is_json) {
       print_json(models);
       return 0;
@@ -23,6 +25,7 @@ class FunctionsCommand : public Command {
                                                    "PRIORITY", "QUOTA", "HOLDS", "REQUESTS",
                                                    "STARTS", "LAST START", "BUSY"}};
     for (const auto& model : models) {
+      if (!model.function) continue;
       const sandbox::FunctionState& state = *model.function;
       rows.push_back(
           {fmt::format("{:#x}", model.info.handle), model.info.name,
@@ -34,10 +37,25 @@ class FunctionsCommand : public Command {
            describe_duration(state.busy_ns)});
     }
     fmt::print("{}", text_table(rows));
+    print_graphs(models);
     return 0;
   }
 
  private:
+  static void print_graphs(const std::vector<service::ModelEntry>& models) {
+    std::vector<std::vector<std::string>> rows = {{"GRAPH", "NAME", "FUNCTIONS"}};
+    for (const auto& model : models) {
+      if (!model.graph) continue;
+      std::string functions;
+      for (const sandbox::GraphNode& node : model.graph->nodes) {
+        functions += fmt::format("{}{}={:#x}", functions.empty() ? "" : " ", node.name,
+                                 static_cast<std::uint64_t>(node.function));
+      }
+      rows.push_back({fmt::format("{:#x}", model.info.handle), model.info.name, functions});
+    }
+    if (rows.size() > 1) fmt::print("{}", text_table(rows));
+  }
+
   RemoteOptions remote_;
 };
 

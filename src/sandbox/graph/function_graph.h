@@ -1,0 +1,66 @@
+// A deployed graph of functions, which takes requests as a model does.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/statistics/model_statistics.h"
+#include "sandbox/graph/graph_plan.h"
+
+namespace sluice::sandbox {
+
+class GraphRun;
+
+/// Runs the functions of each request one after the other. A tensor passes from function to
+/// function where it lies. Deadline and priority of a request are those of all its functions.
+///
+/// Locks: `mutex_` is never held while a function, a run or an on_done is called.
+///
+/// Safe from any thread. Always owned by a shared_ptr; runs keep it alive.
+class FunctionGraph final : public runtime::RequestSink,
+                            public std::enable_shared_from_this<FunctionGraph> {
+ public:
+  FunctionGraph(GraphRequest request, GraphPlan plan, Clock& clock)
+      : request_(std::move(request)), plan_(std::move(plan)), clock_(clock) {}
+
+  const std::string& name() const { return request_.name; }
+  const std::vector<GraphNode>& nodes() const { return request_.nodes; }
+  const GraphPlan& plan() const { return plan_; }
+  runtime::ModelStatisticsSnapshot statistics() const { return statistics_.snapshot(); }
+
+  const package::Signature& signature() const override { return plan_.signature; }
+  /// As the function with the smallest one.
+  int depth() const override;
+  Clock& clock() const override { return clock_; }
+  Result<std::uint64_t> submit(runtime::Request& request) override;
+  bool cancel(std::uint64_t id) override;
+  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
+  void tell_waiters() override;
+
+  /// Refuses requests from now on and cancels those in flight at `drain_deadline_ns`. Blocks until
+  /// all are answered. May be called again.
+  void shutdown(std::int64_t drain_deadline_ns);
+
+ private:
+  friend class GraphRun;
+
+  Status check_open() const;
+  /// The run has answered.
+  void leave(std::uint64_t id, runtime::RuntimeCode code, const runtime::RequestTimes& times);
+
+  const GraphRequest request_;
+  const GraphPlan plan_;
+  Clock& clock_;
+  mutable std::mutex mutex_;  ///< guards the members up to `statistics_`
+  bool is_closed_ = false;
+  std::uint64_t last_id_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<GraphRun>> runs_;
+  runtime::ModelStatistics statistics_;  ///< written under the mutex, read without
+  std::condition_variable answered_;     ///< with `mutex_`: a run has left, or waiters are told
+};
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,125 @@
+#include "sandbox/graph/graph_host.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::sandbox {
+
+using runtime::ModelHandle;
+using runtime::runtime_error;
+using runtime::RuntimeCode;
+
+namespace {
+
+runtime::ModelInfo info_of(std::uint64_t handle, const FunctionGraph& graph) {
+  runtime::ModelInfo info;
+  info.handle = handle;
+  info.name = graph.name();
+  info.phase = runtime::ModelPhase::kStarted;
+  info.depth = graph.depth();
+  info.num_slots = 0;
+  return info;
+}
+
+Status no_phases() {
+  return runtime_error(RuntimeCode::kFailed,
+                       "a graph holds no memory and is always started; start or stop its "
+                       "functions");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<FunctionGraph>> GraphHost::find(ModelHandle handle) const {
+  const auto number = static_cast<std::uint64_t>(handle);
+  const bool is_graph = (number & kGraphBits) == kGraphBits;
+  auto graph = is_graph ? graphs_.find(number & ~kGraphBits) : nullptr;
+  if (graph != nullptr) return graph;
+  return runtime_error(RuntimeCode::kInvalidHandle, "no graph has handle {:#x}, or no longer",
+                       number);
+}
+
+Result<ModelHandle> GraphHost::deploy(GraphRequest request) {
+  const std::lock_guard change(change_mutex_);
+  if (graphs_.all().size() >= kMaxGraphs) {
+    return runtime_error(RuntimeCode::kOutOfResources,
+                         "{} graphs are deployed, which is the limit; remove one", kMaxGraphs);
+  }
+  std::vector<std::shared_ptr<runtime::RequestSink>> sinks;
+  for (const GraphNode& node : request.nodes) {
+    sinks.push_back(SLUICE_TRY(functions_.sink(node.function).with_context(node.name)));
+  }
+  GraphPlan plan = SLUICE_TRY(plan_graph(request, std::move(sinks)));
+  return ModelHandle(graphs_.insert(std::make_shared<FunctionGraph>(
+                         std::move(request), std::move(plan), functions_.clock())) |
+                     kGraphBits);
+}
+
+Result<GraphState> GraphHost::state(ModelHandle handle) const {
+  return GraphState{SLUICE_TRY(find(handle))->nodes()};
+}
+
+Status GraphHost::check_unused(ModelHandle function) const {
+  for (const auto& [handle, graph] : graphs_.all()) {
+    const auto node = std::ranges::find(graph->nodes(), function, &GraphNode::function);
+    if (node == graph->nodes().end()) continue;
+    return runtime_error(RuntimeCode::kFailed,
+                         "graph {} ({:#x}) has it as {}; remove the graph first", graph->name(),
+                         handle | kGraphBits, node->name);
+  }
+  return ok_status();
+}
+
+Result<ModelHandle> GraphHost::load(const runtime::LoadRequest& /*request*/,
+                                    const std::stop_token& /*stop*/) {
+  return runtime_error(RuntimeCode::kInvalid, "a package is no graph of functions");
+}
+
+Status GraphHost::start(ModelHandle handle) {
+  (void)SLUICE_TRY(find(handle));
+  return no_phases();
+}
+
+Status GraphHost::stop(ModelHandle handle, std::int64_t /*drain_deadline_ns*/) {
+  return start(handle);
+}
+
+Status GraphHost::reset(ModelHandle handle) { return start(handle); }
+
+Status GraphHost::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
+  const auto graph = SLUICE_TRY(find(handle));
+  graph->shutdown(drain_deadline_ns);
+  if (graphs_.remove(static_cast<std::uint64_t>(handle) & ~kGraphBits) != nullptr) {
+    return ok_status();
+  }
+  return find(handle).status();  // another thread was first
+}
+
+Result<runtime::ModelInfo> GraphHost::info(ModelHandle handle) const {
+  return info_of(static_cast<std::uint64_t>(handle), *SLUICE_TRY(find(handle)));
+}
+
+std::vector<runtime::ModelInfo> GraphHost::list_models() const {
+  std::vector<runtime::ModelInfo> infos;
+  for (const auto& [handle, graph] : graphs_.all()) {
+    infos.push_back(info_of(handle | kGraphBits, *graph));
+  }
+  return infos;
+}
+
+Result<runtime::ModelStatisticsSnapshot> GraphHost::statistics(ModelHandle handle) const {
+  return SLUICE_TRY(find(handle))->statistics();
+}
+
+Result<runtime::Health> GraphHost::health(ModelHandle handle) const {
+  return runtime::health_of(SLUICE_TRY(statistics(handle)), /*has_failed=*/false);
+}
+
+Result<std::shared_ptr<runtime::RequestSink>> GraphHost::sink(ModelHandle handle) const {
+  return std::shared_ptr<runtime::RequestSink>(SLUICE_TRY(find(handle)));
+}
+
+void GraphHost::shutdown(std::int64_t drain_deadline_ns) {
+  for (const auto& [handle, graph] : graphs_.all()) graph->shutdown(drain_deadline_ns);
+}
+
+}  // namespace sluice::sandbox

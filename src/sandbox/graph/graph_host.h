@@ -1,0 +1,70 @@
+// The graphs of functions of a daemon.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/handle_table.h"
+#include "sandbox/function_host.h"
+#include "sandbox/graph/function_graph.h"
+
+namespace sluice::sandbox {
+
+/// A graph as lists show it.
+struct GraphState {
+  std::vector<GraphNode> nodes;
+};
+
+/// A model host whose models are graphs of the functions of another host. Handles are equal to none
+/// of the other hosts'. Safe from any thread. Every Status has a RuntimeCode.
+class GraphHost final : public runtime::ModelHost {
+ public:
+  static constexpr std::size_t kMaxGraphs = 4096;
+  /// FunctionHost's bit and one more, which its table has no index for.
+  static constexpr std::uint64_t kGraphBits =
+      FunctionHost::kFunctionBit | (std::uint64_t{1} << 29U);
+
+  /// `functions` outlives the host.
+  explicit GraphHost(FunctionHost& functions) : functions_(functions) {}
+  ~GraphHost() override { shutdown(0); }
+
+  /// Checks the graph and takes requests from now on.
+  /// Fails: as plan_graph; kInvalidHandle for a node that is no function; kOutOfResources.
+  Result<runtime::ModelHandle> deploy(GraphRequest request);
+  /// Fails: kInvalidHandle.
+  Result<GraphState> state(runtime::ModelHandle handle) const;
+  /// Fails: kFailed, naming a graph that has the function.
+  Status check_unused(runtime::ModelHandle function) const;
+
+  Clock& clock() override { return functions_.clock(); }
+  /// Fails: a package is no graph.
+  Result<runtime::ModelHandle> load(const runtime::LoadRequest& request,
+                                    const std::stop_token& stop) override;
+  // A graph is always started, and holds no memory. These fail: kFailed.
+  Status start(runtime::ModelHandle handle) override;
+  Status stop(runtime::ModelHandle handle, std::int64_t drain_deadline_ns) override;
+  Status reset(runtime::ModelHandle handle) override;
+  /// Removes the graph; its functions stay. Blocks until its requests are answered, which are
+  /// cancelled at the deadline.
+  Status unload(runtime::ModelHandle handle, std::int64_t drain_deadline_ns) override;
+
+  Result<runtime::ModelInfo> info(runtime::ModelHandle handle) const override;
+  std::vector<runtime::ModelInfo> list_models() const override;
+  Result<runtime::ModelStatisticsSnapshot> statistics(runtime::ModelHandle handle) const override;
+  Result<runtime::Health> health(runtime::ModelHandle handle) const override;
+  Result<std::shared_ptr<runtime::RequestSink>> sink(runtime::ModelHandle handle) const override;
+
+  /// Before the functions'. All graphs drain to the same deadline.
+  void shutdown(std::int64_t drain_deadline_ns) override;
+
+ private:
+  Result<std::shared_ptr<FunctionGraph>> find(runtime::ModelHandle handle) const;
+
+  FunctionHost& functions_;
+  std::mutex change_mutex_;  ///< held during a deployment
+  runtime::HandleTable<FunctionGraph> graphs_;
+};
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,160 @@
+// Graphs of functions on the real cpu plug-in and real threads.
+#include "sandbox/graph/graph_host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "runtime/inference/thread_driver.h"
+#include "runtime/testing/engine_testing.h"
+
+namespace sluice::sandbox {
+namespace {
+
+using runtime::ModelHandle;
+using runtime::Reply;
+using runtime::RuntimeCode;
+using runtime::testing::floats;
+using runtime::testing::request_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// Functions compute relu(x + [1, -2, 3, -4]).
+class GraphHostTest : public ::testing::Test {
+ protected:
+  GraphHostTest()
+      : engine_(runtime::testing::registry(), drivers_, {runtime::testing::pretended_cpu_map(4)}),
+        functions_(engine_, {}),
+        graphs_(functions_) {
+    for (const char* name : {"a", "b", "c"}) {
+      handles_.push_back(
+          functions_.deploy(runtime::testing::load_of(executable_, name), {}).value());
+    }
+  }
+
+  Result<ModelHandle> deploy(const std::vector<std::string>& edges,
+                             const std::vector<std::string>& outputs = {}) {
+    GraphRequest request;
+    request.name = "g";
+    request.nodes = {{"a", handles_[0]}, {"b", handles_[1]}, {"c", handles_[2]}};
+    for (const std::string& edge : edges) request.edges.push_back(GraphEdge::parse(edge).value());
+    for (const std::string& port : outputs) {
+      request.outputs.push_back(GraphPort::parse(port).value());
+    }
+    return graphs_.deploy(std::move(request));
+  }
+  Reply infer(ModelHandle graph, float value) {
+    return runtime::infer(**graphs_.sink(graph), request_of(value));
+  }
+
+  runtime::ThreadDrivers drivers_;
+  runtime::Engine engine_;
+  const std::shared_ptr<const package::Executable> executable_ = runtime::testing::add_relu();
+  FunctionHost functions_;
+  GraphHost graphs_;
+  std::vector<ModelHandle> handles_;
+};
+
+TEST_F(GraphHostTest, FunctionsRunInOrderAndAnInnerTensorMayBeAnOutput) {
+  const auto graph = deploy({"a.y=b.x", "b.y=c.x"}, {"a.y"});
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  const Reply reply = infer(*graph, 2);
+  ASSERT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
+  ASSERT_EQ(reply.outputs.size(), 2U);
+  EXPECT_THAT(floats(reply.outputs[0]), ElementsAre(3, 0, 5, 0));
+  EXPECT_THAT(floats(reply.outputs[1]), ElementsAre(5, 0, 11, 0));
+  EXPECT_EQ(graphs_.statistics(*graph)->num_answered(), 1);
+}
+
+TEST_F(GraphHostTest, OneOutputFeedsSeveralFunctions) {
+  const auto graph = deploy({"a.y=b.x", "a.y=c.x"});
+  const Reply reply = infer(*graph, 2);
+  ASSERT_EQ(reply.outputs.size(), 2U) << reply.errors.to_status().to_string();
+  EXPECT_THAT(floats(reply.outputs[0]), ElementsAre(4, 0, 8, 0));
+  EXPECT_THAT(floats(reply.outputs[1]), ElementsAre(4, 0, 8, 0));
+}
+
+TEST_F(GraphHostTest, CallersMemoryHasTheOutputs) {
+  const auto graph = deploy({"a.y=b.x", "b.y=c.x"}, {"a.y"});
+  std::vector<float> y(4);
+  runtime::Request request = request_of(2);
+  request.outputs = {{}, {y.data(), 16}};
+  const Reply reply = runtime::infer(**graphs_.sink(*graph), std::move(request));
+  ASSERT_EQ(reply.code, RuntimeCode::kOk);
+  EXPECT_EQ(reply.outputs[1].view.data, y.data());
+  EXPECT_THAT(y, ElementsAre(5, 0, 11, 0));
+  runtime::Request small = request_of(2);
+  small.outputs = {{}, {y.data(), 8}};
+  EXPECT_EQ(runtime::infer(**graphs_.sink(*graph), std::move(small)).code, RuntimeCode::kBadInput);
+}
+
+TEST_F(GraphHostTest, AnErrorNamesTheFunction) {
+  const auto graph = deploy({"a.y=b.x", "b.y=c.x"});
+  ASSERT_TRUE(functions_.unload(handles_[1], 0).is_ok());
+  const Reply reply = infer(*graph, 2);
+  EXPECT_NE(reply.code, RuntimeCode::kOk);
+  EXPECT_THAT(reply.errors.to_status().message(), HasSubstr("graph g, function b"));
+}
+
+TEST_F(GraphHostTest, TheDeadlineIsTheWholeRequests) {
+  const auto graph = deploy({"a.y=b.x", "b.y=c.x"});
+  runtime::Request request = request_of(2);
+  request.deadline_ns = system_clock().now_ns() - 1;
+  EXPECT_EQ(runtime::infer(**graphs_.sink(*graph), std::move(request)).code, RuntimeCode::kTimeout);
+}
+
+TEST_F(GraphHostTest, AFunctionInUseIsNamedUntilTheGraphGoes) {
+  const auto graph = deploy({"a.y=b.x", "b.y=c.x"});
+  const Status used = graphs_.check_unused(handles_[1]);
+  EXPECT_EQ(runtime::runtime_code_of(used), RuntimeCode::kFailed);
+  EXPECT_THAT(used.message(), HasSubstr("graph g"));
+  ASSERT_TRUE(graphs_.unload(*graph, 0).is_ok());
+  EXPECT_TRUE(graphs_.check_unused(handles_[1]).is_ok());
+  EXPECT_EQ(runtime::runtime_code_of(graphs_.info(*graph).status()), RuntimeCode::kInvalidHandle);
+  EXPECT_TRUE(graphs_.list_models().empty());
+}
+
+TEST_F(GraphHostTest, GraphsOfWhatIsNoFunctionAreRefused) {
+  GraphRequest request;
+  request.nodes = {{"a", ModelHandle{1}}};
+  EXPECT_EQ(runtime::runtime_code_of(graphs_.deploy(request).status()),
+            RuntimeCode::kInvalidHandle);
+  const auto graph = deploy({});
+  request.nodes = {{"a", *graph}};
+  EXPECT_EQ(runtime::runtime_code_of(graphs_.deploy(request).status()), RuntimeCode::kInvalidHandle)
+      << "a graph is no function";
+  EXPECT_EQ(runtime::runtime_code_of(graphs_.stop(*graph, 0)), RuntimeCode::kFailed);
+}
+
+/// Requests that others cancel, and a removal amid them: each is answered once.
+TEST_F(GraphHostTest, EveryRequestIsAnsweredOnceAmidCancellationsAndARemoval) {
+  const auto graph = deploy({"a.y=b.x", "b.y=c.x"});
+  const auto sink = *graphs_.sink(*graph);
+  std::atomic<int> num_tried = 0;
+  std::atomic<int> num_accepted = 0;
+  std::atomic<int> num_answers = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) {
+        runtime::Request request = request_of(2);
+        request.on_done = [&](const Reply& /*reply*/) { ++num_answers; };
+        const auto id = sink->submit(request);
+        ++num_tried;
+        if (!id.is_ok()) continue;
+        ++num_accepted;
+        if ((i + t) % 3 == 0) sink->cancel(*id);
+      }
+    });
+  }
+  while (num_tried < 400) std::this_thread::yield();
+  EXPECT_TRUE(graphs_.unload(*graph, 0).is_ok());
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(num_accepted, 0);
+  EXPECT_EQ(num_answers, num_accepted) << "the removal waited for all";
+}
+
+}  // namespace
+}  // namespace sluice::sandbox

@@ -1,0 +1,248 @@
+#include "sandbox/graph/graph_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace sluice::sandbox {
+
+using package::TensorSpec;
+using runtime::runtime_error;
+using runtime::RuntimeCode;
+
+namespace {
+
+constexpr std::size_t kMaxShownBytes = 200;
+
+template <typename... Args>
+Status invalid(fmt::format_string<Args...> format, Args&&... args) {
+  return runtime_error(RuntimeCode::kInvalid, format, std::forward<Args>(args)...);
+}
+
+bool is_node_name(std::string_view name) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  };
+  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, fits);
+}
+
+/// A dimension that is not known before a run is checked in the run.
+bool fits(const ir::Type& from, const ir::Type& to) {
+  if (!from.is_tensor() || !to.is_tensor() || from.element() != to.element()) return false;
+  if (from.shape() == nullptr || to.shape() == nullptr) return true;
+  if (from.shape()->size() != to.shape()->size()) return false;
+  for (std::size_t i = 0; i < from.shape()->size(); ++i) {
+    const ir::Dim& a = (*from.shape())[i];
+    const ir::Dim& b = (*to.shape())[i];
+    if (a.is_known() && b.is_known() && !(a == b)) return false;
+  }
+  return true;
+}
+
+/// Finds places of tensors, orders nodes, and writes the plan.
+class Planner {
+ public:
+  Planner(const GraphRequest& request, std::vector<std::shared_ptr<runtime::RequestSink>> sinks)
+      : request_(request), sinks_(std::move(sinks)) {}
+
+  Result<GraphPlan> plan() {
+    SLUICE_TRY(check_nodes());
+    SLUICE_TRY(take_edges());
+    SLUICE_TRY(take_outputs());
+    SLUICE_TRY(order_nodes());
+    write_steps();
+    write_outputs();
+    write_releases();
+    return std::move(plan_);
+  }
+
+ private:
+  struct Place {
+    std::size_t node = 0;
+    std::size_t index = 0;
+    friend auto operator<=>(const Place& a, const Place& b) = default;
+  };
+
+  const package::Signature& signature(std::size_t node) const { return sinks_[node]->signature(); }
+
+  Status check_nodes() {
+    SLUICE_TRY(check_size(request_));
+    for (std::size_t i = 0; i < request_.nodes.size(); ++i) {
+      const std::string& name = request_.nodes[i].name;
+      if (!is_node_name(name)) {
+        return invalid("\"{}\" is no name of a function in a graph: letters, digits, '_' and '-'",
+                       name.substr(0, kMaxShownBytes));
+      }
+      if (!nodes_.emplace(name, i).second) return invalid("two functions are called {}", name);
+    }
+    return ok_status();
+  }
+
+  Result<Place> find(const GraphPort& port, bool is_output) const {
+    const auto node = nodes_.find(port.node);
+    if (node == nodes_.end()) {
+      return invalid("{}: the graph has no function of this name",
+                     port.to_string().substr(0, kMaxShownBytes));
+    }
+    const package::Signature& all = signature(node->second);
+    const std::vector<TensorSpec>& specs = is_output ? all.outputs : all.inputs;
+    const auto it = std::ranges::find(specs, port.tensor, &TensorSpec::name);
+    if (it != specs.end()) {
+      return Place{node->second, static_cast<std::size_t>(it - specs.begin())};
+    }
+    std::string names;
+    for (const TensorSpec& spec : specs) names += (names.empty() ? "" : ", ") + spec.name;
+    return invalid("{}: the function has no such {}; it has {}",
+                   port.to_string().substr(0, kMaxShownBytes), is_output ? "output" : "input",
+                   names);
+  }
+
+  Status take_edges() {
+    for (const GraphEdge& edge : request_.edges) {
+      const Place from = SLUICE_TRY(find(edge.from, true));
+      const Place to = SLUICE_TRY(find(edge.to, false));
+      const ir::Type& given = signature(from.node).outputs[from.index].type;
+      const ir::Type& taken = signature(to.node).inputs[to.index].type;
+      if (!fits(given, taken)) {
+        return invalid("{} is {}, and {} takes {}", edge.from.to_string(), given.to_string(),
+                       edge.to.to_string(), taken.to_string());
+      }
+      if (!feeds_.emplace(to, from).second) {
+        return invalid("{} has two edges; an input has one at most", edge.to.to_string());
+      }
+      is_read_[from] = true;
+    }
+    return ok_status();
+  }
+
+  Status take_outputs() {
+    for (const GraphPort& port : request_.outputs) {
+      is_wanted_[SLUICE_TRY(find(port, true))] = true;
+    }
+    return ok_status();
+  }
+
+  /// The first node, as they were given, whose sources all stand; until none is left.
+  Status order_nodes() {
+    steps_.assign(sinks_.size(), std::nullopt);
+    const auto is_ready = [&](std::size_t node) {
+      const auto end = feeds_.lower_bound({node + 1, 0});
+      return std::all_of(feeds_.lower_bound({node, 0}), end,
+                         [&](const auto& feed) { return steps_[feed.second.node].has_value(); });
+    };
+    while (order_.size() < sinks_.size()) {
+      std::size_t next = 0;
+      while (next < sinks_.size() && (steps_[next] || !is_ready(next))) ++next;
+      if (next == sinks_.size()) return circle();
+      steps_[next] = order_.size();
+      order_.push_back(next);
+    }
+    return ok_status();
+  }
+
+  Status circle() const {
+    std::string names;
+    for (std::size_t node = 0; node < sinks_.size(); ++node) {
+      if (!steps_[node]) names += (names.empty() ? "" : ", ") + request_.nodes[node].name;
+    }
+    return invalid("edges form a circle; in it, or behind it, are {}", names);
+  }
+
+  TensorSpec named(std::size_t node, const TensorSpec& spec) const {
+    return {request_.nodes[node].name + "." + spec.name, spec.type, -1};
+  }
+
+  void write_steps() {
+    std::map<Place, std::size_t> inputs;
+    for (std::size_t node = 0; node < sinks_.size(); ++node) {
+      for (std::size_t i = 0; i < signature(node).inputs.size(); ++i) {
+        if (feeds_.contains({node, i})) continue;
+        inputs[{node, i}] = plan_.signature.inputs.size();
+        plan_.signature.inputs.push_back(named(node, signature(node).inputs[i]));
+      }
+    }
+    for (const std::size_t node : order_) {
+      GraphStep step = {request_.nodes[node].name, sinks_[node], {}, {}};
+      for (std::size_t i = 0; i < signature(node).inputs.size(); ++i) {
+        const auto feed = feeds_.find({node, i});
+        step.inputs.push_back(feed == feeds_.end()
+                                  ? GraphSource{GraphSource::kInput, inputs.at({node, i})}
+                                  : GraphSource{*steps_[feed->second.node], feed->second.index});
+      }
+      plan_.steps.push_back(std::move(step));
+    }
+  }
+
+  void write_outputs() {
+    for (std::size_t node = 0; node < sinks_.size(); ++node) {
+      for (std::size_t i = 0; i < signature(node).outputs.size(); ++i) {
+        if (is_read_.contains({node, i}) && !is_wanted_.contains({node, i})) continue;
+        plan_.outputs.push_back({*steps_[node], i});
+        plan_.signature.outputs.push_back(named(node, signature(node).outputs[i]));
+      }
+    }
+  }
+
+  /// The last step that reads a tensor releases it; those of the reply stay.
+  void write_releases() {
+    std::map<std::pair<std::size_t, std::size_t>, std::size_t> last;
+    for (std::size_t step = 0; step < plan_.steps.size(); ++step) {
+      for (const GraphSource& source : plan_.steps[step].inputs) {
+        if (source.step != GraphSource::kInput) last[{source.step, source.index}] = step;
+      }
+    }
+    for (const auto& [tensor, step] : last) {
+      const GraphSource source = {tensor.first, tensor.second};
+      const bool is_output = std::ranges::find(plan_.outputs, source) != plan_.outputs.end();
+      if (!is_output) plan_.steps[step].releases.push_back(source);
+    }
+  }
+
+  const GraphRequest& request_;
+  const std::vector<std::shared_ptr<runtime::RequestSink>> sinks_;
+  std::map<std::string, std::size_t> nodes_;
+  std::map<Place, Place> feeds_;  ///< input: the output that it takes
+  std::map<Place, bool> is_read_;
+  std::map<Place, bool> is_wanted_;
+  std::vector<std::optional<std::size_t>> steps_;  ///< by node
+  std::vector<std::size_t> order_;
+  GraphPlan plan_;
+};
+
+}  // namespace
+
+Result<GraphPort> GraphPort::parse(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  if (dot != std::string_view::npos && dot > 0 && dot + 1 < text.size()) {
+    return GraphPort{std::string(text.substr(0, dot)), std::string(text.substr(dot + 1))};
+  }
+  return invalid("\"{}\" is not of the form FUNCTION.TENSOR", text.substr(0, kMaxShownBytes));
+}
+
+Result<GraphEdge> GraphEdge::parse(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) {
+    return invalid("\"{}\" is not of the form FUNCTION.OUTPUT=FUNCTION.INPUT",
+                   text.substr(0, kMaxShownBytes));
+  }
+  return GraphEdge{SLUICE_TRY(GraphPort::parse(text.substr(0, equals))),
+                   SLUICE_TRY(GraphPort::parse(text.substr(equals + 1)))};
+}
+
+Status check_size(const GraphRequest& request) {
+  if (request.nodes.empty()) return invalid("a graph has at least one function");
+  if (request.nodes.size() <= kMaxGraphNodes && request.edges.size() <= kMaxGraphEdges &&
+      request.outputs.size() <= kMaxGraphEdges) {
+    return ok_status();
+  }
+  return invalid("a graph has at most {} functions and {} edges", kMaxGraphNodes, kMaxGraphEdges);
+}
+
+Result<GraphPlan> plan_graph(const GraphRequest& request,
+                             std::vector<std::shared_ptr<runtime::RequestSink>> sinks) {
+  return Planner(request, std::move(sinks)).plan();
+}
+
+}  // namespace sluice::sandbox

@@ -1,0 +1,138 @@
+// Graphs of functions through a sluiced of its own process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "daemon/add_relu.h"
+#include "daemon/running_daemon.h"
+
+namespace sluice {
+namespace {
+
+using runtime::ModelHandle;
+using runtime::RuntimeCode;
+using sandbox::GraphEdge;
+using sandbox::GraphPort;
+using sluice::testing::RunningDaemon;
+using sluice::testing::TempDir;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// Functions compute relu(x + [1, -2, 3, -4]).
+class GraphsTest : public ::testing::Test {
+ protected:
+  GraphsTest() {
+    auto daemon = RunningDaemon::start(folder_, {.flags = {"--function-cells", "2"}});
+    EXPECT_TRUE(daemon.is_ok()) << daemon.status().to_string();
+    if (daemon.is_ok()) daemon_ = std::move(*daemon);
+    package_ = sluice::testing::write_model(folder_, "f", {1}, "sim");
+  }
+
+  std::uint64_t deploy(rpc::client::Client& client, bool is_in_cell = false) {
+    service::ModelOptions load;
+    load.function = sandbox::FunctionOptions();
+    if (is_in_cell) load.isolation = runtime::Isolation::kProcess;
+    const auto entry = client.upload(load, package_);
+    EXPECT_TRUE(entry.is_ok()) << entry.status().to_string();
+    return entry.is_ok() ? entry->info.handle : 0;
+  }
+
+  /// a.y feeds b and c, and is an output too.
+  static sandbox::GraphRequest fork(const std::vector<std::uint64_t>& functions) {
+    sandbox::GraphRequest graph;
+    graph.name = "fork";
+    graph.nodes = {{"a", ModelHandle{functions[0]}},
+                   {"b", ModelHandle{functions[1]}},
+                   {"c", ModelHandle{functions[2]}}};
+    graph.edges = {GraphEdge::parse("a.y=b.x").value(), GraphEdge::parse("a.y=c.x").value()};
+    graph.outputs = {GraphPort::parse("a.y").value()};
+    return graph;
+  }
+
+  static std::vector<float> floats(const exec::TensorView& view) {
+    const auto* data = static_cast<const float*>(view.data);
+    return {data, data + view.size_bytes / 4};
+  }
+
+  rpc::client::NamedTensor input() { return {"a.x", {x_.data(), 16, ir::ElementType::kF32, {4}}}; }
+
+  TempDir folder_;
+  std::unique_ptr<RunningDaemon> daemon_;
+  std::string package_;
+  std::vector<float> x_ = std::vector<float>(4, 2);
+};
+
+TEST_F(GraphsTest, AGraphAnswersAsAModelAcrossLanesAndCells) {
+  const auto client = daemon_->client("owner");
+  const std::vector<std::uint64_t> functions = {deploy(*client), deploy(*client, true),
+                                                deploy(*client, true)};
+  const auto graph = client->deploy_graph(fork(functions));
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  ASSERT_TRUE(graph->graph.has_value());
+  EXPECT_EQ(graph->graph->nodes.size(), 3U);
+  const auto answer = client->infer(graph->info.handle, {input()});
+  ASSERT_TRUE(answer.is_ok()) << answer.status().to_string();
+  ASSERT_EQ(answer->outputs.size(), 3U);
+  EXPECT_EQ(answer->outputs[0].name, "a.y");
+  EXPECT_THAT(floats(answer->outputs[0].view), ElementsAre(3, 0, 5, 0));
+  EXPECT_EQ(answer->outputs[1].name, "b.y");
+  EXPECT_THAT(floats(answer->outputs[1].view), ElementsAre(4, 0, 8, 0));
+  EXPECT_THAT(floats(answer->outputs[2].view), ElementsAre(4, 0, 8, 0));
+
+  // Its outputs stay in the exchange, and are its inputs, as those of every model.
+  const auto kept = client->infer(graph->info.handle, {input()}, {.kept_outputs = {"a.y"}});
+  ASSERT_TRUE(kept.is_ok()) << kept.status().to_string();
+  const auto again = client->infer(graph->info.handle, {{"a.x", {}, kept->outputs.at(0).exchange}});
+  ASSERT_TRUE(again.is_ok()) << again.status().to_string();
+  EXPECT_THAT(floats(again->outputs[0].view), ElementsAre(4, 0, 8, 0));
+}
+
+TEST_F(GraphsTest, AFunctionOfAGraphIsNotRemovedBeforeIt) {
+  const auto client = daemon_->client("owner");
+  const std::vector<std::uint64_t> functions = {deploy(*client), deploy(*client), deploy(*client)};
+  const auto graph = client->deploy_graph(fork(functions));
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  EXPECT_EQ(client->list_models()->size(), 4U);
+  const Status refused = client->unload(functions[1]);
+  EXPECT_EQ(runtime::runtime_code_of(refused), RuntimeCode::kFailed);
+  EXPECT_THAT(refused.message(), HasSubstr("graph fork"));
+  ASSERT_TRUE(client->unload(graph->info.handle).is_ok());
+  EXPECT_TRUE(client->unload(functions[1]).is_ok());
+  EXPECT_EQ(client->list_models()->size(), 2U);
+}
+
+TEST_F(GraphsTest, AGraphBelongsToItsSessionAndEndsWithIt) {
+  auto owner = daemon_->client("owner");
+  const auto other = daemon_->client("other");
+  const std::vector<std::uint64_t> functions = {deploy(*owner), deploy(*owner), deploy(*owner)};
+  EXPECT_EQ(other->deploy_graph(fork(functions)).status().code(), Code::kPermissionDenied)
+      << "functions of another session";
+  const auto graph = owner->deploy_graph(fork(functions));
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  EXPECT_EQ(other->infer(graph->info.handle, {input()}).status().code(), Code::kPermissionDenied);
+  owner = nullptr;
+  while (!other->list_models()->empty()) std::this_thread::yield();
+}
+
+TEST_F(GraphsTest, WhatDoesNotFitIsNamed) {
+  const auto client = daemon_->client("owner");
+  const std::vector<std::uint64_t> functions = {deploy(*client), deploy(*client), deploy(*client)};
+  sandbox::GraphRequest circle = fork(functions);
+  circle.edges.push_back(GraphEdge::parse("b.y=a.x").value());
+  const Status refused = client->deploy_graph(circle).status();
+  EXPECT_EQ(runtime::runtime_code_of(refused), RuntimeCode::kInvalid);
+  EXPECT_THAT(refused.message(), HasSubstr("circle"));
+  const auto graph = client->deploy_graph(fork(functions));
+  ASSERT_TRUE(graph.is_ok());
+  std::vector<float> wrong(8, 2);
+  const auto answer =
+      client->infer(graph->info.handle, {{"a.x", {wrong.data(), 32, ir::ElementType::kF32, {8}}}});
+  EXPECT_EQ(runtime::runtime_code_of(answer.status()), RuntimeCode::kBadInput);
+  EXPECT_THAT(answer.status().message(), HasSubstr("graph fork, function a"));
+  EXPECT_EQ(client->infer(graph->info.handle, {input()}, {.timeout_ns = 1}).status().code(),
+            Code::kDeadlineExceeded);
+}
+
+}  // namespace
+}  // namespace sluice

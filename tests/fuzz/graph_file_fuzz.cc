@@ -1,0 +1,18 @@
+// Reads any bytes as the file of a graph of functions. What is taken can be written again.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "sluice/remote/functions/graph_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace sluice;
+  const auto file = tool::parse_graph_file({reinterpret_cast<const char*>(data), size});
+  if (!file.is_ok()) return 0;
+  for (const sandbox::GraphEdge& edge : file->edges) {
+    const auto again = sandbox::GraphEdge::parse(edge.from.to_string() + "=" + edge.to.to_string());
+    if (!again.is_ok() || !(again->from == edge.from) || !(again->to == edge.to)) std::abort();
+  }
+  return 0;
+}

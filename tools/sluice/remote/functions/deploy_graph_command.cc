@@ -1,0 +1,65 @@
+#include <filesystem>
+
+#include "base/file.h"
+#include "sluice/remote/commands.h"
+#include "sluice/remote/functions/graph_file.h"
+#include "sluice/remote/remote.h"
+
+namespace sluice::tool {
+namespace {
+
+constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 20;
+
+class DeployGraphCommand : public Command {
+ public:
+  const char* name() const override { return "deploy-graph"; }
+  const char* summary() const override {
+    return "Deploy a graph of functions, which runs them one after the other";
+  }
+
+  void add_options(Options& options) override {
+    options
+        .add("file", path_,
+             "JSON: {\"functions\": [\"a=FUNCTION\", ...], \"edges\": [\"a.y=b.x\", ...], "
+             "\"outputs\": [\"a.y\", ...]}")
+        .required();
+    options.add("--name", name_, "What lists call the graph (default: the file's name)");
+    remote_.add_to(options);
+  }
+
+  Result<int> run() override {
+    const std::string text = SLUICE_TRY(read_text_file(path_, kMaxFileBytes));
+    GraphFile file = SLUICE_TRY(parse_graph_file(text).with_context(path_));
+    const auto client = SLUICE_TRY(remote_.connect());
+    sandbox::GraphRequest request;
+    request.name = name_.empty() ? std::filesystem::path(path_).stem().string() : name_;
+    for (const GraphFile::Function& one : file.functions) {
+      const std::uint64_t handle = SLUICE_TRY(find_model(*client, one.function));
+      request.nodes.push_back({one.name, runtime::ModelHandle{handle}});
+    }
+    request.edges = std::move(file.edges);
+    request.outputs = std::move(file.outputs);
+    const auto graph = SLUICE_TRY(client->deploy_graph(request));
+    if (remote_.is_json) {
+      print_json(graph);
+    } else {
+      fmt::print("{:#x}  {}, {} functions, {} inputs, {} outputs\n", graph.info.handle,
+                 graph.info.name, request.nodes.size(), graph.signature.inputs.size(),
+                 graph.signature.outputs.size());
+    }
+    return 0;
+  }
+
+ private:
+  RemoteOptions remote_;
+  std::string path_;
+  std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_deploy_graph_command() {
+  return std::make_unique<DeployGraphCommand>();
+}
+
+}  // namespace sluice::tool
