@@ -152,6 +152,7 @@ class Packer {
     if (!is_aligned(constant.data())) {
       backend::OpSource source = use.source;
       source.values.emplace(use.operand, MutableBytes::copy_of(constant.view()).freeze());
+      release_pages(constant.view());
       op = SLUICE_TRY(backend::Op::create(source));
     }
     constexpr std::size_t kPageBytes = 4096;
