@@ -15,7 +15,7 @@ Result<DeviceMemory> DeviceMemory::allocate(std::shared_ptr<const Backend> backe
   if (address == nullptr && size_bytes > 0) {
     return internal_error("backend \"{}\" returned no memory for {} bytes", name, size_bytes);
   }
-  if (reinterpret_cast<std::uintptr_t>(address) % kAlignment != 0) {
+  if (!is_aligned(address)) {
     return internal_error("backend \"{}\" returned memory at {}, not aligned to {}", name, address,
                           kAlignment);
   }

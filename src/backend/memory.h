@@ -1,8 +1,16 @@
+// Memory that kernels read and write.
 #pragma once
+
+#include <cstdint>
 
 #include "backend/backend.h"
 
 namespace sluice::backend {
+
+/// Whether kernels may use this address as a tensor's; those of inputs may need less.
+inline bool is_aligned(const void* data, std::int64_t alignment = kAlignment) {
+  return reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(alignment) == 0;
+}
 
 /// Memory of a device, aligned to kAlignment. Move-only; keeps its backend alive.
 class DeviceMemory {

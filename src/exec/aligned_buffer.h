@@ -5,17 +5,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "backend/backend.h"
 #include "base/result.h"
 #include "base/system/huge_pages.h"
 #include "exec/memory_scope.h"
 
 namespace sluice::exec {
-
-/// Whether kernels may use this address as a tensor's; those of inputs may need less.
-inline bool is_aligned(const void* data, std::int64_t alignment = backend::kAlignment) {
-  return reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(alignment) == 0;
-}
 
 struct FreeBuffer {
   std::shared_ptr<HugePages> pages;  ///< owner of the memory; null: aligned_alloc

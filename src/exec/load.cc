@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "backend/extensions/input_alignment.h"
+#include "backend/memory.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "exec/aligned_buffer.h"
 #include "exec/constants/stop.h"
 #include "exec/constants/verification.h"
 #include "exec/device_constants.h"
@@ -83,7 +83,8 @@ Status align_constants(package::Executable& executable, const PackedStore& packe
     const std::vector<bool> is_read = find_read(packed, subgraph, ir::SubgraphId(s));
     for (std::size_t i = 0; i < subgraph.num_operands(); ++i) {
       ir::Operand& operand = subgraph.operand(ir::OperandId(i));
-      if (!is_read[i] || !operand.constant || is_aligned(operand.constant->data.data())) continue;
+      if (!is_read[i] || !operand.constant || backend::is_aligned(operand.constant->data.data()))
+        continue;
       SLUICE_TRY(check_not_stopped(stop));
       Bytes& data = operand.constant->data;
       SLUICE_TRY(executable.verify(data, fmt::format("constant \"{}\"", operand.name)));

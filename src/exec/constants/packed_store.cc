@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "backend/memory.h"
 #include "base/file.h"
-#include "exec/aligned_buffer.h"
 #include "exec/constants/stop.h"
 
 namespace sluice::exec {
@@ -149,7 +149,7 @@ class Packer {
               const PackedKey& key) {
     const auto [subgraph, position, input] = key;
     backend::Op op = use.op;
-    if (!is_aligned(constant.data())) {
+    if (!backend::is_aligned(constant.data())) {
       backend::OpSource source = use.source;
       source.values.emplace(use.operand, MutableBytes::copy_of(constant.view()).freeze());
       release_pages(constant.view());

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "backend/memory.h"
 #include "base/no_memory.h"
 #include "exec/context/frame_runner.h"
 #include "exec/context/step.h"
@@ -56,7 +57,7 @@ bool fits(const ir::Type& declared, const Value& value) {
   if (declared.is_tensor()) return value.tensor && is_fit(declared, value.tensor->view);
   if (value.sequence == nullptr) return false;
   for (const auto& item : value.sequence->items) {
-    if (!is_fit(declared.item(), item->view) || !is_aligned(item->view.data)) return false;
+    if (!is_fit(declared.item(), item->view) || !backend::is_aligned(item->view.data)) return false;
   }
   return true;
 }
@@ -234,7 +235,7 @@ Status Context::set_input(std::size_t index, const TensorView& tensor) {
   input.value = {};
   input.address = tensor.data;
   const auto element_bytes = ir::storage_bytes(tensor.element, 1).value_or(1);
-  if (!is_aligned(tensor.data, std::max(state_->model->input_alignment, element_bytes))) {
+  if (!backend::is_aligned(tensor.data, std::max(state_->model->input_alignment, element_bytes))) {
     SLUICE_TRY(input.staging.reserve(tensor.size_bytes));
     input.address = input.staging.data();
   }

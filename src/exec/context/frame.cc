@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "backend/memory.h"
+
 namespace sluice::exec {
 namespace {
 
@@ -38,7 +40,8 @@ void Frame::move_input(std::size_t index, void* data) {
 bool Frame::is_direct(std::size_t output, std::int64_t size_bytes,
                       std::span<const InPlaceOutput> in_place) const {
   const FrameOutput& to = outputs[output];
-  if (to.bound == nullptr || !is_aligned(to.bound) || to.capacity_bytes < size_bytes) return false;
+  if (to.bound == nullptr || !backend::is_aligned(to.bound) || to.capacity_bytes < size_bytes)
+    return false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!share_bytes(inputs[i].data, inputs[i].size_bytes, to.bound, size_bytes)) continue;
     const bool is_pair = std::ranges::find(in_place, InPlaceOutput{output, i}) != in_place.end();

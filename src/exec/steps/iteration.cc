@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "backend/memory.h"
 #include "base/checked.h"
 
 namespace sluice::exec {
@@ -154,7 +155,7 @@ Result<Slices> Slices::create(const TensorView& tensor, std::size_t axis) {
 
 Result<TensorView> Slices::at(std::int64_t index) {
   auto* first = static_cast<std::byte*>(tensor_.data) + index * row_bytes_;
-  if (num_rows_ == 1 && is_aligned(first)) {
+  if (num_rows_ == 1 && backend::is_aligned(first)) {
     slice_.data = first;
     return slice_;
   }
