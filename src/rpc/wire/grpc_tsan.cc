@@ -8,6 +8,8 @@
 //       -> grpc_completion_queue_*   taken from a queue; one sync variable per batch: its tag
 //     ServerCallbackCall             a call's reactions come before its OnDone, what was before the
 //                                    cancellation before OnCancel; the call's own counters
+//     grpc_call_unref                the end of every call comes before the end of a server, which
+//       -> grpc_server_destroy       waits for its calls; one sync variable for all servers
 //
 // The thread sanitizer does not see memory that these libraries allocate, free and copy themselves;
 // the address sanitizer does.
@@ -58,6 +60,8 @@ void* real(const char* symbol) {
   std::fprintf(stderr, "grpc_tsan: no library has %s\n", symbol);
   std::abort();
 }
+
+char ended_calls = 0;  ///< its address is the sync variable
 
 /// absl::<namespace of its version>::<rest>, mangled.
 void* real_absl(const char* rest) {
@@ -188,6 +192,19 @@ grpc_event grpc_completion_queue_pluck(grpc_completion_queue* queue, void* tag,
   const grpc_event event = kReal(queue, tag, deadline, reserved);
   if (event.type == GRPC_OP_COMPLETE) __tsan_acquire(tag);
   return event;
+}
+
+void grpc_call_unref(grpc_call* call) {
+  static const auto kReal = reinterpret_cast<decltype(&grpc_call_unref)>(real("grpc_call_unref"));
+  __tsan_release(&ended_calls);
+  kReal(call);
+}
+
+void grpc_server_destroy(grpc_server* server) {
+  static const auto kReal =
+      reinterpret_cast<decltype(&grpc_server_destroy)>(real("grpc_server_destroy"));
+  __tsan_acquire(&ended_calls);
+  kReal(server);
 }
 
 }  // extern "C"
