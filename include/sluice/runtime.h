@@ -197,7 +197,10 @@ typedef struct sluice_function_options {
   uint32_t struct_size;
   int32_t share;    /* of its lane's time, against functions of the same priority; 0: 1 */
   int32_t priority; /* a function with a higher one runs first */
-  int32_t reserved;
+  /* Most rows (first dimension) of waiting requests that are joined to one run; 0: each request
+   * runs alone. The first dimension of all inputs and outputs must be one symbol, and the rows of
+   * the model independent of each other. No request waits for others to come. */
+  int32_t batch_rows;
   int64_t memory_bytes; /* quota of constants and contexts together; 0: none */
   /* From the last request to the unload. 0: 60 s; -1: after each turn; INT64_MAX: never, except to
    * make room for another. */

@@ -122,6 +122,7 @@ struct FunctionOptions {
   std::int32_t priority = 0;
   std::int64_t memory_bytes = 0;
   Nanoseconds keep_warm{60'000'000'000};
+  std::int32_t batch_rows = 0;
 };
 
 struct LoadOptions {
@@ -237,6 +238,7 @@ inline sluice_function_options c_options(const FunctionOptions& options) {
   c.struct_size = sizeof(c);
   c.share = options.share;
   c.priority = options.priority;
+  c.batch_rows = options.batch_rows;
   c.memory_bytes = options.memory_bytes;
   c.keep_warm_ns = options.keep_warm.count() == 0 ? -1 : options.keep_warm.count();
   return c;

@@ -73,6 +73,7 @@ struct Load {
     given.set(function.priority, "priority");
     given.set(function.memory_bytes, "memory_bytes");
     given.set(function.keep_warm_ns, "keep_warm_ns");
+    given.set(function.batch_rows, "batch_rows");
     options.function = &function;
   }
   Load(const Load&) = delete;

@@ -180,6 +180,7 @@ class Runtime:
         queue: int = 0,
         memory: int = 0,
         keep_warm: float | None = 60,
+        batch_rows: int = 0,
         isolation: str = "default",
         on_server: bool = False,
     ) -> LoadedModel:
@@ -188,11 +189,14 @@ class Runtime:
         It takes requests at once; `start` makes it warm, `stop` cold, and a request starts a cold one. `share`: of
         the lane's time, against functions of one `priority`. `concurrency`: requests in one turn. `memory`: quota
         in bytes, 0 for none. `keep_warm`: seconds without requests until it gives its memory back; None keeps it
-        unless another function needs the memory. `isolation`: "process" for a cell of a daemon.
+        unless another function needs the memory. `batch_rows`: most rows of waiting requests that run as one, for a
+        model whose first dimension is a symbol and whose rows are independent; 0 runs each request alone.
+        `isolation`: "process" for a cell of a daemon.
         """
         keep_ns = 2**63 - 1 if keep_warm is None else int(keep_warm * 1e9)
         options: dict[str, Any] = {
             "share": share, "priority": priority, "memory_bytes": memory, "keep_warm_ns": keep_ns or -1,
+            "batch_rows": batch_rows,
             "depth": concurrency, "queue_limit": queue, "is_server_path": int(on_server),
             "is_owner": not self._keeps, "isolation": _number_of(isolation, ISOLATIONS, "isolation")}
         if name is None and isinstance(source, Model) and source.file is not None:

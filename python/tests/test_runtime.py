@@ -96,6 +96,17 @@ def test_models_of_a_group_take_turns(runtime: sluice.Runtime, digits: sluice.Mo
         group.load(digits)
 
 
+def test_function_joins_waiting_requests_and_each_gets_its_rows(runtime: sluice.Runtime, digits: sluice.Model,
+                                                                image: Any) -> None:
+    function = runtime.deploy(digits, batch_rows=16)
+    expected = digits(image)
+    replies = [function.submit(image) for _ in range(40)]
+    for reply in replies:
+        np.testing.assert_allclose(reply.result(), expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="batch_rows"):
+        runtime.deploy(digits, batch_rows=-1)
+
+
 def test_functions_share_a_lane_and_start_by_themselves(runtime: sluice.Runtime, digits: sluice.Model,
                                                         image: Any) -> None:
     first = runtime.deploy(digits, name="first", share=1)

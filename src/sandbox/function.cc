@@ -1,5 +1,7 @@
 #include "sandbox/function.h"
 
+#include "sandbox/joined_rows.h"
+
 namespace sluice::sandbox {
 
 using runtime::runtime_error;
@@ -17,6 +19,10 @@ Status check(const FunctionOptions& options) {
   if (options.keep_warm_ns < 0) {
     return runtime_error(RuntimeCode::kInvalid, "a keep-warm time of {} ns is negative",
                          options.keep_warm_ns);
+  }
+  if (options.batch_rows < 0 || options.batch_rows > kMaxBatchRows) {
+    return runtime_error(RuntimeCode::kInvalid, "batch_rows: {} is not between 0 and {}",
+                         options.batch_rows, kMaxBatchRows);
   }
   return ok_status();
 }

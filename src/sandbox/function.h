@@ -24,6 +24,8 @@ struct FunctionOptions {
   std::int32_t priority = 0;      ///< a function with a higher one runs first
   std::int64_t memory_bytes = 0;  ///< limit of constants and contexts together; 0: none
   std::int64_t keep_warm_ns = 60'000'000'000;  ///< time from the last request to the unload
+  /// Most rows of waiting requests that are joined to one run; 0: each request runs alone.
+  std::int32_t batch_rows = 0;
 };
 
 /// Fails: kInvalid, naming the option and its range.
@@ -46,6 +48,7 @@ struct FunctionState {
   FunctionPhase phase = FunctionPhase::kCold;
   std::int64_t held_bytes = 0;  ///< constants and contexts now; 0 while cold
   std::int64_t num_requests = 0;
+  std::int64_t num_joined = 0;     ///< answered by runs of several
   std::int64_t num_starts = 0;     ///< from cold
   std::int64_t last_start_ns = 0;  ///< duration of the last one
   std::int64_t busy_ns = 0;        ///< time of its lane

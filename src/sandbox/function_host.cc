@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "sandbox/joined_rows.h"
+
 namespace sluice::sandbox {
 
 using runtime::LoadRequest;
@@ -104,6 +106,7 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   if (isolation == runtime::Isolation::kProcess) SLUICE_TRY(keep_file(*function));
   function->load.path.clear();
   function->signature = package::signature_of(function->load.executable->graph);
+  if (options.batch_rows > 1) SLUICE_TRY(check_joinable(function->name, function->signature));
   function->footprint = SLUICE_TRY(engine_.estimate(function->load));
   SLUICE_TRY(check_footprint(*function));
   return function;

@@ -23,10 +23,6 @@ Status closed() {
                 "the lane of the function is shut down");
 }
 
-Status cancelled(const std::string& name) {
-  return runtime_error(RuntimeCode::kCancelled, "function \"{}\": the request was cancelled", name);
-}
-
 }  // namespace
 
 Lane::Lane(LaneHost host, topology::CoreGroupId group)
@@ -135,6 +131,11 @@ runtime::ModelStatisticsSnapshot Lane::statistics(const Function& function) cons
 
 // ---- requests
 
+Status Lane::cancelled(const Function& function) {
+  return runtime_error(RuntimeCode::kCancelled, "function \"{}\": the request was cancelled",
+                       function.name);
+}
+
 Status Lane::check(const Function& function, const Request& request) const {
   if (function.is_removed) return removed(function.name);
   if (is_closed_) return closed();
@@ -190,26 +191,27 @@ void Lane::note_cooling(const Function& function) {
 bool Lane::cancel(std::uint64_t id) {
   std::shared_ptr<Pending> pending;
   std::shared_ptr<runtime::RequestSink> sink;
-  bool was_waiting = false;
+  bool is_claimed = false;
   {
     const std::lock_guard lock(mutex_);
     const auto it = pending_.find(id);
     if (it == pending_.end()) return false;
     pending = it->second;
-    was_waiting = pending->is_waiting;
-    if (was_waiting) leave_line(*pending);
+    is_claimed = pending->is_waiting || pending->is_joined;
+    if (pending->is_waiting) leave_line(*pending);
+    if (is_claimed) pending_.erase(it);
     pending->is_cancelled = true;
     sink = pending->sink;
   }
-  // A request between the line and the model's acceptance is cancelled by `run_turn`.
-  if (was_waiting) refuse(*pending, cancelled(pending->function->name));
+  // A request between the line and the model's acceptance is cancelled by the lane's thread.
+  if (is_claimed) deliver(*pending, runtime::failed_reply(cancelled(*pending->function)));
   if (sink != nullptr) sink->cancel(pending->inner_id);
   return true;
 }
 
 /// Of one function; null: of all.
 void Lane::cancel_all(const Function* function, const Status& why) {
-  Turn waiting;
+  Run waiting;
   std::vector<std::uint64_t> running;
   {
     const std::lock_guard lock(mutex_);
@@ -227,10 +229,19 @@ void Lane::cancel_all(const Function* function, const Status& why) {
   for (const std::uint64_t id : running) cancel(id);
 }
 
+bool Lane::claim(Pending& pending) {
+  const std::lock_guard lock(mutex_);
+  return pending_.erase(pending.id) > 0;
+}
+
 void Lane::answer(Pending& pending, Reply reply) {
+  if (claim(pending)) deliver(pending, std::move(reply));
+}
+
+/// Requires: the caller has claimed the request.
+void Lane::deliver(Pending& pending, Reply reply) {
   {
     const std::lock_guard lock(mutex_);
-    pending_.erase(pending.id);
     changed_.notify_all();
   }
   if (pending.request.wants_detail && pending.start_ns != 0) {

@@ -27,9 +27,10 @@ struct LaneHost {
   std::function<bool(topology::CoreGroupId)> is_running;
 };
 
-/// Runs one function at a time. A thread takes up to `depth` requests of the function that the
-/// schedule names, loads the function if it is cold, makes it the active model of the group, and
-/// runs them. Functions are loaded side by side: making another one active costs microseconds.
+/// Runs one function at a time. A thread takes up to `depth` runs of the function that the schedule
+/// names, each of one request or, with `batch_rows`, of several that are joined, loads the function
+/// if it is cold, makes it the active model of the group, and runs them. Functions are loaded side
+/// by side: making another one active costs microseconds.
 ///
 /// Invariants:
 /// - An accepted request is in `pending_` until its reply; whoever removes it answers it.
@@ -87,16 +88,24 @@ class Lane {
     std::int64_t start_ns = 0;  ///< of its turn
     bool is_waiting = true;
     bool is_cancelled = false;
+    bool is_joined = false;                      ///< part of a joined run, whose inputs are copied
     std::shared_ptr<runtime::RequestSink> sink;  ///< null until `inner_id` is known
     std::uint64_t inner_id = 0;
   };
-  using Turn = std::vector<std::shared_ptr<Pending>>;
+  using Run = std::vector<std::shared_ptr<Pending>>;  ///< requests that run as one
+  using Turn = std::vector<Run>;
+  struct Progress;
   using Lock = std::unique_lock<std::mutex>;
 
   Status ask(const std::shared_ptr<Function>& function, Function::Wish wish);
   Status check(const Function& function, const runtime::Request& request) const;
   void leave_line(Pending& pending);
   void note_cooling(const Function& function);
+  static Status cancelled(const Function& function);
+  /// Whether the caller is the one to answer the request.
+  bool claim(Pending& pending);
+  void deliver(Pending& pending, runtime::Reply reply);
+  /// Nothing if the request was answered before.
   void answer(Pending& pending, runtime::Reply reply);
   void refuse(Pending& pending, const Status& why);
   void cancel_all(const Function* function, const Status& why);
@@ -108,8 +117,6 @@ class Lane {
   bool cool_idle(Lock& lock);
   std::int64_t next_event_ns() const;
   void take_turn(Function& function, Lock& lock);
-  Turn take(Function& function);
-  bool run_turn(const Turn& turn);
   Status make_ready(Function& function);
   void await_host();
   void recover(Function& function);
@@ -117,6 +124,21 @@ class Lane {
   Status check_quota(const Function& function, const runtime::ModelInfo& info) const;
   bool make_room();
   void unload(Function& function);
+
+  // Its runs (lane_turn.cc).
+  Turn take(Function& function);
+  Run take_run(Function& function);
+  bool run_turn(const Turn& turn);
+  void compute(const Turn& turn, const std::shared_ptr<Progress>& progress);
+  void start_alone(const std::shared_ptr<Pending>& pending,
+                   const std::shared_ptr<Progress>& progress, runtime::RequestSink& sink);
+  void start_joined(const Run& run, const std::shared_ptr<Progress>& progress,
+                    runtime::RequestSink& sink);
+  void finish_joined(const Run& run, const runtime::Reply& reply, Progress& progress);
+  void count_joined(const Run& run, runtime::RuntimeCode code);
+  bool part_again(Pending& pending);
+  std::int64_t next_deadline_ns(const Turn& turn) const;
+  void expire(const Run& run);
 
   const LaneHost host_;
   Clock& clock_;

@@ -6,8 +6,6 @@
 
 namespace sluice::sandbox {
 
-using runtime::Reply;
-using runtime::Request;
 using runtime::runtime_error;
 using runtime::RuntimeCode;
 
@@ -104,13 +102,17 @@ void Lane::take_turn(Function& function, Lock& lock) {
   function.is_running = true;
   lock.unlock();
   const std::int64_t start_ns = clock_.now_ns();
-  for (const auto& pending : turn) pending->start_ns = start_ns;
+  for (const Run& run : turn) {
+    for (const auto& pending : run) pending->start_ns = start_ns;
+  }
   const Status ready = make_ready(function);
   bool is_suspect = false;
   if (ready.is_ok()) {
     is_suspect = run_turn(turn);
   } else {
-    for (const auto& pending : turn) refuse(*pending, ready);
+    for (const Run& run : turn) {
+      for (const auto& pending : run) refuse(*pending, ready);
+    }
   }
   const std::int64_t end_ns = clock_.now_ns();
   lock.lock();
@@ -120,53 +122,6 @@ void Lane::take_turn(Function& function, Lock& lock) {
   note_cooling(function);
   function.state.busy_ns += end_ns - start_ns;
   schedule_.charge(function.id, end_ns - start_ns);
-}
-
-/// Requires: a request of the function is waiting.
-Lane::Turn Lane::take(Function& function) {
-  Turn turn;
-  while (!function.waiting.empty() && std::ssize(turn) < function.load.depth) {
-    turn.push_back(pending_.at(function.waiting.begin()->second));
-    leave_line(*turn.back());
-  }
-  return turn;
-}
-
-/// Returns after all replies. Whether a device failed.
-bool Lane::run_turn(const Turn& turn) {
-  struct Progress {
-    std::atomic<std::size_t> num_left = 0;
-    std::atomic<bool> is_suspect = false;
-  };
-  const auto progress = std::make_shared<Progress>();
-  progress->num_left = turn.size();
-  const auto sink = turn.front()->function->sink;
-  for (const auto& pending : turn) {
-    Request request = std::move(pending->request);  // its numbers stay, for `answer`
-    request.will_wait = true;                       // this thread runs it, in `wait`
-    request.on_done = [this, pending, progress](Reply reply) {
-      if (reply.code == RuntimeCode::kDeviceError || reply.code == RuntimeCode::kModelFailed) {
-        progress->is_suspect = true;
-      }
-      answer(*pending, std::move(reply));
-      progress->num_left.fetch_sub(1);
-    };
-    const auto id = sink->submit(request);
-    if (!id.is_ok()) {
-      request.on_done(runtime::failed_reply(id.status()));
-      continue;
-    }
-    bool is_cancelled = false;
-    {
-      const std::lock_guard lock(mutex_);
-      pending->inner_id = *id;
-      pending->sink = sink;
-      is_cancelled = pending->is_cancelled;
-    }
-    if (is_cancelled) sink->cancel(*id);
-  }
-  sink->wait([&] { return progress->num_left.load() == 0; }, kNoDeadline);
-  return progress->is_suspect;
 }
 
 /// The function's model is the active one of the group.

@@ -50,7 +50,7 @@ RingServer::RingServer(RingServer&& other) noexcept
       completed_(other.completed_) {}
 
 RingServer::Take RingServer::take(Submission& to) {
-  // The caller is done with what it took before.
+  // The caller has passed the previous submission on.
   if (published_ != taken_) store_release(control().submission_head.value, published_ = taken_);
   const std::uint32_t waiting = load_acquire(control().submission_tail.value) - taken_;
   if (waiting == 0) return Take::kNone;

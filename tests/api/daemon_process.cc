@@ -1,10 +1,13 @@
 #include "daemon_process.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <vector>
@@ -43,6 +46,21 @@ std::string DaemonProcess::output() const {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+std::int64_t DaemonProcess::sum_of(const std::string& command, const std::string& key) const {
+  const std::string line =
+      build_path("bin/sluice").string() + " " + command + " --json --address " + address_;
+  std::FILE* output = popen(line.c_str(), "r");
+  std::string text(1 << 20, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), output));
+  EXPECT_EQ(pclose(output), 0) << text;
+  const std::string quoted = "\"" + key + "\":";
+  std::int64_t sum = 0;
+  for (auto at = text.find(quoted); at != std::string::npos; at = text.find(quoted, at + 1)) {
+    sum += std::atoll(text.c_str() + at + quoted.size());
+  }
+  return sum;
 }
 
 void DaemonProcess::suspend() const {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 #include "support/paths.h"
@@ -21,6 +22,8 @@ class DaemonProcess {
   const std::string& address() const { return address_; }
   /// All that it printed.
   std::string output() const;
+  /// The sum of the numbers that `sluice COMMAND --json` lists under `key`.
+  std::int64_t sum_of(const std::string& command, const std::string& key) const;
   /// Returns when all of its threads have stopped.
   void suspend() const;
   /// Ends it at once, suspended or not.

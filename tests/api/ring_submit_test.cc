@@ -1,12 +1,8 @@
 // Submitted requests take the ring of their session where it carries them, and the stream where
 // not.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
 #include <vector>
 
 #include "daemon_process.h"
@@ -29,20 +25,7 @@ class RingSubmit : public ::testing::Test {
   }
 
   /// Requests that rings have brought to the daemon, as `sluice sessions` counts them.
-  int num_ring_requests() const {
-    const std::string command =
-        build_path("bin/sluice").string() + " sessions --json --address " + daemon_.address();
-    std::FILE* output = popen(command.c_str(), "r");
-    std::string text(1 << 16, '\0');
-    text.resize(std::fread(text.data(), 1, text.size(), output));
-    EXPECT_EQ(pclose(output), 0) << text;
-    const std::string key = "\"ring_requests\":";
-    int sum = 0;
-    for (auto at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
-      sum += std::atoi(text.c_str() + at + key.size());
-    }
-    return sum;
-  }
+  std::int64_t num_ring_requests() const { return daemon_.sum_of("sessions", "ring_requests"); }
 
   const TempDir folder_;
   DaemonProcess daemon_{folder_};

@@ -48,6 +48,7 @@ Result<sandbox::FunctionOptions> function_wish(const sluice_function_options& gi
   options.priority = from.priority;
   options.memory_bytes = from.memory_bytes;
   if (from.keep_warm_ns != 0) options.keep_warm_ns = std::max<std::int64_t>(from.keep_warm_ns, 0);
+  options.batch_rows = from.batch_rows;
   SLUICE_TRY(sandbox::check(options));
   return options;
 }

@@ -10,6 +10,7 @@ sandbox::FunctionOptions options_of(const v1::FunctionOptions& from) {
   to.priority = from.priority();
   to.memory_bytes = from.memory_bytes();
   if (from.has_keep_warm_ns()) to.keep_warm_ns = from.keep_warm_ns();
+  to.batch_rows = from.batch_rows();
   return to;
 }
 
@@ -36,6 +37,7 @@ void to_proto(const sandbox::FunctionOptions& from, v1::FunctionOptions& to) {
   to.set_priority(from.priority);
   to.set_memory_bytes(from.memory_bytes);
   to.set_keep_warm_ns(from.keep_warm_ns);
+  to.set_batch_rows(from.batch_rows);
 }
 
 Result<sandbox::FunctionOptions> from_proto(const v1::FunctionOptions& from) {
@@ -52,6 +54,7 @@ void to_proto(const sandbox::FunctionState& from, v1::FunctionState& to) {
   to.set_starts(from.num_starts);
   to.set_last_start_ns(from.last_start_ns);
   to.set_busy_ns(from.busy_ns);
+  to.set_joined(from.num_joined);
 }
 
 sandbox::FunctionState from_proto(const v1::FunctionState& from) {
@@ -63,6 +66,7 @@ sandbox::FunctionState from_proto(const v1::FunctionState& from) {
   to.num_starts = from.starts();
   to.last_start_ns = from.last_start_ns();
   to.busy_ns = from.busy_ns();
+  to.num_joined = from.joined();
   return to;
 }
 

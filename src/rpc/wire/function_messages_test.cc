@@ -7,7 +7,9 @@ namespace {
 
 TEST(FunctionMessages, CarryOptionsAndCountersThereAndBack) {
   sandbox::FunctionState state;
-  state.options = {.share = 7, .priority = -2, .memory_bytes = 1 << 20, .keep_warm_ns = 0};
+  state.options = {
+      .share = 7, .priority = -2, .memory_bytes = 1 << 20, .keep_warm_ns = 0, .batch_rows = 16};
+  state.num_joined = 9;
   state.phase = sandbox::FunctionPhase::kWarm;
   state.held_bytes = 12;
   state.num_requests = 34;
@@ -21,6 +23,8 @@ TEST(FunctionMessages, CarryOptionsAndCountersThereAndBack) {
   EXPECT_EQ(back.options.priority, -2);
   EXPECT_EQ(back.options.memory_bytes, 1 << 20);
   EXPECT_EQ(back.options.keep_warm_ns, 0);
+  EXPECT_EQ(back.options.batch_rows, 16);
+  EXPECT_EQ(back.num_joined, 9);
   EXPECT_EQ(back.phase, sandbox::FunctionPhase::kWarm);
   EXPECT_EQ(back.held_bytes, 12);
   EXPECT_EQ(back.num_requests, 34);
@@ -46,6 +50,11 @@ TEST(FunctionMessages, RefuseOptionsOutOfRange) {
   message.set_keep_warm_ns(-1);
   EXPECT_FALSE(from_proto(message).is_ok());
   message.clear_keep_warm_ns();
+  message.set_batch_rows(-1);
+  EXPECT_FALSE(from_proto(message).is_ok());
+  message.set_batch_rows(1 << 20);
+  EXPECT_FALSE(from_proto(message).is_ok());
+  message.clear_batch_rows();
   message.set_memory_bytes(-1);
   EXPECT_FALSE(from_proto(message).is_ok());
 }

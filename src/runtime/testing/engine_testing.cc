@@ -55,6 +55,12 @@ topology::DeviceMap pretended_cpu_map(int num_cores) {
   return map;
 }
 
+std::shared_ptr<const package::Executable> model_of(std::string_view graph_text,
+                                                    std::string_view backend) {
+  return std::make_shared<const package::Executable>(
+      exec::testing::executable_of(graph_text, backend));
+}
+
 std::shared_ptr<const package::Executable> add_relu(std::string_view backend) {
   return add_relu_in({}, backend);
 }

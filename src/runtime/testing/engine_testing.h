@@ -20,6 +20,9 @@ topology::DeviceMap cpu_map(int max_cores = 64);
 /// one. For bookkeeping, not for speed.
 topology::DeviceMap pretended_cpu_map(int num_cores);
 
+/// The model of a graph's text (ir/text).
+std::shared_ptr<const package::Executable> model_of(std::string_view graph_text,
+                                                    std::string_view backend = "cpu");
 /// y = relu(x + c), f32[4], on `backend`; c = [1, -2, 3, -4].
 std::shared_ptr<const package::Executable> add_relu(std::string_view backend = "cpu");
 /// The same in segments of these cores: one operation in each, at most two.

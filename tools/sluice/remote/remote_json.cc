@@ -39,8 +39,10 @@ json to_json(const sandbox::FunctionState& from) {
           {"priority", from.options.priority},
           {"memory_bytes", from.options.memory_bytes},
           {"keep_warm_ns", from.options.keep_warm_ns},
+          {"batch_rows", from.options.batch_rows},
           {"held_bytes", from.held_bytes},
           {"requests", from.num_requests},
+          {"joined", from.num_joined},
           {"starts", from.num_starts},
           {"last_start_ns", from.last_start_ns},
           {"busy_ns", from.busy_ns}};

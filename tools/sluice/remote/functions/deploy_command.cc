@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "sandbox/joined_rows.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 
@@ -30,6 +31,12 @@ class DeployCommand : public Command {
         .shows_default();
     options.add("--queue-limit", load_.max_waiting,
                 "Requests that may wait beyond the concurrency (default: 64 x concurrency)");
+    options
+        .add("--batch-rows", function_.batch_rows,
+             "Most rows of waiting requests that run as one; the model's first dimension must be a "
+             "symbol, and its rows independent. 0: each request runs alone")
+        .between(0, sandbox::kMaxBatchRows)
+        .shows_default();
     options
         .add("--memory", function_.memory_bytes,
              "Quota of its constants and contexts: 64m, 2GiB; 0: none")
