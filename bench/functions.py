@@ -2,10 +2,11 @@
 """Functions of one daemon beside a process per function: start, memory, throughput.
 
     make build && ninja -C build/release bench_function_load dist
-    .venv/bin/python bench/functions.py [starts] [memory] [throughput] [--plot FILE.svg] [--json FILE]
+    .venv/bin/python bench/functions.py [starts] [memory] [throughput] [--quick] [--plot FILE.svg] [--json FILE]
 
-Six kinds of small networks; function i is of kind i modulo 6. Each engine computes on one thread per function.
-All of it takes about ten minutes on two idle cores.
+Six kinds of small networks; function i is of kind i modulo 6. Each engine computes on one thread per function. Systems
+that join run up to 16 requests of a function that wait as the rows of one run; their networks take any number of rows.
+All of it takes about twenty minutes on two idle cores; --quick shows in one or two that everything works.
 """
 
 from __future__ import annotations
@@ -39,27 +40,52 @@ ENDING = {
     "onnxruntime, a process each, kept for 1 s": ["--keep", 1],
     "onnxruntime, a process each, in the memory of functions": ["--keep", 3600, "--most", 4],
 }
+# Requests that wait run as one: functions by batch_rows, processes by what their socket has.
+JOINING = {
+    "functions, joining": "functions:{address}",
+    "onnxruntime, a process each, joining": "processes:onnxruntime",
+    "Sluice, a process each, joining": "processes:sluice",
+}
+BATCH_ROWS = 16
 HELD = ["functions", "onnxruntime, a process each", "Sluice, a process each", "onnxruntime, one process"]
 
 
+def write_of_any_rows(onnx_file: Path, to: Path) -> None:
+    """The network with a symbol for the first dimension of its inputs and outputs."""
+    import onnx
+
+    model = onnx.load(onnx_file)
+    for value in [*model.graph.input, *model.graph.output]:
+        if value.type.tensor_type.shape.dim:
+            value.type.tensor_type.shape.dim[0].dim_param = "N"
+    del model.graph.value_info[:]
+    onnx.save(model, to)
+
+
 def build_models(build: Path) -> dict[str, tuple[Path, Path]]:
-    """ONNX file and package of each kind."""
+    """ONNX file and package of each kind, with one row and, as KIND.rows, with any number of rows."""
     import make
 
     folder = build / "bench-functions"
     folder.mkdir(exist_ok=True)
-    models = {}
+    files = {}
     for kind in KINDS:
         onnx = folder / f"{kind}.onnx"
         if kind == "digits":
             onnx = ROOT / "examples" / "digits" / "digits.onnx"
         elif not onnx.exists():
             make.write(kind, folder)
-        package = folder / f"{kind}.sluice"
+        files[kind] = onnx
+        files[f"{kind}.rows"] = folder / f"{kind}.rows.onnx"
+        if not files[f"{kind}.rows"].exists():
+            write_of_any_rows(onnx, files[f"{kind}.rows"])
+    models = {}
+    for name, onnx in files.items():
+        package = folder / f"{name}.sluice"
         if not package.exists():
             subprocess.run([build / "bin" / "sluice", "compile", onnx, "-o", package],
                            check=True, stdout=subprocess.DEVNULL)  # fmt: skip
-        models[kind] = (onnx, package)
+        models[name] = (onnx, package)
     return models
 
 
@@ -96,12 +122,12 @@ class Bench:
         self.folder = Path(tempfile.mkdtemp(prefix="sluice-functions-"))
         self.environment = {"PYTHONPATH": str(build / "python")} | os.environ
 
-    def functions(self, count: int) -> Path:
+    def functions(self, count: int, suffix: str = "") -> Path:
         lines = []
         for i in range(count):
-            onnx, package = self.models[KINDS[i % len(KINDS)]]
+            onnx, package = self.models[KINDS[i % len(KINDS)] + suffix]
             lines.append(f"{KINDS[i % len(KINDS)]}-{i} {onnx} {package}\n")
-        path = self.folder / f"functions-{count}"
+        path = self.folder / f"functions-{count}{suffix}"
         path.write_text("".join(lines))
         return path
 
@@ -111,7 +137,8 @@ class Bench:
 
     def command(self, count: int, target: str, *flags: object) -> list[str]:
         server = ROOT / "bench" / "harness" / "function_process.py"
-        words = [self.build / "bench" / "function_load", self.functions(count), target,
+        suffix = ".rows" if "--batch-rows" in flags else ""
+        words = [self.build / "bench" / "function_load", self.functions(count, suffix), target,
                  "--python", sys.executable, "--server", server, *flags]  # fmt: skip
         return [str(word) for word in words]
 
@@ -195,8 +222,11 @@ def measure_curve(bench: Bench, name: str, pattern: str, options) -> list[dict]:
     """Points of a search for the highest rate that meets the deadline."""
     flags = ["--pattern", pattern, "--rate", options.first_rate, "--search", 1,
              "--seconds", options.seconds, "--deadline-ms", options.deadline_ms]  # fmt: skip
+    if name in JOINING:
+        flags += ["--batch-rows", BATCH_ROWS]
+    targets = SYSTEMS | JOINING
     with bench.daemon() as daemon:
-        target = SYSTEMS.get(name, "processes:onnxruntime").format(address=daemon.address)
+        target = targets.get(name, "processes:onnxruntime").format(address=daemon.address)
         return bench.load(options.functions, target, *ENDING.get(name, []), *flags)[1:]
 
 
@@ -210,7 +240,7 @@ def measure_throughput(bench: Bench, options) -> dict:
     curves: dict = {}
     for pattern in options.patterns.split(","):
         curves[pattern] = {}
-        for name in [*SYSTEMS, *ENDING]:
+        for name in options.systems:
             curves[pattern][name] = measure_curve(bench, name, pattern, options)
             for point in curves[pattern][name]:
                 print(f"  {pattern} {name}: {point}", file=sys.stderr, flush=True)
@@ -225,11 +255,14 @@ def best_rate(points: list[dict], options) -> dict | None:
 def print_throughput(curves: dict, options) -> None:
     print(f"\nHighest rate with every request answered and p99 at most {options.deadline_ms:.0f} ms; "
           f"{options.functions} functions, {options.seconds:.0f} s each, open loop:\n")  # fmt: skip
+    print("Systems that join are compared with the functions that join.\n")
     print("| trace | system | requests/s | p50 ms | p99 ms | fairness | functions / this |")
     print("|---|---|--:|--:|--:|--:|--:|")
     for pattern, systems in curves.items():
-        ours = best_rate(systems["functions"], options)
+        plain = best_rate(systems["functions"], options)
+        joining = best_rate(systems["functions, joining"], options)
         for name, points in systems.items():
+            ours = joining if name in JOINING else plain
             best = best_rate(points, options)
             if best is None:
                 print(f"| {pattern} | {name} | under {points[0]['rate']:.0f} | | | | |")
@@ -249,9 +282,16 @@ def main() -> None:
     parser.add_argument("--deadline-ms", type=float, default=50)
     parser.add_argument("--first-rate", type=float, default=2000)
     parser.add_argument("--patterns", default=",".join(PATTERNS))
+    parser.add_argument("--quick", action="store_true",
+                        help="few functions, systems and seconds: shows that it works, not how fast")
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    options.systems = [*SYSTEMS, *JOINING, *ENDING]
+    if options.quick:
+        options.functions, options.starts, options.seconds = len(KINDS), 10, 0.5
+        options.patterns = "bursty"
+        options.systems = ["functions", "onnxruntime, a process each", *JOINING]
     bench = Bench(options.build)
     results: dict = {}
     if "starts" in options.what:

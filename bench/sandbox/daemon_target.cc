@@ -50,7 +50,7 @@ class DaemonTarget final : public Target {
     target->client_ = SLUICE_TRY(connect(address));
     (void)SLUICE_TRY(target->client_->open_session("load"));
     for (const LoadFunction& function : functions) {
-      SLUICE_TRY(target->deploy(function, options.are_functions).with_context(function.name));
+      SLUICE_TRY(target->deploy(function, options).with_context(function.name));
     }
     return std::unique_ptr<Target>(std::move(target));
   }
@@ -81,12 +81,15 @@ class DaemonTarget final : public Target {
   };
 
   /// Packages of one kind share their mapping: it is loaded by path.
-  Status deploy(const LoadFunction& function, bool are_functions) {
+  Status deploy(const LoadFunction& function, const DaemonOptions& wanted) {
     service::ModelOptions options;
     options.name = function.name;
     options.max_waiting = kMaxWaiting;
     options.depth = kConcurrency;
-    if (are_functions) options.function = sandbox::FunctionOptions();
+    if (wanted.are_functions) {
+      options.function = sandbox::FunctionOptions();
+      options.function->batch_rows = wanted.batch_rows;
+    }
     const auto entry = SLUICE_TRY(client_->load(options, function.package));
     deployed_.push_back({entry.info.handle, std::make_unique<Inputs>(function.signature)});
     return ok_status();

@@ -61,10 +61,10 @@ struct Settings {
   std::string functions;
   std::string target;
   std::map<std::string, std::string> flags = {
-      {"--pattern", "bursty"}, {"--rate", "100"}, {"--seconds", "5"},      {"--seed", "1"},
-      {"--deadline-ms", "50"}, {"--keep", "-1"},  {"--python", "python3"}, {"--server", ""},
-      {"--azure", ""},         {"--hold", "0"},   {"--search", "0"},       {"--starts", "0"},
-      {"--most", "1000000"}};
+      {"--pattern", "bursty"}, {"--rate", "100"},    {"--seconds", "5"},      {"--seed", "1"},
+      {"--deadline-ms", "50"}, {"--keep", "-1"},     {"--python", "python3"}, {"--server", ""},
+      {"--azure", ""},         {"--hold", "0"},      {"--search", "0"},       {"--starts", "0"},
+      {"--most", "1000000"},   {"--batch-rows", "0"}};
 
   double number(const std::string& flag) const { return std::atof(flags.at(flag).c_str()); }
 };
@@ -167,6 +167,7 @@ ProcessOptions process_options(const Settings& settings, const std::string& engi
   options.python = settings.flags.at("--python");
   options.server = settings.flags.at("--server");
   options.engine = engine;
+  options.batch_rows = static_cast<int>(settings.number("--batch-rows"));
   options.max_processes = static_cast<std::size_t>(settings.number("--most"));
   const double keep_s = settings.number("--keep");
   options.keep_ns = keep_s < 0 ? -1 : static_cast<std::int64_t>(keep_s * kNsPerSecond);
@@ -186,7 +187,10 @@ std::unique_ptr<Target> open_target(const Settings& settings,
   const bool is_grpc = kind == "grpc-functions";
   if (kind == "functions" || kind == "models" || is_grpc) {
     return value_of(
-        daemon_target(what, functions, {.are_functions = kind != "models", .uses_ring = !is_grpc}));
+        daemon_target(what, functions,
+                      {.are_functions = kind != "models",
+                       .uses_ring = !is_grpc,
+                       .batch_rows = static_cast<std::int32_t>(settings.number("--batch-rows"))}));
   }
   if (kind != "processes" && kind != "one-process") refuse(kind + " is no kind of target");
   ProcessOptions options = process_options(settings, what);

@@ -59,6 +59,9 @@ class Server {
     }
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     std::vector<std::string> words = {options_.python, options_.server, options_.engine};
+    if (options_.batch_rows > 1) {
+      words.insert(words.begin() + 2, {"--join", std::to_string(options_.batch_rows)});
+    }
     words.insert(words.end(), models_.begin(), models_.end());
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());

@@ -49,8 +49,9 @@ class Target {
 };
 
 struct DaemonOptions {
-  bool are_functions = true;  ///< of the daemon's lanes; else models that take turns on cores
-  bool uses_ring = true;      ///< one ring in shared memory; else one gRPC stream
+  bool are_functions = true;    ///< of the daemon's lanes; else models that take turns on cores
+  bool uses_ring = true;        ///< one ring in shared memory; else one gRPC stream
+  std::int32_t batch_rows = 0;  ///< of functions: most waiting requests that run as one; 0: none
 };
 
 /// Deploys each function in the daemon.
@@ -67,6 +68,7 @@ struct ProcessOptions {
   std::string python;      ///< program that runs `server`
   std::string server;      ///< bench/harness/function_process.py
   std::string engine;      ///< "onnxruntime" or "sluice"
+  int batch_rows = 0;      ///< as of DaemonOptions: what has arrived runs as one
   bool is_shared = false;  ///< one process for all functions, which serves requests as they come
   /// Time without requests after which a process ends; below 0: all start ahead and none ends.
   std::int64_t keep_ns = -1;
