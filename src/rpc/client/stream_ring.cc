@@ -138,14 +138,16 @@ StreamRing::Entry* StreamRing::take(shm::Completion& completion) {
 
 void StreamRing::wait() {
   const std::size_t num_there = num_in_flight();
+  std::chrono::nanoseconds nap(0);
   if (num_there >= kManyInFlight) {
-    return std::this_thread::sleep_for(
-        std::min<std::chrono::nanoseconds>(num_there * kNapPerRequest, kLongestNap));
+    nap = std::min<std::chrono::nanoseconds>(num_there * kNapPerRequest, kLongestNap);
+  } else {
+    ring_.wait(/*spin_ns=*/0, kStreamSleepNs);
   }
-  ring_.wait(/*spin_ns=*/0, kStreamSleepNs);
   // The daemon sends nothing on this connection: a readable socket means that it is gone.
   pollfd end = {handed_.socket.get(), POLLIN, 0};
-  if (poll(&end, 1, 0) != 0) is_lost_.store(true);
+  const timespec limit = {0, static_cast<long>(nap.count())};
+  if (ppoll(&end, 1, &limit, nullptr) > 0) is_lost_.store(true);
 }
 
 std::size_t StreamRing::num_in_flight() const {
