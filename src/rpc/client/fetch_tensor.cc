@@ -34,8 +34,8 @@ using Buffer = grpc::ByteBuffer;
 ///     reading --message--> (taken) --> reading ... --no more--> over --status--> done
 class FetchCall final : public grpc::ClientBidiReactor<Buffer, Buffer> {
  public:
-  FetchCall(grpc::GenericStub& stub, grpc::ClientContext& context, Buffer request)
-      : context_(context), request_(std::move(request)) {
+  FetchCall(grpc::GenericStub& stub, grpc::ClientContext& context, const Buffer& request)
+      : context_(context), request_(request) {
     stub.PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
     AddHold();  // reads begin on the thread that waits
     StartWriteLast(&request_, grpc::WriteOptions());
