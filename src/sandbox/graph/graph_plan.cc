@@ -227,8 +227,9 @@ Result<GraphEdge> GraphEdge::parse(std::string_view text) {
     return invalid("\"{}\" is not of the form FUNCTION.OUTPUT=FUNCTION.INPUT",
                    text.substr(0, kMaxShownBytes));
   }
-  return GraphEdge{SLUICE_TRY(GraphPort::parse(text.substr(0, equals))),
-                   SLUICE_TRY(GraphPort::parse(text.substr(equals + 1)))};
+  GraphPort from = SLUICE_TRY(GraphPort::parse(text.substr(0, equals)));
+  GraphPort to = SLUICE_TRY(GraphPort::parse(text.substr(equals + 1)));
+  return GraphEdge{std::move(from), std::move(to)};
 }
 
 Status check_size(const GraphRequest& request) {
