@@ -9,10 +9,10 @@
 namespace sluice::rpc::client {
 
 /// Over a connection of its own to `peer.address`, with the certificates and the token of `peer`.
-/// Calls `take_room` with the size before it allocates. Blocks; ends soon after a stop is
-/// requested, and when nothing has come for `idle_ns`. Safe from any thread. Fails: kUnavailable if
-/// nobody answers there in time; what the other daemon says; what
-///        `take_room` says; kCancelled; kDeadlineExceeded; kInternal for an answer that is none.
+/// Calls `take_room` with the size in bytes before it allocates. Blocks; ends soon after a stop is
+/// requested, and when nothing has come for `idle_ns`. Safe from any thread.
+/// Fails: kUnavailable if nobody answers there in time; what the other daemon says; what
+/// `take_room` says; kCancelled; kDeadlineExceeded; kInternal for an answer that is none.
 Result<runtime::OutputTensor> fetch_tensor(const ClientOptions& peer, std::uint64_t exchange,
                                            const std::string& key,
                                            const service::TakeRoom& take_room, std::int64_t idle_ns,
