@@ -157,8 +157,7 @@ Status plan_static(const ModelState& model, SubgraphCode& code) {
     facts[input.index()].type = type;
     code.static_dims.push_back(*type.static_dims());
   }
-  ops::SubgraphFacts probe = facts;
-  const auto range = plan_range(model.executable.graph, *code.subgraph, 0, probe);
+  auto range = plan_range(model.executable.graph, *code.subgraph, 0, facts);
   const bool is_body = code.id.index() != 0;
   // A failure in the main graph is an error of the model. In a body it is not: shapes there depend
   // on the operands that control flow passes, so the body is planned at run time.
@@ -166,7 +165,8 @@ Status plan_static(const ModelState& model, SubgraphCode& code) {
   SLUICE_TRY(Status(range.status()));
   const bool is_whole = range->end == code.subgraph->order().size();
   if (!is_whole || range->has_data_dependent_end || range->has_executor_end) return ok_status();
-  code.static_plan = SLUICE_TRY(make_range_plan(model, code, 0, std::move(facts), {}));
+  code.static_plan =
+      SLUICE_TRY(prepare_range(model, code, *std::move(range), std::move(facts), {}));
   return ok_status();
 }
 

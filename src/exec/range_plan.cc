@@ -95,9 +95,17 @@ Result<std::shared_ptr<const RangePlan>> make_range_plan(const ModelState& model
                                                          std::size_t begin,
                                                          ops::SubgraphFacts facts,
                                                          std::span<const plan::Place> earlier) {
+  StepRange range = SLUICE_TRY(plan_range(model.executable.graph, *code.subgraph, begin, facts));
+  return prepare_range(model, code, std::move(range), std::move(facts), earlier);
+}
+
+Result<std::shared_ptr<const RangePlan>> prepare_range(const ModelState& model,
+                                                       const SubgraphCode& code, StepRange range,
+                                                       ops::SubgraphFacts facts,
+                                                       std::span<const plan::Place> earlier) {
   auto plan = std::make_shared<RangePlan>();
   plan->facts = std::move(facts);
-  plan->range = SLUICE_TRY(plan_range(model.executable.graph, *code.subgraph, begin, plan->facts));
+  plan->range = std::move(range);
   const auto traits = SLUICE_TRY(KernelMaker(model, code, *plan).run());
 
   const std::vector<plan::StepSite> sites = sites_of(model, code, *plan);

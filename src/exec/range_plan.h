@@ -46,4 +46,10 @@ Result<std::shared_ptr<const RangePlan>> make_range_plan(const ModelState& model
                                                          ops::SubgraphFacts facts,
                                                          std::span<const plan::Place> earlier);
 
+/// As above for a range that `plan_range` gave; `facts` are those after it.
+Result<std::shared_ptr<const RangePlan>> prepare_range(const ModelState& model,
+                                                       const SubgraphCode& code, StepRange range,
+                                                       ops::SubgraphFacts facts,
+                                                       std::span<const plan::Place> earlier);
+
 }  // namespace sluice::exec
