@@ -35,6 +35,7 @@ constexpr Pass kPipeline[] = {
     kFoldConditions,
     kDeadCode,
     {"rewrite_operators", "write operators without fast kernels with others", rewrite_operators},
+    {"tabulate_trees", "put the nodes of tree ensembles into a constant", tabulate_trees},
     {"trim_kernels", "drop taps of convolutions that see padding alone", trim_kernels},
     {"unflatten_products", "multiply on all dimensions instead of folded rows", unflatten_products},
     {"batch_norm", "put scales and shifts of channels into weights", fuse_batch_norm},

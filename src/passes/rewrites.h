@@ -109,6 +109,12 @@ Result<int> fuse_attention(ir::Graph& graph, const PassContext& context);
 ///     Einsum[%a, %b] {equation = "bhid,bhjd->bhij"}   ->   MatMul[%a, Transpose[%b]]
 Result<int> rewrite_operators(ir::Graph& graph, const PassContext& context);
 
+/// The nodes of a tree ensemble become a constant, which backends pack: a load of the package then
+/// reads no lists (docs/decisions/0062-trees-are-a-table.md). Irregular ensembles keep their lists.
+///     TreeEnsembleRegressor[%x] {nodes_modes = [...], ...}
+///                                       ->   sluice::TreeRegressor[%x, %c : f64[R,5]]
+Result<int> tabulate_trees(ir::Graph& graph, const PassContext& context);
+
 /// Two transposes in a row become one; one that moves only dimensions of 1 becomes a view.
 ///     Transpose[%x : f32[1,1,12,64]] {perm = [0, 2, 1, 3]}   ->   Reshape[%x, [1, 12, 1, 64]]
 Result<int> simplify_transposes(ir::Graph& graph, const PassContext& context);

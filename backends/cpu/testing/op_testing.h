@@ -190,6 +190,7 @@ class TestOp {
   template <typename T>
   static constexpr sluice_element_type type_of() {
     if constexpr (std::is_same_v<T, float>) return plugin::kF32;
+    if constexpr (std::is_same_v<T, double>) return plugin::kF64;
     if constexpr (std::is_same_v<T, std::int64_t>) return plugin::kI64;
     if constexpr (std::is_same_v<T, std::int32_t>) return plugin::kI32;
     if constexpr (std::is_same_v<T, std::uint16_t>) return plugin::kU16;

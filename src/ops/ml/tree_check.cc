@@ -2,86 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "ops/ml/ml.h"
+#include "ops/ml/node_index.h"
 
 namespace sluice::ops {
 namespace {
 
-constexpr std::array<std::string_view, 7> kModes = {
-    "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "LEAF"};
-
 using Ints = std::span<const std::int64_t>;
-
-/// Finds nodes by tree and number.
-class NodeIndex {
- public:
-  NodeIndex(Ints trees, Ints nodes) : trees_(trees), nodes_(nodes), sorted_(trees.size()) {
-    if (place_by_number()) return;
-    for (std::size_t i = 0; i < sorted_.size(); ++i) sorted_[i] = i;
-    std::sort(sorted_.begin(), sorted_.end(),
-              [this](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  }
-
-  /// Callers ask for the nodes of one tree after another. Most trees number theirs from 0 on: such
-  /// a node needs no search.
-  std::optional<std::size_t> find(std::int64_t tree, std::int64_t node) const {
-    const std::pair wanted(tree, node);
-    if (!start_ || trees_[sorted_[*start_]] != tree) start_ = search({tree, 0});
-    const auto left = static_cast<std::int64_t>(sorted_.size() - start_.value_or(0));
-    if (start_ && node >= 0 && node < left) {
-      const std::size_t guess = sorted_[*start_ + static_cast<std::size_t>(node)];
-      if (key(guess) == wanted) return guess;
-    }
-    const auto at = search(wanted);
-    if (!at) return std::nullopt;
-    return sorted_[*at];
-  }
-
-  /// A place whose tree and number another place has too.
-  std::optional<std::size_t> find_duplicate() const {
-    for (std::size_t i = 1; i < sorted_.size(); ++i) {
-      if (key(sorted_[i]) == key(sorted_[i - 1])) return sorted_[i];
-    }
-    return std::nullopt;
-  }
-
- private:
-  using Key = std::pair<std::int64_t, std::int64_t>;
-  Key key(std::size_t place) const { return {trees_[place], nodes_[place]}; }
-  /// Sorts trees in order whose nodes are numbered from 0 to their count; false for others.
-  bool place_by_number() {
-    constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-    std::fill(sorted_.begin(), sorted_.end(), kNone);
-    std::size_t end = 0;
-    for (std::size_t start = 0; start < trees_.size(); start = end) {
-      while (end < trees_.size() && trees_[end] == trees_[start]) ++end;
-      if (start > 0 && trees_[start] < trees_[start - 1]) return false;
-      for (std::size_t i = start; i < end; ++i) {
-        const std::int64_t number = nodes_[i];
-        if (number < 0 || number >= static_cast<std::int64_t>(end - start)) return false;
-        std::size_t& place = sorted_[start + static_cast<std::size_t>(number)];
-        if (place != kNone) return false;
-        place = i;
-      }
-    }
-    return true;
-  }
-  /// Where in `sorted_` it is.
-  std::optional<std::size_t> search(const Key& wanted) const {
-    const auto at =
-        std::lower_bound(sorted_.begin(), sorted_.end(), wanted,
-                         [this](std::size_t place, const Key& k) { return key(place) < k; });
-    if (at == sorted_.end() || key(*at) != wanted) return std::nullopt;
-    return static_cast<std::size_t>(at - sorted_.begin());
-  }
-
-  Ints trees_, nodes_;
-  std::vector<std::size_t> sorted_;
-  mutable std::optional<std::size_t> start_;  ///< of the last tree, in `sorted_`
-};
 
 /// Elements of a list of floats, which may stand as a list or as a tensor; 0 for neither.
 Result<std::size_t> count_floats(const InferenceContext& context, const std::string& name) {
@@ -145,7 +74,7 @@ Result<TreeLinks> link_nodes(const InferenceContext& context, const NodeLists& l
     if (i == 0 || lists.trees[i] != lists.trees[i - 1]) {
       links.roots.push_back(static_cast<std::int64_t>(i));
     }
-    if (std::find(kModes.begin(), kModes.end(), lists.modes[i]) == kModes.end()) {
+    if (std::ranges::find(kTreeModes, lists.modes[i]) == kTreeModes.end()) {
       return context.error("nodes_modes[{}] is \"{}\", which is not a mode", i, lists.modes[i]);
     }
     if (lists.modes[i] == "LEAF") continue;
@@ -221,6 +150,12 @@ Status check_acyclic(const InferenceContext& context, const TreeLinks& links) {
   return ok_status();
 }
 
+Status check_base_values(const InferenceContext& context, std::int64_t num_targets) {
+  const std::size_t base = SLUICE_TRY(count_floats(context, "base_values"));
+  if (base <= 1 || base == static_cast<std::size_t>(num_targets)) return ok_status();
+  return context.error("attribute \"base_values\" has {} entries; it needs {}", base, num_targets);
+}
+
 Status check_named_trees(const InferenceContext& context, const std::string& weights,
                          std::int64_t num_targets, const ir::Dim& columns) {
   const NodeLists lists = SLUICE_TRY(read_nodes(context));
@@ -231,11 +166,6 @@ Status check_named_trees(const InferenceContext& context, const std::string& wei
   }
   const TreeLinks links = SLUICE_TRY(link_nodes(context, lists, index, columns));
   SLUICE_TRY(check_acyclic(context, links));
-  const std::size_t base = SLUICE_TRY(count_floats(context, "base_values"));
-  if (base > 1 && base != static_cast<std::size_t>(num_targets)) {
-    return context.error("attribute \"base_values\" has {} entries; it needs {}", base,
-                         num_targets);
-  }
   return check_weights(context, weights, num_targets, index);
 }
 

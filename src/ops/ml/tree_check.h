@@ -1,13 +1,20 @@
 // What a tree ensemble's lists must satisfy, whichever of ONNX's two forms they come in.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ops/inference.h"
 
 namespace sluice::ops {
+
+/// What nodes of TreeEnsembleRegressor and TreeEnsembleClassifier may ask, in the order of
+/// TreeEnsemble's numbers, and the mode of leaves.
+inline constexpr std::array<std::string_view, 7> kTreeModes = {
+    "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "LEAF"};
 
 /// Nodes by their place in the lists.
 struct TreeLinks {
@@ -23,6 +30,9 @@ struct TreeLinks {
 /// Requires: children are places in the list, or kLeaf twice. Time: linear.
 /// Fails:    kInvalidArgument naming a node on a cycle.
 Status check_acyclic(const InferenceContext& context, const TreeLinks& links);
+
+/// Attribute `base_values` has one entry, one per target, or none.
+Status check_base_values(const InferenceContext& context, std::int64_t num_targets);
 
 /// Reads the lists of TreeEnsembleRegressor and TreeEnsembleClassifier, which name nodes by tree
 /// and number; `weights` is "target" or "class", the prefix of the lists of leaf weights.

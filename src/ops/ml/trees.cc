@@ -1,4 +1,17 @@
-// Ensembles of decision trees: TreeEnsemble, TreeEnsembleRegressor, TreeEnsembleClassifier.
+// Ensembles of decision trees: TreeEnsemble, TreeEnsembleRegressor, TreeEnsembleClassifier, and
+// Sluice's own TreeRegressor and TreeClassifier, which only a pass makes.
+//
+// TreeRegressor and TreeClassifier compute what the ensembles of almost the same name compute. The
+// nodes are the rows of a constant table, f64 [rows, 5]; `roots` lists those of the trees' roots.
+//   row of a branch    test (0 to 5, as in TreeEnsemble), feature, split, row of the child where
+//                      the test holds, whether NaN counts as true. The other child is the next row.
+//                      Children stand behind their parents.
+//   row of a leaf      7, target, weight, place of its further weights, 0
+// The first `num_nodes` rows are those of nodes. Rows of further weights follow: they look like
+// those of leaves, and a leaf has `leaf_weights` - 1 of them. `num_features` is more than any
+// feature that a branch tests. The shape function does not read the table; backends check it.
+#include <algorithm>
+
 #include "ops/families.h"
 #include "ops/ml/ml.h"
 #include "ops/ml/tree_check.h"
@@ -18,13 +31,55 @@ Result<std::int64_t> num_targets(const InferenceContext& context) {
   return context.error("attribute \"n_targets\" is {}; it must be 1 to {}", targets, kMax);
 }
 
+/// The table has the rows that the attributes speak of, and the roots are nodes.
+Status check_table(const InferenceContext& context, const ir::Dim& columns) {
+  constexpr std::int64_t kTableColumns = 5;
+  constexpr std::int64_t kMaxFeatures = std::int64_t{1} << 20;
+  const ir::Shape* shape = context.shape(1);
+  if (shape == nullptr || shape->size() != 2 || !(*shape)[0].is_known() ||
+      !(*shape)[1].is(kTableColumns)) {
+    return context.error("the table {} must have shape [rows, {}]", context.input(1).to_string(),
+                         kTableColumns);
+  }
+  const std::int64_t nodes = context.int_attribute("num_nodes");
+  const std::int64_t rows = (*shape)[0].value();
+  if (nodes < 1 || nodes > rows) {
+    return context.error("attribute \"num_nodes\" is {}; the table has {} rows", nodes, rows);
+  }
+  const std::int64_t weights = context.int_attribute("leaf_weights");
+  if (weights < 1 || weights > rows) {
+    return context.error("attribute \"leaf_weights\" is {}; the table has {} rows", weights, rows);
+  }
+  const std::int64_t features = context.int_attribute("num_features");
+  const std::int64_t most = columns.is_known() ? columns.value() : kMaxFeatures;
+  if (features < 1 || features > std::min(most, kMaxFeatures)) {
+    return context.error("attribute \"num_features\" is {}; X has {} features", features,
+                         columns.to_string());
+  }
+  const auto roots = SLUICE_TRY(list_attribute<std::int64_t>(context, "roots"));
+  if (roots.empty()) return context.error("attribute \"roots\" is empty");
+  for (const std::int64_t root : roots) {
+    if (root >= 0 && root < nodes) continue;
+    return context.error("a root is row {}; there are {} nodes", root, nodes);
+  }
+  return ok_status();
+}
+
+/// `weights` is the prefix of the lists of leaf weights, for trees that are given by lists.
+Status check_trees(const InferenceContext& context, const std::string& weights,
+                   std::int64_t num_targets, const ir::Dim& columns) {
+  SLUICE_TRY(check_base_values(context, num_targets));
+  if (context.operation().domain == "sluice") return check_table(context, columns);
+  return check_named_trees(context, weights, num_targets, columns);
+}
+
 Status infer_regressor(InferenceContext& context) {
   static constexpr std::string_view kAggregates[] = {"SUM", "AVERAGE", "MIN", "MAX"};
   SLUICE_TRY(check_choice(context, "aggregate_function", kAggregates));
   SLUICE_TRY(check_post_transform(context));
   const std::int64_t targets = SLUICE_TRY(num_targets(context));
   const Rows rows = SLUICE_TRY(feature_rows(context));
-  SLUICE_TRY(check_named_trees(context, "target", targets, rows.columns));
+  SLUICE_TRY(check_trees(context, "target", targets, rows.columns));
   context.set_output(0, ir::ElementType::kF32, ir::Shape{rows.rows, targets});
   return ok_status();
 }
@@ -35,7 +90,7 @@ Status infer_classifier(InferenceContext& context) {
       SLUICE_TRY(class_labels(context, "classlabels_int64s", "classlabels_strings"));
   const Rows rows = SLUICE_TRY(feature_rows(context));
   const auto classes = static_cast<std::int64_t>(labels.count);
-  SLUICE_TRY(check_named_trees(context, "class", classes, rows.columns));
+  SLUICE_TRY(check_trees(context, "class", classes, rows.columns));
   set_class_outputs(context, labels, rows.rows, classes);
   return ok_status();
 }
@@ -68,6 +123,22 @@ OpSchema named_trees(std::string_view name, std::string_view doc, InferFn infer,
   return schema;
 }
 
+/// As the ensemble of lists, with a table in their place.
+OpSchema tabulated(const OpSchema& named, std::string_view name, std::string_view doc) {
+  OpSchema schema = named;
+  schema.domain = "sluice";
+  schema.name = name;
+  schema.versions = {1};
+  schema.upgrade = nullptr;
+  schema.doc = doc;
+  schema.inputs.push_back({"trees", {ir::ElementType::kF64}});
+  schema.attributes.insert(schema.attributes.end(), {{"roots", std::vector<std::int64_t>(), true},
+                                                     {"num_nodes", std::int64_t{0}, true},
+                                                     {"num_features", std::int64_t{0}, true},
+                                                     {"leaf_weights", std::int64_t{0}, true}});
+  return schema;
+}
+
 }  // namespace
 
 std::vector<OpSchema> tree_ops() {
@@ -75,11 +146,19 @@ std::vector<OpSchema> tree_ops() {
       named_trees("TreeEnsembleClassifier",
                   "label and scores of the classes, from the votes of trees", infer_classifier, {});
   classifier.outputs = {{"Y", kLabels}, {"Z", {ir::ElementType::kF32}}};
-  return {
+  OpSchema regressor =
       named_trees("TreeEnsembleRegressor", "sum, mean, minimum or maximum of the trees' values",
                   infer_regressor,
-                  {{"aggregate_function", std::string("SUM")}, {"n_targets", std::int64_t{1}}}),
+                  {{"aggregate_function", std::string("SUM")}, {"n_targets", std::int64_t{1}}});
+  OpSchema table_regressor =
+      tabulated(regressor, "TreeRegressor", "TreeEnsembleRegressor of trees in a table");
+  OpSchema table_classifier =
+      tabulated(classifier, "TreeClassifier", "TreeEnsembleClassifier of trees in a table");
+  return {
+      std::move(regressor),
       std::move(classifier),
+      std::move(table_regressor),
+      std::move(table_classifier),
       {.domain = kMlDomain,
        .name = "TreeEnsemble",
        .versions = {5},

@@ -54,13 +54,14 @@ class Builder {
   Status run() {
     if (Status status = check(); !status.is_ok()) return status;
     find_features();
-    const int feature_bits = std::bit_width(static_cast<std::uint64_t>(table_.num_features() - 1));
+    const int feature_bits = std::bit_width(table_.columns.size() - 1);
     if (feature_bits > 20) return unimplemented("trees over that many features");
     table_.child_shift = static_cast<std::uint32_t>(feature_bits) + 2;
-    table_.feature_mask = (std::uint32_t{1} << table_.child_shift) - 4;
     table_.rules = ensemble_.rules;
     table_.nodes.resize(2);  // trees start at even places
     table_.values.resize(2);
+    leaf_ = std::uint64_t{~std::uint32_t{0} << table_.child_shift} << 32 |  // distance -1
+            static_cast<std::uint32_t>(kNever);
     for (const std::int32_t root : ensemble_.roots) {
       if (Status status = add_tree(root); !status.is_ok()) return status;
     }
@@ -78,6 +79,10 @@ class Builder {
     for (const TreeNode& node : ensemble_.nodes) {
       if (node.test == TreeTest::kMember) return unimplemented("trees with sets of members");
       if (node.feature >= columns_) return plugin::invalid_argument("a feature is outside X");
+      const bool is_branch = node.test != TreeTest::kLeaf;
+      if (is_branch && !is_double_ && !is_float(node.split)) {
+        return unimplemented("splits that are no f32 of features that are");
+      }
       table_.has_rows = table_.has_rows || (node.test == TreeTest::kLeaf && node.count > 1);
     }
     table_.has_score.assign(static_cast<std::size_t>(rules.num_targets), 0);
@@ -88,31 +93,41 @@ class Builder {
     return !std::isfinite(split) || split == static_cast<float>(split);
   }
 
-  /// The columns that nodes test, and their splits where floats do not hold them.
+  /// The columns that nodes test, and their splits if X is f64.
   void find_features() {
     std::vector<std::vector<double>> splits(static_cast<std::size_t>(columns_));
     std::vector<std::uint8_t> is_used(static_cast<std::size_t>(columns_));
-    bool is_exact = !is_double_;
     for (const TreeNode& node : ensemble_.nodes) {
       if (node.test == TreeTest::kLeaf) continue;
       const auto column = static_cast<std::size_t>(node.feature);
       is_used[column] = 1;
-      is_exact = is_exact && is_float(node.split);
-      if (!std::isnan(node.split)) splits[column].push_back(node.split);
+      if (is_double_ && !std::isnan(node.split)) splits[column].push_back(node.split);
     }
     place_of_.resize(splits.size());
     for (std::size_t column = 0; column < splits.size(); ++column) {
-      if (is_used[column] == 0) continue;
-      place_of_[column] = static_cast<std::int32_t>(table_.columns.size());
-      table_.columns.push_back(static_cast<std::int32_t>(column));
-      if (is_exact) continue;
-      std::ranges::sort(splits[column]);
-      const auto end = std::unique(splits[column].begin(), splits[column].end());
-      splits[column].erase(end, splits[column].end());
-      table_.splits.push_back(std::move(splits[column]));
+      if (is_used[column] != 0) add_feature(column, splits[column]);
     }
-    if (table_.columns.empty()) table_.columns.push_back(0);  // trees of one leaf
-    if (!is_exact) table_.splits.resize(table_.columns.size());
+    std::vector<double> none;
+    if (table_.columns.empty()) add_feature(0, none);  // trees of one leaf
+  }
+
+  void add_feature(std::size_t column, std::vector<double>& splits) {
+    place_of_[column] = static_cast<std::int32_t>(table_.columns.size());
+    table_.columns.push_back(static_cast<std::int32_t>(column));
+    if (!is_double_) return;
+    std::ranges::sort(splits);
+    const auto end = std::unique(splits.begin(), splits.end());
+    table_.splits.insert(table_.splits.end(), splits.begin(), end);
+    table_.split_ends.push_back(static_cast<std::uint32_t>(table_.splits.size()));
+  }
+
+  /// What nodes compare of a feature that has this value: `tree_key`, or a place among its splits.
+  std::int32_t key_of(std::size_t feature, double value) const {
+    if (!is_double_) return tree_key(static_cast<float>(value));
+    const std::span<const double> all = splits_of(table_.splits, table_.split_ends, feature);
+    std::int32_t key = 0;
+    portable::split_keys(all.data(), static_cast<std::int64_t>(all.size()), &value, 1, 1, &key, 1);
+    return key;
   }
 
   Status add_tree(std::int32_t root) {
@@ -121,13 +136,11 @@ class Builder {
     struct Open {
       std::int32_t node;
       std::uint32_t place;
-      int depth;
+      std::int32_t depth;
     };
-    const auto first = static_cast<std::uint32_t>(table_.nodes.size());
-    table_.nodes.resize(first + 2);
-    table_.values.resize(first + 2);
+    const std::uint32_t first = add_pair();
     std::vector<Open> open = {{root, first, 0}};
-    int depth = 0;
+    std::int32_t depth = 0;
     for (std::size_t i = 0; i < open.size(); ++i) {
       const Open at = open[i];
       const TreeNode& node = ensemble_.nodes[static_cast<std::size_t>(at.node)];
@@ -136,12 +149,12 @@ class Builder {
         put_leaf(at.place, node);
         continue;
       }
-      const auto child = static_cast<std::uint32_t>(table_.nodes.size());
-      if (child + 2 >= kMax || open.size() > limit) return unimplemented("trees that share nodes");
-      table_.nodes.resize(child + 2);
-      table_.values.resize(child + 2);
+      if (table_.nodes.size() + 2 >= kMax || open.size() > limit) {
+        return unimplemented("trees that share nodes");
+      }
+      const std::uint32_t child = add_pair();
       const std::int32_t feature = place_of_[static_cast<std::size_t>(node.feature)];
-      const std::int32_t key = table_.key_of(static_cast<std::size_t>(feature), node.split);
+      const std::int32_t key = key_of(static_cast<std::size_t>(feature), node.split);
       const Test test = test_of(node, key);
       if (!put(at.place, test, feature, child - at.place)) {
         return unimplemented("trees of that size over that many features");
@@ -154,6 +167,15 @@ class Builder {
     return note_targets(open.size(), [&](std::size_t i) { return open[i].node; });
   }
 
+  /// Two places side by side. A root uses the first alone; the other stays a leaf that no walk
+  /// meets.
+  std::uint32_t add_pair() {
+    const auto place = static_cast<std::uint32_t>(table_.nodes.size());
+    table_.nodes.resize(place + 2, leaf_);
+    table_.values.resize(place + 2);
+    return place;
+  }
+
   bool put(std::uint32_t place, const Test& test, std::int32_t feature, std::uint32_t distance) {
     if (distance >= std::uint32_t{1} << (31 - table_.child_shift)) return false;
     table_.is_flagged = table_.is_flagged || test.flags != 0;
@@ -164,8 +186,7 @@ class Builder {
   }
 
   void put_leaf(std::uint32_t place, const TreeNode& leaf) {
-    const std::uint32_t link = ~std::uint32_t{0} << table_.child_shift;  // -1
-    table_.nodes[place] = std::uint64_t{link} << 32 | static_cast<std::uint32_t>(kNever);
+    table_.nodes[place] = leaf_;
     const auto* weights = ensemble_.weights.data() + leaf.first;
     if (!table_.has_rows) {
       const float value = leaf.count > 0 ? static_cast<float>(weights->weight) : 0.0F;
@@ -212,9 +233,7 @@ class Builder {
   /// Walking trees of like depth together wastes no steps; the first lanes walk a leaf.
   void sort_trees() {
     while (table_.roots.size() % kTreeLanes != 0) {
-      const auto place = static_cast<std::uint32_t>(table_.nodes.size());
-      table_.nodes.resize(place + 2);
-      table_.values.resize(place + 2);
+      const std::uint32_t place = add_pair();
       put_leaf(place, TreeNode());
       table_.roots.insert(table_.roots.begin(), place);
       table_.depths.insert(table_.depths.begin(), 0);
@@ -239,18 +258,11 @@ class Builder {
   std::int64_t columns_;
   bool is_double_;
   TreeTable& table_;
+  std::uint64_t leaf_ = 0;              ///< the node of a leaf
   std::vector<std::int32_t> place_of_;  ///< of each column of X, in TreeTable::columns
 };
 
 }  // namespace
-
-std::int32_t TreeTable::key_of(std::size_t feature, double value) const {
-  if (splits.empty()) return tree_key(static_cast<float>(value));
-  const std::vector<double>& all = splits[feature];
-  std::int32_t key = 0;
-  portable::split_keys(all.data(), static_cast<std::int64_t>(all.size()), &value, 1, 1, &key, 1);
-  return key;
-}
 
 Status TreeTable::make(const Ensemble& ensemble, std::int64_t columns, bool is_double,
                        TreeTable* table) {

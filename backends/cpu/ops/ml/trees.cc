@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 
+#include "ops/ml/packed_trees.h"
 #include "ops/ml/tree_table.h"
 #include "plugin/registry.h"
 
@@ -38,19 +40,35 @@ Status check_trees(const sluice_op& op) {
   return plugin::ok();
 }
 
+/// As above for trees in a table, which a backend accepts only if its kernel takes them.
+Status check_table(const sluice_op& op) {
+  if (Status status = check_trees(op); !status.is_ok()) return status;
+  if (op.num_inputs != 2 || op.inputs[kTreesInput].is_constant == 0) {
+    return unimplemented("a table that is not constant");
+  }
+  const auto aggregate = plugin::Attributes(op).get_text("aggregate_function", "SUM");
+  if (aggregate != "SUM" && aggregate != "AVERAGE") {
+    return unimplemented("trees whose least or largest counts");
+  }
+  return packed_trees_bytes(op) > 0 ? plugin::ok() : unimplemented("trees of that size");
+}
+
 class Trees : public Kernel {
  public:
-  Trees(const sluice_op& op, Isa isa, TreeTable table)
+  Trees(const sluice_op& op, Isa isa, TreeTable table) : Trees(op, isa, table.view()) {
+    table_ = std::move(table);  // its lists stay where `trees_` has them
+  }
+  Trees(const sluice_op& op, Isa isa, TreeView trees)
       : Kernel(op),
-        table_(std::move(table)),
+        trees_(std::move(trees)),
         walk_rows_(SLUICE_CPU_PICK(isa, walk_rows)),
         walk_trees_(SLUICE_CPU_PICK(isa, walk_trees)),
         split_keys_(SLUICE_CPU_PICK(isa, split_keys)),
         x_(op.inputs[0].tensor),
         rows_(x_.rank == 1 ? 1 : x_.dims[0]),
         columns_(x_.dims[x_.rank - 1]),
-        targets_(table_.rules.num_targets) {
-    for (const int depth : table_.depths) steps_ += depth + 2;
+        targets_(trees_.rules.num_targets) {
+    for (const std::int32_t depth : trees_.depths) steps_ += depth + 2;
   }
 
   /// Sums first, then outputs, because few rows are summed by parts.
@@ -65,7 +83,7 @@ class Trees : public Kernel {
 
   std::int64_t scratch_bytes() const override {
     const std::int64_t rows = rows_ < kFewRows ? rows_ : kRowsAtOnce;
-    return (table_.num_features() * rows * 4 + targets_ * 8 + 127) / 64 * 64;
+    return (trees_.num_features() * rows * 4 + targets_ * 8 + 127) / 64 * 64;
   }
   std::int64_t shared_bytes() const override {
     return rows_ * targets_ * 4 * (rows_ < kFewRows ? kMaxParts : 1) + 64;
@@ -83,8 +101,8 @@ class Trees : public Kernel {
     const auto copy = [&](const auto* from) {
       for (std::int64_t r = 0; r < count; ++r) {
         const auto* row = from + (first + r) * columns_;
-        for (std::int64_t f = 0; f < table_.num_features(); ++f) {
-          const auto value = row[table_.columns[static_cast<std::size_t>(f)]];
+        for (std::int64_t f = 0; f < trees_.num_features(); ++f) {
+          const auto value = row[trees_.columns[static_cast<std::size_t>(f)]];
           to[f * pitch + r * step] = tree_key(static_cast<float>(value));
         }
       }
@@ -100,20 +118,20 @@ class Trees : public Kernel {
   /// The same with keys that are places among the splits.
   void find_places(const double* rows, std::int64_t count, std::int32_t* to, std::int64_t pitch,
                    std::int64_t step) const {
-    for (std::size_t f = 0; f < table_.columns.size(); ++f, to += pitch) {
-      const std::vector<double>& splits = table_.splits[f];
-      split_keys_(splits.data(), static_cast<std::int64_t>(splits.size()), rows + table_.columns[f],
+    for (std::size_t f = 0; f < trees_.columns.size(); ++f, to += pitch) {
+      const auto splits = splits_of(trees_.splits, trees_.split_ends, f);
+      split_keys_(splits.data(), static_cast<std::int64_t>(splits.size()), rows + trees_.columns[f],
                   columns_, count, to, step);
     }
   }
 
   void add(std::size_t tree, std::uint32_t end, float* sum) const {
-    const std::uint32_t value = table_.values[end];
-    if (!table_.has_rows) {
-      sum[table_.targets[tree]] += std::bit_cast<float>(value);
+    const std::uint32_t value = trees_.values[end];
+    if (!trees_.has_rows) {
+      sum[trees_.targets[tree]] += std::bit_cast<float>(value);
       return;
     }
-    const float* row = table_.rows.data() + std::int64_t{value} * targets_;
+    const float* row = trees_.rows.data() + std::int64_t{value} * targets_;
     for (std::int64_t t = 0; t < targets_; ++t) sum[t] += row[t];
   }
 
@@ -121,7 +139,7 @@ class Trees : public Kernel {
   void sum_trees(const Run& run, const Worker& worker) const {
     if (worker.index >= kMaxParts) return;
     const Worker capped = {worker.index, std::min<int>(worker.count, kMaxParts), worker.scratch};
-    const Share share = share_of(table_.num_trees(), kLanes, capped);
+    const Share share = share_of(trees_.num_trees(), kLanes, capped);
     const auto begin = static_cast<std::size_t>(share.begin);
     const auto end = static_cast<std::size_t>(share.end);
     auto* features = reinterpret_cast<std::int32_t*>(worker.scratch);
@@ -130,12 +148,12 @@ class Trees : public Kernel {
     std::int64_t r = 0;
     for (; r + kLanes <= rows_; r += kLanes, sum += kLanes * targets_) {
       read(run, r, kLanes, features, kLanes, 1);
-      for (std::size_t tree = std::max(begin, table_.num_empty); tree < end; ++tree) {
+      for (std::size_t tree = std::max(begin, trees_.num_empty); tree < end; ++tree) {
         add_rows(tree, features, kLanes, sum);
       }
     }
-    read(run, r, rows_ - r, features, 1, table_.num_features());
-    for (; r < rows_; ++r, sum += targets_, features += table_.num_features()) {
+    read(run, r, rows_ - r, features, 1, trees_.num_features());
+    for (; r < rows_; ++r, sum += targets_, features += trees_.num_features()) {
       for (std::size_t tree = begin; tree < end; tree += kLanes) add_trees(tree, features, sum);
     }
   }
@@ -144,14 +162,14 @@ class Trees : public Kernel {
   void add_rows(std::size_t tree, const std::int32_t* features, std::int64_t count,
                 float* sum) const {
     std::uint32_t ends[kLanes];
-    walk_rows_(table_.view(), table_.roots[tree], table_.depths[tree], features, ends);
+    walk_rows_(trees_.walk(), trees_.roots[tree], trees_.depths[tree], features, ends);
     for (std::int64_t lane = 0; lane < count; ++lane) add(tree, ends[lane], sum + lane * targets_);
   }
 
   /// kLanes trees from `first` on for one row.
   void add_trees(std::size_t first, const std::int32_t* features, float* sum) const {
     std::uint32_t ends[kLanes];
-    walk_trees_(table_.view(), &table_.roots[first], table_.depths[first + kLanes - 1], features,
+    walk_trees_(trees_.walk(), &trees_.roots[first], trees_.depths[first + kLanes - 1], features,
                 ends);
     for (std::size_t lane = 0; lane < kLanes; ++lane) add(first + lane, ends[lane], sum);
   }
@@ -179,16 +197,16 @@ class Trees : public Kernel {
   void sum_block(const Run& run, std::int32_t* features, std::int64_t first,
                  std::int64_t count) const {
     for (std::int64_t r = 0; r < count; r += kLanes) {
-      std::int32_t* group = features + r * table_.num_features();
+      std::int32_t* group = features + r * trees_.num_features();
       const std::int64_t there = std::min(kLanes, count - r);
-      if (there < kLanes) std::fill(group, group + kLanes * table_.num_features(), 0);
+      if (there < kLanes) std::fill(group, group + kLanes * trees_.num_features(), 0);
       read(run, first + r, there, group, kLanes, 1);
     }
     float* sum = sums(run) + first * targets_;
     std::fill(sum, sum + count * targets_, 0.0F);
-    for (std::size_t tree = table_.num_empty; tree < table_.roots.size(); ++tree) {
+    for (std::size_t tree = trees_.num_empty; tree < trees_.roots.size(); ++tree) {
       for (std::int64_t r = 0; r < count; r += kLanes) {
-        add_rows(tree, features + r * table_.num_features(), std::min(kLanes, count - r),
+        add_rows(tree, features + r * trees_.num_features(), std::min(kLanes, count - r),
                  sum + r * targets_);
       }
     }
@@ -203,7 +221,7 @@ class Trees : public Kernel {
     auto* y = run.output<float>(has_labels ? 1 : 0);
     for (std::int64_t r = share.begin; r < share.end; ++r) {
       std::copy_n(sums(run) + r * targets_, size, scores);
-      const std::size_t best = table_.rules.finish({scores, size}, table_.has_score);
+      const std::size_t best = trees_.rules.finish({scores, size}, trees_.has_score);
       if (y != nullptr) std::copy_n(scores, size, y + r * targets_);
       if (has_labels && run.output<std::int64_t>(0) != nullptr) {
         run.output<std::int64_t>(0)[r] = labels[best];
@@ -211,7 +229,8 @@ class Trees : public Kernel {
     }
   }
 
-  TreeTable table_;
+  TreeTable table_;  ///< empty where the host keeps the packed trees
+  TreeView trees_;
   decltype(&portable::walk_rows) walk_rows_;
   decltype(&portable::walk_trees) walk_trees_;
   decltype(&portable::split_keys) split_keys_;
@@ -219,6 +238,17 @@ class Trees : public Kernel {
   std::int64_t rows_, columns_, targets_;
   std::int64_t steps_ = 0;  ///< levels of all trees, plus the final aggregation
 };
+
+/// There is a score for each target of each row.
+Status check_scores(const sluice_op& op, const reference::TreeRules& rules) {
+  const sluice_tensor& x = op.inputs[0].tensor;
+  const sluice_tensor& scores = op.outputs[is_classifier(op) ? 1 : 0].tensor;
+  const std::int64_t rows = x.rank == 1 ? 1 : x.dims[0];
+  if (plugin::is_absent(scores) || plugin::num_elements(scores) == rows * rules.num_targets) {
+    return plugin::ok();
+  }
+  return plugin::invalid_argument("the scores have another shape than the trees' targets");
+}
 
 Status make_trees(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const sluice_tensor& x = op.inputs[0].tensor;
@@ -230,8 +260,31 @@ Status make_trees(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel)
       !status.is_ok()) {
     return status;
   }
+  if (Status status = check_scores(op, table.rules); !status.is_ok()) return status;
   *kernel = std::make_unique<Trees>(op, isa, std::move(table));
   return plugin::ok();
+}
+
+Status make_packed_trees(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
+  if (op.inputs[kTreesInput].packed == nullptr) return make_trees(op, isa, kernel);
+  TreeView trees;
+  if (Status status = view_packed_trees(op, &trees); !status.is_ok()) return status;
+  if (Status status = check_scores(op, trees.rules); !status.is_ok()) return status;
+  *kernel = std::make_unique<Trees>(op, isa, std::move(trees));
+  return plugin::ok();
+}
+
+sluice_packing table_packing(const sluice_op& op, int input, Isa /*isa*/) {
+  sluice_packing packing = {};
+  if (input != kTreesInput) return packing;
+  packing.size_bytes = packed_trees_bytes(op);
+  const bool is_double = op.inputs[0].tensor.element_type == plugin::kF64;
+  std::snprintf(packing.format, sizeof packing.format, "trees1/%s", is_double ? "f64" : "f32");
+  return packing;
+}
+
+void pack_table(const sluice_op& op, int /*input*/, Isa /*isa*/, void* packed) {
+  pack_trees(op, packed);
 }
 
 }  // namespace
@@ -241,6 +294,14 @@ std::vector<OpEntry> tree_entries() {
   for (const char* kind : {"TreeEnsemble", "TreeEnsembleRegressor", "TreeEnsembleClassifier"}) {
     entries.push_back(
         {.domain = "ai.onnx.ml", .kind = kind, .check = check_trees, .make = make_trees});
+  }
+  for (const char* kind : {"TreeRegressor", "TreeClassifier"}) {
+    entries.push_back({.domain = "sluice",
+                       .kind = kind,
+                       .check = check_table,
+                       .make = make_packed_trees,
+                       .packing = table_packing,
+                       .pack = pack_table});
   }
   return entries;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "reference/kernels/ml/ensemble_table.h"
 #include "reference/kernels/support.h"
 
 namespace sluice::reference {
@@ -255,14 +256,19 @@ Status read_placed(const sluice_op& op, Ensemble& ensemble) {
   return plugin::ok();
 }
 
-void read_rules(const sluice_op& op, bool is_placed, TreeRules& rules) {
+bool is_placed(const sluice_op& op) { return std::string_view(op.kind) == "TreeEnsemble"; }
+
+}  // namespace
+
+TreeRules read_tree_rules(const sluice_op& op) {
   const plugin::Attributes attributes(op);
+  TreeRules rules;
   rules.num_targets = static_cast<std::int32_t>(attributes.get_int("n_targets", 1));
   rules.base_values = read_floats(attributes, "base_values");
-  if (is_placed) {
+  if (is_placed(op)) {
     rules.aggregate = static_cast<TreeAggregate>(attributes.get_int("aggregate_function", 1));
     rules.transform = static_cast<ScoreTransform>(attributes.get_int("post_transform"));
-    return;
+    return rules;
   }
   const auto aggregate =
       std::ranges::find(kAggregates, attributes.get_text("aggregate_function", "SUM"));
@@ -272,7 +278,11 @@ void read_rules(const sluice_op& op, bool is_placed, TreeRules& rules) {
                              attributes.get_texts("classlabels_strings").size();
   rules.is_classifier = labels > 0;
   if (rules.is_classifier) rules.num_targets = static_cast<std::int32_t>(labels);
+  rules.num_trees = static_cast<std::int64_t>(attributes.get_ints("roots").size());
+  return rules;
 }
+
+namespace {
 
 bool holds(const Ensemble& ensemble, const TreeNode& node, double x) {
   switch (node.test) {
@@ -294,10 +304,16 @@ bool holds(const Ensemble& ensemble, const TreeNode& node, double x) {
 }  // namespace
 
 Status read_ensemble(const sluice_op& op, Ensemble* ensemble) {
-  const bool is_placed = std::string_view(op.kind) == "TreeEnsemble";
   TreeRules& rules = ensemble->rules;
-  read_rules(op, is_placed, rules);
-  Status status = is_placed ? read_placed(op, *ensemble) : NamedTrees(op, ensemble).run();
+  rules = read_tree_rules(op);
+  Status status;
+  if (is_placed(op)) {
+    status = read_placed(op, *ensemble);
+  } else if (std::string_view(op.domain) == "sluice") {
+    status = read_table(op, ensemble);
+  } else {
+    status = NamedTrees(op, ensemble).run();
+  }
   if (!status.is_ok()) return status;
   std::vector<bool> is_named(index(std::max(rules.num_targets, 1)));
   for (const TreeWeight& weight : ensemble->weights) {

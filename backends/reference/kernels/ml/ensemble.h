@@ -63,10 +63,14 @@ struct Ensemble {
   TreeRules rules;
 };
 
-/// Reads the attributes of TreeEnsemble, TreeEnsembleRegressor or TreeEnsembleClassifier.
-/// The host has checked lengths, ids and the absence of cycles. The function checks ids again, so
-/// every index in the result is inside its list.
-/// Fails: SLUICE_INVALID_ARGUMENT, SLUICE_UNIMPLEMENTED past 2^31 nodes.
+/// Reads how the operation's scores become outputs. What follows from the weights is left at its
+/// default: `has_one_class` and `is_probability`; of lists, `num_trees` is 0.
+TreeRules read_tree_rules(const sluice_op& op);
+
+/// Reads TreeEnsemble, TreeEnsembleRegressor, TreeEnsembleClassifier, sluice::TreeRegressor or
+/// sluice::TreeClassifier. The host has checked lengths, ids and the absence of cycles. The
+/// function checks ids again, so every index in the result is inside its list. Fails:
+/// SLUICE_INVALID_ARGUMENT, SLUICE_UNIMPLEMENTED past 2^31 nodes.
 Status read_ensemble(const sluice_op& op, Ensemble* ensemble);
 
 /// The leaf that a row of features ends in. Requires: every feature is inside the row.

@@ -1,4 +1,4 @@
-// TreeEnsemble, TreeEnsembleRegressor, TreeEnsembleClassifier.
+// TreeEnsemble, TreeEnsembleRegressor, TreeEnsembleClassifier; TreeRegressor, TreeClassifier.
 #include <algorithm>
 
 #include "reference/families.h"
@@ -70,6 +70,9 @@ std::vector<KernelEntry> tree_kernels() {
   std::vector<KernelEntry> entries;
   for (const char* kind : {"TreeEnsemble", "TreeEnsembleRegressor", "TreeEnsembleClassifier"}) {
     entries.push_back({"ai.onnx.ml", kind, run_trees, check_trees});
+  }
+  for (const char* kind : {"TreeRegressor", "TreeClassifier"}) {
+    entries.push_back({"sluice", kind, run_trees, check_trees});
   }
   return entries;
 }
