@@ -76,6 +76,19 @@ TEST_F(ExchangeTest, ATensorThatLeavesDuringItsFetchArrivesAndCountsUntilThen) {
   while (usage() != 0) std::this_thread::yield();
 }
 
+/// A request may outlive its session, and keep an output then.
+TEST_F(ExchangeTest, ASessionThatHasEndedPutsNothing) {
+  const auto session = service_.open_session("short", {"unix:/s", 1, 0, 0}).value();
+  const service::Caller caller = {session, session->peer()};
+  std::vector<std::byte> bytes(16);
+  const exec::TensorView view = {bytes.data(), 16, ir::ElementType::kU8, {16}};
+  ASSERT_TRUE(service_.put_tensor(caller, view, 0).is_ok());
+  service_.close_session(session->id(), make_error(Code::kAborted, "over"));
+  const auto late = service_.put_tensor(caller, view, 0);
+  EXPECT_EQ(runtime::runtime_code_of(late.status()), runtime::RuntimeCode::kCancelled);
+  EXPECT_EQ(service_.exchange().usage(session->owner()).num_tensors, 0);
+}
+
 TEST_F(ExchangeTest, ATensorWithoutRoomIsNotFetched) {
   offer(1024);
   const auto tensor = fetch([](std::int64_t) {

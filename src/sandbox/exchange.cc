@@ -29,6 +29,11 @@ Status Exchange::check_ttl(std::int64_t ttl_ns) const {
                                 options_.max_ttl_ns);
 }
 
+void Exchange::add(OwnerId owner) {
+  const std::lock_guard lock(mutex_);
+  table_.add(owner);
+}
+
 Result<ExchangeTable::Room> Exchange::reserve(OwnerId owner, std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
   // Room is not refused because of a tensor that the thread has not reached.

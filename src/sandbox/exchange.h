@@ -24,6 +24,8 @@ class Exchange {
   Exchange& operator=(const Exchange&) = delete;
   ~Exchange();
 
+  /// An owner begins, until `drop`.
+  void add(OwnerId owner);
   /// Keeps the tensor for `ttl_ns`; 0: the default. Copies nothing.
   /// Fails: as ExchangeTable::put; kInvalid for a time to live that is negative or too long.
   Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, std::int64_t ttl_ns = 0);

@@ -7,10 +7,25 @@ namespace sluice::sandbox {
 using runtime::runtime_error;
 using runtime::RuntimeCode;
 
-Result<ExchangeTable::Room> ExchangeTable::reserve(OwnerId owner, std::int64_t bytes,
-                                                   const ExchangeLimits& limits) {
+namespace {
+
+Status owner_has_ended() {
+  return runtime_error(RuntimeCode::kCancelled,
+                       "the session has ended: the exchange takes no more");
+}
+
+}  // namespace
+
+void ExchangeTable::add(OwnerId owner) {
   std::shared_ptr<Counts>& counts = counts_[owner];
   if (counts == nullptr) counts = std::make_shared<Counts>();
+}
+
+Result<ExchangeTable::Room> ExchangeTable::reserve(OwnerId owner, std::int64_t bytes,
+                                                   const ExchangeLimits& limits) {
+  const auto it = counts_.find(owner);
+  if (it == counts_.end()) return owner_has_ended();
+  const std::shared_ptr<Counts>& counts = it->second;
   if (counts->num_tensors >= limits.max_tensors || bytes > limits.max_bytes - counts->bytes) {
     return runtime_error(RuntimeCode::kOutOfResources,
                          "the exchange holds {} tensors of {} bytes for this session, at most {} "
@@ -37,6 +52,7 @@ Result<TensorIndex> ExchangeTable::put(OwnerId owner, runtime::OutputTensor tens
   if (tensor.owner == nullptr) {
     return runtime_error(RuntimeCode::kInvalid, "the exchange keeps no memory of a caller");
   }
+  if (!counts_.contains(owner)) return owner_has_ended();
   // The memory goes before its room: a tensor that counts no more holds none.
   const Lease lease(new runtime::OutputTensor(std::move(tensor)),
                     [room = std::move(room)](const runtime::OutputTensor* dead) mutable {

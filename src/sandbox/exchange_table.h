@@ -37,6 +37,8 @@ struct ExchangeUsage {
 ///     put --> in the table --remove, its time is over, its owner ends--> leased --last lease-->
 ///     gone
 ///
+/// An owner exists from `add` to `drop`. A request that outlives its owner leaves nothing here.
+///
 /// Not thread-safe, but leases may end on any thread. Times are the caller's.
 class ExchangeTable {
  public:
@@ -46,11 +48,13 @@ class ExchangeTable {
   /// Counts a tensor of the owner that is yet to come, until the last copy goes.
   using Room = std::shared_ptr<const void>;
 
-  /// Fails: kOutOfResources over the limits.
+  /// An owner begins; nothing happens if it has begun.
+  void add(OwnerId owner);
+  /// Fails: kOutOfResources over the limits; kCancelled for an owner that has ended.
   Result<Room> reserve(OwnerId owner, std::int64_t bytes, const ExchangeLimits& limits);
   /// `tensor.owner` keeps the bytes alive and unchanged. It leaves the table at `expires_ns`.
   /// Requires: `room` is of this owner and of the tensor's size.
-  /// Fails: kInvalid for a tensor whose memory nobody owns.
+  /// Fails: kInvalid for a tensor whose memory nobody owns; kCancelled for an owner that has ended.
   Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, std::int64_t expires_ns,
                           Room room);
   /// The same with room of its own. Fails: as reserve, too.
@@ -67,7 +71,7 @@ class ExchangeTable {
   /// What `offer` gave a key for. Fails: kInvalidHandle for a tensor that has left the table, was
   /// not offered, or has another key.
   Result<Lease> get_offered(TensorIndex index, std::string_view key) const;
-  /// The owner ends: all its tensors leave the table.
+  /// The owner ends: all its tensors leave the table, and no others come.
   void drop(OwnerId owner);
   /// Tensors whose time is over leave the table.
   void expire(std::int64_t now_ns);
@@ -98,7 +102,7 @@ class ExchangeTable {
   Entries entries_;
   std::set<std::pair<std::int64_t, TensorIndex>> by_expiry_;
   std::map<OwnerId, std::set<TensorIndex>> by_owner_;
-  std::map<OwnerId, std::shared_ptr<Counts>> counts_;  ///< of owners with tensors or leases
+  std::map<OwnerId, std::shared_ptr<Counts>> counts_;  ///< of owners that have not ended
 };
 
 }  // namespace sluice::sandbox

@@ -19,6 +19,14 @@ constexpr ExchangeLimits kLimits = {1000, 10};
 
 RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
 
+/// With two owners.
+ExchangeTable table_of_two() {
+  ExchangeTable table;
+  table.add(kMine);
+  table.add(kOther);
+  return table;
+}
+
 /// A tensor of this size; `*num_living` counts the memory that still exists.
 OutputTensor tensor_of(std::int64_t size_bytes, int* num_living = nullptr) {
   auto* bytes = new std::vector<std::byte>(static_cast<std::size_t>(size_bytes));
@@ -36,7 +44,7 @@ OutputTensor tensor_of(std::int64_t size_bytes, int* num_living = nullptr) {
 }
 
 TEST(ExchangeTable, GetReturnsTheBytesWhereTheyWerePut) {
-  ExchangeTable table;
+  ExchangeTable table = table_of_two();
   OutputTensor tensor = tensor_of(8);
   const void* address = tensor.view.data;
   const auto index = table.put(kMine, std::move(tensor), 100, kLimits);
@@ -48,7 +56,7 @@ TEST(ExchangeTable, GetReturnsTheBytesWhereTheyWerePut) {
 }
 
 TEST(ExchangeTable, OtherOwnersNeitherGetNorRemove) {
-  ExchangeTable table;
+  ExchangeTable table = table_of_two();
   const auto index = table.put(kMine, tensor_of(8), 100, kLimits);
   EXPECT_EQ(code_of(table.get(kOther, *index).status()), RuntimeCode::kInvalidHandle);
   EXPECT_EQ(code_of(table.remove(kOther, *index)), RuntimeCode::kInvalidHandle);
@@ -57,7 +65,7 @@ TEST(ExchangeTable, OtherOwnersNeitherGetNorRemove) {
 }
 
 TEST(ExchangeTable, OfferedTensorIsFoundByItsKeyUntilItLeaves) {
-  ExchangeTable table;
+  ExchangeTable table = table_of_two();
   const auto index = table.put(kMine, tensor_of(8), 100, kLimits).value();
   EXPECT_EQ(code_of(table.get_offered(index, "").status()), RuntimeCode::kInvalidHandle);
   EXPECT_EQ(code_of(table.offer(kOther, index).status()), RuntimeCode::kInvalidHandle);
@@ -74,7 +82,7 @@ TEST(ExchangeTable, OfferedTensorIsFoundByItsKeyUntilItLeaves) {
 }
 
 TEST(ExchangeTable, RoomCountsUntilTheTensorThatTookItGoes) {
-  ExchangeTable table;
+  ExchangeTable table = table_of_two();
   auto room = table.reserve(kMine, 600, kLimits).value();
   EXPECT_EQ(table.usage(kMine).bytes, 600);
   EXPECT_EQ(code_of(table.reserve(kMine, 600, kLimits).status()), RuntimeCode::kOutOfResources);
@@ -87,7 +95,7 @@ TEST(ExchangeTable, RoomCountsUntilTheTensorThatTookItGoes) {
 }
 
 TEST(ExchangeTable, LastLeaseFreesATensorThatHasLeft) {
-  ExchangeTable table;
+  ExchangeTable table = table_of_two();
   int num_living = 0;
   const auto index = table.put(kMine, tensor_of(8, &num_living), 100, kLimits);
   auto lease = table.get(kMine, *index).value();
@@ -106,7 +114,7 @@ TEST(ExchangeTable, LeaseOutlivesItsOwnerAndTheTable) {
   int num_living = 0;
   ExchangeTable::Lease lease;
   {
-    ExchangeTable table;
+    ExchangeTable table = table_of_two();
     const auto index = table.put(kMine, tensor_of(8, &num_living), kNoDeadline, kLimits);
     lease = table.get(kMine, *index).value();
     table.drop(kMine);
@@ -116,8 +124,22 @@ TEST(ExchangeTable, LeaseOutlivesItsOwnerAndTheTable) {
   EXPECT_EQ(num_living, 0);
 }
 
+/// A request may outlive its session: what it keeps would stay, and no quota would count it.
+TEST(ExchangeTable, AnOwnerThatHasEndedKeepsNothingMore) {
+  ExchangeTable table = table_of_two();
+  auto room = table.reserve(kMine, 8, kLimits).value();
+  table.drop(kMine);
+  int num_living = 0;
+  EXPECT_EQ(code_of(table.put(kMine, tensor_of(8, &num_living), 100, std::move(room)).status()),
+            RuntimeCode::kCancelled);
+  EXPECT_EQ(code_of(table.put(kMine, tensor_of(8, &num_living), 100, kLimits).status()),
+            RuntimeCode::kCancelled);
+  EXPECT_EQ(table.size(), 0U);
+  EXPECT_EQ(num_living, 0);
+}
+
 TEST(ExchangeTable, RefusesMoreThanItsLimitsAndNamesThem) {
-  ExchangeTable table;
+  ExchangeTable table = table_of_two();
   EXPECT_EQ(code_of(table.put(kMine, tensor_of(1001), 100, kLimits).status()),
             RuntimeCode::kOutOfResources);
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(table.put(kMine, tensor_of(1), 100, kLimits).is_ok());
@@ -127,7 +149,7 @@ TEST(ExchangeTable, RefusesMoreThanItsLimitsAndNamesThem) {
 }
 
 TEST(ExchangeTable, RefusesMemoryThatNobodyOwns) {
-  ExchangeTable table;
+  ExchangeTable table = table_of_two();
   OutputTensor tensor = tensor_of(8);
   tensor.owner = nullptr;
   EXPECT_EQ(code_of(table.put(kMine, tensor, 100, kLimits).status()), RuntimeCode::kInvalid);
@@ -163,7 +185,9 @@ struct Model {
 /// Does the same to a table and to the model, and compares what they answer.
 class RandomOperations {
  public:
-  explicit RandomOperations(unsigned seed) : random_(seed) {}
+  explicit RandomOperations(unsigned seed) : random_(seed) {
+    for (std::uint64_t owner = 0; owner < 4; ++owner) table_.add(OwnerId{owner});
+  }
 
   void step() {
     const OwnerId owner{static_cast<std::uint64_t>(below(4))};
@@ -254,6 +278,7 @@ class RandomOperations {
     std::erase_if(leases_,
                   [&](const auto& lease) { return model_.tensors.at(lease.first).owner == owner; });
     table_.drop(owner);
+    table_.add(owner);  // another one, in the model
     std::erase_if(model_.tensors, [&](const auto& entry) { return entry.second.owner == owner; });
   }
 

@@ -23,6 +23,7 @@ runtime::OutputTensor tensor_of(std::int64_t size_bytes) {
 TEST(Exchange, FreesATensorWhenItsTimeToLiveIsOverWithoutAnotherCall) {
   ManualClock clock;
   Exchange exchange(clock, {});
+  exchange.add(kMine);
   ASSERT_TRUE(exchange.put(kMine, tensor_of(8), 1000).is_ok());
   EXPECT_EQ(exchange.usage(kMine).bytes, 8);
   clock.advance(1000);
@@ -32,6 +33,7 @@ TEST(Exchange, FreesATensorWhenItsTimeToLiveIsOverWithoutAnotherCall) {
 TEST(Exchange, RefusesATimeToLiveOutOfRange) {
   ManualClock clock;
   Exchange exchange(clock, {.max_ttl_ns = 10});
+  exchange.add(kMine);
   EXPECT_FALSE(exchange.put(kMine, tensor_of(8), 11).is_ok());
   EXPECT_FALSE(exchange.put(kMine, tensor_of(8), -1).is_ok());
 }
@@ -41,6 +43,7 @@ TEST(Exchange, ManyThreadsPutAndGetAtOnce) {
   std::atomic<int> num_read = 0;
   std::vector<std::thread> threads;
   for (std::uint64_t owner = 1; owner <= 4; ++owner) {
+    exchange.add(OwnerId{owner});
     threads.emplace_back([&, owner] {
       for (int i = 0; i < 500; ++i) {
         const auto index = exchange.put(OwnerId{owner}, tensor_of(16), 1 + (i % 3) * 1'000'000'000);
@@ -62,6 +65,7 @@ TEST(Exchange, ManyThreadsPutAndGetAtOnce) {
 /// The least of many: what other processes of the machine do counts less.
 TEST(Exchange, PutAndGetTakeUnderTenMicrosecondsAtAnySize) {
   Exchange exchange(system_clock(), {.limits = {.max_bytes = std::int64_t{1} << 34}});
+  exchange.add(kMine);
   for (const std::int64_t size_bytes :
        {std::int64_t{4}, std::int64_t{1} << 20, std::int64_t{1} << 28}) {
     const runtime::OutputTensor tensor = tensor_of(size_bytes);

@@ -259,6 +259,7 @@ std::shared_ptr<ClientSession> CommonHoldings::find(const std::string& account,
   if (found == nullptr) {
     found = std::make_shared<ClientSession>(kNobody, "", Peer{}, "", started_ns_, quota);
     found->set_owner(sandbox::OwnerId{kFirstOwner + by_account_.size()});
+    on_owner_(found->owner());
   }
   return found;
 }

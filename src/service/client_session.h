@@ -177,8 +177,10 @@ class SessionTable {
 /// account, so that no user and no token takes what the others need. Safe across threads.
 class CommonHoldings {
  public:
-  CommonHoldings(SessionQuota quota, std::int64_t started_ns)
-      : quota_(std::move(quota)), started_ns_(started_ns) {}
+  /// `on_owner` is told of each account's owner in the exchange before it is used.
+  CommonHoldings(SessionQuota quota, std::int64_t started_ns,
+                 std::function<void(sandbox::OwnerId)> on_owner)
+      : quota_(std::move(quota)), started_ns_(started_ns), on_owner_(std::move(on_owner)) {}
 
   /// A session with the id kNobody that never closes.
   std::shared_ptr<ClientSession> of(const std::string& account);
@@ -193,6 +195,7 @@ class CommonHoldings {
 
   const SessionQuota quota_;
   const std::int64_t started_ns_;
+  const std::function<void(sandbox::OwnerId)> on_owner_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<ClientSession>> by_account_;
 };

@@ -150,9 +150,11 @@ TEST(SessionTable, AnAccountLeavesRoomForOthers) {
 TEST(CommonHoldings, EveryAccountHasItsOwn) {
   SessionQuota quota;
   quota.max_models = 1;
-  CommonHoldings common(quota, 0);
+  std::vector<sandbox::OwnerId> owners;
+  CommonHoldings common(quota, 0, [&](sandbox::OwnerId owner) { owners.push_back(owner); });
   const auto alice = common.of("user 1");
   const auto token = common.of("token a");
+  EXPECT_EQ(owners, (std::vector{alice->owner(), token->owner()}));
   EXPECT_EQ(alice, common.of("user 1"));
   EXPECT_NE(alice->owner(), token->owner());
   EXPECT_TRUE(alice->add_model(runtime::ModelHandle{1}, 1).is_ok());

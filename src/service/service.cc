@@ -48,7 +48,7 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
             quota.max_regions = 0;  // shared memory belongs to a session
             return quota;
           }(),
-          started_ns_) {
+          started_ns_, [this](sandbox::OwnerId owner) { exchange_.add(owner); }) {
   requires_session_ = options_.requires_session;
   access_.set_rules(options_.roles);
   access_.set_exchange_peers(options_.exchange_peers);
@@ -211,6 +211,7 @@ Result<std::shared_ptr<ClientSession>> Service::open_session(std::string client,
   SLUICE_TRY(runtime::with_runtime_code(check_name(client, "client"), RuntimeCode::kInvalid));
   auto session =
       SLUICE_TRY(sessions_.open(std::move(client), std::move(peer), system_clock().now_ns()));
+  exchange_.add(session->owner());  // before the client has the token
   log_.add(LogLevel::kInfo, "session.open id={} process={} user={} address={} client={}",
            static_cast<std::uint64_t>(session->id()), session->peer().process, session->peer().user,
            in_quotes(session->peer().address), in_quotes(session->client()));
