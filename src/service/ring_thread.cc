@@ -152,6 +152,7 @@ Status RingThread::submit(const shm::Submission& submission) {
     request.deadline_ns = now_ns + head.timeout_ns;
   }
   request.priority = head.priority;
+  request.exchange_owner = static_cast<std::uint64_t>(caller_.session->owner());
   const bool is_last = !ring_->server.has_submission();
   const auto flight = ring_->flights.enter(head.request, entry->model, is_last);
   if (flight == nullptr) {

@@ -34,6 +34,7 @@ Result<runtime::Request> request_of(Handlers& handlers, const grpc::CallbackServ
   request.deadline_ns = deadline_of(context, model.clock());
   request.priority = wanted.priority();
   request.wants_detail = wanted.wants_detail();
+  request.exchange_owner = static_cast<std::uint64_t>(admission.caller.session->owner());
   return request;
 }
 

@@ -177,6 +177,7 @@ class StreamCall final
     request.deadline_ns = SLUICE_TRY(deadline_of(message->timeout_ns(), work->model->clock()));
     request.priority = wanted.priority();
     request.wants_detail = wanted.wants_detail();
+    request.exchange_owner = static_cast<std::uint64_t>(caller_.session->owner());
     request.on_done = [this, work](const runtime::Reply& reply) {
       send(work->message->id(), answer_of(reply, *work));
     };

@@ -60,6 +60,9 @@ struct Request {
   std::int64_t deadline_ns = kNoDeadline;  ///< on the engine's clock
   std::int32_t priority = 0;               ///< a higher number runs first
   bool wants_detail = false;
+  /// Whose quota of the exchange counts the tensors that a graph of functions keeps for its later
+  /// functions: a sandbox::OwnerId; 0: nobody's.
+  std::uint64_t exchange_owner = 0;
   /// The caller calls RequestSink::wait next and runs the request there: wake no driver thread.
   bool will_wait = false;
   /// Called exactly once for an accepted request, on any thread, without a lock held. It may submit

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/statistics/model_statistics.h"
+#include "sandbox/exchange.h"
 #include "sandbox/graph/graph_plan.h"
 
 namespace sluice::sandbox {
@@ -16,7 +17,8 @@ namespace sluice::sandbox {
 class GraphRun;
 
 /// Runs the functions of each request one after the other. A tensor passes from function to
-/// function where it lies. Deadline and priority of a request are those of all its functions.
+/// function where it lies, and counts meanwhile in the exchange quota of the request's owner.
+/// Deadline and priority of a request are those of all its functions.
 ///
 /// Locks: `mutex_` is never held while a function, a run or an on_done is called.
 ///
@@ -24,8 +26,9 @@ class GraphRun;
 class FunctionGraph final : public runtime::RequestSink,
                             public std::enable_shared_from_this<FunctionGraph> {
  public:
-  FunctionGraph(GraphRequest request, GraphPlan plan, Clock& clock)
-      : request_(std::move(request)), plan_(std::move(plan)), clock_(clock) {}
+  /// `exchange` and `clock` outlive the graph.
+  FunctionGraph(GraphRequest request, GraphPlan plan, Exchange& exchange, Clock& clock)
+      : request_(std::move(request)), plan_(std::move(plan)), exchange_(exchange), clock_(clock) {}
 
   const std::string& name() const { return request_.name; }
   const std::vector<GraphNode>& nodes() const { return request_.nodes; }
@@ -54,6 +57,7 @@ class FunctionGraph final : public runtime::RequestSink,
 
   const GraphRequest request_;
   const GraphPlan plan_;
+  Exchange& exchange_;
   Clock& clock_;
   mutable std::mutex mutex_;  ///< guards the members up to `statistics_`
   bool is_closed_ = false;

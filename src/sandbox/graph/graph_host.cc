@@ -50,7 +50,7 @@ Result<ModelHandle> GraphHost::deploy(GraphRequest request) {
   }
   GraphPlan plan = SLUICE_TRY(plan_graph(request, std::move(sinks)));
   return ModelHandle(graphs_.insert(std::make_shared<FunctionGraph>(
-                         std::move(request), std::move(plan), functions_.clock())) |
+                         std::move(request), std::move(plan), exchange_, functions_.clock())) |
                      kGraphBits);
 }
 

@@ -26,8 +26,9 @@ class GraphHost final : public runtime::ModelHost {
   static constexpr std::uint64_t kGraphBits =
       FunctionHost::kFunctionBit | (std::uint64_t{1} << 29U);
 
-  /// `functions` outlives the host.
-  explicit GraphHost(FunctionHost& functions) : functions_(functions) {}
+  /// `functions` and `exchange`, which counts the tensors between functions, outlive the host.
+  GraphHost(FunctionHost& functions, Exchange& exchange)
+      : functions_(functions), exchange_(exchange) {}
   ~GraphHost() override { shutdown(0); }
 
   /// Checks the graph and takes requests from now on.
@@ -63,6 +64,7 @@ class GraphHost final : public runtime::ModelHost {
   Result<std::shared_ptr<FunctionGraph>> find(runtime::ModelHandle handle) const;
 
   FunctionHost& functions_;
+  Exchange& exchange_;
   std::mutex change_mutex_;  ///< held during a deployment
   runtime::HandleTable<FunctionGraph> graphs_;
 };

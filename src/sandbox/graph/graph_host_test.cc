@@ -21,13 +21,16 @@ using runtime::testing::request_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+constexpr OwnerId kOwner{7};
+
 /// Functions compute relu(x + [1, -2, 3, -4]).
 class GraphHostTest : public ::testing::Test {
  protected:
   GraphHostTest()
       : engine_(runtime::testing::registry(), drivers_, {runtime::testing::pretended_cpu_map(4)}),
         functions_(engine_, {}),
-        graphs_(functions_) {
+        graphs_(functions_, exchange_) {
+    exchange_.add(kOwner);
     for (const char* name : {"a", "b", "c"}) {
       handles_.push_back(
           functions_.deploy(runtime::testing::load_of(executable_, name), {}).value());
@@ -48,10 +51,16 @@ class GraphHostTest : public ::testing::Test {
   Reply infer(ModelHandle graph, float value) {
     return runtime::infer(**graphs_.sink(graph), request_of(value));
   }
+  Reply infer_of_owner(ModelHandle graph) {
+    runtime::Request request = request_of(2);
+    request.exchange_owner = static_cast<std::uint64_t>(kOwner);
+    return runtime::infer(**graphs_.sink(graph), std::move(request));
+  }
 
   runtime::ThreadDrivers drivers_;
   runtime::Engine engine_;
   const std::shared_ptr<const package::Executable> executable_ = runtime::testing::add_relu();
+  Exchange exchange_{system_clock(), {}};
   FunctionHost functions_;
   GraphHost graphs_;
   std::vector<ModelHandle> handles_;
@@ -98,6 +107,23 @@ TEST_F(GraphHostTest, AnErrorNamesTheFunction) {
   EXPECT_THAT(reply.errors.to_status().message(), HasSubstr("graph g, function b"));
 }
 
+/// Each tensor has 16 bytes. In a chain one at a time is kept; a fork keeps that of `a` and `b`.
+TEST_F(GraphHostTest, TensorsBetweenFunctionsCountInTheQuotaOfTheRequestsOwner) {
+  const auto chain = deploy({"a.y=b.x", "b.y=c.x"});
+  const auto fork = deploy({"a.y=b.x", "a.y=c.x"});
+  auto others = exchange_.reserve(kOwner, ExchangeLimits().max_bytes - 24).value();
+  EXPECT_EQ(infer_of_owner(*chain).code, RuntimeCode::kOk);
+  const Reply refused = infer_of_owner(*fork);
+  EXPECT_EQ(refused.code, RuntimeCode::kOutOfResources);
+  EXPECT_THAT(refused.errors.to_status().message(), HasSubstr("graph g, function b: the exchange"));
+  EXPECT_EQ(exchange_.usage(kOwner).num_tensors, 1) << "what the request kept is free again";
+  EXPECT_EQ(infer(*fork, 2).code, RuntimeCode::kOk) << "a quota is its owner's alone";
+  others = nullptr;
+  EXPECT_EQ(infer_of_owner(*fork).code, RuntimeCode::kOk);
+  exchange_.drop(kOwner);
+  EXPECT_EQ(infer_of_owner(*chain).code, RuntimeCode::kCancelled) << "nobody waits for it";
+}
+
 TEST_F(GraphHostTest, TheDeadlineIsTheWholeRequests) {
   const auto graph = deploy({"a.y=b.x", "b.y=c.x"});
   runtime::Request request = request_of(2);
@@ -140,6 +166,7 @@ TEST_F(GraphHostTest, EveryRequestIsAnsweredOnceAmidCancellationsAndARemoval) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 200; ++i) {
         runtime::Request request = request_of(2);
+        request.exchange_owner = static_cast<std::uint64_t>(kOwner);
         request.on_done = [&](const Reply& /*reply*/) { ++num_answers; };
         const auto id = sink->submit(request);
         ++num_tried;
@@ -154,6 +181,7 @@ TEST_F(GraphHostTest, EveryRequestIsAnsweredOnceAmidCancellationsAndARemoval) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(num_accepted, 0);
   EXPECT_EQ(num_answers, num_accepted) << "the removal waited for all";
+  while (exchange_.usage(kOwner).num_tensors != 0) std::this_thread::yield();
 }
 
 }  // namespace

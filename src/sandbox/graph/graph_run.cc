@@ -45,15 +45,15 @@ Status GraphRun::start(Request& request) {
   return status;
 }
 
-/// Outputs of the graph that no function reads go to the caller's memory at once. What a function
-/// reads later may not lie there: the caller, or a client in another process, could change it.
+/// No output goes to the caller's memory yet: the caller, or a client in another process, could
+/// change it while a function reads it.
 Request GraphRun::request_of(std::size_t step) {
   const GraphPlan& plan = graph_->plan();
   Request inner;
   for (const GraphSource& source : plan.steps[step].inputs) {
     inner.inputs.push_back(source.step == GraphSource::kInput
                                ? request_.inputs[source.index]
-                               : results_[source.step][source.index].view);
+                               : results_[source.step][source.index].tensor.view);
   }
   // Without an owner the caller waits until no device uses the inputs; so do these requests.
   if (request_.memory_owner != nullptr) inner.memory_owner = shared_from_this();
@@ -113,13 +113,30 @@ void GraphRun::take(std::size_t step, Reply reply) {
   if (reply.outputs.empty() && reply.code != RuntimeCode::kOk) return fail(step, reply.errors);
   if (reply.code != RuntimeCode::kOk) code_ = reply.code;  // with outputs: some are not numbers
   if (request_.wants_detail) add(detail_, reply.detail);
-  results_[step] = std::move(reply.outputs);
   for (const GraphSource& source : plan.steps[step].releases) {
     results_[source.step][source.index] = {};
   }
-  if (step + 1 == plan.steps.size()) return finish(collect());
-  const Status status = submit(step + 1);
-  if (!status.is_ok()) finish(runtime::failed_reply(status));
+  Status status = keep(step, std::move(reply.outputs));
+  if (status.is_ok() && step + 1 == plan.steps.size()) return finish(collect());
+  if (status.is_ok()) status = submit(step + 1);
+  if (status.is_ok()) return;
+  results_.clear();  // no function is at work, and their room is free before the client knows
+  finish(runtime::failed_reply(status));
+}
+
+/// What the last function gives waits for nobody, so it is the answer's, and counts as that.
+Status GraphRun::keep(std::size_t step, std::vector<OutputTensor> outputs) {
+  const bool is_counted = request_.exchange_owner != 0 && step + 1 < graph_->plan().steps.size();
+  for (OutputTensor& tensor : outputs) {
+    ExchangeTable::Room room;
+    if (is_counted) {
+      room = SLUICE_TRY(
+          graph_->exchange_.reserve(OwnerId{request_.exchange_owner}, tensor.view.size_bytes)
+              .with_context(where(step)));
+    }
+    results_[step].push_back({std::move(tensor), std::move(room)});
+  }
+  return ok_status();
 }
 
 void GraphRun::fail(std::size_t step, const runtime::ErrorList& errors) {
@@ -131,7 +148,8 @@ void GraphRun::fail(std::size_t step, const runtime::ErrorList& errors) {
   finish(std::move(reply));
 }
 
-/// After an error results stay until this object goes: a device may still read them.
+/// After an error results stay until this object goes: a device may still read them. What the reply
+/// has counts no more as kept, so that its reader can keep it.
 Reply GraphRun::collect() {
   Reply reply;
   reply.code = code_;
@@ -142,7 +160,7 @@ Reply GraphRun::collect() {
       if (!status.is_ok()) return runtime::failed_reply(status);
     }
     const GraphSource& source = graph_->plan().outputs[i];
-    reply.outputs.push_back(results_[source.step][source.index]);
+    reply.outputs.push_back(results_[source.step][source.index].tensor);
   }
   results_.clear();
   return reply;
@@ -150,7 +168,7 @@ Reply GraphRun::collect() {
 
 Status GraphRun::copy_to_caller(std::size_t output) {
   const GraphSource& source = graph_->plan().outputs[output];
-  OutputTensor& tensor = results_[source.step][source.index];
+  OutputTensor& tensor = results_[source.step][source.index].tensor;
   const runtime::OutputMemory& to = request_.outputs[output];
   const std::int64_t size = tensor.view.size_bytes;
   if (size > to.capacity_bytes) {

@@ -16,8 +16,9 @@ namespace sluice::sandbox {
 ///     start --> step 0 --answer--> step 1 --> ... --> done
 ///                  `-- error, cancellation, refusal -----^
 ///
-/// Tensors stay where their functions wrote them until the last reader has answered. Each request
-/// of a step shares this object, and so the memory of what it reads.
+/// Tensors stay where their functions wrote them until the last reader has answered, or the reply
+/// has them. What is kept for later functions counts in the exchange, as long as its memory lives.
+/// Each request of a step shares this object, and so the memory of what it reads.
 class GraphRun final : public std::enable_shared_from_this<GraphRun> {
  public:
   GraphRun(std::shared_ptr<FunctionGraph> graph, std::uint64_t id);
@@ -28,10 +29,16 @@ class GraphRun final : public std::enable_shared_from_this<GraphRun> {
   void cancel();
 
  private:
+  struct Kept {
+    runtime::OutputTensor tensor;
+    ExchangeTable::Room room;  ///< null: it is not counted
+  };
+
   Status submit(std::size_t step);
   std::string where(std::size_t step) const;
   runtime::Request request_of(std::size_t step);
   void take(std::size_t step, runtime::Reply reply);
+  Status keep(std::size_t step, std::vector<runtime::OutputTensor> outputs);
   void fail(std::size_t step, const runtime::ErrorList& errors);
   void finish(runtime::Reply reply);
   runtime::Reply collect();
@@ -41,7 +48,7 @@ class GraphRun final : public std::enable_shared_from_this<GraphRun> {
   const std::uint64_t id_;
   const std::int64_t start_ns_;
   runtime::Request request_;
-  std::vector<std::vector<runtime::OutputTensor>> results_;  ///< by step
+  std::vector<std::vector<Kept>> results_;  ///< by step
   runtime::RuntimeCode code_ = runtime::RuntimeCode::kOk;
   runtime::ReplyDetail detail_;
 

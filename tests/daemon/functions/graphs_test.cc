@@ -1,7 +1,10 @@
 // Graphs of functions through a sluiced of its own process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
 #include "daemon/add_relu.h"
@@ -14,6 +17,7 @@ using runtime::ModelHandle;
 using runtime::RuntimeCode;
 using sandbox::GraphEdge;
 using sandbox::GraphPort;
+using sluice::testing::build_path;
 using sluice::testing::RunningDaemon;
 using sluice::testing::TempDir;
 using ::testing::ElementsAre;
@@ -23,7 +27,8 @@ using ::testing::HasSubstr;
 class GraphsTest : public ::testing::Test {
  protected:
   GraphsTest() {
-    auto daemon = RunningDaemon::start(folder_, {.flags = {"--function-cells", "2"}});
+    auto daemon = RunningDaemon::start(
+        folder_, {.flags = {"--function-cells", "2", "--worker-restarts", "1000"}});
     EXPECT_TRUE(daemon.is_ok()) << daemon.status().to_string();
     if (daemon.is_ok()) daemon_ = std::move(*daemon);
     package_ = sluice::testing::write_model(folder_, "f", {1}, "sim");
@@ -53,6 +58,17 @@ class GraphsTest : public ::testing::Test {
   static std::vector<float> floats(const exec::TensorView& view) {
     const auto* data = static_cast<const float*>(view.data);
     return {data, data + view.size_bytes / 4};
+  }
+
+  /// Kills the process of one of them, if it has one now.
+  static void kill_a_cell(rpc::client::Client& client, int number) {
+    std::vector<std::int64_t> cells;
+    const auto groups = client.list_groups();
+    for (const service::GroupEntry& group : *groups) {
+      if (group.info.worker.process > 0) cells.push_back(group.info.worker.process);
+    }
+    if (cells.empty()) return;
+    kill(static_cast<pid_t>(cells[static_cast<std::size_t>(number) % cells.size()]), SIGKILL);
   }
 
   rpc::client::NamedTensor input() { return {"a.x", {x_.data(), 16, ir::ElementType::kF32, {4}}}; }
@@ -113,6 +129,81 @@ TEST_F(GraphsTest, AGraphBelongsToItsSessionAndEndsWithIt) {
   EXPECT_EQ(other->infer(graph->info.handle, {input()}).status().code(), Code::kPermissionDenied);
   owner = nullptr;
   while (!other->list_models()->empty()) std::this_thread::yield();
+}
+
+/// Until the exchange takes no more; how many it took. None leaves by time.
+std::int64_t fill_exchange(rpc::client::Client& client) {
+  constexpr std::int64_t kHourNs = 3'600'000'000'000;
+  std::vector<float> x(4, 2);
+  const exec::TensorView view = {x.data(), 16, ir::ElementType::kF32, {4}};
+  std::int64_t count = 0;
+  while (client.put_tensor(view, kHourNs).is_ok()) ++count;
+  return count;
+}
+
+TEST_F(GraphsTest, TensorsBetweenFunctionsNeedRoomInTheExchange) {
+  const auto client = daemon_->client("owner");
+  const std::vector<std::uint64_t> functions = {deploy(*client), deploy(*client), deploy(*client)};
+  const auto graph = client->deploy_graph(fork(functions));
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  EXPECT_EQ(fill_exchange(*client), sandbox::ExchangeLimits().max_tensors);
+  const auto refused = client->infer(graph->info.handle, {input()});
+  EXPECT_EQ(runtime::runtime_code_of(refused.status()), RuntimeCode::kOutOfResources);
+  EXPECT_THAT(refused.status().message(), HasSubstr("graph fork, function a: the exchange holds"));
+  ASSERT_TRUE(client->remove_tensor(1).is_ok());
+  EXPECT_THAT(client->infer(graph->info.handle, {input()}).status().message(),
+              HasSubstr("function b: the exchange holds"));
+  ASSERT_TRUE(client->remove_tensor(2).is_ok());
+  const auto answer =
+      client->infer(graph->info.handle, {input()}, {.kept_outputs = {"a.y", "c.y"}});
+  EXPECT_TRUE(answer.is_ok()) << "what it keeps takes the room: " << answer.status().to_string();
+  EXPECT_EQ(fill_exchange(*client), 0);
+}
+
+/// Between and during the functions.
+TEST_F(GraphsTest, DeathsOfACellLeaveNothingOfItsGraphs) {
+  const auto client = daemon_->client("owner");
+  const std::vector<std::uint64_t> functions = {deploy(*client), deploy(*client, true),
+                                                deploy(*client, true)};
+  const auto graph = client->deploy_graph(fork(functions));
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  std::atomic<bool> is_over = false;
+  std::atomic<int> num_answered = 0;
+  std::thread asking([&] {
+    while (!is_over) {
+      const auto answer = client->infer(graph->info.handle, {input()});
+      if (answer.is_ok()) ++num_answered;
+      EXPECT_TRUE(answer.is_ok() || answer.status().code() == Code::kUnavailable)
+          << answer.status().to_string();
+    }
+  });
+  const auto admin = daemon_->client();
+  for (int i = 0; i < 10; ++i) {
+    const int before = num_answered;
+    while (num_answered < before + 1 + i) std::this_thread::yield();
+    kill_a_cell(*admin, i);
+  }
+  const int before = num_answered;
+  while (num_answered < before + 10) std::this_thread::yield();
+  is_over = true;
+  asking.join();
+  // A request that failed lets go of its tensors after its answer.
+  std::int64_t count = 0;
+  while (count < sandbox::ExchangeLimits().max_tensors) count += fill_exchange(*client);
+}
+
+TEST_F(GraphsTest, DeathOfItsClientEndsTheRequestsOfAGraphAndTheGraph) {
+  const auto admin = daemon_->client();
+  for (int i = 0; i < 3; ++i) {
+    sluice::testing::Program client(
+        {build_path("test/daemon_graph_holder").string(), daemon_->address(), package_});
+    ASSERT_EQ(client.read_line(), "asking");
+    usleep(static_cast<unsigned>(i) * 700);
+    EXPECT_EQ(client.end(SIGKILL), -SIGKILL);
+    while (!admin->list_models()->empty() || !admin->list_sessions()->empty()) {
+      std::this_thread::yield();
+    }
+  }
 }
 
 TEST_F(GraphsTest, WhatDoesNotFitIsNamed) {
