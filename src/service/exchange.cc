@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "dispatch/turn.h"
 #include "service/region_slices.h"
 #include "service/service.h"
 
@@ -31,20 +32,6 @@ class Load {
  private:
   explicit Load(ClientSession* session) : session_(session) {}
   ClientSession* session_;
-};
-
-/// Counts one of kMaxPulls while it lives.
-class Turn {
- public:
-  explicit Turn(std::atomic<int>& count) : count_(count), is_free_(++count <= kMaxPulls) {}
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() { --count_; }
-  bool is_free() const { return is_free_; }
-
- private:
-  std::atomic<int>& count_;
-  const bool is_free_;
 };
 
 }  // namespace
@@ -102,7 +89,7 @@ Result<PulledTensor> Service::pull_tensor(const Caller& caller, const OfferedTen
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
   SLUICE_TRY(check_source(wanted.address));
-  const Turn turn(num_pulls_);
+  const dispatch::Turn turn(num_pulls_, kMaxPulls);
   if (!turn.is_free()) {
     return runtime_error(RuntimeCode::kOutOfResources,
                          "{} tensors are being fetched from other hosts; try again when one has "

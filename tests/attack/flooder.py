@@ -23,7 +23,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 GREETING = PREFACE + frame(4, 0, 0)
 
-# Of each: what a connection sends first, and then over and over.
+# Of each: what a connection sends first, and then over and over. It closes at once if that is nothing.
 FLOODS = {
     # A string of 2 GiB is announced in a header block that never ends.
     "continuation": (GREETING + frame(1, 0, 1, b"\x00\x7f\xff\xff\xff\x07"), frame(9, 0, 1, b"h" * 16384)),
@@ -38,6 +38,8 @@ FLOODS = {
     "unknown": (GREETING, frame(77, 0, 0, b"x" * 100) * 1000),
     "endless greeting": (PREFACE, frame(4, 0, 0, b"\x00\x03\x00\x00\x00\x64" * 2000)),
     "rubbish": (b"\x00" * 64, b"\x00" * 65536),
+    "comes and goes": (b"", b""),
+    "half a greeting": (PREFACE[:7], b""),
 }
 
 
@@ -77,7 +79,7 @@ class Flooder:
                     self.connected += 1
                     one.settimeout(0.2)
                     one.sendall(self._first)
-                    while not self._is_over.is_set():
+                    while self._again and not self._is_over.is_set():
                         one.sendall(self._again)
                         self.taken += len(self._again)
             except TimeoutError:

@@ -31,14 +31,15 @@ def watch_memory(daemon: Daemon, is_over: threading.Event) -> list[int]:
     return seen
 
 
-def measured_flood(daemon: Daemon, neighbour: Neighbour, name: str, is_tls: bool = False) -> None:
+def measured_flood(daemon: Daemon, neighbour: Neighbour, name: str, is_tls: bool = False,
+                   port: int | None = None) -> None:
     before_us, before_kib = neighbour.p99_us(), resident_kib(daemon)
     is_over = threading.Event()
     seen: list[int] = []
     watching = threading.Thread(target=lambda: seen.extend(watch_memory(daemon, is_over)))
     watching.start()
     end = time.monotonic() + SECONDS
-    with Flood(daemon, name, is_tls) as attack:
+    with Flood(daemon, name, is_tls, port) as attack:
         during_us = neighbour.p99_us()
         time.sleep(max(0.0, end - time.monotonic()))
     is_over.set()

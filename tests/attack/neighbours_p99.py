@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Floods at most double the p99 of another client of the daemon.
 
-    tests/attack/neighbours_p99.py BUILD_FOLDER [WINDOWS [FLOOD...]]    # 7 windows of every flood
+    tests/attack/neighbours_p99.py BUILD_FOLDER [--exchange] [WINDOWS [FLOOD...]]    # 7 windows of every flood
 
 Run it alone: on a busy machine it judges nothing and ends with code 77. Windows with and without a flood
 take turns, and medians of their p99 are compared, so one hiccup of the machine decides nothing. The flooders
@@ -14,12 +14,15 @@ import sys
 import time
 from pathlib import Path
 
+from fetch_peers import giver, port_of
 from flooder import FLOODS
 from pressure import Flood, Neighbour
-from harness import Daemon, prove
+from harness import prove
 
-WINDOWS = int(sys.argv[2]) if len(sys.argv) > 2 else 7
-NAMES = sys.argv[3:] or list(FLOODS)
+WORDS = [word for word in sys.argv[2:] if word != "--exchange"]
+IS_OF_EXCHANGE = "--exchange" in sys.argv  #: the port of the exchange is flooded
+WINDOWS = int(WORDS[0]) if WORDS else 7
+NAMES = WORDS[1:] or list(FLOODS)
 REQUESTS = 1000  # of a window; the p99 is the tenth from the slowest
 FACTOR = 2
 #: Added to the limit. A kernel that wakes a thread on the processor where a flooder is inside a system call
@@ -44,14 +47,15 @@ def busy_share(seconds: float = 2) -> float:
 
 def neighbours_are_served_during_floods(folder: Path) -> None:
     slow = []
-    with Daemon(folder / "d", "-g", "localhost:0", level="4") as daemon:
+    with giver(folder, "-g", "localhost:0") as daemon:
+        port = port_of(daemon)[1] if IS_OF_EXCHANGE else None
         neighbour = Neighbour(daemon, folder)
         neighbour.p99_us(5 * REQUESTS)  # warms up
         for name in NAMES:
             before, during, taken, connected = [], [], 0, 0
             for _ in range(WINDOWS):
                 before.append(neighbour.p99_us(REQUESTS))
-                with Flood(daemon, name) as flood:
+                with Flood(daemon, name, port=port) as flood:
                     during.append(neighbour.p99_us(REQUESTS))
                 taken, connected = taken + flood.taken, connected + flood.connected
             quiet_us, flooded_us = statistics.median(before), statistics.median(during)

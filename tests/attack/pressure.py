@@ -38,8 +38,9 @@ def until(what: Callable[[], bool], limit_s: float = 20) -> None:
 class Flood:
     """A flooder of its own processor time (SCHED_IDLE), from `with` to its end."""
 
-    def __init__(self, daemon: Daemon, name: str, is_tls: bool = False) -> None:
-        port = tcp_of(daemon)[1]
+    def __init__(self, daemon: Daemon, name: str, is_tls: bool = False, port: int | None = None) -> None:
+        """`port`: None for the one of its clients."""
+        port = port or tcp_of(daemon)[1]
         program = Path(__file__).resolve().parent / "flooder.py"
         self._command = [sys.executable, str(program), str(port), name, *(["tls"] if is_tls else [])]
         self.taken = self.connected = self.ended = 0

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dispatch/turn.h"
 #include "rpc/server/handlers.h"
 #include "rpc/server/idle_limit.h"
 #include "rpc/wire/error.h"
@@ -13,6 +14,15 @@
 namespace sluice::rpc::server {
 namespace {
 
+/// Of all peers together. Each holds a tensor, which counts for its owner until the fetch ends.
+constexpr int kMaxFetches = 256;
+
+Status too_many() {
+  return runtime_error(runtime::RuntimeCode::kOutOfResources,
+                       "{} tensors are being fetched from this daemon; try again when one has gone",
+                       kMaxFetches);
+}
+
 /// Sends a tensor, and holds its lease meanwhile. A peer that takes nothing for a while is ended:
 /// the memory is its owner's quota.
 ///
@@ -20,8 +30,9 @@ namespace {
 class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   FetchCall(grpc::CallbackServerContext& context, Result<sandbox::ExchangeTable::Lease> tensor,
-            std::int64_t idle_limit_ns)
-      : idle_(idle_limit_ns, [&context] { context.TryCancel(); }) {
+            std::atomic<int>& num_fetches, std::int64_t idle_limit_ns)
+      : turn_(num_fetches, kMaxFetches), idle_(idle_limit_ns, [&context] { context.TryCancel(); }) {
+    if (tensor.is_ok() && !turn_.is_free()) tensor = too_many();
     if (!tensor.is_ok()) {
       Finish(wire::to_grpc(tensor.status()));
       return;
@@ -50,6 +61,7 @@ class FetchCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void OnDone() override { delete this; }
 
  private:
+  const dispatch::Turn turn_;
   sandbox::ExchangeTable::Lease tensor_;
   std::size_t sent_ = 0;
   grpc::ByteBuffer message_;
@@ -80,7 +92,8 @@ Result<sandbox::ExchangeTable::Lease> FetchHandler::find(const grpc::CallbackSer
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* FetchHandler::FetchTensor(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  return new FetchCall(*context, find(*context, *request), service_.options().upload_idle_ns);
+  return new FetchCall(*context, find(*context, *request), num_fetches_,
+                       service_.options().upload_idle_ns);
 }
 
 }  // namespace sluice::rpc::server

@@ -1,6 +1,7 @@
 // The call by which another daemon reads a tensor.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "proto/sluice/v1/runtime.grpc.pb.h"
@@ -31,6 +32,7 @@ class FetchHandler final
   service::Service& service_;
   const PeerTable& peers_;
   service::TokenTable tokens_;
+  std::atomic<int> num_fetches_ = 0;
 };
 
 }  // namespace sluice::rpc::server
