@@ -2,9 +2,23 @@
 
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "rpc/server/guard/allowance.h"
 #include "service/clients/refusals.h"
 
 namespace sluice::rpc::server {
+namespace {
+
+/// Whether a refusal is worth a warning, of all doors together. Who connects over and over fills no
+/// log: the other refusals are for those who debug.
+bool is_news() {
+  static std::mutex mutex;
+  static Allowance warnings({.burst = 20, .per_second = 1}, system_clock().now_ns());
+  const std::lock_guard lock(mutex);
+  return warnings.take(system_clock().now_ns());
+}
+
+}  // namespace
 
 Result<int> TcpDoor::listen(const wire::Address& address) {
   if (guard_ == nullptr) guard_ = SLUICE_TRY(Guard::create(hand_over_, log_, {}, relay_bytes_));
@@ -35,8 +49,9 @@ bool admit(ConnectionLimits& limits, int fd, const service::Peer& peer, const st
   const Status admitted = limits.admit(fd, who);
   if (admitted.is_ok()) return true;
   service::count_refused_connection();
-  log.add(service::LogLevel::kWarning, "connection.refused address={} reason={}",
-          service::in_quotes(peer.address), service::in_quotes(admitted.message()));
+  const auto level = is_news() ? service::LogLevel::kWarning : service::LogLevel::kDebug;
+  log.add(level, "connection.refused address={} reason={}", service::in_quotes(peer.address),
+          service::in_quotes(admitted.message()));
   close(fd);
   return false;
 }
