@@ -41,7 +41,7 @@ constexpr std::string_view kWindows =
 
 constexpr Rule kRules[] = {
     // Rules for one operator, where other operators use the attribute's name with another meaning.
-    {"value", AttributeKind::kFloat, kAny, "", "Pad"},
+    {"value", AttributeKind::kFloat, kAny, "", "ConstantFill ConstantLike Pad"},
     {"bias", AttributeKind::kFloats, kAny, "", "ImageScaler"},
     {"border scale", AttributeKind::kInts, 0, "", "Crop"},
     {"seed", AttributeKind::kInt, kAny, "", "Dropout"},
@@ -97,15 +97,17 @@ constexpr Rule kRules[] = {
     {"qk_matmul_output_mode", AttributeKind::kInt, 0, "0 1 2 3"},
     {"precision", AttributeKind::kInt, 0, "0 1 10 11 16"},
     {"softmax_precision stash_type", AttributeKind::kInt, 1, kFloatTypes},
-    {"align_corners allowzero antialias axis batch_axis batch_dims ceil_mode chunk_size "
-     "count_include_pad detect_negative detect_positive end exclude_outside exclusive fmod "
-     "ignore_index input_forget interleaved inverse is_case_sensitive is_causal is_test k keepdims "
+    {"align_corners allowzero antialias axis axis_w batch_axis batch_dims ceil_mode chunk_size "
+     "count_include_pad detect_negative detect_positive drop_states end exclude_outside exclusive "
+     "fmod "
+     "ignore_index input_as_shape input_forget interleaved inverse is_case_sensitive is_causal "
+     "is_test k keepdims "
      "largest linear_before_reset maxsplit new_axis noop_with_empty_axes onesided output_dtype "
      "output_sequence periodic reverse saturate select_last_index sorted spatial start "
      "storage_order time_axis training_mode transA transB upper value_int",
      AttributeKind::kInt},
     {"dilations kernel_shape output_shape pooled_shape strides", AttributeKind::kInts, 1},
-    {"output_padding shape", AttributeKind::kInts, 0},
+    {"extra_shape output_padding shape", AttributeKind::kInts, 0},
     {"scan_input_directions scan_output_directions", AttributeKind::kInts, 0, "0 1"},
     {"axes ends ngram_counts ngram_indexes pads perm pool_int64s scan_input_axes scan_output_axes "
      "split starts value_ints",
@@ -115,7 +117,7 @@ constexpr Rule kRules[] = {
     {"alpha beta bias clip cubic_coeff_a epsilon extrapolation_value gamma high lambd low mean "
      "momentum ratio scale seed softcap spatial_scale value_float",
      AttributeKind::kFloat},
-    {"activation_alpha activation_beta scales value_floats weights", AttributeKind::kFloats},
+    {"activation_alpha activation_beta scales value_floats values weights", AttributeKind::kFloats},
     {"sparse_value value", AttributeKind::kTensor},
     {"body else_branch then_branch", AttributeKind::kGraph},
     {"type", AttributeKind::kType},

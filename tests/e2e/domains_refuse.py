@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Models of ai.onnx.ml and com.microsoft with something wrong in them: each is refused with a message
-that names the node and the culprit, and nothing crashes."""
+"""Models of ai.onnx.ml, of com.microsoft and of early exporters with something wrong in them: each is
+refused with a message that names the node and the culprit, and nothing crashes."""
 
 from __future__ import annotations
 
@@ -117,6 +117,88 @@ def microsoft() -> Iterator[tuple[OneNode, str]]:
     yield ms("metric_unknown", "CDist", {"metric": "taxi"}, B=X), "taxi"
 
 
+def tokenizers() -> Iterator[tuple[OneNode, str]]:
+    wrong: dict[str, tuple[dict[str, object], str]] = {
+        "without_rule": ({}, "tokenexp"),
+        "two_rules": ({"tokenexp": "a", "separators": [" "]}, "tokenexp"),
+        "no_characters": ({"tokenexp": "a", "mincharnum": 0}, "mincharnum"),
+        "long_characters": ({"separators": [""], "mincharnum": 2}, "mincharnum"),
+        "bad_expression": ({"tokenexp": "(a"}, "(a"),
+        "separators_of_the_wrong_kind": ({"separators": [1]}, "separators"),
+    }
+    for name, (attributes, told) in wrong.items():
+        yield OneNode(f"tokenizer_{name}", "Tokenizer", "com.microsoft", {"X": np.array(["a b"], object)},
+                      attributes=attributes), told
+    yield OneNode("tokenizer_numbers", "Tokenizer", "com.microsoft", {"X": X}, attributes={"tokenexp": "a"}), "string"
+
+
+IMAGE = np.zeros((1, 3, 4, 5), np.float32)
+
+
+def early(kind: str, name: str, told: str, inputs: dict[str, np.ndarray] | None = None, opset: int = 8,
+          constants: dict[str, np.ndarray] | None = None, **attributes: object) -> tuple[OneNode, str]:
+    return OneNode(f"{kind}_{name}", kind, "", {"X": IMAGE} if inputs is None else inputs,
+                   opsets={"": opset}, constants=constants or {}, attributes=attributes), told
+
+
+def images() -> Iterator[tuple[OneNode, str]]:
+    none = [0, 0, 0, 0]
+    yield early("Crop", "without_border", "border has 0 numbers")
+    yield early("Crop", "matrix", "rank 2", {"X": X}, border=none)
+    yield early("Crop", "everything", "keeps pixels 3 to 2 of axis 3", border=[3, 0, 3, 0])
+    yield early("Crop", "past_the_end", "keeps pixels 0 to 6 of axis 3", border=none, scale=[4, 6])
+    yield early("Crop", "three_sizes", "scale has 3 numbers", border=none, scale=[1, 2, 3])
+    yield early("Crop", "huge", "more than an image has", border=[1 << 62] * 4, scale=[1 << 62] * 2)
+    yield early("Crop", "negative", "at least 0", border=[-1, 0, 0, 0])
+    yield early("ImageScaler", "matrix", "rank 2", {"X": X}, bias=[1.0])
+    yield early("ImageScaler", "two_channels", "bias has 2 numbers for 3 channels", bias=[1.0, 2.0])
+    yield early("Scale", "text", '"scale"', scale="much")
+    yield early("ThresholdedRelu", "text", '"alpha"', alpha="much")
+    yield early("MeanVarianceNormalization", "matrix", "axis", {"X": X})
+    three = {"S": np.array([1, 1, 2], np.float32)}
+    yield early("Resize", "without_scales", "the data and the scales", opset=10)
+    yield early("Resize", "three_scales", "3 scales for 4 axes", opset=10, constants=three)
+    yield early("Upsample", "without_scales", "the data and the scales", opset=7)
+    yield early("Upsample", "three_scales", "3 scales for 4 axes", opset=7, scales=[1.0, 1.0, 2.0])
+    yield early("Upsample", "negative", "not positive", opset=7, scales=[1.0, 1.0, 2.0, -2.0])
+    yield early("Upsample", "matrix", "4 scales for 2 axes", {"X": X}, 1, height_scale=2.0, width_scale=2.0)
+
+
+def caffe2() -> Iterator[tuple[OneNode, str]]:
+    for kind, given in (("ConstantFill", {}), ("GivenTensorFill", {"values": [1.0]})):
+        yield early(kind, "without_shape", '"shape"', {}, **given)
+        yield early(kind, "two_shapes", "not both", shape=[1], **given)
+        yield early(kind, "extra_of_nothing", '"extra_shape"', {}, shape=[1], extra_shape=[2], **given)
+        yield early(kind, "negative", "at least 0", {}, shape=[-1], **given)
+        yield early(kind, "negative_extra", "at least 0", extra_shape=[-1], **given)
+        yield early(kind, "listed_by_a_matrix", "rank", {"X": X}, input_as_shape=1, **given)
+    yield early("ConstantFill", "type_unknown", '"dtype" is 12345', {}, shape=[1], dtype=12345)
+    yield early("ConstantFill", "huge", "ConstantOfShape", {}, shape=[1 << 40, 1 << 40])
+    yield early("ConstantLike", "type_unknown", '"dtype" is 12345', dtype=12345)
+    yield early("ConstantLike", "without_shape", '"shape"', {})
+    yield early("GivenTensorFill", "without_values", '"values"', {}, shape=[1])
+    yield early("GivenTensorFill", "misfit", "3 elements", {}, shape=[2, 2], values=[1.0, 2.0, 3.0])
+    bounds = {"S": np.array([0]), "E": np.array([1]), "A": np.array([9])}
+    yield early("DynamicSlice", "without_ends", '"ends"', constants={"S": bounds["S"]})
+    yield early("DynamicSlice", "axis_outside", "axis 9", constants=bounds)
+    yield early("DynamicSlice", "misfit", "ends", constants=bounds | {"S": np.array([0, 0])})
+    yield early("DynamicSlice", "float_bounds", '"starts"', constants={"S": X[0], "E": X[0]})
+    matrices = {"X": X, "W": np.zeros((4, 3), np.float32)}
+    bias = np.zeros(4, np.float32)
+    yield early("FC", "without_bias", '"b"', matrices)
+    yield early("FC", "axis_outside", "axis 3", {**matrices, "B": bias}, axis=3)
+    yield early("FC", "misfit", "FC_misfit", {"X": X.T.copy(), "W": matrices["W"], "B": bias})
+    yield early("FC", "long_bias", "FC_long_bias", {**matrices, "B": np.zeros(5, np.float32)})
+    index = np.array(0, np.int32)
+    yield early("LoopIndexTensor", "axis_outside", "axis 2", {"X": X, "i": index}, axis=2)
+    yield early("LoopIndexTensor", "two_places", "2 elements", {"X": X, "i": np.zeros(2, np.int32)})
+    unit = {"H": np.zeros((1, 3, 4), np.float32), "G": np.zeros((1, 3, 12), np.float32),
+            "L": np.zeros(3, np.int32), "t": index}
+    yield early("GRUUnit", "gates", "do not fit", unit | {"G": unit["G"][..., :11]})
+    yield early("GRUUnit", "lengths", "do not fit", unit | {"L": np.zeros(2, np.int32)})
+    yield early("GRUUnit", "without_step", '"t"', {name: unit[name] for name in "HGL"})
+
+
 def verdict(case: OneNode, told: str, folder: Path) -> tuple[bool, str]:
     path = folder / f"{case.name}.onnx"
     onnx.save_model(case.model(), path)
@@ -130,7 +212,7 @@ def verdict(case: OneNode, told: str, folder: Path) -> tuple[bool, str]:
 def main() -> int:
     report = Report()
     with scratch_folder() as scratch:
-        for family in (trees, classic, microsoft):
+        for family in (trees, classic, microsoft, tokenizers, images, caffe2):
             for case, told in family():
                 report.add(*verdict(case, told, Path(scratch)))
     return report.finish()

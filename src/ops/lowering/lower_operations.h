@@ -30,6 +30,7 @@ std::vector<LoweredOperator> lowered_attention();
 std::vector<LoweredOperator> lowered_group_query();
 std::vector<LoweredOperator> lowered_movement();
 std::vector<LoweredOperator> lowered_experimental();
+std::vector<LoweredOperator> lowered_caffe2();
 
 // ai.onnx.ml
 NamedLowerings category_lowerings();
