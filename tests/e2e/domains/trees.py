@@ -132,6 +132,18 @@ def regressors_by_number() -> Iterator[OneNode]:
                       {"X": rows(forest.rng)}, attributes=forest.attributes("target") | {"n_targets": 1})
 
 
+def irregular_regressors() -> Iterator[OneNode]:
+    """Leaves of different numbers of weights: the compiler leaves these trees in lists, as older
+    packages have all of them."""
+    for dtype in (np.float32, np.float64):
+        forest = Forest(90, ["BRANCH_LEQ", "BRANCH_GT"])
+        for tree in range(9):
+            forest.grow(tree, 4, [0, 1] if tree % 2 else [1], False)
+        attributes = forest.attributes("target", as_tensors=dtype == np.float64) | {"n_targets": 2}
+        yield OneNode(f"regressor_irregular_{dtype.__name__}", "TreeEnsembleRegressor", "ai.onnx.ml",
+                      {"X": rows(forest.rng, dtype)}, attributes=attributes)
+
+
 def classifiers() -> Iterator[OneNode]:
     """Leaves out two classes with a score each: onnxruntime's label is then not the better class."""
     seed = 100
@@ -197,6 +209,7 @@ def build() -> Iterator[OneNode]:
     yield from regressors()
     yield from regressor_types()
     yield from regressors_by_number()
+    yield from irregular_regressors()
     yield from classifiers()
     for aggregate in range(4):  # onnxruntime confuses transforms 1 and 2
         transform = 3 * (aggregate % 2)

@@ -53,24 +53,37 @@ SLUICE_CPU_INLINE void walk(const TreeNodes& nodes, const std::uint32_t* roots, 
 
 /// Halves the splits for all lanes at once and without a branch: which half a value takes, no
 /// processor foresees.
+template <int lanes>
 SLUICE_CPU_INLINE void find_keys(const double* splits, std::int64_t num_splits, const double* x,
                                  std::int32_t* keys) {
-  std::int64_t below[kTreeLanes] = {};
+  std::int64_t below[lanes] = {};
   for (std::int64_t left = num_splits; left > 0;) {
     const std::int64_t half = (left + 1) / 2;
     SLUICE_CPU_UNROLL
-    for (int lane = 0; lane < kTreeLanes; ++lane) {
+    for (int lane = 0; lane < lanes; ++lane) {
       const bool is_below = splits[below[lane] + half - 1] < x[lane];
       below[lane] += half & -static_cast<std::int64_t>(is_below);
     }
     left -= half;
   }
   SLUICE_CPU_UNROLL
-  for (int lane = 0; lane < kTreeLanes; ++lane) {
+  for (int lane = 0; lane < lanes; ++lane) {
     const bool is_split = below[lane] < num_splits && splits[below[lane]] == x[lane];
     const auto key = static_cast<std::int32_t>(2 * below[lane] + (is_split ? 1 : 0));
     keys[lane] = x[lane] == x[lane] ? key : kNanKey;
   }
+}
+
+/// As split_keys for at most `lanes` values.
+template <int lanes>
+SLUICE_CPU_INLINE void few_keys(const double* splits, std::int64_t num_splits, const double* values,
+                                std::int64_t pitch, std::int64_t count, std::int32_t* keys,
+                                std::int64_t step) {
+  double x[lanes] = {};
+  std::int32_t found[lanes];
+  for (std::int64_t i = 0; i < count; ++i) x[i] = values[i * pitch];
+  find_keys<lanes>(splits, num_splits, x, found);
+  for (std::int64_t i = 0; i < count; ++i) keys[i * step] = found[i];
 }
 
 }  // namespace
@@ -79,11 +92,18 @@ void split_keys(const double* splits, std::int64_t num_splits, const double* val
                 std::int64_t pitch, std::int64_t count, std::int32_t* keys, std::int64_t step) {
   for (std::int64_t first = 0; first < count; first += kTreeLanes) {
     const std::int64_t there = count - first < kTreeLanes ? count - first : kTreeLanes;
-    double x[kTreeLanes] = {};
-    std::int32_t found[kTreeLanes];
-    for (std::int64_t i = 0; i < there; ++i) x[i] = values[(first + i) * pitch];
-    find_keys(splits, num_splits, x, found);
-    for (std::int64_t i = 0; i < there; ++i) keys[(first + i) * step] = found[i];
+    const double* from = values + first * pitch;
+    std::int32_t* to = keys + first * step;
+    // A lane without a value takes as long as one with.
+    if (there > 4) {
+      few_keys<kTreeLanes>(splits, num_splits, from, pitch, there, to, step);
+    } else if (there > 2) {
+      few_keys<4>(splits, num_splits, from, pitch, there, to, step);
+    } else if (there > 1) {
+      few_keys<2>(splits, num_splits, from, pitch, there, to, step);
+    } else {
+      few_keys<1>(splits, num_splits, from, pitch, there, to, step);
+    }
   }
 }
 

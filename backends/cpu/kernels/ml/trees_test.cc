@@ -21,6 +21,7 @@ std::int32_t plain_key(const std::vector<double>& splits, double x) {
 
 TEST(SplitKeys, CountTheSplitsBelowEachValue) {
   constexpr std::int64_t kRows = 8 + 8 + 5, kColumns = 3;
+  const std::int64_t counts[] = {1, 2, 3, 4, 5, 8, 12, kRows};
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const Isa isa : isas_to_test()) {
     for (const std::int64_t num_splits : {0, 1, 2, 3, 8, 100, 511}) {
@@ -39,13 +40,16 @@ TEST(SplitKeys, CountTheSplitsBelowEachValue) {
         x[12] = splits.back();
         x[60] = std::nextafter(splits.back(), 0);
       }
-      std::vector<std::int32_t> keys(2 * kRows, -7);
-      SLUICE_CPU_PICK(isa, split_keys)
-      (splits.data(), num_splits, x.data(), kColumns, kRows, keys.data(), 2);
-      for (std::int64_t r = 0; r < kRows; ++r) {
-        const auto at = static_cast<std::size_t>(r);
-        ASSERT_EQ(keys[2 * at], plain_key(splits, x[3 * at])) << num_splits << " splits, row " << r;
-        ASSERT_EQ(keys[2 * at + 1], -7);
+      for (const std::int64_t rows : counts) {
+        std::vector<std::int32_t> keys(2 * kRows, -7);
+        SLUICE_CPU_PICK(isa, split_keys)
+        (splits.data(), num_splits, x.data(), kColumns, rows, keys.data(), 2);
+        for (std::int64_t r = 0; r < kRows; ++r) {
+          const auto at = static_cast<std::size_t>(r);
+          const std::int32_t wanted = r < rows ? plain_key(splits, x[3 * at]) : -7;
+          ASSERT_EQ(keys[2 * at], wanted) << num_splits << " splits, row " << r << " of " << rows;
+          ASSERT_EQ(keys[2 * at + 1], -7);
+        }
       }
     }
   }

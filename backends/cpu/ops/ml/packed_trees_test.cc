@@ -57,7 +57,7 @@ void expect_agreement(std::int64_t trees, int depth, std::int64_t targets, std::
 }
 
 TEST(PackedTrees, ComputeWhatTheTableSays) {
-  for (const std::int64_t rows : {1, 11, 40}) {
+  for (const std::int64_t rows : {1, 7, 11, 15, 40}) {
     for (const int depth : {0, 1, 4}) {
       for (const std::int64_t trees : {1, 8, 13}) {
         expect_agreement<float>(trees, depth, 1, rows);

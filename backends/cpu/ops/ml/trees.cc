@@ -19,6 +19,8 @@ constexpr std::int64_t kRowsAtOnce = 8 * kLanes;
 /// Of fewer rows than this each worker walks all, through its share of the trees: groups of kLanes
 /// rows through a tree at a time, the rows that are left one by one through several.
 constexpr std::int64_t kFewRows = 2 * kLanes;
+/// So many rows make a group: one by one they take longer than kLanes together.
+constexpr std::int64_t kGroupRows = kLanes - 1;
 
 bool is_classifier(const sluice_op& op) { return op.num_outputs == 2; }
 
@@ -82,7 +84,7 @@ class Trees : public Kernel {
   }
 
   std::int64_t scratch_bytes() const override {
-    const std::int64_t rows = rows_ < kFewRows ? rows_ : kRowsAtOnce;
+    const std::int64_t rows = rows_ < kFewRows ? std::max(rows_, kLanes) : kRowsAtOnce;
     return (trees_.num_features() * rows * 4 + targets_ * 8 + 127) / 64 * 64;
   }
   std::int64_t shared_bytes() const override {
@@ -125,6 +127,15 @@ class Trees : public Kernel {
     }
   }
 
+  /// Features of up to kLanes of `left` rows, as walk_rows takes them; gives how many rows.
+  std::int64_t read_group(const Run& run, std::int64_t first, std::int64_t left,
+                          std::int32_t* to) const {
+    const std::int64_t there = std::min(kLanes, left);
+    if (there < kLanes) std::fill(to, to + kLanes * trees_.num_features(), 0);
+    read(run, first, there, to, kLanes, 1);
+    return there;
+  }
+
   void add(std::size_t tree, std::uint32_t end, float* sum) const {
     const std::uint32_t value = trees_.values[end];
     if (!trees_.has_rows) {
@@ -146,11 +157,13 @@ class Trees : public Kernel {
     float* sum = sums(run) + worker.index * rows_ * targets_;
     std::fill(sum, sum + rows_ * targets_, 0.0F);
     std::int64_t r = 0;
-    for (; r + kLanes <= rows_; r += kLanes, sum += kLanes * targets_) {
-      read(run, r, kLanes, features, kLanes, 1);
+    while (r + kGroupRows <= rows_) {
+      const std::int64_t there = read_group(run, r, rows_ - r, features);
       for (std::size_t tree = std::max(begin, trees_.num_empty); tree < end; ++tree) {
-        add_rows(tree, features, kLanes, sum);
+        add_rows(tree, features, there, sum);
       }
+      r += there;
+      sum += there * targets_;
     }
     read(run, r, rows_ - r, features, 1, trees_.num_features());
     for (; r < rows_; ++r, sum += targets_, features += trees_.num_features()) {
@@ -197,10 +210,7 @@ class Trees : public Kernel {
   void sum_block(const Run& run, std::int32_t* features, std::int64_t first,
                  std::int64_t count) const {
     for (std::int64_t r = 0; r < count; r += kLanes) {
-      std::int32_t* group = features + r * trees_.num_features();
-      const std::int64_t there = std::min(kLanes, count - r);
-      if (there < kLanes) std::fill(group, group + kLanes * trees_.num_features(), 0);
-      read(run, first + r, there, group, kLanes, 1);
+      read_group(run, first + r, count - r, features + r * trees_.num_features());
     }
     float* sum = sums(run) + first * targets_;
     std::fill(sum, sum + count * targets_, 0.0F);
