@@ -126,11 +126,12 @@ class RowMaker {
     if (tree_targets_.empty()) {
       for (const std::size_t weight : own) tree_targets_.push_back(targets_[weight]);
     }
-    const auto more = static_cast<double>(further_.size() / TreeRows::kColumns);
+    const std::size_t more = further_.size() / TreeRows::kColumns;
     for (std::size_t i = 0; i < own.size(); ++i) {
       const auto target = targets_[own[i]];
       if (target != tree_targets_[i]) return unimplemented("leaves of other targets");
-      const Row weight = {kLeaf, static_cast<double>(target), weights_[own[i]], more, 0};
+      const Row weight = {kLeaf, static_cast<double>(target), weights_[own[i]],
+                          static_cast<double>(more), 0};
       if (i == 0) put(row, weight);
       if (i > 0) further_.insert(further_.end(), weight.begin(), weight.end());
     }
