@@ -190,8 +190,9 @@ class Network {
         };
         steps_.push_back({s, run, std::move(packed), flops, {}});
       } else if (const auto tile = choose_tile(s, choice)) {
-        WinogradPlan plan = plan_winograd(s, layer.epilogue, active_isa(), *tile);
-        Floats packed(winograd_weights_size(s, active_isa(), *tile), 0.01f);
+        const WinogradWeights form = {*tile};
+        WinogradPlan plan = plan_winograd(s, layer.epilogue, active_isa(), form);
+        Floats packed(winograd_weights_bytes(s, active_isa(), form) / 4, 0.01f);
         scratch_bytes_ = std::max(scratch_bytes_, plan.scratch_bytes());
         const auto run = [plan](const ConvArgs& args, const Worker& worker) {
           run_winograd(plan, args, worker);

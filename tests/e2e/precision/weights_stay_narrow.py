@@ -56,6 +56,38 @@ def f16_conv() -> onnx.ModelProto:
         + [numpy_helper.from_array(value.astype(np.float16), name) for name, value in halves.items()])
 
 
+def image_conv(element: type) -> onnx.ModelProto:
+    """A 3x3 convolution, for which Winograd's method pays."""
+    weights = (RANDOM.standard_normal((64, 64, 3, 3)) / 24).astype(element)
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 64, 24, 24]) for name in "xy")
+    cast = helper.np_dtype_to_tensor_dtype(np.dtype(element))
+    graph = helper.make_graph([
+        helper.make_node("Cast", ["x"], ["h"], to=cast),
+        helper.make_node("Conv", ["h", "w"], ["p"], pads=[1, 1, 1, 1]),
+        helper.make_node("Cast", ["p"], ["y"], to=TensorProto.FLOAT),
+    ], "narrow", [x], [y], [numpy_helper.from_array(weights, "w")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def halves_transformed_weights(folder: Path) -> str:
+    """The packed constants of a 3x3 convolution take half in a file of f16."""
+    x = RANDOM.standard_normal((1, 64, 24, 24), dtype=np.float32)
+    packed = {}
+    for element in (np.float32, np.float16):
+        path = folder / f"{element.__name__}.onnx"
+        onnx.save_model(image_conv(element), path)
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        expected = session.run(["y"], {"x": x})[0]
+        package = compile_model(path, path.with_suffix(".sluice"), "cpu")
+        difference = np.abs(run_model(package, {"x": x}, ["y"])["y"] - expected).max() / np.abs(expected).max()
+        if not difference <= 2e-3:
+            return f"results of {element.__name__} differ by {difference} of the largest"
+        sections = [line.split() for line in run_command("inspect", package).splitlines()]
+        packed[element] = next(int(words[2]) for words in sections if words[:1] == ["packed"])
+    share = packed[np.float16] / packed[np.float32]
+    return "" if share <= 0.55 else f"packed constants take {share:.2f} of those of f32"
+
+
 def nbits(block: int, has_zeros: bool, element: type = np.float32) -> onnx.ModelProto:
     blocks = K // block
     constants = {"w": RANDOM.integers(0, 256, (N, blocks, block // 2)).astype(np.uint8),
@@ -133,5 +165,6 @@ CASES = {
 
 if __name__ == "__main__":
     cases = {name: lambda f, c=case: agrees(f, c[0](), *c[1:]) for name, case in CASES.items()}
+    cases["f16 convolution by Winograd's method"] = halves_transformed_weights
     cases["blocks of 16 become f32"] = lambda f: agrees(f, nbits(16, True), 100, 1e-5, kept=False)
     sys.exit(run_cases(cases))

@@ -12,10 +12,10 @@ struct ConvArgs {
   const float* bias = nullptr;  ///< one per output channel, zeros up to the end of the last block
   const float* residual = nullptr;  ///< when the epilogue has one
   float* output = nullptr;
-  const float* extra[kBodyMaxInputs] = {};  ///< operands of the epilogue's body, from 1 on
-  /// Of the convolution that follows, fetched towards the end; null: `weights` again.
-  const float* next_weights = nullptr;
+  const float* extra[kBodyMaxInputs] = {};      ///< operands of the epilogue's body, from 1 on
   const std::uint16_t* half_weights = nullptr;  ///< replaces `weights` for plans of 16-bit weights
+  /// Numbers from the weights to those of the convolution that follows, fetched towards the end.
+  std::int64_t next_weights = 0;
 };
 
 /// How the workers of a group share a convolution: `over_rows` groups of output rows by as many

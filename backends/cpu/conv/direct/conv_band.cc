@@ -91,7 +91,7 @@ class BandRun {
     if (!pass.finishes) return pass_at(pass.panel, pass.first_block + pass.blocks);
     if (pass.panel + 1 < panels_.end) return pass_at(pass.panel + 1, 0);
     Pass first = pass_at(panels_.begin, 0);
-    if (args_.next_weights != nullptr) first.weights += args_.next_weights - args_.weights;
+    first.weights += args_.next_weights;
     return first;
   }
 

@@ -41,7 +41,12 @@ class BandOfTiles {
         panels_(panels),
         input_(reinterpret_cast<float*>(scratch)),
         sums_(input_ + positions_of(plan.tile) * plan.input_position),
-        body_scratch_(sums_ + positions_of(plan.tile) * plan.sums_position) {}
+        widened_(sums_ + positions_of(plan.tile) * plan.sums_position),
+        body_scratch_(widened_ + plan.product.widened_floats()) {
+    if (!plan.has_scales) return;
+    const std::int64_t integers = positions_of(plan.tile) * plan.product.packing.size();
+    scales_ = reinterpret_cast<const float*>(args.half_weights + integers);
+  }
 
   void run() {
     const std::int64_t in_blocks = blocks_of(plan_.shape.in_channels);
@@ -109,12 +114,16 @@ class BandOfTiles {
     ConvArgs product;
     product.bias = plan_.no_bias.data();
     for (int p = 0; p < positions; ++p) {
-      product.weights = args_.weights + p * weights;
-      product.next_weights = args_.weights + (p + 1) % positions * weights;
+      if (plan_.has_scales) {
+        product.half_weights = args_.half_weights + p * weights;
+      } else {
+        product.weights = args_.weights + p * weights;
+      }
+      product.next_weights = ((p + 1) % positions - p) * weights;
       product.output = sums_ + p * plan_.sums_position;
       const float* input = input_ + p * plan_.input_position;
       run_band(plan_.product, product, {0, 0, band_.rows * band_.cols}, panels_,
-               {input, nullptr, nullptr, nullptr});
+               {input, nullptr, widened_, nullptr});
     }
   }
 
@@ -123,6 +132,7 @@ class BandOfTiles {
     tile.tile = plan_.tile;
     tile.sums = sums_ + block * block_stride();
     tile.position = plan_.sums_position;
+    if (scales_ != nullptr) tile.scales = scales_ + block * positions_of(plan_.tile) * kBlock;
     tile.bias = args_.bias + block * kBlock;
     tile.row = plan_.output.w * kBlock;
     tile.bounds = plan_.epilogue.bounds;
@@ -182,7 +192,9 @@ class BandOfTiles {
   const Share& panels_;
   float* input_;
   float* sums_;
+  float* widened_;  ///< weights of a pass
   float* body_scratch_;
+  const float* scales_ = nullptr;
 };
 
 }  // namespace

@@ -28,12 +28,22 @@ std::optional<WinogradTile> winograd_pays(const ConvShape& shape);
 /// The pointwise convolution of one position over `tiles` tiles.
 ConvShape winograd_product(const ConvShape& shape, std::int64_t tiles);
 
-/// Floats of the packed weights: one pointwise packing per position.
-std::int64_t winograd_weights_size(const ConvShape& shape, Isa isa, WinogradTile tile);
+/// How transformed weights are packed: a pointwise packing per position. With integers of 16 bits,
+/// scales follow, f32[blocks of out][position][16]. A weight is its integer times the scale of its
+/// position and output channel, off by at most 1/65534 of the largest of these weights.
+struct WinogradWeights {
+  WinogradTile tile;
+  Storage storage = Storage::kF32;  ///< or kI16
 
-/// Transforms and packs ONNX weights [out][in][3][3].
-void pack_winograd(const ConvShape& shape, Isa isa, WinogradTile tile, const float* weights,
-                   float* packed);
+  bool has_scales() const { return storage == Storage::kI16; }
+};
+
+std::int64_t winograd_weights_bytes(const ConvShape& shape, Isa isa, WinogradWeights form);
+
+/// Transforms and packs ONNX weights [out][in][3][3]. An output channel with weights that are not
+/// finite becomes NaN.
+void pack_winograd(const ConvShape& shape, Isa isa, WinogradWeights form, const float* weights,
+                   void* packed);
 
 /// As ConvPlan: plain numbers, shared by all workers and contexts.
 struct WinogradPlan {
@@ -42,8 +52,9 @@ struct WinogradPlan {
   ConvEpilogue epilogue;
   Isa isa;
   WinogradTile tile;
-  Extent tiles;  ///< of an image
-  Extent band;   ///< tiles that go through all positions together, at most
+  bool has_scales;  ///< weights are integers
+  Extent tiles;     ///< of an image
+  Extent band;      ///< tiles that go through all positions together, at most
   Division division = Division::kByCost;
   ConvPlan product;  ///< one position of a band
   std::vector<float> no_bias;
@@ -56,13 +67,13 @@ struct WinogradPlan {
 
 /// Requires: winograd_refusal(shape) == nullptr.
 WinogradPlan plan_winograd(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa,
-                           WinogradTile tile, const WinogradBlocks& blocks = {});
+                           WinogradWeights weights, const WinogradBlocks& blocks = {});
 
 /// True if workers divide rows of tiles of all images; else they divide panels of output channels.
 bool shares_rows(const WinogradPlan& plan, int workers);
 
-/// This worker's share. Requires: worker.scratch of plan.scratch_bytes(); args.weights from
-/// pack_winograd with the same tile.
+/// This worker's share. Requires: worker.scratch of plan.scratch_bytes(); args.weights, or
+/// args.half_weights for integers, from pack_winograd in the same form.
 void run_winograd(const WinogradPlan& plan, const ConvArgs& args, const Worker& worker);
 
 }  // namespace sluice::cpu

@@ -83,27 +83,30 @@ std::optional<WinogradTile> winograd_pays(const ConvShape& s) {
 }
 
 std::int64_t WinogradPlan::scratch_bytes() const {
-  return positions_of(tile) * (input_position + sums_position) *
+  return (positions_of(tile) * (input_position + sums_position) + product.widened_floats()) *
              static_cast<std::int64_t>(sizeof(float)) +
          epilogue.body.body.scratch_bytes();
 }
 
 WinogradPlan plan_winograd(const ConvShape& shape, const ConvEpilogue& epilogue, Isa isa,
-                           WinogradTile tile, const WinogradBlocks& blocks) {
+                           WinogradWeights weights, const WinogradBlocks& blocks) {
+  const WinogradTile tile = weights.tile;
   const Extent output = shape.output();
   const Extent tiles = tiles_of(output, tile);
   const Extent band = choose_band(shape, tile, tiles, blocks);
   const std::int64_t count = band.h * band.w;
-  WinogradPlan plan = {.shape = shape,
-                       .output = output,
-                       .epilogue = epilogue,
-                       .isa = isa,
-                       .tile = tile,
-                       .tiles = tiles,
-                       .band = band,
-                       .division = blocks.division,
-                       .product = plan_conv(winograd_product(shape, count), {}, isa),
-                       .no_bias = {}};
+  WinogradPlan plan = {
+      .shape = shape,
+      .output = output,
+      .epilogue = epilogue,
+      .isa = isa,
+      .tile = tile,
+      .has_scales = weights.has_scales(),
+      .tiles = tiles,
+      .band = band,
+      .division = blocks.division,
+      .product = plan_conv(winograd_product(shape, count), {}, isa, {}, weights.storage),
+      .no_bias = {}};
   plan.no_bias.assign(static_cast<std::size_t>(blocks_of(shape.out_channels) * kBlock), 0.0F);
   plan.input_position = odd_lines(blocks_of(shape.in_channels) * count * kBlock);
   plan.sums_position = odd_lines(blocks_of(shape.out_channels) * count * kBlock);

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+#include <span>
 #include <vector>
 
 #include "conv/winograd/winograd.h"
@@ -46,24 +49,74 @@ void transform_filter(const float* filter, float* positions, std::int64_t stride
   }
 }
 
-}  // namespace
-
-std::int64_t winograd_weights_size(const ConvShape& shape, Isa isa, WinogradTile tile) {
-  return positions_of(tile) * packing_of(shape, isa).size();
-}
-
-void pack_winograd(const ConvShape& shape, Isa isa, WinogradTile tile, const float* weights,
-                   float* packed) {
+/// All filters at all positions: [position][out][in].
+std::vector<float> transform_all(const ConvShape& shape, WinogradTile tile, const float* weights) {
   const std::int64_t filters = shape.in_channels * shape.out_channels;
-  const int positions = positions_of(tile);
-  std::vector<float> transformed(static_cast<std::size_t>(positions * filters));
+  std::vector<float> transformed(static_cast<std::size_t>(positions_of(tile) * filters));
   const auto transform_one = tile == WinogradTile::kTwo ? transform_filter<4> : transform_filter<6>;
   for (std::int64_t i = 0; i < filters; ++i) {
     transform_one(weights + 9 * i, transformed.data() + i, filters);
   }
+  return transformed;
+}
+
+constexpr float kMostInteger = 32767;
+
+/// Replaces the weights of an output channel at a position by integers and returns their scale:
+/// NaN if a weight is not finite.
+float round_to_integers(std::span<float> weights) {
+  double largest = 0;
+  for (const float w : weights) {
+    if (!std::isfinite(w)) return NAN;
+    largest = std::max(largest, std::fabs(static_cast<double>(w)));
+  }
+  const double per_weight = largest > 0 ? kMostInteger / largest : 0;
+  for (float& w : weights) w = static_cast<float>(std::nearbyint(w * per_weight));
+  return static_cast<float>(largest / kMostInteger);
+}
+
+/// Replaces `transformed` by integers.
+void pack_integers(const ConvShape& shape, Isa isa, int positions, std::span<float> transformed,
+                   std::int16_t* integers) {
   const ConvPacking packing = packing_of(shape, isa);
+  const auto filter = static_cast<std::size_t>(shape.in_channels);
+  const auto filters = filter * static_cast<std::size_t>(shape.out_channels);
+  auto* scales = reinterpret_cast<float*>(integers + positions * packing.size());
+  std::fill_n(scales, blocks_of(shape.out_channels) * positions * kBlock, 0.0F);
+  std::vector<float> panels(static_cast<std::size_t>(packing.size()));
   for (int p = 0; p < positions; ++p) {
-    packing.pack(transformed.data() + p * filters, packed + p * packing.size());
+    const std::span<float> position = transformed.subspan(static_cast<std::size_t>(p) * filters);
+    for (std::int64_t out = 0; out < shape.out_channels; ++out) {
+      scales[(out / kBlock * positions + p) * kBlock + out % kBlock] =
+          round_to_integers(position.subspan(static_cast<std::size_t>(out) * filter, filter));
+    }
+    packing.pack(position.data(), panels.data());
+    SLUICE_CPU_PICK(isa, from_floats)
+    (Storage::kI16, panels.data(), packing.size(), integers + p * packing.size());
+  }
+}
+
+}  // namespace
+
+std::int64_t winograd_weights_bytes(const ConvShape& shape, Isa isa, WinogradWeights form) {
+  const std::int64_t scales = form.has_scales() ? blocks_of(shape.out_channels) * kBlock : 0;
+  const std::int64_t bytes = packing_of(shape, isa).size() * storage_bytes(form.storage) +
+                             scales * static_cast<std::int64_t>(sizeof(float));
+  return positions_of(form.tile) * bytes;
+}
+
+void pack_winograd(const ConvShape& shape, Isa isa, WinogradWeights form, const float* weights,
+                   void* packed) {
+  const int positions = positions_of(form.tile);
+  std::vector<float> transformed = transform_all(shape, form.tile, weights);
+  if (form.has_scales()) {
+    return pack_integers(shape, isa, positions, transformed, static_cast<std::int16_t*>(packed));
+  }
+  const std::int64_t filters = shape.in_channels * shape.out_channels;
+  const ConvPacking packing = packing_of(shape, isa);
+  auto* floats = static_cast<float*>(packed);
+  for (int p = 0; p < positions; ++p) {
+    packing.pack(transformed.data() + p * filters, floats + p * packing.size());
   }
 }
 

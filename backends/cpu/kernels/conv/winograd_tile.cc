@@ -92,7 +92,7 @@ SLUICE_CPU_INLINE void take_patch(const WinogradInput& p) {
   transform_patch<kPatch>(patch, kRow, p.output, p.position);
 }
 
-template <int kTile>
+template <int kTile, bool kScaled>
 SLUICE_CPU_INLINE void give_tile(const WinogradOutput& t) {
   constexpr int kPatch = kTile + 2;
   for (int v = 0; v < kVectors; ++v) {
@@ -103,7 +103,9 @@ SLUICE_CPU_INLINE void give_tile(const WinogradOutput& t) {
       Vec transformed[kTile];
       SLUICE_CPU_UNROLL
       for (int r = 0; r < kPatch; ++r) {
-        column[r] = load(t.sums + (r * kPatch + c) * t.position + v * kLanes);
+        const int at = r * kPatch + c;
+        column[r] = load(t.sums + at * t.position + v * kLanes);
+        if constexpr (kScaled) column[r] *= load(t.scales + at * kBlock + v * kLanes);
       }
       transform_output(column, transformed);
       SLUICE_CPU_UNROLL
@@ -130,7 +132,9 @@ void winograd_input(const WinogradInput& patch) {
 }
 
 void winograd_output(const WinogradOutput& tile) {
-  return tile.tile == WinogradTile::kTwo ? give_tile<2>(tile) : give_tile<4>(tile);
+  const bool two = tile.tile == WinogradTile::kTwo;
+  if (tile.scales != nullptr) return two ? give_tile<2, true>(tile) : give_tile<4, true>(tile);
+  return two ? give_tile<2, false>(tile) : give_tile<4, false>(tile);
 }
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

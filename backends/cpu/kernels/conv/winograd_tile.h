@@ -38,6 +38,7 @@ struct WinogradOutput {
   WinogradTile tile = WinogradTile::kFour;
   const float* sums = nullptr;
   std::int64_t position = 0;
+  const float* scales = nullptr;    ///< of the sums, [position][16 channels]; null: ones
   const float* bias = nullptr;      ///< of the 16 channels
   const float* residual = nullptr;  ///< addressed as `output` is; null: none
   float* output = nullptr;

@@ -27,39 +27,47 @@ struct WeightsForm {
   ConvMethod method;
   Storage asked = Storage::kF32;  ///< by the model
 
-  /// Transformed weights need f32, those of depthwise kernels are few.
-  Storage storage() const { return method == ConvMethod::kDirect ? asked : Storage::kF32; }
-  std::int64_t bytes() const { return floats() * storage_bytes(storage()); }
-  std::int64_t floats() const {
+  /// Weights of depthwise kernels are few. Transformed ones have more bits than the model's, and
+  /// their scales are few if the input has at least a block of channels.
+  Storage storage() const {
+    if (method == ConvMethod::kDirect || asked == Storage::kF32) return asked;
+    return tile_of(method) && shape.in_channels >= kBlock ? Storage::kI16 : Storage::kF32;
+  }
+  /// Requires: the method is Winograd's.
+  WinogradWeights transformed() const { return {*tile_of(method), storage()}; }
+
+  std::int64_t bytes() const {
     switch (method) {
-      case ConvMethod::kDepthwise: return packed_depthwise_size(shape);
+      case ConvMethod::kDepthwise:
+        return packed_depthwise_size(shape) * static_cast<std::int64_t>(sizeof(float));
       case ConvMethod::kWinogradTwo:
-      case ConvMethod::kWinogradFour: return winograd_weights_size(shape, isa, *tile_of(method));
+      case ConvMethod::kWinogradFour: return winograd_weights_bytes(shape, isa, transformed());
       case ConvMethod::kDirect: break;
     }
-    return ConvPacking(shape, *SLUICE_CPU_PICK(isa, kConvTiles)).size();
+    return direct().size() * storage_bytes(storage());
   }
-  void pack(const float* weights, float* packed) const {
+  void pack(const float* weights, void* packed) const {
     switch (method) {
-      case ConvMethod::kDepthwise: return pack_depthwise(shape, weights, packed);
+      case ConvMethod::kDepthwise:
+        return pack_depthwise(shape, weights, static_cast<float*>(packed));
       case ConvMethod::kWinogradTwo:
       case ConvMethod::kWinogradFour:
-        return pack_winograd(shape, isa, *tile_of(method), weights, packed);
+        return pack_winograd(shape, isa, transformed(), weights, packed);
       case ConvMethod::kDirect: break;
     }
-    ConvPacking(shape, *SLUICE_CPU_PICK(isa, kConvTiles)).pack(weights, packed);
+    const ConvPacking packing = direct();
+    if (storage() == Storage::kF32) return packing.pack(weights, static_cast<float*>(packed));
+    FloatBuffer wide(packing.size());
+    packing.pack(weights, wide.data());
+    SLUICE_CPU_PICK(isa, from_floats)(storage(), wide.data(), packing.size(), packed);
   }
-  void pack_stored(const float* weights, void* packed) const {
-    if (storage() == Storage::kF32) return pack(weights, static_cast<float*>(packed));
-    FloatBuffer wide(floats());
-    pack(weights, wide.data());
-    SLUICE_CPU_PICK(isa, from_floats)(storage(), wide.data(), floats(), packed);
-  }
+  ConvPacking direct() const { return {shape, *SLUICE_CPU_PICK(isa, kConvTiles)}; }
   const char* name() const {
+    const bool has_integers = storage() == Storage::kI16;
     switch (method) {
       case ConvMethod::kDepthwise: return "depthwise";
-      case ConvMethod::kWinogradTwo: return "winograd2";
-      case ConvMethod::kWinogradFour: return "winograd";
+      case ConvMethod::kWinogradTwo: return has_integers ? "winograd2_i16" : "winograd2";
+      case ConvMethod::kWinogradFour: return has_integers ? "winograd_i16" : "winograd";
       case ConvMethod::kDirect: break;
     }
     const bool is_blocked = shape.in_layout == Layout::kBlocked;
@@ -81,8 +89,8 @@ WeightsForm best_form(const sluice_op& op, const ConvShape& shape, Isa isa) {
   return {shape, isa, conv_method(op, shape, isa), weights_asked(op)};
 }
 
-/// The form of the weights in the package, possibly chosen when less of the shape was known, or the
-/// best form for unpacked weights. Nullopt if neither fits.
+/// The form of the weights in the package, possibly chosen when less of the shape was known or by
+/// an older version, or the best form for unpacked weights. Nullopt if neither fits.
 std::optional<WeightsForm> form_at_hand(const sluice_op& op, const ConvShape& shape, Isa isa) {
   const sluice_operand& weights = op.inputs[1];
   const WeightsForm best = best_form(op, shape, isa);
@@ -91,9 +99,10 @@ std::optional<WeightsForm> form_at_hand(const sluice_op& op, const ConvShape& sh
     for (const ConvMethod method :
          {ConvMethod::kDirect, ConvMethod::kWinogradTwo, ConvMethod::kWinogradFour}) {
       const bool fits = !tile_of(method) || winograd_refusal(shape) == nullptr;
-      const WeightsForm form = {shape, isa, method, best.asked};
-      if (best.method != ConvMethod::kDepthwise && fits && weights.packed_bytes == form.bytes()) {
-        return form;
+      if (best.method == ConvMethod::kDepthwise || !fits) continue;
+      for (const Storage asked : {best.asked, Storage::kF32}) {
+        const WeightsForm form = {shape, isa, method, asked};
+        if (weights.packed_bytes == form.bytes()) return form;
       }
     }
   }
@@ -103,7 +112,8 @@ std::optional<WeightsForm> form_at_hand(const sluice_op& op, const ConvShape& sh
 sluice_packing conv_packing(const sluice_op& op, int input, Isa isa) {
   sluice_packing result = {};
   if (input != 1) return result;
-  const WeightsForm form = best_form(op, conv_weights_shape(op), isa);
+  const ConvShape shape = conv_weights_shape(op);
+  const WeightsForm form = form_at_hand(op, shape, isa).value_or(best_form(op, shape, isa));
   result.size_bytes = form.bytes();
   std::snprintf(result.format, sizeof result.format, "conv/%s/%s/g%lld", form.name(),
                 form.method == ConvMethod::kDepthwise ? "any" : isa_name(isa),
@@ -113,7 +123,7 @@ sluice_packing conv_packing(const sluice_op& op, int input, Isa isa) {
 
 void pack(const sluice_op& op, int /*input*/, Isa isa, void* packed) {
   best_form(op, conv_weights_shape(op), isa)
-      .pack_stored(static_cast<const float*>(op.inputs[1].tensor.data), packed);
+      .pack(static_cast<const float*>(op.inputs[1].tensor.data), packed);
 }
 
 class Conv : public Kernel {
@@ -179,7 +189,7 @@ class Conv : public Kernel {
         return plan_depthwise(conv.shape, conv.epilogue, form.isa, tactic.depthwise);
       case ConvMethod::kWinogradTwo:
       case ConvMethod::kWinogradFour:
-        return plan_winograd(conv.shape, conv.epilogue, form.isa, *tile_of(form.method),
+        return plan_winograd(conv.shape, conv.epilogue, form.isa, form.transformed(),
                              tactic.winograd);
       case ConvMethod::kDirect: break;
     }
@@ -192,7 +202,7 @@ class Conv : public Kernel {
     weights_ = operand.packed;
     if (weights_ != nullptr && operand.packed_bytes == form.bytes()) return;
     own_weights_ = FloatBuffer(divide_up(form.bytes(), 4));
-    form.pack_stored(static_cast<const float*>(operand.tensor.data), own_weights_.data());
+    form.pack(static_cast<const float*>(operand.tensor.data), own_weights_.data());
     weights_ = own_weights_.data();
   }
 

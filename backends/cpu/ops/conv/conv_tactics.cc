@@ -77,7 +77,7 @@ std::int64_t panels_of(const ConvPlan& plan) {
 PlanNumbers numbers_of(const ConvTactic& tactic, ConvMethod method, const ConvShape& shape, Isa isa,
                        int workers) {
   if (const auto tile = tile_of(method)) {
-    const WinogradPlan plan = plan_winograd(shape, {}, isa, *tile, tactic.winograd);
+    const WinogradPlan plan = plan_winograd(shape, {}, isa, {*tile}, tactic.winograd);
     const bool by_rows = shares_rows(plan, workers);
     const std::int64_t items = by_rows ? shape.batch * plan.tiles.h : panels_of(plan.product);
     return if_enough(tactic.winograd.division == Division::kByCost ? workers : items, workers,

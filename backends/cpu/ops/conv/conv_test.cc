@@ -156,6 +156,52 @@ TEST(CpuConv, TakesWeightsPackedBeforeShapesWereKnown) {
   EXPECT_LE(largest_difference(y, testing::naive_conv(c)), 1e-4);
 }
 
+/// A convolution by Winograd's method of a file with weights of f16.
+TestOp f16_conv_op(const ConvCase& c) {
+  TestOp op = conv_op(c, Fused::kNothing);
+  op.attribute("sluice_weights", "f16");
+  return op;
+}
+
+TEST(CpuConv, TransformedWeightsOfSixteenBitFilesTakeHalf) {
+  for (const std::int64_t size : {6, 12}) {
+    ConvShape shape = square(64, 96, size, 3, 1, 1);
+    shape.in_layout = shape.out_layout = Layout::kBlocked;
+    const ConvCase c(shape, {});
+    TestOp wide = conv_op(c, Fused::kNothing);
+    TestOp narrow = f16_conv_op(c);
+    EXPECT_LE(weights_bytes(narrow), 0.55 * static_cast<double>(weights_bytes(wide)));
+    for (const Backend& backend : backends_to_test()) {
+      ASSERT_TRUE(narrow.run(backend, 2).is_ok());
+      const auto y = testing::to_planes(narrow.result(), 1, 96, size * size);
+      EXPECT_LE(largest_difference(y, testing::naive_conv(c)), 2e-2);
+    }
+  }
+}
+
+TEST(CpuConv, ReadsTransformedWeightsThatAnOlderVersionPackedAsFloats) {
+  ConvShape shape = square(64, 96, 12, 3, 1, 1);
+  shape.in_layout = shape.out_layout = Layout::kBlocked;
+  const ConvCase c(shape, {});
+  TestOp older = conv_op(c, Fused::kNothing);
+  const Backend backend;
+  sluice_packing packing = {};
+  ASSERT_TRUE(backend.packing(older.op(), 1, &packing).is_ok());
+  std::vector<float> packed(static_cast<std::size_t>(packing.size_bytes) / sizeof(float));
+  ASSERT_TRUE(backend.pack(older.op(), 1, packed.data()).is_ok());
+  ASSERT_TRUE(older.run(backend, 1).is_ok());
+
+  TestOp op = f16_conv_op(c);
+  sluice_packing own = {};
+  ASSERT_TRUE(backend.packing(op.op(), 1, &own).is_ok());
+  EXPECT_STRNE(own.format, packing.format);
+  op.packed_input(1, packed.data(), packing.size_bytes);
+  ASSERT_TRUE(backend.packing(op.op(), 1, &own).is_ok());
+  EXPECT_STREQ(own.format, packing.format) << "a package without the originals keeps its form";
+  ASSERT_TRUE(op.run(backend, 1).is_ok());
+  EXPECT_EQ(op.result(), older.result());
+}
+
 TEST(CpuConv, RefusesPackedWeightsOfAnotherSize) {
   TestOp op = conv_op(ConvCase(square(20, 36, 11, 3, 2, 1), {}), Fused::kNothing);
   sluice_op damaged = op.op();
