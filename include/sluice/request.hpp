@@ -299,6 +299,17 @@ inline Expected<LoadedModel> Runtime::load(const LoadOptions& options) const {
   return LoadedModel(handle_, model, true);
 }
 
+inline Expected<LoadedModel> Runtime::deploy_graph(const GraphOptions& options) const {
+  sluice_graph_options c = {};
+  c.struct_size = sizeof(c);
+  if (!options.path.empty()) c.path = options.path.c_str();
+  if (!options.text.empty()) c.text = options.text.c_str();
+  if (!options.name.empty()) c.name = options.name.c_str();
+  std::uint64_t graph = 0;
+  if (auto error = detail::check(sluice_runtime_deploy_graph(get(), &c, &graph))) return *error;
+  return LoadedModel(handle_, graph, true);
+}
+
 inline Expected<LoadedModel> Runtime::combine(const std::vector<const LoadedModel*>& models,
                                               const CombineOptions& options) const {
   std::vector<std::uint64_t> ids;

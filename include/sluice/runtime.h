@@ -279,6 +279,30 @@ SLUICE_API int32_t sluice_runtime_estimate(sluice_runtime* runtime,
                                            const sluice_load_options* options,
                                            const sluice_footprint** footprint);
 
+/* Exactly one of `path` and `text` gives the graph as JSON, of at most 1 MiB:
+ *   {"functions": ["find=detector", "read=reader"], "edges": ["find.boxes=read.boxes"],
+ *    "outputs": ["find.boxes"]}
+ * "functions" has nodes NODE=FUNCTION; a function by its name or its handle, 0x160000000. */
+typedef struct sluice_graph_options {
+  uint32_t struct_size;
+  const char* path; /* of a file on this machine */
+  const char* text;
+  const char* name; /* null: the name of the file; "graph" for a text */
+} sluice_graph_options;
+
+/* Deploys a graph of functions, which runs them one after the other in one request. Inputs and
+ * outputs without an edge, and those of "outputs", are the graph's, named "NODE.TENSOR". It is a
+ * model from then on: sluice_runtime_infer and sluice_runtime_submit run it,
+ * sluice_runtime_models lists it, sluice_runtime_unload removes it. A function is unloaded after
+ * the graphs that have it. Blocks.
+ * Fails: NOT_FOUND (5) for a missing file or function; INVALID_ARGUMENT (3) for JSON of another
+ * form, a name of several functions, edges in a circle, and tensors that are unknown or do not fit;
+ * PERMISSION_DENIED (7) for a function of another session; RESOURCE_EXHAUSTED (8) for too many
+ * graphs; UNIMPLEMENTED (12) by a daemon of an older release. */
+SLUICE_API int32_t sluice_runtime_deploy_graph(sluice_runtime* runtime,
+                                               const sluice_graph_options* options,
+                                               uint64_t* graph);
+
 typedef struct sluice_loaded_model {
   uint64_t model;
   const char* name;

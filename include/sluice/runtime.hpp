@@ -142,6 +142,13 @@ struct LoadOptions {
   std::optional<FunctionOptions> function = {};  ///< deploys a function
 };
 
+/// As sluice_graph_options: one of `path` and `text` gives the graph.
+struct GraphOptions {
+  std::string path = {};
+  std::string text = {};
+  std::string name = {};
+};
+
 class CoreGroup;
 class LoadedModel;
 class SharedMemory;
@@ -325,6 +332,8 @@ class Runtime {
     if (auto error = detail::check(sluice_runtime_estimate(get(), &c, &footprint))) return *error;
     return *detail::Snapshot<sluice_footprint>(footprint);
   }
+  /// A graph of functions that are deployed; remove it before them.
+  Expected<LoadedModel> deploy_graph(const GraphOptions& options) const;
   Expected<std::vector<ModelInfo>> models() const {
     const sluice_loaded_model_list* list = nullptr;
     if (auto error = detail::check(sluice_runtime_models(get(), &list))) return *error;

@@ -170,6 +170,20 @@ NativeLoadedModel* NativeRuntime::load(const nb::object& source, const nb::kwarg
   return new NativeLoadedModel(handle_, model, is_owner);
 }
 
+NativeLoadedModel* NativeRuntime::deploy_graph(const nb::kwargs& options) {
+  Options given(options);
+  sluice_graph_options c = {};
+  c.struct_size = sizeof(c);
+  given.set_text(c.path, "path");
+  given.set_text(c.text, "text");
+  given.set_text(c.name, "name");
+  bool is_owner = true;
+  given.set(is_owner, "is_owner");
+  std::uint64_t graph = 0;
+  without_gil([&] { check(sluice_runtime_deploy_graph(handle_, &c, &graph)); });
+  return new NativeLoadedModel(handle_, graph, is_owner);
+}
+
 nb::dict NativeRuntime::estimate(const nb::object& source, const nb::kwargs& options) const {
   const Load load(source, options);
   return describe(*snapshot<sluice_footprint>([&](const sluice_footprint** made) {
@@ -237,6 +251,7 @@ void bind_runtime(nb::module_& module) {
       .def("create_group", &Native::create_group, nb::arg("options"))
       .def("destroy_group", &Native::destroy_group, nb::arg("group"))
       .def("load", &Native::load, nb::arg("source"), nb::arg("options"))
+      .def("deploy_graph", &Native::deploy_graph, nb::arg("options"))
       .def("estimate", &Native::estimate, nb::arg("source"), nb::arg("options"))
       .def("find_model", &Native::find_model, nb::arg("name"))
       .def("combine", &Native::combine, nb::arg("models"), nb::arg("options"))

@@ -35,6 +35,8 @@ class NativeRuntime {
   /// `source`: a path, the package's bytes, or the number of an open file. Option `is_owner`:
   /// whether the model is unloaded with the result.
   NativeLoadedModel* load(const nb::object& source, const nb::kwargs& options);
+  /// Options: `path` or `text`, `name`, and `is_owner` as for load.
+  NativeLoadedModel* deploy_graph(const nb::kwargs& options);
   nb::dict estimate(const nb::object& source, const nb::kwargs& options) const;
   NativeLoadedModel* find_model(const std::string& name);
   NativeLoadedModel* combine(const std::vector<std::uint64_t>& models, const nb::kwargs& options);

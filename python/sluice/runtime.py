@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -204,6 +205,23 @@ class Runtime:
         if name is not None:
             options["name"] = name
         return LoadedModel(self, self._native.load(_source_of(source), **options))
+
+    def deploy_graph(self, graph: Path | Mapping[str, Sequence[str]], *,
+                     name: str | None = None) -> LoadedModel:
+        """Deploys a graph of functions: a model that runs them one after the other in one request.
+
+        `graph`: the path of a JSON file, or its content: `{"functions": ["a=FUNCTION", "b=FUNCTION"], "edges":
+        ["a.y=b.x"], "outputs": ["a.y"]}`. A FUNCTION is the name of one that is deployed, or its id. Inputs and
+        outputs without an edge, and those of "outputs", are the graph's, named "a.x". Unload it before its functions.
+        """
+        options: dict[str, Any] = {"is_owner": not self._keeps}
+        if isinstance(graph, Mapping):
+            options["text"] = json.dumps(dict(graph))
+        else:
+            options["path"] = os.fspath(graph)
+        if name is not None:
+            options["name"] = name
+        return LoadedModel(self, self._native.deploy_graph(**options))
 
     def estimate(self, source: Path | bytes | int | Model, *, depth: int = 0) -> descriptions.Footprint:
         """What a load would take; loads nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import threading
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import sluice
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
-from conftest import same_type
+from conftest import make_model, same_type
 
 def test_runtime_names_its_devices(runtime: sluice.Runtime) -> None:
     assert [device.kind for device in runtime.devices] == ["cpu"]
@@ -125,6 +126,36 @@ def test_functions_share_a_lane_and_start_by_themselves(runtime: sluice.Runtime,
     first.unload()
     second.unload()
     assert not {"first", "second"} & {one.name for one in runtime.models()}
+
+
+def test_graph_of_functions_is_deployed_run_listed_and_removed(runtime: sluice.Runtime, digits: sluice.Model,
+                                                               image: Any, tmp_path: pathlib.Path) -> None:
+    shape = ["N", 1, 8, 8]
+    brighten = sluice.compile(make_model([helper.make_node("Add", ["x", "x"], ["y"])],
+                                         [("x", TensorProto.FLOAT, shape)], [("y", TensorProto.FLOAT, shape)]))
+    functions = [runtime.deploy(brighten, name="brighten"), runtime.deploy(digits, name="reader")]
+    content = {"functions": ["brighten", f"read={functions[1].id}"], "edges": ["brighten.y=read.image"],
+               "outputs": ["brighten.y"]}
+    graph = runtime.deploy_graph(content, name="digits of the dark")
+    bright, read = graph(image)
+    np.testing.assert_array_equal(bright, image + image)
+    np.testing.assert_allclose(read, digits(image + image), rtol=1e-5)
+    assert graph.run({"brighten.x": image}, ["read.probabilities"]).keys() == {"read.probabilities"}
+    assert graph.submit(image).result(30)[1].shape == (2, 10)
+    assert "digits of the dark" in {one.name for one in runtime.models()}
+    with pytest.raises(sluice.FailedPrecondition, match="digits of the dark"):
+        functions[0].unload()
+    graph.unload()
+    path = tmp_path / "again.json"
+    path.write_text(json.dumps(content))
+    with runtime.deploy_graph(path) as again:
+        assert again.name == "again" and again(image)[1].shape == (2, 10)
+    with pytest.raises(sluice.NotFound, match='"absent"'):
+        runtime.deploy_graph({"functions": ["absent"]})
+    with pytest.raises(sluice.InvalidArgument, match="nodes: no such key"):
+        runtime.deploy_graph({"nodes": []})
+    for function in functions:
+        function.unload()
 
 
 def test_unloaded_model_and_closed_runtime_refuse_calls(runtime: sluice.Runtime, digits: sluice.Model,

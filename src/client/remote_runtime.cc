@@ -157,6 +157,11 @@ class RemoteRuntime final : public api::Runtime {
     if (wish.is_server_path) return client_->estimate(options, wish.path, /*is_upload=*/false);
     return client_->estimate(options, wish.path, /*is_upload=*/true);
   }
+  Result<std::uint64_t> deploy_graph(const sandbox::GraphRequest& request) override {
+    service::ModelEntry entry = SLUICE_TRY(client_->deploy_graph(request));
+    remember(entry.info.handle, std::move(entry.signature));
+    return entry.info.handle;
+  }
 
   Status start(std::uint64_t model) override { return client_->start(model); }
   Status stop(std::uint64_t model, std::int64_t drain_ns) override {

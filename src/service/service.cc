@@ -32,7 +32,7 @@ Service::Service(runtime::Engine& engine, topology::DeviceMap devices, ServiceOp
     : engine_(engine),
       exchange_(system_clock(), options.exchange),
       functions_(std::make_unique<sandbox::FunctionHost>(engine, options.functions)),
-      graphs_(std::make_unique<sandbox::GraphHost>(*functions_, exchange_)),
+      graphs_(std::make_unique<sandbox::GraphHost>(*functions_, &exchange_)),
       watchdog_([this](const std::string& what) {
         if (on_hang_) on_hang_(what);
       }),

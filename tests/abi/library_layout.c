@@ -18,6 +18,8 @@ int main(void) {
   SIZE(sluice_device);
   SIZE(sluice_device_list);
   SIZE(sluice_footprint);
+  SIZE(sluice_function_options);
+  SIZE(sluice_graph_options);
   SIZE(sluice_group);
   SIZE(sluice_group_list);
   SIZE(sluice_group_options);

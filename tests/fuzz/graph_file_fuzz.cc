@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "sluice/remote/functions/graph_file.h"
+#include "sandbox/graph/graph_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace sluice;
-  const auto file = tool::parse_graph_file({reinterpret_cast<const char*>(data), size});
+  const auto file = sandbox::parse_graph_file({reinterpret_cast<const char*>(data), size});
   if (!file.is_ok()) return 0;
   for (const sandbox::GraphEdge& edge : file->edges) {
     const auto again = sandbox::GraphEdge::parse(edge.from.to_string() + "=" + edge.to.to_string());

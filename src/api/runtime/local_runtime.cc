@@ -10,7 +10,7 @@
 #include "api/runtime/machine.h"
 #include "api/runtime/shared_memory.h"
 #include "package/package.h"
-#include "sandbox/function_host.h"
+#include "sandbox/graph/graph_host.h"
 
 namespace sluice::api {
 namespace {
@@ -90,6 +90,9 @@ class LocalRuntime final : public Runtime {
   Result<runtime::Footprint> estimate(const LoadWish& wish) override {
     return engine_.estimate(SLUICE_TRY(request_of(wish)));
   }
+  Result<std::uint64_t> deploy_graph(const sandbox::GraphRequest& request) override {
+    return static_cast<std::uint64_t>(SLUICE_TRY(graphs_.deploy(request)));
+  }
 
   Status start(std::uint64_t model) override {
     SLUICE_TRY(refuse_change(model));
@@ -109,6 +112,7 @@ class LocalRuntime final : public Runtime {
       return ok_status();
     }
     if (!DemandModels::is_handle(model)) {
+      SLUICE_TRY(graphs_.check_unused(runtime::ModelHandle{model}));
       return host_of(model).unload(runtime::ModelHandle{model}, after(drain_ns));
     }
     const auto entry = SLUICE_TRY(demand_.remove(model));
@@ -125,10 +129,8 @@ class LocalRuntime final : public Runtime {
       const auto on_demand = demand_.all();
       for (const auto& [handle, entry] : on_demand) found.push_back(describe(handle, *entry));
       for (const auto& [handle, one] : combined_.all()) found.push_back(describe(handle, *one));
-      for (const runtime::ModelInfo& info : functions_.list_models()) {
-        const auto sink = functions_.sink(runtime::ModelHandle{info.handle});
-        if (sink.is_ok()) found.push_back({info, (*sink)->signature(), false});
-      }
+      add_models(graphs_, found);
+      add_models(functions_, found);
       for (const runtime::ModelInfo& info : engine_.list_models()) {
         if (functions_.owns(info.group)) continue;  // the function's business
         const auto is_it = [&](const auto& one) {
@@ -206,8 +208,10 @@ class LocalRuntime final : public Runtime {
   }
 
   void shutdown(std::int64_t drain_ns) override {
-    functions_.shutdown(after(drain_ns));
-    engine_.shutdown(after(drain_ns));
+    const std::int64_t deadline_ns = after(drain_ns);
+    graphs_.shutdown(deadline_ns);  // whose requests go on to their next functions
+    functions_.shutdown(deadline_ns);
+    engine_.shutdown(deadline_ns);
     for (const auto& [handle, combined] : combined_.all()) combined->shutdown();
   }
 
@@ -233,7 +237,15 @@ class LocalRuntime final : public Runtime {
     runtime::Request request;
   };
 
+  static void add_models(const runtime::ModelHost& host, std::vector<ModelDescription>& to) {
+    for (runtime::ModelInfo& info : host.list_models()) {
+      const auto sink = host.sink(runtime::ModelHandle{info.handle});
+      if (sink.is_ok()) to.push_back({std::move(info), (*sink)->signature(), false});
+    }
+  }
+
   runtime::ModelHost& host_of(std::uint64_t model) {
+    if (sandbox::GraphHost::is_handle(model)) return graphs_;
     if (sandbox::FunctionHost::is_handle(model)) return functions_;
     return engine_;
   }
@@ -328,6 +340,7 @@ class LocalRuntime final : public Runtime {
   const Machine machine_;
   runtime::Engine engine_;
   sandbox::FunctionHost functions_{engine_, {}};
+  sandbox::GraphHost graphs_{functions_, /*exchange=*/nullptr};
   DemandModels demand_;
   CombinedModels combined_;  ///< destroyed before the engine, whose models it uses
 };

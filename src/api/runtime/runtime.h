@@ -13,6 +13,7 @@
 #include "package/executable.h"
 #include "runtime/engine.h"
 #include "sandbox/function.h"
+#include "sandbox/graph/graph_plan.h"
 #include "session/model_runner.h"
 
 namespace sluice::api {
@@ -153,6 +154,8 @@ class Runtime {
 
   virtual Result<std::uint64_t> load(const LoadWish& wish) = 0;
   virtual Result<runtime::Footprint> estimate(const LoadWish& wish) = 0;
+  /// A model from then on. Fails: as sandbox::GraphHost::deploy.
+  virtual Result<std::uint64_t> deploy_graph(const sandbox::GraphRequest& request) = 0;
   virtual Status start(std::uint64_t model) = 0;
   virtual Status stop(std::uint64_t model, std::int64_t drain_ns) = 0;
   virtual Status reset(std::uint64_t model) = 0;

@@ -26,8 +26,8 @@ class GraphRun;
 class FunctionGraph final : public runtime::RequestSink,
                             public std::enable_shared_from_this<FunctionGraph> {
  public:
-  /// `exchange` and `clock` outlive the graph.
-  FunctionGraph(GraphRequest request, GraphPlan plan, Exchange& exchange, Clock& clock)
+  /// `exchange` and `clock` outlive the graph. Without an exchange nothing counts what waits.
+  FunctionGraph(GraphRequest request, GraphPlan plan, Exchange* exchange, Clock& clock)
       : request_(std::move(request)), plan_(std::move(plan)), exchange_(exchange), clock_(clock) {}
 
   const std::string& name() const { return request_.name; }
@@ -57,7 +57,7 @@ class FunctionGraph final : public runtime::RequestSink,
 
   const GraphRequest request_;
   const GraphPlan plan_;
-  Exchange& exchange_;
+  Exchange* const exchange_;
   Clock& clock_;
   mutable std::mutex mutex_;  ///< guards the members up to `statistics_`
   bool is_closed_ = false;

@@ -31,8 +31,7 @@ Status no_phases() {
 
 Result<std::shared_ptr<FunctionGraph>> GraphHost::find(ModelHandle handle) const {
   const auto number = static_cast<std::uint64_t>(handle);
-  const bool is_graph = (number & kGraphBits) == kGraphBits;
-  auto graph = is_graph ? graphs_.find(number & ~kGraphBits) : nullptr;
+  auto graph = is_handle(number) ? graphs_.find(number & ~kGraphBits) : nullptr;
   if (graph != nullptr) return graph;
   return runtime_error(RuntimeCode::kInvalidHandle, "no graph has handle {:#x}, or no longer",
                        number);

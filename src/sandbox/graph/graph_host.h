@@ -25,9 +25,11 @@ class GraphHost final : public runtime::ModelHost {
   /// FunctionHost's bit and one more, which its table has no index for.
   static constexpr std::uint64_t kGraphBits =
       FunctionHost::kFunctionBit | (std::uint64_t{1} << 29U);
+  static bool is_handle(std::uint64_t model) { return (model & kGraphBits) == kGraphBits; }
 
   /// `functions` and `exchange`, which counts the tensors between functions, outlive the host.
-  GraphHost(FunctionHost& functions, Exchange& exchange)
+  /// Null: nothing counts them.
+  GraphHost(FunctionHost& functions, Exchange* exchange)
       : functions_(functions), exchange_(exchange) {}
   ~GraphHost() override { shutdown(0); }
 
@@ -64,7 +66,7 @@ class GraphHost final : public runtime::ModelHost {
   Result<std::shared_ptr<FunctionGraph>> find(runtime::ModelHandle handle) const;
 
   FunctionHost& functions_;
-  Exchange& exchange_;
+  Exchange* const exchange_;
   std::mutex change_mutex_;  ///< held during a deployment
   runtime::HandleTable<FunctionGraph> graphs_;
 };

@@ -29,7 +29,7 @@ class GraphHostTest : public ::testing::Test {
   GraphHostTest()
       : engine_(runtime::testing::registry(), drivers_, {runtime::testing::pretended_cpu_map(4)}),
         functions_(engine_, {}),
-        graphs_(functions_, exchange_) {
+        graphs_(functions_, &exchange_) {
     exchange_.add(kOwner);
     for (const char* name : {"a", "b", "c"}) {
       handles_.push_back(

@@ -126,12 +126,13 @@ void GraphRun::take(std::size_t step, Reply reply) {
 
 /// What the last function gives waits for nobody, so it is the answer's, and counts as that.
 Status GraphRun::keep(std::size_t step, std::vector<OutputTensor> outputs) {
-  const bool is_counted = request_.exchange_owner != 0 && step + 1 < graph_->plan().steps.size();
+  const bool is_counted = graph_->exchange_ != nullptr && request_.exchange_owner != 0 &&
+                          step + 1 < graph_->plan().steps.size();
   for (OutputTensor& tensor : outputs) {
     ExchangeTable::Room room;
     if (is_counted) {
       room = SLUICE_TRY(
-          graph_->exchange_.reserve(OwnerId{request_.exchange_owner}, tensor.view.size_bytes)
+          graph_->exchange_->reserve(OwnerId{request_.exchange_owner}, tensor.view.size_bytes)
               .with_context(where(step)));
     }
     results_[step].push_back({std::move(tensor), std::move(room)});

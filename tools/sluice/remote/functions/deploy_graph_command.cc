@@ -1,14 +1,12 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "sandbox/graph/graph_file.h"
 #include "sluice/remote/commands.h"
-#include "sluice/remote/functions/graph_file.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
 namespace {
-
-constexpr std::int64_t kMaxFileBytes = std::int64_t{1} << 20;
 
 class DeployGraphCommand : public Command {
  public:
@@ -28,17 +26,13 @@ class DeployGraphCommand : public Command {
   }
 
   Result<int> run() override {
-    const std::string text = SLUICE_TRY(read_text_file(path_, kMaxFileBytes));
-    GraphFile file = SLUICE_TRY(parse_graph_file(text).with_context(path_));
+    const std::string text = SLUICE_TRY(read_text_file(path_, sandbox::kMaxGraphFileBytes));
+    auto file = SLUICE_TRY(sandbox::parse_graph_file(text).with_context(path_));
     const auto client = SLUICE_TRY(remote_.connect());
-    sandbox::GraphRequest request;
-    request.name = name_.empty() ? std::filesystem::path(path_).stem().string() : name_;
-    for (const GraphFile::Function& one : file.functions) {
-      const std::uint64_t handle = SLUICE_TRY(find_model(*client, one.function));
-      request.nodes.push_back({one.name, runtime::ModelHandle{handle}});
-    }
-    request.edges = std::move(file.edges);
-    request.outputs = std::move(file.outputs);
+    std::vector<runtime::ModelInfo> models;
+    for (auto& model : SLUICE_TRY(client->list_models())) models.push_back(std::move(model.info));
+    const std::string name = name_.empty() ? std::filesystem::path(path_).stem().string() : name_;
+    const auto request = SLUICE_TRY(sandbox::to_request(std::move(file), name, models));
     const auto graph = SLUICE_TRY(client->deploy_graph(request));
     if (remote_.is_json) {
       print_json(graph);

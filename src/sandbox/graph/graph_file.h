@@ -1,0 +1,39 @@
+// A graph of functions as a file describes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox/graph/graph_plan.h"
+
+namespace sluice::sandbox {
+
+inline constexpr std::int64_t kMaxGraphFileBytes = std::int64_t{1} << 20;
+
+/// Functions by the names or handles that users give them.
+struct GraphFile {
+  struct Function {
+    std::string name;      ///< in the graph
+    std::string function;  ///< the name or handle of one that is deployed
+  };
+  std::vector<Function> functions;
+  std::vector<GraphEdge> edges;
+  std::vector<GraphPort> outputs;
+};
+
+/// {"functions": ["detect=detector", "classify=classifier"],
+///  "edges": ["detect.boxes=classify.boxes"], "outputs": ["detect.boxes"]}; the last two may be
+/// left out. A function whose name in the graph is its own needs no '='.
+/// Fails: kInvalidArgument with the place, or for more than kMaxGraphFileBytes.
+Result<GraphFile> parse_graph_file(std::string_view text);
+
+/// The graph with the functions that are deployed: `models` has their handles and names. A handle
+/// is written as lists show it, 0x160000000, or decimal.
+/// Fails: kNotFound for a function that is none of `models`; kInvalidArgument for a name of
+/// several.
+Result<GraphRequest> to_request(GraphFile file, std::string name,
+                                const std::vector<runtime::ModelInfo>& models);
+
+}  // namespace sluice::sandbox
