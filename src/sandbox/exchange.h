@@ -29,6 +29,8 @@ class Exchange {
   /// Keeps the tensor for `ttl_ns`; 0: the default. Copies nothing.
   /// Fails: as ExchangeTable::put; kInvalid for a time to live that is negative or too long.
   Result<TensorIndex> put(OwnerId owner, runtime::OutputTensor tensor, std::int64_t ttl_ns = 0);
+  /// Fails: kInvalid for a time to live that is negative or too long.
+  Status check_ttl(std::int64_t ttl_ns) const;
   /// Room for a tensor that is yet to come, and to put it there. Fails: as ExchangeTable::reserve
   /// and as put.
   Result<ExchangeTable::Room> reserve(OwnerId owner, std::int64_t bytes);
@@ -45,7 +47,6 @@ class Exchange {
 
  private:
   void run();
-  Status check_ttl(std::int64_t ttl_ns) const;
 
   Clock& clock_;
   const ExchangeOptions options_;

@@ -89,6 +89,7 @@ Result<PulledTensor> Service::pull_tensor(const Caller& caller, const OfferedTen
   SLUICE_TRY(check_ready());
   SLUICE_TRY(check_session(caller));
   SLUICE_TRY(check_source(wanted.address));
+  SLUICE_TRY(exchange_.check_ttl(ttl_ns));  // before the bytes are on their way
   const dispatch::Turn turn(num_pulls_, kMaxPulls);
   if (!turn.is_free()) {
     return runtime_error(RuntimeCode::kOutOfResources,

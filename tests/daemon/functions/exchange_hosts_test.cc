@@ -142,6 +142,17 @@ TEST_F(ExchangeHostsTest, OnlyListedPeersFetchAndOnlyFromListedSources) {
   EXPECT_FALSE(taker_->client()->offer_tensor(1).is_ok()) << "it serves no peers";
 }
 
+TEST_F(ExchangeHostsTest, AnInvalidTimeToLiveIsRefusedBeforeTheFetch) {
+  // The other daemon would refuse the key: its answer is not what comes.
+  const service::OfferedTensor wanted = {address_, 1, "no key"};
+  for (const std::int64_t ttl_ns : {std::int64_t{-1}, std::int64_t{1} << 62}) {
+    const auto pulled = taker_->client("here")->pull_tensor(wanted, ttl_ns);
+    ASSERT_FALSE(pulled.is_ok());
+    EXPECT_EQ(runtime::runtime_code_of(pulled.status()), runtime::RuntimeCode::kInvalid);
+    EXPECT_THAT(pulled.status().message(), HasSubstr("time to live"));
+  }
+}
+
 TEST_F(ExchangeHostsTest, OnlyTheOwnerOffersATensor) {
   const auto owner = giver_->client("owner");
   std::vector<float> values(4, 2);
