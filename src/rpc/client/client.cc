@@ -142,7 +142,7 @@ class GrpcClient final : public Client {
                                    const std::string& path) override {
     v1::LoadModelResponse response;
     SLUICE_TRY(send_load(options, path, nullptr, /*only_estimate=*/false, response));
-    return wire::from_proto(response.model());
+    return loaded(options, response);
   }
 
   Result<service::ModelEntry> upload(const service::ModelOptions& options,
@@ -154,7 +154,7 @@ class GrpcClient final : public Client {
                                      const Bytes& package) override {
     v1::LoadModelResponse response;
     SLUICE_TRY(send_load(options, "", &package, /*only_estimate=*/false, response));
-    return wire::from_proto(response.model());
+    return loaded(options, response);
   }
 
   Result<runtime::Footprint> estimate(const service::ModelOptions& options, const std::string& path,
@@ -503,6 +503,19 @@ class GrpcClient final : public Client {
     }
     writer->WritesDone();
     return answer_of(writer->Finish());
+  }
+
+  /// A daemon of an older release reads past what it does not know: such a function is removed.
+  Result<service::ModelEntry> loaded(const service::ModelOptions& options,
+                                     const v1::LoadModelResponse& response) {
+    auto entry = SLUICE_TRY(wire::from_proto(response.model()));
+    const bool joins = entry.function && entry.function->options.batch_rows > 0;
+    if (!options.function || options.function->batch_rows == 0 || joins) return entry;
+    SLUICE_TRY(unload(entry.info.handle, 0));
+    return unimplemented(
+        "the daemon at {} joins no requests of a function: it is an older one; leave out "
+        "batch_rows, or update it",
+        options_.address);
   }
 
   bool is_local() const {

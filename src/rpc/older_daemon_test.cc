@@ -1,0 +1,64 @@
+// A client with a daemon of an older release, which ignores what it does not know.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "proto/sluice/v1/runtime.grpc.pb.h"
+#include "rpc/client/client.h"
+#include "support/paths.h"
+
+namespace sluice::rpc {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Deploys every function without joining requests, as daemons before minor version 7 do.
+class OlderDaemon final : public v1::Runtime::Service {
+ public:
+  grpc::Status LoadModel(grpc::ServerContext* /*context*/,
+                         grpc::ServerReader<v1::LoadModelRequest>* reader,
+                         v1::LoadModelResponse* response) override {
+    v1::LoadModelRequest request;
+    while (reader->Read(&request)) continue;
+    response->mutable_model()->set_handle(17);
+    response->mutable_model()->mutable_function()->mutable_options()->set_share(1);
+    return grpc::Status::OK;
+  }
+  grpc::Status UnloadModel(grpc::ServerContext* /*context*/, const v1::UnloadModelRequest* request,
+                           v1::UnloadModelResponse* /*response*/) override {
+    unloaded = request->model();
+    return grpc::Status::OK;
+  }
+
+  std::atomic<std::uint64_t> unloaded = 0;
+};
+
+TEST(OlderDaemon, ThatJoinsNoRequestsIsReported) {
+  const sluice::testing::TempDir folder;
+  const std::string address = "unix:" + (folder / "s").string();
+  OlderDaemon daemon;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials());
+  builder.RegisterService(&daemon);
+  const auto server = builder.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+  const auto client = client::Client::create({.address = address});
+  ASSERT_TRUE(client.is_ok()) << client.status().to_string();
+
+  service::ModelOptions options;
+  options.function = sandbox::FunctionOptions();
+  const auto alone = (*client)->load(options, "/m.sluice");
+  ASSERT_TRUE(alone.is_ok()) << alone.status().to_string();
+  EXPECT_EQ(daemon.unloaded, 0U);
+  options.function->batch_rows = 16;
+  const auto joined = (*client)->load(options, "/m.sluice");
+  EXPECT_EQ(joined.status().code(), Code::kUnimplemented);
+  EXPECT_THAT(joined.status().message(), HasSubstr("batch_rows"));
+  EXPECT_EQ(daemon.unloaded, 17U) << "nothing stays behind";
+  server->Shutdown();
+}
+
+}  // namespace
+}  // namespace sluice::rpc
