@@ -56,6 +56,12 @@ typedef struct sluice_shared_memory {
 SLUICE_API int32_t sluice_runtime_share(sluice_runtime* runtime, int64_t size_bytes,
                                         const sluice_shared_memory** memory);
 
+/* An input that lies in the exchange of a daemon, below. */
+typedef struct sluice_exchanged_input {
+  const char* name; /* not null */
+  uint64_t exchange;
+} sluice_exchanged_input;
+
 typedef struct sluice_request_options {
   uint32_t struct_size;
   int32_t priority;     /* a higher number runs first */
@@ -65,6 +71,13 @@ typedef struct sluice_request_options {
   const sluice_output_memory* outputs; /* outputs without memory here are in the reply's memory */
   sluice_reply_callback on_done;       /* sluice_runtime_submit only; null: poll or wait */
   void* user_data;                     /* for on_done */
+  /* Of a daemon, below: inputs that lie in its exchange, beside `inputs`, and names of outputs that
+   * stay there for keep_ns nanoseconds; 0: the daemon's default. Null: none. */
+  int32_t num_exchanged; /* length of `exchanged` */
+  int32_t num_kept;      /* length of `kept` */
+  const sluice_exchanged_input* exchanged;
+  const char* const* kept;
+  int64_t keep_ns;
 } sluice_request_options;
 
 /* Runs a model. `inputs` has `num_inputs` elements; `options` may be null. On success `*reply` is
@@ -109,6 +122,11 @@ SLUICE_API const char* sluice_reply_output_name(const sluice_reply* reply, size_
 SLUICE_API int32_t sluice_reply_output(const sluice_reply* reply, const char* name,
                                        sluice_array* array);
 
+/* Writes the index of an output that stays in the exchange, 0 for another one; `name` as above.
+ * Such an output has no array here. Fails: NOT_FOUND (5); the message lists the names. */
+SLUICE_API int32_t sluice_reply_exchange(const sluice_reply* reply, const char* name,
+                                         uint64_t* exchange);
+
 /* Where and how long a request ran. */
 typedef struct sluice_reply_detail_info {
   uint64_t group;
@@ -126,6 +144,56 @@ SLUICE_API const sluice_reply_detail_info* sluice_reply_detail(const sluice_repl
 
 /* Frees the reply and the memory of its outputs; null is allowed. */
 SLUICE_API void sluice_reply_free(sluice_reply* reply);
+
+/* ---- the exchange of a daemon --------------------------------------------------------------- */
+
+/* A daemon keeps tensors between requests, each by an index. A tensor belongs to the session that
+ * put, kept or fetched it, and leaves when it is removed, when its time to live is over or when the
+ * session ends. The functions block, and fail with UNIMPLEMENTED (12) on a local runtime, with
+ * NOT_FOUND (5) for an index that is not there for this session, or no longer, and with
+ * INVALID_ARGUMENT (3) for a time to live that is negative or over an hour; 0 is the daemon's
+ * default, 60 seconds. */
+
+/* Puts a copy of `array` there. Fails: RESOURCE_EXHAUSTED (8) over the session's limits. */
+SLUICE_API int32_t sluice_runtime_put_tensor(sluice_runtime* runtime, const sluice_array* array,
+                                             int64_t ttl_ns, uint64_t* exchange);
+/* Gives a reply with the tensor as its only output. Fails: RESOURCE_EXHAUSTED (8) for one that is
+ * larger than a message of the daemon. */
+SLUICE_API int32_t sluice_runtime_get_tensor(sluice_runtime* runtime, uint64_t exchange,
+                                             sluice_reply** reply);
+/* Requests that read it keep it until they end. */
+SLUICE_API int32_t sluice_runtime_remove_tensor(sluice_runtime* runtime, uint64_t exchange);
+
+/* What a daemon of another host needs to fetch a tensor. */
+typedef struct sluice_tensor_offer {
+  uint64_t exchange;
+  const char* key; /* a secret */
+} sluice_tensor_offer;
+
+/* Lets other daemons fetch the tensor while it is there: those that `exchange_peers` of this
+ * daemon's settings lists. The same key each time. Fails: FAILED_PRECONDITION (9) if it lists none.
+ */
+SLUICE_API int32_t sluice_runtime_offer_tensor(sluice_runtime* runtime, uint64_t exchange,
+                                               const sluice_tensor_offer** offer);
+
+typedef struct sluice_fetch_options {
+  uint32_t struct_size;
+  const char* from;  /* HOST:PORT of the other daemon's exchange */
+  uint64_t exchange; /* of the offer there, and its key */
+  const char* key;
+  int64_t ttl_ns;     /* of the copy here */
+  int64_t timeout_ns; /* 0: none; the daemon gives up when nothing moves for a while */
+} sluice_fetch_options;
+
+/* Has this daemon fetch a tensor that another one offers, and writes the index of the copy. The
+ * bytes pass between the daemons alone; their settings say with which certificates and tokens.
+ * Fails: PERMISSION_DENIED (7) for an address that is none of `exchange_sources`, and where the
+ * other daemon does not list this one; NOT_FOUND (5) for an index and key that are not offered, or
+ * no longer; UNAVAILABLE (14) without an answer of the other daemon; DEADLINE_EXCEEDED (4);
+ * RESOURCE_EXHAUSTED (8) over the session's limits, and while too many fetches run. */
+SLUICE_API int32_t sluice_runtime_fetch_tensor(sluice_runtime* runtime,
+                                               const sluice_fetch_options* options,
+                                               uint64_t* exchange);
 
 #ifdef __cplusplus
 }

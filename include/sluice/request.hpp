@@ -29,7 +29,16 @@ struct InputTensor {
   std::int64_t size_bytes = 0;
   std::int32_t element_type = 0;
   std::vector<std::int64_t> dims = {};
+  std::uint64_t exchange = 0;  ///< in a daemon's exchange, in place of values here
 };
+
+/// An input that lies in the exchange of the daemon. Requires: a name.
+inline InputTensor exchanged(std::string name, std::uint64_t exchange) {
+  InputTensor input;
+  input.name = std::move(name);
+  input.exchange = exchange;
+  return input;
+}
 
 /// An input of elements of type T.
 template <typename T, typename Values>
@@ -69,6 +78,8 @@ struct RequestOptions {
   Nanoseconds timeout{0};  ///< 0: none
   bool wants_detail = false;
   std::vector<OutputBuffer> outputs = {};
+  std::vector<std::string> kept = {};  ///< outputs that stay in the daemon's exchange
+  Nanoseconds keep{0};                 ///< for how long; 0: the daemon's default
 };
 
 /// The outputs of a request, in memory of its own or the caller's. Movable.
@@ -104,12 +115,21 @@ class Reply {
     }
     return array;
   }
+  /// Index of an output that stays in the exchange; 0 for another one. Fails: NOT_FOUND.
+  Expected<std::uint64_t> exchange(const std::string& name) const {
+    std::uint64_t index = 0;
+    if (auto error = detail::check(sluice_reply_exchange(handle_.get(), name.c_str(), &index))) {
+      return *error;
+    }
+    return index;
+  }
   /// Null unless the request wanted it.
   const sluice_reply_detail_info* detail() const { return sluice_reply_detail(handle_.get()); }
 
  private:
   friend class LoadedModel;
   friend class Request;
+  friend class Runtime;
   explicit Reply(sluice_reply* handle) : handle_(handle) {}
   std::unique_ptr<sluice_reply, detail::Deleter<sluice_reply, sluice_reply_free>> handle_;
 };
@@ -265,6 +285,10 @@ class LoadedModel {
   struct COptions {
     COptions(const std::vector<InputTensor>& tensors, const RequestOptions& wanted) {
       for (const InputTensor& input : tensors) {
+        if (input.exchange != 0) {
+          exchanged.push_back({input.name.c_str(), input.exchange});
+          continue;
+        }
         inputs.push_back({input.name.empty() ? nullptr : input.name.c_str(),
                           {input.data, input.size_bytes, input.element_type,
                            static_cast<std::int32_t>(input.dims.size()), input.dims.data()}});
@@ -273,13 +297,21 @@ class LoadedModel {
         outputs.push_back({output.name.empty() ? nullptr : output.name.c_str(),
                            output.memory.data(), static_cast<std::int64_t>(output.memory.size())});
       }
+      for (const std::string& name : wanted.kept) kept.push_back(name.c_str());
       options.struct_size = sizeof(options);
       options.priority = wanted.priority;
       options.timeout_ns = wanted.timeout.count();
       options.wants_detail = wanted.wants_detail ? 1 : 0;
       options.outputs = outputs.data();
       options.num_outputs = static_cast<std::int32_t>(outputs.size());
+      options.exchanged = exchanged.data();
+      options.num_exchanged = static_cast<std::int32_t>(exchanged.size());
+      options.kept = kept.data();
+      options.num_kept = static_cast<std::int32_t>(kept.size());
+      options.keep_ns = wanted.keep.count();
     }
+    std::vector<sluice_exchanged_input> exchanged;
+    std::vector<const char*> kept;
     std::vector<sluice_named_array> inputs;
     std::vector<sluice_output_memory> outputs;
     sluice_request_options options = {};
@@ -329,6 +361,54 @@ inline Expected<LoadedModel> Runtime::combine(const std::vector<const LoadedMode
     return *error;
   }
   return LoadedModel(handle_, model, true);
+}
+
+inline Expected<std::uint64_t> Runtime::put_tensor(const InputTensor& tensor,
+                                                   Nanoseconds ttl) const {
+  const sluice_array array = {tensor.data, tensor.size_bytes, tensor.element_type,
+                              static_cast<std::int32_t>(tensor.dims.size()), tensor.dims.data()};
+  std::uint64_t exchange = 0;
+  if (auto error =
+          detail::check(sluice_runtime_put_tensor(get(), &array, ttl.count(), &exchange))) {
+    return *error;
+  }
+  return exchange;
+}
+
+inline Expected<Reply> Runtime::get_tensor(std::uint64_t exchange) const {
+  sluice_reply* reply = nullptr;
+  if (auto error = detail::check(sluice_runtime_get_tensor(get(), exchange, &reply))) {
+    return *error;
+  }
+  return Reply(reply);
+}
+
+inline std::optional<Error> Runtime::remove_tensor(std::uint64_t exchange) const {
+  return detail::check(sluice_runtime_remove_tensor(get(), exchange));
+}
+
+inline Expected<TensorOffer> Runtime::offer_tensor(std::uint64_t exchange) const {
+  const sluice_tensor_offer* offer = nullptr;
+  if (auto error = detail::check(sluice_runtime_offer_tensor(get(), exchange, &offer))) {
+    return *error;
+  }
+  const detail::Snapshot<sluice_tensor_offer> owner(offer);
+  return TensorOffer{offer->exchange, offer->key};
+}
+
+inline Expected<std::uint64_t> Runtime::fetch_tensor(const std::string& from,
+                                                     const TensorOffer& offer,
+                                                     const FetchOptions& options) const {
+  sluice_fetch_options c = {};
+  c.struct_size = sizeof(c);
+  c.from = from.c_str();
+  c.exchange = offer.exchange;
+  c.key = offer.key.c_str();
+  c.ttl_ns = options.ttl.count();
+  c.timeout_ns = options.timeout.count();
+  std::uint64_t exchange = 0;
+  if (auto error = detail::check(sluice_runtime_fetch_tensor(get(), &c, &exchange))) return *error;
+  return exchange;
 }
 
 inline Expected<SharedMemory> Runtime::share(std::int64_t size_bytes) const {

@@ -142,6 +142,17 @@ struct LoadOptions {
   std::optional<FunctionOptions> function = {};  ///< deploys a function
 };
 
+/// A tensor that a daemon offers to those of other hosts. The key is a secret.
+struct TensorOffer {
+  std::uint64_t exchange = 0;
+  std::string key = {};
+};
+
+struct FetchOptions {
+  Nanoseconds ttl{0};      ///< of the copy; 0: the daemon's default
+  Nanoseconds timeout{0};  ///< 0: none
+};
+
 /// As sluice_graph_options: one of `path` and `text` gives the graph.
 struct GraphOptions {
   std::string path = {};
@@ -150,7 +161,9 @@ struct GraphOptions {
 };
 
 class CoreGroup;
+struct InputTensor;
 class LoadedModel;
+class Reply;
 class SharedMemory;
 
 namespace detail {
@@ -352,6 +365,19 @@ class Runtime {
 
   /// Memory for tensors that travel in no message to a daemon.
   Expected<SharedMemory> share(std::int64_t size_bytes) const;
+
+  /// Tensors that stay in the exchange of a daemon, by an index; not in a local runtime. Requests
+  /// take them as `exchanged` inputs, and keep outputs there (RequestOptions::kept).
+  Expected<std::uint64_t> put_tensor(const InputTensor& tensor,
+                                     Nanoseconds ttl = Nanoseconds(0)) const;
+  /// The tensor is the reply's only output.
+  Expected<Reply> get_tensor(std::uint64_t exchange) const;
+  std::optional<Error> remove_tensor(std::uint64_t exchange) const;
+  /// Lets daemons of other hosts fetch it.
+  Expected<TensorOffer> offer_tensor(std::uint64_t exchange) const;
+  /// Has the daemon fetch what one at HOST:PORT offers. Returns the index of the copy.
+  Expected<std::uint64_t> fetch_tensor(const std::string& from, const TensorOffer& offer,
+                                       const FetchOptions& options = {}) const;
 
   /// For functions of the C headers; owned by this object.
   sluice_runtime* get() const { return handle_->get(); }

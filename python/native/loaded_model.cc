@@ -13,12 +13,26 @@
 namespace sluice::python {
 namespace {
 
-std::vector<sluice_named_array> named(const std::vector<InputTensor>& inputs) {
-  std::vector<sluice_named_array> arrays;
-  arrays.reserve(inputs.size());
-  for (const InputTensor& input : inputs) arrays.push_back({nullptr, input.view()});
-  return arrays;
-}
+/// The inputs of a request by name. Borrows its arguments.
+struct Arrays {
+  Arrays(const std::vector<InputTensor>& inputs, const std::vector<TensorInfo>& infos) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const char* name = infos[i].name.c_str();
+      if (inputs[i].exchange != 0) {
+        exchanged.push_back({name, inputs[i].exchange});
+      } else {
+        given.push_back({name, inputs[i].view()});
+      }
+    }
+  }
+  void add_to(sluice_request_options& options) const {
+    options.exchanged = exchanged.data();
+    options.num_exchanged = static_cast<std::int32_t>(exchanged.size());
+  }
+
+  std::vector<sluice_named_array> given;
+  std::vector<sluice_exchanged_input> exchanged;
+};
 
 sluice_request_options request_options(const RequestTerms& terms) {
   sluice_request_options options = {};
@@ -78,6 +92,10 @@ std::vector<InputTensor> NativeLoadedModel::read_inputs(const nb::list& values) 
   }
   std::vector<InputTensor> tensors(inputs_.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (nb::isinstance<nb::int_>(values[i])) {
+      tensors[i].exchange = nb::cast<std::uint64_t>(values[i]);
+      continue;
+    }
     if (!read_input(values[i], tensors[i]) || tensors[i].is_sequence) {
       throw Failure(kInvalidArgument, "input \"" + inputs_[i].name +
                                           "\" is no contiguous array in memory of the processor");
@@ -89,7 +107,7 @@ std::vector<InputTensor> NativeLoadedModel::read_inputs(const nb::list& values) 
 ReplyPointer NativeLoadedModel::infer(const std::vector<InputTensor>& inputs,
                                       const std::vector<WriteArray>& out,
                                       const RequestTerms& terms) const {
-  const std::vector<sluice_named_array> arrays = named(inputs);
+  const Arrays arrays(inputs, inputs_);
   std::vector<sluice_output_memory> memory;
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (!out[i].is_valid()) continue;
@@ -99,10 +117,19 @@ ReplyPointer NativeLoadedModel::infer(const std::vector<InputTensor>& inputs,
   sluice_request_options options = request_options(terms);
   options.outputs = memory.data();
   options.num_outputs = static_cast<std::int32_t>(memory.size());
+  arrays.add_to(options);
+  std::vector<const char*> kept;
+  for (std::size_t i = 0; i < terms.kept.size() && i < outputs_.size(); ++i) {
+    if (terms.kept[i]) kept.push_back(outputs_[i].name.c_str());
+  }
+  options.kept = kept.data();
+  options.num_kept = static_cast<std::int32_t>(kept.size());
+  options.keep_ns = terms.keep_ns;
   sluice_reply* reply = nullptr;
   require_loaded();
   without_gil([&] {
-    check(sluice_runtime_infer(runtime_, id_, arrays.data(), arrays.size(), &options, &reply));
+    check(sluice_runtime_infer(runtime_, id_, arrays.given.data(), arrays.given.size(), &options,
+                               &reply));
   });
   return ReplyPointer(reply);
 }
@@ -126,10 +153,11 @@ nb::object NativeLoadedModel::call(const nb::args& arguments) const {
 
 nb::list NativeLoadedModel::run(const nb::list& inputs, const std::vector<bool>& wanted,
                                 const nb::object& out, std::int64_t timeout_ns,
-                                std::int32_t priority) const {
+                                std::int32_t priority, std::vector<bool> kept,
+                                std::int64_t keep_ns) const {
   const std::vector<InputTensor> tensors = read_inputs(inputs);
   const std::vector<WriteArray> memory = read_out(out, outputs_.size());
-  ReplyPointer reply = infer(tensors, memory, {timeout_ns, priority});
+  ReplyPointer reply = infer(tensors, memory, {timeout_ns, priority, std::move(kept), keep_ns});
   std::vector<bool> returned = wanted;
   returned.resize(outputs_.size(), true);
   nb::list results;
@@ -153,14 +181,16 @@ std::uint64_t NativeLoadedModel::submit(std::shared_ptr<Replies> replies, nb::ob
   pending->replies = std::move(replies);
   pending->future = std::move(future);
   pending->inputs = read_inputs(inputs);
-  const std::vector<sluice_named_array> arrays = named(pending->inputs);
+  const Arrays arrays(pending->inputs, inputs_);
   sluice_request_options options = request_options({timeout_ns, priority});
+  arrays.add_to(options);
   options.on_done = &report_end;
   options.user_data = pending.get();
   std::uint64_t request = 0;
   require_loaded();
   without_gil([&] {
-    check(sluice_runtime_submit(runtime_, id_, arrays.data(), arrays.size(), &options, &request));
+    check(sluice_runtime_submit(runtime_, id_, arrays.given.data(), arrays.given.size(), &options,
+                                &request));
     (void)pending.release();  // report_end has it
   });
   return request;
@@ -210,7 +240,7 @@ void bind_loaded_model(nb::module_& module) {
       .def("info", &Loaded::info)
       .def("call", &Loaded::call)
       .def("run", &Loaded::run, nb::arg("inputs"), nb::arg("wanted"), nb::arg("out").none(),
-           nb::arg("timeout_ns"), nb::arg("priority"))
+           nb::arg("timeout_ns"), nb::arg("priority"), nb::arg("kept"), nb::arg("keep_ns"))
       .def("submit", &Loaded::submit, nb::arg("replies"), nb::arg("future"), nb::arg("inputs"),
            nb::arg("timeout_ns"), nb::arg("priority"))
       .def("cancel", &Loaded::cancel, nb::arg("request"))

@@ -25,6 +25,8 @@ struct TensorInfo {
 struct RequestTerms {
   std::int64_t timeout_ns = 0;
   std::int32_t priority = 0;
+  std::vector<bool> kept = {};  ///< outputs that stay in the daemon's exchange; may be shorter
+  std::int64_t keep_ns = 0;     ///< for how long; 0: the daemon's default
 };
 
 /// Any thread may use it; calls release the GIL. Destruction unloads a model that this object owns,
@@ -42,9 +44,11 @@ class NativeLoadedModel {
 
   /// As NativeModel::call: the output, a tuple of several, or None if an argument needs conversion.
   nb::object call(const nb::args& arguments) const;
-  /// As NativeModel::run.
+  /// As NativeModel::run. An integer is an input in the daemon's exchange, or an output that is
+  /// kept there.
   nb::list run(const nb::list& inputs, const std::vector<bool>& wanted, const nb::object& out,
-               std::int64_t timeout_ns, std::int32_t priority) const;
+               std::int64_t timeout_ns, std::int32_t priority, std::vector<bool> kept,
+               std::int64_t keep_ns) const;
   /// Starts a request whose end `replies` returns with `future`. Returns its id for `cancel`.
   std::uint64_t submit(std::shared_ptr<Replies> replies, nb::object future, const nb::list& inputs,
                        std::int64_t timeout_ns, std::int32_t priority) const;

@@ -28,8 +28,15 @@ nb::list outputs_of(ReplyPointer reply, const std::vector<bool>& wanted) {
       outputs.append(nb::none());
       continue;
     }
+    const char* name = sluice_reply_output_name(shared.get(), i);
+    std::uint64_t exchange = 0;
+    check(sluice_reply_exchange(shared.get(), name, &exchange));
+    if (exchange != 0) {
+      outputs.append(exchange);
+      continue;
+    }
     sluice_array array = {};
-    check(sluice_reply_output(shared.get(), sluice_reply_output_name(shared.get(), i), &array));
+    check(sluice_reply_output(shared.get(), name, &array));
     nb::capsule owner(new std::shared_ptr<sluice_reply>(shared), [](void* held) noexcept {
       delete static_cast<std::shared_ptr<sluice_reply>*>(held);
     });

@@ -22,7 +22,7 @@ struct FreeReply {
 using ReplyPointer = std::unique_ptr<sluice_reply, FreeReply>;
 
 /// The outputs of a reply as read_input's counterparts, in memory of the reply. None where `wanted`
-/// is false.
+/// is false; the index of an output that stays in a daemon's exchange.
 nb::list outputs_of(ReplyPointer reply, const std::vector<bool>& wanted);
 
 class Replies;

@@ -223,6 +223,49 @@ nb::object NativeRuntime::share(std::int64_t size_bytes) {
                    owner);
 }
 
+std::uint64_t NativeRuntime::put_tensor(const nb::object& array, std::int64_t ttl_ns) {
+  InputTensor tensor;
+  if (!read_input(array, tensor) || tensor.is_sequence) {
+    throw Failure(kInvalidArgument, "no contiguous array in memory of the processor");
+  }
+  const sluice_array view = tensor.view();
+  std::uint64_t exchange = 0;
+  without_gil([&] { check(sluice_runtime_put_tensor(handle_, &view, ttl_ns, &exchange)); });
+  return exchange;
+}
+
+nb::object NativeRuntime::get_tensor(std::uint64_t exchange) {
+  sluice_reply* reply = nullptr;
+  without_gil([&] { check(sluice_runtime_get_tensor(handle_, exchange, &reply)); });
+  return outputs_of(ReplyPointer(reply), {})[0];
+}
+
+void NativeRuntime::remove_tensor(std::uint64_t exchange) {
+  without_gil([&] { check(sluice_runtime_remove_tensor(handle_, exchange)); });
+}
+
+std::string NativeRuntime::offer_tensor(std::uint64_t exchange) {
+  return snapshot<sluice_tensor_offer>([&](const sluice_tensor_offer** made) {
+           return sluice_runtime_offer_tensor(handle_, exchange, made);
+         })
+      ->key;
+}
+
+std::uint64_t NativeRuntime::fetch_tensor(const std::string& source, std::uint64_t exchange,
+                                          const std::string& key, std::int64_t ttl_ns,
+                                          std::int64_t timeout_ns) {
+  sluice_fetch_options c = {};
+  c.struct_size = sizeof(c);
+  c.from = source.c_str();
+  c.exchange = exchange;
+  c.key = key.c_str();
+  c.ttl_ns = ttl_ns;
+  c.timeout_ns = timeout_ns;
+  std::uint64_t copy = 0;
+  without_gil([&] { check(sluice_runtime_fetch_tensor(handle_, &c, &copy)); });
+  return copy;
+}
+
 std::uint64_t NativeRuntime::start_profile(std::uint64_t group, std::uint64_t model) {
   sluice_profile_options c = {};
   c.struct_size = sizeof(c);
@@ -256,6 +299,12 @@ void bind_runtime(nb::module_& module) {
       .def("find_model", &Native::find_model, nb::arg("name"))
       .def("combine", &Native::combine, nb::arg("models"), nb::arg("options"))
       .def("share", &Native::share, nb::arg("size_bytes"))
+      .def("put_tensor", &Native::put_tensor, nb::arg("array"), nb::arg("ttl_ns"))
+      .def("get_tensor", &Native::get_tensor, nb::arg("exchange"))
+      .def("remove_tensor", &Native::remove_tensor, nb::arg("exchange"))
+      .def("offer_tensor", &Native::offer_tensor, nb::arg("exchange"))
+      .def("fetch_tensor", &Native::fetch_tensor, nb::arg("source"), nb::arg("exchange"),
+           nb::arg("key"), nb::arg("ttl_ns"), nb::arg("timeout_ns"))
       .def("start_profile", &Native::start_profile, nb::arg("group"), nb::arg("model"))
       .def("stop_profile", &Native::stop_profile, nb::arg("profile"));
 }

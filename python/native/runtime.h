@@ -44,6 +44,14 @@ class NativeRuntime {
   /// Bytes that a daemon maps, too. The array owns them.
   nb::object share(std::int64_t size_bytes);
 
+  /// `array` as an input of NativeLoadedModel. Returns its index in the daemon's exchange.
+  std::uint64_t put_tensor(const nb::object& array, std::int64_t ttl_ns);
+  nb::object get_tensor(std::uint64_t exchange);
+  void remove_tensor(std::uint64_t exchange);
+  std::string offer_tensor(std::uint64_t exchange);
+  std::uint64_t fetch_tensor(const std::string& source, std::uint64_t exchange,
+                             const std::string& key, std::int64_t ttl_ns, std::int64_t timeout_ns);
+
   std::uint64_t start_profile(std::uint64_t group, std::uint64_t model);
   nb::dict stop_profile(std::uint64_t profile);
 

@@ -25,6 +25,7 @@ struct InputTensor {
   std::vector<std::int64_t> dims;  ///< of an encoded tensor; others have the array's
   bool is_sequence = false;
   std::vector<InputTensor> elements;  ///< of a sequence or an optional
+  std::uint64_t exchange = 0;         ///< index in a daemon's exchange, in place of an array
 
   /// Valid while this lives and is not moved.
   sluice_array view() const;

@@ -29,6 +29,7 @@ from .errors import (
     Unavailable,
     Unimplemented,
 )
+from .exchange import ExchangedTensor, Offer
 from .loaded_model import LoadedModel
 from .loading import compile, load
 from .model import Context, Model
@@ -53,12 +54,14 @@ __all__ = [
     "DataLoss",
     "DeadlineExceeded",
     "Error",
+    "ExchangedTensor",
     "FailedPrecondition",
     "Internal",
     "InvalidArgument",
     "LoadedModel",
     "Model",
     "NotFound",
+    "Offer",
     "OutOfRange",
     "PermissionDenied",
     "Profile",

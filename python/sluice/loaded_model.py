@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native, descriptions
 from .dtypes import Array
+from .exchange import ExchangedTensor
 from .queues import Queues
 from .requests import NO_LIMIT_NS, Request, collector, nanoseconds
 from .signature import Signature, TensorSpec, has_torch
@@ -66,16 +67,26 @@ class LoadedModel:
         out: Mapping[str, Array] | None = None,
         timeout: float | None = None,
         priority: int = 0,
+        keep: Sequence[str] = (),
+        ttl: float | None = None,
     ) -> dict[str, Any]:
         """Runs a request on inputs by name and returns outputs by name.
 
         `outputs`, `out`: as Model.run. `timeout`: seconds until the reply, else DeadlineExceeded.
-        `priority`: a request of a higher number runs first.
+        `priority`: a request of a higher number runs first. `keep`: outputs that stay in a daemon's exchange,
+        for `ttl` seconds or the daemon's default; each is an ExchangedTensor.
         """
-        timeout_ns = nanoseconds(timeout, "timeout")
+        timeout_ns, keep_ns = nanoseconds(timeout, "timeout"), nanoseconds(ttl, "ttl")
+        kept = [spec.name in keep for spec in self.outputs] if keep else []
+        for name in keep:
+            self._signature.find_output(name)
+        if outputs is not None:
+            outputs = [*outputs, *(name for name in keep if name not in outputs)]
 
         def execute(inputs: list[Any], wanted: list[bool], memory: list[Any] | None) -> list[Any]:
-            return self._native.run(inputs, wanted, memory, timeout_ns, priority)
+            results = self._native.run(inputs, wanted, memory, timeout_ns, priority, kept, keep_ns)
+            return [ExchangedTensor(self._runtime._native, item) if isinstance(item, int) else item
+                    for item in results]
 
         return self._signature.run(execute, self._signature.order(feeds), outputs, out)
 
@@ -140,4 +151,4 @@ class LoadedModel:
         raise TypeError("a loaded model cannot be pickled; connect the other process to a daemon")
 
     def _execute(self, inputs: list[Any], wanted: list[bool], out: list[Any] | None) -> list[Any]:
-        return self._native.run(inputs, wanted, out, NO_LIMIT_NS, 0)
+        return self._native.run(inputs, wanted, out, NO_LIMIT_NS, 0, [], 0)

@@ -13,6 +13,7 @@ import numpy as np
 from . import _native, descriptions
 from .dtypes import Array
 from .errors import Error, FailedPrecondition, InvalidArgument
+from .exchange import ExchangedTensor, Offer, put
 from .loaded_model import LoadedModel
 from .model import Model, Path
 from .profile import Profile
@@ -319,6 +320,21 @@ class Client(Runtime):
         options.update((name, text) for name, text in (("session", session), ("token", token))
                        if text is not None)
         self._open(_native.Runtime.connect(address, **options), f"of the daemon at {address}", keep)
+
+    def put(self, array: object, *, ttl: float | None = None) -> ExchangedTensor:
+        """Puts a copy of an array into the daemon's exchange, for `ttl` seconds or the daemon's default."""
+        return put(self._native, array, nanoseconds(ttl, "ttl"))
+
+    def fetch(self, offer: Offer | tuple[int, str], source: str, *, ttl: float | None = None,
+              timeout: float | None = None) -> ExchangedTensor:
+        """Has the daemon fetch a tensor that one of another host offers, and returns the copy here.
+
+        `source`: HOST:PORT of that daemon's exchange, one of `exchange_sources` here. `ttl`: as for put.
+        `timeout`: seconds, else DeadlineExceeded.
+        """
+        index, key = offer
+        return ExchangedTensor(self._native, self._native.fetch_tensor(
+            source, index, key, nanoseconds(ttl, "ttl"), nanoseconds(timeout, "timeout")))
 
     def __enter__(self) -> Client:
         return self

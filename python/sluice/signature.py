@@ -10,6 +10,7 @@ import numpy as np
 
 from . import arrays, dtypes
 from .dtypes import Array
+from .exchange import ExchangedTensor
 from .errors import InvalidArgument, NotFound
 
 #: Runs the extension on converted inputs: (inputs, wanted outputs, memory or None) to outputs.
@@ -107,7 +108,8 @@ class Signature:
 
     def convert(self, ordered: Sequence[object]) -> list[Any]:
         return [
-            arrays.to_input(value, spec.element_type, spec.name, spec.type) if spec.is_tensor
+            value.index if isinstance(value, ExchangedTensor)
+            else arrays.to_input(value, spec.element_type, spec.name, spec.type) if spec.is_tensor
             else _elements(value, spec)
             for spec, value in zip(self.inputs, ordered)
         ]
@@ -160,6 +162,8 @@ def _elements(value: object, spec: TensorSpec) -> list[Any]:
 
 
 def _result(item: Any, spec: TensorSpec, wants_torch: bool) -> Any:
+    if isinstance(item, ExchangedTensor):
+        return item
     result = dtypes.decode(item)
     if not spec.is_tensor:
         if wants_torch:

@@ -29,9 +29,12 @@ class Daemon:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         said = []
         assert self._process.stdout is not None
+        self.exchange = ""  # HOST:PORT for other daemons
+        last = "exchange on " if "--exchange-listen" in flags else "listening on "
         for line in self._process.stdout:
             said.append(line)
-            if "listening on" in line:
+            if last in line:
+                self.exchange = line.partition("exchange on ")[2].strip()
                 return
         raise RuntimeError("".join(said))
 

@@ -68,7 +68,7 @@ Status place_outputs(const std::vector<InferCall::Output>& wanted,
     if (places[i] < 0) continue;
     const runtime::OutputMemory& memory = wanted[static_cast<std::size_t>(places[i])].memory;
     exec::TensorView& view = reply.outputs[i].view;
-    if (memory.data == nullptr) continue;
+    if (memory.data == nullptr || reply.outputs[i].exchange != 0) continue;
     if (view.size_bytes > memory.capacity_bytes) {
       return runtime::runtime_error(RuntimeCode::kOutOfResources,
                                     "output \"{}\" has {} bytes, its memory {}",
@@ -89,7 +89,7 @@ api::InferReply reply_of(Result<rpc::client::InferReply> answer,
   api::InferReply reply;
   reply.code = answer->code;
   for (rpc::client::NamedTensor& output : answer->outputs) {
-    reply.outputs.push_back({std::move(output.name), std::move(output.view)});
+    reply.outputs.push_back({std::move(output.name), std::move(output.view), output.exchange});
   }
   reply.detail = std::move(answer->detail);
   reply.has_detail = has_detail;
@@ -199,6 +199,22 @@ class RemoteRuntime final : public api::Runtime {
     return api::SharedMemory{tensors->memory(), owner};
   }
 
+  Result<std::uint64_t> put_tensor(const exec::TensorView& view, std::int64_t ttl_ns) override {
+    return client_->put_tensor(view, ttl_ns);
+  }
+  api::InferReply get_tensor(std::uint64_t exchange) override {
+    return reply_of(client_->get_tensor(exchange), {}, {}, /*has_detail=*/false);
+  }
+  Status remove_tensor(std::uint64_t exchange) override { return client_->remove_tensor(exchange); }
+  Result<std::string> offer_tensor(std::uint64_t exchange) override {
+    return client_->offer_tensor(exchange);
+  }
+  Result<std::uint64_t> fetch_tensor(const api::FetchWish& wish) override {
+    const auto pulled = SLUICE_TRY(
+        client_->pull_tensor({wish.from, wish.exchange, wish.key}, wish.ttl_ns, wish.timeout_ns));
+    return static_cast<std::uint64_t>(pulled.index);
+  }
+
   Result<api::ModelStatistics> statistics(std::uint64_t model) override {
     const auto all = SLUICE_TRY(client_->statistics(model));
     if (model == 0 || all.empty()) return unknown_model(model);
@@ -304,12 +320,14 @@ class RemoteRuntime final : public api::Runtime {
     prepared.signature = SLUICE_TRY(signature_of(call.model));
     const auto places = SLUICE_TRY(api::arrange_inputs(call.inputs, *prepared.signature));
     for (std::size_t i = 0; i < places.size(); ++i) {
-      prepared.inputs.push_back({prepared.signature->inputs[i].name,
-                                 call.inputs[static_cast<std::size_t>(places[i])].view});
+      const InferCall::Input& input = call.inputs[static_cast<std::size_t>(places[i])];
+      prepared.inputs.push_back({prepared.signature->inputs[i].name, input.view, input.exchange});
     }
     prepared.options.timeout_ns = call.timeout_ns;
     prepared.options.priority = call.priority;
     prepared.options.wants_detail = call.wants_detail;
+    prepared.options.kept_outputs = call.kept_outputs;
+    prepared.options.keep_ns = call.keep_ns;
     return prepared;
   }
 

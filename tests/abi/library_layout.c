@@ -17,6 +17,8 @@ int main(void) {
   SIZE(sluice_core);
   SIZE(sluice_device);
   SIZE(sluice_device_list);
+  SIZE(sluice_exchanged_input);
+  SIZE(sluice_fetch_options);
   SIZE(sluice_footprint);
   SIZE(sluice_function_options);
   SIZE(sluice_graph_options);
@@ -46,6 +48,7 @@ int main(void) {
   SIZE(sluice_session_options);
   SIZE(sluice_shared_memory);
   SIZE(sluice_span);
+  SIZE(sluice_tensor_offer);
   SIZE(sluice_tensor_spec);
   SIZE(sluice_type);
   return 0;

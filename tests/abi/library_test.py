@@ -12,8 +12,8 @@ import sys
 
 PROMISED = pathlib.Path(__file__).parent / "libsluice.abi"
 # Callers allocate these, alone or in arrays, and nothing tells the library how long they are.
-FIXED = {"sluice_array", "sluice_code_count", "sluice_core", "sluice_latency", "sluice_named_array",
-         "sluice_output_memory", "sluice_type"}
+FIXED = {"sluice_array", "sluice_code_count", "sluice_core", "sluice_exchanged_input", "sluice_latency",
+         "sluice_named_array", "sluice_output_memory", "sluice_type"}
 
 
 def output_of(*command):

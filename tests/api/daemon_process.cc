@@ -6,17 +6,19 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
-#include <vector>
+#include <string_view>
+#include <thread>
 
 extern char** environ;
 
 namespace sluice::testing {
 
-DaemonProcess::DaemonProcess(const TempDir& folder)
+DaemonProcess::DaemonProcess(const TempDir& folder, const std::vector<std::string>& flags)
     : address_("unix:" + (folder / "sluice.sock").string()), log_((folder / "log").string()) {
   std::vector<std::string> command = {build_path("bin/sluiced").string(),
                                       "-g",
@@ -28,6 +30,7 @@ DaemonProcess::DaemonProcess(const TempDir& folder)
                                       "--max-message-bytes",
                                       "131072",
                                       "-x"};
+  command.insert(command.end(), flags.begin(), flags.end());
   std::vector<char*> arguments;
   for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -46,6 +49,21 @@ std::string DaemonProcess::output() const {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+std::string DaemonProcess::exchange_address() const {
+  constexpr std::string_view kBefore = "sluiced: exchange on ";
+  for (int i = 0; i < 30'000; ++i) {
+    const std::string said = output();
+    const std::size_t at = said.find(kBefore);
+    const std::size_t end = said.find('\n', at);
+    if (at != std::string::npos && end != std::string::npos) {
+      return said.substr(at + kBefore.size(), end - at - kBefore.size());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ADD_FAILURE() << "no exchange: " << output();
+  return "";
 }
 
 std::int64_t DaemonProcess::sum_of(const std::string& command, const std::string& key) const {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "support/paths.h"
 
@@ -14,12 +15,14 @@ namespace sluice::testing {
 /// Serves this machine's processors. The destructor ends the process with SIGKILL if it still runs.
 class DaemonProcess {
  public:
-  explicit DaemonProcess(const TempDir& folder);
+  explicit DaemonProcess(const TempDir& folder, const std::vector<std::string>& flags = {});
   DaemonProcess(const DaemonProcess&) = delete;
   DaemonProcess& operator=(const DaemonProcess&) = delete;
   ~DaemonProcess();
 
   const std::string& address() const { return address_; }
+  /// HOST:PORT for other daemons, which flag --exchange-listen asks for. Waits until it serves.
+  std::string exchange_address() const;
   /// All that it printed.
   std::string output() const;
   /// The sum of the numbers that `sluice COMMAND --json` lists under `key`.

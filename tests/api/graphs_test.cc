@@ -119,7 +119,8 @@ TEST_P(GraphsIn, AWrongInputNamesGraphAndFunction) {
   const auto graph = deploy_graph({.text = kChain});
   EXPECT_EQ(graph.info()->name, "graph");
   const std::vector<double> wrong = {1};
-  EXPECT_THAT(graph.infer({tensor<double>("a.x", wrong, {1})}).error().message, HasSubstr("function a"));
+  EXPECT_THAT(graph.infer({tensor<double>("a.x", wrong, {1})}).error().message,
+              HasSubstr("function a"));
   EXPECT_EQ(graph.infer({}).error().code, SLUICE_INVALID_ARGUMENT);
 }
 

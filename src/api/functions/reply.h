@@ -11,6 +11,8 @@ namespace sluice::api {
 
 /// Requires: an ok status.
 std::unique_ptr<sluice_reply> make_reply(InferReply reply);
+/// Hands the reply to a caller. Fails: with the reply's status.
+Status give(InferReply reply, sluice_reply** to);
 
 }  // namespace sluice::api
 

@@ -18,21 +18,35 @@ std::unique_ptr<sluice_reply> make_reply(InferReply reply) {
   return made;
 }
 
+Status give(InferReply reply, sluice_reply** to) {
+  if (!reply.status.is_ok()) return std::move(reply.status);
+  *to = make_reply(std::move(reply)).release();
+  return ok_status();
+}
+
 namespace {
 
-Status get_output(const InferReply& reply, const char* name, sluice_array& array) {
+Result<const InferCall::Input*> find_output(const InferReply& reply, const char* name) {
   std::string known;
   for (const InferCall::Input& output : reply.outputs) {
-    if (name == nullptr ? reply.outputs.size() == 1 : output.name == name) {
-      const exec::TensorView& view = output.view;
-      array = {view.data, view.size_bytes, static_cast<std::int32_t>(view.element),
-               static_cast<std::int32_t>(view.dims.size()), view.dims.data()};
-      return ok_status();
-    }
+    if (name == nullptr ? reply.outputs.size() == 1 : output.name == name) return &output;
     known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", output.name);
   }
   return make_error(Code::kNotFound, "the reply has no output \"{}\"; it has {}",
                     name == nullptr ? "" : name, known);
+}
+
+Status get_output(const InferReply& reply, const char* name, sluice_array& array) {
+  const InferCall::Input& output = *SLUICE_TRY(find_output(reply, name));
+  if (output.exchange != 0) {
+    return make_error(Code::kFailedPrecondition,
+                      "output \"{}\" stays in the exchange; sluice_runtime_get_tensor gives it",
+                      output.name);
+  }
+  const exec::TensorView& view = output.view;
+  array = {view.data, view.size_bytes, static_cast<std::int32_t>(view.element),
+           static_cast<std::int32_t>(view.dims.size()), view.dims.data()};
+  return ok_status();
 }
 
 }  // namespace
@@ -57,6 +71,16 @@ int32_t sluice_reply_output(const sluice_reply* reply, const char* name, sluice_
       return sluice::invalid_argument("reply or array is null");
     }
     return sluice::api::get_output(reply->reply, name, *array);
+  });
+}
+
+int32_t sluice_reply_exchange(const sluice_reply* reply, const char* name, uint64_t* exchange) {
+  return sluice::api::guard([&]() -> sluice::Status {
+    if (reply == nullptr || exchange == nullptr) {
+      return sluice::invalid_argument("reply or exchange is null");
+    }
+    *exchange = SLUICE_TRY(sluice::api::find_output(reply->reply, name))->exchange;
+    return sluice::ok_status();
   });
 }
 

@@ -16,6 +16,30 @@ struct SharedPart {
   sluice_shared_memory public_part = {};
 };
 
+Status read_exchange(const sluice_request_options& options, InferCall& call) {
+  const auto is_wrong = [](std::int32_t count, const void* items) {
+    return count < 0 || static_cast<std::size_t>(count) > kMaxTensors ||
+           (items == nullptr && count > 0);
+  };
+  if (is_wrong(options.num_exchanged, options.exchanged) ||
+      is_wrong(options.num_kept, options.kept)) {
+    return invalid_argument("an array of exchanged inputs or kept outputs is null or too long");
+  }
+  for (std::int32_t i = 0; i < options.num_exchanged; ++i) {
+    const sluice_exchanged_input& input = options.exchanged[i];
+    if (input.name == nullptr || *input.name == '\0' || input.exchange == 0) {
+      return invalid_argument("exchanged input {} needs a name and an index", i);
+    }
+    call.inputs.push_back({input.name, {}, input.exchange});
+  }
+  for (std::int32_t i = 0; i < options.num_kept; ++i) {
+    if (options.kept[i] == nullptr) return invalid_argument("kept output {} has no name", i);
+    call.kept_outputs.emplace_back(options.kept[i]);
+  }
+  call.keep_ns = options.keep_ns;
+  return ok_status();
+}
+
 Result<InferCall> call_of(std::uint64_t model, const sluice_named_array* inputs,
                           std::size_t num_inputs, const sluice_request_options& options) {
   if ((inputs == nullptr && num_inputs > 0) || num_inputs > kMaxTensors ||
@@ -39,16 +63,11 @@ Result<InferCall> call_of(std::uint64_t model, const sluice_named_array* inputs,
     call.outputs.push_back(
         {output.name == nullptr ? "" : output.name, {output.data, output.capacity_bytes}});
   }
+  SLUICE_TRY(read_exchange(options, call));
   call.timeout_ns = options.timeout_ns;
   call.priority = options.priority;
   call.wants_detail = options.wants_detail != 0;
   return call;
-}
-
-Status give(InferReply reply, sluice_reply** to) {
-  if (!reply.status.is_ok()) return std::move(reply.status);
-  *to = make_reply(std::move(reply)).release();
-  return ok_status();
 }
 
 /// Passes a reply to the user's function. Nothing it throws reaches the thread that runs requests.

@@ -323,6 +323,7 @@ class LocalRuntime final : public Runtime {
   }
 
   Result<Prepared> prepare(const InferCall& call) {
+    if (call.uses_exchange()) return no_exchange();
     Prepared prepared;
     runtime::ModelHandle handle{call.model};
     if (DemandModels::is_handle(call.model)) {

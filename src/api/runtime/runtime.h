@@ -1,6 +1,7 @@
 // The runtime behind a sluice_runtime handle: an engine in this process, or a daemon.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -48,6 +49,12 @@ inline Status unknown_model(std::uint64_t model) {
                                 "no model has handle {:#x}, or it was unloaded", model);
 }
 
+/// For calls about the exchange, which daemons alone have.
+inline Status no_exchange() {
+  return unimplemented(
+      "a runtime in this process keeps no tensors between requests: connect to a daemon");
+}
+
 /// Several loaded models, or one, that serve as one.
 struct CombineWish {
   std::vector<std::uint64_t> models;
@@ -67,6 +74,8 @@ struct InferCall {
   struct Input {
     std::string name;
     exec::TensorView view;
+    /// Index of a tensor in the exchange, which `view` does not hold then; 0: none.
+    std::uint64_t exchange = 0;
   };
   struct Output {
     std::string name;
@@ -79,6 +88,22 @@ struct InferCall {
   std::int64_t timeout_ns = 0;  ///< 0: none
   std::int32_t priority = 0;
   bool wants_detail = false;
+  std::vector<std::string> kept_outputs = {};  ///< stay in the exchange, by name
+  std::int64_t keep_ns = 0;                    ///< 0: the daemon's default
+
+  bool uses_exchange() const {
+    return !kept_outputs.empty() ||
+           std::ranges::any_of(inputs, [](const Input& input) { return input.exchange != 0; });
+  }
+};
+
+/// A tensor that another daemon offers, and how this one fetches it.
+struct FetchWish {
+  std::string from;  ///< HOST:PORT of the other daemon's exchange
+  std::uint64_t exchange = 0;
+  std::string key;
+  std::int64_t ttl_ns = 0;      ///< of the copy; 0: the daemon's default
+  std::int64_t timeout_ns = 0;  ///< 0: none
 };
 
 struct InferReply {
@@ -170,6 +195,23 @@ class Runtime {
 
   /// Zeroed. Fails: kInvalidArgument for a size that is not positive; kResourceExhausted.
   virtual Result<SharedMemory> share(std::int64_t size_bytes) = 0;
+
+  /// Tensors that stay between requests, by an index. These fail with no_exchange() unless the
+  /// runtime is a daemon.
+  virtual Result<std::uint64_t> put_tensor(const exec::TensorView& /*view*/,
+                                           std::int64_t /*ttl_ns*/) {
+    return no_exchange();
+  }
+  /// One output without a name.
+  virtual InferReply get_tensor(std::uint64_t /*exchange*/) {
+    InferReply reply;
+    reply.status = no_exchange();
+    return reply;
+  }
+  virtual Status remove_tensor(std::uint64_t /*exchange*/) { return no_exchange(); }
+  /// The key for other daemons.
+  virtual Result<std::string> offer_tensor(std::uint64_t /*exchange*/) { return no_exchange(); }
+  virtual Result<std::uint64_t> fetch_tensor(const FetchWish& /*wish*/) { return no_exchange(); }
 
   virtual Result<ModelStatistics> statistics(std::uint64_t model) = 0;
   virtual Result<runtime::Health> health(std::uint64_t model) = 0;

@@ -305,14 +305,14 @@ class GrpcClient final : public Client {
   }
 
   Result<service::PulledTensor> pull_tensor(const service::OfferedTensor& wanted,
-                                            std::int64_t ttl_ns) override {
+                                            std::int64_t ttl_ns, std::int64_t timeout_ns) override {
     v1::PullTensorRequest request;
     request.set_from(wanted.address);
     request.set_exchange(wanted.exchange);
     request.set_key(wanted.key);
     request.set_ttl_ns(ttl_ns);
     v1::PullTensorResponse response;
-    SLUICE_TRY(call(&Stub::PullTensor, request, response));
+    SLUICE_TRY(call(&Stub::PullTensor, request, response, timeout_ns));
     response.mutable_tensor()->set_exchange(response.exchange());
     return service::PulledTensor{sandbox::TensorIndex{response.exchange()},
                                  SLUICE_TRY(wire::view_of(response.tensor()))};

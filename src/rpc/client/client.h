@@ -117,9 +117,10 @@ class Client {
   /// Lets daemons of other hosts fetch the tensor: they need its index and this key.
   virtual Result<std::string> offer_tensor(std::uint64_t exchange) = 0;
   /// Has the daemon fetch a tensor that another one offers, and keep the copy for `ttl_ns` (0: the
-  /// daemon's default).
+  /// daemon's default). Fails: kTimeout after `timeout_ns` (0: no limit).
   virtual Result<service::PulledTensor> pull_tensor(const service::OfferedTensor& wanted,
-                                                    std::int64_t ttl_ns = 0) = 0;
+                                                    std::int64_t ttl_ns = 0,
+                                                    std::int64_t timeout_ns = 0) = 0;
 
   virtual Result<InferReply> infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
                                    const InferOptions& options = {}) = 0;
