@@ -100,7 +100,7 @@ TEST(CpuMatMul, WeightsMayBeRoundedToSixteenBits) {
       sluice_packing packing = {};
       ASSERT_TRUE(backend.packing(op.op(), 1, &packing).is_ok());
       EXPECT_LE(packing.size_bytes, std::int64_t{40} * 80 * 2);
-      EXPECT_EQ(std::string_view(packing.format).substr(0, 12), "panels_bf16/");
+      EXPECT_EQ(std::string_view(packing.format).substr(0, 11), "pairs_bf16/");
       expect_runs(op, backend, 2);
       expect_near(op.result(), want);
     }

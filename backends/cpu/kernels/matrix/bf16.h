@@ -27,4 +27,13 @@ SLUICE_CPU_INLINE Vec load(const Bf16* p) {
 #endif
 }
 
+/// Two vectors whose lanes alternate in memory: lane i of the first, then of the second. One
+/// instruction widens each; neighbours in a vector take two.
+SLUICE_CPU_INLINE void load_pair(const Bf16* p, Vec& first, Vec& second) {
+  VecI both;
+  __builtin_memcpy(&both, p, sizeof both);
+  first = (Vec)(both << 16);
+  second = (Vec)(both & static_cast<std::int32_t>(0xffff0000U));
+}
+
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

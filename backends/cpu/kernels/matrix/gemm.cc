@@ -98,11 +98,26 @@ std::int64_t depth_step(const GemmPlan& plan, std::int64_t rows) {
   return (plan.k + blocks - 1) / blocks;
 }
 
-/// `count` is a multiple of kLanes.
+/// Packed rows of so many vectors, as floats.
+template <typename T, int kVectors>
+void widen_rows(const T* from, std::int64_t rows, float* to) {
+  for (std::int64_t p = 0; p < rows; ++p) {
+    Vec row[kVectors];
+    load_row(from + p * kVectors * kLanes, row);
+    SLUICE_CPU_UNROLL
+    for (int v = 0; v < kVectors; ++v) store(to + (p * kVectors + v) * kLanes, row[v]);
+  }
+}
+
 template <typename T>
-void widen(const std::uint16_t* from, std::int64_t count, float* to) {
+void widen(const std::uint16_t* from, std::int64_t rows, int vectors, float* to) {
   const T* numbers = reinterpret_cast<const T*>(from);
-  for (std::int64_t i = 0; i < count; i += kLanes) store(to + i, load(numbers + i));
+  if constexpr (kTileVectors == 4) {
+    if (vectors == 4) return widen_rows<T, 4>(numbers, rows, to);
+    if (vectors == 3) return widen_rows<T, 3>(numbers, rows, to);
+  }
+  if (vectors == 2) return widen_rows<T, 2>(numbers, rows, to);
+  widen_rows<T, 1>(numbers, rows, to);
 }
 
 class Multiplication {
@@ -243,9 +258,8 @@ class Multiplication {
         panel.half_b = from;
         return panel;
       }
-      (plan_.b_form == GemmB::kPackedF16 ? widen<Half> : widen<Bf16>)(from,
-                                                                      depths.length() * panel.b_row,
-                                                                      scratch_);
+      const auto widen_panel = plan_.b_form == GemmB::kPackedF16 ? widen<Half> : widen<Bf16>;
+      widen_panel(from, depths.length(), vectors, scratch_);
     } else if (plan_.b_form == GemmB::kNibbles) {
       widen_nibble_panel(panel.column, columns, depths);
     } else if (plan_.b_form == GemmB::kRows) {

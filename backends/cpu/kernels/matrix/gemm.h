@@ -11,7 +11,7 @@ namespace sluice::cpu {
 /// How B lies in memory.
 enum class GemmB : std::uint8_t {
   kPacked,      ///< by pack_gemm_b: constant weights
-  kPackedBf16,  ///< the same panels of bf16
+  kPackedBf16,  ///< the same panels of bf16, after pair_gemm_b
   kPackedF16,   ///< the same panels of f16
   kRows,        ///< B(p, j) = b[p * b_row + j]
   kColumns,     ///< B(p, j) = b[j * b_row + p]
@@ -110,6 +110,10 @@ SLUICE_CPU_EACH_ISA(std::int64_t packed_gemm_b_floats(std::int64_t k, std::int64
 /// Packs scale * B, with B(p, j) = b[p * step + j * column].
 SLUICE_CPU_EACH_ISA(void pack_gemm_b(const float* b, std::int64_t step, std::int64_t column,
                                      std::int64_t k, std::int64_t n, float scale, float* packed);)
+
+/// Brings the vectors of each row of packed bf16 into pairs: lane i of the first, then of the
+/// second. An odd last vector stays. In place.
+SLUICE_CPU_EACH_ISA(void pair_gemm_b(std::int64_t k, std::int64_t n, std::uint16_t* packed);)
 
 /// Scratch that each worker needs.
 SLUICE_CPU_EACH_ISA(std::int64_t gemm_scratch_bytes(const GemmPlan& plan);)

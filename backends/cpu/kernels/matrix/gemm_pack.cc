@@ -30,4 +30,21 @@ void pack_gemm_b(const float* b, std::int64_t step, std::int64_t column, std::in
   }
 }
 
+void pair_gemm_b(std::int64_t k, std::int64_t n, std::uint16_t* packed) {
+  constexpr std::int64_t kPair = 2 * kLanes;
+  for (std::int64_t panel = 0; panel < panel_count(n); ++panel) {
+    const std::int64_t row = panel_row(panel_columns(n, panel));
+    for (std::int64_t p = 0; p < k; ++p, packed += row) {
+      for (std::int64_t at = 0; at + kPair <= row; at += kPair) {
+        std::uint16_t pair[kPair];
+        for (int i = 0; i < kLanes; ++i) {
+          pair[2 * i] = packed[at + i];
+          pair[2 * i + 1] = packed[at + kLanes + i];
+        }
+        __builtin_memcpy(packed + at, pair, sizeof pair);
+      }
+    }
+  }
+}
+
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

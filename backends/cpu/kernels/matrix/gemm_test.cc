@@ -90,6 +90,7 @@ TEST(Gemm, PanelsOf16BitsEqualTheirF32Values) {
         SLUICE_CPU_PICK(isa, from_floats)
         (is_f16 ? Storage::kF16 : Storage::kBf16, packed.data(),
          static_cast<std::int64_t>(packed.size()), half.data());
+        if (!is_f16) SLUICE_CPU_PICK(isa, pair_gemm_b)(s.k, s.n, half.data());
         for (const int workers : {1, 3}) {
           std::vector<float> c(want.size(), -99);
           run_all_workers(isa, plan, {a.data(), nullptr, c.data(), nullptr, {}, half.data()},

@@ -4,6 +4,8 @@
 // one sweep, unrolled by the template so that the compiler keeps every accumulator in a register
 // (kernels/spill_test.py checks the machine code). Included by kernel sources only.
 
+#include <type_traits>
+
 #include "core/isa.h"
 #include "core/simd.h"
 #include "kernels/convert/half.h"
@@ -50,6 +52,22 @@ SLUICE_CPU_INLINE const B* b_of(const TileArgs& t) {
   }
 }
 
+/// A packed row of a panel. In bf16 it has its vectors in pairs, and an odd last one alone.
+template <int kVectors, typename B>
+SLUICE_CPU_INLINE void load_row(const B* b, Vec (&row)[kVectors]) {
+  constexpr int kPaired = std::is_same_v<B, Bf16> ? kVectors / 2 * 2 : 0;
+  SLUICE_CPU_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    if constexpr (kPaired > 0) {
+      if (v < kPaired) {
+        if (v % 2 == 0) load_pair(b + v * kLanes, row[v], row[v + 1]);
+        continue;
+      }
+    }
+    row[v] = load(b + v * kLanes);
+  }
+}
+
 template <int kRows, int kVectors, bool kPrefetch, typename B = float>
 SLUICE_CPU_INLINE void sweep(const TileArgs& t, Vec (&acc)[kRows][kVectors]) {
   const float* a = t.a;
@@ -74,8 +92,7 @@ SLUICE_CPU_INLINE void sweep(const TileArgs& t, Vec (&acc)[kRows][kVectors]) {
         prefetch(reinterpret_cast<const char*>(b) + stream_ahead + byte);
       }
     }
-    SLUICE_CPU_UNROLL
-    for (int v = 0; v < kVectors; ++v) row[v] = load(b + v * kLanes);
+    load_row(b, row);
     SLUICE_CPU_UNROLL
     for (int i = 0; i < kRows; ++i) {
       const Vec x = broadcast(a[i * a_row]);

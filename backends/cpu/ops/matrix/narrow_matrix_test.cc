@@ -21,7 +21,7 @@ struct HalfType {
 };
 
 constexpr HalfType kHalfTypes[] = {{plugin::kF16, Storage::kF16, "panels_f16/"},
-                                   {plugin::kBf16, Storage::kBf16, "panels_bf16/"}};
+                                   {plugin::kBf16, Storage::kBf16, "pairs_bf16/"}};
 
 constexpr std::int64_t kK = 40;
 constexpr std::int64_t kN = 150;

@@ -64,8 +64,10 @@ void pack_sixteen_bits(const MatrixConstant& matrix, const std::byte* data, Isa 
     SLUICE_CPU_PICK(isa, pack_gemm_b)
     (floats.data(), columns, 1, matrix.k, columns, matrix.scale, panels.data());
     const std::int64_t count = SLUICE_CPU_PICK(isa, packed_gemm_b_floats)(matrix.k, columns);
-    SLUICE_CPU_PICK(isa, from_floats)
-    (target, panels.data(), count, packed + first * matrix.k * storage_bytes(target));
+    std::byte* to = packed + first * matrix.k * storage_bytes(target);
+    SLUICE_CPU_PICK(isa, from_floats)(target, panels.data(), count, to);
+    if (target != Storage::kBf16) continue;
+    SLUICE_CPU_PICK(isa, pair_gemm_b)(matrix.k, columns, reinterpret_cast<std::uint16_t*>(to));
   }
 }
 
@@ -84,7 +86,7 @@ sluice_packing describe_packing(const MatrixConstant& matrix, Isa isa) {
   if (matrix.type == WeightType::kInt8) {
     std::snprintf(form, sizeof form, "panels_int8");
   } else if (matrix.type == WeightType::kBf16) {
-    std::snprintf(form, sizeof form, "panels_bf16");
+    std::snprintf(form, sizeof form, "pairs_bf16");
   } else if (matrix.type == WeightType::kF16) {
     std::snprintf(form, sizeof form, "panels_f16");
   } else if (matrix.cut.levels > 0) {
