@@ -312,6 +312,7 @@ class Play {
       user_ = user;
       const auto by = service_.caller_of(Role::kAny, "", user == 2 ? with_any_role() : peer());
       service_.exchange().drop(by->session->owner());
+      service_.exchange().add(by->session->owner());  // the account goes on with the next input
     }
     expect(service_.server().num_free_cores == kCores && service_.list_sessions().empty());
   }
