@@ -36,7 +36,8 @@ struct TestForest {
         add(rows, {below(6), below(features), below(9) / 4 - 1, child, below(2)});
         continue;
       }
-      const auto more = static_cast<double>(further.size() / 5);
+      const std::size_t row = further.size() / 5;
+      const auto more = static_cast<double>(row);
       for (std::int64_t t = 0; t < targets; ++t) {
         add(t == 0 ? rows : further, {7, static_cast<double>(t), below(100) / 64, more, 0});
       }
