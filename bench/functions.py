@@ -303,10 +303,10 @@ def main() -> None:
     if "throughput" in options.what:
         results["throughput"] = measure_throughput(bench, options)
         print_throughput(results["throughput"], options)
-        if options.plot:
-            load_plot.draw(results["throughput"], options.deadline_ms, options.plot)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))
+    if options.plot and "throughput" in results:
+        load_plot.draw(results["throughput"], options.deadline_ms, options.plot)
 
 
 if __name__ == "__main__":

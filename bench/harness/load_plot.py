@@ -6,9 +6,15 @@ import math
 from operator import itemgetter
 from pathlib import Path
 
-WIDTH, HEIGHT, LEFT, TOP, GAP = 300, 220, 56, 40, 40
+WIDTH, HEIGHT, LEFT, TOP, GAP = 300, 220, 62, 40, 40
 COLOURS = ["#2a78b5", "#7cb5dd", "#3b8a57", "#d1495b", "#8a5fb0", "#7a7a7a", "#e0902f", "#b5a642"]
 LOW_MS, HIGH_MS = 0.5, 2000
+
+
+def style_of(index: int) -> str:
+    """Of the system with this number: colours come again as broken lines."""
+    dashes = ' stroke-dasharray="5 3"' if index >= len(COLOURS) else ""
+    return f'stroke="{COLOURS[index % len(COLOURS)]}" stroke-width="2"{dashes}'
 
 
 def y_of(milliseconds: float) -> float:
@@ -42,9 +48,9 @@ def panel(left: float, pattern: str, systems: dict, deadline_ms: float) -> list[
         parts.append(text(x, TOP + HEIGHT + 16, f"{10**exponent}/s", 'text-anchor="middle"'))
     y = y_of(deadline_ms)
     parts.append(line(left, y, left + WIDTH, y, 'stroke="#000" stroke-dasharray="4 3"'))
-    for colour, points in zip(COLOURS, systems.values()):
+    for index, points in enumerate(systems.values()):
         places = " ".join(f"{x_of(p['rate']):.1f},{y_of(p['p99_ms']):.1f}" for p in sorted(points, key=itemgetter("rate")))
-        parts.append(f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<polyline points="{places}" fill="none" {style_of(index)}/>')
     return parts
 
 
@@ -58,7 +64,7 @@ def draw(curves: dict, deadline_ms: float, path: Path) -> None:
     y = TOP + HEIGHT + 44
     for index, name in enumerate(next(iter(curves.values()))):
         x, row = LEFT + 330 * (index % 3), y + 18 * (index // 3)
-        parts.append(line(x, row - 4, x + 20, row - 4, f'stroke="{COLOURS[index]}" stroke-width="2"'))
+        parts.append(line(x, row - 4, x + 20, row - 4, style_of(index)))
         parts.append(text(x + 26, row, name))
     rows = (len(next(iter(curves.values()))) + 2) // 3
     size = f'width="{left:.0f}" height="{y + 18 * rows + 14}"'
