@@ -98,13 +98,12 @@ constexpr Rule kRules[] = {
     {"precision", AttributeKind::kInt, 0, "0 1 10 11 16"},
     {"softmax_precision stash_type", AttributeKind::kInt, 1, kFloatTypes},
     {"align_corners allowzero antialias axis axis_w batch_axis batch_dims ceil_mode chunk_size "
-     "count_include_pad detect_negative detect_positive drop_states end exclude_outside exclusive "
-     "fmod "
-     "ignore_index input_as_shape input_forget interleaved inverse is_case_sensitive is_causal "
-     "is_test k keepdims "
-     "largest linear_before_reset maxsplit new_axis noop_with_empty_axes onesided output_dtype "
-     "output_sequence periodic reverse saturate select_last_index sorted spatial start "
-     "storage_order time_axis training_mode transA transB upper value_int",
+     "count_include_pad detect_negative detect_positive drop_states end exclude_outside "
+     "exclusive fmod ignore_index input_as_shape input_forget interleaved inverse "
+     "is_case_sensitive is_causal is_test k keepdims largest linear_before_reset maxsplit "
+     "new_axis noop_with_empty_axes onesided output_dtype output_sequence periodic reverse "
+     "saturate select_last_index sorted spatial start storage_order time_axis training_mode "
+     "transA transB upper value_int",
      AttributeKind::kInt},
     {"dilations kernel_shape output_shape pooled_shape strides", AttributeKind::kInts, 1},
     {"extra_shape output_padding shape", AttributeKind::kInts, 0},

@@ -31,6 +31,11 @@ struct TreeLinks {
 /// Fails:    kInvalidArgument naming a node on a cycle.
 Status check_acyclic(const InferenceContext& context, const TreeLinks& links);
 
+/// Columns of the table of sluice::TreeRegressor and sluice::TreeClassifier, and the most features
+/// that its branches may test.
+inline constexpr std::int64_t kTreeColumns = 5;
+inline constexpr std::int64_t kMaxTreeFeatures = std::int64_t{1} << 20;
+
 /// Attribute `base_values` has one entry, one per target, or none.
 Status check_base_values(const InferenceContext& context, std::int64_t num_targets);
 

@@ -33,13 +33,11 @@ Result<std::int64_t> num_targets(const InferenceContext& context) {
 
 /// The table has the rows that the attributes speak of, and the roots are nodes.
 Status check_table(const InferenceContext& context, const ir::Dim& columns) {
-  constexpr std::int64_t kTableColumns = 5;
-  constexpr std::int64_t kMaxFeatures = std::int64_t{1} << 20;
   const ir::Shape* shape = context.shape(1);
   if (shape == nullptr || shape->size() != 2 || !(*shape)[0].is_known() ||
-      !(*shape)[1].is(kTableColumns)) {
+      !(*shape)[1].is(kTreeColumns)) {
     return context.error("the table {} must have shape [rows, {}]", context.input(1).to_string(),
-                         kTableColumns);
+                         kTreeColumns);
   }
   const std::int64_t nodes = context.int_attribute("num_nodes");
   const std::int64_t rows = (*shape)[0].value();
@@ -51,8 +49,8 @@ Status check_table(const InferenceContext& context, const ir::Dim& columns) {
     return context.error("attribute \"leaf_weights\" is {}; the table has {} rows", weights, rows);
   }
   const std::int64_t features = context.int_attribute("num_features");
-  const std::int64_t most = columns.is_known() ? columns.value() : kMaxFeatures;
-  if (features < 1 || features > std::min(most, kMaxFeatures)) {
+  const std::int64_t most = columns.is_known() ? columns.value() : kMaxTreeFeatures;
+  if (features < 1 || features > std::min(most, kMaxTreeFeatures)) {
     return context.error("attribute \"num_features\" is {}; X has {} features", features,
                          columns.to_string());
   }

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/ml/tree_check.h"
 #include "passes/lower/tree_rows.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
@@ -18,8 +19,8 @@ bool is_ensemble(const ir::Operation& operation) {
 ir::Constant table_of(const TreeRows& rows) {
   std::vector<std::byte> data(rows.values.size() * sizeof(double));
   std::memcpy(data.data(), rows.values.data(), data.size());
-  const auto count = static_cast<std::int64_t>(rows.values.size()) / TreeRows::kColumns;
-  return {ir::Type::tensor(ir::ElementType::kF64, ir::Shape{count, TreeRows::kColumns}),
+  const auto count = static_cast<std::int64_t>(rows.values.size()) / ops::kTreeColumns;
+  return {ir::Type::tensor(ir::ElementType::kF64, ir::Shape{count, ops::kTreeColumns}),
           Bytes::own(std::move(data))};
 }
 

@@ -16,7 +16,6 @@ namespace {
 using Ints = std::span<const std::int64_t>;
 
 constexpr double kLeaf = 7;  // follows the tests of TreeEnsemble, of which 6 is membership
-constexpr std::int64_t kMaxFeatures = std::int64_t{1} << 20;
 
 template <typename T>
 std::span<const T> list_of(const ir::Operation& operation, std::string_view name) {
@@ -100,12 +99,12 @@ class RowMaker {
 
   void grow(std::int64_t count) {
     made_.num_nodes += count;
-    made_.values.resize(static_cast<std::size_t>(made_.num_nodes * TreeRows::kColumns));
+    made_.values.resize(static_cast<std::size_t>(made_.num_nodes * ops::kTreeColumns));
   }
 
   Status put_branch(std::size_t row, std::size_t place) {
     const std::int64_t feature = features_[place];
-    if (feature >= kMaxFeatures) return unimplemented("that many features");
+    if (feature >= ops::kMaxTreeFeatures) return unimplemented("that many features");
     const double split = splits_[place];
     if (!is_double_ && std::isfinite(split) && split != static_cast<float>(split)) {
       return unimplemented("splits that are no f32 of features that are");
@@ -126,7 +125,7 @@ class RowMaker {
     if (tree_targets_.empty()) {
       for (const std::size_t weight : own) tree_targets_.push_back(targets_[weight]);
     }
-    const std::size_t more = further_.size() / TreeRows::kColumns;
+    const std::size_t more = further_.size() / ops::kTreeColumns;
     for (std::size_t i = 0; i < own.size(); ++i) {
       const auto target = targets_[own[i]];
       if (target != tree_targets_[i]) return unimplemented("leaves of other targets");
@@ -139,7 +138,7 @@ class RowMaker {
     return ok_status();
   }
 
-  using Row = std::array<double, TreeRows::kColumns>;
+  using Row = std::array<double, ops::kTreeColumns>;
   void put(std::size_t row, const Row& values) {
     std::ranges::copy(values, made_.values.data() + row * values.size());
   }

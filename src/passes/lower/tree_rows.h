@@ -11,8 +11,7 @@
 namespace sluice::passes {
 
 struct TreeRows {
-  static constexpr std::int64_t kColumns = 5;
-  std::vector<double> values;       ///< [rows][kColumns]
+  std::vector<double> values;       ///< [rows][ops::kTreeColumns]
   std::vector<std::int64_t> roots;  ///< rows
   std::int64_t num_nodes = 0;       ///< further weights of leaves follow them
   std::int64_t num_features = 1;    ///< the largest that a node tests, and 1

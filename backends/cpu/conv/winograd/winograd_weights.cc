@@ -67,7 +67,10 @@ constexpr float kMostInteger = 32767;
 float round_to_integers(std::span<float> weights) {
   double largest = 0;
   for (const float w : weights) {
-    if (!std::isfinite(w)) return NAN;
+    if (!std::isfinite(w)) {
+      std::ranges::fill(weights, 0.0F);  // which have integers; zeros times NaN are NaN
+      return NAN;
+    }
     largest = std::max(largest, std::fabs(static_cast<double>(w)));
   }
   const double per_weight = largest > 0 ? kMostInteger / largest : 0;
