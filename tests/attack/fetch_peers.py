@@ -77,10 +77,10 @@ class Peer:
         self.open.add(stream)
         self._socket.sendall(frame(HEADERS, END_HEADERS, stream, head) + frame(DATA, END_STREAM, stream, body))
 
-    def trickle(self) -> None:
-        """Room for one more byte of each stream."""
-        one = (1).to_bytes(4, "big")
-        self._socket.sendall(b"".join(frame(WINDOW_UPDATE, 0, stream, one) for stream in (0, *self.open)))
+    def grant(self, size: int) -> None:
+        """Room for `size` more bytes of each stream."""
+        more = size.to_bytes(4, "big")
+        self._socket.sendall(b"".join(frame(WINDOW_UPDATE, 0, stream, more) for stream in (0, *self.open)))
 
     def read(self) -> None:
         """What has come."""
