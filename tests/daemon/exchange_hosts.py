@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tensors that one daemon fetches from another one: the commands, and certificates on both sides.
+"""Tensors that one daemon fetches from another one: the commands, their timeout, certificates on both sides.
 
     tests/daemon/exchange_hosts.py BUILD_FOLDER
 
@@ -7,7 +7,9 @@ The certificates are made by openssl here; without it the test is skipped.
 """
 
 import shutil
+import signal
 import sys
+import time
 from pathlib import Path
 
 from harness import Authority, Daemon, at, compile_digits, holds, prove, same
@@ -61,8 +63,30 @@ def a_host_with_a_named_certificate_fetches_what_is_offered(folder: Path) -> Non
         same(giver.stop(), 0)
 
 
+def a_fetch_from_a_silent_host_ends_with_its_timeout(folder: Path) -> None:
+    (folder / "tokens").write_text("knock inference taker\n")
+    (folder / "own").write_text("knock\n")
+    with Daemon(folder / "a", "--exchange-plain", "--exchange-listen", "localhost:0", "--exchange-peers",
+                "token:taker", "--token-file", str(folder / "tokens")) as giver:
+        source = exchange_of(giver)
+        offered = at(giver).text("offer", kept_output(folder, giver)).strip()
+        with Daemon(folder / "b", "--exchange-plain", "--exchange-sources", source, "--exchange-token-file",
+                    str(folder / "own")) as taker:
+            fetch = ("fetch", offered, "--from", source, "--timeout")
+            holds(at(taker).text(*fetch, "60"), "f32[1,10]")
+            giver.process.send_signal(signal.SIGSTOP)
+            begin = time.monotonic()
+            holds(at(taker).refusal(*fetch, "0.1"), "deadline")
+            assert time.monotonic() - begin < 20, "it waited for the idle limit of 30 s"
+            giver.process.send_signal(signal.SIGCONT)
+            holds(at(taker).text(*fetch, "60"), "f32[1,10]")
+
+
 if __name__ == "__main__":
     if shutil.which("openssl") is None:
         print("skipped: no openssl")
         sys.exit(77)
-    sys.exit(prove([a_host_with_a_named_certificate_fetches_what_is_offered]))
+    sys.exit(prove([
+        a_host_with_a_named_certificate_fetches_what_is_offered,
+        a_fetch_from_a_silent_host_ends_with_its_timeout,
+    ]))

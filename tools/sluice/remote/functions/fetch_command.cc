@@ -21,6 +21,8 @@ class FetchCommand : public Command {
     options.add("--from", from_, "HOST:PORT of that daemon's exchange_listen").required();
     options.add("--ttl", ttl_seconds_, "Seconds for which this daemon keeps it (default: 60)")
         .positive();
+    options.add("--timeout", timeout_seconds_, "Seconds after which the fetch ends (default: none)")
+        .positive();
     options.add("--output-dir", output_dir_,
                 "Write it there as exchange_<index>.npy, and do not keep it");
     remote_.add_to(options);
@@ -31,7 +33,8 @@ class FetchCommand : public Command {
     SLUICE_TRY(make_output_folder(output_dir_));
     const auto client = SLUICE_TRY(remote_.connect());
     const auto pulled = SLUICE_TRY(client->pull_tensor(
-        {from_, offer.exchange, offer.key}, static_cast<std::int64_t>(ttl_seconds_ * 1e9)));
+        {from_, offer.exchange, offer.key}, static_cast<std::int64_t>(ttl_seconds_ * 1e9),
+        static_cast<std::int64_t>(timeout_seconds_ * 1e9)));
     const auto index = static_cast<std::uint64_t>(pulled.index);
     const std::string file = SLUICE_TRY(save(*client, index));
     if (remote_.is_json) {
@@ -62,6 +65,7 @@ class FetchCommand : public Command {
   std::string from_;
   std::string output_dir_;
   double ttl_seconds_ = 0;
+  double timeout_seconds_ = 0;
 };
 
 }  // namespace
