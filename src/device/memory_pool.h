@@ -53,8 +53,8 @@ class MemoryPool {
   using Source = std::function<Result<backend::DeviceMemory>(std::int64_t size_bytes)>;
 
   /// What a request of this size takes from the device: rounded up to a multiple of an eighth of
-  /// its power of two, so that blocks can be reused for similar sizes; at most an eighth is wasted.
-  /// nullopt past 64 bits.
+  /// its power of two and of the alignment, at least 256, so that blocks can be reused for similar
+  /// sizes. From eight alignments on at most an eighth is wasted. nullopt past 64 bits.
   static std::optional<std::int64_t> block_bytes(std::int64_t size_bytes);
 
   /// Of one device of a backend.

@@ -104,10 +104,13 @@ class RandomStreams {
   void check() {
     ASSERT_EQ(pool_.num_unused(), unused_until_ns_.size());
     ASSERT_EQ(pool_.num_streams(), unused_until_ns_.size() + used_.size());
+    std::size_t num_owned = 0;
     for (const StreamUse& use : pool_.uses()) {
       ASSERT_EQ(use.num_streams,
                 static_cast<std::size_t>(std::ranges::count(used_, use.owner, &Used::owner)));
+      num_owned += use.num_streams;
     }
+    ASSERT_EQ(num_owned, used_.size()) << "each stream in use has an owner";
   }
 
   std::mt19937 random_;
