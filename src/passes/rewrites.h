@@ -85,12 +85,13 @@ Result<int> unflatten_products(ir::Graph& graph, const PassContext& context);
 ///     x * 0.5 * (1 + Erf[x / sqrt 2])   ->   Gelu[%x]
 Result<int> fuse_gelu(ir::Graph& graph, const PassContext& context);
 
-/// Finds layer normalization over the last axes in its elementary operators.
+/// Finds layer normalization over the last axes in its elementary operators. The root without
+/// "+ eps" counts as eps = 0.
 ///     d = x - ReduceMean[x]; d / Sqrt[ReduceMean[d * d] + eps] * scale + bias
 ///                                       ->   LayerNormalization[%x, %scale, %bias]
 Result<int> fuse_layer_norm(ir::Graph& graph, const PassContext& context);
 
-/// Finds the normalization by the root of the mean square over the last axes.
+/// Finds the normalization by the root of the mean square over the last axes, with or without eps.
 ///     x * Reciprocal[Sqrt[ReduceMean[x * x] + eps]] * scale   ->   RMSNormalization[%x, %scale]
 Result<int> fuse_rms_norm(ir::Graph& graph, const PassContext& context);
 

@@ -29,17 +29,12 @@ std::optional<LayerNorm> match_normal(const Matcher& matcher, ir::OperandId norm
   const ir::Operation* quotient = matcher.find(normal, "Div");
   if (quotient == nullptr) return std::nullopt;
   const ir::OperandId centred = quotient->inputs[0];
-  const ir::Operation* root = matcher.find(quotient->inputs[1], "Sqrt");
-  const ir::Operation* sum = root ? matcher.find(root->inputs[0], "Add") : nullptr;
-  const auto parts = sum ? matcher.with_number(*sum) : std::nullopt;
-  const ir::Operation* variance = parts ? matcher.find(parts->first, "ReduceMean") : nullptr;
-  if (variance == nullptr || squared_operand(matcher, variance->inputs[0]) != centred) {
-    return std::nullopt;
-  }
+  const auto root = match_mean_root(matcher, quotient->inputs[1]);
+  if (!root || squared_operand(matcher, root->mean->inputs[0]) != centred) return std::nullopt;
   auto found = match_centred(matcher, centred);
-  const auto axis = last_axes(matcher.subgraph(), *variance);
+  const auto axis = last_axes(matcher.subgraph(), *root->mean);
   if (!found || axis != found->axis) return std::nullopt;
-  found->epsilon = parts->second;
+  found->epsilon = root->epsilon;
   return found;
 }
 

@@ -15,15 +15,12 @@ struct RmsNorm {
 
 /// Reads sqrt(mean(x^2) + epsilon).
 std::optional<RmsNorm> match_root(const Matcher& matcher, ir::OperandId id) {
-  const ir::Operation* root = matcher.find(id, "Sqrt");
-  const ir::Operation* sum = root ? matcher.find(root->inputs[0], "Add") : nullptr;
-  const auto parts = sum ? matcher.with_number(*sum) : std::nullopt;
-  const ir::Operation* mean = parts ? matcher.find(parts->first, "ReduceMean") : nullptr;
-  if (mean == nullptr) return std::nullopt;
-  const auto axis = last_axes(matcher.subgraph(), *mean);
-  const ir::OperandId x = squared_operand(matcher, mean->inputs[0]);
+  const auto root = match_mean_root(matcher, id);
+  if (!root) return std::nullopt;
+  const auto axis = last_axes(matcher.subgraph(), *root->mean);
+  const ir::OperandId x = squared_operand(matcher, root->mean->inputs[0]);
   if (!axis || !x.is_valid()) return std::nullopt;
-  return RmsNorm{x, {}, *axis, parts->second};
+  return RmsNorm{x, {}, *axis, root->epsilon};
 }
 
 /// Reads x / root or x * (1 / root).

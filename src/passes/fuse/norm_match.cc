@@ -1,6 +1,7 @@
 #include "passes/fuse/norm_match.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::passes {
 
@@ -27,6 +28,17 @@ ir::OperandId squared_operand(const Matcher& matcher, ir::OperandId squared) {
   const ir::Operation* product = matcher.find(squared, "Mul");
   return product != nullptr && product->inputs[0] == product->inputs[1] ? product->inputs[0]
                                                                         : ir::OperandId();
+}
+
+std::optional<MeanRoot> match_mean_root(const Matcher& matcher, ir::OperandId id) {
+  const ir::Operation* root = matcher.find(id, "Sqrt");
+  if (root == nullptr) return std::nullopt;
+  const ir::Operation* sum = matcher.find(root->inputs[0], "Add");
+  const auto parts =
+      sum ? matcher.with_number(*sum) : std::optional(std::pair(root->inputs[0], 0.0));
+  const ir::Operation* mean = parts ? matcher.find(parts->first, "ReduceMean") : nullptr;
+  if (mean == nullptr) return std::nullopt;
+  return MeanRoot{mean, parts->second};
 }
 
 bool is_shaped_as_rows(const ir::Subgraph& subgraph, ir::OperandId id, ir::OperandId x,

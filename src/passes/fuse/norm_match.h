@@ -14,6 +14,16 @@ std::optional<std::int64_t> last_axes(const ir::Subgraph& subgraph, const ir::Op
 /// d, if `squared` is d^2 or d * d; else invalid.
 ir::OperandId squared_operand(const Matcher& matcher, ir::OperandId squared);
 
+/// sqrt(mean + epsilon).
+struct MeanRoot {
+  const ir::Operation* mean;  ///< a ReduceMean
+  double epsilon;
+};
+
+/// Reads the root that `id` is. A root without a sum has an epsilon of 0: that is what 1e-12 is in
+/// f16, and sums with 0 are dropped.
+std::optional<MeanRoot> match_mean_root(const Matcher& matcher, ir::OperandId id);
+
 /// Whether `id`, a scale or bias, has the shape of the axes of `x` from `axis` on.
 bool is_shaped_as_rows(const ir::Subgraph& subgraph, ir::OperandId id, ir::OperandId x,
                        std::int64_t axis);
