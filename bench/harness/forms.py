@@ -10,45 +10,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from harness import quantized
+from harness.halves import halves
 
 BLOCK = 32
-
-
-def halves(model: Path, element: int, suffix: str) -> Path:
-    """All floats in 16 bits, but for inputs and results, which Casts turn."""
-    target = model.with_suffix(f".{suffix}.onnx")
-    if target.exists():
-        return target
-    proto = onnx.load(model)
-    graph = proto.graph
-
-    def turned(tensor: TensorProto) -> TensorProto:
-        values = np.clip(numpy_helper.to_array(tensor), -65504, 65504)
-        return helper.make_tensor(tensor.name, element, values.shape, values.ravel())
-
-    for tensor in graph.initializer:
-        if tensor.data_type == TensorProto.FLOAT:
-            tensor.CopyFrom(turned(tensor))
-    del graph.value_info[:]
-    casts = {value.name: f"{value.name}_half" for value in [*graph.input, *graph.output]
-             if value.type.tensor_type.elem_type == TensorProto.FLOAT}
-    for node in graph.node:
-        node.input[:] = [casts.get(name, name) for name in node.input]
-        node.output[:] = [casts.get(name, name) for name in node.output]
-        for attribute in node.attribute:
-            if node.op_type == "Cast" and attribute.i == TensorProto.FLOAT:
-                attribute.i = element
-            if attribute.t.data_type == TensorProto.FLOAT:
-                attribute.t.CopyFrom(turned(attribute.t))
-    nodes = list(graph.node)
-    first = [helper.make_node("Cast", [value.name], [casts[value.name]], to=element)
-             for value in graph.input if value.name in casts]
-    last = [helper.make_node("Cast", [casts[value.name]], [value.name], to=TensorProto.FLOAT)
-            for value in graph.output if value.name in casts]
-    del graph.node[:]
-    graph.node.extend([*first, *nodes, *last])
-    onnx.save(proto, target)
-    return target
 
 
 def four_bits(model: Path) -> Path:
