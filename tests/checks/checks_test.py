@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Every check must be able to fail: the tests give each one a right and a wrong project."""
 
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import pathlib
+import shutil
 import sys
 import tempfile
 import unittest
@@ -14,6 +17,7 @@ sys.path.insert(0, str(ROOT / "scripts/checks"))
 
 import examples  # noqa: E402
 import folders  # noqa: E402
+import format as formatting  # noqa: E402
 import layers  # noqa: E402
 import project  # noqa: E402
 import seed_coverage  # noqa: E402
@@ -150,6 +154,53 @@ class FoldersTest(unittest.TestCase):
                  "src/ops/schema_test.cc": '#include "ops/math/cast.h"\n#include "ops/testing/graphs.h"\n',
                  "src/ops/testing/graphs.h": '#include "ops/schema.h"\n'}
         self.assertEqual(self.problems(files), [])
+
+
+@unittest.skipUnless(shutil.which("clang-format-14") or shutil.which("clang-format"), "no clang-format")
+class FormatTest(unittest.TestCase):
+    UGLY, NEAT = "int  a ;\n", "int a;\n"
+
+    def setUp(self):
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        self.root = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
+        stack.enter_context(mock.patch.object(project, "ROOT", self.root))
+        stack.enter_context(mock.patch.object(formatting, "STAMPS", self.root / "build/format.json"))
+        (self.root / ".clang-format").write_text("BasedOnStyle: Google\n")
+        (self.root / "src").mkdir()
+        self.files = [self.root / path for path in ("one.cc", "src/two.h", "src/three.c")]
+        for file in self.files:
+            file.write_text(self.UGLY)
+
+    def run_format(self, *arguments):
+        """The exit status, the lines printed, and which files are formatted now."""
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            status = formatting.main([str(argument) for argument in arguments])
+        return status, printed.getvalue().splitlines(), [file.read_text() == self.NEAT for file in self.files]
+
+    def test_all_files_are_checked_and_fixed(self):
+        status, lines, neat = self.run_format()
+        self.assertEqual((status, len(lines), neat), (1, 3, [False] * 3))
+        status, _, neat = self.run_format("--fix")
+        self.assertEqual((status, neat), (0, [True] * 3))
+        self.assertEqual(self.run_format()[0], 0)
+
+    def test_named_files_and_folders_alone_are_fixed(self):
+        self.assertEqual(self.run_format("--fix", self.files[0])[::2], (0, [True, False, False]))
+        self.assertEqual(self.run_format()[0], 1)
+        self.assertEqual(self.run_format("--fix", self.root / "src")[::2], (0, [True] * 3))
+        self.assertEqual(self.run_format()[0], 0)
+
+    def test_a_name_of_no_source_is_refused_before_anything_is_written(self):
+        for name in ("gone.cc", ".clang-format", "../elsewhere.cc"):
+            status, lines, neat = self.run_format("--fix", self.files[0], self.root / name)
+            self.assertEqual((status, neat), (1, [False] * 3))
+            self.assertEqual(lines, [f"format: {self.root / name}: no C or C++ file of the project"])
+
+    def test_an_unknown_option_is_refused(self):
+        with contextlib.redirect_stderr(io.StringIO()) as told, self.assertRaises(SystemExit):
+            formatting.main(["--all"])
+        self.assertIn("--all", told.getvalue())
 
 
 class SeedCoverageTest(unittest.TestCase):
