@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/checked.h"
+#include "worker/protocol/answer_room.h"
 
 namespace sluice::worker {
 
@@ -12,36 +12,11 @@ using runtime::ModelPhase;
 using runtime::Reply;
 using runtime::RuntimeCode;
 
-namespace {
-
-/// Numbers, text and tensor descriptions of a Bundle.
-constexpr std::int64_t kTableBytes = 4096;
-/// A guess for outputs of unknown size. A worker asks for more room if an answer does not fit.
-constexpr std::int64_t kFirstRoomBytes = 64 << 10;
-/// A signature may name absurd sizes.
-constexpr std::int64_t kMaxFirstRoomBytes = std::int64_t{1} << 30;
-/// Of each tensor in a Bundle.
-constexpr std::int64_t kAlignmentBytes = 64;
-
-/// Bytes for all outputs: exact where the size is static, kFirstRoomBytes for each other output.
-std::int64_t first_room(const package::Signature& signature) {
-  std::int64_t bytes = kTableBytes;
-  for (const package::TensorSpec& spec : signature.outputs) {
-    const auto dims = spec.type.static_dims();
-    const auto count = dims ? checked_product(*dims) : std::nullopt;
-    const auto known = count ? ir::storage_bytes(spec.type.element(), *count) : std::nullopt;
-    bytes += std::min(known.value_or(kFirstRoomBytes), kMaxFirstRoomBytes) + kAlignmentBytes;
-  }
-  return bytes;
-}
-
-}  // namespace
-
 RemoteModel::RemoteModel(Parts parts)
     : parts_(std::move(parts)),
       statistics_(std::make_shared<runtime::ModelStatistics>(
           std::vector<std::vector<runtime::LaneCores>>{parts_.cores})),
-      room_bytes_(first_room(parts_.signature)) {
+      room_bytes_(first_room_bytes(parts_.signature)) {
   set_phase(ModelPhase::kLoaded);
 }
 

@@ -97,6 +97,8 @@ bool Flights::ask_for_rest(std::uint64_t id, Flight& flight, std::uint64_t num_b
   if (num_bytes <= flight.room->size_bytes() || num_bytes > kMaxRoomBytes) return false;
   auto room = arena_->allocate(static_cast<std::int64_t>(num_bytes));
   if (!room.is_ok()) return false;
+  // The worker copies the outputs from the first room to the new one.
+  if (flight.first_room == nullptr) flight.first_room = flight.room;
   flight.room = std::make_shared<Arena::Block>(std::move(*room));
   shm::Submission entry;
   entry.head.request = id;

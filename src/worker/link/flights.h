@@ -69,6 +69,7 @@ class Flights {
   struct Flight {
     Arena::Block request;
     std::shared_ptr<Arena::Block> room;
+    std::shared_ptr<Arena::Block> first_room;  ///< if `room` is a later one: has the outputs
     std::int64_t deadline_ns = kNoDeadline;
     std::function<void(Answer)> on_answer;  ///< empty once it is answered
   };

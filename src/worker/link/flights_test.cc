@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -89,6 +90,20 @@ TEST_F(FlightsTest, LongReplyGetsMoreRoom) {
   say(id, Code::kOutOfRange, 1, 10 * first);
   EXPECT_TRUE(answers_.empty());
   EXPECT_GE(next_room().size(), 10 * first);
+}
+
+/// The worker wrote its outputs there, and copies them when it has more room.
+TEST_F(FlightsTest, FirstRoomOfALongReplyIsNobodyElsesUntilTheAnswer) {
+  const std::uint64_t id = ask();
+  const std::span<std::byte> first = next_room();
+  std::ranges::fill(first, std::byte{7});
+  for (std::size_t factor = 10; factor <= 1000; factor *= 10) {
+    say(id, Code::kOutOfRange, 1, factor * first.size());
+    next_room();
+    ask();
+    std::ranges::fill(next_room(), std::byte{8});
+    EXPECT_EQ(std::ranges::count(first, std::byte{7}), std::ssize(first));
+  }
 }
 
 TEST_F(FlightsTest, ImpossibleReplySizesAreRefused) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/protocol/answer_room.h"
+
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -123,6 +125,7 @@ Status Requests::submit(const shm::Submission& entry) {
   // Borrowed until the reply; afterwards the daemon reuses the memory.
   runtime::Request request;
   request.inputs = wanted.tensors;
+  request.outputs = outputs_in(answer->room, model->signature());
   if (entry.head.timeout_ns > 0) {
     request.deadline_ns = model->clock().now_ns() + entry.head.timeout_ns;
   }
@@ -151,7 +154,7 @@ void Requests::cancel(const shm::Submission& entry) {
 
 /// Into its room, if that is large enough; else the daemon is asked for more.
 void Requests::send(const std::shared_ptr<Answer>& answer) {
-  const std::int64_t num_bytes = bundle_bytes(answer->bundle);
+  const std::int64_t num_bytes = bundle_bytes(answer->bundle, answer->room);
   if (num_bytes <= static_cast<std::int64_t>(answer->room.size())) {
     write_bundle(answer->bundle, answer->room);
     return complete(answer->request, Code::kOk, answer->reply.code, num_bytes);

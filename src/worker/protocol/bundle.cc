@@ -1,6 +1,9 @@
 #include "worker/protocol/bundle.h"
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
+#include <vector>
 
 #include "base/checked.h"
 
@@ -75,13 +78,48 @@ class TableReader {
   bool has_failed_ = false;
 };
 
-/// The table with every tensor's offset, and where all ends.
-std::uint64_t make_table(const Bundle& bundle, TableWriter& table) {
-  std::uint64_t table_bytes = sizeof(std::uint64_t) * (bundle.numbers.size() + 4);
-  table_bytes += bundle.text.size();
-  for (const auto& error : bundle.errors) table_bytes += 12 + error.message.size();
-  for (const auto& tensor : bundle.tensors) table_bytes += 28 + 8 * tensor.dims.size();
-  table.number(table_bytes);
+/// Where a bundle's parts lie in the memory it is written to.
+struct Layout {
+  std::uint64_t table_bytes = 0;
+  std::vector<std::uint64_t> offsets;  ///< by tensor
+  std::vector<bool> is_there;          ///< by tensor: it needs no copy
+  std::uint64_t end = 0;
+  bool fits = true;  ///< no tensor lies where the table must be
+};
+
+bool lies_in(std::span<const std::byte> memory, const void* data) {
+  const std::less<> before;
+  return !memory.empty() && !before(data, memory.data()) &&
+         before(data, memory.data() + memory.size());
+}
+
+/// Tensors that lie elsewhere come behind those that lie in `to`.
+Layout lay_out(const Bundle& bundle, std::span<const std::byte> to) {
+  Layout layout;
+  layout.table_bytes = sizeof(std::uint64_t) * (bundle.numbers.size() + 4) + bundle.text.size();
+  for (const auto& error : bundle.errors) layout.table_bytes += 12 + error.message.size();
+  for (const auto& tensor : bundle.tensors) layout.table_bytes += 28 + 8 * tensor.dims.size();
+  layout.end = aligned(layout.table_bytes);
+  for (const auto& tensor : bundle.tensors) {
+    std::uint64_t& offset = layout.offsets.emplace_back();
+    layout.is_there.push_back(lies_in(to, tensor.data));
+    if (!layout.is_there.back()) continue;
+    offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(tensor.data) - to.data());
+    layout.fits = layout.fits && offset >= layout.table_bytes;
+    const std::uint64_t end = offset + static_cast<std::uint64_t>(tensor.size_bytes);
+    layout.end = std::max(layout.end, aligned(end));
+  }
+  for (std::size_t i = 0; i < bundle.tensors.size(); ++i) {
+    if (layout.is_there[i]) continue;
+    layout.offsets[i] = layout.end;
+    layout.end = aligned(layout.end + static_cast<std::uint64_t>(bundle.tensors[i].size_bytes));
+  }
+  return layout;
+}
+
+TableWriter make_table(const Bundle& bundle, const Layout& layout) {
+  TableWriter table;
+  table.number(layout.table_bytes);
   for (const std::int64_t number : bundle.numbers) table.number(number);
   table.text(bundle.text);
   table.number<std::uint64_t>(bundle.errors.size());
@@ -90,16 +128,15 @@ std::uint64_t make_table(const Bundle& bundle, TableWriter& table) {
     table.text(error.message);
   }
   table.number<std::uint64_t>(bundle.tensors.size());
-  std::uint64_t offset = aligned(table_bytes);
-  for (const auto& tensor : bundle.tensors) {
+  for (std::size_t i = 0; i < bundle.tensors.size(); ++i) {
+    const exec::TensorView& tensor = bundle.tensors[i];
     table.number(static_cast<std::int32_t>(tensor.element));
     table.number<std::uint64_t>(tensor.dims.size());
     for (const std::int64_t dim : tensor.dims) table.number(dim);
-    table.number(offset);
+    table.number(layout.offsets[i]);
     table.number(static_cast<std::uint64_t>(tensor.size_bytes));
-    offset = aligned(offset + static_cast<std::uint64_t>(tensor.size_bytes));
   }
-  return offset;
+  return table;
 }
 
 Status broken(std::string_view what) { return invalid_argument("a bundle {}", what); }
@@ -129,20 +166,19 @@ Result<exec::TensorView> read_tensor(TableReader& table, std::span<std::byte> fr
 
 }  // namespace
 
-std::int64_t bundle_bytes(const Bundle& bundle) {
-  TableWriter table;
-  return static_cast<std::int64_t>(make_table(bundle, table));
+std::int64_t bundle_bytes(const Bundle& bundle, std::span<const std::byte> to) {
+  const Layout layout = lay_out(bundle, to);
+  return static_cast<std::int64_t>(layout.fits ? layout.end : std::max(layout.end, to.size() + 1));
 }
 
 void write_bundle(const Bundle& bundle, std::span<std::byte> to) {
-  TableWriter table;
-  make_table(bundle, table);
+  const Layout layout = lay_out(bundle, to);
+  TableWriter table = make_table(bundle, layout);
   std::memcpy(to.data(), table.bytes().data(), table.bytes().size());
-  std::uint64_t offset = aligned(table.bytes().size());
-  for (const auto& tensor : bundle.tensors) {
-    const auto size = static_cast<std::size_t>(tensor.size_bytes);
-    if (size > 0) std::memcpy(to.data() + offset, tensor.data, size);
-    offset = aligned(offset + size);
+  for (std::size_t i = 0; i < bundle.tensors.size(); ++i) {
+    const auto size = static_cast<std::size_t>(bundle.tensors[i].size_bytes);
+    if (size == 0 || layout.is_there[i]) continue;
+    std::memcpy(to.data() + layout.offsets[i], bundle.tensors[i].data, size);
   }
 }
 

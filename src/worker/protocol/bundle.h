@@ -27,9 +27,10 @@ struct Bundle {
   std::vector<exec::TensorView> tensors;
 };
 
-/// What `write_bundle` needs room for.
-std::int64_t bundle_bytes(const Bundle& bundle);
-/// Requires: room for bundle_bytes(bundle), aligned to 64.
+/// How much of `to` the bundle takes, or more than `to` has if it does not fit. A tensor that lies
+/// in `to` already, at a multiple of 64, stays where it is.
+std::int64_t bundle_bytes(const Bundle& bundle, std::span<const std::byte> to = {});
+/// Copies what does not lie in `to` yet. Requires: the bundle fits; `to` is aligned to 64.
 void write_bundle(const Bundle& bundle, std::span<std::byte> to);
 /// Copies the table before checking it. Tensors point into `from`, whose other owner may change the
 /// bytes but not the number of tensors.

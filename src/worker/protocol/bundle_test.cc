@@ -51,6 +51,36 @@ TEST(Bundle, RoundTripKeepsTensors) {
   EXPECT_EQ(std::memcmp(read->tensors[1].data, y.data(), 8), 0);
 }
 
+TEST(Bundle, TensorsThatLieInTheRoomAreNotCopied) {
+  std::vector<float> x;
+  std::vector<std::int64_t> y;
+  Bundle bundle = example(x, y);
+  Room room;
+  std::byte* const there = room.bytes.data() + 1024;
+  std::memcpy(there, x.data(), 24);
+  bundle.tensors[0].data = there;
+  const auto size = static_cast<std::size_t>(bundle_bytes(bundle, room.bytes));
+  EXPECT_EQ(size, 1024U + 64 + 64);
+  write_bundle(bundle, room.bytes);
+  const auto read = read_bundle(std::span(room.bytes).first(size));
+  ASSERT_TRUE(read.is_ok()) << read.status().to_string();
+  EXPECT_EQ(read->tensors[0].data, there);
+  EXPECT_EQ(std::memcmp(there, x.data(), 24), 0);
+  EXPECT_EQ(read->tensors[1].data, there + 64) << "behind those that were there";
+  EXPECT_EQ(std::memcmp(read->tensors[1].data, y.data(), 8), 0);
+}
+
+TEST(Bundle, TableThatReachesATensorInTheRoomDoesNotFit) {
+  std::vector<float> x;
+  std::vector<std::int64_t> y;
+  Bundle bundle = example(x, y);
+  Room room;
+  bundle.tensors[0].data = room.bytes.data() + 256;
+  EXPECT_LE(bundle_bytes(bundle, room.bytes), 512);
+  bundle.text = std::string(100, 'x');
+  EXPECT_GT(bundle_bytes(bundle, room.bytes), std::int64_t{sizeof(room.bytes)});
+}
+
 TEST(Bundle, TruncatedBytesAreRefused) {
   std::vector<float> x;
   std::vector<std::int64_t> y;

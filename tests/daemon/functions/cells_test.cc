@@ -4,11 +4,16 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "daemon/add_relu.h"
 #include "daemon/running_daemon.h"
+#include "exec/testing/exec_testing.h"
+#include "package/package.h"
 
 namespace sluice {
 namespace {
@@ -22,13 +27,18 @@ using ::testing::ElementsAre;
 class CellsTest : public ::testing::Test {
  protected:
   CellsTest() {
-    auto daemon = RunningDaemon::start(
-        folder_, {.flags = {"--function-cells", "2", "--worker-restarts", "1000"}});
-    EXPECT_TRUE(daemon.is_ok()) << daemon.status().to_string();
-    if (daemon.is_ok()) daemon_ = std::move(*daemon);
+    restart(sluice::testing::kChain);
     package_ = sluice::testing::write_model(folder_, "f", {1}, "sim");
   }
 
+  /// A daemon with two cells on this machine.
+  void restart(const std::string& machine) {
+    daemon_ = nullptr;
+    auto daemon = RunningDaemon::start(
+        folder_, {.sim = machine, .flags = {"--function-cells", "2", "--worker-restarts", "1000"}});
+    ASSERT_TRUE(daemon.is_ok()) << daemon.status().to_string();
+    daemon_ = std::move(*daemon);
+  }
   service::ModelEntry deploy(rpc::client::Client& client, bool is_in_cell,
                              const sandbox::FunctionOptions& options = {}) {
     service::ModelOptions load;
@@ -121,6 +131,64 @@ TEST_F(CellsTest, TensorPassesFromCellToCellThroughTheExchange) {
   ASSERT_TRUE(answer.is_ok()) << answer.status().to_string();
   const auto* data = static_cast<const float*>(answer->outputs.at(0).view.data);
   EXPECT_EQ(std::vector<float>(data, data + 4), std::vector<float>({4, 0, 8, 0}));
+}
+
+/// The most memory that a process has had so far, shared or not.
+std::int64_t peak_bytes(std::int64_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  std::string word;
+  std::int64_t kib = 0;
+  while (status >> word && word != "VmHWM:") {
+  }
+  status >> kib;
+  return kib << 10;
+}
+
+/// The first cell writes the tensor where the daemon reads it, and the second one computes with
+/// the copy that the daemon makes: neither process has it twice.
+TEST_F(CellsTest, TensorPassesFromCellToCellWithOneCopy) {
+  constexpr std::int64_t kBytes = std::int64_t{64} << 20;
+  restart(R"({"devices": [{"cores": 2, "own_memory": false}]})");
+  const auto client = daemon_->client();
+  const std::array graphs = {R"(subgraph @0 "main" {
+input %x : f32[1]
+const %size : i64[1] = [16777216]
+[%y : f32[16777216]] = Expand.13[%x, %size]
+output [%y]
+}
+)",
+                             R"(subgraph @0 "main" {
+input %x : f32[16777216]
+[%y : f32[1]] = ReduceMax.13[%x] {axes = [0], keepdims = 1}
+output [%y]
+}
+)"};
+  std::vector<std::int64_t> processes;
+  std::vector<std::uint64_t> handles;
+  for (const char* graph : graphs) {
+    package_ = (folder_ / "large.sluice").string();
+    const Status written =
+        package::write_package(exec::testing::executable_of(graph, "sim"), package_);
+    ASSERT_TRUE(written.is_ok()) << written.to_string();
+    const auto entry = deploy(*client, true);
+    handles.push_back(entry.info.handle);
+    processes.push_back(worker_of(*client, entry.info.group).process);
+  }
+  ASSERT_NE(processes[0], processes[1]);
+  std::vector<std::int64_t> before;
+  for (const std::int64_t process : processes) before.push_back(peak_bytes(process));
+  float x = 3;
+  const auto kept = client->infer(handles[0], {{"x", {&x, sizeof(x), ir::ElementType::kF32, {1}}}},
+                                  {.kept_outputs = {"y"}});
+  ASSERT_TRUE(kept.is_ok()) << kept.status().to_string();
+  const auto answer = client->infer(handles[1], {{"x", {}, kept->outputs.at(0).exchange}});
+  ASSERT_TRUE(answer.is_ok()) << answer.status().to_string();
+  EXPECT_EQ(*static_cast<const float*>(answer->outputs.at(0).view.data), 3);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::int64_t grown = peak_bytes(processes[i]) - before[i];
+    EXPECT_GE(grown, kBytes / 2) << "it has the tensor once";
+    EXPECT_LE(grown, kBytes + kBytes / 2) << i;
+  }
 }
 
 }  // namespace
