@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace sluice::sandbox {
 namespace {
@@ -62,15 +64,21 @@ TEST(Exchange, ManyThreadsPutAndGetAtOnce) {
   }
 }
 
-/// The least of many: what other processes of the machine do counts less.
+std::int64_t median_of(std::vector<std::int64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+/// The median of many: other processes of the machine hold up a few of them.
 TEST(Exchange, PutAndGetTakeUnderTenMicrosecondsAtAnySize) {
   Exchange exchange(system_clock(), {.limits = {.max_bytes = std::int64_t{1} << 34}});
   exchange.add(kMine);
   for (const std::int64_t size_bytes :
        {std::int64_t{4}, std::int64_t{1} << 20, std::int64_t{1} << 28}) {
     const runtime::OutputTensor tensor = tensor_of(size_bytes);
-    std::int64_t put_ns = kNoDeadline;
-    std::int64_t get_ns = kNoDeadline;
+    std::vector<std::int64_t> put_ns;
+    std::vector<std::int64_t> get_ns;
     for (int i = 0; i < 1000; ++i) {
       const std::int64_t begin_ns = system_clock().now_ns();
       const auto index = exchange.put(kMine, tensor);
@@ -80,12 +88,12 @@ TEST(Exchange, PutAndGetTakeUnderTenMicrosecondsAtAnySize) {
       const std::int64_t end_ns = system_clock().now_ns();
       ASSERT_TRUE(lease.is_ok());
       ASSERT_EQ((*lease)->view.data, tensor.view.data) << "the bytes stay where they are";
-      put_ns = std::min(put_ns, between_ns - begin_ns);
-      get_ns = std::min(get_ns, end_ns - between_ns);
+      put_ns.push_back(between_ns - begin_ns);
+      get_ns.push_back(end_ns - between_ns);
       ASSERT_TRUE(exchange.remove(kMine, *index).is_ok());
     }
-    EXPECT_LT(put_ns, 10'000) << size_bytes << " bytes";
-    EXPECT_LT(get_ns, 10'000) << size_bytes << " bytes";
+    EXPECT_LT(median_of(put_ns), 10'000) << size_bytes << " bytes";
+    EXPECT_LT(median_of(get_ns), 10'000) << size_bytes << " bytes";
   }
 }
 
