@@ -77,6 +77,25 @@ def functions_share_a_core_and_become_cold_and_warm(folder: Path) -> None:
         same((sluice.json("functions"), sluice.json("server")["free_cores"]), ([], 16))
 
 
+def an_onnx_file_is_compiled_and_deployed(folder: Path) -> None:
+    with Daemon(folder / "d") as daemon:
+        temporary = folder / "temporary"
+        temporary.mkdir()
+        sluice = Sluice("--address", daemon.socket, environment={"TMPDIR": str(temporary)})
+        function = sluice.json("deploy", str(DIGITS), "--backend", "sim")
+        same((function["name"], function["function"]["phase"]), ("digits", "warm"))
+        model = sluice.json("load", str(DIGITS), "--backend", "sim", "--name", "model")
+        for one in (function, model):
+            same(sluice.json("infer", one["name"], "--input", "image=zeros")["backends"], ["sim"])
+        holds(sluice.text("load", str(DIGITS), "--backend", "sim", "--estimate"), "constants")
+        damaged = folder / "damaged.onnx"
+        damaged.write_bytes(DIGITS.read_bytes()[:1000])
+        holds(sluice.refusal("deploy", str(damaged)), "sluice compile: ")
+        holds(sluice.refusal("deploy", str(damaged)), "was not compiled")
+        holds(sluice.refusal("deploy", str(DIGITS), "--by-path"), "compile it first")
+        same(list(temporary.iterdir()), [])
+
+
 def a_graph_of_functions_is_deployed_listed_and_removed(folder: Path) -> None:
     package = str(compile_digits(folder))
     graph = folder / "pair.json"
@@ -318,6 +337,7 @@ if __name__ == "__main__":
         the_implicit_flow_is_load_infer_unload,
         a_request_is_repeated_over_one_stream,
         functions_share_a_core_and_become_cold_and_warm,
+        an_onnx_file_is_compiled_and_deployed,
         a_graph_of_functions_is_deployed_listed_and_removed,
         the_explicit_flow_starts_one_model_of_a_group_at_a_time,
         a_worker_on_the_hosts_processors_answers_as_the_daemon_does,

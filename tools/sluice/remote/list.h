@@ -14,14 +14,14 @@ struct RemoteCommandInfo {
 
 inline constexpr std::array kRemoteCommands = {
     RemoteCommandInfo{"server", "Show the daemon's devices, free cores and health"},
-    RemoteCommandInfo{"load", "Load a package in the daemon; prints its handle"},
+    RemoteCommandInfo{"load", "Load a model in the daemon; prints its handle"},
     RemoteCommandInfo{"unload", "Unload a model from the daemon"},
     RemoteCommandInfo{"start", "Start a model that the daemon has loaded"},
     RemoteCommandInfo{"stop", "Stop a model; another of its group can be started then"},
     RemoteCommandInfo{"reset", "Bring a model that failed back to stopped, or a lost device back"},
     RemoteCommandInfo{"infer", "Run a model of the daemon on given inputs"},
     RemoteCommandInfo{"models", "List the models that the daemon has loaded"},
-    RemoteCommandInfo{"deploy", "Deploy a package as a function, which shares cores with others"},
+    RemoteCommandInfo{"deploy", "Deploy a model as a function, which shares cores with others"},
     RemoteCommandInfo{"deploy-graph",
                       "Deploy a graph of functions, which runs them one after the other"},
     RemoteCommandInfo{"functions", "List the functions and graphs that were deployed"},

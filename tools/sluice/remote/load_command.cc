@@ -1,6 +1,5 @@
-#include <filesystem>
-
 #include "sluice/remote/commands.h"
+#include "sluice/remote/package_file.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
@@ -9,10 +8,10 @@ namespace {
 class LoadCommand : public Command {
  public:
   const char* name() const override { return "load"; }
-  const char* summary() const override { return "Load a package in the daemon; prints its handle"; }
+  const char* summary() const override { return "Load a model in the daemon; prints its handle"; }
 
   void add_options(Options& options) override {
-    options.add("package", path_, "A .sluice file").required();
+    package_.add_to(options);
     options.add("--name", name_, "What lists call the model (default: the file's name)");
     options.add("--group", group_,
                 "Handle of a core group (default: make one for the model, and start it)");
@@ -32,24 +31,22 @@ class LoadCommand : public Command {
              "Share of the cores among models that take turns: 1 to 1000")
         .shows_default();
     options.flag("--flag-nan", options_.flags_nan, "Answer code 1003 where an output holds NaN");
-    options.flag("--by-path", is_by_path_,
-                 "The daemon reads the file itself, from one of its model folders");
     options.flag("--estimate", only_estimates_,
                  "Print the memory that the model would need; load nothing");
     remote_.add_to(options);
   }
 
   Result<int> run() override {
-    options_.name = name_.empty() ? std::filesystem::path(path_).stem().string() : name_;
+    options_.name = name_.empty() ? package_.stem() : name_;
     if (!isolation_.empty()) {
       options_.isolation = SLUICE_TRY(runtime::parse_isolation(isolation_));
     }
     if (group_ != 0) options_.group = topology::CoreGroupId(group_);
     const auto client = SLUICE_TRY(remote_.connect());
-    if (is_by_path_) path_ = std::filesystem::absolute(path_).string();
-    if (only_estimates_) return estimate(*client);
-    const auto model =
-        SLUICE_TRY(is_by_path_ ? client->load(options_, path_) : client->upload(options_, path_));
+    const auto file = SLUICE_TRY(package_.find());
+    if (only_estimates_) return estimate(*client, file.path);
+    const auto model = SLUICE_TRY(package_.is_by_path() ? client->load(options_, file.path)
+                                                        : client->upload(options_, file.path));
     if (remote_.is_json) {
       print_json(model);
     } else {
@@ -61,8 +58,8 @@ class LoadCommand : public Command {
   }
 
  private:
-  Result<int> estimate(rpc::client::Client& client) {
-    const auto footprint = SLUICE_TRY(client.estimate(options_, path_, !is_by_path_));
+  Result<int> estimate(rpc::client::Client& client, const std::string& path) {
+    const auto footprint = SLUICE_TRY(client.estimate(options_, path, !package_.is_by_path()));
     if (remote_.is_json) {
       print_json(footprint);
     } else {
@@ -72,12 +69,11 @@ class LoadCommand : public Command {
   }
 
   RemoteOptions remote_;
-  std::string path_;
+  PackageOptions package_;
   std::string name_;
   std::int32_t group_ = 0;
   std::string isolation_;
   service::ModelOptions options_;
-  bool is_by_path_ = false;
   bool only_estimates_ = false;
 };
 

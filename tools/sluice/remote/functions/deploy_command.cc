@@ -1,7 +1,6 @@
-#include <filesystem>
-
 #include "sandbox/joined_rows.h"
 #include "sluice/remote/commands.h"
+#include "sluice/remote/package_file.h"
 #include "sluice/remote/remote.h"
 
 namespace sluice::tool {
@@ -11,12 +10,12 @@ class DeployCommand : public Command {
  public:
   const char* name() const override { return "deploy"; }
   const char* summary() const override {
-    return "Deploy a package as a function, which shares cores with others";
+    return "Deploy a model as a function, which shares cores with others";
   }
 
   void add_options(Options& options) override {
     load_.depth = 1;
-    options.add("package", path_, "A .sluice file").required();
+    package_.add_to(options);
     options.add("--name", load_.name, "What lists call the function (default: the file's name)");
     options
         .add("--share", function_.share,
@@ -52,8 +51,6 @@ class DeployCommand : public Command {
         .excludes(keep_warm);
     options.flag("--cell", is_in_cell_,
                  "Run it in a cell: a process apart from the daemon and from other cells");
-    options.flag("--by-path", is_by_path_,
-                 "The daemon reads the file itself, from one of its model folders");
     remote_.add_to(options);
   }
 
@@ -62,11 +59,11 @@ class DeployCommand : public Command {
                                              : static_cast<std::int64_t>(keep_warm_seconds_ * 1e9);
     load_.function = function_;
     if (is_in_cell_) load_.isolation = runtime::Isolation::kProcess;
-    if (load_.name.empty()) load_.name = std::filesystem::path(path_).stem().string();
+    if (load_.name.empty()) load_.name = package_.stem();
     const auto client = SLUICE_TRY(remote_.connect());
-    if (is_by_path_) path_ = std::filesystem::absolute(path_).string();
-    const auto model =
-        SLUICE_TRY(is_by_path_ ? client->load(load_, path_) : client->upload(load_, path_));
+    const auto file = SLUICE_TRY(package_.find());
+    const auto model = SLUICE_TRY(package_.is_by_path() ? client->load(load_, file.path)
+                                                        : client->upload(load_, file.path));
     if (remote_.is_json) {
       print_json(model);
     } else {
@@ -79,12 +76,11 @@ class DeployCommand : public Command {
 
  private:
   RemoteOptions remote_;
-  std::string path_;
+  PackageOptions package_;
   service::ModelOptions load_;
   sandbox::FunctionOptions function_;
   double keep_warm_seconds_ = 60;
   bool is_always_warm_ = false;
-  bool is_by_path_ = false;
   bool is_in_cell_ = false;
 };
 

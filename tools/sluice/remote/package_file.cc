@@ -1,0 +1,87 @@
+#include "sluice/remote/package_file.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace sluice::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that the last owner removes.
+Result<std::shared_ptr<const fs::path>> make_folder() {
+  std::error_code error;
+  std::string name = (fs::temp_directory_path(error) / "sluice-XXXXXX").string();
+  if (error || mkdtemp(name.data()) == nullptr) {
+    return make_error(Code::kUnavailable, "{}: cannot make a folder there: {}", name,
+                      std::strerror(errno));
+  }
+  return std::shared_ptr<const fs::path>(new fs::path(name), [](const fs::path* folder) {
+    std::error_code ignored;
+    fs::remove_all(*folder, ignored);
+    delete folder;
+  });
+}
+
+/// Runs a program to its end, without its stdout: the status of wait(2).
+Result<int> run(const fs::path& program, std::vector<std::string> words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions = {};
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t process = 0;
+  const int error =
+      posix_spawn(&process, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    return make_error(Code::kUnavailable, "{}: {}", program.string(), std::strerror(error));
+  }
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+}  // namespace
+
+void PackageOptions::add_to(Options& options) {
+  options.add("package", path_, "A .sluice file, or an .onnx file, which is compiled first")
+      .required();
+  options.add("--backend", backends_, "Backend to compile an .onnx file for (default: cpu)")
+      .repeatable();
+  options.flag("--by-path", is_by_path_,
+               "The daemon reads the file itself, from one of its model folders");
+}
+
+std::string PackageOptions::stem() const { return fs::path(path_).stem().string(); }
+
+Result<PackageOptions::File> PackageOptions::find() const {
+  const bool is_onnx = fs::path(path_).extension() == ".onnx";
+  if (!is_onnx) {
+    return File{is_by_path_ ? fs::absolute(path_).string() : path_, nullptr};
+  }
+  if (is_by_path_) {
+    return invalid_argument("{}: a daemon reads packages; leave out --by-path, or compile it first",
+                            path_);
+  }
+  auto folder = SLUICE_TRY(make_folder());
+  const std::string package = (*folder / (stem() + ".sluice")).string();
+  std::vector<std::string> words = {"sluice", "compile", path_, "-o", package};
+  for (const std::string& backend : backends_) words.insert(words.end(), {"--backend", backend});
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (SLUICE_TRY(run(self.parent_path() / "sluice", std::move(words))) != 0) {
+    return invalid_argument("{} was not compiled; the line above says why", path_);
+  }
+  return File{package, std::move(folder)};
+}
+
+}  // namespace sluice::tool
