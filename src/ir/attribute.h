@@ -52,11 +52,14 @@ class Attributes {
   void erase(std::string_view name);
   bool contains(std::string_view name) const { return map_.find(name) != map_.end(); }
 
-  /// Null if absent or of another kind. The pointer lives until the attribute changes.
+  /// Null if absent or, with a T, of another kind. The pointer lives until the attribute changes.
+  const Attribute* find(std::string_view name) const {
+    const auto it = map_.find(name);
+    return it == map_.end() ? nullptr : &it->second;
+  }
   template <typename T>
   const T* find(std::string_view name) const {
-    const auto it = map_.find(name);
-    return it == map_.end() ? nullptr : std::get_if<T>(&it->second);
+    return std::get_if<T>(find(name));
   }
   template <typename T>
   T get_or(std::string_view name, T fallback) const {

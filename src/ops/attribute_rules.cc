@@ -1,14 +1,16 @@
 #include "ops/attribute_rules.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string_view>
+#include <variant>
 
 namespace sluice::ops {
 namespace {
 
-/// Alternatives of ir::Attribute, in its order.
+/// Alternatives of ir::Attribute that rules take, in its order.
 enum class AttributeKind : std::size_t {
   kInt,
   kFloat,
@@ -21,9 +23,10 @@ enum class AttributeKind : std::size_t {
   kType,
 };
 
-constexpr std::string_view kKindNames[] = {"an integer", "a float", "text",
-                                           "integers",   "floats",  "texts",
-                                           "a tensor",   "a graph", "a type"};
+constexpr std::string_view kKindNames[] = {
+    "an integer", "a float", "text",   "a list of integers", "a list of floats", "a list of texts",
+    "a tensor",   "a graph", "a type", "a list of graphs",   "a list of tensors"};
+static_assert(std::size(kKindNames) == std::variant_size_v<ir::Attribute>);
 
 struct Rule {
   std::string_view attributes;  ///< names
@@ -179,12 +182,16 @@ Status check_attribute_rules(std::string_view kind, const ir::Attributes& attrib
     const Rule* rule = find_rule(kind, name);
     if (rule == nullptr || is_empty_list(attribute)) continue;
     if (attribute.index() != static_cast<std::size_t>(rule->kind)) {
-      return invalid_argument("attribute \"{}\" is of the wrong kind; it must be {}", name,
-                              kKindNames[static_cast<std::size_t>(rule->kind)]);
+      return wrong_kind(name, attribute, static_cast<std::size_t>(rule->kind));
     }
     SLUICE_TRY(check_value(name, attribute, *rule));
   }
   return ok_status();
+}
+
+Status wrong_kind(std::string_view name, const ir::Attribute& given, std::size_t taken) {
+  return invalid_argument("attribute \"{}\" is of the wrong kind: got {}, takes {}", name,
+                          kKindNames[given.index()], kKindNames[taken]);
 }
 
 }  // namespace sluice::ops

@@ -1,6 +1,7 @@
 // What the standard lets the attributes of its default domain be, whatever the shapes.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "base/status.h"
@@ -13,5 +14,9 @@ namespace sluice::ops {
 /// the text of the operators. What depends on shapes, an axis say, is the shape functions'. Fails:
 /// kInvalidArgument naming attribute and value; the node is the caller's to name.
 Status check_attribute_rules(std::string_view kind, const ir::Attributes& attributes);
+
+/// The error of an attribute that is `given` as another kind than the `taken`-th alternative of
+/// ir::Attribute; tells both. The node is the caller's to name.
+Status wrong_kind(std::string_view name, const ir::Attribute& given, std::size_t taken);
 
 }  // namespace sluice::ops

@@ -21,7 +21,12 @@ std::string told(std::string_view kind, std::string name, ir::Attribute value) {
 
 TEST(AttributeRules, WrongAttributeKindIsNamed) {
   EXPECT_EQ(told("Conv", "strides", 1.5F),
-            "attribute \"strides\" is of the wrong kind; it must be integers");
+            "attribute \"strides\" is of the wrong kind: got a float, takes a list of integers");
+  EXPECT_EQ(told("Tokenizer", "separators", Longs{1}),
+            "attribute \"separators\" is of the wrong kind: got a list of integers, takes a list "
+            "of texts");
+  EXPECT_EQ(told("Elu", "alpha", std::vector<ir::SubgraphId>{}),
+            "attribute \"alpha\" is of the wrong kind: got a list of graphs, takes a float");
   EXPECT_NE(told("Constant", "value", std::int64_t{3}), "");
   EXPECT_EQ(told("Pad", "value", 0.5F), "");
   EXPECT_NE(told("RandomNormal", "seed", std::int64_t{3}), "");

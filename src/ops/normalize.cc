@@ -1,5 +1,4 @@
-#include <algorithm>
-
+#include "ops/attribute_rules.h"
 #include "ops/schema.h"
 
 namespace sluice::ops {
@@ -26,18 +25,16 @@ Status check_required_inputs(const OpSchema& schema, const ir::Operation& operat
 
 Status check_attributes(const OpSchema& schema, ir::Operation& operation) {
   for (const AttributeSpec& spec : schema.attributes) {
-    const auto it = std::find_if(operation.attributes.begin(), operation.attributes.end(),
-                                 [&](const auto& entry) { return entry.first == spec.name; });
-    const bool is_given = it != operation.attributes.end();
-    if (!is_given && spec.is_required) {
+    const ir::Attribute* given = operation.attributes.find(spec.name);
+    if (given == nullptr && spec.is_required) {
       return invalid_argument("{}: attribute \"{}\" is missing", operation.describe(), spec.name);
     }
     if (!spec.default_value) continue;
-    if (!is_given) {
+    if (given == nullptr) {
       operation.attributes.set(std::string(spec.name), *spec.default_value);
-    } else if (it->second.index() != spec.default_value->index()) {
-      return invalid_argument("{}: attribute \"{}\" is of the wrong kind", operation.describe(),
-                              spec.name);
+    } else if (given->index() != spec.default_value->index()) {
+      return wrong_kind(spec.name, *given, spec.default_value->index())
+          .with_context(operation.describe());
     }
   }
   return ok_status();

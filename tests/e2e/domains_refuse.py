@@ -48,7 +48,8 @@ def trees() -> Iterator[tuple[OneNode, str]]:
         "huge_targets": ({"n_targets": 1 << 60}, "n_targets"),
         "transform_unknown": ({"post_transform": "CUBE"}, "CUBE"),
         "aggregate_unknown": ({"aggregate_function": "MODE"}, "MODE"),
-        "list_of_the_wrong_kind": ({"nodes_values": [1, 2, 3]}, "nodes_values"),
+        "list_of_the_wrong_kind": ({"nodes_values": [1, 2, 3]}, '"nodes_values" is of the wrong kind: got a list '
+                                   'of integers, takes a list of floats'),
         "missing_ragged": ({"nodes_missing_value_tracks_true": [1]}, "tracks_true"),
     }
     for name, (change, told) in wrong.items():
@@ -124,7 +125,12 @@ def tokenizers() -> Iterator[tuple[OneNode, str]]:
         "no_characters": ({"tokenexp": "a", "mincharnum": 0}, "mincharnum"),
         "long_characters": ({"separators": [""], "mincharnum": 2}, "mincharnum"),
         "bad_expression": ({"tokenexp": "(a"}, "(a"),
-        "separators_of_the_wrong_kind": ({"separators": [1]}, "separators"),
+        "integers_to_separate": ({"separators": [1]},
+                                 '"separators" is of the wrong kind: got a list of integers, takes a list of texts'),
+        "one_separator": ({"separators": " "}, '"separators" is of the wrong kind: got text, takes a list of texts'),
+        "two_expressions": ({"tokenexp": ["a", "b"]},
+                            '"tokenexp" is of the wrong kind: got a list of texts, takes text'),
+        "mark_of_text": ({"tokenexp": "a", "mark": "x"}, '"mark" is of the wrong kind: got text, takes an integer'),
     }
     for name, (attributes, told) in wrong.items():
         yield OneNode(f"tokenizer_{name}", "Tokenizer", "com.microsoft", {"X": np.array(["a b"], object)},

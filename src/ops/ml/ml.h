@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "ops/attribute_rules.h"
 #include "ops/inference.h"
 
 namespace sluice::ops {
@@ -21,10 +23,11 @@ inline constexpr TypeSet kLabels = {ir::ElementType::kI64, ir::ElementType::kStr
 /// Fails: kInvalidArgument if the attribute is there and of another kind.
 template <typename T>
 Result<std::span<const T>> list_attribute(const InferenceContext& context, std::string_view name) {
-  if (!context.attributes().contains(name)) return std::span<const T>();
-  const auto* list = context.attributes().find<std::vector<T>>(name);
-  if (list == nullptr) return context.error("attribute \"{}\" is of the wrong kind", name);
-  return std::span<const T>(*list);
+  const ir::Attribute* given = context.attributes().find(name);
+  if (given == nullptr) return std::span<const T>();
+  if (const auto* list = std::get_if<std::vector<T>>(given)) return std::span<const T>(*list);
+  const std::size_t taken = ir::Attribute(std::vector<T>()).index();
+  return context.error("{}", wrong_kind(name, *given, taken).message());
 }
 
 /// Input 0 as rows of features, from [rows, columns] or a single row [columns].

@@ -1,6 +1,7 @@
 // Tokenizer of com.microsoft: strings cut by regular expressions, as text pipelines need them.
 #include <utility>
 
+#include "ops/attribute_rules.h"
 #include "ops/families.h"
 #include "ops/inference.h"
 #include "ops/upgrade.h"
@@ -28,6 +29,7 @@ Status infer_tokens(InferenceContext& context) {
 /// How many tokens there are at most is found first: it is a dimension of the result.
 Status lower_tokenizer(ir::Subgraph& subgraph, ir::Operation& operation) {
   const auto& attributes = operation.attributes;
+  SLUICE_TRY(check_attribute_rules(operation.kind, attributes).with_context(operation.describe()));
   const auto* separators = attributes.find<std::vector<std::string>>("separators");
   const bool has_separators = separators != nullptr && !separators->empty();
   const bool has_expression = !attributes.get_or("tokenexp", std::string()).empty();
@@ -36,8 +38,10 @@ Status lower_tokenizer(ir::Subgraph& subgraph, ir::Operation& operation) {
                             operation.describe());
   }
   const auto least = attributes.get_or<std::int64_t>("mincharnum", 1);
-  if (least < 1 || (least > 1 && has_separators && separators->front().empty())) {
-    return invalid_argument("{}: mincharnum {} fits no token", operation.describe(), least);
+  if (least > 1 && has_separators && separators->front().empty()) {
+    return invalid_argument(
+        "{}: the separator \"\" cuts single characters; mincharnum {} fits none",
+        operation.describe(), least);
   }
   return measure_first(subgraph, operation, "TokenizerWidth", "TokenizerTexts");
 }
