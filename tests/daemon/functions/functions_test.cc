@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "daemon/add_relu.h"
+#include "daemon/on_processors.h"
 #include "daemon/running_daemon.h"
 
 namespace sluice {
@@ -14,6 +15,7 @@ namespace {
 using runtime::RuntimeCode;
 using sandbox::FunctionPhase;
 using sluice::testing::infer;
+using sluice::testing::OnProcessors;
 using sluice::testing::RunningDaemon;
 using sluice::testing::TempDir;
 using ::testing::ElementsAre;
@@ -209,6 +211,60 @@ TEST_F(FunctionsTest, RefusesWhatTheExchangeCannotKeepOrFind) {
   const auto index = client->put_tensor(view);
   const auto refused = client->infer(handle, {{"x", {}, *index}});
   EXPECT_EQ(runtime::runtime_code_of(refused.status()), RuntimeCode::kBadInput);
+}
+
+/// The graph of y = x + value, with 16 MiB of constants.
+std::string large_graph(int value) {
+  return fmt::format(R"(subgraph @0 "main" {{
+input %x : f32[1]
+const %c : f32[4194304] = splat {}.0
+[%m : f32[1]] = ReduceMax.13[%c] {{axes = [0], keepdims = 1}}
+[%y : f32[1]] = Add.14[%x, %m]
+output [%y]
+}}
+)",
+                     value);
+}
+
+/// 64 MiB have room for three of them, and nothing is ever refused.
+TEST_F(OnProcessors, FunctionThatWasIdleForTheLongestTimeMakesRoomForAnother) {
+  const auto daemon = start("a");
+  ASSERT_NE(daemon, nullptr);
+  const auto client = daemon->client();
+  std::vector<std::uint64_t> handles;
+  const auto answer = [&](std::size_t function) {
+    float x = 1;
+    const auto reply =
+        client->infer(handles.at(function), {{"x", {&x, 4, ir::ElementType::kF32, {1}}}});
+    EXPECT_TRUE(reply.is_ok()) << reply.status().to_string();
+    return reply.is_ok() ? floats(reply->outputs.at(0).view).at(0) : -1;
+  };
+  const auto warm = [&] {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < handles.size(); ++i) {
+      const auto phase = client->list_models(handles[i])->front().function->phase;
+      if (phase != sandbox::FunctionPhase::kCold) found.push_back(i);
+    }
+    return found;
+  };
+  const auto deploy_next = [&] {
+    const int value = static_cast<int>(handles.size()) + 1;
+    service::ModelOptions options;
+    options.function = {.keep_warm_ns = sandbox::kAlwaysWarm};
+    const auto entry = client->load(options, write(fmt::format("f{}", value), large_graph(value)));
+    ASSERT_TRUE(entry.is_ok()) << entry.status().to_string();
+    handles.push_back(entry->info.handle);
+  };
+  for (int i = 0; i < 3; ++i) deploy_next();
+  ASSERT_EQ(handles.size(), 3U);
+  for (const std::size_t i : {0U, 1U, 2U, 0U}) EXPECT_EQ(answer(i), static_cast<float>(i + 2));
+  EXPECT_THAT(warm(), ElementsAre(0, 1, 2));
+  deploy_next();
+  ASSERT_EQ(handles.size(), 4U);
+  EXPECT_EQ(answer(3), 5);
+  EXPECT_THAT(warm(), ElementsAre(0, 2, 3)) << "function 1 was idle for the longest time";
+  EXPECT_EQ(answer(1), 3) << "its next request starts it";
+  EXPECT_THAT(warm(), ElementsAre(0, 1, 3));
 }
 
 }  // namespace
