@@ -1,6 +1,10 @@
 #include "service/region_slices.h"
 
+#include <sys/mman.h>
+
 #include <new>
+
+#include "base/system/huge_pages.h"
 
 namespace sluice::service {
 namespace {
@@ -8,6 +12,7 @@ namespace {
 using runtime::RuntimeCode;
 
 constexpr std::align_val_t kAlignment{shm::kPlaceAlignment};
+constexpr std::align_val_t kHugePage{HugePages::kPageBytes};
 
 Result<std::shared_ptr<const shm::Region>> find(const ClientSession& session,
                                                 const RegionSlice& place) {
@@ -24,8 +29,12 @@ Result<std::shared_ptr<const shm::Region>> find(const ClientSession& session,
 }  // namespace
 
 std::shared_ptr<std::byte> allocate_aligned(std::uint64_t size_bytes) {
-  auto* data = static_cast<std::byte*>(::operator new(size_bytes, kAlignment, std::nothrow));
-  return {data, [](std::byte* memory) { ::operator delete(memory, kAlignment); }};
+  const bool is_large = size_bytes >= static_cast<std::uint64_t>(HugePages::kPageBytes);
+  const auto alignment = is_large ? kHugePage : kAlignment;
+  auto* data = static_cast<std::byte*>(::operator new(size_bytes, alignment, std::nothrow));
+  // Advisory: a failure changes nothing.
+  if (is_large && data != nullptr) madvise(data, size_bytes, MADV_HUGEPAGE);
+  return {data, [alignment](std::byte* memory) { ::operator delete(memory, alignment); }};
 }
 
 Result<PlacedInput> open_input(const ClientSession& session, const RegionSlice& place,

@@ -18,7 +18,8 @@ struct RegionSlice {
   std::uint64_t size_bytes = 0;  ///< of an output: room for it
 };
 
-/// Memory of `size_bytes` at a multiple of 64, not zeroed. Null if there is none.
+/// Memory of `size_bytes` at a multiple of 64, not zeroed. Null if there is none. Of 2 MiB or more
+/// in huge pages if the kernel provides them: the first write of each page costs a fault.
 std::shared_ptr<std::byte> allocate_aligned(std::uint64_t size_bytes);
 
 /// An input's bytes, 64-byte aligned.
