@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/system/huge_pages.h"
 #include "rpc/client/fetch_tensor.h"
 #include "rpc/server/peers/peer_server.h"
 #include "rpc/testing/serving.h"
@@ -37,14 +38,25 @@ class ExchangeTest : public testing::ServingTest<runtime::ThreadDrivers> {
     stop();
   }
 
-  /// A tensor of zeros that is offered, put by a session of nobody.
+  /// A tensor that is offered, put by a session of nobody.
   void offer(std::int64_t size_bytes) {
     caller_ = service_.caller_of(service::Role::kInference, "", {"unix:/s", 1, 0, 0}).value();
-    const std::vector<std::byte> zeros(static_cast<std::size_t>(size_bytes));
-    const exec::TensorView view = {
-        const_cast<std::byte*>(zeros.data()), size_bytes, ir::ElementType::kU8, {size_bytes}};
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size_bytes));
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = byte_at(i);
+    const exec::TensorView view = {bytes.data(), size_bytes, ir::ElementType::kU8, {size_bytes}};
     index_ = service_.put_tensor(caller_, view, 0).value();
     key_ = service_.offer_tensor(caller_, index_).value();
+  }
+
+  /// Differs between messages, whose size is no multiple of 251.
+  static std::uint8_t byte_at(std::size_t i) { return static_cast<std::uint8_t>(i % 251); }
+
+  static bool is_as_offered(const exec::TensorView& view) {
+    const auto* bytes = static_cast<const std::uint8_t*>(view.data);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(view.size_bytes); ++i) {
+      if (bytes[i] != byte_at(i)) return false;
+    }
+    return true;
   }
 
   Result<runtime::OutputTensor> fetch(const service::TakeRoom& take_room,
@@ -73,6 +85,8 @@ TEST_F(ExchangeTest, ATensorThatLeavesDuringItsFetchArrivesAndCountsUntilThen) {
   });
   ASSERT_TRUE(tensor.is_ok()) << tensor.status().to_string();
   EXPECT_EQ(tensor->view.size_bytes, kLarge);
+  EXPECT_TRUE(is_as_offered(tensor->view));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor->view.data) % HugePages::kPageBytes, 0U);
   while (usage() != 0) std::this_thread::yield();
 }
 
@@ -138,7 +152,8 @@ TEST_F(ExchangeTest, ManyFetchesAtOnceGiveTheSameBytes) {
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
       const auto tensor = fetch([](std::int64_t) { return ok_status(); });
-      EXPECT_TRUE(tensor.is_ok() && tensor->view.size_bytes == 3'000'000);
+      ASSERT_TRUE(tensor.is_ok() && tensor->view.size_bytes == 3'000'000);
+      EXPECT_TRUE(is_as_offered(tensor->view));
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -53,12 +53,6 @@ class FetchCall final : public grpc::ClientBidiReactor<Buffer, Buffer> {
   /// Fails: kCancelled; kDeadlineExceeded when none has come for `idle`.
   Result<Buffer*> next(std::chrono::nanoseconds idle, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    if (is_taken_) {
-      is_taken_ = has_message_ = false;
-      lock.unlock();
-      StartRead(&message_);
-      lock.lock();
-    }
     const bool has_come =
         changed_.wait_for(lock, stop, idle, [&] { return has_message_ || is_over_; });
     if (stop.stop_requested()) return make_error(Code::kCancelled, "the fetch was cancelled");
@@ -66,8 +60,11 @@ class FetchCall final : public grpc::ClientBidiReactor<Buffer, Buffer> {
       return make_error(Code::kDeadlineExceeded, "the other daemon has sent nothing for a while");
     }
     if (!has_message_) return static_cast<Buffer*>(nullptr);
-    is_taken_ = true;
-    return &message_;
+    taken_.Swap(&message_);
+    has_message_ = false;
+    lock.unlock();
+    StartRead(&message_);
+    return &taken_;
   }
 
   /// What the other side said at the end. Requires: there are no more messages, or it is cancelled.
@@ -92,12 +89,12 @@ class FetchCall final : public grpc::ClientBidiReactor<Buffer, Buffer> {
  private:
   grpc::ClientContext& context_;
   Buffer request_;
-  Buffer message_;
+  Buffer message_;  ///< gRPC's until it has come
+  Buffer taken_;    ///< the waiting thread's own
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::condition_variable done_;
   bool has_message_ = false;
-  bool is_taken_ = false;
   bool is_over_ = false;
   bool is_finished_ = false;  ///< the waiting thread's own
   std::optional<grpc::Status> status_;
