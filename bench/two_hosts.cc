@@ -4,10 +4,13 @@
 //
 // The hosts are two namespaces of the network on this machine (rpc/network.h); each has a daemon.
 // Copies and fetches alternate; the program prints the median of the ratios of neighbours: 1 is a
-// fetch as fast as the socket, 0.80 the goal. Both end with the bytes in new memory. Exit code 77
-// where namespaces are not permitted.
+// fetch as fast as the socket, 0.80 the goal. Both end with the bytes in new memory. A daemon asks
+// for huge pages and a plain program gets small ones, which cost a fault each. So a second copy
+// asks for huge pages, too: the ratio to that one is of the ways alone. Exit code 77 where
+// namespaces are not permitted.
 #include <arpa/inet.h>
 #include <fmt/core.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -56,8 +59,21 @@ sockaddr_in address_of_giver() {
   return address;
 }
 
-/// Nanoseconds from the connection to the last byte.
-std::int64_t copy_plainly(const TwoHosts& hosts, const std::vector<char>& bytes) {
+using Memory = std::unique_ptr<char, void (*)(void*)>;
+
+Memory small_pages(std::size_t size) { return {static_cast<char*>(std::malloc(size)), std::free}; }
+
+Memory huge_pages(std::size_t size) {
+  constexpr std::size_t kPageBytes = std::size_t{2} << 20;
+  const std::size_t rounded = (size + kPageBytes - 1) / kPageBytes * kPageBytes;
+  auto* memory = static_cast<char*>(std::aligned_alloc(kPageBytes, rounded));
+  madvise(memory, rounded, MADV_HUGEPAGE);
+  return {memory, std::free};
+}
+
+/// Nanoseconds from the connection to the last byte, in memory from `allocate`.
+std::int64_t copy_plainly(const TwoHosts& hosts, const std::vector<char>& bytes,
+                          Memory (*allocate)(std::size_t)) {
   const sockaddr_in address = address_of_giver();
   const auto* where = reinterpret_cast<const sockaddr*>(&address);
   require(hosts.enter(0).is_ok(), "cannot enter the first host");
@@ -79,8 +95,7 @@ std::int64_t copy_plainly(const TwoHosts& hosts, const std::vector<char>& bytes)
   const std::int64_t start_ns = system_clock().now_ns();
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   require(connect(fd, where, sizeof(address)) == 0, "cannot connect");
-  const std::unique_ptr<char, void (*)(void*)> to(static_cast<char*>(std::malloc(bytes.size())),
-                                                  std::free);
+  const Memory to = allocate(bytes.size());
   std::size_t at = 0;
   while (at < bytes.size()) {
     const ssize_t got = recv(fd, to.get() + at, bytes.size() - at, 0);
@@ -149,25 +164,40 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+/// Times of one kind of copy, each with the fetch beside it.
+struct Series {
+  std::vector<double> rates;  ///< MiB/s
+  std::vector<double> ratios;
+
+  void add(double mib, std::int64_t took_ns, std::int64_t fetch_ns) {
+    rates.push_back(mib * 1e9 / static_cast<double>(took_ns));
+    ratios.push_back(static_cast<double>(took_ns) / static_cast<double>(fetch_ns));
+  }
+  void print(const char* name) const {
+    fmt::print("{} {:.0f} MiB/s, ratio {:.2f} (least {:.2f}, most {:.2f})\n", name, median(rates),
+               median(ratios), *std::ranges::min_element(ratios),
+               *std::ranges::max_element(ratios));
+  }
+};
+
 void measure(const TwoHosts& hosts, const fs::path& folder, std::size_t mib, int rounds) {
   std::vector<char> bytes(mib << 20, 7);
   Exchange exchange(hosts, folder, bytes);
-  std::vector<double> plain_rates;
+  Series small;
+  Series huge;
   std::vector<double> fetch_rates;
-  std::vector<double> ratios;
+  const auto size = static_cast<double>(mib);
   (void)exchange.fetch();
   for (int i = 0; i < rounds; ++i) {
-    const auto plain_ns = static_cast<double>(copy_plainly(hosts, bytes));
-    const auto fetch_ns = static_cast<double>(exchange.fetch());
-    plain_rates.push_back(static_cast<double>(mib) * 1e9 / plain_ns);
-    fetch_rates.push_back(static_cast<double>(mib) * 1e9 / fetch_ns);
-    ratios.push_back(plain_ns / fetch_ns);
+    const std::int64_t small_ns = copy_plainly(hosts, bytes, small_pages);
+    const std::int64_t fetch_ns = exchange.fetch();
+    small.add(size, small_ns, fetch_ns);
+    huge.add(size, copy_plainly(hosts, bytes, huge_pages), fetch_ns);
+    fetch_rates.push_back(size * 1e9 / static_cast<double>(fetch_ns));
   }
-  fmt::print(
-      "{} MiB, {} rounds: socket {:.0f} MiB/s, fetch {:.0f} MiB/s, ratio {:.2f} "
-      "(least {:.2f}, most {:.2f})\n",
-      mib, rounds, median(plain_rates), median(fetch_rates), median(ratios),
-      *std::ranges::min_element(ratios), *std::ranges::max_element(ratios));
+  fmt::print("{} MiB, {} rounds: fetch {:.0f} MiB/s\n", mib, rounds, median(fetch_rates));
+  small.print("socket");
+  huge.print("socket, huge pages");
 }
 
 int run(std::size_t mib, int rounds) {
