@@ -71,4 +71,10 @@ Status AlignedBuffer::grow(std::int64_t size_bytes, std::int64_t used_bytes) {
   return ok_status();
 }
 
+void AlignedBuffer::end_charge() {
+  if (data_ == nullptr) return;
+  FreeBuffer& free = data_.get_deleter();
+  if (free.budget != nullptr) std::exchange(free.budget, nullptr)->release(free.charged_bytes);
+}
+
 }  // namespace sluice::exec

@@ -31,6 +31,9 @@ class AlignedBuffer {
   /// As above, keeping the first `used_bytes`; grows by half at least.
   Status grow(std::int64_t size_bytes, std::int64_t used_bytes);
 
+  /// Ends the charge before the buffer is freed: its memory goes to somebody else.
+  void end_charge();
+
   void* data() const { return data_.get(); }
   std::int64_t size_bytes() const { return size_bytes_; }
 

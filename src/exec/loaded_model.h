@@ -214,8 +214,8 @@ class Context {
   /// tensors.
   const Value& output_value(std::size_t index) const;
 
-  /// Hands the memory of an output of the last run to the caller, without a copy. `output` is empty
-  /// until the next run, which allocates anew.
+  /// Hands the memory of an output of the last run to the caller, without a copy. The context's
+  /// limit of memory counts it no more. `output` is empty until the next run, which allocates anew.
   /// Fails: kInvalidArgument for an index out of range; kFailedPrecondition for an output that is
   ///        bound, was taken, is no tensor, or before the first run.
   Result<Tensor> take_output(std::size_t index);

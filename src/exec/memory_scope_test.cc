@@ -26,5 +26,19 @@ TEST(MemoryScope, BuffersAreChargedUntilTheyAreFreed) {
   EXPECT_EQ(budget->held_bytes(), 0);
 }
 
+TEST(MemoryScope, BufferWhoseChargeHasEndedIsSomebodyElses) {
+  const auto budget = std::make_shared<ByteBudget>(1 << 20);
+  AlignedBuffer buffer;
+  buffer.end_charge();
+  {
+    const MemoryScope scope(budget);
+    ASSERT_TRUE(buffer.reserve(1000).is_ok());
+  }
+  buffer.end_charge();
+  EXPECT_EQ(budget->held_bytes(), 0);
+  buffer = AlignedBuffer();
+  EXPECT_EQ(budget->held_bytes(), 0);
+}
+
 }  // namespace
 }  // namespace sluice::exec

@@ -1,6 +1,7 @@
 #include "running_daemon.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -68,6 +69,16 @@ bool suspend(pid_t process) {
   if (kill(process, SIGSTOP) != 0) return false;
   while (!is_stopped(process) && kill(process, 0) == 0) std::this_thread::yield();
   return true;
+}
+
+std::int64_t peak_bytes(std::int64_t process) {
+  std::ifstream status(fmt::format("/proc/{}/status", process));
+  std::string word;
+  std::int64_t kib = 0;
+  while (status >> word && word != "VmHWM:") {
+  }
+  status >> kib;
+  return kib << 10;
 }
 
 Result<std::unique_ptr<RunningDaemon>> RunningDaemon::start(const TempDir& folder,

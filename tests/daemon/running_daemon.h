@@ -61,6 +61,9 @@ class RunningDaemon {
 /// False if there is no such process.
 bool suspend(pid_t process);
 
+/// The most memory that a process has had so far, shared or not.
+std::int64_t peak_bytes(std::int64_t process);
+
 /// Another program, its stdout and stderr together on a pipe. The destructor ends the process with
 /// SIGKILL if it still runs.
 class Program {

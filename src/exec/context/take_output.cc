@@ -29,6 +29,7 @@ Result<Tensor> Context::take_output(std::size_t index) {
     return internal_error("output \"{}\" does not lie in its buffer", name);
   }
   auto memory = std::make_shared<AlignedBuffer>(std::exchange(buffer, AlignedBuffer()));
+  memory->end_charge();
   written.target = nullptr;
   written.view = {};
   return Tensor{std::exchange(output.view, TensorView{}), std::move(memory)};

@@ -35,6 +35,24 @@ Result<OwnedMemory> allocate(std::int64_t size_bytes) {
   return OwnedMemory{std::move(buffer), data};
 }
 
+/// A copy of fewer bytes costs less than memory that the context has to allocate for each run.
+constexpr std::int64_t kLeastTakenBytes = std::int64_t{64} << 10;
+
+/// An output of dynamic shape, which lies in the context's memory.
+Result<OutputTensor> take_dynamic(exec::Context& context, std::size_t index) {
+  exec::TensorView view = context.output(index);
+  if (view.size_bytes >= kLeastTakenBytes) {
+    exec::Tensor taken = SLUICE_TRY(context.take_output(index));
+    return OutputTensor{std::move(taken.view), std::move(taken.memory)};
+  }
+  OwnedMemory memory = SLUICE_TRY(allocate(view.size_bytes));
+  if (view.size_bytes > 0) {
+    std::memcpy(memory.data, view.data, static_cast<std::size_t>(view.size_bytes));
+  }
+  view.data = memory.data;
+  return OutputTensor{std::move(view), std::move(memory.owner)};
+}
+
 }  // namespace
 
 Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots,
@@ -118,7 +136,7 @@ Status Pipeline::bind_outputs(Slot& slot, const Request& request) {
     slot.owners[i] = nullptr;
     slot.targets[i] = i < request.outputs.size() ? request.outputs[i] : OutputMemory{};
     const auto size = ir::storage_bytes(specs[i].type);
-    // An output of dynamic shape stays in the context's memory until take_outputs copies it.
+    // An output of dynamic shape gets memory of the context until take_outputs.
     if (slot.targets[i].data == nullptr && size) {
       OwnedMemory memory = SLUICE_TRY(allocate(*size));
       slot.owners[i] = std::move(memory.owner);
@@ -208,17 +226,12 @@ Result<std::vector<OutputTensor>> Pipeline::take_outputs(std::size_t index) {
   Slot& slot = slots_[index];
   std::vector<OutputTensor> outputs;
   for (std::size_t i = 0; i < slot.targets.size(); ++i) {
+    if (slot.targets[i].data == nullptr) {
+      outputs.push_back(SLUICE_TRY(take_dynamic(slot.context, i)));
+      continue;
+    }
     OutputTensor output = {slot.context.output(i), std::move(slot.owners[i])};
     if (slot.device != nullptr) output.view.data = slot.targets[i].data;
-    if (slot.targets[i].data == nullptr) {  // of dynamic shape: in the context's memory so far
-      OwnedMemory memory = SLUICE_TRY(allocate(output.view.size_bytes));
-      if (output.view.size_bytes > 0) {
-        std::memcpy(memory.data, output.view.data,
-                    static_cast<std::size_t>(output.view.size_bytes));
-      }
-      output.view.data = memory.data;
-      output.owner = std::move(memory.owner);
-    }
     outputs.push_back(std::move(output));
   }
   return outputs;

@@ -6,8 +6,6 @@
 
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <string>
 #include <vector>
 
 #include "daemon/add_relu.h"
@@ -133,17 +131,6 @@ TEST_F(CellsTest, TensorPassesFromCellToCellThroughTheExchange) {
   EXPECT_EQ(std::vector<float>(data, data + 4), std::vector<float>({4, 0, 8, 0}));
 }
 
-/// The most memory that a process has had so far, shared or not.
-std::int64_t peak_bytes(std::int64_t process) {
-  std::ifstream status("/proc/" + std::to_string(process) + "/status");
-  std::string word;
-  std::int64_t kib = 0;
-  while (status >> word && word != "VmHWM:") {
-  }
-  status >> kib;
-  return kib << 10;
-}
-
 /// The first cell writes the tensor where the daemon reads it, and the second one computes with
 /// the copy that the daemon makes: neither process has it twice.
 TEST_F(CellsTest, TensorPassesFromCellToCellWithOneCopy) {
@@ -176,7 +163,8 @@ output [%y]
   }
   ASSERT_NE(processes[0], processes[1]);
   std::vector<std::int64_t> before;
-  for (const std::int64_t process : processes) before.push_back(peak_bytes(process));
+  for (const std::int64_t process : processes)
+    before.push_back(sluice::testing::peak_bytes(process));
   float x = 3;
   const auto kept = client->infer(handles[0], {{"x", {&x, sizeof(x), ir::ElementType::kF32, {1}}}},
                                   {.kept_outputs = {"y"}});
@@ -185,7 +173,7 @@ output [%y]
   ASSERT_TRUE(answer.is_ok()) << answer.status().to_string();
   EXPECT_EQ(*static_cast<const float*>(answer->outputs.at(0).view.data), 3);
   for (std::size_t i = 0; i < 2; ++i) {
-    const std::int64_t grown = peak_bytes(processes[i]) - before[i];
+    const std::int64_t grown = sluice::testing::peak_bytes(processes[i]) - before[i];
     EXPECT_GE(grown, kBytes / 2) << "it has the tensor once";
     EXPECT_LE(grown, kBytes + kBytes / 2) << i;
   }

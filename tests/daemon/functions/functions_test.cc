@@ -267,5 +267,48 @@ TEST_F(OnProcessors, FunctionThatWasIdleForTheLongestTimeMakesRoomForAnother) {
   EXPECT_THAT(warm(), ElementsAre(0, 1, 3));
 }
 
+/// An output whose size only the run knows, too: it stays in the memory that the kernel wrote, and
+/// the next function reads it there.
+TEST_F(OnProcessors, KeptTensorIsNotCopiedAtAll) {
+  constexpr std::int64_t kBytes = std::int64_t{64} << 20;
+  const auto daemon = start("a", 0, 16 * kBytes);
+  ASSERT_NE(daemon, nullptr);
+  const auto client = daemon->client();
+  const auto deploy = [&](const std::string& name, std::string_view graph) -> std::uint64_t {
+    service::ModelOptions options;
+    options.function.emplace();
+    const auto entry = client->load(options, write(name, graph));
+    EXPECT_TRUE(entry.is_ok()) << entry.status().to_string();
+    return entry.is_ok() ? entry->info.handle : 0;
+  };
+  const std::uint64_t grow = deploy("grow", R"(subgraph @0 "main" {
+input %x : i64[1]
+const %one : f32[1] = [1.0]
+[%y : f32[?]] = Expand.13[%one, %x]
+output [%y]
+}
+)");
+  const std::uint64_t max = deploy("max", R"(subgraph @0 "main" {
+input %x : f32[N]
+[%y : f32[1]] = ReduceMax.13[%x] {axes = [0], keepdims = 1}
+output [%y]
+}
+)");
+  const auto keep = [&](std::int64_t size) {
+    return client->infer(grow, {{"x", {&size, 8, ir::ElementType::kI64, {1}}}},
+                         {.kept_outputs = {"y"}});
+  };
+  ASSERT_TRUE(keep(1).is_ok());
+  const std::int64_t before = sluice::testing::peak_bytes(daemon->process());
+  const auto kept = keep(kBytes / 4);
+  ASSERT_TRUE(kept.is_ok()) << kept.status().to_string();
+  const auto answer = client->infer(max, {{"x", {}, kept->outputs.at(0).exchange}});
+  ASSERT_TRUE(answer.is_ok()) << answer.status().to_string();
+  EXPECT_THAT(floats(answer->outputs.at(0).view), ElementsAre(1));
+  const std::int64_t grown = sluice::testing::peak_bytes(daemon->process()) - before;
+  EXPECT_GE(grown, kBytes / 2) << "it has the tensor once";
+  EXPECT_LE(grown, kBytes + kBytes / 2);
+}
+
 }  // namespace
 }  // namespace sluice
