@@ -111,7 +111,7 @@ Result<std::unique_ptr<Target>> daemon_target(const std::string& address,
 
 Result<std::function<Status()>> prepare_daemon_start(const std::string& address,
                                                      const LoadFunction& function, bool is_cold) {
-  const auto control = SLUICE_TRY(connect(address));
+  const std::shared_ptr<rpc::client::Client> control = SLUICE_TRY(connect(address));
   std::uint64_t handle = 0;
   for (const service::ModelEntry& entry : SLUICE_TRY(control->list_models())) {
     if (entry.info.name == function.name) handle = entry.info.handle;
@@ -124,9 +124,12 @@ Result<std::function<Status()>> prepare_daemon_start(const std::string& address,
   }
   SLUICE_TRY(is_cold ? control->stop(handle) : control->start(handle));
   const auto inputs = std::make_shared<Inputs>(function.signature);
-  return std::function<Status()>([address, handle, inputs]() -> Status {
-    const auto client = SLUICE_TRY(connect(address));
-    return client->infer(handle, inputs->tensors()).status();
+  // Ends with the returned function: the end of a connection is no part of a start. `control` lives
+  // as long: a caller that has used gRPC before does not start its threads again.
+  const auto client = std::make_shared<std::unique_ptr<rpc::client::Client>>();
+  return std::function<Status()>([address, handle, inputs, control, client]() -> Status {
+    *client = SLUICE_TRY(connect(address));
+    return (*client)->infer(handle, inputs->tensors()).status();
   });
 }
 
