@@ -75,9 +75,10 @@ void release_packed(const ModelState& model) {
 }
 
 /// Copies constants that kernels read and that are not aligned for them, after a check of their
-/// checksum. Those of a mapped package are aligned already.
-Status align_constants(package::Executable& executable, const PackedStore& packed,
-                       const std::stop_token& stop) {
+/// checksum. Those of a mapped package are aligned already. Returns the bytes copied.
+Result<std::int64_t> align_constants(package::Executable& executable, const PackedStore& packed,
+                                     const std::stop_token& stop) {
+  std::int64_t copied_bytes = 0;
   for (std::size_t s = 0; s < executable.graph.num_subgraphs(); ++s) {
     ir::Subgraph& subgraph = executable.graph.subgraph(ir::SubgraphId(s));
     const std::vector<bool> is_read = find_read(packed, subgraph, ir::SubgraphId(s));
@@ -90,10 +91,11 @@ Status align_constants(package::Executable& executable, const PackedStore& packe
       SLUICE_TRY(executable.verify(data, fmt::format("constant \"{}\"", operand.name)));
       const Bytes unaligned = data;
       data = MutableBytes::copy_of(unaligned.view()).freeze();
+      copied_bytes += static_cast<std::int64_t>(data.size());
       release_pages(unaligned.view());
     }
   }
-  return ok_status();
+  return copied_bytes;
 }
 
 Status unknown_operator(const ir::Operation& operation) {
@@ -268,7 +270,8 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   bring_constants(*model);
   model->packed = SLUICE_TRY(
       PackedStore::create(model->executable, model->backends, verification, stop, options.draft));
-  SLUICE_TRY(align_constants(*owner, model->packed, stop));
+  model->own_bytes =
+      model->packed.own_bytes() + SLUICE_TRY(align_constants(*owner, model->packed, stop));
   SLUICE_TRY(prepare_subgraphs(*model, stop));
   SLUICE_TRY(verify_and_plan(*model, verification, stop));
   release_packed(*model);
@@ -277,6 +280,31 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
 
 Result<LoadedModel> LoadedModel::place(const LoadOptions& options,
                                        const std::stop_token& stop) const {
+  return ReadyModel(state_).place(options, stop);
+}
+
+ReadyModel LoadedModel::ready() const {
+  auto model = std::make_shared<ModelState>(state_->executable_owner);
+  model->signature = state_->signature;
+  model->executor = state_->executor;
+  model->backends = state_->backends;
+  model->input_alignment = state_->input_alignment;
+  model->packed = state_->packed;
+  model->own_bytes = state_->own_bytes;
+  model->segments.group_index = state_->segments.group_index;
+  model->segments.lanes = state_->segments.lanes;
+  model->segments.devices = state_->segments.devices;
+  for (const auto& code : state_->subgraphs) {
+    model->subgraphs.push_back(code == nullptr ? nullptr : std::make_unique<SubgraphCode>());
+  }
+  take_plans(*model, *state_);
+  return ReadyModel(std::move(model));
+}
+
+std::int64_t ReadyModel::own_bytes() const { return state_->own_bytes; }
+
+Result<LoadedModel> ReadyModel::place(const LoadOptions& options,
+                                      const std::stop_token& stop) const {
   auto model = std::make_shared<ModelState>(state_->executable_owner);
   model->signature = state_->signature;
   model->options = options;
@@ -287,6 +315,7 @@ Result<LoadedModel> LoadedModel::place(const LoadOptions& options,
       SLUICE_TRY(map_segments(model->executable, model->backends, options, model->executor));
   bring_constants(*model);
   model->packed = state_->packed;
+  model->own_bytes = state_->own_bytes;
   SLUICE_TRY(prepare_subgraphs(*model, stop));
   // Kernels depend on the device, not on its cores; tasks depend on the numbers of groups.
   const bool is_linear =
@@ -294,7 +323,7 @@ Result<LoadedModel> LoadedModel::place(const LoadOptions& options,
   const bool has_same_tasks = model->executor == state_->executor &&
                               model->segments.group_index == state_->segments.group_index &&
                               model->segments.lanes == state_->segments.lanes;
-  if (model->segments.devices() == state_->segments.devices() && (is_linear || has_same_tasks)) {
+  if (model->segments.devices == state_->segments.devices && (is_linear || has_same_tasks)) {
     take_plans(*model, *state_);
   } else {
     Verification verification(model->executable, options.num_threads, stop);

@@ -8,8 +8,12 @@
 namespace sluice::exec {
 namespace {
 
+using testing::Aligned;
 using testing::executable_of;
+using testing::f32_view;
+using testing::floats;
 using ::testing::HasSubstr;
+using testing::load;
 using testing::registry;
 
 constexpr std::string_view kProduct = R"(
@@ -70,6 +74,32 @@ TEST(LoadedModel, PreparationSavesWorkOfTheNextLoad) {
   ASSERT_TRUE(again.is_ok()) << again.status().to_string();
   EXPECT_EQ(again->preparation().packed[0].data.data(), preparation.packed[0].data.data())
       << "packed bytes are taken as they are";
+}
+
+TEST(ReadyModel, IsPlacedOnOtherCoresAfterItsModelIsGone) {
+  auto model = std::make_unique<LoadedModel>(load(kProduct, "cpu"));
+  const ReadyModel ready = model->ready();
+  const std::weak_ptr<const backend::Group> cores = model->group_of(0);
+  model = nullptr;
+  EXPECT_TRUE(cores.expired());
+  const auto placed = ready.place(LoadOptions());
+  ASSERT_TRUE(placed.is_ok()) << placed.status().to_string();
+  EXPECT_TRUE(placed->has_static_shapes());
+  Context context = placed->create_context().value();
+  Aligned<float> x(std::vector<float>(64, 1));
+  ASSERT_TRUE(context.set_input(0, f32_view(x, {1, 64})).is_ok());
+  ASSERT_TRUE(context.run().is_ok());
+  EXPECT_EQ(floats(context.output(0)), std::vector<float>(32, 33));
+}
+
+TEST(ReadyModel, CountsTheConstantsThatItsLoadMade) {
+  const LoadedModel packs = load(kProduct, "cpu");
+  EXPECT_GE(packs.ready().own_bytes(), 64 * 32 * 4);
+  package::Executable executable = packs.executable();  // its constants are aligned
+  executable.packed = packs.preparation().packed;
+  const auto takes = LoadedModel::load(executable, registry(), {});
+  ASSERT_TRUE(takes.is_ok()) << takes.status().to_string();
+  EXPECT_EQ(takes->ready().own_bytes(), 0);
 }
 
 TEST(LoadedModel, PackedBytesOfAnotherBackendAreRebuilt) {

@@ -73,6 +73,23 @@ class RunTrace;
 struct ModelState;
 struct ContextState;
 
+class LoadedModel;
+
+/// What the loads of a package have in common: verified bytes, kernels, packed constants, and plans
+/// of static shapes. It has no cores, streams or contexts. Immutable; safe from any thread.
+class ReadyModel {
+ public:
+  /// A model on cores of its own, as LoadedModel::place.
+  Result<LoadedModel> place(const LoadOptions& options, const std::stop_token& stop = {}) const;
+  /// Bytes of constants that the load packed or aligned; the others are the package's.
+  std::int64_t own_bytes() const;
+
+ private:
+  friend class LoadedModel;
+  explicit ReadyModel(std::shared_ptr<const ModelState> state) : state_(std::move(state)) {}
+  std::shared_ptr<const ModelState> state_;  ///< without groups
+};
+
 /// Immutable; shared by contexts, which keep it alive. Safe from any thread.
 class LoadedModel {
  public:
@@ -91,6 +108,8 @@ class LoadedModel {
   /// and memory plan.
   /// Fails: as creation of groups; as `load` if kernels must be created again.
   Result<LoadedModel> place(const LoadOptions& options, const std::stop_token& stop = {}) const;
+  /// For later loads; does not keep this model's cores.
+  ReadyModel ready() const;
 
   const package::Signature& signature() const;
   const package::Executable& executable() const;
@@ -150,6 +169,7 @@ class LoadedModel {
   std::vector<device::StreamUse> stream_uses(std::size_t segment) const;
 
  private:
+  friend class ReadyModel;
   explicit LoadedModel(std::shared_ptr<const ModelState> state) : state_(std::move(state)) {}
   std::shared_ptr<const ModelState> state_;
 };

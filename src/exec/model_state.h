@@ -26,6 +26,7 @@ struct ModelState {
   std::int64_t input_alignment = 1;  ///< all its backends take inputs at such addresses
   SegmentMap segments;
   PackedStore packed;
+  std::int64_t own_bytes = 0;  ///< of constants, beside those of the package
   /// By subgraph; null for bodies of fused operations, which no frame runs.
   std::vector<std::unique_ptr<SubgraphCode>> subgraphs;
 

@@ -50,6 +50,7 @@ class Mapper {
     SLUICE_TRY(add_bodies());
     map_.lanes.resize(map_.groups.size());
     if (executor_ == ExecutorKind::kParallel) SLUICE_TRY(add_lanes());
+    add_devices();
     return std::move(map_);
   }
 
@@ -161,6 +162,14 @@ class Mapper {
     return ok_status();
   }
 
+  void add_devices() {
+    const auto add = [&](std::size_t group) {
+      if (group < map_.groups.size()) map_.devices.push_back(map_.groups[group]->device());
+    };
+    std::ranges::for_each(map_.group_index, add);
+    std::ranges::for_each(map_.group_of_backend, add);
+  }
+
   const package::Executable& executable_;
   std::span<const BackendPointer> backends_;
   const LoadOptions& options_;
@@ -170,15 +179,6 @@ class Mapper {
 };
 
 }  // namespace
-
-std::vector<int> SegmentMap::devices() const {
-  std::vector<int> devices;
-  for (const std::size_t index : group_index) devices.push_back(groups[index]->device());
-  for (const std::size_t index : group_of_backend) {
-    if (index < groups.size()) devices.push_back(groups[index]->device());
-  }
-  return devices;
-}
 
 Result<bool> SegmentMap::has_events() const {
   if (groups.size() < 2) return false;

@@ -25,6 +25,9 @@ struct SegmentMap {
   /// By backend: into `groups`, for operations of branches and bodies. Entries of backends that run
   /// no such operation are unused.
   std::vector<std::size_t> group_of_backend;
+  /// By segment, then by backend. Kernels can be shared if these are equal; tasks of plans can if
+  /// the groups' numbers are equal too.
+  std::vector<int> devices;
 
   const std::shared_ptr<const backend::Group>& group_of(std::size_t segment) const {
     return groups[group_index[segment]];
@@ -39,9 +42,6 @@ struct SegmentMap {
   bool is_on_host(std::size_t group) const;
   /// Whether a group's device cannot reach host memory.
   bool needs_copies() const;
-  /// Devices by segment, then by backend. Kernels can be shared if these are equal; tasks of plans
-  /// can if the groups' numbers are equal too.
-  std::vector<int> devices() const;
 };
 
 /// Creates the groups.

@@ -97,6 +97,10 @@ class Engine final : public ModelHost {
   /// Loads on a new thread; loads run concurrently.
   std::shared_ptr<LoadJob> load_later(LoadRequest request);
   Result<Footprint> estimate(const LoadRequest& request) { return loader_.estimate(request); }
+  /// As Loader::open.
+  Result<std::shared_ptr<CachedPackage>> open(const LoadRequest& request) {
+    return loader_.open(request);
+  }
 
   // Models on demand have a name and are loaded at their first use, each on its own group. The
   // least recently used one is unloaded to make room (DemandLoader).

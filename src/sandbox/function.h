@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "runtime/engine.h"
-#include "runtime/model/package_cache.h"
+#include "runtime/packages/package_cache.h"
 #include "sandbox/fair_schedule.h"
 
 namespace sluice::sandbox {
@@ -37,7 +37,8 @@ Status check(const FunctionOptions& options);
 ///       +--keep-warm time over, stop, ---+
 ///          or room for another function
 ///
-/// A cold function holds its mapped package and no context, arena or packed constant.
+/// A cold function holds its mapped package, with the kernels and plans of its first start; no
+/// context, arena or constant of its own.
 enum class FunctionPhase : std::uint8_t { kCold, kWarm, kRunning };
 std::string_view phase_name(FunctionPhase phase);  ///< "cold"
 FunctionPhase parse_function_phase(std::string_view name);
@@ -59,9 +60,9 @@ struct Function {
   FunctionId id;
   std::string name;
   FunctionOptions options;
-  runtime::LoadRequest load;  ///< with the executable, the lane's group and the name
-  /// Of a file, shared by the functions of this version of it; null for an uploaded package.
-  std::shared_ptr<runtime::CachedPackage> package;
+  /// With the package, the lane's group and the name. Functions of one version of a file share its
+  /// package.
+  runtime::LoadRequest load;
   package::Signature signature;
   runtime::Footprint footprint;
   int max_waiting = 0;                       ///< requests beyond `load.depth`

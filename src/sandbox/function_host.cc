@@ -99,11 +99,13 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   function->max_waiting =
       request.max_waiting.value_or(runtime::kWaitingPerSlot * function->load.depth);
   function->load.max_waiting = 0;  // requests wait in the lane
-  if (request.executable == nullptr) {
-    function->package = SLUICE_TRY(packages_.open(request.path));
-    function->load.executable = SLUICE_TRY(function->package->executable());
+  function->load.package = SLUICE_TRY(engine_.open(request));
+  function->load.executable = SLUICE_TRY(function->load.package->executable());
+  if (isolation == runtime::Isolation::kProcess) {
+    SLUICE_TRY(keep_file(*function));  // a cell's process prepares it
+  } else {
+    function->load.package->keep_ready();
   }
-  if (isolation == runtime::Isolation::kProcess) SLUICE_TRY(keep_file(*function));
   function->load.path.clear();
   function->signature = package::signature_of(function->load.executable->graph);
   if (options.batch_rows > 1) SLUICE_TRY(check_joinable(function->name, function->signature));

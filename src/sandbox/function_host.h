@@ -91,7 +91,6 @@ class FunctionHost final : public runtime::ModelHost {
   std::vector<std::shared_ptr<Lane>> lanes_;
   bool is_open_ = true;
   std::int32_t next_function_ = 0;
-  runtime::PackageCache packages_;  ///< of files
   runtime::HandleTable<FunctionSink> functions_;
 };
 

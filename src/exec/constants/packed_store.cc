@@ -45,13 +45,15 @@ class Packer {
         draft_(draft),
         kept_(index_of(executable)) {}
 
-  Result<std::vector<package::PackedConstant>> run() {
+  Status run() {
     for (std::size_t i = 0; i < executable_.backend_of.size(); ++i) {
       if (!executable_.backend_of[i].empty()) SLUICE_TRY(add_subgraph(ir::SubgraphId(i)));
     }
-    if (draft_ != nullptr) SLUICE_TRY(draft_->map_packed(all_));
-    return std::move(all_);
+    if (draft_ != nullptr) return draft_->map_packed(all_);
+    return ok_status();
   }
+  std::vector<package::PackedConstant> take_all() { return std::move(all_); }
+  std::int64_t own_bytes() const { return draft_ == nullptr ? own_bytes_ : 0; }
 
  private:
   Status add_subgraph(ir::SubgraphId id) {
@@ -158,6 +160,7 @@ class Packer {
     constexpr std::size_t kPageBytes = 4096;
     MutableBytes bytes(static_cast<std::size_t>(packing.size_bytes), kPageBytes);
     SLUICE_TRY(use.backend.pack(op, static_cast<int>(input), bytes.view()));
+    own_bytes_ += packing.size_bytes;
     all_.push_back({use.backend.name(), use.backend.version(), use.backend.packing_key(), position,
                     input, packing.format, std::move(bytes).freeze(), subgraph});
     return ok_status();
@@ -170,6 +173,7 @@ class Packer {
   package::Draft* draft_;
   PackedIndex kept_;
   std::vector<package::PackedConstant> all_;
+  std::int64_t own_bytes_ = 0;
 };
 
 }  // namespace
@@ -179,7 +183,11 @@ Result<PackedStore> PackedStore::create(
     std::span<const std::shared_ptr<const backend::Backend>> backends, Verification& verification,
     const std::stop_token& stop, package::Draft* draft) {
   Packer packer(executable, backends, verification, stop, draft);
-  return PackedStore(SLUICE_TRY(packer.run()));
+  SLUICE_TRY(packer.run());
+  PackedStore store;
+  store.own_bytes_ = packer.own_bytes();
+  store.all_ = packer.take_all();
+  return store;
 }
 
 std::vector<std::span<const std::byte>> PackedStore::of(ir::SubgraphId subgraph,

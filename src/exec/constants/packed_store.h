@@ -2,6 +2,7 @@
 // matches, packed at load otherwise.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -35,11 +36,12 @@ class PackedStore {
 
   /// All packed constants, in the form that an executable stores.
   const std::vector<package::PackedConstant>& all() const { return all_; }
+  /// Bytes of those that are not the executable's.
+  std::int64_t own_bytes() const { return own_bytes_; }
 
  private:
-  explicit PackedStore(std::vector<package::PackedConstant> all) : all_(std::move(all)) {}
-
   std::vector<package::PackedConstant> all_;  // by subgraph, position, input
+  std::int64_t own_bytes_ = 0;
 };
 
 }  // namespace sluice::exec

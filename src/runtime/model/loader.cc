@@ -127,6 +127,7 @@ std::string_view phase_name(LoadPhase phase) {
 }
 
 Result<std::shared_ptr<CachedPackage>> Loader::open(const LoadRequest& request) {
+  if (request.package != nullptr) return request.package;
   if (request.executable != nullptr) return cache_.open(request.executable);
   if (request.path.empty()) {
     return runtime_error(RuntimeCode::kInvalid, "neither a path nor an executable to load");

@@ -22,7 +22,8 @@ std::string_view phase_name(LoadPhase phase);
 
 struct LoadRequest {
   std::filesystem::path path;                             ///< of a package; or
-  std::shared_ptr<const package::Executable> executable;  ///< the executable itself
+  std::shared_ptr<const package::Executable> executable;  ///< the executable itself; or
+  std::shared_ptr<CachedPackage> package;                 ///< one that the caller keeps
   /// The file of `executable`, which a host passes to its worker; -1: none. Borrowed.
   int package_fd = -1;
   std::string name;  ///< empty: the name of the file
@@ -67,6 +68,9 @@ class Loader {
 
   const device::DeviceServiceTable& devices() const { return *devices_; }
 
+  /// The package of a load, which all loads of it share. Fails: kInvalid for no package.
+  Result<std::shared_ptr<CachedPackage>> open(const LoadRequest& request);
+
   /// The footprint of a load; reads the package, allocates nothing.
   Result<Footprint> estimate(const LoadRequest& request);
 
@@ -88,7 +92,6 @@ class Loader {
   Result<Entered> enter(const LoadRequest& request, const std::stop_token& stop);
 
  private:
-  Result<std::shared_ptr<CachedPackage>> open(const LoadRequest& request);
   Result<std::shared_ptr<GroupScheduler>> find_group(const LoadRequest& request,
                                                      const SegmentTargets& targets,
                                                      const std::stop_token& stop);

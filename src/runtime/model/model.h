@@ -10,7 +10,7 @@
 #include "runtime/model/footprint.h"
 #include "runtime/model/lifecycle.h"
 #include "runtime/model/load_plan.h"
-#include "runtime/model/package_cache.h"
+#include "runtime/packages/package_cache.h"
 
 namespace sluice::runtime {
 

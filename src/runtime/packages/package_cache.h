@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "exec/loaded_model.h"
+#include "runtime/packages/ready_models.h"
 
 namespace sluice::runtime {
 
@@ -18,30 +19,45 @@ namespace sluice::runtime {
 class CachedPackage {
  public:
   /// Reads nothing yet.
-  explicit CachedPackage(std::filesystem::path path) : path_(std::move(path)) {}
-  explicit CachedPackage(std::shared_ptr<const package::Executable> executable)
-      : executable_(std::move(executable)) {}
+  CachedPackage(std::filesystem::path path, std::shared_ptr<ReadyModels> ready_models)
+      : path_(std::move(path)), ready_models_(std::move(ready_models)) {}
+  CachedPackage(std::shared_ptr<const package::Executable> executable,
+                std::shared_ptr<ReadyModels> ready_models)
+      : ready_models_(std::move(ready_models)), executable_(std::move(executable)) {}
+  CachedPackage(const CachedPackage&) = delete;
+  CachedPackage& operator=(const CachedPackage&) = delete;
+  ~CachedPackage();
 
   /// The first call maps the file. Fails: as package::read_package; kUnsupportedVersion.
   Result<std::shared_ptr<const package::Executable>> executable();
 
   struct Placed {
     std::shared_ptr<const exec::LoadedModel> model;
-    bool is_shared = false;  ///< constants and kernels of another model
+    bool is_shared = false;  ///< constants and kernels of a live model
   };
+  /// From now on, what loads have in common outlives their models, unless that takes constants
+  /// beside those of the package. ReadyModels bounds how many packages do so.
+  void keep_ready();
+  /// The next load prepares the model anew, unless it shares a live one.
+  void forget_ready();
+
   /// A model of the package on these cores. It shares the mapping, constants, packed constants and
-  /// kernels of a live model of the package. Loads of one package are serialised. Fails: as
+  /// kernels of a live model of the package, or of one that has left them. Loads of one package are
+  /// serialised. Fails: as
   /// LoadedModel::load and place; kCancelled soon after `stop` is requested.
   Result<Placed> place(const backend::BackendRegistry& backends, const exec::LoadOptions& options,
                        const std::stop_token& stop);
 
  private:
   const std::filesystem::path path_;
+  const std::shared_ptr<ReadyModels> ready_models_;
   std::mutex mutex_;
   std::shared_ptr<const package::Executable> executable_;
   std::mutex place_mutex_;
   std::condition_variable_any place_is_free_;
   bool is_placing_ = false;
+  bool keeps_ready_ = false;
+  std::weak_ptr<const exec::ReadyModel> ready_;
   std::vector<std::weak_ptr<const exec::LoadedModel>> placed_;
 };
 
@@ -53,12 +69,10 @@ class PackageCache {
   Result<std::shared_ptr<CachedPackage>> open(const std::filesystem::path& path);
   std::shared_ptr<CachedPackage> open(std::shared_ptr<const package::Executable> executable);
 
-  /// Number of packages with a loaded model.
-  std::size_t size() const;
-
  private:
   std::shared_ptr<CachedPackage> find(const std::string& key) const;
 
+  const std::shared_ptr<ReadyModels> ready_models_ = std::make_shared<ReadyModels>();
   mutable std::mutex mutex_;
   std::map<std::string, std::weak_ptr<CachedPackage>> packages_;
 };

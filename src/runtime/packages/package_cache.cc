@@ -1,4 +1,4 @@
-#include "runtime/model/package_cache.h"
+#include "runtime/packages/package_cache.h"
 
 #include <algorithm>
 #include <system_error>
@@ -42,11 +42,31 @@ Result<std::shared_ptr<const package::Executable>> CachedPackage::executable() {
   return executable_;
 }
 
+CachedPackage::~CachedPackage() {
+  if (const auto ready = ready_.lock()) ready_models_->drop(ready);
+}
+
+void CachedPackage::keep_ready() {
+  const std::lock_guard lock(place_mutex_);
+  keeps_ready_ = true;
+}
+
+void CachedPackage::forget_ready() {
+  std::shared_ptr<const exec::ReadyModel> ready;
+  {
+    const std::lock_guard lock(place_mutex_);
+    ready = ready_.lock();
+    ready_.reset();
+  }
+  if (ready != nullptr) ready_models_->drop(ready);
+}
+
 Result<CachedPackage::Placed> CachedPackage::place(const backend::BackendRegistry& backends,
                                                    const exec::LoadOptions& options,
                                                    const std::stop_token& stop) {
   const auto executable_now = SLUICE_TRY(executable());
   std::shared_ptr<const exec::LoadedModel> model;
+  std::shared_ptr<const exec::ReadyModel> ready;
   {
     // One load of a package at a time, without the lock during the load: the second one waits, can
     // be cancelled, and then shares the model of the first.
@@ -59,15 +79,22 @@ Result<CachedPackage::Placed> CachedPackage::place(const backend::BackendRegistr
     for (const auto& weak : placed_) {
       if (model == nullptr) model = weak.lock();
     }
+    ready = ready_.lock();
   }
   const bool is_shared = model != nullptr;
   auto loaded = is_shared ? model->place(options, stop)
+                : ready   ? ready->place(options, stop)
                           : exec::LoadedModel::load(*executable_now, backends, options, stop);
   const std::lock_guard lock(place_mutex_);
   is_placing_ = false;
   place_is_free_.notify_all();
   auto shared = std::make_shared<const exec::LoadedModel>(SLUICE_TRY(std::move(loaded)));
   placed_.push_back(shared);
+  if (keeps_ready_ && ready == nullptr) {
+    ready = std::make_shared<const exec::ReadyModel>(shared->ready());
+    ready_ = ready;
+  }
+  if (keeps_ready_ && ready->own_bytes() == 0) ready_models_->keep(ready);
   return Placed{std::move(shared), is_shared};
 }
 
@@ -76,7 +103,7 @@ Result<std::shared_ptr<CachedPackage>> PackageCache::open(const std::filesystem:
   const std::lock_guard lock(mutex_);
   if (auto found = find(key)) return found;
   std::erase_if(packages_, [](const auto& entry) { return entry.second.expired(); });
-  auto made = std::make_shared<CachedPackage>(path);
+  auto made = std::make_shared<CachedPackage>(path, ready_models_);
   packages_[key] = made;
   return made;
 }
@@ -88,7 +115,7 @@ std::shared_ptr<CachedPackage> PackageCache::open(
   const std::lock_guard lock(mutex_);
   if (auto found = find(key)) return found;
   std::erase_if(packages_, [](const auto& entry) { return entry.second.expired(); });
-  auto made = std::make_shared<CachedPackage>(std::move(executable));
+  auto made = std::make_shared<CachedPackage>(std::move(executable), ready_models_);
   packages_[key] = made;
   return made;
 }
@@ -96,12 +123,6 @@ std::shared_ptr<CachedPackage> PackageCache::open(
 std::shared_ptr<CachedPackage> PackageCache::find(const std::string& key) const {
   const auto it = packages_.find(key);
   return it == packages_.end() ? nullptr : it->second.lock();
-}
-
-std::size_t PackageCache::size() const {
-  const std::lock_guard lock(mutex_);
-  return static_cast<std::size_t>(
-      std::ranges::count_if(packages_, [](const auto& entry) { return !entry.second.expired(); }));
 }
 
 }  // namespace sluice::runtime

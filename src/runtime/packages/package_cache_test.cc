@@ -1,0 +1,79 @@
+#include "runtime/packages/package_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+
+#include "runtime/testing/engine_testing.h"
+
+namespace sluice::runtime {
+namespace {
+
+std::shared_ptr<const exec::LoadedModel> placed(CachedPackage& package) {
+  auto made = package.place(testing::registry(), exec::LoadOptions(), {});
+  EXPECT_TRUE(made.is_ok()) << made.status().to_string();
+  return made.is_ok() ? made->model : nullptr;
+}
+
+/// As a package has it: its constants are aligned.
+std::shared_ptr<const package::Executable> aligned() {
+  const auto model = exec::LoadedModel::load(*testing::add_relu(), testing::registry(), {});
+  EXPECT_TRUE(model.is_ok()) << model.status().to_string();
+  return std::make_shared<const package::Executable>(model->executable());
+}
+
+TEST(PackageCache, ReadyModelOutlivesItsModels) {
+  PackageCache cache;
+  const auto package = cache.open(aligned());
+  package->keep_ready();
+  auto model = placed(*package);
+  ASSERT_NE(model, nullptr);
+  const package::Executable* const executable = &model->executable();
+  const exec::ReadyModel holds_the_address = model->ready();
+  const std::weak_ptr<const backend::Group> cores = model->group_of(0);
+  model = nullptr;
+  EXPECT_TRUE(cores.expired()) << "it holds no cores";
+  model = placed(*package);
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(&model->executable(), executable) << "it was prepared again";
+  model = nullptr;
+  package->forget_ready();
+  model = placed(*package);
+  ASSERT_NE(model, nullptr);
+  EXPECT_NE(&model->executable(), executable) << "it was not forgotten";
+}
+
+TEST(PackageCache, WithoutAWishNothingOutlivesTheModels) {
+  PackageCache cache;
+  const auto package = cache.open(aligned());
+  auto model = placed(*package);
+  ASSERT_NE(model, nullptr);
+  const package::Executable* const executable = &model->executable();
+  const exec::ReadyModel holds_the_address = model->ready();
+  model = nullptr;
+  model = placed(*package);
+  ASSERT_NE(model, nullptr);
+  EXPECT_NE(&model->executable(), executable);
+}
+
+TEST(ReadyModels, TheOneKeptLeastRecentlyGoes) {
+  const auto model = exec::LoadedModel::load(*testing::add_relu(), testing::registry(), {});
+  ASSERT_TRUE(model.is_ok()) << model.status().to_string();
+  ReadyModels ready_models;
+  std::array<std::weak_ptr<const exec::ReadyModel>, ReadyModels::kMost + 1> all;
+  for (auto& one : all) {
+    const auto ready = std::make_shared<const exec::ReadyModel>(model->ready());
+    ready_models.keep(ready);
+    one = ready;
+    if (&one != &all.front()) ready_models.keep(all.front().lock());  // it is used all the time
+  }
+  EXPECT_FALSE(all[0].expired());
+  EXPECT_TRUE(all[1].expired());
+  EXPECT_FALSE(all[2].expired());
+  ready_models.drop(all[2].lock());
+  EXPECT_TRUE(all[2].expired());
+}
+
+}  // namespace
+}  // namespace sluice::runtime
