@@ -13,6 +13,7 @@
 #include <random>
 
 #include "base/clock.h"
+#include "base/system/sanitizer.h"
 #include "daemon/add_relu.h"
 #include "daemon/endurance/process_figures.h"
 #include "daemon/running_daemon.h"
@@ -24,11 +25,6 @@ constexpr int kClients = 8;
 constexpr int kSpared = 2;  ///< the last ones of them are never killed
 constexpr std::int64_t kMaxMemoryGrowthKb = 8 * 1024;
 constexpr std::int64_t kMaxMappingGrowth = 64;  ///< of the allocator, for threads
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kJudgesMemory = false;  ///< a sanitizer keeps what was freed, and maps its own
-#else
-constexpr bool kJudgesMemory = true;
-#endif
 
 /// What a daemon without clients has.
 struct Idle {
@@ -167,7 +163,7 @@ bool has_leaked(const Idle& first, const Idle& warm, const Idle& last) {
   const bool is_larger = last.process.memory_kb > warm.process.memory_kb + kMaxMemoryGrowthKb ||
                          last.process.num_mappings > warm.process.num_mappings + kMaxMappingGrowth;
   return !last.is_clean(first) || last.process.num_fds > warm.process.num_fds ||
-         last.process.shared_kb > warm.process.shared_kb || (is_larger && kJudgesMemory);
+         last.process.shared_kb > warm.process.shared_kb || (is_larger && !kIsSanitized);
 }
 
 int run(int kills, unsigned seed) {

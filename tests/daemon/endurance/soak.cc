@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/system/sanitizer.h"
 #include "daemon/add_relu.h"
 #include "daemon/endurance/process_figures.h"
 #include "daemon/endurance/soak_clients.h"
@@ -32,11 +33,6 @@ constexpr std::int64_t kDayNs = 24 * 3600 * kNsPerSecond;
 constexpr std::int64_t kSecondsToJudgeLatency = 300;
 constexpr std::int64_t kMaxGrowthKb = 4096;
 constexpr int kDevices = 4;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kJudgesMemory = false;  ///< a sanitizer keeps what was freed
-#else
-constexpr bool kJudgesMemory = true;
-#endif
 
 // No log: it would grow through the day.
 constexpr const char* kMachine = R"({"max_log_bytes": 0, "devices": [{"count": 4, "cores": 4,
@@ -199,7 +195,7 @@ int run(std::int64_t seconds, unsigned seed) {
   if (!wrong.is_ok()) std::printf("should not have been: %s\n", wrong.to_string().c_str());
   const double change = last.times.ratio() / std::max(first.times.ratio(), 1e-9) - 1;
   std::printf("median latency beside the echo's changed by %+.1f %%\n", change * 100);
-  const bool is_flat = last.memory_kb <= first.memory_kb + kMaxGrowthKb || !kJudgesMemory;
+  const bool is_flat = last.memory_kb <= first.memory_kb + kMaxGrowthKb || kIsSanitized;
   const bool is_steady = seconds < kSecondsToJudgeLatency || std::abs(change) <= 0.05;
   const bool is_good = wrong.is_ok() && is_flat && is_steady && soak.num_answered > 0 &&
                        faults.count() > 0 && !::testing::UnitTest::GetInstance()->Failed();

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/system/sanitizer.h"
 #include "daemon/add_relu.h"
 #include "daemon/running_daemon.h"
 #include "exec/testing/exec_testing.h"
@@ -175,7 +176,7 @@ output [%y]
   for (std::size_t i = 0; i < 2; ++i) {
     const std::int64_t grown = sluice::testing::peak_bytes(processes[i]) - before[i];
     EXPECT_GE(grown, kBytes / 2) << "it has the tensor once";
-    EXPECT_LE(grown, kBytes + kBytes / 2) << i;
+    EXPECT_TRUE(kIsSanitized || grown <= kBytes + kBytes / 2) << i << ": " << grown;
   }
 }
 

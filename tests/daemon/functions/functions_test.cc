@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/system/sanitizer.h"
 #include "daemon/add_relu.h"
 #include "daemon/on_processors.h"
 #include "daemon/running_daemon.h"
@@ -307,7 +308,7 @@ output [%y]
   EXPECT_THAT(floats(answer->outputs.at(0).view), ElementsAre(1));
   const std::int64_t grown = sluice::testing::peak_bytes(daemon->process()) - before;
   EXPECT_GE(grown, kBytes / 2) << "it has the tensor once";
-  EXPECT_LE(grown, kBytes + kBytes / 2);
+  EXPECT_TRUE(kIsSanitized || grown <= kBytes + kBytes / 2) << grown;
 }
 
 }  // namespace
