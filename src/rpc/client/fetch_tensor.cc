@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -22,9 +23,9 @@ namespace {
 constexpr const char* kMethod = "/sluice.v1.Exchange/FetchTensor";
 /// Of one message: a chunk and its head.
 constexpr int kMaxMessageBytes = 2 << 20;
-/// What may be on its way. With less, a fast network waits for the window to open; the probes by
-/// which gRPC finds a size of its own would be pings, which the guard counts.
-constexpr int kWindowBytes = 16 << 20;
+/// What may be on its way, and in gRPC's memory. With less, a fast network waits for the window to
+/// open; the probes by which gRPC finds a size of its own would be pings, which the guard counts.
+constexpr int kWindowBytes = 4 << 20;
 constexpr int kFrameBytes = 1 << 20;
 
 using Buffer = grpc::ByteBuffer;
@@ -108,6 +109,15 @@ Buffer request_of(std::uint64_t exchange, const std::string& key) {
   return {&slice, 1};
 }
 
+/// gRPC allocates what it reads and frees it behind the copy. The C library gives a heap's free end
+/// back to the system above a threshold: every page of the tensor would fault once more in gRPC's
+/// memory. In glibc, a block with pages of its own raises the threshold to twice its size when it
+/// is freed (mallopt(3), M_MMAP_THRESHOLD).
+void keep_window_in_heap() {
+  void* volatile block = std::malloc(kWindowBytes);  // volatile: else a compiler leaves both out
+  std::free(block);
+}
+
 Result<std::shared_ptr<grpc::Channel>> connect(const ClientOptions& peer) {
   const wire::Address address = SLUICE_TRY(wire::parse_address(peer.address));
   grpc::ChannelArguments arguments;
@@ -165,6 +175,7 @@ Result<runtime::OutputTensor> fetch_tensor(const ClientOptions& peer, std::uint6
                                            const std::string& key,
                                            const service::TakeRoom& take_room, std::int64_t idle_ns,
                                            const std::stop_token& stop) {
+  keep_window_in_heap();
   const auto channel = SLUICE_TRY(connect(peer));
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
