@@ -103,7 +103,8 @@ def a_session_that_ends_with_a_hung_worker_frees_its_cores(folder: Path) -> None
         assert at(daemon).json("server")["free_cores"] < free, "the model holds no core"
         client.kill()
         client.wait()
-        until(lambda: at(daemon).json("server")["free_cores"] == free)
+        # A worker has 10 s to cancel a request, and 10 s more to end.
+        until(lambda: at(daemon).json("server")["free_cores"] == free, limit_s=60)
         same(at(daemon).json("models"), [])
         same(at(daemon).json("sessions"), [])
         same(daemon.stop(), 0)
