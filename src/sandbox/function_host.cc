@@ -100,14 +100,14 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
       request.max_waiting.value_or(runtime::kWaitingPerSlot * function->load.depth);
   function->load.max_waiting = 0;  // requests wait in the lane
   function->load.package = SLUICE_TRY(engine_.open(request));
-  function->load.executable = SLUICE_TRY(function->load.package->executable());
+  const auto executable = SLUICE_TRY(function->load.package->executable());
   if (isolation == runtime::Isolation::kProcess) {
     SLUICE_TRY(keep_file(*function));  // a cell's process prepares it
   } else {
     function->load.package->keep_ready();
   }
   function->load.path.clear();
-  function->signature = package::signature_of(function->load.executable->graph);
+  function->signature = package::signature_of(executable->graph);
   if (options.batch_rows > 1) SLUICE_TRY(check_joinable(function->name, function->signature));
   function->footprint = SLUICE_TRY(engine_.estimate(function->load));
   SLUICE_TRY(check_footprint(*function));

@@ -31,20 +31,19 @@ class CachedPackage {
   /// The first call maps the file. Fails: as package::read_package; kUnsupportedVersion.
   Result<std::shared_ptr<const package::Executable>> executable();
 
-  struct Placed {
-    std::shared_ptr<const exec::LoadedModel> model;
-    bool is_shared = false;  ///< constants and kernels of a live model
-  };
   /// From now on, what loads have in common outlives their models, unless that takes constants
   /// beside those of the package. ReadyModels bounds how many packages do so.
   void keep_ready();
   /// The next load prepares the model anew, unless it shares a live one.
   void forget_ready();
 
+  struct Placed {
+    std::shared_ptr<const exec::LoadedModel> model;
+    bool is_shared = false;  ///< constants and kernels of a live model
+  };
   /// A model of the package on these cores. It shares the mapping, constants, packed constants and
-  /// kernels of a live model of the package, or of one that has left them. Loads of one package are
-  /// serialised. Fails: as
-  /// LoadedModel::load and place; kCancelled soon after `stop` is requested.
+  /// kernels of a live model of the package, or of its ready model. Loads of one package are
+  /// serialised. Fails: as LoadedModel::load and place; kCancelled soon after `stop` is requested.
   Result<Placed> place(const backend::BackendRegistry& backends, const exec::LoadOptions& options,
                        const std::stop_token& stop);
 
