@@ -14,8 +14,8 @@ if(SLUICE_PYTHON AND TARGET sluice_compiler_shared AND NOT SLUICE_SANITIZE)
   endif()
 endif()
 sluice_script_test(
-  python_package COMMAND scripts/test-python ${CMAKE_BINARY_DIR} LABEL e2e TIMEOUT 300)
+  python_package COMMAND scripts/test-python ${CMAKE_BINARY_DIR} LABEL e2e)
 # The files are named, because the pages of docs/seed-coverage name their tests.
 file(GLOB torch_tests RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS python/tests_torch/test_*.py)
 sluice_script_test(
-  python_torch COMMAND scripts/test-torch ${CMAKE_BINARY_DIR} ${torch_tests} LABEL e2e TIMEOUT 1800)
+  python_torch COMMAND scripts/test-torch ${CMAKE_BINARY_DIR} ${torch_tests} LABEL e2e)
