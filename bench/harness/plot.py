@@ -1,4 +1,4 @@
-"""Draws the ratios of a comparison as a PNG, losses included. Needs nothing but Pillow."""
+"""Draws the ratios of a comparison as a PNG, losses included: a row per network. Needs nothing but Pillow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 from harness.table import Row
 
 SCALE = 2  # drawn at twice the size, for sharp text on dense screens
-MARGIN, LABELS, BAR, GAP, WIDTH, TOP = 16, 216, 11, 12, 560, 56
+MARGIN, LABELS, BAR, GAP, WIDTH, TOP = 16, 130, 11, 8, 560, 40
 COLOURS = {"onnxruntime": "#2a78b5", "openvino": "#8a5fb0"}
 LOSS = "#d1495b"
 TICKS = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)
@@ -24,8 +24,8 @@ class Axis:
     """A logarithmic axis over all the speed-ups there are, one always among them."""
 
     def __init__(self, values: list[float]) -> None:
-        self.low = min(0.75, *values) / 1.03
-        self.high = max(1.5, *values) * 1.12
+        self.low = min(0.95, *values) / 1.03
+        self.high = max(1.5, *values) * 1.08
 
     def x(self, value: float) -> float:
         share = math.log(value / self.low) / math.log(self.high / self.low)
@@ -33,23 +33,26 @@ class Axis:
 
 
 def draw(rows: list[Row], path: Path) -> None:
-    """A bar per row and peer: Sluice's speed-up, drawn to the left of 1 where Sluice is slower.
+    """A bar per network and peer: Sluice's speed-up with most threads, left of 1 where Sluice is slower.
 
+    Leaves out packages of `--strassen`, which take more memory than the peers'.
     Requires: every row has at least one ratio.
     """
+    threads = max(row.threads for row in rows)
+    rows = [row for row in rows if row.threads == threads and not row.strassen]
     peers = [peer for peer in COLOURS if any(peer in row.ratio for row in rows)]
-    axis = Axis([speed_up(row, peer) for row in rows for peer in row.ratio])
+    speeds = [speed_up(row, peer) for row in rows for peer in row.ratio]
+    axis = Axis(speeds)
     group = len(peers) * BAR + GAP
     size = (2 * MARGIN + LABELS + WIDTH, TOP + group * len(rows) + 2 * MARGIN)
     picture = Image.new("RGB", tuple(SCALE * side for side in size), "white")
     pen = Pen(ImageDraw.Draw(picture))
     bottom = TOP + group * len(rows)
     draw_axis(pen, axis, bottom)
-    draw_legend(pen, peers)
+    draw_legend(pen, peers, threads, any(value < 1 for value in speeds))
     for i, row in enumerate(rows):
         top = TOP + i * group + GAP / 2
-        threads = "1 thread" if row.threads == 1 else f"{row.threads} threads"
-        pen.text((MARGIN, top + (group - GAP) / 2), f"{row.label()}, {threads}", "#222222", "lm")
+        pen.text((MARGIN, top + (group - GAP) / 2), row.network, "#222222", "lm")
         for j, peer in enumerate(peer for peer in peers if peer in row.ratio):
             draw_bar(pen, axis, speed_up(row, peer), top + j * BAR, COLOURS[peer])
     picture.save(path, optimize=True)
@@ -80,9 +83,10 @@ def draw_axis(pen: Pen, axis: Axis, bottom: float) -> None:
             pen.text((x, bottom + 10), f"{tick:g}x", "#444444", "mm")
 
 
-def draw_legend(pen: Pen, peers: list[str]) -> None:
-    pen.text((MARGIN, MARGIN), "Times faster than (red: slower than)", "#222222", "lm")
-    x = MARGIN + LABELS + 60
+def draw_legend(pen: Pen, peers: list[str], threads: int, with_losses: bool) -> None:
+    title = f"Batch 1, {threads} thread{'s' * (threads > 1)}: times faster than"
+    pen.text((MARGIN, MARGIN), title + " (red: slower)" * with_losses, "#222222", "lm")
+    x = MARGIN + LABELS + 180
     for peer in peers:
         pen.box(x, MARGIN - 4, x + 10, MARGIN + 5, COLOURS[peer])
         pen.text((x + 16, MARGIN), peer, "#222222", "lm")

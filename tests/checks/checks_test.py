@@ -19,6 +19,7 @@ import examples  # noqa: E402
 import folders  # noqa: E402
 import format as formatting  # noqa: E402
 import layers  # noqa: E402
+import links  # noqa: E402
 import project  # noqa: E402
 import seed_coverage  # noqa: E402
 import sizes  # noqa: E402
@@ -53,6 +54,34 @@ class ExamplesTest(unittest.TestCase):
                          ("| O8 | a thing | `hello`", "| O8 | a thing | ")):
             text = self.PROGRAMS + self.ROWS.replace(old, new)
             self.assertEqual(len(list(examples.row_problems(text))), 1, new)
+
+
+class LinksTest(unittest.TestCase):
+    README = pathlib.PurePath("README.md")
+    INDEX, PAGE = pathlib.PurePath("docs/README.md"), pathlib.PurePath("docs/howto/page.md")
+
+    def problems(self, pages):
+        files = set(pages) | {folder for page in pages for folder in page.parents}
+        return [*links.link_problems(pages, files), *links.reach_problems(pages)]
+
+    def test_links_to_pages_folders_headings_and_the_web_are_right(self):
+        pages = {self.README: "[docs](docs) [web](https://example.org/x)\n# First `step`, and more\n",
+                 self.INDEX: "[page](howto/page.md#a-heading)",
+                 self.PAGE: "[up](../../README.md#first-step-and-more)\n## A heading\n"}
+        self.assertEqual(self.problems(pages), [])
+
+    def test_link_to_nothing_is_refused_also_in_html(self):
+        for link in ("[gone](gone.md)", '<img src="gone.png">', "[gone](../docs/gone)", "[none](#none)"):
+            self.assertEqual(len(self.problems({self.README: link})), 1, link)
+
+    def test_links_in_code_are_no_links(self):
+        self.assertEqual(self.problems({self.README: "`[a](b)`\n\n    [a](b)\n\n```\n[a](b)\n```\n"}), [])
+
+    def test_page_three_clicks_away_is_refused(self):
+        between = pathlib.PurePath("docs/between.md")
+        pages = {self.README: "[docs](docs/README.md)", self.INDEX: "[between](between.md)",
+                 between: "[page](howto/page.md)", self.PAGE: ""}
+        self.assertEqual(self.problems(pages), ["docs/howto/page.md: more than 2 clicks from README.md"])
 
 
 class LayersTest(unittest.TestCase):
