@@ -1,11 +1,39 @@
 #include "ops/inference.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "ops/values.h"
 
 namespace sluice::ops {
+
+namespace {
+
+/// Whether the element type can hold the number; arithmetic beyond that wraps.
+bool fits_element(std::int64_t value, ir::ElementType element) {
+  const auto lies_in = [&]<typename T>(T /*type*/) {
+    return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
+  };
+  switch (element) {
+    case ir::ElementType::kI8: return lies_in(std::int8_t{});
+    case ir::ElementType::kI16: return lies_in(std::int16_t{});
+    case ir::ElementType::kI32: return lies_in(std::int32_t{});
+    case ir::ElementType::kU8: return lies_in(std::uint8_t{});
+    case ir::ElementType::kU16: return lies_in(std::uint16_t{});
+    case ir::ElementType::kU32: return lies_in(std::uint32_t{});
+    case ir::ElementType::kU64: return value >= 0;
+    default: return true;
+  }
+}
+
+bool all_fit(const Values& values, ir::ElementType element) {
+  return std::ranges::all_of(values, [&](const ir::Dim& value) {
+    return !value.is_known() || fits_element(value.value(), element);
+  });
+}
+
+}  // namespace
 
 OperandFacts facts_of(const ir::Operand& operand) {
   OperandFacts facts = {operand.type, std::nullopt, std::nullopt};
@@ -14,7 +42,8 @@ OperandFacts facts_of(const ir::Operand& operand) {
   const auto elements = ir::num_elements(shape);
   if (!elements || *elements > kMaxFollowedValues || shape.size() > 1) return facts;
   if (const auto integers = ir::integer_values(*operand.constant)) {
-    facts.values.emplace(integers->begin(), integers->end());
+    Values values(integers->begin(), integers->end());
+    if (all_fit(values, operand.type.element())) facts.values = std::move(values);
   }
   if (*elements <= kMaxFollowedFloats) facts.float_values = ir::float_values(*operand.constant);
   return facts;
@@ -113,7 +142,10 @@ void InferenceContext::set_output(std::size_t index, ir::ElementType element,
 }
 
 void InferenceContext::set_output_values(std::size_t index, Values values) {
-  if (index < output_values_.size()) output_values_[index] = std::move(values);
+  if (index >= output_values_.size()) return;
+  const ir::Type& type = outputs_[index];
+  const bool fits = !type.is_tensor() || all_fit(values, type.element());
+  if (fits) output_values_[index] = std::move(values);
 }
 
 void InferenceContext::forget_output_values() {

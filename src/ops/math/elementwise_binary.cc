@@ -32,6 +32,13 @@ MaybeDim remainder(Operands x) {
   return x[0] - down * x[1];
 }
 
+/// The remainder of a division that is cut towards zero: fmod = 1.
+MaybeDim cut_remainder(Operands x) {
+  const MaybeDim whole = quotient(x);
+  if (!whole || whole->is_overflow()) return std::nullopt;
+  return x[0] - *whole * x[1];
+}
+
 /// Decides comparisons that hold for all sizes: equal expressions are equal, and no size is -1.
 MaybeDim is_equal(Operands x) {
   if (x[0] == x[1]) return 1;
@@ -52,6 +59,12 @@ template <ElementFn kFunction>
 Status infer_arithmetic(InferenceContext& context) {
   SLUICE_TRY(infer_broadcast(context));
   map_values(context, kFunction);
+  return ok_status();
+}
+
+Status infer_mod(InferenceContext& context) {
+  SLUICE_TRY(infer_broadcast(context));
+  map_values(context, context.int_attribute("fmod") != 0 ? cut_remainder : remainder);
   return ok_status();
 }
 
@@ -111,7 +124,7 @@ std::vector<OpSchema> elementwise_binary_ops() {
       comparison("Less", {1, 7, 9, 13}, kNumbers, "A < B", infer_comparison<is_less>),
       comparison("LessOrEqual", {12, 16}, kNumbers, "A <= B"),
       binary("Mod", {10, 13, 28}, kNumbers, "remainder with B's sign, or A's if fmod = 1",
-             infer_arithmetic<remainder>, {{.name = "fmod", .default_value = std::int64_t{0}}}),
+             infer_mod, {{.name = "fmod", .default_value = std::int64_t{0}}}),
       binary("Mul", {6, 7, 13, 14}, kNumbers, "A * B", infer_arithmetic<product_of_two>),
       binary("Or", {1, 7}, kBools, "A or B"),
       power(),
