@@ -15,9 +15,31 @@ std::optional<double> scalar_value(const ir::Subgraph& subgraph, ir::OperandId i
   return std::nullopt;
 }
 
-bool is_near(double a, double b) {
-  constexpr double kTolerance = 1e-5;
-  return std::abs(a - b) <= kTolerance * std::max(std::abs(a), std::abs(b));
+namespace {
+
+/// Whether all float types hold the number: it has at most 8 binary digits.
+bool is_short(double number) {
+  int power = 0;
+  const double digits = std::ldexp(std::frexp(number, &power), 8);
+  return digits == std::nearbyint(digits);
+}
+
+}  // namespace
+
+bool is_near(double number, double wanted, ir::ElementType element) {
+  if (is_short(wanted)) return number == wanted;
+  const double tolerance = element == ir::ElementType::kF64 ? 1e-12 : 1e-5;
+  return std::isfinite(number) && std::abs(number - wanted) <= tolerance * std::abs(wanted);
+}
+
+bool same_type(const ir::Subgraph& subgraph, ir::OperandId a, ir::OperandId b) {
+  const ir::Type& type = subgraph.operand(a).type;
+  return type.is_tensor() && type.shape() != nullptr && type == subgraph.operand(b).type;
+}
+
+bool is_moderate(double number) {
+  constexpr double kMost = 0x1p64;
+  return std::abs(number) <= kMost && std::abs(number) >= 1 / kMost;
 }
 
 const ir::Operation* Matcher::find(ir::OperandId id, std::string_view kind) const {
@@ -51,7 +73,9 @@ ir::OperandId Matcher::without_number(ir::OperandId id, std::string_view kind,
                                       double number) const {
   const ir::Operation* operation = find(id, kind);
   const auto parts = operation ? with_number(*operation) : std::nullopt;
-  return parts && is_near(parts->second, number) ? parts->first : ir::OperandId();
+  if (!parts) return {};
+  const ir::ElementType element = subgraph_.operand(parts->first).type.element();
+  return is_near(parts->second, number, element) ? parts->first : ir::OperandId();
 }
 
 }  // namespace sluice::passes

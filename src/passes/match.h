@@ -40,7 +40,16 @@ class Matcher {
   ir::UseIndex uses_;
 };
 
-/// Equal up to the rounding of f32 and of the digits that exporters write.
-bool is_near(double a, double b);
+/// Whether a number of that type stands for `wanted`: equal, if all float types hold that; else up
+/// to the rounding of f32 and the digits that exporters write (of f64, up to its own rounding).
+bool is_near(double number, double wanted, ir::ElementType element);
+
+/// Whether both are tensors of the same element type and shape: then a fused operation may replace
+/// one by a function of the other. Constants of higher rank would have changed the shape.
+bool same_type(const ir::Subgraph& subgraph, ir::OperandId a, ir::OperandId b);
+
+/// Whether products with the number may be grouped in another way: it is finite, not 0, and far
+/// from where f32 overflows or loses digits.
+bool is_moderate(double number);
 
 }  // namespace sluice::passes

@@ -6,12 +6,16 @@
 //              elements and logical shape stay.
 // Attention    attention over heads, as decoders with a cache need it, in one step:
 //                K = concat(past_k, k), V = concat(past_v, v) along the sequence
-//                y = softmax(scale * q * K^T + mask) * V
+//                y = softmax(where(keep, scale * q * K^T, hidden) + mask) * V
 //              q [B, Hq, S, D], k [B, Hk, T, D], v [B, Hk, T, Dv], Hq a multiple of Hk: query head
-//              h reads key head h / (Hq / Hk). mask is added and broadcasts to [B, Hq, S, P + T].
+//              h reads key head h / (Hq / Hk). mask is added; where keep is false, the score is the
+//              number `hidden`. Both broadcast to [B, Hq, S, P + T].
 //              past_k [B, Hk, P, D], past_v [B, Hk, P, Dv]: both or none.
 //              Outputs: y [B, Hq, S, Dv], and on request K and V.
 //              `scale` 0 means 1 / sqrt(D). With `is_causal` 1 query i sees keys up to P + i.
+//              `zero_rows` names the queries that get zeros: 0 none, so that a softmax without a
+//              value is NaN; 1 those from which mask, hidden and causality hide all keys by
+//              -infinity, as ONNX's Attention; 2 all whose softmax is NaN, as torch's guard.
 #include <utility>
 
 #include "ops/families.h"
@@ -108,11 +112,15 @@ std::vector<OpSchema> fused_ops() {
                   {"v", kFloats, "T"},
                   {"mask", kFloats, "T", true},
                   {"past_k", kFloats, "T", true},
-                  {"past_v", kFloats, "T", true}},
+                  {"past_v", kFloats, "T", true},
+                  {"keep", kBools, "", true}},
        .outputs = {{"y", kFloats, "T"},
                    {"present_k", kFloats, "T", true},
                    {"present_v", kFloats, "T", true}},
-       .attributes = {{"scale", 0.0F}, {"is_causal", std::int64_t{0}}},
+       .attributes = {{"scale", 0.0F},
+                      {"is_causal", std::int64_t{0}},
+                      {"hidden", 0.0F},
+                      {"zero_rows", std::int64_t{1}}},
        .infer = infer_fused_attention},
   };
 }

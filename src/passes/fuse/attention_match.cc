@@ -1,6 +1,7 @@
 #include "passes/fuse/attention_match.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace sluice::passes {
@@ -29,10 +30,10 @@ ir::OperandId without_scale(const Matcher& matcher, ir::OperandId id, double& sc
     const ir::Operation* quotient = product ? nullptr : matcher.find(id, "Div");
     const ir::Operation* operation = product ? product : quotient;
     const auto parts = operation ? matcher.with_number(*operation) : std::nullopt;
-    if (!parts || parts->second == 0 || !has_rank_of_heads(matcher.subgraph(), parts->first)) {
-      return id;
-    }
-    scale = product ? scale * parts->second : scale / parts->second;
+    if (!parts || !has_rank_of_heads(matcher.subgraph(), parts->first)) return id;
+    const double scaled = product ? scale * parts->second : scale / parts->second;
+    if (!is_moderate(parts->second) || !is_moderate(scaled)) return id;
+    scale = scaled;
     id = parts->first;
   }
 }
@@ -123,13 +124,17 @@ bool match_scores(const Matcher& matcher, ir::OperandId id, AttentionParts& foun
 /// Scores of which a Where replaces some by a number.
 bool match_choice(const Matcher& matcher, const ir::Operation& choice, AttentionParts& found) {
   for (const std::size_t i : {2, 1}) {
-    const ir::Constant* hidden = matcher.subgraph().find_constant(choice.inputs[i]);
-    if (!scalar_value(matcher.subgraph(), choice.inputs[i]) ||
-        hidden->type.element() != ir::ElementType::kF32) {
+    const auto number = scalar_value(matcher.subgraph(), choice.inputs[i]);
+    if (!number ||
+        matcher.subgraph().operand(choice.inputs[i]).type.element() != ir::ElementType::kF32) {
       continue;
     }
+    const auto hidden = static_cast<float>(*number);
     AttentionParts candidate = found;
-    candidate.masks.push_back({choice.inputs[0], choice.inputs[i], i == 1});
+    if (candidate.hidden && *candidate.hidden != hidden) continue;
+    candidate.hidden = hidden;
+    candidate.masks.push_back(
+        {.operand = choice.inputs[0], .replaces = true, .is_hidden_if = i == 1});
     if (!match_scores(matcher, choice.inputs[3 - i], candidate)) continue;
     found = candidate;
     return true;
@@ -141,7 +146,7 @@ bool match_choice(const Matcher& matcher, const ir::Operation& choice, Attention
 bool match_sum(const Matcher& matcher, const ir::Operation& sum, AttentionParts& found) {
   for (const std::size_t i : {0, 1}) {
     AttentionParts candidate = found;
-    candidate.masks.push_back({sum.inputs[1 - i], {}});
+    candidate.masks.push_back({.operand = sum.inputs[1 - i]});
     if (!match_scores(matcher, sum.inputs[i], candidate)) continue;
     found = candidate;
     return true;
@@ -169,7 +174,7 @@ bool match_wide_sum(const Matcher& matcher, const ir::Operation& view, Attention
       continue;
     }
     AttentionParts candidate = found;
-    candidate.masks.push_back({sum->inputs[1 - i], {}, false, true});
+    candidate.masks.push_back({.operand = sum->inputs[1 - i], .drops_first_axis = true});
     if (!match_scores(matcher, inner->inputs[0], candidate)) continue;
     found = candidate;
     return true;
@@ -198,15 +203,32 @@ bool is_over_last_axis(const ir::Operation& softmax, std::size_t rank) {
          (axis == -1 || axis + 1 == static_cast<std::int64_t>(rank));
 }
 
-/// The softmax, also behind torch's guard: Where[IsNaN[s], 0, s] gives zeros for queries that see
-/// no key, as sluice::Attention does.
-const ir::Operation* find_softmax(const Matcher& matcher, ir::OperandId id) {
+/// The softmax behind torch's guard: Where[IsNaN[s], 0, s].
+const ir::Operation* find_guarded_softmax(const Matcher& matcher, ir::OperandId id) {
   const ir::Operation* guard = matcher.find(id, "Where");
-  if (guard == nullptr) return matcher.find(id, "Softmax");
+  if (guard == nullptr) return nullptr;
   const ir::Operation* test = matcher.find(guard->inputs[0], "IsNaN");
   const bool guards = test != nullptr && test->inputs[0] == guard->inputs[2] &&
                       scalar_value(matcher.subgraph(), guard->inputs[1]) == 0.0;
   return guards ? matcher.find(guard->inputs[2], "Softmax") : nullptr;
+}
+
+/// Whether masks may be summed before the scores are added: of the constants among them at most one
+/// has large numbers, and those above 0 are none that another mask could cancel.
+bool can_be_summed(const ir::Subgraph& subgraph, const std::vector<AttentionMask>& masks) {
+  constexpr double kLarge = 0x1p10;
+  const auto is_added = [](const AttentionMask& mask) { return !mask.replaces; };
+  if (std::ranges::count_if(masks, is_added) < 2) return true;
+  int num_large = 0;
+  for (const AttentionMask& mask : masks) {
+    const ir::Constant* constant = subgraph.find_constant(mask.operand);
+    const auto values = constant ? ir::float_values(*constant) : std::nullopt;
+    if (!values) continue;
+    const auto is_large = [](double x) { return std::isfinite(x) && std::abs(x) > kLarge; };
+    if (std::ranges::any_of(*values, is_large)) ++num_large;
+    if (std::ranges::any_of(*values, [](double x) { return x > kLarge; })) return false;
+  }
+  return num_large < 2;
 }
 
 /// Whether the heads fit, the result has the shape of an attention's, and no mask's last axis is
@@ -245,11 +267,16 @@ bool fits(const Matcher& matcher, const AttentionParts& found, const ir::Operati
 }  // namespace
 
 std::optional<AttentionParts> match_attention(const Matcher& matcher, const ir::Operation& root) {
-  const ir::Operation* softmax = find_softmax(matcher, root.inputs[0]);
-  if (softmax == nullptr) return std::nullopt;
   AttentionParts found;
+  const ir::Operation* softmax = find_guarded_softmax(matcher, root.inputs[0]);
+  found.zeroes_nan = softmax != nullptr;
+  if (softmax == nullptr) softmax = matcher.find(root.inputs[0], "Softmax");
+  if (softmax == nullptr) return std::nullopt;
   if (!match_scores(matcher, softmax->inputs[0], found)) return std::nullopt;
-  if (!is_over_last_axis(*softmax, found.key_perm.size())) return std::nullopt;
+  if (!is_over_last_axis(*softmax, found.key_perm.size()) ||
+      !can_be_summed(matcher.subgraph(), found.masks)) {
+    return std::nullopt;
+  }
   found.v = root.inputs[1];
   AttentionParts shared = found;
   shared.v = without_repetition(matcher, found.v);

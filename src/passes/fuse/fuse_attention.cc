@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 
 #include "ops/inference.h"
@@ -8,6 +9,8 @@
 
 namespace sluice::passes {
 namespace {
+
+constexpr std::size_t kKeep = 6;  ///< input of sluice::Attention
 
 /// Inserts the operations that feed the attention, and builds the attention.
 class Builder {
@@ -23,11 +26,18 @@ class Builder {
     attention.outputs = root.outputs;
     attention.attributes.set("scale", static_cast<float>(found.scale));
     attention.attributes.set("is_causal", std::int64_t{0});
+    attention.attributes.set("hidden", found.hidden.value_or(0.0F));
+    // Zeros are the guard's alone: without it a softmax that has no value is NaN.
+    attention.attributes.set("zero_rows", std::int64_t{found.zeroes_nan ? 2 : 0});
     const ir::OperandId key = add_key(found);
-    const ir::OperandId mask = add_masks(found);
+    const Masks masks = add_masks(found);
     attention.inputs = {with_heads(found, found.q), with_heads(found, key),
                         with_heads(found, found.v)};
-    if (mask.is_valid()) attention.inputs.push_back(with_heads(found, mask));
+    if (masks.added.is_valid()) attention.inputs.push_back(with_heads(found, masks.added));
+    if (masks.keep.is_valid()) {
+      attention.inputs.resize(kKeep);
+      attention.inputs.push_back(with_heads(found, masks.keep));
+    }
     if (has_one_head(found)) {
       const ir::Type& type = subgraph_.operand(attention.outputs[0]).type;
       attention.outputs[0] = add_operand(subgraph_, with_axis(type));
@@ -58,42 +68,63 @@ class Builder {
     return key;
   }
 
-  ir::OperandId add_masks(const AttentionParts& found) {
-    ir::OperandId sum;
-    for (const AttentionMask& part : found.masks) {
-      const ir::OperandId mask = add_mask(part, subgraph_.operand(found.q).type.element());
-      sum = sum.is_valid() ? add_sum(sum, mask) : mask;
+  /// What sluice::Attention adds to scores, and which of them it keeps: each may be invalid.
+  struct Masks {
+    ir::OperandId added, keep;
+  };
+
+  /// Numbers that were added to scores before a mask replaced these go where it did.
+  Masks add_masks(const AttentionParts& found) {
+    Masks masks;
+    for (auto part = found.masks.rbegin(); part != found.masks.rend(); ++part) {
+      if (!part->replaces) {
+        const ir::OperandId own = added_mask(*part);
+        masks.added = masks.added.is_valid() ? insert_binary("Add", masks.added, own) : own;
+        continue;
+      }
+      const ir::OperandId kept = kept_scores(*part);
+      masks.keep = masks.keep.is_valid() ? insert_binary("And", masks.keep, kept) : kept;
+      if (masks.added.is_valid()) masks.added = added_where(kept, masks.added);
     }
-    return sum;
+    return masks;
   }
 
-  /// An additive mask. For a condition: 0 where the score stays, else a number that hides it.
-  ir::OperandId add_mask(const AttentionMask& part, ir::ElementType element) {
+  ir::OperandId added_mask(const AttentionMask& part) {
     const ir::Type type = subgraph_.operand(part.operand).type;
-    if (part.drops_first_axis) {
-      if (type.shape()->size() < 5) return part.operand;
-      const ir::Shape rest(type.shape()->begin() + 1, type.shape()->end());
-      const ir::OperandId mask = add_operand(subgraph_, type.with_shape(rest));
-      insert(make_operation(subgraph_, "Squeeze", {part.operand, axis_constant(0)}, mask));
-      return mask;
-    }
-    if (!part.hidden.is_valid()) return part.operand;
-    const ir::OperandId zero = subgraph_.add_constant("", ir::make_f32_constant({0}, {}));
-    const ir::OperandId mask = add_operand(subgraph_, type.with_element(element));
-    insert(make_operation(subgraph_, "Where",
-                          {part.operand, part.is_hidden_if ? part.hidden : zero,
-                           part.is_hidden_if ? zero : part.hidden},
-                          mask));
+    if (!part.drops_first_axis || type.shape()->size() < 5) return part.operand;
+    const ir::Shape rest(type.shape()->begin() + 1, type.shape()->end());
+    const ir::OperandId mask = add_operand(subgraph_, type.with_shape(rest));
+    insert(make_operation(subgraph_, "Squeeze", {part.operand, axis_constant(0)}, mask));
     return mask;
   }
 
-  ir::OperandId add_sum(ir::OperandId a, ir::OperandId b) {
-    const ir::Type type = subgraph_.operand(a).type;
+  /// Bools: true where the score stays.
+  ir::OperandId kept_scores(const AttentionMask& part) {
+    if (!part.is_hidden_if) return part.operand;
+    const ir::OperandId kept = add_operand(subgraph_, subgraph_.operand(part.operand).type);
+    insert(make_operation(subgraph_, "Not", {part.operand}, kept));
+    return kept;
+  }
+
+  /// `added` where `kept`, else 0.
+  ir::OperandId added_where(ir::OperandId kept, ir::OperandId added) {
+    const ir::OperandId zero = subgraph_.add_constant("", ir::make_f32_constant({0}, {}));
+    const ir::OperandId both = add_operand(subgraph_, broadcast_type(added, kept));
+    insert(make_operation(subgraph_, "Where", {kept, added, zero}, both));
+    return both;
+  }
+
+  ir::OperandId insert_binary(std::string_view kind, ir::OperandId a, ir::OperandId b) {
+    const ir::OperandId result = add_operand(subgraph_, broadcast_type(a, b));
+    insert(make_operation(subgraph_, kind, {a, b}, result));
+    return result;
+  }
+
+  /// The type of `a` in the shape of both.
+  ir::Type broadcast_type(ir::OperandId a, ir::OperandId b) const {
+    const ir::Type& type = subgraph_.operand(a).type;
     const auto shape = ops::broadcast_shapes(*type.shape(), *subgraph_.operand(b).type.shape());
-    const ir::OperandId sum =
-        add_operand(subgraph_, shape.is_ok() ? type.with_shape(*shape) : type);
-    insert(make_operation(subgraph_, "Add", {a, b}, sum));
-    return sum;
+    return shape.is_ok() ? type.with_shape(*shape) : type;
   }
 
   /// [B, T, D] as [B, 1, T, D]; masks likewise if they have an axis for B.
@@ -156,7 +187,7 @@ std::optional<Joined> find_joined(const Matcher& matcher, ir::OperandId whole,
 /// does.
 ir::Operation with_past(const ir::Operation& attention, const Joined& keys, const Joined& values) {
   ir::Operation joined = attention;
-  joined.inputs.resize(6);
+  joined.inputs.resize(std::max<std::size_t>(attention.inputs.size(), kKeep));
   joined.inputs[1] = keys.added;
   joined.inputs[2] = values.added;
   joined.inputs[4] = keys.past;

@@ -67,7 +67,7 @@ Gelu match_gelu(const Matcher& matcher, const ir::Operation& root) {
     const ir::OperandId exact = exact_gate(matcher, id);
     return exact.is_valid() ? Gelu{exact, true} : Gelu{tanh_gate(matcher, id), false};
   };
-  if (const auto halved = matcher.with_number(root); halved && is_near(halved->second, 0.5)) {
+  if (const auto halved = matcher.with_number(root); halved && halved->second == 0.5) {
     const ir::Operation* inner = matcher.find(halved->first, "Mul");  // (x * gate) * 1/2
     if (inner == nullptr) return {};
     for (const std::size_t i : {0, 1}) {
@@ -94,7 +94,7 @@ Result<int> fuse_gelus(ir::Graph& graph, ir::SubgraphId id, const PassContext& c
     const ir::Operation& root = subgraph.operation(at);
     if (!root.is("Mul") || root.body || root.inputs.size() != 2) continue;
     const Gelu gelu = match_gelu(matcher, root);
-    if (!gelu.x.is_valid()) continue;
+    if (!gelu.x.is_valid() || !same_type(subgraph, gelu.x, root.outputs[0])) continue;
     ir::Attributes attributes;
     attributes.set("approximate", std::string(gelu.is_exact ? "none" : "tanh"));
     ir::Operation fused =

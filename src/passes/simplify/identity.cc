@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,10 +11,8 @@
 namespace sluice::passes {
 namespace {
 
-bool same_type(const ir::Subgraph& subgraph, const ir::Operation& operation) {
-  const ir::Type& from = subgraph.operand(operation.input(0)).type;
-  const ir::Type& to = subgraph.operand(operation.output(0)).type;
-  return from.is_tensor() && from.shape() != nullptr && from == to;
+bool keeps_type(const ir::Subgraph& subgraph, const ir::Operation& operation) {
+  return same_type(subgraph, operation.input(0), operation.output(0));
 }
 
 bool moves_nothing(const ir::Operation& transpose) {
@@ -33,11 +32,16 @@ bool is_inference_dropout(const ir::Subgraph& subgraph, const ir::Operation& dro
   return value && value->size() == 1 && value->front() == 0;
 }
 
-/// The neutral element of the operation: with this number as input 1, the result is input 0.
-std::optional<double> neutral_number(const ir::Operation& operation) {
-  if (operation.is("Add") || operation.is("Sub")) return 0;
-  if (operation.is("Mul") || operation.is("Div") || operation.is("Pow")) return 1;
-  return std::nullopt;
+/// Whether the number `id` is the neutral element of the operation: with it as input 1, the result
+/// is input 0. The sign of a zero counts: -0 + 0 is 0, but x + -0 and x - 0 are x.
+bool is_neutral(const ir::Subgraph& subgraph, const ir::Operation& operation, ir::OperandId id) {
+  const bool is_factor = operation.is("Mul") || operation.is("Div") || operation.is("Pow");
+  if (!is_factor && !operation.is("Add") && !operation.is("Sub")) return false;
+  const auto number = scalar_value(subgraph, id);
+  if (!number) return false;
+  if (is_factor) return *number == 1;
+  const bool is_float = ir::is_floating_point(subgraph.operand(id).type.element());
+  return *number == 0 && (!is_float || std::signbit(*number) == operation.is("Add"));
 }
 
 bool is_all(const ir::Subgraph& subgraph, ir::OperandId id, double number) {
@@ -53,10 +57,8 @@ bool is_all(const ir::Subgraph& subgraph, ir::OperandId id, double number) {
 
 /// Whether a Resize whose result has its input's shape takes every element from its own place.
 bool scales_nothing(const ir::Subgraph& subgraph, const ir::Operation& resize) {
-  if (resize.attributes.get_or<std::string>("coordinate_transformation_mode", "") ==
-      "tf_crop_and_resize") {
-    return false;
-  }
+  const auto mode = resize.attributes.get_or<std::string>("coordinate_transformation_mode", "");
+  if (mode == "tf_crop_and_resize" || mode == "tf_half_pixel_for_nn") return false;
   return resize.input(2).is_valid() ? is_all(subgraph, resize.input(2), 1)
                                     : resize.input(3).is_valid();
 }
@@ -70,15 +72,14 @@ ir::OperandId copied_input(const ir::Subgraph& subgraph, const ir::Operation& op
   }
   if (operation.is("Identity")) return first;
   if (operation.is("Dropout") && is_inference_dropout(subgraph, operation)) return first;
-  if (!same_type(subgraph, operation)) {
+  if (!keeps_type(subgraph, operation)) {
     const bool commutes = operation.is("Add") || operation.is("Mul");
     if (!commutes || !operation.input(1).is_valid()) return {};
     ir::Operation swapped = operation;
     std::swap(swapped.inputs[0], swapped.inputs[1]);
-    return same_type(subgraph, swapped) &&
-                   scalar_value(subgraph, swapped.input(1)) == neutral_number(swapped)
-               ? swapped.input(0)
-               : ir::OperandId();
+    const bool is_copy =
+        keeps_type(subgraph, swapped) && is_neutral(subgraph, swapped, swapped.input(1));
+    return is_copy ? swapped.input(0) : ir::OperandId();
   }
   if (operation.is("Cast") || operation.is("Expand") || has_trait(operation, ops::kView)) {
     return first;
@@ -87,8 +88,7 @@ ir::OperandId copied_input(const ir::Subgraph& subgraph, const ir::Operation& op
   if (operation.is("Pad") && is_all(subgraph, operation.input(1), 0)) return first;
   if (operation.is("Resize") && scales_nothing(subgraph, operation)) return first;
   if (operation.is("Concat") && operation.inputs.size() == 1) return first;
-  const auto neutral = neutral_number(operation);
-  return neutral && scalar_value(subgraph, operation.input(1)) == neutral ? first : ir::OperandId();
+  return is_neutral(subgraph, operation, operation.input(1)) ? first : ir::OperandId();
 }
 
 /// Equivalence classes of operands with the same value; readers use the class's name.

@@ -52,6 +52,7 @@ struct Head {
   const float* k;
   const float* v;
   const float* mask;
+  const std::uint8_t* keep;
   float* out;
 };
 
@@ -59,9 +60,11 @@ Head find_head(const AttentionPlan& plan, const AttentionArgs& args, std::int64_
   const std::int64_t b = index / plan.heads;
   const std::int64_t h = index % plan.heads;
   const std::int64_t kv = h / (plan.heads / plan.kv_heads);
-  return {args.q + b * plan.q.batch + h * plan.q.head, args.k + b * plan.k.batch + kv * plan.k.head,
+  return {args.q + b * plan.q.batch + h * plan.q.head,
+          args.k + b * plan.k.batch + kv * plan.k.head,
           args.v + b * plan.v.batch + kv * plan.v.head,
           args.mask == nullptr ? nullptr : args.mask + b * plan.mask.batch + h * plan.mask.head,
+          args.keep == nullptr ? nullptr : args.keep + b * plan.keep.batch + h * plan.keep.head,
           args.out + b * plan.out.batch + h * plan.out.head};
 }
 
@@ -95,16 +98,30 @@ SLUICE_CPU_INLINE float dot(const float* a, const float* b, std::int64_t count) 
   return reduce_add(sum);
 }
 
-/// Scores become exp(scale * score + mask - the largest of these); returns their sum. If the mask
-/// hides all, they become 0, and the sum is 1.
+/// Scores become scale * score, or `hidden` where `keep` is 0.
+void choose_row(float* scores, const std::uint8_t* keep, float scale, float hidden,
+                std::int64_t count) {
+  using Bools = std::uint8_t __attribute__((vector_size(kLanes)));
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    Bools bools;
+    __builtin_memcpy(&bools, keep + i, sizeof bools);
+    const VecI is_kept = __builtin_convertvector(bools, VecI) != 0;
+    store(scores + i, select(is_kept, load(scores + i) * broadcast(scale), broadcast(hidden)));
+  }
+  for (; i < count; ++i) scores[i] = keep[i] != 0 ? scores[i] * scale : hidden;
+}
+
+/// Scores become exp(scale * score + mask - the largest of these); returns their sum, which is NaN
+/// if the softmax has no value: for a NaN, an infinity, or -infinity everywhere.
 ///
-/// Computed as powers of two, in fewer steps. Without a mask log2(e) is part of the scale. With a
-/// mask it multiplies the difference, because it would make the mask's lowest numbers infinite.
-template <bool kHasMask>
+/// Computed as powers of two, in fewer steps. With kInTwos log2(e) is part of the scale. Otherwise
+/// it multiplies the difference, because it would make the lowest numbers infinite.
+template <bool kHasMask, bool kInTwos>
 float exponentiate_row(float* scores, const float* mask, float scale, std::int64_t count) {
   constexpr float kLog2E = 1.44269504F;
-  constexpr float kUnit = kHasMask ? kLog2E : 1.0F;
-  const float factor = scale * (kHasMask ? 1.0F : kLog2E);
+  constexpr float kUnit = kInTwos ? 1.0F : kLog2E;
+  const float factor = scale * (kInTwos ? kLog2E : 1.0F);
   const auto logits = [&](std::int64_t i) {
     const Vec scaled = load(scores + i) * broadcast(factor);
     return kHasMask ? scaled + load(mask + i) : scaled;
@@ -117,10 +134,6 @@ float exponentiate_row(float* scores, const float* mask, float scale, std::int64
   for (; i < count; ++i) {
     scores[i] = scores[i] * factor + (kHasMask ? mask[i] : 0.0F);
     if (scores[i] > largest) largest = scores[i];
-  }
-  if (kHasMask && largest == -__builtin_inff()) {
-    for (i = 0; i < count; ++i) scores[i] = 0;
-    return 1;
   }
   const auto exponentiated = [&](Vec logit) {
     return exp2_below((logit - broadcast(largest)) * broadcast(kUnit));
@@ -137,6 +150,41 @@ float exponentiate_row(float* scores, const float* mask, float scale, std::int64
     sum += load_first(scores + whole, left);
   }
   return reduce_add(sum);
+}
+
+/// What a query sees: its row of the mask and of `keep`, maybe null.
+struct Sight {
+  const float* mask;
+  const std::uint8_t* keep;
+  std::int64_t keys;
+
+  /// Whether all keys are hidden by -infinity.
+  bool sees_nothing(float hidden) const {
+    const float never = -__builtin_inff();
+    for (std::int64_t i = 0; i < keys; ++i) {
+      const bool is_hidden = (mask != nullptr && mask[i] == never) ||
+                             (keep != nullptr && keep[i] == 0 && hidden == never);
+      if (!is_hidden) return false;
+    }
+    return true;
+  }
+};
+
+/// Scores become weights times the number that is returned, 1 over their sum.
+float weigh_row(const AttentionPlan& plan, const Sight& sight, float* scores) {
+  float scale = plan.scale;
+  if (sight.keep != nullptr) {
+    choose_row(scores, sight.keep, scale, plan.hidden, sight.keys);
+    scale = 1;
+  }
+  const auto exponentiate = sight.mask != nullptr   ? exponentiate_row<true, false>
+                            : sight.keep != nullptr ? exponentiate_row<false, false>
+                                                    : exponentiate_row<false, true>;
+  const float sum = exponentiate(scores, sight.mask, scale, sight.keys);
+  if (sum == sum || plan.zero_rows == ZeroRows::kNone) return 1.0f / sum;
+  if (plan.zero_rows == ZeroRows::kHidden && !sight.sees_nothing(plan.hidden)) return 1.0f / sum;
+  for (std::int64_t i = 0; i < sight.keys; ++i) scores[i] = 0;
+  return 1;
 }
 
 SLUICE_CPU_INLINE void scale_row(float* x, float factor, std::int64_t count) {
@@ -184,11 +232,11 @@ class Attention {
     float inverse_sums[kAttentionMostRows];
     for (std::int64_t i = begin; i < end; ++i) {
       float* row = scores_ + (i - begin) * score_row(plan_);
-      const float* mask = head.mask == nullptr ? nullptr : head.mask + i * plan_.mask.row;
-      const std::int64_t seen = visible_keys(i);
-      const auto exponentiate = mask == nullptr ? exponentiate_row<false> : exponentiate_row<true>;
-      inverse_sums[i - begin] = 1.0f / exponentiate(row, mask, plan_.scale, seen);
-      for (std::int64_t j = seen; j < visible; ++j) row[j] = 0;
+      const Sight sight = {head.mask == nullptr ? nullptr : head.mask + i * plan_.mask.row,
+                           head.keep == nullptr ? nullptr : head.keep + i * plan_.keep.row,
+                           visible_keys(i)};
+      inverse_sums[i - begin] = weigh_row(plan_, sight, row);
+      for (std::int64_t j = sight.keys; j < visible; ++j) row[j] = 0;
     }
     TileArgs args{};
     args.depth = visible;

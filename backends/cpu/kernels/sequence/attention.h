@@ -18,7 +18,10 @@ struct AttentionStrides {
 
 inline constexpr std::int64_t kAttentionMostRows = 96;
 
-/// out = softmax(scale * Q K^T + mask) V for every batch item and head.
+/// Which queries get zeros, see sluice::Attention.
+enum class ZeroRows : std::uint8_t { kNone = 0, kHidden = 1, kNan = 2 };
+
+/// out = softmax(where(keep, scale * Q K^T, hidden) + mask) V for every batch item and head.
 ///
 /// Scores live only in a tile of a few query rows. With kv_heads < heads, neighbouring heads share
 /// keys and values.
@@ -35,7 +38,10 @@ struct AttentionPlan {
   AttentionStrides v;     ///< step 1
   AttentionStrides out;   ///< step 1
   AttentionStrides mask;  ///< row: per query, zero when all share one row; step 1 along keys
+  AttentionStrides keep;  ///< as of the mask, in bools
   float scale = 1;
+  float hidden = 0;
+  ZeroRows zero_rows = ZeroRows::kHidden;
   bool causal = false;  ///< query i sees keys up to past + i
   std::int64_t past = 0;
   /// Queries whose scores are in a tile, at most kAttentionMostRows; 0: as many as fit near.
@@ -48,6 +54,7 @@ struct AttentionArgs {
   const float* v = nullptr;
   const float* mask = nullptr;  ///< added to the scores; null for none
   float* out = nullptr;
+  const std::uint8_t* keep = nullptr;  ///< 0: the score is `hidden`; null for none
 };
 
 /// Scratch that each worker needs.

@@ -17,10 +17,22 @@ namespace {
 
 using plugin::dims_of;
 
-enum AttentionInput { kQ, kK, kV, kMask, kPastK, kPastV };
+enum AttentionInput { kQ, kK, kV, kMask, kPastK, kPastV, kKeep };
 
 bool has_output(const sluice_op& op, int output) {
   return op.num_outputs > output && !plugin::is_absent(op.outputs[output].tensor);
+}
+
+/// Row-major f32, but for the bools of `keep`.
+Status check_elements(const sluice_op& op) {
+  if (!has_input(op, kKeep)) return check_plain_f32(op);
+  const sluice_tensor& keep = op.inputs[kKeep].tensor;
+  if (keep.element_type != plugin::kBool || keep.layout != SLUICE_LAYOUT_ROW_MAJOR) {
+    return plugin::unimplemented("Attention: keep of bools");
+  }
+  sluice_op numbers = op;
+  numbers.num_inputs = kKeep;
+  return check_plain_f32(numbers);
 }
 
 Status check_attention(const sluice_op& op) {
@@ -29,12 +41,14 @@ Status check_attention(const sluice_op& op) {
       return plugin::unimplemented("Attention: operands of rank 4");
     }
   }
-  if (has_input(op, kMask) && op.inputs[kMask].tensor.rank > 4) {
-    return plugin::unimplemented("Attention: mask of too many dimensions");
+  for (const int input : {kMask, kKeep}) {
+    if (has_input(op, input) && op.inputs[input].tensor.rank > 4) {
+      return plugin::unimplemented("Attention: mask of too many dimensions");
+    }
   }
   if (has_input(op, kPastK) != has_input(op, kPastV))
     return plugin::unimplemented("Attention: half a past");
-  return check_plain_f32(op);
+  return check_elements(op);
 }
 
 AttentionStrides dense(std::span<const std::int64_t> dims) {
@@ -88,8 +102,11 @@ class Attention : public Kernel {
     plan_.causal = attributes.get_int("is_causal") != 0;
     plan_.scale = attributes.get_float("scale");
     if (plan_.scale == 0) plan_.scale = 1.0F / std::sqrt(static_cast<float>(plan_.head_size));
+    plan_.hidden = attributes.get_float("hidden");
+    plan_.zero_rows = static_cast<ZeroRows>(attributes.get_int("zero_rows", 1));
     plan_.block_rows = find_tactic(kTacticsOfRows, tactic_of(op, isa)).rows;
-    place_mask();
+    plan_.mask = strides_of(kMask);
+    plan_.keep = strides_of(kKeep);
   }
 
   /// Phase 0 joins past and present, the last phase attends.
@@ -106,6 +123,7 @@ class Attention : public Kernel {
     args.k = joins() ? run.output<float>(1) : run.input<float>(kK);
     args.v = joins() ? run.output<float>(2) : run.input<float>(kV);
     args.mask = has_input(op(), kMask) ? run.input<float>(kMask) : nullptr;
+    args.keep = has_input(op(), kKeep) ? run.input<std::uint8_t>(kKeep) : nullptr;
     args.out = run.output<float>(0);
     run_(plan_, args, worker);
   }
@@ -119,11 +137,12 @@ class Attention : public Kernel {
  private:
   bool joins() const { return has_output(op(), 1); }
 
-  void place_mask() {
-    if (!has_input(op(), kMask)) return;
+  /// Of what is broadcast to the scores.
+  AttentionStrides strides_of(AttentionInput input) const {
+    if (!has_input(op(), input)) return {};
     const std::int64_t scores[] = {plan_.batch, plan_.heads, plan_.queries, plan_.keys};
-    const Dims strides = broadcast_strides(dims_of(op().inputs[kMask].tensor), scores);
-    plan_.mask = {strides[0], strides[1], strides[2], strides[3]};
+    const Dims strides = broadcast_strides(dims_of(op().inputs[input].tensor), scores);
+    return {strides[0], strides[1], strides[2], strides[3]};
   }
 
   void join(const Joined& what, const Run& run, int past_input, int input, int output,
@@ -166,9 +185,10 @@ Status make_attention(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* ker
   if (!is_consistent(dims_of(op.inputs[kQ].tensor), k, dims_of(op.inputs[kV].tensor))) {
     return plugin::unimplemented("Attention over nothing");
   }
-  if (has_input(op, kMask)) {
-    const auto mask = dims_of(op.inputs[kMask].tensor);
-    const std::int64_t past = has_input(op, kPastK) ? op.inputs[kPastK].tensor.dims[2] : 0;
+  const std::int64_t past = has_input(op, kPastK) ? op.inputs[kPastK].tensor.dims[2] : 0;
+  for (const int input : {kMask, kKeep}) {
+    if (!has_input(op, input)) continue;
+    const auto mask = dims_of(op.inputs[input].tensor);
     if (mask.empty() || mask.back() != past + k[2]) return plugin::unimplemented("mask per row");
   }
   *kernel = std::make_unique<Attention>(op, isa);

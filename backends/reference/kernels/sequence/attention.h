@@ -11,6 +11,9 @@ namespace sluice::reference {
 /// The bias of a key that a query must not look at.
 inline constexpr double kNever = -std::numeric_limits<double>::infinity();
 
+/// Which queries get zeros, see sluice::Attention.
+enum class ZeroRows { kNone = 0, kHidden = 1, kNan = 2 };
+
 /// q [batch, q_heads, queries, size], k [batch, kv_heads, keys, size] and v [batch, kv_heads, keys,
 /// v_size], as doubles. q_heads is a multiple of kv_heads; query heads share key heads in runs.
 struct AttentionProblem {
@@ -22,13 +25,18 @@ struct AttentionProblem {
   /// What is added to the product of a query and a key; -infinity where it must not look.
   std::function<double(std::int64_t b, std::int64_t head, std::int64_t query, std::int64_t key)>
       bias = nullptr;
+  /// Whether the score is a product; else it is `hidden`. Null: all are.
+  std::function<bool(std::int64_t b, std::int64_t head, std::int64_t query, std::int64_t key)>
+      keep = nullptr;
+  double hidden = 0;
+  ZeroRows zero_rows = ZeroRows::kHidden;
 };
 
 /// Stages of the product that ONNX's fourth output may ask for.
 enum class ScoreStage { kRaw = 0, kCapped = 1, kBiased = 2, kSoftmax = 3 };
 
-/// Gives [batch, q_heads, queries, v_size]. A query that may see no key gives zeros. `scores` may
-/// be null; it receives [batch, q_heads, queries, keys].
+/// Gives [batch, q_heads, queries, v_size]. `scores` may be null; it receives [batch, q_heads,
+/// queries, keys].
 std::vector<double> attend(const AttentionProblem& problem, ScoreStage stage,
                            std::vector<double>* scores);
 

@@ -9,6 +9,16 @@
 namespace sluice::reference {
 namespace {
 
+bool is_zeroed(ZeroRows zero_rows, bool sees_any, std::span<const double> softmaxed) {
+  const auto is_nan = [](double x) { return std::isnan(x); };
+  switch (zero_rows) {
+    case ZeroRows::kNone: return false;
+    case ZeroRows::kHidden: return !sees_any;
+    case ZeroRows::kNan: return std::ranges::any_of(softmaxed, is_nan);
+  }
+  return false;
+}
+
 /// Scores of one query against all keys, up to the softmax; `shown` gets the stage asked for.
 void score_query(const AttentionProblem& problem, std::int64_t b, std::int64_t head,
                  std::int64_t query, ScoreStage stage, std::span<double> line,
@@ -34,15 +44,14 @@ void score_query(const AttentionProblem& problem, std::int64_t b, std::int64_t h
   bool sees_any = false;
   for (std::int64_t key = 0; key < problem.keys; ++key) {
     const double bias = problem.bias ? problem.bias(b, head, query, key) : 0;
-    sees_any = sees_any || bias != kNever;
+    const bool is_kept = !problem.keep || problem.keep(b, head, query, key);
+    if (!is_kept) line[index(key)] = problem.hidden;
+    sees_any = sees_any || (bias != kNever && (is_kept || problem.hidden != kNever));
     line[index(key)] += bias;
   }
   show(ScoreStage::kBiased);
-  if (sees_any) {
-    softmax(line);
-  } else {
-    std::ranges::fill(line, 0.0);
-  }
+  softmax(line);
+  if (is_zeroed(problem.zero_rows, sees_any, line)) std::ranges::fill(line, 0.0);
   show(ScoreStage::kSoftmax);
 }
 

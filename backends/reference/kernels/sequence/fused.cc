@@ -32,6 +32,18 @@ Status check_shapes(const Call& call) {
   return status.is_ok() ? check_dims(call, call.input(5), past_v, "past_v") : status;
 }
 
+/// Floats of one type; `keep` is of bools.
+Status check_elements(const Call& call) {
+  const sluice_element_type type = call.input(0).element_type;
+  if (!contains(kFloats, type)) return refuse(call, "it takes floats");
+  bool fits = call.output(0).element_type == type;
+  for (int i = 0; i < call.num_inputs(); ++i) {
+    const sluice_element_type wanted = i == 6 ? plugin::kBool : type;
+    fits = fits && (!call.has_input(i) || call.input(i).element_type == wanted);
+  }
+  return fits ? plugin::ok() : refuse(call, "its operands have element types that do not fit");
+}
+
 void append_past(const Call& call, std::int64_t past, AttentionProblem* problem) {
   const std::int64_t outer = problem->batch * problem->kv_heads;
   problem->k = concat_middle(read_doubles(call.input(4)), problem->k, outer, past * problem->size,
@@ -41,34 +53,60 @@ void append_past(const Call& call, std::int64_t past, AttentionProblem* problem)
   problem->keys += past;
 }
 
-/// The mask, broadcast to [B, Hq, S, P + T], as strides over its elements.
-Status add_mask(const Call& call, const std::vector<double>& mask, bool is_causal,
-                std::int64_t past, AttentionProblem* problem) {
-  std::vector<std::int64_t> strides(4, 0);
-  if (call.has_input(3)) {
-    const std::array target = {problem->batch, problem->q_heads, problem->queries, problem->keys};
-    std::vector<std::int64_t> met;
-    const Status status = broadcast_dims(input_dims(call, 3), target, &met);
-    if (!status.is_ok() || !std::ranges::equal(met, target) ||
-        mask.size() != index(size_of(input_dims(call, 3)))) {
-      return refuse(call, "the mask does not broadcast to " + plugin::to_string(target));
-    }
-    strides = broadcast_strides(input_dims(call, 3), target);
+/// Strides over an input that broadcasts to [B, Hq, S, P + T]; zeros if it is absent.
+Status read_strides(const Call& call, int input, const AttentionProblem& problem,
+                    std::vector<std::int64_t>* strides) {
+  strides->assign(4, 0);
+  if (!call.has_input(input)) return plugin::ok();
+  const std::array target = {problem.batch, problem.q_heads, problem.queries, problem.keys};
+  std::vector<std::int64_t> met;
+  const Status status = broadcast_dims(input_dims(call, input), target, &met);
+  if (!status.is_ok() || !std::ranges::equal(met, target)) {
+    return refuse(call, "the mask does not broadcast to " + plugin::to_string(target));
   }
-  problem->bias = [&mask, strides, is_causal, past](auto b, auto head, auto query, auto key) {
-    if (is_causal && key > past + query) return -std::numeric_limits<double>::infinity();
-    if (mask.empty()) return 0.0;
-    return mask[index(b * strides[0] + head * strides[1] + query * strides[2] + key * strides[3])];
+  *strides = broadcast_strides(input_dims(call, input), target);
+  return plugin::ok();
+}
+
+std::size_t place(const std::vector<std::int64_t>& strides, std::int64_t b, std::int64_t head,
+                  std::int64_t query, std::int64_t key) {
+  return index(b * strides[0] + head * strides[1] + query * strides[2] + key * strides[3]);
+}
+
+/// What is added to scores and what replaces them.
+struct FusedMasks {
+  std::vector<double> added, kept;
+  std::vector<std::int64_t> added_strides, kept_strides;
+};
+
+Status add_masks(const Call& call, std::int64_t past, FusedMasks* masks,
+                 AttentionProblem* problem) {
+  masks->added = read_doubles(call.input(3));
+  Status status = read_strides(call, 3, *problem, &masks->added_strides);
+  if (status.is_ok() && call.has_input(6)) {
+    masks->kept = read_doubles(call.input(6));
+    status = read_strides(call, 6, *problem, &masks->kept_strides);
+  }
+  if (!status.is_ok()) return status;
+  const bool is_causal = call.attributes().get_int("is_causal") != 0;
+  problem->bias = [masks, is_causal, past](auto b, auto head, auto query, auto key) {
+    if (is_causal && key > past + query) return kNever;
+    if (masks->added.empty()) return 0.0;
+    return masks->added[place(masks->added_strides, b, head, query, key)];
   };
+  if (!masks->kept.empty()) {
+    problem->keep = [masks](auto b, auto head, auto query, auto key) {
+      return masks->kept[place(masks->kept_strides, b, head, query, key)] != 0;
+    };
+  }
+  problem->hidden = call.attributes().get_float("hidden");
+  problem->zero_rows = static_cast<ZeroRows>(call.attributes().get_int("zero_rows", 1));
   return plugin::ok();
 }
 
 Status run_fused_attention(const Call& call) {
   Status status = check_shapes(call);
-  if (status.is_ok()) status = check_types(call, call.input(0).element_type);
-  if (status.is_ok() && !contains(kFloats, call.input(0).element_type)) {
-    status = refuse(call, "it takes floats");
-  }
+  if (status.is_ok()) status = check_elements(call);
   if (!status.is_ok()) return status;
   const Dims q = input_dims(call, 0);
   const Dims k = input_dims(call, 1);
@@ -80,9 +118,8 @@ Status run_fused_attention(const Call& call) {
   problem.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(problem.size));
   const std::int64_t past = call.has_input(4) ? input_dims(call, 4)[2] : 0;
   if (call.has_input(4)) append_past(call, past, &problem);
-  const std::vector<double> mask = read_doubles(call.input(3));
-  const bool is_causal = call.attributes().get_int("is_causal") != 0;
-  status = add_mask(call, mask, is_causal, past, &problem);
+  FusedMasks masks;
+  status = add_masks(call, past, &masks, &problem);
   if (!status.is_ok()) return status;
   status = write_doubles(call, 0, attend(problem, ScoreStage::kSoftmax, nullptr));
   if (status.is_ok() && call.has_output(1)) status = write_doubles(call, 1, problem.k);
