@@ -14,7 +14,10 @@
 namespace sluice::passes {
 namespace {
 
-/// y = scale * x + shift, per channel.
+// Algebra: s (w x + b) + t = (s w) x + (s b + t), but for rounding. That needs numbers with which
+// neither products overflow or lose digits, nor s b and t cancel: see `scaled` and `joined_shift`.
+
+/// y = scale * x + shift, per channel. All are finite.
 struct Affine {
   std::vector<float> scale, shift;
 };
@@ -23,6 +26,20 @@ std::optional<std::vector<double>> f32_values(const ir::Subgraph& subgraph, ir::
   const ir::Constant* constant = subgraph.find_constant(id);
   if (constant == nullptr || constant->type.element() != ir::ElementType::kF32) return std::nullopt;
   return ir::float_values(*constant);
+}
+
+bool is_factor(float number) { return number == 0 || is_moderate(number); }
+
+/// s * b + t. nullopt if it is not finite, or if b or t are large and cancel: then the sum with b
+/// had dropped digits of what was added to it.
+std::optional<float> joined_shift(double s, double b, double t) {
+  constexpr double kLarge = 0x1p12;
+  const double sum = s * b + t;
+  const double largest = std::max({std::abs(b), std::abs(s * b), std::abs(t)});
+  if (!(largest <= 0x1p100) || (largest > kLarge && std::abs(sum) < largest / 16)) {
+    return std::nullopt;
+  }
+  return static_cast<float>(sum);
 }
 
 std::optional<Affine> affine_of(const ir::Subgraph& subgraph, const ir::Operation& norm) {
@@ -42,7 +59,9 @@ std::optional<Affine> affine_of(const ir::Subgraph& subgraph, const ir::Operatio
     affine.scale.push_back(static_cast<float>(factor));
     affine.shift.push_back(static_cast<float>((*bias)[c] - (*mean)[c] * factor));
   }
-  return affine;
+  const bool fits = std::ranges::all_of(affine.scale, is_factor) &&
+                    std::ranges::all_of(affine.shift, [](float t) { return std::isfinite(t); });
+  return fits ? std::optional(std::move(affine)) : std::nullopt;
 }
 
 /// The number of elements of an f32 constant; 0 for anything else.
@@ -52,21 +71,37 @@ std::size_t count_f32(const ir::Subgraph& subgraph, ir::OperandId id) {
   return constant->data.size() / sizeof(float);
 }
 
+/// Multiplies by the factor. False if numbers are not finite or became too large, or if the largest
+/// lost digits.
+bool multiply(std::span<float> values, float factor) {
+  float before = 0;
+  float after = 0;
+  bool is_finite = true;
+  for (float& value : values) {
+    before = std::max(before, std::fabs(value));
+    value *= factor;
+    after = std::max(after, std::fabs(value));
+    is_finite = is_finite && std::isfinite(value);
+  }
+  const bool is_zero = before == 0 || factor == 0;
+  return is_finite && before <= 0x1p100F && (is_zero || (after >= 0x1p-100F && after <= 0x1p100F));
+}
+
 /// Equal parts of the elements, one behind the other, times one factor each, and rounded to the
-/// type that `narrow` names. The constant may be large, mapped and unaligned: it is read once and
-/// leaves memory again.
-ir::Constant scaled(const ir::Constant& constant, const std::vector<float>& factors,
-                    std::optional<ir::ElementType> narrow) {
+/// type that `narrow` names; nullopt if `multiply` fails. The constant may be large, mapped and
+/// unaligned: it is read once and leaves memory again.
+std::optional<ir::Constant> scaled(const ir::Constant& constant, const std::vector<float>& factors,
+                                   std::optional<ir::ElementType> narrow) {
   MutableBytes product = MutableBytes::copy_of(constant.data.view());
   release_pages(constant.data.view());
   const std::span values(reinterpret_cast<float*>(product.view().data()),
                          constant.data.size() / sizeof(float));
   const std::size_t part = values.size() / factors.size();
   for (std::size_t c = 0; c < factors.size(); ++c) {
-    for (float& value : values.subspan(c * part, part)) value *= factors[c];
+    if (!multiply(values.subspan(c * part, part), factors[c])) return std::nullopt;
   }
   if (narrow) round_weights(*narrow, values);
-  return {constant.type, std::move(product).freeze()};
+  return ir::Constant{constant.type, std::move(product).freeze()};
 }
 
 /// The convolution that gives `x`, if its weights can take a scale.
@@ -81,24 +116,32 @@ const ir::Operation* find_conv(const Matcher& matcher, ir::OperandId x, std::siz
 }
 
 /// The weights times a factor per channel; the same ones if they do not change.
-ir::OperandId scaled_weights(ir::Subgraph& subgraph, const ir::Operation& conv,
-                             const std::vector<float>& factors) {
+std::optional<ir::OperandId> scaled_weights(ir::Subgraph& subgraph, const ir::Operation& conv,
+                                            const std::vector<float>& factors) {
   const auto is_one = [](float factor) { return factor == 1.0F; };
   if (std::all_of(factors.begin(), factors.end(), is_one)) return conv.input(1);
   const ir::Constant& weights = *subgraph.find_constant(conv.input(1));
-  return subgraph.add_constant("", scaled(weights, factors, narrow_type(conv)));
+  auto product = scaled(weights, factors, narrow_type(conv));
+  if (!product) return std::nullopt;
+  return subgraph.add_constant("", std::move(*product));
 }
 
-ir::Operation scaled_conv(ir::Subgraph& subgraph, const ir::Operation& conv, const Affine& affine) {
+/// nullopt if its numbers would not fit.
+std::optional<ir::Operation> scaled_conv(ir::Subgraph& subgraph, const ir::Operation& conv,
+                                         const Affine& affine) {
   const std::size_t channels = affine.scale.size();
   const auto bias = f32_values(subgraph, conv.input(2));
-  std::vector<float> shift = affine.shift;
-  for (std::size_t c = 0; bias && c < channels; ++c) {
-    shift[c] = static_cast<float>(shift[c] + (*bias)[c] * affine.scale[c]);
+  std::vector<float> shift;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const auto joined = joined_shift(affine.scale[c], bias ? (*bias)[c] : 0, affine.shift[c]);
+    if (!joined) return std::nullopt;
+    shift.push_back(*joined);
   }
+  const auto weights = scaled_weights(subgraph, conv, affine.scale);
+  if (!weights) return std::nullopt;
   ir::Operation result = conv;
   result.inputs.resize(3);
-  result.inputs[1] = scaled_weights(subgraph, conv, affine.scale);
+  result.inputs[1] = *weights;
   result.inputs[2] = subgraph.add_constant(
       "", ir::make_f32_constant(shift, {static_cast<std::int64_t>(channels)}));
   return result;
@@ -125,18 +168,24 @@ void replace_by_product_and_sum(ir::Subgraph& subgraph, ir::OperationId at, cons
   subgraph.operation(at) = make_operation(subgraph, "Add", {product, shift}, norm.outputs[0]);
 }
 
+/// Whether the statistics are inputs, one per channel.
 bool is_inference(const ir::Subgraph& subgraph, const ir::Operation& norm) {
   const ir::Shape* shape = subgraph.operand(norm.inputs[0]).type.shape();
+  const ir::Shape* scale = subgraph.operand(norm.inputs[1]).type.shape();
   return norm.attributes.get_or("training_mode", std::int64_t{0}) == 0 &&
-         norm.outputs.size() == 1 && shape != nullptr && shape->size() >= 2;
+         norm.outputs.size() == 1 && shape != nullptr && shape->size() >= 2 && scale != nullptr &&
+         scale->size() == 1 && (!(*shape)[1].is_known() || (*shape)[1] == (*scale)[0]);
 }
 
-/// The convolution takes the place of the operation `at`, which scales and shifts its result.
-void replace_by_conv(ir::Subgraph& subgraph, ir::OperationId at, const ir::Operation& conv,
+/// The convolution takes the place of the operation `at`, which scales and shifts its result. False
+/// if its numbers would not fit.
+bool replace_by_conv(ir::Subgraph& subgraph, ir::OperationId at, const ir::Operation& conv,
                      const Affine& affine) {
-  ir::Operation scaled = scaled_conv(subgraph, conv, affine);
-  scaled.outputs = subgraph.operation(at).outputs;
-  subgraph.operation(at) = std::move(scaled);
+  auto scaled = scaled_conv(subgraph, conv, affine);
+  if (!scaled) return false;
+  scaled->outputs = subgraph.operation(at).outputs;
+  subgraph.operation(at) = std::move(*scaled);
+  return true;
 }
 
 bool fuse_norm(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at) {
@@ -144,11 +193,9 @@ bool fuse_norm(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId a
   if (!is_inference(subgraph, norm)) return false;
   const auto affine = affine_of(subgraph, norm);
   if (!affine) return false;
-  if (const auto* conv = find_conv(matcher, norm.inputs[0], affine->scale.size())) {
-    replace_by_conv(subgraph, at, *conv, *affine);
-  } else {
-    replace_by_product_and_sum(subgraph, at, *affine);
-  }
+  const auto* conv = find_conv(matcher, norm.inputs[0], affine->scale.size());
+  if (conv != nullptr && replace_by_conv(subgraph, at, *conv, *affine)) return true;
+  replace_by_product_and_sum(subgraph, at, *affine);
   return true;
 }
 
@@ -178,10 +225,10 @@ bool fuse_constant(ir::Subgraph& subgraph, const Matcher& matcher, ir::Operation
     auto values = per_channel(subgraph, operation.inputs[1 - side], weights->size(), channels);
     if (!values || find_conv(matcher, operation.inputs[side], channels) == nullptr) continue;
     const bool is_product = operation.is("Mul");
+    if (is_product && !std::ranges::all_of(*values, is_factor)) continue;
     Affine affine = {std::vector<float>(channels, 1.0F), std::vector<float>(channels)};
     (is_product ? affine.scale : affine.shift) = std::move(*values);
-    replace_by_conv(subgraph, at, *conv, affine);
-    return true;
+    return replace_by_conv(subgraph, at, *conv, affine);
   }
   return false;
 }

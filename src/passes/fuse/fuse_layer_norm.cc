@@ -65,7 +65,7 @@ Result<int> fuse_layer_norms(ir::Graph& graph, ir::SubgraphId id, const PassCont
     const ir::Operation& root = subgraph.operation(at);
     if (!root.is("Add") || root.body || root.inputs.size() != 2) continue;
     const auto norm = match_layer_norm(matcher, root);
-    if (!norm) continue;
+    if (!norm || !same_type(subgraph, norm->x, root.outputs[0])) continue;
     ir::Attributes attributes;
     attributes.set("axis", norm->axis);
     attributes.set("epsilon", static_cast<float>(norm->epsilon));

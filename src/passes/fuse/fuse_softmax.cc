@@ -43,7 +43,7 @@ Result<int> fuse_softmaxes(ir::Graph& graph, ir::SubgraphId id, const PassContex
     const ir::Operation& root = subgraph.operation(at);
     if (!root.is("Div") || root.body || root.inputs.size() != 2) continue;
     const auto softmax = match_softmax(matcher, root);
-    if (!softmax) continue;
+    if (!softmax || !same_type(subgraph, softmax->x, root.outputs[0])) continue;
     ir::Attributes attributes;
     attributes.set("axis", softmax->axis);
     ir::Operation fused =

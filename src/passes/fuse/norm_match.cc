@@ -1,9 +1,20 @@
 #include "passes/fuse/norm_match.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace sluice::passes {
+
+namespace {
+
+/// Whether an attribute, which is f32, holds the number: it is 0 or normal there.
+bool is_epsilon(double number) {
+  return number == 0 || (number >= std::numeric_limits<float>::min() &&
+                         number <= std::numeric_limits<float>::max());
+}
+
+}  // namespace
 
 std::optional<std::int64_t> last_axes(const ir::Subgraph& subgraph, const ir::Operation& mean) {
   const ir::Shape* shape = subgraph.operand(mean.inputs[0]).type.shape();
@@ -37,7 +48,7 @@ std::optional<MeanRoot> match_mean_root(const Matcher& matcher, ir::OperandId id
   const auto parts =
       sum ? matcher.with_number(*sum) : std::optional(std::pair(root->inputs[0], 0.0));
   const ir::Operation* mean = parts ? matcher.find(parts->first, "ReduceMean") : nullptr;
-  if (mean == nullptr) return std::nullopt;
+  if (mean == nullptr || !is_epsilon(parts->second)) return std::nullopt;
   return MeanRoot{mean, parts->second};
 }
 

@@ -20,8 +20,8 @@ struct MeanRoot {
   double epsilon;
 };
 
-/// Reads the root that `id` is. A root without a sum has an epsilon of 0: that is what 1e-12 is in
-/// f16, and sums with 0 are dropped.
+/// Reads the root that `id` is. A root without a sum has an epsilon of 0, as 1e-12 is in f16. Not
+/// found: an epsilon below 0 or not normal in f32, which the attribute could not hold.
 std::optional<MeanRoot> match_mean_root(const Matcher& matcher, ir::OperandId id);
 
 /// Whether `id`, a scale or bias, has the shape of the axes of `x` from `axis` on.

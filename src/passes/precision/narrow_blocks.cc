@@ -1,4 +1,5 @@
 // Weights of 4 bits in blocks, as MatMulNBits and QDQ have them, stay in 4 bits.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -75,6 +76,9 @@ struct BlockWeights {
   }
 };
 
+/// Whether s * sum(x q) is sum(x (s q)), but for rounding.
+bool is_scale(double scale) { return scale == 0 || is_moderate(scale); }
+
 class BlockReader {
  public:
   BlockReader(const Matcher& matcher, const PassContext& context)
@@ -82,7 +86,9 @@ class BlockReader {
 
   /// The weights that the matrix [k, n], or with `is_flipped` [n, k], is dequantized from.
   std::optional<BlockWeights> read(ir::OperandId matrix, bool is_flipped) const {
+    if (type_of(matrix).element() != ElementType::kF32) return std::nullopt;
     if (const ir::Operation* cast = matcher_.find(matrix, "Cast")) matrix = cast->input(0);
+    if (!ir::is_floating_point(type_of(matrix).element())) return std::nullopt;
     if (const ir::Operation* turn = matcher_.find(matrix, "Transpose")) {
       matrix = turn->input(0);
       is_flipped = !is_flipped;  // a matrix has no other transpose, or one that moves nothing
@@ -100,6 +106,8 @@ class BlockReader {
   }
 
  private:
+  const ir::Type& type_of(ir::OperandId id) const { return matcher_.subgraph().operand(id).type; }
+
   std::optional<BlockWeights> read_blocks(const ir::Operation& dequantize, std::int64_t size,
                                           bool is_flipped) const {
     const auto constant = constant_of(dequantize.input(0));
@@ -110,6 +118,11 @@ class BlockReader {
     const auto scale_dims = scale->type.static_dims();
     if (!numbers || !scales || !scale_dims || scale_dims->size() != 2) return std::nullopt;
     const std::int64_t rows = (*scale_dims)[0], columns = (*scale_dims)[1];
+    const std::int64_t along = is_flipped ? numbers->columns : numbers->rows;
+    const std::int64_t blocks = is_flipped ? columns : rows;
+    if (blocks != (along + size - 1) / size || !std::ranges::all_of(*scales, is_scale)) {
+      return std::nullopt;
+    }
     auto zeros = read_zeros(dequantize, constant->type.element(), rows, columns);
     if (!zeros) return std::nullopt;
     BlockWeights weights;

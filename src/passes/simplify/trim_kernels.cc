@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -71,6 +72,13 @@ std::vector<Axis> axes_of(const ir::Subgraph& subgraph, const ir::Operation& con
   return axes;
 }
 
+/// Whether padding times any weight is 0. The dropped products are then zeros that a sum ignores.
+bool is_finite(const ir::Constant& weights) {
+  if (!ir::is_floating_point(weights.type.element())) return true;
+  const auto values = ir::float_values(weights);
+  return values && std::ranges::all_of(*values, [](double value) { return std::isfinite(value); });
+}
+
 /// The weights [M, C, taps...] without the dead taps.
 ir::Constant trimmed(const ir::Constant& weights, const std::vector<Axis>& axes) {
   const Ints dims = *weights.type.static_dims();
@@ -105,7 +113,7 @@ bool trim(ir::Subgraph& subgraph, ir::OperationId at) {
   if (weights == nullptr || ir::element_bits(weights->type.element()) % 8 != 0) return false;
   const std::vector<Axis> axes = axes_of(subgraph, conv);
   const auto has_dead = [](const Axis& axis) { return axis.first + axis.last > 0; };
-  if (std::none_of(axes.begin(), axes.end(), has_dead)) return false;
+  if (std::none_of(axes.begin(), axes.end(), has_dead) || !is_finite(*weights)) return false;
   Ints kernel, pads(axes.size() * 2);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     kernel.push_back(axes[i].taps - axes[i].first - axes[i].last);
