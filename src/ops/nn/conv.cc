@@ -1,11 +1,11 @@
 // Convolutions: Conv, ConvTranspose, ConvInteger, QLinearConv, DeformConv; and of Sluice's own,
 //
 // QuantizedConv  what a pass makes of a convolution between quantized tensors:
-//                  v = scale[m] * sum((x - x_zero_point) * w) + bias[m]
+//                  u = scale[m] * sum((x - x_zero_point) * w) + bias[m]
+//                  v = clamp(u, own_low, own_high)
 //                      + residual_scale * (residual - residual_zero_point)
 //                  y = saturate(round(clamp(v, low, high)) + y_zero_point)   of u8, or v as f32
-//                low and high are no bound where they are not given; an f32 residual has no zero
-//                point.
+//                Bounds that are not given are none; an f32 residual has no zero point.
 #include <utility>
 
 #include "ops/families.h"
@@ -240,6 +240,8 @@ std::vector<OpSchema> conv_ops() {
                                                   {"residual_zero_point", std::int64_t{0}},
                                                   {"low", std::nullopt},
                                                   {"high", std::nullopt},
+                                                  {"own_low", std::nullopt},
+                                                  {"own_high", std::nullopt},
                                                   {"output_dtype", std::int64_t{1}},
                                                   {"y_zero_point", std::int64_t{0}}}),
                  .infer = infer_quantized_conv});

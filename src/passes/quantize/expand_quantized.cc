@@ -1,4 +1,8 @@
 // Quantized operators, as other tools write them, in terms of plain ones on constant weights.
+//
+// Algebra: sum((q - z) s (r - y) t) = s t sum((q - z)(r - y)), but for rounding. That needs scales
+// with which f32 neither overflows nor loses digits, and each of them along an axis of its factor
+// that the sum does not run over. Dynamic quantization may round each row for itself (rewrites.h).
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -15,6 +19,32 @@ namespace sluice::passes {
 namespace {
 
 using ir::ElementType;
+
+/// Whether products with all of these numbers may be regrouped.
+bool are_moderate(const std::vector<double>& numbers) {
+  return std::ranges::all_of(numbers, is_moderate);
+}
+
+/// Whether the shape is that of one number for a whole tensor.
+bool is_single(const ir::Shape& shape) {
+  return shape.empty() || (shape.size() == 1 && shape[0].is(1));
+}
+
+/// The axis of a DequantizeLinear of `x` with these parameters: one for the tensor, or one per
+/// index of the axis `from_end` before the last. nullopt if they have another form.
+std::optional<std::int64_t> dequantized_axis(const ir::Subgraph& subgraph, ir::OperandId x,
+                                             ir::OperandId scale, ir::OperandId zero,
+                                             std::size_t from_end) {
+  const ir::Shape* shape = type_of(subgraph, x).shape();
+  const ir::Shape* scales = type_of(subgraph, scale).shape();
+  const ir::Shape* zeros = zero.is_valid() ? type_of(subgraph, zero).shape() : scales;
+  if (shape == nullptr || scales == nullptr || zeros == nullptr) return std::nullopt;
+  if (is_single(*scales) && is_single(*zeros)) return 0;
+  if (scales->size() != 1 || *scales != *zeros || shape->size() <= from_end) return std::nullopt;
+  const std::size_t axis = shape->size() - 1 - from_end;
+  if ((*scales)[0] != (*shape)[axis]) return std::nullopt;
+  return static_cast<std::int64_t>(axis);
+}
 
 /// The steps times their scales: one, or one per index of `axis`.
 std::optional<ir::Constant> as_floats(const Bytes8& bytes, const std::vector<double>& scales,
@@ -130,8 +160,9 @@ std::optional<std::vector<double>> joined_scales(const ir::Subgraph& subgraph,
     for (std::size_t i = 0; i < joined.size(); ++i) {
       joined[i] *= (*values)[values->size() == 1 ? 0 : i];
     }
+    if (!are_moderate(*values)) return std::nullopt;
   }
-  return joined;
+  return are_moderate(joined) ? std::optional(joined) : std::nullopt;
 }
 
 /// Whether a factor per channel lies along the axis of the result that has the channels.
@@ -142,6 +173,12 @@ bool lie_along(const ir::Subgraph& subgraph, const std::vector<ir::OperandId>& i
     if (ir::num_elements(shape) == 1) return true;
     return shape.size() > dims_behind && !shape[shape.size() - 1 - dims_behind].is(1);
   });
+}
+
+bool same_shape(const ir::Subgraph& subgraph, ir::OperandId a, ir::OperandId b) {
+  const ir::Shape* left = type_of(subgraph, a).shape();
+  const ir::Shape* right = type_of(subgraph, b).shape();
+  return left != nullptr && right != nullptr && *left == *right;
 }
 
 /// The product in 8 bits with the weights as they are.
@@ -168,8 +205,10 @@ int expand_dynamic(const ir::Graph& graph, ir::Subgraph& subgraph, const PassCon
   if (!weights_dims || (is_conv ? weights_dims->size() < 3 : weights_dims->size() != 2)) return 0;
   const std::size_t axis = is_conv ? 0 : 1;
   const auto found = DynamicReader(matcher).read(product);
-  if (!found || !lie_along(subgraph, found->scales, is_conv ? weights_dims->size() - 2 : 0))
+  if (!found || !lie_along(subgraph, found->scales, is_conv ? weights_dims->size() - 2 : 0) ||
+      !same_shape(subgraph, subgraph.operation(found->last).output(0), product.output(0))) {
     return 0;
+  }
   const auto bytes = read_bytes(subgraph, product.input(1), product.input(3), axis);
   const auto channels = static_cast<std::size_t>((*weights_dims)[axis]);
   const auto scales = joined_scales(subgraph, found->scales, channels);
@@ -244,7 +283,11 @@ int expand_conv(ir::Subgraph& subgraph, ir::OperationId at) {
   }
   const auto x_scale = constant_floats(subgraph, conv.input(1));
   auto w_scale = constant_floats(subgraph, conv.input(4));
-  if (!x_scale || x_scale->size() != 1 || !w_scale) return 0;
+  const auto y_scale = constant_floats(subgraph, conv.input(6));
+  if (!x_scale || x_scale->size() != 1 || !w_scale || !y_scale || y_scale->size() != 1 ||
+      !are_moderate(*x_scale) || !are_moderate(*w_scale) || !are_moderate(*y_scale)) {
+    return 0;
+  }
   std::optional<std::vector<std::int64_t>> counts;
   if (conv.input(8).is_valid()) {
     const ir::Constant* bias = subgraph.find_constant(conv.input(8));
@@ -252,7 +295,13 @@ int expand_conv(ir::Subgraph& subgraph, ir::OperationId at) {
     if (!counts || (w_scale->size() != 1 && w_scale->size() != counts->size())) return 0;
   }
   const auto centre = centered(subgraph, conv.input(3), conv.input(5), 0);
-  if (!centre && !read_bytes(subgraph, conv.input(3), conv.input(5), 0)) return 0;
+  const ir::Shape* weights = type_of(subgraph, conv.input(3)).shape();
+  if (weights == nullptr || weights->empty() ||
+      !dequantized_axis(subgraph, conv.input(3), conv.input(4),
+                        centre ? ir::OperandId() : conv.input(5), weights->size() - 1) ||
+      dequantized_axis(subgraph, conv.input(0), conv.input(1), conv.input(2), 0) != 0) {
+    return 0;
+  }
   Expansion expansion(subgraph, at);
   const ir::Operation source = expansion.source();
   std::vector<ir::OperandId> inputs = {
@@ -274,22 +323,29 @@ int expand_conv(ir::Subgraph& subgraph, ir::OperationId at) {
   return 1;
 }
 
+/// A scale per row of A or per column of B stays with its factor.
 int expand_matmul(ir::Subgraph& subgraph, ir::OperationId at) {
-  const ir::Operation& product = subgraph.operation(at);
-  const auto dims = type_of(subgraph, product.input(3)).static_dims();
-  const bool has_weights = dims && dims->size() == 2 && subgraph.is_constant(product.input(3)) &&
-                           subgraph.is_constant(product.input(4));
-  if (!subgraph.is_constant(product.input(1)) || !subgraph.is_constant(product.input(6)) ||
-      (!has_weights && !scalar_value(subgraph, product.input(4)))) {
-    return 0;
+  const ir::Operation product = subgraph.operation(at);
+  for (const std::size_t i : {1, 4, 6}) {
+    const auto scale = constant_floats(subgraph, product.input(i));
+    if (!scale || !are_moderate(*scale)) return 0;
   }
+  if (!is_single(*type_of(subgraph, product.input(6)).shape())) return 0;
+  const auto x_axis =
+      dequantized_axis(subgraph, product.input(0), product.input(1), product.input(2), 1);
+  const auto dims = type_of(subgraph, product.input(3)).static_dims();
   std::optional<ir::OperandId> centre;
-  if (has_weights) centre = centered(subgraph, product.input(3), product.input(5), 1);
+  if (dims && dims->size() == 2 && subgraph.is_constant(product.input(3))) {
+    centre = centered(subgraph, product.input(3), product.input(5), 1);
+  }
+  const auto w_axis = dequantized_axis(subgraph, product.input(3), product.input(4),
+                                       centre ? ir::OperandId() : product.input(5), 0);
+  if (!x_axis || !w_axis) return 0;
   Expansion expansion(subgraph, at);
-  const ir::Operation source = expansion.source();
-  const ir::OperandId x = expansion.dequantized(0, source.input(0), source.input(2), 1);
-  const ir::OperandId w = centre ? expansion.dequantized(3, *centre, {}, 1)
-                                 : expansion.dequantized(3, source.input(3), source.input(5), 1);
+  const ir::OperandId x = expansion.dequantized(0, product.input(0), product.input(2), *x_axis);
+  const ir::OperandId w =
+      centre ? expansion.dequantized(3, *centre, {}, *w_axis)
+             : expansion.dequantized(3, product.input(3), product.input(5), *w_axis);
   expansion.finish(expansion.insert("MatMul", {x, w}, expansion.result_type(), {}), 6);
   return 1;
 }

@@ -1,6 +1,12 @@
 // Operations between DequantizeLinear and QuantizeLinear compute in 8 bits.
+//
+// Algebra: sums of (q - z)(r - y) are exact in integers, and scales may multiply them afterwards;
+// maxima of bytes are bytes of maxima; functions of a byte are tables. Scales are above 0 and
+// moderate, numbers of the result do not overflow. One thing is not exact: a rounding between two
+// products is dropped, though never its clipping (`behind_rounding`, `ProductNarrower`).
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "passes/quantize/byte_products.h"
@@ -75,6 +81,7 @@ struct QuantizedConv {
   QuantizedWeights weights;
   std::optional<SplitWeights> split = {};  ///< in the place of weights.bytes
   std::vector<double> bias;
+  std::optional<double> own_low = {}, own_high = {};  ///< bounds before the residual is added
   ir::OperandId residual = {};
   std::optional<Quantization> residual_bytes = {};  ///< none: it is f32
   std::optional<double> low = {}, high = {};
@@ -140,19 +147,22 @@ class ConvReader {
     conv_.output = subgraph_.operation(at).output(0);
   }
 
-  /// Looks through QuantizeLinear and DequantizeLinear of signed bytes, a pair that only rounds.
-  ir::OperandId behind_rounding(ir::OperandId id) const {
+  /// Looks through QuantizeLinear and DequantizeLinear of signed bytes, a pair that rounds and
+  /// clips: `clip` receives the quantization. The convolution clips, but does not round.
+  ir::OperandId behind_rounding(ir::OperandId id, std::optional<Quantization>* clip) const {
     ir::OperationId at;
     const auto rounded = quantized_to(matcher_, id, &at);
-    if (!rounded || !rounded->quantization.has_both_signs()) return id;
+    if (!rounded || !rounded->quantization.has_both_signs() || conv_.split) return id;
     const ir::Operation* back = only_reader(rounded->bytes, &at);
     const bool is_back = back != nullptr && back->is("DequantizeLinear") &&
                          quantization_of(subgraph_, *back) == rounded->quantization;
+    if (is_back) *clip = rounded->quantization;
     return is_back ? back->output(0) : id;
   }
 
   void read_residual() {
-    const ir::OperandId own = behind_rounding(conv_.output);
+    std::optional<Quantization> clip;
+    const ir::OperandId own = behind_rounding(conv_.output, &clip);
     ir::OperationId at;
     const ir::Operation* add = only_reader(own, &at);
     if (add == nullptr || !add->is("Add") || add->body) return;
@@ -168,6 +178,10 @@ class ConvReader {
     const bool is_bytes = bytes && !bytes->quantization.has_sign;
     conv_.residual = is_bytes ? bytes->bytes : other;
     if (is_bytes) conv_.residual_bytes = bytes->quantization;
+    if (clip) {
+      conv_.own_low = clip->low();
+      conv_.own_high = clip->high();
+    }
     advance(at);
   }
 
@@ -181,12 +195,14 @@ class ConvReader {
     } else if (next->is("Clip") && next->input(0) == conv_.output) {
       const auto low = scalar_value_or_absent(next->input(1));
       const auto high = scalar_value_or_absent(next->input(2));
-      if (!low || !high) return;
+      if (!low || !high || is_nan(*low) || is_nan(*high)) return;
       conv_.low = *low;
       conv_.high = *high;
       advance(at);
     }
   }
+
+  static bool is_nan(const std::optional<double>& bound) { return bound && std::isnan(*bound); }
 
   /// Outer nullopt: the input is present but not constant. Inner nullopt: the input is absent,
   /// which means no bound.
@@ -240,6 +256,8 @@ ir::Operation fused(ir::Subgraph& subgraph, const ir::Operation& source,
     set("residual_scale", static_cast<float>(scale / step));
   }
   if (conv.residual_bytes) set("residual_zero_point", std::int64_t{conv.residual_bytes->zero});
+  if (conv.own_low) set("own_low", static_cast<float>(*conv.own_low / step));
+  if (conv.own_high) set("own_high", static_cast<float>(*conv.own_high / step));
   if (conv.low) set("low", static_cast<float>(*conv.low / step));
   if (conv.high) set("high", static_cast<float>(*conv.high / step));
   if (conv.result) set("y_zero_point", std::int64_t{conv.result->zero});
@@ -251,6 +269,19 @@ ir::Operation fused(ir::Subgraph& subgraph, const ir::Operation& source,
     }
   }
   return operation;
+}
+
+/// Whether the numbers of the fused operation are as large as those that they are made of: no
+/// scale or bias overflowed, or lost digits.
+bool fits_f32(const QuantizedConv& conv) {
+  const double step = conv.result ? conv.result->scale : 1.0;
+  const auto is_scale = [](double s) { return s == 0 || (s >= 0x1p-100 && s <= 0x1p100); };
+  const auto scale_fits = [&](double scale) {
+    return is_scale(std::abs(scale) * conv.x.quantization.scale / step);
+  };
+  const double residual = conv.residual_bytes ? conv.residual_bytes->scale : 1.0;
+  return std::ranges::all_of(conv.weights.scales, scale_fits) && is_scale(residual / step) &&
+         std::ranges::all_of(conv.bias, [&](double b) { return std::abs(b) / step <= 0x1p100; });
 }
 
 /// Inserts the convolution with the rest of split weights, in f32. It takes the residual of `conv`
@@ -276,7 +307,7 @@ int fuse_conv(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& conte
               ir::OperationId at) {
   const Matcher matcher(subgraph);
   auto conv = ConvReader(matcher).read(at);
-  if (!conv) return 0;
+  if (!conv || !fits_f32(*conv)) return 0;
   if (conv->split && !compute_rest(graph, subgraph, context, at, *conv)) return 0;
   ir::Operation operation = fused(subgraph, subgraph.operation(at), *conv);
   if (!context.is_accepted(graph, subgraph, operation)) return 0;
@@ -296,7 +327,8 @@ std::optional<ByteMatrix> read_matrix(const ir::Subgraph& subgraph, const ir::Op
   const ir::Constant* scale = subgraph.find_constant(weights.input(1));
   const auto scales = scale == nullptr ? std::nullopt : ir::float_values(*scale);
   const bool is_signed = type_of(subgraph, weights.input(0)).element() == ElementType::kI8;
-  if (!is_plain || !is_signed || !scales || !has_no_zero_point(subgraph, weights)) {
+  if (!is_plain || !is_signed || !scales || !are_scales(*scales) ||
+      !has_no_zero_point(subgraph, weights)) {
     return std::nullopt;
   }
   const bool is_flipped = attributes.get_or("transB", std::int64_t{0}) != 0;
@@ -321,39 +353,79 @@ void place_product(ir::Subgraph& subgraph, ir::OperationId at, ir::Operation nar
   subgraph.operation(at) = std::move(add);
 }
 
-/// A product with 8-bit weights quantizes the other factor row by row at run time, so an earlier
-/// quantization of that factor is dropped, unless it also clips (its bytes hold one sign only).
-/// Weights that fit keep their bytes; others become f32 and are marked.
-int narrow_product(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
-                   ir::OperationId at) {
-  const Matcher matcher(subgraph);
-  const ir::Operation& product = subgraph.operation(at);
-  const ir::Operation* weights = matcher.find(product.input(1), "DequantizeLinear");
-  if (weights == nullptr || product.body) return 0;
-  const ir::Constant* bytes = subgraph.find_constant(weights->input(0));
-  if (bytes == nullptr || !is_byte(bytes->type.element()) || bytes->type.shape()->size() != 2) {
-    return 0;
-  }
-  const auto x = dequantized_from(matcher, product.input(0));
-  if (!x) return 0;
-  // Bytes that the graph receives as an input are exact and must be multiplied unchanged.
-  const ir::Operation* source = matcher.find(x->bytes, "QuantizeLinear");
-  if (source == nullptr) return 0;
-  const bool only_rounds =
-      x->quantization.has_both_signs() && quantization_of(subgraph, *source) == x->quantization;
-  const ir::OperandId factor = only_rounds ? source->input(0) : product.input(0);
-  if (const auto matrix = read_matrix(subgraph, product, *weights)) {
-    auto narrow = make_byte_product(graph, subgraph, context, factor, *matrix, product.output(0));
-    if (narrow) {
-      place_product(subgraph, at, std::move(*narrow));
-      return 1;
-    }
-  }
-  ir::Operation& marked = subgraph.operation(at);
-  marked.inputs[0] = factor;
-  marked.attributes.set("sluice_weights", "int8");
-  return 1;
+/// `id` clipped to what the quantization can hold, by a Clip in front of `at`.
+ir::OperandId clipped(ir::Subgraph& subgraph, ir::OperationId at, ir::OperandId id,
+                      const Quantization& quantization) {
+  const auto number = [&](double value) {
+    return subgraph.add_constant("", ir::make_f32_constant({static_cast<float>(value)}, {}));
+  };
+  const ir::OperandId low = number(quantization.low());
+  const ir::OperandId high = number(quantization.high());
+  const ir::OperandId result = add_operand(subgraph, type_of(subgraph, id));
+  subgraph.insert_operation(at, make_operation(subgraph, "Clip", {id, low, high}, result));
+  return result;
 }
+
+/// The products of a subgraph with 8-bit weights.
+///
+/// They quantize the other factor row by row at run time, so an earlier quantization of that factor
+/// becomes a Clip, unless its bytes hold one sign only. Weights that fit keep their bytes; others
+/// become f32 and are marked.
+class ProductNarrower {
+ public:
+  ProductNarrower(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context)
+      : graph_(graph), subgraph_(subgraph), context_(context) {}
+
+  int narrow(ir::OperationId at) {
+    const Matcher matcher(subgraph_);
+    const ir::Operation& product = subgraph_.operation(at);
+    const ir::Operation* weights = matcher.find(product.input(1), "DequantizeLinear");
+    if (weights == nullptr || product.body || !has_byte_matrix(*weights)) return 0;
+    const auto x = dequantized_from(matcher, product.input(0));
+    if (!x) return 0;
+    // Bytes that the graph receives as an input are exact and must be multiplied unchanged.
+    const ir::Operation* source = matcher.find(x->bytes, "QuantizeLinear");
+    if (source == nullptr) return 0;
+    const auto matrix = read_matrix(subgraph_, product, *weights);
+    const bool only_rounds =
+        x->quantization.has_both_signs() && quantization_of(subgraph_, *source) == x->quantization;
+    const ir::OperandId factor =
+        only_rounds ? without_rounding(at, *x, source->input(0)) : product.input(0);
+    const ir::OperandId result = subgraph_.operation(at).output(0);
+    if (matrix) {
+      auto narrow = make_byte_product(graph_, subgraph_, context_, factor, *matrix, result);
+      if (narrow) {
+        place_product(subgraph_, at, std::move(*narrow));
+        return 1;
+      }
+    }
+    ir::Operation& marked = subgraph_.operation(at);
+    marked.inputs[0] = factor;
+    marked.attributes.set("sluice_weights", "int8");
+    return 1;
+  }
+
+ private:
+  bool has_byte_matrix(const ir::Operation& weights) const {
+    const ir::Constant* bytes = subgraph_.find_constant(weights.input(0));
+    const ir::Constant* scale = subgraph_.find_constant(weights.input(1));
+    const auto scales = scale == nullptr ? std::nullopt : ir::float_values(*scale);
+    return bytes != nullptr && is_byte(bytes->type.element()) && bytes->type.shape()->size() == 2 &&
+           scales && are_scales(*scales);
+  }
+
+  /// Products that share a factor share the Clip, which stands before the first of them.
+  ir::OperandId without_rounding(ir::OperationId at, const Quantized& x, ir::OperandId floats) {
+    const auto [it, is_new] = clipped_.emplace(x.bytes, ir::OperandId());
+    if (is_new) it->second = clipped(subgraph_, at, floats, x.quantization);
+    return it->second;
+  }
+
+  const ir::Graph& graph_;
+  ir::Subgraph& subgraph_;
+  const PassContext& context_;
+  std::map<ir::OperandId, ir::OperandId> clipped_;  ///< by the bytes that stand for it
+};
 
 template <typename Rewrite>
 int for_each(ir::Subgraph& subgraph, std::string_view kind, const Rewrite& rewrite) {
@@ -373,9 +445,11 @@ int run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
     rewrites += for_each(subgraph, "QuantizeLinear",
                          [&](auto at) { return drop_sign(subgraph, matcher, at); });
   }
-  for (const char* kind : {"MatMul", "Gemm"}) {
-    rewrites += for_each(subgraph, kind,
-                         [&](auto at) { return narrow_product(graph, subgraph, context, at); });
+  ProductNarrower products(graph, subgraph, context);
+  const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
+  for (const ir::OperationId at : order) {
+    const ir::Operation& operation = subgraph.operation(at);
+    if (operation.is("MatMul") || operation.is("Gemm")) rewrites += products.narrow(at);
   }
   rewrites += for_each(subgraph, "MaxPool",
                        [&](auto at) { return pool_bytes(subgraph, Matcher(subgraph), at); });

@@ -14,6 +14,10 @@ bool is_whole(const ir::Operation& operation) {
 
 }  // namespace
 
+bool are_scales(const std::vector<double>& scales) {
+  return std::ranges::all_of(scales, [](double s) { return s == 0 || is_moderate(s); });
+}
+
 std::optional<Bytes8> read_bytes(const ir::Subgraph& subgraph, ir::OperandId id, ir::OperandId zero,
                                  std::size_t axis) {
   const ir::Constant* constant = subgraph.find_constant(id);
@@ -54,7 +58,7 @@ std::optional<Quantization> quantization_of(const ir::Subgraph& subgraph,
     if (!zero) return std::nullopt;
     result.zero = static_cast<int>(*zero);
   }
-  return result.scale > 0 ? std::optional(result) : std::nullopt;
+  return result.scale > 0 && is_moderate(*scale) ? std::optional(result) : std::nullopt;
 }
 
 std::optional<Quantized> dequantized_from(const Matcher& matcher, ir::OperandId id) {
@@ -98,7 +102,7 @@ std::optional<QuantizedWeights> quantized_weights(const Matcher& matcher, ir::Op
   if (!has_no_zero_point(subgraph, *operation)) return std::nullopt;
   const auto scales = ir::float_values(*scale);
   const ir::Shape& shape = *bytes->type.shape();
-  if (!scales || shape.empty()) return std::nullopt;
+  if (!scales || !are_scales(*scales) || shape.empty()) return std::nullopt;
   QuantizedWeights weights = {operation->input(0), *scales};
   const auto channels = static_cast<std::size_t>(shape[0].value());
   if (scales->size() == 1) weights.scales.assign(channels, scales->front());

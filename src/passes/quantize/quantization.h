@@ -17,6 +17,10 @@ inline bool is_byte(ir::ElementType element) {
   return element == ir::ElementType::kU8 || element == ir::ElementType::kI8;
 }
 
+/// Whether sums of bytes may be multiplied by these scales in place of each byte: all are 0 or
+/// moderate numbers.
+bool are_scales(const std::vector<double>& scales);
+
 /// Constant bytes with their zero points, as differences from them.
 struct Bytes8 {
   std::vector<std::int64_t> steps;
@@ -27,15 +31,18 @@ struct Bytes8 {
 std::optional<Bytes8> read_bytes(const ir::Subgraph& subgraph, ir::OperandId id, ir::OperandId zero,
                                  std::size_t axis);
 
-/// One scale and one zero point for a whole tensor of bytes: x = (q - zero) * scale.
+/// One scale and one zero point for a whole tensor of bytes: x = (q - zero) * scale. The scale is
+/// above 0 and moderate, so that quantizing x again gives q.
 struct Quantization {
   float scale = 1;
   int zero = 0;
   bool has_sign = false;
 
   bool operator==(const Quantization&) const = default;
-  /// Whether the range covers both signs. Clipping to the range is then part of rounding; otherwise
-  /// it acts as a Relu.
+  /// The numbers of the lowest and the highest byte, to which quantizing clips.
+  double low() const { return ((has_sign ? -128.0 : 0.0) - zero) * scale; }
+  double high() const { return low() + 255.0 * scale; }
+  /// Whether the range covers both signs; otherwise clipping to it acts as a Relu.
   bool has_both_signs() const {
     const int lowest = has_sign ? -128 : 0;
     return zero > lowest && zero < lowest + 255;

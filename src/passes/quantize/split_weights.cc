@@ -18,7 +18,7 @@ std::optional<SplitWeights> split_weights(const Matcher& matcher, ir::OperandId 
   const auto bytes = read_bytes(subgraph, operation->input(0), operation->input(2), 0);
   const ir::Constant* scale = subgraph.find_constant(operation->input(1));
   const auto scales = scale == nullptr ? std::nullopt : ir::float_values(*scale);
-  if (!bytes || !scales) return std::nullopt;
+  if (!bytes || !scales || !are_scales(*scales)) return std::nullopt;
   SplitWeights split;
   split.scales = *scales;
   const auto channels = static_cast<std::size_t>(bytes->shape[0].value());

@@ -263,6 +263,8 @@ class ByteConvRun {
     tile.biases = epilogue.biases.data() + channel;
     tile.low = epilogue.low;
     tile.high = epilogue.high;
+    tile.own_low = epilogue.own_low;
+    tile.own_high = epilogue.own_high;
     tile.residual_scale = epilogue.residual_scale;
     tile.output_block = pixels * kBlock;
     tile.output_zero = epilogue.output_zero;

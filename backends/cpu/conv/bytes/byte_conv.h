@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "conv/conv_blocks.h"
@@ -47,6 +48,8 @@ struct ByteConvEpilogue {
   std::vector<float> biases;
   float low = 0;
   float high = 0;
+  float own_low = -std::numeric_limits<float>::infinity();  ///< of what a residual is added to
+  float own_high = std::numeric_limits<float>::infinity();
   float residual_scale = 1;
   std::int32_t output_zero = 0;
 };

@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint8_t kInputZero = 7;
 constexpr std::uint8_t kResidualZero = 100;
 constexpr float kResidualScale = 0.25F;
+constexpr float kOwnLow = -15, kOwnHigh = 25;
 constexpr int kOutputZero = 3;
 
 template <typename T>
@@ -70,7 +71,10 @@ struct Case {
     const auto at = static_cast<std::size_t>(((n * s.out_channels + m) * out.h + y) * out.w + col);
     const auto channel = static_cast<std::size_t>(m);
     double v = static_cast<double>(sum) * scales[channel] + biases[channel];
-    if (kind != Residual::kNone) v += kResidualScale * (residual[at] - kResidualZero);
+    if (kind != Residual::kNone) {
+      v = std::clamp<decltype(v)>(v, kOwnLow, kOwnHigh);
+      v += kResidualScale * (residual[at] - kResidualZero);
+    }
     return v;
   }
 
@@ -140,10 +144,16 @@ Output run(const Case& c, Isa isa, int workers, bool writes_bytes) {
                                .biases = c.biases,
                                .low = writes_bytes ? -kOutputZero : -20.0F,
                                .high = writes_bytes ? 255 - kOutputZero : 60.0F,
+                               .own_low = kOwnLow,
+                               .own_high = kOwnHigh,
                                .residual_scale = kResidualScale,
                                .output_zero = kOutputZero};
   for (float& bias : epilogue.biases) {
     if (c.kind == Residual::kBytes) bias -= kResidualScale * kResidualZero;
+  }
+  if (c.kind == Residual::kBytes) {
+    epilogue.own_low -= kResidualScale * kResidualZero;
+    epilogue.own_high -= kResidualScale * kResidualZero;
   }
   const std::int64_t pixels = s.output().h * s.output().w;
   const auto x = s.in_layout == Layout::kPlanes

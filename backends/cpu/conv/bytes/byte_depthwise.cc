@@ -25,6 +25,8 @@ void run_row(const ByteDepthwisePlan& plan, const ByteConvArgs& args, const RowP
   ByteDepthwiseTile tile;
   tile.low = plan.epilogue.low;
   tile.high = plan.epilogue.high;
+  tile.own_low = plan.epilogue.own_low;
+  tile.own_high = plan.epilogue.own_high;
   tile.residual_scale = plan.epilogue.residual_scale;
   tile.output_zero = plan.epilogue.output_zero;
   tile.input_zero = plan.input_zero;

@@ -21,6 +21,9 @@ inline constexpr std::int32_t kPadding = -1;  ///< the offset of a pixel outside
 struct ByteFinish {
   float low = 0;
   float high = 0;
+  /// Bounds of what the residual is added to.
+  float own_low = -__builtin_inff();
+  float own_high = __builtin_inff();
   /// At most one; it lies as the output does.
   const std::uint8_t* residual_bytes = nullptr;
   const float* residual_floats = nullptr;

@@ -11,10 +11,11 @@ namespace sluice::cpu::SLUICE_CPU_ISA {
 SLUICE_CPU_INLINE void finish_bytes(const ByteFinish& f, Vec sum, Vec scale, Vec bias,
                                     std::int64_t at) {
   Vec x = fmadd(sum, scale, bias);
-  if (f.residual_bytes != nullptr) {
-    x = fmadd(load_bytes(f.residual_bytes + at), broadcast(f.residual_scale), x);
-  } else if (f.residual_floats != nullptr) {
-    x = fmadd(load(f.residual_floats + at), broadcast(f.residual_scale), x);
+  if (f.residual_bytes != nullptr || f.residual_floats != nullptr) {
+    x = min(broadcast(f.own_high), max(x, broadcast(f.own_low)));
+    const Vec residual = f.residual_bytes != nullptr ? load_bytes(f.residual_bytes + at)
+                                                     : load(f.residual_floats + at);
+    x = fmadd(residual, broadcast(f.residual_scale), x);
   }
   x = min(broadcast(f.high), max(x, broadcast(f.low)));
   if (f.output_bytes != nullptr) {

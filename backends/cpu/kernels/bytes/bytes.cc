@@ -7,15 +7,14 @@ namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
 
 /// Converts one vector to integers of 8 or 16 bits; clamps before rounding, so that saturation is
-/// exact.
+/// exact. NaN becomes the lowest, with a sign and without.
 template <int kBits>
 SLUICE_CPU_INLINE VecI to_bytes(Vec x, const ByteScale& s) {
   constexpr int kCount = 1 << kBits;
   const auto low = static_cast<float>((s.has_sign ? -kCount / 2 : 0) - s.zero);
   const Vec steps = x / broadcast(s.scale);
-  const Vec cut = min(broadcast(low + (kCount - 1)), max(broadcast(low), steps));
-  const VecI bytes = to_nearest_int(cut) + broadcast_int(s.zero);
-  return (cut == cut) & bytes;
+  const Vec cut = min(broadcast(low + (kCount - 1)), max(steps, broadcast(low)));
+  return to_nearest_int(cut) + broadcast_int(s.zero);
 }
 
 using Shorts = std::uint16_t __attribute__((vector_size(kLanes * 2)));

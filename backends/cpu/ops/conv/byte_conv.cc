@@ -134,17 +134,24 @@ ByteConvEpilogue read_epilogue(const sluice_op& op) {
   epilogue.biases = vector(kBias);
   epilogue.low = attributes.get_float("low", -kInfinity);
   epilogue.high = attributes.get_float("high", kInfinity);
+  epilogue.own_low = attributes.get_float("own_low", -kInfinity);
+  epilogue.own_high = attributes.get_float("own_high", kInfinity);
   epilogue.residual_scale = attributes.get_float("residual_scale", 1);
   if (op.outputs[0].tensor.element_type == plugin::kU8) {
     const auto zero = static_cast<std::int32_t>(attributes.get_int("y_zero_point"));
     epilogue.output_zero = zero;
     // Limit to the range of bytes: the kernel converts without saturation. NaN becomes the lowest.
-    epilogue.low = std::max(epilogue.low, static_cast<float>(-zero));
-    epilogue.high = std::min(epilogue.high, static_cast<float>(255 - zero));
+    const auto lowest = static_cast<float>(-zero);
+    const auto highest = static_cast<float>(255 - zero);
+    epilogue.low = std::clamp(epilogue.low, lowest, highest);
+    epilogue.high = std::clamp(epilogue.high, lowest, highest);
   }
   if (has_residual(op) && op.inputs[kResidual].tensor.element_type == plugin::kU8) {
     const auto zero = static_cast<float>(attributes.get_int("residual_zero_point"));
-    for (float& bias : epilogue.biases) bias -= zero * epilogue.residual_scale;
+    const float shift = zero * epilogue.residual_scale;
+    for (float& bias : epilogue.biases) bias -= shift;
+    epilogue.own_low -= shift;
+    epilogue.own_high -= shift;
   }
   return epilogue;
 }

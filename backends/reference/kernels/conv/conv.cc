@@ -174,11 +174,14 @@ std::vector<double> quantized_values(const Call& call, const Convolution& conv,
   const double step = call.attributes().get_float("residual_scale", 1);
   const auto zero =
       is_byte ? static_cast<double>(call.attributes().get_int("residual_zero_point")) : 0.0;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const double low = call.attributes().get_float("own_low", -kInfinity);
+  const double high = call.attributes().get_float("own_high", kInfinity);
   std::vector<double> values(sums.size());
   const std::int64_t windows = conv.window.num_windows();
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const std::size_t channel = i / index(windows) % scale.size();
-    values[i] = sums[i] * scale[channel] + bias[channel];
+    values[i] = std::fmin(high, std::fmax(low, sums[i] * scale[channel] + bias[channel]));
     if (!residual.empty()) values[i] += step * (residual[i] - zero);
   }
   return values;

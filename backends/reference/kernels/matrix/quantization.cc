@@ -89,7 +89,8 @@ Status write_quantized(const Call& call, int output, std::span<const double> val
     constexpr auto kLargest = static_cast<double>(std::numeric_limits<T>::max());
     for (std::size_t i = 0; i < target.size(); ++i) {
       const double shifted = std::nearbyint(values[i]) + static_cast<double>(zero[0]);
-      target[i] = static_cast<T>(std::isnan(shifted) ? 0 : std::clamp(shifted, kLowest, kLargest));
+      target[i] =
+          static_cast<T>(std::isnan(shifted) ? kLowest : std::clamp(shifted, kLowest, kLargest));
     }
     return plugin::ok();
   });

@@ -66,10 +66,11 @@ double divide_in(sluice_element_type precision, double x, double scale) {
   return precision == plugin::kBf16 ? static_cast<float>(Bfloat16(quotient)) : quotient;
 }
 
-/// The nearest integer, ties to even, cut to what the type holds; NaN is 0.
+/// The nearest integer, ties to even, cut to what the type holds. NaN is the lowest: then adding
+/// 128 to all bytes with sign gives the bytes without (passes/quantize).
 double to_integer(double quotient, double zero, double lowest, double largest) {
   const double shifted = std::nearbyint(quotient) + zero;
-  return std::isnan(shifted) ? 0 : std::clamp(shifted, lowest, largest);
+  return std::isnan(shifted) ? lowest : std::clamp(shifted, lowest, largest);
 }
 
 /// Quotients and their zero points to a type of at most 8 bits.

@@ -73,6 +73,34 @@ TEST(FusedAttentionKernel, FullyMaskedQueryGivesZero) {
   EXPECT_EQ(y.values<float>(), Floats{0});
 }
 
+/// Two keys of values 2 and 8; the second score is a number.
+TEST(FusedAttentionKernel, HiddenScoresAreTheNumber) {
+  TestTensor y = floats({1, 1, 1, 1}, {9});
+  const TestTensor one = floats({1, 1, 1, 1}, {1});
+  const TestTensor k = floats({1, 1, 2, 1}, {0, 100});
+  const TestTensor v = floats({1, 1, 2, 1}, {2, 8});
+  const TestTensor none = TestTensor::absent();
+  const TestTensor keep = {{2}, std::vector<Bool>{Bool(true), Bool(false)}};
+  EXPECT_EQ(TestOp("Attention", "sluice").run({one, k, v, none, none, none, keep}, y), "");
+  EXPECT_EQ(y.values<float>(), Floats{5});
+}
+
+TEST(FusedAttentionKernel, ZeroRowsNamesTheQueriesThatGetZeros) {
+  const TestTensor one = floats({1, 1, 1, 1}, {1});
+  const auto run = [&](float masked, int zero_rows) {
+    TestTensor y = floats({1, 1, 1, 1}, {9});
+    TestOp attention("Attention", "sluice");
+    attention.with("zero_rows", zero_rows);
+    EXPECT_EQ(attention.run({one, one, one, floats({1}, {masked})}, y), "");
+    return y.values<float>()[0];
+  };
+  EXPECT_TRUE(std::isnan(run(-INFINITY, 0)));
+  EXPECT_EQ(run(-INFINITY, 1), 0);
+  EXPECT_EQ(run(-INFINITY, 2), 0);
+  EXPECT_TRUE(std::isnan(run(NAN, 1)));
+  EXPECT_EQ(run(NAN, 2), 0);
+}
+
 TEST(RotaryEmbeddingKernel, RefusesPositionsOutsideTheCache) {
   TestTensor y = floats({1, 1, 1, 2}, {0, 0});
   const TestTensor x = floats({1, 1, 1, 2}, {1, 2});
@@ -117,6 +145,10 @@ TEST(QuantizeKernel, RoundsHalfToEvenAndSaturates) {
   EXPECT_EQ(TestOp("QuantizeLinear").run({x, scale, {{}, Bytes{10}}}, y), "");
   EXPECT_EQ(y.values<std::uint8_t>(), (Bytes{10, 12, 255, 0, 0}));
   EXPECT_NE(TestOp("QuantizeLinear").run({x, floats({2}, {1, 1})}, y), "");
+  using Signed = std::vector<std::int8_t>;
+  TestTensor z({5}, Signed(5));
+  EXPECT_EQ(TestOp("QuantizeLinear").run({x, scale, {{}, Signed{-118}}}, z), "");
+  EXPECT_EQ(z.values<std::int8_t>(), (Signed{-118, -116, 127, -128, -128}));
 }
 
 TEST(MaxRoiPoolKernel, NanRegionsTerminate) {
