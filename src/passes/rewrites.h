@@ -1,5 +1,9 @@
 // The passes. Each has a function and a file; marks on products share one. Values are written %x,
 // constants %c.
+//
+// "Algebra" names the identity that a rewrite needs and does not hold for all constants, and what
+// it therefore asks of them (docs/howto/add-a-pass.md). Other rewrites move, drop or compute whole
+// operations and hold for every constant.
 #pragma once
 
 #include "passes/pass.h"
@@ -28,9 +32,10 @@ Result<int> expand_quantized(ir::Graph& graph, const PassContext& context);
 /// with 8-bit weights become sluice::NarrowMatMul, or are marked as by `allow_byte_products`.
 ///     Quantize[Relu[Add[Conv[Dequantize[%q], Dequantize[%w]], Dequantize[%r]]]]
 ///                                       ->   sluice::QuantizedConv[%q, %w, %scale, %bias, %r]
-/// Drops the rounding between a convolution and a sum that follows it. Moves signed activations to
-/// unsigned ones. Weights of u8 too far from their zero point for i8 are those of two convolutions,
-/// of which the second adds the result of the first.
+/// Drops the rounding between a convolution and a sum that follows it, and that of a product's
+/// factor; the clipping stays. Moves signed activations to unsigned ones. Weights of u8 too far
+/// from their zero point for i8 are those of two convolutions, of which the second adds the result
+/// of the first.
 Result<int> fuse_quantized(ir::Graph& graph, const PassContext& context);
 
 /// Drops operations, optional outputs, operands and subgraphs that nothing reads.
@@ -41,6 +46,7 @@ Result<int> remove_dead_code(ir::Graph& graph, const PassContext& context);
 /// 0, %x + 0, %x * 1, ...
 ///     %a = Identity[%x]; %y = Relu[%a]   ->   %y = Relu[%x]
 /// Keeps one that connects an input, a constant or an output to another output of a graph.
+/// Algebra: x + -0 = x - 0 = x, but -0 + 0 is 0: the sign of a zero constant counts.
 Result<int> remove_identities(ir::Graph& graph, const PassContext& context);
 
 /// Computes operations on constants with `context.evaluate`.
@@ -50,6 +56,7 @@ Result<int> remove_identities(ir::Graph& graph, const PassContext& context);
 Result<int> fold_constants(ir::Graph& graph, const PassContext& context);
 
 /// Replaces integers that follow from shapes by constants, even if the shapes are partly symbolic.
+/// Algebra: that of whole numbers; values that the element type would wrap are not followed.
 ///     %s = Shape[%x : f32[N,128]]; %d = Gather[%s, 1]   ->   const %d = 128
 Result<int> fold_shapes(ir::Graph& graph, const PassContext& context);
 
@@ -68,10 +75,12 @@ Result<int> fold_conditions(ir::Graph& graph, const PassContext& context);
 ///     BatchNormalization[%x, ...]                 ->   Add[Mul[%x, %scale], %shift]
 ///     Add[Conv[%x, %w, %b], %c : f32[C,1,1]]      ->   Conv[%x, %w, %b']
 /// Weights that the model has in 16 bits are rounded to 16 bits after they are scaled.
+/// Algebra: s (w x + b) + t = (s w) x + (s b + t), if no product overflows or loses digits and s b
+/// and t do not cancel.
 Result<int> fuse_batch_norm(ir::Graph& graph, const PassContext& context);
 
 /// Convolutions lose the taps that lie in padding for every output: those of a dilation as large as
-/// the image.
+/// the image. Algebra: 0 w = 0, for finite weights.
 ///     Conv[%x : f32[1,8,6,6], %w : f32[4,8,3,3]] {dilations = [6, 6], pads = [6, 6, 6, 6]}
 ///                                       ->   Conv[%x, %w' : f32[4,8,1,1]] {pads = [0, 0, 0, 0]}
 Result<int> trim_kernels(ir::Graph& graph, const PassContext& context);
@@ -81,17 +90,20 @@ Result<int> trim_kernels(ir::Graph& graph, const PassContext& context);
 ///     Reshape[Gemm[Reshape[%x], %w, %b]]   ->   Add[MatMul[%x, %w], %b]
 Result<int> unflatten_products(ir::Graph& graph, const PassContext& context);
 
-/// Finds Gelu, exact or by tanh, in its elementary operators.
+/// Finds Gelu, exact or by tanh, in its elementary operators. Algebra: the constants are Gelu's own
+/// numbers, up to the digits that exporters write (`is_near`), and do not make the result larger.
 ///     x * 0.5 * (1 + Erf[x / sqrt 2])   ->   Gelu[%x]
 Result<int> fuse_gelu(ir::Graph& graph, const PassContext& context);
 
 /// Finds layer normalization over the last axes in its elementary operators. The root without
-/// "+ eps" counts as eps = 0.
+/// "+ eps" counts as eps = 0. Algebra: the exponent of a power is exactly 2, and the attribute
+/// holds eps.
 ///     d = x - ReduceMean[x]; d / Sqrt[ReduceMean[d * d] + eps] * scale + bias
 ///                                       ->   LayerNormalization[%x, %scale, %bias]
 Result<int> fuse_layer_norm(ir::Graph& graph, const PassContext& context);
 
 /// Finds the normalization by the root of the mean square over the last axes, with or without eps.
+/// Algebra: as of layer normalization.
 ///     x * Reciprocal[Sqrt[ReduceMean[x * x] + eps]] * scale   ->   RMSNormalization[%x, %scale]
 Result<int> fuse_rms_norm(ir::Graph& graph, const PassContext& context);
 
@@ -102,8 +114,9 @@ Result<int> fuse_softmax(ir::Graph& graph, const PassContext& context);
 /// Finds attention over heads.
 ///     MatMul[Softmax[MatMul[q, Transpose[k]] * scale + mask], v]   ->   sluice::Attention
 /// Includes the concatenation of past and new keys and values, torch's guard of the softmax
-/// (Where[IsNaN[s], 0, s]), several masks, and heads of keys that Expand repeats. Operands of rank
-/// 3 are those of one head.
+/// (Where[IsNaN[s], 0, s]), several masks, and heads of keys that Expand repeats. Scores that a
+/// Where replaces by a number are that number. Operands of rank 3 are those of one head.
+/// Algebra: attention_match.h.
 Result<int> fuse_attention(ir::Graph& graph, const PassContext& context);
 
 /// Operators that have no fast kernels become such as have (passes/lower/operator_rewrites.h).
@@ -121,7 +134,8 @@ Result<int> tabulate_trees(ir::Graph& graph, const PassContext& context);
 Result<int> simplify_transposes(ir::Graph& graph, const PassContext& context);
 
 /// Computes operations on f16 and bf16 in f32, and rounds only what leaves them. A Cast to 16 bits
-/// in the model still rounds.
+/// in the model still rounds. Values between operations keep the digits and the range of f32: what
+/// would overflow 16 bits there does not.
 ///     Relu[MatMul[%x : f16[2,3], %w : f16[3,4]]]
 ///                   ->   Cast[Relu[MatMul[Cast[%x] : f32[2,3], %w' : f32[3,4]]]] {to = f16}
 Result<int> widen_halves(ir::Graph& graph, const PassContext& context);
@@ -133,7 +147,8 @@ Result<int> widen_halves(ir::Graph& graph, const PassContext& context);
 ///     Conv[%x, %c : f32[...]] {from f16}     ->   Conv[%x, %c] {sluice_weights = "f16"}
 Result<int> narrow_weights(ir::Graph& graph, const PassContext& context);
 
-/// Products keep weights of 4 bits with a scale per block along K in 4 bits.
+/// Products keep weights of 4 bits with a scale per block along K in 4 bits. Algebra: sum(x (s q))
+/// = s sum(x q), for scales that are 0 or moderate.
 ///     MatMul[%x, Dequantize[%c : u4[K,N], scales, zeros]]
 ///                                       ->   sluice::NarrowMatMul[%x, %c' : u4[N,K], scales,
 ///                                       zeros]

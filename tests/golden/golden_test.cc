@@ -2,7 +2,12 @@
 //
 //     // pass: identities, dead_code     the passes, in order
 //     // refuse: Where                   optional: no backend takes these operators, or bodies
-//     // a line on what the case is about     with them
+//                                            with them
+//     // of largest: 0.02                optional: how far results of the rewritten graph may be,
+//     // steps: 1                            see Slack
+//     // keep: s                         optional: rewrites_test does not change this constant
+//     // not run: reason                 optional: rewrites_test does not run the graph
+//     // a line on what the case is about
 //     subgraph @0 "main" { ... }
 //     // ----
 //     subgraph @0 "main" { ... }         what must come out
@@ -13,74 +18,17 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <set>
-#include <sstream>
 #include <string>
-#include <vector>
 
 #include "base/file.h"
+#include "golden/golden_case.h"
 #include "ir/text/graph_text.h"
 #include "ir/verify.h"
 #include "ops/inference.h"
-#include "ops/schema.h"
 #include "passes/pass_manager.h"
-#include "support/paths.h"
 
-namespace sluice {
+namespace sluice::golden {
 namespace {
-
-constexpr std::string_view kSeparator = "// ----\n";
-
-struct GoldenCase {
-  std::string head;  ///< all before the separator
-  std::string expected;
-  std::vector<passes::Pass> passes;
-  std::set<std::string> refused;
-};
-
-std::vector<std::string> words_after(const std::string& line, std::string_view key) {
-  std::vector<std::string> words;
-  if (!line.starts_with(key)) return words;
-  std::istringstream stream(line.substr(key.size()));
-  for (std::string word; std::getline(stream >> std::ws, word, ',');) words.push_back(word);
-  return words;
-}
-
-Result<GoldenCase> read_case(const std::filesystem::path& path) {
-  const std::string text = SLUICE_TRY(read_text_file(path));
-  const std::size_t end = text.find(kSeparator);
-  GoldenCase golden;
-  golden.head = text.substr(0, end);
-  if (end != std::string::npos) golden.expected = text.substr(end + kSeparator.size());
-  std::istringstream lines(golden.head);
-  for (std::string line; std::getline(lines, line);) {
-    for (const std::string& name : words_after(line, "// pass: ")) {
-      const passes::Pass* pass = passes::find_pass(name);
-      if (pass == nullptr) return invalid_argument("no pass is named \"{}\"", name);
-      golden.passes.push_back(*pass);
-    }
-    for (const std::string& kind : words_after(line, "// refuse: ")) golden.refused.insert(kind);
-  }
-  if (golden.passes.empty()) return invalid_argument("no line \"// pass: name\"");
-  return golden;
-}
-
-Status complete(ir::Graph& graph) {
-  for (std::size_t i = 0; i < graph.num_subgraphs(); ++i) {
-    ir::Subgraph& subgraph = graph.subgraph(ir::SubgraphId(i));
-    const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
-    for (const ir::OperationId id : order) {
-      ir::Operation operation = subgraph.operation(id);
-      const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
-      if (schema == nullptr) return invalid_argument("unknown: {}", operation.describe());
-      SLUICE_TRY(ops::normalize(*schema, subgraph, operation));
-      subgraph.operation(id) = std::move(operation);
-    }
-  }
-  SLUICE_TRY(ops::infer_types(graph));
-  return ir::verify(graph);
-}
 
 passes::Acceptance refuse(const std::set<std::string>& kinds) {
   return [&kinds](const ir::Graph& graph, const ir::Subgraph&, const ir::Operation& operation) {
@@ -110,7 +58,7 @@ Result<std::string> run_case(const GoldenCase& golden) {
 class Golden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Golden, PassOutputMatchesTheGoldenFile) {
-  const auto path = testing::source_path("tests/golden/" + GetParam() + ".ir");
+  const auto path = path_of(GetParam());
   const auto golden = read_case(path);
   ASSERT_TRUE(golden.is_ok()) << golden.status().to_string();
   const auto text = run_case(*golden);
@@ -123,18 +71,8 @@ TEST_P(Golden, PassOutputMatchesTheGoldenFile) {
   EXPECT_EQ(*text, golden->expected);
 }
 
-std::vector<std::string> case_names() {
-  std::vector<std::string> names;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(testing::source_path("tests/golden"))) {
-    if (entry.path().extension() == ".ir") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 INSTANTIATE_TEST_SUITE_P(Passes, Golden, ::testing::ValuesIn(case_names()),
                          [](const auto& golden) { return golden.param; });
 
 }  // namespace
-}  // namespace sluice
+}  // namespace sluice::golden
