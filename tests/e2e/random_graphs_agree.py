@@ -26,6 +26,7 @@ from random_graphs.verdicts import Verdict, judge
 
 SEED = 1
 COUNT = 1000
+EXECUTORS = ("linear", "dataflow", "parallel")
 MOST_SHRUNK = 5
 LONGEST = 4000  # characters of a printed graph
 
@@ -87,6 +88,8 @@ def main() -> int:
                         help=f"of {', '.join(FAMILIES)} (default: all)")
     parser.add_argument("--seed", type=int, default=SEED, help="of the first graph (%(default)s)")
     parser.add_argument("--count", type=int, default=COUNT, help="of graphs (%(default)s)")
+    parser.add_argument("--executor", choices=EXECUTORS, action="append",
+                        help="runs of cpu, repeatable (default: linear)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the graphs here")
     arguments = parser.parse_intermixed_args()
     families = arguments.families or list(FAMILIES)
@@ -99,9 +102,12 @@ def main() -> int:
         print(f"{sum(batch.operators.values())} nodes of {len(batch.operators)} operators; "
               f"fragments by {dict(evaluate.opinions)}; {time.perf_counter() - start:.0f} s",
               flush=True)
-        for backend in ("reference", "cpu"):
-            title = f"{backend} and onnxruntime"
-            report_verdicts(batch, judge(batch.plain, backend), title, backend, report)
+        title = "reference and onnxruntime"
+        report_verdicts(batch, judge(batch.plain, "reference"), title, "reference", report)
+        for executor in arguments.executor or ["linear"]:
+            more = [] if executor == "linear" else ["--executor", executor, "--threads", "2"]
+            title = f"cpu{'' if executor == 'linear' else ', ' + executor} and onnxruntime"
+            report_verdicts(batch, judge(batch.plain, "cpu", *more), title, "cpu", report)
         for kind, folders in batch.hostile.items():
             more = ["--any-values"] if kind == "floats" else []
             verdicts = judge(folders, "cpu", "--against", "reference", *more)

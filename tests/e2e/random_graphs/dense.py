@@ -82,6 +82,10 @@ def integer_product(case: Case) -> Value:
     if case.chance(0.5):
         return case.op("MatMulInteger", a, b, *zeros[: case.between(0, 2)])
     scales = [case.given(np.array(s, F32), 0.9) for s in (0.02, 0.03, 0.05)]
+    if case.chance(0.4):  # of b, one per column
+        columns = b.shape[1:]
+        scales[1] = case.given((rng.random(columns) * 0.03 + 0.01).astype(F32), 0.9)
+        zeros[1] = case.given(rng.integers(0, 9, columns).astype(b.dtype), 0.9)
     last = case.given(np.array(5).astype(case.pick([a.dtype, b.dtype])), 0.9)
     return case.op("QLinearMatMul", a, scales[0], zeros[0], b, scales[1], zeros[1], scales[2], last)
 
@@ -133,6 +137,23 @@ def heads_of(case: Case, x: Value, heads: int, perm: list[int]) -> Value:
     return case.op("Transpose", y, perm=perm)
 
 
+def replaced(case: Case, scores: Value, mask: Shape) -> Value:
+    """Some scores are a number, in whole rows now and then."""
+    shown = case.rng.random(mask) < 0.6
+    if len(mask) > 1 and case.chance(0.4):
+        shown[..., 0, :] = False
+    number = case.scalar(case.pick([0.0, -1.0, -5.0, 3.0, -1e4]))
+    if case.chance(0.5):
+        return case.op("Where", case.given(shown, 0.4), scores, number)
+    return case.op("Where", case.given(~shown, 0.4), number, scores)
+
+
+def guarded(case: Case, weights: Value) -> Value:
+    """torch's guard of rows that see nothing."""
+    zero = case.scalar(0.0, weights.dtype)
+    return case.op("Where", case.op("IsNaN", weights), zero, weights)
+
+
 def spelled_attention(case: Case) -> Value:
     """Self-attention as exporters spell it: scale before or after, key turned once or twice."""
     heads, size = case.pick([1, 2, 3, 5]), case.pick([4, 8, 16, 20, 32])
@@ -151,10 +172,16 @@ def spelled_attention(case: Case) -> Value:
     if not early:
         kind = case.pick(["Mul", "Div"])
         scores = case.op(kind, scores, case.scalar(size ** (-0.5 if kind == "Mul" else 0.5)))
-    if case.chance(0.5):
+    for _ in range(case.pick([0, 1, 1, 2])):
         mask = case.pick([(1, 1, tokens, tokens), (batch, 1, 1, tokens), (tokens,)])
-        scores = case.op("Add", scores, weight(case, x, mask, spread=1.0))
-    mixed = case.op("MatMul", case.op("Softmax", scores, axis=-1 if case.since(13) else 3), value)
+        if case.since(9) and case.chance(0.5):
+            scores = replaced(case, scores, mask)
+        else:
+            scores = case.op("Add", scores, weight(case, x, mask, spread=1.0))
+    weights = case.op("Softmax", scores, axis=-1 if case.since(13) else 3)
+    if case.since(9) and case.chance(0.3):
+        weights = guarded(case, weights)
+    mixed = case.op("MatMul", weights, value)
     turned = case.op("Transpose", mixed, perm=[0, 2, 1, 3])
     return case.op("Reshape", turned, case.ints([batch, tokens, width]))
 

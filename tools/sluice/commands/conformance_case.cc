@@ -128,7 +128,8 @@ Result<CaseModel> load_case(const fs::path& folder, const CaseOptions& options) 
   auto executable = SLUICE_TRY(compile_model(source, {}));
   const bool is_random = draws_random_numbers(executable.graph);
   exec::LoadOptions loading;
-  loading.num_threads = 1;
+  loading.num_threads = options.num_threads;
+  loading.executor = options.executor;
   loading.max_loop_iterations = options.max_loop_iterations;
   return CaseModel{
       SLUICE_TRY(exec::LoadedModel::load(std::move(executable), backend_registry(), loading)),

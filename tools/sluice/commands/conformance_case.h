@@ -20,6 +20,8 @@ struct CaseOptions {
   ModelOptions model;  ///< its path is the case's
   Tolerances tolerances = default_tolerances();
   std::int64_t max_loop_iterations = exec::LoadOptions().max_loop_iterations;
+  exec::ExecutorKind executor = exec::ExecutorKind::kAsCompiled;
+  int num_threads = 1;
   bool takes_any_values = false;  ///< run_case_against asks only whether both run or both refuse
 };
 

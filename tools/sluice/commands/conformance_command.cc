@@ -54,6 +54,11 @@ class ConformanceCommand : public Command {
     options.add("--against", against_,
                 "Compare with what this backend answers: outputs, or that it refuses");
     options
+        .add("--executor", executor_,
+             "Executor: linear, dataflow or parallel; default: what the case is compiled for")
+        .one_of({"linear", "dataflow", "parallel"});
+    options.add_threads(options_.num_threads, "Cores to use; 0 for all");
+    options
         .add("--max-loop-iterations", options_.max_loop_iterations,
              "A loop that runs longer fails its case")
         .shows_default();
@@ -65,6 +70,7 @@ class ConformanceCommand : public Command {
     std::vector<fs::path> cases;
     for (const std::string& folder : folders_) find_cases(folder, cases);
     if (cases.empty()) return invalid_argument("no model.onnx below {}", folders_.front());
+    options_.executor = SLUICE_TRY(exec::parse_executor(executor_));
     options_.tolerances = SLUICE_TRY(parse_tolerances(tolerances_));
     const std::regex filter(filter_);
     std::map<Outcome::Kind, int> counts;
@@ -105,6 +111,7 @@ class ConformanceCommand : public Command {
   CaseOptions options_;
   std::vector<std::string> tolerances_;
   std::string against_;
+  std::string executor_;
   std::string filter_;
   bool is_verbose_ = false;
 };
