@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,15 @@ from daemon import Daemon, running
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
+PATIENCE = 300  #: seconds that a test waits for what an idle machine does at once
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    """Waits until the condition holds, for as long as a machine that does other work may need."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {PATIENCE} s"
+        time.sleep(0.01)
 
 
 def make_model(nodes: list[Any], inputs: list[Any], outputs: list[Any],

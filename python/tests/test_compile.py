@@ -5,7 +5,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 
 import numpy as np
 import onnx
@@ -13,7 +12,7 @@ import pytest
 import sluice
 from sluice import progress
 
-from conftest import DIGITS
+from conftest import DIGITS, eventually
 
 
 def test_path_bytes_and_proto_give_one_model(image: np.ndarray, digits: sluice.Model) -> None:
@@ -70,9 +69,7 @@ def test_long_compilation_shows_a_bar_in_a_terminal() -> None:
     stream = io.StringIO()
     with progress.Bar(stream, after=0) as bar:
         bar("optimize")
-        deadline = time.monotonic() + 30
-        while "optimize" not in stream.getvalue() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        eventually(lambda: "optimize" in stream.getvalue())
     assert "\rsluice: [########................] optimize, " in stream.getvalue()
     assert stream.getvalue().endswith(" \r")  # the line is gone
     quiet = io.StringIO()

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import DIGITS, ROOT
+from conftest import DIGITS, PATIENCE, ROOT
 from daemon import Daemon
 
 EXAMPLES = ROOT / "python" / "examples"
@@ -27,7 +27,7 @@ def test_example_runs(name: str, daemon: Daemon, tmp_path: pathlib.Path) -> None
     more, expected = RUNS[name]
     arguments = [text.format(folder=tmp_path, address=daemon.address) for text in more]
     done = subprocess.run([sys.executable, EXAMPLES / name, DIGITS, *arguments], capture_output=True, text=True,
-                          timeout=60)
+                          timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert expected in done.stdout
 

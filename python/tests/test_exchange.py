@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sluice
 
-from conftest import same_type
+from conftest import PATIENCE, same_type
 from daemon import Daemon, running
 
 
@@ -26,7 +26,7 @@ def test_tensor_that_is_put_is_an_input_and_is_read_back(client: sluice.Client, 
     np.testing.assert_array_equal(tensor.numpy(), image)
     np.testing.assert_array_equal(model(tensor), digits(image))
     np.testing.assert_array_equal(model.run({"image": tensor})["probabilities"], digits(image))
-    np.testing.assert_array_equal(model.submit(image=tensor).result(30), digits(image))
+    np.testing.assert_array_equal(model.submit(image=tensor).result(PATIENCE), digits(image))
     tensor.remove()
     with pytest.raises(sluice.NotFound):
         tensor.numpy()
@@ -81,7 +81,7 @@ def test_daemon_fetches_what_another_one_offers(tmp_path: pathlib.Path, digits: 
                     "--exchange-token-file", str(tmp_path / "own")) as taker, \
             sluice.Client(giver.address) as there, sluice.Client(taker.address) as here:
         offer = there.put(image).offer()
-        copy = here.fetch(offer, giver.exchange, timeout=30)
+        copy = here.fetch(offer, giver.exchange, timeout=PATIENCE)
         np.testing.assert_array_equal(copy.numpy(), image)
         np.testing.assert_array_equal(here.load(digits)(copy), digits(image))
         with pytest.raises(sluice.NotFound, match="offer the tensor again"):

@@ -14,7 +14,7 @@ import pytest
 import sluice
 from onnx import TensorProto, helper
 
-from conftest import make_model, same_type
+from conftest import PATIENCE, make_model, same_type
 
 CALLS = int(os.environ.get("SLUICE_FUZZ_CALLS", "400"))
 DTYPES = [np.float32, np.float64, np.float16, np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64, np.bool_,
@@ -132,7 +132,7 @@ def test_random_requests_answer_or_raise(seed: int, runtime: sluice.Runtime,
         model = loaded[str(rng.choice(sorted(loaded)))]
         try:
             model(random_value(rng))
-            model.submit(random_value(rng)).result(60)
+            model.submit(random_value(rng)).result(PATIENCE)
         except ALLOWED:
             continue
 

@@ -17,7 +17,7 @@ import pytest
 import sluice
 import sluice.onnxruntime as ort
 
-from conftest import DIGITS, make_model
+from conftest import DIGITS, PATIENCE, make_model
 
 
 @pytest.fixture(autouse=True)
@@ -68,11 +68,11 @@ def test_run_async_calls_back(session: Any, image: np.ndarray) -> None:
         done.set()
 
     session.run_async(None, {"image": image}, callback, 7)
-    assert done.wait(30)
+    assert done.wait(PATIENCE)
     assert answers[0][1:] == (7, "") and answers[0][0][0].shape == (2, 10)
     done.clear()
     session.run_async(None, {"image": image[:, :, :4]}, callback, 8)
-    assert done.wait(30)
+    assert done.wait(PATIENCE)
     assert "got f32[2,1,4,8]" in answers[1][2]
 
 

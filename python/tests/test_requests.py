@@ -6,14 +6,16 @@ import asyncio
 import concurrent.futures
 import os
 import threading
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 import sluice
 
+from conftest import PATIENCE, eventually
+
 LONG = np.int64(2_000_000)  # iterations of `slow`, more than a second
+ENDLESS = np.int64(90_000_000)  # a request that ends when it is cancelled
 
 
 def x64() -> Any:
@@ -23,7 +25,7 @@ def x64() -> Any:
 def test_submitted_requests_finish_in_any_order(runtime: sluice.Runtime, two: sluice.Model) -> None:
     model = runtime.load(two, queue=100)
     requests = [model.submit(np.full(4, i, np.float32), np.ones(4, np.float32)) for i in range(50)]
-    for done in concurrent.futures.as_completed(requests, 30):
+    for done in concurrent.futures.as_completed(requests, PATIENCE):
         i = requests.index(done)
         total, difference = done.result()
         assert (total == i + 1).all() and (difference == i - 1).all()
@@ -32,48 +34,47 @@ def test_submitted_requests_finish_in_any_order(runtime: sluice.Runtime, two: sl
 def test_cancel_ends_a_request(runtime: sluice.Runtime, slow: sluice.Model) -> None:
     model = runtime.load(slow, depth=1, queue=10)
     running_one = model.submit(np.int64(200_000), x64())
-    waiting = model.submit(LONG, x64())
-    start = time.monotonic()
+    waiting = model.submit(ENDLESS, x64())
     assert waiting.cancel() and waiting.cancelled()
     with pytest.raises(concurrent.futures.CancelledError):
         waiting.result()
-    assert running_one.result(30).shape == (64,)
-    model.submit(np.int64(1), x64()).result(30)
-    assert time.monotonic() - start < 30
-    assert model.statistics().answered.get("cancelled") == 1
+    assert running_one.result(PATIENCE).shape == (64,)
+    model.submit(np.int64(1), x64()).result(PATIENCE)
+    eventually(lambda: model.statistics().answered.get("cancelled") == 1)
 
 
 def test_deadline_of_a_waiting_request(runtime: sluice.Runtime, slow: sluice.Model) -> None:
     model = runtime.load(slow, depth=1, queue=10)
-    first = model.submit(np.int64(300_000), x64())
+    first = model.submit(ENDLESS, x64())
     late = model.submit(LONG, x64(), timeout=0.01)
     with pytest.raises(TimeoutError) as raised:
-        late.result(30)
+        late.result(PATIENCE)
     assert isinstance(raised.value, sluice.DeadlineExceeded)
-    first.result(30)
+    assert first.cancel()
 
 
 def test_full_queue_refuses(runtime: sluice.Runtime, slow: sluice.Model) -> None:
     model = runtime.load(slow, depth=1, queue=1)
+    running_one = model.submit(ENDLESS, x64())
     accepted, refused = [], 0
-    for _ in range(6):
+    for _ in range(5):
         try:
-            accepted.append(model.submit(np.int64(100_000), x64()))
+            accepted.append(model.submit(np.int64(1), x64()))
         except sluice.ResourceExhausted:
             refused += 1
-    ended = [request.exception(60) for request in accepted]  # a daemon says it later
+    eventually(lambda: refused > 0 or any(request.done() for request in accepted))  # a daemon says it later
+    running_one.cancel()
+    ended = [request.exception(PATIENCE) for request in accepted]
     refused += sum(isinstance(error, sluice.ResourceExhausted) for error in ended)
-    assert refused >= 1 and ended.count(None) >= 2
+    assert refused >= 1 and None in ended
 
 
 def test_stopped_model_cancels_requests(runtime: sluice.Runtime, slow: sluice.Model) -> None:
     model = runtime.load(slow, depth=1, queue=10)
-    requests = [model.submit(np.int64(100_000), x64()) for _ in range(5)]
-    deadline = time.monotonic() + 30  # a daemon accepts them a moment later
-    while model.statistics().accepted < 5:
-        assert time.monotonic() < deadline
+    requests = [model.submit(count, x64()) for count in (np.int64(100_000), *[LONG] * 4)]
+    eventually(lambda: model.statistics().accepted == 5)  # a daemon accepts them a moment later
     model.stop()
-    errors = [request.exception(30) for request in requests]
+    errors = [request.exception(PATIENCE) for request in requests]
     assert isinstance(errors[-1], sluice.Cancelled) and not requests[-1].cancelled()
 
 
@@ -112,7 +113,7 @@ def test_cancelled_task_ends_its_request(runtime: sluice.Runtime, slow: sluice.M
         await first
         await model.call_async(np.int64(1), x64())
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+    asyncio.run(asyncio.wait_for(main(), PATIENCE))
 
 
 def test_exception_of_a_callback_harms_no_request(runtime: sluice.Runtime, digits: sluice.Model,
@@ -122,7 +123,7 @@ def test_exception_of_a_callback_harms_no_request(runtime: sluice.Runtime, digit
     told = threading.Event()
     request.add_done_callback(lambda _: 1 / 0)
     request.add_done_callback(lambda _: told.set())  # behind the first
-    request.result(30)
-    assert told.wait(30)
+    request.result(PATIENCE)
+    assert told.wait(PATIENCE)
     assert "ZeroDivisionError" in caplog.text
-    assert model.submit(image).result(30).shape == (2, 10)
+    assert model.submit(image).result(PATIENCE).shape == (2, 10)

@@ -12,7 +12,7 @@ import pytest
 import sluice
 from onnx import TensorProto, helper
 
-from conftest import make_model, same_type
+from conftest import PATIENCE, make_model, same_type
 
 def test_runtime_names_its_devices(runtime: sluice.Runtime) -> None:
     assert [device.kind for device in runtime.devices] == ["cpu"]
@@ -29,7 +29,7 @@ def test_loaded_model_gives_the_model_s_answers(runtime: sluice.Runtime, digits:
     np.testing.assert_array_equal(model(image.tolist()), expected)
     np.testing.assert_array_equal(model(image[:, :, ::-1][:, :, ::-1]), expected)
     out = sluice.empty((2, 10))
-    result = model.run({"image": image}, out={"probabilities": out}, timeout=30, priority=3)
+    result = model.run({"image": image}, out={"probabilities": out}, timeout=PATIENCE, priority=3)
     assert result["probabilities"] is out
     np.testing.assert_array_equal(out, expected)
 
@@ -53,7 +53,7 @@ def test_types_that_numpy_lacks_travel(runtime: sluice.Runtime) -> None:
     y = model(x)
     assert y.dtype == x.dtype
     np.testing.assert_array_equal(y, x)
-    assert (model.submit(x).result(30) == x).all()
+    assert (model.submit(x).result(PATIENCE) == x).all()
 
 
 def test_wrong_inputs_are_explained(runtime: sluice.Runtime, digits: sluice.Model, image: Any) -> None:
@@ -141,7 +141,7 @@ def test_graph_of_functions_is_deployed_run_listed_and_removed(runtime: sluice.R
     np.testing.assert_array_equal(bright, image + image)
     np.testing.assert_allclose(read, digits(image + image), rtol=1e-5)
     assert graph.run({"brighten.x": image}, ["read.probabilities"]).keys() == {"read.probabilities"}
-    assert graph.submit(image).result(30)[1].shape == (2, 10)
+    assert graph.submit(image).result(PATIENCE)[1].shape == (2, 10)
     assert "digits of the dark" in {one.name for one in runtime.models()}
     with pytest.raises(sluice.FailedPrecondition, match="digits of the dark"):
         functions[0].unload()
@@ -180,7 +180,7 @@ def test_unloaded_model_and_closed_runtime_refuse_calls(runtime: sluice.Runtime,
 def test_outputs_outlive_model_and_runtime(runtime: sluice.Runtime, digits: sluice.Model,
                                            image: Any) -> None:
     model = runtime.load(digits)
-    results = [model(image), model.submit(image).result(30)]
+    results = [model(image), model.submit(image).result(PATIENCE)]
     runtime.close()
     del model
     for result in results:
@@ -240,7 +240,7 @@ def test_combined_models_batch_requests(local: sluice.Runtime, digits: sluice.Mo
     model = local.combine([local.load(digits)], batch_rows=8, max_delay=0.05)
     requests = [model.submit(image) for _ in range(4)]
     for request in requests:
-        np.testing.assert_allclose(request.result(30), digits(image), atol=1e-6)
+        np.testing.assert_allclose(request.result(PATIENCE), digits(image), atol=1e-6)
 
 
 def test_model_on_demand_is_loaded_by_its_first_request(digits: sluice.Model, image: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sluice
 
-from conftest import DIGITS
+from conftest import DIGITS, PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -132,8 +132,8 @@ def test_queues_compute_in_the_order_of_their_entries(queues: sluice.Queues, dig
     results = [queues.put("probabilities", sluice.empty((2, 10))) for _ in images]
     inputs = [queues.put("image", each) for each in images]
     for entry, result, each in zip(inputs, results, images):
-        np.testing.assert_allclose(result.result(30), digits(each), atol=1e-6)
-        assert entry.result(30) is each
+        np.testing.assert_allclose(result.result(PATIENCE), digits(each), atol=1e-6)
+        assert entry.result(PATIENCE) is each
 
 
 def test_full_and_closed_queues_refuse(queues: sluice.Queues, image: Any) -> None:
@@ -149,7 +149,7 @@ def test_full_and_closed_queues_refuse(queues: sluice.Queues, image: Any) -> Non
     assert not entries[0].cancel()
     queues.close()
     for entry in entries:
-        assert isinstance(entry.exception(30), sluice.Cancelled)
+        assert isinstance(entry.exception(PATIENCE), sluice.Cancelled)
     with pytest.raises((sluice.FailedPrecondition, sluice.NotFound)):
         queues.put("image", image)
 
@@ -159,4 +159,4 @@ def test_queues_end_with_their_runtime(package: pathlib.Path, image: Any) -> Non
     queues = runtime.load(package).queues()
     entry = queues.put("image", image)
     runtime.close()
-    assert isinstance(entry.exception(30), sluice.Cancelled)
+    assert isinstance(entry.exception(PATIENCE), sluice.Cancelled)
