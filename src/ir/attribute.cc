@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "ir/short_float.h"
+#include "ir/numbers/short_float.h"
 
 namespace sluice::ir {
 namespace {

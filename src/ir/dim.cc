@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "ir/dim_facts.h"
 
 namespace sluice::ir {
 
@@ -29,7 +30,13 @@ namespace {
 constexpr std::array<std::string_view, 5> kFunctionNames = {"", "floordiv", "ceildiv", "max",
                                                             "min"};
 
+// Hostile graphs must not grow expressions without end; what passes a bound becomes unnamed.
 constexpr std::size_t kMaxTerms = 64;
+constexpr std::size_t kMaxFunctionText = 1024;
+
+constexpr std::string_view kUnnamed = "?";  // no symbol: DimParser reads no such name
+
+Dim unnamed(bool may_be_negative);
 
 }  // namespace
 
@@ -43,13 +50,27 @@ struct DimExpression {
     return sum;
   }
 
+  static bool may_be_negative(const DimExpression& sum) {
+    return std::ranges::any_of(sum.terms, [](const auto& term) {
+      return term.second < 0 || std::ranges::any_of(term.first, [](const Atom& atom) {
+               return atom.text.find('-') != std::string::npos;
+             });
+    });
+  }
+
+  static bool is_unnamed(const Dim& dim) {
+    if (dim.is_known() || dim.expression_->terms.size() != 1) return false;
+    const Monomial& monomial = dim.expression_->terms.begin()->first;
+    return monomial.size() == 1 && monomial.front().text == kUnnamed;
+  }
+
   static Dim finish(DimExpression sum) {
     std::erase_if(sum.terms, [](const auto& term) { return term.second == 0; });
     if (sum.terms.empty()) return Dim(0);
     if (sum.terms.size() == 1 && sum.terms.begin()->first.empty()) {
       return Dim(sum.terms.begin()->second);
     }
-    if (sum.terms.size() > kMaxTerms) return Dim::overflow();
+    if (sum.terms.size() > kMaxTerms) return unnamed(may_be_negative(sum));
     return Dim(std::make_shared<const DimExpression>(std::move(sum)));
   }
 
@@ -61,6 +82,20 @@ struct DimExpression {
 };
 
 namespace {
+
+/// "?", or "-?" if the expression may be negative.
+Dim unnamed(bool may_be_negative) {
+  DimExpression sum;
+  sum.terms[{Atom{AtomKind::kSymbol, std::string(kUnnamed), {}}}] = may_be_negative ? -1 : 1;
+  return DimExpression::finish(std::move(sum));
+}
+
+/// What arithmetic cannot go into: a result of `a` and `b` that is an overflow or unnamed.
+std::optional<Dim> absorbed(const Dim& a, const Dim& b) {
+  if (a.is_overflow() || b.is_overflow()) return Dim::overflow();
+  if (!is_unnamed(a) && !is_unnamed(b)) return std::nullopt;
+  return unnamed(!is_never_negative(a) || !is_never_negative(b));
+}
 
 Dim apply(AtomKind kind, const Dim& a, const Dim& b) {
   switch (kind) {
@@ -74,11 +109,11 @@ Dim apply(AtomKind kind, const Dim& a, const Dim& b) {
 }
 
 Dim function(AtomKind kind, const Dim& a, const Dim& b) {
-  if (a.is_overflow() || b.is_overflow()) return Dim::overflow();
   std::string text = std::string(kFunctionNames[static_cast<std::size_t>(kind)]) + "(" +
                      a.to_string() + "," + b.to_string() + ")";
-  constexpr std::size_t kMaxText = 1024;  // hostile graphs must not grow expressions without end
-  if (text.size() > kMaxText) return Dim::overflow();
+  if (text.size() > kMaxFunctionText) {
+    return unnamed(!is_never_negative(a) || !is_never_negative(b));
+  }
   return DimExpression::of_atom(Atom{kind, std::move(text), {a, b}});
 }
 
@@ -118,6 +153,13 @@ std::string monomial_text(const Monomial& monomial, std::int64_t coefficient) {
 
 }  // namespace
 
+bool is_unnamed(const Dim& dim) { return DimExpression::is_unnamed(dim); }
+
+bool is_never_negative(const Dim& dim) {
+  if (dim.is_known()) return dim.value() >= 0;
+  return !DimExpression::may_be_negative(DimExpression::of(dim));
+}
+
 Dim Dim::symbol(std::string_view name) {
   return DimExpression::of_atom(Atom{AtomKind::kSymbol, std::string(name), {}});
 }
@@ -138,7 +180,7 @@ std::string Dim::to_string() const {
 }
 
 Dim Dim::substitute(const Lookup& lookup) const {
-  if (is_known()) return *this;
+  if (is_known() || is_unnamed(*this)) return *this;
   Dim total(0);
   for (const auto& [monomial, coefficient] : expression_->terms) {
     Dim product(coefficient);
@@ -156,7 +198,7 @@ Dim Dim::substitute(const Lookup& lookup) const {
 }
 
 Dim operator+(const Dim& a, const Dim& b) {
-  if (a.is_overflow() || b.is_overflow()) return Dim::overflow();
+  if (const auto result = absorbed(a, b)) return *result;
   if (a.is_known() && b.is_known()) {
     const auto sum = checked_add(a.value(), b.value());
     return sum ? Dim(*sum) : Dim::overflow();
@@ -173,20 +215,21 @@ Dim operator+(const Dim& a, const Dim& b) {
 Dim operator-(const Dim& a, const Dim& b) { return a + Dim(-1) * b; }
 
 Dim operator*(const Dim& a, const Dim& b) {
-  if (a.is_overflow() || b.is_overflow()) return Dim::overflow();
+  if (const auto result = absorbed(a, b)) return *result;
   if (a.is_known() && b.is_known()) {
     const auto product = checked_mul(a.value(), b.value());
     return product ? Dim(*product) : Dim::overflow();
   }
   const DimExpression left = DimExpression::of(a);
   const DimExpression right = DimExpression::of(b);
-  if (left.terms.size() * right.terms.size() > kMaxTerms) return Dim::overflow();
+  const bool may_be_negative = !is_never_negative(a) || !is_never_negative(b);
+  if (left.terms.size() * right.terms.size() > kMaxTerms) return unnamed(may_be_negative);
   DimExpression sum;
   for (const auto& [left_monomial, left_coefficient] : left.terms) {
     for (const auto& [right_monomial, right_coefficient] : right.terms) {
       Monomial monomial = left_monomial;
       monomial.insert(monomial.end(), right_monomial.begin(), right_monomial.end());
-      if (monomial.size() > kMaxTerms) return Dim::overflow();
+      if (monomial.size() > kMaxTerms) return unnamed(may_be_negative);
       std::sort(monomial.begin(), monomial.end());
       const auto product = checked_mul(left_coefficient, right_coefficient);
       if (!product) return Dim::overflow();
@@ -199,7 +242,8 @@ Dim operator*(const Dim& a, const Dim& b) {
 }
 
 Dim floor_div(const Dim& a, const Dim& b) {
-  if (a.is_overflow() || b.is_overflow() || b.is(0)) return Dim::overflow();
+  if (b.is(0)) return Dim::overflow();
+  if (const auto result = absorbed(a, b)) return *result;
   if (a.is_known() && b.is_known()) {
     if (divides_badly(a.value(), b.value())) return Dim::overflow();
     return Dim(floor_of(a.value(), b.value()));
@@ -210,7 +254,8 @@ Dim floor_div(const Dim& a, const Dim& b) {
 }
 
 Dim ceil_div(const Dim& a, const Dim& b) {
-  if (a.is_overflow() || b.is_overflow() || b.is(0)) return Dim::overflow();
+  if (b.is(0)) return Dim::overflow();
+  if (const auto result = absorbed(a, b)) return *result;
   if (a.is_known() && b.is_known()) {
     if (divides_badly(a.value(), b.value())) return Dim::overflow();
     return Dim(-floor_of(-a.value(), b.value()));
@@ -221,13 +266,13 @@ Dim ceil_div(const Dim& a, const Dim& b) {
 }
 
 Dim max(const Dim& a, const Dim& b) {
-  if (a.is_overflow() || b.is_overflow()) return Dim::overflow();
+  if (const auto result = absorbed(a, b)) return *result;
   if (a.is_known() && b.is_known()) return Dim(std::max(a.value(), b.value()));
   return a == b ? a : function(AtomKind::kMax, a, b);
 }
 
 Dim min(const Dim& a, const Dim& b) {
-  if (a.is_overflow() || b.is_overflow()) return Dim::overflow();
+  if (const auto result = absorbed(a, b)) return *result;
   if (a.is_known() && b.is_known()) return Dim(std::min(a.value(), b.value()));
   return a == b ? a : function(AtomKind::kMin, a, b);
 }
@@ -235,6 +280,7 @@ Dim min(const Dim& a, const Dim& b) {
 bool operator==(const Dim& a, const Dim& b) {
   if (a.is_known() != b.is_known()) return false;
   if (a.is_known()) return a.value_ == b.value_;
+  if (is_unnamed(a) || is_unnamed(b)) return false;
   return a.expression_ == b.expression_ || a.to_string() == b.to_string();
 }
 
@@ -338,6 +384,15 @@ class DimParser {
 
 }  // namespace
 
-Result<Dim> parse_dim(std::string_view text) { return DimParser(text).parse(); }
+Result<Dim> parse_dim(std::string_view text) {
+  Dim dim = SLUICE_TRY(DimParser(text).parse());
+  if (is_unnamed(dim)) {
+    return invalid_argument(
+        "a dimension of more than {} terms, or of a function of more than {} "
+        "characters; give it a name of its own",
+        kMaxTerms, kMaxFunctionText);
+  }
+  return dim;
+}
 
 }  // namespace sluice::ir

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
+
+#include "ir/dim_facts.h"
 
 namespace sluice::ir {
 namespace {
@@ -50,6 +53,76 @@ TEST(Dim, PrintsAndParsesBack) {
     ASSERT_TRUE(parsed.is_ok()) << dim.to_string() << ": " << parsed.status().to_string();
     EXPECT_EQ(*parsed, dim) << dim.to_string();
   }
+}
+
+Dim sum_of(int count) {
+  Dim sum(0);
+  for (int i = 0; i < count; ++i) sum = sum + Dim::symbol("N" + std::to_string(i));
+  return sum;
+}
+
+Dim product_of(int count) {
+  Dim product(1);
+  for (int i = 0; i < count; ++i) product = product * Dim::symbol("N" + std::to_string(i));
+  return product;
+}
+
+/// max(max(max(N0, N1), N2), ...)
+Dim nested_max_of(int count) {
+  Dim most(1);
+  for (int i = 0; i < count; ++i) most = max(most, Dim::symbol("N" + std::to_string(i)));
+  return most;
+}
+
+TEST(UnnamedDim, IsWhatPassesTheBoundsOfAnExpression) {
+  EXPECT_FALSE(is_unnamed(sum_of(64)));
+  EXPECT_FALSE(is_unnamed(product_of(64)));
+  const Dim long_name = Dim::symbol(std::string(1020, 'L'));
+  EXPECT_FALSE(is_unnamed(long_name));
+  for (const Dim& dim : {sum_of(65), sum_of(40) - sum_of(40) * 2 + product_of(3) * sum_of(65),
+                         product_of(65), sum_of(9) * (sum_of(9) * kN + 1), nested_max_of(200),
+                         floor_div(long_name, kS), ceil_div(kN, long_name), min(long_name, kS)}) {
+    EXPECT_TRUE(is_unnamed(dim)) << dim.to_string();
+    EXPECT_FALSE(dim.is_known());
+    EXPECT_FALSE(dim.is_overflow());
+  }
+}
+
+TEST(UnnamedDim, EqualsNothingAndStaysInArithmetic) {
+  const Dim unnamed = sum_of(65);
+  EXPECT_NE(unnamed, unnamed);
+  for (const Dim& dim :
+       {unnamed + 1, 2 - unnamed, unnamed * kN, unnamed - unnamed, floor_div(unnamed, unnamed),
+        ceil_div(7, unnamed), max(unnamed, unnamed), min(kN, unnamed), unnamed * 0}) {
+    EXPECT_TRUE(is_unnamed(dim)) << dim.to_string();
+  }
+  EXPECT_TRUE(floor_div(unnamed, 0).is_overflow());
+  EXPECT_TRUE((unnamed + Dim::overflow()).is_overflow());
+}
+
+TEST(UnnamedDim, RemembersWhetherItMayBeNegative) {
+  EXPECT_TRUE(is_never_negative(sum_of(65)));
+  EXPECT_TRUE(is_never_negative(sum_of(65) * 3 + kN));
+  EXPECT_TRUE(is_never_negative(product_of(65)));
+  EXPECT_TRUE(is_never_negative(nested_max_of(200)));
+  for (const Dim& dim : {sum_of(65) - 1, 5 - sum_of(65), sum_of(65) - kN, sum_of(64) - kN,
+                         Dim(-1) * product_of(65), max(nested_max_of(200), kN - 1)}) {
+    EXPECT_FALSE(is_never_negative(dim)) << dim.to_string();
+  }
+}
+
+TEST(UnnamedDim, HasForgottenItsTerms) {
+  const auto lookup = [](std::string_view) -> std::optional<Dim> { return Dim(2); };
+  EXPECT_EQ(sum_of(64).substitute(lookup), Dim(128));
+  EXPECT_TRUE(is_unnamed(sum_of(65).substitute(lookup)));
+  EXPECT_TRUE(is_unnamed((sum_of(65) * -1).substitute(lookup)));
+}
+
+TEST(ParseDim, RefusesExpressionsBeyondTheBounds) {
+  std::string text = "N0";
+  for (int i = 1; i < 65; ++i) text += "+N" + std::to_string(i);
+  EXPECT_FALSE(parse_dim(text).is_ok());
+  EXPECT_FALSE(parse_dim("?").is_ok());
 }
 
 TEST(ParseDim, RefusesNonsense) {

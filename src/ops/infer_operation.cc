@@ -1,7 +1,10 @@
 // What every operator is checked for before and after its own shape function.
+#include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
+#include "ir/dim_facts.h"
 #include "ops/inference.h"
 
 namespace sluice::ops {
@@ -38,6 +41,55 @@ Status check_inputs(const OpSchema& schema, const InferenceContext& context) {
     }
   }
   return ok_status();
+}
+
+bool has_unnamed_dims(const ir::Type& type) {
+  using Kind = ir::Type::Kind;
+  if (type.kind() == Kind::kSequence || type.kind() == Kind::kOptional) {
+    return has_unnamed_dims(type.item());
+  }
+  return type.is_tensor() && type.shape() != nullptr &&
+         std::ranges::any_of(*type.shape(), ir::is_unnamed);
+}
+
+ir::Type with_named_dims(InferenceContext& context, const ir::Type& type) {
+  using Kind = ir::Type::Kind;
+  if (type.kind() == Kind::kSequence) {
+    return ir::Type::sequence(with_named_dims(context, type.item()));
+  }
+  if (type.kind() == Kind::kOptional) {
+    return ir::Type::optional(with_named_dims(context, type.item()));
+  }
+  ir::Shape shape = *type.shape();
+  for (ir::Dim& dim : shape) {
+    if (ir::is_unnamed(dim)) dim = context.unknown_dim();
+  }
+  return type.with_shape(std::move(shape));
+}
+
+/// Whether all values are numbers and expressions. An unnamed one becomes a symbol unless it may be
+/// negative: a symbol stands for a size.
+bool name_values(InferenceContext& context, std::size_t output) {
+  const std::optional<Values>& found = context.output_values(output);
+  if (!found || std::ranges::none_of(*found, ir::is_unnamed)) return true;
+  Values values = *found;
+  for (ir::Dim& value : values) {
+    if (!ir::is_unnamed(value)) continue;
+    if (!ir::is_never_negative(value)) return false;
+    value = context.unknown_dim();
+  }
+  context.set_output_values(output, std::move(values));
+  return true;
+}
+
+/// Gives sizes whose expressions grew too long symbols of this operation.
+void name_dims(InferenceContext& context) {
+  for (std::size_t i = 0; i < context.num_outputs(); ++i) {
+    if (has_unnamed_dims(context.output(i))) {
+      context.set_output(i, with_named_dims(context, context.output(i)));
+    }
+    if (!name_values(context, i)) context.forget_output_values();
+  }
 }
 
 Status check_outputs(const InferenceContext& context) {
@@ -95,6 +147,7 @@ Status infer_operation(InferenceContext& context) {
     SLUICE_TRY(apply_body(context));
     context.forget_output_values();
   }
+  name_dims(context);
   return check_outputs(context);
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "ir/short_float.h"
+#include "ir/numbers/short_float.h"
 #include "ops/schema.h"
 
 namespace sluice::ops {

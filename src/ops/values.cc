@@ -45,11 +45,6 @@ void map_values(InferenceContext& context, ElementFn function) {
   context.set_output_values(0, std::move(results));
 }
 
-bool is_never_negative(const ir::Dim& dim) {
-  if (dim.is_known()) return dim.value() >= 0;
-  return dim.to_string().find('-') == std::string::npos;
-}
-
 ir::Dim product(std::span<const ir::Dim> dims) {
   ir::Dim result(1);
   for (const ir::Dim& dim : dims) result = result * dim;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "ir/dim_facts.h"
 #include "ops/inference.h"
 
 namespace sluice::ops {
@@ -23,10 +24,6 @@ using ElementFn = std::optional<ir::Dim> (*)(std::span<const ir::Dim> operands);
 /// Applies `function` over the broadcast of all inputs, each of one element or of as many as the
 /// result. Does nothing if an input is unknown or a result cannot be computed.
 void map_values(InferenceContext& context, ElementFn function);
-
-/// Whether the dimension is at least 0 for all non-negative values of its symbols. A false answer
-/// may be wrong.
-bool is_never_negative(const ir::Dim& dim);
 
 /// Product of dimensions, 1 for none.
 ir::Dim product(std::span<const ir::Dim> dims);

@@ -1,4 +1,4 @@
-#include "ir/short_float.h"
+#include "ir/numbers/short_float.h"
 
 #include <algorithm>
 #include <cmath>

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/short_float.h"
+#include "ir/numbers/short_float.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/short_float.h"
+#include "ir/numbers/short_float.h"
 
 namespace sluice::tool {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ir/short_float.h"
+#include "ir/numbers/short_float.h"
 #include "ir/texts.h"
 
 namespace sluice::tool {
