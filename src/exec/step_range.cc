@@ -74,7 +74,67 @@ Result<std::vector<ir::Type>> infer_body(const ir::Subgraph& body,
   return outputs;
 }
 
+/// Shape functions over subgraphs that do not run, with those nested in them.
+class UnrunTypes {
+ public:
+  explicit UnrunTypes(const ir::Graph& graph)
+      : graph_(graph), nested_{graph, [this](ir::SubgraphId id, std::span<const ir::Type> types) {
+                                 return infer_nested(id, types);
+                               }} {}
+
+  std::vector<ir::Type> infer(ir::SubgraphId id, std::span<const ops::OperandFacts> inputs) {
+    const ir::Subgraph& subgraph = graph_.subgraph(id);
+    ops::SubgraphFacts facts = initial_facts(subgraph);
+    for (std::size_t i = 0; i < inputs.size(); ++i) facts[subgraph.inputs[i].index()] = inputs[i];
+    for (const ir::OperationId at : subgraph.order()) {
+      const ir::Operation& operation = subgraph.operation(at);
+      const auto operands = ops::input_facts(operation, facts);
+      ops::InferenceContext context(operation, operands, &nested_);
+      context.hide_bounds();
+      context.set_subgraph(id);
+      if (ops::infer_operation(context).is_ok()) {
+        keep_outputs(subgraph, operation, context, facts);
+      } else {
+        forget_outputs(subgraph, operation, facts);
+      }
+    }
+    std::vector<ir::Type> outputs;
+    for (const ir::OperandId output : subgraph.outputs) {
+      const ir::Type& told = facts[output.index()].type;
+      const bool is_told = !told.is_tensor() || told.element() != ir::ElementType::kUndefined;
+      outputs.push_back(is_told ? told : subgraph.operand(output).type);
+    }
+    return outputs;
+  }
+
+ private:
+  // A loop infers its body until the types hold, so nested loops multiply.
+  static constexpr int kMaxDepth = 4;
+
+  Result<std::vector<ir::Type>> infer_nested(ir::SubgraphId id, std::span<const ir::Type> types) {
+    if (!id.is_valid() || id.index() >= graph_.num_subgraphs() || depth_ == kMaxDepth ||
+        types.size() != graph_.subgraph(id).inputs.size()) {
+      return invalid_argument("subgraph {} cannot be inferred", id.value());
+    }
+    std::vector<ops::OperandFacts> inputs;
+    for (const ir::Type& type : types) inputs.push_back({type, std::nullopt, std::nullopt});
+    ++depth_;
+    std::vector<ir::Type> outputs = infer(id, inputs);
+    --depth_;
+    return outputs;
+  }
+
+  const ir::Graph& graph_;
+  ops::SubgraphInference nested_;
+  int depth_ = 0;
+};
+
 }  // namespace
+
+std::vector<ir::Type> infer_without_run(const ir::Graph& graph, ir::SubgraphId id,
+                                        std::span<const ops::OperandFacts> inputs) {
+  return UnrunTypes(graph).infer(id, inputs);
+}
 
 ops::SubgraphFacts initial_facts(const ir::Subgraph& subgraph) {
   ops::SubgraphFacts facts(subgraph.num_operands());

@@ -36,6 +36,11 @@ struct StepRange {
 Result<StepRange> plan_range(const ir::Graph& graph, const ir::Subgraph& subgraph,
                              std::size_t begin, ops::SubgraphFacts& facts);
 
+/// Types of a subgraph's outputs for inputs of these facts, without a run. Never an error: results
+/// that shape functions cannot tell have dimensions that are symbols, or their declared types.
+std::vector<ir::Type> infer_without_run(const ir::Graph& graph, ir::SubgraphId id,
+                                        std::span<const ops::OperandFacts> inputs);
+
 /// Facts before the first range: constants' types and small values.
 ops::SubgraphFacts initial_facts(const ir::Subgraph& subgraph);
 

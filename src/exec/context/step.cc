@@ -56,6 +56,14 @@ Result<std::int64_t> StepCall::integer(std::size_t index) const {
   return error("input {} must have one element, not {}", index, values.size());
 }
 
+ops::OperandFacts StepCall::facts(std::size_t index) const {
+  const auto view = tensor(index);
+  if (view.is_ok()) return ops::facts_of({"", type_of(*view), as_constant(*view)});
+  ops::OperandFacts unknown;
+  if (has_input(index)) unknown.type = plan_.facts[operation_.inputs[index].index()].type;
+  return unknown;
+}
+
 Result<Value> StepCall::value(std::size_t index) {
   if (!has_input(index)) return Value{};
   const ir::OperandId id = operation_.inputs[index];
@@ -204,6 +212,14 @@ Status StepCall::pass_captures(Frame& callee) {
   const std::size_t first = callee.inputs.size() - count;
   for (std::size_t i = 0; i < count; ++i) SLUICE_TRY(pass(own + i, callee, first + i));
   return ok_status();
+}
+
+std::vector<ir::Type> StepCall::types_without_run(const Frame& callee,
+                                                  std::vector<ops::OperandFacts> own) const {
+  for (std::size_t i = ops::num_own_inputs(operation_); i < operation_.inputs.size(); ++i) {
+    own.push_back(facts(i));
+  }
+  return infer_without_run(graph(), callee.code.id, own);
 }
 
 Status StepCall::run(Frame& callee) { return FrameRunner(context_, callee).run(); }

@@ -46,6 +46,8 @@ class StepCall {
   /// All elements of an integer tensor.
   /// Fails: kInvalidArgument.
   Result<std::vector<std::int64_t>> integers(std::size_t index) const;
+  /// Type of the input and, of few numbers, the elements.
+  ops::OperandFacts facts(std::size_t index) const;
   /// Any value. A tensor is copied unless it is shared already. The last use moves the value out of
   /// the frame, so that the step becomes the sole owner of a sequence and may change it.
   Result<Value> value(std::size_t index);
@@ -79,6 +81,10 @@ class StepCall {
   /// Passes the operands that the callee captures: they are its last inputs.
   Status pass_captures(Frame& callee);
   Status run(Frame& callee);
+  /// Types of the callee's outputs if it does not run: as far as its shape functions tell.
+  /// `own`: facts of its first inputs, which are no captures.
+  std::vector<ir::Type> types_without_run(const Frame& callee,
+                                          std::vector<ops::OperandFacts> own) const;
 
   template <typename... Args>
   static Status error(fmt::format_string<Args...> format, Args&&... args) {

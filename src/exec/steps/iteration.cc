@@ -124,14 +124,14 @@ Status Stack::pad(std::int64_t count) {
   return ok_status();
 }
 
-TensorView Stack::view(const ir::Type& declared) const {
+TensorView Stack::view(const ir::Type& unrun) const {
   TensorView all = {memory_.data(), count_ * item_bytes_, first_.element, {count_}};
   if (first_.element != ir::ElementType::kUndefined) {
     all.dims.insert(all.dims.end(), first_.dims.begin(), first_.dims.end());
     return all;
   }
-  all.element = declared.element();
-  const ir::Shape* shape = declared.is_tensor() ? declared.shape() : nullptr;
+  all.element = unrun.element();
+  const ir::Shape* shape = unrun.is_tensor() ? unrun.shape() : nullptr;
   for (const ir::Dim& dim : shape != nullptr ? *shape : ir::Shape()) {
     all.dims.push_back(dim.is_known() && dim.value() > 0 ? dim.value() : 0);
   }

@@ -49,9 +49,9 @@ class Stack {
   Status pad(std::int64_t count);
 
   std::int64_t count() const { return count_; }
-  /// All items as one tensor. Without items: zero items of type `declared`, its unknown dimensions
+  /// All items as one tensor. Without items: zero items of type `unrun`, its unknown dimensions
   /// taken as 0.
-  TensorView view(const ir::Type& declared) const;
+  TensorView view(const ir::Type& unrun) const;
   AlignedBuffer& memory() { return memory_; }
 
  private:

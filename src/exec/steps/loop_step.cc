@@ -2,6 +2,7 @@
 // (iteration number, condition, carried values..., captures...), outputs are (condition, carried
 // values..., scan outputs...).
 #include <limits>
+#include <utility>
 
 #include "exec/steps/iteration.h"
 #include "ops/control/structure.h"
@@ -42,6 +43,7 @@ class Loop {
     SLUICE_TRY(start());
     std::int64_t iteration = 0;
     for (; condition_ && iteration < trip_count_; ++iteration) {
+      has_run_ = true;
       if (iteration >= call_.options().max_loop_iterations) {
         return make_error(Code::kResourceExhausted,
                           "the loop did not end within {} iterations; raise the limit "
@@ -116,17 +118,30 @@ class Loop {
     return ok_status();
   }
 
+  /// Of what the body would have returned.
+  std::vector<ir::Type> unrun_types() const {
+    const ir::Subgraph& subgraph = *body_.code.subgraph;
+    std::vector<ops::OperandFacts> own;
+    for (std::size_t i = 0; i < 2; ++i) {
+      own.push_back({subgraph.operand(subgraph.inputs[i]).type, std::nullopt, std::nullopt});
+    }
+    for (std::size_t i = 0; i < carried_.size(); ++i) {
+      own.push_back({call_.facts(2 + i).type, std::nullopt, std::nullopt});
+    }
+    return call_.types_without_run(body_, std::move(own));
+  }
+
   /// `bound` is reset so that the next run of the loop does not write into memory given away here.
   Status finish() {
     for (std::size_t i = 0; i < carried_.size(); ++i) SLUICE_TRY(carried_[i].give(call_, i));
-    const ir::Subgraph& subgraph = *body_.code.subgraph;
+    std::vector<ir::Type> types(body_.outputs.size());
+    if (!has_run_ && !scans_.empty()) types = unrun_types();
     for (std::size_t i = 0; i < scans_.size(); ++i) {
       FrameOutput& output = body_.outputs[scan_output(i)];
       output.bound = nullptr;
       if (!is_read(i)) continue;
-      const ir::Type& declared = subgraph.operand(subgraph.outputs[scan_output(i)]).type;
-      SLUICE_TRY(
-          call_.give(operands_.num_carried + i, scans_[i].view(declared), scans_[i].memory()));
+      SLUICE_TRY(call_.give(operands_.num_carried + i, scans_[i].view(types[scan_output(i)]),
+                            scans_[i].memory()));
     }
     return ok_status();
   }
@@ -138,6 +153,7 @@ class Loop {
   std::int64_t trip_count_ = std::numeric_limits<std::int64_t>::max();
   bool is_counted_ = false;
   bool condition_ = true;
+  bool has_run_ = false;
   Counter number_;
   Counter go_on_;
   std::vector<Carried> carried_;

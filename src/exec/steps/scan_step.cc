@@ -38,9 +38,33 @@ class Scan {
     return attribute(operands_.is_batched ? "directions" : "scan_input_directions", input) != 0;
   }
 
-  const ir::Type& declared_output(std::size_t i) const {
-    const ir::Subgraph& subgraph = *body_.code.subgraph;
-    return subgraph.operand(subgraph.outputs[num_states() + i]).type;
+  /// Of what the body returns as output `i` where it does not run.
+  const ir::Type& unrun_type(std::size_t i) {
+    if (unrun_types_.empty()) unrun_types_ = call_.types_without_run(body_, body_inputs());
+    return unrun_types_[i];
+  }
+
+  std::vector<ops::OperandFacts> body_inputs() const {
+    std::vector<ops::OperandFacts> inputs;
+    for (std::size_t i = 0; i < num_states() + num_inputs(); ++i) {
+      ops::OperandFacts& input = inputs.emplace_back();
+      input.type = call_.facts(operands_.first_state + i).type;
+      const bool is_scanned = i >= num_states();
+      if (operands_.is_batched) drop_axis(input.type, 0);
+      if (!is_scanned) continue;
+      drop_axis(input.type,
+                operands_.is_batched ? 0 : attribute("scan_input_axes", i - num_states()));
+    }
+    return inputs;
+  }
+
+  static void drop_axis(ir::Type& type, std::int64_t axis) {
+    if (!type.is_tensor() || type.shape() == nullptr) return;
+    ir::Shape shape = *type.shape();
+    const auto at = ops::normalize_axis(axis, shape.size());
+    if (!at.is_ok()) return;
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(*at));
+    type = type.with_shape(std::move(shape));
   }
 
   // ---- version 9 and later ----
@@ -73,7 +97,7 @@ class Scan {
 
   Status give_output(std::size_t index, Stack& stack) {
     const std::size_t output = num_states() + index;
-    TensorView all = stack.view(declared_output(index));
+    TensorView all = stack.view(stack.count() > 0 ? ir::Type() : unrun_type(output));
     if (!call_.has_output(output)) return ok_status();
     if (attribute("scan_output_directions", index) != 0) SLUICE_TRY(reverse(all, stack.memory()));
     const auto axis =
@@ -159,25 +183,27 @@ class Scan {
     SLUICE_TRY(run_sequence(states, inputs, length, outputs));
     for (std::size_t i = 0; i < num_states(); ++i) SLUICE_TRY(results[i].add(states[i].view()));
     for (std::size_t i = 0; i < num_outputs(); ++i) {
-      SLUICE_TRY(pad(outputs[i], most, declared_output(i)));
-      SLUICE_TRY(results[num_states() + i].add(outputs[i].view(declared_output(i))));
+      const std::size_t output = num_states() + i;
+      const ir::Type unrun = outputs[i].count() > 0 ? ir::Type() : unrun_type(output);
+      SLUICE_TRY(pad(outputs[i], most, unrun));
+      SLUICE_TRY(results[output].add(outputs[i].view(unrun)));
     }
     return ok_status();
   }
 
   /// Pads the results of a sequence shorter than the longest with zeros.
-  static Status pad(Stack& output, std::int64_t most, const ir::Type& declared) {
+  static Status pad(Stack& output, std::int64_t most, const ir::Type& unrun) {
     if (output.count() == 0 && most > 0) {
-      const auto dims = declared.static_dims();
-      const auto size = dims ? ir::run_bytes(declared) : std::nullopt;
+      const auto dims = unrun.static_dims();
+      const auto size = dims ? ir::run_bytes(unrun) : std::nullopt;
       if (!size) {
         return unimplemented("the shape of a sequence without elements is not known: {}",
-                             declared.to_string());
+                             unrun.to_string());
       }
       AlignedBuffer zeros;
       SLUICE_TRY(zeros.reserve(*size));
       std::memset(zeros.data(), 0, static_cast<std::size_t>(*size));
-      SLUICE_TRY(output.add({zeros.data(), *size, declared.element(), *dims}));
+      SLUICE_TRY(output.add({zeros.data(), *size, unrun.element(), *dims}));
     }
     return output.pad(most);
   }
@@ -185,9 +211,7 @@ class Scan {
   Status give_batch(std::vector<Stack>& results, std::int64_t batch, std::int64_t most) {
     for (std::size_t i = 0; i < results.size(); ++i) {
       const bool is_state = i < num_states();
-      const ir::Subgraph& subgraph = *body_.code.subgraph;
-      const ir::Type& item = subgraph.operand(subgraph.outputs[i]).type;
-      TensorView all = results[i].view(item);
+      TensorView all = results[i].view(batch > 0 ? ir::Type() : unrun_type(i));
       if (batch == 0 && !is_state) all.dims.insert(all.dims.begin() + 1, most);
       SLUICE_TRY(call_.give(i, all, results[i].memory()));
     }
@@ -238,6 +262,7 @@ class Scan {
   StepCall& call_;
   Frame& body_;
   ops::ScanOperands operands_;
+  std::vector<ir::Type> unrun_types_;
 };
 
 }  // namespace
