@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import _native
+from . import _native, onnx_files
 from .errors import InvalidArgument, NotFound
 from .model import Model, Path
 from .progress import reporter
@@ -75,16 +76,16 @@ def compile(
 ) -> Model:
     """Compiles an ONNX model and loads it.
 
-    `model`: a path, bytes, or an onnx.ModelProto. `output`: a file to keep the package in.
+    `model`: a path, bytes, or an onnx.ModelProto of any size. `output`: a file to keep the package in.
     `shapes`: dimensions by input name. `weights`: "f32", "bf16" or "int8". `options`: more options of
     `sluice compile`, such as ("--strassen", "1"). `progress`: called with the name of each phase; True
     shows a bar in a terminal, and prints the names elsewhere; None shows a bar in a terminal after a second; False
     shows nothing. `folder`: of external data of a model that is no path. Ctrl-C takes effect when the
     compiler is done.
     """
-    with reporter(progress) as report:
+    with _source(model) as source, reporter(progress) as report:
         package = _native.compile(
-            _source(model),
+            source,
             [*_options(shapes, weights, backends), *options],
             os.fspath(folder) if folder is not None else "",
             os.fspath(output) if output is not None else "",
@@ -96,19 +97,25 @@ def compile(
     return load(package, threads=threads)
 
 
-def _source(model: Any) -> str | bytes:
+@contextlib.contextmanager
+def _source(model: Any) -> Iterator[str | bytes]:
+    """A path or the model's bytes, while the `with` block runs."""
     if isinstance(model, (str, os.PathLike)):
         path = os.fspath(model)
         if not isinstance(path, str):
             raise TypeError("the model's path is of bytes")
         if not os.path.exists(path):
             raise NotFound(f"{path}: no such file")
-        return path
-    if isinstance(model, (bytes, bytearray, memoryview)):
-        return bytes(model)
-    if hasattr(model, "SerializeToString"):
-        return bytes(model.SerializeToString())
-    raise TypeError(f"{type(model).__name__} is no path, bytes or onnx.ModelProto")
+        yield path
+    elif isinstance(model, (bytes, bytearray, memoryview)):
+        yield bytes(model)
+    elif not hasattr(model, "SerializeToString"):
+        raise TypeError(f"{type(model).__name__} is no path, bytes or onnx.ModelProto")
+    elif onnx_files.is_large(model):
+        with onnx_files.written(model) as file:
+            yield str(file)
+    else:
+        yield bytes(model.SerializeToString())
 
 
 def _options(shapes: Shapes | None, weights: str, backends: Sequence[str]) -> list[str]:

@@ -207,3 +207,12 @@ def test_wrong_arguments_are_refused() -> None:
     traced = sluice.torch.bucket_model_trace(memory, [torch.rand(2), torch.rand(3)], config)
     with pytest.raises(ValueError, match="states of bucket 0 are of"):
         traced(torch.ones(2))
+
+
+def test_an_input_named_as_the_selector_is_refused() -> None:
+    def model() -> Any:
+        return (lambda bucket: bucket * 2), {}
+
+    with pytest.raises(ValueError, match='"bucket" is the input that selects'):
+        sluice.torch.bucket_model_trace(model, [torch.rand(2), torch.rand(3)],
+                                        sluice.torch.BucketModelConfig(lambda: lambda tensors: (tensors, torch.tensor(0))))

@@ -175,3 +175,19 @@ def test_analyze_lists_all_unsupported_operators_with_their_lines(tmp_path: path
     assert json.loads((tmp_path / "analysis.json").read_text()) == report
     rest = sluice.torch.analyze(Unsupported().eval(), X, additional_ignored_ops={"aten::kthvalue", "aten::cdist"})
     assert rest["support_percentage"] == "100.00%"
+
+
+def test_values_that_pass_between_parts_may_have_names_of_values_inside(tmp_path: pathlib.Path) -> None:
+    """Each part begins and ends with an `add`, as the parts before it do."""
+    def function(x: torch.Tensor) -> torch.Tensor:
+        first = x + 1
+        low, _ = torch.sort(first)
+        second = low + first
+        again, _ = torch.sort(second.relu() + second)
+        return (again + second).relu() + first
+
+    traced = sluice.torch.trace(function, X, partitioner_config=CONFIG(ops_to_partition={"aten::sort"}))
+    assert parts_of(traced) == ["sluice", "torch", "sluice", "torch", "sluice"]
+    assert_close(traced(X), function(X))
+    traced.save(tmp_path / "parts.sluice")
+    assert_close(sluice.torch.load(tmp_path / "parts.sluice")(X + 1), function(X + 1))

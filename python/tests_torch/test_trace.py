@@ -153,3 +153,43 @@ def test_the_torchscript_frontend_leaves_the_model_in_eval_mode() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Dropout()).eval()
     sluice.torch.trace(model, torch.rand(1, 2), frontend="torchscript")
     assert not any(module.training for module in model.modules())
+
+
+@pytest.mark.parametrize("name", ["add", "relu", "scalar_tensor_default", "mul", "val_0", "output", "node_add"])
+def test_arguments_may_have_names_of_values_inside(name: str) -> None:
+    scope: dict[str, Any] = {}
+    exec(f"def function({name}, other):\n    return {{'relu_': (({name} + 1).relu() * 2), 'mul_1': other * 3}}", scope)
+    x, y = torch.rand(3), torch.rand(3)
+    traced = sluice.torch.trace(scope["function"], (x, y))
+    assert [spec.name for spec in traced.inputs] == [name, "other"]
+    assert_close(traced(x - 5, y), scope["function"](x - 5, y))
+    with pytest.raises(ValueError, match=f'input "{name}": got'):
+        traced(torch.rand(4), y)
+
+
+@pytest.mark.parametrize("result", ["add", "relu", "mul", "conv", "conv2d", "model.conv.weight", "x_"])
+def test_results_may_have_names_of_values_inside(conv: nn.Module, result: str) -> None:
+    class Named(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = conv.conv
+
+        def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {result: (self.conv(x) + 1).relu() * 2 + 3}
+
+    x = torch.rand(1, 1, 5, 5)
+    model = Named().eval()
+    traced = sluice.torch.trace(model, x)
+    assert_close(traced(x)[result], model(x)[result].detach())
+
+
+@pytest.mark.parametrize("options", [{}, {"frontend": "torchscript"}, {"inline_weights": False}],
+                         ids=["export", "torchscript", "weights apart"])
+def test_weights_beyond_a_message_go_through_files(options: Any, monkeypatch: pytest.MonkeyPatch,
+                                                   tmp_path: pathlib.Path) -> None:
+    monkeypatch.setattr(sluice.onnx_files, "LARGEST_MESSAGE_BYTES", 10_000)
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64)).eval()
+    x = torch.rand(2, 64)
+    for folder in (None, tmp_path):
+        assert_close(sluice.torch.trace(model, x, compiler_workdir=folder, **options)(x), model(x).detach())
+    assert (tmp_path / "model.onnx.data").stat().st_size > 30_000

@@ -8,10 +8,10 @@ docs/torch.md is a tour.
 
 from __future__ import annotations
 
+from ..tracing.size_buckets import Buckets
 from . import dynamo
 from .analyze import analyze
 from .batching import dynamic_batch
-from .bucket_sizes import Buckets
 from .buckets import BucketModelConfig, bucket_model_trace
 from .data_parallel import DataParallel
 from .partition import PartitionerConfig

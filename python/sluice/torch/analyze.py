@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from .. import _native
+from ..tracing.compiling import make_workdir
 from . import exporting
-from .compiling import make_workdir
 from .functional import Functional, example_call
 from .operators import check_names, decomposed, operators_of
 

@@ -16,7 +16,7 @@ import torch
 from .. import arrays
 from ..errors import FailedPrecondition, InvalidArgument
 from ..model import Model, Path, TensorSpec
-from .bucket_graph import INDEX
+from ..tracing.bucket_graph import INDEX
 from .functional import Call
 
 KEY = "sluice.torch.buckets"

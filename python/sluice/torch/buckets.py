@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from ..errors import InvalidArgument
-from . import bucket_graph, record
+from ..tracing import bucket_graph, metadata
+from ..tracing.compiling import as_options, compile_model, make_workdir
 from .bucket_runner import KEY, BucketRunner, encode_buckets
-from .compiling import as_options, compile_model, make_workdir
 from .functional import Call, example_call
 from .trace import to_model
 from .traced import TracedModel, placed
@@ -81,8 +81,8 @@ def bucket_model_trace(
         _check_shared(calls, bucket_config)
     models = [to_model(call, None, "export", workdir) for call in calls]
     merged = bucket_graph.merge(models)
-    record.write(merged, record.KEY, record.find(models[0], record.KEY) or "")
-    record.write(merged, KEY, encode_buckets(bucket_config.bucket_kernel(), bucket_config.shared_state_buffer,
+    metadata.write(merged, metadata.KEY, metadata.find(models[0], metadata.KEY) or "")
+    metadata.write(merged, KEY, encode_buckets(bucket_config.bucket_kernel(), bucket_config.shared_state_buffer,
                                              _preprocessor(bucket_config), calls))
     return TracedModel(placed(BucketRunner(compile_model(merged, options, workdir), bucket_config.bucket_kernel(),
                                            _preprocessor(bucket_config))))

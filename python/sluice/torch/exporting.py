@@ -6,6 +6,7 @@ import contextlib
 import io
 import logging
 import pathlib
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ import onnx
 import torch
 
 from ..errors import Error, InvalidArgument, Unimplemented
+from ..tracing import graph_names
 from .functional import Functional
 from .shapes import as_dims, suggested_bounds
 
@@ -97,31 +99,37 @@ def _lines_about_dimensions(text: str) -> str:
 
 
 def to_onnx(program: Any, input_names: Sequence[str], output_names: Sequence[str], *, optimize: bool,
-            workdir: pathlib.Path | None) -> Any:
-    """The torch.onnx.ONNXProgram of an exported program."""
+            workdir: pathlib.Path | None) -> onnx.ModelProto:
+    """The ONNX model of an exported program."""
+    inputs = graph_names.placeholders("input", len(input_names))
+    outputs = graph_names.placeholders("output", len(output_names))
     try:
         with torch.no_grad(), quiet():
-            return torch.onnx.export(program, dynamo=True, opset_version=OPSET, input_names=list(input_names),
-                                     output_names=list(output_names), optimize=optimize, verbose=False)
+            model: onnx.ModelProto = torch.onnx.export(
+                program, dynamo=True, opset_version=OPSET, input_names=inputs, output_names=outputs,
+                optimize=optimize, verbose=False).model_proto
     except Exception as error:
         raise failure("torch.onnx cannot translate the traced function", error,
                       "sluice.torch.analyze lists every operator that has no translation; "
                       "partitioner_config=PartitionerConfig() leaves those to torch", workdir) from error
+    graph_names.name_values(model.graph, [*inputs, *outputs], [*input_names, *output_names])
+    return model
 
 
 def by_torchscript(module: Functional, tensors: Sequence[torch.Tensor], states: Sequence[torch.Tensor],
                    input_names: Sequence[str], output_names: Sequence[str],
                    dynamic_axes: dict[str, dict[int, str]], workdir: pathlib.Path | None) -> onnx.ModelProto:
-    file = io.BytesIO()
-    try:
-        with torch.no_grad(), quiet():
-            torch.onnx.export(_Flat(module, len(tensors)).eval(), (*tensors, *states), file, dynamo=False,
-                              opset_version=_TORCHSCRIPT_OPSET, input_names=list(input_names),
-                              output_names=list(output_names), dynamic_axes=dynamic_axes)
-    except Exception as error:
-        raise failure("TorchScript cannot trace the function", error,
-                      'frontend="export" takes more operators', workdir) from error
-    return onnx.load_model_from_string(file.getvalue())
+    with tempfile.TemporaryDirectory(prefix="sluice-") as folder:  # the exporter puts weights of 2 GiB beside the file
+        path = pathlib.Path(folder, "model.onnx")
+        try:
+            with torch.no_grad(), quiet():
+                torch.onnx.export(_Flat(module, len(tensors)).eval(), (*tensors, *states), path, dynamo=False,
+                                  opset_version=_TORCHSCRIPT_OPSET, input_names=list(input_names),
+                                  output_names=list(output_names), dynamic_axes=dynamic_axes)
+        except Exception as error:
+            raise failure("TorchScript cannot trace the function", error,
+                          'frontend="export" takes more operators', workdir) from error
+        return onnx.load_model(path)
 
 
 class _Flat(torch.nn.Module):

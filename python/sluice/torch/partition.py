@@ -15,6 +15,7 @@ from ..errors import InvalidArgument
 from ..model import Model, TensorSpec
 from ..stateful import METADATA_KEY as STATES_KEY
 from ..stateful import StateSpec, encode_initial, with_states
+from ..tracing.metadata import KEY as TRACE_KEY
 from . import exporting, record
 from .analyze import support_of
 from .functional import Call, Functional
@@ -137,7 +138,7 @@ def _assemble(call: Call, divided: Cut, steps: list[Step], examples: Mapping[str
     names = [name for i, name in enumerate(call.input_names) if i not in hidden] + [state.input for state in states]
     results = [name for i, name in enumerate(call.output_names) if i not in aliased]
     results += [state.output for state in states]
-    metadata = {"metadata." + record.KEY: record.encode(
+    metadata = {"metadata." + TRACE_KEY: record.encode(
         call.arguments, call.results, sorted(hidden), sorted(aliased),  # type: ignore[type-var]
         {"torch": torch.__version__, "frontend": "export"})}
     if states:

@@ -5,22 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import onnx
-
 from ..errors import InvalidArgument
+from ..tracing.metadata import KEY
 from .structure import Structure
 
-KEY = "sluice.torch"
 _VERSION = 1
-
-
-def write(model: onnx.ModelProto, key: str, value: str) -> None:
-    entry = model.metadata_props.add()
-    entry.key, entry.value = key, value
-
-
-def find(model: onnx.ModelProto, key: str) -> str | None:
-    return next((entry.value for entry in model.metadata_props if entry.key == key), None)
 
 
 def encode(arguments: Structure, results: Structure, hidden_inputs: list[int], hidden_outputs: list[int],

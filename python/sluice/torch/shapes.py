@@ -10,6 +10,7 @@ import onnx
 import torch
 
 from ..errors import InvalidArgument
+from ..tracing.size_buckets import Axes, dim_name
 
 
 def flatten_shapes(args: tuple[Any, ...], names: Sequence[str], shapes: Any) -> list[Any] | None:
@@ -80,12 +81,6 @@ def _entry(tensor: torch.Tensor, shape: Any) -> dict[int, Any] | None:
     return entry or None
 
 
-def dim_name(dim: Any) -> str | None:
-    """The name of a torch.export.Dim; None for Dim.DYNAMIC, Dim.AUTO and expressions."""
-    name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
-    return name if isinstance(name, str) and name.isidentifier() else None
-
-
 def rename_symbols(model: onnx.ModelProto, inputs: Sequence[str], shapes: Sequence[Any] | None) -> None:
     """Gives the symbols of an exported model ("s77") the names of dynamic_shapes."""
     names: dict[str, str] = {}
@@ -120,3 +115,13 @@ def dynamic_axes(names: Sequence[str], shapes: Sequence[Any] | None) -> dict[str
     """The form of the TorchScript exporter."""
     return {name: {axis: dim_name(dim) or f"{name}_{axis}" for axis, dim in entry.items()}
             for name, entry in zip(names, shapes or []) if entry}
+
+
+def resized(tensors: Sequence[torch.Tensor], axes: Axes, sizes: Mapping[str, int]) -> list[torch.Tensor]:
+    """Examples of other sizes: elements repeat or are left out."""
+    result = []
+    for tensor, entry in zip(tensors, axes):
+        for axis, name in entry:
+            tensor = tensor.index_select(axis, torch.arange(sizes[name]) % tensor.shape[axis])
+        result.append(tensor)
+    return result

@@ -15,9 +15,10 @@ from .. import arrays
 from ..errors import InvalidArgument
 from ..stateful import METADATA_KEY as STATES_KEY
 from ..stateful import StateSpec, encode_initial
+from ..tracing import metadata
+from ..tracing.compiling import as_options, compile_model, make_workdir
+from ..tracing.size_buckets import Buckets, Observed, merge_sizes
 from . import exporting, record, shapes
-from .bucket_sizes import Buckets, merge_sizes, resized
-from .compiling import as_options, compile_model, make_workdir
 from .functional import Call, Functional, example_call, parameter_names
 from .partition import PartitionerConfig, partitioned
 from .traced import TracedModel, placed
@@ -82,14 +83,22 @@ def _to_bucket_model(func: Any, example: Call, flat_shapes: Sequence[Any] | None
         raise InvalidArgument("buckets: input_output_aliases cannot be combined with Buckets; bucket_model_trace takes "
                               "aliases for each bucket")
     axes = buckets.axes_of(flat_shapes)
-    calls = [example_call(func, example.arguments.unflatten(resized(example.tensors, axes, sizes)), {})
+    calls = [example_call(func, example.arguments.unflatten(shapes.resized(example.tensors, axes, sizes)), {})
              for sizes in buckets.combinations()]
     models = [to_model(call, None, frontend, workdir) for call in calls]
-    merged = merge_sizes(models, calls, example, axes, buckets)
-    for key in (record.KEY, STATES_KEY):
-        if (text := record.find(models[0], key)) is not None:
-            record.write(merged, key, text)
+    given = {name: example.tensors[i].shape[axis] for i, entry in enumerate(axes) for axis, name in entry}
+    observed = [_observed(call, sizes) for call, sizes in zip([*calls, example], [*buckets.combinations(), given])]
+    merged = merge_sizes(models, observed, axes, buckets)
+    for key in (metadata.KEY, STATES_KEY):
+        if (text := metadata.find(models[0], key)) is not None:
+            metadata.write(merged, key, text)
     return merged
+
+
+def _observed(call: Call, sizes: Mapping[str, int]) -> Observed:
+    aliased = {state.output for state in call.states}
+    return Observed(sizes, {name: tuple(tensor.shape) for i, (name, tensor) in
+                            enumerate(zip(call.output_names, call.result_tensors)) if i not in aliased})
 
 
 def to_model(call: Call, flat_shapes: Sequence[Any] | None, frontend: str, workdir: pathlib.Path | None, *,
@@ -113,12 +122,11 @@ def to_model(call: Call, flat_shapes: Sequence[Any] | None, frontend: str, workd
                                          shapes.dynamic_axes(names, flat_shapes), workdir)
     else:
         program = exporting.to_program(module, tensors, initials, flat_shapes, workdir)
-        model = exporting.to_onnx(program, input_names, output_names, optimize=optimize,
-                                  workdir=workdir).model_proto
+        model = exporting.to_onnx(program, input_names, output_names, optimize=optimize, workdir=workdir)
         shapes.check_kept(model, names, flat_shapes)
         shapes.rename_symbols(model, names, flat_shapes)
-    record.write(model, record.KEY, record.encode(call.arguments, call.results, sorted(hidden), sorted(aliased), {
+    metadata.write(model, metadata.KEY, record.encode(call.arguments, call.results, sorted(hidden), sorted(aliased), {
         "torch": torch.__version__, "frontend": frontend}))
     if specs:
-        record.write(model, STATES_KEY, json.dumps([spec._asdict() for spec in specs]))
+        metadata.write(model, STATES_KEY, json.dumps([spec._asdict() for spec in specs]))
     return model

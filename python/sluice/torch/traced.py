@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -16,9 +16,10 @@ from ..errors import InvalidArgument
 from ..loading import load as load_package
 from ..model import Model, Path, TensorSpec
 from ..stateful import State, StatefulModel, with_states
+from ..tracing.batching import Batching
+from ..tracing.size_buckets import SizeCheck
 from . import bucket_runner, record, run_operator
 from .bucket_runner import BucketRunner
-from .bucket_sizes import SizeCheck
 from .partition_runner import MAGIC, PartitionRunner, load_parts
 
 Runner = Model | BucketRunner | PartitionRunner
@@ -36,16 +37,6 @@ def placed(model: Runner) -> Runner:
     for place in _placement:
         model = place(model)
     return model
-
-
-#: Applies a function to each of some values: `map`, or that of a pool of threads.
-Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-
-
-class Batching(Protocol):
-    """How a batch of any size is run. batching.py has it."""
-
-    def run(self, call: Callable[[list[Any]], list[Any]], tensors: Sequence[Any], each: Each) -> list[Any]: ...
 
 
 class TracedModel(nn.Module):

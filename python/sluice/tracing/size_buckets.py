@@ -9,17 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from ..errors import InvalidArgument
-from . import bucket_graph, record
-from .functional import Call
-from .shapes import dim_name
+from . import bucket_graph, metadata
 
 KEY = "sluice.torch.sizes"
 
 Axes = Sequence[Sequence[tuple[int, str]]]  # per tensor: (axis, name of its size)
+
+
+def dim_name(dim: Any) -> str | None:
+    """The name of a torch.export.Dim; None for Dim.DYNAMIC, Dim.AUTO and expressions."""
+    name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
+    return name if isinstance(name, str) and name.isidentifier() else None
 
 
 class Buckets:
@@ -54,28 +57,25 @@ class Buckets:
         return axes
 
 
-def resized(tensors: Sequence[torch.Tensor], axes: Axes, sizes: Mapping[str, int]) -> list[torch.Tensor]:
-    """Examples of other sizes: elements repeat or are left out."""
-    result = []
-    for tensor, entry in zip(tensors, axes):
-        for axis, name in entry:
-            tensor = tensor.index_select(axis, torch.arange(sizes[name]) % tensor.shape[axis])
-        result.append(tensor)
-    return result
+class Observed(NamedTuple):
+    """Shapes of a call's outputs, and the sizes that it was given."""
+
+    sizes: Mapping[str, int]
+    shapes: Mapping[str, Sequence[int]]
 
 
-def merge_sizes(models: Sequence[onnx.ModelProto], calls: Sequence[Call], example: Call, axes: Axes,
+def merge_sizes(models: Sequence[onnx.ModelProto], observed: Sequence[Observed], axes: Axes,
                 buckets: Buckets) -> onnx.ModelProto:
-    """One model that selects by the sizes of its inputs. `calls`: of each model, as `combinations` orders them."""
+    """One model that selects by the sizes of its inputs. `observed`: tell which outputs vary with them."""
     prologue = _Prologue(models[0].graph, axes, buckets)
     merged = bucket_graph.merge(models, before=prologue.nodes, constants=prologue.constants, sources=prologue.padded)
     for value, entry in zip(merged.graph.input, axes):
         for axis, name in entry:
             value.type.tensor_type.shape.dim[axis].dim_param = name
     if buckets.unpad:
-        _unpad(merged.graph, _output_axes(calls, example, axes, buckets))
+        _unpad(merged.graph, _output_axes(observed, buckets))
     names = [value.name for value in models[0].graph.input]
-    record.write(merged, KEY, json.dumps({"sizes": buckets.sizes, "axes": list(axes), "names": names}))
+    metadata.write(merged, KEY, json.dumps({"sizes": buckets.sizes, "axes": list(axes), "names": names}))
     return merged
 
 
@@ -122,7 +122,7 @@ class _Prologue:
             scaled = self._node("Mul", [number, count], f"sizes.{name}.scaled")
             number = self._node("Add", [scaled, f"sizes.{name}.index"], f"sizes.{name}.number")
         scalar = self._constant("sizes.scalar", np.zeros(0, np.int64))
-        self._node("Reshape", [number, scalar], bucket_graph.INDEX)
+        self._node("Reshape", [number, scalar], bucket_graph.SELECTED)
 
     def _pad(self, value: onnx.ValueInfoProto, names: Mapping[int, str], fill: float) -> None:
         if not names:
@@ -137,19 +137,14 @@ class _Prologue:
         self.padded.append(self._node("Pad", [value.name, pads, fill_name], f"{value.name}.padded"))
 
 
-def _output_axes(calls: Sequence[Call], example: Call, axes: Axes, buckets: Buckets) -> dict[str, dict[int, str]]:
-    """Dimensions of outputs that equal a size in every bucket and in the example."""
-    given = {name: example.tensors[i].shape[axis] for i, entry in enumerate(axes) for axis, name in entry}
-    observed = [*zip(buckets.combinations(), calls), (given, example)]
-    aliased = {state.output for state in example.states}
+def _output_axes(observed: Sequence[Observed], buckets: Buckets) -> dict[str, dict[int, str]]:
+    """Dimensions of outputs that equal a size in every call."""
     found: dict[str, dict[int, str]] = {}
-    for i, output in enumerate(example.output_names):
-        if i in aliased:
-            continue
-        for axis in range(example.result_tensors[i].dim()):
+    for output, shape in observed[0].shapes.items():
+        for axis in range(len(shape)):
             for name in buckets.sizes:
-                if all(call.result_tensors[i].shape[axis] == sizes[name] for sizes, call in observed) and \
-                        len({sizes[name] for sizes, _ in observed}) > 1:
+                if all(each.shapes[output][axis] == each.sizes[name] for each in observed) and \
+                        len({each.sizes[name] for each in observed}) > 1:
                     found.setdefault(output, {})[axis] = name
     return found
 

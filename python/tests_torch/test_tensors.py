@@ -1,17 +1,30 @@
-"""Tensors of torch. The project's environment has no torch; where it is installed, these run."""
+"""Tensors of torch as inputs and outputs of models that come from elsewhere."""
 
 from __future__ import annotations
 
-from typing import Any
+import pathlib
 
 import numpy as np
+import onnx
 import pytest
 import sluice
-from onnx import TensorProto
+import torch
+from onnx import TensorProto, helper
 
-from conftest import same_type
+DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits.onnx"
 
-torch: Any = pytest.importorskip("torch", reason="torch is not installed")
+
+@pytest.fixture(scope="module")
+def digits() -> sluice.Model:
+    return sluice.compile(DIGITS)
+
+
+def same_type(element_type: int) -> sluice.Model:
+    """A model that gives its input, of a type."""
+    x, y = (helper.make_tensor_value_info(name, element_type, ["N", 3]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", [x], [y])
+    model: onnx.ModelProto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    return sluice.compile(model)
 
 
 def test_tensors_give_tensors(digits: sluice.Model) -> None:

@@ -14,17 +14,19 @@ from onnx import TensorProto, helper, numpy_helper
 import numpy as np
 
 from ..errors import InvalidArgument
+from . import graph_names
 
-INDEX = "bucket"  #: name of the number that selects, counted from 0
+INDEX = "bucket"  #: the input that selects: a number, counted from 0
+SELECTED = "bucket.selected"  #: the same number where the graph computes it
 
 
 class _Weights:
     """Initializers of all buckets, one for each content."""
 
-    def __init__(self) -> None:
+    def __init__(self, taken: set[str]) -> None:
         self.tensors: list[TensorProto] = []
         self._names: dict[tuple[object, ...], str] = {}
-        self._taken: set[str] = set()
+        self._taken = taken
 
     def add(self, tensor: TensorProto) -> str:
         content = TensorProto()
@@ -51,22 +53,23 @@ def merge(models: Sequence[onnx.ModelProto], *, before: Sequence[onnx.NodeProto]
     """One model with the inputs and outputs of each, in their order and with the first one's names.
 
     Without `before` the model has one more input, `bucket`: i64[], the number of the model to run. `before`:
-    nodes that compute `bucket` and the tensors `sources`, which the branches read instead of the inputs.
-    Raises InvalidArgument if the models differ in number, rank or type of inputs or outputs.
+    nodes that compute SELECTED and the tensors `sources`, which the branches read instead of the inputs.
+    Raises InvalidArgument if the models differ in number, rank or type of inputs or outputs, or have an input `bucket`.
     """
     first = models[0].graph
     inputs = _common([model.graph.input for model in models], "input")
     outputs = _common([model.graph.output for model in models], "output")
-    weights = _Weights()
+    weights = _Weights({value.name for value in (*inputs, *outputs)})
     names = list(sources or (value.name for value in inputs))
     branches = [_branch(i, model.graph, names, weights) for i, model in enumerate(models)]
-    selected, nodes = INDEX, list(before)
+    nodes = list(before)
     if not before:
-        selected = f"{INDEX}.checked"
+        if any(value.name == INDEX for value in (*inputs, *outputs)):
+            raise InvalidArgument(f'"{INDEX}" is the input that selects a bucket; rename that input or output')
         numbers = weights.add_array(f"{INDEX}.numbers", np.arange(len(models), dtype=np.int64))
-        nodes.append(helper.make_node("Gather", [numbers, INDEX], [selected]))
+        nodes.append(helper.make_node("Gather", [numbers, INDEX], [SELECTED]))
         inputs = [helper.make_tensor_value_info(INDEX, TensorProto.INT64, []), *inputs]
-    nodes += _select(branches, outputs, selected, weights)
+    nodes += _select(branches, outputs, weights)
     graph = helper.make_graph(nodes, first.name or "buckets", inputs, outputs, [*weights.tensors, *constants])
     return helper.make_model(graph, opset_imports=models[0].opset_import, ir_version=models[0].ir_version,
                              producer_name="sluice.torch")
@@ -114,27 +117,20 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str], prefix: str) -> onn
     """The node with other names, in graphs nested in it too."""
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
-    copy.name = prefix + node.name
-    for values in (copy.input, copy.output):
-        renamed = [name and names.get(name, prefix + name) for name in values]
-        del values[:]
-        values.extend(renamed)
-    for attribute in copy.attribute:
-        for graph in ([attribute.g] if attribute.HasField("g") else attribute.graphs):
-            _rename_graph(graph, names, prefix)
+    graph_names.rename_node(copy, lambda name: names.get(name, prefix + name))
+    _prefix_nodes(copy, prefix)
     return copy
 
 
-def _rename_graph(graph: onnx.GraphProto, names: Mapping[str, str], prefix: str) -> None:
-    for value in (*graph.input, *graph.output, *graph.initializer, *graph.value_info):
-        value.name = names.get(value.name, prefix + value.name)
-    nodes = [_renamed(node, names, prefix) for node in graph.node]
-    del graph.node[:]
-    graph.node.extend(nodes)
+def _prefix_nodes(node: onnx.NodeProto, prefix: str) -> None:
+    node.name = prefix + node.name
+    for graph in graph_names.subgraphs(node):
+        for inner in graph.node:
+            _prefix_nodes(inner, prefix)
 
 
-def _select(branches: Sequence[onnx.GraphProto], outputs: Sequence[onnx.ValueInfoProto], selected: str,
-            weights: _Weights, first: int = 0, suffix: str = "") -> list[onnx.NodeProto]:
+def _select(branches: Sequence[onnx.GraphProto], outputs: Sequence[onnx.ValueInfoProto], weights: _Weights,
+            first: int = 0, suffix: str = "") -> list[onnx.NodeProto]:
     """Nodes that run branch `first` or one behind it."""
     results = [value.name + suffix for value in outputs]
     branch = branches[first]
@@ -143,12 +139,12 @@ def _select(branches: Sequence[onnx.GraphProto], outputs: Sequence[onnx.ValueInf
         return [*branch.node, *moves]
     is_it, number = f"{INDEX}.is{first}", weights.add_array(f"{INDEX}.{first}", np.array(first, np.int64))
     inner = f".after{first}"
-    rest = _select(branches, outputs, selected, weights, first + 1, inner)
+    rest = _select(branches, outputs, weights, first + 1, inner)
     otherwise = [onnx.ValueInfoProto.FromString(value.SerializeToString()) for value in outputs]
     for value in otherwise:
         value.name += inner
     return [
-        helper.make_node("Equal", [selected, number], [is_it]),
+        helper.make_node("Equal", [SELECTED, number], [is_it]),
         helper.make_node("If", [is_it], results, then_branch=branch,
                          else_branch=helper.make_graph(rest, f"{INDEX}.after{first}", [], otherwise)),
     ]

@@ -1,0 +1,1 @@
+"""What sluice.torch does with the ONNX graphs of a trace, without torch."""

@@ -1,0 +1,53 @@
+"""Detectors of torchvision, whose numbers of boxes only a run knows: one list of boxes per class or level, joined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sluice.torch
+import torch
+import torchvision
+from torch import nn
+
+SMALL = {"min_size": 128, "max_size": 128, "box_detections_per_img": 20}
+DETECTORS: dict[str, dict[str, Any]] = {
+    "ssdlite320_mobilenet_v3_large": {}, "maskrcnn_resnet50_fpn": SMALL, "keypointrcnn_resnet50_fpn": SMALL}
+
+
+class OneImage(nn.Module):
+    def __init__(self, detector: nn.Module) -> None:
+        super().__init__()
+        self.detector = detector
+
+    def forward(self, image: torch.Tensor) -> dict[str, torch.Tensor]:
+        found: dict[str, torch.Tensor] = self.detector([image])[0]
+        return found
+
+
+def enliven(detector: nn.Module) -> None:
+    """As made, all scores are equal, and the order of the boxes is that of their last bits."""
+    for module in detector.modules():
+        if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)):
+            nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+            if module.bias is not None:
+                nn.init.uniform_(module.bias, -0.1, 0.1)
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_a_detector_agrees_with_eager(name: str) -> None:
+    detector = torchvision.models.get_model(name, weights=None, weights_backbone=None, **DETECTORS[name])
+    if name.startswith("ssd"):
+        enliven(detector)
+    model = OneImage(detector.eval()).eval()
+    image = torch.rand(3, 128, 128)
+    traced = sluice.torch.trace(model, image, frontend="torchscript")
+    for _ in range(2):
+        with torch.no_grad():
+            want = model(image)
+        got = traced(image)
+        assert got.keys() == want.keys()
+        assert len(want["scores"]) > 0, "random weights find something"
+        for key, tensor in want.items():
+            torch.testing.assert_close(got[key], tensor, rtol=1e-3, atol=1e-3)
+        image = torch.rand(3, 128, 128)
