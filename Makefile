@@ -42,13 +42,12 @@ test-python-apps:
 	@cmake --build $(BUILD) --parallel $(JOBS) --target sluice_native dist
 	@scripts/test-python-apps $(BUILD)
 
-# The tests of sluice.torch; downloads torch once, into ~/.cache/sluice.
+# The tests of sluice.torch; downloads torch once, into ~/.cache/sluice. Without a network it skips them, with the reason.
 test-torch:
 	@scripts/install-deps build test
 	@cmake --preset $(PRESET) >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target sluice_native dist
-	@scripts/torch-env --make
-	@scripts/test-torch $(BUILD)
+	@scripts/test-torch --make $(BUILD) || [ $$? -eq 77 ]
 
 check:
 	@scripts/install-deps build check
