@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "contention/duty_cycle.h"
@@ -17,12 +19,18 @@
 namespace sluice::cpu {
 namespace {
 
-/// Flushes denormals to zero until the end of the scope.
+/// Whether the program wants denormals as IEEE 754 has them, at a hundred times the cost.
+bool keeps_denormals() {
+  static const char* const wanted = std::getenv("SLUICE_CPU_DENORMALS");
+  return wanted != nullptr && std::string_view(wanted) == "keep";
+}
+
+/// Flushes denormals to zero until the end of the scope, unless the program keeps them.
 class FlushDenormals {
  public:
 #if defined(__x86_64__)
   FlushDenormals() : before_(_mm_getcsr()) {
-    _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero);
+    if (!keeps_denormals()) _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero);
   }
   ~FlushDenormals() { _mm_setcsr(before_); }
   FlushDenormals(const FlushDenormals&) = delete;

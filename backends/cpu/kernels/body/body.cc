@@ -85,11 +85,25 @@ SLUICE_CPU_INLINE Vec floor(Vec x) {
   return select(abs(x) < broadcast(8388608.0f), copy_sign(down, x), x);
 }
 
+/// To the nearest integer, ties to even, for 0 <= x < 2^23.
+SLUICE_CPU_INLINE Vec round_magnitude(Vec x) {
+  const Vec magic = broadcast(8388608.0f);
+  Vec shifted = x + magic;
+  asm("" : "+x"(shifted));  // keeps the pair from being folded away
+  return shifted - magic;
+}
+
 SLUICE_CPU_INLINE Vec clip(Vec x, Vec low, Vec high) { return min(high, max(low, x)); }
+
+/// The function of core/simd.h gives 1.6e-38 from -87 down, which counts once a huge number is
+/// multiplied by it.
+SLUICE_CPU_INLINE Vec sigmoid_to_zero(Vec x) {
+  return select(x < broadcast(-87.0f), Vec{}, sigmoid(x));
+}
 
 SLUICE_CPU_INLINE Vec gelu_tanh(Vec x) {
   const Vec inner = x * fmadd(x * x, broadcast(0.035677408f), broadcast(0.79788456f));
-  return x * sigmoid(inner * broadcast(2.0f));
+  return x * sigmoid_to_zero(inner * broadcast(2.0f));
 }
 
 /// To the nearest, ties to even.
@@ -108,12 +122,16 @@ SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
   if constexpr (kOp == BodyOp::kAbs) return abs(x);
   if constexpr (kOp == BodyOp::kSquare) return x * x;
   if constexpr (kOp == BodyOp::kSqrt) return sqrt(x);
+  if constexpr (kOp == BodyOp::kPowHalf) {
+    const Vec infinity = broadcast(__builtin_inff());
+    return select(x == -infinity, infinity, sqrt(x + zero));
+  }
   if constexpr (kOp == BodyOp::kReciprocal) return one / x;
   if constexpr (kOp == BodyOp::kExp) return exp(x);
   if constexpr (kOp == BodyOp::kLog) return each_lane(x, logf);
   if constexpr (kOp == BodyOp::kErf) return erf(x);
   if constexpr (kOp == BodyOp::kTanh) return tanh(x);
-  if constexpr (kOp == BodyOp::kSigmoid) return sigmoid(x);
+  if constexpr (kOp == BodyOp::kSigmoid) return sigmoid_to_zero(x);
   if constexpr (kOp == BodyOp::kRelu) return max(zero, x);
   if constexpr (kOp == BodyOp::kGelu) {
     const Vec half = x * broadcast(0.5f);
@@ -121,7 +139,7 @@ SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
   }
   if constexpr (kOp == BodyOp::kGeluTanh) return gelu_tanh(x);
   if constexpr (kOp == BodyOp::kScale) return alpha * x;
-  if constexpr (kOp == BodyOp::kSilu) return x * sigmoid(alpha * x);
+  if constexpr (kOp == BodyOp::kSilu) return x * sigmoid_to_zero(alpha * x);
   if constexpr (kOp == BodyOp::kLeakyRelu) return select(x < zero, alpha * x, x);
   if constexpr (kOp == BodyOp::kElu) return select(x < zero, alpha * (exp(x) - one), x);
   if constexpr (kOp == BodyOp::kHardSigmoid) return clip(fmadd(alpha, x, beta), zero, one);
@@ -135,7 +153,7 @@ SLUICE_CPU_INLINE Vec apply_unary(Vec x, Vec alpha, Vec beta) {
   if constexpr (kOp == BodyOp::kFloor) return floor(x);
   if constexpr (kOp == BodyOp::kCeil) return -floor(-x);
   if constexpr (kOp == BodyOp::kRound) {
-    return select(abs(x) < broadcast(4194304.0f), copy_sign(round_small(x), x), x);
+    return select(abs(x) < broadcast(8388608.0f), copy_sign(round_magnitude(abs(x)), x), x);
   }
   if constexpr (kOp == BodyOp::kSign) {
     return select(x > zero, one, select(x < zero, -one, x));

@@ -29,6 +29,7 @@ enum class BodyOp : std::uint8_t {
   kAbs,
   kSquare,
   kSqrt,
+  kPowHalf,  ///< x to the power of 1/2: infinite for either infinity, and 0 for -0
   kReciprocal,
   kExp,
   kLog,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -42,6 +43,7 @@ std::vector<UnaryCase> unary_cases() {
       {BodyOp::kAbs, 0, 0, [](double x) { return std::fabs(x); }},
       {BodyOp::kSquare, 0, 0, [](double x) { return x * x; }},
       {BodyOp::kSqrt, 0, 0, [](double x) { return std::sqrt(x); }},
+      {BodyOp::kPowHalf, 0, 0, [](double x) { return std::pow(x, 0.5); }},
       {BodyOp::kReciprocal, 0, 0, [](double x) { return 1.0 / x; }},
       {BodyOp::kExp, 0, 0, [](double x) { return std::exp(x); }},
       {BodyOp::kLog, 0, 0, [](double x) { return std::log(x); }},
@@ -113,6 +115,34 @@ TEST(Body, UnaryStepsMatchDoubleArithmetic) {
                          " at " + std::to_string(x[i]),
                      1 + std::fabs(x[i]));
       }
+    }
+  }
+}
+
+TEST(Body, EdgesOfRoundPowersAndGates) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<std::array<float, 3>> cases = {
+      // operation, x, y
+      {static_cast<float>(BodyOp::kRound), 4194304.5f, 4194304},
+      {static_cast<float>(BodyOp::kRound), 4194305.5f, 4194306},
+      {static_cast<float>(BodyOp::kRound), -8388607.5f, -8388608},
+      {static_cast<float>(BodyOp::kRound), 8388609, 8388609},
+      {static_cast<float>(BodyOp::kPowHalf), -inf, inf},
+      {static_cast<float>(BodyOp::kPowHalf), inf, inf},
+      {static_cast<float>(BodyOp::kSigmoid), -inf, 0},
+      {static_cast<float>(BodyOp::kSigmoid), -200, 0},
+      {static_cast<float>(BodyOp::kSilu), -3e38f, 0},
+      {static_cast<float>(BodyOp::kSilu), -1e30f, 0},
+      {static_cast<float>(BodyOp::kGeluTanh), -3e38f, 0},
+      {static_cast<float>(BodyOp::kSoftplus), 3e38f, 3e38f},
+  };
+  for (const Isa isa : isas_to_test()) {
+    for (const auto& [op, x, want] : cases) {
+      float y = -1;
+      const BodyOperand input{&x, 0, 1};
+      SLUICE_CPU_PICK(isa, run_body)
+      (one_step(static_cast<BodyOp>(op), 1, 1), &input, {&y, 0, 1, 1}, nullptr);
+      EXPECT_EQ(y, want) << isa_name(isa) << " op " << op << " at " << x;
     }
   }
 }

@@ -16,7 +16,15 @@ void widen_half(const void* from, std::int64_t count, float* to) {
   const auto* values = static_cast<const Half*>(from);
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) store(to + i, load(values + i));
-  for (; i < count; ++i) to[i] = float_of(values[i]);
+  if (i == count) return;
+  // As a whole vector: the instruction keeps subnormal halves, which float_of flushes with
+  // denormals.
+  Half last[kLanes] = {};
+  float wide[kLanes];
+  const auto left = static_cast<std::size_t>(count - i);
+  __builtin_memcpy(last, values + i, left * sizeof(Half));
+  store(wide, load(last));
+  __builtin_memcpy(to + i, wide, left * sizeof(float));
 }
 
 void widen_bf16(const void* from, std::int64_t count, float* to) {

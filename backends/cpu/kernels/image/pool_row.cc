@@ -8,18 +8,26 @@ namespace {
 
 template <PoolKind kKind>
 SLUICE_CPU_INLINE Vec join(Vec a, Vec b) {
-  return kKind == PoolKind::kMax ? max(a, b) : a + b;
+  if constexpr (kKind == PoolKind::kAverage) return a + b;
+  return select(b != b, b, max(b, a));  // `max` gives its second operand if either is NaN
 }
 
 template <PoolKind kKind>
 SLUICE_CPU_INLINE float join(float a, float b) {
   if (kKind == PoolKind::kAverage) return a + b;
-  return a > b ? a : b;
+  return a > b || a != a ? a : b;
 }
 
 template <PoolKind kKind>
 SLUICE_CPU_INLINE float neutral() {
   return kKind == PoolKind::kMax ? -__builtin_inff() : 0.0F;
+}
+
+/// NaN if there is one.
+SLUICE_CPU_INLINE float largest_lane(Vec v) {
+  float best = v[0];
+  for (int i = 1; i < kLanes; ++i) best = join<PoolKind::kMax>(best, v[i]);
+  return best;
 }
 
 /// Joins the rows under the window, column by column.
@@ -105,10 +113,19 @@ void block_all(const float* input, std::int64_t pixels, float* output) {
 
 template <PoolKind kKind>
 void plane_all(const float* input, std::int64_t pixels, float* output) {
-  Vec joined = broadcast(neutral<kKind>());
+  Vec chains[4];
+  for (Vec& chain : chains) chain = broadcast(neutral<kKind>());
   std::int64_t p = 0;
-  for (; p + kLanes <= pixels; p += kLanes) joined = join<kKind>(joined, load(input + p));
-  float all = kKind == PoolKind::kMax ? reduce_max(joined) : reduce_add(joined);
+  for (; p + 4 * kLanes <= pixels; p += 4 * kLanes) {
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      chains[i] = join<kKind>(chains[i], load(input + p + i * kLanes));
+    }
+  }
+  for (; p + kLanes <= pixels; p += kLanes) chains[0] = join<kKind>(chains[0], load(input + p));
+  const Vec joined =
+      join<kKind>(join<kKind>(chains[0], chains[1]), join<kKind>(chains[2], chains[3]));
+  float all = kKind == PoolKind::kMax ? largest_lane(joined) : reduce_add(joined);
   for (; p < pixels; ++p) all = join<kKind>(all, input[p]);
   *output = kKind == PoolKind::kAverage ? all / static_cast<float>(pixels) : all;
 }
@@ -134,6 +151,13 @@ void pool_all(PoolKind kind, const float* input, std::int64_t pixels, std::int64
               float* output) {
   if (kind == PoolKind::kMax) return all_of<PoolKind::kMax>(input, pixels, pixel, output);
   all_of<PoolKind::kAverage>(input, pixels, pixel, output);
+  // The sum may have left the range of floats where the mean does not.
+  for (std::int64_t i = 0; i < pixel; ++i) {
+    if (__builtin_fabsf(output[i]) < __builtin_inff()) continue;
+    double sum = 0;
+    for (std::int64_t p = 0; p < pixels; ++p) sum += static_cast<double>(input[p * pixel + i]);
+    output[i] = static_cast<float>(sum / static_cast<double>(pixels));
+  }
 }
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

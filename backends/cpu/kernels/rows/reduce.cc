@@ -1,6 +1,6 @@
 #include "kernels/rows/reduce.h"
 
-#include "core/simd.h"
+#include "kernels/rows/row_folds.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
@@ -83,6 +83,41 @@ SLUICE_CPU_INLINE Vec finish(const ReducePlan& plan, Vec v) {
   return plan.root ? sqrt(scaled) : scaled;
 }
 
+/// Where a part of the sum, or a square, left the range of floats: in double. The result of NaN and
+/// infinities among the elements is the same.
+template <ReduceKind kKind>
+__attribute__((noinline, cold)) float fold_in_double(const ReducePlan& plan, const float* x,
+                                                     std::int64_t stride) {
+  double total = 0;
+  for (std::int64_t r = 0; r < plan.axis; ++r) {
+    const double v = static_cast<double>(x[r * stride]);
+    if constexpr (kKind == ReduceKind::kSumOfSquares) {
+      total += v * v;
+    } else {
+      total += kKind == ReduceKind::kSumOfMagnitudes ? __builtin_fabs(v) : v;
+    }
+  }
+  total *= static_cast<double>(plan.scale);
+  return static_cast<float>(plan.root ? __builtin_sqrt(total) : total);
+}
+
+/// Whether a sum, not finished yet, may be wrong.
+template <ReduceKind kKind>
+SLUICE_CPU_INLINE bool is_doubtful(const ReducePlan& plan, float sum) {
+  if constexpr (!is_sum<kKind>()) return false;
+  return !(__builtin_fabsf(sum) < __builtin_inff()) || (plan.root && sum < 1e-30f);
+}
+
+/// The same of lanes.
+template <ReduceKind kKind>
+SLUICE_CPU_INLINE VecI are_doubtful(const ReducePlan& plan, Vec sum) {
+  if constexpr (!is_sum<kKind>()) return VecI{};
+  VecI doubtful = ~is_finite(sum);
+  // Only a root makes squares visible again that vanished.
+  if (plan.root) doubtful |= sum < broadcast(1e-30f);
+  return doubtful;
+}
+
 /// Folds up to kLanes neighbouring columns down `axis` rows.
 template <ReduceKind kKind>
 Vec fold_columns(const ReducePlan& plan, const float* x, int lanes) {
@@ -99,8 +134,12 @@ void run(const ReducePlan& plan, const float* x, float* y, const Worker& worker)
   if (plan.inner == 1) {
     const Share share = share_of(plan.outer, 1, worker);
     for (std::int64_t o = share.begin; o < share.end; ++o) {
-      const Vec value = broadcast(fold_row<kKind>(x + o * plan.axis, plan.axis));
-      store_first(y + o, finish(plan, value), 1);
+      const float sum = fold_row<kKind>(x + o * plan.axis, plan.axis);
+      if (is_doubtful<kKind>(plan, sum)) {
+        y[o] = fold_in_double<kKind>(plan, x + o * plan.axis, 1);
+      } else {
+        store_first(y + o, finish(plan, broadcast(sum)), 1);
+      }
     }
     return;
   }
@@ -111,8 +150,15 @@ void run(const ReducePlan& plan, const float* x, float* y, const Worker& worker)
     const std::int64_t column = i % strips * kLanes;
     const std::int64_t left = plan.inner - column;
     const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
-    const Vec value = fold_columns<kKind>(plan, x + o * plan.axis * plan.inner + column, lanes);
-    store_first(y + o * plan.inner + column, finish(plan, value), lanes);
+    const float* from = x + o * plan.axis * plan.inner + column;
+    const Vec value = fold_columns<kKind>(plan, from, lanes);
+    float* to = y + o * plan.inner + column;
+    store_first(to, finish(plan, value), lanes);
+    const VecI doubtful = are_doubtful<kKind>(plan, value);
+    if (!any(doubtful)) continue;
+    for (int lane = 0; lane < lanes; ++lane) {
+      if (doubtful[lane] != 0) to[lane] = fold_in_double<kKind>(plan, from + lane, plan.inner);
+    }
   }
 }
 

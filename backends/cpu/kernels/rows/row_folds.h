@@ -8,6 +8,24 @@
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 
+/// Whether a lane of a mask is set.
+SLUICE_CPU_INLINE bool any(VecI mask) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(__AVX2__)
+  return _mm256_testz_si256((__m256i)mask, (__m256i)mask) == 0;
+#elif defined(__SSE2__)
+  return _mm_movemask_ps((__m128)mask) != 0;
+#else
+  std::int32_t all = 0;
+  for (int i = 0; i < kLanes; ++i) all |= mask[i];
+  return all != 0;
+#endif
+}
+
+/// Neither infinite nor NaN.
+SLUICE_CPU_INLINE VecI is_finite(Vec x) { return abs(x) < broadcast(__builtin_inff()); }
+
 inline constexpr int kFoldChains = 4;  ///< sums kept side by side, to hide the latency of one
 
 /// Lanes of `v` from `count` on become `filler`.
@@ -48,5 +66,12 @@ SLUICE_CPU_INLINE void map_row(const float* x, float* y, std::int64_t cols, Map 
 }
 
 SLUICE_CPU_INLINE Vec add(Vec a, Vec b) { return a + b; }
+
+/// Whether a mean of squares may be wrong because a square was infinite, or vanished.
+SLUICE_CPU_INLINE bool leaves_range(float mean_of_squares, float epsilon) {
+  constexpr float kLargest = 3.4e38f;
+  constexpr float kTiny = 1e-30f;
+  return !(mean_of_squares <= kLargest) || (mean_of_squares < kTiny && epsilon < kTiny);
+}
 
 }  // namespace sluice::cpu::SLUICE_CPU_ISA

@@ -11,6 +11,31 @@ SLUICE_CPU_INLINE Vec fetch(const float* p, int lanes) {
   return lanes == kLanes ? load(p) : load_first(p, lanes);
 }
 
+/// Where squares leave the range of floats: in double, for a row of huge or tiny numbers.
+__attribute__((noinline, cold)) void norm_row_in_double(const NormPlan& plan, const float* x,
+                                                        const float* scale, const float* bias,
+                                                        float* y, float* mean_out,
+                                                        float* inverse_out) {
+  const double count = static_cast<double>(plan.cols);
+  double mean = 0;
+  double variance = 0;
+  if (plan.kind == NormKind::kLayer) {
+    for (std::int64_t c = 0; c < plan.cols; ++c) mean += static_cast<double>(x[c]) / count;
+  }
+  for (std::int64_t c = 0; c < plan.cols; ++c) {
+    const double v = static_cast<double>(x[c]) - mean;
+    variance += v * v / count;
+  }
+  const double inverse = 1.0 / __builtin_sqrt(variance + static_cast<double>(plan.epsilon));
+  for (std::int64_t c = 0; c < plan.cols; ++c) {
+    const double shift = bias == nullptr ? 0 : static_cast<double>(bias[c]);
+    const double normal = (static_cast<double>(x[c]) - mean) * inverse;
+    y[c] = static_cast<float>(normal * static_cast<double>(scale[c]) + shift);
+  }
+  if (mean_out != nullptr) *mean_out = static_cast<float>(mean);
+  if (inverse_out != nullptr) *inverse_out = static_cast<float>(inverse);
+}
+
 void norm_row(const NormPlan& plan, const float* x, const float* scale, const float* bias, float* y,
               float* mean_out, float* inverse_out) {
   const float count = static_cast<float>(plan.cols);
@@ -23,6 +48,9 @@ void norm_row(const NormPlan& plan, const float* x, const float* scale, const fl
   const Vec center = broadcast(mean);
   const auto square = [=](Vec v) { return (v - center) * (v - center); };
   const float variance = reduce_add(fold_row(x, plan.cols, 0, square, add)) / count;
+  if (leaves_range(variance, plan.epsilon)) {
+    return norm_row_in_double(plan, x, scale, bias, y, mean_out, inverse_out);
+  }
   const float inverse = 1.0f / __builtin_sqrtf(variance + plan.epsilon);
   const Vec factor = broadcast(inverse);
   map_row(x, y, plan.cols, [=](Vec v, std::int64_t c, int lanes) {
@@ -40,8 +68,9 @@ void softmax_row(const float* x, float* y, std::int64_t cols, bool is_log) {
       x, cols, lowest, [](Vec v) { return v; }, [](Vec a, Vec b) { return max(a, b); })));
   if (is_log) {
     const auto power = [=](Vec v) { return exp(v - top); };
-    const Vec fall = top + broadcast(logf(reduce_add(fold_row(x, cols, 0, power, add))));
-    map_row(x, y, cols, [=](Vec v, std::int64_t, int) { return v - fall; });
+    // Two differences: the sum of a large `top` and the logarithm would round the latter away.
+    const Vec log = broadcast(logf(reduce_add(fold_row(x, cols, 0, power, add))));
+    map_row(x, y, cols, [=](Vec v, std::int64_t, int) { return v - top - log; });
     return;
   }
   map_row(x, y, cols, [=](Vec v, std::int64_t, int) { return exp(v - top); });
@@ -64,10 +93,10 @@ void softmax_columns(const SoftmaxPlan& plan, const float* x, float* y, int lane
     if (!plan.is_log) store_first(y + r * inner, e, lanes);
   }
   if (plan.is_log) {
-    Vec fall = top;
-    for (int i = 0; i < kLanes; ++i) fall[i] += i < lanes ? logf(sum[i]) : 0;
+    Vec log{};
+    for (int i = 0; i < lanes; ++i) log[i] = logf(sum[i]);
     for (std::int64_t r = 0; r < axis; ++r) {
-      store_first(y + r * inner, load_first(x + r * inner, lanes) - fall, lanes);
+      store_first(y + r * inner, load_first(x + r * inner, lanes) - top - log, lanes);
     }
     return;
   }

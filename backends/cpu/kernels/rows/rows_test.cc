@@ -83,6 +83,47 @@ TEST(Softmax, RowsAndColumnsAtEveryWidth) {
   }
 }
 
+TEST(Softmax, LogarithmKeepsItsDigitsBesideALargeMaximum) {
+  for (const Isa isa : isas_to_test()) {
+    for (const float offset : {0.0f, 1e4f, 1e5f, -1e7f, 1e9f}) {
+      for (const std::int64_t inner : {1, 3, 40}) {
+        std::vector<float> x = random_floats(9 * inner, 5);
+        for (float& v : x) v += offset;
+        std::vector<float> y(x.size());
+        SLUICE_CPU_PICK(isa, run_softmax)({1, 9, inner, true}, x.data(), y.data(), Worker{});
+        for (std::int64_t i = 0; i < inner; ++i) {
+          const auto at = [&](std::int64_t r) { return static_cast<std::size_t>(r * inner + i); };
+          double top = x[at(0)];
+          for (std::int64_t r = 1; r < 9; ++r) top = std::fmax(top, x[at(r)]);
+          double sum = 0;
+          for (std::int64_t r = 0; r < 9; ++r) sum += std::exp(x[at(r)] - top);
+          for (std::int64_t r = 0; r < 9; ++r) {
+            ASSERT_NEAR(y[at(r)], x[at(r)] - top - std::log(sum), 1e-5) << isa_name(isa) << offset;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Norm, HugeAndTinyRowsAreThoseOfDoubles) {
+  for (const Isa isa : isas_to_test()) {
+    for (const float size : {3e38f, 1e20f, 1e-25f}) {
+      std::vector<float> x = random_floats(100, 6);
+      for (float& v : x) v *= size;
+      const std::vector<float> ones(100, 1.0f);
+      std::vector<float> y(100);
+      SLUICE_CPU_PICK(isa, run_norm)
+      ({1, 100, 0, NormKind::kRms}, x.data(), ones.data(), nullptr, y.data(), {}, Worker{});
+      double mean_square = 0;
+      for (const float v : x) mean_square += double{v} * v / 100;
+      for (std::size_t i = 0; i < 100; ++i) {
+        ASSERT_NEAR(y[i], x[i] / std::sqrt(mean_square), 1e-5) << isa_name(isa) << " " << size;
+      }
+    }
+  }
+}
+
 TEST(Softmax, MaskedEntriesAreZero) {
   const float inf = INFINITY;
   for (const Isa isa : isas_to_test()) {

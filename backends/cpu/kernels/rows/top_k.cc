@@ -1,6 +1,6 @@
 #include "kernels/rows/top_k.h"
 
-#include "core/simd.h"
+#include "kernels/rows/row_folds.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
 namespace {
@@ -15,9 +15,10 @@ SLUICE_CPU_INLINE std::int64_t find(const float* x, std::int64_t from, std::int6
     SLUICE_CPU_UNROLL
     for (int v = 0; v < kBeyondStep / kLanes; ++v) {
       const Vec values = load(x + i + v * kLanes);
-      is_beyond |= kLargest ? values > bounds : values < bounds;
+      // Negated: a NaN on either side counts, and the caller decides.
+      is_beyond |= ~(kLargest ? values <= bounds : values >= bounds);
     }
-    if (reduce_add(select(is_beyond, broadcast(1), Vec{})) != 0) return i;
+    if (any(is_beyond)) return i;
   }
   return i < count ? i : count;
 }

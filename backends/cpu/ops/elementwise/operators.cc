@@ -61,7 +61,7 @@ int pow(Translator& t, const Node& n) {
   const std::optional<float> exponent = t.constant(n.inputs[1]);
   if (exponent == 2.0F) return t.emit(BodyOp::kSquare, x);
   if (exponent == 3.0F) return t.emit(BodyOp::kMul, t.emit(BodyOp::kSquare, x), x);
-  if (exponent == 0.5F) return t.emit(BodyOp::kSqrt, x);
+  if (exponent == 0.5F) return t.emit(BodyOp::kPowHalf, x);
   if (exponent == 1.0F) return t.emit(BodyOp::kCopy, x);
   if (exponent == -1.0F) return t.emit(BodyOp::kReciprocal, x);
   return t.emit(BodyOp::kPow, x, n.inputs[1]);
@@ -93,12 +93,15 @@ int elu(Translator& t, const Node& n) {
   return t.emit(BodyOp::kElu, n.inputs[0], kNone, n.attributes.get_float("alpha", 1));
 }
 
-/// alpha * elu(x / alpha): one for x > 0.
+/// max(0, x) + min(0, alpha * (exp(x / alpha) - 1)): x / alpha may be infinite where x is not.
 int celu(Translator& t, const Node& n) {
   const float alpha = n.attributes.get_float("alpha", 1);
   if (!(alpha > 0)) return kNone;
+  if (alpha == 1) return t.emit(BodyOp::kElu, n.inputs[0], kNone, 1);
   const int x = t.emit(BodyOp::kScale, n.inputs[0], kNone, 1 / alpha);
-  return t.emit(BodyOp::kScale, t.emit(BodyOp::kElu, x, kNone, 1), kNone, alpha);
+  const int curve = t.emit(BodyOp::kScale, t.emit(BodyOp::kElu, x, kNone, 1), kNone, alpha);
+  const int below = t.emit(BodyOp::kMin, curve, t.number(0));
+  return t.emit(BodyOp::kAdd, t.emit(BodyOp::kRelu, n.inputs[0]), below);
 }
 
 int shrink(Translator& t, const Node& n) {

@@ -15,14 +15,23 @@ namespace {
 
 using plugin::Attributes;
 
-/// Whether `a` goes before `b`.
+/// Whether `a` goes before `b`. A NaN counts as larger than every number, as in NumPy and PyTorch.
 template <bool kLargest>
 bool leads(float a, float b) {
-  return kLargest ? a > b : a < b;
+  if constexpr (kLargest) return a > b || (a != a && b == b);
+  return a < b || (a == a && b != b);
 }
 
 // ---- ArgMax, ArgMin
 // -------------------------------------------------------------------------------
+
+/// A NaN is the extreme, largest or smallest, as it is the result of ReduceMax and ReduceMin.
+template <bool kLargest>
+bool beats(float a, float best, bool takes_equal) {
+  const bool is_beyond = kLargest ? a > best : a < best;
+  const bool is_nan = (a != a) & ((best == best) | takes_equal);
+  return is_beyond | is_nan | (takes_equal & (a == best));
+}
 
 template <bool kLargest>
 class ArgExtreme : public Kernel {
@@ -57,8 +66,7 @@ class ArgExtreme : public Kernel {
     for (std::int64_t k = 1; k < view_.axis; ++k) {
       const float* row = x + k * view_.inner;
       for (std::int64_t c = 0; c < columns; ++c) {
-        const bool is_better =
-            leads<kLargest>(row[c], best[c]) || (takes_last_ && row[c] == best[c]);
+        const bool is_better = beats<kLargest>(row[c], best[c], takes_last_);
         best[c] = is_better ? row[c] : best[c];
         y[c] = is_better ? k : y[c];
       }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/arithmetic.h"
 #include "reference/families.h"
 #include "reference/kernels/conv/window.h"
 
@@ -54,6 +55,12 @@ std::int64_t column_major(std::int64_t offset, Dims image) {
   return result;
 }
 
+/// A NaN exceeds every number, so the first one of a window is the result.
+template <typename T>
+bool exceeds(Compute<T> a, Compute<T> b) {
+  return a > b || (a != a && b == b);
+}
+
 template <typename T>
 void max_pool(const Call& call, const Window& window) {
   const auto x = call.input_elements<T>(0);
@@ -67,9 +74,7 @@ void max_pool(const Call& call, const Window& window) {
     for (std::int64_t t = 0; t < window.num_taps(); ++t) {
       const std::int64_t at = taps[t * step];
       if (at < 0) continue;
-      const bool is_better = best < 0 || static_cast<Compute<T>>(x[index(c * size + at)]) >
-                                             static_cast<Compute<T>>(x[index(c * size + best)]);
-      if (is_better) best = at;
+      if (best < 0 || exceeds<T>(x[index(c * size + at)], x[index(c * size + best)])) best = at;
     }
     const std::int64_t target = c * window.num_windows() + w;
     y[index(target)] =
@@ -167,7 +172,7 @@ Status run_global_average_pool(const Call& call) {
 Status run_global_max_pool(const Call& call) {
   return run_global(call, [](std::span<const double> x) {
     double best = -std::numeric_limits<double>::infinity();
-    for (const double value : x) best = std::max(best, value);
+    for (const double value : x) best = largest(best, value);
     return best;
   });
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "reference/arithmetic.h"
 #include "reference/families.h"
 #include "reference/kernels/support.h"
 
@@ -68,8 +69,8 @@ struct Region {
                                     cell_width;
         if (takes_largest) {
           const double value =
-              interpolate(plane, y, x, [](double a, double b) { return std::max(a, b); });
-          result = i + j == 0 ? value : std::max(result, value);
+              interpolate(plane, y, x, [](double a, double b) { return largest(a, b); });
+          result = i + j == 0 ? value : largest(result, value);
         } else {
           result += interpolate(plane, y, x, std::plus<>());
         }
@@ -178,7 +179,7 @@ Status run_max_roi_pool(const Call& call) {
       double best = is_empty ? 0 : plane.at(rows.first, columns.first);
       for (std::int64_t h = rows.first; h < rows.second; ++h) {
         for (std::int64_t w = columns.first; w < columns.second; ++w) {
-          best = std::max(best, plane.at(h, w));
+          best = largest(best, plane.at(h, w));
         }
       }
       result.push_back(best);
@@ -208,14 +209,18 @@ double overlap(const Box& a, const Box& b) {
   return shared / (a.area() + b.area() - shared);
 }
 
+/// Boxes whose score is NaN follow all others.
+bool is_better(float a, float b) { return a > b || (a == a && b != b); }
+
 /// Best first; a box that overlaps a chosen one too much is passed over.
 std::vector<std::int64_t> choose(const std::vector<Box>& boxes, std::span<const float> scores,
                                  std::int64_t limit, double max_overlap,
                                  std::optional<double> least_score) {
   std::vector<std::int64_t> order(boxes.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(
-      order, [&](std::int64_t a, std::int64_t b) { return scores[index(a)] > scores[index(b)]; });
+  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
+    return is_better(scores[index(a)], scores[index(b)]);
+  });
   std::vector<std::int64_t> chosen;
   for (const std::int64_t candidate : order) {
     if (static_cast<std::int64_t>(chosen.size()) >= limit) break;

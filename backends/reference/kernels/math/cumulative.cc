@@ -24,6 +24,10 @@ struct RunningProduct {
   }
 };
 
+/// Floats add up as doubles, which partial sums do not leave.
+template <typename T>
+using Total = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+
 template <typename Running, typename T>
 Status accumulate(const Call& call) {
   const Dims dims = dims_of(call.input(0));
@@ -39,12 +43,13 @@ Status accumulate(const Call& call) {
   const auto x = call.input_elements<T>(0);
   const auto y = call.output_elements<T>(0);
   for_each_index(Ints{view.outer, view.inner}, [&](std::int64_t /*i*/, Dims at) {
-    auto total = static_cast<Compute<T>>(Running::kStart);
+    auto total = static_cast<Total<Compute<T>>>(Running::kStart);
     for (std::int64_t k = 0; k < view.size; ++k) {
       const std::int64_t step = is_reversed ? view.size - 1 - k : k;
       const auto place = static_cast<std::size_t>((at[0] * view.size + step) * view.inner + at[1]);
-      const auto with_this = Running::template step<Compute<T>>(total, x[place]);
-      y[place] = is_exclusive ? total : with_this;
+      const auto with_this =
+          Running::step(total, static_cast<Total<Compute<T>>>(static_cast<Compute<T>>(x[place])));
+      y[place] = static_cast<Compute<T>>(is_exclusive ? total : with_this);
       total = with_this;
     }
   });

@@ -217,6 +217,13 @@ Status run_log_sum_exp(const Call& call) {
                   [&]<typename T>() { return reduce_log_sum_exp<T>(call); });
 }
 
+/// A NaN is the extreme, as it is the result of ReduceMax and ReduceMin.
+template <bool kIsMax, typename T>
+bool beats(T a, T best, bool takes_equal) {
+  if (a != a || best != best) return a != a && (best == best || takes_equal);
+  return (kIsMax ? a > best : a < best) || (takes_equal && a == best);
+}
+
 template <bool kIsMax, typename T>
 Status arg_extreme(const Call& call) {
   const Dims dims = dims_of(call.input(0));
@@ -237,8 +244,7 @@ Status arg_extreme(const Call& call) {
     };
     std::int64_t best = 0;
     for (std::int64_t k = 1; k < view.size; ++k) {
-      const bool is_better = kIsMax ? element(k) > element(best) : element(k) < element(best);
-      if (is_better || (takes_last && element(k) == element(best))) best = k;
+      if (beats<kIsMax>(element(k), element(best), takes_last)) best = k;
     }
     y[static_cast<std::size_t>(i)] = best;
   });

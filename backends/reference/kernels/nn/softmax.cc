@@ -54,7 +54,8 @@ Status run_log_softmax(const Call& call) { return run_lines(call, log_softmax); 
 
 Status run_hardmax(const Call& call) {
   return run_lines(call, [](std::span<double> line) {
-    const auto best = std::max_element(line.begin(), line.end()) - line.begin();
+    const auto is_less = [](double a, double b) { return a < b || (std::isnan(b) && a == a); };
+    const auto best = std::max_element(line.begin(), line.end(), is_less) - line.begin();
     std::fill(line.begin(), line.end(), 0.0);
     line[index(best)] = 1;
   });

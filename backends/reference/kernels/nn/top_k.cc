@@ -28,6 +28,12 @@ Status make_lines(const Call& call, Lines* lines) {
   return status;
 }
 
+/// Whether `a` is smaller: a NaN counts as larger than every number, as in NumPy and PyTorch.
+template <typename T>
+bool is_smaller(T a, T b) {
+  return a < b || (a == a && b != b);
+}
+
 /// Equal elements keep their order.
 template <typename T>
 void find_top(const Call& call, const Lines& lines) {
@@ -44,7 +50,7 @@ void find_top(const Call& call, const Lines& lines) {
     };
     std::iota(order.begin(), order.end(), 0);
     std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
-      return is_largest ? value(a) > value(b) : value(a) < value(b);
+      return is_largest ? is_smaller(value(b), value(a)) : is_smaller(value(a), value(b));
     });
     for (std::int64_t r = 0; r < lines.k; ++r) {
       const std::size_t target = index((o * lines.k + r) * lines.inner + i);

@@ -26,7 +26,7 @@ constexpr Named kFunctions[] = {
     {"thresholdedrelu", [](double x, double a, double) { return x > a ? x : 0; }, 1.0, {}},
     {"scaledtanh", [](double x, double a, double b) { return a * std::tanh(b * x); }, 1.0, 1.0},
     {"hardsigmoid",
-     [](double x, double a, double b) { return std::max(0.0, std::min(1.0, a * x + b)); }, 0.2,
+     [](double x, double a, double b) { return std::min(std::max(a * x + b, 0.0), 1.0); }, 0.2,
      0.5},
     {"elu", [](double x, double a, double) { return x < 0 ? a * std::expm1(x) : x; }, 1.0, {}},
 };
