@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/system/heap.h"
 #include "service/prometheus/text.h"
 
 namespace sluice::service {
@@ -90,6 +91,8 @@ void add_server(PrometheusText& text, const Metrics& metrics) {
   text.add({}, metrics.descriptors.num_open);
   text.begin("descriptors_max", "gauge", "Their limit.");
   text.add({}, metrics.descriptors.max_open);
+  text.begin("heap_bytes", "gauge", "Memory that the daemon has allocated.");
+  text.add({}, heap_bytes());
   text.begin("connections_refused_total", "counter", "Connections closed instead of served.");
   text.add({}, metrics.num_refused_connections);
   text.begin("cores", "gauge", "Cores of all devices.");

@@ -73,6 +73,7 @@ TEST(Metrics, ReportsEveryStatistic) {
            "sluice_uptime_seconds 1.5\n",
            "sluice_descriptors_open 40\n",
            "sluice_descriptors_max 1024\n",
+           "sluice_heap_bytes ",  // of this process
            "sluice_connections_refused_total 3\n",
            "sluice_sessions 2\n",
            "sluice_session_requests_in_flight 3\n",

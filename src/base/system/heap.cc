@@ -1,0 +1,12 @@
+#include "base/system/heap.h"
+
+#include <malloc.h>
+
+namespace sluice {
+
+std::int64_t heap_bytes() {
+  const auto use = mallinfo2();
+  return static_cast<std::int64_t>(use.uordblks + use.hblkhd);
+}
+
+}  // namespace sluice

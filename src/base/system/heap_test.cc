@@ -1,0 +1,30 @@
+#include "base/system/heap.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/system/sanitizer.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+TEST(Heap, CountsBlocksOfEverySizeAndThreadUntilTheyAreFreed) {
+  if (kIsSanitized) GTEST_SKIP() << "a sanitizer replaces malloc";
+  const std::int64_t before = heap_bytes();
+  std::vector<std::unique_ptr<std::byte[]>> blocks;
+  blocks.push_back(std::make_unique<std::byte[]>(64 * kMiB));  // a map of its own
+  for (int i = 0; i < 1024; ++i) blocks.push_back(std::make_unique<std::byte[]>(4096));
+  std::thread([&] { blocks.push_back(std::make_unique<std::byte[]>(kMiB)); }).join();
+  EXPECT_GE(heap_bytes() - before, 69 * kMiB);
+  EXPECT_LT(heap_bytes() - before, 70 * kMiB);
+  blocks.clear();
+  EXPECT_LT(heap_bytes() - before, kMiB);
+}
+
+}  // namespace
+}  // namespace sluice
