@@ -4,8 +4,12 @@
 
 #include <thread>
 
+#include "support/eventually.h"
+
 namespace sluice {
 namespace {
+
+using sluice::testing::eventually;
 
 TEST(SystemClock, IsMonotonic) {
   const std::int64_t before = system_clock().now_ns();
@@ -36,7 +40,7 @@ TEST(ManualClock, AdvancingEndsAWait) {
     std::unique_lock lock(mutex);
     while (clock.now_ns() < 100) clock.wait_until(lock, condition, 100);
   });
-  while (clock.num_waiting() == 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return clock.num_waiting() != 0; }));
   clock.advance(100);
   waiter.join();
   EXPECT_EQ(clock.num_waiting(), 0U);

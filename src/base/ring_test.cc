@@ -6,8 +6,12 @@
 #include <random>
 #include <thread>
 
+#include "support/eventually.h"
+
 namespace sluice {
 namespace {
+
+using sluice::testing::eventually;
 
 struct Record {
   void* data = nullptr;
@@ -76,7 +80,7 @@ TEST(Ring, WaitsEndAtTheirDeadline) {
   EXPECT_EQ(ring.pop(got, clock, 0), RingResult::kNotNow);
   ASSERT_EQ(ring.try_push(record(1)), RingResult::kDone);
   std::thread producer([&] { EXPECT_EQ(ring.push(record(2), clock, 50), RingResult::kNotNow); });
-  while (clock.num_waiting() == 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return clock.num_waiting() != 0; }));
   clock.advance(50);
   producer.join();
   EXPECT_EQ(ring.size(), 1U);
@@ -93,7 +97,7 @@ TEST(Ring, ClosingWakesBothSides) {
   });
   std::thread producer(
       [&] { EXPECT_EQ(full.push(record(2), clock, kNoDeadline), RingResult::kClosed); });
-  while (clock.num_waiting() < 2) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return clock.num_waiting() >= 2; }));
   empty.close();
   full.close();
   consumer.join();

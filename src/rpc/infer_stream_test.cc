@@ -14,11 +14,13 @@
 #include "rpc/testing/serving.h"
 #include "rpc/wire/error.h"
 #include "runtime/inference/manual_driver.h"
+#include "support/eventually.h"
 
 namespace sluice::rpc {
 namespace {
 
 using runtime::RuntimeCode;
+using sluice::testing::eventually;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
@@ -52,7 +54,7 @@ class InferStreamTest : public testing::ServingTest<runtime::ManualDrivers> {
   }
   service::ModelStatistics statistics() const { return service_.statistics(model_)->front(); }
   void wait_for_accepted(std::int64_t count) const {
-    while (statistics().accepted < count) std::this_thread::yield();
+    EXPECT_TRUE(eventually([&] { return statistics().accepted >= count; }));
   }
 
   Status send(client::InferStream& stream, std::uint64_t id, float value) {
@@ -152,7 +154,8 @@ TEST_F(InferStreamTest, BrokenStreamCancelsRequestsInFlight) {
   for (std::uint64_t id = 0; id < 3; ++id) ASSERT_TRUE(send(*stream, id, 1).is_ok());
   wait_for_accepted(3);
   stream = nullptr;
-  while (answered(statistics()) < 3) std::this_thread::yield();  // no thread steps the engine
+  EXPECT_TRUE(
+      eventually([&] { return answered(statistics()) >= 3; }));  // no thread steps the engine
   for (const auto& [code, count] : statistics().answered) {
     EXPECT_EQ(count, code == RuntimeCode::kCancelled ? 3 : 0);
   }
@@ -226,7 +229,7 @@ TEST_F(InferStreamTest, DuplicateRequestIdEndsTheStreamAndCancelsBoth) {
   ASSERT_FALSE(end.is_ok());
   EXPECT_EQ(code_of(end.status()), RuntimeCode::kInvalid);
   EXPECT_THAT(end.status().message(), HasSubstr("request 8: another one with this id"));
-  while (answered(statistics()) < 1) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return answered(statistics()) >= 1; }));
 }
 
 TEST_F(InferStreamTest, EmptyMessageEndsTheStream) {
@@ -249,7 +252,7 @@ TEST_F(InferStreamTest, AMessageOverTheLimitEndsTheStream) {
   const auto end = stream->next();
   ASSERT_FALSE(end.is_ok());
   EXPECT_EQ(end.status().code(), Code::kResourceExhausted) << end.status().to_string();
-  while (answered(statistics()) < 1) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return answered(statistics()) >= 1; }));
 }
 
 TEST_F(InferStreamTest, UnknownSessionCannotStream) {

@@ -8,6 +8,7 @@
 #include "rpc/testing/serving.h"
 #include "rpc/wire/profile_messages.h"
 #include "runtime/inference/thread_driver.h"
+#include "support/eventually.h"
 
 namespace sluice::rpc {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 using runtime::Profile;
 using runtime::ProfileSpan;
 using runtime::SpanKind;
+using sluice::testing::eventually;
 using ::testing::HasSubstr;
 
 class ProfileTest : public testing::ServingTest<runtime::ThreadDrivers> {
@@ -71,11 +73,9 @@ TEST_F(ProfileTest, ProfileBelongsToItsSessionAndEndsWithIt) {
   EXPECT_THAT(refused.status().message(), HasSubstr("stop one of 1, 2, 3, 4"));
   EXPECT_EQ(client_->stop_profile(last).status().code(), Code::kPermissionDenied);
   owner = nullptr;
-  auto mine = client_->start_profile({});
-  while (!mine.is_ok()) {  // the end of a session takes its time
-    std::this_thread::yield();
-    mine = client_->start_profile({});
-  }
+  Result<std::uint64_t> mine = refused.status();
+  const auto starts = [&] { return (mine = client_->start_profile({})).is_ok(); };
+  ASSERT_TRUE(eventually(starts)) << mine.status().to_string();  // the end of a session takes time
   EXPECT_EQ(client_->stop_profile(last).status().code(), Code::kNotFound);
   EXPECT_TRUE(client_->stop_profile(*mine).is_ok());
 }

@@ -9,8 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "rpc/client/client.h"
@@ -19,34 +17,23 @@
 #include "rpc/testing/serving.h"
 #include "runtime/inference/thread_driver.h"
 #include "shm/ring_client.h"
+#include "support/eventually.h"
+#include "support/process.h"
 
 namespace sluice::rpc {
 namespace {
 
 using runtime::RuntimeCode;
+using sluice::testing::eventually;
+using sluice::testing::ProcessFigures;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr std::uint64_t kHuge = ~std::uint64_t{0};
 const std::vector<float> kAnswer = {3, 0, 5, 0};  // of x = 2
 
-/// What this process, which is client and server, has open and mapped.
-struct Held {
-  std::ptrdiff_t fds = 0;
-  std::ptrdiff_t mappings = 0;
-
-  static Held now() {
-    const std::filesystem::directory_iterator fds("/proc/self/fd");
-    std::ifstream maps("/proc/self/maps");
-    std::string line;
-    Held held = {std::distance(begin(fds), end(fds)), 0};
-    while (std::getline(maps, line)) {
-      if (line.find("sluice-shared") != std::string::npos) ++held.mappings;
-    }
-    return held;
-  }
-  bool operator==(const Held&) const = default;
-};
+/// Of this process, which is client and server.
+ProcessFigures figures() { return sluice::testing::figures_of(getpid()); }
 
 class SharedMemoryTest : public testing::ServingTest<runtime::ThreadDrivers> {
  protected:
@@ -196,7 +183,7 @@ TEST_F(SharedMemoryTest, RingErrorsEqualGrpcErrors) {
 TEST_F(SharedMemoryTest, RegionsBelongToTheirSessionAndEndWithIt) {
   const auto keeper = client(false);
   EXPECT_EQ(infer(*keeper, 2), kAnswer);
-  const Held before = Held::now();
+  const ProcessFigures before = figures();
   {
     const auto one = client(true);
     const auto other = client(true);
@@ -207,9 +194,13 @@ TEST_F(SharedMemoryTest, RegionsBelongToTheirSessionAndEndWithIt) {
     EXPECT_EQ(other->list_regions()->size(), 1U) << "its ring";
     EXPECT_TRUE(one->unregister_region(shared->region()).is_ok());
     EXPECT_EQ(code_of(one->unregister_region(shared->region())), RuntimeCode::kInvalidHandle);
-    EXPECT_NE(Held::now(), before);
+    EXPECT_GT(figures().num_shared, before.num_shared);
   }
-  while (Held::now() != before) std::this_thread::yield();  // until the sessions have ended
+  EXPECT_TRUE(eventually([&] {
+    const ProcessFigures now = figures();
+    return now.num_fds <= before.num_fds && now.num_shared <= before.num_shared;
+  })) << figures().num_fds
+      << " descriptors instead of " << before.num_fds;
 }
 
 TEST_F(SharedMemoryTest, SharingIsLimitedPerSession) {
@@ -467,8 +458,8 @@ TEST_F(HostileRingTest, ClientThatUnmapsAndHangsUpLeaksNothing) {
   ring_ = nullptr;
   { const shm::SharedMemory gone = std::move(memory_); }
   handed_.socket = shm::Fd();
-  while (!session_->list_regions().empty()) std::this_thread::yield();
-  while (Held::now().mappings > 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return session_->list_regions().empty(); }));
+  EXPECT_TRUE(eventually([&] { return figures().num_shared == 0; }));
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // Which executor runs a request: that of the package, for a model of one segment on processors.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
-#include <filesystem>
+#include <set>
 
 #include "exec/executors/executor_kind.h"
 #include "exec/testing/exec_testing.h"
 #include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_testing.h"
+#include "support/process.h"
 
 namespace sluice::runtime {
 namespace {
@@ -22,10 +24,7 @@ std::shared_ptr<const package::Executable> towers(std::string_view executor) {
   return std::make_shared<const package::Executable>(std::move(executable));
 }
 
-std::size_t num_threads() {
-  const std::filesystem::directory_iterator threads("/proc/self/task");
-  return static_cast<std::size_t>(std::distance(begin(threads), end(threads)));
-}
+std::set<pid_t> threads() { return sluice::testing::threads_of(getpid()); }
 
 struct Outcome {
   std::vector<float> tower;
@@ -39,7 +38,7 @@ Outcome run(std::string_view executor) {
   Engine engine(testing::registry(), drivers, std::move(options));
   const auto model = engine.load(testing::load_of(towers(executor)));
   EXPECT_TRUE(model.is_ok()) << model.status().to_string();
-  const std::size_t before = num_threads();
+  const std::set<pid_t> before = threads();
   auto memory = std::make_shared<std::vector<float>>(kElements, 0.75F);
   Request request;
   request.inputs = {
@@ -47,7 +46,10 @@ Outcome run(std::string_view executor) {
   request.memory_owner = memory;
   const Reply reply = engine.infer(*model, request);
   EXPECT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
-  return {testing::floats(reply.outputs.at(1)), num_threads() - before};
+  // A thread of an engine before this one may still be ending: it is among those before.
+  std::size_t num_new = 0;
+  for (const pid_t thread : threads()) num_new += before.contains(thread) ? 0 : 1;
+  return {testing::floats(reply.outputs.at(1)), num_new};
 }
 
 TEST(EngineExecutor, ThePackagesExecutorRunsAModelOfOneSegment) {

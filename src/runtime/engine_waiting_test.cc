@@ -7,10 +7,14 @@
 
 #include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_testing.h"
+#include "support/eventually.h"
 
 namespace sluice::runtime {
 namespace {
 
+using sluice::testing::eventually;
+using sluice::testing::from_now_ns;
+using sluice::testing::kHang;
 using testing::add_relu;
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -77,8 +81,7 @@ class WaitingLineTest : public ::testing::Test {
     return codes_.size();
   }
   void wait_for(std::size_t count) {
-    const std::int64_t deadline_ns = system_clock().now_ns() + 10'000'000'000;
-    ASSERT_TRUE(sink_->wait([&] { return num_answered() >= count; }, deadline_ns));
+    ASSERT_TRUE(sink_->wait([&] { return num_answered() >= count; }, from_now_ns(kHang)));
   }
 
   std::latch held_{1};
@@ -115,7 +118,7 @@ TEST_F(WaitingLineTest, FourCallersOfADefaultLoadAreNeverRefused) {
 
 TEST_F(WaitingLineTest, RequestsLeaveByPriorityThenDeadlineThenArrival) {
   load_and_hold();
-  const std::int64_t hour_ns = system_clock().now_ns() + 3'600'000'000'000;
+  const std::int64_t hour_ns = from_now_ns(std::chrono::hours(1));
   ASSERT_TRUE(submit(1).is_ok());
   ASSERT_TRUE(submit(2, 0, hour_ns).is_ok());
   ASSERT_TRUE(submit(3, 0, hour_ns - 1).is_ok());
@@ -146,10 +149,10 @@ TEST_F(WaitingLineTest, FullLineRefusesAndSaysWhenToRetry) {
 
 TEST_F(WaitingLineTest, DeadlineThatPassesInTheLineIsATimeout) {
   load_and_hold();
-  const std::int64_t deadline_ns = system_clock().now_ns() + 50'000'000;
+  const std::int64_t deadline_ns = from_now_ns(std::chrono::milliseconds(50));
   ASSERT_TRUE(submit(1, 0, deadline_ns).is_ok());
   ASSERT_TRUE(submit(2).is_ok());
-  while (system_clock().now_ns() <= deadline_ns) std::this_thread::yield();
+  sluice::testing::let_pass(deadline_ns);
   release();
   wait_for(2);
   EXPECT_THAT(order_, ElementsAre(1, 2));
@@ -185,7 +188,7 @@ TEST_P(EndWithFullLine, EveryRequestIsAnsweredOnce) {
     EXPECT_TRUE(ended.is_ok()) << ended.to_string();
   });
   // The line is cancelled by the thread that ends the model, without the driver.
-  while (num_answered() < kMaxWaiting + 1) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return num_answered() >= kMaxWaiting + 1; }));
   release();
   ender.join();
   EXPECT_EQ(num_answered(), kMaxWaiting + 1U);

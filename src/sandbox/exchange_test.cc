@@ -2,16 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "base/system/sanitizer.h"
+#include "support/eventually.h"
 
 namespace sluice::sandbox {
 namespace {
+
+using sluice::testing::eventually;
 
 constexpr OwnerId kMine{1};
 
@@ -31,7 +32,7 @@ TEST(Exchange, FreesATensorWhenItsTimeToLiveIsOverWithoutAnotherCall) {
   ASSERT_TRUE(exchange.put(kMine, tensor_of(8), 1000).is_ok());
   EXPECT_EQ(exchange.usage(kMine).bytes, 8);
   clock.advance(1000);
-  while (exchange.usage(kMine).bytes != 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return exchange.usage(kMine).bytes == 0; }));
 }
 
 TEST(Exchange, RefusesATimeToLiveOutOfRange) {
@@ -66,37 +67,21 @@ TEST(Exchange, ManyThreadsPutAndGetAtOnce) {
   }
 }
 
-std::int64_t median_of(std::vector<std::int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
-/// The median of many: other processes of the machine hold up a few of them.
-TEST(Exchange, PutAndGetTakeUnderTenMicrosecondsAtAnySize) {
+/// The time of both is measured by bench_exchange.
+TEST(Exchange, PutAndGetLeaveTheBytesWhereTheyAreAtAnySize) {
   Exchange exchange(system_clock(), {.limits = {.max_bytes = std::int64_t{1} << 34}});
   exchange.add(kMine);
   for (const std::int64_t size_bytes :
        {std::int64_t{4}, std::int64_t{1} << 20, std::int64_t{1} << 28}) {
     const runtime::OutputTensor tensor = tensor_of(size_bytes);
-    std::vector<std::int64_t> put_ns;
-    std::vector<std::int64_t> get_ns;
-    for (int i = 0; i < 1000; ++i) {
-      const std::int64_t begin_ns = system_clock().now_ns();
+    for (int i = 0; i < 100; ++i) {
       const auto index = exchange.put(kMine, tensor);
-      const std::int64_t between_ns = system_clock().now_ns();
       ASSERT_TRUE(index.is_ok());
       const auto lease = exchange.get(kMine, *index);
-      const std::int64_t end_ns = system_clock().now_ns();
       ASSERT_TRUE(lease.is_ok());
-      ASSERT_EQ((*lease)->view.data, tensor.view.data) << "the bytes stay where they are";
-      put_ns.push_back(between_ns - begin_ns);
-      get_ns.push_back(end_ns - between_ns);
+      ASSERT_EQ((*lease)->view.data, tensor.view.data) << size_bytes << " bytes";
       ASSERT_TRUE(exchange.remove(kMine, *index).is_ok());
     }
-    if (kIsSanitized) continue;
-    EXPECT_LT(median_of(put_ns), 10'000) << size_bytes << " bytes";
-    EXPECT_LT(median_of(get_ns), 10'000) << size_bytes << " bytes";
   }
 }
 

@@ -13,12 +13,14 @@
 #include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_testing.h"
 #include "sandbox/function_host.h"
+#include "support/eventually.h"
 
 namespace sluice::sandbox {
 namespace {
 
 using runtime::Reply;
 using runtime::RuntimeCode;
+using sluice::testing::eventually;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
@@ -120,7 +122,7 @@ TEST_F(JoinedRowsTest, WaitingRequestsRunAsOneAndEachGetsItsRows) {
                    : request<float>({value, -1, value, -1}, {2, 2}));
   }
   release();
-  while (asked_.back().num_replies == 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return asked_.back().num_replies != 0; }));
   EXPECT_EQ(state().num_joined, 5);
   finish();
   for (std::size_t i = 0; i < asked_.size(); ++i) {
@@ -144,7 +146,7 @@ TEST_F(JoinedRowsTest, StatisticsCountRequestsAndNotRuns) {
   hold(request<float>({0}, {1, 1}));
   for (int i = 0; i < 9; ++i) ask(request<float>({1}, {1, 1}));
   release();
-  while (asked_.back().num_replies == 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return asked_.back().num_replies != 0; }));
   EXPECT_EQ(state().num_joined, 9);
   EXPECT_EQ(host_.statistics(handle_)->num_answered(), 10);
 }
@@ -159,7 +161,7 @@ TEST_F(JoinedRowsTest, OtherShapesAreNotJoinedAndNoRequestIsOvertaken) {
   ask(request<float>(std::vector<float>(9, 2), {9, 1}));  // more rows than a run
   ask(request<float>({1}, {1}));                          // of another rank
   release();
-  while (asked_.back().num_replies == 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return asked_.back().num_replies != 0; }));
   EXPECT_EQ(state().num_joined, 5);
   for (std::size_t i = 0; i < widths.size(); ++i) {
     ASSERT_EQ(asked_[i].reply.code, RuntimeCode::kOk);
@@ -174,7 +176,7 @@ TEST_F(JoinedRowsTest, RequestThatFailsAJoinedRunFailsAlone) {
   hold(request<std::int64_t>({0}, {1}));
   for (const std::int64_t index : {0, 1, 99, 2}) ask(request<std::int64_t>({index}, {1}));
   release();
-  while (asked_.back().num_replies == 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return asked_.back().num_replies != 0; }));
   finish();
   for (const std::size_t good : {0, 1, 3}) {
     ASSERT_EQ(asked_[good].reply.code, RuntimeCode::kOk) << good;
@@ -194,7 +196,7 @@ TEST_F(JoinedRowsTest, OutputsGoToTheMemoryOfEachRequest) {
     ask(std::move(one));
   }
   release();
-  while (asked_.back().num_replies == 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return asked_.back().num_replies != 0; }));
   finish();
   EXPECT_EQ(memory, (std::vector<float>{0, 1, 0, 3}));
   EXPECT_EQ(asked_[2].reply.code, RuntimeCode::kOutOfResources);

@@ -8,10 +8,12 @@
 #include <thread>
 
 #include "session/testing/fake_model.h"
+#include "support/eventually.h"
 
 namespace sluice::session {
 namespace {
 
+using sluice::testing::eventually;
 using testing::doubled;
 using ::testing::ElementsAre;
 using testing::FakeModel;
@@ -205,7 +207,7 @@ TEST_F(BatcherTest, CancellingARequestWakesItsWaiter) {
   ASSERT_TRUE(id.is_ok());
   std::thread waiter(
       [&] { EXPECT_TRUE(batcher->wait([&] { return is_done.load(); }, kNoDeadline)); });
-  while (clock_.num_waiting() == 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return clock_.num_waiting() != 0; }));
   EXPECT_TRUE(batcher->cancel(*id));
   waiter.join();
 }

@@ -6,10 +6,12 @@
 #include <random>
 
 #include "session/testing/fake_model.h"
+#include "support/eventually.h"
 
 namespace sluice::session {
 namespace {
 
+using sluice::testing::eventually;
 using testing::doubled;
 using testing::FakeModel;
 using testing::floats;
@@ -123,10 +125,10 @@ TEST(ModelRunner, TimerKeepsDelaysWithoutAWaitingCaller) {
   const auto runner = make({&model}, options);
   auto x = rows(1, 1);
   auto future = runner->run_async(request_of(x));
-  while (model.num_waiting() == 0) {
+  EXPECT_TRUE(eventually([&] {
     clock.advance(1000);
-    std::this_thread::yield();
-  }
+    return model.num_waiting() != 0;
+  }));
   model.complete();
   EXPECT_EQ(future.get().code, runtime::RuntimeCode::kOk);
 }
@@ -173,8 +175,10 @@ void run_many_callers(bool has_batching, bool shuts_down_early) {
       }
     });
   }
-  while (shuts_down_early && num_answers < 50) std::this_thread::yield();
-  if (shuts_down_early) runner->shutdown();
+  if (shuts_down_early) {
+    EXPECT_TRUE(eventually([&] { return num_answers >= 50; }));
+    runner->shutdown();
+  }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(num_answers, 600);
 }

@@ -6,10 +6,12 @@
 #include <thread>
 
 #include "session/testing/fake_model.h"
+#include "support/eventually.h"
 
 namespace sluice::session {
 namespace {
 
+using sluice::testing::eventually;
 using testing::doubled;
 using testing::FakeModel;
 using ::testing::HasSubstr;
@@ -103,11 +105,11 @@ TEST_F(QueueManagerTest, AFullQueueRefusesOrWaitsUntilTheDeadline) {
     EXPECT_EQ(runtime::runtime_code_of(queue.enqueue(x.data(), 8, {}, 10)),
               runtime::RuntimeCode::kQueueFull);
   });
-  while (clock_.num_waiting() == 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return clock_.num_waiting() != 0; }));
   clock_.advance(10);
   late.join();
   std::thread in_time([&] { EXPECT_TRUE(queue.enqueue(x.data(), 8, {}, 1000).is_ok()); });
-  while (clock_.num_waiting() == 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return clock_.num_waiting() != 0; }));
   std::vector<float> y(2);
   ASSERT_TRUE(manager->find("y")->enqueue(y.data(), 8, {}).is_ok()) << "makes room";
   in_time.join();
@@ -189,16 +191,16 @@ TEST_F(QueueManagerTest, ThreadsPerTensorAndARunnerKeepTheOrder) {
   std::vector<float> y(2);
   const auto fill = [&](const char* name, float* data, Seen& seen) {
     for (int i = 0; i < kRequests; ++i) {
-      while (!manager->find(name)->enqueue(data, 8, seen.callback()).is_ok()) {
-        std::this_thread::yield();
-      }
+      EXPECT_TRUE(eventually(
+          [&] { return manager->find(name)->enqueue(data, 8, seen.callback()).is_ok(); }));
     }
   };
   std::thread inputs([&] { fill("x", x.data(), seen_in_); });
   std::thread outputs([&] { fill("y", y.data(), seen_out_); });
-  while (seen_out_.count < kRequests) {
-    if (!model.complete()) std::this_thread::yield();
-  }
+  EXPECT_TRUE(eventually([&] {
+    while (model.complete()) continue;
+    return seen_out_.count >= kRequests;
+  }));
   inputs.join();
   outputs.join();
   EXPECT_EQ(seen_in_.count, kRequests);

@@ -8,10 +8,12 @@
 #include <thread>
 
 #include "session/testing/fake_model.h"
+#include "support/eventually.h"
 
 namespace sluice::session {
 namespace {
 
+using sluice::testing::eventually;
 using ::testing::ElementsAre;
 using testing::FakeModel;
 using ::testing::HasSubstr;
@@ -128,7 +130,7 @@ TEST_F(ReplicaSetTest, WaitingForAnAnswerKeepsTheLinesDeadlinesToo) {
     EXPECT_TRUE(set->wait([&] { return clock_.now_ns() >= 100; }, kNoDeadline));
     (void)set->expire();
   });
-  while (clock_.num_waiting() == 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return clock_.num_waiting() != 0; }));
   clock_.advance(100);
   waiter.join();
   EXPECT_THAT(codes_, ElementsAre(runtime::RuntimeCode::kTimeout));
@@ -168,7 +170,7 @@ TEST_F(ReplicaSetTest, SleepingDriverWakesForAnotherThreadsRequest) {
   const auto set = make({&a, &b});
   std::atomic<bool> is_done = false;
   std::thread waiter([&] { EXPECT_TRUE(set->wait([&] { return is_done.load(); }, kNoDeadline)); });
-  while (clock_.num_waiting() == 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return clock_.num_waiting() != 0; }));
   runtime::Request one = request();
   one.on_done = [&](const runtime::Reply&) { is_done = true; };
   ASSERT_TRUE(set->submit(one).is_ok());
@@ -189,7 +191,7 @@ TEST_F(ReplicaSetTest, CancellingAWaitingRequestWakesItsWaiter) {
     ASSERT_TRUE(id.is_ok());
     std::thread waiter(
         [&] { EXPECT_TRUE(set->wait([&] { return is_done.load(); }, kNoDeadline)); });
-    while (clock_.num_waiting() == 0) std::this_thread::yield();
+    EXPECT_TRUE(eventually([&] { return clock_.num_waiting() != 0; }));
     EXPECT_TRUE(set->cancel(*id));
     waiter.join();
     while (a.complete() || b.complete()) {

@@ -12,7 +12,7 @@ namespace sluice::shm {
 namespace {
 
 constexpr std::uint32_t kEntries = 4;
-constexpr std::int64_t kLongNs = 10'000'000'000;
+constexpr std::int64_t kLongNs = 3'600'000'000'000;  // a wait that only its end ends is a hang
 
 class RingTest : public ::testing::Test {
  protected:
@@ -160,10 +160,8 @@ TEST_F(RingTest, ClosingWakesTheClient) {
 }
 
 TEST_F(RingTest, WakeEndsTheNextWaitOfTheClient) {
-  const std::int64_t start_ns = system_clock().now_ns();
   client_.wake();
   client_.wait(0, kLongNs);
-  EXPECT_LT(system_clock().now_ns() - start_ns, kLongNs);
 }
 
 TEST_F(RingTest, SubmissionIsPassedOnWhenTheNextOneIsTaken) {

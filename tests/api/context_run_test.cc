@@ -13,12 +13,13 @@
 #include "sluice/backend.h"
 #include "sluice/compile.hpp"
 #include "sluice/operators.hpp"
+#include "support/eventually.h"
 
 namespace sluice {
 namespace {
 
+using sluice::testing::eventually;
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 using ::testing::HasSubstr;
 
 /// What the kernels of a run do: `first` is called in the first segment, `num_second` counts runs
@@ -89,7 +90,7 @@ TEST_F(ContextRun, CancelOfAnotherThreadEndsItBeforeTheNextSegment) {
     has_started = true;
     has_started.notify_all();
   });
-  while (!has_started) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return has_started.load(); }));
   EXPECT_FALSE(context_.cancel());
   EXPECT_FALSE(context_.cancel()) << "a second time is no error";
   is_cancelled = true;
@@ -112,8 +113,7 @@ TEST_F(ContextRun, CancelWithoutRunIsRefused) {
 }
 
 TEST_F(ContextRun, TimeLimitEndsItBeforeTheNextSegment) {
-  const auto end = steady_clock::now() + milliseconds(30);
-  first = [&] { std::this_thread::sleep_until(end); };
+  first = [] { sluice::testing::let_pass(sluice::testing::from_now_ns(milliseconds(30))); };
   const auto ended = context_.run(milliseconds(20));
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->code, SLUICE_DEADLINE_EXCEEDED);
@@ -132,7 +132,7 @@ TEST_F(ContextRun, SecondThreadIsRefusedWhileItRuns) {
     may_end.wait(false);
   };
   std::thread runs([&] { EXPECT_FALSE(context_.run()); });
-  while (!has_started) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return has_started.load(); }));
   const auto second = context_.run();
   ASSERT_TRUE(second);
   EXPECT_EQ(second->code, SLUICE_FAILED_PRECONDITION);

@@ -6,13 +6,14 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string_view>
-#include <thread>
+
+#include "support/eventually.h"
+#include "support/process.h"
 
 extern char** environ;
 
@@ -53,17 +54,17 @@ std::string DaemonProcess::output() const {
 
 std::string DaemonProcess::exchange_address() const {
   constexpr std::string_view kBefore = "sluiced: exchange on ";
-  for (int i = 0; i < 30'000; ++i) {
+  std::string address;
+  const auto is_there = [&] {
     const std::string said = output();
     const std::size_t at = said.find(kBefore);
     const std::size_t end = said.find('\n', at);
-    if (at != std::string::npos && end != std::string::npos) {
-      return said.substr(at + kBefore.size(), end - at - kBefore.size());
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  ADD_FAILURE() << "no exchange: " << output();
-  return "";
+    if (at == std::string::npos || end == std::string::npos) return false;
+    address = said.substr(at + kBefore.size(), end - at - kBefore.size());
+    return true;
+  };
+  EXPECT_TRUE(eventually(is_there)) << "no exchange: " << output();
+  return address;
 }
 
 std::int64_t DaemonProcess::sum_of(const std::string& command, const std::string& key) const {
@@ -81,11 +82,7 @@ std::int64_t DaemonProcess::sum_of(const std::string& command, const std::string
   return sum;
 }
 
-void DaemonProcess::suspend() const {
-  kill(process_, SIGSTOP);
-  int status = 0;
-  waitpid(process_, &status, WUNTRACED);
-}
+void DaemonProcess::suspend() const { EXPECT_TRUE(testing::suspend(process_)); }
 
 void DaemonProcess::end_abruptly() {
   if (process_ <= 0) return;

@@ -165,7 +165,7 @@ TEST_F(ExchangeBetweenDaemons, ATensorThatOneOffersIsFetchedByTheOther) {
   const auto offer = there.offer_tensor(*index);
   ASSERT_TRUE(offer) << offer.error().message;
   EXPECT_EQ(there.offer_tensor(*index)->key, offer->key) << "the same key each time";
-  const auto copy = here.fetch_tensor(source_, *offer, {.timeout = std::chrono::seconds(30)});
+  const auto copy = here.fetch_tensor(source_, *offer, {.timeout = std::chrono::minutes(5)});
   ASSERT_TRUE(copy) << copy.error().message;
   EXPECT_EQ(values(*here.get_tensor(*copy)), pixels);
   const auto model = here.load({.path = digits_package()});

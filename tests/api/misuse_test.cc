@@ -15,6 +15,7 @@
 
 #include "sluice/backend.h"
 #include "sluice/statistics.hpp"
+#include "support/eventually.h"
 #include "two_places.h"
 
 namespace sluice::testing {
@@ -267,7 +268,7 @@ TEST_P(Misuse, CloseRacesWithEveryKindOfCall) {
         auto request = model.submit(image(8));
         return request ? code_of(request->wait()) : request.error().code;
       })};
-  while (!has_begun) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return has_begun.load(); }));
   EXPECT_FALSE(runtime_.close());
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(num_called, num_accepted);
@@ -298,7 +299,7 @@ TEST_P(DyingServer, CallsUnderWayEndAsUnavailable) {
       }
     });
   }
-  while (num_started < 20) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return num_started >= 20; }));
   daemon_->end_abruptly();
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(code_of(runtime_.load({.path = digits_package()})), SLUICE_UNAVAILABLE);

@@ -12,9 +12,11 @@
 
 #include "sluice/backend.h"
 #include "sluice/statistics.hpp"
+#include "support/eventually.h"
 
 namespace {
 
+using sluice::testing::eventually;
 using sluice::testing::image;
 using sluice::testing::Place;
 using sluice::testing::TwoPlaces;
@@ -324,7 +326,7 @@ TEST(Connecting, SessionTakesItsModelsAlong) {
     EXPECT_EQ(watcher->models()->size(), 1U);
     EXPECT_FALSE(runtime->close());
   }
-  while (!watcher->models()->empty()) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return watcher->models()->empty(); }));
 }
 
 }  // namespace

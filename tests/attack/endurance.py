@@ -15,38 +15,36 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from flooder import GREETING, frame
-from pressure import Neighbour, descriptors, resident_kib, tcp_of, until
-from harness import Daemon, at, compile_digits, judge_memory, prove, same
+from pressure import Neighbour, Watched, comes_back, descriptors, heap_kib, tcp_of
+from harness import HANG_S, Daemon, at, compile_digits, eventually, prove, same
 
 CONNECTIONS = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
 LOADS = int(sys.argv[3]) if len(sys.argv) > 3 else 40
 OVERLOAD = int(sys.argv[4]) if len(sys.argv) > 4 else 3000
 
 
-def leaves_nothing(daemon: Daemon, what: str, count: int, once: Callable[[int], None]) -> None:
+def leaves_nothing(daemon: Watched, what: str, count: int, once: Callable[[int], None]) -> None:
     for i in range(count // 2):
         once(i)
-    until(lambda: descriptors(daemon) < 100)
-    fds, kib = descriptors(daemon), resident_kib(daemon)
+    eventually(lambda: descriptors(daemon) < 100)
+    fds, kib = descriptors(daemon), heap_kib(daemon)
     for i in range(count // 2, count):
         once(i)
-    until(lambda: descriptors(daemon) <= fds + 2)
-    left_kib = resident_kib(daemon)
-    print(f"     {count} {what}: descriptors {fds} then {descriptors(daemon)}, KiB {kib} then {left_kib}")
-    judge_memory(left_kib <= kib * 1.05, "memory did not come back")
+    print(f"     {count} {what}")
+    comes_back(daemon, fds, kib)
 
 
 def connections_leave_nothing(folder: Path) -> None:
-    with Daemon(folder / "d", "-g", "localhost:0", level="4") as daemon:
+    with Watched(folder / "d", "-g", "localhost:0", level="4") as daemon:
         neighbour = Neighbour(daemon, folder)
         neighbour.p99_us()
 
         def once(i: int) -> None:
             if i % 2 == 0:
-                one = socket.create_connection(tcp_of(daemon), timeout=10)
+                one = socket.create_connection(tcp_of(daemon), timeout=HANG_S)
             else:
                 one = socket.socket(socket.AF_UNIX)
-                one.settimeout(10)
+                one.settimeout(HANG_S)
                 one.connect(daemon.socket.removeprefix("unix:"))
             with one:
                 if i % 4 < 2:  # the others say nothing
@@ -60,7 +58,7 @@ def connections_leave_nothing(folder: Path) -> None:
 
 def loads_leave_nothing(folder: Path) -> None:
     package = str(compile_digits(folder))
-    with Daemon(folder / "d", level="4") as daemon:
+    with Watched(folder / "d", level="4") as daemon:
         sluice = at(daemon)
         expected = sluice.json("server")["free_cores"]
 

@@ -11,15 +11,14 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from fetch_peers import END_OF_ANSWER, Peer, Source, answer_of, chunk_of, giver, head_of, port_of
 from flooder import PREFACE
 from http2_floods import SECONDS, measured_flood
-from pressure import Neighbour, descriptors, resident_kib, until
-from harness import BUILD, Authority, Daemon, at, holds, is_sanitized, judge_memory, prove, same
+from pressure import Neighbour, Watched, closes, comes_back, descriptors, heap_kib
+from harness import BUILD, HANG_S, Authority, Daemon, at, eventually, holds, is_sanitized, prove, same
 from exchange_hosts import tls
 
 FLOODS_OF_STRANGERS = ("rapid reset", "comes and goes", "half a greeting", "rubbish", "ping", "continuation")
@@ -28,17 +27,8 @@ MOST_MIB = 32  # that the daemon may take beside a tensor
 KEY = "0" * 32
 
 
-def judge_return(daemon: Daemon, kib: int) -> None:
-    """Of the memory to `kib`, within 5 %; a thread of the daemon may be about to free it."""
-    end = time.monotonic() + 20
-    while resident_kib(daemon) > kib * 1.05 and time.monotonic() < end:
-        time.sleep(0.05)
-    print(f"     resident: {kib} KiB before, {resident_kib(daemon)} KiB after")
-    judge_memory(resident_kib(daemon) <= kib * 1.05, "memory did not come back")
-
-
 def silent(address: tuple[str, int], count: int, host: str) -> list[socket.socket]:
-    return [socket.create_connection(address, timeout=20, source_address=(host, 0)) for _ in range(count)]
+    return [socket.create_connection(address, timeout=HANG_S, source_address=(host, 0)) for _ in range(count)]
 
 
 def strangers_take_nothing(folder: Path) -> None:
@@ -47,19 +37,20 @@ def strangers_take_nothing(folder: Path) -> None:
         neighbour.p99_us(20_000)
         for name in FLOODS_OF_STRANGERS:  # tables grow to their bounds
             measured_flood(daemon, neighbour, name, port=address[1])
-        fds, kib = descriptors(daemon), resident_kib(daemon)
+        fds, kib = descriptors(daemon), heap_kib(daemon)
         for name in FLOODS_OF_STRANGERS:
             measured_flood(daemon, neighbour, name, port=address[1])
         for hosts, most in ((("127.0.0.2",), 50), (("127.0.0.3", "127.0.0.4"), 80)):
             for _ in range(3):
                 open_ones = [one for host in hosts for one in silent(address, 600 // len(hosts), host)]
                 during_us = neighbour.p99_us()
-                assert descriptors(daemon) <= fds + most + 10, "there are limits of one host, and of all"
+                # Those that were refused are closing still.
+                eventually(lambda most=most: descriptors(daemon) <= fds + most + 10,
+                           why="there are limits of one host, and of all")
                 for one in open_ones:
                     one.close()
         print(f"     3600 silent connections, neighbour's p99 {during_us:.0f} us during the last")
-        until(lambda: descriptors(daemon) <= fds)
-        judge_return(daemon, kib)
+        comes_back(daemon, fds, kib)
         assert daemon.said().count("connection.refused") < 300, "a flood fills the log"
         same(daemon.stop(), 0)
 
@@ -68,7 +59,7 @@ def strangers_without_a_certificate_take_nothing(folder: Path) -> None:
     if shutil.which("openssl") is None:
         print("     skipped: no openssl")
         return
-    with Daemon(folder / "giver", *tls(Authority(folder, "ca"), "giver"), "--exchange-listen", "localhost:0",
+    with Watched(folder / "giver", *tls(Authority(folder, "ca"), "giver"), "--exchange-listen", "localhost:0",
                 "--exchange-peers", "certificate:taker", "--connections-per-peer", "50", level="4") as daemon:
         neighbour, address = Neighbour(daemon, folder), port_of(daemon)
         neighbour.p99_us()
@@ -79,7 +70,7 @@ def strangers_without_a_certificate_take_nothing(folder: Path) -> None:
         for name in ("ping", "continuation", "comes and goes"):
             measured_flood(daemon, neighbour, name, is_tls=True, port=address[1])
         measured_flood(daemon, neighbour, "rubbish", port=address[1])
-        until(lambda: descriptors(daemon) <= fds, 30)
+        closes(daemon, fds)
         for one in half:
             one.close()
         same(daemon.stop(), 0)
@@ -110,13 +101,13 @@ def slow_readers_end(folder: Path) -> None:
     with giver(folder, "--upload-idle-seconds", "3") as daemon, Offerer(daemon) as offerer:
         neighbour = Neighbour(daemon, folder)
         neighbour.p99_us(20_000)
-        fds, kib = descriptors(daemon), resident_kib(daemon)
+        fds, kib = descriptors(daemon), heap_kib(daemon)
         peers = [Peer(port_of(daemon), "knock") for _ in range(30)]
         for peer in peers:
             for _ in range(10):
                 peer.fetch(offerer.index, offerer.key)
         during_us = neighbour.p99_us()
-        more_mib = (resident_kib(daemon) - kib) / 1024
+        more_mib = (heap_kib(daemon) - kib) / 1024
 
         def have_ended() -> bool:
             for peer in peers:
@@ -124,28 +115,15 @@ def slow_readers_end(folder: Path) -> None:
                 peer.grant(1)
             return not any(peer.open for peer in peers)
 
-        until(have_ended, 40)
+        eventually(have_ended)
         refused = sum(peer.num_refused for peer in peers)
         print(f"     300 slow readers: {refused} refused, {more_mib:.1f} MiB more, neighbour's p99 {during_us:.0f} us")
         assert refused > 0, "there is a limit of fetches"
-        judge_memory(more_mib < MOST_MIB, "readers that take nothing take memory")
+        assert more_mib < MOST_MIB, "readers that take nothing take memory"
         for peer in peers:
             peer.close()
-        until(lambda: descriptors(daemon) <= fds)
-        judge_return(daemon, kib)
+        comes_back(daemon, fds, kib)
         same(daemon.stop(), 0)
-
-
-def settled_kib(daemon: Daemon) -> int:
-    """Resident memory, once a request's has come back: the daemon frees it behind its answer."""
-    seen = [resident_kib(daemon)]
-
-    def is_steady() -> bool:
-        seen.append(resident_kib(daemon))
-        return len(seen) > 10 and len(set(seen[-10:])) == 1
-
-    until(is_steady)
-    return seen[-1]
 
 
 def a_lease_ends_with_its_peer(folder: Path) -> None:
@@ -154,21 +132,22 @@ def a_lease_ends_with_its_peer(folder: Path) -> None:
         reader, waiter = (Peer(port_of(daemon), "knock") for _ in range(2))
         for peer in (reader, waiter):
             peer.fetch(offerer.index, offerer.key)
-            until(lambda peer=peer: peer.read() is None and peer.num_data > 0)
+            eventually(lambda peer=peer: peer.read() is None and peer.num_data > 0)
         offerer.kill()
-        until(lambda: at(daemon).json("sessions") == [])
+        eventually(lambda: at(daemon).json("sessions") == [])
 
         def has_ended() -> bool:
             reader.grant(2 << 20)
             reader.read()
             return not reader.open
 
-        until(has_ended)
+        eventually(has_ended)
         assert reader.num_data > TENSOR_BYTES, "the fetch lost its tensor"
         reader.close()
-        kib = settled_kib(daemon)
+        kib = heap_kib(daemon)
+        assert kib > TENSOR_BYTES >> 10 or is_sanitized(), "the waiting fetch lost its tensor"
         waiter.close()
-        until(lambda: is_sanitized() or resident_kib(daemon) < kib - (TENSOR_BYTES >> 11))
+        eventually(lambda: heap_kib(daemon) < kib - (TENSOR_BYTES >> 11) or is_sanitized())
         same(daemon.stop(), 0)
 
 
@@ -194,7 +173,7 @@ def hostile_sources_take_nothing(folder: Path) -> None:
     sources = {name: make() for name, (make, _) in HOSTILE.items()}
     good = Source(answer_of(ONE, chunk_of(b"good")) + END_OF_ANSWER)
     flags = [word for one in (good, *sources.values()) for word in ("--exchange-sources", one.address)]
-    with Daemon(folder / "taker", *flags, "--exchange-plain", "--upload-idle-seconds", "2", level="4") as daemon:
+    with Watched(folder / "taker", *flags, "--exchange-plain", "--upload-idle-seconds", "2", level="4") as daemon:
         neighbour, sluice = Neighbour(daemon, folder), at(daemon)
 
         def refusal(name: str) -> str:
@@ -214,12 +193,11 @@ def hostile_sources_take_nothing(folder: Path) -> None:
 
         neighbour.p99_us(20_000)
         round_us()  # gRPC's client has its size
-        fds, kib = descriptors(daemon), resident_kib(daemon)
+        fds, kib = descriptors(daemon), heap_kib(daemon)
         during_us = round_us()
         print(f"     {len(HOSTILE)} hostile sources, neighbour's p99 {during_us:.0f} us")
         same(sluice.json("fetch", f"exchange:1@{KEY}", "--from", good.address)["type"], "f32[1]")
-        until(lambda: descriptors(daemon) <= fds)
-        judge_return(daemon, kib)
+        comes_back(daemon, fds, kib)
         same(daemon.stop(), 0)
 
 
@@ -230,10 +208,10 @@ def a_client_that_dies_ends_its_fetch(folder: Path) -> None:
                 "600", level="4") as daemon:
         client = subprocess.Popen([str(BUILD / "bin/sluice"), "fetch", f"exchange:1@{KEY}", "--from", source.address,
                                    "--address", daemon.socket])
-        assert source.was_asked.wait(20)
+        assert source.was_asked.wait(HANG_S)
         client.kill()
         client.wait()
-        assert source.was_left.wait(20), "the daemon fetches for nobody"
+        assert source.was_left.wait(HANG_S), "the daemon fetches for nobody"
         same(daemon.stop(), 0)
 
 

@@ -8,8 +8,9 @@ import threading
 from pathlib import Path
 
 from flooder import GREETING, frame
-from pressure import Daemon
+from pressure import Daemon, Watched
 from exchange_hosts import exchange_of
+from harness import HANG_S
 
 METHOD = "/sluice.v1.Exchange/FetchTensor"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 3, 4, 6, 8
@@ -17,11 +18,11 @@ END_STREAM, ACK, END_HEADERS = 1, 1, 4
 F32 = 1
 
 
-def giver(folder: Path, *flags: str) -> Daemon:
+def giver(folder: Path, *flags: str) -> Watched:
     """A daemon that serves peers without TLS that have the token `knock`."""
     (folder / "tokens").write_text("knock inference guest\n")
-    return Daemon(folder / "giver", "--exchange-listen", "localhost:0", "--exchange-plain", "--exchange-peers",
-                  "token:guest", "--token-file", str(folder / "tokens"), *flags, level="4")
+    return Watched(folder / "giver", "--exchange-listen", "localhost:0", "--exchange-plain", "--exchange-peers",
+                   "token:guest", "--token-file", str(folder / "tokens"), *flags, level="4")
 
 
 def port_of(daemon: Daemon) -> tuple[str, int]:
@@ -58,7 +59,7 @@ class Peer:
     """A daemon that fetches, with a token, and gives the other side no more room than HTTP/2 begins with."""
 
     def __init__(self, address: tuple[str, int], token: str) -> None:
-        self._socket = socket.create_connection(address, timeout=20)
+        self._socket = socket.create_connection(address, timeout=HANG_S)
         self._socket.sendall(GREETING)
         self._token = token
         self._next = 1

@@ -10,12 +10,11 @@ import shutil
 import socket
 import sys
 import threading
-import time
 from pathlib import Path
 
 from flooder import FLOODS, GREETING, PREFACE, connect, frame
-from pressure import Flood, Neighbour, descriptors, resident_kib, tcp_of, until
-from harness import Daemon, Sluice, at, judge_memory, prove, same
+from pressure import Flood, Neighbour, Watched, closes, comes_back, descriptors, heap_kib, tcp_of
+from harness import Daemon, Sluice, at, eventually, pause_for, prove, same
 from tcp_access import Authority
 
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 0.5
@@ -23,53 +22,49 @@ SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 0.5
 MOST_MIB = 32
 
 
-def watch_memory(daemon: Daemon, is_over: threading.Event) -> list[int]:
+def watch_memory(daemon: Watched, is_over: threading.Event) -> list[int]:
     seen = []
     while not is_over.is_set():
-        seen.append(resident_kib(daemon))
-        time.sleep(0.02)
+        seen.append(heap_kib(daemon))
+        pause_for(0.05)
     return seen
 
 
-def measured_flood(daemon: Daemon, neighbour: Neighbour, name: str, is_tls: bool = False,
+def measured_flood(daemon: Watched, neighbour: Neighbour, name: str, is_tls: bool = False,
                    port: int | None = None) -> None:
-    before_us, before_kib = neighbour.p99_us(), resident_kib(daemon)
+    before_us, before_kib = neighbour.p99_us(), heap_kib(daemon)
     is_over = threading.Event()
     seen: list[int] = []
     watching = threading.Thread(target=lambda: seen.extend(watch_memory(daemon, is_over)))
     watching.start()
-    end = time.monotonic() + SECONDS
     with Flood(daemon, name, is_tls, port) as attack:
         during_us = neighbour.p99_us()
-        time.sleep(max(0.0, end - time.monotonic()))
+        pause_for(SECONDS)
     is_over.set()
     watching.join()
     grown_mib = (max(seen) - before_kib) / 1024
     print(f"     {name}: {attack.taken / 2**20:.1f} MiB taken, {attack.connected} connections, {attack.ended} ended, "
           f"{grown_mib:.1f} MiB more, neighbour's p99 {before_us:.0f} us before, {during_us:.0f} us during")
-    judge_memory(grown_mib < MOST_MIB, f"{name} took {grown_mib} MiB")
+    assert grown_mib < MOST_MIB, f"{name} took {grown_mib} MiB"
 
 
 def floods_take_nothing(folder: Path) -> None:
     (folder / "tokens").write_text("secret\n")
-    with Daemon(folder / "d", "-g", "localhost:0", "--token-file", str(folder / "tokens"), level="4") as daemon:
+    with Watched(folder / "d", "-g", "localhost:0", "--token-file", str(folder / "tokens"), level="4") as daemon:
         neighbour = Neighbour(daemon, folder)
         friend = Sluice("--address", f"localhost:{tcp_of(daemon)[1]}", "--token", "secret")
         # Tables grow to their bounds, and the allocator with them. Rapid reset begins, while the daemon
         # does not hold this host's connections yet.
         for name in ("rapid reset", *FLOODS):
             with Flood(daemon, name):
-                time.sleep(SECONDS)
+                pause_for(SECONDS)
         same(len(friend.json("models")), 1)
         neighbour.p99_us(20_000)  # statistics have their size
-        fds, kib = descriptors(daemon), resident_kib(daemon)
+        fds, kib = descriptors(daemon), heap_kib(daemon)
         for name in FLOODS:
             measured_flood(daemon, neighbour, name)
         same(len(friend.json("models")), 1)
-        until(lambda: descriptors(daemon) <= fds)
-        left_kib = resident_kib(daemon)
-        print(f"     resident: {kib} KiB before, {left_kib} KiB after")
-        judge_memory(left_kib <= kib * 1.05, "memory did not come back")
+        comes_back(daemon, fds, kib)
         same(daemon.stop(), 0)
 
 
@@ -78,18 +73,18 @@ def floods_over_tls_take_nothing(folder: Path) -> None:
         print("     skipped: no openssl")
         return
     certificate, key = Authority(folder, "ca").sign("server")
-    with Daemon(folder / "d", "-g", "localhost:0", "--tls-certificate", certificate, "--tls-key", key,
+    with Watched(folder / "d", "-g", "localhost:0", "--tls-certificate", certificate, "--tls-key", key,
                 "--connections-per-peer", "50", level="4") as daemon:
         neighbour = Neighbour(daemon, folder)
         neighbour.p99_us()
         fds = descriptors(daemon)
         silent = [socket.create_connection(tcp_of(daemon)) for _ in range(200)]
-        assert descriptors(daemon) < fds + 60, "connections over TLS count"
+        eventually(lambda: descriptors(daemon) < fds + 60, why="connections over TLS count")
         for one in silent:
             one.close()
         for name in ("continuation", "ping", "rubbish"):
             measured_flood(daemon, neighbour, name, is_tls=True)
-        until(lambda: descriptors(daemon) <= fds)
+        closes(daemon, fds)
         same(daemon.stop(), 0)
 
 
@@ -100,9 +95,9 @@ def slow_clients_end(folder: Path) -> None:
         slow = [connect(tcp_of(daemon)) for _ in range(30)]
         for i, one in enumerate(slow):
             one.sendall([b"", PREFACE[:5], PREFACE, GREETING + frame(1, 0, 1, b"\x82")][i % 4])
-        until(lambda: descriptors(daemon) > before)  # the daemon has accepted some
+        eventually(lambda: descriptors(daemon) > before)  # the daemon has accepted some
         same(at(daemon).json("models"), [])
-        until(lambda: descriptors(daemon) <= before, 15)
+        closes(daemon, before)
         for one in slow:
             one.close()
         same(daemon.stop(), 0)

@@ -10,11 +10,13 @@
 #include "rpc/client/client.h"
 #include "rpc/testing/serving.h"
 #include "runtime/inference/thread_driver.h"
+#include "support/eventually.h"
 
 namespace sluice::rpc {
 namespace {
 
 using runtime::RuntimeCode;
+using sluice::testing::eventually;
 using ::testing::HasSubstr;
 
 /// 8 bytes ask for an output of any size.
@@ -92,7 +94,7 @@ class ModelLimitsTest : public testing::ServingTest<runtime::ThreadDrivers> {
                           {.timeout_ns = timeout_ns});
   }
   void wait_until_accepted(std::uint64_t model) const {
-    while (service_.statistics(model)->front().accepted < 1) std::this_thread::yield();
+    EXPECT_TRUE(eventually([&] { return service_.statistics(model)->front().accepted >= 1; }));
   }
 
   std::unique_ptr<client::Client> client_;
@@ -144,11 +146,12 @@ TEST_F(ModelLimitsTest, AStreamThatNobodyReadsStopsItsModel) {
     }
     stream->close();
   });
-  // Until the model stands still: what it computed then is what the daemon holds.
+  // Until the model stands still: what it computed then is what the daemon holds. A machine that
+  // stands still makes it less, not more.
   std::int64_t computed = -1;
   for (std::int64_t now = 0; now != computed;) {
     computed = now;
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    sluice::testing::pause_for(std::chrono::milliseconds(200));
     now = service_.statistics(model)->front().accepted;
   }
   EXPECT_LT(computed, kRequests / 2);
@@ -189,7 +192,7 @@ TEST_F(ModelLimitsTest, TheEndOfASessionEndsItsEndlessRun) {
   const auto sessions = client_->list_sessions().value();
   ASSERT_EQ(sessions.size(), 1U);
   EXPECT_TRUE(client_->close_session(sessions[0].id).is_ok());
-  while (!service_.list_models(0)->empty()) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return service_.list_models(0)->empty(); }));
 }
 
 TEST_F(ModelLimitsTest, AShutdownEndsAnEndlessRun) {

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "daemon"))
-from harness import Daemon, at, compile_digits, same  # noqa: E402
+from harness import Daemon, at, compile_digits, eventually, same  # noqa: E402
+from metrics import get, samples  # noqa: E402
 
 
 def tcp_of(daemon: Daemon) -> tuple[str, int]:
@@ -22,17 +21,34 @@ def descriptors(daemon: Daemon) -> int:
     return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
 
 
-def resident_kib(daemon: Daemon) -> int:
-    pages = int(Path(f"/proc/{daemon.process.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGESIZE") >> 10
+class Watched(Daemon):
+    """A daemon that counts its memory."""
+
+    def __init__(self, folder: Path, *flags: str, level: str | None = "6") -> None:
+        super().__init__(folder, "--metrics", f"unix:{folder / 'metrics.sock'}", *flags, level=level)
 
 
-def until(what: Callable[[], bool], limit_s: float = 20) -> None:
-    """Looks again until it is so."""
-    end = time.monotonic() + limit_s
-    while not what():
-        assert time.monotonic() < end, "it never became so"
-        time.sleep(0.02)
+def heap_kib(daemon: Watched) -> int:
+    """Memory that the daemon has allocated, as it counts itself. 0 where a sanitizer replaces the allocator."""
+    return int(samples(get(daemon)[2])["sluice_heap_bytes"]) >> 10
+
+
+#: Of the daemon's own pools, which may still grow a little; an attack has more connections than this.
+SPARE_FDS, SPARE_KIB = 8, 1024
+
+
+def closes(daemon: Daemon, fds: int) -> None:
+    """Waits until the daemon has no more descriptors than the `fds` of before, but for those of its pools."""
+    eventually(lambda: descriptors(daemon) <= fds + SPARE_FDS,
+               why=lambda: f"{descriptors(daemon)} descriptors, {fds} before")
+
+
+def comes_back(daemon: Watched, fds: int, kib: int) -> None:
+    """Waits until descriptors and memory are those of before; 5 % more memory may be."""
+    closes(daemon, fds)
+    most_kib = kib * 1.05 + SPARE_KIB
+    eventually(lambda: heap_kib(daemon) <= most_kib, why=lambda: f"{heap_kib(daemon)} KiB of heap, {kib} before")
+    print(f"     descriptors: {fds} before, {descriptors(daemon)} after; KiB of heap: {kib}, {heap_kib(daemon)}")
 
 
 class Flood:

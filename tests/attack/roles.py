@@ -10,11 +10,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "daemon"))
-from harness import BUILD, Daemon, Sluice, compile_digits, holds, prove, same  # noqa: E402
+from harness import BUILD, Daemon, Sluice, compile_digits, eventually, holds, prove, same  # noqa: E402
 
 ALICE, BOB, CAROL, DAVE = 4_000_001, 4_000_002, 4_000_003, 4_000_004
 OPS = 4_000_100
@@ -120,8 +119,7 @@ def a_new_rule_binds_the_next_call(folder: Path) -> None:
         alice.text("stats")
         config.write_text('{"roles": ["others=none"]}')
         daemon.process.send_signal(signal.SIGHUP)
-        while "daemon.reload changed=roles" not in daemon.said():
-            time.sleep(0.002)  # a process has no condition to wait on
+        eventually(lambda: "daemon.reload changed=roles" in daemon.said())
         holds(alice.refusal("stats"), "needs the role")
 
 

@@ -9,12 +9,14 @@
 
 #include "daemon/add_relu.h"
 #include "daemon/running_daemon.h"
+#include "support/eventually.h"
 
 namespace sluice {
 namespace {
 
 using runtime::ModelPhase;
 using runtime::RuntimeCode;
+using sluice::testing::eventually;
 using sluice::testing::infer;
 using sluice::testing::RunningDaemon;
 using sluice::testing::TempDir;
@@ -179,9 +181,8 @@ TEST_F(FlowsTest, ObjectsWithoutSessionArePublicAndStay) {
 /// Until the daemon has noticed that a client is gone, which no call of ours waits for.
 std::int32_t free_cores_after_sessions(const RunningDaemon& daemon) {
   const auto client = daemon.client();
-  while (!client->list_sessions()->empty() || client->server()->num_free_cores < 16) {
-    std::this_thread::yield();
-  }
+  EXPECT_TRUE(eventually(
+      [&] { return client->list_sessions()->empty() && client->server()->num_free_cores >= 16; }));
   return client->server()->num_free_cores;
 }
 

@@ -11,12 +11,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from eventually import HANG_S, eventually, pause_for, suspend  # noqa: E402, F401 - the scripts take them from here
+
 BUILD = Path(sys.argv[1]).resolve()
 DIGITS = ROOT / "examples/digits/digits.onnx"
 
@@ -64,9 +66,8 @@ class Daemon:
         self.process = subprocess.Popen(self._command, stdout=self._output, stderr=subprocess.STDOUT,
                                         env=self._environment,
                                         pass_fds=[one.fileno() for one in self._listening])
-        while "sluiced: listening on" not in self.said():
-            assert self.process.poll() is None, f"sluiced ended:\n{self.said()}"
-            time.sleep(0.002)  # a process offers no condition to wait on
+        eventually(lambda: "sluiced: listening on" in self.said() or self.process.poll() is not None, why=self.said)
+        assert self.process.poll() is None, f"sluiced ended:\n{self.said()}"
         line = next(line for line in self.said().splitlines() if "sluiced: listening on" in line)
         self.addresses = line.partition("listening on ")[2].split(", ")
 
@@ -152,16 +153,8 @@ def compile_digits(folder: Path, *options: str, name: str = "digits") -> Path:
 
 
 def is_sanitized() -> bool:
-    """Whether this build has a sanitizer, which keeps freed memory and slows everything down."""
+    """Whether this build has a sanitizer, which replaces the allocator and slows everything down."""
     return bool(re.search(r"^SLUICE_SANITIZE:\w+=.", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE))
-
-
-def judge_memory(is_good: bool, why: str) -> None:
-    """Asserts `is_good`, a comparison of resident memory, unless a sanitizer keeps what was freed."""
-    if is_sanitized():
-        print("     memory is not judged: a sanitizer keeps what was freed")
-    else:
-        assert is_good, why
 
 
 def same(got: object, expected: object) -> None:

@@ -8,11 +8,10 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
-from harness import BUILD, Daemon, at, compile_digits, holds, prove, same
+from harness import BUILD, Daemon, at, compile_digits, eventually, holds, prove, same
 
 
 def events(trace: dict, phase: str) -> list:
@@ -84,14 +83,12 @@ def an_interrupted_profile_leaves_nothing(folder: Path) -> None:
         sluice = at(daemon)
         command = [str(BUILD / "bin/sluice"), "profile", "--seconds", "600", "--address", daemon.socket]
         running = [subprocess.Popen(command, cwd=folder) for _ in range(4)]
-        while daemon.said().count("profile.start") < 4:
-            time.sleep(0.002)  # a process has no condition to wait on
+        eventually(lambda: daemon.said().count("profile.start") >= 4)
         holds(start_or_why(sluice), "stop one of 1, 2, 3, 4")
         for one in running:
             one.send_signal(signal.SIGINT)
             one.wait()
-        while start_or_why(sluice) != "":
-            continue
+        eventually(lambda: start_or_why(sluice) == "")
 
 
 def start_or_why(sluice) -> str:

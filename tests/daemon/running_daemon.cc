@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -12,8 +11,10 @@
 #include <array>
 #include <fstream>
 #include <sstream>
-#include <thread>
 #include <utility>
+
+#include "support/eventually.h"
+#include "support/process.h"
 
 extern char** environ;
 
@@ -51,35 +52,7 @@ std::string text_of(const std::filesystem::path& path) {
   return text.str();
 }
 
-/// Of every thread of a process, as /proc/PID/task/TID/stat has it: after the name in parentheses.
-bool is_stopped(pid_t process) {
-  std::error_code error;
-  const auto threads = std::filesystem::path("/proc") / std::to_string(process) / "task";
-  for (const auto& thread : std::filesystem::directory_iterator(threads, error)) {
-    const std::string stat = text_of(thread.path() / "stat");
-    const std::size_t end = stat.rfind(") ");
-    if (end != std::string::npos && stat[end + 2] != 'T') return false;
-  }
-  return !error;
-}
-
 }  // namespace
-
-bool suspend(pid_t process) {
-  if (kill(process, SIGSTOP) != 0) return false;
-  while (!is_stopped(process) && kill(process, 0) == 0) std::this_thread::yield();
-  return true;
-}
-
-std::int64_t peak_bytes(std::int64_t process) {
-  std::ifstream status(fmt::format("/proc/{}/status", process));
-  std::string word;
-  std::int64_t kib = 0;
-  while (status >> word && word != "VmHWM:") {
-  }
-  status >> kib;
-  return kib << 10;
-}
 
 Result<std::unique_ptr<RunningDaemon>> RunningDaemon::start(const TempDir& folder,
                                                             const DaemonSetup& setup) {
@@ -114,15 +87,16 @@ Result<std::unique_ptr<RunningDaemon>> RunningDaemon::start(const TempDir& folde
 
 /// The socket is there when it serves; a client then waits for its answer.
 bool RunningDaemon::wait_until_it_serves() const {
-  while (text_of(log_).find("sluiced: listening on") == std::string::npos) {
+  const auto serves = [&] {
+    return text_of(log_).find("sluiced: listening on") != std::string::npos;
+  };
+  const auto has_ended = [&] {
     siginfo_t info = {};
-    if (waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-        info.si_pid != 0) {
-      return false;
-    }
-    poll(nullptr, 0, 2);  // a process offers no condition to wait on
-  }
-  return true;
+    const int error =
+        waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT);
+    return error != 0 || info.si_pid != 0;
+  };
+  return eventually([&] { return serves() || has_ended(); }) && serves();
 }
 
 RunningDaemon::~RunningDaemon() {

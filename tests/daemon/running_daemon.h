@@ -57,13 +57,6 @@ class RunningDaemon {
   std::filesystem::path log_;
 };
 
-/// Sends SIGSTOP and waits until every thread of the process has stopped; kill(2) returns earlier.
-/// False if there is no such process.
-bool suspend(pid_t process);
-
-/// The most memory that a process has had so far, shared or not.
-std::int64_t peak_bytes(std::int64_t process);
-
 /// Another program, its stdout and stderr together on a pipe. The destructor ends the process with
 /// SIGKILL if it still runs.
 class Program {

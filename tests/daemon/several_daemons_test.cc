@@ -12,6 +12,7 @@
 #include "daemon/add_relu.h"
 #include "daemon/running_daemon.h"
 #include "daemon/steady_requests.h"
+#include "support/eventually.h"
 
 namespace sluice::testing {
 namespace {
@@ -132,9 +133,9 @@ TEST_F(SeveralDaemons, KilledClientReleasesEverythingWithoutAffectingOthers) {
     EXPECT_EQ(admin->server()->num_free_cores, before - 4);
     EXPECT_EQ(admin->list_sessions()->size(), 2U);
     EXPECT_EQ(holder.end(SIGKILL), -SIGKILL);
-    while (admin->list_sessions()->size() > 1 || admin->server()->num_free_cores < before) {
-      std::this_thread::yield();
-    }
+    EXPECT_TRUE(eventually([&] {
+      return admin->list_sessions()->size() <= 1 && admin->server()->num_free_cores >= before;
+    }));
     EXPECT_EQ(admin->list_models()->size(), 1U);
     EXPECT_EQ(admin->list_groups()->size(), 1U);
   }

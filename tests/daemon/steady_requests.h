@@ -19,8 +19,7 @@ class SteadyRequests {
   SteadyRequests& operator=(const SteadyRequests&) = delete;
   ~SteadyRequests() { end(); }
 
-  /// The longest time without an answer since the last call of this.
-  std::int64_t take_longest_pause_ns();
+  std::int64_t num_answered() const { return num_answered_; }
   /// Blocks until `count` more requests were answered, or one failed.
   void wait_for_more(std::int64_t count) const;
   /// The first failure; ok if there was none.
@@ -33,8 +32,6 @@ class SteadyRequests {
 
   std::unique_ptr<rpc::client::Client> client_;
   std::atomic<std::int64_t> num_answered_ = 0;
-  std::atomic<std::int64_t> last_answer_ns_;
-  std::atomic<std::int64_t> longest_pause_ns_ = 0;
   std::atomic<bool> is_over_ = false;
   std::atomic<bool> has_failed_ = false;
   Status first_error_ = ok_status();

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "daemon/on_processors.h"
+#include "support/eventually.h"
+#include "support/process.h"
 
 namespace sluice::testing {
 namespace {
@@ -40,7 +42,7 @@ class SuspendedWorker : public OnProcessors {
   }
   service::ModelStatistics statistics() { return client_->statistics(model_)->front(); }
   void wait_until_accepted(std::int64_t count) {
-    while (statistics().accepted < count) std::this_thread::yield();
+    EXPECT_TRUE(eventually([&] { return statistics().accepted >= count; }));
   }
   /// The next answer's id and code.
   std::pair<std::uint64_t, RuntimeCode> next_code() {

@@ -11,11 +11,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from harness import BUILD, MACHINE, Authority, Daemon, Sluice, holds, prove, same
+from harness import BUILD, MACHINE, Authority, Daemon, Sluice, eventually, holds, prove, same
 
 
 def tcp_of(daemon: Daemon) -> str:
@@ -112,9 +111,8 @@ def certificates_are_replaced_without_a_restart(folder: Path) -> None:
             """The log of the reload."""
             before = daemon.said().count("daemon.reload")
             daemon.process.send_signal(signal.SIGHUP)
-            while (said := daemon.said()).count("daemon.reload") == before or not said.endswith("\n"):
-                time.sleep(0.002)  # a process has no condition to wait on
-            return said.splitlines()[-1]
+            eventually(lambda: daemon.said().count("daemon.reload") > before and daemon.said().endswith("\n"))
+            return daemon.said().splitlines()[-1]
 
         def serves(authority: Authority) -> None:
             same(Sluice(*tcp, "--ca", str(authority.ca)).json("models"), [])

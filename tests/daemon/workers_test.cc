@@ -11,6 +11,8 @@
 
 #include "daemon/add_relu.h"
 #include "daemon/running_daemon.h"
+#include "support/eventually.h"
+#include "support/process.h"
 
 namespace sluice {
 namespace {
@@ -18,8 +20,11 @@ namespace {
 using runtime::Isolation;
 using runtime::RuntimeCode;
 using sluice::testing::DaemonSetup;
+using sluice::testing::eventually;
 using sluice::testing::infer;
 using sluice::testing::RunningDaemon;
+using sluice::testing::state_of;
+using sluice::testing::status_of;
 using sluice::testing::TempDir;
 using sluice::testing::write_model;
 using ::testing::ElementsAre;
@@ -114,15 +119,13 @@ TEST_F(WorkersTest, ModelsOfAnExplicitGroupShareItsWorker) {
 void kill_worker(rpc::client::Client& client, topology::CoreGroupId group, std::int64_t process) {
   ASSERT_GT(process, 1);
   ASSERT_EQ(kill(static_cast<pid_t>(process), SIGKILL), 0);
-  while (true) {
+  EXPECT_TRUE(eventually([&] {
     const auto groups = client.list_groups();
-    ASSERT_TRUE(groups.is_ok());
-    for (const auto& one : *groups) {
-      const auto& worker = one.info.worker;
-      if (one.info.id == group && worker.state == "ready" && worker.process != process) return;
-    }
-    std::this_thread::yield();
-  }
+    return groups.is_ok() && std::ranges::any_of(*groups, [&](const auto& one) {
+             const auto& worker = one.info.worker;
+             return one.info.id == group && worker.state == "ready" && worker.process != process;
+           });
+  }));
 }
 
 TEST_F(WorkersTest, DeadWorkerIsRestartedWithItsModels) {
@@ -175,7 +178,8 @@ TEST_F(WorkersTest, RequestsOfADeadWorkerAreAnsweredAtOnceWithTheCause) {
             ->send(id, model->info.handle, {{"x", {x.data(), 16, ir::ElementType::kF32, {4}}}})
             .is_ok());
   }
-  while (client->statistics(model->info.handle)->front().accepted < 4) std::this_thread::yield();
+  EXPECT_TRUE(
+      eventually([&] { return client->statistics(model->info.handle)->front().accepted >= 4; }));
   kill_worker(*client, model->info.group, worker.process);
   std::set<std::uint64_t> answered;
   for (int i = 0; i < 4; ++i) {
@@ -206,9 +210,9 @@ TEST_F(WorkersTest, SessionEndDuringUnloadLeavesNoGroup) {
   const auto admin = daemon_->client();
   const service::SessionId session = admin->list_sessions()->front().id;
   std::thread unloading([&] { (void)client->unload(model->info.handle).is_ok(); });
-  while (!admin->list_models()->empty()) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return admin->list_models()->empty(); }));
   std::thread closing([&] { EXPECT_TRUE(daemon_->client()->close_session(session).is_ok()); });
-  while (!admin->list_sessions()->empty()) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return admin->list_sessions()->empty(); }));
   kill(process, SIGCONT);
   closing.join();
   unloading.join();
@@ -216,22 +220,12 @@ TEST_F(WorkersTest, SessionEndDuringUnloadLeavesNoGroup) {
   EXPECT_EQ(admin->server()->num_free_cores, 16);
 }
 
-/// The value of a line of /proc/PID/status.
-std::string status_of(std::int64_t process, const std::string& key) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(key + ":")) continue;
-    return line.substr(line.find_first_not_of(" \t", key.size() + 1));
-  }
-  return "";
-}
-
 TEST_F(WorkersTest, AWorkerHasNoPrivilegesAndFewSystemCalls) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
   const auto group = client->create_group({.num_cores = 1}, Isolation::kProcess);
   ASSERT_TRUE(group.is_ok()) << group.status().to_string();
-  const std::int64_t process = group->info.worker.process;
+  const auto process = static_cast<pid_t>(group->info.worker.process);
   EXPECT_EQ(status_of(process, "NoNewPrivs"), "1");
   EXPECT_EQ(status_of(process, "Seccomp"), "2");
   EXPECT_EQ(status_of(process, "CapEff"), "0000000000000000");
@@ -249,13 +243,11 @@ TEST_F(WorkersTest, TheDaemonsDeathEndsItsWorkers) {
   const auto process = static_cast<pid_t>(group->info.worker.process);
   ASSERT_EQ(kill(process, 0), 0);
   daemon_->end(SIGKILL);
-  // The process that adopts the orphan may reap it late: a zombie has no command line.
-  const std::filesystem::path line = "/proc/" + std::to_string(process) + "/cmdline";
-  const auto is_alive = [&] {
-    std::ifstream file(line);
-    return file.good() && file.peek() != std::ifstream::traits_type::eof();
-  };
-  while (is_alive()) std::this_thread::yield();
+  // The process that adopts the orphan may reap it late.
+  EXPECT_TRUE(eventually([&] {
+    const char state = state_of(process, process);
+    return state == '\0' || state == 'Z';
+  }));
 }
 
 class FewRestartsTest : public WorkersTest {
@@ -273,7 +265,7 @@ TEST_F(FewRestartsTest, CrashLoopingWorkerStaysDownUntilReset) {
   const std::uint64_t handle = model->info.handle;
   kill_worker(*client, model->info.group, worker_of(*client, model->info.group).process);
   kill(static_cast<pid_t>(worker_of(*client, model->info.group).process), SIGKILL);
-  while (worker_of(*client, model->info.group).state != "failed") std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return worker_of(*client, model->info.group).state == "failed"; }));
   EXPECT_EQ(client->list_models(handle)->front().info.phase, runtime::ModelPhase::kFailed);
   EXPECT_EQ(runtime::runtime_code_of(infer(*client, handle, 1).status()),
             RuntimeCode::kModelFailed);

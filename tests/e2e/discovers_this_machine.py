@@ -41,14 +41,22 @@ def processors(devices: list[dict]) -> set[int]:
     return {cpu for device in devices for core in device.get("cpus", []) for cpu in core}
 
 
+def look() -> tuple[dict, set[int]]:
+    """What the command lists, and the processors that it may use, which the system may change meanwhile."""
+    while True:
+        usable = os.sched_getaffinity(0)
+        done = subprocess.run([sys.argv[1], "ls", "--json"], capture_output=True, text=True, check=True)
+        if os.sched_getaffinity(0) == usable:
+            return json.loads(done.stdout), usable
+
+
 def main() -> int:
-    done = subprocess.run([sys.argv[1], "ls", "--json"], capture_output=True, text=True, check=True)
-    listing = json.loads(done.stdout)
+    listing, usable = look()
     [hwloc] = [source for source in listing["sources"] if source["source"] == "hwloc"]
     if "built without hwloc" in hwloc.get("reason", ""):
         print("skipped: built without hwloc")
         return 77
-    devices, usable = listing["devices"], os.sched_getaffinity(0)
+    devices = listing["devices"]
     claims = [("processors that this process may use", processors(devices), usable)]
     for node in sorted(NODES.glob("node[0-9]*")):
         number = int(node.name.removeprefix("node"))

@@ -41,7 +41,7 @@ def opening(folder: Path) -> str:
 def on_command(folder: Path) -> str:
     package = compile_model(DIGITS, folder / "digits.sluice")
     done = subprocess.run([binary(), "bench", package, "--serve"], input="run 0.01\nrun 0.01\n",
-                          capture_output=True, text=True, timeout=60)
+                          capture_output=True, text=True, timeout=600)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     is_right = done.returncode == 0 and [set(answer) for answer in answers] == [
         FIGURES | {"resident_bytes"}] * 2

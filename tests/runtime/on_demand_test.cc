@@ -4,10 +4,12 @@
 #include <thread>
 
 #include "manual_engine.h"
+#include "support/eventually.h"
 
 namespace sluice::runtime {
 namespace {
 
+using sluice::testing::eventually;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace testing;  // NOLINT(google-build-using-namespace)
@@ -96,7 +98,7 @@ TEST_F(OnDemandTest, WrongNamesAndGroupsAreRefused) {
 /// Cores that are another's: fail, or wait for them in turn.
 class WaitForCoresTest : public ManualEngineTest {
  protected:
-  static std::int64_t soon() { return system_clock().now_ns() + 1'000'000; }
+  static std::int64_t soon() { return sluice::testing::from_now_ns(std::chrono::milliseconds(1)); }
 };
 
 TEST_F(WaitForCoresTest, LoadWithoutWaitPolicyFailsAtOnce) {
@@ -117,7 +119,7 @@ TEST_F(WaitForCoresTest, WaitingLoadGetsReturnedCores) {
   LoadRequest request = load_of(add_relu_in({2, 2}));
   request.wait = topology::WaitPolicy::wait();
   const auto job = engine_->load_later(request);
-  while (job->phase() != LoadPhase::kPlacing && !job->is_done()) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return job->phase() == LoadPhase::kPlacing || job->is_done(); }));
   ASSERT_TRUE(engine_->destroy_group(group).is_ok());
   const auto loaded = job->wait(system_clock(), kNoDeadline);
   ASSERT_TRUE(loaded->is_ok()) << loaded->status().to_string();
@@ -133,7 +135,7 @@ TEST_F(WaitForCoresTest, CancelAndShutdownWakeWaiters) {
   EXPECT_EQ(runtime_code_of(cancelled->wait(system_clock(), kNoDeadline)->status()),
             RuntimeCode::kCancelled);
   const auto waiting = engine_->load_later(request);
-  while (waiting->phase() != LoadPhase::kPlacing) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return waiting->phase() == LoadPhase::kPlacing; }));
   engine_->shutdown();
   EXPECT_FALSE(waiting->wait(system_clock(), kNoDeadline)->is_ok());
 }

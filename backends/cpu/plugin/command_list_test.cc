@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "support/eventually.h"
 #include "testing/op_testing.h"
 #include "testing/test_support.h"
 
@@ -19,7 +20,7 @@ class SlowAdd : public Kernel {
     // Each worker reads the other end of what the step before wrote.
     const std::int64_t count = plugin::num_elements(op().outputs[0].tensor);
     const Share share = share_of(count, 1, worker);
-    if (worker.index > 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    if (worker.index > 0) sluice::testing::pause_for(std::chrono::microseconds(200));
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       run.output<float>(0)[i] = run.input<float>(0)[count - 1 - i] + 1;
     }

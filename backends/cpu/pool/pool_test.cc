@@ -1,16 +1,18 @@
 #include "pool/pool.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <numeric>
 #include <thread>
 #include <vector>
 
 #include "pool/cpu_set.h"
+#include "support/eventually.h"
+#include "support/process.h"
 
 namespace sluice::cpu {
 namespace {
@@ -143,19 +145,20 @@ TEST(ThreadPool, HelperTakesPiecesWhileTheLeaderWaits) {
   EXPECT_EQ(offers.helpers_pieces, Offers::kPieces);
 }
 
-TEST(ThreadPool, IdleThreadsUseNoProcessorTime) {
+TEST(ThreadPool, IdleThreadsSleep) {
   ThreadPool pool(cpus(3));
   Relay relay;
   pool.run(&Relay::run, &relay);
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  const auto used = [] {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec;
-  };
-  const long before = used();
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_LT(used() - before, 20000);
+  // A thread that spins on and on is never seen asleep at all of many looks in a row.
+  int asleep = 0;
+  EXPECT_TRUE(sluice::testing::eventually([&] {
+    const auto threads = sluice::testing::threads_of(getpid());
+    const bool all_sleep = std::ranges::all_of(threads, [](pid_t thread) {
+      return thread == gettid() || sluice::testing::state_of(getpid(), thread) == 'S';
+    });
+    asleep = all_sleep ? asleep + 1 : 0;
+    return asleep == 20;
+  }));
 }
 
 TEST(ThreadPool, FlushesDenormalsInsideTasksOnly) {

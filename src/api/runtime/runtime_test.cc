@@ -13,10 +13,12 @@
 #include <thread>
 #include <vector>
 
+#include "support/eventually.h"
 #include "support/paths.h"
 
 namespace {
 
+using sluice::testing::eventually;
 using ::testing::HasSubstr;
 
 constexpr std::int32_t kCancelled = 1;
@@ -282,7 +284,7 @@ TEST_F(RuntimeApi, CloseWaitsForCallsOfOtherThreads) {
       }
     });
   }
-  while (!has_begun) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return has_begun.load(); }));
   EXPECT_FALSE(runtime_.close());
 }
 

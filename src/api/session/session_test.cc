@@ -9,10 +9,12 @@
 #include <thread>
 #include <vector>
 
+#include "support/eventually.h"
 #include "support/paths.h"
 
 namespace {
 
+using sluice::testing::eventually;
 using ::testing::HasSubstr;
 
 constexpr std::int32_t kNotFound = 5;
@@ -110,7 +112,7 @@ TEST_F(QueuesApi, ClosingTheRuntimeEndsWaitingEnqueuers) {
     }
     EXPECT_EQ(error->code, kFailedPrecondition);
   });
-  while (!is_waiting) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return is_waiting.load(); }));
   EXPECT_FALSE(runtime_.close());
   producer.join();
   EXPECT_EQ(num_cancelled, 2);

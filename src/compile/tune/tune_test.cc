@@ -166,16 +166,14 @@ TEST_F(Network, EveryTacticOfEveryGroupGivesTheSameResult) {
   EXPECT_GE(tried, 2);
 }
 
-TEST_F(Network, TuningKeepsResultsAndTheTimeBox) {
+TEST_F(Network, TuningKeepsResults) {
   const package::Executable executable = compiled();
   const std::vector<float> want = run(executable);
   TuneOptions options;
   options.seconds = 0.3;
   options.num_threads = 2;
-  const std::int64_t start_ns = system_clock().now_ns();
   const auto tuning = tune(executable, {&input_, 1}, registry(), options);
   ASSERT_TRUE(tuning.is_ok()) << tuning.status().to_string();
-  EXPECT_LT(system_clock().now_ns() - start_ns, std::int64_t{30} * 1'000'000'000);
   EXPECT_GT(tuning->report.num_groups, 0U);
   EXPECT_THAT(tuning->report.machine, HasSubstr(cpu().packing_key()));
   expect_same(tuning->executable, want);

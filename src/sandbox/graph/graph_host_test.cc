@@ -9,6 +9,7 @@
 
 #include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_testing.h"
+#include "support/eventually.h"
 
 namespace sluice::sandbox {
 namespace {
@@ -18,6 +19,7 @@ using runtime::Reply;
 using runtime::RuntimeCode;
 using runtime::testing::floats;
 using runtime::testing::request_of;
+using sluice::testing::eventually;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -127,7 +129,7 @@ TEST_F(GraphHostTest, TensorsBetweenFunctionsCountInTheQuotaOfTheRequestsOwner) 
 TEST_F(GraphHostTest, TheDeadlineIsTheWholeRequests) {
   const auto graph = deploy({"a.y=b.x", "b.y=c.x"});
   runtime::Request request = request_of(2);
-  request.deadline_ns = system_clock().now_ns() - 1;
+  request.deadline_ns = sluice::testing::from_now_ns(std::chrono::nanoseconds(-1));
   EXPECT_EQ(runtime::infer(**graphs_.sink(*graph), std::move(request)).code, RuntimeCode::kTimeout);
 }
 
@@ -176,12 +178,12 @@ TEST_F(GraphHostTest, EveryRequestIsAnsweredOnceAmidCancellationsAndARemoval) {
       }
     });
   }
-  while (num_tried < 400) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return num_tried >= 400; }));
   EXPECT_TRUE(graphs_.unload(*graph, 0).is_ok());
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(num_accepted, 0);
   EXPECT_EQ(num_answers, num_accepted) << "the removal waited for all";
-  while (exchange_.usage(kOwner).num_tensors != 0) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return exchange_.usage(kOwner).num_tensors == 0; }));
 }
 
 }  // namespace

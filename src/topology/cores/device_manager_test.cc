@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "support/eventually.h"
 #include "topology/testing/topology_testing.h"
 
 namespace sluice::topology {
@@ -14,6 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using Group = Result<std::shared_ptr<const CoreGroup>>;
+using sluice::testing::eventually;
 
 class DeviceManagerTest : public ::testing::Test {
  protected:
@@ -30,7 +32,7 @@ class DeviceManagerTest : public ::testing::Test {
     auto answer = std::async(std::launch::async, [this, request, policy, stop] {
       return manager_.acquire(request, policy, GroupOrigin::kExplicit, stop);
     });
-    while (manager_.num_waiting() == before) std::this_thread::yield();
+    EXPECT_TRUE(eventually([&] { return manager_.num_waiting() != before; }));
     return answer;
   }
 

@@ -17,8 +17,12 @@
 #include <functional>
 #include <thread>
 
+#include "support/eventually.h"
+
 namespace sluice::worker {
 namespace {
+
+using sluice::testing::eventually;
 
 /// The outcome of an action in a confined process, as its exit code.
 enum class Outcome { kAllowed = 0, kDenied = 1, kOther = 2, kNotConfined = 3 };
@@ -117,7 +121,7 @@ TEST_F(Confine, ExistingThreadsAreConfined) {
     std::atomic<bool> is_confined = false;
     long answer = 0;
     std::thread before([&] {
-      while (!is_confined) std::this_thread::yield();
+      EXPECT_TRUE(eventually([&] { return is_confined.load(); }));
       answer = socket(AF_INET, SOCK_STREAM, 0) < 0 && errno == EPERM ? 0 : 1;
     });
     const bool is_done = drop_privileges(-1, -1).is_ok() && filter_system_calls().is_ok();

@@ -13,8 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "daemon"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pressure import until  # noqa: E402
-from harness import BUILD, DIGITS, Daemon, Sluice, at, holds, prove, same  # noqa: E402
+from harness import BUILD, DIGITS, Daemon, Sluice, at, eventually, holds, prove, same  # noqa: E402
 
 PLUGINS = {"SLUICE_BACKEND_PATH": str(BUILD / "hanging_plugin")}
 INPUT = ("--input", "image=zeros")
@@ -39,8 +38,8 @@ def run_hung(daemon: Daemon, package: str, *options: str) -> subprocess.Popen:
     at(daemon).text("load", package, "--name", "hung", *options)
     client = subprocess.Popen([str(BUILD / "bin/sluice"), "infer", "hung", *INPUT, "--address", daemon.socket],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    while at(daemon).json("stats")[0]["accepted"] == 0:
-        assert client.poll() is None, client.stderr.read()
+    eventually(lambda: at(daemon).json("stats")[0]["accepted"] or client.poll() is not None)
+    assert client.poll() is None, client.stderr.read()
     return client
 
 
@@ -66,7 +65,7 @@ def an_unload_that_hangs_ends_the_daemon_with_a_report(folder: Path) -> None:
 
 def a_worker_that_hangs_is_killed_and_the_daemon_lives(folder: Path) -> None:
     package, good = package_with(folder, "hanging,cpu,reference"), package_with(folder, "cpu,reference")
-    with OnProcessors(folder / "d", "--hang-seconds", "2") as daemon:
+    with OnProcessors(folder / "d", "--hang-seconds", "600") as daemon:
         client = run_hung(daemon, package, "--isolation", "process")
         at(daemon).text("unload", "hung")
         same(client.wait(), 1)
@@ -79,8 +78,8 @@ def run_hung_in_session(daemon: Daemon, package: str, isolation: str) -> subproc
     """A client whose session owns the model and the group, and whose request never ends."""
     client = subprocess.Popen([str(BUILD / "test/attack_hung_client"), daemon.socket, package, isolation],
                               stderr=subprocess.PIPE, text=True)
-    while not any(one["accepted"] for one in at(daemon).json("stats")):
-        assert client.poll() is None, client.stderr.read()
+    eventually(lambda: any(one["accepted"] for one in at(daemon).json("stats")) or client.poll() is not None)
+    assert client.poll() is None, client.stderr.read()
     return client
 
 
@@ -97,14 +96,14 @@ def a_session_that_ends_with_a_hung_kernel_ends_the_daemon_with_a_report(folder:
 
 def a_session_that_ends_with_a_hung_worker_frees_its_cores(folder: Path) -> None:
     package = package_with(folder, "hanging,cpu,reference")
-    with OnProcessors(folder / "d", "--hang-seconds", "2") as daemon:
+    with OnProcessors(folder / "d", "--hang-seconds", "600") as daemon:
         free = at(daemon).json("server")["free_cores"]
         client = run_hung_in_session(daemon, package, "process")
         assert at(daemon).json("server")["free_cores"] < free, "the model holds no core"
         client.kill()
         client.wait()
         # A worker has 10 s to cancel a request, and 10 s more to end.
-        until(lambda: at(daemon).json("server")["free_cores"] == free, limit_s=60)
+        eventually(lambda: at(daemon).json("server")["free_cores"] == free)
         same(at(daemon).json("models"), [])
         same(at(daemon).json("sessions"), [])
         same(daemon.stop(), 0)

@@ -3,7 +3,6 @@
 // answer, and that each request has one. Ends at SIGTERM with 0, and with 1 and an error line if a
 // call was refused or a reply was wrong, unless the death of its own worker explains it.
 //   chaos_client ADDRESS PACKAGE SEED
-#include <poll.h>
 #include <signal.h>
 
 #include <atomic>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "daemon/add_relu.h"
+#include "support/eventually.h"
 
 namespace sluice::testing {
 namespace {
@@ -52,7 +52,7 @@ class ChaosClient {
     for (int i = 0; i < kMaxTries; ++i) {
       Status status = call();
       if (!is_of_death(status)) return status;
-      poll(nullptr, 0, 1);
+      pause_for(std::chrono::milliseconds(1));
     }
     return make_error(Code::kDeadlineExceeded, "the worker does not come back");
   }

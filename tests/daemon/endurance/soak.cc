@@ -7,7 +7,6 @@
 // Daemon and clients are one process, so that the clock and the faults of the simulation are at
 // hand.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -16,12 +15,12 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/system/sanitizer.h"
+#include "base/system/heap.h"
 #include "daemon/add_relu.h"
-#include "daemon/endurance/process_figures.h"
 #include "daemon/endurance/soak_clients.h"
 #include "rpc/server/server.h"
 #include "runtime/inference/simulated_drivers.h"
+#include "support/eventually.h"
 #include "support/sim.h"
 #include "topology/discovery/discovery.h"
 
@@ -31,7 +30,7 @@ namespace {
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::int64_t kDayNs = 24 * 3600 * kNsPerSecond;
 constexpr std::int64_t kSecondsToJudgeLatency = 300;
-constexpr std::int64_t kMaxGrowthKb = 4096;
+constexpr std::int64_t kMaxGrowthBytes = std::int64_t{4} << 20;
 constexpr int kDevices = 4;
 
 // No log: it would grow through the day.
@@ -101,7 +100,7 @@ class Faults {
     const auto fault =
         time_.inject_fault(fmt::format(fmt::runtime(kKinds[count_ % std::size(kKinds)]), device));
     EXPECT_TRUE(fault.is_ok()) << fault.status().to_string();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20 + random_() % 30));
+    pause_for(std::chrono::milliseconds(20 + random_() % 30));
     EXPECT_TRUE(time_.clear_all_faults().is_ok());
     if (count_ % std::size(kKinds) == std::size(kKinds) - 1) {
       EXPECT_TRUE(time_.reset_device(device).is_ok());
@@ -116,18 +115,17 @@ class Faults {
   std::size_t count_ = 0;
 };
 
-/// The largest memory of the first or of the last tenth, and the latencies there.
+/// The largest heap of the first or of the last tenth, and the latencies there.
 struct Tenth {
-  std::int64_t memory_kb = 0;
+  std::int64_t heap_bytes = 0;  ///< 0 under a sanitizer
   PairedMedians times;
 
   void print(const char* name) const {
     const Durations& all = times.all_requests();
     std::printf(
-        "%-6s memory %lld KB, %lld single requests, p50 %.1f us, p99 %.1f us; %.2f times an echo "
-        "in "
+        "%-6s heap %lld KB, %lld single requests, p50 %.1f us, p99 %.1f us; %.2f times an echo in "
         "%lld seconds\n",
-        name, static_cast<long long>(memory_kb), static_cast<long long>(all.count()),
+        name, static_cast<long long>(heap_bytes >> 10), static_cast<long long>(all.count()),
         all.percentile_ns(0.5) / 1e3, all.percentile_ns(0.99) / 1e3, times.ratio(),
         static_cast<long long>(times.num_seconds()));
   }
@@ -153,10 +151,10 @@ void live_through(Soak& soak, Served& served, Faults& faults, std::int64_t secon
       second_ns = clock.now_ns();
     }
     if (tenth != nullptr) {
-      tenth->memory_kb = std::max(tenth->memory_kb, figures_of(getpid()).memory_kb);
+      tenth->heap_bytes = std::max(tenth->heap_bytes, heap_bytes());
     }
     if (is_middle) faults.happen();
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    pause_for(std::chrono::milliseconds(50));
   }
   served.time().advance_to(kDayNs);
   soak.times = nullptr;
@@ -195,7 +193,7 @@ int run(std::int64_t seconds, unsigned seed) {
   if (!wrong.is_ok()) std::printf("should not have been: %s\n", wrong.to_string().c_str());
   const double change = last.times.ratio() / std::max(first.times.ratio(), 1e-9) - 1;
   std::printf("median latency beside the echo's changed by %+.1f %%\n", change * 100);
-  const bool is_flat = last.memory_kb <= first.memory_kb + kMaxGrowthKb || kIsSanitized;
+  const bool is_flat = last.heap_bytes <= first.heap_bytes + kMaxGrowthBytes;
   const bool is_steady = seconds < kSecondsToJudgeLatency || std::abs(change) <= 0.05;
   const bool is_good = wrong.is_ok() && is_flat && is_steady && soak.num_answered > 0 &&
                        faults.count() > 0 && !::testing::UnitTest::GetInstance()->Failed();

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "daemon/add_relu.h"
+#include "support/eventually.h"
 
 namespace sluice::testing {
 namespace {
@@ -48,7 +49,7 @@ class Holder {
       if (!reset.is_ok()) soak_.note(reset);
       const auto models = client_->list_models(model_);
       if (models.is_ok() && models->at(0).info.phase == runtime::ModelPhase::kStarted) return;
-      std::this_thread::sleep_for(kPace);
+      pause_for(kPace);
     }
   }
 
@@ -69,7 +70,7 @@ class Holder {
   void give_up(const Status& why) {
     soak_.note(why);
     client_ = nullptr;
-    std::this_thread::sleep_for(kPace);
+    pause_for(kPace);
   }
 
   Soak& soak_;
@@ -143,7 +144,7 @@ void ask_one_by_one(Soak& soak, unsigned seed) {
   for (unsigned i = seed; !soak.is_over; ++i) {
     const Status status = ask(soak, holder, static_cast<float>(i % 1000));
     if (!status.is_ok()) holder.recover(status);
-    std::this_thread::sleep_for(kPace);
+    pause_for(kPace);
   }
 }
 
@@ -154,7 +155,7 @@ void ask_over_streams(Soak& soak, unsigned seed) {
   while (!soak.is_over) {
     const Status status = stream(soak, holder, random() % 40);
     if (!status.is_ok()) holder.recover(status);
-    std::this_thread::sleep_for(10 * kPace);
+    pause_for(10 * kPace);
   }
 }
 
@@ -171,7 +172,7 @@ void echo_as_control(Soak& soak) {
     if (write(ends[0], &byte, 1) != 1 || read(ends[0], &byte, 1) != 1) break;
     const std::int64_t duration_ns = system_clock().now_ns() - start_ns;
     if (auto* times = soak.times.load(); times != nullptr) times->control.add(duration_ns);
-    std::this_thread::sleep_for(kPace);
+    pause_for(kPace);
   }
   close(ends[0]);
   echo.join();
@@ -187,7 +188,7 @@ void come_and_go(Soak& soak, unsigned seed) {
       const Status status = ask(soak, holder, static_cast<float>(count));
       if (!status.is_ok()) soak.note(status);
     }
-    std::this_thread::sleep_for(10 * kPace);
+    pause_for(10 * kPace);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "daemon/add_relu.h"
 #include "daemon/running_daemon.h"
+#include "support/eventually.h"
 
 namespace sluice {
 namespace {
@@ -18,6 +19,7 @@ using runtime::RuntimeCode;
 using sandbox::GraphEdge;
 using sandbox::GraphPort;
 using sluice::testing::build_path;
+using sluice::testing::eventually;
 using sluice::testing::RunningDaemon;
 using sluice::testing::TempDir;
 using ::testing::ElementsAre;
@@ -128,7 +130,7 @@ TEST_F(GraphsTest, AGraphBelongsToItsSessionAndEndsWithIt) {
   ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
   EXPECT_EQ(other->infer(graph->info.handle, {input()}).status().code(), Code::kPermissionDenied);
   owner = nullptr;
-  while (!other->list_models()->empty()) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return other->list_models()->empty(); }));
 }
 
 /// Until the exchange takes no more; how many it took. None leaves by time.
@@ -180,16 +182,19 @@ TEST_F(GraphsTest, DeathsOfACellLeaveNothingOfItsGraphs) {
   const auto admin = daemon_->client();
   for (int i = 0; i < 10; ++i) {
     const int before = num_answered;
-    while (num_answered < before + 1 + i) std::this_thread::yield();
+    EXPECT_TRUE(eventually([&] { return num_answered >= before + 1 + i; }));
     kill_a_cell(*admin, i);
   }
   const int before = num_answered;
-  while (num_answered < before + 10) std::this_thread::yield();
+  EXPECT_TRUE(eventually([&] { return num_answered >= before + 10; }));
   is_over = true;
   asking.join();
   // A request that failed lets go of its tensors after its answer.
   std::int64_t count = 0;
-  while (count < sandbox::ExchangeLimits().max_tensors) count += fill_exchange(*client);
+  EXPECT_TRUE(eventually([&] {
+    count += fill_exchange(*client);
+    return count >= sandbox::ExchangeLimits().max_tensors;
+  }));
 }
 
 TEST_F(GraphsTest, DeathOfItsClientEndsTheRequestsOfAGraphAndTheGraph) {
@@ -198,11 +203,10 @@ TEST_F(GraphsTest, DeathOfItsClientEndsTheRequestsOfAGraphAndTheGraph) {
     sluice::testing::Program client(
         {build_path("test/daemon_graph_holder").string(), daemon_->address(), package_});
     ASSERT_EQ(client.read_line(), "asking");
-    usleep(static_cast<unsigned>(i) * 700);
+    sluice::testing::pause_for(std::chrono::microseconds(i * 700));
     EXPECT_EQ(client.end(SIGKILL), -SIGKILL);
-    while (!admin->list_models()->empty() || !admin->list_sessions()->empty()) {
-      std::this_thread::yield();
-    }
+    EXPECT_TRUE(eventually(
+        [&] { return admin->list_models()->empty() && admin->list_sessions()->empty(); }));
   }
 }
 

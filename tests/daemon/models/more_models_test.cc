@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "daemon/on_processors.h"
+#include "support/eventually.h"
 
 namespace sluice::testing {
 namespace {
@@ -92,8 +93,7 @@ TEST_F(MoreModels, TheModelThatMadeTheGroupMayLeaveFirst) {
   const auto second = client->load({}, small_);
   ASSERT_TRUE(second.is_ok()) << second.status().to_string();
   first.reset();
-  while (client->list_models()->size() > 1)
-    std::this_thread::yield();  // the session ends meanwhile
+  EXPECT_TRUE(eventually([&] { return client->list_models()->size() <= 1; }));
   EXPECT_THAT(infer(*client, second->info.handle, 2).value(), ElementsAre(3, 0, 5, 0));
   EXPECT_TRUE(client->unload(second->info.handle).is_ok());
   EXPECT_EQ(client->server()->num_free_cores, 1);

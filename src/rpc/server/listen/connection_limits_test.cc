@@ -8,13 +8,16 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <thread>
 #include <vector>
 
 #include "rpc/server/listen/tcp_listener.h"
+#include "service/clients/refusals.h"
+#include "support/eventually.h"
 
 namespace sluice::rpc::server {
 namespace {
+
+using sluice::testing::eventually;
 
 int new_socket() { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
 
@@ -60,6 +63,7 @@ TEST(TcpListener, AcceptsAgainAfterTheProcessHadNoDescriptors) {
   for (int i = 0; i < 3; ++i) clients.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const std::int64_t refused = service::num_refused_connections();
   const rlimit none = {3, before.rlim_max};  // no descriptor above those that are open
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   sockaddr_in address = {};
@@ -69,16 +73,13 @@ TEST(TcpListener, AcceptsAgainAfterTheProcessHadNoDescriptors) {
   for (const int fd : clients) {
     connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(eventually([&] { return service::num_refused_connections() >= refused + 3; }));
   EXPECT_EQ(accepted, 0);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   for (const int fd : clients) close(fd);
   accepted = 0;
   const int again = connect_to((*listener)->port());
-  for (int tries = 0; accepted == 0 && tries < 500; ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_GE(accepted, 1);
+  EXPECT_TRUE(eventually([&] { return accepted >= 1; }));
   close(again);
 }
 

@@ -10,10 +10,13 @@
 #include <set>
 #include <thread>
 
+#include "support/eventually.h"
 #include "support/paths.h"
 
 namespace sluice::rpc::server {
 namespace {
+
+using sluice::testing::eventually;
 
 void connect_and_close(const std::string& path) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -44,7 +47,7 @@ TEST(UnixListener, DescriptorNumbersAreReusedLate) {
   constexpr int kConnections = 9000;
   for (int i = 0; i < kConnections; ++i) {
     connect_and_close(options.path);
-    while (count <= i) std::this_thread::yield();
+    EXPECT_TRUE(eventually([&] { return count > i; }));
   }
   listener = make_error(Code::kCancelled, "ended");
   EXPECT_FALSE(came_soon);
