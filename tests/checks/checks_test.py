@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Every check must be able to fail: the tests give each one a right and a wrong project."""
 
+import argparse
 import contextlib
 import importlib.machinery
 import importlib.util
 import io
+import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -14,7 +17,9 @@ from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/checks"))
+sys.path.insert(0, str(ROOT / "tests/support"))
 
+import clocks  # noqa: E402
 import examples  # noqa: E402
 import folders  # noqa: E402
 import format as formatting  # noqa: E402
@@ -23,14 +28,19 @@ import links  # noqa: E402
 import project  # noqa: E402
 import seed_coverage  # noqa: E402
 import sizes  # noqa: E402
+from eventually import eventually, suspend  # noqa: E402
+
+
+def load_script(name):
+    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), str(ROOT / "scripts" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    sys.modules[loader.name] = module
+    loader.exec_module(module)
+    return module
 
 
 def load_run_tests():
-    loader = importlib.machinery.SourceFileLoader("run_tests", str(ROOT / "scripts/run-tests"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_tests", loader))
-    sys.modules["run_tests"] = module
-    loader.exec_module(module)
-    return module
+    return load_script("run-tests")
 
 
 class ExamplesTest(unittest.TestCase):
@@ -54,6 +64,44 @@ class ExamplesTest(unittest.TestCase):
                          ("| O8 | a thing | `hello`", "| O8 | a thing | ")):
             text = self.PROGRAMS + self.ROWS.replace(old, new)
             self.assertEqual(len(list(examples.row_problems(text))), 1, new)
+
+
+class ClocksTest(unittest.TestCase):
+    SLEEPS = "void f() {\n  std::this_thread::sleep_for(ms(1));\n}\n"
+
+    def problems(self, text, entries, most):
+        return list(clocks.problems_in({"src/a_test.cc": text}, {"most": most, "allowed": entries}))
+
+    def test_every_kind_of_place_is_found(self):
+        for text, kind in (("usleep(1);", "a sleep"), ("    sleep 0.1\n", "a sleep"), ("await asyncio.sleep(1)", "a sleep"),
+                           ("poll(nullptr, 0, 5);", "a sleep"), ("auto t = std::chrono::steady_clock::now();", "a clock"),
+                           ("time.monotonic()", "a clock"), ("system_clock().now_ns() + 5", "a clock"),
+                           ("getrusage(RUSAGE_SELF, &u);", "resident memory"), ('"VmRSS:"', "resident memory"),
+                           ('open(f"/proc/{pid}/statm")', "resident memory"),
+                           ('os.listdir("/proc/self/fd")', "descriptors or threads"),
+                           ('folder / "task"', "descriptors or threads")):
+            self.assertEqual(list(clocks.places(text)), [(text.count("\n") or 1, kind)], text)
+
+    def test_virtual_time_and_clocks_that_are_passed_on_are_no_places(self):
+        for text in ("sim.time->now_ns()", "clock_.now_ns()", "make(system_clock())", "runtime.wait(time_limit)"):
+            self.assertEqual(list(clocks.places(text)), [], text)
+
+    def test_a_place_that_the_list_lacks_is_refused(self):
+        self.assertEqual(len(self.problems(self.SLEEPS, {}, 0)), 1)
+        self.assertEqual(self.problems(self.SLEEPS, {"src/a_test.cc": {"places": 1, "reason": "a pause"}}, 1), [])
+
+    def test_the_list_only_shrinks(self):
+        entry = {"src/a_test.cc": {"places": 1, "reason": "a pause"}}
+        self.assertEqual(len(self.problems("", entry, 1)), 1)
+        self.assertEqual(len(self.problems(self.SLEEPS, entry, 2)), 1)
+        self.assertEqual(len(self.problems("", {"src/gone_test.cc": {"places": 1, "reason": "a pause"}}, 1)), 1)
+        self.assertEqual(len(self.problems(self.SLEEPS, {"src/a_test.cc": {"places": 1, "reason": " "}}, 1)), 1)
+
+    def test_production_code_may_read_clocks(self):
+        for path, expected in (("src/base/clock.cc", False), ("src/base/clock_test.cc", True), ("bench/ring.cc", False),
+                               ("src/rpc/testing/serving.h", True), ("tests/daemon/harness.py", True),
+                               ("tests/attack/notes.md", False), ("examples/28_exchange/exchange", True)):
+            self.assertEqual(clocks.is_for_tests(pathlib.PurePath(path)), expected, path)
 
 
 class LinksTest(unittest.TestCase):
@@ -285,6 +333,54 @@ class SizesTest(unittest.TestCase):
     def test_a_table_is_not_a_function(self):
         rows = "    {f(1), 2},\n" * 100
         self.assertEqual(list(sizes.cpp_functions(f"constexpr Row kRows[] = {{\n{rows}}};\n")), [])
+
+
+class StressTestsTest(unittest.TestCase):
+    """Each part harms what runs, and leaves nothing behind."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.stress = load_script("stress-tests")
+
+    def running(self, **environment):
+        program = subprocess.Popen(["sleep", "1000"], env={**os.environ, **environment})
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        return program.pid
+
+    def test_loops_end_with_their_part(self):
+        def loops():
+            return [process for process in self.stress.numbers_in("/proc")
+                    if int(self.stress.stat_of(process)[1]) == os.getpid()]
+
+        before = loops()
+        with self.stress.busy(argparse.Namespace(loops=2), ""):
+            self.assertEqual(len(loops()), len(before) + 2)
+        self.assertEqual(loops(), before)
+
+    def test_one_core_is_left_and_all_come_back(self):
+        before = os.sched_getaffinity(0)
+        with self.stress.core(argparse.Namespace(), ""):
+            self.assertEqual(len(os.sched_getaffinity(0)), 1)
+        self.assertEqual(os.sched_getaffinity(0), before)
+
+    def test_threads_of_the_run_alone_lose_their_cores_for_a_while(self):
+        ours, other = self.running(**{self.stress.MARK: "/a/lock"}), self.running(**{self.stress.MARK: "/other"})
+        before = os.sched_getaffinity(ours)
+        cores = self.stress.Cores("/a/lock")
+        self.assertEqual(cores.threads(), [ours])
+        cores.take_away()
+        self.assertEqual((len(os.sched_getaffinity(ours)), os.sched_getaffinity(other)), (1, before))
+        cores.give_back()
+        self.assertEqual(os.sched_getaffinity(ours), before)
+
+    def test_stopped_programs_and_those_of_others_are_not_paused(self):
+        process = self.running()
+        folder = os.path.dirname(os.readlink(f"/proc/{process}/exe"))
+        eventually(lambda: self.stress.may_stop(process, folder + "/"))
+        self.assertFalse(self.stress.may_stop(process, "/another/build/"))
+        suspend(process)
+        eventually(lambda: not self.stress.may_stop(process, folder + "/"))
 
 
 class RunTestsTest(unittest.TestCase):
