@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-import time
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,10 @@ from daemon import Daemon, running
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
-PATIENCE = 300  #: seconds that a test waits for what an idle machine does at once
+sys.path.insert(0, str(ROOT / "tests/support"))
+from eventually import HANG_S, eventually  # noqa: E402, F401 - the tests take it from here
 
-
-def eventually(condition: Callable[[], bool]) -> None:
-    """Waits until the condition holds, for as long as a machine that does other work may need."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {PATIENCE} s"
-        time.sleep(0.01)
+PATIENCE = HANG_S  #: seconds that a test waits for what an idle machine does at once
 
 
 def make_model(nodes: list[Any], inputs: list[Any], outputs: list[Any],

@@ -15,7 +15,7 @@ TABLE = project.ROOT / "scripts/checks/clocks.toml"
 FOLDERS = ("tests", "python/tests", "python/tests_torch", "examples")
 SUFFIXES = {".cc", ".h", ".c", ".py", ".sh", ""}
 KINDS = {
-    "a sleep": re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\(|\b(time|asyncio)\.sleep\(|^\s*sleep \d"
+    "a sleep": re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\(|\b(time|asyncio)\.sleep\((?!0\))|^\s*sleep \d"
                           r"|\bpoll\(nullptr", re.M),
     "a clock": re.compile(r"\b(steady|system|high_resolution)_clock::now\b|\bsystem_clock\(\)\.now_ns|= system_clock\(\);"
                           r"|\bclock_gettime\(|\btime\.(monotonic|perf_counter|process_time|time)(_ns)?\("),
