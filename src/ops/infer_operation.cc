@@ -141,6 +141,7 @@ Status infer_operation(InferenceContext& context) {
   if (schema == nullptr) {
     return unimplemented("{}: no such operator", operation.describe());
   }
+  if (context.num_outputs() == 0) return context.error("has no outputs");
   SLUICE_TRY(check_inputs(*schema, context));
   SLUICE_TRY(schema->infer(context));
   if (operation.body && !operation.is("Elementwise", "sluice")) {

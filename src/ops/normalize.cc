@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/attribute_rules.h"
 #include "ops/schema.h"
 
@@ -23,7 +25,32 @@ Status check_required_inputs(const OpSchema& schema, const ir::Operation& operat
   return ok_status();
 }
 
+/// An operation that is being made gets its outputs later.
+Status check_some_output(const OpSchema& schema, const ir::Operation& operation) {
+  const bool is_written = std::ranges::any_of(
+      operation.outputs, [](ir::OperandId output) { return output.is_valid(); });
+  if (is_written || operation.outputs.empty() || schema.has(kControlFlow)) return ok_status();
+  return invalid_argument("{}: none of its outputs has a name", operation.describe());
+}
+
+/// An attribute that became an input in a later version: a shape function reads the input, so a
+/// kernel that read the attribute would compute another shape.
+Status check_no_leftovers(const OpSchema& schema, const ir::Operation& operation) {
+  if (operation.version != schema.newest_version()) return ok_status();
+  for (const auto& [name, value] : operation.attributes) {
+    const auto is_named = [&](const auto& spec) { return spec.name == name; };
+    const auto input = std::ranges::find_if(schema.inputs, is_named);
+    if (input == schema.inputs.end() || std::ranges::any_of(schema.attributes, is_named)) continue;
+    return invalid_argument(
+        "{}: attribute \"{}\" is not one that the operator has in version {}, where input {} is "
+        "that",
+        operation.describe(), name, operation.version, input - schema.inputs.begin());
+  }
+  return ok_status();
+}
+
 Status check_attributes(const OpSchema& schema, ir::Operation& operation) {
+  SLUICE_TRY(check_no_leftovers(schema, operation));
   for (const AttributeSpec& spec : schema.attributes) {
     const ir::Attribute* given = operation.attributes.find(spec.name);
     if (given == nullptr && spec.is_required) {
@@ -59,6 +86,7 @@ Status normalize(const OpSchema& schema, ir::Subgraph& subgraph, ir::Operation& 
   SLUICE_TRY(check_count("input", operation.inputs.size(), schema.inputs, operation));
   SLUICE_TRY(check_count("output", operation.outputs.size(), schema.outputs, operation));
   SLUICE_TRY(check_required_inputs(schema, operation));
+  SLUICE_TRY(check_some_output(schema, operation));
   return check_attributes(schema, operation);
 }
 

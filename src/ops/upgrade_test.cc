@@ -3,6 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ops/inference.h"
 
 namespace sluice::ops {
 namespace {
@@ -105,6 +110,60 @@ TEST_F(UpgradeBroadcast, UnknownRanksAndMismatchesAreRefused) {
   EXPECT_EQ(upgrade(1, std::nullopt, ir::Shape{3}).code(), Code::kUnimplemented);
   operation_.inputs.clear();
   EXPECT_EQ(upgrade(2, ir::Shape{2, 3}, ir::Shape{3}).code(), Code::kInvalidArgument);
+}
+
+/// Normalizes an operation of the newest version with inputs of f32, one of them per name.
+Status normalize_newest(std::string_view kind, std::string_view attribute, bool has_output = true) {
+  const OpSchema& schema = *find_schema("", kind);
+  ir::Graph graph;
+  ir::Operation operation;
+  operation.kind = kind;
+  operation.name = "node";
+  operation.version = schema.newest_version();
+  for (std::size_t i = 0; i < schema.inputs.size(); ++i) {
+    operation.inputs.push_back(graph.main().add_operand({}));
+  }
+  operation.outputs = {has_output ? graph.main().add_operand({}) : ir::OperandId()};
+  for (const AttributeSpec& spec : schema.attributes) {
+    if (spec.is_required) operation.attributes.set(std::string(spec.name), std::int64_t{0});
+  }
+  if (!attribute.empty()) operation.attributes.set(std::string(attribute), std::int64_t{1});
+  return normalize(schema, graph.main(), operation);
+}
+
+TEST(Normalize, RefusesAttributesThatBecameInputs) {
+  const std::pair<const char*, const char*> left[] = {
+      {"ReduceSum", "axes"}, {"ReduceMax", "axes"}, {"ReduceMean", "axes"}, {"ReduceL2", "axes"},
+      {"Squeeze", "axes"},   {"Unsqueeze", "axes"}, {"Slice", "starts"},    {"Slice", "ends"},
+      {"Pad", "pads"},       {"Split", "split"},    {"Clip", "min"},        {"Clip", "max"}};
+  for (const auto& [kind, attribute] : left) {
+    EXPECT_TRUE(normalize_newest(kind, "").is_ok()) << normalize_newest(kind, "").to_string();
+    const Status status = normalize_newest(kind, attribute);
+    EXPECT_NE(status.message().find(std::string("attribute \"") + attribute + "\""),
+              std::string::npos)
+        << kind << ": " << status.to_string();
+    EXPECT_NE(status.message().find("node \"node\""), std::string::npos) << status.to_string();
+  }
+}
+
+TEST(Normalize, RefusesOperationsWithoutOutputs) {
+  for (const char* kind : {"Div", "Min", "ReduceProd", "Dropout", "IsInf", "Where", "Flatten"}) {
+    EXPECT_TRUE(normalize_newest(kind, "").is_ok()) << kind;
+    EXPECT_FALSE(normalize_newest(kind, "", false).is_ok()) << kind;
+  }
+}
+
+TEST(InferOperation, RefusesOperationsWithoutOutputs) {
+  for (const char* kind : {"Div", "Min", "ReduceProd", "Dropout", "IsInf", "Where", "Flatten"}) {
+    ir::Operation operation;
+    operation.kind = kind;
+    operation.version = find_schema("", kind)->newest_version();
+    const OperandFacts fact = {ir::Type::tensor(ir::ElementType::kF32, ir::Shape{2}), {}, {}};
+    const std::vector<const OperandFacts*> inputs(3, &fact);
+    operation.inputs = {ir::OperandId(std::size_t{0}), ir::OperandId(std::size_t{1})};
+    InferenceContext context(operation, std::span(inputs).first(2));
+    EXPECT_FALSE(infer_operation(context).is_ok()) << kind;
+  }
 }
 
 }  // namespace
