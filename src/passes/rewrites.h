@@ -147,12 +147,18 @@ Result<int> widen_halves(ir::Graph& graph, const PassContext& context);
 ///     Conv[%x, %c : f32[...]] {from f16}     ->   Conv[%x, %c] {sluice_weights = "f16"}
 Result<int> narrow_weights(ir::Graph& graph, const PassContext& context);
 
-/// Products keep weights of 4 bits with a scale per block along K in 4 bits. Algebra: sum(x (s q))
-/// = s sum(x q), for scales that are 0 or moderate.
+/// Products keep weights of 4 and 8 bits with a scale per block along K in 4 and 8 bits. Algebra:
+/// sum(x (s q)) = s sum(x q), for scales that are 0 or moderate.
 ///     MatMul[%x, Dequantize[%c : u4[K,N], scales, zeros]]
 ///                                       ->   sluice::NarrowMatMul[%x, %c' : u4[N,K], scales,
 ///                                       zeros]
 Result<int> narrow_blocks(ir::Graph& graph, const PassContext& context);
+
+/// Rows of quantized constants are looked up before they are dequantized, so that a table of 4 or 8
+/// bits is never there as floats.
+///     Gather[Dequantize[%c : u4[V,K], scales], %i]
+///                                       ->   Dequantize[Gather[%c, %i], Gather[scales, %i]]
+Result<int> dequantize_rows(ir::Graph& graph, const PassContext& context);
 
 /// Lets backends round the constant matrices of products to bf16: half the bytes to read, and three
 /// significant digits. Not in the default pipeline, for it changes results; a backend may ignore

@@ -103,12 +103,34 @@ def microsoft() -> Iterator[tuple[OneNode, str]]:
     yield ms("size_huge", "MatMulNBits", sizes | {"K": 1 << 62}, B=bytes_, S=scales), "K and N"
     yield ms("weights_short", "MatMulNBits", sizes | {"N": 400}, B=bytes_,
              S=np.ones((400, 1), np.float32)), "bytes"
+    yield ms("weights_prepacked", "MatMulNBits", sizes | {"weight_prepacked": 1}, B=bytes_, S=scales), "weight_prepacked"
+    numbers, rows_of_scales = np.zeros((4, 16), np.uint8), np.ones((4, 1), np.float32)
+    gather = {"block_size": 32}
+    for name, change, told in (("gather_bits", {"bits": 3}, "bits"), ("gather_block", {"block_size": 8}, "block_size"),
+                               ("gather_axis", {"gather_axis": 1}, "gather_axis"),
+                               ("gather_axis_outside", {"gather_axis": 2}, "gather_axis"),
+                               ("gather_quantized_outside", {"quantize_axis": -3}, "quantize_axis")):
+        yield OneNode(name, "GatherBlockQuantized", "com.microsoft", {"i": np.zeros(2, np.int64)},
+                      constants={"d": numbers, "s": rows_of_scales}, order=["d", "i", "s"],
+                      attributes=gather | change), told
+    bnb = {"K": 3, "N": 4, "block_size": 16, "quant_type": 1}
+    yield ms("bnb_kind", "MatMulBnb4", bnb | {"quant_type": 2}, B=bytes_[0, 0, :6], S=scales[0]), "quant_type"
+    yield ms("bnb_misfit", "MatMulBnb4", bnb | {"N": 8}, B=bytes_[0, 0, :6], S=scales[0]), "absmax"
+    recurrent = {"W": np.zeros((1, 3, 8), np.int8), "R": np.zeros((1, 2, 8), np.int8), "ws": np.ones(3, np.float32),
+                 "wz": np.zeros(1, np.int8), "rs": np.ones(1, np.float32), "rz": np.zeros(1, np.int8)}
+    yield OneNode("lstm_scales", "DynamicQuantizeLSTM", "com.microsoft", {"x": np.zeros((2, 1, 3), np.float32)},
+                  constants=recurrent, attributes={"hidden_size": 2},
+                  order=["x", "W", "R", "", "", "", "", "", "ws", "wz", "rs", "rz"]), "do not broadcast"
+    yield OneNode("lengths_misfit", "Attention", "com.microsoft", {"x": np.zeros((2, 1, 3), np.float32)},
+                  constants={"w": np.zeros((3, 9), np.float32), "m": np.ones(5, np.int32)}, attributes={"num_heads": 1},
+                  order=["x", "w", "", "m"]), "one or two for each"
+    yield ms("window_wide", "UnfoldTensor", {"size": 9}), "size"
     yield ms("heads_none", "Attention", {"num_heads": 0}, W=np.zeros((3, 9), np.float32)), "num_heads"
     rows, lengths = np.zeros((1, 2, 6), np.float32), np.array([1], np.int32)
     group = {"k": rows, "v": rows, "n": lengths, "t": lengths}
     for name, change, told in (("group_heads", {"kv_num_heads": 0}, "kv_num_heads"),
                                ("group_columns", {"num_heads": 4}, "6 columns"),
-                               ("group_sinks", {"smooth_softmax": 1}, "smooth_softmax")):
+                               ("group_slides", {"sliding_window_cache": 1}, "sliding_window_cache")):
         yield OneNode(name, "GroupQueryAttention", "com.microsoft", {"q": rows}, constants=group,
                       attributes={"num_heads": 2, "kv_num_heads": 2} | change,
                       order=["q", "k", "v", "", "", "n", "t"]), told

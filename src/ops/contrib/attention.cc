@@ -7,25 +7,71 @@ namespace {
 using ir::OperandId;
 using Ints = std::vector<std::int64_t>;
 
-/// A mask of integers, 0 where a key must not be seen, as numbers to add; `axes` are put into it.
-Result<OperandId> additive(Lowering& op, std::size_t index, const Ints& axes) {
-  const OperandId zero = op.constant(ir::make_i64_constant({0}, {}));
-  const OperandId wide = SLUICE_TRY(op.emit(
-      "Cast", {op.input(index)}, {{"to", static_cast<std::int64_t>(ir::ElementType::kI64)}}));
-  const OperandId is_hidden = SLUICE_TRY(op.emit("Equal", {wide, zero}));
+/// What masks of keys are about: batch entries, and the axes whose lengths add up to all keys.
+struct Keys {
+  ir::Dim batch;
+  std::vector<std::pair<OperandId, std::int64_t>> lengths;
+};
+
+/// Numbers to add to scores where `is_hidden`, [B, T] or [B, S, T]; `axes` are put into it.
+Result<OperandId> additive(Lowering& op, OperandId is_hidden, const Ints& axes) {
   const OperandId filter = SLUICE_TRY(op.number(op.float_of("mask_filter_value", -10000.0F)));
   const OperandId nothing = SLUICE_TRY(op.number(0));
   const OperandId mask = SLUICE_TRY(op.emit("Where", {is_hidden, filter, nothing}));
   return op.emit("Unsqueeze", {mask, op.ints(axes)});
 }
 
-/// Masks of the forms [B, T] and [B, S, T]; lengths alone are not supported.
-Result<OperandId> padding_mask(Lowering& op, std::size_t index) {
+Result<OperandId> as_wide(Lowering& op, OperandId integers) {
+  return op.emit("Cast", {integers}, {{"to", static_cast<std::int64_t>(ir::ElementType::kI64)}});
+}
+
+/// Places 0, 1, ... of all keys.
+Result<OperandId> key_places(Lowering& op, const Keys& keys) {
+  OperandId total;
+  for (const auto& [tensor, axis] : keys.lengths) {
+    const OperandId length =
+        SLUICE_TRY(op.emit("Shape", {tensor}, {{"start", axis}, {"end", axis + 1}}));
+    total = SLUICE_TRY(sum_of(op, total, length));
+  }
+  const auto scalar = [&](std::int64_t v) { return op.constant(ir::make_i64_constant({v}, {})); };
+  const OperandId count = SLUICE_TRY(op.emit("Squeeze", {total, op.ints({0})}));
+  return op.emit("Range", {scalar(0), count, scalar(1)});
+}
+
+/// Which keys lie behind the end of their batch entry, or before its start: the ends [B], or ends
+/// and starts, one after the other, [2 * B].
+Result<OperandId> outside_of(Lowering& op, std::size_t index, const Keys& keys) {
+  const ir::Dim given = SLUICE_TRY(op.shape(index))[0];
+  OperandId ends = SLUICE_TRY(as_wide(op, op.input(index))), starts;
+  if (given == keys.batch * 2 && given != keys.batch) {
+    const auto halves =
+        SLUICE_TRY(op.emit_many("Split", {ends}, 2, {{"num_outputs", std::int64_t{2}}}));
+    ends = halves[0];
+    starts = halves[1];
+  } else if (given != keys.batch && given.is_known() && keys.batch.is_known()) {
+    return unimplemented("a mask of {} numbers for {} batch entries; give one or two for each",
+                         given.to_string(), keys.batch.to_string());
+  }
+  const OperandId places = SLUICE_TRY(key_places(op, keys));
+  const auto column = [&](OperandId x) { return op.emit("Unsqueeze", {x, op.ints({1})}); };
+  const OperandId behind =
+      SLUICE_TRY(op.emit("GreaterOrEqual", {places, SLUICE_TRY(column(ends))}));
+  if (!starts.is_valid()) return behind;
+  return op.emit("Or", {behind, SLUICE_TRY(op.emit("Less", {places, SLUICE_TRY(column(starts))}))});
+}
+
+/// Masks of integers, 0 where a key must not be seen, [B, T] or [B, S, T]; or lengths.
+Result<OperandId> padding_mask(Lowering& op, std::size_t index, const Keys& keys) {
   if (!op.has(index)) return OperandId();
   const std::size_t rank = SLUICE_TRY(op.rank(index));
-  if (rank == 2) return additive(op, index, {1, 2});
-  if (rank == 3) return additive(op, index, {1});
-  return unimplemented("a mask of rank {} is not supported; give one of rank 2 or 3", rank);
+  if (rank == 1) return additive(op, SLUICE_TRY(outside_of(op, index, keys)), {1, 2});
+  if (rank != 2 && rank != 3) {
+    return unimplemented("a mask of rank {} is not supported; give one of rank 1 to 3", rank);
+  }
+  const OperandId zero = op.constant(ir::make_i64_constant({0}, {}));
+  const OperandId is_hidden =
+      SLUICE_TRY(op.emit("Equal", {SLUICE_TRY(as_wide(op, op.input(index))), zero}));
+  return additive(op, is_hidden, rank == 2 ? Ints{1, 2} : Ints{1});
 }
 
 struct Parts {
@@ -97,7 +143,9 @@ Result<Parts> read_parts(Lowering& op, std::int64_t heads) {
 
 Status lower_multi_head(Lowering& op) {
   Parts parts = SLUICE_TRY(read_parts(op, SLUICE_TRY(count_heads(op))));
-  parts.mask = SLUICE_TRY(sum_of(op, SLUICE_TRY(padding_mask(op, 4)), op.input(5)));
+  Keys keys = {.batch = SLUICE_TRY(op.shape(0))[0], .lengths = {{parts.k, 2}}};
+  if (op.has(6)) keys.lengths.emplace_back(op.input(6), 2);
+  parts.mask = SLUICE_TRY(sum_of(op, SLUICE_TRY(padding_mask(op, 4, keys)), op.input(5)));
   for (const std::size_t i : {8, 9}) {
     if (op.has(i)) return unimplemented("input {} is not supported", i);
   }
@@ -130,7 +178,10 @@ Status finish_packed(Lowering& op, OperandId rows, std::size_t mask, std::size_t
   const auto parts = SLUICE_TRY(op.emit_many("Split", {rows, lengths}, 3, split));
   Lowering::Inputs inputs;
   for (const OperandId part : parts) inputs.push_back(SLUICE_TRY(split_heads(op, part, heads)));
-  inputs.push_back(SLUICE_TRY(sum_of(op, SLUICE_TRY(padding_mask(op, mask)), op.input(bias))));
+  Keys keys = {.batch = SLUICE_TRY(op.shape(0))[0], .lengths = {{op.input(0), 1}}};
+  if (op.has(past)) keys.lengths.emplace_back(op.input(past), 3);
+  const OperandId hidden = SLUICE_TRY(padding_mask(op, mask, keys));
+  inputs.push_back(SLUICE_TRY(sum_of(op, hidden, op.input(bias))));
   for (const std::int64_t side : {0, 1}) {
     if (!op.has(past)) break;
     const OperandId place = op.constant(ir::make_i64_constant({side}, {}));

@@ -4,7 +4,8 @@
 // Inputs: query [B, S, H * D], or all packed [B, S, (H + 2 K) * D]; key and value [B, S, K * D];
 // past_key and past_value [B, K, P, D]; seqlens_k [B], the keys of each batch entry less 1;
 // total_sequence_length T, their maximum; cos_cache and sin_cache; position_ids [B, S];
-// attention_bias [B or 1, H or 1, S, T].
+// attention_bias [B or 1, H or 1, S, T]; head_sink [H]; k_scale, v_scale of a quantized cache,
+// which is not supported; weights of the norms of each head of queries and keys [D].
 //
 // If S = T there is no past. Otherwise the last S keys of each entry are new: they are written
 // after the past keys into a cache of max(P, T) rows, which is also an output. A cache with P > T
@@ -31,7 +32,12 @@ enum Input : std::size_t {
   kCos,
   kSin,
   kPositions,
-  kBias
+  kBias,
+  kSink,
+  kKeyScale,
+  kValueScale,
+  kQueryNorm,
+  kKeyNorm
 };
 
 /// Lengths as vectors of i64, of one element unless something else is said.
@@ -73,10 +79,13 @@ Result<OperandId> new_places(Lowering& op, const Lengths& lengths) {
 }
 
 Status check_supported(const Lowering& op) {
-  for (std::size_t i = kBias + 1; i < op.operation().inputs.size(); ++i) {
-    if (op.has(i)) return unimplemented("input {} is not supported", i);
+  for (const std::size_t i : {std::size_t{kKeyScale}, std::size_t{kValueScale}}) {
+    if (op.has(i)) return unimplemented("input {}: a quantized cache is not supported", i);
   }
-  for (const char* name : {"smooth_softmax", "qk_output", "kv_cache_bit_width"}) {
+  if (op.has(kQueryNorm) != op.has(kKeyNorm)) {
+    return op.error("q_norm_weight and k_norm_weight come together");
+  }
+  for (const char* name : {"qk_output", "kv_cache_bit_width", "sliding_window_cache"}) {
     if (op.int_of(name) > 0) return unimplemented("attribute \"{}\" is not supported", name);
   }
   if (op.has(kPastKey) != op.has(kPastValue))
@@ -129,6 +138,21 @@ Result<Lengths> read_lengths(Lowering& op) {
   return lengths;
 }
 
+/// Queries and keys, each head divided by its root mean square and multiplied by weights.
+Status normalize_heads(Lowering& op, GroupQuery& group) {
+  if (!op.has(kQueryNorm)) return ok_status();
+  const auto norm = [&](OperandId x, std::int64_t heads, std::size_t weights) -> Result<OperandId> {
+    const OperandId apart = SLUICE_TRY(op.emit("Reshape", {x, op.ints({0, 0, heads, group.size})}));
+    const OperandId y = SLUICE_TRY(
+        op.emit("RMSNormalization", {apart, op.input(weights)},
+                {{"axis", std::int64_t{-1}}, {"epsilon", op.float_of("qk_norm_epsilon", 1e-6F)}}));
+    return op.emit("Reshape", {y, op.ints({0, 0, heads * group.size})});
+  };
+  group.q = SLUICE_TRY(norm(group.q, group.heads, kQueryNorm));
+  group.k = SLUICE_TRY(norm(group.k, group.kv_heads, kKeyNorm));
+  return ok_status();
+}
+
 Status rotate(Lowering& op, GroupQuery& group) {
   if (op.int_of("do_rotary") == 0) return ok_status();
   if (!op.has(kCos) || !op.has(kSin)) return op.error("do_rotary needs cos_cache and sin_cache");
@@ -164,13 +188,20 @@ Result<OperandId> append(Lowering& op, std::size_t past, OperandId rows, const L
   return op.emit("TensorScatter", {longer, rows, lengths.past});
 }
 
-/// The additive mask of the new rows: [B, 1, S, places]. A row sees itself and up to
-/// `local_window_size` earlier positions.
+/// The additive mask of the new rows: [B, 1, S, places], or [B, 1, 1, places] if it is not causal.
+/// A row sees itself and up to `local_window_size` earlier positions.
 Result<OperandId> visibility(Lowering& op, const Lengths& lengths) {
   const OperandId keys = SLUICE_TRY(count_up(op, lengths.places));
   const OperandId rows =
       SLUICE_TRY(op.emit("Unsqueeze", {SLUICE_TRY(new_places(op, lengths)), op.ints({1, 3})}));
-  OperandId is_seen = SLUICE_TRY(op.emit("LessOrEqual", {keys, rows}));
+  OperandId is_seen;
+  if (op.int_of("causal", 1) != 0) {
+    is_seen = SLUICE_TRY(op.emit("LessOrEqual", {keys, rows}));
+  } else {
+    const OperandId ends = SLUICE_TRY(op.emit("Add", {lengths.past, lengths.count}));
+    const OperandId end = SLUICE_TRY(op.emit("Unsqueeze", {ends, op.ints({1, 2, 3})}));
+    is_seen = SLUICE_TRY(op.emit("Less", {keys, end}));
+  }
   if (const std::int64_t window = op.int_of("local_window_size", -1); window > 0) {
     const OperandId before = SLUICE_TRY(op.emit("Sub", {rows, scalar(op, window)}));
     const OperandId is_near = SLUICE_TRY(op.emit("Greater", {keys, before}));
@@ -189,6 +220,33 @@ Result<OperandId> widened_bias(Lowering& op, const Lengths& lengths) {
   return op.emit("Pad", {op.input(kBias), pads, OperandId(), op.ints({-1})});
 }
 
+/// Smooth softmax adds exp(sink) to the denominator, a number per head or 0: as one more key does
+/// whose score is the sink and whose value is zero. Inputs are q, keys, values and mask.
+Status add_sink(Lowering& op, const GroupQuery& group, Lowering::Inputs& inputs) {
+  if (!op.has(kSink) && op.int_of("smooth_softmax", -1) <= 0) return ok_status();
+  const OperandId zero = SLUICE_TRY(op.number(0));
+  const OperandId batch = SLUICE_TRY(axis_length(op, inputs[0], 0));
+  const auto shape = [&](Lowering::Inputs dims) {
+    return op.emit("Concat", std::move(dims), {{"axis", std::int64_t{0}}});
+  };
+  const OperandId row = SLUICE_TRY(shape({batch, op.ints({group.kv_heads, 1, group.size})}));
+  const OperandId zeros = SLUICE_TRY(op.emit("Expand", {zero, row}));
+  for (const std::size_t i : {1, 2}) {
+    inputs[i] = SLUICE_TRY(op.emit("Concat", {inputs[i], zeros}, {{"axis", std::int64_t{2}}}));
+  }
+  OperandId sink = zero;
+  if (op.has(kSink)) {
+    sink = SLUICE_TRY(op.emit("Reshape", {op.input(kSink), op.ints({1, group.heads, 1, 1})}));
+  }
+  const OperandId rows = SLUICE_TRY(shape({batch, op.ints({group.heads}), group.lengths.count}));
+  const OperandId column =
+      SLUICE_TRY(op.emit("Expand", {sink, SLUICE_TRY(shape({rows, op.ints({1})}))}));
+  const OperandId whole = SLUICE_TRY(shape({rows, group.lengths.places}));
+  const OperandId mask = SLUICE_TRY(op.emit("Expand", {inputs[3], whole}));
+  inputs[3] = SLUICE_TRY(op.emit("Concat", {mask, column}, {{"axis", std::int64_t{3}}}));
+  return ok_status();
+}
+
 Result<OperandId> attend(Lowering& op, Lowering::Inputs inputs) {
   const float scale = op.float_of("scale");
   const float cap = op.float_of("softcap");
@@ -203,6 +261,7 @@ Status lower_group_query(Lowering& op) {
   GroupQuery group;
   SLUICE_TRY(read_rows(op, group));
   group.lengths = SLUICE_TRY(read_lengths(op));
+  SLUICE_TRY(normalize_heads(op, group));
   SLUICE_TRY(rotate(op, group));
   const OperandId q = SLUICE_TRY(split_heads(op, group.q, group.heads));
   const OperandId k = SLUICE_TRY(split_heads(op, group.k, group.kv_heads));
@@ -211,7 +270,9 @@ Status lower_group_query(Lowering& op) {
   const OperandId values = SLUICE_TRY(append(op, kPastValue, v, group.lengths));
   const OperandId mask = SLUICE_TRY(sum_of(op, SLUICE_TRY(visibility(op, group.lengths)),
                                            SLUICE_TRY(widened_bias(op, group.lengths))));
-  SLUICE_TRY(finish_heads(op, SLUICE_TRY(attend(op, {q, keys, values, mask}))));
+  Lowering::Inputs inputs = {q, keys, values, mask};
+  SLUICE_TRY(add_sink(op, group, inputs));
+  SLUICE_TRY(finish_heads(op, SLUICE_TRY(attend(op, std::move(inputs)))));
   if (op.wants(1)) SLUICE_TRY(op.finish("Identity", {keys}, {}, {1}));
   if (op.wants(2)) SLUICE_TRY(op.finish("Identity", {values}, {}, {2}));
   return ok_status();
@@ -222,19 +283,22 @@ Status lower_group_query(Lowering& op) {
 std::vector<LoweredOperator> lowered_group_query() {
   const std::int64_t no = 0;
   const OperandSpec x = {"query", kFloats, "T"}, maybe = {"optional", kFloats, "T", true};
-  const OperandSpec lengths = {"seqlens_k", kIndices};
+  const OperandSpec lengths = {"seqlens_k", kIndices}, scales = {"scale", kFloats, "", true};
   const OperandSpec total = {"total_sequence_length", kIndices, "", false, false, true};
   const OperandSpec places = {"position_ids", kI64Only, "", true};
   return {{"GroupQueryAttention",
            "attention whose query heads share key heads, over a growing cache",
-           {x, maybe, maybe, maybe, maybe, lengths, total, maybe, maybe, places, maybe, maybe},
+           {x, maybe, maybe, maybe, maybe, lengths, total, maybe, maybe, places, maybe, maybe,
+            scales, scales, maybe, maybe},
            {"output", "present_key", "present_value", "output_qk"},
            {{"num_heads", no, true},
             {"kv_num_heads", no, true},
             {"do_rotary", no},
             {"rotary_interleaved", no},
             {"local_window_size", std::int64_t{-1}},
+            {"causal", std::int64_t{1}},
             {"smooth_softmax", std::int64_t{-1}},
+            {"qk_norm_epsilon", 1e-6F},
             {"scale", 0.0F},
             {"softcap", 0.0F}},
            lower_group_query}};

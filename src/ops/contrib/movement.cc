@@ -1,4 +1,5 @@
-// Trilu, Pad, Unique, Range, ExpandDims, GridSample and CDist of com.microsoft.
+// Trilu, Pad, Unique, Range, ExpandDims, GridSample, GatherND, UnfoldTensor, SampleOp and CDist of
+// com.microsoft.
 #include "ops/lowering/lower_operations.h"
 
 namespace sluice::ops {
@@ -44,6 +45,41 @@ Status lower_grid_sample(Lowering& op) {
                     {"align_corners", op.int_of("align_corners")}});
 }
 
+Status lower_gather_nd(Lowering& op) {
+  const OperandId indices = SLUICE_TRY(
+      op.emit("Cast", {op.input(1)}, {{"to", static_cast<std::int64_t>(ir::ElementType::kI64)}}));
+  return op.finish("GatherND", {op.input(0), indices});
+}
+
+Status lower_sample(Lowering& op) { return op.finish("Identity", {op.input(0)}); }
+
+/// Windows of `size` along one axis, which become the last axis.
+Status lower_unfold(Lowering& op) {
+  const auto rank = static_cast<std::int64_t>(SLUICE_TRY(op.rank(0)));
+  const std::int64_t size = op.int_of("size"), step = op.int_of("step", 1);
+  std::int64_t axis = op.int_of("dim", -1);
+  if (axis < -rank || axis >= rank) return op.error("attribute dim is {} for {} axes", axis, rank);
+  if (axis < 0) axis += rank;
+  const std::int64_t length = SLUICE_TRY(op.dim(0, static_cast<std::size_t>(axis)));
+  if (size < 1 || step < 1 || size > length) {
+    return op.error("attributes size {} and step {} do not fit {} places", size, step, length);
+  }
+  const std::int64_t windows = (length - size) / step + 1;
+  if (windows > (std::int64_t{1} << 24) / size) return op.error("it has too many windows");
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < windows * size; ++i) {
+    places.push_back(i / size * step + i % size);
+  }
+  const OperandId indices = op.constant(ir::make_i64_constant(places, {windows, size}));
+  const OperandId all = SLUICE_TRY(op.emit("Gather", {op.input(0), indices}, {{"axis", axis}}));
+  std::vector<std::int64_t> order;
+  for (std::int64_t i = 0; i <= rank; ++i) {
+    if (i != axis + 1) order.push_back(i);
+  }
+  order.push_back(axis + 1);
+  return op.finish("Transpose", {all}, {{"perm", order}});
+}
+
 /// Pairwise distances between rows of A and rows of B.
 Status lower_cdist(Lowering& op) {
   const auto metric = op.operation().attributes.get_or<std::string>("metric", "sqeuclidean");
@@ -56,12 +92,32 @@ Status lower_cdist(Lowering& op) {
   return op.finish("Sqrt", {SLUICE_TRY(op.emit("SquaredDistances", rows, {}, "sluice"))});
 }
 
+std::vector<LoweredOperator> lookups() {
+  const OperandSpec x = {"X", kAllTensors, "T"};
+  return {
+      {"GatherND",
+       "ONNX's, under another domain",
+       {x, {"indices", kIndices}},
+       {"Y"},
+       {},
+       lower_gather_nd},
+      {"SampleOp", "the same values", {x}, {"Y"}, {}, lower_sample},
+      {"UnfoldTensor",
+       "windows along an axis, as the last axis",
+       {x},
+       {"Y"},
+       {{"size", std::int64_t{0}, true}, {"step", std::int64_t{1}}, {"dim", std::int64_t{-1}}},
+       lower_unfold},
+  };
+}
+
 }  // namespace
 
 std::vector<LoweredOperator> lowered_movement() {
   const OperandSpec x = {"X", kAllTensors, "T"}, numbers = {"X", kNumbers, "T"};
   const std::string metric = "sqeuclidean";
-  return {
+  std::vector<LoweredOperator> all = lookups();
+  const std::vector<LoweredOperator> others = {
       {"Trilu",
        "ONNX's, under another domain",
        {x, {"k", kI64Only, "", true}},
@@ -107,6 +163,8 @@ std::vector<LoweredOperator> lowered_movement() {
        {{"metric", metric}},
        lower_cdist},
   };
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
 }
 
 }  // namespace sluice::ops

@@ -1,4 +1,5 @@
-// FusedMatMul, TransposeMatMul, FusedGemm, FusedConv, MatMulNBits and products of integers.
+// FusedMatMul, TransposeMatMul, FusedGemm, FusedConv and products of integers.
+#include <algorithm>
 #include <numeric>
 #include <optional>
 
@@ -9,23 +10,24 @@ namespace {
 
 using ir::OperandId;
 
-/// The input with its last two axes exchanged if attribute `name` asks for it.
-Result<OperandId> maybe_transposed(Lowering& op, std::size_t index, std::string_view name) {
-  if (op.int_of(name) == 0) return op.input(index);
+/// The input as matrices: with `batch` its first axis goes behind its batch axes, and with `flip`
+/// the last two are exchanged, if the attributes of these names ask for it.
+Result<OperandId> matrices(Lowering& op, std::size_t index, std::string_view batch,
+                           std::string_view flip) {
+  const bool moves_rows = op.int_of(batch) != 0, is_flipped = op.int_of(flip) != 0;
+  if (!moves_rows && !is_flipped) return op.input(index);
   const std::size_t rank = SLUICE_TRY(op.rank(index));
   if (rank < 2) return op.input(index);
   std::vector<std::int64_t> order(rank);
   std::iota(order.begin(), order.end(), 0);
-  std::swap(order[rank - 1], order[rank - 2]);
+  if (moves_rows) std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
+  if (is_flipped) std::swap(order[rank - 1], order[rank - 2]);
   return op.emit("Transpose", {op.input(index)}, {{"perm", order}});
 }
 
 Status lower_fused_matmul(Lowering& op) {
-  for (const char* name : {"transBatchA", "transBatchB"}) {
-    if (op.int_of(name) != 0) return unimplemented("attribute \"{}\" is not supported", name);
-  }
-  const OperandId a = SLUICE_TRY(maybe_transposed(op, 0, "transA"));
-  const OperandId b = SLUICE_TRY(maybe_transposed(op, 1, "transB"));
+  const OperandId a = SLUICE_TRY(matrices(op, 0, "transBatchA", "transA"));
+  const OperandId b = SLUICE_TRY(matrices(op, 1, "transBatchB", "transB"));
   const float alpha = op.float_of("alpha", 1);
   if (alpha == 1.0F) return op.finish("MatMul", {a, b});
   const OperandId product = SLUICE_TRY(op.emit("MatMul", {a, b}));
@@ -67,16 +69,34 @@ Status lower_fused_gemm(Lowering& op) {
 }
 
 Status lower_fused_conv(Lowering& op) {
-  Lowering::AttributeList attributes;
-  for (const char* name : {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"}) {
-    const auto& all = op.operation().attributes;
-    for (const auto& [own, value] : all) {
-      if (own == name) attributes.emplace_back(name, value);
-    }
-  }
+  const auto attributes =
+      op.own_attributes({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
   OperandId y = SLUICE_TRY(op.emit("Conv", {op.input(0), op.input(1), op.input(2)}, attributes));
   y = SLUICE_TRY(op.plus(y, 3));
   return finish_activation(op, y);
+}
+
+/// X, W, pads, B: what the pads, an input, cut from the result of ConvTranspose without any.
+Status lower_conv_transpose_with_pads(Lowering& op) {
+  auto attributes = op.own_attributes(
+      {"auto_pad", "dilations", "group", "kernel_shape", "output_padding", "strides"});
+  const auto words = op.operation().attributes.get_or<std::string>("auto_pad", "NOTSET");
+  const ir::Constant* constant = op.has(2) ? op.find_constant(2) : nullptr;
+  const auto pads = constant != nullptr ? ir::integer_values(*constant) : std::nullopt;
+  if (pads) attributes.emplace_back("pads", *pads);
+  const Lowering::Inputs inputs = {op.input(0), op.input(1), op.input(3)};
+  if (pads || !op.has(2) || words != "NOTSET")
+    return op.finish("ConvTranspose", inputs, attributes);
+  const OperandId y = SLUICE_TRY(op.emit("ConvTranspose", inputs, attributes));
+  const auto axes = static_cast<std::int64_t>(SLUICE_TRY(op.rank(0))) - 2;
+  const auto part = [&](std::int64_t begin) {
+    return op.emit("Slice", {op.input(2), op.ints({begin}), op.ints({begin + axes}), op.ints({0})});
+  };
+  const OperandId sizes = SLUICE_TRY(op.emit("Shape", {y}, {{"start", std::int64_t{2}}}));
+  const OperandId ends = SLUICE_TRY(op.emit("Sub", {sizes, SLUICE_TRY(part(axes))}));
+  std::vector<std::int64_t> places(static_cast<std::size_t>(std::max<std::int64_t>(axes, 0)));
+  std::iota(places.begin(), places.end(), 2);
+  return op.finish("Slice", {y, SLUICE_TRY(part(0)), ends, op.ints(places)});
 }
 
 // ---- integers -----------------------------------------------------------------------------------
@@ -100,87 +120,6 @@ Status lower_dynamic_quantize_matmul(Lowering& op) {
   return finish_scaled(op, {a[0], op.input(1), a[2], op.input(3)}, scale, 4);
 }
 
-// ---- weights of a few bits ----------------------------------------------------------------------
-
-/// A constant of bytes seen as elements of `bits` bits: [rows, columns].
-Result<OperandId> unpacked(Lowering& op, std::size_t index, std::int64_t bits, std::int64_t rows,
-                           std::int64_t columns) {
-  const ir::ElementType element = bits == 8   ? ir::ElementType::kU8
-                                  : bits == 4 ? ir::ElementType::kU4
-                                              : ir::ElementType::kU2;
-  const ir::Type type = ir::Type::tensor(element, ir::Shape{rows, columns});
-  const ir::Constant* packed = op.find_constant(index);
-  const auto bytes = ir::storage_bytes(type);
-  if (!bytes) return op.error("K and N are too large");
-  if (packed == nullptr && !op.has_values()) return op.constant({type, Bytes()});
-  if (packed == nullptr) return unimplemented("input {} must be a constant", index);
-  if (packed->data.size() != static_cast<std::size_t>(*bytes)) {
-    return op.error("input {} has {} bytes; {} needs {}", index, packed->data.size(),
-                    type.to_string(), *bytes);
-  }
-  return op.constant({type, packed->data});
-}
-
-struct BlockSizes {
-  std::int64_t k = 0, n = 0, bits = 0, block = 0, blocks = 0;
-};
-
-Result<BlockSizes> block_sizes(const Lowering& op) {
-  constexpr std::int64_t kMax = std::int64_t{1} << 31;
-  BlockSizes s = {op.int_of("K"), op.int_of("N"), op.int_of("bits", 4), op.int_of("block_size")};
-  if (s.k < 1 || s.n < 1 || s.k > kMax || s.n > kMax) {
-    return op.error("attributes K and N are {} and {}", s.k, s.n);
-  }
-  if (s.bits != 2 && s.bits != 4 && s.bits != 8) return op.error("attribute bits is {}", s.bits);
-  if (s.block < 16 || s.block > kMax || (s.block & (s.block - 1)) != 0) {
-    return op.error("attribute block_size is {}; it must be a power of 2 from 16 on", s.block);
-  }
-  s.blocks = (s.k + s.block - 1) / s.block;
-  return s;
-}
-
-/// Zero points of all blocks, each row padded to bytes; half the range if the input is absent.
-Result<OperandId> zero_points(Lowering& op, const BlockSizes& s) {
-  const std::int64_t per_byte = 8 / s.bits;
-  const std::int64_t padded = (s.blocks + per_byte - 1) / per_byte * per_byte;
-  if (op.has(3)) {
-    if (op.element(3) != ir::ElementType::kU8) {
-      return unimplemented("zero points must be packed u8");
-    }
-    const OperandId all = SLUICE_TRY(unpacked(op, 3, s.bits, s.n, padded));
-    if (padded == s.blocks) return all;
-    return op.emit("Slice", {all, op.ints({0}), op.ints({s.blocks}), op.ints({1})});
-  }
-  constexpr std::byte kHalf2{0xAA}, kHalf4{0x88}, kHalf8{0x80};
-  const ir::ElementType element = s.bits == 8   ? ir::ElementType::kU8
-                                  : s.bits == 4 ? ir::ElementType::kU4
-                                                : ir::ElementType::kU2;
-  const ir::Type type = ir::Type::tensor(element, ir::Shape{s.n, s.blocks});
-  const auto bytes = ir::storage_bytes(type);
-  if (!bytes) return op.error("K and N are too large");
-  const std::byte half = s.bits == 8 ? kHalf8 : s.bits == 4 ? kHalf4 : kHalf2;
-  const auto size = op.has_values() ? static_cast<std::size_t>(*bytes) : 0;
-  return op.constant({type, Bytes::own(std::vector<std::byte>(size, half))});
-}
-
-/// A * B^T, where B holds blocks of `block_size` numbers of a few bits with a scale each.
-Status lower_matmul_nbits(Lowering& op) {
-  const BlockSizes s = SLUICE_TRY(block_sizes(op));
-  if (op.has(4)) return unimplemented("input \"g_idx\" is not supported");
-  const OperandId bits = SLUICE_TRY(unpacked(op, 1, s.bits, s.n, s.blocks * s.block));
-  const OperandId scales = SLUICE_TRY(op.emit("Reshape", {op.input(2), op.ints({s.n, s.blocks})}));
-  const OperandId zeros = SLUICE_TRY(zero_points(op, s));
-  OperandId weights = SLUICE_TRY(op.emit("DequantizeLinear", {bits, scales, zeros},
-                                         {{"axis", std::int64_t{1}}, {"block_size", s.block}}));
-  if (s.blocks * s.block != s.k) {
-    weights = SLUICE_TRY(op.emit("Slice", {weights, op.ints({0}), op.ints({s.k}), op.ints({1})}));
-  }
-  weights =
-      SLUICE_TRY(op.emit("Transpose", {weights}, {{"perm", std::vector<std::int64_t>{1, 0}}}));
-  if (!op.has(5)) return op.finish("MatMul", {op.input(0), weights});
-  return op.finish("Add", {SLUICE_TRY(op.emit("MatMul", {op.input(0), weights})), op.input(5)});
-}
-
 }  // namespace
 
 std::vector<LoweredOperator> lowered_products() {
@@ -189,11 +128,11 @@ std::vector<LoweredOperator> lowered_products() {
   const OperandSpec c = {"C", kFloats, "T", true}, z = {"Z", kFloats, "T", true};
   const OperandSpec scale = {"scale", kFloats}, bias = {"bias", kFloats, "", true};
   const OperandSpec bytes = {"B", kInts}, zeros = {"zero_point", kInts, "", true};
-  const std::vector<AttributeSpec> transposed = {
-      {"alpha", 1.0F}, {"transA", zero}, {"transB", zero}};
+  std::vector<AttributeSpec> transposed = {{"alpha", 1.0F}, {"transA", zero}, {"transB", zero}};
   std::vector<AttributeSpec> gemm = transposed;
   gemm.push_back({"beta", 1.0F});
   gemm.push_back({"activation", std::string()});
+  transposed.insert(transposed.end(), {{"transBatchA", zero}, {"transBatchB", zero}});
   return {
       {"FusedMatMul",
        "alpha * A * B, transposed on request",
@@ -214,20 +153,12 @@ std::vector<LoweredOperator> lowered_products() {
        {"Y"},
        {{"activation", std::string()}},
        lower_fused_conv},
-      {"MatMulNBits",
-       "product with weights of 2, 4 or 8 bits, scaled in blocks",
-       {a,
-        {"B", {ir::ElementType::kU8}},
-        {"scales", kFloats, "T"},
-        {"zero_points", kFloats | kInts, "", true},
-        {"g_idx", kIndices, "", true},
-        {"bias", kFloats, "T", true}},
+      {"ConvTransposeWithDynamicPads",
+       "ConvTranspose with pads of an input",
+       {a, b, {"Pads", kI64Only, "", true, false, true}, c},
        {"Y"},
-       {{"K", zero, true},
-        {"N", zero, true},
-        {"bits", std::int64_t{4}},
-        {"block_size", zero, true}},
-       lower_matmul_nbits},
+       {},
+       lower_conv_transpose_with_pads},
       {"MatMulIntegerToFloat",
        "scaled product of integers less their zero points",
        {{"A", kInts}, bytes, scale, scale, zeros, zeros, bias},

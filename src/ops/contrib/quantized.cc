@@ -28,28 +28,72 @@ Status lower_binary(Lowering& op) {
   return finish_quantized(op, SLUICE_TRY(op.emit(kind, {a, b})), 6);
 }
 
-Lowering::AttributeList own_attributes(const Lowering& op,
-                                       std::initializer_list<std::string_view> names) {
-  Lowering::AttributeList list;
-  for (const auto& [name, value] : op.operation().attributes) {
-    for (const std::string_view wanted : names) {
-      if (name == wanted) list.emplace_back(name, value);
-    }
-  }
-  return list;
+/// The axes of an image whose channels come last, in the order of ONNX; or back.
+Result<OperandId> channels_moved(Lowering& op, OperandId x, std::size_t rank, bool to_front) {
+  std::vector<std::int64_t> order = {0};
+  if (to_front) order.push_back(static_cast<std::int64_t>(rank) - 1);
+  const auto last = static_cast<std::int64_t>(rank) - (to_front ? 1 : 0);
+  for (std::int64_t axis = to_front ? 1 : 2; axis < last; ++axis) order.push_back(axis);
+  if (!to_front) order.push_back(1);
+  return op.emit("Transpose", {x}, {{"perm", order}});
 }
 
 /// X, scale, zero point; scale, zero point of the result.
 Status lower_unary(Lowering& op) {
   const std::string kind = op.operation().kind.substr(std::string("QLinear").size());
-  if (op.int_of("channels_last") != 0) {
-    return unimplemented("attribute \"channels_last\" is not supported");
-  }
   const auto attributes =
-      own_attributes(op, {"alpha", "axis", "auto_pad", "ceil_mode", "count_include_pad",
-                          "kernel_shape", "pads", "strides"});
+      op.own_attributes({"alpha", "axis", "auto_pad", "ceil_mode", "count_include_pad",
+                         "kernel_shape", "pads", "strides"});
   const OperandId x = SLUICE_TRY(dequantized(op, 0));
-  return finish_quantized(op, SLUICE_TRY(op.emit(kind, {x}, attributes)), 3);
+  if (op.int_of("channels_last") == 0) {
+    return finish_quantized(op, SLUICE_TRY(op.emit(kind, {x}, attributes)), 3);
+  }
+  const std::size_t rank = SLUICE_TRY(op.rank(0));
+  if (rank < 3) return op.error("input 0 has rank {}; it must be an image", rank);
+  const OperandId image = SLUICE_TRY(channels_moved(op, x, rank, true));
+  const OperandId y = SLUICE_TRY(op.emit(kind, {image}, attributes));
+  return finish_quantized(op, SLUICE_TRY(channels_moved(op, y, rank, false)), 3);
+}
+
+/// As lower_unary, with the axes as an attribute.
+Status lower_reduce_mean(Lowering& op) {
+  const auto axes = op.operation().attributes.get_or<std::vector<std::int64_t>>("axes", {});
+  const OperandId x = SLUICE_TRY(dequantized(op, 0));
+  const OperandId y =
+      SLUICE_TRY(op.emit("ReduceMean", {x, axes.empty() ? OperandId() : op.ints(axes)},
+                         {{"keepdims", op.int_of("keepdims", 1)}}));
+  return finish_quantized(op, y, 3);
+}
+
+/// condition; X, scale, zero point; Y, scale, zero point; scale, zero point of the result.
+Status lower_where(Lowering& op) {
+  const OperandId x = SLUICE_TRY(dequantized(op, 1));
+  const OperandId y = SLUICE_TRY(dequantized(op, 4));
+  return finish_quantized(op, SLUICE_TRY(op.emit("Where", {op.input(0), x, y})), 7);
+}
+
+/// ONNX's, with channels last on request.
+Status lower_conv(Lowering& op) {
+  const auto attributes =
+      op.own_attributes({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"});
+  Lowering::Inputs inputs = op.operation().inputs;
+  if (op.int_of("channels_last") == 0)
+    return op.finish("QLinearConv", std::move(inputs), attributes);
+  const std::size_t rank = SLUICE_TRY(op.rank(0));
+  if (rank < 3) return op.error("input 0 has rank {}; it must be an image", rank);
+  inputs[0] = SLUICE_TRY(channels_moved(op, inputs[0], rank, true));
+  const OperandId y = SLUICE_TRY(op.emit("QLinearConv", std::move(inputs), attributes));
+  return op.finish("Identity", {SLUICE_TRY(channels_moved(op, y, rank, false))});
+}
+
+Status lower_nhwc_max_pool(Lowering& op) {
+  const std::size_t rank = SLUICE_TRY(op.rank(0));
+  if (rank < 3) return op.error("input 0 has rank {}; it must be an image", rank);
+  const OperandId x = SLUICE_TRY(channels_moved(op, op.input(0), rank, true));
+  const OperandId y = SLUICE_TRY(op.emit("MaxPool", {x},
+                                         op.own_attributes({"auto_pad", "ceil_mode", "dilations",
+                                                            "kernel_shape", "pads", "strides"})));
+  return op.finish("Identity", {SLUICE_TRY(channels_moved(op, y, rank, false))});
 }
 
 /// Scale and zero point of the result first, then each input with its own.
@@ -86,13 +130,44 @@ Status lower_qgemm(Lowering& op) {
 
 /// The standard operator under another domain.
 Status lower_same(Lowering& op) {
-  return op.finish(op.operation().kind, op.operation().inputs, own_attributes(op, {"axis"}));
+  return op.finish(op.operation().kind, op.operation().inputs, op.own_attributes({"axis"}));
 }
 
 LoweredOperator unary(std::string_view name, std::string_view doc,
                       std::vector<AttributeSpec> attributes = {}) {
   const OperandSpec x = {"X", kInts}, scale = {"scale", kFloats}, zero = {"zero", kInts, "", true};
   return {name, doc, {x, scale, zero, scale, zero}, {"Y"}, std::move(attributes), lower_unary};
+}
+
+std::vector<LoweredOperator> images_and_choices() {
+  const OperandSpec x = {"X", kInts}, scale = {"scale", kFloats}, zero = {"zero", kInts, "", true};
+  const std::int64_t no = 0;
+  return {
+      {"QLinearReduceMean",
+       "mean of a quantized tensor along axes, quantized again",
+       {x, scale, zero, scale, zero},
+       {"Y"},
+       {{"keepdims", std::int64_t{1}}, {"axes", std::nullopt}},
+       lower_reduce_mean},
+      {"QLinearWhere",
+       "one of two quantized tensors by a condition, quantized again",
+       {{"condition", kBools}, x, scale, zero, x, scale, zero, scale, zero},
+       {"Z"},
+       {},
+       lower_where},
+      {"QLinearConv",
+       "ONNX's, with channels last on request",
+       {x, scale, zero, x, scale, zero, scale, zero, {"B", {ir::ElementType::kI32}, "", true}},
+       {"Y"},
+       {{"channels_last", no}},
+       lower_conv},
+      {"NhwcMaxPool",
+       "MaxPool of quantized images with channels last",
+       {x},
+       {"Y"},
+       {{"kernel_shape", std::nullopt, true}},
+       lower_nhwc_max_pool},
+  };
 }
 
 }  // namespace
@@ -103,7 +178,7 @@ std::vector<LoweredOperator> lowered_quantized() {
   const std::vector<OperandSpec> pair = {x, scale, zero, x, scale, zero, scale, zero};
   const OperandSpec any = {.name = "inputs", .types = kFloats | kInts, .is_variadic = true};
   const std::int64_t no = 0;
-  return {
+  std::vector<LoweredOperator> all = {
       {"QLinearAdd", "sum of quantized tensors, quantized again", pair, {"C"}, {}, lower_binary},
       {"QLinearMul",
        "product of quantized tensors, quantized again",
@@ -143,6 +218,9 @@ std::vector<LoweredOperator> lowered_quantized() {
        {{"axis", std::int64_t{1}}},
        lower_same},
   };
+  const auto more = images_and_choices();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 }  // namespace sluice::ops

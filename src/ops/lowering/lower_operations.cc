@@ -12,9 +12,11 @@ using Key = std::pair<std::string_view, std::string_view>;
 const std::vector<LoweredOperator>& all_lowered() {
   static const std::vector<LoweredOperator> kAll = [] {
     std::vector<LoweredOperator> all;
-    for (const auto& family : {lowered_activations(), lowered_products(), lowered_normalizations(),
-                               lowered_quantized(), lowered_attention(), lowered_group_query(),
-                               lowered_movement(), lowered_experimental(), lowered_caffe2()}) {
+    for (const auto& family :
+         {lowered_activations(), lowered_products(), lowered_block_weights(),
+          lowered_block_gathers(), lowered_normalizations(), lowered_quantized(),
+          lowered_attention(), lowered_group_query(), lowered_movement(), lowered_recurrent(),
+          lowered_bnb_weights(), lowered_experimental(), lowered_caffe2()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;

@@ -24,6 +24,10 @@ Status infer_lowered(InferenceContext& context);
 // com.microsoft
 std::vector<LoweredOperator> lowered_activations();
 std::vector<LoweredOperator> lowered_products();
+std::vector<LoweredOperator> lowered_block_weights();
+std::vector<LoweredOperator> lowered_block_gathers();
+std::vector<LoweredOperator> lowered_bnb_weights();
+std::vector<LoweredOperator> lowered_recurrent();
 std::vector<LoweredOperator> lowered_normalizations();
 std::vector<LoweredOperator> lowered_quantized();
 std::vector<LoweredOperator> lowered_attention();

@@ -4,6 +4,15 @@
 
 namespace sluice::ops {
 
+Lowering::AttributeList Lowering::own_attributes(
+    std::initializer_list<std::string_view> names) const {
+  AttributeList list;
+  for (const auto& [name, value] : operation_.attributes) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) list.emplace_back(name, value);
+  }
+  return list;
+}
+
 Result<std::vector<ir::Dim>> Lowering::shape(std::size_t index) const {
   const ir::Type& type = subgraph_.operand(input(index)).type;
   if (type.is_tensor() && type.shape() != nullptr) return *type.shape();

@@ -44,6 +44,9 @@ class Lowering {
     return operation_.attributes.get_or<float>(name, fallback);
   }
 
+  /// Copies of the operation's attributes with these names.
+  AttributeList own_attributes(std::initializer_list<std::string_view> names) const;
+
   /// Fails: kUnimplemented if it is not known.
   Result<std::vector<ir::Dim>> shape(std::size_t index) const;
   Result<std::size_t> rank(std::size_t index) const;

@@ -1,13 +1,14 @@
 // Matrix products: MatMul, Gemm, MatMulInteger, QLinearMatMul; and Det.
 //
-// NarrowMatMul  what a pass makes of a MatMul whose weights come in fewer bits than the f32 in
-// which
-//               it computes: Y = A * W, with A f32 [..., K].
-//                 B f16 or bf16 [K, N]                        W = B
-//                 B u4, i4 or i8 [K, N], scales f32 [K / s, N]    W = (B - zeros) * scales
-//               `block_size` s rows of B share a scale and a zero point (absent: 0). With `transB`
-//               B is [N, K], and scales and zeros are [N, K / s]. If `sluice_weights` is "int8", a
-//               kernel may round rows of A to 8 bits.
+// NarrowMatMul  a product with weights that come in fewer bits than the f32 in which it computes:
+//               Y = A * W, with A f32 [..., K].
+//                 B f16 or bf16 [K, N]                            W = B
+//                 B u4, i4, u8 or i8 [K, N], scales f32 [K / s, N]    W = (B - zeros) * scales
+//               `block_size` s rows of B share a scale and a zero point: of B's type or f32, one
+//               per block, or [1] for all; absent: 0. With `transB` B is [N, K], and scales and
+//               zeros are [N, K / s]; the last block of a row may then have more places than A. If
+//               `sluice_weights` is "int8", a kernel may round rows of A to 8 bits, all or by
+//               blocks.
 #include <utility>
 
 #include "ops/families.h"
@@ -81,7 +82,7 @@ Status check_blocks(const InferenceContext& context, bool is_flipped) {
   const ir::Shape& b = *context.shape(1);
   for (const std::size_t input : {2, 3}) {
     const ir::Shape* shape = context.shape(input);
-    if (shape == nullptr) continue;
+    if (shape == nullptr || (input == 3 && shape->size() == 1 && (*shape)[0].is(1))) continue;
     const std::size_t blocked = is_flipped ? 1 : 0;
     const bool fits = shape->size() == 2 && b[blocked].is_known() && (*shape)[blocked].is_known() &&
                       (*shape)[1 - blocked] == b[1 - blocked] &&
@@ -94,6 +95,16 @@ Status check_blocks(const InferenceContext& context, bool is_flipped) {
   return ok_status();
 }
 
+/// The rows of B that A multiplies: a last block that is too long has as many as A has columns.
+Result<ir::Dim> multiplied_rows(const InferenceContext& context, const ir::Dim& all,
+                                const ir::Shape& a) {
+  const std::int64_t size = context.int_attribute("block_size");
+  if (size < 1 || a.empty() || !a.back().is_known() || !all.is_known()) return all;
+  const std::int64_t k = a.back().value();
+  const std::int64_t spare = all.value() - k;
+  return spare > 0 && spare < size && all.value() % size == 0 ? a.back() : all;
+}
+
 Status infer_narrow_matmul(InferenceContext& context) {
   const ir::Shape* a = context.shape(0);
   const ir::Shape* b = context.shape(1);
@@ -104,7 +115,10 @@ Status infer_narrow_matmul(InferenceContext& context) {
     context.set_output(0, context.element(0), std::nullopt);
     return ok_status();
   }
-  const ir::Shape straight = is_flipped ? ir::Shape{(*b)[1], (*b)[0]} : *b;
+  ir::Shape straight = *b;
+  if (is_flipped) {
+    straight = {SLUICE_TRY(multiplied_rows(context, (*b)[1], *a)), (*b)[0]};
+  }
   context.set_output(0, context.element(0), SLUICE_TRY(product_shape(context, *a, straight)));
   return ok_status();
 }
@@ -233,16 +247,16 @@ std::vector<OpSchema> matmul_ops() {
                  .attributes = {},
                  .infer = infer_qlinear_matmul,
                  .upgrade = upgrade_unchanged});
-  constexpr TypeSet kNibbles = {ElementType::kU4, ElementType::kI4};
+  constexpr TypeSet kFewBits = {ElementType::kU4, ElementType::kI4, ElementType::kU8,
+                                ElementType::kI8};
   ops.push_back({.domain = "sluice",
                  .name = "NarrowMatMul",
                  .versions = {1},
                  .doc = "product of f32 with a matrix of fewer bits",
                  .inputs = {{"A", {ElementType::kF32}},
-                            {"B", kNibbles | TypeSet{ElementType::kI8, ElementType::kF16,
-                                                     ElementType::kBf16}},
+                            {"B", kFewBits | TypeSet{ElementType::kF16, ElementType::kBf16}},
                             {"scales", {ElementType::kF32}, "", true},
-                            {"zeros", kNibbles, "", true}},
+                            {"zeros", kFewBits | TypeSet{ElementType::kF32}, "", true}},
                  .outputs = {{"Y", {ElementType::kF32}}},
                  .attributes = {{"block_size", std::int64_t{0}}, {"transB", std::int64_t{0}}},
                  .infer = infer_narrow_matmul});

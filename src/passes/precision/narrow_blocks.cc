@@ -1,4 +1,4 @@
-// Weights of 4 bits in blocks, as MatMulNBits and QDQ have them, stay in 4 bits.
+// Weights of 4 and 8 bits in blocks, as QDQ has them, stay in 4 and 8 bits.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -14,66 +14,69 @@ namespace {
 
 using ir::ElementType;
 
-constexpr std::byte kSignBits{0x88};  // of both numbers of a byte
-
-std::size_t nibble_bytes(std::int64_t count) { return static_cast<std::size_t>((count + 1) / 2); }
-
-/// A matrix of 4-bit numbers without sign, row by row, the lower half of a byte first.
-struct Nibbles {
+/// A matrix of numbers of 4 or 8 bits, row by row; of two in a byte the lower comes first.
+struct Numbers {
+  int bits = 4;
+  bool has_sign = false;
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   Bytes data;
 
+  std::int64_t count() const { return rows * columns; }
+  std::size_t size_bytes() const { return bytes_of(count()); }
+  std::size_t bytes_of(std::int64_t numbers) const {
+    return static_cast<std::size_t>((numbers * bits + 7) / 8);
+  }
+  /// Without sign: signed numbers grow by half of their range.
   int at(std::int64_t index) const {
-    const auto byte = std::to_integer<int>(data.data()[index / 2]);
-    return byte >> (index % 2 * 4) & 15;
+    const int flip = has_sign ? 1 << (bits - 1) : 0;
+    if (bits == 8) return std::to_integer<int>(data.data()[index]) ^ flip;
+    return (std::to_integer<int>(data.data()[index / 2]) >> (index % 2 * 4) & 15) ^ flip;
+  }
+  ElementType element() const {
+    if (bits == 8) return has_sign ? ElementType::kI8 : ElementType::kU8;
+    return has_sign ? ElementType::kI4 : ElementType::kU4;
   }
 };
 
-Nibbles transposed(const Nibbles& from) {
-  std::vector<std::byte> data(nibble_bytes(from.rows * from.columns));
-  for (std::int64_t c = 0; c < from.columns; ++c) {
-    for (std::int64_t r = 0; r < from.rows; ++r) {
-      const std::int64_t to = c * from.rows + r;
-      const int shifted = from.at(r * from.columns + c) << (to % 2 * 4);
-      data[static_cast<std::size_t>(to / 2)] |= static_cast<std::byte>(shifted);
+/// `columns` columns of the matrix or of its transpose, zeros where it has fewer; without sign.
+Numbers rearranged(const Numbers& from, bool is_transposed, std::int64_t columns) {
+  Numbers to = {from.bits, false, is_transposed ? from.columns : from.rows, columns, {}};
+  std::vector<std::byte> data(to.size_bytes());
+  const std::int64_t given = is_transposed ? from.rows : from.columns;
+  for (std::int64_t r = 0; r < to.rows; ++r) {
+    for (std::int64_t c = 0; c < given; ++c) {
+      const int number = from.at(is_transposed ? c * from.columns + r : r * from.columns + c);
+      const std::int64_t at = r * columns + c;
+      if (from.bits == 8) {
+        data[static_cast<std::size_t>(at)] = static_cast<std::byte>(number);
+      } else {
+        data[static_cast<std::size_t>(at / 2)] |= static_cast<std::byte>(number << (at % 2 * 4));
+      }
     }
   }
-  return {from.columns, from.rows, Bytes::own(std::move(data))};
+  to.data = Bytes::own(std::move(data));
+  return to;
 }
 
-Bytes with_flipped_signs(const Bytes& from) {
-  std::vector<std::byte> data(from.data(), from.data() + from.size());
-  for (std::byte& byte : data) byte ^= kSignBits;
-  return Bytes::own(std::move(data));
-}
-
-/// Numbers with a sign become larger by 8, as do their zero points.
-std::optional<Nibbles> read_nibbles(const ir::Constant& constant) {
+std::optional<Numbers> read_numbers(const ir::Constant& constant) {
   const ElementType element = constant.type.element();
   const auto dims = constant.type.static_dims();
-  if ((element != ElementType::kU4 && element != ElementType::kI4) || !dims || dims->size() != 2) {
-    return std::nullopt;
-  }
-  const std::int64_t rows = (*dims)[0], columns = (*dims)[1];
-  if (constant.data.size() != nibble_bytes(rows * columns)) return std::nullopt;
-  if (element == ElementType::kU4) return Nibbles{rows, columns, constant.data};
-  return Nibbles{rows, columns, with_flipped_signs(constant.data)};
+  const bool is_byte = element == ElementType::kU8 || element == ElementType::kI8;
+  const bool is_nibble = element == ElementType::kU4 || element == ElementType::kI4;
+  if ((!is_byte && !is_nibble) || !dims || dims->size() != 2) return std::nullopt;
+  const bool has_sign = element == ElementType::kI4 || element == ElementType::kI8;
+  Numbers numbers = {is_byte ? 8 : 4, has_sign, (*dims)[0], (*dims)[1], constant.data};
+  if (constant.data.size() != numbers.size_bytes()) return std::nullopt;
+  return numbers;
 }
 
 /// Weights [n, k] and their blocks along k, as sluice::NarrowMatMul takes them with transB.
 struct BlockWeights {
   std::int64_t block_size = 0;
-  Nibbles numbers, zeros;
-  std::vector<float> scales;
-
-  /// Whether all zero points are 8: then the numbers may have signs instead.
-  bool is_symmetric() const {
-    for (std::int64_t i = 0; i < zeros.rows * zeros.columns; ++i) {
-      if (zeros.at(i) != 8) return false;
-    }
-    return true;
-  }
+  Numbers numbers;
+  std::optional<Numbers> zeros;  ///< nullopt: zeros are 0, and the numbers may have signs
+  ir::Constant scales;           ///< f32 [n, blocks]
 };
 
 /// Whether s * sum(x q) is sum(x (s q)), but for rounding.
@@ -113,44 +116,71 @@ class BlockReader {
     const auto constant = constant_of(dequantize.input(0));
     const auto scale = constant_of(dequantize.input(1));
     if (!constant || !scale) return std::nullopt;
-    auto numbers = read_nibbles(*constant);
-    const auto scales = ir::float_values(*scale);
+    auto numbers = read_numbers(*constant);
     const auto scale_dims = scale->type.static_dims();
-    if (!numbers || !scales || !scale_dims || scale_dims->size() != 2) return std::nullopt;
-    const std::int64_t rows = (*scale_dims)[0], columns = (*scale_dims)[1];
-    const std::int64_t along = is_flipped ? numbers->columns : numbers->rows;
-    const std::int64_t blocks = is_flipped ? columns : rows;
-    if (blocks != (along + size - 1) / size || !std::ranges::all_of(*scales, is_scale)) {
-      return std::nullopt;
-    }
-    auto zeros = read_zeros(dequantize, constant->type.element(), rows, columns);
-    if (!zeros) return std::nullopt;
+    if (!numbers || !scale_dims || scale_dims->size() != 2) return std::nullopt;
     BlockWeights weights;
     weights.block_size = size;
-    weights.numbers = is_flipped ? std::move(*numbers) : transposed(*numbers);
-    weights.zeros = is_flipped ? std::move(*zeros) : transposed(*zeros);
-    weights.scales.resize(scales->size());
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t c = 0; c < columns; ++c) {
-        const std::int64_t to = is_flipped ? r * columns + c : c * rows + r;
-        weights.scales[static_cast<std::size_t>(to)] =
-            static_cast<float>((*scales)[static_cast<std::size_t>(r * columns + c)]);
-      }
+    const std::int64_t rows = (*scale_dims)[0], columns = (*scale_dims)[1];
+    const std::int64_t along = is_flipped ? numbers->columns : numbers->rows;
+    if ((is_flipped ? columns : rows) != (along + size - 1) / size) return std::nullopt;
+    if (dequantize.input(2).is_valid()) {
+      auto zeros = read_zeros(dequantize.input(2), *numbers, rows, columns);
+      if (!zeros) return std::nullopt;
+      weights.zeros = is_flipped ? std::move(zeros) : rearranged(*zeros, true, rows);
     }
+    auto scales = read_scales(*scale, is_flipped);
+    if (!scales) return std::nullopt;
+    weights.scales = std::move(*scales);
+    weights.numbers = whole_blocks(*numbers, weights, is_flipped);
     return weights;
   }
 
-  std::optional<Nibbles> read_zeros(const ir::Operation& dequantize, ElementType element,
-                                    std::int64_t rows, std::int64_t columns) const {
-    if (!dequantize.input(2).is_valid()) {
-      const std::byte zero = element == ElementType::kI4 ? kSignBits : std::byte{0};
-      return Nibbles{rows, columns,
-                     Bytes::own(std::vector<std::byte>(nibble_bytes(rows * columns), zero))};
+  /// Numbers [n, places] without sign if zero points have none. Those that already lie so stay
+  /// where they are, so that a look-up of the same matrix shares them.
+  static Numbers whole_blocks(const Numbers& numbers, BlockWeights& weights, bool is_flipped) {
+    const std::int64_t k = is_flipped ? numbers.columns : numbers.rows;
+    const std::int64_t places =
+        (k + weights.block_size - 1) / weights.block_size * weights.block_size;
+    const bool keeps_sign = numbers.has_sign && !weights.zeros;
+    const bool stays = is_flipped && places == k && numbers.has_sign == keeps_sign;
+    if (stays) return numbers;
+    Numbers moved = rearranged(numbers, !is_flipped, places);
+    if (keeps_sign)
+      weights.zeros = Numbers{moved.bits, false, 1, 1, one_byte(1 << (moved.bits - 1))};
+    return moved;
+  }
+
+  static Bytes one_byte(int value) { return Bytes::own({static_cast<std::byte>(value)}); }
+
+  /// Zero points without sign; one for all if they are equal.
+  std::optional<Numbers> read_zeros(ir::OperandId id, const Numbers& numbers, std::int64_t rows,
+                                    std::int64_t columns) const {
+    const auto constant = constant_of(id);
+    auto zeros = constant ? read_numbers(*constant) : std::nullopt;
+    const bool fits = zeros && zeros->rows == rows && zeros->columns == columns &&
+                      zeros->bits == numbers.bits && zeros->has_sign == numbers.has_sign;
+    if (!fits) return std::nullopt;
+    if (zeros->has_sign) zeros = rearranged(*zeros, false, columns);
+    return zeros;
+  }
+
+  static std::optional<ir::Constant> read_scales(const ir::Constant& scale, bool is_flipped) {
+    const auto values = ir::float_values(scale);
+    if (!values || !std::ranges::all_of(*values, is_scale)) return std::nullopt;
+    if (is_flipped && scale.type.element() == ElementType::kF32) return scale;
+    const auto dims = *scale.type.static_dims();
+    const std::int64_t rows = dims[0], columns = dims[1];
+    std::vector<float> scales(values->size());
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const std::int64_t to = is_flipped ? r * columns + c : c * rows + r;
+        scales[static_cast<std::size_t>(to)] =
+            static_cast<float>((*values)[static_cast<std::size_t>(r * columns + c)]);
+      }
     }
-    const auto constant = constant_of(dequantize.input(2));
-    auto zeros = constant ? read_nibbles(*constant) : std::nullopt;
-    const bool fits = zeros && zeros->rows == rows && zeros->columns == columns;
-    return fits ? std::move(zeros) : std::nullopt;
+    return ir::make_f32_constant(scales,
+                                 is_flipped ? ir::Shape{rows, columns} : ir::Shape{columns, rows});
   }
 
   /// A constant, or the result of an operation on constants alone.
@@ -180,28 +210,30 @@ bool is_plain_product(const ir::Operation& product) {
          product.attributes.get_or("transA", std::int64_t{0}) == 0;
 }
 
-ir::OperandId add_nibbles(ir::Subgraph& subgraph, ElementType element, Nibbles from) {
-  ir::Type type = ir::Type::tensor(element, ir::Shape{from.rows, from.columns});
+ir::OperandId add_numbers(ir::Subgraph& subgraph, Numbers from) {
+  ir::Type type = ir::Type::tensor(from.element(), ir::Shape{from.rows, from.columns});
   return subgraph.add_constant("", {std::move(type), std::move(from.data)});
+}
+
+/// Zero points, or [1] of them if they are equal.
+ir::OperandId add_zeros(ir::Subgraph& subgraph, const Numbers& zeros) {
+  bool are_equal = true;
+  for (std::int64_t i = 1; i < zeros.count(); ++i) are_equal &= zeros.at(i) == zeros.at(0);
+  if (!are_equal || zeros.count() == 0) return add_numbers(subgraph, zeros);
+  ir::Type type = ir::Type::tensor(zeros.element(), ir::Shape{1});
+  return subgraph.add_constant(
+      "", {std::move(type), Bytes::own({static_cast<std::byte>(zeros.at(0))})});
 }
 
 ir::Operation narrow_product(ir::Subgraph& subgraph, const ir::Operation& source,
                              BlockWeights weights) {
-  const ir::Shape blocks = {weights.zeros.rows, weights.zeros.columns};
-  const bool is_symmetric = weights.is_symmetric();
-  Nibbles numbers = std::move(weights.numbers);
-  if (is_symmetric) numbers.data = with_flipped_signs(numbers.data);
   ir::Operation narrow;
   narrow.domain = "sluice";
   narrow.kind = "NarrowMatMul";
   narrow.name = source.name;
-  narrow.inputs = {
-      source.input(0),
-      add_nibbles(subgraph, is_symmetric ? ElementType::kI4 : ElementType::kU4, std::move(numbers)),
-      subgraph.add_constant("", ir::make_f32_constant(weights.scales, blocks))};
-  if (!is_symmetric) {
-    narrow.inputs.push_back(add_nibbles(subgraph, ElementType::kU4, std::move(weights.zeros)));
-  }
+  narrow.inputs = {source.input(0), add_numbers(subgraph, std::move(weights.numbers)),
+                   subgraph.add_constant("", std::move(weights.scales))};
+  if (weights.zeros) narrow.inputs.push_back(add_zeros(subgraph, *weights.zeros));
   narrow.outputs = {source.output(0)};
   narrow.attributes.set("block_size", weights.block_size);
   narrow.attributes.set("transB", std::int64_t{1});
@@ -212,11 +244,14 @@ int run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
   ir::Subgraph& subgraph = graph.subgraph(id);
   const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
   int num_narrowed = 0;
+  // Rewrites change products alone, so the matcher stays true for what weights come from.
+  const Matcher matcher(subgraph);
+  const BlockReader reader(matcher, context);
   for (const ir::OperationId at : order) {
     if (!is_plain_product(subgraph.operation(at))) continue;
     const ir::Operation source = subgraph.operation(at);
     const bool is_flipped = source.attributes.get_or("transB", std::int64_t{0}) != 0;
-    auto weights = BlockReader(Matcher(subgraph), context).read(source.input(1), is_flipped);
+    auto weights = reader.read(source.input(1), is_flipped);
     if (!weights) continue;
     ir::Operation narrow = narrow_product(subgraph, source, std::move(*weights));
     if (!context.is_accepted(graph, subgraph, narrow)) continue;

@@ -85,6 +85,15 @@ bool fits(const ir::Subgraph& subgraph, const ir::Operation& operation,
   return true;
 }
 
+/// A view of a constant shares its bytes, so that a package has them once.
+void share_bytes(const ir::Subgraph& subgraph, const ir::Operation& operation,
+                 std::vector<ir::Constant>& values) {
+  if (!has_trait(operation, ops::kView) || values.empty()) return;
+  const ir::Constant* source = subgraph.find_constant(operation.input(0));
+  if (source == nullptr || source->data.size() != values[0].data.size()) return;
+  if (source->type.element() == values[0].type.element()) values[0].data = source->data;
+}
+
 Result<int> run(ir::Subgraph& subgraph, const Evaluator& evaluate) {
   int num_folded = 0;
   Budget budget(subgraph);
@@ -93,9 +102,10 @@ Result<int> run(ir::Subgraph& subgraph, const Evaluator& evaluate) {
     const ir::Operation& operation = subgraph.operation(id);
     kept.push_back(id);
     if (!is_foldable(subgraph, operation) || !budget.allows(subgraph, operation)) continue;
-    const auto values = evaluate(subgraph, operation);
+    auto values = evaluate(subgraph, operation);
     if (!values.is_ok() || !fits(subgraph, operation, *values)) continue;
     if (!budget.spend(subgraph, operation, *values)) continue;
+    share_bytes(subgraph, operation, *values);
     for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
       if (!operation.outputs[i].is_valid()) continue;
       ir::Operand& output = subgraph.operand(operation.outputs[i]);

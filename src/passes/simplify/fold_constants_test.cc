@@ -152,5 +152,28 @@ TEST(DefaultPipeline, NamesEveryPassOnceInFindPass) {
   EXPECT_EQ(find_pass("nothing"), nullptr);
 }
 
+TEST(FoldConstants, SharesTheBytesOfAConstantWithItsViews) {
+  auto graph = ir::parse_graph(R"(subgraph @0 "main" {
+  const %c : f32[4] = [1.0, 2.0, 3.0, 4.0]
+  const %s : i64[2] = [2, 2]
+  [%v : f32[2,2]] = Reshape.14[%c, %s]
+  output [%c, %v]
+})");
+  ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
+  PassContext context;
+  context.evaluate = [](const ir::Subgraph& subgraph,
+                        const ir::Operation& operation) -> Result<std::vector<ir::Constant>> {
+    ir::Constant copy = *subgraph.find_constant(operation.inputs[0]);
+    copy.type = ir::Type::tensor(copy.type.element(), ir::Shape{2, 2});
+    copy.data = MutableBytes::copy_of(copy.data.view()).freeze();
+    return std::vector<ir::Constant>{copy};
+  };
+  ASSERT_TRUE(run_passes(*graph, std::vector<Pass>{*find_pass("fold_constants")}, context).is_ok());
+  const ir::Subgraph& main = graph->main();
+  const ir::Constant* view = main.find_constant(main.outputs[1]);
+  ASSERT_NE(view, nullptr);
+  EXPECT_EQ(view->data.data(), main.find_constant(main.outputs[0])->data.data());
+}
+
 }  // namespace
 }  // namespace sluice::passes

@@ -2,7 +2,6 @@
 
 #include "kernels/matrix/gemm_pack.h"
 #include "kernels/matrix/gemm_tile.h"
-#include "kernels/matrix/nibble_tile.h"
 #include "kernels/matrix/tile_table.h"
 
 namespace sluice::cpu::SLUICE_CPU_ISA {
@@ -72,11 +71,14 @@ std::int64_t scratch_panel_floats(const GemmPlan& plan) {
   return plan.b_form == GemmB::kPacked ? 0 : piece_depth(plan) * kPanelWidth;
 }
 
-/// Scratch for columns or rows of nibbles, and of what multiplies them.
-std::int64_t scratch_nibble_floats(const GemmPlan& plan) {
-  if (plan.b_form != GemmB::kNibbles) return 0;
-  const std::int64_t columns = piece_depth(plan) * kPanelWidth;
-  const std::int64_t rows = smaller(plan.m, kFewRows) * plan.k;
+/// A piece of a column of kBlocks, as floats.
+std::int64_t widened_floats(std::int64_t depth) { return (depth + 31) / 32 * 32; }
+
+/// Scratch for columns of blocks as floats, or for the rows that multiply them.
+std::int64_t scratch_block_floats(const GemmPlan& plan) {
+  if (plan.b_form != GemmB::kBlocks) return 0;
+  const std::int64_t columns = widened_floats(piece_depth(plan)) * kPanelWidth;
+  const std::int64_t rows = smaller(plan.m, kFewRows) * plan.b_row;
   return columns > rows ? columns : rows;
 }
 
@@ -170,14 +172,14 @@ class Multiplication {
   }
 
   void run_few_rows(const Item& item, const Region& region) const {
-    if (plan_.b_form == GemmB::kNibbles) split_rows(item, region);
+    if (plan_.b_form == GemmB::kBlocks) prepare_rows(item, region);
     const std::int64_t step = depth_step(plan_, region.row_end - region.row_begin);
     const std::int64_t rows = region.row_end - region.row_begin;
     std::int64_t finished = region.panel_begin * kPanelWidth;
     for (std::int64_t j = region.panel_begin; j < region.panel_end; ++j) {
       for (std::int64_t p = 0; p < plan_.k; p += step) {
-        if (plan_.b_form == GemmB::kNibbles) {
-          multiply_nibble_panel(item, region, j);
+        if (plan_.b_form == GemmB::kBlocks) {
+          multiply_block_panel(item, region, j);
           break;
         }
         const Depths depths{p, smaller(p + step, plan_.k)};
@@ -194,34 +196,31 @@ class Multiplication {
     }
   }
 
-  float* nibble_scratch() const { return scratch_ + scratch_panel_floats(plan_); }
+  float* block_scratch() const { return scratch_ + scratch_panel_floats(plan_); }
 
-  void split_rows(const Item& item, const Region& region) const {
+  void prepare_rows(const Item& item, const Region& region) const {
     for (std::int64_t i = region.row_begin; i < region.row_end; ++i) {
-      split_row(item.a + i * plan_.a_row, plan_.k,
-                nibble_scratch() + (i - region.row_begin) * plan_.k);
+      args_.few_rows->prepare(args_.blocks, item.a + i * plan_.a_row, plan_.k,
+                              block_scratch() + (i - region.row_begin) * plan_.b_row);
     }
   }
 
-  /// After split_rows.
-  void multiply_nibble_panel(const Item& item, const Region& region, std::int64_t index) const {
+  /// After prepare_rows.
+  void multiply_block_panel(const Item& item, const Region& region, std::int64_t index) const {
     const std::int64_t begin = index * kPanelWidth;
-    const auto multiply =
-        args_.nibbles.zeros != nullptr ? multiply_nibbles<true> : multiply_nibbles<false>;
-    multiply(args_.nibbles, begin, begin + panel_columns(plan_.n, index), nibble_scratch(), plan_.k,
-             region.row_end - region.row_begin, item.c + region.row_begin * plan_.c_row,
-             plan_.c_row);
+    args_.few_rows->multiply(args_.blocks, begin, begin + panel_columns(plan_.n, index),
+                             block_scratch(), plan_.b_row, region.row_end - region.row_begin,
+                             item.c + region.row_begin * plan_.c_row, plan_.c_row);
   }
 
   /// As floats, into the scratch of panels.
-  void widen_nibble_panel(std::int64_t column, std::int64_t columns, const Depths& depths) const {
-    const std::int64_t depth = depths.length();
-    const auto widen_column =
-        args_.nibbles.zeros != nullptr ? widen_nibbles<true> : widen_nibbles<false>;
+  void widen_block_panel(std::int64_t column, std::int64_t columns, const Depths& depths) const {
+    const std::int64_t step = widened_floats(depths.length());
     for (std::int64_t j = 0; j < columns; ++j) {
-      widen_column(args_.nibbles, column + j, depths.begin, depth, nibble_scratch() + j * depth);
+      args_.many_rows->widen(args_.blocks, column + j, depths.begin, depths.length(),
+                             block_scratch() + j * step);
     }
-    pack_columns(nibble_scratch(), depth, depth, columns, 1, scratch_);
+    pack_columns(block_scratch(), step, depths.length(), columns, 1, scratch_);
   }
 
   Panel find_panel(const Item& item, std::int64_t index, const Depths& depths,
@@ -260,8 +259,8 @@ class Multiplication {
       }
       const auto widen_panel = plan_.b_form == GemmB::kPackedF16 ? widen<Half> : widen<Bf16>;
       widen_panel(from, depths.length(), vectors, scratch_);
-    } else if (plan_.b_form == GemmB::kNibbles) {
-      widen_nibble_panel(panel.column, columns, depths);
+    } else if (plan_.b_form == GemmB::kBlocks) {
+      widen_block_panel(panel.column, columns, depths);
     } else if (plan_.b_form == GemmB::kRows) {
       const float* from = item.b + depths.begin * plan_.b_row + panel.column;
       if (rows <= kFewRows && panel.tail == kLanes) {
@@ -311,7 +310,7 @@ class Multiplication {
                     std::int64_t column, std::int64_t columns) const {
     if (plan_.epilogue.empty()) return;
     const std::int64_t rows_at_once = kBodyTileFloats / columns;
-    float* temps = scratch_ + scratch_panel_floats(plan_) + scratch_nibble_floats(plan_);
+    float* temps = scratch_ + scratch_panel_floats(plan_) + scratch_block_floats(plan_);
     for (std::int64_t row = row_begin; row < row_end; row += rows_at_once) {
       const std::int64_t rows = smaller(rows_at_once, row_end - row);
       float* c = item.c + row * plan_.c_row + column;
@@ -354,7 +353,7 @@ Item find_item(const GemmPlan& plan, const GemmArgs& args, std::int64_t index) {
 }  // namespace
 
 std::int64_t gemm_scratch_bytes(const GemmPlan& plan) {
-  const std::int64_t floats = scratch_panel_floats(plan) + scratch_nibble_floats(plan);
+  const std::int64_t floats = scratch_panel_floats(plan) + scratch_block_floats(plan);
   return floats * static_cast<std::int64_t>(sizeof(float)) + plan.epilogue.scratch_bytes();
 }
 

@@ -5,6 +5,7 @@
 #include "core/isa.h"
 #include "core/worker.h"
 #include "kernels/body/body.h"
+#include "kernels/matrix/block_matrix.h"
 
 namespace sluice::cpu {
 
@@ -15,18 +16,7 @@ enum class GemmB : std::uint8_t {
   kPackedF16,   ///< the same panels of f16
   kRows,        ///< B(p, j) = b[p * b_row + j]
   kColumns,     ///< B(p, j) = b[j * b_row + p]
-  kNibbles,     ///< GemmArgs::nibbles
-};
-
-/// A constant B of 4 bits: B(p, j) = (nibble(j * k + p) - zero) * scale, where `block` neighbours
-/// along K share a scale and a zero point. Of two nibbles in a byte the lower comes first.
-/// Requires: `block` is a power of two from 32 on, and k a multiple of it.
-struct NibbleMatrix {
-  const std::uint8_t* nibbles = nullptr;  ///< [n][k]
-  const float* scales = nullptr;          ///< [n][k / block]
-  const std::uint8_t* zeros = nullptr;    ///< [n][k / block] nibbles; null: B's numbers have signs
-  std::int64_t k = 0;
-  std::int64_t block = 0;
+  kBlocks,      ///< GemmArgs::blocks
 };
 
 inline bool is_half(GemmB form) { return form == GemmB::kPackedBf16 || form == GemmB::kPackedF16; }
@@ -74,7 +64,7 @@ struct GemmPlan {
   std::int64_t k = 0;
   std::int64_t a_row = 0;
   std::int64_t a_step = 1;
-  std::int64_t b_row = 0;
+  std::int64_t b_row = 0;  ///< of kBlocks: floats of a prepared row of A
   std::int64_t c_row = 0;
   GemmB b_form = GemmB::kPacked;
   GemmBlocks blocks;
@@ -99,8 +89,10 @@ struct GemmArgs {
   float* c = nullptr;
   const float* bias = nullptr;  ///< n floats, or null
   const float* extra[kBodyMaxInputs] = {};
-  const std::uint16_t* half_b = nullptr;  ///< replaces `b` for panels of 16 bits
-  NibbleMatrix nibbles = {};              ///< replaces `b` for GemmB::kNibbles
+  const std::uint16_t* half_b = nullptr;    ///< replaces `b` for panels of 16 bits
+  BlockMatrix blocks = {};                  ///< replaces `b` for GemmB::kBlocks
+  const BlockKernels* few_rows = nullptr;   ///< multiply a few rows with `blocks`
+  const BlockKernels* many_rows = nullptr;  ///< widen `blocks`
 };
 
 // The packed form is [panels of columns][k][panel width], the last panel as narrow as whole vectors

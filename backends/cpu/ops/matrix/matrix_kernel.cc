@@ -58,11 +58,10 @@ void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {
   GemmArgs args;
   args.a = run.input<float>(0);
   if (bytes_ && phase == 0) return bytes_->round(args, run.shared(), worker);
-  if (product_.nibble_block > 0) {
-    const bool has_zeros = op().num_inputs > 3 && !plugin::is_absent(op().inputs[3].tensor);
-    args.nibbles = {run.input<std::uint8_t>(1), run.input<float>(2),
-                    has_zeros ? run.input<std::uint8_t>(3) : nullptr, product_.plan.k,
-                    product_.nibble_block};
+  if (product_.blocks) {
+    args.blocks = product_.blocks->at(run);
+    args.few_rows = &block_kernels(args.blocks, product_.blocks->rounds_rows, isa_);
+    args.many_rows = &block_kernels(args.blocks, false, isa_);
   } else if (!packed_b_) {
     args.b = run.input<float>(1);
   } else if (is_half(product_.plan.b_form)) {
@@ -99,7 +98,10 @@ double MatrixKernel::cost_ns() const {
   const auto count = static_cast<double>(plan.batch_count());
   const double products = static_cast<double>(plan.m) * static_cast<double>(plan.n) *
                           static_cast<double>(plan.k) * count;
-  const double size = product_.nibble_block > 0 ? 0.6 : bytes_ ? 1 : is_half(plan.b_form) ? 2 : 4;
+  const double size = product_.blocks        ? product_.blocks->matrix.bits / 8.0 + 0.1
+                      : bytes_               ? 1
+                      : is_half(plan.b_form) ? 2
+                                             : 4;
   const double weights = static_cast<double>(plan.n) * static_cast<double>(plan.k) * size;
   return std::max(products / (bytes_ ? 240 : 80), weights / 40);
 }

@@ -6,6 +6,7 @@
 #include "kernels/matrix/gemm.h"
 #include "ops/elementwise/chain.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/matrix/block_form.h"
 #include "ops/matrix/byte_matrix.h"
 #include "ops/matrix/packed_matrix.h"
 #include "plugin/kernel.h"
@@ -16,10 +17,9 @@ namespace sluice::cpu {
 struct MatrixProduct {
   GemmPlan plan;
   std::optional<MatrixConstant> constant_b;  ///< B is constant and goes into panels
-  /// Block size of a B of 4 bits, whose scales and zero points are inputs 2 and 3; else 0.
-  std::int64_t nibble_block = 0;
-  int bias_input = -1;  ///< input with one float per column
-  Chain chain;          ///< empty body for none
+  std::optional<BlockForm> blocks;           ///< of a B that has scales by blocks
+  int bias_input = -1;                       ///< input with one float per column
+  Chain chain;                               ///< empty body for none
   /// Leading dimensions of the result that `plan.m` has swallowed besides the rows.
   int merged_dims = 0;
 };

@@ -18,24 +18,35 @@ bool is_sixteen_bits(const sluice_tensor& tensor) {
   return tensor.element_type == plugin::kF16 || tensor.element_type == plugin::kBf16;
 }
 
-bool has_nibbles(const sluice_op& op) {
-  const sluice_element_type type = op.inputs[1].tensor.element_type;
-  return type == plugin::kU4 || type == plugin::kI4;
+/// Numbers with scales by blocks of a row. Bytes with one scale per column that may be multiplied
+/// in 8 bits go into panels instead.
+bool has_blocks(const sluice_op& op) {
+  const sluice_tensor& b = op.inputs[1].tensor;
+  switch (b.element_type) {
+    case plugin::kU4:
+    case plugin::kI4:
+    case plugin::kU8: return true;
+    case plugin::kI8: break;
+    default: return false;
+  }
+  const plugin::Attributes attributes(op);
+  const std::int64_t k = b.dims[attributes.get_int("transB") != 0 ? 1 : 0];
+  const sluice_tensor& a = op.inputs[0].tensor;
+  const std::int64_t given = a.rank > 0 ? a.dims[a.rank - 1] : k;
+  return attributes.get_text("sluice_weights", "") != "int8" ||
+         attributes.get_int("block_size") != k || (given >= 0 && given != k);
 }
 
-bool has_bytes(const sluice_op& op) { return op.inputs[1].tensor.element_type == plugin::kI8; }
+bool has_bytes(const sluice_op& op) {
+  return op.inputs[1].tensor.element_type == plugin::kI8 && !has_blocks(op);
+}
 
 /// Weights of i8 with a constant scale per column, which may be multiplied in 8 bits.
 Status check_bytes(const sluice_op& op) {
   const plugin::Attributes attributes(op);
   const sluice_tensor& b = op.inputs[1].tensor;
   const bool is_flipped = attributes.get_int("transB") != 0;
-  const std::int64_t k = b.dims[is_flipped ? 1 : 0];
   const std::int64_t n = b.dims[is_flipped ? 0 : 1];
-  if (attributes.get_text("sluice_weights", "") != "int8" ||
-      attributes.get_int("block_size") != k) {
-    return unimplemented("NarrowMatMul: i8 is multiplied in 8 bits and by columns alone");
-  }
   const bool has_scales =
       op.num_inputs == 3 && op.inputs[2].is_constant != 0 && op.inputs[2].tensor.data != nullptr &&
       op.inputs[2].tensor.element_type == plugin::kF32 && plugin::is_static(op.inputs[2].tensor) &&
@@ -43,38 +54,13 @@ Status check_bytes(const sluice_op& op) {
   return has_scales ? plugin::ok() : unimplemented("NarrowMatMul: not a constant scale per column");
 }
 
-/// Weights [n, k] of 4 bits in whole blocks along k: u4 with zero points, i4 without.
-Status check_nibbles(const sluice_op& op) {
-  const plugin::Attributes attributes(op);
-  const std::int64_t size = attributes.get_int("block_size");
-  const sluice_tensor& b = op.inputs[1].tensor;
-  if (attributes.get_int("transB") == 0 || size < 32 || (size & (size - 1)) != 0 ||
-      b.dims[1] % size != 0) {
-    return unimplemented("NarrowMatMul: blocks are not powers of two from 32 on along B's rows");
-  }
-  const bool has_zeros = op.num_inputs > 3 && !plugin::is_absent(op.inputs[3].tensor);
-  if (has_zeros != (b.element_type == plugin::kU4) || op.num_inputs < 3 ||
-      op.inputs[2].tensor.element_type != plugin::kF32 ||
-      (has_zeros && op.inputs[3].tensor.element_type != plugin::kU4)) {
-    return unimplemented("NarrowMatMul: not u4 with zeros of u4, nor i4 without");
-  }
-  for (const sluice_operand& blocks : plugin::inputs_of(op).subspan(2)) {
-    if (plugin::is_absent(blocks.tensor)) continue;
-    const auto dims = dims_of(blocks.tensor);
-    if (dims.size() != 2 || dims[0] != b.dims[0] || dims[1] != b.dims[1] / size) {
-      return plugin::invalid_argument("NarrowMatMul: scales and zeros are not [N, K / block_size]");
-    }
-  }
-  return plugin::ok();
-}
-
 Status check_operands(const sluice_op& op) {
   const sluice_operand& b = op.inputs[1];
   if (b.is_constant == 0 || b.tensor.rank != 2 || !plugin::is_static(b.tensor)) {
     return unimplemented("NarrowMatMul: B is not a constant matrix");
   }
-  if (has_nibbles(op)) {
-    if (Status status = check_nibbles(op); !status.is_ok()) return status;
+  if (has_blocks(op)) {
+    if (Status status = check_blocks(op); !status.is_ok()) return status;
   } else if (has_bytes(op)) {
     if (Status status = check_bytes(op); !status.is_ok()) return status;
   } else if (!is_sixteen_bits(b.tensor)) {
@@ -120,7 +106,9 @@ Status check_narrow(const sluice_op& op) {
   const auto a = dims_of(op.inputs[0].tensor);
   const std::int64_t k = constant_of(op).k;
   if (k == 0) return unimplemented("NarrowMatMul over nothing");
-  if (a.back() >= 0 && a.back() != k) {
+  // The last block of a row may have places that no row of A has.
+  const std::int64_t spare = has_blocks(op) ? plugin::Attributes(op).get_int("block_size") - 1 : 0;
+  if (a.back() >= 0 && (a.back() > k || a.back() < k - spare)) {
     return plugin::invalid_argument("NarrowMatMul: A and B do not multiply");
   }
   Chain chain;
@@ -128,7 +116,7 @@ Status check_narrow(const sluice_op& op) {
 }
 
 sluice_packing narrow_packing(const sluice_op& op, int input, Isa isa) {
-  if (input != 1 || has_nibbles(op) || !is_packable(op.inputs[1])) return {};
+  if (input != 1 || has_blocks(op) || !is_packable(op.inputs[1])) return {};
   return describe_packing(constant_of(op), isa);
 }
 
@@ -145,7 +133,7 @@ GemmB form_of(WeightType type) {
 Status read_narrow(const sluice_op& op, Isa isa, MatrixProduct* product) {
   const MatrixConstant constant = constant_of(op);
   const sluice_operand& b = op.inputs[1];
-  if (!has_nibbles(op) && b.tensor.data == nullptr &&
+  if (!has_blocks(op) && b.tensor.data == nullptr &&
       b.packed_bytes != packed_bytes(constant, isa)) {
     return plugin::invalid_argument("NarrowMatMul: packed weights of " +
                                     std::to_string(b.packed_bytes) + " bytes, not " +
@@ -154,12 +142,13 @@ Status read_narrow(const sluice_op& op, Isa isa, MatrixProduct* product) {
   const auto a = dims_of(op.inputs[0].tensor);
   std::int64_t rows = 1;
   for (const std::int64_t dim : a.first(a.size() - 1)) rows *= dim;
-  product->plan = GemmPlan::of(rows, constant.n, constant.k);
+  product->plan = GemmPlan::of(rows, constant.n, has_blocks(op) ? a.back() : constant.k);
   product->plan.blocks = gemm_blocks(op, isa);
   product->merged_dims = static_cast<int>(a.size()) - 2;
-  if (has_nibbles(op)) {
-    product->plan.b_form = GemmB::kNibbles;
-    product->nibble_block = plugin::Attributes(op).get_int("block_size");
+  if (has_blocks(op)) {
+    product->plan.b_form = GemmB::kBlocks;
+    product->plan.b_row = block_row_floats(constant.k);
+    product->blocks = read_block_form(op);
   } else {
     product->plan.b_form = form_of(constant.type);
     product->constant_b = constant;
@@ -176,7 +165,7 @@ Status make_narrow(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel
 
 std::vector<std::string> list_narrow_tactics(const sluice_op& op, Isa isa, int workers) {
   MatrixProduct product;
-  if (has_nibbles(op) || !read_narrow(op, isa, &product).is_ok()) return {};
+  if (has_blocks(op) || !read_narrow(op, isa, &product).is_ok()) return {};
   const bool is_bytes = product.constant_b->type == WeightType::kInt8;
   return list_gemm_tactics(product.plan, is_bytes, workers);
 }

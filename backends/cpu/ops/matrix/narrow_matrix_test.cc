@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "kernels/convert/convert.h"
@@ -140,113 +143,214 @@ TEST(NarrowMatMul, MultipliesBytesWithTheirOwnScales) {
   }
 }
 
-// ---- weights of 4 bits --------------------------------------------------------------------------
+// ---- weights in blocks --------------------------------------------------------------------------
 
-constexpr std::int64_t kBlock = 32;
-constexpr std::int64_t kDeep = 288;  // more than one piece of K
-constexpr std::int64_t kBlocks = kDeep / kBlock;
+enum class Zeros { kSigned, kOne, kEach, kFloats };
 
-struct NibbleWeights {
-  std::vector<std::uint8_t> nibbles;
-  std::vector<std::uint8_t> zeros;  ///< empty: the numbers have signs
-  Floats scales;
+struct BlockCase {
+  int bits = 4;
+  Zeros zeros = Zeros::kEach;
+  std::int64_t block = 32;
+  std::int64_t depth = 288;  ///< more than one piece of K
+  bool rounds_rows = false;
+
+  std::int64_t blocks() const { return (depth + block - 1) / block; }
+  std::int64_t places() const { return blocks() * block; }
 };
 
-NibbleWeights some_nibbles(bool has_zeros = true) {
-  NibbleWeights w;
+struct BlockWeights {
+  std::vector<std::uint8_t> numbers, zeros;
+  Floats float_zeros, scales;
+};
+
+BlockWeights some_blocks(const BlockCase& c) {
+  BlockWeights w;
   std::uint32_t state = 1;
-  const auto next = [&state] { return state = state * 1664525U + 1013904223U; };
-  for (std::int64_t i = 0; i < kN * kDeep / 2; ++i) {
-    w.nibbles.push_back(static_cast<std::uint8_t>(next() >> 24));
-  }
-  for (std::int64_t i = 0; has_zeros && i < kN * kBlocks / 2; ++i) {
-    w.zeros.push_back(static_cast<std::uint8_t>(next() >> 24));
-  }
-  w.scales = random_floats(kN * kBlocks, 3);
+  const auto fill = [&](std::vector<std::uint8_t>& bytes, std::int64_t numbers) {
+    for (std::int64_t i = 0; i < (numbers * c.bits + 7) / 8; ++i) {
+      state = state * 1664525U + 1013904223U;
+      bytes.push_back(static_cast<std::uint8_t>(state >> 24));
+    }
+  };
+  fill(w.numbers, kN * c.places());
+  if (c.zeros == Zeros::kOne) fill(w.zeros, 1);
+  if (c.zeros == Zeros::kEach) fill(w.zeros, kN * c.blocks());
+  if (c.zeros == Zeros::kFloats) w.float_zeros = random_floats(kN * c.blocks(), 4);
+  w.scales = random_floats(kN * c.blocks(), 3);
+  for (float& scale : w.scales) scale /= static_cast<float>(1 << (c.bits - 4));
   return w;
 }
 
-int nibble(const std::vector<std::uint8_t>& nibbles, std::int64_t index) {
-  return nibbles[static_cast<std::size_t>(index / 2)] >> (index % 2 * 4) & 15;
+int number_at(const std::vector<std::uint8_t>& packed, int bits, std::int64_t index) {
+  if (bits == 8) return packed[static_cast<std::size_t>(index)];
+  return packed[static_cast<std::size_t>(index / 2)] >> (index % 2 * 4) & 15;
 }
 
-Floats multiply_nibbles(const Floats& x, const NibbleWeights& w, std::int64_t rows) {
-  Floats y;
+float weight_at(const BlockCase& c, const BlockWeights& w, std::int64_t p, std::int64_t j) {
+  const std::int64_t block = j * c.blocks() + p / c.block;
+  auto number = static_cast<float>(number_at(w.numbers, c.bits, j * c.places() + p));
+  const auto range = static_cast<float>(1 << c.bits);
+  switch (c.zeros) {
+    case Zeros::kSigned: number -= number >= range / 2 ? range : 0; break;
+    case Zeros::kOne: number -= static_cast<float>(number_at(w.zeros, c.bits, 0)); break;
+    case Zeros::kEach: number -= static_cast<float>(number_at(w.zeros, c.bits, block)); break;
+    case Zeros::kFloats: number -= w.float_zeros[static_cast<std::size_t>(block)]; break;
+  }
+  return number * w.scales[static_cast<std::size_t>(block)];
+}
+
+/// The products plus 1, and the root of the sum of their terms' squares.
+struct Expected {
+  Floats sums, sizes;
+};
+
+Expected multiply_blocks(const Floats& x, const BlockCase& c, const BlockWeights& w,
+                         std::int64_t rows) {
+  Floats matrix;
+  for (std::int64_t j = 0; j < kN; ++j) {
+    for (std::int64_t p = 0; p < c.depth; ++p) matrix.push_back(weight_at(c, w, p, j));
+  }
+  Expected expected;
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < kN; ++j) {
-      double sum = 1;
-      for (std::int64_t p = 0; p < kDeep; ++p) {
-        const std::int64_t block = j * kBlocks + p / kBlock;
-        const int number = nibble(w.nibbles, j * kDeep + p);
-        const int zero = w.zeros.empty() ? number / 8 * 16 : nibble(w.zeros, block);
-        const int steps = number - zero;
-        sum += double{x[static_cast<std::size_t>(i * kDeep + p)]} * steps *
-               w.scales[static_cast<std::size_t>(block)];
+      double sum = 1, size = 1;
+      for (std::int64_t p = 0; p < c.depth; ++p) {
+        const double term = double{x[static_cast<std::size_t>(i * c.depth + p)]} *
+                            matrix[static_cast<std::size_t>(j * c.depth + p)];
+        sum += term;
+        size += term * term;
       }
-      y.push_back(static_cast<float>(sum));
+      expected.sums.push_back(static_cast<float>(sum));
+      expected.sizes.push_back(static_cast<float>(std::sqrt(size)));
     }
   }
-  return y;
+  return expected;
 }
 
-TestOp nibble_product(const Floats& x, const NibbleWeights& w, std::int64_t rows) {
+TestOp block_product(const Floats& x, const BlockCase& c, const BlockWeights& w,
+                     std::int64_t rows) {
+  const bool has_sign = c.zeros == Zeros::kSigned;
+  const sluice_element_type type =
+      c.bits == 8 ? (has_sign ? plugin::kI8 : plugin::kU8) : (has_sign ? plugin::kI4 : plugin::kU4);
   TestOp op("NarrowMatMul", "sluice", 1);
-  op.input({rows, kDeep}, x).input({kN, kDeep}, w.nibbles, true);
-  op.input({kN, kBlocks}, w.scales, true);
-  op.set_input_type(1, w.zeros.empty() ? plugin::kI4 : plugin::kU4);
+  op.input({rows, c.depth}, x).input({kN, c.places()}, w.numbers, true).set_input_type(1, type);
+  op.input({kN, c.blocks()}, w.scales, true);
+  const Shape each = {kN, c.blocks()};
+  if (c.zeros == Zeros::kFloats) op.input(each, w.float_zeros, true);
   if (!w.zeros.empty()) {
-    op.input({kN, kBlocks}, w.zeros, true).set_input_type(3, plugin::kU4);
+    op.input(c.zeros == Zeros::kOne ? Shape{1} : each, w.zeros, true).set_input_type(3, type);
   }
-  op.attribute("transB", std::int64_t{1}).attribute("block_size", kBlock);
+  op.attribute("transB", std::int64_t{1}).attribute("block_size", c.block);
+  if (c.rounds_rows) op.attribute("sluice_weights", "int8");
   op.output({rows, kN}).body_constant(1.0F).step("Add", {0, 1});
   return op;
 }
 
-class NibbleProduct : public ::testing::TestWithParam<bool> {};
-
-INSTANTIATE_TEST_SUITE_P(NarrowMatMul, NibbleProduct, ::testing::Bool());
-
-TEST_P(NibbleProduct, ComputesWithBlocksOf4Bits) {
-  const NibbleWeights w = some_nibbles(GetParam());
-  for (const std::int64_t rows : {1, 2, 3, 7, 12, 40}) {
-    const Floats x = random_floats(rows * kDeep, 1);
-    const Floats want = multiply_nibbles(x, w, rows);
-    for (const Backend& backend : backends_to_test()) {
-      for (const int workers : {1, 2, 3}) {
-        TestOp op = nibble_product(x, w, rows);
-        const Status accepted = find_entry("sluice", "NarrowMatMul")->check(op.op());
-        ASSERT_TRUE(accepted.is_ok()) << accepted.text;
-        const Status status = op.run(backend, workers);
-        ASSERT_TRUE(status.is_ok()) << status.text;
-        const Floats got = op.result();
-        ASSERT_EQ(got.size(), want.size());
-        for (std::size_t i = 0; i < got.size(); ++i) {
-          ASSERT_NEAR(got[i], want[i], 2e-3F) << rows << " rows at " << i;
-        }
+void expect_products(const BlockCase& c, std::int64_t rows) {
+  const BlockWeights w = some_blocks(c);
+  const Floats x = random_floats(rows * c.depth, 1);
+  const Expected want = multiply_blocks(x, c, w, rows);
+  const float tolerance = c.rounds_rows ? 0.02F : 1e-5F;
+  for (const Backend& backend : backends_to_test()) {
+    for (const int workers : {1, 3}) {
+      TestOp op = block_product(x, c, w, rows);
+      const Status accepted = find_entry("sluice", "NarrowMatMul")->check(op.op());
+      ASSERT_TRUE(accepted.is_ok()) << accepted.text;
+      const Status status = op.run(backend, workers);
+      ASSERT_TRUE(status.is_ok()) << status.text;
+      const Floats got = op.result();
+      ASSERT_EQ(got.size(), want.sums.size());
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        ASSERT_NEAR(got[i], want.sums[i], tolerance * want.sizes[i])
+            << rows << " rows at " << i << ", " << c.bits << " bits, blocks of " << c.block;
       }
     }
   }
 }
 
-TEST(NarrowMatMul, PacksNothingFor4Bits) {
-  const NibbleWeights w = some_nibbles();
-  for (const Backend& backend : backends_to_test()) {
-    TestOp op = nibble_product(Floats(kDeep), w, 1);
-    sluice_packing packing = {};
-    ASSERT_TRUE(backend.packing(op.op(), 1, &packing).is_ok());
-    EXPECT_EQ(packing.size_bytes, 0);
+class BlockProduct : public ::testing::TestWithParam<std::tuple<int, Zeros, bool>> {
+ protected:
+  BlockCase some_case() const {
+    return {.bits = std::get<0>(GetParam()),
+            .zeros = std::get<1>(GetParam()),
+            .rounds_rows = std::get<2>(GetParam())};
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(NarrowMatMul, BlockProduct,
+                         ::testing::Combine(::testing::Values(4, 8),
+                                            ::testing::Values(Zeros::kSigned, Zeros::kOne,
+                                                              Zeros::kEach, Zeros::kFloats),
+                                            ::testing::Bool()));
+
+TEST_P(BlockProduct, MultipliesAnyNumberOfRows) {
+  for (const std::int64_t rows : {1, 2, 3, 7, 12, 40}) expect_products(some_case(), rows);
+}
+
+TEST_P(BlockProduct, TakesBlocksOfManySizes) {
+  for (const std::int64_t block : {16, 64, 128, 512}) {
+    BlockCase c = some_case();
+    c.block = block;
+    for (const std::int64_t rows : {1, 4, 13}) expect_products(c, rows);
   }
 }
 
-TEST(NarrowMatMul, RefusesBlocksThatAreNoMultipleOf32) {
-  const NibbleWeights w = some_nibbles();
-  TestOp op("NarrowMatMul", "sluice", 1);
-  op.input({1, kDeep}, Floats(kDeep)).input({kN, kDeep}, w.nibbles, true);
-  op.input({kN, kDeep / 16}, Floats(kN * kDeep / 16), true);
-  op.input({kN, kDeep / 16}, std::vector<std::uint8_t>(kN * kDeep / 16), true);
-  op.set_input_type(1, plugin::kU4).set_input_type(3, plugin::kU4).output({1, kN});
-  op.attribute("transB", std::int64_t{1}).attribute("block_size", std::int64_t{16});
-  EXPECT_FALSE(find_entry("sluice", "NarrowMatMul")->check(op.op()).is_ok());
+TEST_P(BlockProduct, LeavesOutThePlacesBehindItsDepth) {
+  for (const std::int64_t depth : {1, 31, 33, 257, 300}) {
+    BlockCase c = some_case();
+    c.depth = depth;
+    for (const std::int64_t rows : {1, 5, 13}) expect_products(c, rows);
+  }
+}
+
+TEST(NarrowMatMul, MakesNanOfABlockThatIsNotFinite) {
+  for (const bool rounds : {false, true}) {
+    const BlockCase c = {.rounds_rows = rounds};
+    const BlockWeights w = some_blocks(c);
+    Floats x = random_floats(c.depth, 1);
+    x[40] = std::numeric_limits<float>::quiet_NaN();
+    for (const Backend& backend : backends_to_test()) {
+      TestOp op = block_product(x, c, w, 1);
+      ASSERT_TRUE(op.run(backend, 1).is_ok());
+      for (const float y : op.result()) EXPECT_TRUE(std::isnan(y));
+    }
+  }
+}
+
+TEST(NarrowMatMul, PacksNothingForBlocks) {
+  for (const int bits : {4, 8}) {
+    const BlockCase c = {.bits = bits};
+    const BlockWeights w = some_blocks(c);
+    for (const Backend& backend : backends_to_test()) {
+      TestOp op = block_product(Floats(static_cast<std::size_t>(c.depth)), c, w, 1);
+      sluice_packing packing = {};
+      ASSERT_TRUE(backend.packing(op.op(), 1, &packing).is_ok());
+      EXPECT_EQ(packing.size_bytes, 0);
+    }
+  }
+}
+
+TEST(NarrowMatMul, RefusesBlocksThatAreNoPowersOfTwo) {
+  BlockCase c;
+  for (const std::int64_t block : {8, 24, 48}) {
+    c.block = block;
+    const BlockWeights w = some_blocks(c);
+    TestOp op = block_product(Floats(static_cast<std::size_t>(c.depth)), c, w, 1);
+    EXPECT_FALSE(find_entry("sluice", "NarrowMatMul")->check(op.op()).is_ok()) << block;
+  }
+}
+
+TEST(NarrowMatMul, RefusesRowsThatAreABlockShort) {
+  const BlockCase c;
+  const BlockWeights w = some_blocks(c);
+  for (const std::int64_t depth : {c.depth - c.block, c.depth + 1}) {
+    TestOp op("NarrowMatMul", "sluice", 1);
+    op.input({1, depth}, Floats(static_cast<std::size_t>(depth)));
+    op.input({kN, c.places()}, w.numbers, true).set_input_type(1, plugin::kU4);
+    op.input({kN, c.blocks()}, w.scales, true);
+    op.attribute("transB", std::int64_t{1}).attribute("block_size", c.block).output({1, kN});
+    EXPECT_FALSE(find_entry("sluice", "NarrowMatMul")->check(op.op()).is_ok()) << depth;
+  }
 }
 
 }  // namespace

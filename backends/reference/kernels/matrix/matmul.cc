@@ -1,4 +1,5 @@
 // MatMul, Gemm, MatMulInteger, QLinearMatMul, NarrowMatMul, Det.
+#include <algorithm>
 #include <cmath>
 
 #include "reference/families.h"
@@ -193,21 +194,24 @@ Status run_qlinear_matmul(const Call& call) {
   return write_quantized(call, 0, scaled, call.input(7));
 }
 
-/// The matrix [k, n] that NarrowMatMul's B, scales and zeros stand for.
-Status read_narrow(const Call& call, std::int64_t k, std::int64_t n, std::vector<double>* w) {
+/// The matrix [k, n] that NarrowMatMul's B, scales and zeros stand for. Rows of a flipped B may
+/// have `places` instead of k.
+Status read_narrow(const Call& call, std::int64_t k, std::int64_t n, std::int64_t places,
+                   std::vector<double>* w) {
   const bool is_flipped = call.attributes().get_int("transB") != 0;
   const std::int64_t size = call.attributes().get_int("block_size");
   const std::vector<double> b = read_doubles(call.input(1));
   const std::vector<double> scales = read_doubles(call.input(2));
-  const std::vector<double> zeros = read_doubles(call.input(3));
-  const std::int64_t blocks = size > 0 ? (k + size - 1) / size : 0;
-  const bool fits = b.size() == index(k * n) && scales.size() == index(blocks * n) &&
+  std::vector<double> zeros = read_doubles(call.input(3));
+  const std::int64_t blocks = size > 0 ? (places + size - 1) / size : 0;
+  if (zeros.size() == 1 && scales.size() > 1) zeros.assign(scales.size(), zeros[0]);
+  const bool fits = b.size() == index(places * n) && scales.size() == index(blocks * n) &&
                     (zeros.empty() || zeros.size() == scales.size());
   if (!fits) return refuse(call, "B, scales and zeros do not fit");
-  w->resize(b.size());
+  w->resize(index(k * n));
   for (std::int64_t p = 0; p < k; ++p) {
     for (std::int64_t j = 0; j < n; ++j) {
-      double value = b[index(is_flipped ? j * k + p : p * n + j)];
+      double value = b[index(is_flipped ? j * places + p : p * n + j)];
       if (size > 0) {
         const std::size_t at = index(is_flipped ? j * blocks + p / size : p / size * n + j);
         value = (value - (zeros.empty() ? 0 : zeros[at])) * scales[at];
@@ -222,13 +226,16 @@ Status run_narrow_matmul(const Call& call) {
   const Dims a = input_dims(call, 0);
   const Dims b = input_dims(call, 1);
   const bool is_flipped = call.attributes().get_int("transB") != 0;
-  if (a.empty() || b.size() != 2 || b[is_flipped ? 1 : 0] != a.back()) {
-    return refuse(call, "A and B do not multiply");
-  }
+  if (a.empty() || b.size() != 2) return refuse(call, "A and B do not multiply");
   const std::int64_t k = a.back();
   const std::int64_t n = b[is_flipped ? 0 : 1];
+  const std::int64_t places = b[is_flipped ? 1 : 0];
+  const std::int64_t size = is_flipped ? call.attributes().get_int("block_size") : 0;
+  if (places < k || places >= k + std::max<std::int64_t>(size, 1)) {
+    return refuse(call, "A and B do not multiply");
+  }
   std::vector<double> w;
-  if (Status status = read_narrow(call, k, n, &w); !status.is_ok()) return status;
+  if (Status status = read_narrow(call, k, n, places, &w); !status.is_ok()) return status;
   const std::vector<double> x = read_doubles(call.input(0));
   const std::int64_t m = size_of(a.first(a.size() - 1));
   if (x.size() != index(m * k)) return refuse(call, "A must be f32");

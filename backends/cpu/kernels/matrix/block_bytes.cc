@@ -1,0 +1,415 @@
+// Products of a few rows with matrices of 4 and 8 bits, the rows rounded to 8 bits block by block:
+//
+//     C(i, j) = sum over blocks of a_scale(i) * scale(j) * (sum of a * number - zero * sum of a)
+//
+// A prepared row is, for each step of one vector of B's bytes: the bytes of A that meet them, the
+// scales of A by lanes, and what is added to the lanes of the sum for the zero point that all
+// blocks share. The sums of A's blocks follow, for zero points of their own.
+#include "kernels/bytes/four_bytes.h"
+#include "kernels/matrix/block_numbers.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+inline constexpr int kVectorBytes = SLUICE_CPU_VECTOR_BYTES;
+
+/// Whether bytes of B are multiplied with a sign: AVX2 adds products of unlike signs in 16 bits,
+/// which hold two of 128 * 127.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+inline constexpr bool kIsSigned = true;
+#else
+inline constexpr bool kIsSigned = false;
+#endif
+
+/// The kernels multiply numbers of B that are larger by this offset.
+template <int kBits>
+SLUICE_CPU_INLINE int offset_of(const BlockMatrix& b) {
+  const int half = 1 << (kBits - 1);
+  return (b.has_sign ? half : 0) - (kBits == 8 && kIsSigned ? half : 0);
+}
+
+/// The bits of a byte to flip, so that its numbers are those larger ones.
+template <int kBits>
+SLUICE_CPU_INLINE int flip_of(const BlockMatrix& b) {
+  if (kBits == 4) return b.has_sign ? 0x88888888 : 0;
+  return b.has_sign == kIsSigned ? 0 : static_cast<int>(0x80808080);
+}
+
+/// Places along K that one vector of B's bytes covers.
+template <int kBits>
+inline constexpr int kSpan = kVectorBytes * 8 / kBits;
+
+/// Places whose bytes meet in one lane.
+template <int kBits>
+inline constexpr int kLanePlaces = 32 / kBits;
+
+/// Where the parts of a prepared row lie.
+template <int kBits>
+struct RoundedRow {
+  RoundedRow(const BlockMatrix& b, float* row)
+      : steps((b.k + kSpan<kBits> - 1) / kSpan<kBits>),
+        bytes(reinterpret_cast<std::int8_t*>(row)),
+        factors(row + steps * kSpan<kBits> / 4),
+        corrections(reinterpret_cast<std::int32_t*>(factors + steps * kLanes)),
+        sums(factors + 2 * steps * kLanes) {}
+
+  std::int64_t steps;
+  std::int8_t* bytes;         ///< [steps][kSpan]; of 4 bits even places, then odd ones
+  float* factors;             ///< [steps][kLanes]
+  std::int32_t* corrections;  ///< [steps][kLanes]; of all steps of a block in the first
+  float* sums;                ///< [blocks]
+};
+
+// ---- preparation --------------------------------------------------------------------------------
+
+/// Rounds up to `count` numbers, a whole number of vectors with zeros behind them.
+SLUICE_CPU_INLINE float round_block(const float* a, std::int64_t given, std::int64_t count,
+                                    std::int8_t* bytes) {
+  Vec largest = {};
+  Vec not_finite = {};  // NaN if a number is not finite
+  for (std::int64_t p = 0; p < given; p += kLanes) {
+    const int width = given - p < kLanes ? static_cast<int>(given - p) : kLanes;
+    const Vec x = load_first(a + p, width);
+    largest = max(abs(x), largest);
+    not_finite += x * broadcast(0.0F);
+  }
+  const float most = reduce_max(largest);
+  const Vec steps = broadcast(most > 0 && most <= 3e38F ? 127 / most : 0);
+  for (std::int64_t p = 0; p < count; p += kLanes) {
+    const std::int64_t left = given - p;
+    const int width = left < 0 ? 0 : left < kLanes ? static_cast<int>(left) : kLanes;
+    const Vec x = load_first(a + p, width) * steps;
+    const Vec bounded = min(broadcast(127.0F), max(broadcast(-127.0F), x));
+    store_bytes(reinterpret_cast<std::uint8_t*>(bytes + p), to_nearest_int(bounded));
+  }
+  return most / 127 + reduce_add(not_finite);
+}
+
+/// The bytes of one step in the order in which B's meet them, and the sums of those of each lane.
+template <int kBits>
+SLUICE_CPU_INLINE void arrange(const std::int8_t* from, std::int8_t* to, std::int32_t* lane_sums) {
+  if constexpr (kBits == 8) {
+    std::memcpy(to, from, kVectorBytes);
+  } else {
+    for (int i = 0; i < kVectorBytes; ++i) {
+      to[i] = from[2 * i];
+      to[kVectorBytes + i] = from[2 * i + 1];
+    }
+  }
+  constexpr int kPerLane = 32 / kBits;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    std::int32_t sum = 0;
+    for (int i = 0; i < kPerLane; ++i) sum += from[lane * kPerLane + i];
+    lane_sums[lane] = sum;
+  }
+}
+
+template <int kBits>
+SLUICE_CPU_INLINE void prepare_row(const BlockMatrix& b, const float* a, std::int64_t k,
+                                   float* to) {
+  const RoundedRow<kBits> row(b, to);
+  const std::int64_t blocks = b.k / b.block;
+  auto* bytes = reinterpret_cast<std::int8_t*>(row.sums + blocks);
+  for (std::int64_t i = 0; i < blocks; ++i) {
+    const std::int64_t left = k - i * b.block;
+    row.sums[i] =
+        round_block(a + i * b.block, left < b.block ? left : b.block, b.block, bytes + i * b.block);
+  }
+  std::memset(bytes + b.k, 0, static_cast<std::size_t>(row.steps * kSpan<kBits> - b.k));
+  const int zero = (b.has_zeros() ? 0 : b.zero) + offset_of<kBits>(b);
+  std::int32_t* corrections = row.corrections;
+  for (std::int64_t step = 0; step < row.steps; ++step) {
+    const std::int64_t begin = step * kSpan<kBits>;
+    std::int32_t lane_sums[kLanes];
+    arrange<kBits>(bytes + begin, row.bytes + begin, lane_sums);
+    const bool is_first = b.block <= kSpan<kBits> || begin % b.block == 0;
+    if (is_first) corrections = row.corrections + step * kLanes;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const std::int64_t place = begin + lane * kLanePlaces<kBits>;
+      row.factors[step * kLanes + lane] = place < b.k ? row.sums[place / b.block] : 0;
+      corrections[lane] = (is_first ? 0 : corrections[lane]) - zero * lane_sums[lane];
+    }
+  }
+  for (std::int64_t i = 0; i < blocks; ++i) {
+    std::int32_t sum = 0;
+    for (std::int64_t p = 0; p < b.block; ++p) sum += bytes[i * b.block + p];
+    row.sums[i] *= static_cast<float>(sum);
+  }
+}
+
+void prepare(const BlockMatrix& b, const float* a, std::int64_t k, float* to) {
+  b.bits == 8 ? prepare_row<8>(b, a, k, to) : prepare_row<4>(b, a, k, to);
+}
+
+// ---- products -----------------------------------------------------------------------------------
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+
+SLUICE_CPU_INLINE VecI add_pairs(VecI sum, __m256i products) {
+  return sum + (VecI)_mm256_madd_epi16(products, _mm256_set1_epi16(1));
+}
+
+#endif
+
+/// One vector of B's bytes, its numbers in the form that is multiplied.
+template <int kBits>
+struct ByteNumbers;
+
+template <>
+struct ByteNumbers<8> {
+  SLUICE_CPU_INLINE ByteNumbers of(VecI bytes) { return {bytes}; }
+  SLUICE_CPU_INLINE VecI add_products(VecI sum, const ByteNumbers& n, const std::int8_t* a) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    const __m256i magnitudes = _mm256_abs_epi8((__m256i)n.bytes);
+    const __m256i turned = _mm256_sign_epi8((__m256i)load_int(a), (__m256i)n.bytes);
+    return add_pairs(sum, _mm256_maddubs_epi16(magnitudes, turned));
+#else
+    return multiply_add(sum, unsigned_bytes(n.bytes), signed_bytes(load_int(a)));
+#endif
+  }
+  VecI bytes;
+};
+
+template <>
+struct ByteNumbers<4> {
+  SLUICE_CPU_INLINE ByteNumbers of(VecI bytes) {
+    const VecI mask = broadcast_int(0x0f0f0f0f);
+    return {bytes & mask, (bytes >> 4) & mask};
+  }
+  SLUICE_CPU_INLINE VecI add_products(VecI sum, const ByteNumbers& n, const std::int8_t* a) {
+    const VecI even = load_int(a), odd = load_int(a + kVectorBytes);
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    return add_pairs(sum, _mm256_add_epi16(_mm256_maddubs_epi16((__m256i)n.even, (__m256i)even),
+                                           _mm256_maddubs_epi16((__m256i)n.odd, (__m256i)odd)));
+#else
+    sum = multiply_add(sum, unsigned_bytes(n.even), signed_bytes(even));
+    return multiply_add(sum, unsigned_bytes(n.odd), signed_bytes(odd));
+#endif
+  }
+  VecI even, odd;
+};
+
+/// The scales of the blocks that one vector covers, each in its lanes.
+SLUICE_CPU_INLINE Vec spread(const float* scales, int count, VecI places) {
+#if defined(__AVX512F__)
+  return _mm512_permutexvar_ps((__m512i)places, load_first(scales, count));
+#elif defined(__AVX2__)
+  return _mm256_permutevar8x32_ps(load_first(scales, count), (__m256i)places);
+#else
+  Vec v{};
+  for (int i = 0; i < kLanes; ++i) v[i] = places[i] < count ? scales[places[i]] : 0;
+  return v;
+#endif
+}
+
+/// What the tiles of a matrix share.
+template <int kBits>
+struct TileSource {
+  TileSource(const BlockMatrix& b, std::int64_t column, float* rows)
+      : row(b, rows),
+        numbers(b.numbers + column * (b.k * kBits / 8)),
+        b_row(b.k * kBits / 8),
+        blocks(b.k / b.block),
+        scales(b.scales + column * blocks),
+        flip(broadcast_int(flip_of<kBits>(b))) {}
+  RoundedRow<kBits> row;  ///< the first one
+  const std::uint8_t* numbers;
+  std::int64_t b_row, blocks;
+  const float* scales;
+  VecI flip;
+};
+
+/// kRows x kColumns products, where a block is one vector of B's bytes or several.
+template <int kBits, int kRows, int kColumns>
+void wide_byte_tile(const BlockMatrix& b, std::int64_t column, float* rows, std::int64_t row,
+                    float* c, std::int64_t c_row) {
+  const TileSource<kBits> from(b, column, rows);
+  const std::int64_t vectors = b.block / kSpan<kBits>;
+  const std::int8_t* bytes = from.row.bytes;
+  const std::uint8_t* numbers = from.numbers;
+  Vec sums[kRows][kColumns] = {};
+  for (std::int64_t block = 0; block < from.blocks; ++block) {
+    const std::int64_t lanes = block * vectors * kLanes;
+    VecI dots[kRows][kColumns];
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      const VecI correction = load_int(from.row.corrections + i * row + lanes);
+      SLUICE_CPU_UNROLL
+      for (int j = 0; j < kColumns; ++j) dots[i][j] = correction;
+    }
+    for (std::int64_t v = 0; v < vectors; ++v) {
+      SLUICE_CPU_UNROLL
+      for (int j = 0; j < kColumns; ++j) {
+        const VecI raw = load_int(numbers + j * from.b_row) ^ from.flip;
+        prefetch(numbers + (kColumns + j) * from.b_row);
+        const auto n = ByteNumbers<kBits>::of(raw);
+        SLUICE_CPU_UNROLL
+        for (int i = 0; i < kRows; ++i) {
+          dots[i][j] = ByteNumbers<kBits>::add_products(dots[i][j], n, bytes + i * row * 4);
+        }
+      }
+      numbers += kVectorBytes;
+      bytes += kSpan<kBits>;
+    }
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      const Vec factor = load(from.row.factors + i * row + lanes);
+      SLUICE_CPU_UNROLL
+      for (int j = 0; j < kColumns; ++j) {
+        const Vec scale = broadcast(from.scales[j * from.blocks + block]) * factor;
+        sums[i][j] = fmadd(__builtin_convertvector(dots[i][j], Vec), scale, sums[i][j]);
+      }
+    }
+  }
+  SLUICE_CPU_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    SLUICE_CPU_UNROLL
+    for (int j = 0; j < kColumns; ++j) c[i * c_row + j] = reduce_add(sums[i][j]);
+  }
+}
+
+/// The same, where a vector covers several blocks.
+template <int kBits, int kRows, int kColumns>
+void narrow_byte_tile(const BlockMatrix& b, std::int64_t column, float* rows, std::int64_t row,
+                      float* c, std::int64_t c_row) {
+  const TileSource<kBits> from(b, column, rows);
+  VecI places;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    places[lane] = static_cast<std::int32_t>(lane * kLanePlaces<kBits> / b.block);
+  }
+  const int blocks_of_step = static_cast<int>(kSpan<kBits> / b.block);
+  Vec sums[kRows][kColumns] = {};
+  const auto add = [&](std::int64_t step, int j, VecI raw, int count)
+      __attribute__((always_inline)) {
+    const auto n = ByteNumbers<kBits>::of(raw ^ from.flip);
+    const float* scales = from.scales + j * from.blocks + step * blocks_of_step;
+    const Vec scale = spread(scales, count, places);
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      const std::int64_t lanes = i * row + step * kLanes;
+      const VecI dot =
+          ByteNumbers<kBits>::add_products(load_int(from.row.corrections + lanes), n,
+                                           from.row.bytes + i * row * 4 + step * kSpan<kBits>);
+      const Vec factor = load(from.row.factors + lanes) * scale;
+      sums[i][j] = fmadd(__builtin_convertvector(dot, Vec), factor, sums[i][j]);
+    }
+  };
+  const std::int64_t whole = b.k / kSpan<kBits>;
+  for (std::int64_t step = 0; step < whole; ++step) {
+    SLUICE_CPU_UNROLL
+    for (int j = 0; j < kColumns; ++j) {
+      const std::uint8_t* numbers = from.numbers + j * from.b_row + step * kVectorBytes;
+      prefetch(numbers + kColumns * from.b_row);
+      add(step, j, load_int(numbers), blocks_of_step);
+    }
+  }
+  if (whole < from.row.steps) {  // behind the last row there is no memory to read
+    const std::int64_t left = from.b_row - whole * kVectorBytes;
+    SLUICE_CPU_UNROLL
+    for (int j = 0; j < kColumns; ++j) {
+      std::uint8_t last[kVectorBytes] = {};
+      __builtin_memcpy(last, from.numbers + j * from.b_row + whole * kVectorBytes,
+                       static_cast<std::size_t>(left));
+      add(whole, j, load_int(last), static_cast<int>(from.blocks - whole * blocks_of_step));
+    }
+  }
+  SLUICE_CPU_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    SLUICE_CPU_UNROLL
+    for (int j = 0; j < kColumns; ++j) c[i * c_row + j] = reduce_add(sums[i][j]);
+  }
+}
+
+inline constexpr std::int64_t kZerosAtOnce = 64;
+
+/// Up to kZerosAtOnce zero points from number `at` on, as floats, somewhere in `buffer`.
+template <int kBits>
+SLUICE_CPU_INLINE const float* read_zeros(const BlockMatrix& b, std::int64_t at, std::int64_t count,
+                                          float* buffer) {
+  if (b.float_zeros != nullptr) return b.float_zeros + at;
+  const std::int64_t skipped = kBits == 4 ? at % 2 : 0;  // the lower number of its byte
+  const std::uint8_t* from = b.zeros + (at - skipped) * kBits / 8;
+  const auto numbers = BlockNumbers<kBits>::of(false, 0);
+  std::int64_t i = 0;
+  for (; i + kBlockUnit <= count; i += kBlockUnit) {
+    store_in_order<kBits>(BlockNumbers<kBits>::expand(numbers, from + i * kBits / 8), buffer + i);
+  }
+  for (; i < count + skipped; ++i) buffer[i] = zero_at<kBits>(b, at - skipped + i);
+  return buffer + skipped;
+}
+
+/// Subtracts, for zero points that blocks have of their own, what they add to a product.
+template <int kBits>
+void subtract_zeros(const BlockMatrix& b, std::int64_t column, float* rows, std::int64_t row,
+                    std::int64_t count, float* c, std::int64_t c_row) {
+  const std::int64_t blocks = b.k / b.block;
+  const float* sums = RoundedRow<kBits>(b, rows).sums;
+  float buffer[kZerosAtOnce + 1];
+  for (std::int64_t begin = 0; begin < blocks; begin += kZerosAtOnce) {
+    const std::int64_t some = blocks - begin < kZerosAtOnce ? blocks - begin : kZerosAtOnce;
+    const std::int64_t at = column * blocks + begin;
+    const float* zeros = read_zeros<kBits>(b, at, some, buffer);
+    for (std::int64_t r = 0; r < count; ++r) {
+      Vec sum = {};
+      for (std::int64_t i = 0; i < some; i += kLanes) {
+        const int width = some - i < kLanes ? static_cast<int>(some - i) : kLanes;
+        const Vec scaled = load_first(zeros + i, width) * load_first(b.scales + at + i, width);
+        sum = fmadd(scaled, load_first(sums + r * row + begin + i, width), sum);
+      }
+      c[r * c_row] -= reduce_add(sum);
+    }
+  }
+}
+
+template <int kBits, bool kIsNarrow>
+struct Multiply {
+  template <int kRows, int kColumns>
+  SLUICE_CPU_INLINE void run_tile(const Multiply& m, std::int64_t first, std::int64_t j) {
+    constexpr auto kTile = kIsNarrow ? narrow_byte_tile<kBits, kRows, kColumns>
+                                     : wide_byte_tile<kBits, kRows, kColumns>;
+    float* rows = m.rows + first * m.row;
+    float* c = m.c + first * m.c_row + j;
+    kTile(*m.b, j, rows, m.row, c, m.c_row);
+    if (!m.b->has_zeros()) return;
+    for (int i = 0; i < kColumns; ++i) {
+      subtract_zeros<kBits>(*m.b, j + i, rows, m.row, kRows, c + i, m.c_row);
+    }
+  }
+
+  template <int kRows>
+  SLUICE_CPU_INLINE void run(const Multiply& m, std::int64_t first) {
+    constexpr int kColumns = kBlockColumns<kRows>;
+    std::int64_t j = m.begin;
+    for (; j + kColumns <= m.end; j += kColumns) run_tile<kRows, kColumns>(m, first, j);
+    for (; j < m.end; ++j) run_tile<kRows, 1>(m, first, j);
+  }
+
+  const BlockMatrix* b;
+  std::int64_t begin, end;
+  float* rows;
+  std::int64_t row;
+  float* c;
+  std::int64_t c_row;
+};
+
+template <int kBits>
+void multiply_bits(const BlockMatrix& b, std::int64_t begin, std::int64_t end, float* rows,
+                   std::int64_t row, std::int64_t count, float* c, std::int64_t c_row) {
+  b.block < kSpan<kBits>
+      ? for_rows(count, Multiply<kBits, true>{&b, begin, end, rows, row, c, c_row})
+      : for_rows(count, Multiply<kBits, false>{&b, begin, end, rows, row, c, c_row});
+}
+
+void multiply(const BlockMatrix& b, std::int64_t begin, std::int64_t end, const float* rows,
+              std::int64_t row, std::int64_t count, float* c, std::int64_t c_row) {
+  auto* prepared = const_cast<float*>(rows);
+  b.bits == 8 ? multiply_bits<8>(b, begin, end, prepared, row, count, c, c_row)
+              : multiply_bits<4>(b, begin, end, prepared, row, count, c, c_row);
+}
+
+}  // namespace
+
+extern const BlockKernels kBlocksInBytes;
+const BlockKernels kBlocksInBytes = {prepare, multiply, nullptr};
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA

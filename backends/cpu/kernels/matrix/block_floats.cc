@@ -1,0 +1,146 @@
+// Products of a few rows with matrices of 4 and 8 bits in f32.
+#include "kernels/matrix/block_numbers.h"
+
+namespace sluice::cpu::SLUICE_CPU_ISA {
+namespace {
+
+/// kRows x kColumns products of whole rows, `row` floats apart, with neighbouring columns. The sum
+/// over a block is scaled once. Columns are short streams, so the next ones are fetched ahead.
+template <int kBits, bool kHasZeros, int kRows, int kColumns>
+void block_tile(const BlockMatrix& b, std::int64_t column, const float* rows, std::int64_t row,
+                float* c, std::int64_t c_row) {
+  const std::int64_t blocks = b.k / b.block;
+  const std::int64_t units = b.block / kBlockUnit;
+  const std::int64_t b_row = b.k * kBits / 8;
+  const std::uint8_t* numbers = b.numbers + column * b_row;
+  const float* scales = b.scales + column * blocks;
+  Vec sums[kRows][kColumns] = {};
+  BlockNumbers<kBits> expanders[kColumns];
+  SLUICE_CPU_UNROLL
+  for (int j = 0; j < kColumns; ++j) {
+    expanders[j] = BlockNumbers<kBits>::of(b.has_sign, static_cast<float>(b.zero));
+  }
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    if constexpr (kHasZeros) {
+      SLUICE_CPU_UNROLL
+      for (int j = 0; j < kColumns; ++j) {
+        const float zero = zero_at<kBits>(b, (column + j) * blocks + block);
+        expanders[j] = BlockNumbers<kBits>::of(b.has_sign, zero);
+      }
+    }
+    Vec parts[kRows][kColumns];
+    SLUICE_CPU_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      SLUICE_CPU_UNROLL
+      for (int j = 0; j < kColumns; ++j) parts[i][j] = Vec{};
+    }
+    for (std::int64_t u = 0; u < units; ++u, numbers += kBlockUnit * kBits / 8) {
+      SLUICE_CPU_UNROLL
+      for (int j = 0; j < kColumns; ++j) {
+        const BlockPair pair = BlockNumbers<kBits>::expand(expanders[j], numbers + j * b_row);
+        prefetch(numbers + (kColumns + j) * b_row);
+        SLUICE_CPU_UNROLL
+        for (int i = 0; i < kRows; ++i) {
+          parts[i][j] = fmadd(load(rows + i * row), pair.first, parts[i][j]);
+          parts[i][j] = fmadd(load(rows + i * row + kLanes), pair.second, parts[i][j]);
+        }
+      }
+      rows += kBlockUnit;
+    }
+    SLUICE_CPU_UNROLL
+    for (int j = 0; j < kColumns; ++j) {
+      const Vec scale = broadcast(scales[j * blocks + block]);
+      SLUICE_CPU_UNROLL
+      for (int i = 0; i < kRows; ++i) sums[i][j] = fmadd(parts[i][j], scale, sums[i][j]);
+    }
+  }
+  SLUICE_CPU_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    SLUICE_CPU_UNROLL
+    for (int j = 0; j < kColumns; ++j) c[i * c_row + j] = reduce_add(sums[i][j]);
+  }
+}
+
+template <int kBits, bool kHasZeros>
+struct Multiply {
+  template <int kRows>
+  SLUICE_CPU_INLINE void run(const Multiply& m, std::int64_t first) {
+    constexpr int kColumns = kBlockColumns<kRows>;
+    const float* from = m.rows + first * m.row;
+    float* to = m.c + first * m.c_row;
+    std::int64_t j = m.begin;
+    for (; j + kColumns <= m.end; j += kColumns) {
+      block_tile<kBits, kHasZeros, kRows, kColumns>(*m.b, j, from, m.row, to + j, m.c_row);
+    }
+    for (; j < m.end; ++j) {
+      block_tile<kBits, kHasZeros, kRows, 1>(*m.b, j, from, m.row, to + j, m.c_row);
+    }
+  }
+
+  const BlockMatrix* b;
+  std::int64_t begin, end;
+  const float* rows;
+  std::int64_t row;
+  float* c;
+  std::int64_t c_row;
+};
+
+void multiply(const BlockMatrix& b, std::int64_t begin, std::int64_t end, const float* rows,
+              std::int64_t row, std::int64_t count, float* c, std::int64_t c_row) {
+  if (b.bits == 8) {
+    b.has_zeros() ? for_rows(count, Multiply<8, true>{&b, begin, end, rows, row, c, c_row})
+                  : for_rows(count, Multiply<8, false>{&b, begin, end, rows, row, c, c_row});
+  } else {
+    b.has_zeros() ? for_rows(count, Multiply<4, true>{&b, begin, end, rows, row, c, c_row})
+                  : for_rows(count, Multiply<4, false>{&b, begin, end, rows, row, c, c_row});
+  }
+}
+
+/// In the order of BlockNumbers::expand, filled up with zeros.
+void prepare(const BlockMatrix& b, const float* a, std::int64_t k, float* to) {
+  if (b.bits == 8) {
+    std::memcpy(to, a, static_cast<std::size_t>(k) * sizeof(float));
+    for (std::int64_t p = k; p < b.k; ++p) to[p] = 0;
+    return;
+  }
+  std::int64_t p = 0;
+  for (; p + kBlockUnit <= k; p += kBlockUnit) {
+    for (int i = 0; i < kLanes; ++i) {
+      to[p + i] = a[p + 2 * i];
+      to[p + kLanes + i] = a[p + 2 * i + 1];
+    }
+  }
+  for (std::int64_t from = p; p < b.k; ++p) {
+    const std::int64_t unit = (p - from) / kBlockUnit * kBlockUnit + from;
+    const std::int64_t i = p - unit;
+    to[unit + i / 2 + i % 2 * kLanes] = p < k ? a[p] : 0;
+  }
+}
+
+template <int kBits>
+SLUICE_CPU_INLINE void widen(const BlockMatrix& b, std::int64_t column, std::int64_t begin,
+                             std::int64_t count, float* to) {
+  const std::uint8_t* from = b.numbers + (column * b.k + begin) * kBits / 8;
+  const std::int64_t first_block = column * (b.k / b.block);
+  for (std::int64_t p = 0; p < count; p += kBlockUnit, to += kBlockUnit) {
+    const std::int64_t at = first_block + (begin + p) / b.block;
+    const Vec scale = broadcast(b.scales[at]);
+    const float zero = b.has_zeros() ? zero_at<kBits>(b, at) : static_cast<float>(b.zero);
+    const auto numbers = BlockNumbers<kBits>::of(b.has_sign, zero);
+    const BlockPair pair = BlockNumbers<kBits>::expand(numbers, from);
+    store_in_order<kBits>({pair.first * scale, pair.second * scale}, to);
+    from += kBlockUnit * kBits / 8;
+  }
+}
+
+void widen_column(const BlockMatrix& b, std::int64_t column, std::int64_t begin, std::int64_t count,
+                  float* to) {
+  b.bits == 8 ? widen<8>(b, column, begin, count, to) : widen<4>(b, column, begin, count, to);
+}
+
+}  // namespace
+
+extern const BlockKernels kBlocksInFloats;
+const BlockKernels kBlocksInFloats = {prepare, multiply, widen_column};
+
+}  // namespace sluice::cpu::SLUICE_CPU_ISA
