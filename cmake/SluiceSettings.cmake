@@ -55,6 +55,9 @@ if("${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" MATCHES "^(GNU 12|Cl
   add_compile_options(-Werror)
 endif()
 
+# Spans and vectors of debug builds, and of fuzzers, refuse an index outside.
+add_compile_definitions($<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+
 if(SLUICE_SANITIZE)
   if(SLUICE_SANITIZE MATCHES "fuzzer")
     add_compile_definitions(FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION)
