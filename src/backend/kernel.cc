@@ -26,10 +26,11 @@ Result<std::shared_ptr<const Kernel>> Kernel::create(std::shared_ptr<const Backe
   sluice_kernel* made = nullptr;
   sluice_kernel_info info = {};
   info.struct_size = sizeof(info);
-  SLUICE_TRY(call_plugin(backend->name(), [&](sluice_message* message) {
-               return backend->api().kernel_create(backend->handle(), device, &c_op, &made, &info,
-                                                   message);
-             }).with_context(op.describe()));
+  const Status created = call_plugin(backend->name(), [&](sluice_message* message) {
+    return backend->api().kernel_create(backend->handle(), device, &c_op, &made, &info, message);
+  });
+  const bool is_named = created.message().find(op.describe()) != std::string::npos;
+  SLUICE_TRY(is_named ? created : created.with_context(op.describe()));
   if (made == nullptr) {
     return internal_error("backend \"{}\" returned no kernel for {}", backend->name(),
                           op.describe());

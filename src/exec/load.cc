@@ -9,6 +9,7 @@
 #include "exec/constants/verification.h"
 #include "exec/device_constants.h"
 #include "exec/model_state.h"
+#include "ir/source.h"
 #include "ops/control/structure.h"
 
 namespace sluice::exec {
@@ -108,16 +109,32 @@ Status unknown_operator(const ir::Operation& operation) {
       operation.describe(), operation.domain);
 }
 
+Status check_operation(const ir::Graph& graph, ir::Subgraph& subgraph, ir::Operation& operation) {
+  const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+  if (schema == nullptr) return unknown_operator(operation);
+  SLUICE_TRY(ops::normalize(*schema, subgraph, operation));
+  return ops::check_structure(graph, operation);
+}
+
 /// Checks all operations against the operator table: a package is untrusted input.
 Status check_operations(ir::Graph& graph) {
   for (std::size_t i = 0; i < graph.num_subgraphs(); ++i) {
     ir::Subgraph& subgraph = graph.subgraph(ir::SubgraphId(i));
     for (const ir::OperationId id : subgraph.order()) {
       ir::Operation& operation = subgraph.operation(id);
-      const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
-      if (schema == nullptr) return unknown_operator(operation);
-      SLUICE_TRY(ops::normalize(*schema, subgraph, operation));
-      SLUICE_TRY(ops::check_structure(graph, operation));
+      SLUICE_TRY(ir::with_source(graph, subgraph, check_operation(graph, subgraph, operation)));
+    }
+  }
+  return ok_status();
+}
+
+/// Callers give and take tensors in row-major order.
+Status check_layouts(const package::Signature& signature) {
+  for (const auto* tensors : {&signature.inputs, &signature.outputs}) {
+    for (const package::TensorSpec& spec : *tensors) {
+      if (!spec.type.is_tensor() || spec.type.layout() == ir::Layout::kRowMajor) continue;
+      return invalid_argument("tensor \"{}\" of the signature is {}; it must be row-major",
+                              spec.name, spec.type.to_string());
     }
   }
   return ok_status();
@@ -201,7 +218,8 @@ Status prepare_subgraphs(ModelState& model, const std::stop_token& stop) {
 Status plan_all(const ModelState& model, const std::stop_token& stop) {
   for (const auto& code : model.subgraphs) {
     SLUICE_TRY(check_not_stopped(stop));
-    if (code != nullptr) SLUICE_TRY(plan_static(model, *code));
+    if (code == nullptr) continue;
+    SLUICE_TRY(ir::with_source(model.executable.graph, *code->subgraph, plan_static(model, *code)));
   }
   return ok_status();
 }
@@ -262,6 +280,7 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   }
   SLUICE_TRY(check_assignment(*owner));
   model->signature = package::signature_of(owner->graph);
+  SLUICE_TRY(check_layouts(model->signature));
   model->options = options;
   model->options.draft = nullptr;  // of this load alone
   model->executor = SLUICE_TRY(executor_of(*owner, options));

@@ -30,6 +30,23 @@ std::string describe(const Graph& graph, const Operation& operation) {
   return source == nullptr ? operation.describe() : operation.describe() + ", " + *source;
 }
 
+Status with_source(const Graph& graph, const Subgraph& subgraph, Status status) {
+  if (status.is_ok()) return status;
+  std::string message = status.message();
+  for (const OperationId id : subgraph.order()) {
+    const Operation& operation = subgraph.operation(id);
+    const std::string* source = find_source(graph, operation.name);
+    if (source == nullptr) continue;
+    const std::string node = operation.describe();
+    const std::size_t at = message.find(node);
+    if (at == std::string::npos) continue;
+    const std::string behind = ", " + *source;
+    const std::size_t end = at + node.size();
+    if (message.compare(end, behind.size(), behind) != 0) message.insert(end, behind);
+  }
+  return {status.code(), status.detail(), std::move(message)};
+}
+
 void drop_stale_sources(Graph& graph) {
   std::set<std::string> known;
   for (std::size_t s = 0; s < graph.num_subgraphs(); ++s) {

@@ -21,6 +21,10 @@ const std::string* find_source(const Graph& graph, std::string_view operation_na
 /// `operation.describe()`, and the source if it is known: `node "conv1" (Conv), model.py:42`.
 std::string describe(const Graph& graph, const Operation& operation);
 
+/// An error whose message names an operation of `subgraph` as Operation::describe does, with the
+/// source behind the name if it is known. Shape functions and kernels know nothing of sources.
+Status with_source(const Graph& graph, const Subgraph& subgraph, Status status);
+
 /// Drops the sources of names that no operation has any more.
 void drop_stale_sources(Graph& graph);
 

@@ -21,7 +21,11 @@ Status FrameRunner::run() {
   const bool is_static = code_.static_plan != nullptr && fits_static_plan();
   Status status = is_static ? run_static() : run_ranges();
   for (Value& value : frame_.values) value = {};  // values not passed on end with the run
-  return status;
+  return with_source(std::move(status));
+}
+
+Status FrameRunner::with_source(Status status) const {
+  return ir::with_source(model_.executable.graph, *code_.subgraph, std::move(status));
 }
 
 Status FrameRunner::begin() { return prepare_memory(*frame_.static_recording); }
@@ -32,7 +36,9 @@ Status FrameRunner::submit(std::size_t segment) {
   const TaskList* running = nullptr;  // none if there are views only
   for (const TaskList& task : frame_.static_recording->tasks) {
     if (task.segment != segment) continue;
-    if (running != nullptr) SLUICE_TRY(context_.streams[running->group]->wait());
+    if (running != nullptr) {
+      SLUICE_TRY(with_source(context_.streams[running->group]->wait()));
+    }
     SLUICE_TRY(context_.streams[task.group]->submit(task.list, frame_.bindings));
     running = &task;
   }
@@ -44,7 +50,7 @@ Result<bool> FrameRunner::poll(std::size_t segment) {
     if (task.segment != segment) continue;
     const Status status = context_.streams[task.group]->wait(std::chrono::nanoseconds(0));
     if (status.code() == Code::kDeadlineExceeded) return false;
-    SLUICE_TRY(Status(status));
+    SLUICE_TRY(with_source(status));
   }
   return true;
 }

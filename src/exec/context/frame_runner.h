@@ -22,6 +22,8 @@ class FrameRunner {
   Status finish();
 
  private:
+  /// Of errors that name a node: where the program that made the model has it.
+  Status with_source(Status status) const;
   bool fits_static_plan() const;
   Status run_static();
   Status run_ranges();
