@@ -22,10 +22,10 @@ std::int64_t dim_from_end(Dims dims, std::size_t from_end) {
 
 std::vector<std::int64_t> strides_of(Dims dims) {
   std::vector<std::int64_t> strides(dims.size());
-  std::int64_t stride = 1;
+  std::uint64_t stride = 1;  // may wrap where the tensor has no elements
   for (std::size_t d = dims.size(); d-- > 0;) {
-    strides[d] = stride;
-    stride *= dims[d];
+    strides[d] = static_cast<std::int64_t>(stride);
+    stride *= static_cast<std::uint64_t>(dims[d]);
   }
   return strides;
 }

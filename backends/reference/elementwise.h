@@ -55,6 +55,13 @@ void map_binary(const Call& call, const Function& function) {
   });
 }
 
+/// As check_elementwise, for one input, whose elements are those of the output.
+template <auto kTypes>
+Status check_unary(const sluice_op& op) {
+  if (op.num_inputs > 1) return refuse(op, "takes one input");
+  return check_elementwise<kTypes>(op);
+}
+
 /// `make(attributes)` gives the function of one element.
 template <auto kTypes, typename Make>
 KernelEntry unary_with(const char* kind, Make /*stateless*/) {
@@ -67,7 +74,7 @@ KernelEntry unary_with(const char* kind, Make /*stateless*/) {
                   return plugin::ok();
                 });
               },
-          .check = check_elementwise<kTypes>,
+          .check = check_unary<kTypes>,
           .result_type = type_of_first_input};
 }
 

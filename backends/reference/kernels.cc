@@ -39,11 +39,30 @@ class FusedKernel : public plugin::HostKernel {
 
 }  // namespace
 
+namespace {
+
+/// A kernel that writes elements of another size than the output has would leave it.
+Status check_output_types(const KernelEntry& entry, const sluice_op& op) {
+  OutputTypes wanted = entry.output_types;
+  if (entry.is_elementwise()) wanted[0] = entry.result_type(op);
+  for (int i = 0; i < op.num_outputs && i < std::ssize(wanted); ++i) {
+    sluice_element_type type = wanted[static_cast<std::size_t>(i)];
+    if (type == kTypeOfInput0) type = op.inputs[0].tensor.element_type;
+    const sluice_tensor& output = op.outputs[i].tensor;
+    if (type == plugin::kAbsent || plugin::is_absent(output) || output.element_type == type) {
+      continue;
+    }
+    return refuse(op, "output " + std::to_string(i) + " is of element type " +
+                          std::to_string(output.element_type) + "; the result is of " +
+                          std::to_string(type));
+  }
+  return plugin::ok();
+}
+
+}  // namespace
+
 Status refuse(const sluice_op& op, const std::string& text) {
-  const std::string kind = plugin::kind_of(op);
-  const std::string_view name = op.name != nullptr ? op.name : "";
-  if (name.empty()) return plugin::invalid_argument(kind + ": " + text);
-  return plugin::invalid_argument("node \"" + std::string(name) + "\" (" + kind + "): " + text);
+  return plugin::invalid_argument(plugin::describe(op) + ": " + text);
 }
 
 Status check_entry(const KernelEntry& entry, const sluice_op& op) {
@@ -54,6 +73,7 @@ Status check_entry(const KernelEntry& entry, const sluice_op& op) {
   if (op.num_outputs < 1 || (op.num_outputs == 1 && plugin::is_absent(op.outputs[0].tensor))) {
     return refuse(op, "has no output");
   }
+  if (Status status = check_output_types(entry, op); !status.is_ok()) return status;
   return entry.check != nullptr ? entry.check(op) : plugin::ok();
 }
 

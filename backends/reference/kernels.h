@@ -5,6 +5,7 @@
 // them only for operations that `check_op` accepted, so they do not repeat its checks.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,11 @@ namespace sluice::reference {
 using plugin::Call;
 using plugin::Status;
 
+/// Element types that outputs must have, in order, where `run` relies on them. kAbsent: `run` asks
+/// the output.
+using OutputTypes = std::array<sluice_element_type, 4>;
+inline constexpr sluice_element_type kTypeOfInput0 = -1;
+
 struct KernelEntry {
   const char* domain = "";
   const char* kind = nullptr;
@@ -27,7 +33,8 @@ struct KernelEntry {
   /// Element-wise operators only, which thereby may stand in fused bodies: the element type of the
   /// output, given the types of the inputs.
   sluice_element_type (*result_type)(const sluice_op& op) = nullptr;
-  int num_required_inputs = 1;  ///< `check` and `run` may rely on the first ones
+  int num_required_inputs = 1;    ///< `check` and `run` may rely on the first ones
+  OutputTypes output_types = {};  ///< of element-wise operators `result_type` tells the first
 
   bool is_elementwise() const { return result_type != nullptr; }
 };
@@ -41,7 +48,8 @@ const std::vector<KernelEntry>& all_kernels();
 /// SLUICE_INVALID_ARGUMENT: `node "cut" (Slice): text`, `Slice: text` for a node without a name.
 Status refuse(const sluice_op& op, const std::string& text);
 
-/// The entry's own check, after that for its required inputs and for the only output.
+/// The entry's own check, after those for its required inputs, for the only output, and for the
+/// types of the outputs.
 Status check_entry(const KernelEntry& entry, const sluice_op& op);
 
 /// Ok if `make_kernel` can run `op`, fused body included.

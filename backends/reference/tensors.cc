@@ -55,7 +55,10 @@ void Mover::clear(std::int64_t to_index) const {
 Status check_movable(const sluice_op& op, int input) {
   if (input >= op.num_inputs) return plugin::ok();
   const sluice_element_type type = op.inputs[input].tensor.element_type;
-  return plugin::element_bits(type) != 0 ? plugin::ok() : unsupported_type(op, type);
+  if (plugin::element_bits(type) == 0) return unsupported_type(op, type);
+  const sluice_tensor& to = op.outputs[0].tensor;
+  if (plugin::is_absent(to) || to.element_type == type) return plugin::ok();
+  return refuse(op, "input " + std::to_string(input) + " and the output differ in element type");
 }
 
 Status check_first_movable(const sluice_op& op) { return check_movable(op, 0); }
@@ -83,14 +86,18 @@ Status normalize_axis(const sluice_op& op, std::int64_t axis, std::size_t rank,
   return plugin::ok();
 }
 
-Status normalize_index(const sluice_op& op, std::int64_t index, std::int64_t size,
+Status normalize_index(std::int64_t index, std::size_t axis, std::int64_t size,
                        std::int64_t* result) {
   if (index < -size || index >= size) {
-    return refuse(op, "index " + std::to_string(index) + " is outside a dimension of " +
-                          std::to_string(size));
+    return plugin::index_outside(index, static_cast<std::int64_t>(axis), size);
   }
   *result = index < 0 ? index + size : index;
   return plugin::ok();
+}
+
+Status length_outside(const sluice_op& op, std::int64_t length, std::int64_t most) {
+  return refuse(op, "a sequence of length " + std::to_string(length) + "; the input has " +
+                        std::to_string(most) + " steps");
 }
 
 Status expect_dims(const Call& call, int output, Dims expected) {
@@ -100,10 +107,6 @@ Status expect_dims(const Call& call, int output, Dims expected) {
                                plugin::to_string(given));
 }
 
-std::int64_t product(Dims dims) {
-  std::int64_t result = 1;
-  for (const std::int64_t dim : dims) result *= dim;
-  return result;
-}
+std::int64_t product(Dims dims) { return plugin::num_elements(dims); }
 
 }  // namespace sluice::reference

@@ -50,14 +50,18 @@ Status normalize_axis(const sluice_op& op, std::int64_t axis, std::size_t rank,
 
 /// An index of a dimension of `size`, made non-negative.
 /// Fails: SLUICE_INVALID_ARGUMENT.
-Status normalize_index(const sluice_op& op, std::int64_t index, std::int64_t size,
+Status normalize_index(std::int64_t index, std::size_t axis, std::int64_t size,
                        std::int64_t* result);
 
 /// Output `output` has these dimensions; what follows may write them all.
 /// Fails: SLUICE_INVALID_ARGUMENT: the host planned another shape than the kernel computes.
 Status expect_dims(const Call& call, int output, Dims expected);
 
-/// Product of the dimensions, 1 without any. Requires: the product fits, as for part of a tensor.
+/// The error of a sequence's length that is data.
+Status length_outside(const sluice_op& op, std::int64_t length, std::int64_t most);
+
+/// Product of the dimensions, 1 without any; -1 past 64 bits, as of the axes of a tensor that
+/// another axis leaves without elements.
 std::int64_t product(Dims dims);
 
 /// Calls `visit(i, index)` for all indices of `dims` in row-major order, i = 0, 1, ...

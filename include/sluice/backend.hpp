@@ -234,4 +234,26 @@ inline std::string kind_of(const sluice_op& op) {
   return *op.domain == '\0' ? op.kind : std::string(op.domain) + "::" + op.kind;
 }
 
+/// The operation for messages: `node "conv1" (Conv)`, `Conv` for a node without a name. The host
+/// finds the node by this text, and adds where the program has it.
+inline std::string describe(const sluice_op& op) {
+  const std::string_view name = op.name != nullptr ? op.name : "";
+  return name.empty() ? kind_of(op) : "node \"" + std::string(name) + "\" (" + kind_of(op) + ")";
+}
+
+/// The status, whose text names the operation. Those that run kernels call it, so that a kernel
+/// says only what is wrong: "index 7 is outside axis 1 of 5".
+inline Status at_node(const sluice_op& op, Status status) {
+  if (status.is_ok()) return status;
+  const std::string node = describe(op);
+  if (status.text.find(node) == std::string::npos) status.text = node + ": " + status.text;
+  return status;
+}
+
+/// SLUICE_OUT_OF_RANGE: an index of data that an axis of `size` does not have.
+inline Status index_outside(std::int64_t index, std::int64_t axis, std::int64_t size) {
+  return {SLUICE_OUT_OF_RANGE, "index " + std::to_string(index) + " is outside axis " +
+                                   std::to_string(axis) + ", which has " + std::to_string(size)};
+}
+
 }  // namespace sluice::plugin

@@ -404,8 +404,8 @@ Status run_command(const Command& command, std::span<void* const> bindings, cons
   }
   std::vector<std::int64_t*> actual_dims;
   for (const sluice_argument& output : command.outputs) actual_dims.push_back(output.actual_dims);
-  return command.kernel->run->run(
-      Call(op, inputs, outputs, actual_dims, find_texts(command.outputs, bindings)));
+  return at_node(op, command.kernel->run->run(Call(op, inputs, outputs, actual_dims,
+                                                   find_texts(command.outputs, bindings))));
 }
 
 inline Status run_command(const Command& command, std::span<void* const> bindings) {
@@ -465,7 +465,7 @@ struct HostPlugin : PluginDefaults {
     auto made = std::make_unique<Kernel>();
     made->op = &op;
     if (status.is_ok()) status = backend.make_kernel(op, &made->run);
-    if (!status.is_ok()) return status;
+    if (!status.is_ok()) return at_node(op, std::move(status));
     info.in_place_inputs = made->run->in_place_inputs();
     *kernel = made.release();
     return ok();

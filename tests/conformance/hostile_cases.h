@@ -11,8 +11,10 @@ struct HostileCase {
   std::string claim;  ///< what is wrong with it
   OpMaker op;
   std::vector<Tensor> inputs;
+  std::string says = "";  ///< part of every plug-in's error: the value and the axis
 };
 
+std::vector<HostileCase> hostile_attributes();
 std::vector<HostileCase> hostile_indices();
 std::vector<HostileCase> hostile_shapes();
 std::vector<HostileCase> hostile_images();
@@ -61,10 +63,15 @@ class HostileMaker {
     return to(ir::ElementType::kF32, std::move(dims));
   }
 
-  operator HostileCase() const { return {claim_, op_, inputs_}; }  // NOLINT
+  HostileMaker& says(std::string part) {
+    says_ = std::move(part);
+    return *this;
+  }
+
+  operator HostileCase() const { return {claim_, op_, inputs_, says_}; }  // NOLINT
 
  private:
-  std::string claim_;
+  std::string claim_, says_;
   OpMaker op_;
   std::vector<Tensor> inputs_;
 };

@@ -28,10 +28,36 @@ std::vector<int> usable_cpus() {
   return cpus;
 }
 
+/// Only images have blocks of channels.
+bool has_known_layouts(const sluice_op& op) {
+  for (const auto& operands :
+       {plugin::inputs_of(op), plugin::outputs_of(op), plugin::body_inputs_of(op)}) {
+    for (const sluice_operand& operand : operands) {
+      if (operand.tensor.layout == SLUICE_LAYOUT_C16 && operand.tensor.rank < 3) return false;
+    }
+  }
+  return true;
+}
+
+bool has_operands(const OpEntry& entry, const sluice_op& op) {
+  if (op.num_outputs < 1 || op.num_inputs < entry.num_required_inputs) return false;
+  const auto required =
+      plugin::inputs_of(op).first(static_cast<std::size_t>(entry.num_required_inputs));
+  return std::ranges::none_of(
+      required, [](const sluice_operand& input) { return plugin::is_absent(input.tensor); });
+}
+
 /// The entry whose `check` accepts `op`, or null.
 const OpEntry* find_accepting(const sluice_op& op) {
   const OpEntry* entry = find_entry(op.domain, op.kind);
-  return entry != nullptr && entry->check(op).is_ok() ? entry : nullptr;
+  if (entry == nullptr || !has_operands(*entry, op) || !has_known_layouts(op)) return nullptr;
+  return entry->check(op).is_ok() ? entry : nullptr;
+}
+
+Status check_extents(const Kernel& kernel) {
+  Extents extents(kernel.op());
+  kernel.extents(extents);
+  return extents.status();
 }
 
 }  // namespace
@@ -106,6 +132,7 @@ Status Backend::make_kernel(const sluice_op& op, std::unique_ptr<Kernel>* kernel
   const OpEntry* entry = find_accepting(op);
   Status status = plugin::unimplemented(plugin::kind_of(op) + ": no kernel");
   if (entry != nullptr) status = entry->make(op, isa_, kernel);
+  if (status.is_ok()) return check_extents(**kernel);
   if (status.code != SLUICE_UNIMPLEMENTED) return status;
   // Generic kernels read constants as the model has them.
   for (const sluice_operand& input : plugin::inputs_of(op)) {

@@ -61,6 +61,10 @@ void CommandList::run_phase(const Step& step, int phase, const Worker& worker) {
                 std::span(actual_dims_).subspan(step.first_output, step.num_outputs), texts_,
                 shared_.get(), &status_);
   step.kernel->run(run, phase, worker);
+  // Only worker 0 reports errors; the first one ends the list.
+  if (worker.index == 0 && !status_.is_ok()) {
+    status_ = plugin::at_node(step.kernel->op(), std::move(status_));
+  }
 }
 
 /// Takes pieces of a phase until none is left. A piece is a worker's share in a larger team, so the

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/worker.h"
+#include "plugin/extents.h"
 #include "sluice/backend.hpp"
 
 namespace sluice::cpu {
@@ -68,6 +69,10 @@ class Kernel {
   /// This worker's share of `phase`. All workers have finished a phase before the next begins.
   virtual void run(const Run& run, int phase, const Worker& worker) const = 0;
   virtual int phases() const { return 1; }
+
+  /// Tells all memory of operands that `run` touches, from the numbers that it computes with.
+  /// Packed forms and values of constants are the maker's to check.
+  virtual void extents(Extents& extents) const = 0;
 
   /// Bytes of Worker::scratch that `run` uses.
   virtual std::int64_t scratch_bytes() const { return 0; }

@@ -32,6 +32,8 @@ struct OpEntry {
   /// Names of the tactics for `op` with `workers` workers, without the default one (see
   /// plugin/tactic.h). Requires: all dimensions are known. Null if there is only the default.
   std::vector<std::string> (*tactics)(const sluice_op& op, Isa isa, int workers) = nullptr;
+
+  int num_required_inputs = 1;  ///< `check` and `make` may rely on the first ones
 };
 
 /// Null where there is no fast form.

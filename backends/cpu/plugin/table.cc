@@ -71,7 +71,7 @@ struct CpuPlugin : plugin::PluginDefaults {
     if (Status status = plugin::detail::check_device(device); !status.is_ok()) return status;
     std::unique_ptr<Kernel> made;
     Status status = backend.make_kernel(op, &made);
-    if (!status.is_ok()) return status;
+    if (!status.is_ok()) return plugin::at_node(op, std::move(status));
     info.in_place_inputs = made->in_place_inputs();
     *kernel = made.release();
     return ok();

@@ -75,6 +75,8 @@ Status check(const sluice_op& op) {
     if (!status.is_ok()) return status;
   }
   if (Status status = check_window(op, op.inputs[0].tensor.rank); !status.is_ok()) return status;
+  const std::int64_t groups = plugin::Attributes(op).get_int("group", 1);
+  if (groups < 1 || groups > (1 << 24)) return unimplemented("groups out of range");
   // Checks the rest of the shape with neutral values: the extents of the image may be unknown here,
   // and the layouts may not be chosen yet.
   ConvShape shape = conv_weights_shape(op);
@@ -165,11 +167,19 @@ class ByteKernel : public Kernel {
  public:
   ByteKernel(const sluice_op& op, const ConvShape& shape, Isa isa)
       : Kernel(op),
+        shape_(shape),
         residual_is_bytes_(has_residual(op) &&
                            op.inputs[kResidual].tensor.element_type == plugin::kU8),
         writes_bytes_(op.outputs[0].tensor.element_type == plugin::kU8),
         own_(take_weights(op, shape, isa)) {}
 
+  void extents(Extents& extents) const override {
+    tell_extents(shape_, 1, writes_bytes_ ? 1 : sizeof(float), extents);
+    if (has_residual(op())) {
+      const std::int64_t bytes = op().outputs[0].tensor.size_bytes / (writes_bytes_ ? 1 : 4);
+      extents.reads(kResidual, {bytes, residual_is_bytes_ ? 1 : 4});
+    }
+  }
   std::uint32_t in_place_inputs() const override {
     return has_residual(op()) && residual_is_bytes_ == writes_bytes_ ? 1U << kResidual : 0;
   }
@@ -207,6 +217,7 @@ class ByteKernel : public Kernel {
     return packed;
   }
 
+  ConvShape shape_;
   bool residual_is_bytes_;
   bool writes_bytes_;
   std::vector<std::byte> own_;
@@ -292,7 +303,8 @@ std::vector<OpEntry> byte_conv_entries() {
            .packing = byte_conv_packing,
            .pack = pack_weights,
            .preferred_layout = byte_conv_layout,
-           .tactics = list_byte_conv_tactics}};
+           .tactics = list_byte_conv_tactics,
+           .num_required_inputs = 4}};
 }
 
 }  // namespace sluice::cpu

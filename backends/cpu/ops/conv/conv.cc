@@ -130,6 +130,7 @@ class Conv : public Kernel {
  public:
   Conv(const sluice_op& op, ConvOp conv, const WeightsForm& form)
       : Kernel(op),
+        shape_(conv.shape),
         residual_input_(conv.residual_input),
         body_sources_(std::move(conv.body_sources)),
         plan_(plan(op, conv, form)),
@@ -164,6 +165,12 @@ class Conv : public Kernel {
     } else {
       run_depthwise(std::get<DepthwisePlan>(plan_), args, worker);
     }
+  }
+
+  void extents(Extents& extents) const override {
+    tell_extents(shape_, sizeof(float), sizeof(float), extents);
+    if (residual_input_ >= 0) extents.reads(residual_input_, {op().outputs[0].tensor.size_bytes});
+    if (second_pass_) second_pass_->extents(extents);
   }
 
   int phases() const override { return second_pass_ ? 2 : 1; }
@@ -212,6 +219,7 @@ class Conv : public Kernel {
     std::copy_n(static_cast<const float*>(op().inputs[2].tensor.data), channels, bias_.begin());
   }
 
+  ConvShape shape_;
   int residual_input_;
   std::vector<ChainSource> body_sources_;
   Plan plan_;
@@ -247,7 +255,8 @@ std::vector<OpEntry> conv_entries() {
            .packing = conv_packing,
            .pack = pack,
            .preferred_layout = conv_layout,
-           .tactics = list_conv_tactics}};
+           .tactics = list_conv_tactics,
+           .num_required_inputs = 2}};
 }
 
 }  // namespace sluice::cpu

@@ -106,6 +106,8 @@ Status check_conv(const sluice_op& op) {
   const sluice_tensor& x = op.inputs[0].tensor;
   if (Status status = check_image(x); !status.is_ok()) return status;
   if (Status status = check_window(op, x.rank); !status.is_ok()) return status;
+  const std::int64_t groups = plugin::Attributes(op).get_int("group", 1);
+  if (groups < 1 || groups > (1 << 24)) return unimplemented("groups out of range");
   if (Status status = check_weights(op); !status.is_ok()) return status;
   if (op.body == nullptr) return plugin::ok();
   Chain chain;
@@ -160,6 +162,18 @@ Status read_conv(const sluice_op& op, ConvOp* conv) {
   place_in_epilogue(op, conv);
   if (!conv->chain.body.empty()) place_body(op, conv);
   return plugin::ok();
+}
+
+void tell_extents(const ConvShape& shape, std::int64_t input_bytes, std::int64_t output_bytes,
+                  Extents& extents) {
+  const auto stored = [](Layout layout, std::int64_t channels) {
+    return layout == Layout::kBlocked ? blocks_of(channels) * kBlock : channels;
+  };
+  const Extent out = shape.output();
+  extents.reads(0, {shape.batch, stored(shape.in_layout, shape.in_channels), shape.input.h,
+                    shape.input.w, input_bytes});
+  extents.writes(
+      0, {shape.batch, stored(shape.out_layout, shape.out_channels), out.h, out.w, output_bytes});
 }
 
 }  // namespace sluice::cpu

@@ -27,4 +27,8 @@ ConvShape conv_weights_shape(const sluice_op& op);
 /// Fails: kUnimplemented    the shape is out of range
 Status read_conv(const sluice_op& op, ConvOp* conv);
 
+/// The image that a convolution of this shape reads, input 0, and output 0 that it writes.
+void tell_extents(const ConvShape& shape, std::int64_t input_bytes, std::int64_t output_bytes,
+                  Extents& extents);
+
 }  // namespace sluice::cpu

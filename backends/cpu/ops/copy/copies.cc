@@ -47,6 +47,17 @@ class OneCopy : public Kernel {
   void run(const Run& run, int, const Worker& worker) const override {
     copy_.run(run.input<std::byte>(0) + offset_bytes_, run.output<std::byte>(0), worker);
   }
+  void extents(Extents& extents) const override {
+    const Reach reach = copy_.reach();
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    const bool is_far = __builtin_mul_overflow(reach.lowest, copy_.element_bytes(), &begin) ||
+                        __builtin_mul_overflow(reach.end, copy_.element_bytes(), &end) ||
+                        __builtin_add_overflow(begin, offset_bytes_, &begin) ||
+                        __builtin_add_overflow(end, offset_bytes_, &end);
+    if (copy_.elements() > 0) extents.reads_between(0, is_far ? -1 : begin, end);
+    extents.writes(0, {copy_.elements(), copy_.element_bytes()});
+  }
   double cost_ns() const override { return copy_.cost_ns(); }
 
  private:
@@ -79,6 +90,7 @@ Status make_transpose(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel)
 
 Status check_transpose(const sluice_op& op) {
   const auto rank = static_cast<std::int64_t>(op.inputs[0].tensor.rank);
+  if (op.outputs[0].tensor.rank != rank) return unimplemented("a result of another rank");
   for (const std::int64_t axis : Attributes(op).get_ints("perm")) {
     if (axis < 0 || axis >= rank) return plugin::invalid_argument("Transpose: perm out of range");
   }
@@ -98,6 +110,9 @@ Status check_slice(const sluice_op& op) {
   for (int input = 1; input < op.num_inputs; ++input) {
     if (!constant_integers(op, input, &values)) return unimplemented("Slice at run-time places");
   }
+  if (op.outputs[0].tensor.rank != op.inputs[0].tensor.rank) {
+    return unimplemented("a result of another rank");
+  }
   return op.num_inputs < 3 ? unimplemented("Slice by attributes") : check_movable(op);
 }
 
@@ -109,6 +124,10 @@ Status make_slice(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
   constant_integers(op, 1, &starts);
   constant_integers(op, 3, &axes);
   constant_integers(op, 4, &steps);
+  const auto fits = [&](const Dims& list) { return list.empty() || list.size() == starts.size(); };
+  if (!fits(axes) || !fits(steps) || starts.size() > in.size()) {
+    return unimplemented("Slice: lists of other lengths");
+  }
   Dims from(in.size());
   std::int64_t distance = 1;
   for (std::size_t i = in.size(); i-- > 0;) {
@@ -126,7 +145,13 @@ Status make_slice(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
     start =
         std::clamp<std::int64_t>(start, 0, step < 0 ? std::max<std::int64_t>(in[d] - 1, 0) : in[d]);
     offset += start * from[d];
-    from[d] = op.outputs[0].tensor.dims[d] > 1 ? from[d] * step : 0;
+    if (op.outputs[0].tensor.dims[d] <= 1) {
+      from[d] = 0;
+    } else if (step > in[d] || step < -in[d]) {
+      return unimplemented("Slice: a step past the end");
+    } else {
+      from[d] *= step;
+    }
   }
   *kernel = std::make_unique<OneCopy>(op, copy_to_output(op, from), offset);
   return plugin::ok();
@@ -139,10 +164,10 @@ class Gather : public Kernel {
  public:
   explicit Gather(const sluice_op& op) : Kernel(op) {
     const sluice_tensor& data = op.inputs[0].tensor;
-    const std::int64_t axis = from_front(Attributes(op).get_int("axis"), data.rank);
-    outer_ = product(dims_of(data), 0, axis);
-    length_ = data.dims[axis];
-    row_bytes_ = product(dims_of(data), axis + 1, data.rank) * element_bytes(data);
+    axis_ = from_front(Attributes(op).get_int("axis"), data.rank);
+    outer_ = product(dims_of(data), 0, axis_);
+    length_ = data.dims[axis_];
+    row_bytes_ = product(dims_of(data), axis_ + 1, data.rank) * element_bytes(data);
     count_ = plugin::num_elements(op.inputs[1].tensor);
     wide_ = op.inputs[1].tensor.element_type == plugin::kI64;
   }
@@ -159,27 +184,33 @@ class Gather : public Kernel {
                   static_cast<std::size_t>(row_bytes_));
     }
   }
+  void extents(Extents& extents) const override {
+    if (count_ > 0) extents.reads(0, {outer_, length_, row_bytes_});
+    extents.reads(1, {count_, wide_ ? 8 : 4});
+    extents.writes(0, {outer_, count_, row_bytes_});
+  }
   double cost_ns() const override {
     return static_cast<double>(outer_ * count_) * (static_cast<double>(row_bytes_) * 0.1 + 10);
   }
 
  private:
   std::int64_t index_at(const Run& run, std::int64_t i) const {
-    const std::int64_t raw =
-        wide_ ? run.input<std::int64_t>(1)[i] : std::int64_t{run.input<std::int32_t>(1)[i]};
+    const std::int64_t raw = raw_at(run, i);
     return raw < 0 ? raw + length_ : raw;
+  }
+  std::int64_t raw_at(const Run& run, std::int64_t i) const {
+    return wide_ ? run.input<std::int64_t>(1)[i] : std::int64_t{run.input<std::int32_t>(1)[i]};
   }
 
   void check_indices(const Run& run) const {
     for (std::int64_t i = 0; i < count_; ++i) {
       const std::int64_t index = index_at(run, i);
       if (index >= 0 && index < length_) continue;
-      run.fail({SLUICE_OUT_OF_RANGE, "Gather: index " + std::to_string(i) +
-                                         " is outside an axis of " + std::to_string(length_)});
-      return;
+      return run.fail(plugin::index_outside(raw_at(run, i), axis_, length_));
     }
   }
 
+  std::int64_t axis_ = 0;
   std::int64_t outer_ = 0;
   std::int64_t length_ = 0;
   std::int64_t row_bytes_ = 0;
@@ -202,8 +233,8 @@ Status make_gather(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) {
 }  // namespace
 
 std::vector<OpEntry> copy_entries() {
-  return {{.kind = "Expand", .check = check_movable, .make = make_expand},
-          {.kind = "Gather", .check = check_gather, .make = make_gather},
+  return {{.kind = "Expand", .check = check_movable, .make = make_expand, .num_required_inputs = 2},
+          {.kind = "Gather", .check = check_gather, .make = make_gather, .num_required_inputs = 2},
           {.kind = "Slice", .check = check_slice, .make = make_slice},
           {.kind = "Transpose", .check = check_transpose, .make = make_transpose}};
 }

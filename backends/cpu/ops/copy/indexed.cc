@@ -21,11 +21,15 @@ class IndexReader {
   IndexReader(const sluice_tensor& tensor, const void* data)
       : is_wide_(tensor.element_type == plugin::kI64), data_(data) {}
 
+  /// As the data has it.
+  std::int64_t raw(std::int64_t i) const {
+    return is_wide_ ? static_cast<const std::int64_t*>(data_)[i]
+                    : std::int64_t{static_cast<const std::int32_t*>(data_)[i]};
+  }
   /// An index into `length` places; -1 if it is outside.
   std::int64_t at(std::int64_t i, std::int64_t length) const {
-    const std::int64_t raw = is_wide_ ? static_cast<const std::int64_t*>(data_)[i]
-                                      : std::int64_t{static_cast<const std::int32_t*>(data_)[i]};
-    const std::int64_t index = raw < 0 ? raw + length : raw;
+    const std::int64_t given = raw(i);
+    const std::int64_t index = given < 0 ? given + length : given;
     return index >= 0 && index < length ? index : -1;
   }
 
@@ -40,6 +44,8 @@ class IndexedPlaces {
   virtual ~IndexedPlaces() = default;
   /// The offset of part `i` in elements; -1 if an index is outside.
   virtual std::int64_t at(const IndexReader& indices, std::int64_t i) const = 0;
+  /// The error of part `i`, an index of which is outside.
+  virtual Status outside(const IndexReader& indices, std::int64_t i) const = 0;
 
   std::int64_t count = 0;     ///< parts
   std::int64_t elements = 1;  ///< of a part
@@ -65,6 +71,9 @@ class PlacesAlongAxis : public IndexedPlaces {
       if (d != axis_) offset += i % dims_[d] * strides_[d];
     }
     return offset;
+  }
+  Status outside(const IndexReader& indices, std::int64_t i) const override {
+    return plugin::index_outside(indices.raw(i), static_cast<std::int64_t>(axis_), length_);
   }
 
  private:
@@ -102,17 +111,21 @@ class PlacesByPoint : public IndexedPlaces {
     }
     return offset;
   }
+  Status outside(const IndexReader& indices, std::int64_t i) const override {
+    std::int64_t k = 0;
+    while (k + 1 < depth_ && indices.at(i * depth_ + k, length(k)) >= 0) ++k;
+    return plugin::index_outside(indices.raw(i * depth_ + k), static_cast<std::int64_t>(batch_) + k,
+                                 length(k));
+  }
 
  private:
+  std::int64_t length(std::int64_t k) const { return dims_[batch_ + static_cast<std::size_t>(k)]; }
+
   Dims dims_, strides_;
   std::size_t batch_;
   std::int64_t depth_;
   std::int64_t per_batch_ = 0;
 };
-
-Status outside(const sluice_op& op) {
-  return {SLUICE_OUT_OF_RANGE, plugin::kind_of(op) + ": an index is outside its axis"};
-}
 
 class GatherPlaces : public Kernel {
  public:
@@ -134,6 +147,9 @@ class GatherPlaces : public Kernel {
     }
   }
 
+  void extents(Extents& extents) const override {
+    extents.writes(0, {places_->count, bytes_});  // places are inside the data, or not used
+  }
   double cost_ns() const override {
     return static_cast<double>(places_->count) * (static_cast<double>(bytes_) * 0.1 + 10);
   }
@@ -141,7 +157,7 @@ class GatherPlaces : public Kernel {
  private:
   void check_all(const Run& run, const IndexReader& indices) const {
     for (std::int64_t i = 0; i < places_->count; ++i) {
-      if (places_->at(indices, i) < 0) return run.fail(outside(op()));
+      if (places_->at(indices, i) < 0) return run.fail(places_->outside(indices, i));
     }
   }
 
@@ -170,6 +186,10 @@ class ScatterPlaces : public Kernel {
     }
   }
 
+  void extents(Extents& extents) const override {
+    extents.reads(2, {places_->count, bytes_});
+    extents.writes(0, {op().inputs[0].tensor.size_bytes});
+  }
   double cost_ns() const override {
     return static_cast<double>(op().inputs[0].tensor.size_bytes) * 0.05 +
            static_cast<double>(places_->count) * (static_cast<double>(bytes_) * 0.1 + 10);
@@ -182,7 +202,7 @@ class ScatterPlaces : public Kernel {
     const std::int64_t size = element_bytes(op().inputs[0].tensor);
     for (std::int64_t i = 0; i < places_->count; ++i) {
       const std::int64_t place = places_->at(indices, i);
-      if (place < 0) return run.fail(outside(op()));
+      if (place < 0) return run.fail(places_->outside(indices, i));
       std::memcpy(run.output<std::byte>(0) + place * size, run.input<std::byte>(2) + i * bytes_,
                   static_cast<std::size_t>(bytes_));
     }
@@ -281,10 +301,22 @@ Status make_scatter_nd(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel
 }  // namespace
 
 std::vector<OpEntry> indexed_entries() {
-  return {{.kind = "GatherElements", .check = check_indexed, .make = make_gather_elements},
-          {.kind = "GatherND", .check = check_indexed, .make = make_gather_nd},
-          {.kind = "ScatterElements", .check = check_scatter, .make = make_scatter_elements},
-          {.kind = "ScatterND", .check = check_scatter, .make = make_scatter_nd}};
+  return {{.kind = "GatherElements",
+           .check = check_indexed,
+           .make = make_gather_elements,
+           .num_required_inputs = 2},
+          {.kind = "GatherND",
+           .check = check_indexed,
+           .make = make_gather_nd,
+           .num_required_inputs = 2},
+          {.kind = "ScatterElements",
+           .check = check_scatter,
+           .make = make_scatter_elements,
+           .num_required_inputs = 3},
+          {.kind = "ScatterND",
+           .check = check_scatter,
+           .make = make_scatter_nd,
+           .num_required_inputs = 3}};
 }
 
 }  // namespace sluice::cpu

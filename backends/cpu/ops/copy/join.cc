@@ -54,6 +54,7 @@ Status check(const sluice_op& op, bool joins) {
   for (const sluice_operand& part : parts_of(op, joins)) {
     if (plugin::is_absent(part.tensor)) return unimplemented("absent parts");
     if (part.tensor.layout != whole.layout) return unimplemented("operands of unlike layouts");
+    if (part.tensor.rank != whole.rank) return unimplemented("operands of unlike ranks");
   }
   if (is_blocked(whole) && whole.element_type != plugin::kF32) return unimplemented("not f32");
   return plugin::ok();
@@ -92,6 +93,15 @@ class Join : public Kernel {
           by_rows ? Share{0, parts_[i].bytes} : share_of(parts_[i].bytes, 64, worker);
       copy_part(run, static_cast<int>(i), rows, bytes);
     }
+  }
+  void extents(Extents& extents) const override {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const int part = static_cast<int>(i);
+      joins_ ? extents.reads(part, {rows_, parts_[i].bytes})
+             : extents.writes(part, {rows_, parts_[i].bytes});
+    }
+    const std::int64_t all = parts_.empty() ? 0 : parts_.back().offset_bytes + parts_.back().bytes;
+    joins_ ? extents.writes(0, {rows_, all}) : extents.reads(0, {rows_, all});
   }
   double cost_ns() const override { return static_cast<double>(rows_ * row_bytes_) * 0.1; }
 
@@ -145,6 +155,15 @@ class ShiftedJoin : public Kernel {
         }
       }
     }
+  }
+  void extents(Extents& extents) const override {
+    constexpr std::int64_t kBlockBytes = kBlockChannels * 4;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      extents.reads(static_cast<int>(i), {batch_, parts_[i].blocks, pixels_, kBlockBytes});
+    }
+    const std::int64_t channels = parts_.empty() ? 0 : parts_.back().first + parts_.back().channels;
+    extents.writes(
+        0, {batch_, (channels + kBlockChannels - 1) / kBlockChannels, pixels_, kBlockBytes});
   }
   double cost_ns() const override {
     return static_cast<double>(batch_ * blocks_ * pixels_ * kBlockChannels) * 0.4;

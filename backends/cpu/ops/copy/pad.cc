@@ -98,6 +98,10 @@ class Pad : public Kernel {
     }
   }
 
+  void extents(Extents& extents) const override {
+    if (has_input(op(), 2)) extents.reads(2, {size_});
+    extents.writes(0, {rows_, cols_, size_});  // axes name places inside the input
+  }
   double cost_ns() const override {
     return static_cast<double>(rows_) * (static_cast<double>(cols_ * size_) * 0.1 + 10);
   }
@@ -151,7 +155,13 @@ Dims pads_before(const sluice_op& op) {
   if (!has_input(op, 3)) {
     for (std::int64_t d = 0; d < x.rank; ++d) axes.push_back(d);
   }
-  if (x.rank < 1 || pads.size() != 2 * axes.size()) return {};
+  if (x.rank < 1 || op.outputs[0].tensor.rank != x.rank || pads.size() != 2 * axes.size()) {
+    return {};
+  }
+  constexpr std::int64_t kFar = std::int64_t{1} << 60;  // sums stay far from overflow
+  if (std::ranges::any_of(pads, [](std::int64_t pad) { return pad > kFar || pad < -kFar; })) {
+    return {};
+  }
   Dims before(static_cast<std::size_t>(x.rank), 0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (axes[i] < -x.rank || axes[i] >= x.rank) return {};

@@ -6,6 +6,7 @@
 
 #include "core/worker.h"
 #include "ops/operands/broadcast.h"
+#include "plugin/extents.h"
 
 namespace sluice::cpu {
 
@@ -21,6 +22,11 @@ class StridedCopy {
   void run(const std::byte* from, std::byte* to, const Worker& worker) const;
 
   double cost_ns() const;
+
+  std::int64_t elements() const { return elements_; }
+  std::int64_t element_bytes() const { return element_bytes_; }
+  /// The source's elements that are read. Those of the target are as many as `elements`.
+  Reach reach() const { return reach_of(walk_.dims, walk_.strides[0]); }
 
  private:
   struct Plane {

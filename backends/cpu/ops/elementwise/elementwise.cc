@@ -78,6 +78,14 @@ ElementwisePass::ElementwisePass(Chain chain, const sluice_tensor& out, Isa isa)
   tiles_ = elements_ / (rows * cols) * row_tiles_ * col_tiles_;
 }
 
+void ElementwisePass::extents(Extents& extents) const {
+  for (std::size_t i = 0; i < chain_.sources.size(); ++i) {
+    if (chain_.sources[i].from != ChainSource::From::kRunInput) continue;
+    const Reach reach = reach_of(walk_.dims, walk_.strides[i + 1]);
+    extents.reads(chain_.sources[i].run_input, {reach.end, storage_bytes(types_[i + 1].storage)});
+  }
+}
+
 std::int64_t ElementwisePass::scratch_bytes() const {
   return chain_.body.scratch_bytes() +
          buffers_ * kBodyTileFloats * static_cast<std::int64_t>(sizeof(float));
@@ -205,6 +213,7 @@ class Elementwise : public Kernel {
   void run(const Run& run, int, const Worker& worker) const override {
     pass_.run(run, run.output<void>(0), worker);
   }
+  void extents(Extents& extents) const override { pass_.extents(extents); }
   std::int64_t scratch_bytes() const override { return pass_.scratch_bytes(); }
   double cost_ns() const override { return pass_.cost_ns(); }
   std::uint32_t in_place_inputs() const override { return in_place_; }
@@ -236,8 +245,11 @@ Status make(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
 }  // namespace
 
 std::vector<OpEntry> elementwise_entries() {
-  std::vector<OpEntry> entries = {
-      {.domain = "sluice", .kind = "Elementwise", .check = check, .make = make}};
+  std::vector<OpEntry> entries = {{.domain = "sluice",
+                                   .kind = "Elementwise",
+                                   .check = check,
+                                   .make = make,
+                                   .num_required_inputs = 0}};
   for (const char* kind : elementwise_kinds()) {
     entries.push_back({.kind = kind, .check = check, .make = make});
   }

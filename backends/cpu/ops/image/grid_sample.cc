@@ -77,6 +77,11 @@ class GridSample : public Kernel {
     }
   }
 
+  void extents(Extents& extents) const override {
+    extents.reads(0, {batch_, channels_, height_, width_, sizeof(float)});
+    extents.reads(1, {batch_, rows_, columns_, 2, sizeof(float)});
+    extents.writes(0, {batch_, channels_, rows_, columns_, sizeof(float)});
+  }
   std::int64_t scratch_bytes() const override { return kCorners * columns_ * 8; }
   double cost_ns() const override {
     return static_cast<double>(batch_ * rows_ * columns_) *
@@ -135,7 +140,10 @@ Status make_grid_sample(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* k
 }  // namespace
 
 std::vector<OpEntry> grid_sample_entries() {
-  return {{.kind = "GridSample", .check = check_grid_sample, .make = make_grid_sample}};
+  return {{.kind = "GridSample",
+           .check = check_grid_sample,
+           .make = make_grid_sample,
+           .num_required_inputs = 2}};
 }
 
 }  // namespace sluice::cpu

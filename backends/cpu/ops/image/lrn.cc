@@ -47,6 +47,10 @@ class Lrn : public Kernel {
     }
   }
 
+  void extents(Extents& extents) const override {
+    extents.reads(0, {images_, blocks_of(plan_.channels), pixels_, kBlock, sizeof(float)});
+    extents.writes(0, {images_, blocks_of(plan_.channels), pixels_, kBlock, sizeof(float)});
+  }
   std::int64_t scratch_bytes() const override {
     return plan_.scratch_floats() * static_cast<std::int64_t>(sizeof(float));
   }

@@ -18,6 +18,9 @@ Status check_operands(const sluice_op& op) {
   if (op.num_outputs > 1 && !plugin::is_absent(op.outputs[1].tensor)) {
     return unimplemented("indices");
   }
+  if (op.outputs[0].tensor.rank != op.inputs[0].tensor.rank) {
+    return unimplemented("a result of another rank");
+  }
   return plugin::ok();
 }
 
@@ -33,6 +36,12 @@ PoolShape pool_shape(const sluice_op& op) {
   const bool blocked = x.layout == SLUICE_LAYOUT_C16;
   return {x.dims[0] * (blocked ? blocks_of(x.dims[1]) : x.dims[1]), blocked ? kBlock : 1,
           spatial_extent(dims_of(x)), spatial_extent(dims_of(op.outputs[0].tensor))};
+}
+
+/// Windows read only what is inside the image.
+void tell_extents(const PoolShape& shape, std::int64_t element_bytes, Extents& extents) {
+  extents.reads(0, {shape.planes, shape.input.h, shape.input.w, shape.pixel, element_bytes});
+  extents.writes(0, {shape.planes, shape.output.h, shape.output.w, shape.pixel, element_bytes});
 }
 
 // ---- windows ------------------------------------------------------------------------------------
@@ -118,6 +127,7 @@ class Pool : public Kernel {
     }
   }
 
+  void extents(Extents& extents) const override { tell_extents(shape_, sizeof(float), extents); }
   std::int64_t scratch_bytes() const override {
     return shape_.input.w * shape_.pixel * static_cast<std::int64_t>(sizeof(float));
   }
@@ -166,6 +176,7 @@ class BytePool : public Kernel {
       pool_row_(row);
     }
   }
+  void extents(Extents& extents) const override { tell_extents(shape_, 1, extents); }
   double cost_ns() const override {
     const auto pixels = static_cast<double>(shape_.planes * shape_.output.h * shape_.output.w);
     return pixels * static_cast<double>(window_.kernel.h * window_.kernel.w) * 0.4;
@@ -229,6 +240,10 @@ class GlobalPool : public Kernel {
       pool_all_(kind_, run.input<float>(0) + i * pixels * shape_.pixel, pixels, shape_.pixel,
                 run.output<float>(0) + i * shape_.pixel);
     }
+  }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {shape_.planes, shape_.input.h, shape_.input.w, shape_.pixel, sizeof(float)});
+    extents.writes(0, {shape_.planes, shape_.pixel, sizeof(float)});
   }
   double cost_ns() const override {
     return static_cast<double>(shape_.planes * shape_.input.h * shape_.input.w * shape_.pixel) *

@@ -82,6 +82,10 @@ class Conversion : public Kernel {
     function_(run.input<From>(0) + share.begin, share.end - share.begin, scale_,
               run.output<To>(0) + share.begin);
   }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {count_, sizeof(From)});
+    extents.writes(0, {count_, sizeof(To)});
+  }
   double cost_ns() const override { return static_cast<double>(count_) * 0.15; }
 
  private:
@@ -103,6 +107,10 @@ class Table : public Kernel {
     map_(static_cast<const std::uint8_t*>(op().inputs[1].tensor.data),
          run.input<std::uint8_t>(0) + share.begin, share.end - share.begin,
          run.output<std::uint8_t>(0) + share.begin);
+  }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {count_});
+    extents.writes(0, {count_});
   }
   double cost_ns() const override { return static_cast<double>(count_) * 0.05; }
   std::uint32_t in_place_inputs() const override { return 1; }
@@ -154,9 +162,19 @@ Status make_dequantize(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* ke
 }  // namespace
 
 std::vector<OpEntry> quantize_entries() {
-  return {{.kind = "QuantizeLinear", .check = check_quantize, .make = make_quantize},
-          {.kind = "DequantizeLinear", .check = check_dequantize, .make = make_dequantize},
-          {.domain = "sluice", .kind = "ByteTable", .check = check_table, .make = make_table}};
+  return {{.kind = "QuantizeLinear",
+           .check = check_quantize,
+           .make = make_quantize,
+           .num_required_inputs = 2},
+          {.kind = "DequantizeLinear",
+           .check = check_dequantize,
+           .make = make_dequantize,
+           .num_required_inputs = 2},
+          {.domain = "sluice",
+           .kind = "ByteTable",
+           .check = check_table,
+           .make = make_table,
+           .num_required_inputs = 2}};
 }
 
 }  // namespace sluice::cpu

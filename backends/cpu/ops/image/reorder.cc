@@ -63,6 +63,11 @@ class Reorder : public Kernel {
       }
     }
   }
+  void extents(Extents& extents) const override {
+    const std::int64_t blocked = blocks_of(channels_) * kBlock;
+    extents.reads(0, {images_, to_blocks_ ? channels_ : blocked, pixels_, sizeof(T)});
+    extents.writes(0, {images_, to_blocks_ ? blocked : channels_, pixels_, sizeof(T)});
+  }
   double cost_ns() const override {
     return static_cast<double>(images_ * blocks_of(channels_) * kBlock * pixels_) * 0.15;
   }

@@ -53,6 +53,11 @@ class Resize : public Kernel {
       }
     }
   }
+  void extents(Extents& extents) const override {
+    const auto pixels = static_cast<std::int64_t>(rows_.size() * cols_.size());
+    extents.reads(0, {blocks_, input_.h, input_.w, kBlock, sizeof(float)});
+    extents.writes(0, {blocks_, pixels, kBlock, sizeof(float)});
+  }
   double cost_ns() const override {
     return static_cast<double>(blocks_) * static_cast<double>(rows_.size() * cols_.size()) * 2;
   }

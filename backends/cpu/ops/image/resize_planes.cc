@@ -118,6 +118,10 @@ class ResizePlanes : public Kernel {
     }
   }
 
+  void extents(Extents& extents) const override {
+    extents.reads(0, {planes_, height_, width_, sizeof(float)});
+    extents.writes(0, {planes_, output_rows_, columns_.view().size, sizeof(float)});
+  }
   std::int64_t scratch_bytes() const override {
     return width_ * static_cast<std::int64_t>(sizeof(float));
   }

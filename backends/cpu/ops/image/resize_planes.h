@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "core/isa.h"
 #include "plugin/kernel.h"
 
 namespace sluice::cpu {

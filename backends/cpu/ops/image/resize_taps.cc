@@ -35,7 +35,7 @@ Status check_scales(const sluice_op& op) {
   const sluice_operand* scales = scales_of(op);
   if (scales == nullptr) return plugin::ok();
   const std::int32_t rank = op.inputs[0].tensor.rank;
-  if (scales->is_constant == 0 || scales->tensor.data == nullptr ||
+  if (scales->is_constant == 0 || scales->tensor.data == nullptr || scales->tensor.rank != 1 ||
       scales->tensor.element_type != plugin::kF32 || scales->tensor.dims[0] != rank) {
     return unimplemented("scales are not constant");
   }
@@ -62,6 +62,7 @@ Status check_resize_attributes(const sluice_op& op, std::initializer_list<std::s
   }
   const sluice_tensor& x = op.inputs[0].tensor;
   const sluice_tensor& y = op.outputs[0].tensor;
+  if (y.rank != x.rank) return unimplemented("a result of another rank");
   if (x.dims[0] != y.dims[0] || x.dims[1] != y.dims[1]) return unimplemented("resized channels");
   return check_scales(op);
 }

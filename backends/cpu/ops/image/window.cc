@@ -55,8 +55,16 @@ Window read_window(const sluice_op& op, Extent kernel, Extent input) {
 }
 
 Status check_window(const sluice_op& op, std::int32_t rank) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;  // products of two stay far from overflow
   const plugin::Attributes attributes(op);
+  if (op.outputs[0].tensor.rank != rank) return plugin::unimplemented("a result of another rank");
   const auto spatial = static_cast<std::size_t>(rank - 2);
+  for (const char* name : {"strides", "dilations", "pads", "kernel_shape"}) {
+    for (const std::int64_t value : attributes.get_ints(name)) {
+      if (value < 0 || value > kMost)
+        return plugin::unimplemented(std::string(name) + " too large");
+    }
+  }
   for (const char* name : {"strides", "dilations", "pads"}) {
     const auto values = attributes.get_ints(name);
     const std::size_t parts = std::string_view(name) == "pads" ? 2 : 1;

@@ -21,7 +21,8 @@ Extent spatial_extent(std::span<const std::int64_t> dims);
 /// `auto_pad` SAME_*, pads follow from the input's extents.
 Window read_window(const sluice_op& op, Extent kernel, Extent input);
 
-/// Ok if those attributes have one number per spatial dimension or are absent.
+/// Ok if those attributes have one number per spatial dimension or are absent, are neither negative
+/// nor huge, and the result has the rank of the image.
 Status check_window(const sluice_op& op, std::int32_t rank);
 
 inline Layout layout_of(const sluice_tensor& tensor) {

@@ -23,8 +23,10 @@ Status check_common(const sluice_op& op) {
       if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) return unimplemented("blocked layout");
     }
   }
+  if (op.body == nullptr) return plugin::ok();
   Chain chain;
-  return op.body == nullptr ? plugin::ok() : translate_body(op, &chain);
+  if (Status status = translate_body(op, &chain); !status.is_ok()) return status;
+  return check_sources(op, chain, op.outputs[0].tensor);
 }
 
 Status check_k(const sluice_op& op, std::int64_t a, std::int64_t b) {
@@ -56,6 +58,9 @@ StrassenCut strassen_cut(const sluice_op& op, std::int64_t rows, const MatrixCon
 Status take_packed_b(const sluice_op& op, MatrixConstant constant, Isa isa,
                      MatrixProduct* product) {
   const sluice_operand& b = op.inputs[1];
+  if (constant.k != product->plan.k || constant.n != product->plan.n) {
+    return unimplemented("a result of another shape than the product");
+  }
   if (b.packed != nullptr && b.packed_bytes != packed_bytes(constant, isa)) constant.cut = {};
   if (b.tensor.data == nullptr && b.packed_bytes != packed_bytes(constant, isa)) {
     return plugin::invalid_argument(plugin::kind_of(op) + ": packed weights of " +
@@ -107,11 +112,15 @@ void pack_matmul(const sluice_op& op, int, Isa isa, void* packed) {
   pack_matrix(matmul_constant(op), op.inputs[1].tensor.data, isa, packed);
 }
 
-/// Batch dimensions that walk A, B and C together; false when there are too many.
+/// Batch dimensions that walk A, B and C together; false when there are too many, or A's or B's do
+/// not broadcast to C's.
 bool plan_batch(std::span<const std::int64_t> a, std::span<const std::int64_t> b,
                 std::span<const std::int64_t> out, GemmPlan* plan) {
   const std::size_t batch = out.size() - 2;
-  if (batch > kGemmBatchRank) return false;
+  if (batch > kGemmBatchRank || !broadcasts_to(a.first(a.size() - 2), out.first(batch)) ||
+      !broadcasts_to(b.first(b.size() - 2), out.first(batch))) {
+    return false;
+  }
   const Dims strides_a = broadcast_strides(a.first(a.size() - 2), out.first(batch));
   const Dims strides_b = broadcast_strides(b.first(b.size() - 2), out.first(batch));
   const Dims strides_c = broadcast_strides(out.first(batch), out.first(batch));
@@ -139,6 +148,7 @@ Status read_matmul(const sluice_op& op, Isa isa, MatrixProduct* product) {
   plan.b_row = plan.n;
   plan.b_form = GemmB::kRows;
   if (plan.k == 0) return unimplemented("MatMul over nothing");
+  if (out.size() != std::max(a.size(), b.size())) return unimplemented("a result of another rank");
   if (b.size() == 2) {
     for (std::size_t i = 0; i + 2 < a.size(); ++i) plan.m *= a[i];
     product->merged_dims = static_cast<int>(a.size()) - 2;
@@ -176,7 +186,9 @@ Status check_gemm(const sluice_op& op) {
   const GemmAttributes attributes(op);
   const auto a = dims_of(op.inputs[0].tensor);
   const auto b = dims_of(op.inputs[1].tensor);
-  if (a.size() != 2 || b.size() != 2) return plugin::invalid_argument("Gemm multiplies matrices");
+  if (a.size() != 2 || b.size() != 2 || op.outputs[0].tensor.rank != 2) {
+    return plugin::invalid_argument("Gemm multiplies matrices");
+  }
   if (has_c(op) && op.body != nullptr && attributes.beta != 1)
     return unimplemented("beta and body");
   if (has_c(op) && !broadcasts_to(dims_of(op.inputs[2].tensor), dims_of(op.outputs[0].tensor))) {
@@ -299,13 +311,15 @@ std::vector<OpEntry> matrix_entries() {
            .make = make<read_matmul>,
            .packing = matmul_packing,
            .pack = pack_matmul,
-           .tactics = list_tactics<read_matmul>},
+           .tactics = list_tactics<read_matmul>,
+           .num_required_inputs = 2},
           {.kind = "Gemm",
            .check = check_gemm,
            .make = make<read_gemm>,
            .packing = gemm_packing,
            .pack = pack_gemm,
-           .tactics = list_tactics<read_gemm>}};
+           .tactics = list_tactics<read_gemm>,
+           .num_required_inputs = 2}};
 }
 
 }  // namespace sluice::cpu

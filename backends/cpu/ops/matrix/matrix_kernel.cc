@@ -24,6 +24,19 @@ bool place_operand(const sluice_tensor& operand, std::span<const std::int64_t> o
   return strides->row >= 0;
 }
 
+/// Bytes of the floats that one operand's part of a plan reaches: over the batch, rows, columns.
+std::int64_t reach_bytes(const GemmPlan& plan, const GemmBatch& batch, std::int64_t rows,
+                         std::int64_t row, std::int64_t columns, std::int64_t column) {
+  const auto& n = plan.batch_dims;
+  const auto& s = batch.stride;
+  const std::int64_t dims[] = {n[0], n[1], n[2], n[3], rows, columns};
+  const std::int64_t strides[] = {s[0], s[1], s[2], s[3], row, column};
+  std::int64_t bytes = 0;
+  const bool is_far = __builtin_mul_overflow(reach_of(dims, strides).end,
+                                             static_cast<std::int64_t>(sizeof(float)), &bytes);
+  return is_far ? -1 : bytes;
+}
+
 }  // namespace
 
 MatrixKernel::MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa)
@@ -48,6 +61,38 @@ bool MatrixKernel::place_epilogue() {
   }
   plan.epilogue = product_.chain.body;
   return true;
+}
+
+/// Constant factors in panels have been checked where they were packed.
+void MatrixKernel::tell_b(Extents& extents) const {
+  const GemmPlan& plan = product_.plan;
+  if (product_.nibble_block > 0) {
+    const std::int64_t blocks = plan.k / product_.nibble_block;
+    extents.reads(1, {plan.n, plan.k / 2});
+    extents.reads(2, {plan.n, blocks, sizeof(float)});
+    const bool has_zeros = op().num_inputs > 3 && !plugin::is_absent(op().inputs[3].tensor);
+    if (has_zeros) extents.reads(3, {(plan.n * blocks + 1) / 2});
+  } else if (!packed_b_ && plan.b_form == GemmB::kColumns) {
+    extents.reads(1, {reach_bytes(plan, plan.b_batch, plan.n, plan.b_row, plan.k, 1)});
+  } else if (!packed_b_) {
+    extents.reads(1, {reach_bytes(plan, plan.b_batch, plan.k, plan.b_row, plan.n, 1)});
+  }
+}
+
+void MatrixKernel::extents(Extents& extents) const {
+  const GemmPlan& plan = product_.plan;
+  extents.reads(0, {reach_bytes(plan, plan.a_batch, plan.m, plan.a_row, plan.k, plan.a_step)});
+  tell_b(extents);
+  if (product_.bias_input >= 0) extents.reads(product_.bias_input, {plan.n, sizeof(float)});
+  for (std::size_t i = 1; i < product_.chain.sources.size() && !second_pass_; ++i) {
+    const ChainSource& source = product_.chain.sources[i];
+    if (source.from != ChainSource::From::kRunInput) continue;
+    const BodyOperand& strides = plan.extra_strides[i];
+    extents.reads(source.run_input, {reach_bytes(plan, plan.extra_batch[i], plan.m, strides.row,
+                                                 plan.n, strides.col)});
+  }
+  if (second_pass_) second_pass_->extents(extents);
+  extents.writes(0, {plan.batch_count(), plan.m, plan.n, sizeof(float)});
 }
 
 void MatrixKernel::run(const Run& run, int phase, const Worker& worker) const {

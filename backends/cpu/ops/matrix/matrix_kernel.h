@@ -30,6 +30,7 @@ class MatrixKernel : public Kernel {
   MatrixKernel(const sluice_op& op, MatrixProduct product, Isa isa);
 
   void run(const Run& run, int phase, const Worker& worker) const override;
+  void extents(Extents& extents) const override;
   int phases() const override { return product_phases() + (second_pass_ ? 1 : 0); }
   std::int64_t shared_bytes() const override { return bytes_ ? bytes_->shared_bytes() : 0; }
   std::int64_t scratch_bytes() const override;
@@ -37,6 +38,7 @@ class MatrixKernel : public Kernel {
 
  private:
   bool place_epilogue();
+  void tell_b(Extents& extents) const;
   int product_phases() const { return bytes_ ? 2 : 1; }
   std::int64_t product_scratch_bytes() const;
 

@@ -111,8 +111,13 @@ Status check_narrow(const sluice_op& op) {
   if (a.back() >= 0 && (a.back() > k || a.back() < k - spare)) {
     return plugin::invalid_argument("NarrowMatMul: A and B do not multiply");
   }
+  if (op.outputs[0].tensor.rank != op.inputs[0].tensor.rank) {
+    return unimplemented("NarrowMatMul: a result of another rank");
+  }
+  if (op.body == nullptr) return plugin::ok();
   Chain chain;
-  return op.body == nullptr ? plugin::ok() : translate_body(op, &chain);
+  if (Status status = translate_body(op, &chain); !status.is_ok()) return status;
+  return check_sources(op, chain, op.outputs[0].tensor);
 }
 
 sluice_packing narrow_packing(const sluice_op& op, int input, Isa isa) {
@@ -179,7 +184,8 @@ std::vector<OpEntry> narrow_matrix_entries() {
            .make = make_narrow,
            .packing = narrow_packing,
            .pack = pack_narrow,
-           .tactics = list_narrow_tactics}};
+           .tactics = list_narrow_tactics,
+           .num_required_inputs = 2}};
 }
 
 }  // namespace sluice::cpu

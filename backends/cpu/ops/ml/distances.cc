@@ -46,6 +46,11 @@ class Distances : public Kernel {
       }
     }
   }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {rows_, columns_, sizeof(float)});
+    extents.reads(1, {others_, columns_, sizeof(float)});
+    extents.writes(0, {rows_, others_, sizeof(float)});
+  }
   double cost_ns() const override {
     const double per_pair = is_turned() ? 0.2 : 2;
     return static_cast<double>(rows_ * others_) * (static_cast<double>(columns_) * 0.1 + per_pair);
@@ -89,7 +94,8 @@ std::vector<OpEntry> distance_entries() {
   return {{.domain = "sluice",
            .kind = "SquaredDistances",
            .check = check_distances,
-           .make = make_distances}};
+           .make = make_distances,
+           .num_required_inputs = 2}};
 }
 
 }  // namespace sluice::cpu

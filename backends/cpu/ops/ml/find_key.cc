@@ -34,6 +34,10 @@ class FindKey : public Kernel {
     auto* places = run.output<std::int64_t>(0);
     for (std::int64_t i = share.begin; i < share.end; ++i) places[i] = table_.find(x[i]);
   }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {count_, sizeof(T)});
+    extents.writes(0, {count_, sizeof(std::int64_t)});
+  }
   double cost_ns() const override { return static_cast<double>(count_) * 30; }
 
  private:
@@ -52,7 +56,11 @@ Status make_find_key(const sluice_op& op, Isa, std::unique_ptr<Kernel>* kernel) 
 }  // namespace
 
 std::vector<OpEntry> find_key_entries() {
-  return {{.domain = "sluice", .kind = "FindKey", .check = check_find_key, .make = make_find_key}};
+  return {{.domain = "sluice",
+           .kind = "FindKey",
+           .check = check_find_key,
+           .make = make_find_key,
+           .num_required_inputs = 2}};
 }
 
 }  // namespace sluice::cpu

@@ -90,6 +90,16 @@ class Trees : public Kernel {
   std::int64_t shared_bytes() const override {
     return rows_ * targets_ * 4 * (rows_ < kFewRows ? kMaxParts : 1) + 64;
   }
+  void extents(Extents& extents) const override {
+    const int scores = is_classifier(op()) ? 1 : 0;
+    extents.reads(0, {rows_, columns_, plugin::element_bits(x_.element_type) / 8});
+    if (!plugin::is_absent(op().outputs[scores].tensor)) {
+      extents.writes(scores, {rows_, targets_, sizeof(float)});
+    }
+    if (scores == 1 && !plugin::is_absent(op().outputs[0].tensor)) {
+      extents.writes(0, {rows_, sizeof(std::int64_t)});
+    }
+  }
   double cost_ns() const override { return static_cast<double>(rows_ * steps_) * 0.7; }
 
  private:
@@ -260,6 +270,13 @@ Status check_scores(const sluice_op& op, const reference::TreeRules& rules) {
   return plugin::invalid_argument("the scores have another shape than the trees' targets");
 }
 
+/// There is a number for each class.
+Status check_labels(const sluice_op& op, const reference::TreeRules& rules) {
+  const auto labels = plugin::Attributes(op).get_ints("classlabels_int64s");
+  if (!is_classifier(op) || std::ssize(labels) >= rules.num_targets) return plugin::ok();
+  return unimplemented("labels of two kinds");
+}
+
 Status make_trees(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) {
   const sluice_tensor& x = op.inputs[0].tensor;
   reference::Ensemble ensemble;
@@ -271,6 +288,7 @@ Status make_trees(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel)
     return status;
   }
   if (Status status = check_scores(op, table.rules); !status.is_ok()) return status;
+  if (Status status = check_labels(op, table.rules); !status.is_ok()) return status;
   *kernel = std::make_unique<Trees>(op, isa, std::move(table));
   return plugin::ok();
 }
@@ -280,6 +298,7 @@ Status make_packed_trees(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* 
   TreeView trees;
   if (Status status = view_packed_trees(op, &trees); !status.is_ok()) return status;
   if (Status status = check_scores(op, trees.rules); !status.is_ok()) return status;
+  if (Status status = check_labels(op, trees.rules); !status.is_ok()) return status;
   *kernel = std::make_unique<Trees>(op, isa, std::move(trees));
   return plugin::ok();
 }

@@ -17,9 +17,9 @@ Status check_plain_f32(const sluice_op& op) {
 }
 
 std::int64_t product(std::span<const std::int64_t> dims, std::int64_t begin, std::int64_t end) {
-  std::int64_t result = 1;
-  for (std::int64_t i = begin; i < end; ++i) result *= dims[static_cast<std::size_t>(i)];
-  return result;
+  if (end <= begin) return 1;
+  return plugin::num_elements(
+      dims.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
 }
 
 }  // namespace sluice::cpu

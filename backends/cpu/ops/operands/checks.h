@@ -27,7 +27,8 @@ inline std::int64_t from_front(std::int64_t axis, std::int64_t rank) {
   return axis < 0 ? axis + rank : axis;
 }
 
-/// Product of dims [begin, end). Requires: they are known.
+/// Product of dims [begin, end); -1 past 64 bits, as of the axes of a tensor that another axis
+/// leaves without elements. Requires: they are known.
 std::int64_t product(std::span<const std::int64_t> dims, std::int64_t begin, std::int64_t end);
 
 }  // namespace sluice::cpu

@@ -30,6 +30,10 @@ class CumulativeSum : public Kernel {
     }
   }
 
+  void extents(Extents& extents) const override {
+    extents.reads(0, {view_.outer, view_.axis, view_.inner, sizeof(float)});
+    extents.writes(0, {view_.outer, view_.axis, view_.inner, sizeof(float)});
+  }
   double cost_ns() const override { return static_cast<double>(view_.elements()); }
   std::uint32_t in_place_inputs() const override { return 1; }
 

@@ -28,6 +28,13 @@ class GroupNorm : public Kernel {
     run_group_norm_(plan_, run.input<float>(0), run.input<float>(1), run.input<float>(2),
                     run.output<float>(0), worker);
   }
+  void extents(Extents& extents) const override {
+    const std::int64_t scales = plan_.scales_groups ? plan_.groups : plan_.groups * plan_.channels;
+    extents.reads(0, {plan_.rows, plan_.channels, plan_.inner, sizeof(float)});
+    extents.reads(1, {scales, sizeof(float)});
+    extents.reads(2, {scales, sizeof(float)});
+    extents.writes(0, {plan_.rows, plan_.channels, plan_.inner, sizeof(float)});
+  }
   double cost_ns() const override {
     return static_cast<double>(plan_.rows) *
            (static_cast<double>(plan_.channels * plan_.inner) * 0.1 + 20);
@@ -70,8 +77,14 @@ Status make_group_norm(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* ke
 }  // namespace
 
 std::vector<OpEntry> group_norm_entries() {
-  return {{.kind = "GroupNormalization", .check = check_group_norm, .make = make_group_norm},
-          {.kind = "InstanceNormalization", .check = check_group_norm, .make = make_group_norm}};
+  return {{.kind = "GroupNormalization",
+           .check = check_group_norm,
+           .make = make_group_norm,
+           .num_required_inputs = 3},
+          {.kind = "InstanceNormalization",
+           .check = check_group_norm,
+           .make = make_group_norm,
+           .num_required_inputs = 3}};
 }
 
 }  // namespace sluice::cpu

@@ -34,15 +34,12 @@ constexpr Meaning kMeanings[] = {
     {"ReduceSumSquare", ReduceKind::kSumOfSquares, false, false},
 };
 
-/// Axes from the attribute of old versions or the input of new ones; all where none are named.
+/// The axes of the input, which older forms are upgraded to have; all if none are named.
 bool find_axes(const sluice_op& op, std::int64_t rank, std::vector<bool>* reduced) {
-  const plugin::Attributes attributes(op);
   Dims axes;
   if (!constant_integers(op, 1, &axes)) return false;
-  const auto named = attributes.get_ints("axes");
-  axes.insert(axes.end(), named.begin(), named.end());
   const bool all = axes.empty();
-  if (all && attributes.get_int("noop_with_empty_axes") != 0) return false;
+  if (all && plugin::Attributes(op).get_int("noop_with_empty_axes") != 0) return false;
   reduced->assign(static_cast<std::size_t>(rank), all);
   for (const std::int64_t axis : axes) {
     if (axis < -rank || axis >= rank) return false;
@@ -85,6 +82,10 @@ class Reduce : public Kernel {
 
   void run(const Run& run, int, const Worker& worker) const override {
     run_reduce_(plan_, run.input<float>(0), run.output<float>(0), worker);
+  }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {plan_.outer, plan_.axis, plan_.inner, sizeof(float)});
+    extents.writes(0, {plan_.outer, plan_.inner, sizeof(float)});
   }
   double cost_ns() const override {
     return static_cast<double>(plan_.outer * plan_.axis * plan_.inner) * 0.1;

@@ -54,6 +54,16 @@ class Norm : public Kernel {
     run_norm_(plan_, run.input<float>(0), run.input<float>(1), bias, run.output<float>(0),
               statistics, worker);
   }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {plan_.rows, plan_.cols, sizeof(float)});
+    extents.reads(1, {plan_.cols, sizeof(float)});
+    if (has_input(op(), 2)) extents.reads(2, {plan_.cols, sizeof(float)});
+    extents.writes(0, {plan_.rows, plan_.cols, sizeof(float)});
+    for (int i = 1; i < op().num_outputs; ++i) {
+      if (plugin::is_absent(op().outputs[i].tensor)) continue;
+      extents.writes(i, {plan_.rows, sizeof(float)});
+    }
+  }
   double cost_ns() const override {
     return static_cast<double>(plan_.rows) * (static_cast<double>(plan_.cols) * 0.1 + 20);
   }
@@ -99,6 +109,10 @@ class Softmax : public Kernel {
   void run(const Run& run, int, const Worker& worker) const override {
     run_softmax_(plan_, run.input<float>(0), run.output<float>(0), worker);
   }
+  void extents(Extents& extents) const override {
+    extents.reads(0, {plan_.outer, plan_.axis, plan_.inner, sizeof(float)});
+    extents.writes(0, {plan_.outer, plan_.axis, plan_.inner, sizeof(float)});
+  }
   double cost_ns() const override {
     return static_cast<double>(plan_.outer * plan_.axis * plan_.inner) * 0.4;
   }
@@ -117,8 +131,14 @@ Status make_softmax(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kerne
 }  // namespace
 
 std::vector<OpEntry> row_entries() {
-  return {{.kind = "LayerNormalization", .check = check_norm, .make = make_norm<NormKind::kLayer>},
-          {.kind = "RMSNormalization", .check = check_norm, .make = make_norm<NormKind::kRms>},
+  return {{.kind = "LayerNormalization",
+           .check = check_norm,
+           .make = make_norm<NormKind::kLayer>,
+           .num_required_inputs = 2},
+          {.kind = "RMSNormalization",
+           .check = check_norm,
+           .make = make_norm<NormKind::kRms>,
+           .num_required_inputs = 2},
           {.kind = "LogSoftmax", .check = check_softmax, .make = make_softmax},
           {.kind = "Softmax", .check = check_softmax, .make = make_softmax}};
 }

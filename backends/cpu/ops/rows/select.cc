@@ -53,6 +53,10 @@ class ArgExtreme : public Kernel {
     }
   }
 
+  void extents(Extents& extents) const override {
+    extents.reads(0, {view_.outer, view_.axis, view_.inner, sizeof(float)});
+    extents.writes(0, {view_.outer, view_.inner, sizeof(std::int64_t)});
+  }
   double cost_ns() const override { return static_cast<double>(view_.elements()) * 0.5; }
 
  private:
@@ -129,6 +133,11 @@ class TopK : public Kernel {
     }
   }
 
+  void extents(Extents& extents) const override {
+    extents.reads(0, {view_.outer, view_.axis, view_.inner, sizeof(float)});
+    extents.writes(0, {view_.outer, k_, view_.inner, sizeof(float)});
+    extents.writes(1, {view_.outer, k_, view_.inner, sizeof(std::int64_t)});
+  }
   double cost_ns() const override {
     return static_cast<double>(view_.elements()) * (view_.inner == 1 && k_ <= kFew ? 0.5 : 5);
   }
@@ -181,7 +190,8 @@ class TopK : public Kernel {
 Status check_top_k(const sluice_op& op) {
   if (op.num_outputs != 2 || plugin::is_absent(op.outputs[0].tensor) ||
       plugin::is_absent(op.outputs[1].tensor) ||
-      op.outputs[1].tensor.element_type != plugin::kI64) {
+      op.outputs[1].tensor.element_type != plugin::kI64 ||
+      op.outputs[0].tensor.rank != op.inputs[0].tensor.rank) {
     return plugin::unimplemented("other outputs");
   }
   return check_f32_axis(op, TopK::axis_of(op));

@@ -48,6 +48,10 @@ Status check_attention(const sluice_op& op) {
   }
   if (has_input(op, kPastK) != has_input(op, kPastV))
     return plugin::unimplemented("Attention: half a past");
+  if (has_input(op, kPastK) &&
+      (op.inputs[kPastK].tensor.rank != 4 || op.inputs[kPastV].tensor.rank != 4)) {
+    return plugin::unimplemented("Attention: a past of rank 4");
+  }
   return check_elements(op);
 }
 
@@ -95,7 +99,8 @@ class Attention : public Kernel {
     plan_.q = dense(q);
     plan_.k = dense(all_k);
     plan_.v = dense(all_v);
-    plan_.out = dense(dims_of(op.outputs[0].tensor));
+    const std::int64_t all_out[] = {plan_.batch, plan_.heads, plan_.queries, plan_.value_size};
+    plan_.out = dense(all_out);
     joined_k_ = {k[0] * k[1], past_ * k[3], k[2] * k[3]};
     joined_v_ = {v[0] * v[1], past_ * v[3], v[2] * v[3]};
     const plugin::Attributes attributes(op);
@@ -126,6 +131,29 @@ class Attention : public Kernel {
     args.keep = has_input(op(), kKeep) ? run.input<std::uint8_t>(kKeep) : nullptr;
     args.out = run.output<float>(0);
     run_(plan_, args, worker);
+  }
+
+  void extents(Extents& extents) const override {
+    const std::int64_t present[] = {joined_k_.current, joined_v_.current};
+    const Joined* joined[] = {&joined_k_, &joined_v_};
+    const std::int64_t heads = plan_.batch * plan_.heads * plan_.queries;
+    extents.reads(kQ, {heads, plan_.head_size, sizeof(float)});
+    for (int i = 0; i < 2; ++i) {
+      extents.reads(kK + i, {joined[i]->batch_heads, present[i], sizeof(float)});
+      if (past_ > 0) {
+        extents.reads(kPastK + i, {joined[i]->batch_heads, joined[i]->past, sizeof(float)});
+      }
+      if (joins()) extents.writes(1 + i, {joined[i]->floats(), sizeof(float)});
+    }
+    const std::int64_t dims[] = {plan_.batch, plan_.heads, plan_.queries, plan_.keys};
+    const auto tell = [&](int input, const AttentionStrides& strides, std::int64_t bytes) {
+      if (!has_input(op(), input)) return;
+      const std::int64_t steps[] = {strides.batch, strides.head, strides.row, strides.step};
+      extents.reads(input, {reach_of(dims, steps).end, bytes});
+    };
+    tell(kMask, plan_.mask, sizeof(float));
+    tell(kKeep, plan_.keep, 1);
+    extents.writes(0, {heads, plan_.value_size, sizeof(float)});
   }
 
   std::int64_t scratch_bytes() const override { return scratch_(plan_); }
@@ -218,7 +246,8 @@ std::vector<OpEntry> attention_entries() {
            .kind = "Attention",
            .check = check_attention,
            .make = make_attention,
-           .tactics = list_tactics}};
+           .tactics = list_tactics,
+           .num_required_inputs = 3}};
 }
 
 }  // namespace sluice::cpu

@@ -2,11 +2,13 @@
 
 #include "kernels/sequence/lstm.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <vector>
 
 #include "core/float_buffer.h"
+#include "ops/operands/broadcast.h"
 #include "ops/operands/checks.h"
 #include "plugin/registry.h"
 
@@ -130,6 +132,20 @@ class Lstm : public Kernel {
     SLUICE_CPU_PICK(isa_, run_lstm)(plan_, args, phase, worker);
   }
 
+  void extents(Extents& extents) const override {
+    const std::int64_t steps = plan_.steps;
+    const std::int64_t each = plan_.directions * plan_.batch;
+    const std::int64_t bytes = plan_.hidden * static_cast<std::int64_t>(sizeof(float));
+    extents.reads(kX, {steps, plan_.batch, plan_.inputs, sizeof(float)});
+    for (const int state : {kInitialH, kInitialC}) {
+      if (has_input(op(), state)) extents.reads(state, {each, bytes});
+    }
+    for (int i = 0; i < op().num_outputs; ++i) {
+      if (plugin::is_absent(op().outputs[i].tensor)) continue;
+      extents.writes(i, {i == 0 ? steps : 1, each, bytes});
+    }
+  }
+
   std::int64_t shared_bytes() const override {
     return SLUICE_CPU_PICK(isa_, lstm_shared_floats)(plan_) *
            static_cast<std::int64_t>(sizeof(float));
@@ -182,6 +198,16 @@ Status make_lstm(const sluice_op& op, Isa isa, std::unique_ptr<Kernel>* kernel) 
   if (x[0] < 1 || x[1] < 1 || s.hidden < 1 || s.inputs < 1 || x[2] != s.inputs) {
     return unimplemented("LSTM over nothing");
   }
+  const std::int64_t gates = kLstmGates * s.hidden;
+  const Dims w = {s.directions, gates, s.inputs};
+  const Dims r = {s.directions, gates, s.hidden};
+  const Dims b = {s.directions, 2 * gates};
+  const bool is_known = s.directions == 1 || s.directions == 2;
+  if (!is_known || !std::ranges::equal(dims_of(op.inputs[kW].tensor), w) ||
+      !std::ranges::equal(dims_of(op.inputs[kR].tensor), r) ||
+      (has_input(op, kB) && !std::ranges::equal(dims_of(op.inputs[kB].tensor), b))) {
+    return unimplemented("LSTM with weights of other shapes");
+  }
   *kernel = std::make_unique<Lstm>(op, isa);
   return plugin::ok();
 }
@@ -193,7 +219,8 @@ std::vector<OpEntry> recurrent_entries() {
            .check = check_lstm,
            .make = make_lstm,
            .packing = lstm_packing,
-           .pack = pack_lstm}};
+           .pack = pack_lstm,
+           .num_required_inputs = 3}};
 }
 
 }  // namespace sluice::cpu

@@ -194,6 +194,11 @@ Status check_quantized_conv(const Call& call, const Convolution& conv) {
   if (call.input(0).element_type != plugin::kU8 || call.input(1).element_type != plugin::kI8) {
     return refuse(call, "it takes u8 and weights of i8");
   }
+  for (const int input : {2, 3, 4}) {
+    const sluice_element_type type = call.input(input).element_type;
+    const bool is_fit = type == plugin::kF32 || (input == 4 && (type == plugin::kU8 || type == 0));
+    if (!is_fit) return refuse(call, "input " + std::to_string(input) + " is of another type");
+  }
   if (!call.has_input(4)) return plugin::ok();
   return check_dims(call, call.input(4), output_dims(call, 0), "residual");
 }

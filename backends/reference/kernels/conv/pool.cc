@@ -230,7 +230,8 @@ Status run_max_unpool(const Call& call) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::int64_t target = move_position(indices[i], pooled, y_dims);
     if (target < 0) {
-      return refuse(call, "index " + std::to_string(indices[i]) + " is outside the output");
+      return {SLUICE_OUT_OF_RANGE, "index " + std::to_string(indices[i]) +
+                                       " is outside the output " + plugin::to_string(y_dims)};
     }
     y[index(target)] = x[i];
   }

@@ -81,6 +81,9 @@ Status make_window(const Call& call, Dims kernel, Dims windows, Dims image, Wind
       return refuse(call, "dimensions " + plugin::to_string(dims) + " are too large");
     }
   }
+  if (const std::int64_t taps = size_of(kernel); taps < 0 || taps > kLargest) {
+    return refuse(call, "a window of " + plugin::to_string(kernel) + " is too large");
+  }
   window->kernel.assign(kernel.begin(), kernel.end());
   window->windows.assign(windows.begin(), windows.end());
   window->image.assign(image.begin(), image.end());

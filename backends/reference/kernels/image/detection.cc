@@ -99,7 +99,7 @@ Region make_region(const Call& call, std::span<const double> roi) {
   region.cell_height = height / static_cast<double>(y[2]);
   region.cell_width = width / static_cast<double>(y[3]);
   region.takes_largest = attributes.get_text("mode", "avg") == "max";
-  constexpr double kMaxSamples = 4096;
+  constexpr double kMaxSamples = 1024;  // a region may be as large as floats are
   const auto samples = [&](double cell) {
     const std::int64_t given = attributes.get_int("sampling_ratio");
     const double wanted = given > 0 ? static_cast<double>(given) : std::ceil(cell);
@@ -124,7 +124,8 @@ Status run_roi_align(const Call& call) {
   Doubles result;
   for (std::int64_t r = 0; r < y[0]; ++r) {
     const std::int64_t n = batch[index(r)];
-    if (n < 0 || n >= x[0] || x[2] * x[3] == 0) return refuse(call, "a region of no image");
+    if (n < 0 || n >= x[0]) return plugin::index_outside(n, 0, x[0]);
+    if (x[2] * x[3] == 0) return refuse(call, "a region of no image");
     const Region region = make_region(call, std::span(rois).subspan(index(r) * 4, 4));
     for (std::int64_t c = 0; c < y[1]; ++c) {
       const Plane plane = {images.data() + (n * x[1] + c) * x[2] * x[3], x[2], x[3]};
@@ -163,7 +164,8 @@ Status run_max_roi_pool(const Call& call) {
   for (std::int64_t r = 0; r < y[0]; ++r) {
     const double* roi = rois.data() + r * 5;
     if (!(roi[0] >= 0 && roi[0] < static_cast<double>(x[0]))) {
-      return refuse(call, "a region of no image");
+      const bool is_huge = !(std::fabs(roi[0]) < 0x1p62);
+      return plugin::index_outside(is_huge ? -1 : static_cast<std::int64_t>(roi[0]), 0, x[0]);
     }
     std::array<double, 5> at = {};
     for (std::size_t k = 1; k < 5; ++k) at[k] = std::round(roi[k] * scale);

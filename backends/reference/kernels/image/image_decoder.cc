@@ -59,12 +59,17 @@ Status check_pixels(const sluice_op& op) {
 }  // namespace
 
 std::vector<KernelEntry> image_decoder_kernels() {
-  return {{.domain = "sluice", .kind = "ImageSize", .run = run_size, .check = check_stream},
+  return {{.domain = "sluice",
+           .kind = "ImageSize",
+           .run = run_size,
+           .check = check_stream,
+           .output_types = {plugin::kI64}},
           {.domain = "sluice",
            .kind = "ImagePixels",
            .run = run_pixels,
            .check = check_pixels,
-           .num_required_inputs = 2}};
+           .num_required_inputs = 2,
+           .output_types = {plugin::kU8}}};
 }
 
 }  // namespace sluice::reference

@@ -67,9 +67,9 @@ struct Shrink {
 Status check_gelu(const sluice_op& op) {
   const std::string_view mode = Attributes(op).get_text("approximate", "none");
   if (mode != "none" && mode != "tanh") {
-    return plugin::invalid_argument("Gelu: approximate must be none or tanh");
+    return refuse(op, "approximate must be none or tanh");
   }
-  return check_elementwise<kFloats>(op);
+  return check_unary<kFloats>(op);
 }
 
 KernelEntry gelu() {

@@ -70,7 +70,8 @@ KernelEntry cumulative(const char* kind) {
                                 [&]<typename T>() { return accumulate<Running, T>(call); });
               },
           .check = check_cumulative,
-          .num_required_inputs = 2};
+          .num_required_inputs = 2,
+          .output_types = {kTypeOfInput0}};
 }
 
 }  // namespace

@@ -86,9 +86,13 @@ Status run_clip(const Call& call) {
 Status check_clip(const sluice_op& op) {
   for (int i = 1; i < op.num_inputs; ++i) {
     const sluice_tensor& bound = op.inputs[i].tensor;
-    if (!plugin::is_absent(bound) && plugin::num_elements(bound) > 1) {
+    if (!plugin::is_absent(bound) && (plugin::num_elements(bound) > 1 || bound.rank > 1)) {
       return refuse(op, "bounds must be scalars");
     }
+  }
+  const sluice_tensor& x = op.inputs[0].tensor;
+  if (op.num_inputs > 3 || x.rank < op.outputs[0].tensor.rank) {
+    return refuse(op, "the data does not have the output's shape");
   }
   return check_elementwise<kNumbers>(op);
 }

@@ -33,6 +33,7 @@ Status test_small(const Call& call, const Function& function) {
 
 Status check_predicate(const sluice_op& op) {
   const sluice_element_type type = op.inputs[0].tensor.element_type;
+  if (op.num_inputs > 1) return refuse(op, "takes one input");
   return is_small(type) ? check_broadcast(op) : check_elementwise<kFloats>(op);
 }
 

@@ -32,7 +32,7 @@ Status run_gather(const Call& call) {
   const Mover mover(call.input(0), call.output(0));
   for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t index = 0;
-    status = normalize_index(call.op(), indices[static_cast<std::size_t>(i)], view.size, &index);
+    status = normalize_index(indices[static_cast<std::size_t>(i)], axis, view.size, &index);
     if (!status.is_ok()) return status;
     for (std::int64_t outer = 0; outer < view.outer; ++outer) {
       mover.copy((outer * view.size + index) * view.inner, (outer * count + i) * view.inner,
@@ -58,8 +58,7 @@ Status run_gather_elements(const Call& call) {
   const Mover mover(call.input(0), call.output(0));
   return try_each_index(dims, [&](std::int64_t i, Dims index) {
     std::int64_t along = 0;
-    Status found =
-        normalize_index(call.op(), indices[static_cast<std::size_t>(i)], data[axis], &along);
+    Status found = normalize_index(indices[static_cast<std::size_t>(i)], axis, data[axis], &along);
     if (!found.is_ok()) return found;
     std::int64_t from = (along - index[axis]) * strides[axis];
     for (std::size_t d = 0; d < data.size(); ++d) from += index[d] * strides[d];
@@ -97,7 +96,7 @@ Status run_gather_nd(const Call& call) {
     for (std::size_t k = 0; k < depth; ++k) {
       const std::size_t axis = num_batch + k;
       std::int64_t along = 0;
-      Status found = normalize_index(call.op(), indices[static_cast<std::size_t>(i) * depth + k],
+      Status found = normalize_index(indices[static_cast<std::size_t>(i) * depth + k], axis,
                                      data[axis], &along);
       if (!found.is_ok()) return found;
       from += along * strides[axis];

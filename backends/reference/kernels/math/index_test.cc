@@ -22,9 +22,9 @@ TEST(Gather, TakesNegativeIndicesAndRefusesIndicesOutOfRange) {
   EXPECT_EQ(TestOp("Gather").run({data, longs({-1, 0})}, y), "");
   EXPECT_EQ(y.values<float>(), (Floats{30, 10}));
   EXPECT_EQ(TestOp("Gather").run({data, longs({0, 3})}, y),
-            "Gather: index 3 is outside a dimension of 3");
+            "index 3 is outside axis 0, which has 3");
   EXPECT_EQ(TestOp("Gather").run({data, longs({0, -4})}, y),
-            "Gather: index -4 is outside a dimension of 3");
+            "index -4 is outside axis 0, which has 3");
 }
 
 TEST(Gather, OfNothingNeedsNoData) {

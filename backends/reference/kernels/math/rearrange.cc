@@ -129,11 +129,12 @@ Status run_reverse_sequence(const Call& call) {
   const std::size_t time = 1 - batch;
   const Ints lengths = read_integers(call.input(1));
   if (Status status = expect_dims(call, 0, dims); !status.is_ok()) return status;
-  const bool fits = static_cast<std::int64_t>(lengths.size()) == dims[batch] &&
-                    std::ranges::all_of(lengths, [&](std::int64_t length) {
-                      return length >= 0 && length <= dims[time];
-                    });
-  if (!fits) return refuse(call.op(), "sequence_lens do not fit the input");
+  if (static_cast<std::int64_t>(lengths.size()) != dims[batch]) {
+    return refuse(call.op(), "sequence_lens do not fit the input");
+  }
+  for (const std::int64_t length : lengths) {
+    if (length < 0 || length > dims[time]) return length_outside(call.op(), length, dims[time]);
+  }
   const Ints strides = strides_of(dims);
   const Mover mover(call.input(0), call.output(0));
   for_each_index(dims, [&](std::int64_t i, Dims index) {

@@ -149,7 +149,8 @@ std::int64_t elements_per_result(const Call& call, const Ints& kept) {
   const Dims dims = dims_of(call.input(0));
   std::int64_t count = 1;
   for (std::size_t d = 0; d < dims.size(); ++d) {
-    if (kept[d] != dims[d]) count *= dims[d];
+    if (kept[d] == dims[d]) continue;
+    if (__builtin_mul_overflow(count, dims[d], &count)) return 0;  // another axis is empty
   }
   return count;
 }

@@ -94,8 +94,7 @@ Status run_scatter_elements(const Call& call) {
   const Ints indices = read_integers(call.input(1));
   return try_each_index(dims, [&](std::int64_t i, Dims index) {
     std::int64_t along = 0;
-    Status found =
-        normalize_index(call.op(), indices[static_cast<std::size_t>(i)], data[axis], &along);
+    Status found = normalize_index(indices[static_cast<std::size_t>(i)], axis, data[axis], &along);
     if (!found.is_ok()) return found;
     std::int64_t to = (along - index[axis]) * strides[axis];
     for (std::size_t d = 0; d < data.size(); ++d) to += index[d] * strides[d];
@@ -128,8 +127,8 @@ Status run_scatter_nd(const Call& call) {
     std::int64_t to = 0;
     for (std::size_t k = 0; k < depth; ++k) {
       std::int64_t along = 0;
-      Status found = normalize_index(call.op(), indices[static_cast<std::size_t>(i) * depth + k],
-                                     data[k], &along);
+      Status found =
+          normalize_index(indices[static_cast<std::size_t>(i) * depth + k], k, data[k], &along);
       if (!found.is_ok()) return found;
       to += along * strides[k];
     }
@@ -172,7 +171,10 @@ Status run_tensor_scatter(const Call& call) {
     const std::int64_t start = positions[static_cast<std::size_t>(outer / outer_per_batch)];
     for (std::int64_t k = 0; k < part.size; ++k) {
       if (start < 0 || (!is_circular && start > whole.size - part.size)) {
-        return refuse(call.op(), "write_indices reach out of the cache");
+        return {SLUICE_OUT_OF_RANGE, "an update of " + std::to_string(part.size) + " at index " +
+                                         std::to_string(start) + " is outside axis " +
+                                         std::to_string(axis) + ", which has " +
+                                         std::to_string(whole.size)};
       }
       const std::int64_t position = (start % whole.size + k) % whole.size;
       mover.copy((outer * part.size + k) * part.inner,

@@ -80,7 +80,8 @@ Status run_nonzero(const Call& call) {
   if (!status.is_ok()) return status;
   const auto y = call.output_elements<std::int64_t>(0);
   const std::size_t count = coordinates[0].size();
-  if (count * dims.size() > y.size()) return refuse(call.op(), "the output is too small");
+  if (dims_of(call.output(0)).size() != 2 || count * dims.size() > y.size())
+    return refuse(call.op(), "the output is too small");
   for (std::size_t d = 0; d < dims.size(); ++d) {
     std::ranges::copy(coordinates[d], y.begin() + static_cast<std::ptrdiff_t>(d * count));
   }
@@ -172,7 +173,9 @@ Distinct find_distinct(const Slices<T>& slices, std::int64_t size, bool is_sorte
 Status write_positions(const Call& call, int output, const Ints& values) {
   if (!call.has_output(output)) return plugin::ok();
   const auto y = call.output_elements<std::int64_t>(output);
-  if (y.size() < values.size()) return refuse(call.op(), "an output is too small");
+  if (dims_of(call.output(output)).size() != 1 || y.size() < values.size()) {
+    return refuse(call.op(), "an output is too small");
+  }
   std::ranges::copy(values, y.begin());
   call.set_actual_dims(output, Ints{std::ssize(values)});
   return plugin::ok();
@@ -202,7 +205,8 @@ Status check_unique(const sluice_op& op) {
     const sluice_element_type type = op.outputs[i].tensor.element_type;
     if (type != plugin::kAbsent && type != plugin::kI64) return refuse(op, "positions are of i64");
   }
-  return check_type(op, 0, kComparable);
+  Status status = check_type(op, 0, kComparable);
+  return status.is_ok() ? check_movable(op, 0) : status;
 }
 
 }  // namespace

@@ -116,6 +116,8 @@ Status run_einsum(const Call& call) {
   for (const Label label : labels) {
     const auto found = equation.sizes.find(label);
     if (found == equation.sizes.end()) return refuse(call, "an output letter is in no input");
+    if (std::ranges::count(labels, label) != 1)
+      return refuse(call, "an output letter stands twice");
     sizes.push_back(found->second);
   }
   const Dims expected = Dims(sizes).first(equation.output.size());

@@ -203,7 +203,7 @@ Status read_narrow(const Call& call, std::int64_t k, std::int64_t n, std::int64_
   const std::vector<double> b = read_doubles(call.input(1));
   const std::vector<double> scales = read_doubles(call.input(2));
   std::vector<double> zeros = read_doubles(call.input(3));
-  const std::int64_t blocks = size > 0 ? (places + size - 1) / size : 0;
+  const std::int64_t blocks = size > 0 ? places / size + (places % size != 0 ? 1 : 0) : 0;
   if (zeros.size() == 1 && scales.size() > 1) zeros.assign(scales.size(), zeros[0]);
   const bool fits = b.size() == index(places * n) && scales.size() == index(blocks * n) &&
                     (zeros.empty() || zeros.size() == scales.size());

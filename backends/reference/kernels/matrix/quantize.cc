@@ -47,7 +47,8 @@ Status read_scales(const Call& call, Scales* scales) {
     return check_dims(call, call.input(1), std::array{scales->axis_size}, "scale");
   }
   std::vector<std::int64_t> expected(x.begin(), x.end());
-  scales->blocks = (scales->axis_size + scales->block - 1) / scales->block;
+  scales->blocks = scales->axis_size / scales->block;
+  if (scales->axis_size % scales->block != 0) ++scales->blocks;
   expected[index(axis)] = scales->blocks;
   return check_dims(call, call.input(1), expected, "scale");
 }
@@ -156,7 +157,11 @@ Status run_byte_table(const Call& call) {
   const auto x = call.input_elements<std::uint8_t>(0);
   const auto table = call.input_elements<std::uint8_t>(1);
   const auto y = call.output_elements<std::uint8_t>(0);
-  if (table.size() != 256 || x.size() != y.size()) return refuse(call, "operands do not fit");
+  const bool has_bytes =
+      call.input(0).element_type == plugin::kU8 && call.input(1).element_type == plugin::kU8;
+  if (!has_bytes || table.size() != 256 || x.size() != y.size()) {
+    return refuse(call, "operands do not fit");
+  }
   for (std::size_t i = 0; i < x.size(); ++i) y[i] = table[x[i]];
   return plugin::ok();
 }
@@ -181,7 +186,11 @@ std::vector<KernelEntry> quantize_kernels() {
   return {{.kind = "QuantizeLinear", .run = run_quantize, .check = check_types},
           {.kind = "DequantizeLinear", .run = run_dequantize, .check = check_types},
           {.kind = "DynamicQuantizeLinear", .run = run_dynamic_quantize},
-          {.domain = "sluice", .kind = "ByteTable", .run = run_byte_table}};
+          {.domain = "sluice",
+           .kind = "ByteTable",
+           .run = run_byte_table,
+           .num_required_inputs = 2,
+           .output_types = {plugin::kU8}}};
 }
 
 }  // namespace sluice::reference

@@ -82,7 +82,8 @@ class Coupling {
 Status run_couple(const Call& call) {
   const std::int64_t classes = call.attributes().get_int("classes", 2);
   const Dims dims = input_dims(call, 0);
-  const std::int64_t pairs = classes * (classes - 1) / 2;
+  constexpr std::int64_t kMostClasses = 1 << 20;  // their pairs stay far from overflow
+  const std::int64_t pairs = classes > kMostClasses ? -1 : classes * (classes - 1) / 2;
   if (classes < 2 || dims.size() != 2 || dims[1] != pairs) {
     return refuse(call, "X must have a column per pair of classes");
   }
@@ -104,7 +105,11 @@ Status check_couple(const sluice_op& op) { return check_type(op, 0, Types<float>
 }  // namespace
 
 std::vector<KernelEntry> couple_kernels() {
-  return {{.domain = "sluice", .kind = "CouplePairs", .run = run_couple, .check = check_couple}};
+  return {{.domain = "sluice",
+           .kind = "CouplePairs",
+           .run = run_couple,
+           .check = check_couple,
+           .output_types = {plugin::kF32}}};
 }
 
 }  // namespace sluice::reference

@@ -81,7 +81,11 @@ LabelWriter::LabelWriter(const Call& call, std::string_view ints, std::string_vi
 Status LabelWriter::write(std::span<const std::size_t> classes) const {
   if (ints_.empty()) return refuse(call_, "labels that are strings");
   const auto labels = call_.output_elements<std::int64_t>(0);
-  if (labels.size() != classes.size()) return refuse(call_, "the labels have another size");
+  if (call_.output(0).element_type != plugin::kI64 || labels.size() != classes.size()) {
+    return refuse(call_, "the labels have another size");
+  }
+  const bool are_named = std::ranges::all_of(classes, [&](auto at) { return at < ints_.size(); });
+  if (!are_named) return refuse(call_, "a class has no label");
   for (std::size_t i = 0; i < classes.size(); ++i) labels[i] = ints_[classes[i]];
   return plugin::ok();
 }

@@ -103,12 +103,14 @@ std::vector<KernelEntry> ml_step_kernels() {
            .kind = "FindKey",
            .run = run_find_key,
            .check = check_find_key,
-           .num_required_inputs = 2},
+           .num_required_inputs = 2,
+           .output_types = {plugin::kI64}},
           {.domain = "sluice",
            .kind = "SquaredDistances",
            .run = run_distances,
            .check = check_distances,
-           .num_required_inputs = 2}};
+           .num_required_inputs = 2,
+           .output_types = {kTypeOfInput0}}};
 }
 
 }  // namespace sluice::reference

@@ -35,6 +35,9 @@ Status run_trees(const Call& call) {
   FeatureRows rows;
   if (Status status = read_rows(call, &rows); !status.is_ok()) return status;
   const TreeRules& rules = ensemble.rules;
+  if (size_of(output_dims(call, rules.is_classifier ? 1 : 0)) != rows.rows * rules.num_targets) {
+    return refuse(call, "the scores have another shape than the trees' targets");
+  }
   for (const TreeNode& node : ensemble.nodes) {
     if (node.feature >= rows.columns) return refuse(call, "a node's feature is outside X");
   }

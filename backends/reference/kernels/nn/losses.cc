@@ -40,8 +40,7 @@ Status read_labels(const Call& call, Labels* labels) {
   const auto classes = static_cast<std::int64_t>(labels->classes);
   for (const std::int64_t label : labels->labels) {
     if (label != labels->ignored && (label < 0 || label >= classes)) {
-      return refuse(call, "label " + std::to_string(label) + " is not one of " +
-                              std::to_string(classes) + " classes");
+      return plugin::index_outside(label, 1, classes);
     }
   }
   return plugin::ok();

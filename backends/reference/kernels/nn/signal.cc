@@ -164,7 +164,8 @@ Status run_mel_weight_matrix(const Call& call) {
   const double step = (to_mel(upper[0]) - low) / static_cast<double>(bins + 2);
   const auto corner = [&](std::int64_t i) {
     const double hertz = 700 * (std::pow(10.0, (low + static_cast<double>(i) * step) / 2595) - 1);
-    const double row = std::floor(static_cast<double>(length + 1) * hertz / rate);
+    const double row = std::floor((static_cast<double>(length) + 1) * hertz / rate);
+    if (std::isnan(row)) return std::int64_t{-1};
     return static_cast<std::int64_t>(std::clamp(row, -1.0, static_cast<double>(rows)));
   };
   std::vector<double> y(index(rows * bins), 0.0);

@@ -198,7 +198,7 @@ Status rotate(const Call& call, Heads& x, std::int64_t rotated) {
   for (std::int64_t i = 0; i < x.batch * x.heads * x.length; ++i) {
     const std::int64_t place = i / (x.heads * x.length) * x.length + i % x.length;
     const std::int64_t row = has_positions ? positions[index(place)] : place;
-    if (row < 0 || row >= rows) return refuse(call, "a position is outside the cache");
+    if (row < 0 || row >= rows) return plugin::index_outside(row, 0, rows);
     for (std::int64_t k = 0; k < half; ++k) {
       double& a = x.values[index(i * x.size + (is_interleaved ? 2 * k : k))];
       double& b = x.values[index(i * x.size + (is_interleaved ? 2 * k + 1 : k + half))];

@@ -4,6 +4,7 @@
 #include "reference/families.h"
 #include "reference/kernels/sequence/activation.h"
 #include "reference/kernels/support.h"
+#include "reference/tensors.h"
 
 namespace sluice::reference {
 namespace {
@@ -133,11 +134,15 @@ Status read_lengths(const Call& call, Network* network) {
   network->lengths.assign(index(network->batch), network->steps);
   if (!call.has_input(4)) return plugin::ok();
   network->lengths = read_ints(call.input(4));
-  const bool is_fit = network->lengths.size() == index(network->batch) &&
-                      std::ranges::all_of(network->lengths, [&](std::int64_t length) {
-                        return length >= 0 && length <= network->steps;
-                      });
-  return is_fit ? plugin::ok() : refuse(call, "sequence_lens do not fit X");
+  if (network->lengths.size() != index(network->batch)) {
+    return refuse(call, "sequence_lens do not fit X");
+  }
+  for (const std::int64_t length : network->lengths) {
+    if (length < 0 || length > network->steps) {
+      return length_outside(call.op(), length, network->steps);
+    }
+  }
+  return plugin::ok();
 }
 
 Status read_sizes(const Call& call, std::int64_t gates, Network* network) {

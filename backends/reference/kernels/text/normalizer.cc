@@ -143,9 +143,11 @@ Status run_normalizer(const Call& call) {
   }
   if (kept.empty()) kept.emplace_back();
   const auto y = call.output_elements<Text>(0);
-  if (kept.size() > y.size()) return refuse(call.op(), "the output is too small");
+  const Dims room = dims_of(call.output(0));
+  const bool fits = !room.empty() && kept.size() <= y.size() && std::ssize(kept) <= room.back();
+  if (!fits) return refuse(call.op(), "the output is too small");
   std::ranges::copy(kept, y.begin());
-  Ints dims(dims_of(call.output(0)).size(), 1);
+  Ints dims(room.size(), 1);
   dims.back() = std::ssize(kept);
   call.set_actual_dims(0, dims);
   return plugin::ok();
@@ -161,7 +163,10 @@ Status check_normalizer(const sluice_op& op) {
 }  // namespace
 
 std::vector<KernelEntry> normalizer_kernels() {
-  return {{.kind = "StringNormalizer", .run = run_normalizer, .check = check_normalizer}};
+  return {{.kind = "StringNormalizer",
+           .run = run_normalizer,
+           .check = check_normalizer,
+           .output_types = {plugin::kString}}};
 }
 
 }  // namespace sluice::reference

@@ -73,6 +73,7 @@ Status run_split_width(const Call& call) {
   for (const Text& text : call.input_elements<Text>(0)) {
     width = std::max(width, std::ssize(split(call, text)));
   }
+  if (Status status = expect_dims(call, 0, {}); !status.is_ok()) return status;
   call.output_elements<std::int64_t>(0)[0] = width;
   return plugin::ok();
 }
@@ -140,20 +141,26 @@ Status run_match(const Call& call) {
 
 std::vector<KernelEntry> string_kernels() {
   return {
-      {.kind = "RegexFullMatch", .run = run_match, .check = check_match},
+      {.kind = "RegexFullMatch",
+       .run = run_match,
+       .check = check_match,
+       .output_types = {plugin::kBool}},
       {.kind = "StringConcat",
        .run = run_concat,
        .check = check_elementwise<kTexts>,
-       .num_required_inputs = 2},
+       .num_required_inputs = 2,
+       .output_types = {plugin::kString}},
       {.domain = "sluice",
        .kind = "StringSplitTexts",
        .run = run_split_texts,
        .check = check_split_texts,
-       .num_required_inputs = 2},
+       .num_required_inputs = 2,
+       .output_types = {plugin::kString, plugin::kI64}},
       {.domain = "sluice",
        .kind = "StringSplitWidth",
        .run = run_split_width,
-       .check = check_texts},
+       .check = check_texts,
+       .output_types = {plugin::kI64}},
   };
 }
 

@@ -21,8 +21,10 @@ Status read_counts(const sluice_op& op, std::int64_t pool_size, Ints* begins, st
   *total = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const auto size = static_cast<std::int64_t>(i + 1);
-    const std::int64_t items = (*begins)[i + 1] - (*begins)[i];
-    if ((*begins)[i] < 0 || (*begins)[i + 1] > pool_size || items < 0 || items % size != 0) {
+    const bool is_inside = (*begins)[i] >= 0 && (*begins)[i + 1] >= 0 &&
+                           (*begins)[i] <= pool_size && (*begins)[i + 1] <= pool_size;
+    const std::int64_t items = is_inside ? (*begins)[i + 1] - (*begins)[i] : -1;
+    if (items < 0 || items % size != 0) {
       return refuse(op, "ngram_counts " + show(counts) + " do not cut a pool of " +
                             std::to_string(pool_size) + " into n-grams");
     }
@@ -147,7 +149,10 @@ Status run_tfidf(const Call& call) {
 }  // namespace
 
 std::vector<KernelEntry> tfidf_kernels() {
-  return {{.kind = "TfIdfVectorizer", .run = run_tfidf, .check = check_tfidf}};
+  return {{.kind = "TfIdfVectorizer",
+           .run = run_tfidf,
+           .check = check_tfidf,
+           .output_types = {plugin::kF32}}};
 }
 
 }  // namespace sluice::reference

@@ -163,6 +163,7 @@ Status run_width(const Call& call) {
   for (const Text& text : call.input_elements<Text>(0)) {
     width = std::max(width, std::ssize(cutter.cut(text)));
   }
+  if (Status status = expect_dims(call, 0, {}); !status.is_ok()) return status;
   call.output_elements<std::int64_t>(0)[0] = width;
   return plugin::ok();
 }
@@ -199,8 +200,13 @@ std::vector<KernelEntry> tokenizer_kernels() {
        .kind = "TokenizerTexts",
        .run = run_tokens,
        .check = check_tokens,
-       .num_required_inputs = 2},
-      {.domain = "sluice", .kind = "TokenizerWidth", .run = run_width, .check = check_tokenizer},
+       .num_required_inputs = 2,
+       .output_types = {plugin::kString}},
+      {.domain = "sluice",
+       .kind = "TokenizerWidth",
+       .run = run_width,
+       .check = check_tokenizer,
+       .output_types = {plugin::kI64}},
   };
 }
 
