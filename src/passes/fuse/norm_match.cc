@@ -8,8 +8,10 @@ namespace sluice::passes {
 
 namespace {
 
-/// Whether an attribute, which is f32, holds the number: it is 0 or normal there.
-bool is_epsilon(double number) {
+/// Whether an attribute, which is f32, holds the number: it is 0 or normal there; beside numbers of
+/// f64, all its digits count.
+bool is_epsilon(double number, ir::ElementType element) {
+  if (element == ir::ElementType::kF64 && number != static_cast<float>(number)) return false;
   return number == 0 || (number >= std::numeric_limits<float>::min() &&
                          number <= std::numeric_limits<float>::max());
 }
@@ -48,7 +50,9 @@ std::optional<MeanRoot> match_mean_root(const Matcher& matcher, ir::OperandId id
   const auto parts =
       sum ? matcher.with_number(*sum) : std::optional(std::pair(root->inputs[0], 0.0));
   const ir::Operation* mean = parts ? matcher.find(parts->first, "ReduceMean") : nullptr;
-  if (mean == nullptr || !is_epsilon(parts->second)) return std::nullopt;
+  if (mean == nullptr) return std::nullopt;
+  const ir::ElementType element = matcher.subgraph().operand(parts->first).type.element();
+  if (!is_epsilon(parts->second, element)) return std::nullopt;
   return MeanRoot{mean, parts->second};
 }
 

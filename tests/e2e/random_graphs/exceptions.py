@@ -123,6 +123,8 @@ TABLE = [
         "cut to an integer: a rounding before that decides between two of them"),
     Row(("GroupNormalization", "DFT", "STFT"), is_f64, Opinion.NONE,
         "onnxruntime calculates in f32 within, and so does the reference evaluator"),
+    Row(("Attention",), is_f64, Opinion.NONE,
+        "both round the root of the scale to f32, and multiply each factor by it"),
     Row(("Resize", "Upsample", "GridSample", "AffineGrid", "RoiAlign", "MaxRoiPool",
          "DeformConv"), is_not_f32, Opinion.NONE,
         "onnxruntime interpolates in f32 or not at all, and the reference evaluator takes "
