@@ -42,7 +42,7 @@ std::set<std::string> passes_that_rewrite(const ir::Graph& graph);
 /// What an output must be.
 struct Comparison {
   const Values& exact;
-  /// Results for inputs that differ by rounding: numbers that these move are not compared.
+  /// Results for inputs that differ by rounding: rows that these move are not compared.
   const Values* twins[2];
   Slack slack;
   bool may_overflow = false;  ///< infinities, NaN and numbers near them are one then
@@ -50,6 +50,10 @@ struct Comparison {
   /// The first difference as text, or nothing. Numbers that `other` has wrong as well are left
   /// out; null: none.
   std::string find_difference(const Values& actual, const Values* other) const;
+
+ private:
+  bool is_near(double number, std::size_t at, double share) const;
+  bool is_sure_of_row(std::size_t at) const;
 };
 
 }  // namespace sluice::golden

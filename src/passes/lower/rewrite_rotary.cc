@@ -78,6 +78,10 @@ Status rewrite_rotary_embedding(ops::Lowering& op) {
   } else if (rank != 4) {
     return unimplemented("rank {}", rank);
   }
+  const std::size_t cache_rank = op.has(3) ? 2 : 3;
+  if (SLUICE_TRY(op.rank(1)) != cache_rank || SLUICE_TRY(op.rank(2)) != cache_rank) {
+    return unimplemented("caches of another rank");
+  }
   if (t.turned == 0) t.turned = t.size;
   if (t.turned < 2 || t.turned % 2 != 0 || t.turned > t.size) {
     return unimplemented("{} of {} columns", t.turned, t.size);

@@ -123,6 +123,8 @@ TABLE = [
         "cut to an integer: a rounding before that decides between two of them"),
     Row(("GroupNormalization", "DFT", "STFT"), is_f64, Opinion.NONE,
         "onnxruntime calculates in f32 within, and so does the reference evaluator"),
+    Row(("LpNormalization",), lambda q: is_short(q) and q.attribute("p", 2) == 1, Opinion.NONE,
+        "onnxruntime refuses, and the reference evaluator sums without the absolute value"),
     Row(("Attention",), is_f64, Opinion.NONE,
         "both round the root of the scale to f32, and multiply each factor by it"),
     Row(("Resize", "Upsample", "GridSample", "AffineGrid", "RoiAlign", "MaxRoiPool",
