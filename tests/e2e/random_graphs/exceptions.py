@@ -125,6 +125,9 @@ TABLE = [
         "onnxruntime calculates in f32 within, and so does the reference evaluator"),
     Row(("LpNormalization",), lambda q: is_short(q) and q.attribute("p", 2) == 1, Opinion.NONE,
         "onnxruntime refuses, and the reference evaluator sums without the absolute value"),
+    Row(("ConvTranspose",), lambda q: is_not_f32(q) and q.attribute("group", 1) > 1
+        and len(q.inputs) > 2, Opinion.NONE,
+        "onnxruntime has f32 only, and the reference evaluator gives all groups the first's bias"),
     Row(("Attention",), is_f64, Opinion.NONE,
         "both round the root of the scale to f32, and multiply each factor by it"),
     Row(("Resize", "Upsample", "GridSample", "AffineGrid", "RoiAlign", "MaxRoiPool",
