@@ -295,6 +295,7 @@ int expand_conv(ir::Subgraph& subgraph, ir::OperationId at) {
     if (!counts || (w_scale->size() != 1 && w_scale->size() != counts->size())) return 0;
   }
   const auto centre = centered(subgraph, conv.input(3), conv.input(5), 0);
+  if (!centre && !read_bytes(subgraph, conv.input(3), conv.input(5), 0)) return 0;
   const ir::Shape* weights = type_of(subgraph, conv.input(3)).shape();
   if (weights == nullptr || weights->empty() ||
       !dequantized_axis(subgraph, conv.input(3), conv.input(4),
