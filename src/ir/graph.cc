@@ -1,6 +1,7 @@
 #include "ir/graph.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 namespace sluice::ir {
@@ -46,22 +47,87 @@ OperandId Subgraph::add_operand(Operand operand) {
   return OperandId(operands_.size() - 1);
 }
 
+OrderEdits::OrderEdits(std::span<const OperationId> order, std::size_t num_operations) {
+  grow(num_operations + 1);
+  for (const OperationId id : order) append(id);
+}
+
+void OrderEdits::grow(std::size_t num_entries) {
+  while (entries_.size() < num_entries) {
+    const auto self = static_cast<std::uint32_t>(entries_.size());
+    entries_.push_back({self, self});
+  }
+}
+
+void OrderEdits::link(OperationId id, std::uint32_t before) {
+  ++work_counts.visits;
+  grow(id.index() + 2);
+  const std::uint32_t self = entry_of(id);
+  const std::uint32_t previous = entries_[before].previous;
+  entries_[self] = {previous, before};
+  entries_[previous].next = self;
+  entries_[before].previous = self;
+}
+
+void OrderEdits::insert_before(OperationId position, OperationId id) {
+  const bool is_known = position.is_valid() && position.index() + 1 < entries_.size();
+  const std::uint32_t before = is_known ? entry_of(position) : kEnd;
+  link(id, entries_[before].next == before ? kEnd : before);
+}
+
+void OrderEdits::remove(OperationId id) {
+  ++work_counts.visits;
+  if (!id.is_valid() || id.index() + 1 >= entries_.size()) return;
+  const std::uint32_t self = entry_of(id);
+  const Entry entry = entries_[self];
+  entries_[entry.previous].next = entry.next;
+  entries_[entry.next].previous = entry.previous;
+  entries_[self] = {self, self};
+}
+
+std::vector<OperationId> OrderEdits::settle() const {
+  std::vector<OperationId> order;
+  for (std::uint32_t at = entries_[kEnd].next; at != kEnd; at = entries_[at].next) {
+    ++work_counts.visits;
+    order.emplace_back(std::size_t{at} - 1);
+  }
+  return order;
+}
+
+OrderEdits& Subgraph::edits() {
+  if (!edits_) edits_.emplace(order_, operations_.size());
+  return *edits_;
+}
+
+void Subgraph::settle_order() const {
+  order_ = edits_->settle();
+  edits_.reset();
+}
+
 OperationId Subgraph::add_operation(Operation operation) {
   operations_.push_back(std::move(operation));
   const OperationId id(operations_.size() - 1);
-  order_.push_back(id);
+  if (edits_) {
+    edits_->append(id);
+  } else {
+    order_.push_back(id);
+  }
   return id;
 }
 
 OperationId Subgraph::insert_operation(OperationId position, Operation operation) {
   operations_.push_back(std::move(operation));
   const OperationId id(operations_.size() - 1);
-  order_.insert(std::find(order_.begin(), order_.end(), position), id);
+  edits().insert_before(position, id);
   return id;
 }
 
 void Subgraph::remove_operation(OperationId id) {
-  order_.erase(std::remove(order_.begin(), order_.end(), id), order_.end());
+  if (!edits_ && !order_.empty() && order_.back() == id) {
+    order_.pop_back();
+  } else {
+    edits().remove(id);
+  }
 }
 
 OperandId Subgraph::add_constant(std::string operand_name, Constant constant) {
@@ -69,18 +135,10 @@ OperandId Subgraph::add_constant(std::string operand_name, Constant constant) {
   return add_operand(Operand{std::move(operand_name), std::move(type), std::move(constant)});
 }
 
-void Subgraph::replace_uses(OperandId from, OperandId to) {
-  const auto redirect = [&](OperandId& id) {
-    if (id == from) id = to;
-  };
-  for (const OperationId id : order_) for_each_read(operation(id), redirect);
-  std::for_each(outputs.begin(), outputs.end(), redirect);
-}
-
 void Subgraph::compact() {
   std::vector<Operation> kept;
-  kept.reserve(order_.size());
-  for (const OperationId id : order_) kept.push_back(std::move(operation(id)));
+  kept.reserve(order().size());
+  for (const OperationId id : order()) kept.push_back(std::move(operation(id)));
   operations_ = std::move(kept);
   for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = OperationId(i);
 
@@ -104,26 +162,60 @@ void Subgraph::compact() {
   operands_ = std::move(operands);
 }
 
-UseIndex::UseIndex(const Subgraph& subgraph)
-    : producers_(subgraph.num_operands()),
-      readers_(subgraph.num_operands()),
-      is_output_(subgraph.num_operands(), false) {
-  const auto add_reader = [&](OperandId operand, OperationId reader) {
-    if (operand.is_valid()) readers_[operand.index()].push_back(reader);
-  };
-  for (const OperationId id : subgraph.order()) {
-    const Operation& operation = subgraph.operation(id);
-    for (const OperandId input : operation.inputs) add_reader(input, id);
-    if (operation.body) {
-      for (const OperandId input : operation.body->inputs) add_reader(input, id);
-    }
-    for (const OperandId output : operation.outputs) {
-      if (output.is_valid()) producers_[output.index()] = id;
-    }
-  }
+UseIndex::UseIndex(const Subgraph& subgraph) : uses_(subgraph.num_operands()) {
+  for (const OperationId id : subgraph.order()) add(subgraph, id);
   for (const OperandId output : subgraph.outputs) {
-    if (output.is_valid()) is_output_[output.index()] = true;
+    if (output.is_valid()) uses_[output.index()].is_output = true;
   }
+}
+
+UseIndex::Uses& UseIndex::uses_of(OperandId id) {
+  if (id.index() >= uses_.size()) uses_.resize(id.index() + 1);
+  return uses_[id.index()];
+}
+
+void UseIndex::add(const Subgraph& subgraph, OperationId id) {
+  const Operation& operation = subgraph.operation(id);
+  const auto add_reader = [&](OperandId operand) {
+    if (operand.is_valid()) uses_of(operand).readers.push_back(id);
+  };
+  std::for_each(operation.inputs.begin(), operation.inputs.end(), add_reader);
+  if (operation.body) {
+    std::for_each(operation.body->inputs.begin(), operation.body->inputs.end(), add_reader);
+  }
+  for (const OperandId output : operation.outputs) {
+    if (output.is_valid()) uses_of(output).producer = id;
+  }
+}
+
+void UseIndex::remove(const Subgraph& subgraph, OperationId id) {
+  const Operation& operation = subgraph.operation(id);
+  const auto remove_reader = [&](OperandId operand) {
+    if (operand.is_valid()) uses_of(operand).gone.push_back(id);
+  };
+  std::for_each(operation.inputs.begin(), operation.inputs.end(), remove_reader);
+  if (operation.body) {
+    std::for_each(operation.body->inputs.begin(), operation.body->inputs.end(), remove_reader);
+  }
+  for (const OperandId output : operation.outputs) {
+    if (output.is_valid() && uses_of(output).producer == id) uses_of(output).producer = {};
+  }
+}
+
+std::span<const OperationId> UseIndex::readers(OperandId id) const {
+  if (id.index() >= uses_.size()) return {};
+  Uses& uses = uses_[id.index()];
+  if (uses.gone.empty()) return uses.readers;
+  // The first reads of an operation are the oldest ones: what was added again stays.
+  std::unordered_map<OperationId, std::size_t> gone;
+  for (const OperationId reader : uses.gone) ++gone[reader];
+  work_counts.visits += uses.readers.size();
+  std::erase_if(uses.readers, [&](OperationId reader) {
+    const auto it = gone.find(reader);
+    return it != gone.end() && it->second > 0 && it->second-- > 0;
+  });
+  uses.gone.clear();
+  return uses.readers;
 }
 
 SubgraphId Graph::add_subgraph(std::string name) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/log/work_counts.h"
 #include "base/result.h"
 #include "ir/attribute.h"
 #include "ir/type.h"
@@ -68,6 +69,35 @@ struct Operation {
   std::string describe() const;
 };
 
+/// The order of a subgraph while it is edited: an insertion or a removal takes constant time.
+class OrderEdits {
+ public:
+  explicit OrderEdits(std::span<const OperationId> order, std::size_t num_operations);
+
+  /// At the end if `position` is not in the order.
+  void insert_before(OperationId position, OperationId id);
+  void append(OperationId id) { link(id, kEnd); }
+  /// No effect if it is not in the order.
+  void remove(OperationId id);
+  std::vector<OperationId> settle() const;
+
+ private:
+  /// Entry 0 stands before the first operation and behind the last; operation i has entry i + 1.
+  /// An entry outside the order names itself.
+  static constexpr std::uint32_t kEnd = 0;
+  struct Entry {
+    std::uint32_t previous;
+    std::uint32_t next;
+  };
+  static std::uint32_t entry_of(OperationId id) {
+    return static_cast<std::uint32_t>(id.index()) + 1;
+  }
+  void grow(std::size_t num_entries);
+  void link(OperationId id, std::uint32_t before);
+
+  std::vector<Entry> entries_;
+};
+
 class Subgraph {
  public:
   std::string name;
@@ -77,24 +107,38 @@ class Subgraph {
   OperandId add_operand(Operand operand);
   /// Appends at the end of the order.
   OperationId add_operation(Operation operation);
-  /// Inserts before `position` in the order.
+  /// Inserts before `position` in the order; at its end if `position` is not there. Constant time.
   OperationId insert_operation(OperationId position, Operation operation);
-  /// Removes it from the order; its outputs keep existing without a producer.
+  /// Removes it from the order; its outputs keep existing without a producer. Constant time.
   void remove_operation(OperationId id);
 
   OperandId add_constant(std::string operand_name, Constant constant);
 
   Operand& operand(OperandId id) { return operands_[id.index()]; }
   const Operand& operand(OperandId id) const { return operands_[id.index()]; }
-  Operation& operation(OperationId id) { return operations_[id.index()]; }
-  const Operation& operation(OperationId id) const { return operations_[id.index()]; }
+  Operation& operation(OperationId id) {
+    ++work_counts.visits;
+    return operations_[id.index()];
+  }
+  const Operation& operation(OperationId id) const {
+    ++work_counts.visits;
+    return operations_[id.index()];
+  }
 
   std::size_t num_operands() const { return operands_.size(); }
-  std::size_t num_operations() const { return order_.size(); }
-  /// Execution order. Requires for a valid graph: every operand is produced before it is read.
-  std::span<const OperationId> order() const { return order_; }
-  /// Requires: a permutation of order().
-  void set_order(std::vector<OperationId> order) { order_ = std::move(order); }
+  std::size_t num_operations() const { return order().size(); }
+  /// Execution order, until the next change. Requires for a valid graph: every operand is produced
+  /// before it is read. The first call after insertions and removals takes linear time, and counts
+  /// as a change.
+  std::span<const OperationId> order() const {
+    if (edits_) settle_order();
+    return order_;
+  }
+  /// Requires: a part of order(), in any order that is valid for the graph.
+  void set_order(std::vector<OperationId> order) {
+    order_ = std::move(order);
+    edits_.reset();
+  }
 
   bool is_constant(OperandId id) const {
     return id.is_valid() && operands_[id.index()].constant.has_value();
@@ -104,35 +148,58 @@ class Subgraph {
     return is_constant(id) ? &*operands_[id.index()].constant : nullptr;
   }
 
-  /// Makes every reader of `from` (operations, bodies, subgraph outputs) read `to`.
-  void replace_uses(OperandId from, OperandId to);
-
   /// Drops operands that nothing names and removed operations; renumbers all ids.
   void compact();
 
  private:
   std::vector<Operand> operands_;
   std::vector<Operation> operations_;  // with removed ones, until compact()
-  std::vector<OperationId> order_;
+  void settle_order() const;
+  OrderEdits& edits();
+
+  mutable std::vector<OperationId> order_;  // stale while there are edits
+  mutable std::optional<OrderEdits> edits_;
 };
 
-/// Who writes and reads each operand of a subgraph, as it is now: rebuild after changes.
+/// Who writes and reads each operand of a subgraph. Indexes the whole subgraph once; whoever
+/// changes operations afterwards tells it: `remove` before the change, `add` after it.
 class UseIndex {
  public:
   explicit UseIndex(const Subgraph& subgraph);
 
-  /// Invalid for inputs and constants.
-  OperationId producer(OperandId id) const { return producers_[id.index()]; }
-  /// In execution order; an operation that reads an operand twice stands twice. Body inputs count.
-  std::span<const OperationId> readers(OperandId id) const { return readers_[id.index()]; }
-  bool is_output(OperandId id) const { return is_output_[id.index()]; }
+  /// Takes in an operation that was added to the subgraph or changed.
+  void add(const Subgraph& subgraph, OperationId id);
+  /// Forgets an operation that is about to be changed or removed.
+  void remove(const Subgraph& subgraph, OperationId id);
+
+  /// Invalid for inputs, constants, and operands that the index does not know yet.
+  OperationId producer(OperandId id) const {
+    return id.index() < uses_.size() ? uses_[id.index()].producer : OperationId();
+  }
+  /// In execution order, those that were added later last; an operation that reads an operand twice
+  /// stands twice. Body inputs count. Valid until the next change.
+  std::span<const OperationId> readers(OperandId id) const;
+  std::size_t num_readers(OperandId id) const {
+    return id.index() < uses_.size() ? uses_[id.index()].num_readers() : 0;
+  }
+  bool is_output(OperandId id) const {
+    return id.index() < uses_.size() && uses_[id.index()].is_output;
+  }
   /// Read by exactly one operation, once, and no output of the subgraph.
-  bool has_single_use(OperandId id) const { return readers(id).size() == 1 && !is_output(id); }
+  bool has_single_use(OperandId id) const { return num_readers(id) == 1 && !is_output(id); }
 
  private:
-  std::vector<OperationId> producers_;
-  std::vector<std::vector<OperationId>> readers_;
-  std::vector<bool> is_output_;
+  struct Uses {
+    OperationId producer;
+    std::vector<OperationId> readers;  ///< with those that are gone
+    std::vector<OperationId> gone;     ///< to be dropped from `readers` when someone asks
+    bool is_output = false;
+
+    std::size_t num_readers() const { return readers.size() - gone.size(); }
+  };
+  Uses& uses_of(OperandId id);
+
+  mutable std::vector<Uses> uses_;  // by operand
 };
 
 /// Owns the subgraphs. Movable; copying is deep except for constants' bytes, which are shared.

@@ -72,8 +72,13 @@ std::string Scope::operand_name(const std::string& name) {
 }
 
 std::string Scope::unused_name(const std::string& wanted) {
-  std::string unused = wanted;
-  for (int i = 2; !taken().insert(unused).second; ++i) unused = fmt::format("{}_{}", wanted, i);
+  if (caller_ != nullptr) return caller_->unused_name(wanted);
+  if (taken_.insert(wanted).second) return wanted;
+  int& number = last_number_.emplace(wanted, 1).first->second;
+  std::string unused;
+  do {
+    unused = fmt::format("{}_{}", wanted, ++number);
+  } while (!taken_.insert(unused).second);
   return unused;
 }
 

@@ -85,7 +85,8 @@ class Scope {
   std::map<std::string, std::string> renamed_;
   std::unordered_map<std::string, ir::OperandId> values_;
   std::unordered_map<std::string, ir::Type> declared_;
-  std::unordered_set<std::string> taken_;  // operand names of the subgraph
+  std::unordered_set<std::string> taken_;             // operand names of the subgraph
+  std::unordered_map<std::string, int> last_number_;  // that made a name of Sluice's distinct
   std::vector<Capture> captures_;
 };
 

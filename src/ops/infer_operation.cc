@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log/work_counts.h"
 #include "ir/dim_facts.h"
 #include "ops/inference.h"
 
@@ -136,6 +137,7 @@ Status apply_body(InferenceContext& context) {
 }  // namespace
 
 Status infer_operation(InferenceContext& context) {
+  ++work_counts.shape_functions;
   const ir::Operation& operation = context.operation();
   const OpSchema* schema = find_schema(operation.domain, operation.kind);
   if (schema == nullptr) {

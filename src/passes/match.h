@@ -13,7 +13,7 @@ namespace sluice::passes {
 /// The number in a float or integer constant of one element.
 std::optional<double> scalar_value(const ir::Subgraph& subgraph, ir::OperandId id);
 
-/// Finds producers. Caches the uses at construction: create a new one after a rewrite.
+/// Finds producers. Knows the uses as they were at construction; those of a Rewriter stay current.
 class Matcher {
  public:
   explicit Matcher(const ir::Subgraph& subgraph) : subgraph_(subgraph), uses_(subgraph) {}
@@ -36,6 +36,7 @@ class Matcher {
   ir::OperandId without_number(ir::OperandId id, std::string_view kind, double number) const;
 
  private:
+  friend class Rewriter;
   const ir::Subgraph& subgraph_;
   ir::UseIndex uses_;
 };

@@ -63,6 +63,9 @@ const Pass& direct_convolutions_pass();
 /// recursion.
 const Pass& strassen_pass(int levels);
 
+/// Every pass, once.
+std::vector<const Pass*> all_passes();
+
 /// Null for an unknown name.
 const Pass* find_pass(std::string_view name);
 

@@ -84,15 +84,25 @@ std::span<const Pass> plain_pipeline() {
   return {all.begin(), last + 1};
 }
 
-const Pass* find_pass(std::string_view name) {
-  for (const Pass& pass : kPipeline) {
-    if (pass.name == name) return &pass;
-  }
+std::vector<const Pass*> all_passes() {
+  std::vector<const Pass*> all;
+  const auto add = [&](const Pass& pass) {
+    const bool is_new =
+        std::ranges::none_of(all, [&](const Pass* other) { return other->name == pass.name; });
+    if (is_new) all.push_back(&pass);
+  };
+  std::ranges::for_each(kPipeline, add);
   for (const Pass* pass :
        {&kRoundedWeights, &kByteProducts, &kDirectConvolutions, &kStrassenOnce, &kStrassenTwice}) {
-    if (pass->name == name) return pass;
+    add(*pass);
   }
-  return nullptr;
+  return all;
+}
+
+const Pass* find_pass(std::string_view name) {
+  const auto all = all_passes();
+  const auto found = std::ranges::find(all, name, &Pass::name);
+  return found == all.end() ? nullptr : *found;
 }
 
 }  // namespace sluice::passes

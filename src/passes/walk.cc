@@ -1,5 +1,6 @@
 #include "passes/walk.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::passes {
@@ -7,6 +8,19 @@ namespace sluice::passes {
 bool has_trait(const ir::Operation& operation, ops::Trait trait) {
   const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
   return schema != nullptr && schema->has(trait);
+}
+
+void drop_unread_outputs(ir::Operation& operation,
+                         const std::function<bool(ir::OperandId)>& is_read) {
+  const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+  if (schema == nullptr) return;
+  for (std::size_t i = 0; i < std::min(operation.outputs.size(), schema->outputs.size()); ++i) {
+    if (!schema->outputs[i].is_optional || is_read(operation.outputs[i])) continue;
+    operation.outputs[i] = ir::OperandId();
+  }
+  while (!operation.outputs.empty() && !operation.outputs.back().is_valid()) {
+    operation.outputs.pop_back();
+  }
 }
 
 ir::Operation make_operation(ir::Subgraph& subgraph, std::string_view kind,

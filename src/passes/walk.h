@@ -1,6 +1,7 @@
 // Small things that most passes need.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,10 @@ Result<int> rewrite_subgraphs(ir::Graph& graph, const Rewrite& rewrite) {
 
 /// Drops operations and optional outputs that nothing reads; ids stay. Gives how many operations.
 int sweep(ir::Subgraph& subgraph);
+
+/// Drops the optional outputs that nothing reads: they need not be computed.
+void drop_unread_outputs(ir::Operation& operation,
+                         const std::function<bool(ir::OperandId)>& is_read);
 
 /// Whether the operation has a schema with that trait.
 bool has_trait(const ir::Operation& operation, ops::Trait trait);

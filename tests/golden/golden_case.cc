@@ -67,6 +67,17 @@ Status complete(ir::Graph& graph) {
   return ir::verify(graph);
 }
 
+passes::Acceptance refuse(const std::set<std::string>& kinds) {
+  return [&kinds](const ir::Graph& graph, const ir::Subgraph&, const ir::Operation& operation) {
+    if (kinds.contains(operation.kind)) return false;
+    if (!operation.body) return true;
+    const ir::Subgraph& body = graph.subgraph(operation.body->subgraph);
+    return std::none_of(body.order().begin(), body.order().end(), [&](ir::OperationId id) {
+      return kinds.contains(body.operation(id).kind);
+    });
+  };
+}
+
 std::vector<std::string> case_names() {
   std::vector<std::string> names;
   for (const auto& entry :

@@ -38,6 +38,9 @@ Result<GoldenCase> read_case(const std::filesystem::path& path);
 /// The graph before the passes, with default attributes and inferred types.
 Status complete(ir::Graph& graph);
 
+/// Takes all operations but those of these kinds, or with a body that has one.
+passes::Acceptance refuse(const std::set<std::string>& kinds);
+
 /// Names of the files, without their ending.
 std::vector<std::string> case_names();
 

@@ -16,7 +16,6 @@
 // SLUICE_REFRESH_GOLDEN=1 writes what comes out into the files.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -29,17 +28,6 @@
 
 namespace sluice::golden {
 namespace {
-
-passes::Acceptance refuse(const std::set<std::string>& kinds) {
-  return [&kinds](const ir::Graph& graph, const ir::Subgraph&, const ir::Operation& operation) {
-    if (kinds.contains(operation.kind)) return false;
-    if (!operation.body) return true;
-    const ir::Subgraph& body = graph.subgraph(operation.body->subgraph);
-    return std::none_of(body.order().begin(), body.order().end(), [&](ir::OperationId id) {
-      return kinds.contains(body.operation(id).kind);
-    });
-  };
-}
 
 /// The text after the passes; the graph must still be well-formed, of the same inferred types.
 Result<std::string> run_case(const GoldenCase& golden) {

@@ -3,7 +3,7 @@
 
 #include "ops/inference.h"
 #include "passes/fuse/attention_match.h"
-#include "passes/match.h"
+#include "passes/rewriter.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
 
@@ -15,7 +15,8 @@ constexpr std::size_t kKeep = 6;  ///< input of sluice::Attention
 /// Inserts the operations that feed the attention, and builds the attention.
 class Builder {
  public:
-  Builder(ir::Subgraph& subgraph, ir::OperationId at) : subgraph_(subgraph), at_(at) {}
+  Builder(Rewriter& rewriter, ir::OperationId at)
+      : rewriter_(rewriter), subgraph_(rewriter.subgraph()), at_(at) {}
 
   ir::Operation build(const AttentionParts& found) {
     const ir::Operation& root = subgraph_.operation(at_);
@@ -146,8 +147,9 @@ class Builder {
     return subgraph_.add_constant("", ir::make_i64_constant({axis}, {1}));
   }
 
-  void insert(ir::Operation operation) { subgraph_.insert_operation(at_, std::move(operation)); }
+  void insert(ir::Operation operation) { rewriter_.insert(at_, std::move(operation)); }
 
+  Rewriter& rewriter_;
   ir::Subgraph& subgraph_;
   ir::OperationId at_;
 };
@@ -199,49 +201,47 @@ ir::Operation with_past(const ir::Operation& attention, const Joined& keys, cons
 }
 
 /// Replaces the product at `at` by an attention if it ends one; returns whether it did.
-bool fuse(ir::Graph& graph, ir::SubgraphId id, ir::OperationId at, const PassContext& context) {
-  ir::Subgraph& subgraph = graph.subgraph(id);
-  std::optional<AttentionParts> parts;
+bool fuse(const ir::Graph& graph, Rewriter& rewriter, ir::OperationId at,
+          const PassContext& context) {
+  const ir::Subgraph& subgraph = rewriter.subgraph();
+  const Matcher& matcher = rewriter.matcher();
+  const auto parts = match_attention(matcher, subgraph.operation(at));
+  if (!parts) return false;
   std::optional<Joined> keys;
-  std::optional<Joined> values;
-  {
-    const Matcher matcher(subgraph);
-    parts = match_attention(matcher, subgraph.operation(at));
-    if (!parts) return false;
-    if (is_ascending(parts->key_perm) && !Builder::has_one_head(*parts)) {
-      keys = find_joined(matcher, parts->key_source, at);
-    }
-    values = find_joined(matcher, parts->v, at);
+  if (is_ascending(parts->key_perm) && !Builder::has_one_head(*parts)) {
+    keys = find_joined(matcher, parts->key_source, at);
   }
-  Builder builder(subgraph, at);
+  const auto values = find_joined(matcher, parts->v, at);
+  Builder builder(rewriter, at);
   ir::Operation attention = builder.build(*parts);
   if (keys && values) {
     ir::Operation joined = with_past(attention, *keys, *values);
     if (context.is_accepted(graph, subgraph, joined)) {
-      subgraph.remove_operation(keys->concat);
-      subgraph.remove_operation(values->concat);
-      subgraph.operation(at) = std::move(joined);
+      rewriter.remove(keys->concat);
+      if (values->concat != keys->concat) rewriter.remove(values->concat);
+      rewriter.replace(at, std::move(joined));
       return true;
     }
   }
   if (!context.is_accepted(graph, subgraph, attention)) return false;
   if (Builder::has_one_head(*parts)) {
     ir::Operation narrow = builder.drop_heads(attention);
-    subgraph.insert_operation(at, std::move(attention));
+    rewriter.insert(at, std::move(attention));
     attention = std::move(narrow);
   }
-  subgraph.operation(at) = std::move(attention);
+  rewriter.replace(at, std::move(attention));
   return true;
 }
 
 Result<int> fuse_attentions(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
   const auto given = graph.subgraph(id).order();
   const std::vector<ir::OperationId> order(given.begin(), given.end());
+  Rewriter rewriter(graph.subgraph(id));
   int num_found = 0;
   for (const ir::OperationId at : order) {
     const ir::Operation& root = graph.subgraph(id).operation(at);
-    if (!root.is("MatMul") || root.body || !fuse(graph, id, at, context)) continue;
-    sweep(graph.subgraph(id));  // removes readers of the keys that would now precede them
+    if (!root.is("MatMul") || root.body || !fuse(graph, rewriter, at, context)) continue;
+    rewriter.sweep();  // removes readers of the keys that would now precede them
     ++num_found;
   }
   return num_found;

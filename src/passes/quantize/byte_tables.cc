@@ -61,12 +61,12 @@ std::optional<ir::Constant> compute(ir::Subgraph& subgraph, const Evaluator& eva
 
 }  // namespace
 
-int tabulate_bytes(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
+int tabulate_bytes(const ir::Graph& graph, Rewriter& rewriter, const PassContext& context,
                    ir::OperationId at) {
-  const Matcher matcher(subgraph);
+  ir::Subgraph& subgraph = rewriter.subgraph();
   const ir::OperandId result = subgraph.operation(at).output(0);
   if (!context.evaluate || !quantization_of(subgraph, subgraph.operation(at))) return 0;
-  auto function = function_of_bytes(matcher, subgraph.operation(at));
+  auto function = function_of_bytes(rewriter.matcher(), subgraph.operation(at));
   if (!function) return 0;
   function->operations.push_back(at);
   const ir::Type from = subgraph.operand(function->source).type;
@@ -89,7 +89,7 @@ int tabulate_bytes(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& 
           "", {ir::Type::tensor(ElementType::kU8, ir::Shape{kEntries}), table->data})};
   operation.outputs = {result};
   if (!context.is_accepted(graph, subgraph, operation)) return 0;
-  subgraph.operation(at) = std::move(operation);
+  rewriter.replace(at, std::move(operation));
   return 1;
 }
 

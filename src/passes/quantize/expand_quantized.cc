@@ -196,9 +196,8 @@ bool keep_bytes(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContex
   return true;
 }
 
-int expand_dynamic(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
-                   ir::OperationId at) {
-  const Matcher matcher(subgraph);
+int expand_dynamic(const ir::Graph& graph, const Matcher& matcher, ir::Subgraph& subgraph,
+                   const PassContext& context, ir::OperationId at) {
   const ir::Operation& product = subgraph.operation(at);
   const bool is_conv = product.is("ConvInteger");
   const auto weights_dims = type_of(subgraph, product.input(1)).static_dims();
@@ -372,12 +371,12 @@ int center_weights(ir::Subgraph& subgraph, ir::OperationId at) {
   return 1;
 }
 
-int expand(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
-           ir::OperationId at) {
+int expand(const ir::Graph& graph, const Matcher& matcher, ir::Subgraph& subgraph,
+           const PassContext& context, ir::OperationId at) {
   const ir::Operation& operation = subgraph.operation(at);
   if (!operation.domain.empty() || operation.body) return 0;
   if (operation.kind == "MatMulInteger" || operation.kind == "ConvInteger") {
-    return expand_dynamic(graph, subgraph, context, at);
+    return expand_dynamic(graph, matcher, subgraph, context, at);
   }
   if (operation.kind == "DequantizeLinear") return center_weights(subgraph, at);
   if (operation.kind == "QLinearConv") return expand_conv(subgraph, at);
@@ -390,8 +389,13 @@ Result<int> expand_quantized(ir::Graph& graph, const PassContext& context) {
   return rewrite_subgraphs(graph, [&](ir::SubgraphId id) -> Result<int> {
     ir::Subgraph& subgraph = graph.subgraph(id);
     const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
+    // The operations between a dynamic quantization and its last scale belong to one product, so
+    // they are as they were when its turn comes.
+    const Matcher matcher(subgraph);
     int num_expanded = 0;
-    for (const ir::OperationId at : order) num_expanded += expand(graph, subgraph, context, at);
+    for (const ir::OperationId at : order) {
+      num_expanded += expand(graph, matcher, subgraph, context, at);
+    }
     if (num_expanded > 0) sweep(subgraph);
     return num_expanded;
   });

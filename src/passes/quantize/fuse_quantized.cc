@@ -4,6 +4,7 @@
 // maxima of bytes are bytes of maxima; functions of a byte are tables. Scales are above 0 and
 // moderate, numbers of the result do not overflow. One thing is not exact: a rounding between two
 // products is dropped, though never its clipping (`behind_rounding`, `ProductNarrower`).
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -13,6 +14,7 @@
 #include "passes/quantize/byte_tables.h"
 #include "passes/quantize/quantization.h"
 #include "passes/quantize/split_weights.h"
+#include "passes/rewriter.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
 
@@ -59,8 +61,9 @@ int drop_sign(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId at
 
 /// Quantization is monotonic, so the maximum of the bytes is the byte of the maximum.
 ///     Quantize[MaxPool[Dequantize[%q]]]   ->   MaxPool[%q]
-int pool_bytes(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId id) {
-  const ir::Operation& pool = subgraph.operation(id);
+int pool_bytes(Rewriter& rewriter, ir::OperationId id) {
+  const Matcher& matcher = rewriter.matcher();
+  const ir::Operation& pool = matcher.subgraph().operation(id);
   if (pool.outputs.size() != 1 || pool.body) return 0;
   const auto from = dequantized_from(matcher, pool.input(0));
   ir::OperationId at;
@@ -69,7 +72,7 @@ int pool_bytes(ir::Subgraph& subgraph, const Matcher& matcher, ir::OperationId i
   ir::Operation on_bytes = pool;
   on_bytes.inputs = {from->bytes};
   on_bytes.outputs = {to->bytes};
-  subgraph.operation(at) = std::move(on_bytes);
+  rewriter.replace(at, std::move(on_bytes));
   return 1;
 }
 
@@ -286,8 +289,9 @@ bool fits_f32(const QuantizedConv& conv) {
 
 /// Inserts the convolution with the rest of split weights, in f32. It takes the residual of `conv`
 /// and becomes its residual. False if no backend computes it.
-bool compute_rest(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
+bool compute_rest(const ir::Graph& graph, Rewriter& rewriter, const PassContext& context,
                   ir::OperationId at, QuantizedConv& conv) {
+  ir::Subgraph& subgraph = rewriter.subgraph();
   QuantizedConv rest = conv;
   rest.weights.bytes = subgraph.add_constant("", conv.split->rest);
   rest.bias.assign(rest.bias.size(), 0.0);
@@ -296,22 +300,22 @@ bool compute_rest(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& c
   rest.output = add_operand(subgraph, type_of(subgraph, subgraph.operation(at).output(0)));
   ir::Operation operation = fused(subgraph, subgraph.operation(at), rest);
   if (!context.is_accepted(graph, subgraph, operation)) return false;
-  subgraph.insert_operation(conv.last, std::move(operation));
+  rewriter.insert(conv.last, std::move(operation));
   conv.weights.bytes = subgraph.add_constant("", conv.split->main);
   conv.residual = rest.output;
   conv.residual_bytes = std::nullopt;
   return true;
 }
 
-int fuse_conv(ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context,
+int fuse_conv(const ir::Graph& graph, Rewriter& rewriter, const PassContext& context,
               ir::OperationId at) {
-  const Matcher matcher(subgraph);
-  auto conv = ConvReader(matcher).read(at);
+  ir::Subgraph& subgraph = rewriter.subgraph();
+  auto conv = ConvReader(rewriter.matcher()).read(at);
   if (!conv || !fits_f32(*conv)) return 0;
-  if (conv->split && !compute_rest(graph, subgraph, context, at, *conv)) return 0;
+  if (conv->split && !compute_rest(graph, rewriter, context, at, *conv)) return 0;
   ir::Operation operation = fused(subgraph, subgraph.operation(at), *conv);
   if (!context.is_accepted(graph, subgraph, operation)) return 0;
-  subgraph.operation(conv->last) = std::move(operation);
+  rewriter.replace(conv->last, std::move(operation));
   return 1;
 }
 
@@ -339,30 +343,32 @@ std::optional<ByteMatrix> read_matrix(const ir::Subgraph& subgraph, const ir::Op
 }
 
 /// Puts `narrow` and maybe a sum with input 2 in the product's place.
-void place_product(ir::Subgraph& subgraph, ir::OperationId at, ir::Operation narrow) {
+void place_product(Rewriter& rewriter, ir::OperationId at, ir::Operation narrow) {
+  ir::Subgraph& subgraph = rewriter.subgraph();
   const ir::Operation product = subgraph.operation(at);
   narrow.name = product.name;
   if (!product.input(2).is_valid()) {
-    subgraph.operation(at) = std::move(narrow);
+    rewriter.replace(at, std::move(narrow));
     return;
   }
   const ir::OperandId sum = product.output(0);
   narrow.outputs = {add_operand(subgraph, type_of(subgraph, sum))};
   ir::Operation add = make_operation(subgraph, "Add", {narrow.output(0), product.input(2)}, sum);
-  subgraph.insert_operation(at, std::move(narrow));
-  subgraph.operation(at) = std::move(add);
+  rewriter.insert(at, std::move(narrow));
+  rewriter.replace(at, std::move(add));
 }
 
 /// `id` clipped to what the quantization can hold, by a Clip in front of `at`.
-ir::OperandId clipped(ir::Subgraph& subgraph, ir::OperationId at, ir::OperandId id,
+ir::OperandId clipped(Rewriter& rewriter, ir::OperationId at, ir::OperandId id,
                       const Quantization& quantization) {
+  ir::Subgraph& subgraph = rewriter.subgraph();
   const auto number = [&](double value) {
     return subgraph.add_constant("", ir::make_f32_constant({static_cast<float>(value)}, {}));
   };
   const ir::OperandId low = number(quantization.low());
   const ir::OperandId high = number(quantization.high());
   const ir::OperandId result = add_operand(subgraph, type_of(subgraph, id));
-  subgraph.insert_operation(at, make_operation(subgraph, "Clip", {id, low, high}, result));
+  rewriter.insert(at, make_operation(subgraph, "Clip", {id, low, high}, result));
   return result;
 }
 
@@ -373,11 +379,11 @@ ir::OperandId clipped(ir::Subgraph& subgraph, ir::OperationId at, ir::OperandId 
 /// become f32 and are marked.
 class ProductNarrower {
  public:
-  ProductNarrower(const ir::Graph& graph, ir::Subgraph& subgraph, const PassContext& context)
-      : graph_(graph), subgraph_(subgraph), context_(context) {}
+  ProductNarrower(const ir::Graph& graph, Rewriter& rewriter, const PassContext& context)
+      : graph_(graph), rewriter_(rewriter), subgraph_(rewriter.subgraph()), context_(context) {}
 
   int narrow(ir::OperationId at) {
-    const Matcher matcher(subgraph_);
+    const Matcher& matcher = rewriter_.matcher();
     const ir::Operation& product = subgraph_.operation(at);
     const ir::Operation* weights = matcher.find(product.input(1), "DequantizeLinear");
     if (weights == nullptr || product.body || !has_byte_matrix(*weights)) return 0;
@@ -395,13 +401,14 @@ class ProductNarrower {
     if (matrix) {
       auto narrow = make_byte_product(graph_, subgraph_, context_, factor, *matrix, result);
       if (narrow) {
-        place_product(subgraph_, at, std::move(*narrow));
+        place_product(rewriter_, at, std::move(*narrow));
         return 1;
       }
     }
-    ir::Operation& marked = subgraph_.operation(at);
+    ir::Operation marked = subgraph_.operation(at);
     marked.inputs[0] = factor;
     marked.attributes.set("sluice_weights", "int8");
+    rewriter_.replace(at, std::move(marked));
     return 1;
   }
 
@@ -417,11 +424,12 @@ class ProductNarrower {
   /// Products that share a factor share the Clip, which stands before the first of them.
   ir::OperandId without_rounding(ir::OperationId at, const Quantized& x, ir::OperandId floats) {
     const auto [it, is_new] = clipped_.emplace(x.bytes, ir::OperandId());
-    if (is_new) it->second = clipped(subgraph_, at, floats, x.quantization);
+    if (is_new) it->second = clipped(rewriter_, at, floats, x.quantization);
     return it->second;
   }
 
   const ir::Graph& graph_;
+  Rewriter& rewriter_;
   ir::Subgraph& subgraph_;
   const PassContext& context_;
   std::map<ir::OperandId, ir::OperandId> clipped_;  ///< by the bytes that stand for it
@@ -445,20 +453,20 @@ int run(ir::Graph& graph, ir::SubgraphId id, const PassContext& context) {
     rewrites += for_each(subgraph, "QuantizeLinear",
                          [&](auto at) { return drop_sign(subgraph, matcher, at); });
   }
-  ProductNarrower products(graph, subgraph, context);
+  Rewriter rewriter(subgraph);
+  ProductNarrower products(graph, rewriter, context);
   const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
   for (const ir::OperationId at : order) {
     const ir::Operation& operation = subgraph.operation(at);
     if (operation.is("MatMul") || operation.is("Gemm")) rewrites += products.narrow(at);
   }
-  rewrites += for_each(subgraph, "MaxPool",
-                       [&](auto at) { return pool_bytes(subgraph, Matcher(subgraph), at); });
+  rewrites += for_each(subgraph, "MaxPool", [&](auto at) { return pool_bytes(rewriter, at); });
   rewrites += for_each(subgraph, "QuantizeLinear",
-                       [&](auto at) { return tabulate_bytes(graph, subgraph, context, at); });
-  sweep(subgraph);
+                       [&](auto at) { return tabulate_bytes(graph, rewriter, context, at); });
+  rewriter.sweep();
   return rewrites + for_each(subgraph, "Conv", [&](auto at) {
-           const int fused = fuse_conv(graph, subgraph, context, at);
-           if (fused > 0) sweep(subgraph);
+           const int fused = fuse_conv(graph, rewriter, context, at);
+           if (fused > 0) rewriter.sweep();
            return fused;
          });
 }

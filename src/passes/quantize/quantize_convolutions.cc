@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "passes/match.h"
@@ -24,7 +26,9 @@ class Planner {
 
   QuantizationPlan plan() {
     for (const OperationId at : subgraph_.order()) {
-      if (is_conv(at)) plan_.convolutions.push_back(at);
+      if (!is_conv(at)) continue;
+      place_of_conv_.emplace(at, plan_.convolutions.size());
+      plan_.convolutions.push_back(at);
     }
     for (const OperationId at : plan_.convolutions) want(subgraph_.operation(at).input(0));
     for (const OperationId at : subgraph_.order()) want_one_term(subgraph_.operation(at));
@@ -49,8 +53,11 @@ class Planner {
            (!bias.is_valid() || subgraph_.is_constant(bias));
   }
 
-  bool is_wanted(OperandId id) const {
-    return std::ranges::find(plan_.activations, id) != plan_.activations.end();
+  /// False if it is wanted already.
+  bool want_alone(OperandId id) {
+    if (!wanted_.insert(id).second) return false;
+    plan_.activations.push_back(id);
+    return true;
   }
 
   void want(OperandId id) {
@@ -58,32 +65,26 @@ class Planner {
       if (pool->outputs.size() != 1) break;
       id = pool->input(0);
     }
-    if (is_wanted(id)) return;
-    plan_.activations.push_back(id);
-    want_argument(id);
+    if (want_alone(id)) want_argument(id);
   }
 
   /// If `id` is an element-wise function of a convolution's result that the convolution cannot
   /// fuse, quantizes that result: the function then becomes a table look-up.
   void want_argument(OperandId id) {
     const auto is_result = [&](OperandId source) {
-      const OperationId producer = matcher_.uses().producer(source);
-      return producer.is_valid() &&
-             std::ranges::find(plan_.convolutions, producer) != plan_.convolutions.end();
+      return place_of_conv_.contains(matcher_.uses().producer(source));
     };
     const auto function = read_function(matcher_, id, is_result, is_elementwise);
-    if (!function || is_wanted(function->source)) return;
+    if (!function || wanted_.contains(function->source)) return;
     const ir::Operation& last = subgraph_.operation(function->operations.back());
     if (function->operations.size() == 1 && (last.is("Relu") || last.is("Clip"))) return;
-    plan_.activations.push_back(function->source);
+    want_alone(function->source);
     plan_.arguments.push_back(function->source);
   }
 
   bool is_planned_conv(OperandId id) const {
-    if (!id.is_valid() || !matcher_.uses().has_single_use(id)) return false;
-    const OperationId producer = matcher_.uses().producer(id);
-    return producer.is_valid() &&
-           std::ranges::find(plan_.convolutions, producer) != plan_.convolutions.end();
+    return id.is_valid() && matcher_.uses().has_single_use(id) &&
+           place_of_conv_.contains(matcher_.uses().producer(id));
   }
 
   /// In a sum of two convolutions, the first result is stored as bytes, and the second convolution
@@ -92,10 +93,10 @@ class Planner {
     if (!operation.is("Add") || operation.body) return;
     if (is_planned_conv(operation.input(0)) && is_planned_conv(operation.input(1)) &&
         operation.input(0) != operation.input(1)) {
-      const auto first = [&](OperandId id) {
-        return std::ranges::find(plan_.convolutions, matcher_.uses().producer(id));
+      const auto place = [&](OperandId id) {
+        return place_of_conv_.at(matcher_.uses().producer(id));
       };
-      const bool is_left = first(operation.input(0)) < first(operation.input(1));
+      const bool is_left = place(operation.input(0)) < place(operation.input(1));
       plan_.activations.push_back(operation.input(is_left ? 0 : 1));
     }
   }
@@ -104,6 +105,8 @@ class Planner {
   Matcher matcher_;
   const std::set<std::string>& kept_;
   QuantizationPlan plan_;
+  std::unordered_map<OperationId, std::size_t> place_of_conv_;  // in plan_.convolutions
+  std::unordered_set<OperandId> wanted_;
 };
 
 OperandId add_number(ir::Subgraph& subgraph, float value) {
@@ -140,8 +143,10 @@ class Inserter {
       : subgraph_(subgraph), uses_(subgraph), ranges_(ranges) {}
 
   void insert(const QuantizationPlan& plan) {
+    convolutions_.insert(plan.convolutions.begin(), plan.convolutions.end());
+    arguments_.insert(plan.arguments.begin(), plan.arguments.end());
     for (const OperandId id : plan.activations) {
-      round_activation(id, add_steps(subgraph_, ranges_.at(id)), plan);
+      round_activation(id, add_steps(subgraph_, ranges_.at(id)));
     }
     for (const OperationId at : plan.convolutions) round_weights(at);
   }
@@ -162,21 +167,20 @@ class Inserter {
 
   /// Readers of `id` that may compute in 8 bits read the rounded value. A MaxPool keeps the
   /// quantization of its input.
-  void round_activation(OperandId id, const Steps& steps, const QuantizationPlan& plan) {
+  void round_activation(OperandId id, const Steps& steps) {
     const auto readers = uses_.readers(id);
     if (readers.empty()) return;
     const OperandId back = rounded(id, steps, readers.front());
-    const bool is_argument = std::ranges::find(plan.arguments, id) != plan.arguments.end();
+    const bool is_argument = arguments_.contains(id);
     for (const OperationId reader : readers) {
       ir::Operation& operation = subgraph_.operation(reader);
-      const bool is_planned =
-          std::ranges::find(plan.convolutions, reader) != plan.convolutions.end();
+      const bool is_planned = convolutions_.contains(reader);
       const bool is_pool = operation.is("MaxPool") && operation.outputs.size() == 1;
       const bool is_function = is_argument && is_elementwise(operation);
       if (!is_planned && !is_pool && !is_function && !operation.is("Add")) continue;
       const OperandId maxima = operation.output(0);
       std::ranges::replace(operation.inputs, id, back);
-      if (is_pool) round_activation(maxima, steps, plan);
+      if (is_pool) round_activation(maxima, steps);
     }
   }
 
@@ -220,6 +224,8 @@ class Inserter {
 
   ir::Subgraph& subgraph_;
   ir::UseIndex uses_;  // of the subgraph as it was
+  std::unordered_set<OperationId> convolutions_;
+  std::unordered_set<OperandId> arguments_;
   const std::map<OperandId, ValueRange>& ranges_;
 };
 

@@ -20,7 +20,7 @@ class Sweeper {
       if (!is_needed(operation)) continue;
       mark(operation.inputs);
       if (operation.body) mark(operation.body->inputs);
-      drop_outputs(operation);
+      drop_unread_outputs(operation, [&](ir::OperandId id) { return is_read(id); });
       kept.push_back(*it);
     }
     const auto num_removed = static_cast<int>(order.size() - kept.size());
@@ -40,19 +40,6 @@ class Sweeper {
   void mark(const std::vector<ir::OperandId>& operands) {
     for (const ir::OperandId id : operands) {
       if (id.is_valid()) is_read_[id.index()] = true;
-    }
-  }
-
-  /// An unread optional output need not be computed.
-  void drop_outputs(ir::Operation& operation) const {
-    const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
-    if (schema == nullptr) return;
-    for (std::size_t i = 0; i < std::min(operation.outputs.size(), schema->outputs.size()); ++i) {
-      if (!schema->outputs[i].is_optional || is_read(operation.outputs[i])) continue;
-      operation.outputs[i] = ir::OperandId();
-    }
-    while (!operation.outputs.empty() && !operation.outputs.back().is_valid()) {
-      operation.outputs.pop_back();
     }
   }
 

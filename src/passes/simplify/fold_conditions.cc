@@ -1,4 +1,6 @@
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -15,15 +17,39 @@ std::optional<bool> constant_condition(const ir::Subgraph& subgraph, const ir::O
   return values->front() != 0;
 }
 
+/// The names of a subgraph's operands. Reads them when first asked.
+class Names {
+ public:
+  explicit Names(const ir::Subgraph& subgraph) : subgraph_(subgraph) {}
+
+  /// The name itself if it is new, else with the first number that makes it so. Takes it.
+  std::string take(const std::string& wanted) {
+    if (wanted.empty()) return wanted;
+    if (taken_.empty()) {
+      for (std::size_t i = 0; i < subgraph_.num_operands(); ++i) {
+        taken_.insert(subgraph_.operand(ir::OperandId(i)).name);
+      }
+    }
+    if (taken_.insert(wanted).second) return wanted;
+    int& number = last_number_.emplace(wanted, 1).first->second;
+    std::string name;
+    do {
+      name = fmt::format("{}_{}", wanted, ++number);
+    } while (!taken_.insert(name).second);
+    return name;
+  }
+
+ private:
+  const ir::Subgraph& subgraph_;
+  std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, int> last_number_;
+};
+
 /// Moves a branch into the subgraph of its If, before that operation.
 class Inliner {
  public:
-  Inliner(ir::Subgraph& outer, const ir::Subgraph& branch)
-      : outer_(outer), branch_(branch), moved_(branch.num_operands()) {
-    for (std::size_t i = 0; i < outer.num_operands(); ++i) {
-      names_.insert(outer.operand(ir::OperandId(i)).name);
-    }
-  }
+  Inliner(ir::Subgraph& outer, const ir::Subgraph& branch, Names& names)
+      : outer_(outer), branch_(branch), names_(names), moved_(branch.num_operands()) {}
 
   void run(ir::OperationId position, const ir::Operation& choice) {
     for (std::size_t i = 0; i < branch_.inputs.size(); ++i) {
@@ -65,10 +91,7 @@ class Inliner {
     ir::OperandId& target = moved_[id.index()];
     if (!target.is_valid()) {
       ir::Operand operand = branch_.operand(id);
-      const std::string wanted = operand.name;
-      for (int i = 2; !operand.name.empty() && !names_.insert(operand.name).second; ++i) {
-        operand.name = fmt::format("{}_{}", wanted, i);
-      }
+      operand.name = names_.take(operand.name);
       target = outer_.add_operand(std::move(operand));
     }
     return target;
@@ -81,24 +104,25 @@ class Inliner {
 
   ir::Subgraph& outer_;
   const ir::Subgraph& branch_;
+  Names& names_;
   std::vector<ir::OperandId> moved_;  // by operand of the branch
   std::vector<std::pair<ir::OperandId, ir::OperandId>> copies_;
-  std::unordered_set<std::string> names_;
 };
 
 Result<int> fold(ir::Graph& graph, ir::SubgraphId id) {
   ir::Subgraph& subgraph = graph.subgraph(id);
   int num_folded = 0;
+  Names names(subgraph);
   const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
   for (const ir::OperationId at : order) {
+    if (!subgraph.operation(at).is("If")) continue;
     const ir::Operation choice = subgraph.operation(at);
-    if (!choice.is("If")) continue;
     const auto condition = constant_condition(subgraph, choice);
     if (!condition) continue;
     SLUICE_TRY(ops::check_structure(graph, choice));
     const char* branch = *condition ? "then_branch" : "else_branch";
     const auto taken = *choice.attributes.find<ir::SubgraphId>(branch);
-    Inliner(subgraph, graph.subgraph(taken)).run(at, choice);
+    Inliner(subgraph, graph.subgraph(taken), names).run(at, choice);
     subgraph.remove_operation(at);
     ++num_folded;
   }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <variant>
+#include <vector>
 
 #include "passes/rewrites.h"
 #include "passes/walk.h"
@@ -16,61 +17,73 @@ std::vector<ir::SubgraphId> subgraphs_of(const ir::Operation& operation) {
   return ids;
 }
 
-bool is_read(const ir::Subgraph& subgraph, ir::OperandId id) {
-  const ir::UseIndex uses(subgraph);
-  return uses.is_output(id) || !uses.readers(id).empty();
-}
-
-/// The captures of one operation.
+/// The captures of one operation. Capture `i` is input `own + i` of the operation, and the input of
+/// each body that is as far from the end.
 class Captures {
  public:
   Captures(ir::Graph& graph, ir::Subgraph& outer, ir::Operation& operation)
-      : graph_(graph), outer_(outer), operation_(operation), bodies_(subgraphs_of(operation)) {
+      : graph_(graph), outer_(outer), operation_(operation) {
     own_ = ops::num_own_inputs(operation);
+    count_ = operation.inputs.size() - own_;
+    for (const ir::SubgraphId id : subgraphs_of(operation)) {
+      bodies_.push_back({graph_.subgraph(id), ir::UseIndex(graph_.subgraph(id))});
+    }
   }
 
   int run() {
-    int num_dropped = 0;
-    for (std::size_t i = operation_.inputs.size(); i-- > own_;) {
-      if (!drop(i)) continue;
-      operation_.inputs.erase(operation_.inputs.begin() + static_cast<std::ptrdiff_t>(i));
-      ++num_dropped;
-    }
+    std::vector<bool> is_dropped(count_);
+    for (std::size_t i = 0; i < count_; ++i) is_dropped[i] = drop(i);
+    erase(operation_.inputs, is_dropped);
+    for (Body& body : bodies_) erase(body.subgraph.inputs, is_dropped);
     operation_.attributes.set("captures",
                               static_cast<std::int64_t>(operation_.inputs.size() - own_));
-    return num_dropped;
+    return static_cast<int>(std::count(is_dropped.begin(), is_dropped.end(), true));
   }
 
  private:
-  /// Makes capture `index` a constant of the bodies, or finds that none reads it.
-  bool drop(std::size_t index) {
-    const ir::Constant* constant = outer_.find_constant(operation_.inputs[index]);
-    const std::size_t from_end = operation_.inputs.size() - index;
-    const auto inner = [&](ir::SubgraphId body) -> ir::OperandId {
-      const auto& inputs = graph_.subgraph(body).inputs;
-      return inputs[inputs.size() - from_end];
-    };
-    const bool is_needed = std::any_of(bodies_.begin(), bodies_.end(), [&](ir::SubgraphId body) {
-      return is_read(graph_.subgraph(body), inner(body));
-    });
-    if (constant == nullptr && is_needed) return false;
-    for (const ir::SubgraphId body : bodies_) {
-      ir::Subgraph& subgraph = graph_.subgraph(body);
-      ir::Operand& operand = subgraph.operand(inner(body));
-      if (constant != nullptr) {
-        operand.type = constant->type;
-        operand.constant = *constant;
-      }
-      subgraph.inputs.erase(subgraph.inputs.end() - static_cast<std::ptrdiff_t>(from_end));
+  struct Body {
+    ir::Subgraph& subgraph;
+    ir::UseIndex uses;
+  };
+
+  ir::OperandId inner(const Body& body, std::size_t capture) const {
+    return body.subgraph.inputs[body.subgraph.inputs.size() - count_ + capture];
+  }
+
+  static bool is_read(const Body& body, ir::OperandId id) {
+    return body.uses.is_output(id) || body.uses.num_readers(id) > 0;
+  }
+
+  /// Makes a capture a constant of the bodies, or finds that none reads it.
+  bool drop(std::size_t capture) {
+    const ir::Constant* constant = outer_.find_constant(operation_.inputs[own_ + capture]);
+    const bool is_needed = std::ranges::any_of(
+        bodies_, [&](const Body& body) { return is_read(body, inner(body, capture)); });
+    if (constant == nullptr) return !is_needed;
+    for (Body& body : bodies_) {
+      ir::Operand& operand = body.subgraph.operand(inner(body, capture));
+      operand.type = constant->type;
+      operand.constant = *constant;
     }
     return true;
+  }
+
+  /// Erases the captures among the last inputs.
+  void erase(std::vector<ir::OperandId>& inputs, const std::vector<bool>& is_dropped) const {
+    std::size_t kept = inputs.size() - count_;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const ir::OperandId id = inputs[inputs.size() - count_ + i];
+      if (!is_dropped[i]) inputs[kept++] = id;
+    }
+    inputs.resize(kept);
   }
 
   ir::Graph& graph_;
   ir::Subgraph& outer_;
   ir::Operation& operation_;
-  std::vector<ir::SubgraphId> bodies_;
+  std::vector<Body> bodies_;
   std::size_t own_ = 0;
+  std::size_t count_ = 0;
 };
 
 }  // namespace
