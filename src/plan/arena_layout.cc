@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/log/work_counts.h"
+#include "plan/arena_sweep.h"
+#include "plan/neighbours.h"
 
 namespace sluice::plan {
 namespace {
@@ -25,12 +28,16 @@ Status check_lifetimes(std::span<const Lifetime> lifetimes) {
 }
 
 /// A layout within this part of the lower bound ends the search: planning also happens in runs of
-/// new shapes, and takes time that is quadratic in the number of tensors.
+/// new shapes.
 constexpr std::int64_t kGoodEnough = 50;
 /// Rounds of the search for a better order. Many pieces get fewer rounds: the search takes some
 /// milliseconds at most.
 constexpr std::size_t kMaxRounds = 100;
 constexpr std::size_t kMaxPairs = 8'000'000;
+/// Where a piece conflicts with more others on average, as in a fan-out of thousands, the packers
+/// would take quadratic time. The sweep takes their place.
+constexpr std::size_t kPairsPerPiece = 256;
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
 struct Placed {
   std::int64_t begin;
@@ -75,11 +82,13 @@ std::vector<std::size_t> order_of(std::span<const Lifetime> lifetimes, Packer pa
 
 class ArenaPacker {
  public:
-  ArenaPacker(const PackRequest& request, Packer packer)
-      : request_(request), packer_(packer), by_steps_(request.lifetimes) {}
+  /// `neighbours` is not read by kBump.
+  ArenaPacker(const PackRequest& request, const Neighbours* neighbours, Packer packer)
+      : request_(request), neighbours_(neighbours), packer_(packer) {}
 
   Result<ArenaLayout> run(std::span<const std::size_t> order) {
     layout_.offset_bytes.assign(request_.lifetimes.size(), 0);
+    end_of_.assign(request_.lifetimes.size(), 0);
     for (const std::size_t i : order) SLUICE_TRY(place(i));
     return std::move(layout_);
   }
@@ -92,34 +101,31 @@ class ArenaPacker {
     const std::int64_t offset =
         packer_ == Packer::kBump ? layout_.arena_bytes : find_gap(busy_with(i), *size, packer_);
     const auto end = checked_add(offset, *size);
-    if (!end || *end > request_.max_bytes) {
-      return make_error(Code::kResourceExhausted,
-                        "intermediate tensors need more than the {} bytes allowed",
-                        request_.max_bytes);
-    }
+    if (!end || *end > request_.max_bytes) return arena_too_large(request_);
     layout_.offset_bytes[i] = offset;
     layout_.arena_bytes = std::max(layout_.arena_bytes, *end);
-    placed_.push_back({i, {offset, *end}});
+    end_of_[i] = *end;
     return ok_status();
   }
 
   /// Pieces placed so far that piece `i` may not overlap. Two of them may share bytes, hence the
   /// running maximum in find_gap.
   std::span<const Placed> busy_with(std::size_t i) {
-    const Conflicts& conflicts = request_.conflicts != nullptr ? *request_.conflicts : by_steps_;
     busy_.clear();
-    for (const auto& [other, bytes] : placed_) {
-      if (conflicts.are_in_conflict(i, other)) busy_.push_back(bytes);
+    const auto neighbours = neighbours_->of(i);
+    work_counts.visits += neighbours.size() + 1;
+    for (const std::uint32_t other : neighbours) {
+      if (end_of_[other] > 0) busy_.push_back({layout_.offset_bytes[other], end_of_[other]});
     }
     std::ranges::sort(busy_, {}, &Placed::begin);
     return busy_;
   }
 
   const PackRequest& request_;
+  const Neighbours* neighbours_;
   Packer packer_;
-  Conflicts by_steps_;
   ArenaLayout layout_;
-  std::vector<std::pair<std::size_t, Placed>> placed_;
+  std::vector<std::int64_t> end_of_;  // by piece; 0: not placed
   std::vector<Placed> busy_;
 };
 
@@ -127,9 +133,10 @@ class ArenaPacker {
 /// one itself, moves to the first quarter of the order. Deterministic.
 class OrderSearch {
  public:
-  OrderSearch(const PackRequest& request, ArenaLayout layout, std::vector<std::size_t> order)
+  OrderSearch(const PackRequest& request, const Neighbours& neighbours, ArenaLayout layout,
+              std::vector<std::size_t> order)
       : request_(request),
-        by_steps_(request.lifetimes),
+        neighbours_(neighbours),
         layout_(std::move(layout)),
         order_(std::move(order)) {}
 
@@ -141,7 +148,7 @@ class OrderSearch {
     const auto target = static_cast<std::ptrdiff_t>(random_() % (order.size() / 4 + 1));
     order.erase(std::ranges::find(order, moved));
     order.insert(order.begin() + target, moved);
-    auto layout = ArenaPacker(request_, Packer::kBestFit).run(order);
+    auto layout = ArenaPacker(request_, &neighbours_, Packer::kBestFit).run(order);
     if (!layout.is_ok() || layout->arena_bytes > layout_.arena_bytes) return;
     layout_ = std::move(layout).value();
     order_ = std::move(order);
@@ -154,20 +161,39 @@ class OrderSearch {
       return size == 0 ? 0 : layout_.offset_bytes[i] + size;
     };
     const std::size_t highest = *std::ranges::max_element(order_, {}, end_of);
-    const Conflicts& conflicts = request_.conflicts != nullptr ? *request_.conflicts : by_steps_;
-    std::vector<std::size_t> near = {highest};
-    for (std::size_t i = 0; i < request_.lifetimes.size(); ++i) {
-      if (i != highest && conflicts.are_in_conflict(i, highest)) near.push_back(i);
-    }
-    return near[random_() % near.size()];
+    const auto near = neighbours_.of(highest);
+    const std::size_t picked = random_() % (near.size() + 1);
+    return picked == 0 ? highest : near[picked - 1];
   }
 
   const PackRequest& request_;
-  Conflicts by_steps_;
+  const Neighbours& neighbours_;
   ArenaLayout layout_;
   std::vector<std::size_t> order_;
   std::minstd_rand random_{1};
 };
+
+/// Where tasks run side by side, whose pieces conflict in no order.
+std::optional<std::size_t> find_misplaced_by_pairs(const PackRequest& request,
+                                                   const ArenaLayout& layout) {
+  const auto& lifetimes = request.lifetimes;
+  for (std::size_t i = 0; i < lifetimes.size(); ++i) {
+    const std::int64_t begin = layout.offset_bytes[i];
+    if (lifetimes[i].size_bytes == 0) continue;
+    const auto end = checked_add(begin, lifetimes[i].size_bytes);
+    if (begin < 0 || begin % request.alignment_bytes != 0 || !end || *end > layout.arena_bytes) {
+      return i;
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      const std::int64_t other = layout.offset_bytes[j];
+      const bool is_apart = *end <= other || other + lifetimes[j].size_bytes <= begin;
+      if (lifetimes[j].size_bytes > 0 && !is_apart && request.conflicts->are_in_conflict(i, j)) {
+        return i;
+      }
+    }
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -182,13 +208,22 @@ const char* packer_name(Packer packer) {
   return "?";
 }
 
+Status arena_too_large(const PackRequest& request) {
+  return make_error(Code::kResourceExhausted,
+                    "intermediate tensors need more than the {} bytes allowed", request.max_bytes);
+}
+
 Result<ArenaLayout> pack_arena(const PackRequest& request, Packer packer) {
   SLUICE_TRY(check_lifetimes(request.lifetimes));
-  return ArenaPacker(request, packer).run(order_of(request.lifetimes, packer));
+  const auto neighbours = Neighbours::find(request.lifetimes, request.conflicts, kNoLimit);
+  return ArenaPacker(request, &*neighbours, packer).run(order_of(request.lifetimes, packer));
 }
 
 Result<ArenaLayout> pack_arena(const PackRequest& request) {
   SLUICE_TRY(check_lifetimes(request.lifetimes));
+  const auto neighbours = Neighbours::find(request.lifetimes, request.conflicts,
+                                           kPairsPerPiece * request.lifetimes.size());
+  if (!neighbours) return sweep_arena(request);
   const std::int64_t bound = arena_lower_bound(request.lifetimes, request.alignment_bytes);
   const auto is_good = [&](const ArenaLayout& layout) {
     return layout.arena_bytes - bound <= bound / kGoodEnough;
@@ -198,7 +233,7 @@ Result<ArenaLayout> pack_arena(const PackRequest& request) {
   Status refused;
   for (const Packer packer : kReusingPackers) {
     auto tried = order_of(request.lifetimes, packer);
-    auto layout = ArenaPacker(request, packer).run(tried);
+    auto layout = ArenaPacker(request, &*neighbours, packer).run(tried);
     if (!layout.is_ok()) {
       refused = layout.status();
     } else if (!best || layout->arena_bytes < best->arena_bytes) {
@@ -210,7 +245,7 @@ Result<ArenaLayout> pack_arena(const PackRequest& request) {
   if (!best) return refused;
   const std::size_t num_pairs = order.size() * order.size();
   const std::size_t num_rounds = std::min(kMaxRounds, kMaxPairs / num_pairs);
-  OrderSearch search(request, std::move(*best), std::move(order));
+  OrderSearch search(request, *neighbours, std::move(*best), std::move(order));
   for (std::size_t i = 0; i < num_rounds && !is_good(search.layout()); ++i) search.run_round();
   return search.layout();
 }
@@ -235,35 +270,16 @@ std::int64_t arena_lower_bound(std::span<const Lifetime> lifetimes, std::int64_t
   return most;
 }
 
-// Quadratic on purpose: a package is untrusted, so this check must not share code or assumptions
-// with pack_arena, and the number of lifetimes is that of a graph's operands.
+// A package is untrusted, so this check shares no code or assumptions with the packers.
 Status check_arena(const PackRequest& request, const ArenaLayout& layout) {
-  const auto& lifetimes = request.lifetimes;
-  const auto bad = [](std::size_t i) {
-    return make_error(Code::kDataLoss, "the memory plan misplaces tensor {}", i);
-  };
-  if (layout.offset_bytes.size() != lifetimes.size()) {
+  if (layout.offset_bytes.size() != request.lifetimes.size()) {
     return make_error(Code::kDataLoss, "the memory plan covers {} tensors, the graph has {}",
-                      layout.offset_bytes.size(), lifetimes.size());
+                      layout.offset_bytes.size(), request.lifetimes.size());
   }
-  const Conflicts by_steps(lifetimes);
-  const Conflicts& conflicts = request.conflicts != nullptr ? *request.conflicts : by_steps;
-  for (std::size_t i = 0; i < lifetimes.size(); ++i) {
-    const std::int64_t begin = layout.offset_bytes[i];
-    if (lifetimes[i].size_bytes == 0) continue;
-    const auto end = checked_add(begin, lifetimes[i].size_bytes);
-    if (begin < 0 || begin % request.alignment_bytes != 0 || !end || *end > layout.arena_bytes) {
-      return bad(i);
-    }
-    for (std::size_t j = 0; j < i; ++j) {
-      const std::int64_t other = layout.offset_bytes[j];
-      const bool is_apart = *end <= other || other + lifetimes[j].size_bytes <= begin;
-      if (lifetimes[j].size_bytes > 0 && !is_apart && conflicts.are_in_conflict(i, j)) {
-        return bad(i);
-      }
-    }
-  }
-  return ok_status();
+  const auto misplaced = request.conflicts == nullptr ? find_misplaced(request, layout)
+                                                      : find_misplaced_by_pairs(request, layout);
+  if (!misplaced) return ok_status();
+  return make_error(Code::kDataLoss, "the memory plan misplaces tensor {}", *misplaced);
 }
 
 }  // namespace sluice::plan

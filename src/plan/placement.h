@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "base/containers/shared_table.h"
 #include "base/result.h"
 #include "ir/graph.h"
 #include "plan/arena_layout.h"
@@ -22,15 +24,16 @@ inline constexpr std::int64_t kTensorAlignment = 64;
 /// Memory of one operand.
 struct Place {
   enum class Kind : std::uint8_t {
-    kNone,      ///< absent, unused, or of another range's arena
-    kArena,     ///< `offset_bytes` into the buffer of `binding`, the context's arena
+    kNone,      ///< absent or unused
+    kArena,     ///< `offset_bytes` into the buffer of `binding`, the context's arena: in this range
     kConstant,  ///< the bytes of constant `operand`
     kBinding,   ///< the buffer of `binding`
   };
   Kind kind = Kind::kNone;
   std::int32_t binding = -1;
   std::int64_t offset_bytes = 0;
-  ir::OperandId operand;  ///< whose memory it is: itself, or what it views
+  ir::OperandId operand;    ///< whose memory it is: itself, or what it views
+  std::int32_t piece = -1;  ///< of the arena: index of Placement::layout
 };
 
 /// Bindings are numbered: the subgraph's inputs, its outputs, the arena, the pool of texts, then
@@ -55,16 +58,23 @@ struct StepTraits {
   std::uint32_t in_place_inputs = 0;  ///< bit i: output 0 may overwrite input i
   /// A step of the executor: it tells the sizes of its results and brings their memory.
   bool is_executor = false;
+
+  bool operator==(const StepTraits&) const = default;
 };
 
 struct PlacementRequest {
   const ir::Subgraph* subgraph = nullptr;
   std::size_t begin = 0;  ///< positions in the order
   std::size_t end = 0;
-  /// By operand; static for every tensor that the range reads, or writes by kernels. Borrowed.
-  std::span<const ir::Type> types;
-  std::span<const StepTraits> traits;  ///< one per step of the range
-  std::span<const Place> earlier;      ///< result of the range before; empty for the first
+  /// Of an operand; static for every tensor that the range reads, or writes by kernels.
+  std::function<const ir::Type&(ir::OperandId)> type_of;
+  /// Whether to reserve room for an operand to grow by a quarter; null: for none.
+  std::function<bool(ir::OperandId)> may_grow;
+  /// By operand: the last place of the order that reads it, bodies included. Empty: the placement
+  /// looks at the steps behind the range itself. Borrowed.
+  std::span<const std::size_t> last_read;
+  std::span<const StepTraits> traits;           ///< one per step of the range
+  const SharedTable<Place>* earlier = nullptr;  ///< of the range before; null for the first
   /// One per step of the range if its tasks may run side by side; empty if steps run one after
   /// another. Borrowed.
   std::span<const StepSite> sites;
@@ -80,11 +90,12 @@ struct OutputCopy {
 };
 
 struct Placement {
-  std::vector<Place> places;        ///< by operand
+  SharedTable<Place> places;        ///< by operand; shares most with the range before
   std::vector<OutputCopy> copies;   ///< after the last step
   std::vector<ir::OperandId> kept;  ///< written here, read by a later range
   ArenaLayout layout;
-  std::int64_t lower_bound_bytes = 0;  ///< of the arena of a sequential plan
+  std::vector<std::int64_t> piece_bytes;  ///< by piece of the layout: what it has room for
+  std::int64_t lower_bound_bytes = 0;     ///< of the arena of a sequential plan
   /// Absent from a sequential plan: the request has no sites, or `divide` refused their number.
   std::optional<TaskGraph> tasks;
 };
@@ -92,5 +103,11 @@ struct Placement {
 /// Fails: kResourceExhausted when the arena or a tensor is too large; kInternal for a step whose
 ///        operand has no place or no static type.
 Result<Placement> place_operands(const PlacementRequest& request);
+
+/// Whether a placement serves a step of other sizes: the operands fit their pieces, and a result
+/// that overwrites an operand is as large as that one. Requires: the traits of all steps are those
+/// of the placement.
+bool fits(const Placement& placement, const ir::Operation& operation, const StepTraits& traits,
+          const std::function<const ir::Type&(ir::OperandId)>& type_of);
 
 }  // namespace sluice::plan

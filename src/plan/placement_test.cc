@@ -26,7 +26,7 @@ class PlaceOperands : public testing::Test {
     return output;
   }
 
-  Placement place(std::size_t begin, std::size_t end, std::span<const Place> earlier = {}) {
+  Placement place(std::size_t begin, std::size_t end, const SharedTable<Place>* earlier = nullptr) {
     types_.clear();
     for (std::size_t i = 0; i < main_.num_operands(); ++i) {
       types_.push_back(main_.operand(OperandId(i)).type);
@@ -35,7 +35,7 @@ class PlaceOperands : public testing::Test {
     request.subgraph = &main_;
     request.begin = begin;
     request.end = end;
-    request.types = types_;
+    request.type_of = [this](ir::OperandId id) -> const ir::Type& { return types_[id.index()]; };
     request.traits = std::span(traits_).subspan(begin, end - begin);
     request.earlier = earlier;
     auto placement = place_operands(request);
@@ -125,7 +125,7 @@ TEST_F(PlaceOperands, OperandsReadByLaterRangesOutliveTheArena) {
   main_.outputs = {b};
   const Placement first = place(0, 2);
   ASSERT_EQ(first.kept, std::vector<OperandId>{a});
-  const Placement second = place(2, 3, first.places);
+  const Placement second = place(2, 3, &first.places);
   EXPECT_EQ(at(second, view).kind, Place::Kind::kBinding);
   EXPECT_EQ(at(second, view).binding, binding_numbers(main_).kept(a));
   EXPECT_EQ(at(second, b).binding, 1);
@@ -143,7 +143,7 @@ TEST_F(PlaceOperands, AKeptLayoutThatDoesNotFitIsReplaced) {
   PlacementRequest request;
   request.subgraph = &main_;
   request.end = 3;
-  request.types = types_;
+  request.type_of = [this](ir::OperandId id) -> const ir::Type& { return types_[id.index()]; };
   request.traits = traits_;
   request.layout = &overlapping;
   const auto replaced = place_operands(request);

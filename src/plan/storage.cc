@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/log/work_counts.h"
+
 namespace sluice::plan {
 namespace {
 
@@ -10,8 +12,8 @@ namespace {
 class Assigner {
  public:
   Assigner(std::span<const Value> values, std::span<const Step> steps)
-      : values_(values), steps_(steps), root_(values.size()), last_use_(values.size(), -1) {
-    for (std::size_t i = 0; i < root_.size(); ++i) root_[i] = static_cast<std::int32_t>(i);
+      : values_(values), steps_(steps), parent_(values.size()), last_use_(values.size(), -1) {
+    for (std::size_t i = 0; i < parent_.size(); ++i) parent_[i] = static_cast<std::int32_t>(i);
   }
 
   StorageAssignment run() {
@@ -19,7 +21,7 @@ class Assigner {
     // viewed is final when the view is met.
     for (const Step& step : steps_) {
       if (step.is_view && step.reads[0] >= 0 && step.writes[0] >= 0) {
-        at(root_, step.writes[0]) = at(root_, step.reads[0]);
+        at(parent_, step.writes[0]) = root(step.reads[0]);
       }
     }
     find_last_uses();
@@ -32,6 +34,16 @@ class Assigner {
   static T& at(std::vector<T>& table, std::int32_t index) {
     return table[static_cast<std::size_t>(index)];
   }
+  /// Halves the way on each call.
+  std::int32_t root(std::int32_t index) {
+    while (at(parent_, index) != index) {
+      ++work_counts.visits;
+      std::int32_t& next = at(parent_, index);
+      next = at(parent_, next);
+      index = next;
+    }
+    return index;
+  }
   const Value& value(std::int32_t index) const { return values_[static_cast<std::size_t>(index)]; }
 
   /// A use of a view is a use of its root. A write counts too: a result that nothing reads must not
@@ -39,7 +51,7 @@ class Assigner {
   void find_last_uses() {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const auto touch = [&](std::int32_t index) {
-        if (index >= 0) at(last_use_, at(root_, index)) = static_cast<std::int32_t>(i);
+        if (index >= 0) at(last_use_, root(index)) = static_cast<std::int32_t>(i);
       };
       std::for_each(steps_[i].reads.begin(), steps_[i].reads.end(), touch);
       std::for_each(steps_[i].writes.begin(), steps_[i].writes.end(), touch);
@@ -48,10 +60,10 @@ class Assigner {
 
   bool is_in_arena(std::int32_t index) const { return value(index).source == Source::kArena; }
 
-  /// Whether `step` reads memory `root` through any operand but `except`.
-  bool reads_elsewhere(const Step& step, std::int32_t root, std::size_t except) {
+  /// Whether `step` reads `memory` through any operand but `except`.
+  bool reads_elsewhere(const Step& step, std::int32_t memory, std::size_t except) {
     for (std::size_t i = 0; i < step.reads.size(); ++i) {
-      if (i != except && step.reads[i] >= 0 && at(root_, step.reads[i]) == root) return true;
+      if (i != except && step.reads[i] >= 0 && root(step.reads[i]) == memory) return true;
     }
     return false;
   }
@@ -64,11 +76,11 @@ class Assigner {
   void reuse_operand(std::int32_t index) {
     const Step& step = steps_[static_cast<std::size_t>(index)];
     if (step.is_view || step.writes.empty() || step.writes[0] < 0) return;
-    const std::int32_t result = at(root_, step.writes[0]);
+    const std::int32_t result = root(step.writes[0]);
     if (result != step.writes[0] || !is_in_arena(result)) return;
     for (std::size_t i = 0; i < step.reads.size() && i < 32; ++i) {  // bits of in_place_reads
       if ((step.in_place_reads >> i & 1U) == 0 || step.reads[i] < 0) continue;
-      const std::int32_t operand = at(root_, step.reads[i]);
+      const std::int32_t operand = root(step.reads[i]);
       if (!is_in_arena(operand) || at(last_use_, operand) != index) continue;
       if (value(operand).size_bytes != value(result).size_bytes) continue;
       if (reads_elsewhere(step, operand, i)) continue;
@@ -80,9 +92,7 @@ class Assigner {
   /// Merges two memories: every value of `result`, views included, now lives in `operand`.
   void take_over(std::int32_t operand, std::int32_t result) {
     at(last_use_, operand) = std::max(at(last_use_, operand), at(last_use_, result));
-    for (std::int32_t& root : root_) {
-      if (root == result) root = operand;
-    }
+    at(parent_, result) = operand;
   }
 
   /// Numbers memories in the order of their first step; lifetimes grow as steps touch them.
@@ -92,12 +102,12 @@ class Assigner {
     std::vector<std::int32_t> storage_of_root(values_.size(), -1);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const auto touch = [&](std::int32_t index) {
-        if (index < 0 || !is_in_arena(at(root_, index))) return;
-        std::int32_t& storage = at(storage_of_root, at(root_, index));
+        if (index < 0 || !is_in_arena(root(index))) return;
+        std::int32_t& storage = at(storage_of_root, root(index));
         const auto step = static_cast<std::int32_t>(i);
         if (storage < 0) {
           storage = static_cast<std::int32_t>(assignment.lifetimes.size());
-          assignment.lifetimes.push_back({step, step, value(at(root_, index)).size_bytes});
+          assignment.lifetimes.push_back({step, step, value(root(index)).size_bytes});
         }
         at(assignment.lifetimes, storage).last_step = step;
         at(assignment.storage_of, index) = storage;
@@ -105,13 +115,15 @@ class Assigner {
       std::for_each(steps_[i].reads.begin(), steps_[i].reads.end(), touch);
       std::for_each(steps_[i].writes.begin(), steps_[i].writes.end(), touch);
     }
-    assignment.root_of = root_;
+    for (std::size_t i = 0; i < parent_.size(); ++i) {
+      assignment.root_of.push_back(root(static_cast<std::int32_t>(i)));
+    }
     return assignment;
   }
 
   std::span<const Value> values_;
   std::span<const Step> steps_;
-  std::vector<std::int32_t> root_;
+  std::vector<std::int32_t> parent_;    // towards the value whose memory it is: the root
   std::vector<std::int32_t> last_use_;  // step, of roots
 };
 
