@@ -33,6 +33,17 @@ typedef struct sluice_step_times {
   void (*observe)(sluice_backend* backend, sluice_step_observer observer, void* user);
 } sluice_step_times;
 
+/* The extension "sluice.list_memory/1" of a plug-in: it tells how many bytes a command list holds,
+ * so that the host can bound what it keeps recorded. Without the extension the host estimates. */
+#define SLUICE_LIST_MEMORY "sluice.list_memory/1"
+
+typedef struct sluice_list_memory {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* Bytes of a finished list, its scratch memory included, its kernels not. */
+  int64_t (*held_bytes)(const sluice_command_list* list);
+} sluice_list_memory;
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,11 @@
 #include "backend/command_list.h"
 
 namespace sluice::backend {
+namespace {
+
+constexpr std::int64_t kStepBytes = 256;  ///< of a kernel or a copy in a list, without arguments
+
+}  // namespace
 
 Result<CommandList> CommandList::create(std::shared_ptr<const Group> group) {
   const Backend& backend = group->backend();
@@ -15,6 +20,7 @@ Result<CommandList> CommandList::create(std::shared_ptr<const Group> group) {
 CommandList& CommandList::operator=(CommandList&& other) noexcept {
   std::swap(kernels_, other.kernels_);
   std::swap(handle_, other.handle_);
+  std::swap(bytes_, other.bytes_);
   return *this;
 }
 
@@ -27,11 +33,14 @@ Status CommandList::add_kernel(std::shared_ptr<const Kernel> kernel,
                    outputs.data(), static_cast<std::int32_t>(outputs.size()), message);
              }).with_context(kernel->op().describe()));
   kernels_.push_back(std::move(kernel));
+  bytes_ += kStepBytes +
+            static_cast<std::int64_t>((inputs.size() + outputs.size()) * sizeof(sluice_argument));
   return ok_status();
 }
 
 Status CommandList::add_copy(const sluice_argument& source, const sluice_argument& target,
                              std::int64_t size_bytes) {
+  bytes_ += kStepBytes;
   return call_plugin(backend().name(), [&](sluice_message* message) {
     return backend().api().list_add_copy(get(), &source, &target, size_bytes, message);
   });

@@ -36,6 +36,9 @@ class CommandList {
   /// Once, before the first submission; nothing is added after it.
   Status finish();
 
+  /// An estimate of its memory without its kernels, for plug-ins that tell none.
+  std::int64_t estimated_bytes() const { return bytes_; }
+
   sluice_command_list* get() const { return handle_.get(); }
 
  private:
@@ -44,6 +47,7 @@ class CommandList {
 
   std::vector<std::shared_ptr<const Kernel>> kernels_;  // outlive the handle
   Handle<sluice_command_list, Group> handle_;
+  std::int64_t bytes_ = 0;  // estimated
 };
 
 }  // namespace sluice::backend

@@ -34,10 +34,6 @@ int pieces_per_worker(double phase_ns, int workers) {
   return static_cast<int>(std::clamp(phase_ns / workers / kPieceNs, 2.0, kMaxPieces));
 }
 
-bool overlap(const auto& a, const auto& b) {
-  return a.binding == b.binding && a.begin < b.end && b.begin < a.end;
-}
-
 Status check_argument(const sluice_op& op, const sluice_operand& operand,
                       const sluice_argument& argument) {
   const bool absent = plugin::is_absent(operand.tensor);
@@ -127,7 +123,7 @@ void CommandList::add_access(const sluice_argument& argument, std::int64_t size_
       {argument.binding, begin, begin + static_cast<std::uintptr_t>(size_bytes), write, serial});
 }
 
-std::vector<CommandList::Access> CommandList::accesses(const Step& step) const {
+std::vector<Access> CommandList::accesses(const Step& step) const {
   std::vector<Access> all;
   for (std::size_t i = 0; i < step.num_inputs + step.num_outputs; ++i) {
     const bool write = i >= step.num_inputs;
@@ -148,25 +144,28 @@ std::vector<CommandList::Access> CommandList::accesses(const Step& step) const {
 }
 
 void CommandList::plan_barriers() {
-  // Invariant: steps since the last barrier have no conflicting accesses in `open`. Two serial
-  // steps never conflict: worker 0 runs both, in order.
-  std::vector<Access> open;
+  // Invariant: steps since the last barrier have no conflicting accesses in `open`. One worker
+  // needs no barriers.
+  OpenAccesses open;
   for (Step& step : steps_) {
     const std::vector<Access> own = accesses(step);
-    const auto conflicts = [&](const Access& a) {
-      return std::any_of(open.begin(), open.end(), [&](const Access& b) {
-        return (a.write || b.write) && !(a.serial && b.serial) && overlap(a, b);
-      });
-    };
-    step.barrier_before = std::any_of(own.begin(), own.end(), conflicts);
+    step.barrier_before = !alone_ && std::ranges::any_of(own, [&](const Access& access) {
+      return open.conflicts_with(access);
+    });
     if (step.barrier_before) open.clear();
-    open.insert(open.end(), own.begin(), own.end());
     for (const Access& access : own) {
-      if (access.binding < 0) continue;
-      const auto binding = static_cast<std::size_t>(access.binding);
-      if (binding >= binding_bytes_.size()) binding_bytes_.resize(binding + 1);
-      binding_bytes_[binding] = std::max(binding_bytes_[binding], access.end);
+      if (!alone_) open.add(access);
+      if (access.binding >= 0) note_use(access.binding, access.end);
     }
+  }
+}
+
+void CommandList::note_use(std::int32_t binding, std::uintptr_t bytes) {
+  const auto at = std::ranges::lower_bound(used_, binding, {}, &Used::binding);
+  if (at != used_.end() && at->binding == binding) {
+    at->bytes = std::max(at->bytes, bytes);
+  } else {
+    used_.insert(at, {binding, bytes});
   }
 }
 
@@ -182,7 +181,16 @@ Status CommandList::take_scratch() {
   if (Status status = take_pages(scratch_stride_ * pool_.count(), &scratch_); !status.is_ok()) {
     return status;
   }
-  return take_pages(whole_pages(shared), &shared_);
+  shared_bytes_ = whole_pages(shared);
+  return take_pages(shared_bytes_, &shared_);
+}
+
+std::int64_t CommandList::held_bytes() const {
+  const std::size_t arguments = sizeof(arguments_[0]) + sizeof(void*) + sizeof(std::int64_t*);
+  return scratch_stride_ * pool_.count() + shared_bytes_ +
+         static_cast<std::int64_t>(
+             sizeof(*this) + steps_.size() * sizeof(Step) + arguments_.size() * arguments +
+             claims_.size() * sizeof(claims_[0]) + used_.size() * (sizeof(Used) + sizeof(void*)));
 }
 
 void CommandList::start_log() {
@@ -229,10 +237,7 @@ Status CommandList::finish() {
     actual_dims_.push_back(argument.actual_dims);
     texts_binding_ = std::max(texts_binding_, argument.texts);
   }
-  const auto num_bindings = static_cast<std::size_t>(texts_binding_) + 1;
-  if (texts_binding_ > 0 && binding_bytes_.size() < num_bindings) {
-    binding_bytes_.resize(num_bindings);
-  }
+  if (texts_binding_ > 0) note_use(texts_binding_, 0);
   start_log();
   finished_ = true;
   return plugin::ok();

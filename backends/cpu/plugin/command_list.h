@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "contention/team_choice.h"
 #include "plugin/kernel.h"
+#include "plugin/open_accesses.h"
 #include "plugin/step_log.h"
 #include "plugin/step_times.h"
 #include "pool/pool.h"
@@ -36,6 +38,9 @@ class CommandList {
   /// Plans barriers and takes scratch; nothing is added after it.
   Status finish();
 
+  /// Memory of a finished list, scratch included.
+  std::int64_t held_bytes() const;
+
   /// Runs all steps; on the calling thread alone if there is little to divide or the pool is busy.
   Status run(std::span<void* const> bindings);
 
@@ -54,15 +59,6 @@ class CommandList {
     bool barrier_before = false;
   };
 
-  /// Memory that a step touches.
-  struct Access {
-    std::int32_t binding;
-    std::uintptr_t begin;
-    std::uintptr_t end;
-    bool write;
-    bool serial;
-  };
-
   struct FreeBytes {
     void operator()(std::byte* bytes) const;
   };
@@ -76,13 +72,14 @@ class CommandList {
                   std::vector<Access>* all) const;
   std::vector<Access> accesses(const Step& step) const;
   void plan_barriers();
+  void note_use(std::int32_t binding, std::uintptr_t bytes);
   Status take_scratch();
   void start_log();
   void run_steps();
   void run_team();
   void tell_observer();
   void bind(std::span<void* const> bindings);
-  bool bindings_overlap(std::span<void* const> bindings) const;
+  bool bindings_overlap(std::span<void* const> bindings);
   void walk(const Member& member);
   void help(const Member& member);
   void run_step(const Step& step, const Worker& worker, const Member& member);
@@ -97,15 +94,23 @@ class CommandList {
   bool finished_ = false;
   bool alone_ = true;  ///< too little work to wake the workers
 
-  std::vector<std::uintptr_t> binding_bytes_;  ///< extent used of each binding
-  std::vector<void*> bound_;                   ///< bindings of the last run
-  std::vector<void*> addresses_;               ///< of arguments_, for those bindings
-  std::vector<std::int64_t*> actual_dims_;     ///< of arguments_
-  std::int32_t texts_binding_ = 0;             ///< of the pool for outputs of strings; 0: none
-  sluice_text_pool* texts_ = nullptr;          ///< for those bindings
-  std::vector<std::atomic<int>> claims_;       ///< number of pieces taken, per phase and step
-  TeamMode mode_ = TeamMode::kPinned;          ///< of this run
-  const Step* offered_step_ = nullptr;         ///< the step of which helpers take pieces
+  /// A buffer that the list uses: those of a model are many, those of a list few.
+  struct Used {
+    std::int32_t binding;
+    std::uintptr_t bytes;  ///< extent; 0 for the pool of texts
+  };
+
+  std::vector<Used> used_;    ///< by binding, ascending
+  std::vector<void*> bound_;  ///< addresses of used_ in the last run
+  /// Begin and end of the bindings in use; kept for its memory.
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> extents_;
+  std::vector<void*> addresses_;            ///< of arguments_, for those bindings
+  std::vector<std::int64_t*> actual_dims_;  ///< of arguments_
+  std::int32_t texts_binding_ = 0;          ///< of the pool for outputs of strings; 0: none
+  sluice_text_pool* texts_ = nullptr;       ///< for those bindings
+  std::vector<std::atomic<int>> claims_;    ///< number of pieces taken, per phase and step
+  TeamMode mode_ = TeamMode::kPinned;       ///< of this run
+  const Step* offered_step_ = nullptr;      ///< the step of which helpers take pieces
   int offered_phase_ = 0;
   TeamChoice choice_;           ///< of runs while the pool is contended
   bool every_barrier_ = false;  ///< bindings overlap, so the planned barriers do not suffice
@@ -113,6 +118,7 @@ class CommandList {
   std::int64_t scratch_stride_ = 0;
   Bytes scratch_;  ///< scratch_stride_ per worker
   Bytes shared_;
+  std::int64_t shared_bytes_ = 0;
   Status status_;
   std::unique_ptr<StepLog> log_;      ///< null unless the environment asks for it
   std::unique_ptr<StepTimes> times_;  ///< of this run; null unless it is observed or logged

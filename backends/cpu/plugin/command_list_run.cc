@@ -15,21 +15,28 @@ constexpr std::int64_t kCopyGrain = 4096;
 
 }  // namespace
 
-bool CommandList::bindings_overlap(std::span<void* const> bindings) const {
-  for (std::size_t i = 0; i < binding_bytes_.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      const auto a = reinterpret_cast<std::uintptr_t>(bindings[i]);
-      const auto b = reinterpret_cast<std::uintptr_t>(bindings[j]);
-      if (a < b + binding_bytes_[j] && b < a + binding_bytes_[i]) return true;
-    }
+bool CommandList::bindings_overlap(std::span<void* const> bindings) {
+  extents_.clear();
+  for (const Used& used : used_) {
+    if (used.bytes == 0) continue;
+    const auto begin =
+        reinterpret_cast<std::uintptr_t>(bindings[static_cast<std::size_t>(used.binding)]);
+    extents_.emplace_back(begin, begin + used.bytes);
+  }
+  std::ranges::sort(extents_);
+  for (std::size_t i = 1; i < extents_.size(); ++i) {
+    if (extents_[i].first < extents_[i - 1].second) return true;
   }
   return false;
 }
 
 void CommandList::bind(std::span<void* const> bindings) {
-  if (!bound_.empty() && std::equal(bound_.begin(), bound_.end(), bindings.begin())) return;
-  bound_.assign(bindings.begin(),
-                bindings.begin() + static_cast<std::ptrdiff_t>(binding_bytes_.size()));
+  const auto address_of = [&](const Used& used) {
+    return bindings[static_cast<std::size_t>(used.binding)];
+  };
+  if (!bound_.empty() && std::ranges::equal(used_, bound_, {}, address_of)) return;
+  bound_.resize(used_.size());
+  std::ranges::transform(used_, bound_.begin(), address_of);
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     const sluice_argument& argument = arguments_[i];
     addresses_[i] = argument.binding == -1 ? argument.address : nullptr;
@@ -130,10 +137,10 @@ void CommandList::walk(const Member& member) {
 
 Status CommandList::run(std::span<void* const> bindings) {
   if (!finished_) return {SLUICE_FAILED_PRECONDITION, "the command list is not finished"};
-  if (bindings.size() < binding_bytes_.size()) {
-    return plugin::invalid_argument("the command list names " +
-                                    std::to_string(binding_bytes_.size()) + " bindings, got " +
-                                    std::to_string(bindings.size()));
+  const auto wanted = used_.empty() ? 0 : static_cast<std::size_t>(used_.back().binding) + 1;
+  if (bindings.size() < wanted) {
+    return plugin::invalid_argument("the command list names " + std::to_string(wanted) +
+                                    " bindings, got " + std::to_string(bindings.size()));
   }
   bind(bindings);
   status_ = plugin::ok();

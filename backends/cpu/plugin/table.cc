@@ -18,6 +18,11 @@ using plugin::ok;
 // Kernels load vectors from any address of an element (core/simd.h).
 constexpr sluice_input_alignment kInputAlignment = {sizeof(sluice_input_alignment), 1};
 
+constexpr sluice_list_memory kListMemory = {
+    sizeof(sluice_list_memory), 0, [](const sluice_command_list* list) {
+      return reinterpret_cast<const CommandList*>(list)->held_bytes();
+    }};
+
 struct CpuPlugin : plugin::PluginDefaults {
   static constexpr const char* kName = "cpu";
   static constexpr const char* kVersion = "0.1";
@@ -48,6 +53,7 @@ struct CpuPlugin : plugin::PluginDefaults {
 
   static const void* find_extension(Backend& /*backend*/, const char* name) {
     if (std::strcmp(name, SLUICE_INPUT_ALIGNMENT) == 0) return &kInputAlignment;
+    if (std::strcmp(name, SLUICE_LIST_MEMORY) == 0) return &kListMemory;
     if (std::strcmp(name, SLUICE_STEP_TIMES) == 0) return &kStepTimes;
     return std::strcmp(name, SLUICE_VARIANTS) == 0 ? &kVariants : nullptr;
   }
