@@ -14,7 +14,8 @@ class Finder {
  public:
   Finder(const SubgraphCode& code, const RangePlan& plan) : code_(code), plan_(plan) {}
 
-  std::vector<InPlaceOutput> run() const {
+  std::vector<InPlaceOutput> run() {
+    find_last_reads();
     std::vector<InPlaceOutput> found;
     for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
       if (plan_.kernels[at - plan_.range.begin] == nullptr) continue;
@@ -31,7 +32,7 @@ class Finder {
   /// The binding that holds the operand; -1 for an operand that lies elsewhere.
   std::int32_t binding_of(ir::OperandId id) const {
     if (!id.is_valid()) return -1;
-    const plan::Place& place = plan_.placement.places[id.index()];
+    const plan::Place& place = plan_.placement->places[id.index()];
     return place.kind == PlaceKind::kBinding ? place.binding : -1;
   }
 
@@ -49,7 +50,7 @@ class Finder {
       if (!kernel->may_overwrite(static_cast<int>(i)) || bytes_of(operand) != bytes_of(result)) {
         continue;
       }
-      if (is_read_otherwise(input, at, i)) continue;
+      if (is_read_otherwise(input, at)) continue;
       return InPlaceOutput{static_cast<std::size_t>(output - numbers.output(0)),
                            static_cast<std::size_t>(input)};
     }
@@ -57,30 +58,47 @@ class Finder {
   }
 
   std::optional<std::int64_t> bytes_of(ir::OperandId id) const {
-    return ir::run_bytes(plan_.facts[id.index()].type);
+    return ir::run_bytes(plan_.facts.type_of(id));
   }
 
-  /// Whether the step at `at` reads the input by an operand other than `operand`, or anything reads
-  /// it later.
-  bool is_read_otherwise(std::int32_t input, std::size_t at, std::size_t operand) const {
-    for (std::size_t later = at; later < plan_.range.end; ++later) {
-      const ir::Operation& operation = code_.operation_at(later);
-      for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
-        const bool is_the_pair = later == at && i == operand;
-        if (!is_the_pair && binding_of(operation.inputs[i]) == input) return true;
-      }
-      if (!operation.body) continue;
-      for (const ir::OperandId id : operation.body->inputs) {
-        if (binding_of(id) == input) return true;
-      }
+  /// Reads of an input at the last position that reads it.
+  struct LastReads {
+    std::size_t at = 0;
+    int count = 0;
+    bool is_copied = false;  ///< to an output, after the last step
+  };
+
+  void find_last_reads() {
+    last_reads_.resize(static_cast<std::size_t>(code_.numbers.output(0)));
+    const auto reads_of = [&](ir::OperandId id) -> LastReads* {
+      const std::int32_t binding = binding_of(id);
+      const bool is_input = is_between(binding, code_.numbers.input(0), code_.numbers.output(0));
+      return is_input ? &last_reads_[static_cast<std::size_t>(binding)] : nullptr;
+    };
+    for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
+      const auto read = [&](ir::OperandId id) {
+        LastReads* reads = reads_of(id);
+        if (reads != nullptr) *reads = {at, reads->at == at ? reads->count + 1 : 1, false};
+      };
+      const ir::Operation& operation = code_.operation_at(at);
+      std::ranges::for_each(operation.inputs, read);
+      if (operation.body) std::ranges::for_each(operation.body->inputs, read);
     }
-    return std::ranges::any_of(plan_.placement.copies, [&](const plan::OutputCopy& copy) {
-      return binding_of(copy.source) == input;
-    });
+    for (const plan::OutputCopy& copy : plan_.placement->copies) {
+      if (LastReads* reads = reads_of(copy.source)) reads->is_copied = true;
+    }
+  }
+
+  /// Whether the step at `at`, which reads the input, reads it by two operands, or anything reads
+  /// it later.
+  bool is_read_otherwise(std::int32_t input, std::size_t at) const {
+    const LastReads& reads = last_reads_[static_cast<std::size_t>(input)];
+    return reads.at != at || reads.count != 1 || reads.is_copied;
   }
 
   const SubgraphCode& code_;
   const RangePlan& plan_;
+  std::vector<LastReads> last_reads_;  // by input of the subgraph
 };
 
 }  // namespace

@@ -169,11 +169,11 @@ std::vector<Bytes> packed_for(const package::Executable& executable) {
 
 /// Plans a whole subgraph as one range if its shapes allow.
 Status plan_static(const ModelState& model, SubgraphCode& code) {
-  ops::SubgraphFacts facts = code.initial_facts;
+  Facts facts = code.initial_facts;
   for (const ir::OperandId input : code.subgraph->inputs) {
     const ir::Type& type = code.subgraph->operand(input).type;
     if (!type.is_tensor() || !type.is_static()) return ok_status();
-    facts[input.index()].type = type;
+    facts.set(input, {type, std::nullopt, std::nullopt});
     code.static_dims.push_back(*type.static_dims());
   }
   auto range = plan_range(model.executable.graph, *code.subgraph, 0, facts);
@@ -185,7 +185,7 @@ Status plan_static(const ModelState& model, SubgraphCode& code) {
   const bool is_whole = range->end == code.subgraph->order().size();
   if (!is_whole || range->has_data_dependent_end || range->has_executor_end) return ok_status();
   code.static_plan =
-      SLUICE_TRY(prepare_range(model, code, *std::move(range), std::move(facts), {}));
+      SLUICE_TRY(prepare_range(model, code, *std::move(range), {0, std::move(facts), {}, {}}));
   return ok_status();
 }
 
@@ -266,7 +266,7 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
                                       const backend::BackendRegistry& backends,
                                       const LoadOptions& options, const std::stop_token& stop) {
   const auto owner = std::make_shared<package::Executable>(std::move(executable));
-  auto model = std::make_shared<ModelState>(owner);
+  auto model = std::make_shared<ModelState>(owner, options);
   // Order: checksums of the packed bytes, most of the file, are computed in the background while
   // the graph is checked. Structure is checked before anything reads `backend_of` or operands by
   // index. `verify_and_plan` joins the background work; no kernel reads packed bytes before that.
@@ -281,7 +281,6 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   SLUICE_TRY(check_assignment(*owner));
   model->signature = package::signature_of(owner->graph);
   SLUICE_TRY(check_layouts(model->signature));
-  model->options = options;
   model->options.draft = nullptr;  // of this load alone
   model->executor = SLUICE_TRY(executor_of(*owner, options));
   model->segments =
@@ -324,9 +323,8 @@ std::int64_t ReadyModel::own_bytes() const { return state_->own_bytes; }
 
 Result<LoadedModel> ReadyModel::place(const LoadOptions& options,
                                       const std::stop_token& stop) const {
-  auto model = std::make_shared<ModelState>(state_->executable_owner);
+  auto model = std::make_shared<ModelState>(state_->executable_owner, options);
   model->signature = state_->signature;
-  model->options = options;
   model->backends = state_->backends;
   model->input_alignment = state_->input_alignment;
   model->executor = SLUICE_TRY(executor_of(model->executable, options));
@@ -372,7 +370,7 @@ std::vector<device::StreamUse> LoadedModel::stream_uses(std::size_t segment) con
 std::int64_t LoadedModel::context_bytes() const {
   const auto& plan = state_->main().static_plan;
   if (!plan) return -1;
-  std::int64_t total = plan->placement.layout.arena_bytes;
+  std::int64_t total = plan->placement->layout.arena_bytes;
   for (const package::TensorSpec& spec : state_->signature.outputs) {
     total += ir::run_bytes(spec.type).value_or(0);
   }
@@ -382,14 +380,16 @@ std::int64_t LoadedModel::context_bytes() const {
 std::size_t LoadedModel::num_tasks() const {
   const auto& plan = state_->main().static_plan;
   if (plan == nullptr) return 0;
-  return plan->placement.tasks ? plan->placement.tasks->tasks.size() : num_segments();
+  return plan->placement->tasks ? plan->placement->tasks->tasks.size() : num_segments();
 }
 
 LoadedModel::ArenaUse LoadedModel::arena_use() const {
   const auto& plan = state_->main().static_plan;
   if (plan == nullptr) return {};
-  return {plan->placement.layout.arena_bytes, plan->placement.lower_bound_bytes};
+  return {plan->placement->layout.arena_bytes, plan->placement->lower_bound_bytes};
 }
+
+std::int64_t LoadedModel::plan_bytes() const { return state_->plans.held_bytes(); }
 
 LoadedModel::Preparation LoadedModel::preparation() const {
   Preparation preparation = {state_->packed.all(), {}, std::nullopt};
@@ -400,7 +400,7 @@ LoadedModel::Preparation LoadedModel::preparation() const {
     }
   }
   const auto& plan = state_->main().static_plan;
-  if (plan) preparation.plan = plan->placement.layout;
+  if (plan) preparation.plan = plan->placement->layout;
   return preparation;
 }
 

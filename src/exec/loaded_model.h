@@ -56,6 +56,10 @@ struct LoadOptions {
   /// values of loops, sequences; and, counted apart, on its strings. All contexts of the process
   /// together are bounded by process_memory.
   std::int64_t max_memory_bytes = std::numeric_limits<std::int64_t>::max();
+  /// Limit on the bytes of command lists that one context keeps for shapes of earlier runs, their
+  /// plans included; and, counted apart, of the plans that the model keeps for all its contexts.
+  /// The least recently used ones go. Those of a model of static shapes are not counted.
+  std::int64_t max_recorded_bytes = std::int64_t{64} << 20;
   /// Called when a context first records kernels that read the constant: for a model of static
   /// shapes in create_context. Unset: kernels read all constants in the mapped file.
   BringConstant bring_constant;
@@ -148,6 +152,9 @@ class LoadedModel {
   };
   /// Predicted from the plan; nothing is allocated. Empty if shapes are not known.
   std::vector<DeviceUse> device_use() const;
+
+  /// Bytes of the plans that the model keeps for shapes of earlier runs; an estimate.
+  std::int64_t plan_bytes() const;
 
   /// Results of loading that a package can keep, so that later loads skip the work: packed
   /// constants, and the memory plan of a model of static shapes.
@@ -246,6 +253,8 @@ class Context {
 
   /// Bytes of the context's own: arena, outputs, staging.
   std::int64_t memory_bytes() const;
+  /// Bytes of the command lists that it keeps for shapes of earlier runs, and of their plans.
+  std::int64_t recorded_bytes() const;
 
  private:
   friend class LoadedModel;

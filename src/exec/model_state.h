@@ -8,14 +8,19 @@
 #include "backend/group.h"
 #include "exec/constants/packed_store.h"
 #include "exec/loaded_model.h"
+#include "exec/plan_cache.h"
 #include "exec/segment_map.h"
 #include "exec/subgraph_code.h"
 
 namespace sluice::exec {
 
 struct ModelState {
-  explicit ModelState(std::shared_ptr<const package::Executable> shared)
-      : executable_owner(std::move(shared)), executable(*executable_owner) {}
+  explicit ModelState(std::shared_ptr<const package::Executable> shared,
+                      LoadOptions with = LoadOptions())
+      : executable_owner(std::move(shared)),
+        executable(*executable_owner),
+        options(std::move(with)),
+        plans(options.max_recorded_bytes) {}
 
   std::shared_ptr<const package::Executable> executable_owner;  // shared by all placements
   const package::Executable& executable;
@@ -29,6 +34,8 @@ struct ModelState {
   std::int64_t own_bytes = 0;  ///< of constants, beside those of the package
   /// By subgraph; null for bodies of fused operations, which no frame runs.
   std::vector<std::unique_ptr<SubgraphCode>> subgraphs;
+
+  mutable PlanCache plans;  ///< of all subgraphs
 
   const SubgraphCode& main() const { return *subgraphs.front(); }
 };

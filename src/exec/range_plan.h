@@ -15,9 +15,14 @@ namespace sluice::exec {
 struct ModelState;
 struct SubgraphCode;
 
-/// All numbers that a plan depends on: dimensions of inputs, then per earlier range the values read
-/// from memory and the actual dimensions of its last results.
+/// All numbers that a plan depends on: the subgraph, then for the first range -1 and the dimensions
+/// of inputs, for another the number of the plan of the range before, the values read from memory
+/// behind it and the actual dimensions of its last results.
 using RunKey = std::vector<std::int64_t>;
+
+struct RunKeyHash {
+  std::size_t operator()(const RunKey& key) const;
+};
 
 /// An output that may be written to the memory of an input; see in_place_outputs.h.
 struct InPlaceOutput {
@@ -30,26 +35,38 @@ struct InPlaceOutput {
 /// Immutable; shared by contexts.
 struct RangePlan {
   StepRange range;
-  ops::SubgraphFacts facts;   ///< after the range
-  plan::Placement placement;  ///< after the range
+  Facts facts;                                       ///< after the range
+  std::shared_ptr<const plan::Placement> placement;  ///< after the range; shared by similar plans
+  std::shared_ptr<const plan::Placement> earlier;    ///< that `placement` continues; may be null
   /// One per step of the range; null where no kernel runs: views, results without elements, steps
   /// of the executor.
   std::vector<std::shared_ptr<const backend::Kernel>> kernels;
+  std::vector<plan::StepTraits> traits;  ///< one per step of the range
   std::vector<InPlaceOutput> in_place_outputs;
+  std::size_t num_reused = 0;  ///< steps whose kernels another plan had already
+  std::int64_t number = 0;     ///< of this plan among those of its model's cache
+
+  bool is_mostly_reused() const;
+  /// An estimate of its memory, that of its kernels included.
+  std::int64_t bytes() const;
 };
 
-/// Plans the range that starts at position `begin` of the order, given the facts known there.
-/// Fails: errors of shape functions, kernel creation and placement.
-Result<std::shared_ptr<const RangePlan>> make_range_plan(const ModelState& model,
-                                                         const SubgraphCode& code,
-                                                         std::size_t begin,
-                                                         ops::SubgraphFacts facts,
-                                                         std::span<const plan::Place> earlier);
+/// What a range is planned from.
+struct RangeRequest {
+  std::size_t begin = 0;                           ///< position in the order
+  Facts facts;                                     ///< known there
+  std::shared_ptr<const plan::Placement> earlier;  ///< of the range before; null for the first
+  /// A plan of the same position, or null: steps of the same shapes take over its kernels, and the
+  /// placement serves again if it has room for those of other shapes.
+  std::shared_ptr<const RangePlan> similar;
+};
 
-/// As above for a range that `plan_range` gave; `facts` are those after it.
-Result<std::shared_ptr<const RangePlan>> prepare_range(const ModelState& model,
-                                                       const SubgraphCode& code, StepRange range,
-                                                       ops::SubgraphFacts facts,
-                                                       std::span<const plan::Place> earlier);
+/// Fails: errors of shape functions, kernel creation and placement.
+Result<std::shared_ptr<RangePlan>> make_range_plan(const ModelState& model,
+                                                   const SubgraphCode& code, RangeRequest request);
+
+/// As above for a range that `plan_range` gave; the request's facts are those after it.
+Result<std::shared_ptr<RangePlan>> prepare_range(const ModelState& model, const SubgraphCode& code,
+                                                 StepRange range, RangeRequest request);
 
 }  // namespace sluice::exec

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "exec/facts/facts.h"
 #include "ir/graph.h"
-#include "ops/inference.h"
 
 namespace sluice::exec {
 
@@ -29,12 +29,21 @@ struct StepRange {
   bool has_executor_end = false;
 };
 
-/// Extends `facts` from position `begin` as far as shapes can be known.
+/// A range planned before, from the same position, for similar shapes.
+struct SimilarRange {
+  const StepRange& range;
+  const Facts& facts;  ///< after the range
+};
+
+/// Extends `facts` from position `begin` as far as shapes can be known. Steps whose inputs have the
+/// same facts as those of `similar`, which may be null, take over its results: their shape
+/// functions do not run.
 ///
 /// Fails: errors of shape functions; kInvalidArgument if a shape stays unknown although all values
 ///        it depends on are known.
 Result<StepRange> plan_range(const ir::Graph& graph, const ir::Subgraph& subgraph,
-                             std::size_t begin, ops::SubgraphFacts& facts);
+                             std::size_t begin, Facts& facts,
+                             const SimilarRange* similar = nullptr);
 
 /// Types of a subgraph's outputs for inputs of these facts, without a run. Never an error: results
 /// that shape functions cannot tell have dimensions that are symbols, or their declared types.
@@ -42,6 +51,6 @@ std::vector<ir::Type> infer_without_run(const ir::Graph& graph, ir::SubgraphId i
                                         std::span<const ops::OperandFacts> inputs);
 
 /// Facts before the first range: constants' types and small values.
-ops::SubgraphFacts initial_facts(const ir::Subgraph& subgraph);
+Facts initial_facts(const ir::Subgraph& subgraph);
 
 }  // namespace sluice::exec

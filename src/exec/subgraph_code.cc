@@ -27,15 +27,18 @@ std::vector<bool> find_shape_inputs(const ir::Subgraph& subgraph) {
   return is_shape_input;
 }
 
-std::vector<std::size_t> find_last_uses(const ir::Subgraph& subgraph) {
-  std::vector<std::size_t> last_use(subgraph.num_operands(), 0);
-  for (std::size_t at = 0; at < subgraph.order().size(); ++at) {
-    for (const ir::OperandId id : subgraph.operation(subgraph.order()[at]).inputs) {
-      if (id.is_valid()) last_use[id.index()] = at;
-    }
+std::vector<std::size_t> find_last_reads(const ir::Subgraph& subgraph) {
+  std::vector<std::size_t> last_read(subgraph.num_operands(), 0);
+  const auto order = subgraph.order();
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    const ir::Operation& operation = subgraph.operation(order[at]);
+    const auto read = [&](ir::OperandId id) {
+      if (id.is_valid()) last_read[id.index()] = at;
+    };
+    std::ranges::for_each(operation.inputs, read);
+    if (operation.body) std::ranges::for_each(operation.body->inputs, read);
   }
-  for (const ir::OperandId id : subgraph.outputs) last_use[id.index()] = subgraph.order().size();
-  return last_use;
+  return last_read;
 }
 
 Status decode_constants(SubgraphCode& code) {
@@ -57,21 +60,6 @@ Status decode_constants(SubgraphCode& code) {
 
 }  // namespace
 
-std::shared_ptr<const RangePlan> PlanCache::find(const RunKey& key) const {
-  const std::lock_guard lock(mutex_);
-  const auto it = plans_.find(key);
-  return it == plans_.end() ? nullptr : it->second;
-}
-
-void PlanCache::insert(const RunKey& key, std::shared_ptr<const RangePlan> plan) {
-  const std::lock_guard lock(mutex_);
-  if (!plans_.emplace(key, std::move(plan)).second) return;
-  order_.push_back(key);
-  if (order_.size() <= kMaxPlans) return;
-  plans_.erase(order_.front());
-  order_.pop_front();
-}
-
 const void* SubgraphCode::constant_data(ir::OperandId operand) const {
   const auto found = texts.find(operand);
   if (found != texts.end()) return found->second.data();
@@ -86,7 +74,11 @@ Result<std::unique_ptr<SubgraphCode>> prepare_subgraph(const ir::Graph& graph, i
   code->numbers = plan::binding_numbers(subgraph);
   code->initial_facts = initial_facts(subgraph);
   code->is_shape_input = find_shape_inputs(subgraph);
-  code->last_use = find_last_uses(subgraph);
+  code->last_read = find_last_reads(subgraph);
+  code->last_use = code->last_read;
+  for (const ir::OperandId output : subgraph.outputs) {
+    code->last_use[output.index()] = subgraph.order().size();
+  }
   for (std::size_t i = 0; i < subgraph.num_operands(); ++i) {
     code->has_values = code->has_values || !code->is_tensor(ir::OperandId(i));
   }

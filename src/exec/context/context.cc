@@ -199,8 +199,7 @@ Context::~Context() = default;
 
 Result<Context> LoadedModel::create_context(const std::stop_token& stop,
                                             std::string_view owner) const {
-  auto state = std::make_unique<ContextState>();
-  state->model = state_;
+  auto state = std::make_unique<ContextState>(state_);
   const std::int64_t limit_bytes = state_->options.max_memory_bytes;
   state->memory = std::make_shared<ByteBudget>(limit_bytes, process_memory());
   state->texts.set_limit(std::min(limit_bytes, process_memory()->limit_bytes() / 2));
@@ -218,7 +217,7 @@ Result<Context> LoadedModel::create_context(const std::stop_token& stop,
   if (main.code.static_plan) {
     main.static_recording = SLUICE_TRY(record(*state_, main.code, main.code.static_plan, stop));
     // Here, so that a lack of memory fails the load and not the first run.
-    SLUICE_TRY(main.arena.reserve(main.code.static_plan->placement.layout.arena_bytes));
+    SLUICE_TRY(main.arena.reserve(main.code.static_plan->placement->layout.arena_bytes));
   }
   return Context(std::move(state));
 }
@@ -305,6 +304,8 @@ const TensorView& Context::output(std::size_t index) const { return state_->outp
 const Value& Context::output_value(std::size_t index) const { return state_->outputs[index].value; }
 
 std::int64_t Context::copied_bytes() const { return state_->copied_bytes; }
+
+std::int64_t Context::recorded_bytes() const { return state_->recordings.held_bytes(); }
 
 std::int64_t Context::memory_bytes() const {
   std::int64_t total = 0;

@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "backend/texts.h"
+#include "base/containers/lru_map.h"
 #include "device/stream/event_manager.h"
 #include "exec/context/frame.h"
 #include "exec/executors/lane_threads.h"
@@ -31,6 +33,9 @@ struct BoundOutput {
 };
 
 struct ContextState {
+  explicit ContextState(std::shared_ptr<const ModelState> of)
+      : model(std::move(of)), recordings(model->options.max_recorded_bytes) {}
+
   std::shared_ptr<const ModelState> model;
   std::shared_ptr<ByteBudget> memory;
   Checkpoint checkpoint;                      ///< may be empty
@@ -43,7 +48,9 @@ struct ContextState {
   std::vector<BoundOutput> outputs;
   std::int64_t copied_bytes = 0;               ///< see Context::copied_bytes
   std::vector<std::unique_ptr<Frame>> frames;  // by subgraph; made when first run
-  std::unique_ptr<LaneThreads> lanes;          // made when first needed
+  /// Of all frames, for shapes that only runs tell. A run holds those that it still needs.
+  LruMap<RunKey, std::shared_ptr<const Recording>, RunKeyHash> recordings;
+  std::unique_ptr<LaneThreads> lanes;  // made when first needed
 
   Frame& frame(ir::SubgraphId id) {
     std::unique_ptr<Frame>& found = frames[id.index()];

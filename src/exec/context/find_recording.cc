@@ -33,7 +33,7 @@ void append_facts(const ops::OperandFacts& facts, RunKey& key) {
 }  // namespace
 
 RunKey FrameRunner::input_key() const {
-  RunKey key;
+  RunKey key = {code_.id.value(), -1};
   for (std::size_t i = 0; i < frame_.inputs.size(); ++i) {
     if (!code_.is_tensor(code_.subgraph->inputs[i])) continue;
     const TensorView& view = frame_.inputs[i];
@@ -46,70 +46,84 @@ RunKey FrameRunner::input_key() const {
   return key;
 }
 
-Result<const Recording*> FrameRunner::find_or_record(const RunKey& key, const Recording* previous) {
-  const auto it = frame_.recordings.find(key);
-  if (it != frame_.recordings.end()) return static_cast<const Recording*>(it->second.get());
-  // Another context may have planned the same shapes; two that plan at once both insert, the first
-  // wins.
-  auto plan = code_.plans.find(key);
-  if (plan == nullptr) {
-    plan = SLUICE_TRY(plan_next(previous));
-    log_event(
-        LogLevel::kDebug, "shapes.planned subgraph={} first_operation={} end={} arena_bytes={}",
-        code_.id.value(), plan->range.begin, plan->range.end, plan->placement.layout.arena_bytes);
-    code_.plans.insert(key, plan);
+Result<std::shared_ptr<const Recording>> FrameRunner::find_or_record(const RunKey& key,
+                                                                     const Recording* previous) {
+  if (const auto* found = context_.recordings.find(key)) return *found;
+  auto plan = SLUICE_TRY(find_or_plan(key, previous));
+  std::shared_ptr<const Recording> recording = SLUICE_TRY(record(model_, code_, std::move(plan)));
+  context_.recordings.insert(key, recording, recording->bytes());
+  return recording;
+}
+
+/// Another context may have planned the same shapes, or similar ones. Two that plan at once both
+/// insert: the first wins.
+Result<std::shared_ptr<const RangePlan>> FrameRunner::find_or_plan(const RunKey& key,
+                                                                   const Recording* previous) {
+  if (auto plan = model_.plans.find(key)) return plan;
+  RangeRequest request;
+  if (previous == nullptr) {
+    request.facts = first_facts();
+  } else {
+    request.begin = previous->plan->range.end;
+    request.facts = SLUICE_TRY(next_facts(*previous));
+    request.earlier = previous->plan->placement;
   }
-  auto recording = SLUICE_TRY(record(model_, code_, std::move(plan)));
-  const Recording* result = recording.get();
-  frame_.recordings.emplace(key, std::move(recording));
-  return result;
+  const auto similar =
+      model_.plans.find_similar(code_.id, request.begin, request.facts, code_.subgraph->inputs);
+  request.similar = similar;
+  auto plan = SLUICE_TRY(make_range_plan(model_, code_, std::move(request)));
+  log_event(LogLevel::kDebug, "shapes.planned subgraph={} first_operation={} end={} arena_bytes={}",
+            code_.id.value(), plan->range.begin, plan->range.end,
+            plan->placement->layout.arena_bytes);
+  return model_.plans.insert(key, std::move(plan), code_.id, similar);
 }
 
-Result<std::shared_ptr<const RangePlan>> FrameRunner::plan_next(const Recording* previous) const {
-  if (previous == nullptr) return make_range_plan(model_, code_, 0, first_facts(), {});
-  return make_range_plan(model_, code_, previous->plan->range.end,
-                         SLUICE_TRY(next_facts(*previous)), previous->plan->placement.places);
-}
-
-ops::SubgraphFacts FrameRunner::first_facts() const {
-  ops::SubgraphFacts facts = code_.initial_facts;
+Facts FrameRunner::first_facts() const {
+  Facts facts = code_.initial_facts;
   const ir::Subgraph& subgraph = *code_.subgraph;
   for (std::size_t i = 0; i < subgraph.inputs.size(); ++i) {
-    ops::OperandFacts& input = facts[subgraph.inputs[i].index()];
-    if (!code_.is_tensor(subgraph.inputs[i])) {
-      input = {subgraph.operand(subgraph.inputs[i]).type, std::nullopt, std::nullopt};
-      continue;
-    }
+    const ir::OperandId id = subgraph.inputs[i];
     const TensorView& view = frame_.inputs[i];
-    input = {type_of(view), std::nullopt, std::nullopt};
-    if (code_.is_shape_input[i]) input = read_facts(type_of(view), view.data);
+    if (!code_.is_tensor(id)) {
+      facts.set(id, {subgraph.operand(id).type, std::nullopt, std::nullopt});
+    } else if (code_.is_shape_input[i]) {
+      facts.set(id, read_facts(type_of(view), view.data));
+    } else {
+      facts.set(id, {type_of(view), std::nullopt, std::nullopt});
+    }
   }
   return facts;
 }
 
-Result<ops::SubgraphFacts> FrameRunner::next_facts(const Recording& previous) const {
+/// Of an operand whose elements the next range wants.
+Result<ops::OperandFacts> FrameRunner::learned_facts(const Recording& previous,
+                                                     ir::OperandId id) const {
+  ops::OperandFacts facts = read_facts(actual_type(previous, id), address_of(*previous.plan, id));
+  if (facts.values || facts.float_values) return facts;
+  return unimplemented("operand \"{}\" of type {} cannot give a shape",
+                       code_.subgraph->operand(id).name, facts.type.to_string());
+}
+
+Result<Facts> FrameRunner::next_facts(const Recording& previous) const {
   const RangePlan& plan = *previous.plan;
-  ops::SubgraphFacts facts = plan.facts;
+  Facts facts = plan.facts;
   for (const ir::OperandId id : code_.operation_at(plan.range.end - 1).outputs) {
     if (!id.is_valid() || !code_.is_tensor(id)) continue;
-    facts[id.index()].type = actual_type(previous, id);
+    ops::OperandFacts actual = facts.of(id);
+    actual.type = actual_type(previous, id);
+    facts.set(id, std::move(actual));
   }
   for (const ir::OperandId id : plan.range.wanted_values) {
-    facts[id.index()] = read_facts(facts[id.index()].type, address_of(plan, id));
-    if (!facts[id.index()].values && !facts[id.index()].float_values) {
-      return unimplemented("operand \"{}\" of type {} cannot give a shape",
-                           code_.subgraph->operand(id).name, facts[id.index()].type.to_string());
-    }
+    facts.set(id, SLUICE_TRY(learned_facts(previous, id)));
   }
   return facts;
 }
 
-Status FrameRunner::extend_key(const Recording& recording, RunKey& key) const {
+/// The range before stands for all that is known earlier.
+Status FrameRunner::make_next_key(const Recording& recording, RunKey& key) const {
   const RangePlan& plan = *recording.plan;
   if (plan.range.end == code_.subgraph->order().size()) return ok_status();
-  const ops::SubgraphFacts facts = SLUICE_TRY(next_facts(recording));
-  // The position comes first: two ranges of equal shapes must not have equal keys.
-  key.push_back(static_cast<std::int64_t>(plan.range.end));
+  key = {code_.id.value(), plan.number};
   for (const auto& dims : recording.actual_dims) key.insert(key.end(), dims.begin(), dims.end());
   if (plan.range.has_executor_end) {
     for (const ir::Type& type : frame_.step_types) {
@@ -120,7 +134,9 @@ Status FrameRunner::extend_key(const Recording& recording, RunKey& key) const {
       key.insert(key.end(), dims.begin(), dims.end());
     }
   }
-  for (const ir::OperandId id : plan.range.wanted_values) append_facts(facts[id.index()], key);
+  for (const ir::OperandId id : plan.range.wanted_values) {
+    append_facts(SLUICE_TRY(learned_facts(recording, id)), key);
+  }
   return ok_status();
 }
 

@@ -42,7 +42,6 @@ struct Frame {
   /// Number of the operation's run that the frame's runs belong to: of a loop, all its iterations.
   std::uint64_t call_number = 0;
   std::unique_ptr<Recording> static_recording;
-  std::map<RunKey, std::unique_ptr<Recording>> recordings;
 
   void set_input(std::size_t index, const TensorView& tensor);
   /// The tensor of an input lies at `data` instead.

@@ -9,14 +9,6 @@
 #include "ir/source.h"
 
 namespace sluice::exec {
-namespace {
-
-/// Recordings kept per subgraph, beyond those of one run. Bounds the memory of a context that meets
-/// a new shape in every run, as a decoder with a growing cache does.
-constexpr std::size_t kMaxRecordings = 64;
-
-}  // namespace
-
 Status FrameRunner::run() {
   const bool is_static = code_.static_plan != nullptr && fits_static_plan();
   Status status = is_static ? run_static() : run_ranges();
@@ -83,20 +75,14 @@ Status FrameRunner::run_ranges() {
   const std::size_t num_operands = code_.subgraph->num_operands();
   frame_.values.resize(num_operands);
   frame_.bindings.resize(static_cast<std::size_t>(code_.numbers.texts()) + 1 + num_operands);
-  // The key identifies the plan of each range: it starts with the input shapes, and grows after
-  // every range by the numbers that the next plan depends on. So one map holds the plans of all
-  // ranges.
   RunKey key = input_key();
-  // Safe to drop all: between runs nothing refers to a recording. A run has at most one range per
-  // step, so clearing here never evicts a recording of this run.
-  if (frame_.recordings.size() >= kMaxRecordings + code_.subgraph->order().size()) {
-    frame_.recordings.clear();
-  }
-  const Recording* recording = nullptr;
+  // Held here, because a run of many shapes may drop what it recorded itself: the range before is
+  // needed to plan the next, and the last one for the outputs.
+  std::shared_ptr<const Recording> recording;
   do {
-    recording = SLUICE_TRY(find_or_record(key, recording));
+    recording = SLUICE_TRY(find_or_record(key, recording.get()));
     SLUICE_TRY(run_range(*recording));
-    SLUICE_TRY(extend_key(*recording, key));
+    SLUICE_TRY(make_next_key(*recording, key));
   } while (recording->plan->range.end < code_.subgraph->order().size());
   finish_outputs(*recording);
   return ok_status();
@@ -123,12 +109,12 @@ Status FrameRunner::bring_captures(const Recording& recording) {
 
 Status FrameRunner::run_lists(const Recording& recording) {
   SLUICE_TRY(bring_captures(recording));
-  if (!recording.plan->placement.tasks && context_.events && context_.trace == nullptr) {
+  if (!recording.plan->placement->tasks && context_.events && context_.trace == nullptr) {
     return run_ordered(recording);
   }
   const ListRun run{recording.tasks, context_.streams, frame_.bindings, context_.trace,
                     &context_.checkpoint};
-  if (!recording.plan->placement.tasks) return run_linear(run);
+  if (!recording.plan->placement->tasks) return run_linear(run);
   if (model_.executor == ExecutorKind::kDataflow) return run_dataflow(run);
   if (context_.lanes == nullptr) {
     context_.lanes = std::make_unique<LaneThreads>(model_.segments.thread_of_group);
@@ -180,7 +166,7 @@ Status FrameRunner::run_executor_step(const Recording& recording) {
 // Addresses are written to the bindings before every run: growing a buffer moves it, and the caller
 // may have bound other outputs. Recordings hold binding numbers and need no change.
 Status FrameRunner::prepare_memory(const Recording& recording) {
-  const plan::Placement& placement = recording.plan->placement;
+  const plan::Placement& placement = *recording.plan->placement;
   SLUICE_TRY(frame_.arena.reserve(placement.layout.arena_bytes));
   frame_.bindings[static_cast<std::size_t>(code_.numbers.arena())] = frame_.arena.data();
   for (const WrittenOutput& written : recording.outputs) {
@@ -190,7 +176,7 @@ Status FrameRunner::prepare_memory(const Recording& recording) {
   for (const ir::OperandId id : placement.kept) {
     const std::int32_t binding = code_.numbers.kept(id);
     AlignedBuffer& buffer = frame_.kept[binding];
-    SLUICE_TRY(buffer.reserve(*ir::run_bytes(recording.plan->facts[id.index()].type)));
+    SLUICE_TRY(buffer.reserve(*ir::run_bytes(recording.plan->facts.type_of(id))));
     frame_.bindings[static_cast<std::size_t>(binding)] = buffer.data();
   }
   return ok_status();
@@ -210,7 +196,7 @@ Status FrameRunner::prepare_output(std::size_t output, std::int64_t size_bytes,
 }
 
 Status FrameRunner::copy_outputs(const Recording& recording) {
-  for (const plan::OutputCopy& copy : recording.plan->placement.copies) {
+  for (const plan::OutputCopy& copy : recording.plan->placement->copies) {
     if (frame_.outputs[copy.output].is_skipped) continue;
     const auto size = ir::run_bytes(actual_type(recording, copy.source));
     if (!size) return internal_error("output {} has no size", copy.output);
@@ -245,7 +231,7 @@ void FrameRunner::finish_outputs(const Recording& last) {
 
 ir::Type FrameRunner::actual_type(const Recording& recording, ir::OperandId id) const {
   const RangePlan& plan = *recording.plan;
-  const ir::Type& planned = plan.facts[id.index()].type;
+  const ir::Type& planned = plan.facts.type_of(id);
   if (!plan.range.has_executor_end && recording.actual_dims.empty()) return planned;
   const ir::Operation& last = code_.operation_at(plan.range.end - 1);
   for (std::size_t i = 0; i < last.outputs.size(); ++i) {
@@ -258,7 +244,7 @@ ir::Type FrameRunner::actual_type(const Recording& recording, ir::OperandId id) 
 }
 
 const void* FrameRunner::address_of(const RangePlan& plan, ir::OperandId id) const {
-  return tensor_address(frame_, plan.placement.places[id.index()]);
+  return tensor_address(frame_, plan.placement->places[id.index()]);
 }
 
 }  // namespace sluice::exec

@@ -39,11 +39,14 @@ class FrameRunner {
   void finish_outputs(const Recording& last);
 
   RunKey input_key() const;
-  Result<const Recording*> find_or_record(const RunKey& key, const Recording* previous);
-  Result<std::shared_ptr<const RangePlan>> plan_next(const Recording* previous) const;
-  ops::SubgraphFacts first_facts() const;
-  Result<ops::SubgraphFacts> next_facts(const Recording& previous) const;
-  Status extend_key(const Recording& recording, RunKey& key) const;
+  Result<std::shared_ptr<const Recording>> find_or_record(const RunKey& key,
+                                                          const Recording* previous);
+  Result<std::shared_ptr<const RangePlan>> find_or_plan(const RunKey& key,
+                                                        const Recording* previous);
+  Facts first_facts() const;
+  Result<Facts> next_facts(const Recording& previous) const;
+  Result<ops::OperandFacts> learned_facts(const Recording& previous, ir::OperandId id) const;
+  Status make_next_key(const Recording& recording, RunKey& key) const;
 
   /// Of a tensor, after the range's last step.
   ir::Type actual_type(const Recording& recording, ir::OperandId id) const;

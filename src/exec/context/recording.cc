@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "backend/extensions/list_memory.h"
+#include "base/log/work_counts.h"
 #include "device/memory_pool.h"
 #include "exec/model_state.h"
 
@@ -29,9 +31,9 @@ class Recorder {
       find_outputs(at);
       if (has_kernel(at)) SLUICE_TRY(add_step(at));
     }
-    for (TaskList& task : recording_.tasks) SLUICE_TRY(task.list.finish());
+    for (TaskList& task : recording_.tasks) SLUICE_TRY(finish(task.list, task.group));
     for (Recording::CaptureList& captures : recording_.captures) {
-      SLUICE_TRY(captures.list.finish());
+      SLUICE_TRY(finish(captures.list, captures.group));
     }
     return ok_status();
   }
@@ -41,6 +43,7 @@ class Recorder {
     divide_steps();
     std::map<std::pair<std::string, int>, LoadedModel::DeviceUse> uses;
     std::set<std::pair<std::size_t, ir::OperandId>> counted;  // constants, by group
+    std::set<std::size_t> started;                            // tasks
     for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
       if (!has_kernel(at)) continue;
       const std::size_t index = group_of_task(at);
@@ -55,7 +58,7 @@ class Recorder {
         const auto size = static_cast<std::int64_t>(constant->data.size());
         use.constant_bytes += device::MemoryPool::block_bytes(size).value_or(size);
       }
-      if (!is_first_of_task(at)) continue;
+      if (!started.insert(task_at(at)).second) continue;
       DeviceMirror mirror;
       // Strings are refused when the list is recorded, with a message; here they count nothing.
       if (fill_mirror(task_at(at), at, group, mirror).is_ok()) {
@@ -68,6 +71,14 @@ class Recorder {
   }
 
  private:
+  Status finish(backend::CommandList& list, std::size_t group) {
+    SLUICE_TRY(list.finish());
+    const backend::Backend& backend = model_.segments.groups[group]->backend();
+    recording_.list_bytes +=
+        SLUICE_TRY(backend::held_bytes(backend, list.get())).value_or(list.estimated_bytes());
+    return ok_status();
+  }
+
   bool is_executor_step(std::size_t at) const {
     return plan_.range.has_executor_end && at + 1 == plan_.range.end;
   }
@@ -77,12 +88,12 @@ class Recorder {
     const plan::BindingNumbers& numbers = code_.numbers;
     for (const ir::OperandId id : code_.operation_at(at).outputs) {
       if (!id.is_valid()) continue;
-      const plan::Place& place = plan_.placement.places[id.index()];
+      const plan::Place& place = plan_.placement->places[id.index()];
       const bool is_output = place.kind == plan::Place::Kind::kBinding && place.operand == id &&
                              place.binding >= numbers.output(0) && place.binding < numbers.arena();
       if (!is_output) continue;
       recording_.outputs.push_back({static_cast<std::size_t>(place.binding - numbers.output(0)),
-                                    *ir::run_bytes(plan_.facts[id.index()].type)});
+                                    *ir::run_bytes(plan_.facts.type_of(id))});
     }
   }
 
@@ -93,25 +104,25 @@ class Recorder {
     const std::size_t task = task_at(at);
     const bool has_mirror = recording_.mirrors[task] != nullptr;
     if (has_mirror) SLUICE_TRY(copy_in(operation, task));
-    std::vector<sluice_argument> inputs;
+    inputs_.clear();
     for (const ir::OperandId id : operation.inputs) {
-      inputs.push_back(SLUICE_TRY(argument(id, task)));
+      inputs_.push_back(SLUICE_TRY(argument(id, task)));
     }
     if (operation.body) {
       for (const ir::OperandId id : operation.body->inputs) {
-        inputs.push_back(SLUICE_TRY(argument(id, task)));
+        inputs_.push_back(SLUICE_TRY(argument(id, task)));
       }
     }
-    std::vector<sluice_argument> outputs;
+    outputs_.clear();
     for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
-      outputs.push_back(SLUICE_TRY(argument(operation.outputs[i], task)));
-      if (is_data_dependent) outputs.back().actual_dims = recording_.actual_dims[i].data();
-      if (holds_strings(operation.outputs[i])) outputs.back().texts = code_.numbers.texts();
+      outputs_.push_back(SLUICE_TRY(argument(operation.outputs[i], task)));
+      if (is_data_dependent) outputs_.back().actual_dims = recording_.actual_dims[i].data();
+      if (holds_strings(operation.outputs[i])) outputs_.back().texts = code_.numbers.texts();
     }
     backend::CommandList& list = recording_.tasks[task].list;
-    SLUICE_TRY(list.add_kernel(plan_.kernels[at - plan_.range.begin], inputs, outputs));
-    for (const ir::OperandId id : reads(operation)) add_access(id, false, task);
-    for (const ir::OperandId id : operation.outputs) add_access(id, true, task);
+    SLUICE_TRY(list.add_kernel(plan_.kernels[at - plan_.range.begin], inputs_, outputs_));
+    ++work_counts.recorded_kernels;
+    add_accesses(operation, task);
     return has_mirror ? copy_out(at, task) : ok_status();
   }
 
@@ -126,21 +137,26 @@ class Recorder {
   /// Null for an operand without memory of its context: absent, or a constant.
   const plan::Place* find_memory(ir::OperandId id) const {
     if (!id.is_valid()) return nullptr;
-    const plan::Place& place = plan_.placement.places[id.index()];
+    const plan::Place& place = plan_.placement->places[id.index()];
     const bool has_memory =
         place.kind == plan::Place::Kind::kArena || place.kind == plan::Place::Kind::kBinding;
     return has_memory ? &place : nullptr;
   }
 
   std::int64_t bytes_of(ir::OperandId id) const {
-    return ir::run_bytes(plan_.facts[id.index()].type).value_or(0);
+    return ir::run_bytes(plan_.facts.type_of(id)).value_or(0);
   }
 
-  void add_access(ir::OperandId id, bool is_write, std::size_t task) {
-    const plan::Place* place = find_memory(id);
-    if (place == nullptr || model_.segments.groups.size() == 1) return;  // one stream: no events
-    recording_.tasks[task].accesses.push_back(
-        {place->binding, place->offset_bytes, bytes_of(id), is_write});
+  void add_accesses(const ir::Operation& operation, std::size_t task) {
+    if (model_.segments.groups.size() == 1) return;  // one stream: no events
+    const auto add = [&](ir::OperandId id, bool is_write) {
+      const plan::Place* place = find_memory(id);
+      if (place == nullptr) return;
+      recording_.tasks[task].accesses.push_back(
+          {place->binding, place->offset_bytes, bytes_of(id), is_write});
+    };
+    for (const ir::OperandId id : reads(operation)) add(id, false);
+    for (const ir::OperandId id : operation.outputs) add(id, true);
   }
 
   Status copy_in(const ir::Operation& operation, std::size_t task) {
@@ -196,36 +212,39 @@ class Recorder {
     return readers != readers_.end() && std::ranges::any_of(readers->second, is_outside);
   }
 
-  /// By owner of memory: positions that read it, from the range's begin to the end of the subgraph,
-  /// whose outputs count as read at the end.
+  /// By owner of memory: positions of the range that read it, and the range's end if something
+  /// behind it does.
   void find_readers() {
     const auto add = [&](ir::OperandId id, std::size_t at) {
       const plan::Place* place = find_memory(id);
       if (id.is_valid()) readers_[place != nullptr ? place->operand : id].push_back(at);
     };
-    const std::size_t end = code_.subgraph->order().size();
-    for (std::size_t at = plan_.range.begin; at < end; ++at) {
-      for (const ir::OperandId id : reads(code_.operation_at(at))) add(id, at);
+    for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
+      const ir::Operation& operation = code_.operation_at(at);
+      for (const ir::OperandId id : reads(operation)) add(id, at);
+      for (const ir::OperandId id : operation.outputs) {
+        if (id.is_valid() && code_.last_use[id.index()] >= plan_.range.end)
+          add(id, plan_.range.end);
+      }
     }
-    for (const ir::OperandId id : code_.subgraph->outputs) add(id, end);
   }
 
   bool holds_strings(ir::OperandId id) const {
-    return id.is_valid() && plan_.facts[id.index()].type.element() == ir::ElementType::kString;
+    return id.is_valid() && plan_.facts.type_of(id).element() == ir::ElementType::kString;
   }
 
   /// Kernels of data-dependent shapes write the actual dimensions through a pointer that is
   /// recorded here, so these vectors must keep their addresses as long as the recording lives.
   void prepare_actual_dims(const ir::Operation& operation) {
     for (const ir::OperandId id : operation.outputs) {
-      recording_.actual_dims.push_back(id.is_valid() ? *plan_.facts[id.index()].type.static_dims()
+      recording_.actual_dims.push_back(id.is_valid() ? *plan_.facts.type_of(id).static_dims()
                                                      : std::vector<std::int64_t>());
     }
   }
 
   Result<sluice_argument> argument(ir::OperandId id, std::size_t task) {
     if (!id.is_valid()) return backend::absent_argument();
-    const plan::Place& place = plan_.placement.places[id.index()];
+    const plan::Place& place = plan_.placement->places[id.index()];
     switch (place.kind) {
       case plan::Place::Kind::kArena:
       case plan::Place::Kind::kBinding:
@@ -274,8 +293,8 @@ class Recorder {
   /// Without tasks of the plan, a task ends where the segment or the group changes: steps of a
   /// segment are neighbours in the main order; in a body a group may have several tasks.
   void divide_steps() {
-    if (plan_.placement.tasks) {
-      task_of_step_ = plan_.placement.tasks->task_of_step;
+    if (plan_.placement->tasks) {
+      task_of_step_ = plan_.placement->tasks->task_of_step;
       return;
     }
     std::optional<std::size_t> previous;
@@ -305,16 +324,10 @@ class Recorder {
     return ok_status();
   }
 
-  bool is_first_of_task(std::size_t at) const {
-    const std::int32_t task = task_of_step_[at - plan_.range.begin];
-    return std::ranges::find(task_of_step_, task) - task_of_step_.begin() ==
-           static_cast<std::ptrdiff_t>(at - plan_.range.begin);
-  }
-
   /// Of the task that the step at `at` belongs to.
   std::size_t group_of_task(std::size_t at) const {
-    if (!plan_.placement.tasks) return group_at(at);
-    return static_cast<std::size_t>(plan_.placement.tasks->tasks[task_at(at)].lane);
+    if (!plan_.placement->tasks) return group_at(at);
+    return static_cast<std::size_t>(plan_.placement->tasks->tasks[task_at(at)].lane);
   }
 
   Result<TaskList> make_list(std::size_t at, std::size_t number) const {
@@ -327,9 +340,9 @@ class Recorder {
     task.is_on_host = model_.segments.is_on_host(group);
     task.placed = model_.segments.groups[group].get();
     task.name = first.name.empty() ? first.kind : first.name;
-    if (plan_.placement.tasks) {
-      task.after = plan_.placement.tasks->tasks[number].after;
-      task.rank = plan_.placement.tasks->tasks[number].rank;
+    if (plan_.placement->tasks) {
+      task.after = plan_.placement->tasks->tasks[number].after;
+      task.rank = plan_.placement->tasks->tasks[number].rank;
     }
     return task;
   }
@@ -378,6 +391,8 @@ class Recorder {
   const RangePlan& plan_;
   Recording& recording_;
   const std::stop_token& stop_;
+  std::vector<sluice_argument> inputs_;     ///< of the step that is added; kept for their memory
+  std::vector<sluice_argument> outputs_;    ///< likewise
   std::vector<std::int32_t> task_of_step_;  ///< by step of the range; -1 without a kernel
   std::vector<std::optional<std::size_t>> capture_list_of_;    ///< by task
   std::map<ir::OperandId, std::vector<std::size_t>> readers_;  ///< see find_readers
@@ -393,13 +408,23 @@ std::vector<TensorView> output_views_of(const SubgraphCode& code, const Recordin
   for (const ir::OperandId id : code.subgraph->outputs) {
     TensorView& view = views.emplace_back();
     if (!code.is_tensor(id)) continue;
-    const ir::Type& type = plan.facts[id.index()].type;
+    const ir::Type& type = plan.facts.type_of(id);
     view = {nullptr, *ir::run_bytes(type), type.element(), *type.static_dims()};
   }
   return views;
 }
 
 }  // namespace
+
+std::int64_t Recording::bytes() const {
+  std::int64_t total = static_cast<std::int64_t>(sizeof(*this)) + plan->bytes() + list_bytes;
+  for (const TaskList& task : tasks) {
+    total +=
+        static_cast<std::int64_t>(sizeof(task) + task.accesses.size() * sizeof(task.accesses[0]));
+  }
+  for (const auto& mirror : mirrors) total += mirror == nullptr ? 0 : mirror->size_bytes();
+  return total;
+}
 
 std::vector<LoadedModel::DeviceUse> LoadedModel::device_use() const {
   Recording nothing;

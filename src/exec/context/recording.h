@@ -39,6 +39,10 @@ struct Recording {
   /// By output of the subgraph, without address: what a range that ends the run always gives. Empty
   /// where results of the last step decide.
   std::vector<TensorView> output_views;
+  std::int64_t list_bytes = 0;  ///< of all lists
+
+  /// Its memory and that of its plan, on the host and on devices; partly an estimate.
+  std::int64_t bytes() const;
 };
 
 /// Fails: errors of the backends' command lists and of `bring_constant`; kResourceExhausted for a

@@ -33,10 +33,10 @@ Result<TensorView> StepCall::tensor(std::size_t index) const {
     if (value.tensor) return value.tensor->view;
     return error("input {} must be a tensor, not {}", index, value.describe());
   }
-  const ir::Type& type = plan_.facts[id.index()].type;
+  const ir::Type& type = plan_.facts.type_of(id);
   const auto dims = type.static_dims();
   const auto size = ir::run_bytes(type);
-  const void* address = tensor_address(frame_, plan_.placement.places[id.index()]);
+  const void* address = tensor_address(frame_, plan_.placement->places[id.index()]);
   if (!dims || !size || (address == nullptr && *size > 0)) {
     return internal_error("input {} of type {} has no memory", index, type.to_string());
   }
@@ -60,7 +60,7 @@ ops::OperandFacts StepCall::facts(std::size_t index) const {
   const auto view = tensor(index);
   if (view.is_ok()) return ops::facts_of({"", type_of(*view), as_constant(*view)});
   ops::OperandFacts unknown;
-  if (has_input(index)) unknown.type = plan_.facts[operation_.inputs[index].index()].type;
+  if (has_input(index)) unknown.type = plan_.facts.type_of(operation_.inputs[index]);
   return unknown;
 }
 
@@ -91,7 +91,7 @@ void StepCall::set_address(const plan::Place& place, void* data) {
 }
 
 FrameOutput* StepCall::find_output(std::size_t index) const {
-  const plan::Place& place = plan_.placement.places[operation_.outputs[index].index()];
+  const plan::Place& place = plan_.placement->places[operation_.outputs[index].index()];
   const plan::BindingNumbers& numbers = frame_.code.numbers;
   const bool is_output = place.kind == Kind::kBinding && place.binding >= numbers.output(0) &&
                          place.binding < numbers.arena();
@@ -106,7 +106,7 @@ Status StepCall::give(std::size_t index, const TensorView& tensor, AlignedBuffer
     return give(index, Value{SLUICE_TRY(copy_tensor(tensor)), nullptr});
   }
   frame_.step_types[index] = type_of(tensor);
-  const plan::Place& place = plan_.placement.places[id.index()];
+  const plan::Place& place = plan_.placement->places[id.index()];
   if (place.kind == Kind::kNone) return ok_status();  // nobody reads it
   // Swaps buffers instead of copying. Only the caller's bound memory takes a copy: it cannot be
   // swapped.
@@ -161,7 +161,7 @@ Status StepCall::give(std::size_t index, Value value) {
   // read in place: `values` keeps it alive until the end of the run.
   if (find_output(index) != nullptr) return give_copy(index, value.tensor->view);
   frame_.step_types[index] = type_of(value.tensor->view);
-  set_address(plan_.placement.places[id.index()], value.tensor->view.data);
+  set_address(plan_.placement->places[id.index()], value.tensor->view.data);
   frame_.values[id.index()] = std::move(value);
   return ok_status();
 }

@@ -9,26 +9,26 @@ constexpr double kMultiplyAddsPerNs = 60;
 constexpr double kBytesPerNs = 40;  ///< from a cache
 constexpr double kStartNs = 500;    ///< of any kernel
 
-double elements(ir::OperandId id, const ops::SubgraphFacts& facts) {
+double elements(ir::OperandId id, const Facts& facts) {
   if (!id.is_valid()) return 0;
-  const ir::Type& type = facts[id.index()].type;
+  const ir::Type& type = facts.type_of(id);
   const ir::Shape* shape = type.is_tensor() ? type.shape() : nullptr;
   return shape == nullptr ? 0 : static_cast<double>(ir::num_elements(*shape).value_or(0));
 }
 
-double bytes(ir::OperandId id, const ops::SubgraphFacts& facts) {
+double bytes(ir::OperandId id, const Facts& facts) {
   if (!id.is_valid()) return 0;
-  return static_cast<double>(ir::run_bytes(facts[id.index()].type).value_or(0));
+  return static_cast<double>(ir::run_bytes(facts.type_of(id)).value_or(0));
 }
 
 /// Multiply-adds, if the second input is a matrix or filters that every result is a sum over: with
 /// a weight of [out, in...] each of the `out` results at one place takes a row of it.
-double multiply_adds(const ir::Operation& operation, const ops::SubgraphFacts& facts) {
+double multiply_adds(const ir::Operation& operation, const Facts& facts) {
   if (operation.inputs.size() < 2 || operation.outputs.empty()) return 0;
   const double results = elements(operation.output(0), facts);
   const auto dims = [&](std::size_t input) {
     const ir::OperandId id = operation.input(input);
-    return id.is_valid() ? facts[id.index()].type.static_dims() : std::nullopt;
+    return id.is_valid() ? facts.type_of(id).static_dims() : std::nullopt;
   };
   if (operation.kind.find("Conv") != std::string::npos) {
     const auto weight = dims(1);
@@ -52,7 +52,7 @@ double multiply_adds(const ir::Operation& operation, const ops::SubgraphFacts& f
 
 }  // namespace
 
-double estimate_work(const ir::Operation& operation, const ops::SubgraphFacts& facts) {
+double estimate_work(const ir::Operation& operation, const Facts& facts) {
   double moved = 0;
   for (const ir::OperandId id : operation.inputs) moved += bytes(id, facts);
   for (const ir::OperandId id : operation.outputs) moved += bytes(id, facts);
