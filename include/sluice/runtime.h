@@ -228,6 +228,9 @@ typedef struct sluice_load_options {
   /* Not null: deploys a function. `depth` is the number of its requests in one turn (0: 1). Not
    * with a group or on demand. SLUICE_ISOLATION_PROCESS: in a cell of the daemon. */
   const sluice_function_options* function;
+  /* As in sluice_open_options: what each slot keeps for shapes of earlier runs. Not for functions.
+   */
+  int64_t max_recorded_bytes;
 } sluice_load_options;
 
 /* Loads a model. Without a group the model has its own group and is started; on a group it is

@@ -140,6 +140,7 @@ struct LoadOptions {
   std::int32_t isolation = SLUICE_ISOLATION_DEFAULT;
   Nanoseconds timeout{0};
   std::optional<FunctionOptions> function = {};  ///< deploys a function
+  std::int64_t max_recorded_bytes = 0;
 };
 
 /// A tensor that a daemon offers to those of other hosts. The key is a secret.
@@ -249,6 +250,7 @@ inline sluice_load_options c_options(const LoadOptions& options) {
   c.is_pinned = options.is_pinned ? 1 : 0;
   c.isolation = options.isolation;
   c.timeout_ns = options.timeout.count();
+  c.max_recorded_bytes = options.max_recorded_bytes;
   return c;
 }
 

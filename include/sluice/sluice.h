@@ -78,6 +78,9 @@ typedef struct sluice_open_options {
   int32_t executor;        /* SLUICE_EXECUTOR_...; 0: what the model was compiled for */
   const char* backend_dir; /* folder of plug-ins; null: $SLUICE_BACKEND_PATH, then the default */
   int64_t max_loop_iterations; /* a longer Loop fails the run; 0: the default, 10^8 */
+  /* Bytes of command lists and plans that a context keeps for shapes of earlier runs, and as many
+   * of plans for the model: the least recently used ones go. -1: none; 0: the default, 64 MiB. */
+  int64_t max_recorded_bytes;
 } sluice_open_options;
 
 /* Opens the `.sluice` file at `path` and loads its model. `options` may be null. On success
@@ -168,6 +171,10 @@ SLUICE_API int32_t sluice_context_bind_output(sluice_context* context, const cha
 /* Bytes that runs of the context have copied: inputs and outputs that operations could not read or
  * write in the caller's memory, and inputs and constants that are outputs too. 0 for null. */
 SLUICE_API int64_t sluice_context_copied_bytes(const sluice_context* context);
+
+/* Bytes of command lists and plans that the context keeps for shapes of earlier runs, partly an
+ * estimate; see max_recorded_bytes. 0 for null and for a model of static shapes. */
+SLUICE_API int64_t sluice_context_recorded_bytes(const sluice_context* context);
 
 /* Runs the model on the inputs. Blocks until the outputs are complete.
  * Fails: FAILED_PRECONDITION (9) if an input is not set; errors of the model's operations, such as

@@ -149,6 +149,7 @@ class Context {
 
   /// Bytes of inputs and outputs that runs have copied.
   std::int64_t copied_bytes() const { return sluice_context_copied_bytes(handle_.get()); }
+  std::int64_t recorded_bytes() const { return sluice_context_recorded_bytes(handle_.get()); }
 
   /// Runs the model and blocks until the outputs are complete. nullopt on success.
   std::optional<Error> run() { return detail::check(sluice_context_run(handle_.get())); }

@@ -52,13 +52,15 @@ NativeModel::Spec NativeModel::copy(const sluice_tensor_spec& spec) {
 }
 
 NativeModel::NativeModel(const std::string& path, std::int32_t num_threads,
-                         const std::vector<std::int32_t>& cores, const std::string& backend_dir) {
+                         const std::vector<std::int32_t>& cores, const std::string& backend_dir,
+                         std::int64_t max_recorded_bytes) {
   sluice_open_options options = {};
   options.struct_size = sizeof(options);
   options.num_threads = num_threads;
   options.cores = cores.data();
   options.num_cores = static_cast<std::int32_t>(cores.size());
   if (!backend_dir.empty()) options.backend_dir = backend_dir.c_str();
+  options.max_recorded_bytes = max_recorded_bytes;
   {
     const nb::gil_scoped_release released;
     check(sluice_model_open(path.c_str(), &options, &model_));
@@ -123,6 +125,13 @@ nb::dict NativeModel::metadata() const {
   nb::dict facts;
   for (const auto& [key, value] : metadata_) facts[key.c_str()] = value;
   return facts;
+}
+
+std::int64_t NativeModel::recorded_bytes() {
+  const std::lock_guard lock(mutex_);
+  std::int64_t total = 0;
+  for (const ContextPointer& context : idle_) total += sluice_context_recorded_bytes(context.get());
+  return total;
 }
 
 NativeModel::ContextPointer NativeModel::take_context() {
@@ -343,9 +352,10 @@ nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wante
 void bind_model(nb::module_& module) {
   nb::class_<NativeModel>(module, "Model", "A loaded model; sluice.Model wraps it.")
       .def(nb::init<const std::string&, std::int32_t, const std::vector<std::int32_t>&,
-                    const std::string&>(),
+                    const std::string&, std::int64_t>(),
            nb::arg("path"), nb::arg("num_threads") = 0,
-           nb::arg("cores") = std::vector<std::int32_t>(), nb::arg("backend_dir") = "")
+           nb::arg("cores") = std::vector<std::int32_t>(), nb::arg("backend_dir") = "",
+           nb::arg("max_recorded_bytes") = 0)
       .def("inputs", &NativeModel::inputs)
       .def("outputs", &NativeModel::outputs)
       .def("metadata", &NativeModel::metadata)
@@ -353,6 +363,7 @@ void bind_model(nb::module_& module) {
       .def("run", &NativeModel::run, nb::arg("inputs"), nb::arg("wanted"),
            nb::arg("out").none() = nb::none(), nb::arg("timeout_ns") = 0)
       .def("copied_bytes", &NativeModel::copied_bytes)
+      .def("recorded_bytes", &NativeModel::recorded_bytes)
       .def("close", &NativeModel::close, nb::call_guard<nb::gil_scoped_release>());
 }
 

@@ -20,7 +20,8 @@ namespace sluice::python {
 class NativeModel {
  public:
   NativeModel(const std::string& path, std::int32_t num_threads,
-              const std::vector<std::int32_t>& cores, const std::string& backend_dir);
+              const std::vector<std::int32_t>& cores, const std::string& backend_dir,
+              std::int64_t max_recorded_bytes);
   ~NativeModel();
   NativeModel(const NativeModel&) = delete;
   NativeModel& operator=(const NativeModel&) = delete;
@@ -47,6 +48,8 @@ class NativeModel {
 
   /// Bytes of inputs and outputs that runs have copied.
   std::int64_t copied_bytes() const { return copied_bytes_; }
+  /// Of contexts that no call uses now.
+  std::int64_t recorded_bytes();
 
   /// Frees the model; later calls fail. Runs under way finish first.
   void close();

@@ -67,6 +67,7 @@ struct Load {
     given.set(options.is_pinned, "is_pinned");
     given.set(options.isolation, "isolation");
     given.set(options.timeout_ns, "timeout_ns");
+    given.set(options.max_recorded_bytes, "max_recorded_bytes");
     if (!given.has("share")) return;
     function.struct_size = sizeof(function);
     given.set(function.share, "share");

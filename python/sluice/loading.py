@@ -22,19 +22,23 @@ def load(
     threads: int = 0,
     cores: Sequence[int] | None = None,
     backend_dir: Path | None = None,
+    recorded: int = 64 << 20,
 ) -> Model:
     """Loads a `.sluice` package from a path, bytes or an open file descriptor.
 
     A file is mapped, not read. `threads`: number of cores; 0 takes all that the process may use.
-    `cores`: core numbers instead. `backend_dir`: folder of plug-ins, looked into first. A package that
-    names states gives a StatefulModel.
+    `cores`: core numbers instead. `backend_dir`: folder of plug-ins, looked into first. `recorded`:
+    bytes of command lists and plans to keep for shapes of earlier calls, at a time and for each call that runs at
+    once. A package that names states gives a StatefulModel.
     """
     if threads < 0:
         raise InvalidArgument(f"threads must not be negative: {threads}")
+    if recorded < 0:
+        raise InvalidArgument(f"recorded must not be negative: {recorded}")
 
     def open_at(path: str) -> _native.Model:
         folder = os.fspath(backend_dir) if backend_dir is not None else ""
-        return _native.Model(path, threads, list(cores or []), folder)
+        return _native.Model(path, threads, list(cores or []), folder, recorded or -1)
 
     if isinstance(source, (bytes, bytearray, memoryview)):
         return with_states(_load_bytes(source, open_at))

@@ -149,6 +149,11 @@ class Model(_native.CallableModel):
         """Bytes of inputs and outputs that runs copied. Arrays of sluice.empty are read and written in place."""
         return self._native.copied_bytes()
 
+    @property
+    def recorded_bytes(self) -> int:
+        """Bytes of command lists and plans that are kept for shapes of earlier calls; partly an estimate."""
+        return self._native.recorded_bytes()
+
     def context(self) -> Context:
         """Inputs and outputs bound once and run many times."""
         return Context(self)

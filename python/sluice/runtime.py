@@ -150,6 +150,7 @@ class Runtime:
         isolation: str = "default",
         timeout: float | None = 0,
         on_server: bool = False,
+        recorded: int = 64 << 20,
     ) -> LoadedModel:
         """Loads a package from a path, bytes, an open file descriptor or a Model.
 
@@ -157,11 +158,12 @@ class Runtime:
         `queue`: requests that may wait beyond these; 0 means 64 per slot, -1 none. `nan`: "flag" counts
         replies with NaN, "fail" fails them. `on_demand`: loaded at the first request and unloaded for others
         unless `pinned`. `timeout`: as for create_group. `on_server`: the path is on the daemon's machine.
+        `recorded`: bytes of command lists and plans that each slot keeps for shapes of earlier requests.
         """
         options: dict[str, Any] = {
             "depth": depth, "queue_limit": queue, "on_demand": int(on_demand), "is_pinned": int(pinned),
             "is_server_path": int(on_server), "is_owner": not self._keeps, "timeout_ns": _wait_ns(timeout),
-            "nan_policy": _number_of(nan, NAN_POLICIES, "nan"),
+            "nan_policy": _number_of(nan, NAN_POLICIES, "nan"), "max_recorded_bytes": recorded or -1,
             "isolation": _number_of(isolation, ISOLATIONS, "isolation")}
         if name is None and isinstance(source, Model) and source.file is not None:
             name = "model"

@@ -104,6 +104,10 @@ int64_t sluice_context_copied_bytes(const sluice_context* context) {
   return context == nullptr ? 0 : context->context.copied_bytes();
 }
 
+int64_t sluice_context_recorded_bytes(const sluice_context* context) {
+  return context == nullptr ? 0 : context->context.recorded_bytes();
+}
+
 int32_t sluice_context_run(sluice_context* context) {
   return sluice_context_run_with(context, nullptr);
 }

@@ -1,5 +1,6 @@
 #include "api/model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "api/read_options.h"
@@ -45,6 +46,9 @@ Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::stri
   exec::LoadOptions loading;
   loading.num_threads = known.num_threads;
   if (known.max_loop_iterations > 0) loading.max_loop_iterations = known.max_loop_iterations;
+  if (known.max_recorded_bytes != 0) {
+    loading.max_recorded_bytes = std::max<std::int64_t>(known.max_recorded_bytes, 0);
+  }
   if (known.executor < 0 || known.executor > SLUICE_EXECUTOR_PARALLEL) {
     return invalid_argument("executor {} does not exist; SLUICE_EXECUTOR_... are 1 to 3",
                             known.executor);

@@ -43,6 +43,7 @@ Result<service::ModelOptions> load_options(const api::LoadWish& wish) {
   options.flags_nan = wish.nan_policy == runtime::NanPolicy::kFlag;
   options.isolation = wish.isolation;
   options.function = wish.function;
+  options.max_recorded_bytes = wish.max_recorded_bytes;
   return options;
 }
 

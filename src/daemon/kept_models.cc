@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <limits>
+
 #include "base/file.h"
 #include "topology/map/json_reader.h"
 
@@ -22,6 +24,9 @@ Result<KeptModel> read_model(const JsonValue& value) {
   options.weight = static_cast<int>(SLUICE_TRY(value.int_or("weight", 1, 1, runtime::kMaxWeight)));
   const auto waiting = SLUICE_TRY(value.int_or("queue_limit", -1, -1, runtime::kMaxWaiting));
   if (waiting >= 0) options.max_waiting = static_cast<int>(waiting);
+  const auto recorded = SLUICE_TRY(
+      value.int_or("max_recorded_bytes", -1, -1, std::numeric_limits<std::int64_t>::max()));
+  if (recorded >= 0) options.max_recorded_bytes = recorded;
   options.flags_nan = SLUICE_TRY(value.int_or("flag_nan", 0, 0, 1)) == 1;
   const std::string isolation = SLUICE_TRY(value.text_or("isolation", ""));
   model.user = SLUICE_TRY(value.int_or("user", -1, -1, std::int64_t{1} << 32));
@@ -38,6 +43,7 @@ nlohmann::ordered_json to_json(const KeptModel& model) {
                                  {"weight", options.weight},
                                  {"flag_nan", options.flags_nan ? 1 : 0}};
   if (options.max_waiting) json["queue_limit"] = *options.max_waiting;
+  if (options.max_recorded_bytes) json["max_recorded_bytes"] = *options.max_recorded_bytes;
   if (model.user >= 0) json["user"] = model.user;
   if (!model.token.empty()) json["token"] = model.token;
   if (options.isolation) json["isolation"] = runtime::isolation_name(*options.isolation);

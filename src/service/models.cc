@@ -99,6 +99,7 @@ runtime::LoadRequest Service::load_request(const ModelOptions& options) {
   request.depth = options.depth;
   request.max_waiting = options.max_waiting;
   request.weight = options.weight;
+  request.max_recorded_bytes = options.max_recorded_bytes;
   request.nan_policy = options.flags_nan ? runtime::NanPolicy::kFlag : runtime::NanPolicy::kPass;
   return request;
 }

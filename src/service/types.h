@@ -166,6 +166,7 @@ struct ModelOptions {
   std::optional<int> max_waiting;  ///< as runtime::LoadRequest; the protocol says queue_limit
   bool flags_nan = false;
   int weight = 1;  ///< share of the cores, where models take turns
+  std::optional<std::int64_t> max_recorded_bytes = {};  ///< as runtime::LoadRequest
   /// Of the group that the load makes; none: the daemon's default. Not with `group`.
   std::optional<runtime::Isolation> isolation;
   /// Deploys a function: `depth` is its concurrency. Not with a group. Isolation "process": in a

@@ -217,6 +217,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     parts.info.in_place_inputs.assign(parts.signature.inputs.size(), true);
     parts.package = std::move(package);
     parts.nan_policy = request.nan_policy;
+    parts.max_recorded_bytes = request.max_recorded_bytes;
     parts.where.group = static_cast<std::uint64_t>(id.value());
     for (const auto& core : cores->group().cores) parts.where.cores.push_back(core.core);
     parts.cores = count_cores(cores->group());
@@ -224,9 +225,9 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     parts.link = group->slot();
     return std::make_shared<RemoteModel>(std::move(parts));
   };
-  const auto model =
-      SLUICE_TRY(group->load({request.name, request.depth, request.max_waiting, request.nan_policy},
-                             package_fd, stop, make));
+  const auto model = SLUICE_TRY(group->load({request.name, request.depth, request.max_waiting,
+                                             request.nan_policy, request.max_recorded_bytes},
+                                            package_fd, stop, make));
   const Status status = request.group ? ok_status() : group->start(*model);
   if (!status.is_ok()) {
     group->unload(model, 0);

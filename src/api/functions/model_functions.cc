@@ -1,4 +1,5 @@
 // The functions of sluice/runtime.h for models.
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -78,6 +79,9 @@ Result<LoadWish> load_wish(const sluice_load_options* given) {
   wish.is_pinned = options.is_pinned != 0;
   wish.isolation = SLUICE_TRY(isolation_of(options.isolation));
   wish.timeout_ns = options.timeout_ns;
+  if (options.max_recorded_bytes != 0) {
+    wish.max_recorded_bytes = std::max<std::int64_t>(options.max_recorded_bytes, 0);
+  }
   if (options.function != nullptr)
     wish.function = SLUICE_TRY(function_wish(*options.function, wish));
   return wish;

@@ -276,6 +276,7 @@ class LocalRuntime final : public Runtime {
     request.depth = wish.depth;
     request.max_waiting = wish.max_waiting;
     request.nan_policy = wish.nan_policy;
+    request.max_recorded_bytes = wish.max_recorded_bytes;
     return request;
   }
 

@@ -42,6 +42,7 @@ struct LoadWish {
   std::optional<runtime::Isolation> isolation;
   TimeoutNs timeout_ns = 0;
   std::optional<sandbox::FunctionOptions> function = {};
+  std::optional<std::int64_t> max_recorded_bytes = {};
 };
 
 inline Status unknown_model(std::uint64_t model) {

@@ -482,6 +482,7 @@ class GrpcClient final : public Client {
     if (options.max_waiting) first.set_queue_limit(*options.max_waiting);
     first.set_flag_nan(options.flags_nan);
     first.set_weight(options.weight);
+    if (options.max_recorded_bytes) first.set_max_recorded_bytes(*options.max_recorded_bytes);
     first.set_only_estimate(only_estimate);
     if (options.isolation) {
       first.set_isolation(std::string(runtime::isolation_name(*options.isolation)));

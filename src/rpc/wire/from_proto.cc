@@ -117,6 +117,13 @@ Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload
                          from.weight(), runtime::kMaxWeight);
   }
   wish.options.weight = std::max(from.weight(), 1);
+  if (from.has_max_recorded_bytes()) {
+    if (from.max_recorded_bytes() < 0) {
+      return runtime_error(RuntimeCode::kInvalid, "max_recorded_bytes is {}; it is 0 or more",
+                           from.max_recorded_bytes());
+    }
+    wish.options.max_recorded_bytes = from.max_recorded_bytes();
+  }
   wish.options.flags_nan = from.flag_nan();
   wish.options.isolation = SLUICE_TRY(isolation_from_proto(from.isolation()));
   if (from.has_function()) wish.options.function = SLUICE_TRY(from_proto(from.function()));

@@ -44,6 +44,8 @@ struct LoadRequest {
   /// Requests that may wait beyond `depth`; 0 refuses them. None: kWaitingPerSlot x depth.
   std::optional<int> max_waiting;
   NanPolicy nan_policy = NanPolicy::kPass;
+  /// As exec::LoadOptions; none: the default.
+  std::optional<std::int64_t> max_recorded_bytes;
   /// Called at the start of each phase, on the loading thread.
   std::function<void(LoadPhase)> on_progress;
 };

@@ -177,6 +177,8 @@ class Server {
     request.depth = static_cast<int>(SLUICE_TRY(body.int_or("depth", 0, 0, runtime::kMaxDepth)));
     const auto waiting = SLUICE_TRY(body.int_or("max_waiting", -1, -1, runtime::kMaxWaiting));
     if (waiting >= 0) request.max_waiting = static_cast<int>(waiting);
+    const auto recorded = SLUICE_TRY(body.int_or("max_recorded_bytes", -1, -1, kMaxInt64));
+    if (recorded >= 0) request.max_recorded_bytes = recorded;
     const bool flags_nan = SLUICE_TRY(body.int_or("flags_nan", 0, 0, 1)) == 1;
     request.nan_policy = flags_nan ? runtime::NanPolicy::kFlag : runtime::NanPolicy::kPass;
     const ModelHandle model = SLUICE_TRY(engine_->load(request, stop));

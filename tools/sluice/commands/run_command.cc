@@ -76,6 +76,10 @@ class RunCommand : public Command {
         .add("--max-loop-iterations", loading_.max_loop_iterations,
              "A loop that runs longer fails the run")
         .shows_default();
+    options
+        .add("--max-recorded-bytes", loading_.max_recorded_bytes,
+             "Bytes of command lists and plans to keep for shapes of earlier runs")
+        .shows_default();
   }
 
   Result<int> run() override {

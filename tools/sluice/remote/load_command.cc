@@ -30,6 +30,9 @@ class LoadCommand : public Command {
         .add("--weight", options_.weight,
              "Share of the cores among models that take turns: 1 to 1000")
         .shows_default();
+    options.add("--max-recorded-bytes", options_.max_recorded_bytes,
+                "Bytes of command lists and plans that each slot keeps for shapes of earlier runs "
+                "(default: 64 MiB)");
     options.flag("--flag-nan", options_.flags_nan, "Answer code 1003 where an output holds NaN");
     options.flag("--estimate", only_estimates_,
                  "Print the memory that the model would need; load nothing");
