@@ -10,7 +10,7 @@
 
 #include "contention/team_choice.h"
 #include "plugin/kernel.h"
-#include "plugin/open_accesses.h"
+#include "plugin/barriers/open_accesses.h"
 #include "plugin/step_log.h"
 #include "plugin/step_times.h"
 #include "pool/pool.h"

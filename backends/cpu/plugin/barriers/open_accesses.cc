@@ -1,4 +1,4 @@
-#include "plugin/open_accesses.h"
+#include "plugin/barriers/open_accesses.h"
 
 #include <algorithm>
 #include <iterator>
