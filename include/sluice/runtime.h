@@ -231,6 +231,9 @@ typedef struct sluice_load_options {
   /* As in sluice_open_options: what each slot keeps for shapes of earlier runs. Not for functions.
    */
   int64_t max_recorded_bytes;
+  int32_t has_seed; /* as sluice_open_options */
+  int32_t reserved;
+  uint64_t seed; /* of random operators */
 } sluice_load_options;
 
 /* Loads a model. Without a group the model has its own group and is started; on a group it is

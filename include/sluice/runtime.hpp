@@ -141,6 +141,7 @@ struct LoadOptions {
   Nanoseconds timeout{0};
   std::optional<FunctionOptions> function = {};  ///< deploys a function
   std::int64_t max_recorded_bytes = 0;
+  std::optional<std::uint64_t> seed = {};        ///< of random operators
 };
 
 /// A tensor that a daemon offers to those of other hosts. The key is a secret.
@@ -251,6 +252,8 @@ inline sluice_load_options c_options(const LoadOptions& options) {
   c.isolation = options.isolation;
   c.timeout_ns = options.timeout.count();
   c.max_recorded_bytes = options.max_recorded_bytes;
+  c.has_seed = options.seed ? 1 : 0;
+  c.seed = options.seed.value_or(0);
   return c;
 }
 

@@ -83,6 +83,9 @@ typedef struct sluice_session_options {
   const char* stored_folder;          /* NAME.npy files of tensor data; null: none */
   sluice_bind_predicate binds_stored; /* null: binds all of them */
   void* user_data;                    /* of binds_stored */
+  int32_t has_seed;                   /* as sluice_open_options */
+  int32_t reserved;
+  uint64_t seed; /* of random operators */
 } sluice_session_options;
 
 /* Opens the package at `path`. `options` may be null. Free with sluice_session_free.

@@ -86,6 +86,7 @@ struct SessionOptions {
   std::string backend_dir = {};
   std::string stored_folder = {};                               ///< NAME.npy files
   std::function<bool(const ProgramTensor&)> binds_stored = {};  ///< empty: all
+  std::optional<std::uint64_t> seed = {};                       ///< of random operators
 };
 
 /// A package with its programs load, main and save. Movable; used by one thread at a time.
@@ -98,6 +99,8 @@ class Session {
     sluice_session_options c = {};
     c.struct_size = sizeof(c);
     c.num_threads = options.num_threads;
+    c.has_seed = options.seed ? 1 : 0;
+    c.seed = options.seed.value_or(0);
     if (!options.backend_dir.empty()) c.backend_dir = options.backend_dir.c_str();
     if (!options.stored_folder.empty()) c.stored_folder = options.stored_folder.c_str();
     if (options.binds_stored) {  // called during create only

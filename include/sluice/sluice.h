@@ -81,6 +81,11 @@ typedef struct sluice_open_options {
   /* Bytes of command lists and plans that a context keeps for shapes of earlier runs, and as many
    * of plans for the model: the least recently used ones go. -1: none; 0: the default, 64 MiB. */
   int64_t max_recorded_bytes;
+  /* 1: random operators start from `seed`, so that the runs which follow give the same numbers in
+   * every load; 0: from a number of the system. */
+  int32_t has_seed;
+  int32_t reserved;
+  uint64_t seed;
 } sluice_open_options;
 
 /* Opens the `.sluice` file at `path` and loads its model. `options` may be null. On success
@@ -103,6 +108,10 @@ SLUICE_API int32_t sluice_model_open_bytes(const void* bytes, size_t size_bytes,
  * descriptor stays the caller's, who may close it afterwards. */
 SLUICE_API int32_t sluice_model_open_fd(int fd, const sluice_open_options* options,
                                         sluice_model** model);
+/* Random operators start from `seed` again: the runs that start from now on give the numbers of a
+ * model that was opened with it, in the order of their starts. Any thread may call it. Operators
+ * with an attribute `seed` start from that. Fails: INVALID_ARGUMENT (3) for null. */
+SLUICE_API int32_t sluice_model_set_seed(sluice_model* model, uint64_t seed);
 /* Releases the handle; null is allowed. The model stays in memory while contexts use it. */
 SLUICE_API void sluice_model_close(sluice_model* model);
 

@@ -268,10 +268,14 @@ enum class Executor : std::int32_t {
 class Model {
  public:
   /// Opens the `.sluice` file at `path`. `num_threads` 0 uses all cores that the process may use.
+  /// Random operators start from `seed`, or from a number of the system.
   static Expected<Model> open(const std::string& path, std::int32_t num_threads = 0,
-                              Executor executor = Executor::kAsCompiled) {
+                              Executor executor = Executor::kAsCompiled,
+                              std::optional<std::uint64_t> seed = std::nullopt) {
     sluice_open_options options = open_options(num_threads);
     options.executor = static_cast<std::int32_t>(executor);
+    options.has_seed = seed ? 1 : 0;
+    options.seed = seed.value_or(0);
     sluice_model* handle = nullptr;
     return opened(sluice_model_open(path.c_str(), &options, &handle), handle);
   }
@@ -290,6 +294,11 @@ class Model {
     const sluice_open_options options = open_options(num_threads);
     sluice_model* handle = nullptr;
     return opened(sluice_model_open_fd(fd, &options, &handle), handle);
+  }
+
+  /// Random operators of the runs that start from now on start from `seed`.
+  std::optional<Error> set_seed(std::uint64_t seed) {
+    return detail::check(sluice_model_set_seed(handle_.get(), seed));
   }
 
   /// Creates a context; contexts of one model run in parallel.

@@ -1,5 +1,6 @@
 #include "model.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -53,7 +54,7 @@ NativeModel::Spec NativeModel::copy(const sluice_tensor_spec& spec) {
 
 NativeModel::NativeModel(const std::string& path, std::int32_t num_threads,
                          const std::vector<std::int32_t>& cores, const std::string& backend_dir,
-                         std::int64_t max_recorded_bytes) {
+                         std::int64_t max_recorded_bytes, std::optional<std::uint64_t> seed) {
   sluice_open_options options = {};
   options.struct_size = sizeof(options);
   options.num_threads = num_threads;
@@ -61,6 +62,8 @@ NativeModel::NativeModel(const std::string& path, std::int32_t num_threads,
   options.num_cores = static_cast<std::int32_t>(cores.size());
   if (!backend_dir.empty()) options.backend_dir = backend_dir.c_str();
   options.max_recorded_bytes = max_recorded_bytes;
+  options.has_seed = seed ? 1 : 0;
+  options.seed = seed.value_or(0);
   {
     const nb::gil_scoped_release released;
     check(sluice_model_open(path.c_str(), &options, &model_));
@@ -132,6 +135,12 @@ std::int64_t NativeModel::recorded_bytes() {
   std::int64_t total = 0;
   for (const ContextPointer& context : idle_) total += sluice_context_recorded_bytes(context.get());
   return total;
+}
+
+void NativeModel::set_seed(std::uint64_t seed) {
+  const std::lock_guard lock(mutex_);
+  if (model_ == nullptr) throw Failure(kFailedPrecondition, "the model is closed");
+  check(sluice_model_set_seed(model_, seed));
 }
 
 NativeModel::ContextPointer NativeModel::take_context() {
@@ -352,16 +361,18 @@ nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wante
 void bind_model(nb::module_& module) {
   nb::class_<NativeModel>(module, "Model", "A loaded model; sluice.Model wraps it.")
       .def(nb::init<const std::string&, std::int32_t, const std::vector<std::int32_t>&,
-                    const std::string&, std::int64_t>(),
+                    const std::string&, std::int64_t,
+                    std::optional<std::uint64_t>>(),
            nb::arg("path"), nb::arg("num_threads") = 0,
            nb::arg("cores") = std::vector<std::int32_t>(), nb::arg("backend_dir") = "",
-           nb::arg("max_recorded_bytes") = 0)
+           nb::arg("max_recorded_bytes") = 0, nb::arg("seed").none() = nb::none())
       .def("inputs", &NativeModel::inputs)
       .def("outputs", &NativeModel::outputs)
       .def("metadata", &NativeModel::metadata)
       .def("call", &NativeModel::call)
       .def("run", &NativeModel::run, nb::arg("inputs"), nb::arg("wanted"),
            nb::arg("out").none() = nb::none(), nb::arg("timeout_ns") = 0)
+      .def("set_seed", &NativeModel::set_seed, nb::arg("seed"))
       .def("copied_bytes", &NativeModel::copied_bytes)
       .def("recorded_bytes", &NativeModel::recorded_bytes)
       .def("close", &NativeModel::close, nb::call_guard<nb::gil_scoped_release>());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,8 @@ class NativeModel {
  public:
   NativeModel(const std::string& path, std::int32_t num_threads,
               const std::vector<std::int32_t>& cores, const std::string& backend_dir,
-              std::int64_t max_recorded_bytes);
+              std::int64_t max_recorded_bytes,
+              std::optional<std::uint64_t> seed);
   ~NativeModel();
   NativeModel(const NativeModel&) = delete;
   NativeModel& operator=(const NativeModel&) = delete;
@@ -45,6 +47,9 @@ class NativeModel {
   /// `out` has an array. A run ends after `timeout_ns`, as sluice_context_run_with says; 0: none.
   nb::list run(const nb::list& inputs, const std::vector<bool>& wanted, const nb::object& out,
                std::int64_t timeout_ns);
+
+  /// Random operators of the runs that follow start from `seed`.
+  void set_seed(std::uint64_t seed);
 
   /// Bytes of inputs and outputs that runs have copied.
   std::int64_t copied_bytes() const { return copied_bytes_; }

@@ -2,6 +2,7 @@
 // until the program has ended.
 #include "session.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <sluice/session.h>
 
@@ -39,7 +40,7 @@ struct TensorFunction {
 class NativeSession {
  public:
   NativeSession(const std::string& path, std::int32_t num_threads, const std::string& folder,
-                const nb::object& binds_stored) {
+                const nb::object& binds_stored, std::optional<std::uint64_t> seed) {
     sluice_session_options options = {};
     options.struct_size = sizeof(options);
     options.num_threads = num_threads;
@@ -47,6 +48,8 @@ class NativeSession {
     if (!binds_stored.is_none()) options.binds_stored = &ask;
     TensorFunction predicate = {this, binds_stored.ptr()};
     options.user_data = &predicate;
+    options.has_seed = seed ? 1 : 0;
+    options.seed = seed.value_or(0);
     sluice_session* made = nullptr;
     without_gil([&] { check_call(sluice_session_create(path.c_str(), &options, &made)); });
     handle_.reset(made);
@@ -160,9 +163,10 @@ void bind_session(nb::module_& module) {
   using Native = NativeSession;
   nb::class_<Native>(module, "Session",
                      "A package with sources and sinks; sluice.Session wraps it.")
-      .def(nb::init<const std::string&, std::int32_t, const std::string&, const nb::object&>(),
+      .def(nb::init<const std::string&, std::int32_t, const std::string&, const nb::object&,
+                    std::optional<std::uint64_t>>(),
            nb::arg("path"), nb::arg("num_threads"), nb::arg("folder"),
-           nb::arg("binds_stored").none())
+           nb::arg("binds_stored").none(), nb::arg("seed").none())
       .def("tensors", &Native::tensors)
       .def("bind_source", &Native::bind_source, nb::arg("name"), nb::arg("array"))
       .def("bind_sink", &Native::bind_sink, nb::arg("name"), nb::arg("array").noconvert())

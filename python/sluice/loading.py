@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _native, onnx_files
 from .errors import InvalidArgument, NotFound
-from .model import Model, Path
+from .model import Model, Path, check_seed
 from .progress import reporter
 from .stateful import with_states
 
@@ -23,22 +23,25 @@ def load(
     cores: Sequence[int] | None = None,
     backend_dir: Path | None = None,
     recorded: int = 64 << 20,
+    seed: int | None = None,
 ) -> Model:
     """Loads a `.sluice` package from a path, bytes or an open file descriptor.
 
     A file is mapped, not read. `threads`: number of cores; 0 takes all that the process may use.
     `cores`: core numbers instead. `backend_dir`: folder of plug-ins, looked into first. `recorded`:
     bytes of command lists and plans to keep for shapes of earlier calls, at a time and for each call that runs at
-    once. A package that names states gives a StatefulModel.
+    once. `seed`: random operators start from it, so that runs give the same numbers in every load; None starts from
+    a number of the system. A package that names states gives a StatefulModel.
     """
     if threads < 0:
         raise InvalidArgument(f"threads must not be negative: {threads}")
     if recorded < 0:
         raise InvalidArgument(f"recorded must not be negative: {recorded}")
+    check_seed(seed)
 
     def open_at(path: str) -> _native.Model:
         folder = os.fspath(backend_dir) if backend_dir is not None else ""
-        return _native.Model(path, threads, list(cores or []), folder, recorded or -1)
+        return _native.Model(path, threads, list(cores or []), folder, recorded or -1, seed)
 
     if isinstance(source, (bytes, bytearray, memoryview)):
         return with_states(_load_bytes(source, open_at))
@@ -77,6 +80,7 @@ def compile(
     progress: Callable[[str], object] | bool | None = None,
     threads: int = 0,
     folder: Path | None = None,
+    seed: int | None = None,
 ) -> Model:
     """Compiles an ONNX model and loads it.
 
@@ -84,9 +88,10 @@ def compile(
     `shapes`: dimensions by input name. `weights`: "f32", "bf16" or "int8". `options`: more options of
     `sluice compile`, such as ("--strassen", "1"). `progress`: called with the name of each phase; True
     shows a bar in a terminal, and prints the names elsewhere; None shows a bar in a terminal after a second; False
-    shows nothing. `folder`: of external data of a model that is no path. Ctrl-C takes effect when the
-    compiler is done.
+    shows nothing. `folder`: of external data of a model that is no path. `seed`: as for load. Ctrl-C takes
+    effect when the compiler is done.
     """
+    check_seed(seed)
     with _source(model) as source, reporter(progress) as report:
         package = _native.compile(
             source,
@@ -97,8 +102,8 @@ def compile(
         )
     if package is None:
         assert output is not None
-        return load(output, threads=threads)
-    return load(package, threads=threads)
+        return load(output, threads=threads, seed=seed)
+    return load(package, threads=threads, seed=seed)
 
 
 @contextlib.contextmanager

@@ -12,13 +12,18 @@ from typing import Any
 
 from . import _native
 from .dtypes import Array
-from .errors import DeadlineExceeded, FailedPrecondition
+from .errors import DeadlineExceeded, FailedPrecondition, InvalidArgument
 from .profile import Profile
 from .requests import nanoseconds
 from .signature import Signature, has_torch, writable
 from .signature import TensorSpec as TensorSpec
 
 Path = str | os.PathLike[str]
+
+
+def check_seed(seed: int | None) -> None:
+    if seed is not None and not 0 <= seed < 1 << 64:
+        raise InvalidArgument(f"a seed is from 0 to 2**64 - 1: {seed}")
 
 
 class _Workers:
@@ -144,6 +149,11 @@ class Model(_native.CallableModel):
         """As a call, for asyncio; it takes no thread per request."""
         return await asyncio.wrap_future(self.submit(*args, **kwargs))
 
+    def set_seed(self, seed: int) -> None:
+        """Random operators of the runs that follow start from `seed`, as in a model that is loaded with it."""
+        check_seed(seed)
+        self._native.set_seed(seed)
+
     @property
     def copied_bytes(self) -> int:
         """Bytes of inputs and outputs that runs copied. Arrays of sluice.empty are read and written in place."""
@@ -189,11 +199,13 @@ class Model(_native.CallableModel):
         """The open file of a package that was given in memory."""
         return self._file
 
-    def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None) -> Model:
-        """The same package loaded once more. `threads`, `cores`: as in sluice.load."""
-        native = _native.Model(self.path, threads, list(cores or []), "")
+    def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None,
+               seed: int | None = None) -> Model:
+        """The same package loaded once more. `threads`, `cores`, `seed`: as in sluice.load."""
+        check_seed(seed)
+        native = _native.Model(self.path, threads, list(cores or []), "", seed)
         model = Model(native, self._source, None if self._file is None else os.dup(self._file))
-        model.opened = {"threads": threads, "cores": cores}
+        model.opened = {"threads": threads, "cores": cores, **({} if seed is None else {"seed": seed})}
         return model
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from .dtypes import Array
 from .errors import Error, FailedPrecondition, InvalidArgument
 from .exchange import ExchangedTensor, Offer, put
 from .loaded_model import LoadedModel
-from .model import Model, Path
+from .model import Model, Path, check_seed
 from .profile import Profile
 from .requests import collector, nanoseconds
 
@@ -151,6 +151,7 @@ class Runtime:
         timeout: float | None = 0,
         on_server: bool = False,
         recorded: int = 64 << 20,
+        seed: int | None = None,
     ) -> LoadedModel:
         """Loads a package from a path, bytes, an open file descriptor or a Model.
 
@@ -159,12 +160,16 @@ class Runtime:
         replies with NaN, "fail" fails them. `on_demand`: loaded at the first request and unloaded for others
         unless `pinned`. `timeout`: as for create_group. `on_server`: the path is on the daemon's machine.
         `recorded`: bytes of command lists and plans that each slot keeps for shapes of earlier requests.
+        `seed`: of random operators, as for sluice.load.
         """
         options: dict[str, Any] = {
             "depth": depth, "queue_limit": queue, "on_demand": int(on_demand), "is_pinned": int(pinned),
             "is_server_path": int(on_server), "is_owner": not self._keeps, "timeout_ns": _wait_ns(timeout),
             "nan_policy": _number_of(nan, NAN_POLICIES, "nan"), "max_recorded_bytes": recorded or -1,
             "isolation": _number_of(isolation, ISOLATIONS, "isolation")}
+        if seed is not None:
+            check_seed(seed)
+            options.update(has_seed=1, seed=seed)
         if name is None and isinstance(source, Model) and source.file is not None:
             name = "model"
         if name is not None:

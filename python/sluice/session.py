@@ -12,7 +12,7 @@ import numpy as np
 from . import _native, arrays, dtypes
 from .dtypes import Array
 from .errors import InvalidArgument, NotFound
-from .model import Path
+from .model import Path, check_seed
 
 ROLES = ("constant", "input", "output")
 PROGRAMS = ("load", "main", "save")
@@ -36,7 +36,7 @@ class Session:
     """Reports tensors without a source or sink before a run. Used by one thread at a time; others wait.
 
     `threads`: cores; 0 for all. `stored_folder`: NAME.npy files of tensor data; `binds_stored` says which of
-    them are bound, by default all.
+    them are bound, by default all. `seed`: of random operators, as for sluice.load.
     """
 
     def __init__(
@@ -46,14 +46,16 @@ class Session:
         threads: int = 0,
         stored_folder: Path | None = None,
         binds_stored: Callable[[ProgramTensor], bool] | None = None,
+        seed: int | None = None,
     ) -> None:
         def asks(described: tuple[str, str, int, int]) -> bool:
             assert binds_stored is not None
             return bool(binds_stored(_tensor_of(described)))
 
+        check_seed(seed)
         folder = os.fspath(stored_folder) if stored_folder is not None else ""
         self._native = _native.Session(os.fspath(package), threads, folder,
-                                       None if binds_stored is None else asks)
+                                       None if binds_stored is None else asks, seed)
         self._lock = threading.Lock()
         self._kept: dict[str, object] = {}  # arrays and functions, which the extension borrows
         self._tensors = tuple(map(_tensor_of, self._native.tensors()))

@@ -223,9 +223,14 @@ class StatefulModel(Model):
         with self._run_lock:
             self._model, self.opened = model._model, model.opened
 
-    def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None) -> StatefulModel:
+    def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None,
+               seed: int | None = None) -> StatefulModel:
         """The same package loaded once more, with states of its own."""
-        return StatefulModel(self._model.reopen(threads=threads, cores=cores), self._states)
+        return StatefulModel(self._model.reopen(threads=threads, cores=cores, seed=seed), self._states)
+
+    def set_seed(self, seed: int) -> None:
+        """As Model.set_seed, for all sessions of the loaded model."""
+        self._model.set_seed(seed)
 
     def save(self, path: Path) -> None:
         """Writes the package to a file. States begin with their initial values in it."""

@@ -53,6 +53,7 @@ Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::stri
     return invalid_argument("executor {} does not exist; SLUICE_EXECUTOR_... are 1 to 3",
                             known.executor);
   }
+  if (known.has_seed != 0) loading.random = exec::RandomSource::create(known.seed);
   loading.executor = static_cast<exec::ExecutorKind>(known.executor);
   if (known.cores != nullptr && known.num_cores > 0) {
     loading.cores.assign(known.cores, known.cores + known.num_cores);

@@ -107,6 +107,14 @@ const sluice_tensor_spec* sluice_model_output(const sluice_model* model, size_t 
   return model == nullptr ? nullptr : sluice::api::spec_at(model->open->outputs, index);
 }
 
+int32_t sluice_model_set_seed(sluice_model* model, uint64_t seed) {
+  return guard([&]() -> sluice::Status {
+    if (model == nullptr) return null_argument("model");
+    model->open->loaded.set_seed(seed);
+    return sluice::ok_status();
+  });
+}
+
 size_t sluice_model_num_metadata(const sluice_model* model) {
   return model == nullptr ? 0 : sluice::api::metadata_of(*model).size();
 }

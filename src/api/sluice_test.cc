@@ -84,6 +84,19 @@ TEST_F(SluiceApi, RunsByTheExecutorOfTheOptions) {
   EXPECT_THAT(sluice_last_error(), HasSubstr("executor 9"));
 }
 
+TEST_F(SluiceApi, TakesASeed) {
+  const auto path = sluice::testing::source_path("tests/golden/package/format_1_0.sluice");
+  sluice_open_options options = {};
+  options.struct_size = sizeof(options);
+  options.has_seed = 1;
+  options.seed = UINT64_MAX;
+  sluice_model* model = nullptr;
+  ASSERT_EQ(sluice_model_open(path.c_str(), &options, &model), SLUICE_STATUS_OK);
+  EXPECT_EQ(sluice_model_set_seed(model, 0), SLUICE_STATUS_OK);
+  EXPECT_EQ(sluice_model_set_seed(nullptr, 0), kInvalidArgument);
+  sluice_model_close(model);
+}
+
 TEST_F(SluiceApi, ContextOutlivesTheModelHandle) {
   sluice_model_close(model_);
   model_ = nullptr;

@@ -44,6 +44,7 @@ Result<service::ModelOptions> load_options(const api::LoadWish& wish) {
   options.isolation = wish.isolation;
   options.function = wish.function;
   options.max_recorded_bytes = wish.max_recorded_bytes;
+  options.seed = wish.seed;
   return options;
 }
 

@@ -75,7 +75,7 @@ class Assigner {
       const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
       const bool needs_kernel =
           schema == nullptr ||
-          !(schema->has(ops::kView) || is_executor_step(subgraph_, operation, *schema));
+          !(schema->needs_no_kernel() || is_executor_step(subgraph_, operation, *schema));
       std::string reason;
       assignment.push_back(needs_kernel ? SLUICE_TRY(choose(operation, reason)) : std::int16_t{-1});
       if (!needs_kernel || assignment.back() >= 0) continue;

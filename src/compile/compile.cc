@@ -32,6 +32,7 @@ class Compiler {
     report("infer shapes");
     SLUICE_TRY(ir::verify(graph));
     SLUICE_TRY(ops::infer_types(graph));
+    SLUICE_TRY(run_passes(graph, {&passes::random_state_pass(), 1}));
     if (options_.optimize) {
       report("optimize");
       SLUICE_TRY(
@@ -85,9 +86,14 @@ class Compiler {
     if (options_.strassen_levels > 0) {
       marks.push_back(passes::strassen_pass(options_.strassen_levels));
     }
+    return run_passes(graph, marks);
+  }
+
+  /// Passes that ask no backend.
+  Status run_passes(ir::Graph& graph, std::span<const passes::Pass> wanted) const {
     passes::PassContext context;
     context.observe = options_.observe;
-    return passes::run_passes(graph, marks, context).status();
+    return passes::run_passes(graph, wanted, context).status();
   }
 
   /// Linear is what a package without the fact means.

@@ -106,7 +106,7 @@ class Scheduling {
     const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
     if (current < 0) {
       // A view is where its tensor is; other steps without kernel are the executor's, on the host.
-      const bool is_view = schema != nullptr && schema->has(ops::kView);
+      const bool is_view = schema != nullptr && schema->needs_no_kernel();
       task.cost_ns.assign(count, is_view ? 0 : kCannotRun);
       return ok_status();
     }

@@ -28,6 +28,10 @@ Result<KeptModel> read_model(const JsonValue& value) {
       value.int_or("max_recorded_bytes", -1, -1, std::numeric_limits<std::int64_t>::max()));
   if (recorded >= 0) options.max_recorded_bytes = recorded;
   options.flags_nan = SLUICE_TRY(value.int_or("flag_nan", 0, 0, 1)) == 1;
+  if (value.has("seed")) {
+    const auto field = SLUICE_TRY(value.field("seed"));
+    options.seed = static_cast<std::uint64_t>(SLUICE_TRY(field.as_int(INT64_MIN, INT64_MAX)));
+  }
   const std::string isolation = SLUICE_TRY(value.text_or("isolation", ""));
   model.user = SLUICE_TRY(value.int_or("user", -1, -1, std::int64_t{1} << 32));
   model.token = SLUICE_TRY(value.text_or("token", ""));
@@ -46,6 +50,7 @@ nlohmann::ordered_json to_json(const KeptModel& model) {
   if (options.max_recorded_bytes) json["max_recorded_bytes"] = *options.max_recorded_bytes;
   if (model.user >= 0) json["user"] = model.user;
   if (!model.token.empty()) json["token"] = model.token;
+  if (options.seed) json["seed"] = static_cast<std::int64_t>(*options.seed);  // its bits
   if (options.isolation) json["isolation"] = runtime::isolation_name(*options.isolation);
   return json;
 }

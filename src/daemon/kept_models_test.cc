@@ -15,6 +15,7 @@ TEST(KeptModels, PrintedModelsParseBack) {
   model.options.weight = 7;
   model.options.max_waiting = 0;
   model.options.flags_nan = true;
+  model.options.seed = UINT64_MAX;
   model.options.isolation = runtime::Isolation::kProcess;
   model.user = 1000;
   model.token = "alice";
@@ -28,10 +29,12 @@ TEST(KeptModels, PrintedModelsParseBack) {
   EXPECT_EQ(back.options.weight, 7);
   EXPECT_EQ(back.options.max_waiting, 0);
   EXPECT_TRUE(back.options.flags_nan);
+  EXPECT_EQ(back.options.seed, UINT64_MAX);
   EXPECT_EQ(back.options.isolation, runtime::Isolation::kProcess);
   EXPECT_EQ(back.user, 1000);
   EXPECT_EQ(back.token, "alice");
   EXPECT_EQ(parsed->back().user, -1);
+  EXPECT_EQ(parsed->back().options.seed, std::nullopt);
   EXPECT_EQ(parsed->back().options.max_waiting, std::nullopt);
 }
 

@@ -202,6 +202,14 @@ void count_captures(const SubgraphCode& outer, const ModelState& model) {
   }
 }
 
+bool reads_run_state(const SubgraphCode& code) {
+  return std::ranges::any_of(code.subgraph->order(), [&](ir::OperationId id) {
+    const ir::Operation& operation = code.subgraph->operation(id);
+    const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
+    return schema != nullptr && schema->has(ops::kRunState);
+  });
+}
+
 Status prepare_subgraphs(ModelState& model, const std::stop_token& stop) {
   const ir::Graph& graph = model.executable.graph;
   model.subgraphs.resize(graph.num_subgraphs());
@@ -210,7 +218,9 @@ Status prepare_subgraphs(ModelState& model, const std::stop_token& stop) {
     model.subgraphs[id.index()] = SLUICE_TRY(prepare_subgraph(graph, id));
   }
   for (const auto& code : model.subgraphs) {
-    if (code != nullptr) count_captures(*code, model);
+    if (code == nullptr) continue;
+    count_captures(*code, model);
+    model.draws_random_numbers = model.draws_random_numbers || reads_run_state(*code);
   }
   return ok_status();
 }
@@ -282,6 +292,7 @@ Result<LoadedModel> LoadedModel::load(package::Executable executable,
   model->signature = package::signature_of(owner->graph);
   SLUICE_TRY(check_layouts(model->signature));
   model->options.draft = nullptr;  // of this load alone
+  if (!model->options.random) model->options.random = RandomSource::create();
   model->executor = SLUICE_TRY(executor_of(*owner, options));
   model->segments =
       SLUICE_TRY(map_segments(model->executable, model->backends, options, model->executor));
@@ -325,6 +336,7 @@ Result<LoadedModel> ReadyModel::place(const LoadOptions& options,
                                       const std::stop_token& stop) const {
   auto model = std::make_shared<ModelState>(state_->executable_owner, options);
   model->signature = state_->signature;
+  if (!model->options.random) model->options.random = RandomSource::create();
   model->backends = state_->backends;
   model->input_alignment = state_->input_alignment;
   model->executor = SLUICE_TRY(executor_of(model->executable, options));
@@ -352,6 +364,8 @@ Result<LoadedModel> ReadyModel::place(const LoadOptions& options,
 const package::Signature& LoadedModel::signature() const { return state_->signature; }
 
 const package::Executable& LoadedModel::executable() const { return state_->executable; }
+
+void LoadedModel::set_seed(std::uint64_t seed) const { state_->options.random->restart(seed); }
 
 std::size_t LoadedModel::num_segments() const { return state_->segments.group_index.size(); }
 

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "device/stream/stream_pool.h"
 #include "exec/executors/executor_kind.h"
+#include "exec/random/random_source.h"
 #include "exec/value.h"
 #include "ir/type.h"
 #include "package/draft.h"
@@ -63,6 +64,9 @@ struct LoadOptions {
   /// Called when a context first records kernels that read the constant: for a model of static
   /// shapes in create_context. Unset: kernels read all constants in the mapped file.
   BringConstant bring_constant;
+  /// Of random operators. Loads with one source, such as replicas, never draw the same numbers.
+  /// Null: a source of the load's own, with a seed from the system.
+  std::shared_ptr<RandomSource> random;
   /// Takes constants that the load packs, and their memory; null: the model keeps them. Must
   /// outlive the load. The executable has no packed constants then.
   package::Draft* draft = nullptr;
@@ -117,6 +121,9 @@ class LoadedModel {
 
   const package::Signature& signature() const;
   const package::Executable& executable() const;
+
+  /// Random operators of the runs that start from now on start from `seed`.
+  void set_seed(std::uint64_t seed) const;
 
   /// Number of the executable's segments. With dynamic shapes only Context::run runs them, all at
   /// once.

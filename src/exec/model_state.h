@@ -36,6 +36,7 @@ struct ModelState {
   std::vector<std::unique_ptr<SubgraphCode>> subgraphs;
 
   mutable PlanCache plans;  ///< of all subgraphs
+  bool draws_random_numbers = false;  ///< some operation reads the state of `options.random`
 
   const SubgraphCode& main() const { return *subgraphs.front(); }
 };

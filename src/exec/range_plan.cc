@@ -74,11 +74,12 @@ class KernelMaker {
 
   Status add(std::size_t at, const ir::Operation& operation) {
     const bool is_executor = is_executor_step(plan_.range, at);
-    const bool is_view =
-        !is_executor && ops::find_schema(operation.domain, operation.kind)->has(ops::kView);
-    if (is_executor || is_view || has_no_results(operation, plan_.facts)) {
+    const ops::OpSchema& schema = *ops::find_schema(operation.domain, operation.kind);
+    const bool is_view = !is_executor && schema.has(ops::kView);
+    const bool is_state = schema.has(ops::kRunState);
+    if (is_executor || is_view || is_state || has_no_results(operation, plan_.facts)) {
       plan_.kernels.push_back(nullptr);
-      plan_.traits.push_back({is_view, 0, is_executor});
+      plan_.traits.push_back({is_view, 0, is_executor, is_state});
       return ok_status();
     }
     auto kernel = SLUICE_TRY(make(at, operation));

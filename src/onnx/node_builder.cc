@@ -136,6 +136,7 @@ Status GraphBuilder::set_version(ir::Operation& operation, const Scope& scope) {
     return ok_status();
   }
   operation.version = *version;
+  SLUICE_TRY(ops::check_no_state(*schema, operation));
   return ops::normalize(*schema, scope.subgraph(), operation);
 }
 

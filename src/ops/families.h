@@ -57,4 +57,7 @@ std::vector<OpSchema> tree_ops();
 std::vector<OpSchema> string_ops();
 std::vector<OpSchema> tfidf_ops();
 
+/// The last input of operators that draw random numbers: the output of `sluice::RandomState`.
+OperandSpec random_state_input();
+
 }  // namespace sluice::ops

@@ -69,6 +69,15 @@ Status check_attributes(const OpSchema& schema, ir::Operation& operation) {
 
 }  // namespace
 
+Status check_no_state(const OpSchema& schema, const ir::Operation& operation) {
+  for (std::size_t i = 0; i < schema.inputs.size(); ++i) {
+    if (!schema.inputs[i].is_random_state || !operation.input(i).is_valid()) continue;
+    return invalid_argument("{}: has {} inputs; the operator knows {}", operation.describe(),
+                            operation.inputs.size(), i);
+  }
+  return ok_status();
+}
+
 Status upgrade_unchanged(ir::Subgraph& /*subgraph*/, ir::Operation& operation) {
   const OpSchema* schema = find_schema(operation.domain, operation.kind);
   if (schema != nullptr) operation.version = schema->newest_version();

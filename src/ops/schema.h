@@ -72,6 +72,8 @@ struct OperandSpec {
   /// The shape function needs this input's integers, not only its type: Reshape's `shape`.
   bool is_shape_value = false;
   bool takes_any_type = false;  ///< sequences and optionals as well as tensors
+  /// The state of random numbers: the compiler adds this last input, a file may not have it.
+  bool is_random_state = false;
 };
 
 struct AttributeSpec {
@@ -95,6 +97,8 @@ enum Trait : std::uint32_t {
   kLowered = 1U << 5,
   /// Registered by the program (ops/custom.h): its own kernel runs it.
   kCustom = 1U << 6,
+  /// Its output is memory that the executor fills before each run of the subgraph.
+  kRunState = 1U << 7,
 };
 
 /// Sets output types (and, where known, small integer values) from the inputs'.
@@ -118,6 +122,8 @@ struct OpSchema {
   UpgradeFn upgrade = nullptr;
 
   bool has(Trait trait) const { return (traits & trait) != 0; }
+  /// Whether its results are there without a kernel: a view, or memory of the executor.
+  bool needs_no_kernel() const { return (traits & (kView | kRunState)) != 0; }
   int newest_version() const { return versions.back(); }
 };
 

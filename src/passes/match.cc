@@ -42,6 +42,14 @@ bool is_moderate(double number) {
   return std::abs(number) <= kMost && std::abs(number) >= 1 / kMost;
 }
 
+bool is_inference_dropout(const ir::Subgraph& subgraph, const ir::Operation& dropout) {
+  const ir::OperandId mode = dropout.input(2);
+  if (!mode.is_valid()) return true;
+  const ir::Constant* constant = subgraph.find_constant(mode);
+  const auto value = constant ? ir::integer_values(*constant) : std::nullopt;
+  return value && value->size() == 1 && value->front() == 0;
+}
+
 const ir::Operation* Matcher::find(ir::OperandId id, std::string_view kind) const {
   if (!id.is_valid() || !uses_.producer(id).is_valid()) return nullptr;
   const ir::Operation& operation = subgraph_.operation(uses_.producer(id));

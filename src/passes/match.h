@@ -13,6 +13,9 @@ namespace sluice::passes {
 /// The number in a float or integer constant of one element.
 std::optional<double> scalar_value(const ir::Subgraph& subgraph, ir::OperandId id);
 
+/// Whether a Dropout drops nothing in any run.
+bool is_inference_dropout(const ir::Subgraph& subgraph, const ir::Operation& dropout);
+
 /// Finds producers. Knows the uses as they were at construction; those of a Rewriter stay current.
 class Matcher {
  public:

@@ -54,6 +54,9 @@ std::span<const Pass> default_pipeline();
 /// normalization.
 std::span<const Pass> plain_pipeline();
 
+/// Runs before the pipeline, and without one.
+const Pass& random_state_pass();
+
 /// Runs after the pipeline if the user accepts less exact products.
 const Pass& rounded_weights_pass();
 const Pass& byte_products_pass();

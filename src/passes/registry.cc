@@ -57,6 +57,8 @@ constexpr Pass kPipeline[] = {
     kDeadCode,
 };
 
+constexpr Pass kRandomState = {"random_state", "give random operations the state of the run",
+                               give_random_state};
 constexpr Pass kRoundedWeights = {"rounded_weights", "let backends round constant matrices",
                                   allow_rounded_weights};
 constexpr Pass kByteProducts = {
@@ -70,6 +72,7 @@ constexpr Pass kStrassenTwice = {"strassen_2", "let backends use Strassen's meth
 
 }  // namespace
 
+const Pass& random_state_pass() { return kRandomState; }
 const Pass& rounded_weights_pass() { return kRoundedWeights; }
 const Pass& byte_products_pass() { return kByteProducts; }
 const Pass& direct_convolutions_pass() { return kDirectConvolutions; }
@@ -93,7 +96,7 @@ std::vector<const Pass*> all_passes() {
   };
   std::ranges::for_each(kPipeline, add);
   for (const Pass* pass :
-       {&kRoundedWeights, &kByteProducts, &kDirectConvolutions, &kStrassenOnce, &kStrassenTwice}) {
+       {&kRandomState, &kRoundedWeights, &kByteProducts, &kDirectConvolutions, &kStrassenOnce, &kStrassenTwice}) {
     add(*pass);
   }
   return all;

@@ -119,6 +119,14 @@ Result<int> fuse_softmax(ir::Graph& graph, const PassContext& context);
 /// Algebra: attention_match.h.
 Result<int> fuse_attention(ir::Graph& graph, const PassContext& context);
 
+/// Operations that draw random numbers read the state of the run and get a number of their own, so
+/// that no two draw the same (docs/decisions/0073-random-numbers-are-counted.md). No option omits
+/// it.
+///     RandomNormal[] {shape = [3]}
+///                                       ->   %s = sluice::RandomState[]
+///                                            RandomNormal[%s] {shape = [3], sluice_stream = 0}
+Result<int> give_random_state(ir::Graph& graph, const PassContext& context);
+
 /// Operators that have no fast kernels become such as have (passes/lower/operator_rewrites.h).
 ///     Einsum[%a, %b] {equation = "bhid,bhjd->bhij"}   ->   MatMul[%a, Transpose[%b]]
 Result<int> rewrite_operators(ir::Graph& graph, const PassContext& context);

@@ -147,6 +147,13 @@ class Placer {
   void find_roots() {
     for (std::size_t at = request_.begin; at < request_.end; ++at) {
       for_each_read(at, [&](ir::OperandId id) { take(id); });
+      if (traits(at).is_random_state) {
+        const ir::OperandId state = step(at).output(0);
+        if (!state.is_valid()) continue;
+        take(state);
+        set_place(state, {Place::Kind::kBinding, numbers_.random_state(), 0, state});
+        continue;
+      }
       for (const ir::OperandId output : step(at).outputs) {
         if (!output.is_valid()) continue;
         take(output);
@@ -226,7 +233,7 @@ class Placer {
     std::vector<Value> values(operands_.size(), {0, Source::kExternal});
     for (std::size_t at = request_.begin; at < request_.end; ++at) {
       for (const ir::OperandId id : step(at).outputs) {
-        if (!id.is_valid() || !is_tensor(id)) continue;
+        if (!id.is_valid() || !is_tensor(id) || !is_written_here(id)) continue;
         operand(id).brings_memory = traits(at).is_executor;
         values[static_cast<std::size_t>(local_.find(id))] =
             traits(at).is_executor

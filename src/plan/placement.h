@@ -36,8 +36,8 @@ struct Place {
   std::int32_t piece = -1;  ///< of the arena: index of Placement::layout
 };
 
-/// Bindings are numbered: the subgraph's inputs, its outputs, the arena, the pool of texts, then
-/// one for each operand that outlives the range which writes it.
+/// Bindings are numbered: the subgraph's inputs, its outputs, the arena, the pool of texts, the
+/// state of random numbers, then one for each operand that outlives the range which writes it.
 struct BindingNumbers {
   std::int32_t num_inputs = 0;
   std::int32_t num_outputs = 0;
@@ -47,7 +47,10 @@ struct BindingNumbers {
   }
   std::int32_t arena() const { return num_inputs + num_outputs; }
   std::int32_t texts() const { return arena() + 1; }
-  std::int32_t kept(ir::OperandId id) const { return texts() + 1 + id.value(); }
+  std::int32_t random_state() const { return texts() + 1; }
+  std::int32_t kept(ir::OperandId id) const { return random_state() + 1 + id.value(); }
+  /// Number of bindings without those of `kept`.
+  std::size_t num_fixed() const { return static_cast<std::size_t>(random_state()) + 1; }
 };
 
 BindingNumbers binding_numbers(const ir::Subgraph& subgraph);
@@ -58,6 +61,8 @@ struct StepTraits {
   std::uint32_t in_place_inputs = 0;  ///< bit i: output 0 may overwrite input i
   /// A step of the executor: it tells the sizes of its results and brings their memory.
   bool is_executor = false;
+  /// Its result lies in the binding of the random state; nothing writes it during the run.
+  bool is_random_state = false;
 
   bool operator==(const StepTraits&) const = default;
 };

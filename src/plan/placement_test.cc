@@ -68,6 +68,22 @@ TEST_F(PlaceOperands, ViewsInTheArenaNameTheOwnerOfTheirMemory) {
   EXPECT_EQ(at(placement, owner).operand, owner);
 }
 
+TEST_F(PlaceOperands, TheRandomStateHasABindingInEveryRange) {
+  const OperandId x = operand("x");
+  main_.inputs = {x};
+  const OperandId state = step({}, {false, 0, false, true});
+  const OperandId early = step({x, state});
+  const OperandId late = step({early, state});
+  main_.outputs = {late};
+  const Placement first = place(0, 2);
+  EXPECT_EQ(at(first, state).kind, Place::Kind::kBinding);
+  EXPECT_EQ(at(first, state).binding, binding_numbers(main_).random_state());
+  EXPECT_EQ(first.kept, std::vector<OperandId>{early});
+  const Placement second = place(2, 3, first.places);
+  EXPECT_EQ(at(second, state).binding, binding_numbers(main_).random_state());
+  EXPECT_TRUE(second.kept.empty());
+}
+
 TEST_F(PlaceOperands, ResultsAreWrittenStraightToTheirOutput) {
   const OperandId x = operand("x");
   main_.inputs = {x};

@@ -101,6 +101,7 @@ runtime::LoadRequest Service::load_request(const ModelOptions& options) {
   request.weight = options.weight;
   request.max_recorded_bytes = options.max_recorded_bytes;
   request.nan_policy = options.flags_nan ? runtime::NanPolicy::kFlag : runtime::NanPolicy::kPass;
+  if (options.seed) request.random = exec::RandomSource::create(options.seed);
   return request;
 }
 

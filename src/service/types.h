@@ -172,6 +172,7 @@ struct ModelOptions {
   /// Deploys a function: `depth` is its concurrency. Not with a group. Isolation "process": in a
   /// cell.
   std::optional<sandbox::FunctionOptions> function = {};
+  std::optional<std::uint64_t> seed = {};  ///< of random operators
 };
 
 }  // namespace sluice::service

@@ -116,7 +116,8 @@ Result<std::vector<ir::OperandId>> Recorder::record(Recorded recorded) {
   const std::size_t num_before = main().num_operations();
   // Old forms become new ones, which may take several operations.
   const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
-  Status status = ops::normalize(*schema, main(), operation);
+  Status status = ops::check_no_state(*schema, operation);
+  if (status.is_ok()) status = ops::normalize(*schema, main(), operation);
   if (status.is_ok()) main().add_operation(std::move(operation));
   for (std::size_t i = num_before; status.is_ok() && i < main().num_operations(); ++i) {
     status = infer(main().order()[i]);

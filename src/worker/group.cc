@@ -168,7 +168,7 @@ Status WorkerGroup::restore(WorkerLink& link, RemoteModel& model) {
   model.set_worker_model(0);  // of nobody, should this fail
   const json loaded =
       SLUICE_TRY(link.call(load_message({parts.info.name, parts.info.depth, parts.info.max_waiting,
-                                         parts.nan_policy, parts.max_recorded_bytes}),
+                                         parts.nan_policy, parts.max_recorded_bytes, parts.seed}),
                            parts.package.get(), kNever));
   const auto number =
       SLUICE_TRY(topology::JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
@@ -258,6 +258,7 @@ json WorkerGroup::load_message(const Load& load) {
                   {"flags_nan", load.nan_policy == runtime::NanPolicy::kFlag ? 1 : 0}};
   if (load.max_waiting) message["max_waiting"] = *load.max_waiting;
   if (load.max_recorded_bytes) message["max_recorded_bytes"] = *load.max_recorded_bytes;
+  if (load.seed) message["seed"] = static_cast<std::int64_t>(*load.seed);  // its bits
   return message;
 }
 

@@ -63,6 +63,7 @@ class WorkerGroup {
     std::optional<int> max_waiting;
     runtime::NanPolicy nan_policy = runtime::NanPolicy::kPass;
     std::optional<std::int64_t> max_recorded_bytes = {};
+    std::optional<std::uint64_t> seed;  ///< of random operators
   };
   /// Makes the worker load `package`; `make` creates the model from the worker's reply. Blocks.
   /// Fails: the worker's error; kUnavailable without a worker.

@@ -206,6 +206,8 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     return runtime_error(RuntimeCode::kInvalidHandle, "group {} was destroyed", id.value());
   }
   const int package_fd = package.get();
+  const auto seed =
+      request.random ? std::optional<std::uint64_t>(request.random->seed()) : std::nullopt;
   const auto make = [&](const json& loaded) {
     RemoteModel::Parts parts;
     parts.info = info_of(loaded);
@@ -218,6 +220,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     parts.package = std::move(package);
     parts.nan_policy = request.nan_policy;
     parts.max_recorded_bytes = request.max_recorded_bytes;
+    parts.seed = seed;
     parts.where.group = static_cast<std::uint64_t>(id.value());
     for (const auto& core : cores->group().cores) parts.where.cores.push_back(core.core);
     parts.cores = count_cores(cores->group());
@@ -226,7 +229,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     return std::make_shared<RemoteModel>(std::move(parts));
   };
   const auto model = SLUICE_TRY(group->load({request.name, request.depth, request.max_waiting,
-                                             request.nan_policy, request.max_recorded_bytes},
+                                             request.nan_policy, request.max_recorded_bytes, seed},
                                             package_fd, stop, make));
   const Status status = request.group ? ok_status() : group->start(*model);
   if (!status.is_ok()) {

@@ -57,6 +57,7 @@ class RemoteModel final : public runtime::RequestSink,
     shm::Fd package;  ///< for loading it again
     runtime::NanPolicy nan_policy = runtime::NanPolicy::kPass;
     std::optional<std::int64_t> max_recorded_bytes = {};
+    std::optional<std::uint64_t> seed;      ///< of random operators
     runtime::ReplyDetail where;             ///< group and cores
     std::vector<runtime::LaneCores> cores;  ///< of the group, which a request keeps busy
     std::vector<topology::MemoryLease> memory;

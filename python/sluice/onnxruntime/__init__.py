@@ -23,6 +23,7 @@ from .facts import ModelMetadata
 from .options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 from .providers import PROVIDER as _PROVIDER
 from .providers import check_and_normalize_provider_args as check_and_normalize_provider_args
+from . import session as _session
 from .session import InferenceSession, NodeArg
 from .values import IOBinding, OrtDevice, OrtValue, SessionIOBinding
 
@@ -69,7 +70,8 @@ def set_default_logger_verbosity(verbosity: int) -> None:
 
 
 def set_seed(seed: int) -> None:
-    """Accepted; random operators of a model have the seeds of the model."""
+    """Random operators of sessions that are made from now on start from `seed`."""
+    _session.seed = seed % (1 << 64)
 
 
 def disable_telemetry_events() -> None:

@@ -20,6 +20,8 @@ from .profiling import Profiler
 from .providers import PROVIDER, check_providers, set_providers
 from .values import IOBinding, OrtValue
 
+seed: int | None = None  #: of set_seed, for sessions that are made from now on
+
 _TYPE_NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "u8": "uint8",
                "i8": "int8", "u16": "uint16", "i16": "int16", "u32": "uint32", "i32": "int32",
                "u64": "uint64", "i64": "int64"}
@@ -97,6 +99,8 @@ class InferenceSession:
         self._save(settings["optimized_model_filepath"])
         self._inputs = [NodeArg(spec) for spec in self._model.inputs]
         self._outputs = [NodeArg(spec) for spec in self._model.outputs]
+        if seed is not None:
+            self._model.set_seed(seed)
         self._input_names = [spec.name for spec in self._model.inputs]
         self._output_names = [spec.name for spec in self._model.outputs]
 

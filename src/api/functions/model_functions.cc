@@ -82,6 +82,7 @@ Result<LoadWish> load_wish(const sluice_load_options* given) {
   if (options.max_recorded_bytes != 0) {
     wish.max_recorded_bytes = std::max<std::int64_t>(options.max_recorded_bytes, 0);
   }
+  if (options.has_seed != 0) wish.seed = options.seed;
   if (options.function != nullptr)
     wish.function = SLUICE_TRY(function_wish(*options.function, wish));
   return wish;

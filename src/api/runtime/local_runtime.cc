@@ -277,6 +277,7 @@ class LocalRuntime final : public Runtime {
     request.max_waiting = wish.max_waiting;
     request.nan_policy = wish.nan_policy;
     request.max_recorded_bytes = wish.max_recorded_bytes;
+    if (wish.seed) request.random = exec::RandomSource::create(wish.seed);
     return request;
   }
 

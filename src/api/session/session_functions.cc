@@ -90,6 +90,7 @@ Result<std::unique_ptr<sluice_session>> create_session(const char* path,
   if (options.backend_dir != nullptr) discovery.paths.emplace_back(options.backend_dir);
   session::SessionOptions wanted;
   wanted.load.num_threads = options.num_threads;
+  if (options.has_seed != 0) wanted.load.random = exec::RandomSource::create(options.seed);
   if (options.stored_folder != nullptr) {
     wanted.stored = SLUICE_TRY(session::map_npy_folder(options.stored_folder));
   }

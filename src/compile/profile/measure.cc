@@ -110,7 +110,7 @@ std::vector<std::span<const std::byte>> views_of(const std::vector<Bytes>& packe
 
 bool has_kernel(const ir::Operation& operation) {
   const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
-  return schema == nullptr || !(schema->has(ops::kView) || schema->has(ops::kControlFlow) ||
+  return schema == nullptr || !(schema->needs_no_kernel() || schema->has(ops::kControlFlow) ||
                                 schema->has(ops::kDataDependentShape));
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "backend/memory.h"
@@ -94,6 +95,10 @@ class Run {
  private:
   Status take_inputs() {
     state_.texts.reset();
+    ++state_.run_number;
+    if (state_.model->draws_random_numbers) {
+      std::tie(state_.random_seed, state_.random_run) = state_.model->options.random->next_run();
+    }
     for (std::size_t i = 0; i < state_.inputs.size(); ++i) {
       SLUICE_TRY(pass_input(i));
     }

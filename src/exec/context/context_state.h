@@ -46,6 +46,9 @@ struct ContextState {
   backend::TextPool texts;  // of the run under way, or the last one
   std::vector<BoundInput> inputs;
   std::vector<BoundOutput> outputs;
+  std::uint64_t run_number = 0;   ///< of the run under way; the first is 1
+  std::uint64_t random_seed = 0;  ///< of the run under way: see RandomSource
+  std::uint64_t random_run = 0;
   std::int64_t copied_bytes = 0;               ///< see Context::copied_bytes
   std::vector<std::unique_ptr<Frame>> frames;  // by subgraph; made when first run
   /// Of all frames, for shapes that only runs tell. A run holds those that it still needs.

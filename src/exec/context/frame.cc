@@ -21,8 +21,9 @@ Frame::Frame(const SubgraphCode& code_to_run, void* texts) : code(code_to_run) {
   const ir::Subgraph& subgraph = *code.subgraph;
   inputs.resize(subgraph.inputs.size());
   outputs.resize(subgraph.outputs.size());
-  bindings.resize(static_cast<std::size_t>(code.numbers.texts()) + 1);
-  bindings.back() = texts;
+  bindings.resize(code.numbers.num_fixed());
+  bindings[static_cast<std::size_t>(code.numbers.texts())] = texts;
+  bindings[static_cast<std::size_t>(code.numbers.random_state())] = &random;
   if (code.static_plan == nullptr) bindings.resize(bindings.size() + subgraph.num_operands());
   if (code.static_plan == nullptr) values.resize(subgraph.num_operands());
 }

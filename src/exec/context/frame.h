@@ -24,6 +24,14 @@ struct FrameOutput {
   Value value;      ///< of the last run, where the output is no tensor
 };
 
+/// What random operators read, as `sluice::RandomState` gives it. No two runs of a subgraph get the
+/// same numbers.
+struct alignas(backend::kAlignment) RandomState {
+  std::uint64_t seed = 0;
+  std::uint64_t run = 0;        ///< of the model
+  std::uint64_t iteration = 0;  ///< run of the subgraph within that run of the model
+};
+
 /// Used by one thread, for one run at a time. Exactly one operation runs a given subgraph, so runs
 /// of a frame never nest.
 struct Frame {
@@ -34,6 +42,8 @@ struct Frame {
   std::vector<FrameOutput> outputs;
   std::vector<void*> bindings;  ///< see plan::BindingNumbers
   AlignedBuffer arena;
+  RandomState random;                          ///< of the run under way
+  std::uint64_t context_run = 0;               ///< that `random.iteration` counts in
   std::map<std::int32_t, AlignedBuffer> kept;  ///< by binding: what outlives its range
   /// By operand: sequences, optionals, and shared tensors whose address is in `bindings`.
   std::vector<Value> values;

@@ -10,6 +10,7 @@
 
 namespace sluice::exec {
 Status FrameRunner::run() {
+  number_run();
   const bool is_static = code_.static_plan != nullptr && fits_static_plan();
   Status status = is_static ? run_static() : run_ranges();
   for (Value& value : frame_.values) value = {};  // values not passed on end with the run
@@ -20,7 +21,18 @@ Status FrameRunner::with_source(Status status) const {
   return ir::with_source(model_.executable.graph, *code_.subgraph, std::move(status));
 }
 
-Status FrameRunner::begin() { return prepare_memory(*frame_.static_recording); }
+Status FrameRunner::begin() {
+  number_run();
+  return prepare_memory(*frame_.static_recording);
+}
+
+/// Steps of the executor run one after another, so the numbers depend on no schedule.
+void FrameRunner::number_run() {
+  const bool is_first = frame_.context_run != context_.run_number;
+  const std::uint64_t iteration = is_first ? 0 : frame_.random.iteration + 1;
+  frame_.random = {context_.random_seed, context_.random_run, iteration};
+  frame_.context_run = context_.run_number;
+}
 
 /// A task starts when the one before has ended, but for the last, which the caller polls: tasks of
 /// a segment share memory but no order of their streams.
@@ -74,7 +86,7 @@ Status FrameRunner::run_static() {
 Status FrameRunner::run_ranges() {
   const std::size_t num_operands = code_.subgraph->num_operands();
   frame_.values.resize(num_operands);
-  frame_.bindings.resize(static_cast<std::size_t>(code_.numbers.texts()) + 1 + num_operands);
+  frame_.bindings.resize(code_.numbers.num_fixed() + num_operands);
   RunKey key = input_key();
   // Held here, because a run of many shapes may drop what it recorded itself: the range before is
   // needed to plan the next, and the last one for the outputs.

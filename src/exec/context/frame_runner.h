@@ -24,6 +24,7 @@ class FrameRunner {
  private:
   /// Of errors that name a node: where the program that made the model has it.
   Status with_source(Status status) const;
+  void number_run();
   bool fits_static_plan() const;
   Status run_static();
   Status run_ranges();

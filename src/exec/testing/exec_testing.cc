@@ -42,7 +42,7 @@ package::Executable executable_of(std::string_view graph_text, std::string_view 
     for (const ir::OperationId at : subgraph.order()) {
       const ir::Operation& operation = subgraph.operation(at);
       const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
-      const bool needs_kernel = !schema->has(ops::kView) && !schema->has(ops::kControlFlow);
+      const bool needs_kernel = !schema->needs_no_kernel() && !schema->has(ops::kControlFlow);
       executable.backend_of[id.index()].push_back(needs_kernel ? 0 : -1);
     }
   }

@@ -230,15 +230,16 @@ OpSchema dropout() {
   return {.domain = "",
           .name = "Dropout",
           .versions = {7, 10, 12, 13, 22},
-          .doc = "input 0 unchanged when not training; the mask of kept elements",
+          .doc = "input 0 unchanged unless it trains; the mask of kept elements",
           .inputs = {{.name = "data", .types = kTypes, .variable = "T"},
                      {.name = "ratio", .types = kTypes, .is_optional = true},
-                     {.name = "training_mode", .types = kBools, .is_optional = true}},
+                     {.name = "training_mode", .types = kBools, .is_optional = true},
+                     random_state_input()},
           .outputs = {{.name = "output", .types = kTypes, .variable = "T"},
                       {.name = "mask", .types = kBools, .is_optional = true}},
           .attributes = {},
           .infer = infer_dropout,
-          .traits = kNoTraits,
+          .traits = kRandom,
           .upgrade = upgrade_dropout};
 }
 

@@ -1,4 +1,5 @@
 // Normalizations: batch, instance, layer, group, RMS, Lp, mean-variance, local response.
+#include <algorithm>
 #include <utility>
 
 #include "ops/axes.h"
@@ -43,20 +44,23 @@ Status infer_batch_normalization(InferenceContext& context) {
   return ok_status();
 }
 
-/// Old forms: "spatial = 0" keeps statistics per element and stays old; "is_test" = 0 with more
-/// than one output trained, which the newest form calls training_mode.
+/// Old forms: "spatial = 0" keeps statistics per element and stays old; a node with more than one
+/// output trained, which the newest form calls training_mode.
 Status upgrade_batch_normalization(ir::Subgraph& subgraph, ir::Operation& operation) {
   if (operation.version < 9 && operation.attributes.get_or<std::int64_t>("spatial", 1) == 0) {
     return unimplemented("{}: statistics per element (spatial = 0) are not supported",
                          operation.describe());
   }
   if (operation.version < 14) {
-    for (std::size_t i = 1; i < operation.outputs.size(); ++i) {
-      if (!operation.outputs[i].is_valid()) continue;
-      return unimplemented("{}: training, with outputs for statistics, needs opset 14",
-                           operation.describe());
+    if (operation.output(3).is_valid() || operation.output(4).is_valid()) {
+      return unimplemented(
+          "{}: outputs saved_mean and saved_var, of opsets before 14, are not "
+          "supported; leave them out",
+          operation.describe());
     }
-    operation.outputs.resize(1);
+    const bool is_training = operation.output(1).is_valid() || operation.output(2).is_valid();
+    if (is_training) operation.attributes.set("training_mode", std::int64_t{1});
+    operation.outputs.resize(std::min<std::size_t>(operation.outputs.size(), 3));
   }
   for (const char* name : {"spatial", "is_test", "consumed_inputs"}) {
     operation.attributes.erase(name);

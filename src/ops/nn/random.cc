@@ -1,6 +1,8 @@
 // Random numbers: RandomNormal, RandomUniform, the same "Like" an input, Bernoulli, Multinomial.
 //
-// Without a seed a generator starts from a fixed one: runs can be repeated.
+// The last input of each is the state of the run
+// (docs/decisions/0073-random-numbers-are-counted.md), which `sluice::RandomState` gives. Dropout
+// has one, too (ops/math/reshape.cc).
 #include <utility>
 
 #include "ops/families.h"
@@ -46,6 +48,11 @@ Status infer_multinomial(InferenceContext& context) {
   return ok_status();
 }
 
+Status infer_state(InferenceContext& context) {
+  context.set_output(0, ElementType::kU64, ir::Shape{3});
+  return ok_status();
+}
+
 OpSchema generator(std::string_view name, std::string_view doc,
                    std::vector<AttributeSpec> parameters) {
   parameters.push_back({"dtype", std::int64_t{1}});
@@ -55,7 +62,7 @@ OpSchema generator(std::string_view name, std::string_view doc,
           .name = name,
           .versions = {1, 22},
           .doc = doc,
-          .inputs = {},
+          .inputs = {random_state_input()},
           .outputs = {{"output", kFloats}},
           .attributes = std::move(parameters),
           .infer = infer_random,
@@ -71,7 +78,7 @@ OpSchema like(std::string_view name, std::string_view doc, TypeSet inputs, TypeS
           .name = name,
           .versions = std::move(versions),
           .doc = doc,
-          .inputs = {{"input", inputs}},
+          .inputs = {{"input", inputs}, random_state_input()},
           .outputs = {{"output", outputs}},
           .attributes = std::move(parameters),
           .infer = infer_like,
@@ -86,7 +93,25 @@ OpSchema multinomial() {
   return schema;
 }
 
+OpSchema random_state() {
+  return {
+      .domain = "sluice",
+      .name = "RandomState",
+      .versions = {1},
+      .doc = "seed, number of the run and of the iteration, for operators that draw random numbers",
+      .inputs = {},
+      .outputs = {{"state", {ElementType::kU64}}},
+      .attributes = {},
+      .infer = infer_state,
+      .traits = kRandom | kRunState};
+}
+
 }  // namespace
+
+OperandSpec random_state_input() {
+  return {
+      .name = "state", .types = {ElementType::kU64}, .is_optional = true, .is_random_state = true};
+}
 
 std::vector<OpSchema> random_ops() {
   const std::vector<AttributeSpec> normal = {{"mean", 0.0F}, {"scale", 1.0F}};
@@ -101,6 +126,7 @@ std::vector<OpSchema> random_ops() {
       like("Bernoulli", "1 with the probability in the input, else 0", kFloats, kNumbers | kBools,
            {15, 22}, {}),
       multinomial(),
+      random_state(),
   };
 }
 

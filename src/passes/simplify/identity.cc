@@ -24,14 +24,6 @@ bool moves_nothing(const ir::Operation& transpose) {
   return true;
 }
 
-bool is_inference_dropout(const ir::Subgraph& subgraph, const ir::Operation& dropout) {
-  const ir::OperandId mode = dropout.input(2);
-  if (!mode.is_valid()) return true;
-  const ir::Constant* constant = subgraph.find_constant(mode);
-  const auto value = constant ? ir::integer_values(*constant) : std::nullopt;
-  return value && value->size() == 1 && value->front() == 0;
-}
-
 /// Whether the number `id` is the neutral element of the operation: with it as input 1, the result
 /// is input 0. The sign of a zero counts: -0 + 0 is 0, but x + -0 and x - 0 are x.
 bool is_neutral(const ir::Subgraph& subgraph, const ir::Operation& operation, ir::OperandId id) {

@@ -25,6 +25,8 @@
 namespace sluice::rpc::client {
 namespace {
 
+/// The protocol's minor version since which a load takes a seed.
+constexpr std::uint32_t kSeeds = 8;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxKnownModels = 1024;
 constexpr std::int64_t kReasonTimeoutNs = 1'000'000'000;
@@ -474,20 +476,11 @@ class GrpcClient final : public Client {
                    const Bytes* package, bool only_estimate, v1::LoadModelResponse& response) {
     const Bytes file = package == nullptr ? Bytes() : *package;
     SLUICE_TRY(wait_for_daemon());
+    if (options.seed) SLUICE_TRY(check_takes_seed());
     v1::LoadModelRequest message;
     v1::LoadOptions& first = *message.mutable_options();
-    first.set_name(options.name);
-    if (options.group) first.set_group(static_cast<std::uint64_t>(options.group->value()));
-    first.set_depth(options.depth);
-    if (options.max_waiting) first.set_queue_limit(*options.max_waiting);
-    first.set_flag_nan(options.flags_nan);
-    first.set_weight(options.weight);
-    if (options.max_recorded_bytes) first.set_max_recorded_bytes(*options.max_recorded_bytes);
+    wire::to_proto(options, first);
     first.set_only_estimate(only_estimate);
-    if (options.isolation) {
-      first.set_isolation(std::string(runtime::isolation_name(*options.isolation)));
-    }
-    if (options.function) wire::to_proto(*options.function, *first.mutable_function());
     if (package != nullptr) {
       first.set_upload_bytes(file.size());
     } else {
@@ -504,6 +497,13 @@ class GrpcClient final : public Client {
     }
     writer->WritesDone();
     return answer_of(writer->Finish());
+  }
+
+  /// An older daemon would read past the seed and draw other numbers.
+  Status check_takes_seed() {
+    if (SLUICE_TRY(server()).protocol_minor >= kSeeds) return ok_status();
+    return unimplemented("the daemon at {} takes no seed: it is an older one; update it",
+                         options_.address);
   }
 
   /// A daemon of an older release reads past what it does not know: such a function is removed.

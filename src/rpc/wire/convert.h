@@ -43,6 +43,8 @@ struct LoadWish {
 };
 /// Fails: kInvalid; kOutOfResources for an upload that is larger than the limit.
 Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload_bytes);
+/// Without the source of the package.
+void to_proto(const service::ModelOptions& from, v1::LoadOptions& to);
 service::ServerInfo from_proto(const v1::GetServerResponse& from);
 service::ServerHealth from_proto(const v1::GetHealthResponse& from);
 service::SessionInfo from_proto(const v1::Session& from);

@@ -125,6 +125,7 @@ Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload
     wish.options.max_recorded_bytes = from.max_recorded_bytes();
   }
   wish.options.flags_nan = from.flag_nan();
+  if (from.has_seed()) wish.options.seed = from.seed();
   wish.options.isolation = SLUICE_TRY(isolation_from_proto(from.isolation()));
   if (from.has_function()) wish.options.function = SLUICE_TRY(from_proto(from.function()));
   wish.only_estimates = from.only_estimate();

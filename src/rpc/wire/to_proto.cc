@@ -212,4 +212,17 @@ void to_proto(const runtime::ReplyDetail& from, v1::InferDetail& to) {
   to.set_compute_ns(from.compute_ns);
 }
 
+void to_proto(const service::ModelOptions& from, v1::LoadOptions& to) {
+  to.set_name(from.name);
+  if (from.group) to.set_group(static_cast<std::uint64_t>(from.group->value()));
+  to.set_depth(from.depth);
+  if (from.max_waiting) to.set_queue_limit(*from.max_waiting);
+  to.set_flag_nan(from.flags_nan);
+  if (from.seed) to.set_seed(*from.seed);
+  if (from.max_recorded_bytes) to.set_max_recorded_bytes(*from.max_recorded_bytes);
+  to.set_weight(from.weight);
+  if (from.isolation) to.set_isolation(std::string(runtime::isolation_name(*from.isolation)));
+  if (from.function) to_proto(*from.function, *to.mutable_function());
+}
+
 }  // namespace sluice::rpc::wire

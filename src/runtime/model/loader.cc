@@ -203,6 +203,7 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   exec::LoadOptions options = SLUICE_TRY(place_segments(targets, parts.plan, groups_.map()));
   options.bring_constant = exec::bring_to(devices_);
   options.max_recorded_bytes = request.max_recorded_bytes.value_or(options.max_recorded_bytes);
+  options.random = request.random;
   const bool is_shared_mode = parts.plan.mode == LoadMode::kShared;
   const int depth = request.depth > 0 ? request.depth : default_depth(targets, parts.plan);
   const int num_slots = is_shared_mode ? 1 : depth;

@@ -46,6 +46,8 @@ struct LoadRequest {
   NanPolicy nan_policy = NanPolicy::kPass;
   /// As exec::LoadOptions; none: the default.
   std::optional<std::int64_t> max_recorded_bytes;
+  /// Of random operators, for all loads of this request. Null: each load has its own.
+  std::shared_ptr<exec::RandomSource> random;
   /// Called at the start of each phase, on the loading thread.
   std::function<void(LoadPhase)> on_progress;
 };

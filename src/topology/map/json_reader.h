@@ -24,6 +24,8 @@ class JsonValue {
 
   const std::string& path() const { return path_; }
 
+  /// Whether an object has the field.
+  bool has(std::string_view name) const;
   /// A required field of an object. Fails: kInvalidArgument if it is missing.
   Result<JsonValue> field(std::string_view name) const;
   /// The field as an integer; the fallback if it is absent. Fails: as `field` and `as_int`.
@@ -41,7 +43,6 @@ class JsonValue {
   Result<std::vector<JsonValue>> as_items(std::size_t most) const;
 
  private:
-  bool has(std::string_view name) const;
   Status wrong_type(std::string_view expected) const;
 
   const nlohmann::json* value_;

@@ -181,6 +181,11 @@ class Server {
     if (recorded >= 0) request.max_recorded_bytes = recorded;
     const bool flags_nan = SLUICE_TRY(body.int_or("flags_nan", 0, 0, 1)) == 1;
     request.nan_policy = flags_nan ? runtime::NanPolicy::kFlag : runtime::NanPolicy::kPass;
+    if (body.has("seed")) {
+      const auto field = SLUICE_TRY(body.field("seed"));
+      request.random = exec::RandomSource::create(
+          static_cast<std::uint64_t>(SLUICE_TRY(field.as_int(INT64_MIN, INT64_MAX))));
+    }
     const ModelHandle model = SLUICE_TRY(engine_->load(request, stop));
     return info_json(static_cast<std::uint64_t>(model), SLUICE_TRY(engine_->info(model)));
   }

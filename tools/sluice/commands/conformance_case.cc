@@ -95,7 +95,7 @@ bool draws_random_numbers(const ir::Graph& graph) {
     for (const ir::OperationId id : subgraph.order()) {
       const ir::Operation& operation = subgraph.operation(id);
       const ops::OpSchema* schema = ops::find_schema(operation.domain, operation.kind);
-      if (schema != nullptr && schema->has(ops::kRandom)) return true;
+      if (schema != nullptr && schema->has(ops::kRunState)) return true;
     }
   }
   return false;

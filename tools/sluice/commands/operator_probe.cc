@@ -21,6 +21,11 @@ struct Probe {
   bool is_open;                ///< dimensions are known only at run time; else all are 1
 };
 
+/// Whether the operator reads a tensor, other than the state of random numbers.
+bool reads_data(const ops::OpSchema& schema) {
+  return !schema.inputs.empty() && !schema.inputs[0].is_random_state;
+}
+
 ir::Attribute required_value(const ops::AttributeSpec& spec, const Probe& probe) {
   if (spec.name == "direction") return std::string("LEFT");
   if (spec.name == "equation") return std::string("i->i");
@@ -39,8 +44,8 @@ ir::Attribute required_value(const ops::AttributeSpec& spec, const Probe& probe)
 ir::ElementType element_of(const ops::OperandSpec& spec, const ops::OpSchema& schema,
                            const Probe& probe) {
   using ir::ElementType;
-  const bool follows = !schema.inputs.empty() && spec.variable == schema.inputs[0].variable &&
-                       !spec.variable.empty();
+  const bool follows =
+      reads_data(schema) && spec.variable == schema.inputs[0].variable && !spec.variable.empty();
   if (follows) return probe.element;
   for (const auto likely : {ElementType::kF32, ElementType::kI64, ElementType::kBool}) {
     if (spec.types.contains(likely)) return likely;
@@ -91,6 +96,7 @@ class ProbeGraph {
       const ops::OperandSpec& spec = schema.inputs[i];
       const bool is_there =
           !spec.is_optional || probe.optional_input == kAllAreThere || probe.optional_input == i;
+      if (spec.is_random_state) continue;  // the last one
       operation_.inputs.push_back(is_there ? add_input(spec, schema, probe, i) : ir::OperandId());
     }
     for (const ops::OperandSpec& spec : schema.outputs) {
@@ -98,7 +104,7 @@ class ProbeGraph {
       operation_.outputs.push_back(is_there ? graph_.main().add_operand({}) : ir::OperandId());
     }
     facts_.resize(graph_.main().num_operands());
-    if (schema.inputs.empty()) {
+    if (!reads_data(schema)) {
       operation_.attributes.set("shape", std::vector<std::int64_t>{1});
       operation_.attributes.set("value", ir::make_f32_constant({0}, {1}));
     }
@@ -178,7 +184,7 @@ std::vector<ir::ElementType> types_taken(const backend::Backend& backend,
                                          const ops::OpSchema& schema) {
   std::vector<ir::ElementType> taken;
   if (schema.has(ops::kControlFlow) || schema.outputs.empty()) return taken;
-  const ops::OperandSpec& spec = schema.inputs.empty() ? schema.outputs[0] : schema.inputs[0];
+  const ops::OperandSpec& spec = reads_data(schema) ? schema.inputs[0] : schema.outputs[0];
   for (int number = 1; ir::element_type_from_onnx(number); ++number) {
     const ir::ElementType element = *ir::element_type_from_onnx(number);
     if (spec.types.contains(element) && takes(backend, schema, element)) taken.push_back(element);

@@ -33,6 +33,7 @@ std::string names_of(const std::vector<ir::ElementType>& types) {
 std::string support_of(const backend::Backend& backend, const ops::OpSchema& schema) {
   if (schema.has(ops::kControlFlow)) return "executor";
   if (schema.has(ops::kView)) return "any: a view";
+  if (schema.has(ops::kRunState)) return "executor";
   if (schema.has(ops::kLowered)) return "as two operators of sluice";
   if (ops::find_lowering(schema.domain, schema.name) != nullptr) return "as ONNX's operators";
   if (schema.name == "Elementwise") return "as its steps";

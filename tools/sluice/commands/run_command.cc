@@ -72,6 +72,8 @@ class RunCommand : public Command {
         .add("--executor", executor_,
              "Executor: linear, dataflow or parallel; default: what the package was compiled for")
         .one_of({"linear", "dataflow", "parallel"});
+    options.add("--seed", seed_,
+                "Random operators start from this number: the same outputs each time");
     options
         .add("--max-loop-iterations", loading_.max_loop_iterations,
              "A loop that runs longer fails the run")
@@ -84,6 +86,7 @@ class RunCommand : public Command {
 
   Result<int> run() override {
     loading_.executor = SLUICE_TRY(exec::parse_executor(executor_));
+    loading_.random = exec::RandomSource::create(seed_);
     const auto model = SLUICE_TRY(
         exec::LoadedModel::load(SLUICE_TRY(open_model(options_)), backend_registry(), loading_));
     SLUICE_TRY(fill_preprocessing(model.executable().graph.metadata, preprocessing_));
@@ -181,6 +184,7 @@ class RunCommand : public Command {
   std::vector<std::string> inputs_;
   std::string output_dir_;
   std::string executor_;
+  std::optional<std::uint64_t> seed_;
   std::string trace_file_;
   std::string flame_file_;
   std::vector<std::string> top_;

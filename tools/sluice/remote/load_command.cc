@@ -36,6 +36,7 @@ class LoadCommand : public Command {
     options.flag("--flag-nan", options_.flags_nan, "Answer code 1003 where an output holds NaN");
     options.flag("--estimate", only_estimates_,
                  "Print the memory that the model would need; load nothing");
+    options.add("--seed", options_.seed, "Random operators start from this number (default: any)");
     remote_.add_to(options);
   }
 

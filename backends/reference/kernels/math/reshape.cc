@@ -31,33 +31,6 @@ KernelEntry view(const char* kind) {
   return {.kind = kind, .run = copy_whole, .check = check_same_type};
 }
 
-/// Inference: nothing is dropped.
-Status run_dropout(const Call& call) {
-  const Ints training = read_integers(call.input(2));
-  const bool is_training = !training.empty() && training.front() != 0;
-  bool drops = is_training;
-  if (is_training && call.has_input(1)) {
-    drops = false;
-    Status status = dispatch(kFloats, call.input(1).element_type, [&]<typename T>() {
-      for (const T& ratio : call.input_elements<T>(1)) drops = drops || ratio != 0;
-      return plugin::ok();
-    });
-    if (!status.is_ok()) return status;
-  }
-  if (drops) return plugin::unimplemented("Dropout: training_mode is for training only");
-  if (call.has_output(1)) std::ranges::fill(call.output_elements<Bool>(1), Bool(true));
-  return copy_whole(call);
-}
-
-Status check_dropout(const sluice_op& op) {
-  const bool has_mask = op.num_outputs > 1 && !plugin::is_absent(op.outputs[1].tensor);
-  if (has_mask && op.outputs[1].tensor.element_type != plugin::kBool) {
-    return refuse(op, "the mask must be of bools");
-  }
-  Status status = check_type(op, 2, kBools);
-  return status.is_ok() ? check_same_type(op) : status;
-}
-
 Status run_shape(const Call& call) {
   const Dims dims = plugin::dims_of(call.input(0));
   const auto rank = static_cast<std::int64_t>(dims.size());
@@ -88,7 +61,6 @@ Status check_integer_result(const sluice_op& op) {
 
 std::vector<KernelEntry> reshape_kernels() {
   return {
-      {.kind = "Dropout", .run = run_dropout, .check = check_dropout},
       view("Flatten"),
       view("Identity"),
       view("Reshape"),

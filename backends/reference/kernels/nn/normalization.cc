@@ -55,13 +55,15 @@ Status read_per_channel(const Call& call, int input, std::size_t channels, Doubl
 
 /// Mean and variance of each channel over the batch.
 std::vector<Moments> batch_moments(const Doubles& x, const Channels& channels) {
-  std::vector<Moments> moments;
-  for (std::size_t c = 0; c < channels.count; ++c) {
-    Doubles own;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      if (channels.channel_of(i) == c) own.push_back(x[i]);
-    }
-    moments.push_back(moments_of(own));
+  std::vector<Moments> moments(channels.count);
+  const auto count = static_cast<double>(x.size()) / static_cast<double>(channels.count);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    moments[channels.channel_of(i)].mean += x[i] / count;
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    Moments& of_channel = moments[channels.channel_of(i)];
+    const double distance = x[i] - of_channel.mean;
+    of_channel.variance += distance * distance / count;
   }
   return moments;
 }

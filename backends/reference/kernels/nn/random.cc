@@ -1,47 +1,22 @@
-// RandomNormal, RandomUniform and their like; Bernoulli, Multinomial.
-//
-// The generator is splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
-// 2014). It starts from the attribute `seed`, or from a fixed number: runs can be repeated.
-#include <bit>
+// RandomNormal, RandomUniform and their like; Bernoulli, Multinomial; Dropout.
+#include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "reference/families.h"
+#include "reference/kernels/nn/generator.h"
 #include "reference/kernels/support.h"
+#include "reference/tensors.h"
 
 namespace sluice::reference {
 namespace {
 
-class Generator {
- public:
-  explicit Generator(const Call& call)
-      : state_(std::bit_cast<std::uint32_t>(call.attributes().get_float("seed", 1))) {}
-
-  /// In [0, 1).
-  double uniform() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
-
-  /// Mean 0, deviation 1, by Box and Muller.
-  double normal() {
-    const double radius = std::sqrt(-2 * std::log(1 - uniform()));
-    return radius * std::cos(2 * std::numbers::pi * uniform());
-  }
-
- private:
-  std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15U;
-    std::uint64_t bits = state_;
-    bits = (bits ^ bits >> 30U) * 0xbf58476d1ce4e5b9U;
-    bits = (bits ^ bits >> 27U) * 0x94d049bb133111ebU;
-    return bits ^ bits >> 31U;
-  }
-
-  std::uint64_t state_;
-};
-
-/// Fills output 0 with what `draw(generator, i)` gives.
+/// Fills output 0 with what `draw(generator, i)` gives. The state is the last input.
 template <typename Draw>
 Status fill(const Call& call, const Draw& draw) {
-  Generator generator(call);
+  std::optional<Generator> state;
+  const Status status = Generator::create(call, call.num_inputs() - 1, &state);
+  if (!status.is_ok()) return status;
+  Generator generator = *state;
   std::vector<double> values(index(plugin::num_elements(call.output(0))));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = draw(generator, i);
   return write_doubles(call, 0, values);
@@ -82,19 +57,66 @@ Status run_multinomial(const Call& call) {
   const std::size_t classes = index(x[1]);
   return fill(call, [&](Generator& generator, std::size_t i) {
     const auto row = std::span(logs).subspan(i / index(y[1]) * classes, classes);
+    const double largest = *std::max_element(row.begin(), row.end());
     double total = 0;
-    for (const double value : row) total += std::exp(value);
+    for (const double value : row) total += std::exp(value - largest);
     double left = generator.uniform() * total;
     std::size_t chosen = 0;
-    while (chosen + 1 < classes && (left -= std::exp(row[chosen])) >= 0) ++chosen;
+    while (chosen + 1 < classes && (left -= std::exp(row[chosen] - largest)) >= 0) ++chosen;
     return static_cast<double>(chosen);
   });
+}
+
+Status check_dropout(const sluice_op& op) {
+  const bool has_mask = op.num_outputs > 1 && !plugin::is_absent(op.outputs[1].tensor);
+  if (has_mask && op.outputs[1].tensor.element_type != plugin::kBool) {
+    return refuse(op, "the mask must be of bools");
+  }
+  if (op.outputs[0].tensor.element_type != op.inputs[0].tensor.element_type) {
+    return refuse(op, "the element type must stay");
+  }
+  return check_type(op, 2, kBools);
+}
+
+/// In [0, 1); 0.5 where the input is absent, 0 without training.
+Status dropout_ratio(const Call& call, double* ratio) {
+  const std::vector<std::int64_t> training = read_ints(call.input(2));
+  *ratio = 0;
+  if (training.empty() || training.front() == 0) return plugin::ok();
+  const std::vector<double> given = read_doubles(call.input(1));
+  if (call.has_input(1) && given.size() != 1) return refuse(call, "ratio must be one number");
+  *ratio = given.empty() ? 0.5 : given.front();
+  if (*ratio >= 0 && *ratio < 1) return plugin::ok();
+  return refuse(call, "ratio " + std::to_string(*ratio) + " is outside [0, 1)");
+}
+
+/// As the standard says it: y = x * mask / (1 - ratio), so a NaN that is dropped stays one.
+Status run_dropout(const Call& call) {
+  double ratio = 0;
+  if (Status status = dropout_ratio(call, &ratio); !status.is_ok()) return status;
+  const auto mask = call.has_output(1) ? call.output_elements<Bool>(1) : std::span<Bool>();
+  if (ratio == 0) {
+    std::ranges::fill(mask, Bool(true));
+    const std::int64_t count = plugin::num_elements(call.output(0));
+    Mover(call.input(0), call.output(0)).copy(0, 0, count);
+    return plugin::ok();
+  }
+  std::vector<double> x = read_doubles(call.input(0));
+  std::optional<Generator> generator;
+  if (Status status = Generator::create(call, 3, &generator); !status.is_ok()) return status;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const bool is_kept = generator->uniform() >= ratio;
+    x[i] *= (is_kept ? 1 : 0) / (1 - ratio);
+    if (i < mask.size()) mask[i] = Bool(is_kept);
+  }
+  return write_doubles(call, 0, x);
 }
 
 }  // namespace
 
 std::vector<KernelEntry> random_kernels() {
-  return {{.kind = "RandomNormal", .run = run_normal, .num_required_inputs = 0},
+  return {{.kind = "Dropout", .run = run_dropout, .check = check_dropout},
+          {.kind = "RandomNormal", .run = run_normal, .num_required_inputs = 0},
           {.kind = "RandomNormalLike", .run = run_normal},
           {.kind = "RandomUniform", .run = run_uniform, .num_required_inputs = 0},
           {.kind = "RandomUniformLike", .run = run_uniform},

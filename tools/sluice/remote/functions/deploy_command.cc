@@ -51,6 +51,7 @@ class DeployCommand : public Command {
         .excludes(keep_warm);
     options.flag("--cell", is_in_cell_,
                  "Run it in a cell: a process apart from the daemon and from other cells");
+    options.add("--seed", load_.seed, "Random operators start from this number (default: any)");
     remote_.add_to(options);
   }
 
