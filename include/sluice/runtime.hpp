@@ -141,7 +141,7 @@ struct LoadOptions {
   Nanoseconds timeout{0};
   std::optional<FunctionOptions> function = {};  ///< deploys a function
   std::int64_t max_recorded_bytes = 0;
-  std::optional<std::uint64_t> seed = {};        ///< of random operators
+  std::optional<std::uint64_t> seed = {};  ///< of random operators
 };
 
 /// A tensor that a daemon offers to those of other hosts. The key is a secret.

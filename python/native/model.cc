@@ -361,8 +361,7 @@ nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wante
 void bind_model(nb::module_& module) {
   nb::class_<NativeModel>(module, "Model", "A loaded model; sluice.Model wraps it.")
       .def(nb::init<const std::string&, std::int32_t, const std::vector<std::int32_t>&,
-                    const std::string&, std::int64_t,
-                    std::optional<std::uint64_t>>(),
+                    const std::string&, std::int64_t, std::optional<std::uint64_t>>(),
            nb::arg("path"), nb::arg("num_threads") = 0,
            nb::arg("cores") = std::vector<std::int32_t>(), nb::arg("backend_dir") = "",
            nb::arg("max_recorded_bytes") = 0, nb::arg("seed").none() = nb::none())

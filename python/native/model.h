@@ -22,8 +22,7 @@ class NativeModel {
  public:
   NativeModel(const std::string& path, std::int32_t num_threads,
               const std::vector<std::int32_t>& cores, const std::string& backend_dir,
-              std::int64_t max_recorded_bytes,
-              std::optional<std::uint64_t> seed);
+              std::int64_t max_recorded_bytes, std::optional<std::uint64_t> seed);
   ~NativeModel();
   NativeModel(const NativeModel&) = delete;
   NativeModel& operator=(const NativeModel&) = delete;

@@ -35,7 +35,7 @@ struct ModelState {
   /// By subgraph; null for bodies of fused operations, which no frame runs.
   std::vector<std::unique_ptr<SubgraphCode>> subgraphs;
 
-  mutable PlanCache plans;  ///< of all subgraphs
+  mutable PlanCache plans;            ///< of all subgraphs
   bool draws_random_numbers = false;  ///< some operation reads the state of `options.random`
 
   const SubgraphCode& main() const { return *subgraphs.front(); }

@@ -95,8 +95,8 @@ std::vector<const Pass*> all_passes() {
     if (is_new) all.push_back(&pass);
   };
   std::ranges::for_each(kPipeline, add);
-  for (const Pass* pass :
-       {&kRandomState, &kRoundedWeights, &kByteProducts, &kDirectConvolutions, &kStrassenOnce, &kStrassenTwice}) {
+  for (const Pass* pass : {&kRandomState, &kRoundedWeights, &kByteProducts, &kDirectConvolutions,
+                           &kStrassenOnce, &kStrassenTwice}) {
     add(*pass);
   }
   return all;
