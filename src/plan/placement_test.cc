@@ -79,7 +79,7 @@ TEST_F(PlaceOperands, TheRandomStateHasABindingInEveryRange) {
   EXPECT_EQ(at(first, state).kind, Place::Kind::kBinding);
   EXPECT_EQ(at(first, state).binding, binding_numbers(main_).random_state());
   EXPECT_EQ(first.kept, std::vector<OperandId>{early});
-  const Placement second = place(2, 3, first.places);
+  const Placement second = place(2, 3, &first.places);
   EXPECT_EQ(at(second, state).binding, binding_numbers(main_).random_state());
   EXPECT_TRUE(second.kept.empty());
 }

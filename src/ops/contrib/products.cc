@@ -128,17 +128,19 @@ std::vector<LoweredOperator> lowered_products() {
   const OperandSpec c = {"C", kFloats, "T", true}, z = {"Z", kFloats, "T", true};
   const OperandSpec scale = {"scale", kFloats}, bias = {"bias", kFloats, "", true};
   const OperandSpec bytes = {"B", kInts}, zeros = {"zero_point", kInts, "", true};
-  std::vector<AttributeSpec> transposed = {{"alpha", 1.0F}, {"transA", zero}, {"transB", zero}};
+  const std::vector<AttributeSpec> transposed = {
+      {"alpha", 1.0F}, {"transA", zero}, {"transB", zero}};
   std::vector<AttributeSpec> gemm = transposed;
   gemm.push_back({"beta", 1.0F});
   gemm.push_back({"activation", std::string()});
-  transposed.insert(transposed.end(), {{"transBatchA", zero}, {"transBatchB", zero}});
+  std::vector<AttributeSpec> batched = transposed;
+  batched.insert(batched.end(), {{"transBatchA", zero}, {"transBatchB", zero}});
   return {
       {"FusedMatMul",
        "alpha * A * B, transposed on request",
        {a, b},
        {"Y"},
-       transposed,
+       std::move(batched),
        lower_fused_matmul},
       {"TransposeMatMul",
        "FusedMatMul under its old name",
