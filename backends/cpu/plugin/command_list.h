@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "contention/team_choice.h"
-#include "plugin/kernel.h"
 #include "plugin/barriers/open_accesses.h"
+#include "plugin/kernel.h"
 #include "plugin/step_log.h"
 #include "plugin/step_times.h"
 #include "pool/pool.h"
