@@ -120,6 +120,9 @@ Option Options::add(const char* names, std::uint64_t& value, const char* help) {
 Option Options::add(const char* names, std::optional<std::int32_t>& value, const char* help) {
   return Option(app_.add_option(names, value, help));
 }
+Option Options::add(const char* names, std::optional<std::int64_t>& value, const char* help) {
+  return Option(app_.add_option(names, value, help));
+}
 Option Options::add(const char* names, std::optional<std::uint64_t>& value, const char* help) {
   return Option(app_.add_option(names, value, help));
 }

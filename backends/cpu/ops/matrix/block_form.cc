@@ -91,6 +91,22 @@ BlockMatrix BlockForm::at(const Run& run) const {
   return b;
 }
 
+void BlockForm::tell(Extents& extents, std::int64_t n) const {
+  const std::int64_t blocks = matrix.k / matrix.block;
+  // Numbers of 4 bits lie in pairs; a row of B has an even count.
+  const auto bytes_of = [&](std::int64_t count) {
+    return matrix.bits == 4 ? (count + 1) / 2 : count;
+  };
+  extents.reads(1, {n, bytes_of(matrix.k)});
+  extents.reads(2, {n, blocks, sizeof(float)});
+  switch (zeros) {
+    case Zeros::kNone: break;
+    case Zeros::kOne: extents.reads(kZerosInput, {1}); break;
+    case Zeros::kEach: extents.reads(kZerosInput, {bytes_of(n * blocks)}); break;
+    case Zeros::kFloats: extents.reads(kZerosInput, {n, blocks, sizeof(float)}); break;
+  }
+}
+
 const BlockKernels& block_kernels(const BlockMatrix& b, bool rounds_rows, Isa isa) {
   // Two vectors of 16 lanes would span two blocks.
   if (isa == Isa::kAvx512 && b.block < 32 && !rounds_rows) isa = Isa::kAvx2;

@@ -14,6 +14,8 @@ struct BlockForm {
 
   /// The matrix of one run.
   BlockMatrix at(const Run& run) const;
+  /// What a run with `n` columns reads of B, its scales and its zero points.
+  void tell(Extents& extents, std::int64_t n) const;
 };
 
 /// Fails: kUnimplemented if there is no kernel for the form, kInvalidArgument if sizes contradict

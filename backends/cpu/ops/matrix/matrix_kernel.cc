@@ -66,12 +66,8 @@ bool MatrixKernel::place_epilogue() {
 /// Constant factors in panels have been checked where they were packed.
 void MatrixKernel::tell_b(Extents& extents) const {
   const GemmPlan& plan = product_.plan;
-  if (product_.nibble_block > 0) {
-    const std::int64_t blocks = plan.k / product_.nibble_block;
-    extents.reads(1, {plan.n, plan.k / 2});
-    extents.reads(2, {plan.n, blocks, sizeof(float)});
-    const bool has_zeros = op().num_inputs > 3 && !plugin::is_absent(op().inputs[3].tensor);
-    if (has_zeros) extents.reads(3, {(plan.n * blocks + 1) / 2});
+  if (product_.blocks) {
+    product_.blocks->tell(extents, plan.n);
   } else if (!packed_b_ && plan.b_form == GemmB::kColumns) {
     extents.reads(1, {reach_bytes(plan, plan.b_batch, plan.n, plan.b_row, plan.k, 1)});
   } else if (!packed_b_) {
