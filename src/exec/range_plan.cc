@@ -218,7 +218,7 @@ Result<std::shared_ptr<RangePlan>> make_range_plan(const ModelState& model,
                                                    const SubgraphCode& code, RangeRequest request) {
   std::optional<SimilarRange> similar;
   if (request.similar != nullptr) {
-    similar.emplace(request.similar->range, request.similar->facts);
+    similar.emplace(SimilarRange{request.similar->range, request.similar->facts});
     take_equal_facts(code, *request.similar, request);
   }
   StepRange range = SLUICE_TRY(plan_range(model.executable.graph, *code.subgraph, request.begin,

@@ -37,7 +37,8 @@ Status check_some_output(const OpSchema& schema, const ir::Operation& operation)
 /// kernel that read the attribute would compute another shape.
 Status check_no_leftovers(const OpSchema& schema, const ir::Operation& operation) {
   if (operation.version != schema.newest_version()) return ok_status();
-  for (const auto& [name, value] : operation.attributes) {
+  for (const auto& attribute : operation.attributes) {
+    const std::string& name = attribute.first;
     const auto is_named = [&](const auto& spec) { return spec.name == name; };
     const auto input = std::ranges::find_if(schema.inputs, is_named);
     if (input == schema.inputs.end() || std::ranges::any_of(schema.attributes, is_named)) continue;
