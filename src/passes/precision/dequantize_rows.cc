@@ -43,6 +43,9 @@ std::optional<Lookup> find_lookup(const Matcher& matcher, ir::OperationId at) {
   if (lookup.axis < 0) lookup.axis += rank;
   if (lookup.blocked < 0) lookup.blocked += rank;
   lookup.has_rows = dequantize->attributes.get_or("block_size", std::int64_t{0}) > 0;
+  if (lookup.axis < 0 || lookup.axis >= rank) return std::nullopt;
+  // Rows of the scales are taken by the same axis, so that they must have it.
+  if (lookup.has_rows && scale_rank != rank) return std::nullopt;
   // A scale for all, or one per place of another axis, stays what it is.
   if (scale_rank > 0 && lookup.axis == lookup.blocked) return std::nullopt;
   return lookup;

@@ -29,6 +29,9 @@ Status check_movable(const sluice_op& op) {
       if (operand.tensor.layout != SLUICE_LAYOUT_ROW_MAJOR) return unimplemented("blocked layout");
     }
   }
+  if (op.outputs[0].tensor.element_type != op.inputs[0].tensor.element_type) {
+    return plugin::invalid_argument(plugin::kind_of(op) + ": the output has another element type");
+  }
   return plugin::ok();
 }
 

@@ -55,6 +55,12 @@ Status check(const sluice_op& op, bool joins) {
     if (plugin::is_absent(part.tensor)) return unimplemented("absent parts");
     if (part.tensor.layout != whole.layout) return unimplemented("operands of unlike layouts");
     if (part.tensor.rank != whole.rank) return unimplemented("operands of unlike ranks");
+    for (int d = 0; d < whole.rank; ++d) {
+      const bool is_axis = d == (axis < 0 ? axis + whole.rank : axis);
+      if (!is_axis && part.tensor.dims[d] != whole.dims[d]) {
+        return plugin::invalid_argument("parts differ from the whole beside the axis");
+      }
+    }
   }
   if (is_blocked(whole) && whole.element_type != plugin::kF32) return unimplemented("not f32");
   return plugin::ok();

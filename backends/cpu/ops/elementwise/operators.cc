@@ -80,7 +80,9 @@ int clip(Translator& t, const Node& n) {
 }
 
 int gelu(Translator& t, const Node& n) {
-  const bool tanh = n.attributes.get_text("approximate", "none") == "tanh";
+  const auto form = n.attributes.get_text("approximate", "none");
+  const bool tanh = form == "tanh";
+  if (!tanh && form != "none") return kNone;
   return t.emit(tanh ? BodyOp::kGeluTanh : BodyOp::kGelu, n.inputs[0]);
 }
 

@@ -189,9 +189,15 @@ class BytePool : public Kernel {
   BytePoolRow row_;
 };
 
+constexpr std::int64_t kMaxWindow = std::int64_t{1} << 31;
+
 Status check_extents(const Window& w) {
   for (const Extent e : {w.kernel, w.stride, w.dilation}) {
     if (e.h < 1 || e.w < 1) return unimplemented("a window without extent");
+  }
+  std::int64_t places = 0;
+  if (__builtin_mul_overflow(w.kernel.h, w.kernel.w, &places) || places > kMaxWindow) {
+    return unimplemented("a window of more than 2^31 places");
   }
   if (w.pad_begin.h < 0 || w.pad_begin.w < 0 || w.pad_end.h < 0 || w.pad_end.w < 0) {
     return unimplemented("negative pads");
