@@ -203,7 +203,7 @@ class Model(_native.CallableModel):
                seed: int | None = None) -> Model:
         """The same package loaded once more. `threads`, `cores`, `seed`: as in sluice.load."""
         check_seed(seed)
-        native = _native.Model(self.path, threads, list(cores or []), "", seed)
+        native = _native.Model(self.path, threads, list(cores or []), "", seed=seed)
         model = Model(native, self._source, None if self._file is None else os.dup(self._file))
         model.opened = {"threads": threads, "cores": cores, **({} if seed is None else {"seed": seed})}
         return model

@@ -76,7 +76,10 @@ class Hostile : public Conformance {
       if (status.is_ok()) continue;
       const std::string node = hostile.op.operation().describe();
       EXPECT_THAT(status.message(), ::testing::HasSubstr(node)) << hostile.claim;
-      EXPECT_THAT(status.message(), ::testing::HasSubstr(hostile.says)) << hostile.claim;
+      const bool has_kernel = status.code() != Code::kUnimplemented;
+      if (has_kernel) {
+        EXPECT_THAT(status.message(), ::testing::HasSubstr(hostile.says)) << hostile.claim;
+      }
       EXPECT_EQ(status.message().find(node), status.message().rfind(node))
           << hostile.claim << ": " << status.message();
     }
