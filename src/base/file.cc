@@ -1,10 +1,8 @@
 #include "base/file.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,29 +16,6 @@
 
 namespace sluice {
 namespace {
-
-Status errno_error(int error, std::string_view what, const std::filesystem::path& path) {
-  const Code code = error == ENOENT                      ? Code::kNotFound
-                    : error == EACCES || error == EPERM  ? Code::kPermissionDenied
-                    : error == ENOSPC || error == EDQUOT ? Code::kResourceExhausted
-                                                         : Code::kUnknown;
-  return make_error(code, "cannot {} \"{}\": {}", what, path.string(), std::strerror(error));
-}
-
-/// Closes on scope exit.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 /// The file mappings of this process: `release` must not drop pages of other memory.
 class Mappings {
@@ -91,41 +66,14 @@ Status write_all(int fd, std::span<const std::byte> contents, const std::filesys
   return ok_status();
 }
 
-/// Without O_NONBLOCK, opening a FIFO waits for somebody who writes to it.
-constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+}  // namespace
 
-Status leads_out(const std::filesystem::path& path) {
-  return invalid_argument("\"{}\" is a link out of its folder", path.string());
-}
-
-/// For kernels before 5.6, and sandboxes that do not know openat2.
-Result<int> open_compared(const std::filesystem::path& folder,
-                          const std::filesystem::path& relative) {
-  std::error_code error;
-  const auto real_folder = std::filesystem::canonical(folder, error);
-  if (error) return errno_error(error.value(), "open", folder);
-  const auto real = std::filesystem::canonical(real_folder / relative, error);
-  if (error) return errno_error(error.value(), "open", folder / relative);
-  const auto [at, rest] =
-      std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end());
-  if (at != real_folder.end()) return leads_out(relative);
-  const int fd = ::open(real.c_str(), kReadFlags | O_NOFOLLOW);
-  if (fd < 0) return errno_error(errno, "open", real);
-  return fd;
-}
-
-Result<int> open_beneath(const std::filesystem::path& folder,
-                         const std::filesystem::path& relative) {
-  const FileDescriptor root(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (root.get() < 0) return errno_error(errno, "open", folder);
-  open_how how = {};
-  how.flags = static_cast<std::uint64_t>(kReadFlags);
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  const long fd = ::syscall(SYS_openat2, root.get(), relative.c_str(), &how, sizeof(how));
-  if (fd >= 0) return static_cast<int>(fd);
-  if (errno == EXDEV) return leads_out(relative);
-  if (errno == ENOSYS || errno == EPERM) return open_compared(folder, relative);
-  return errno_error(errno, "open", folder / relative);
+Status errno_error(int error, std::string_view what, const std::filesystem::path& path) {
+  const Code code = error == ENOENT                      ? Code::kNotFound
+                    : error == EACCES || error == EPERM  ? Code::kPermissionDenied
+                    : error == ENOSPC || error == EDQUOT ? Code::kResourceExhausted
+                                                         : Code::kUnknown;
+  return make_error(code, "cannot {} \"{}\": {}", what, path.string(), std::strerror(error));
 }
 
 Result<Bytes> map_open(int file, const std::filesystem::path& path) {
@@ -149,18 +97,10 @@ Result<Bytes> map_open(int file, const std::filesystem::path& path) {
   return Bytes(std::move(owner), {static_cast<const std::byte*>(address), size});
 }
 
-}  // namespace
-
 Result<Bytes> map_file(const std::filesystem::path& path) {
   const FileDescriptor file(::open(path.c_str(), kReadFlags));
   if (file.get() < 0) return errno_error(errno, "open", path);
   return map_open(file.get(), path);
-}
-
-Result<Bytes> map_file_beneath(const std::filesystem::path& folder,
-                               const std::filesystem::path& relative) {
-  const FileDescriptor file(SLUICE_TRY(open_beneath(folder, relative)));
-  return map_open(file.get(), folder / relative);
 }
 
 void release_pages(std::span<const std::byte> bytes) { mappings().release(bytes); }

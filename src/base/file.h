@@ -1,9 +1,14 @@
 // Whole files: mapped, read, written atomically.
 #pragma once
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -14,13 +19,6 @@ namespace sluice {
 /// Maps a regular file read-only and shared; the mapping lives as long as any copy of the Bytes.
 /// Fails: kNotFound, kPermissionDenied, kInvalidArgument (not a regular file), kUnknown.
 Result<Bytes> map_file(const std::filesystem::path& path);
-
-/// As map_file, for a path that somebody else wrote down: the file lies in `folder` or below, and
-/// no link on the way leads out, not even one that changes meanwhile (openat2 with RESOLVE_BENEATH;
-/// on kernels without it the links are followed first and the result is compared). Fails: as
-/// map_file; kInvalidArgument for a path that leads out.
-Result<Bytes> map_file_beneath(const std::filesystem::path& folder,
-                               const std::filesystem::path& relative);
 
 /// Lets go of the physical memory of what map_file mapped; the bytes are read from the file again
 /// when somebody looks at them. Does nothing for other memory. Safe across threads.
@@ -73,5 +71,33 @@ class AtomicFile {
 
 Status write_file_atomically(const std::filesystem::path& path,
                              std::span<const std::byte> contents);
+
+// ---- for code that opens files itself
+
+/// Without O_NONBLOCK, opening a FIFO waits for somebody who writes to it.
+inline constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+
+/// Closes on scope exit.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(FileDescriptor&&) = delete;
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+/// `cannot open "a/b": No such file or directory`, with the code that fits `error`.
+Status errno_error(int error, std::string_view what, const std::filesystem::path& path);
+
+/// As map_file for a descriptor, which may be closed afterwards. `path` is for messages.
+Result<Bytes> map_open(int file, const std::filesystem::path& path);
 
 }  // namespace sluice

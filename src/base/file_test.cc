@@ -40,29 +40,6 @@ TEST_F(FileTest, FifoIsRefusedWithoutWaitingForAWriter) {
   std::filesystem::remove(fifo);
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_EQ(map_file(fifo).status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(map_file_beneath(fifo.parent_path(), fifo.filename()).status().code(),
-            Code::kInvalidArgument);
-}
-
-TEST_F(FileTest, PathBeneathAFolderDoesNotLeaveIt) {
-  namespace fs = std::filesystem;
-  const auto folder = path("folder");
-  fs::remove_all(folder);
-  fs::create_directories(folder / "inner");
-  ASSERT_TRUE(write_file_atomically(folder / "inner" / "f", bytes_of("in")).is_ok());
-  ASSERT_TRUE(write_file_atomically(path("out"), bytes_of("out")).is_ok());
-  fs::create_symlink("inner/f", folder / "near");
-  fs::create_symlink(path("out"), folder / "far");
-  fs::create_directory_symlink("..", folder / "up");
-  EXPECT_TRUE(map_file_beneath(folder, "inner/f").is_ok());
-  EXPECT_TRUE(map_file_beneath(folder, "near").is_ok());
-  const std::string out = path("out").filename().string();
-  for (const std::string& relative : {std::string("far"), "up/" + out, "../" + out,
-                                      path("out").string(), std::string("inner/../../") + out}) {
-    EXPECT_EQ(map_file_beneath(folder, relative).status().code(), Code::kInvalidArgument)
-        << relative;
-  }
-  EXPECT_EQ(map_file_beneath(folder, "none").status().code(), Code::kNotFound);
 }
 
 TEST_F(FileTest, ReleasesMappedPagesOnly) {

@@ -1,5 +1,7 @@
 #include "onnx/graph_builder.h"
 
+#include <utility>
+
 #include "onnx/maps.h"
 #include "onnx/proto/names.h"
 #include "onnx/proto/sort.h"
@@ -159,8 +161,9 @@ Result<ir::Graph> GraphBuilder::build(pb::GraphProto& main, const ImportOptions&
   SLUICE_TRY(add_initializers(main, scope));
   SLUICE_TRY(declare_types(main, scope));
   SLUICE_TRY(add_main_inputs(main, options, scope));
-  SLUICE_TRY(add_nodes_and_outputs(main, scope));
-  SLUICE_TRY(unsupported_.status());
+  Status built = add_nodes_and_outputs(main, scope);
+  if (!built.is_ok()) findings_.add(std::move(built));
+  SLUICE_TRY(findings_.status());
   return std::move(graph_);
 }
 

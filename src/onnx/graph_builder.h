@@ -2,21 +2,21 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/system/folder.h"
 #include "ir/graph.h"
+#include "onnx/faults/findings.h"
 #include "onnx/functions.h"
 #include "onnx/import.h"
 #include "onnx/proto/proto.h"
 #include "onnx/scope.h"
 #include "onnx/tensors/tensor.h"
 #include "onnx/type.h"
-#include "onnx/unsupported.h"
 
 namespace sluice::onnx {
 
@@ -24,14 +24,14 @@ namespace sluice::onnx {
 /// messages it is given. Used by one thread.
 class GraphBuilder {
  public:
-  GraphBuilder(std::filesystem::path folder, FunctionTable& functions, const Opsets& opsets)
-      : tensors_(std::move(folder)), functions_(functions), opsets_(opsets) {}
+  GraphBuilder(std::vector<Folder> folders, FunctionTable& functions, const Opsets& opsets)
+      : tensors_(std::move(folders)), functions_(functions), opsets_(opsets) {}
 
   /// Bytes that are missing in the message, by initializer of `main`; empty: they are there. Before
   /// `build`.
   void add_raw_data(const pb::GraphProto& main, const std::vector<Bytes>& raw);
 
-  /// Fails: kInvalidArgument; kUnimplemented with all unsupported operators.
+  /// Fails: kInvalidArgument, kUnimplemented; one message has the faults of all nodes.
   Result<ir::Graph> build(pb::GraphProto& main, const ImportOptions& options);
 
   /// What the file gets wrong and import accepts all the same; sentences.
@@ -54,6 +54,8 @@ class GraphBuilder {
 
   // node_builder.cc: one node
   Status add_node(pb::NodeProto& node, Scope& scope);
+  Status add_checked_node(pb::NodeProto& node, Scope& scope);
+  Status note_fault(const pb::NodeProto& node, Status fault, Scope& scope);
   Status add_operation(pb::NodeProto& node, Scope& scope);
   Status add_captures(const std::vector<Nested>& nested, ir::Operation& operation, Scope& scope);
   Status set_version(ir::Operation& operation, const Scope& scope);
@@ -77,7 +79,7 @@ class GraphBuilder {
   TypeReader types_;
   FunctionTable& functions_;
   const Opsets& opsets_;
-  UnsupportedOperators unsupported_;
+  Findings findings_;
   std::set<std::string> warnings_;
   int depth_ = 0;  // of graphs and calls inside each other
   int num_calls_ = 0;

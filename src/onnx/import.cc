@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/file.h"
 #include "onnx/functions.h"
@@ -10,6 +11,7 @@
 #include "onnx/proto/names.h"
 #include "onnx/proto/proto.h"
 #include "onnx/proto/split_model.h"
+#include "onnx/tensors/model_file.h"
 #include "ops/inference.h"
 #include "ops/lowering/lower_operations.h"
 
@@ -132,13 +134,13 @@ void note_warnings(const std::vector<std::string>& warnings, ir::Graph& graph) {
   if (!text.empty()) graph.metadata.insert_or_assign("warnings", text);
 }
 
-Result<ir::Graph> import_parsed(ParsedModel& parsed, const std::filesystem::path& folder,
+Result<ir::Graph> import_parsed(ParsedModel& parsed, std::vector<Folder> folders,
                                 const ImportOptions& options) {
   pb::ModelProto& model = parsed.proto;
   const Opsets opsets = SLUICE_TRY(model_opsets(model));
   FunctionTable functions = SLUICE_TRY(FunctionTable::create(model, opsets));
   const auto columns = describe_columns(model.graph());
-  GraphBuilder builder(folder, functions, opsets);
+  GraphBuilder builder(std::move(folders), functions, opsets);
   builder.add_raw_data(*model.mutable_graph(), parsed.raw);
   ir::Graph graph = SLUICE_TRY(builder.build(*model.mutable_graph(), options));
   describe_source(model, opsets, graph);
@@ -160,21 +162,18 @@ Result<ir::Graph> import_model_bytes(std::span<const std::byte> model,
                                      const ImportOptions& options) {
   ParsedModel parsed;
   SLUICE_TRY(parse(model, nullptr, parsed).with_context("the model"));
-  return import_parsed(parsed, folder, options);
+  return import_parsed(parsed, folders_at(folder), options);
 }
 
 Result<ir::Graph> import_model(const std::filesystem::path& path, const ImportOptions& options) {
   const std::string context = "importing \"" + path.string() + "\"";
   ParsedModel parsed;
-  {
-    const Bytes bytes = SLUICE_TRY(map_file(path));
-    SLUICE_TRY(parse(bytes.view(), options.keep_mapped ? &bytes : nullptr, parsed)
-                   .with_context("\"" + path.string() + "\""));
-    release_pages(bytes.view());  // those of the message
-  }
-  std::filesystem::path folder = path.parent_path();
-  if (folder.empty()) folder = ".";
-  return import_parsed(parsed, folder, options).with_context(context);
+  ModelFile file = SLUICE_TRY(open_model_file(path));
+  SLUICE_TRY(parse(file.bytes.view(), options.keep_mapped ? &file.bytes : nullptr, parsed)
+                 .with_context("\"" + path.string() + "\""));
+  release_pages(file.bytes.view());  // those of the message
+  file.bytes = Bytes();
+  return import_parsed(parsed, std::move(file.folders), options).with_context(context);
 }
 
 }  // namespace sluice::onnx

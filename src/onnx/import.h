@@ -32,14 +32,16 @@ struct ImportOptions {
   bool keep_mapped = false;
 };
 
-/// Reads `path` and the external data files it names, which must lie inside its folder.
+/// Reads `path` and the external data files it names. They lie in the folder of `path`, or in that
+/// of the file that `path` is a link to; a link to a file elsewhere is refused.
 ///
 /// The file is mapped and weights are copied once, unless `keep_mapped` says otherwise; external
 /// data is mapped and not copied. What the file gets wrong and other runtimes accept is in
 /// `metadata["warnings"]`: stale declared shapes, an operator set that is not imported,
 /// LayerNormalization before opset 17.
-/// Fails: kUnimplemented    names every unsupported operator with some of its nodes
-///        kInvalidArgument  the file, or an option, is wrong; the message names the culprit
+/// Fails: kUnimplemented    names every unsupported operator with some of its nodes, and what else
+///                          is wrong with single nodes
+///        kInvalidArgument  the file, or an option, is wrong; the message names the culprits
 ///        kNotFound, kPermissionDenied  a file cannot be read
 Result<ir::Graph> import_model(const std::filesystem::path& path,
                                const ImportOptions& options = {});

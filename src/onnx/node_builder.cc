@@ -4,6 +4,7 @@
 
 #include "ir/source.h"
 #include "onnx/attribute.h"
+#include "onnx/faults/attribute_names.h"
 #include "onnx/graph_builder.h"
 #include "onnx/proto/names.h"
 #include "onnx/source.h"
@@ -23,7 +24,28 @@ bool is_graph(const pb::AttributeProto& attribute) {
 
 }  // namespace
 
+/// A node of a graph whose fault is noted does not end the import: the next one may have a fault,
+/// too. A fault inside a function is one of its call.
 Status GraphBuilder::add_node(pb::NodeProto& node, Scope& scope) {
+  const int depth = depth_;
+  Status status = add_checked_node(node, scope);
+  if (status.is_ok() || scope.is_call()) return status;
+  depth_ = depth;
+  return note_fault(node, std::move(status), scope);
+}
+
+Status GraphBuilder::note_fault(const pb::NodeProto& node, Status fault, Scope& scope) {
+  const bool is_last = fault.code() == Code::kResourceExhausted || findings_.is_full();
+  if (is_last) return fault;
+  findings_.add(std::move(fault));
+  for (const std::string& output : node.output()) {
+    if (output.empty() || scope.defines(output)) continue;
+    if (!scope.define_operand(output).is_ok()) break;  // its name is refused
+  }
+  return ok_status();
+}
+
+Status GraphBuilder::add_checked_node(pb::NodeProto& node, Scope& scope) {
   SLUICE_TRY(check_name(node.name()));
   SLUICE_TRY(check_name(node.domain()));
   SLUICE_TRY(check_name(node.op_type()));
@@ -31,6 +53,7 @@ Status GraphBuilder::add_node(pb::NodeProto& node, Scope& scope) {
   if (Function* function = functions_.find(node.domain(), node.op_type())) {
     return inline_call(node, *function, scope).with_context(where);
   }
+  SLUICE_TRY(check_attribute_names(node, *scope.opsets).with_context(where));
   if (node.op_type() == "Constant" && canonical_domain(node.domain()).empty()) {
     const ir::Attributes attributes =
         SLUICE_TRY(read_attributes(node, scope, nullptr).with_context(where));
@@ -109,8 +132,7 @@ Status GraphBuilder::set_version(ir::Operation& operation, const Scope& scope) {
                             operation.describe(), operation.domain);
   }
   if (!version) {
-    unsupported_.add(operation.domain, operation.kind, opset->second, schema != nullptr,
-                     operation.name);
+    findings_.add_operator(operation.domain, operation.kind, opset->second, operation.name);
     return ok_status();
   }
   operation.version = *version;

@@ -12,12 +12,10 @@
 
 #include "base/result.h"
 #include "ir/graph.h"
+#include "onnx/proto/names.h"
 #include "onnx/proto/proto.h"
 
 namespace sluice::onnx {
-
-/// Version of the operator set of each domain.
-using Opsets = std::map<std::string, int, std::less<>>;
 
 /// An outer value that a subgraph reads, and the subgraph's own operand for it.
 struct Capture {
@@ -54,6 +52,10 @@ class Scope {
 
   /// Whether `name` is an initializer of this scope.
   bool defines_constant(const std::string& name) const;
+
+  /// Whether `name` has a meaning in this scope itself.
+  bool defines(const std::string& name) const { return values_.contains(name); }
+  bool is_call() const { return caller_ != nullptr; }
 
   /// Makes `name` unavailable to operands that are named by Sluice.
   void reserve(const std::string& name) { taken().insert(name); }

@@ -2,8 +2,9 @@
 """Attributes that the standard forbids are refused, with the operator, the node and the value.
 
 Every attribute of every operator of the default domain gets a value of another kind, and values
-outside what the standard allows (constraints/table.py); the rest of the node is a case on which it
-runs. Both backends must refuse all of them, in words that name the operator, the node, the
+outside what the standard allows (constraints/table.py). Every operator gets attributes that it does
+not have: those of its older versions, an invented one, and one of Sluice's own. The rest of the node
+is a case on which it runs. Both backends must refuse all of them, in words that name the operator, the node, the
 attribute and the value.
 """
 
@@ -34,6 +35,9 @@ NO_RECIPE = {"If", "Loop", "Scan", "SequenceMap", "SequenceEmpty", "SplitToSeque
              "SequenceInsert", "SequenceLength"}
 
 
+HISTORY = onnx.defs.get_all_schemas_with_history()
+
+
 @dataclass(frozen=True)
 class Attempt:
     operator: str
@@ -53,6 +57,12 @@ def shape_of(recipe: Recipe) -> tuple[int, int]:
     return rank, max(1, rank - 2)
 
 
+def former_attributes(schema: onnx.defs.OpSchema) -> set[str]:
+    """Attributes of older versions that the newest does not have."""
+    return {name for old in HISTORY if (old.domain, old.name) == (schema.domain, schema.name)
+            for name in old.attributes} - set(schema.attributes)
+
+
 def attempts_on(schema: onnx.defs.OpSchema, recipe: Recipe) -> list[Attempt]:
     attempts = []
     for name, attribute in schema.attributes.items():
@@ -61,6 +71,8 @@ def attempts_on(schema: onnx.defs.OpSchema, recipe: Recipe) -> list[Attempt]:
         values = forbidden(schema.name, name)
         for value in values(*shape_of(recipe)) if callable(values) else values or ():
             attempts.append(Attempt(schema.name, name, value, False))
+    for name in ("bogus", "sluice_weights", *sorted(former_attributes(schema))):
+        attempts.append(Attempt(schema.name, name, 1, True))
     return attempts
 
 

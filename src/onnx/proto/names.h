@@ -1,6 +1,8 @@
 // Names in the file: how messages show them, and which are refused.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -8,6 +10,9 @@
 #include "onnx/proto/proto.h"
 
 namespace sluice::onnx {
+
+/// Version of the operator set of each domain.
+using Opsets = std::map<std::string, int, std::less<>>;
 
 /// `node "conv1" (Conv)`; an unnamed node goes by its first output.
 std::string describe(const pb::NodeProto& node);

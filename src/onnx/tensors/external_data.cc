@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "base/checked.h"
-#include "base/file.h"
 
 namespace sluice::onnx {
 namespace {
@@ -52,17 +51,36 @@ Status check_location(const std::string& location) {
 
 }  // namespace
 
+Result<Bytes> ExternalData::find(const std::string& location) const {
+  Status missing;
+  for (const Folder& folder : folders_) {
+    auto mapped = folder.map(location);
+    if (mapped.is_ok() || mapped.status().code() != Code::kNotFound) {
+      const bool is_link = mapped.status().code() == Code::kInvalidArgument;
+      if (!is_link || folders_.size() == 1) return mapped;
+      auto linked = folder.map_link(location, folders_.back());
+      return linked.is_ok() ? linked : mapped;
+    }
+    missing = mapped.status();
+  }
+  return missing;
+}
+
 Result<Bytes> ExternalData::map(const std::string& location) {
   const auto known = files_.find(location);
   if (known != files_.end()) return known->second;
   SLUICE_TRY(check_location(location));
-  if (folder_.empty()) {
+  if (folders_.empty()) {
     return invalid_argument("external data \"{}\" has no folder to be read from", location);
   }
-  auto mapped = map_file_beneath(folder_, location);
+  auto mapped = find(location);
   if (mapped.status().code() == Code::kNotFound) {
-    return make_error(Code::kNotFound, "external data \"{}\" cannot be opened in \"{}\"", location,
-                      folder_.string());
+    std::string names;
+    for (const Folder& folder : folders_) {
+      names += fmt::format("{}\"{}\"", names.empty() ? "" : " or ", folder.path().string());
+    }
+    return make_error(Code::kNotFound, "external data \"{}\" cannot be opened in {}", location,
+                      names);
   }
   Bytes bytes = SLUICE_TRY(
       std::move(mapped).with_context("external data must be a regular file in the model's folder"));

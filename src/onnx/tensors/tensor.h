@@ -1,9 +1,9 @@
 // TensorProto and SparseTensorProto to ir::Constant.
 #pragma once
 
-#include <filesystem>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "ir/attribute.h"
@@ -16,7 +16,7 @@ namespace sluice::onnx {
 /// asking again gives the same constant. Used by one thread.
 class TensorReader {
  public:
-  explicit TensorReader(std::filesystem::path folder) : external_(std::move(folder)) {}
+  explicit TensorReader(std::vector<Folder> folders) : external_(std::move(folders)) {}
 
   /// The raw data of a tensor whose message lacks it.
   void add_raw_data(const pb::TensorProto& tensor, Bytes data) {

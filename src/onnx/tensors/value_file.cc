@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "base/file.h"
 #include "onnx/proto/proto.h"
+#include "onnx/tensors/model_file.h"
 #include "onnx/tensors/tensor.h"
 
 namespace sluice::onnx {
@@ -16,7 +16,7 @@ using Kind = ir::Type::Kind;
 
 class ValueReader {
  public:
-  explicit ValueReader(std::filesystem::path folder) : tensors_(std::move(folder)) {}
+  explicit ValueReader(std::vector<Folder> folders) : tensors_(std::move(folders)) {}
 
   Result<FileValue> tensor(pb::TensorProto& proto) {
     if (proto.data_type() == 0) return invalid_argument("holds no tensor");
@@ -72,9 +72,9 @@ Result<FileValue> read(const Bytes& file, const ir::Type& type, ValueReader& rea
 }  // namespace
 
 Result<FileValue> read_value_file(const std::filesystem::path& path, const ir::Type& type) {
-  const Bytes file = SLUICE_TRY(map_file(path));
-  ValueReader reader(path.parent_path());
-  return read(file, type, reader).with_context(path.string());
+  ModelFile file = SLUICE_TRY(open_model_file(path));
+  ValueReader reader(std::move(file.folders));
+  return read(file.bytes, type, reader).with_context(path.string());
 }
 
 }  // namespace sluice::onnx

@@ -1,0 +1,98 @@
+#include "base/system/folder.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "support/paths.h"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+using sluice::testing::TempDir;
+
+class FolderTest : public ::testing::Test {
+ protected:
+  void write(const fs::path& relative, const std::string& text) {
+    fs::create_directories((root_.path() / relative).parent_path());
+    std::ofstream(root_.path() / relative) << text;
+  }
+  Folder open(const fs::path& relative) { return Folder::open(root_.path() / relative).value(); }
+
+  TempDir root_;
+};
+
+std::string text_of(const Result<Bytes>& bytes) {
+  if (!bytes.is_ok()) return std::string(bytes.status().message());
+  return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+}
+
+TEST_F(FolderTest, StaysTheSameWhenItsNameMeansAnother) {
+  write("own/f", "own");
+  write("other/f", "other");
+  const Folder folder = open("own");
+  fs::rename(root_.path() / "own", root_.path() / "moved");
+  fs::create_directory_symlink("other", root_.path() / "own");
+  EXPECT_EQ(text_of(folder.map("f")), "own");
+}
+
+TEST_F(FolderTest, APathBeneathItDoesNotLeaveIt) {
+  write("folder/inner/f", "in");
+  write("out", "out");
+  fs::create_symlink("inner/f", root_.path() / "folder/near");
+  fs::create_symlink(root_.path() / "out", root_.path() / "folder/far");
+  fs::create_directory_symlink("..", root_.path() / "folder/up");
+  ASSERT_EQ(::mkfifo((root_.path() / "folder/fifo").c_str(), 0600), 0);
+  const Folder folder = open("folder");
+  EXPECT_EQ(text_of(folder.map("inner/f")), "in");
+  EXPECT_EQ(text_of(folder.map("near")), "in");
+  for (const std::string& relative :
+       {std::string("far"), std::string("up/out"), std::string("../out"),
+        (root_.path() / "out").string(), std::string("inner/../../out"), std::string("fifo")}) {
+    EXPECT_EQ(folder.map(relative).status().code(), Code::kInvalidArgument) << relative;
+  }
+  EXPECT_EQ(folder.map("none").status().code(), Code::kNotFound);
+}
+
+TEST_F(FolderTest, LinksLeadToTheTargetAlone) {
+  write("blobs/1", "one");
+  write("blobs/deep/2", "two");
+  write("other/3", "three");
+  fs::create_directories(root_.path() / "links");
+  fs::create_symlink("../blobs/1", root_.path() / "links/a");
+  fs::create_symlink(root_.path() / "blobs/deep/2", root_.path() / "links/b");
+  fs::create_symlink("a", root_.path() / "links/chain");
+  fs::create_directory_symlink("../blobs", root_.path() / "links/dir");
+  fs::create_symlink("../other/3", root_.path() / "links/far");
+  fs::create_symlink("../blobs/../other/3", root_.path() / "links/through");
+  fs::create_symlink("self", root_.path() / "links/self");
+  const Folder links = open("links");
+  const Folder blobs = open("blobs");
+  EXPECT_EQ(text_of(links.map_link("a", blobs)), "one");
+  EXPECT_EQ(text_of(links.map_link("b", blobs)), "two");
+  EXPECT_EQ(text_of(links.map_link("chain", blobs)), "one");
+  EXPECT_EQ(text_of(links.map_link("dir/1", blobs)), "one");
+  for (const char* refused : {"far", "through"}) {
+    EXPECT_EQ(links.map_link(refused, blobs).status().code(), Code::kInvalidArgument) << refused;
+  }
+  EXPECT_FALSE(links.map_link("self", blobs).is_ok());
+  EXPECT_EQ(links.map_link("none", blobs).status().code(), Code::kNotFound);
+}
+
+TEST_F(FolderTest, KnowsTheSameFileByItsOtherName) {
+  write("blobs/1", "one");
+  write("blobs/2", "one");
+  write("links/plain", "one");
+  fs::create_symlink("../blobs/1", root_.path() / "links/a");
+  const Folder links = open("links");
+  const Folder blobs = open("blobs");
+  EXPECT_TRUE(links.has_same("a", blobs, "1"));
+  EXPECT_FALSE(links.has_same("a", blobs, "2"));
+  EXPECT_FALSE(links.has_same("plain", blobs, "1"));
+  EXPECT_FALSE(links.has_same("a", links, "a")) << "a link is not the file";
+}
+
+}  // namespace
+}  // namespace sluice
