@@ -47,8 +47,13 @@ bool NativeModel::Spec::is_static() const {
 
 NativeModel::Spec NativeModel::copy(const sluice_tensor_spec& spec) {
   const std::size_t rank = spec.rank > 0 ? static_cast<std::size_t>(spec.rank) : 0;
-  return {spec.name,      spec.type, spec.element_type, spec.rank, {spec.dims, spec.dims + rank},
-          spec.batch_axis};
+  return {spec.name,
+          spec.type,
+          spec.element_type,
+          spec.rank,
+          {spec.dims, spec.dims + rank},
+          spec.batch_axis,
+          spec.has_default != 0};
 }
 
 NativeModel::NativeModel(const std::string& path, std::int32_t num_threads,
@@ -111,7 +116,7 @@ nb::list NativeModel::describe(const std::vector<Spec>& specs) {
   nb::list described;
   for (const Spec& spec : specs) {
     described.append(describe_spec(spec.name, spec.type, spec.element_type, spec.rank, spec.dims,
-                                   spec.batch_axis));
+                                   spec.batch_axis, spec.has_default));
   }
   return described;
 }
@@ -151,6 +156,10 @@ void NativeModel::return_context(ContextPointer context) {
 void NativeModel::set_input(sluice_context* context, std::size_t index,
                             const InputTensor& input) const {
   const char* name = name_of(inputs_, index);
+  if (input.is_absent) {
+    check(sluice_context_set_input(context, name, nullptr));
+    return;
+  }
   if (!input.is_sequence) {
     const sluice_array view = input.view();
     check(sluice_context_set_input(context, name, &view));
@@ -318,7 +327,8 @@ nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wante
   }
   std::vector<InputTensor> tensors(inputs_.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (!read_input(inputs[i], tensors[i])) {
+    tensors[i].is_absent = inputs[i].is_none();
+    if (!tensors[i].is_absent && !read_input(inputs[i], tensors[i])) {
       throw Failure(kInvalidArgument, "input \"" + inputs_[i].name +
                                           "\" is no contiguous array in memory of the processor");
     }

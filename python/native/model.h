@@ -39,9 +39,10 @@ class NativeModel {
   /// the cost. No object, and no run, if an argument or the model needs another way.
   nb::object call_arrays(const nb::handle& arguments);
 
-  /// `inputs`: one per input, as read_input takes them. `out`: None, or an array to write to or
-  /// None per output. Returns a list with one entry per output, None where `wanted` is false or
-  /// `out` has an array. A run ends after `timeout_ns`, as sluice_context_run_with says; 0: none.
+  /// `inputs`: one per input, as read_input takes them, or None for its default. `out`: None, or an
+  /// array to write to or None per output. Returns a list with one entry per output, None where
+  /// `wanted` is false or `out` has an array. A run ends after `timeout_ns`, as
+  /// sluice_context_run_with says; 0: none.
   nb::list run(const nb::list& inputs, const std::vector<bool>& wanted, const nb::object& out,
                std::int64_t timeout_ns);
 
@@ -60,6 +61,7 @@ class NativeModel {
     std::int32_t rank = -1;
     std::vector<std::int64_t> dims;
     std::int32_t batch_axis = -1;
+    bool has_default = false;
 
     bool is_static() const;
     bool is_tensor() const { return element_type != 0; }
