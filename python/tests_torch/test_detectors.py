@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import os
 import pytest
 import sluice.torch
 import torch
 import torchvision
 from torch import nn
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("SLUICE_DETECTORS"), reason="takes minutes of a processor: set SLUICE_DETECTORS=1 to run it")
 
 SMALL = {"min_size": 128, "max_size": 128, "box_detections_per_img": 20}
 DETECTORS: dict[str, dict[str, Any]] = {
