@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-import os
 import pytest
 import sluice.torch
 import torch
