@@ -61,7 +61,9 @@ class KernelRun {
     address = allocate(*bytes);
     if (contents.type.element() == ir::ElementType::kString) {
       decoded_.push_back(SLUICE_TRY(backend::decode_texts(contents)));
-      std::memcpy(address, decoded_.back().data(), static_cast<std::size_t>(*bytes));
+      if (*bytes > 0) {
+        std::memcpy(address, decoded_.back().data(), static_cast<std::size_t>(*bytes));
+      }
       return ok_status();
     }
     const auto held = std::min(static_cast<std::size_t>(*bytes), contents.data.size());
