@@ -22,8 +22,10 @@ from eventually import HANG_S, eventually, pause_for, suspend  # noqa: E402, F40
 BUILD = Path(sys.argv[1]).resolve()
 DIGITS = ROOT / "examples/digits/digits.onnx"
 
-# Four devices of four cores in a chain; several models may be loaded on one core group.
+# Four devices of four cores in a chain; several models may be loaded on one core group. Their log would count
+# as the daemon's memory: it grows to 16 MiB with the requests.
 MACHINE = {
+    "max_log_bytes": 0,
     "devices": [{"count": 4, "cores": 4, "exclusive_cores": False, "bus_address": "0000:00:1{}.0"}],
     "links": [{"a": 0, "b": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 3}],
 }
