@@ -187,14 +187,15 @@ Status run_mel_weight_matrix(const Call& call) {
   return write_doubles(call, 0, y);
 }
 
-/// a - b cos(2 pi n / N) + c cos(4 pi n / N)
+/// a - b cos(2 pi n / N) + c cos(4 pi n / N). As the standard defines it, one sample that is not
+/// periodic has N = 0 and is NaN.
 Status run_window(const Call& call, double a, double b, double c) {
   const auto size = plugin::num_elements(call.output(0));
   const bool is_periodic = call.attributes().get_int("periodic", 1) != 0;
   const auto period = static_cast<double>(is_periodic ? size : size - 1);
   std::vector<double> y;
   for (std::int64_t n = 0; n < size; ++n) {
-    const double angle = period > 0 ? kTwoPi * static_cast<double>(n) / period : 0;
+    const double angle = kTwoPi * static_cast<double>(n) / period;
     y.push_back(a - b * std::cos(angle) + c * std::cos(2 * angle));
   }
   return write_doubles(call, 0, y);
