@@ -47,7 +47,7 @@ test-torch:
 	@scripts/install-deps build test
 	@cmake --preset $(PRESET) >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target sluice_native dist
-	@scripts/test-torch --make $(BUILD) || [ $$? -eq 77 ]
+	@scripts/test-torch --make $(BUILD) -n $(JOBS) --dist worksteal || [ $$? -eq 77 ]
 
 check:
 	@scripts/install-deps build check

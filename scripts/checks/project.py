@@ -19,6 +19,17 @@ def files(suffixes=None):
             if (ROOT / path).is_file() and (suffixes is None or path.suffix in suffixes)]
 
 
+def changed_since(date):
+    """The files that commits since a date of git's touched, and those that wait for one; None without git's history."""
+    history = subprocess.run(["git", "log", f"--since={date}", "--format=", "--name-only"],
+                             cwd=ROOT, capture_output=True, text=True, check=False)
+    waiting = subprocess.run(["git", "diff", "--name-only", "HEAD"],
+                             cwd=ROOT, capture_output=True, text=True, check=False)
+    if history.returncode or not history.stdout:
+        return None
+    return {pathlib.Path(name) for name in (history.stdout + waiting.stdout).split()}
+
+
 def _known_to_git():
     """Nothing without git, or where it refuses: a copy of the tree, somebody else's clone."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
