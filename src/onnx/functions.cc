@@ -1,8 +1,11 @@
 #include "onnx/functions.h"
 
+#include <fmt/format.h>
+#include <google/protobuf/message.h>
 #include <google/protobuf/unknown_field_set.h>
 
 #include <limits>
+#include <string_view>
 
 #include "onnx/proto/names.h"
 #include "onnx/proto/sort.h"
@@ -10,8 +13,23 @@
 namespace sluice::onnx {
 namespace {
 
-/// Parameters with default values came to ONNX after the classes of Debian 12: there they are an
-/// unknown field.
+// Parameters with default values and overloads came to ONNX after the classes of Debian 12: there
+// they are unknown fields, which have these numbers in onnx.proto.
+constexpr int kAttributeProto = 11;    // of FunctionProto, since 1.13
+constexpr int kFunctionOverload = 13;  // of FunctionProto, since 1.16
+constexpr int kNodeOverload = 8;       // of NodeProto, since 1.16
+
+std::vector<std::string_view> unknown_texts(const google::protobuf::Message& message, int number) {
+  std::vector<std::string_view> texts;
+  const auto& unknown = message.GetReflection()->GetUnknownFields(message);
+  for (int i = 0; i < unknown.field_count(); ++i) {
+    const auto& field = unknown.field(i);
+    const bool is_text = field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED;
+    if (field.number() == number && is_text) texts.emplace_back(field.length_delimited());
+  }
+  return texts;
+}
+
 template <typename FunctionProto>
 Result<std::vector<pb::AttributeProto>> read_defaults(const FunctionProto& function) {
   std::vector<pb::AttributeProto> defaults;
@@ -19,20 +37,24 @@ Result<std::vector<pb::AttributeProto>> read_defaults(const FunctionProto& funct
     const auto& known = function.attribute_proto();
     defaults.assign(known.begin(), known.end());
   } else {
-    constexpr int kAttributeProto = 11;  // of FunctionProto in onnx.proto since 1.13
-    const auto& unknown = function.unknown_fields();
-    for (int i = 0; i < unknown.field_count(); ++i) {
-      const auto& field = unknown.field(i);
-      if (field.number() != kAttributeProto ||
-          field.type() != google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED) {
-        continue;
-      }
-      if (!defaults.emplace_back().ParseFromString(field.length_delimited())) {
+    for (const std::string_view text : unknown_texts(function, kAttributeProto)) {
+      if (!defaults.emplace_back().ParseFromString(std::string(text))) {
         return invalid_argument("has a parameter that cannot be read");
       }
     }
   }
   return defaults;
+}
+
+/// Which of several functions of one name a definition is, or a node calls.
+template <typename Proto>
+std::string overload_of(const Proto& proto, int number) {
+  if constexpr (requires { proto.overload(); }) {
+    return proto.overload();
+  } else {
+    const auto texts = unknown_texts(proto, number);
+    return texts.empty() ? "" : std::string(texts.back());
+  }
 }
 
 Result<Function> read_function(pb::FunctionProto& proto, const Opsets& model_opsets) {
@@ -87,9 +109,12 @@ Result<FunctionTable> FunctionTable::create(pb::ModelProto& model, const Opsets&
   for (pb::FunctionProto& proto : *model.mutable_functions()) {
     SLUICE_TRY(check_name(proto.domain()));
     SLUICE_TRY(check_name(proto.name()));
-    const std::string context = "function \"" + proto.domain() + "::" + proto.name() + "\"";
+    const std::string overload = overload_of(proto, kFunctionOverload);
+    SLUICE_TRY(check_name(overload));
+    const std::string context = fmt::format("function \"{}::{}{}{}\"", proto.domain(), proto.name(),
+                                            overload.empty() ? "" : "::", overload);
     Function function = SLUICE_TRY(read_function(proto, opsets).with_context(context));
-    const auto key = std::make_pair(canonical_domain(proto.domain()), proto.name());
+    const Key key = {canonical_domain(proto.domain()), proto.name(), overload};
     if (!table.functions_.emplace(key, std::move(function)).second) {
       return invalid_argument("{} is defined twice; names must be distinct", context);
     }
@@ -97,9 +122,10 @@ Result<FunctionTable> FunctionTable::create(pb::ModelProto& model, const Opsets&
   return table;
 }
 
-Function* FunctionTable::find(const std::string& domain, const std::string& kind) {
+Function* FunctionTable::find(const pb::NodeProto& node) {
   if (functions_.empty()) return nullptr;
-  const auto it = functions_.find({canonical_domain(domain), kind});
+  const auto it = functions_.find(
+      {canonical_domain(node.domain()), node.op_type(), overload_of(node, kNodeOverload)});
   return it == functions_.end() ? nullptr : &it->second;
 }
 

@@ -1,9 +1,9 @@
 // Functions that a model defines for itself.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -32,11 +32,14 @@ class FunctionTable {
   /// `opsets` are the model's, for domains that a function does not import itself.
   static Result<FunctionTable> create(pb::ModelProto& model, const Opsets& opsets);
 
-  /// Null if the model defines no such function. Lives as long as the table and the model.
-  Function* find(const std::string& domain, const std::string& kind);
+  /// The function that the node calls; null if the model defines none. Lives as long as the table
+  /// and the model.
+  Function* find(const pb::NodeProto& node);
 
  private:
-  std::map<std::pair<std::string, std::string>, Function> functions_;
+  using Key = std::array<std::string, 3>;  ///< domain, name, overload
+
+  std::map<Key, Function> functions_;
 };
 
 }  // namespace sluice::onnx

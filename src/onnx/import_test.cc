@@ -220,6 +220,30 @@ TEST(Import, TakesTheDefaultOfAnAbsentParameter) {
   EXPECT_THAT(text_of(model), HasSubstr("{alpha = 0.25}"));  // the function's
 }
 
+TEST(Import, TakesTheOverloadThatANodeNames) {
+  constexpr int kFunctionOverload = 13;
+  constexpr int kNodeOverload = 8;
+  const auto named = [](const char* overload) {
+    pb::ModelProto model = calling_model();
+    pb::FunctionProto& other = *model.add_functions();
+    other = model.functions(0);
+    other.mutable_node(0)->set_op_type("Selu");
+    other.mutable_unknown_fields()->AddLengthDelimited(kFunctionOverload, "scaled");
+    model.mutable_graph()->mutable_node(0)->mutable_unknown_fields()->AddLengthDelimited(
+        kNodeOverload, overload);
+    return model;
+  };
+  EXPECT_THAT(text_of(named("")), HasSubstr("= Elu."));
+  EXPECT_THAT(text_of(named("scaled")), HasSubstr("= Selu."));
+  EXPECT_THAT(text_of(named("other")), HasSubstr("not supported: my::F of opset 1"));
+}
+
+TEST(Import, RefusesTwoFunctionsOfOneOverload) {
+  pb::ModelProto model = calling_model();
+  *model.add_functions() = model.functions(0);
+  EXPECT_THAT(text_of(model), HasSubstr("function \"my::F\" is defined twice"));
+}
+
 TEST(Import, CopiesInputsThatAFunctionReturns) {
   pb::ModelProto model = calling_model();
   model.mutable_functions(0)->set_output(0, "a");

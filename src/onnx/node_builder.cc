@@ -50,7 +50,7 @@ Status GraphBuilder::add_checked_node(pb::NodeProto& node, Scope& scope) {
   SLUICE_TRY(check_name(node.domain()));
   SLUICE_TRY(check_name(node.op_type()));
   const std::string where = describe(node);
-  if (Function* function = functions_.find(node.domain(), node.op_type())) {
+  if (Function* function = functions_.find(node)) {
     return inline_call(node, *function, scope).with_context(where);
   }
   SLUICE_TRY(check_attribute_names(node, *scope.opsets).with_context(where));
