@@ -9,6 +9,7 @@
 #include <exception>
 #include <string>
 
+#include "base/no_memory.h"
 #include "options/nearest.h"
 
 namespace sluice::tool {
@@ -33,7 +34,7 @@ int finish_output(const std::string& program, int code) {
 
 int run_command(Command& command) {
   const std::string program = std::string("sluice ") + command.name();
-  const auto code = command.run();
+  const auto code = catch_no_memory([&] { return command.run(); });
   if (!code.is_ok()) {
     std::fprintf(stderr, "%s: %s\n", program.c_str(), code.status().to_string().c_str());
   }
