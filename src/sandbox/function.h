@@ -3,14 +3,13 @@
 
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "runtime/engine.h"
+#include "runtime/inference/waiting_line.h"
 #include "runtime/packages/package_cache.h"
 #include "sandbox/fair_schedule.h"
 
@@ -74,8 +73,7 @@ struct Function {
   Status wish_status;
   bool is_removed = false;
   bool is_running = false;
-  /// Waiting requests: higher priority first, then in the order of their ids.
-  std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> waiting;
+  runtime::WaitingLine<std::uint64_t> line;    ///< ids of the requests that wait for a turn
   std::optional<runtime::ModelHandle> model;   ///< while warm
   std::shared_ptr<runtime::RequestSink> sink;  ///< of `model`
   runtime::ModelInfo info;                     ///< of `model`; of the last one while cold

@@ -240,6 +240,40 @@ TEST_F(FunctionHostTest, FullLineRefusesAndSaysSo) {
   EXPECT_EQ(num_answers, 1);
 }
 
+TEST_F(FunctionHostTest, WaitingRequestsLeaveByPriorityThenDeadlineThenArrival) {
+  const ModelHandle handle = deploy("f");
+  const auto sink = host_.sink(handle).value();
+  std::atomic<bool> may_go_on = false;
+  std::atomic<bool> is_held = false;
+  runtime::Request first = request_of(1);
+  first.on_done = [&](const Reply&) {
+    is_held = true;
+    EXPECT_TRUE(eventually([&] { return may_go_on.load(); }));
+  };
+  ASSERT_TRUE(sink->submit(first).is_ok());
+  EXPECT_TRUE(eventually([&] { return is_held.load(); }));
+  std::mutex mutex;
+  std::vector<int> order;
+  const auto wait_in_line = [&](int name, std::int32_t priority, std::int64_t deadline_ns) {
+    runtime::Request request = request_of(1);
+    request.priority = priority;
+    request.deadline_ns = deadline_ns;
+    request.on_done = [&, name](const Reply&) {
+      const std::lock_guard lock(mutex);
+      order.push_back(name);
+    };
+    ASSERT_TRUE(sink->submit(request).is_ok());
+  };
+  const std::int64_t hour_ns = host_.clock().now_ns() + 3'600'000'000'000;
+  wait_in_line(1, 0, kNoDeadline);
+  wait_in_line(2, 0, hour_ns);
+  wait_in_line(3, 1, kNoDeadline);
+  wait_in_line(4, 0, hour_ns - 1);
+  may_go_on = true;
+  host_.shutdown(kNoDeadline);
+  EXPECT_THAT(order, ElementsAre(3, 4, 2, 1));
+}
+
 TEST_F(FunctionHostTest, WaitingRequestIsCancelledAndExpires) {
   const ModelHandle handle = deploy("f");
   const auto sink = host_.sink(handle).value();

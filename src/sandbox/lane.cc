@@ -119,7 +119,7 @@ runtime::ModelStatisticsSnapshot Lane::statistics(const Function& function) cons
     const std::lock_guard lock(mutex_);
     model = function.model;
     sum = function.retired;
-    num_waiting = static_cast<std::int64_t>(function.waiting.size());
+    num_waiting = static_cast<std::int64_t>(function.line.size());
   }
   if (model) {
     const auto now = host_.models->statistics(*model);
@@ -144,7 +144,7 @@ Status Lane::check(const Function& function, const Request& request) const {
     return runtime_error(RuntimeCode::kTimeout, "function \"{}\": the deadline has passed",
                          function.name);
   }
-  const int num_waiting = static_cast<int>(function.waiting.size());
+  const int num_waiting = static_cast<int>(function.line.size());
   if (num_waiting < function.max_waiting + function.load.depth) return ok_status();
   const std::int64_t turns = std::max<std::int64_t>(1, function.state.num_requests);
   return runtime::queue_full(function.name, num_waiting, function.max_waiting,
@@ -160,11 +160,8 @@ Result<std::uint64_t> Lane::submit(const std::shared_ptr<Function>& function, Re
   pending->submitted_ns = clock_.now_ns();
   pending->request = std::move(request);
   pending->on_done = std::move(pending->request.on_done);
-  const std::int64_t line = -std::int64_t{pending->request.priority};
-  function->waiting.emplace(std::pair(line, pending->id), pending->id);
-  if (pending->request.deadline_ns != kNoDeadline) {
-    deadlines_.emplace(pending->request.deadline_ns, pending->id);
-  }
+  function->line.push({pending->request, pending->id}, std::uint64_t{pending->id});
+  next_deadline_ns_ = std::min(next_deadline_ns_, pending->request.deadline_ns);
   pending_.emplace(pending->id, pending);
   ++function->state.num_requests;
   schedule_.set_ready(function->id, true);
@@ -175,10 +172,9 @@ Result<std::uint64_t> Lane::submit(const std::shared_ptr<Function>& function, Re
 /// Requires: `mutex_` is held, and the request is waiting.
 void Lane::leave_line(Pending& pending) {
   Function& function = *pending.function;
-  function.waiting.erase({-std::int64_t{pending.request.priority}, pending.id});
-  deadlines_.erase({pending.request.deadline_ns, pending.id});
+  static_cast<void>(function.line.take(pending.id));
   pending.is_waiting = false;
-  if (!function.waiting.empty()) return;
+  if (!function.line.empty()) return;
   schedule_.set_ready(function.id, false);
   note_cooling(function);
 }

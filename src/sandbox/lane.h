@@ -7,9 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "sandbox/fair_schedule.h"
@@ -150,9 +148,9 @@ class Lane {
   FairSchedule schedule_;
   std::map<FunctionId, std::shared_ptr<Function>> functions_;
   std::map<std::uint64_t, std::shared_ptr<Pending>> pending_;
-  std::set<std::pair<std::int64_t, std::uint64_t>> deadlines_;  ///< of waiting requests
   int num_wishes_ = 0;
-  std::int64_t next_cooling_ns_ = kNoDeadline;  ///< no function is to be unloaded before
+  std::int64_t next_deadline_ns_ = kNoDeadline;  ///< of no waiting request before
+  std::int64_t next_cooling_ns_ = kNoDeadline;   ///< no function is to be unloaded before
   std::uint64_t next_id_ = 1;
   bool is_closed_ = false;
   bool is_over_ = false;  ///< the thread ends

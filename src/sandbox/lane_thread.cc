@@ -35,15 +35,24 @@ void Lane::run() {
 /// Answers waiting requests whose deadline has passed. Whether there was one.
 bool Lane::expire(Lock& lock) {
   const std::int64_t now_ns = clock_.now_ns();
-  if (deadlines_.empty() || deadlines_.begin()->first > now_ns) return false;
-  const auto pending = pending_.at(deadlines_.begin()->second);
-  leave_line(*pending);
+  if (next_deadline_ns_ > now_ns) return false;
+  Run late;
+  next_deadline_ns_ = kNoDeadline;
+  for (const auto& [id, function] : functions_) {
+    for (const std::uint64_t request : function->line.take_expired(now_ns)) {
+      late.push_back(pending_.at(request));
+      leave_line(*late.back());
+    }
+    next_deadline_ns_ = std::min(next_deadline_ns_, function->line.next_deadline_ns());
+  }
   lock.unlock();
-  refuse(*pending, runtime_error(RuntimeCode::kTimeout,
-                                 "function \"{}\": the deadline passed while the request waited",
-                                 pending->function->name));
+  for (const auto& pending : late) {
+    refuse(*pending, runtime_error(RuntimeCode::kTimeout,
+                                   "function \"{}\": the deadline passed while the request waited",
+                                   pending->function->name));
+  }
   lock.lock();
-  return true;
+  return !late.empty();
 }
 
 /// Does what another thread waits for. Whether there was such a wish.
@@ -93,9 +102,7 @@ bool Lane::cool_idle(Lock& lock) {
   return true;
 }
 
-std::int64_t Lane::next_event_ns() const {
-  return std::min(next_cooling_ns_, deadlines_.empty() ? kNoDeadline : deadlines_.begin()->first);
-}
+std::int64_t Lane::next_event_ns() const { return std::min(next_cooling_ns_, next_deadline_ns_); }
 
 void Lane::take_turn(Function& function, Lock& lock) {
   const Turn turn = take(function);

@@ -38,7 +38,7 @@ bool may_be_of_one(RuntimeCode code) {
 /// Up to `depth` runs. Requires: a request of the function is waiting, and `mutex_` is held.
 Lane::Turn Lane::take(Function& function) {
   Turn turn;
-  while (!function.waiting.empty() && std::ssize(turn) < function.load.depth) {
+  while (!function.line.empty() && std::ssize(turn) < function.load.depth) {
     turn.push_back(take_run(function));
   }
   return turn;
@@ -49,8 +49,8 @@ Lane::Turn Lane::take(Function& function) {
 Lane::Run Lane::take_run(Function& function) {
   Run run;
   std::int64_t num_rows = 0;
-  while (!function.waiting.empty()) {
-    const auto next = pending_.at(function.waiting.begin()->second);
+  while (!function.line.empty()) {
+    const auto next = pending_.at(*function.line.front());
     const std::int64_t rows =
         function.options.batch_rows > 1 ? rows_of(next->request, function.signature) : 0;
     const bool fits = rows > 0 && rows <= function.options.batch_rows - num_rows;

@@ -4,7 +4,6 @@
 #include <utility>
 
 namespace sluice::session {
-namespace {}  // namespace
 
 Result<std::unique_ptr<InlineModel>> InlineModel::create(
     const exec::LoadedModel& model, int depth, Clock& clock,
@@ -55,9 +54,7 @@ Result<std::uint64_t> InlineModel::submit(runtime::Request& request) {
   const std::int64_t now_ns = clock_.now_ns();
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(enter_locked());
-  const auto after = std::ranges::find_if(
-      waiting_, [&](const Waiting& other) { return other.request.priority < request.priority; });
-  waiting_.insert(after, {next_id_, now_ns, std::move(request)});
+  line_.push({next_id_, now_ns, std::move(request)});
   if (num_sleeping_.load() > 0) changed_.notify_all();
   return next_id_++;
 }
@@ -82,16 +79,14 @@ runtime::Reply InlineModel::run_now(const runtime::Request& request,
 }
 
 bool InlineModel::cancel(std::uint64_t id) {
-  std::function<void(runtime::Reply)> on_done;
+  std::optional<runtime::PendingRequest> cancelled;
   {
     const std::lock_guard lock(mutex_);
-    const auto it = std::ranges::find(waiting_, id, &Waiting::id);
-    if (it == waiting_.end()) return false;
-    on_done = std::move(it->request.on_done);
-    waiting_.erase(it);
+    cancelled = line_.take(id);
+    if (!cancelled) return false;
     --in_flight_;
   }
-  on_done(runtime::failed_reply(
+  cancelled->request.on_done(runtime::failed_reply(
       runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the request was cancelled")));
   tell_waiters();
   return true;
@@ -111,7 +106,7 @@ bool InlineModel::wait(const std::function<bool()>& is_done, std::int64_t deadli
     std::unique_lock lock(mutex_);
     num_sleeping_.fetch_add(1);
     const bool is_over = is_done() || clock_.now_ns() >= deadline_ns;
-    if (!is_over && waiting_.empty()) clock_.wait_until(lock, changed_, deadline_ns);
+    if (!is_over && line_.empty()) clock_.wait_until(lock, changed_, deadline_ns);
     num_sleeping_.fetch_sub(1);
     if (is_over) return is_done();
   }
@@ -119,25 +114,24 @@ bool InlineModel::wait(const std::function<bool()>& is_done, std::int64_t deadli
 }
 
 bool InlineModel::run_one() {
-  Waiting waiting;
   std::size_t slot = 0;
-  if (!take(waiting, slot)) return false;
-  const auto on_done = std::move(waiting.request.on_done);
-  runtime::Reply reply = run(slot, waiting.request, waiting.submitted_ns);
+  auto pending = take(slot);
+  if (!pending) return false;
+  const auto on_done = std::move(pending->request.on_done);
+  runtime::Reply reply = run(slot, pending->request, pending->submitted_ns);
   finish(slot);
   on_done(std::move(reply));
   tell_waiters();
   return true;
 }
 
-bool InlineModel::take(Waiting& waiting, std::size_t& slot) {
+std::optional<runtime::PendingRequest> InlineModel::take(std::size_t& slot) {
   const std::lock_guard lock(mutex_);
-  if (waiting_.empty()) return false;
-  waiting = std::move(waiting_.front());
-  waiting_.pop_front();
+  auto pending = line_.pop();
+  if (!pending) return std::nullopt;
   slot = free_slots_.back();  // not empty: in_flight_ <= number of slots
   free_slots_.pop_back();
-  return true;
+  return pending;
 }
 
 void InlineModel::finish(std::size_t slot) {

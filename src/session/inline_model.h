@@ -3,11 +3,12 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "runtime/inference/waiting_line.h"
 #include "runtime/pipeline/pipeline.h"
 
 namespace sluice::session {
@@ -40,16 +41,10 @@ class InlineModel final : public runtime::RequestSink {
   bool run_one();
 
  private:
-  struct Waiting {
-    std::uint64_t id = 0;
-    std::int64_t submitted_ns = 0;
-    runtime::Request request;
-  };
-
   InlineModel(std::shared_ptr<device::DeviceServiceTable> devices, runtime::Pipeline pipeline,
               Clock& clock)
       : devices_(std::move(devices)), pipeline_(std::move(pipeline)), clock_(clock) {}
-  bool take(Waiting& waiting, std::size_t& slot);
+  std::optional<runtime::PendingRequest> take(std::size_t& slot);
   void finish(std::size_t slot);
   Status check(const runtime::Request& request) const;
   Status enter_locked();
@@ -62,7 +57,7 @@ class InlineModel final : public runtime::RequestSink {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<int> num_sleeping_ = 0;  ///< threads that sleep, or are about to
-  std::deque<Waiting> waiting_;
+  runtime::WaitingLine<> line_;
   std::vector<std::size_t> free_slots_;
   std::size_t in_flight_ = 0;
   std::uint64_t next_id_ = 1;

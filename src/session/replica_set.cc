@@ -136,8 +136,6 @@ Result<std::uint64_t> ReplicaSet::enter_line(runtime::Request& request) {
     return runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
                                   "every replica is busy and {} requests wait", line_.size());
   }
-  const auto after = std::ranges::find_if(
-      line_, [&](const Waiting& other) { return other.request.priority < request.priority; });
   const std::uint64_t id = kLineBit | ++num_lined_up_;
   // The reply erases the entry, on whatever thread it comes.
   const auto forget = [this, id, callers = std::move(request.on_done)](runtime::Reply reply) {
@@ -149,24 +147,25 @@ Result<std::uint64_t> ReplicaSet::enter_line(runtime::Request& request) {
   };
   request.on_done = forget;
   request.will_wait = false;  // another thread submits it
-  line_.insert(after, {id, std::move(request)});
-  num_waiting_.store(line_.size(), std::memory_order_seq_cst);
+  line_.push({id, now_ns, std::move(request)});
+  count_waiting();
   return id;
 }
 
+/// Requires: `mutex_` is held.
+void ReplicaSet::count_waiting() { num_waiting_.store(line_.size(), std::memory_order_seq_cst); }
+
 void ReplicaSet::start_waiting() {
   pump_.run([this] {
-    Waiting waiting;
-    while (pop_line(waiting)) {
-      const std::uint64_t id = waiting.id;
-      auto in_flight = offer(waiting.request);
+    while (auto waiting = pop_line()) {
+      const std::uint64_t id = waiting->id;
+      auto in_flight = offer(waiting->request);
       if (!in_flight.is_ok()) {
         if (runtime::runtime_code_of(in_flight.status()) == runtime::RuntimeCode::kQueueFull) {
-          put_back(std::move(waiting));
+          put_back(std::move(*waiting));
           return;
         }
-        waiting.request.on_done(runtime::failed_reply(in_flight.status()));
-        tell_waiters();
+        end(*std::move(waiting), in_flight.status());
         continue;
       }
       const std::lock_guard lock(mutex_);
@@ -176,53 +175,44 @@ void ReplicaSet::start_waiting() {
   });
 }
 
-bool ReplicaSet::pop_line(Waiting& waiting) {
+std::optional<runtime::PendingRequest> ReplicaSet::pop_line() {
   const std::lock_guard lock(mutex_);
-  if (line_.empty()) return false;
-  waiting = std::move(line_.front());
-  line_.pop_front();
-  left_line_[waiting.id] = kLineBit;  // between line and replica
-  num_waiting_.store(line_.size(), std::memory_order_seq_cst);
-  return true;
+  auto waiting = line_.pop();
+  if (waiting) left_line_[waiting->id] = kLineBit;  // between line and replica
+  count_waiting();
+  return waiting;
 }
 
-void ReplicaSet::put_back(Waiting waiting) {
+void ReplicaSet::put_back(runtime::PendingRequest waiting) {
   {
     const std::lock_guard lock(mutex_);
     if (!is_shut_down_.load(std::memory_order_acquire)) {
       left_line_.erase(waiting.id);
-      line_.push_front(std::move(waiting));
-      num_waiting_.store(line_.size(), std::memory_order_seq_cst);
+      line_.push(std::move(waiting));
+      count_waiting();
       return;
     }
   }
-  waiting.request.on_done(runtime::failed_reply(
-      runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner shuts down")));
-  tell_waiters();
+  end(std::move(waiting),
+      runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner shuts down"));
 }
 
-std::deque<ReplicaSet::Waiting> ReplicaSet::take_from_line(
-    const std::function<bool(const Waiting&)>& is_meant) {
-  std::deque<Waiting> taken;
-  const std::lock_guard lock(mutex_);
-  const auto end = std::stable_partition(
-      line_.begin(), line_.end(), [&](const Waiting& waiting) { return !is_meant(waiting); });
-  taken.assign(std::make_move_iterator(end), std::make_move_iterator(line_.end()));
-  line_.erase(end, line_.end());
-  num_waiting_.store(line_.size(), std::memory_order_seq_cst);
-  return taken;
+/// Answers a request that left the line.
+void ReplicaSet::end(runtime::PendingRequest waiting, const Status& why) {
+  waiting.request.on_done(runtime::failed_reply(why));
+  tell_waiters();
 }
 
 bool ReplicaSet::cancel(std::uint64_t id) {
   if ((id & kLineBit) != 0) {
-    auto taken = take_from_line([&](const Waiting& waiting) { return waiting.id == id; });
-    if (!taken.empty()) {
-      taken.front().request.on_done(runtime::failed_reply(
-          runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the request was cancelled")));
-      tell_waiters();
+    std::unique_lock lock(mutex_);
+    if (auto waiting = line_.take(id)) {
+      count_waiting();
+      lock.unlock();
+      end(*std::move(waiting),
+          runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the request was cancelled"));
       return true;
     }
-    const std::lock_guard lock(mutex_);
     const auto it = left_line_.find(id);
     if (it == left_line_.end() || it->second == kLineBit) return false;
     id = it->second;
@@ -234,19 +224,22 @@ bool ReplicaSet::cancel(std::uint64_t id) {
 std::int64_t ReplicaSet::expire() {
   const std::int64_t now_ns = clock().now_ns();
   if (num_waiting_.load(std::memory_order_acquire) == 0) return kNoDeadline;
-  for (Waiting& waiting : take_from_line(
-           [&](const Waiting& waiting) { return waiting.request.deadline_ns <= now_ns; })) {
-    waiting.request.on_done(runtime::failed_reply(runtime::runtime_error(
-        runtime::RuntimeCode::kTimeout, "the deadline passed while it waited")));
-    tell_waiters();
+  std::vector<runtime::PendingRequest> expired;
+  {
+    const std::lock_guard lock(mutex_);
+    expired = line_.take_expired(now_ns);
+    count_waiting();
+  }
+  for (runtime::PendingRequest& waiting : expired) {
+    end(std::move(waiting), runtime::runtime_error(runtime::RuntimeCode::kTimeout,
+                                                   "the deadline passed while it waited"));
   }
   start_waiting();
   const bool is_idle = std::ranges::all_of(
       replicas_, [](const Replica& replica) { return replica.in_flight.load() == 0; });
   const std::lock_guard lock(mutex_);
-  std::int64_t next_ns = is_idle && !line_.empty() ? now_ns + kRetryNs : kNoDeadline;
-  for (const Waiting& waiting : line_) next_ns = std::min(next_ns, waiting.request.deadline_ns);
-  return next_ns;
+  const std::int64_t retry_ns = is_idle && !line_.empty() ? now_ns + kRetryNs : kNoDeadline;
+  return std::min(retry_ns, line_.next_deadline_ns());
 }
 
 bool ReplicaSet::wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
@@ -286,14 +279,16 @@ void ReplicaSet::wake_parked() {
 }
 
 void ReplicaSet::shutdown() {
+  std::vector<runtime::PendingRequest> cancelled;
   {
     const std::lock_guard lock(mutex_);
     is_shut_down_.store(true, std::memory_order_release);
+    cancelled = line_.take_all();
+    count_waiting();
   }
-  for (Waiting& waiting : take_from_line([](const Waiting&) { return true; })) {
-    waiting.request.on_done(runtime::failed_reply(
-        runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner was shut down")));
-    tell_waiters();
+  for (runtime::PendingRequest& waiting : cancelled) {
+    end(std::move(waiting),
+        runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner was shut down"));
   }
   for (Replica& replica : replicas_) {
     const auto is_done = [&] { return replica.open.load(std::memory_order_acquire) == 0; };

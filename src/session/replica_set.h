@@ -8,10 +8,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/serial_pump.h"
-#include "runtime/request/request.h"
+#include "runtime/inference/waiting_line.h"
 
 namespace sluice::session {
 
@@ -24,8 +25,8 @@ struct ReplicaOptions {
 };
 
 /// Submits each request to a replica, chosen by the fewest requests in flight or in turn. If all
-/// replicas are full, a request waits in line, higher priority first, until a replica has room, its
-/// deadline passes, or it is cancelled.
+/// replicas are full, a request waits in line until a replica has room, its deadline passes, or it
+/// is cancelled; its id is valid until its reply.
 ///
 /// Safe from any thread. If a replica has room, a request takes no lock except the replica's:
 /// callers share one atomic count per replica. The line has a lock, which no thread holds while it
@@ -69,20 +70,16 @@ class ReplicaSet final : public runtime::RequestSink {
     std::function<void(runtime::Reply)> callers;
     void operator()(runtime::Reply reply);
   };
-  /// A request that waited in line; its id is valid until its reply.
-  struct Waiting {
-    std::uint64_t id = 0;
-    runtime::Request request;
-  };
 
   explicit ReplicaSet(const ReplicaOptions& options) : options_(options) {}
   Replica* choose(std::size_t turn);
   Result<std::uint64_t> offer(runtime::Request& request);
   Result<std::uint64_t> enter_line(runtime::Request& request);
   void start_waiting();
-  bool pop_line(Waiting& waiting);
-  void put_back(Waiting waiting);
-  std::deque<Waiting> take_from_line(const std::function<bool(const Waiting&)>& is_meant);
+  std::optional<runtime::PendingRequest> pop_line();
+  void put_back(runtime::PendingRequest waiting);
+  void count_waiting();
+  void end(runtime::PendingRequest waiting, const Status& why);
   void wake_parked();
 
   ReplicaOptions options_;
@@ -93,7 +90,7 @@ class ReplicaSet final : public runtime::RequestSink {
 
   std::atomic<std::size_t> num_waiting_ = 0;
   std::mutex mutex_;  // guards the members below
-  std::deque<Waiting> line_;
+  runtime::WaitingLine<> line_;
   std::map<std::uint64_t, std::uint64_t> left_line_;  // id in line to id in flight
   std::uint64_t num_lined_up_ = 0;
 

@@ -104,6 +104,27 @@ TEST_F(ReplicaSetTest, ReplicasFullOfForeignRequestsAreSkipped) {
   a.complete();
 }
 
+TEST_F(ReplicaSetTest, RequestsLeaveTheLineByPriorityThenDeadlineThenArrival) {
+  FakeModel a(1, 1, clock_);
+  const auto set = make({&a});
+  submit(*set);  // the replica is full
+  std::vector<int> order;
+  const auto wait_in_line = [&](int name, std::int32_t priority, std::int64_t deadline_ns) {
+    runtime::Request taken = request(deadline_ns);
+    taken.priority = priority;
+    taken.on_done = [&order, name](const runtime::Reply&) { order.push_back(name); };
+    ASSERT_TRUE(set->submit(taken).is_ok());
+  };
+  wait_in_line(1, 0, kNoDeadline);
+  wait_in_line(2, 0, 500);
+  wait_in_line(3, 1, kNoDeadline);
+  wait_in_line(4, 0, 400);
+  wait_in_line(5, 0, kNoDeadline);
+  while (a.complete()) {
+  }
+  EXPECT_THAT(order, ElementsAre(3, 4, 2, 1, 5));
+}
+
 TEST_F(ReplicaSetTest, ADeadlineInLineIsKept) {
   FakeModel a(1, 1, clock_);
   const auto set = make({&a});

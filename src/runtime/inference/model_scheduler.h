@@ -179,7 +179,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   const std::size_t num_slots_;
 
   mutable std::mutex mutex_;  ///< guards the members below, up to running_by_id_
-  WaitingLine line_;          ///< requests without a slot
+  WaitingLine<> line_;        ///< requests without a slot
   CompletionPace pace_;
   Status refusal_;
   Status doom_;  ///< not ok: the status of give_up

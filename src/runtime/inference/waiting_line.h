@@ -1,4 +1,4 @@
-// The requests of a model that have no slot yet.
+// Where requests wait: for a slot of a model, for a replica, for a thread, for a function's turn.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,74 @@
 
 namespace sluice::runtime {
 
+/// A request that waits by itself.
 struct PendingRequest {
   std::uint64_t id = 0;  ///< counts up with arrival
   std::int64_t submitted_ns = 0;
   Request request;
 };
 
-/// Ordered by priority, then deadline, then arrival. Not thread-safe, and not bounded: the
-/// scheduler refuses requests over its limit. Every operation is logarithmic in the number of
-/// requests, except `take_all`, because a line may be 65,536 long and the driver looks at it in
-/// every step.
+/// Its place in a line: the higher priority first, then the nearer deadline, then arrival.
+struct Place {
+  std::int32_t priority = 0;
+  std::int64_t deadline_ns = kNoDeadline;
+  std::uint64_t id = 0;
+
+  explicit Place(const PendingRequest& pending) : Place(pending.request, pending.id) {}
+  Place(const Request& request, std::uint64_t arrival)
+      : priority(request.priority), deadline_ns(request.deadline_ns), id(arrival) {}
+
+  bool operator<(const Place& other) const {
+    if (priority != other.priority) return priority > other.priority;
+    if (deadline_ns != other.deadline_ns) return deadline_ns < other.deadline_ns;
+    return id < other.id;
+  }
+};
+
+/// Requests in the order of their places; `Waiting` is what a line knows of each. Not thread-safe,
+/// and not bounded: who owns a line refuses requests over its limit. Every operation is logarithmic
+/// in the number of requests, except `take_all`, because a line may be 65,536 long and its owner
+/// looks at it in every step.
+template <typename Waiting = PendingRequest>
 class WaitingLine {
  public:
-  void push(PendingRequest pending);
+  /// Requires: no request in line has the id. One that comes back gets its old place.
+  void push(const Place& place, Waiting&& waiting) {
+    if (place.deadline_ns != kNoDeadline) deadlines_.emplace(place.deadline_ns, place.id);
+    by_id_[place.id] = requests_.emplace(place, std::move(waiting)).first;
+  }
+  void push(PendingRequest&& pending) { push(Place(pending), std::move(pending)); }
+
+  /// Null if nobody waits.
+  const Waiting* front() const { return requests_.empty() ? nullptr : &requests_.begin()->second; }
   /// Removes and returns the first request.
-  std::optional<PendingRequest> pop();
-  std::optional<PendingRequest> take(std::uint64_t id);
+  std::optional<Waiting> pop() {
+    if (requests_.empty()) return std::nullopt;
+    return remove(requests_.begin());
+  }
+  std::optional<Waiting> take(std::uint64_t id) {
+    const auto found = by_id_.find(id);
+    if (found == by_id_.end()) return std::nullopt;
+    return remove(found->second);
+  }
   /// Removes and returns the requests whose deadline is `now_ns` or earlier.
-  std::vector<PendingRequest> take_expired(std::int64_t now_ns);
+  std::vector<Waiting> take_expired(std::int64_t now_ns) {
+    std::vector<Waiting> expired;
+    while (!deadlines_.empty() && deadlines_.begin()->first <= now_ns) {
+      expired.push_back(remove(by_id_.at(deadlines_.begin()->second)));
+    }
+    return expired;
+  }
   /// In order.
-  std::vector<PendingRequest> take_all();
+  std::vector<Waiting> take_all() {
+    std::vector<Waiting> all;
+    all.reserve(requests_.size());
+    for (auto& [place, waiting] : requests_) all.push_back(std::move(waiting));
+    requests_.clear();
+    by_id_.clear();
+    deadlines_.clear();
+    return all;
+  }
 
   bool empty() const { return requests_.empty(); }
   std::size_t size() const { return requests_.size(); }
@@ -42,23 +90,18 @@ class WaitingLine {
   }
 
  private:
-  struct Key {
-    std::int32_t priority = 0;
-    std::int64_t deadline_ns = kNoDeadline;
-    std::uint64_t id = 0;
+  using Requests = std::map<Place, Waiting>;
 
-    bool operator<(const Key& other) const {
-      if (priority != other.priority) return priority > other.priority;
-      if (deadline_ns != other.deadline_ns) return deadline_ns < other.deadline_ns;
-      return id < other.id;
-    }
-  };
-  using Requests = std::map<Key, PendingRequest>;
-
-  PendingRequest remove(Requests::iterator at);
+  Waiting remove(typename Requests::iterator at) {
+    by_id_.erase(at->first.id);
+    deadlines_.erase({at->first.deadline_ns, at->first.id});
+    Waiting removed = std::move(at->second);
+    requests_.erase(at);
+    return removed;
+  }
 
   Requests requests_;
-  std::unordered_map<std::uint64_t, Requests::iterator> by_id_;
+  std::unordered_map<std::uint64_t, typename Requests::iterator> by_id_;
   std::set<std::pair<std::int64_t, std::uint64_t>> deadlines_;  ///< with ids; only real deadlines
 };
 

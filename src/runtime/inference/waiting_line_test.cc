@@ -13,14 +13,14 @@ PendingRequest pending(std::uint64_t id, std::int32_t priority, std::int64_t dea
   return made;
 }
 
-std::vector<std::uint64_t> order_of(WaitingLine& line) {
+std::vector<std::uint64_t> order_of(WaitingLine<>& line) {
   std::vector<std::uint64_t> order;
   while (auto next = line.pop()) order.push_back(next->id);
   return order;
 }
 
 TEST(WaitingLine, OrdersByPriorityThenDeadlineThenArrival) {
-  WaitingLine line;
+  WaitingLine<> line;
   line.push(pending(1, 0, kNoDeadline));
   line.push(pending(2, 0, 500));
   line.push(pending(3, 1, kNoDeadline));
@@ -31,7 +31,7 @@ TEST(WaitingLine, OrdersByPriorityThenDeadlineThenArrival) {
 }
 
 TEST(WaitingLine, ExpiredRequestsLeaveAndOthersKeepTheirOrder) {
-  WaitingLine line;
+  WaitingLine<> line;
   for (std::uint64_t id = 1; id <= 6; ++id) {
     line.push(pending(id, 0, id % 2 == 0 ? 100 : kNoDeadline));
   }
@@ -43,7 +43,7 @@ TEST(WaitingLine, ExpiredRequestsLeaveAndOthersKeepTheirOrder) {
 }
 
 TEST(WaitingLine, EachRequestIsTakenOnce) {
-  WaitingLine line;
+  WaitingLine<> line;
   line.push(pending(7, 0, kNoDeadline));
   EXPECT_FALSE(line.take(8));
   EXPECT_TRUE(line.take(7));
