@@ -6,6 +6,7 @@
 #include <new>
 
 #include "errors.h"
+#include "loaded_model.h"
 #include "model.h"
 
 namespace sluice::python {
@@ -19,15 +20,17 @@ struct CallableModel {
 };
 
 PyTypeObject* g_model_type = nullptr;
+PyTypeObject* g_loaded_model_type = nullptr;
 PyObject* g_convert_and_call = nullptr;
 
 PyObject* member_of(PyObject* self) { return reinterpret_cast<CallableModel*>(self)->native; }
 
 /// The result; null with Python's error set, or null without for the other way.
+template <typename Native>
 PyObject* call_arrays(PyObject* native, PyObject* arguments) {
   try {
     const nb::object kept = nb::borrow(native);  // another thread may set the attribute
-    return nb::inst_ptr<NativeModel>(kept)->call_arrays(arguments).release().ptr();
+    return nb::inst_ptr<Native>(kept)->call_arrays(arguments).release().ptr();
   } catch (const Failure& failure) {
     set_python_error(failure);
   } catch (nb::python_error& error) {
@@ -42,9 +45,12 @@ PyObject* call_arrays(PyObject* native, PyObject* arguments) {
 
 PyObject* call(PyObject* self, PyObject* arguments, PyObject* named) {
   PyObject* native = member_of(self);
-  const bool is_ready = native != nullptr && Py_TYPE(native) == g_model_type;
-  if (is_ready && (named == nullptr || PyDict_Size(named) == 0)) {
-    PyObject* result = call_arrays(native, arguments);
+  if (native != nullptr && (named == nullptr || PyDict_Size(named) == 0)) {
+    PyObject* result = nullptr;
+    if (Py_TYPE(native) == g_model_type) result = call_arrays<NativeModel>(native, arguments);
+    if (Py_TYPE(native) == g_loaded_model_type) {
+      result = call_arrays<NativeLoadedModel>(native, arguments);
+    }
     if (result != nullptr || PyErr_Occurred() != nullptr) return result;
   }
   PyObject* method = PyObject_GetAttr(self, g_convert_and_call);
@@ -76,6 +82,7 @@ PyType_Spec g_spec = {"sluice._native.CallableModel", sizeof(CallableModel), 0,
 
 void bind_callable_model(nb::module_& module) {
   g_model_type = reinterpret_cast<PyTypeObject*>(nb::type<NativeModel>().ptr());
+  g_loaded_model_type = reinterpret_cast<PyTypeObject*>(nb::type<NativeLoadedModel>().ptr());
   g_convert_and_call = PyUnicode_InternFromString("_convert_and_call");
   PyObject* type = PyType_FromSpec(&g_spec);
   if (type == nullptr || g_convert_and_call == nullptr) nb::raise_python_error();

@@ -1,14 +1,15 @@
-// sluice._native.CallableModel, the base class of sluice.Model: its calls reach libsluice without a
-// Python function in between.
+// sluice._native.CallableModel, the base class of sluice.Model and sluice.LoadedModel: their calls
+// reach libsluice without a Python function in between.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace sluice::python {
 
-/// Adds the class to the module, after NativeModel's. It has one attribute, `_native`, which a
-/// subclass sets to a NativeModel. Calling an instance runs that on numpy arrays; a call that
-/// NativeModel::call_arrays refuses is one of the method `_convert_and_call`, which a subclass has.
+/// Adds the class to the module, after NativeModel's and NativeLoadedModel's. It has one attribute,
+/// `_native`, which a subclass sets to one of these. Calling an instance runs that on numpy arrays;
+/// a call that `call_arrays` refuses is one of the method `_convert_and_call`, which a subclass
+/// has.
 void bind_callable_model(nanobind::module_& module);
 
 }  // namespace sluice::python

@@ -5,7 +5,6 @@
 #include <nanobind/stl/vector.h>
 #include <sluice/statistics.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "describe.h"
@@ -134,21 +133,12 @@ ReplyPointer NativeLoadedModel::infer(const std::vector<InputTensor>& inputs,
   return ReplyPointer(reply);
 }
 
-nb::object NativeLoadedModel::call(const nb::args& arguments) const {
-  if (arguments.size() != inputs_.size()) return nb::none();
-  std::vector<InputTensor> tensors(inputs_.size());
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const nb::handle value = arguments[i];
-    if (nb::isinstance<nb::tuple>(value) || !read_input(value, tensors[i])) return nb::none();
-    if (tensors[i].element_type != inputs_[i].element_type) return nb::none();
+nb::object NativeLoadedModel::call_arrays(const nb::handle& arguments) const {
+  for (const TensorInfo& output : outputs_) {
+    if (numpy_bits(output.element_type) == 0) return {};
   }
-  if (std::ranges::any_of(
-          outputs_, [](const TensorInfo& info) { return numpy_bits(info.element_type) == 0; })) {
-    return nb::none();
-  }
-  const nb::list outputs = outputs_of(infer(tensors, {}, {}), {});
-  if (outputs.size() == 1) return outputs[0];
-  return nb::tuple(outputs);
+  const auto tensors = read_arguments(arguments, inputs_);
+  return tensors ? result_of(outputs_of(infer(*tensors, {}, {}), {})) : nb::object();
 }
 
 nb::list NativeLoadedModel::run(const nb::list& inputs, const std::vector<bool>& wanted,
@@ -238,9 +228,9 @@ void bind_loaded_model(nb::module_& module) {
   nb::class_<Loaded>(module, "LoadedModel", "A model of a runtime; sluice.LoadedModel wraps it.")
       .def_prop_ro("id", &Loaded::id)
       .def("info", &Loaded::info)
-      .def("call", &Loaded::call)
       .def("run", &Loaded::run, nb::arg("inputs"), nb::arg("wanted"), nb::arg("out").none(),
-           nb::arg("timeout_ns"), nb::arg("priority"), nb::arg("kept"), nb::arg("keep_ns"))
+           nb::arg("timeout_ns") = 0, nb::arg("priority") = 0,
+           nb::arg("kept") = std::vector<bool>(), nb::arg("keep_ns") = 0)
       .def("submit", &Loaded::submit, nb::arg("replies"), nb::arg("future"), nb::arg("inputs"),
            nb::arg("timeout_ns"), nb::arg("priority"))
       .def("cancel", &Loaded::cancel, nb::arg("request"))

@@ -42,8 +42,8 @@ class NativeLoadedModel {
   std::uint64_t id() const { return id_; }
   nb::dict info() const;
 
-  /// As NativeModel::call: the output, a tuple of several, or None if an argument needs conversion.
-  nb::object call(const nb::args& arguments) const;
+  /// As NativeModel::call_arrays.
+  nb::object call_arrays(const nb::handle& arguments) const;
   /// As NativeModel::run. An integer is an input in the daemon's exchange, or an output that is
   /// kept there.
   nb::list run(const nb::list& inputs, const std::vector<bool>& wanted, const nb::object& out,

@@ -274,9 +274,8 @@ nb::object NativeModel::read_output(sluice_context* context, std::size_t index) 
 }
 
 nb::object NativeModel::call_arrays(const nb::handle& arguments) {
-  if (!is_plain_ || PyTuple_Size(arguments.ptr()) != static_cast<Py_ssize_t>(inputs_.size())) {
-    return {};
-  }
+  if (!is_plain_) return call_bound(arguments);
+  if (PyTuple_Size(arguments.ptr()) != static_cast<Py_ssize_t>(inputs_.size())) return {};
   std::array<sluice_array, kMaxArrays> arrays;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const auto view =
@@ -297,36 +296,30 @@ nb::object NativeModel::call_arrays(const nb::handle& arguments) {
     check(sluice_context_run(context.get()));
   }
   copied_bytes_ += sluice_context_copied_bytes(context.get()) - copied_before;
-  nb::object result;
-  if (outputs_.size() == 1) {
-    result = read_output(context.get(), 0);
-  } else {
-    nb::list all;
-    for (std::size_t i = 0; i < outputs_.size(); ++i) all.append(read_output(context.get(), i));
-    result = nb::tuple(all);
+  nb::list outputs;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    outputs.append(read_output(context.get(), i));
   }
   return_context(std::move(context));
-  return result;
+  return result_of(outputs);
+}
+
+nb::object NativeModel::call_bound(const nb::handle& arguments) {
+  for (const Spec& output : outputs_) {
+    if (numpy_bits(output.element_type) == 0) return {};
+  }
+  const auto tensors = read_arguments(arguments, inputs_);
+  if (!tensors) return {};
+  nb::list outputs;
+  for (OutputTensor& output : execute(*tensors, {}, 0)) {
+    outputs.append(to_python(std::move(output)));
+  }
+  return result_of(outputs);
 }
 
 nb::object NativeModel::call(const nb::args& arguments) {
   nb::object result = call_arrays(arguments);
-  if (result.is_valid()) return result;
-  if (arguments.size() != inputs_.size()) return nb::none();
-  std::vector<InputTensor> tensors(inputs_.size());
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const nb::handle value = arguments[i];
-    if (nb::isinstance<nb::tuple>(value) || !read_input(value, tensors[i])) return nb::none();
-    if (tensors[i].element_type != inputs_[i].element_type) return nb::none();
-  }
-  for (const Spec& output : outputs_) {
-    if (numpy_bits(output.element_type) == 0) return nb::none();
-  }
-  std::vector<OutputTensor> outputs = execute(tensors, {}, 0);
-  if (outputs.size() == 1) return to_python(std::move(outputs.front()));
-  nb::list all;
-  for (OutputTensor& output : outputs) all.append(to_python(std::move(output)));
-  return nb::tuple(all);
+  return result.is_valid() ? result : nb::none();
 }
 
 nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wanted,

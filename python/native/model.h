@@ -33,13 +33,12 @@ class NativeModel {
   /// Facts about the model and its source.
   nb::dict metadata() const;
 
-  /// Inputs in order of the signature. The output, or a tuple of several. None if an argument needs
-  /// conversion: the caller converts and calls `run`.
-  nb::object call(const nb::args& arguments);
-
-  /// The same for arguments that are numpy arrays as `view_numpy_array` reads them, at a third of
-  /// the cost. No object, and no run, if an argument or the model needs another way.
+  /// Inputs in order of the signature: numpy arrays as `view_numpy_array` reads them. The output,
+  /// or a tuple of several. No object, and no run, if an argument or an output needs conversion:
+  /// the caller converts and calls `run`.
   nb::object call_arrays(const nb::handle& arguments);
+  /// The same with None in place of no object.
+  nb::object call(const nb::args& arguments);
 
   /// `inputs`: one per input, as read_input takes them. `out`: None, or an array to write to or
   /// None per output. Returns a list with one entry per output, None where `wanted` is false or
@@ -78,6 +77,8 @@ class NativeModel {
 
   /// For call_arrays: tensors of numpy's types alone, no output that is better bound than copied.
   bool is_plain() const;
+  /// call_arrays of a model that is not plain, at three times the cost.
+  nb::object call_bound(const nb::handle& arguments);
   nb::object read_output(sluice_context* context, std::size_t index);
 
   ContextPointer take_context();

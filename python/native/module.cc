@@ -37,10 +37,10 @@ NB_MODULE(_native, module) {
   sluice::python::watch_forks();
   sluice::python::register_errors();
   sluice::python::bind_model(module);
-  sluice::python::bind_callable_model(module);
   sluice::python::bind_compile(module);
   sluice::python::bind_replies(module);
   sluice::python::bind_loaded_model(module);
+  sluice::python::bind_callable_model(module);
   sluice::python::bind_runtime(module);
   sluice::python::bind_queues(module);
   sluice::python::bind_session(module);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "errors.h"
-#include "numpy/numpy_arrays.h"
 
 namespace sluice::python {
 namespace {
@@ -100,6 +99,10 @@ bool read_input(nb::handle value, InputTensor& input) {
   input.element_type = element_type_of(input.array.dtype());
   input.is_encoded = false;
   return input.element_type != 0;
+}
+
+nb::object result_of(const nb::list& outputs) {
+  return outputs.size() == 1 ? nb::object(outputs[0]) : nb::object(nb::tuple(outputs));
 }
 
 std::vector<WriteArray> read_out(const nb::object& out, std::size_t num_outputs) {

@@ -7,8 +7,11 @@
 #include <sluice/sluice.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "numpy/numpy_arrays.h"
 
 namespace sluice::python {
 
@@ -58,6 +61,24 @@ int numpy_bits(std::int32_t element_type);
 /// Reads an array of a numpy type, a tuple (bytes, element type, shape), or a list of such. False
 /// for anything else.
 bool read_input(nb::handle value, InputTensor& input);
+
+/// The arguments of a call as they lie in memory: numpy arrays of the element types of `inputs`, in
+/// order. Nullopt if one needs conversion.
+template <typename Specs>
+std::optional<std::vector<InputTensor>> read_arguments(nb::handle arguments, const Specs& inputs) {
+  if (PyTuple_Size(arguments.ptr()) != static_cast<Py_ssize_t>(inputs.size())) return std::nullopt;
+  std::vector<InputTensor> tensors(inputs.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const nb::handle value = PyTuple_GetItem(arguments.ptr(), static_cast<Py_ssize_t>(i));
+    const auto view = view_numpy_array(value);
+    if (!view || view->element_type != inputs[i].element_type) return std::nullopt;
+    if (!read_input(value, tensors[i])) return std::nullopt;
+  }
+  return tensors;
+}
+
+/// What a call returns: the output, or a tuple of several.
+nb::object result_of(const nb::list& outputs);
 
 /// `out`: None, or a list of an array to write to or None per output.
 std::vector<WriteArray> read_out(const nb::object& out, std::size_t num_outputs);

@@ -35,7 +35,7 @@ class Model:
     def close(self) -> None: ...
 
 class CallableModel:
-    _native: Model
+    _native: Any
     def __call__(self, *args: object, **kwargs: object) -> Any: ...
 
 class Replies:
@@ -47,16 +47,15 @@ class LoadedModel:
     @property
     def id(self) -> int: ...
     def info(self) -> dict[str, Any]: ...
-    def call(self, *args: object) -> Any: ...
     def run(
         self,
         inputs: list[Any],
         wanted: list[bool],
         out: list[Any] | None,
-        timeout_ns: int,
-        priority: int,
-        kept: list[bool],
-        keep_ns: int,
+        timeout_ns: int = 0,
+        priority: int = 0,
+        kept: list[bool] = ...,
+        keep_ns: int = 0,
     ) -> list[Any]: ...
     def submit(
         self, replies: Replies, future: object, inputs: list[Any], timeout_ns: int, priority: int

@@ -86,8 +86,8 @@ def to_numpy(value: object, number: int, name: str) -> Array:
             return np.from_dlpack(value)
         except (BufferError, RuntimeError, TypeError) as error:
             raise InvalidArgument(f'input "{name}": {error}') from error
-    if isinstance(value, (bytes, bytearray, memoryview)) and number != STRING:
-        return np.asarray(memoryview(value))
+    if number != STRING and (buffer := _find_buffer(value)) is not None:
+        return np.asarray(buffer)
     if isinstance(value, (str, bytes)):
         return np.asarray(value, object)
     if isinstance(value, (list, tuple, int, float, bool, complex)) or hasattr(value, "__array__"):
@@ -96,6 +96,14 @@ def to_numpy(value: object, number: int, name: str) -> Array:
         except (ValueError, TypeError, OverflowError) as error:
             raise InvalidArgument(f'input "{name}": {error}') from error
     raise TypeError(f'input "{name}": {type(value).__name__} is no array')
+
+
+def _find_buffer(value: Any) -> memoryview | None:
+    """The memory of an object with the buffer protocol, such as array.array."""
+    try:
+        return memoryview(value)
+    except TypeError:
+        return None
 
 
 def to_input(value: object, number: int, name: str, declared: str) -> Array | Encoded:

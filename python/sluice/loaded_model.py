@@ -4,43 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _native, descriptions
+from .calls import SignedModel
 from .dtypes import Array
 from .exchange import ExchangedTensor
 from .queues import Queues
-from .requests import NO_LIMIT_NS, Request, collector, nanoseconds
-from .signature import Signature, TensorSpec, has_torch
-
-if TYPE_CHECKING:
-    from .runtime import Runtime
+from .requests import Request, collector, nanoseconds
+from .signature import has_torch
 
 
-class LoadedModel:
+class LoadedModel(SignedModel[_native.LoadedModel]):
     """A model that a runtime loaded. Any thread may use it; unloaded when nobody refers to it.
 
     A call is a request: it waits for its turn behind others of higher priority, and may be refused,
     cancelled or overdue.
     """
 
-    def __init__(self, runtime: Runtime, native: _native.LoadedModel,
+    def __init__(self, owner: object, runtime: _native.Runtime, native: _native.LoadedModel,
                  parts: Sequence[LoadedModel] = ()) -> None:
         info = native.info()
+        super().__init__(native, info["inputs"], info["outputs"])
+        self._owner = owner  # of `runtime`; open while this model is there
         self._runtime = runtime
-        self._native = native
         self._parts = tuple(parts)  # models that this one combines, which it outlives
-        self._call = native.call
-        self._signature = Signature(info["inputs"], info["outputs"])
         self.name: str = info["name"]
-
-    @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
-        return self._signature.inputs
-
-    @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
-        return self._signature.outputs
 
     @property
     def id(self) -> int:
@@ -50,14 +39,6 @@ class LoadedModel:
     def info(self) -> descriptions.ModelInfo:
         """Its phase, group, depth and memory, now."""
         return descriptions.to_model_info(self._native.info())
-
-    def __call__(self, *args: object, **kwargs: object) -> Any:
-        """Runs a request on inputs by position or name: one output, or a tuple of several."""
-        if not kwargs and not has_torch(args):
-            result = self._call(*args)
-            if result is not None:
-                return result
-        return self._signature.call(self._execute, self._signature.bind(args, kwargs))
 
     def run(
         self,
@@ -85,7 +66,7 @@ class LoadedModel:
 
         def execute(inputs: list[Any], wanted: list[bool], memory: list[Any] | None) -> list[Any]:
             results = self._native.run(inputs, wanted, memory, timeout_ns, priority, kept, keep_ns)
-            return [ExchangedTensor(self._runtime._native, item) if isinstance(item, int) else item
+            return [ExchangedTensor(self._runtime, item) if isinstance(item, int) else item
                     for item in results]
 
         return self._signature.run(execute, self._signature.order(feeds), outputs, out)
@@ -112,7 +93,7 @@ class LoadedModel:
 
     def queues(self, capacity: int = 0) -> Queues:
         """Rings of arrays, one per tensor; `capacity` 0 is twice the depth. Not in a daemon."""
-        return Queues(self, capacity)
+        return Queues(_native.Queues(self._runtime, self.id, capacity), self)
 
     def start(self) -> None:
         """Lets the model take requests. One model of a group is started at a time."""
@@ -149,6 +130,3 @@ class LoadedModel:
 
     def __reduce__(self) -> Any:
         raise TypeError("a loaded model cannot be pickled; connect the other process to a daemon")
-
-    def _execute(self, inputs: list[Any], wanted: list[bool], out: list[Any] | None) -> list[Any]:
-        return self._native.run(inputs, wanted, out, NO_LIMIT_NS, 0, [], 0)

@@ -9,7 +9,8 @@ from typing import Any
 
 from . import _native, onnx_files
 from .errors import InvalidArgument, NotFound
-from .model import Model, Path, check_seed
+from .model import Model
+from .package import Path, check_seed
 from .progress import reporter
 from .stateful import with_states
 

@@ -5,52 +5,23 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
-import shutil
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _native
+from .calls import SignedModel
 from .dtypes import Array
-from .errors import DeadlineExceeded, FailedPrecondition, InvalidArgument
+from .errors import DeadlineExceeded, FailedPrecondition
+from .package import Package, check_seed
+from .package import Path as Path
 from .profile import Profile
-from .requests import nanoseconds
-from .signature import Signature, has_torch, writable
+from .requests import nanoseconds, workers
+from .runtime import Runtime
 from .signature import TensorSpec as TensorSpec
-
-Path = str | os.PathLike[str]
-
-
-def check_seed(seed: int | None) -> None:
-    if seed is not None and not 0 <= seed < 1 << 64:
-        raise InvalidArgument(f"a seed is from 0 to 2**64 - 1: {seed}")
+from .signature import has_torch, writable
 
 
-class _Workers:
-    """Threads that run submitted requests: as many as the process may use cores. Made when needed."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
-
-    def submit(self, function: Any, *args: Any) -> concurrent.futures.Future[Any]:
-        with self._lock:
-            if self._pool is None:
-                count = max(len(os.sched_getaffinity(0)), 1)
-                self._pool = concurrent.futures.ThreadPoolExecutor(count, "sluice")
-            return self._pool.submit(function, *args)
-
-    def forget(self) -> None:
-        """In a forked child, where the threads do not exist."""
-        self._lock = threading.Lock()
-        self._pool = None
-
-
-_workers = _Workers()
-os.register_at_fork(after_in_child=_workers.forget)
-
-
-class Model(_native.CallableModel):
+class Model(SignedModel[_native.Model], Package):
     """A loaded model. Any thread may use it; runs release the GIL and proceed in parallel.
 
     Calling it runs it on inputs by position or name and returns one output, or a tuple of several. numpy arrays
@@ -58,20 +29,9 @@ class Model(_native.CallableModel):
     """
 
     def __init__(self, native: _native.Model, source: str, file: int | None = None) -> None:
-        self._native = native
-        self._source = source
-        self._file = file  # descriptor of a package in memory
+        SignedModel.__init__(self, native, native.inputs(), native.outputs())
+        Package.__init__(self, source, file)
         self.opened: dict[str, Any] = {}  #: arguments of the `reopen` that made it
-        self._signature = Signature(native.inputs(), native.outputs())
-        self._call = native.call
-
-    @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
-        return self._signature.inputs
-
-    @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
-        return self._signature.outputs
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -81,14 +41,6 @@ class Model(_native.CallableModel):
     def __repr__(self) -> str:
         source = f" {self._source!r}" if self._file is None else ""
         return f"<sluice.Model{source}{self._signature.lines()}>"
-
-    def _convert_and_call(self, *args: object, **kwargs: object) -> Any:
-        """A call whose arguments are not numpy arrays of the model's types alone."""
-        if not kwargs and not has_torch(args):
-            result = self._call(*args)
-            if result is not None:
-                return result
-        return self._signature.call(self._native.run, self._signature.bind(args, kwargs))
 
     def run(
         self,
@@ -121,7 +73,7 @@ class Model(_native.CallableModel):
             return self._native.run(inputs, wanted, memory, limit_ns)
 
         # The caller does not wait for the end of a segment.
-        future = _workers.submit(run, execute, ordered, outputs, out)
+        future = workers.submit(run, execute, ordered, outputs, out)
         try:
             return dict(future.result(timeout))
         except concurrent.futures.TimeoutError:
@@ -133,7 +85,7 @@ class Model(_native.CallableModel):
 
         None if a value needs conversion, as `run` does it.
         """
-        result = self._call(*ordered)
+        result = self._native.call(*ordered)
         if result is None or len(self._signature.outputs) != 1:
             return result  # type: ignore[no-any-return]
         return (result,)
@@ -143,7 +95,7 @@ class Model(_native.CallableModel):
 
         The caller must not change the inputs before the future is done.
         """
-        return _workers.submit(lambda: self(*args, **kwargs))
+        return workers.submit(lambda: self(*args, **kwargs))
 
     async def call_async(self, *args: object, **kwargs: object) -> Any:
         """As a call, for asyncio; it takes no thread per request."""
@@ -170,8 +122,6 @@ class Model(_native.CallableModel):
 
     def profile(self, *args: object, runs: int = 10, **kwargs: object) -> Profile:
         """Times of the operations in `runs` runs on these inputs, in a runtime of its own."""
-        from .runtime import Runtime
-
         with Runtime() as runtime:
             loaded = runtime.load(self)
             loaded(*args, **kwargs)  # the first run plans and allocates
@@ -179,25 +129,6 @@ class Model(_native.CallableModel):
                 for _ in range(runs):
                     loaded(*args, **kwargs)
         return profile
-
-    def save(self, path: Path) -> None:
-        """Writes the package to a file."""
-        if self._file is None:
-            shutil.copyfile(self._source, path)
-            return
-        with open(os.dup(self._file), "rb") as package, open(path, "wb") as copy:
-            package.seek(0)
-            shutil.copyfileobj(package, copy)
-
-    @property
-    def path(self) -> str:
-        """Where the package can be read while the model is open."""
-        return self._source if self._file is None else f"/proc/self/fd/{self._file}"
-
-    @property
-    def file(self) -> int | None:
-        """The open file of a package that was given in memory."""
-        return self._file
 
     def reopen(self, *, threads: int = 0, cores: Sequence[int] | None = None,
                seed: int | None = None) -> Model:
@@ -211,19 +142,13 @@ class Model(_native.CallableModel):
     def close(self) -> None:
         """Frees the model; later runs raise FailedPrecondition. Runs under way finish."""
         self._native.close()
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        Package.close(self)
 
     def __enter__(self) -> Model:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_file", None) is not None:
-            os.close(self._file)  # type: ignore[arg-type]
 
     def __reduce__(self) -> Any:
         raise TypeError("a loaded model cannot be pickled; save it and load it in the other process")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import _native, arrays
+from .calls import SignedModel
 from .dtypes import Array
 from .errors import Error, InvalidArgument, from_status
 from .requests import Request, collector
 from .signature import TensorSpec, writable
-
-if TYPE_CHECKING:
-    from .loaded_model import LoadedModel
 
 _STATUS_OF = {1: 9, 2: 3, 3: 5, 4: 8, 5: 4, 6: 14, 7: 8, 8: 9, 9: 8, 10: 12, 1001: 1, 1002: 3, 1003: 15}
 
@@ -39,8 +37,8 @@ class Queues:
     One thread at a time puts arrays for a tensor. The arrays are the queues' until their entry is done.
     """
 
-    def __init__(self, model: LoadedModel, capacity: int) -> None:
-        self._native = _native.Queues(model._runtime._native, model.id, capacity)
+    def __init__(self, native: _native.Queues, model: SignedModel[_native.LoadedModel]) -> None:
+        self._native = native
         self._model = model  # loaded as long as this object is there
         self._specs = {spec.name: (spec, is_output) for specs, is_output in
                        ((model.inputs, False), (model.outputs, True)) for spec in specs}

@@ -1,4 +1,4 @@
-"""Requests in flight, and the thread that learns of their ends.
+"""Requests in flight, and the threads that learn of their ends or run them.
 
 Threads of the runtime put ended requests into a list of the extension without the GIL. One Python thread
 takes them out and completes their futures, however many requests are in flight.
@@ -103,3 +103,27 @@ def _complete(replies: _native.Replies) -> None:
 
 collector = _Collector()
 os.register_at_fork(after_in_child=collector.forget)
+
+
+class _Workers:
+    """Threads that run submitted requests: as many as the process may use cores. Made when needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+
+    def submit(self, function: Any, *args: Any) -> concurrent.futures.Future[Any]:
+        with self._lock:
+            if self._pool is None:
+                count = max(len(os.sched_getaffinity(0)), 1)
+                self._pool = concurrent.futures.ThreadPoolExecutor(count, "sluice")
+            return self._pool.submit(function, *args)
+
+    def forget(self) -> None:
+        """In a forked child, where the threads do not exist."""
+        self._lock = threading.Lock()
+        self._pool = None
+
+
+workers = _Workers()
+os.register_at_fork(after_in_child=workers.forget)

@@ -15,7 +15,7 @@ from .dtypes import Array
 from .errors import Error, FailedPrecondition, InvalidArgument
 from .exchange import ExchangedTensor, Offer, put
 from .loaded_model import LoadedModel
-from .model import Model, Path, check_seed
+from .package import Package, Path, check_seed
 from .profile import Profile
 from .requests import collector, nanoseconds
 
@@ -31,7 +31,7 @@ class CoreGroup:
         self._runtime: Runtime | None = runtime
         self.id = number
 
-    def load(self, source: Path | bytes | int | Model, **options: Any) -> LoadedModel:
+    def load(self, source: Path | bytes | int | Package, **options: Any) -> LoadedModel:
         """As Runtime.load on this group. The model takes requests after its `start`."""
         if self._runtime is None:
             raise FailedPrecondition("the group was destroyed")
@@ -138,7 +138,7 @@ class Runtime:
 
     def load(
         self,
-        source: Path | bytes | int | Model,
+        source: Path | bytes | int | Package,
         *,
         name: str | None = None,
         group: CoreGroup | int | None = None,
@@ -170,17 +170,17 @@ class Runtime:
         if seed is not None:
             check_seed(seed)
             options.update(has_seed=1, seed=seed)
-        if name is None and isinstance(source, Model) and source.file is not None:
+        if name is None and isinstance(source, Package) and source.file is not None:
             name = "model"
         if name is not None:
             options["name"] = name
         if group is not None:
             options["group"] = group if isinstance(group, int) else group.id
-        return LoadedModel(self, self._native.load(_source_of(source), **options))
+        return LoadedModel(self, self._native, self._native.load(_source_of(source), **options))
 
     def deploy(
         self,
-        source: Path | bytes | int | Model,
+        source: Path | bytes | int | Package,
         *,
         name: str | None = None,
         share: int = 1,
@@ -208,11 +208,11 @@ class Runtime:
             "batch_rows": batch_rows,
             "depth": concurrency, "queue_limit": queue, "is_server_path": int(on_server),
             "is_owner": not self._keeps, "isolation": _number_of(isolation, ISOLATIONS, "isolation")}
-        if name is None and isinstance(source, Model) and source.file is not None:
+        if name is None and isinstance(source, Package) and source.file is not None:
             name = "function"
         if name is not None:
             options["name"] = name
-        return LoadedModel(self, self._native.load(_source_of(source), **options))
+        return LoadedModel(self, self._native, self._native.load(_source_of(source), **options))
 
     def deploy_graph(self, graph: Path | Mapping[str, Sequence[str]], *,
                      name: str | None = None) -> LoadedModel:
@@ -229,15 +229,15 @@ class Runtime:
             options["path"] = os.fspath(graph)
         if name is not None:
             options["name"] = name
-        return LoadedModel(self, self._native.deploy_graph(**options))
+        return LoadedModel(self, self._native, self._native.deploy_graph(**options))
 
-    def estimate(self, source: Path | bytes | int | Model, *, depth: int = 0) -> descriptions.Footprint:
+    def estimate(self, source: Path | bytes | int | Package, *, depth: int = 0) -> descriptions.Footprint:
         """What a load would take; loads nothing."""
         return descriptions.Footprint(**self._native.estimate(_source_of(source), depth=depth))
 
     def find(self, name: str) -> LoadedModel:
         """A model that somebody else loaded. The result does not unload it unless told."""
-        return LoadedModel(self, self._native.find_model(name))
+        return LoadedModel(self, self._native, self._native.find_model(name))
 
     def combine(
         self,
@@ -263,7 +263,8 @@ class Runtime:
             options.update(has_batching=1, batch_rows=batch_rows)
         if name is not None:
             options["name"] = name
-        return LoadedModel(self, self._native.combine([model.id for model in models], **options), models)
+        combined = self._native.combine([model.id for model in models], **options)
+        return LoadedModel(self, self._native, combined, models)
 
     def profile(self, model: LoadedModel | None = None) -> Profile:
         """Records spans of a model's requests, or of all, within a `with` block."""
@@ -347,8 +348,8 @@ class Client(Runtime):
         return self
 
 
-def _source_of(source: Path | bytes | int | Model) -> str | bytes | int:
-    if isinstance(source, Model):
+def _source_of(source: Path | bytes | int | Package) -> str | bytes | int:
+    if isinstance(source, Package):
         return source.path if source.file is None else source.file
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source)

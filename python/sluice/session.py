@@ -12,7 +12,7 @@ import numpy as np
 from . import _native, arrays, dtypes
 from .dtypes import Array
 from .errors import InvalidArgument, NotFound
-from .model import Path, check_seed
+from .package import Path, check_seed
 
 ROLES = ("constant", "input", "output")
 PROGRAMS = ("load", "main", "save")

@@ -15,6 +15,8 @@ from .errors import InvalidArgument, NotFound
 
 #: Runs the extension on converted inputs: (inputs, wanted outputs, memory or None) to outputs.
 Execute = Callable[[list[Any], list[bool], list[Any] | None], list[Any]]
+#: A tensor as the extension describes it: name, type, element type, shape, batch axis.
+Described = tuple[str, str, int, Any, int]
 _MISSING: Any = object()
 
 
@@ -38,15 +40,14 @@ class TensorSpec(NamedTuple):
         return self.element_type != 0
 
 
-def specs_of(described: Sequence[tuple[str, str, int, Any, int]]) -> tuple[TensorSpec, ...]:
+def specs_of(described: Sequence[Described]) -> tuple[TensorSpec, ...]:
     return tuple(TensorSpec(*spec[:4], spec[4] if spec[4] >= 0 else None) for spec in described)
 
 
 class Signature:
     """Prepares arguments for the extension, and results for the caller. Immutable."""
 
-    def __init__(self, inputs: Sequence[tuple[str, str, int, Any, int]],
-                 outputs: Sequence[tuple[str, str, int, Any, int]]) -> None:
+    def __init__(self, inputs: Sequence[Described], outputs: Sequence[Described]) -> None:
         self.inputs = specs_of(inputs)
         self.outputs = specs_of(outputs)
         self.output_names = [spec.name for spec in self.outputs]

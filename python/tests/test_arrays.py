@@ -99,17 +99,22 @@ def test_read_only_and_unaligned_arrays_are_read() -> None:
     np.testing.assert_array_equal(model(x.astype(">f4")), x)
 
 
+class Producer:
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.x.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.x.__dlpack_device__()
+
+
+class Subclass(np.ndarray[Any, Any]):
+    pass
+
+
 def test_buffers_and_dlpack_are_read() -> None:
-    class Producer:
-        def __init__(self, x: Any) -> None:
-            self.x = x
-
-        def __dlpack__(self, **options: Any) -> Any:
-            return self.x.__dlpack__(**options)
-
-        def __dlpack_device__(self) -> Any:
-            return self.x.__dlpack_device__()
-
     model = same_type(TensorProto.FLOAT)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(model(Producer(x)), x)
@@ -117,6 +122,33 @@ def test_buffers_and_dlpack_are_read() -> None:
     flat = same_type(TensorProto.FLOAT, shape=("N",))
     np.testing.assert_array_equal(flat(array.array("f", [1, 2])), [1, 2])
     np.testing.assert_array_equal(np.from_dlpack(model(x)), x)
+
+
+@pytest.mark.parametrize("size", [2, 8192])  # whose outputs are copied, and bound
+def test_models_of_a_runtime_take_the_same_arguments_by_position_and_name(size: int) -> None:
+    model = same_type(TensorProto.FLOAT, shape=(size,))
+    x = np.arange(size, dtype=np.float32)
+    strided = np.repeat(x, 2)[::2]
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    values = [x, strided, read_only, x.astype(">f4"), array.array("f", x), memoryview(x), Producer(x), list(x),
+              tuple(x.tolist()), x.view(Subclass)]
+    with sluice.Runtime() as runtime, runtime.load(model) as loaded:
+        for value in values:
+            for result in (model(value), model(x=value), loaded(value), loaded(x=value)):
+                np.testing.assert_array_equal(result, x)
+                assert type(result) is np.ndarray
+        for refused in (x.astype(np.float64), bytearray(4 * size), x.astype(np.int32)):
+            for called in (model, loaded):
+                with pytest.raises(sluice.InvalidArgument, match='input "x": got'):
+                    called(refused)
+                with pytest.raises(sluice.InvalidArgument, match='input "x": got'):
+                    called(x=refused)
+        for called in (model, loaded):
+            with pytest.raises(sluice.InvalidArgument, match="2 inputs given, the model takes 1"):
+                called(x, x)
+            with pytest.raises(sluice.InvalidArgument, match="inputs are missing"):
+                called()
 
 
 def test_large_outputs_are_right() -> None:

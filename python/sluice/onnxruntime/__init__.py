@@ -24,7 +24,8 @@ from .options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunO
 from .providers import PROVIDER as _PROVIDER
 from .providers import check_and_normalize_provider_args as check_and_normalize_provider_args
 from . import session as _session
-from .session import InferenceSession, NodeArg
+from .nodes import NodeArg
+from .session import InferenceSession
 from .values import IOBinding, OrtDevice, OrtValue, SessionIOBinding
 
 __all__ = [

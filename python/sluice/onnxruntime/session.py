@@ -9,64 +9,20 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..dtypes import BY_NUMBER, element_type_within
-from ..model import Model, TensorSpec
+from ..arrays import from_torch, is_torch
+from ..model import Model
+from ..requests import workers
 from . import capi
 from .cache import compile_cached
 from .facts import ModelMetadata, read_facts, read_input_dims
 from .initializers import replace_initializers
+from .nodes import NodeArg
 from .options import GraphOptimizationLevel, RunOptions, SessionOptions, warn_once
 from .profiling import Profiler
 from .providers import PROVIDER, check_providers, set_providers
 from .values import IOBinding, OrtValue
 
 seed: int | None = None  #: of set_seed, for sessions that are made from now on
-
-_TYPE_NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "u8": "uint8",
-               "i8": "int8", "u16": "uint16", "i16": "int16", "u32": "uint32", "i32": "int32",
-               "u64": "uint64", "i64": "int64"}
-
-
-def type_name(element_type: int) -> str:
-    """onnxruntime's text: "tensor(float)"."""
-    name = BY_NUMBER[element_type].name
-    return f"tensor({_TYPE_NAMES.get(name, name)})"
-
-
-def _type_text(spec: TensorSpec) -> str:
-    """The same of sequences and optionals: "seq(tensor(int64))"."""
-    if spec.is_tensor:
-        return type_name(spec.element_type)
-    kinds = spec.type.split("(")[:-1] if "[" in spec.type.rpartition("(")[2] else []
-    text = type_name(element_type_within(spec.type))
-    for kind in reversed(kinds):
-        text = f"{kind}({text})"
-    return text
-
-
-class NodeArg:
-    """An input or output: `shape` has numbers, names of free dimensions, or None."""
-
-    def __init__(self, spec: TensorSpec) -> None:
-        self.name = spec.name
-        self.type = _type_text(spec)
-        self.shape = _shape(spec)
-
-    def __repr__(self) -> str:
-        return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
-
-
-def _shape(spec: TensorSpec) -> list[int | str | None]:
-    """Names of free dimensions come from the type's text: f32[N,3,?,224]."""
-    if spec.shape is None:
-        return []
-    names = spec.type[spec.type.find("[") + 1 : spec.type.rfind("]")].split(",")
-    if len(names) != len(spec.shape):
-        names = ["?"] * len(spec.shape)
-    return [
-        dim if dim is not None else (None if name == "?" else name)
-        for dim, name in zip(spec.shape, names)
-    ]
 
 
 class InferenceSession:
@@ -222,8 +178,6 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> None:
         """Returns at once; a thread calls callback(results, user_data, error), error "" on success."""
-        from ..model import _workers
-
         def job() -> None:
             try:
                 results = self.run(output_names, input_feed, run_options)
@@ -232,7 +186,7 @@ class InferenceSession:
             else:
                 callback(results, user_data, "")
 
-        _workers.submit(job)
+        workers.submit(job)
 
     def run_with_ort_values(
         self,
@@ -261,6 +215,8 @@ def _array_of(value: Any) -> Any:
     """onnxruntime takes lists too. Numpy scalars and arrays keep their type."""
     if isinstance(value, OrtValue):
         return value.numpy()
+    if is_torch(value):
+        return from_torch(value)  # so that outputs are numpy arrays
     if isinstance(value, np.ndarray) and value.dtype.type is np.void and value.dtype.names is None:
         texts = np.frombuffer(value.tobytes(), f"S{value.dtype.itemsize}")  # onnxruntime takes bytes as strings
         return texts.reshape(value.shape)

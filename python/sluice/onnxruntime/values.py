@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..dtypes import BY_NUMBER, dtype_of, find_element_type
 from ..errors import InvalidArgument
 from ..model import Model
-
-if TYPE_CHECKING:
-    from .session import InferenceSession
+from .nodes import type_name
 
 
 class OrtDevice:
@@ -89,8 +88,6 @@ class OrtValue:
         return list(self._array.shape)
 
     def data_type(self) -> str:
-        from .session import type_name
-
         return type_name(self.element_type())
 
     def element_type(self) -> int:
@@ -138,10 +135,9 @@ class OrtValueVector(list[OrtValue]):
 
 
 class IOBinding:
-    """Inputs and outputs bound by name to values, or to memory given by address."""
+    """Inputs and outputs bound by name to values, or to memory given by address. An InferenceSession runs it."""
 
-    def __init__(self, session: InferenceSession) -> None:
-        self._session = session
+    def __init__(self, session: object) -> None:
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, Any] = {}
         self._results: dict[str, OrtValue] = {}
@@ -200,8 +196,6 @@ SessionIOBinding = IOBinding
 
 def _at(address: int | None, element_type: Any, shape: Sequence[int] | None) -> Any:
     """An array over memory of the caller, who keeps it alive while it is bound."""
-    import ctypes
-
     if not address or shape is None or any(dim < 0 for dim in shape):
         raise InvalidArgument("a bound buffer needs an address and a shape without free dimensions")
     dtype = dtype_of(element_type) if isinstance(element_type, int) else np.dtype(element_type)

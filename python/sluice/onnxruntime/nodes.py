@@ -1,0 +1,52 @@
+"""Inputs and outputs as onnxruntime names their types."""
+
+from __future__ import annotations
+
+from ..dtypes import BY_NUMBER, element_type_within
+from ..signature import TensorSpec
+
+_TYPE_NAMES = {"f32": "float", "f64": "double", "f16": "float16", "bf16": "bfloat16", "u8": "uint8",
+               "i8": "int8", "u16": "uint16", "i16": "int16", "u32": "uint32", "i32": "int32",
+               "u64": "uint64", "i64": "int64"}
+
+
+def type_name(element_type: int) -> str:
+    """onnxruntime's text: "tensor(float)"."""
+    name = BY_NUMBER[element_type].name
+    return f"tensor({_TYPE_NAMES.get(name, name)})"
+
+
+def _type_text(spec: TensorSpec) -> str:
+    """The same of sequences and optionals: "seq(tensor(int64))"."""
+    if spec.is_tensor:
+        return type_name(spec.element_type)
+    kinds = spec.type.split("(")[:-1] if "[" in spec.type.rpartition("(")[2] else []
+    text = type_name(element_type_within(spec.type))
+    for kind in reversed(kinds):
+        text = f"{kind}({text})"
+    return text
+
+
+class NodeArg:
+    """An input or output: `shape` has numbers, names of free dimensions, or None."""
+
+    def __init__(self, spec: TensorSpec) -> None:
+        self.name = spec.name
+        self.type = _type_text(spec)
+        self.shape = _shape(spec)
+
+    def __repr__(self) -> str:
+        return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
+
+
+def _shape(spec: TensorSpec) -> list[int | str | None]:
+    """Names of free dimensions come from the type's text: f32[N,3,?,224]."""
+    if spec.shape is None:
+        return []
+    names = spec.type[spec.type.find("[") + 1 : spec.type.rfind("]")].split(",")
+    if len(names) != len(spec.shape):
+        names = ["?"] * len(spec.shape)
+    return [
+        dim if dim is not None else (None if name == "?" else name)
+        for dim, name in zip(spec.shape, names)
+    ]
