@@ -214,17 +214,43 @@ class FoldersTest(unittest.TestCase):
         self.assertEqual(self.problems(files), [])
         files["src/ops/math/gather.cc"] = '#include "ops/schema.h"\n'
         problems = self.problems(files)
-        self.assertEqual(problems[0], "circle of includes: src/ops -> src/ops/math -> src/ops")
+        self.assertEqual(problems[0], "circle: src/ops -> src/ops/math -> src/ops")
         self.assertEqual(len(problems), 3)
 
     def test_circle_over_three_folders_is_refused(self):
         files = {"src/ir/a.h": '#include "ops/b.h"\n', "src/ops/b.h": '#include "plan/c.h"\n',
                  "src/plan/c.h": '#include "ir/a.h"\n'}
-        self.assertIn("circle of includes: src/ir -> src/ops -> src/plan -> src/ir", self.problems(files))
+        self.assertIn("circle: src/ir -> src/ops -> src/plan -> src/ir", self.problems(files))
 
     def test_circle_inside_a_plug_in_is_refused(self):
         files = {"backends/cpu/isa.h": '#include "kernels/gemm.h"\n', "backends/cpu/kernels/gemm.h": '#include "isa.h"\n'}
         self.assertEqual(len(self.problems(files)), 3)
+
+    def python_problems(self, **modules):
+        return self.problems({"python/net/__init__.py": "from .model import Model\n", "python/net/_native.pyi": "",
+                              **{f"python/net/{name}.py": text for name, text in modules.items()}})
+
+    def test_python_modules_over_each_other_make_no_circle(self):
+        self.assertEqual(self.python_problems(model="import json\nfrom . import _native\nfrom .errors import Error\n",
+                                              errors="import model\n"), [])
+
+    def test_circle_of_python_modules_is_refused_wherever_the_import_stands(self):
+        for text in ("from .model import Model\n", "from . import model\n", "import net.model\n",
+                     "def f():\n    from .model import Model\n", "from net import Model\n",
+                     "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .model import Model\n"):
+            problems = self.python_problems(model="from .runtime import Runtime\n", runtime=text)
+            self.assertIn("circle: python/net/", problems[0], text)
+            self.assertGreaterEqual(len(problems), 3, text)
+
+    def test_circle_of_python_folders_is_refused(self):
+        files = {"python/net/__init__.py": "", "python/net/model.py": "from .torch.trace import trace\n",
+                 "python/net/torch/__init__.py": "", "python/net/torch/trace.py": "from ..errors import Error\n",
+                 "python/net/errors.py": ""}
+        self.assertEqual(self.problems(files)[0], "circle: python/net -> python/net/torch -> python/net")
+
+    def test_circle_of_scripts_that_see_their_folder_is_refused(self):
+        self.assertEqual(len(self.problems({"tests/e2e/a.py": "import b\n", "tests/e2e/b.py": "import a\n"})), 3)
+        self.assertEqual(self.problems({"tests/e2e/a.py": "import b\n", "tests/e2e/b.py": "import c\n"}), [])
 
     def test_tests_and_their_support_make_no_circle(self):
         files = {"src/ops/math/cast.h": '#include "ops/schema.h"\n', "src/ops/schema.h": "",
