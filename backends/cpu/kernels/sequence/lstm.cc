@@ -9,24 +9,30 @@ namespace {
 constexpr std::int64_t kWidth = kLstmGates * kLanes;
 constexpr int kMaxRows = kVectorRegisters == 32 ? 6 : 2;
 
-/// The memory all workers share: gates from the inputs, and the state of now and of the next step.
-struct Shared {
-  Shared(const LstmPlan& plan, float* base)
+/// What the memory that all workers share holds, in floats.
+struct SharedSizes {
+  explicit SharedSizes(const LstmPlan& plan)
       : padded((plan.hidden + kLanes - 1) / kLanes * kLanes),
         gate_row(padded * kLstmGates),
-        gates(base),
-        c(gates + plan.directions * plan.steps * plan.batch * gate_row),
-        h(c + plan.directions * plan.batch * padded),
+        gate_floats(plan.directions * plan.steps * plan.batch * gate_row),
         state(plan.directions * plan.batch * padded) {}
 
   std::int64_t padded;
   std::int64_t gate_row;
-  float* gates;        ///< [directions][steps][batch][gate_row]
-  float* c;            ///< [directions][batch][padded]
-  float* h;            ///< [2][directions][batch][padded]
-  std::int64_t state;  ///< floats of one state
+  std::int64_t gate_floats;
+  std::int64_t state;  ///< of one state
 
-  std::int64_t floats() const { return (h - gates) + 2 * state; }
+  std::int64_t floats() const { return gate_floats + 3 * state; }
+};
+
+/// That memory: gates from the inputs, and the state of now and of the next step.
+struct Shared : SharedSizes {
+  Shared(const LstmPlan& plan, float* base)
+      : SharedSizes(plan), gates(base), c(gates + gate_floats), h(c + state) {}
+
+  float* gates;  ///< [directions][steps][batch][gate_row]
+  float* c;      ///< [directions][batch][padded]
+  float* h;      ///< [2][directions][batch][padded]
 };
 
 /// A vector of units of up to kMaxRows batch items.
@@ -156,7 +162,7 @@ void run_block(const LstmPlan& plan, const LstmArgs& args, const Shared& shared,
 
 }  // namespace
 
-std::int64_t lstm_shared_floats(const LstmPlan& plan) { return Shared(plan, nullptr).floats(); }
+std::int64_t lstm_shared_floats(const LstmPlan& plan) { return SharedSizes(plan).floats(); }
 
 void run_lstm(const LstmPlan& plan, const LstmArgs& args, int phase, const Worker& worker) {
   const Shared shared(plan, args.shared);
