@@ -25,8 +25,13 @@ namespace {
 
 using namespace sluice;  // NOLINT(google-build-using-namespace): a program of one file
 
+// The registry and the targets are never destroyed, so that plug-ins stay loaded to the end: RE2,
+// which they bring, keeps objects for the life of a process, and the leak check would not see who
+// holds them once RE2 is unloaded.
+
 const backend::BackendRegistry& registry() {
-  static const backend::BackendRegistry kRegistry = backend::BackendRegistry::discover();
+  static const auto& kRegistry =
+      *new backend::BackendRegistry(backend::BackendRegistry::discover());
   return kRegistry;
 }
 
@@ -50,7 +55,7 @@ fuzz::Target make_target(std::shared_ptr<const backend::Backend> backend) {
 
 /// The oracle, and the fast kernels of this machine and of any.
 const std::vector<fuzz::Target>& targets() {
-  static const std::vector<fuzz::Target> kTargets = [] {
+  static const auto& kTargets = *new std::vector<fuzz::Target>([] {
     const auto cpu = expect(registry().find("cpu"));
     const auto portable = expect(backend::Backend::load(cpu->path(), {{"isa", "portable"}}));
     std::vector<fuzz::Target> made;
@@ -58,7 +63,7 @@ const std::vector<fuzz::Target>& targets() {
     made.push_back(make_target(cpu));
     made.push_back(make_target(portable));
     return made;
-  }();
+  }());
   return kTargets;
 }
 
