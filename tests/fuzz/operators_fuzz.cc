@@ -3,12 +3,12 @@
 // text.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,9 +30,9 @@ using namespace sluice;  // NOLINT(google-build-using-namespace): a program of o
 // holds them once RE2 is unloaded.
 
 const backend::BackendRegistry& registry() {
-  static const auto& kRegistry =
+  static const auto& discovered =
       *new backend::BackendRegistry(backend::BackendRegistry::discover());
-  return kRegistry;
+  return discovered;
 }
 
 template <typename T>
@@ -55,7 +55,7 @@ fuzz::Target make_target(std::shared_ptr<const backend::Backend> backend) {
 
 /// The oracle, and the fast kernels of this machine and of any.
 const std::vector<fuzz::Target>& targets() {
-  static const auto& kTargets = *new std::vector<fuzz::Target>([] {
+  static const auto& all = *new std::vector<fuzz::Target>([] {
     const auto cpu = expect(registry().find("cpu"));
     const auto portable = expect(backend::Backend::load(cpu->path(), {{"isa", "portable"}}));
     std::vector<fuzz::Target> made;
@@ -64,7 +64,7 @@ const std::vector<fuzz::Target>& targets() {
     made.push_back(make_target(portable));
     return made;
   }());
-  return kTargets;
+  return all;
 }
 
 void run(const fuzz::Prepared& prepared) {
@@ -91,6 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t max_size, unsigned int seed) {
   fuzz::Random random(seed);
@@ -101,6 +102,6 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   graph.compact();
   const std::string text = ir::print(graph);
   if (text.size() > max_size) return 0;
-  std::memcpy(data, text.data(), text.size());
+  std::ranges::copy(text, data);
   return text.size();
 }
