@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Links of the documents lead to files and headings that exist; a user's page is two clicks from the README."""
+"""Links of the documents lead to files and headings that exist; a user's page is two clicks from the README; a
+decision says what it replaces."""
 
 import pathlib
 import re
@@ -11,7 +12,9 @@ LINK = re.compile(r"""\]\(([^)\s]+)\)|\b(?:src|href)="([^"]+)\"""")
 CODE = re.compile(r"^(```.*?^```|    .*?$)|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 START, CLICKS = pathlib.PurePath("README.md"), 2
-NOT_FOR_USERS = ("docs/decisions/", "docs/seed-coverage/")
+DECISIONS = "docs/decisions/"
+NOT_FOR_USERS = (DECISIONS, "docs/seed-coverage/")
+REPLACES = re.compile(r"^# .*\n\nReplaces: (?:\S+\s){2,}")
 
 
 def anchors(text):
@@ -72,12 +75,22 @@ def reach_problems(pages):
             yield f"{page}: more than {CLICKS} clicks from {START}"
 
 
+def decision_problems(pages):
+    """Decisions whose title is not followed by a line with what they replace, or "nothing" and why."""
+    for page, text in pages.items():
+        is_decision = page.as_posix().startswith(DECISIONS) and page.name != "README.md"
+        if is_decision and not REPLACES.match(text):
+            yield (f'{page}: no line "Replaces: ..." behind the title: what does this decision replace? If nothing, '
+                   "say why no existing mechanism fits")
+
+
 def main():
     names = [pathlib.PurePath(path) for path in project.files()]
     files = set(names) | {parent for name in names for parent in name.parents}
     pages = {name: (project.ROOT / name).read_text() for name in names if name.suffix == ".md"}
-    problems = [*link_problems(pages, files), *reach_problems(pages)]
-    return project.report(problems, "links: all lead somewhere, and every user's page is two clicks from the README")
+    problems = [*link_problems(pages, files), *reach_problems(pages), *decision_problems(pages)]
+    return project.report(problems, "links: all lead somewhere, every user's page is two clicks from the README, and "
+                                    "every decision says what it replaces")
 
 
 if __name__ == "__main__":

@@ -132,6 +132,18 @@ class LinksTest(unittest.TestCase):
         self.assertEqual(self.problems(pages), ["docs/howto/page.md: more than 2 clicks from README.md"])
 
 
+    def test_decision_that_does_not_say_what_it_replaces_is_refused(self):
+        def problems(text, name="docs/decisions/0001-x.md"):
+            return list(links.decision_problems({pathlib.PurePath(name): text}))
+
+        for line in ("Replaces: the lines of two classes.", "Replaces: nothing: no mechanism\ncounts memory."):
+            self.assertEqual(problems(f"# 1. X\n\n{line}\n\n**Question.** Why?\n"), [], line)
+        for text in ("# 1. X\n\n**Question.** Why?\n", "# 1. X\n\nReplaces: nothing.\n\n**Question.** Why?\n", "",
+                     "# 1. X\n\nReplaces:\n\n**Question.** Why?\n", "# 1. X\n\n**Question.** Why?\n\nReplaces: all of it.\n"):
+            self.assertEqual(len(problems(text)), 1, text)
+        self.assertEqual(problems("# Decisions\n", "docs/decisions/README.md"), [])
+
+
 class LayersTest(unittest.TestCase):
     def problems(self, path, text):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(project, "ROOT", pathlib.Path(folder)):
