@@ -92,14 +92,6 @@ Result<ModelHandle> Engine::load(const LoadRequest& request, const std::stop_tok
   return closed();
 }
 
-std::shared_ptr<LoadJob> Engine::load_later(LoadRequest request) {
-  return jobs_.start(
-      std::move(request),
-      [this](const LoadRequest& wanted, const std::stop_token& stop) -> Result<std::uint64_t> {
-        return static_cast<std::uint64_t>(SLUICE_TRY(load(wanted, stop)));
-      });
-}
-
 Status Engine::add_on_demand(const std::string& name, LoadRequest request, bool is_pinned) {
   if (request.group) {
     return runtime_error(RuntimeCode::kInvalid,
@@ -249,14 +241,6 @@ Reply Engine::infer(ModelHandle handle, Request request) {
   return runtime::infer(*(*model)->scheduler(), std::move(request));
 }
 
-Reply Engine::infer(const std::string& name, Request request) {
-  const auto model = use(name);
-  if (!model.is_ok()) {
-    return failed_reply(model.status());
-  }
-  return infer(ModelHandle{model->handle()}, std::move(request));
-}
-
 Result<Cookie> Engine::post(ModelHandle handle, Request& request) {
   return cookies_.post(SLUICE_TRY(find(handle))->scheduler(), request);
 }
@@ -267,7 +251,6 @@ void Engine::shutdown(std::int64_t drain_deadline_ns) {
     is_open_ = false;
   }
   groups_.close();
-  jobs_.close();
   for (const auto& [handle, model] : models_.all()) {
     if (models_.remove(handle) != nullptr) unload(model, drain_deadline_ns);
   }

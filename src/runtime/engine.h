@@ -14,7 +14,6 @@
 #include "runtime/cookies.h"
 #include "runtime/inference/driver.h"
 #include "runtime/model/demand_loader.h"
-#include "runtime/model/load_jobs.h"
 #include "runtime/model/loader.h"
 #include "runtime/model_host.h"
 #include "runtime/statistics/health.h"
@@ -94,8 +93,6 @@ class Engine final : public ModelHost {
 
   /// Fails: as Loader::load. Blocks; ends soon after `stop` is requested.
   Result<ModelHandle> load(const LoadRequest& request, const std::stop_token& stop = {}) override;
-  /// Loads on a new thread; loads run concurrently.
-  std::shared_ptr<LoadJob> load_later(LoadRequest request);
   Result<Footprint> estimate(const LoadRequest& request) { return loader_.estimate(request); }
   /// As Loader::open.
   Result<std::shared_ptr<CachedPackage>> open(const LoadRequest& request) {
@@ -153,8 +150,6 @@ class Engine final : public ModelHost {
   Result<std::shared_ptr<RequestSink>> sink(ModelHandle handle) const override;
   /// Blocks until the reply.
   Reply infer(ModelHandle handle, Request request);
-  /// For a model on demand; loads it unless it is loaded.
-  Reply infer(const std::string& name, Request request);
   Result<Cookie> post(ModelHandle handle, Request& request);
   Reply poll(Cookie cookie) { return cookies_.poll(cookie); }
   Reply wait(Cookie cookie, std::int64_t deadline_ns) { return cookies_.wait(cookie, deadline_ns); }
@@ -190,7 +185,6 @@ class Engine final : public ModelHost {
   CookieTable cookies_;
   mutable std::shared_mutex open_mutex_;  ///< held shared while a load adds its model
   bool is_open_ = true;
-  LoadJobs jobs_;  ///< last: its threads use the members above
 };
 
 }  // namespace sluice::runtime

@@ -88,14 +88,6 @@ runtime::Reply ModelRunner::run(runtime::Request request) {
   return id.is_ok() ? std::move(reply) : runtime::failed_reply(id.status());
 }
 
-std::future<runtime::Reply> ModelRunner::run_async(runtime::Request request) {
-  auto promise = std::make_shared<std::promise<runtime::Reply>>();
-  std::future<runtime::Reply> future = promise->get_future();
-  request.on_done = [promise](runtime::Reply reply) { promise->set_value(std::move(reply)); };
-  run_with_callback(std::move(request));
-  return future;
-}
-
 void ModelRunner::run_with_callback(runtime::Request request) {
   const auto id = submit(request);
   if (!id.is_ok()) request.on_done(runtime::failed_reply(id.status()));

@@ -1,7 +1,6 @@
 // A model as a function: tensors in, tensors out, for any number of threads.
 #pragma once
 
-#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -55,9 +54,8 @@ class ModelRunner {
   /// Runs a request and waits, on this thread if the model allows. Does not call `on_done`. Bad
   /// input and timeouts become replies with the name and expected type of the tensor.
   runtime::Reply run(runtime::Request request);
-  /// Requires: the memory of inputs and outputs stays valid until the reply.
-  std::future<runtime::Reply> run_async(runtime::Request request);
   /// Calls `request.on_done` once in all cases, on any thread, possibly before it returns.
+  /// Requires: the memory of inputs and outputs stays valid until then.
   void run_with_callback(runtime::Request request);
 
   /// Applies deadlines and delays. Returns the time of the next call.

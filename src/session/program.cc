@@ -52,22 +52,4 @@ BindPredicate bind_all() {
   return [](const ProgramTensor&) { return true; };
 }
 
-BindPredicate bind_none() {
-  return [](const ProgramTensor&) { return false; };
-}
-
-BindPredicate bind_only_constants() {
-  return [](const ProgramTensor& tensor) { return tensor.role == TensorRole::kConstant; };
-}
-
-BindPredicate bind_only_main() {
-  return [](const ProgramTensor& tensor) { return tensor.program() == Program::kMain; };
-}
-
-BindPredicate bind_names(std::set<std::string> names) {
-  return [names = std::move(names)](const ProgramTensor& tensor) {
-    return names.count(tensor.name) > 0;
-  };
-}
-
 }  // namespace sluice::session

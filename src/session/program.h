@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -38,9 +37,5 @@ Result<std::vector<std::size_t>> first_segments(const package::Executable& execu
 using BindPredicate = std::function<bool(const ProgramTensor&)>;
 
 BindPredicate bind_all();
-BindPredicate bind_none();
-BindPredicate bind_only_constants();
-BindPredicate bind_only_main();
-BindPredicate bind_names(std::set<std::string> names);
 
 }  // namespace sluice::session

@@ -107,10 +107,12 @@ TEST_F(SessionTest, PredicatesSelectAutomaticBindings) {
     return y_.data()[1];
   };
   EXPECT_EQ(value_of_y(bind_all()), 201);
-  EXPECT_EQ(value_of_y(bind_none()), 21);
-  EXPECT_EQ(value_of_y(bind_only_constants()), 201);
-  EXPECT_EQ(value_of_y(bind_only_main()), 21);
-  EXPECT_EQ(value_of_y(bind_names({"w"})), 21);
+  EXPECT_EQ(value_of_y([](const ProgramTensor&) { return false; }), 21);
+  EXPECT_EQ(value_of_y([](const ProgramTensor& tensor) { return tensor.name == "w"; }), 21);
+  const auto is_constant = [](const ProgramTensor& tensor) {
+    return tensor.role == TensorRole::kConstant;
+  };
+  EXPECT_EQ(value_of_y(is_constant), 201);
 }
 
 TEST_F(SessionTest, VerifyNamesEveryTensorWithoutSourceOrSink) {

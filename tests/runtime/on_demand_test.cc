@@ -1,6 +1,9 @@
 // Models that load at their first use, and loads that wait for cores.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <future>
+#include <stop_token>
 #include <thread>
 
 #include "manual_engine.h"
@@ -22,8 +25,13 @@ class OnDemandTest : public ManualEngineTest {
       ASSERT_TRUE(status.is_ok()) << status.to_string();
     }
   }
+  Reply reply_of(const std::string& name) {
+    const auto use = engine_->use(name);
+    if (!use.is_ok()) return failed_reply(use.status());
+    return engine_->infer(ModelHandle{use->handle()}, request_of(1));
+  }
   void infer(const std::string& name) {
-    const Reply reply = engine_->infer(name, request_of(1));
+    const Reply reply = reply_of(name);
     ASSERT_EQ(reply.code, RuntimeCode::kOk) << reply.errors.to_status().to_string();
     EXPECT_THAT(floats(reply.outputs.at(0)), ElementsAre(2, 0, 4, 0));
   }
@@ -65,7 +73,7 @@ TEST_F(OnDemandTest, AModelInUseIsNotTakenAway) {
   add({"a", "b", "c", "d", "e"});
   std::vector<DemandLoader::Use> uses;
   for (const char* name : {"a", "b", "c", "d"}) uses.push_back(engine_->use(name).value());
-  EXPECT_EQ(engine_->infer("e", request_of(1)).code, RuntimeCode::kNotEnoughCores);
+  EXPECT_EQ(reply_of("e").code, RuntimeCode::kNotEnoughCores);
   uses.pop_back();
   infer("e");
 }
@@ -82,7 +90,7 @@ TEST_F(OnDemandTest, StoppedOrUnloadedModelIsReloaded) {
 
 TEST_F(OnDemandTest, WrongNamesAndGroupsAreRefused) {
   add({"a"});
-  EXPECT_EQ(engine_->infer("x", request_of(1)).code, RuntimeCode::kInvalid);
+  EXPECT_EQ(reply_of("x").code, RuntimeCode::kInvalid);
   EXPECT_FALSE(engine_->add_on_demand("a", load_of(add_relu())).is_ok());
   LoadRequest on_group = load_of(add_relu());
   on_group.group = group_of(1);
@@ -90,9 +98,9 @@ TEST_F(OnDemandTest, WrongNamesAndGroupsAreRefused) {
   LoadRequest broken;
   broken.path = "/no/such/file.sluice";
   ASSERT_TRUE(engine_->add_on_demand("broken", broken).is_ok());
-  EXPECT_EQ(engine_->infer("broken", request_of(1)).code, RuntimeCode::kInvalid);
+  EXPECT_EQ(reply_of("broken").code, RuntimeCode::kInvalid);
   engine_->shutdown();
-  EXPECT_EQ(engine_->infer("a", request_of(1)).code, RuntimeCode::kFailed);
+  EXPECT_EQ(reply_of("a").code, RuntimeCode::kFailed);
 }
 
 /// Cores that are another's: fail, or wait for them in turn.
@@ -118,11 +126,13 @@ TEST_F(WaitForCoresTest, WaitingLoadGetsReturnedCores) {
   const topology::CoreGroupId group = group_of(4);
   LoadRequest request = load_of(add_relu_in({2, 2}));
   request.wait = topology::WaitPolicy::wait();
-  const auto job = engine_->load_later(request);
-  EXPECT_TRUE(eventually([&] { return job->phase() == LoadPhase::kPlacing || job->is_done(); }));
+  std::atomic<bool> is_placing = false;
+  request.on_progress = [&](LoadPhase phase) { is_placing = phase == LoadPhase::kPlacing; };
+  auto load = std::async(std::launch::async, [&] { return engine_->load(request); });
+  EXPECT_TRUE(eventually([&] { return is_placing.load(); }));
   ASSERT_TRUE(engine_->destroy_group(group).is_ok());
-  const auto loaded = job->wait(system_clock(), kNoDeadline);
-  ASSERT_TRUE(loaded->is_ok()) << loaded->status().to_string();
+  const auto loaded = load.get();
+  ASSERT_TRUE(loaded.is_ok()) << loaded.status().to_string();
   EXPECT_EQ(engine_->num_free_cores(), 0);
 }
 
@@ -130,14 +140,19 @@ TEST_F(WaitForCoresTest, CancelAndShutdownWakeWaiters) {
   group_of(4);
   LoadRequest request = load_of(add_relu());
   request.wait = topology::WaitPolicy::wait();
-  const auto cancelled = engine_->load_later(request);
-  cancelled->cancel();
-  EXPECT_EQ(runtime_code_of(cancelled->wait(system_clock(), kNoDeadline)->status()),
-            RuntimeCode::kCancelled);
-  const auto waiting = engine_->load_later(request);
-  EXPECT_TRUE(eventually([&] { return waiting->phase() == LoadPhase::kPlacing; }));
+  std::atomic<int> num_placing = 0;
+  request.on_progress = [&](LoadPhase phase) { num_placing += phase == LoadPhase::kPlacing; };
+  std::stop_source stop;
+  const auto load = [&] { return engine_->load(request, stop.get_token()); };
+  auto cancelled = std::async(std::launch::async, load);
+  EXPECT_TRUE(eventually([&] { return num_placing == 1; }));
+  stop.request_stop();
+  EXPECT_EQ(runtime_code_of(cancelled.get().status()), RuntimeCode::kCancelled);
+  stop = {};
+  auto waiting = std::async(std::launch::async, load);
+  EXPECT_TRUE(eventually([&] { return num_placing == 2; }));
   engine_->shutdown();
-  EXPECT_FALSE(waiting->wait(system_clock(), kNoDeadline)->is_ok());
+  EXPECT_FALSE(waiting.get().is_ok());
 }
 
 }  // namespace
