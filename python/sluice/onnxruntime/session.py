@@ -39,7 +39,6 @@ class InferenceSession:
         for name in kwargs:
             warn_once(name, f"InferenceSession's argument {name} has no effect")
         self._options = sess_options or SessionOptions()
-        self._provider_options = provider_options
         check_providers(providers)
         settings = self._options.__dict__
         self._profiler = (Profiler(settings["profile_file_prefix"].rstrip("_"))

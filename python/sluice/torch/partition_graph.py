@@ -35,7 +35,7 @@ def cut(program: Any, in_torch: Collection[fx.Node]) -> Cut:
         by_level.setdefault(level, []).append(node)
     output = next(node for node in program.graph.nodes if node.op == "output")
     results = [node for node in output.args[0] if isinstance(node, fx.Node)]
-    parts = [_part(program, by_level[level], level % 2 == 0, constants, results) for level in sorted(by_level)]
+    parts = [_part(by_level[level], level % 2 == 0, constants, results) for level in sorted(by_level)]
     inputs = [node.name for node in program.graph.nodes if node.op == "placeholder" and node not in constants]
     fixed = {node.name: constants[node] for node in results if isinstance(constants.get(node), torch.Tensor)}
     return Cut(parts, inputs, [node.name for node in results], fixed)
@@ -79,7 +79,7 @@ def _levels(program: Any, in_torch: set[fx.Node], constants: Mapping[fx.Node, An
     return levels
 
 
-def _part(program: Any, nodes: list[fx.Node], is_sluice: bool, constants: Mapping[fx.Node, Any],
+def _part(nodes: list[fx.Node], is_sluice: bool, constants: Mapping[fx.Node, Any],
           results: Collection[fx.Node]) -> Part:
     inside = set(nodes)
     root, graph = nn.Module(), fx.Graph()
