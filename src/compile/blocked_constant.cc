@@ -1,6 +1,6 @@
 #include "compile/blocked_constant.h"
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 namespace sluice::compile {
@@ -33,7 +33,7 @@ ir::Type blocked_type(const ir::Constant& constant, std::size_t rank) {
 ir::Constant block_channels(const ir::Constant& constant, std::size_t rank) {
   ir::Type type = blocked_type(constant, rank);
   std::vector<std::byte> data(static_cast<std::size_t>(*ir::storage_bytes(type)));
-  std::memcpy(data.data(), constant.data.data(), constant.data.size());
+  std::ranges::copy(constant.data.view(), data.begin());
   return {std::move(type), Bytes::own(std::move(data))};
 }
 

@@ -138,7 +138,10 @@ Reply part_of(const Reply& joined, std::int64_t num_rows, std::int64_t first_row
             RuntimeCode::kOutOfResources, "output \"{}\" has {} bytes, the memory bound to it {}",
             signature.outputs[i].name, output.view.size_bytes, memory.capacity_bytes));
       }
-      std::memcpy(memory.data, output.view.data, static_cast<std::size_t>(output.view.size_bytes));
+      if (output.view.size_bytes > 0) {
+        std::memcpy(memory.data, output.view.data,
+                    static_cast<std::size_t>(output.view.size_bytes));
+      }
       output.view.data = memory.data;
       output.owner = nullptr;
     }

@@ -38,8 +38,9 @@ class Operands {
       }
       MutableBytes bytes(static_cast<std::size_t>(*size));
       if (operand.constant) {
-        std::memcpy(bytes.view().data(), operand.constant->data.view().data(),
-                    std::min(bytes.view().size(), operand.constant->data.view().size()));
+        const auto contents = operand.constant->data.view();
+        std::ranges::copy(contents.first(std::min(bytes.view().size(), contents.size())),
+                          bytes.view().begin());
       } else {
         fill(operand.type.element(), bytes.view());
       }
@@ -51,7 +52,7 @@ class Operands {
 
  private:
   static void fill(ir::ElementType element, std::span<std::byte> bytes) {
-    std::memset(bytes.data(), 0, bytes.size());
+    std::ranges::fill(bytes, std::byte{0});
     if (element != ir::ElementType::kF32) return;
     for (std::size_t i = 0; i + sizeof(float) <= bytes.size(); i += sizeof(float)) {
       const float value = 0.25F + static_cast<float>(i % 64) / 256;

@@ -132,7 +132,7 @@ class Run {
       return pass_value(main_, index, SLUICE_TRY(decode_strings(input.value)));
     }
     if (input.view.element == ir::ElementType::kString) return pass_strings(index);
-    if (input.address != input.view.data) {
+    if (input.address != input.view.data && input.view.size_bytes > 0) {
       std::memcpy(input.staging.data(), input.view.data,
                   static_cast<std::size_t>(input.view.size_bytes));
       state_.copied_bytes += input.view.size_bytes;
@@ -176,7 +176,9 @@ class Run {
                         "output \"{}\" has {} bytes, the memory bound to it {}",
                         output_spec(index).name, to.view.size_bytes, to.capacity_bytes);
     }
-    std::memcpy(to.bound, to.view.data, static_cast<std::size_t>(to.view.size_bytes));
+    if (to.view.size_bytes > 0) {
+      std::memcpy(to.bound, to.view.data, static_cast<std::size_t>(to.view.size_bytes));
+    }
     state_.copied_bytes += to.view.size_bytes;
     to.view.data = to.bound;
     return ok_status();

@@ -202,7 +202,7 @@ class Scan {
       }
       AlignedBuffer zeros;
       SLUICE_TRY(zeros.reserve(*size));
-      std::memset(zeros.data(), 0, static_cast<std::size_t>(*size));
+      if (*size > 0) std::memset(zeros.data(), 0, static_cast<std::size_t>(*size));
       SLUICE_TRY(output.add({zeros.data(), *size, unrun.element(), *dims}));
     }
     return output.pad(most);

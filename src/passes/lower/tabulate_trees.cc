@@ -18,7 +18,7 @@ bool is_ensemble(const ir::Operation& operation) {
 
 ir::Constant table_of(const TreeRows& rows) {
   std::vector<std::byte> data(rows.values.size() * sizeof(double));
-  std::memcpy(data.data(), rows.values.data(), data.size());
+  if (!data.empty()) std::memcpy(data.data(), rows.values.data(), data.size());
   const auto count = static_cast<std::int64_t>(rows.values.size()) / ops::kTreeColumns;
   return {ir::Type::tensor(ir::ElementType::kF64, ir::Shape{count, ops::kTreeColumns}),
           Bytes::own(std::move(data))};

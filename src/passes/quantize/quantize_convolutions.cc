@@ -117,7 +117,7 @@ template <typename T>
 OperandId add_bytes(ir::Subgraph& subgraph, ElementType element, const std::vector<T>& values,
                     const ir::Shape& shape) {
   std::vector<std::byte> data(values.size());
-  std::memcpy(data.data(), values.data(), values.size());
+  if (!data.empty()) std::memcpy(data.data(), values.data(), data.size());
   return subgraph.add_constant("", {ir::Type::tensor(element, shape), Bytes::own(std::move(data))});
 }
 
