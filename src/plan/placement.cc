@@ -192,8 +192,9 @@ class Placer {
       if (!is_tensor(output)) continue;
       const bool is_last_stage = request_.end == subgraph_.order().size();
       if (!is_written_here(output)) {
-        // Inputs and constants count as written by the last range.
-        const bool is_ready = place(output).kind == Place::Kind::kConstant || is_input(output);
+        // Inputs, constants and the random state count as written by the last range.
+        const bool is_ready =
+            place(output).kind == Place::Kind::kConstant || comes_with_run(output);
         if (is_ready && is_last_stage) placement_.copies.push_back({output, i});
         continue;
       }
@@ -206,10 +207,11 @@ class Placer {
     }
   }
 
-  bool is_input(ir::OperandId id) const {
+  /// An input, or the random state: no step writes it.
+  bool comes_with_run(ir::OperandId id) const {
     const Place& found = place(id);
     return found.kind == Place::Kind::kBinding && found.operand == id &&
-           found.binding < numbers_.output(0);
+           (found.binding < numbers_.output(0) || found.binding == numbers_.random_state());
   }
 
   Result<std::int64_t> size_of(ir::OperandId id) const {
