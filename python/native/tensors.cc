@@ -1,8 +1,13 @@
 #include "tensors.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <mutex>
 #include <new>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "errors.h"
 
@@ -10,6 +15,62 @@ namespace sluice::python {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
+constexpr std::size_t kHeaderBytes = 64;  // of a block: its size
+
+/// Memory that arrays have left, for outputs to come: pages fresh from the system cost more than
+/// what a small model computes. The oldest blocks go beyond a limit. Thread-safe.
+class FreeBlocks {
+ public:
+  FreeBlocks() { blocks_.reserve(kMostBlocks + 1); }
+
+  /// A block with room for a header and `size` bytes.
+  std::byte* take(std::size_t size) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = std::ranges::find(blocks_, size, size_of);
+      if (found != blocks_.end()) {
+        std::byte* block = *found;
+        blocks_.erase(found);
+        bytes_ -= size;
+        return block;
+      }
+    }
+    auto* block = static_cast<std::byte*>(::operator new(kHeaderBytes + size, kAlignment));
+    std::memcpy(block, &size, sizeof(size));
+    return block;
+  }
+
+  void give(std::byte* block) {
+    const std::lock_guard lock(mutex_);
+    blocks_.push_back(block);
+    bytes_ += size_of(block);
+    while (bytes_ > kMostBytes || blocks_.size() > kMostBlocks) {
+      bytes_ -= size_of(blocks_.front());
+      ::operator delete(blocks_.front(), kAlignment);
+      blocks_.erase(blocks_.begin());
+    }
+  }
+
+ private:
+  static std::size_t size_of(const std::byte* block) {
+    std::size_t size = 0;
+    std::memcpy(&size, block, sizeof(size));
+    return size;
+  }
+
+  static constexpr std::size_t kMostBytes = std::size_t{32} << 20U;
+  static constexpr std::size_t kMostBlocks = 128;
+
+  std::mutex mutex_;
+  std::vector<std::byte*> blocks_;  // the oldest first
+  std::size_t bytes_ = 0;           // without headers
+};
+
+/// Never destroyed: arrays may outlive the interpreter's modules.
+FreeBlocks& free_blocks() {
+  static auto& blocks = *new FreeBlocks;
+  return blocks;
+}
 
 /// Element types that numpy has, with DLPack's name for them.
 struct NumpyType {
@@ -55,11 +116,13 @@ bool read_encoded(const nb::tuple& parts, InputTensor& input) {
 
 }  // namespace
 
-void AlignedDelete::operator()(std::byte* data) const { ::operator delete(data, kAlignment); }
+void AlignedDelete::operator()(std::byte* data) const { free_blocks().give(data - kHeaderBytes); }
 
 AlignedMemory allocate(std::int64_t size_bytes) {
-  const auto size = static_cast<std::size_t>(size_bytes > 0 ? size_bytes : 1);
-  return AlignedMemory(static_cast<std::byte*>(::operator new(size, kAlignment)));
+  // Few sizes, so that tensors that grow with each run find the blocks of those before.
+  const auto wanted = static_cast<std::size_t>(size_bytes > 0 ? size_bytes : 1);
+  const std::size_t step = std::max<std::size_t>(kHeaderBytes, std::bit_floor(wanted) / 8);
+  return AlignedMemory(free_blocks().take((wanted + step - 1) / step * step) + kHeaderBytes);
 }
 
 sluice_array InputTensor::view() const {
