@@ -44,6 +44,22 @@ typedef struct sluice_list_memory {
   int64_t (*held_bytes)(const sluice_command_list* list);
 } sluice_list_memory;
 
+/* The extension "sluice.list_exchange/1" of a plug-in: a finished list gets kernels for other
+ * shapes, so that a run of new shapes records what has changed. Without the extension the host
+ * records whole lists. */
+#define SLUICE_LIST_EXCHANGE "sluice.list_exchange/1"
+
+typedef struct sluice_list_exchange {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* Entry `entries[i]` of a finished list that does not run, counted from 0 in the order in which
+   * kernels and copies were added, gets `kernels[i]`: one of the same operation, for other shapes.
+   * Arguments stay. After an error the host does not submit the list before an exchange of all its
+   * kernels succeeds. */
+  sluice_code (*exchange)(sluice_command_list* list, const int32_t* entries,
+                          sluice_kernel* const* kernels, int32_t count, sluice_message* message);
+} sluice_list_exchange;
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,7 @@
 #include "backend/command_list.h"
 
+#include "backend/extensions/list_memory.h"
+
 namespace sluice::backend {
 namespace {
 
@@ -27,11 +29,12 @@ CommandList& CommandList::operator=(CommandList&& other) noexcept {
 Status CommandList::add_kernel(std::shared_ptr<const Kernel> kernel,
                                std::span<const sluice_argument> inputs,
                                std::span<const sluice_argument> outputs) {
-  SLUICE_TRY(call_plugin(backend().name(), [&](sluice_message* message) {
-               return backend().api().list_add_kernel(
-                   get(), kernel->get(), inputs.data(), static_cast<std::int32_t>(inputs.size()),
-                   outputs.data(), static_cast<std::int32_t>(outputs.size()), message);
-             }).with_context(kernel->op().describe()));
+  const Status added = call_plugin(backend().name(), [&](sluice_message* message) {
+    return backend().api().list_add_kernel(get(), kernel->get(), inputs.data(),
+                                           static_cast<std::int32_t>(inputs.size()), outputs.data(),
+                                           static_cast<std::int32_t>(outputs.size()), message);
+  });
+  if (!added.is_ok()) return added.with_context(kernel->op().describe());
   kernels_.push_back(std::move(kernel));
   bytes_ += kStepBytes +
             static_cast<std::int64_t>((inputs.size() + outputs.size()) * sizeof(sluice_argument));
@@ -40,16 +43,36 @@ Status CommandList::add_kernel(std::shared_ptr<const Kernel> kernel,
 
 Status CommandList::add_copy(const sluice_argument& source, const sluice_argument& target,
                              std::int64_t size_bytes) {
-  bytes_ += kStepBytes;
-  return call_plugin(backend().name(), [&](sluice_message* message) {
+  SLUICE_TRY(call_plugin(backend().name(), [&](sluice_message* message) {
     return backend().api().list_add_copy(get(), &source, &target, size_bytes, message);
-  });
+  }));
+  kernels_.emplace_back();
+  bytes_ += kStepBytes;
+  return ok_status();
 }
 
 Status CommandList::finish() {
   return call_plugin(backend().name(), [&](sluice_message* message) {
     return backend().api().list_finish(get(), message);
   });
+}
+
+Status CommandList::exchange(std::span<const std::int32_t> entries,
+                             std::span<const std::shared_ptr<const Kernel>> kernels) {
+  const auto* table = SLUICE_TRY(find_exchange(backend()));
+  if (table == nullptr) {
+    return unimplemented("backend \"{}\" exchanges no kernels of lists", backend().name());
+  }
+  std::vector<sluice_kernel*> handles;
+  for (const auto& kernel : kernels) handles.push_back(kernel->get());
+  SLUICE_TRY(call_plugin(backend().name(), [&](sluice_message* message) {
+    return table->exchange(get(), entries.data(), handles.data(),
+                           static_cast<std::int32_t>(entries.size()), message);
+  }));
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    kernels_[static_cast<std::size_t>(entries[i])] = kernels[i];
+  }
+  return ok_status();
 }
 
 }  // namespace sluice::backend

@@ -36,8 +36,18 @@ class CommandList {
   /// Once, before the first submission; nothing is added after it.
   Status finish();
 
+  /// Gives entries of a finished list, counted in the order they were added, kernels of the same
+  /// operations for other shapes. After an error the list may not be submitted before an exchange
+  /// of all its kernels succeeds.
+  /// Fails: kUnimplemented for a plug-in without the extension "sluice.list_exchange/1".
+  Status exchange(std::span<const std::int32_t> entries,
+                  std::span<const std::shared_ptr<const Kernel>> kernels);
+
   /// An estimate of its memory without its kernels, for plug-ins that tell none.
   std::int64_t estimated_bytes() const { return bytes_; }
+
+  /// Kernels and copies added.
+  std::int32_t num_entries() const { return static_cast<std::int32_t>(kernels_.size()); }
 
   sluice_command_list* get() const { return handle_.get(); }
 
@@ -45,7 +55,7 @@ class CommandList {
   explicit CommandList(Handle<sluice_command_list, Group> handle) : handle_(std::move(handle)) {}
   const Backend& backend() const { return handle_.parent()->backend(); }
 
-  std::vector<std::shared_ptr<const Kernel>> kernels_;  // outlive the handle
+  std::vector<std::shared_ptr<const Kernel>> kernels_;  // by entry, null of copies; outlive it
   Handle<sluice_command_list, Group> handle_;
   std::int64_t bytes_ = 0;  // estimated
 };

@@ -29,8 +29,10 @@ Result<std::shared_ptr<const Kernel>> Kernel::create(std::shared_ptr<const Backe
   const Status created = call_plugin(backend->name(), [&](sluice_message* message) {
     return backend->api().kernel_create(backend->handle(), device, &c_op, &made, &info, message);
   });
-  const bool is_named = created.message().find(op.describe()) != std::string::npos;
-  SLUICE_TRY(is_named ? created : created.with_context(op.describe()));
+  if (!created.is_ok()) {
+    const bool is_named = created.message().find(op.describe()) != std::string::npos;
+    return is_named ? created : created.with_context(op.describe());
+  }
   if (made == nullptr) {
     return internal_error("backend \"{}\" returned no kernel for {}", backend->name(),
                           op.describe());

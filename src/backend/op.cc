@@ -17,7 +17,7 @@ Result<sluice_operand> make_operand(OpStorage& storage, const OpSource& source, 
     made.is_constant = 1;
   } else {
     const ir::Type type = source.type_of ? source.type_of(id) : operand.type;
-    made.tensor = SLUICE_TRY(make_tensor(storage, type));
+    made.tensor = SLUICE_TRY(make_tensor(storage.dims.emplace_back(), type));
   }
   return made;
 }
@@ -86,13 +86,59 @@ Status fill(OpStorage& storage, const OpSource& source) {
   return ok_status();
 }
 
+/// An operation with operands of its own, and all else of another.
+struct Retyped {
+  sluice_op op;
+  std::vector<sluice_operand> operands;  ///< inputs, outputs, inputs of the body
+  std::vector<std::int64_t> dims;
+  std::shared_ptr<const sluice_op> first;
+
+  /// Takes operands over, those that are no constants with other types.
+  Status add(const sluice_operand* from, const std::vector<ir::OperandId>& ids,
+             const std::function<const ir::Type&(ir::OperandId)>& type_of) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      sluice_operand& operand = operands.emplace_back(from[i]);
+      if (!ids[i].is_valid() || operand.is_constant != 0) continue;
+      operand.tensor = SLUICE_TRY(make_tensor(dims, type_of(ids[i])));
+    }
+    return ok_status();
+  }
+};
+
 }  // namespace
 
 Result<Op> Op::create(const OpSource& source) {
   const auto storage = std::make_shared<OpStorage>();
   storage->operation = source.operation;
-  SLUICE_TRY(fill(*storage, source).with_context(source.operation.describe()));
+  Status filled = fill(*storage, source);
+  if (!filled.is_ok()) return std::move(filled).with_context(source.operation.describe());
   return Op(std::shared_ptr<const sluice_op>(storage, &storage->op));
+}
+
+Result<Op> Op::with_types(const ir::Operation& operation,
+                          const std::function<const ir::Type&(ir::OperandId)>& type_of) const {
+  static const std::vector<ir::OperandId> kNone;
+  const std::vector<ir::OperandId>& extra = operation.body ? operation.body->inputs : kNone;
+  const auto made = std::make_shared<Retyped>();
+  std::size_t num_dims = 0;
+  for (const auto* ids : {&operation.inputs, &operation.outputs, &extra}) {
+    for (const ir::OperandId id : *ids) {
+      const ir::Shape* shape = id.is_valid() ? type_of(id).shape() : nullptr;
+      num_dims += shape == nullptr ? 0 : shape->size();
+    }
+  }
+  made->dims.reserve(num_dims);
+  made->operands.reserve(operation.inputs.size() + operation.outputs.size() + extra.size());
+  Status added = made->add(op_->inputs, operation.inputs, type_of);
+  if (added.is_ok()) added = made->add(op_->outputs, operation.outputs, type_of);
+  if (added.is_ok()) added = made->add(op_->body_inputs, extra, type_of);
+  if (!added.is_ok()) return std::move(added).with_context(operation.describe());
+  made->first = first_ != nullptr ? first_ : op_;
+  made->op = *op_;
+  made->op.inputs = made->operands.data();
+  made->op.outputs = made->op.inputs + operation.inputs.size();
+  made->op.body_inputs = made->op.outputs + operation.outputs.size();
+  return Op(std::shared_ptr<const sluice_op>(made, &made->op), made->first);
 }
 
 std::string Op::describe() const { return fmt::format("node \"{}\" ({})", op_->name, op_->kind); }

@@ -39,13 +39,21 @@ class Op {
   ///        kUnimplemented    an attribute is a subgraph or type, which never cross the boundary
   static Result<Op> create(const OpSource& source);
 
+  /// The same operation for operands of other types, by operand. Attributes, the body, values of
+  /// constants and packed bytes are shared with this one, whose `operation` it is.
+  /// Fails: kInvalidArgument as above.
+  Result<Op> with_types(const ir::Operation& operation,
+                        const std::function<const ir::Type&(ir::OperandId)>& type_of) const;
+
   const sluice_op& get() const { return *op_; }
   /// "node \"conv1\" (Conv)": for messages.
   std::string describe() const;
 
  private:
-  explicit Op(std::shared_ptr<const sluice_op> op) : op_(std::move(op)) {}
+  explicit Op(std::shared_ptr<const sluice_op> op, std::shared_ptr<const sluice_op> first = nullptr)
+      : op_(std::move(op)), first_(std::move(first)) {}
   std::shared_ptr<const sluice_op> op_;
+  std::shared_ptr<const sluice_op> first_;  // null, or what `op_` shares: no chain of many
 };
 
 }  // namespace sluice::backend

@@ -76,11 +76,11 @@ struct AttributeWriter {
 
 }  // namespace
 
-Result<sluice_tensor> make_tensor(OpStorage& storage, const ir::Type& type) {
+Result<sluice_tensor> make_tensor(std::vector<std::int64_t>& dims, const ir::Type& type) {
   if (!type.is_tensor() || type.shape() == nullptr) {
     return invalid_argument("{} is not a tensor of known rank", type.to_string());
   }
-  std::vector<std::int64_t>& dims = storage.dims.emplace_back();
+  const std::size_t first = dims.size();
   SLUICE_TRY(checked_dims(type, dims));
   sluice_tensor tensor = {};
   tensor.size_bytes = -1;
@@ -91,13 +91,13 @@ Result<sluice_tensor> make_tensor(OpStorage& storage, const ir::Type& type) {
   }
   tensor.element_type = static_cast<sluice_element_type>(type.element());
   tensor.layout = static_cast<sluice_layout>(type.layout());
-  tensor.rank = static_cast<std::int32_t>(dims.size());
-  tensor.dims = dims.data();
+  tensor.rank = static_cast<std::int32_t>(dims.size() - first);
+  tensor.dims = dims.data() + first;
   return tensor;
 }
 
 Result<sluice_tensor> make_constant(OpStorage& storage, const ir::Constant& constant) {
-  sluice_tensor tensor = SLUICE_TRY(make_tensor(storage, constant.type));
+  sluice_tensor tensor = SLUICE_TRY(make_tensor(storage.dims.emplace_back(), constant.type));
   if (constant.type.element() == ir::ElementType::kString) {
     const ir::Constant& kept = storage.constants.emplace_back(constant);
     tensor.data = storage.texts.emplace_back(SLUICE_TRY(decode_texts(kept))).data();

@@ -27,8 +27,9 @@ struct OpStorage {
   sluice_body body = {};
 };
 
+/// Appends the dimensions to `dims`, which must not move its elements any more.
 /// Fails: kInvalidArgument if `type` is no tensor of known rank, or too large.
-Result<sluice_tensor> make_tensor(OpStorage& storage, const ir::Type& type);
+Result<sluice_tensor> make_tensor(std::vector<std::int64_t>& dims, const ir::Type& type);
 
 /// A tensor with the constant's bytes, which the storage keeps alive.
 Result<sluice_tensor> make_constant(OpStorage& storage, const ir::Constant& constant);

@@ -50,7 +50,8 @@ PlanCache::Shared PlanCache::insert(const RunKey& key, std::shared_ptr<RangePlan
     if (kinds.size() == kMaxKinds) kinds.erase(kinds.begin());
     kinds.push_back(plan);
   }
-  return plans_.insert(key, std::move(plan), bytes);
+  const bool is_cheap = plan->is_mostly_reused();
+  return plans_.insert(key, std::move(plan), bytes, is_cheap);
 }
 
 std::int64_t PlanCache::held_bytes() const {

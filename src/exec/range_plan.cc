@@ -95,14 +95,23 @@ class KernelMaker {
     if (number < 0) {
       return unimplemented("{}: no backend was chosen for it", operation.describe());
     }
-    backend::OpSource source{model_.executable.graph, *code_.subgraph, operation};
-    source.type_of = [&](ir::OperandId id) { return plan_.facts.type_of(id); };
-    source.packed = model_.packed.of(code_.id, at);
-    auto op = SLUICE_TRY(backend::Op::create(source));
+    auto op = SLUICE_TRY(make_op(at, operation));
     const auto index = static_cast<std::size_t>(number);
     const SegmentMap& segments = model_.segments;
     const auto& group = segments.groups[segments.group_at(model_.executable, code_.id, at)];
     return backend::Kernel::create(model_.backends[index], group->device(), std::move(op));
+  }
+
+  Result<backend::Op> make_op(std::size_t at, const ir::Operation& operation) const {
+    const std::size_t step = at - plan_.range.begin;
+    if (similar_ != nullptr && at < similar_->range.end && similar_->kernels[step] != nullptr) {
+      return similar_->kernels[step]->op().with_types(
+          operation, [&](ir::OperandId id) -> const ir::Type& { return plan_.facts.type_of(id); });
+    }
+    backend::OpSource source{model_.executable.graph, *code_.subgraph, operation};
+    source.type_of = [&](ir::OperandId id) { return plan_.facts.type_of(id); };
+    source.packed = model_.packed.of(code_.id, at);
+    return backend::Op::create(source);
   }
 
   const ModelState& model_;

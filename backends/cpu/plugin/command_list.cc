@@ -26,8 +26,6 @@ constexpr double kCopyBytesPerNs = 10;
 
 std::int64_t whole_pages(std::int64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-double cost_of_copy(std::int64_t bytes) { return static_cast<double>(bytes) / kCopyBytesPerNs; }
-
 /// Pieces per worker of a phase that takes one worker `phase_ns`.
 int pieces_per_worker(double phase_ns, int workers) {
   if (phase_ns <= kPiecesNs) return 1;
@@ -73,7 +71,7 @@ Status check_arguments(const sluice_op& op, std::span<const sluice_argument> inp
 void CommandList::FreeBytes::operator()(std::byte* bytes) const { std::free(bytes); }
 
 Status CommandList::take_pages(std::int64_t bytes, Bytes* memory) {
-  if (bytes == 0) return plugin::ok();
+  memory->reset();
   memory->reset(static_cast<std::byte*>(
       std::aligned_alloc(static_cast<std::size_t>(kPage), static_cast<std::size_t>(bytes))));
   if (*memory != nullptr) return plugin::ok();
@@ -92,13 +90,20 @@ void CommandList::append(Step step, std::span<const sluice_argument> inputs,
   steps_.push_back(step);
 }
 
+void CommandList::set_kernel(const Kernel& kernel, Step* step) {
+  step->kernel = &kernel;
+  step->cost_ns = kernel.cost_ns();
+  step->serial = kernel.is_serial() || step->cost_ns < kDivideNs;
+  wanted_own_ = std::max(wanted_own_, kernel.scratch_bytes());
+  wanted_shared_ = std::max(wanted_shared_, kernel.shared_bytes());
+}
+
 Status CommandList::add_kernel(const Kernel& kernel, std::span<const sluice_argument> inputs,
                                std::span<const sluice_argument> outputs) {
   if (finished_) return {SLUICE_FAILED_PRECONDITION, "the command list is finished"};
   if (Status status = check_arguments(kernel.op(), inputs, outputs); !status.is_ok()) return status;
   Step step;
-  step.kernel = &kernel;
-  step.serial = kernel.is_serial() || kernel.cost_ns() < kDivideNs;
+  set_kernel(kernel, &step);
   append(step, inputs, outputs);
   return plugin::ok();
 }
@@ -109,22 +114,14 @@ Status CommandList::add_copy(const sluice_argument& source, const sluice_argumen
   if (size_bytes < 0) return plugin::invalid_argument("a copy of a negative number of bytes");
   Step step;
   step.copy_bytes = size_bytes;
-  step.serial = cost_of_copy(size_bytes) < kDivideNs;
+  step.cost_ns = static_cast<double>(size_bytes) / kCopyBytesPerNs;
+  step.serial = step.cost_ns < kDivideNs;
   append(step, {&source, 1}, {&target, 1});
   return plugin::ok();
 }
 
-void CommandList::add_access(const sluice_argument& argument, std::int64_t size_bytes, bool write,
-                             bool serial, std::vector<Access>* all) const {
-  if (argument.binding < -1 || size_bytes <= 0) return;
-  const auto begin = argument.binding == -1 ? reinterpret_cast<std::uintptr_t>(argument.address)
-                                            : static_cast<std::uintptr_t>(argument.offset_bytes);
-  all->push_back(
-      {argument.binding, begin, begin + static_cast<std::uintptr_t>(size_bytes), write, serial});
-}
-
-std::vector<Access> CommandList::accesses(const Step& step) const {
-  std::vector<Access> all;
+void CommandList::find_accesses(const Step& step, std::vector<Access>* all) const {
+  all->clear();
   for (std::size_t i = 0; i < step.num_inputs + step.num_outputs; ++i) {
     const bool write = i >= step.num_inputs;
     std::int64_t size = step.copy_bytes;
@@ -135,20 +132,26 @@ std::vector<Access> CommandList::accesses(const Step& step) const {
              : i < fixed ? op.inputs[i].tensor.size_bytes
                          : op.body_inputs[i - fixed].tensor.size_bytes;
     }
-    add_access(arguments_[step.first_input + i], size, write, step.serial, &all);
+    const sluice_argument& argument = arguments_[step.first_input + i];
+    if (argument.binding < -1 || size <= 0) continue;
+    const auto begin = argument.binding == -1 ? reinterpret_cast<std::uintptr_t>(argument.address)
+                                              : static_cast<std::uintptr_t>(argument.offset_bytes);
+    all->push_back(
+        {argument.binding, begin, begin + static_cast<std::uintptr_t>(size), write, step.serial});
   }
   if (step.kernel != nullptr && step.kernel->shared_bytes() > 0) {
-    all.push_back({kSharedScratch, 0, 1, true, step.serial});
+    all->push_back({kSharedScratch, 0, 1, true, step.serial});
   }
-  return all;
 }
 
 void CommandList::plan_barriers() {
   // Invariant: steps since the last barrier have no conflicting accesses in `open`. One worker
   // needs no barriers.
   OpenAccesses open;
+  std::vector<Access> own;
+  for (Used& used : used_) used.bytes = 0;
   for (Step& step : steps_) {
-    const std::vector<Access> own = accesses(step);
+    find_accesses(step, &own);
     step.barrier_before = !alone_ && std::ranges::any_of(own, [&](const Access& access) {
       return open.conflicts_with(access);
     });
@@ -169,20 +172,22 @@ void CommandList::note_use(std::int32_t binding, std::uintptr_t bytes) {
   }
 }
 
+/// Scratch never shrinks: kernels that need as much may come back.
 Status CommandList::take_scratch() {
-  std::int64_t own = 0;
-  std::int64_t shared = 0;
-  for (const Step& step : steps_) {
-    if (step.kernel == nullptr) continue;
-    own = std::max(own, step.kernel->scratch_bytes());
-    shared = std::max(shared, step.kernel->shared_bytes());
+  if (whole_pages(wanted_own_) > scratch_stride_) {
+    scratch_stride_ = 0;
+    const std::int64_t stride = whole_pages(wanted_own_);
+    Status status = take_pages(stride * pool_.count(), &scratch_);
+    if (!status.is_ok()) return status;
+    scratch_stride_ = stride;
   }
-  scratch_stride_ = whole_pages(own);
-  if (Status status = take_pages(scratch_stride_ * pool_.count(), &scratch_); !status.is_ok()) {
-    return status;
+  if (whole_pages(wanted_shared_) > shared_bytes_) {
+    shared_bytes_ = 0;
+    Status status = take_pages(whole_pages(wanted_shared_), &shared_);
+    if (!status.is_ok()) return status;
+    shared_bytes_ = whole_pages(wanted_shared_);
   }
-  shared_bytes_ = whole_pages(shared);
-  return take_pages(shared_bytes_, &shared_);
+  return plugin::ok();
 }
 
 std::int64_t CommandList::held_bytes() const {
@@ -210,10 +215,8 @@ void CommandList::plan_pieces() {
   for (Step& step : steps_) {
     if (step.serial) continue;
     const int phases = step.kernel == nullptr ? 1 : step.kernel->phases();
-    const double cost_ns =
-        step.kernel == nullptr ? cost_of_copy(step.copy_bytes) : step.kernel->cost_ns();
     step.first_claim = claims;
-    const double phase_ns = cost_ns / phases;
+    const double phase_ns = step.cost_ns / phases;
     step.pieces_per_worker = pieces_per_worker(phase_ns, pool_.count());
     step.is_offered = phase_ns > kOfferNs;
     claims += static_cast<std::size_t>(phases);
@@ -223,24 +226,52 @@ void CommandList::plan_pieces() {
 
 Status CommandList::finish() {
   if (finished_) return {SLUICE_FAILED_PRECONDITION, "the command list is finished"};
-  double divided_ns = 0;
-  for (const Step& step : steps_) {
-    if (step.serial) continue;
-    divided_ns += step.kernel != nullptr ? step.kernel->cost_ns() : cost_of_copy(step.copy_bytes);
-  }
-  alone_ = divided_ns < kWakeNs;
-  plan_barriers();
-  plan_pieces();
-  if (Status status = take_scratch(); !status.is_ok()) return status;
   addresses_.resize(arguments_.size());
   for (const sluice_argument& argument : arguments_) {
     actual_dims_.push_back(argument.actual_dims);
     texts_binding_ = std::max(texts_binding_, argument.texts);
+    // Those of tensors without elements too: after an exchange they may have some.
+    if (argument.binding >= 0) note_use(argument.binding, 0);
   }
   if (texts_binding_ > 0) note_use(texts_binding_, 0);
+  plan_team();
+  if (Status status = take_scratch(); !status.is_ok()) return status;
   start_log();
   finished_ = true;
   return plugin::ok();
+}
+
+void CommandList::plan_team() {
+  double divided_ns = 0;
+  for (const Step& step : steps_) divided_ns += step.serial ? 0 : step.cost_ns;
+  const bool was_alone = finished_ && alone_;
+  alone_ = divided_ns < kWakeNs;
+  bound_.clear();
+  if (was_alone && alone_) return;  // what is planned for a team is not used
+  plan_barriers();
+  plan_pieces();
+}
+
+Status CommandList::exchange(std::span<const std::int32_t> entries,
+                             std::span<const Kernel* const> kernels) {
+  if (!finished_) return {SLUICE_FAILED_PRECONDITION, "the command list is not finished"};
+  const std::span<const sluice_argument> arguments(arguments_);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto entry = static_cast<std::size_t>(entries[i]);
+    if (entry >= steps_.size() || steps_[entry].kernel == nullptr) {
+      return plugin::invalid_argument("the command list has no kernel as entry " +
+                                      std::to_string(entries[i]));
+    }
+    Step& step = steps_[entry];
+    const auto inputs = arguments.subspan(step.first_input, step.num_inputs);
+    const auto outputs = arguments.subspan(step.first_output, step.num_outputs);
+    Status status = check_arguments(kernels[i]->op(), inputs, outputs);
+    if (!status.is_ok()) return status;
+    set_kernel(*kernels[i], &step);
+  }
+  plan_team();
+  if (log_ != nullptr) start_log();
+  return take_scratch();
 }
 
 }  // namespace sluice::cpu

@@ -38,6 +38,10 @@ class CommandList {
   /// Plans barriers and takes scratch; nothing is added after it.
   Status finish();
 
+  /// Gives entries of a finished list kernels of the same operations for other shapes. After an
+  /// error the list does not run before an exchange of all its kernels succeeds.
+  Status exchange(std::span<const std::int32_t> entries, std::span<const Kernel* const> kernels);
+
   /// Memory of a finished list, scratch included.
   std::int64_t held_bytes() const;
 
@@ -48,6 +52,7 @@ class CommandList {
   struct Step {
     const Kernel* kernel = nullptr;  ///< null for a copy
     std::int64_t copy_bytes = 0;
+    double cost_ns = 0;  ///< of one worker
     std::size_t first_input = 0;
     std::size_t num_inputs = 0;
     std::size_t first_output = 0;
@@ -68,9 +73,9 @@ class CommandList {
   static Status take_pages(std::int64_t bytes, Bytes* memory);
   void append(Step step, std::span<const sluice_argument> inputs,
               std::span<const sluice_argument> outputs);
-  void add_access(const sluice_argument& argument, std::int64_t size_bytes, bool write, bool serial,
-                  std::vector<Access>* all) const;
-  std::vector<Access> accesses(const Step& step) const;
+  void set_kernel(const Kernel& kernel, Step* step);
+  void find_accesses(const Step& step, std::vector<Access>* all) const;
+  void plan_team();
   void plan_barriers();
   void note_use(std::int32_t binding, std::uintptr_t bytes);
   Status take_scratch();
@@ -97,7 +102,7 @@ class CommandList {
   /// A buffer that the list uses: those of a model are many, those of a list few.
   struct Used {
     std::int32_t binding;
-    std::uintptr_t bytes;  ///< extent; 0 for the pool of texts
+    std::uintptr_t bytes;  ///< extent; 0 for the pool of texts, and without elements
   };
 
   std::vector<Used> used_;    ///< by binding, ascending
@@ -115,6 +120,8 @@ class CommandList {
   TeamChoice choice_;           ///< of runs while the pool is contended
   bool every_barrier_ = false;  ///< bindings overlap, so the planned barriers do not suffice
 
+  std::int64_t wanted_own_ = 0;     ///< scratch of a worker that its kernels need
+  std::int64_t wanted_shared_ = 0;  ///< likewise of all workers
   std::int64_t scratch_stride_ = 0;
   Bytes scratch_;  ///< scratch_stride_ per worker
   Bytes shared_;

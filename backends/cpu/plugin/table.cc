@@ -23,6 +23,17 @@ constexpr sluice_list_memory kListMemory = {
       return reinterpret_cast<const CommandList*>(list)->held_bytes();
     }};
 
+sluice_code exchange(sluice_command_list* list, const std::int32_t* entries,
+                     sluice_kernel* const* kernels, std::int32_t count, sluice_message* message) {
+  return plugin::guard(message, [&] {
+    const auto size = static_cast<std::size_t>(count);
+    return reinterpret_cast<CommandList*>(list)->exchange(
+        {entries, size}, {reinterpret_cast<const Kernel* const*>(kernels), size});
+  });
+}
+
+constexpr sluice_list_exchange kListExchange = {sizeof(sluice_list_exchange), 0, exchange};
+
 struct CpuPlugin : plugin::PluginDefaults {
   static constexpr const char* kName = "cpu";
   static constexpr const char* kVersion = "0.1";
@@ -54,6 +65,7 @@ struct CpuPlugin : plugin::PluginDefaults {
   static const void* find_extension(Backend& /*backend*/, const char* name) {
     if (std::strcmp(name, SLUICE_INPUT_ALIGNMENT) == 0) return &kInputAlignment;
     if (std::strcmp(name, SLUICE_LIST_MEMORY) == 0) return &kListMemory;
+    if (std::strcmp(name, SLUICE_LIST_EXCHANGE) == 0) return &kListExchange;
     if (std::strcmp(name, SLUICE_STEP_TIMES) == 0) return &kStepTimes;
     return std::strcmp(name, SLUICE_VARIANTS) == 0 ? &kVariants : nullptr;
   }

@@ -15,4 +15,11 @@ Result<std::optional<std::int64_t>> held_bytes(const Backend& backend,
                         bytes);
 }
 
+Result<const sluice_list_exchange*> find_exchange(const Backend& backend) {
+  const auto* table = static_cast<const sluice_list_exchange*>(
+      SLUICE_TRY(backend.find_extension(SLUICE_LIST_EXCHANGE)));
+  const bool is_whole = table != nullptr && table->struct_size >= sizeof(sluice_list_exchange);
+  return is_whole ? table : nullptr;
+}
+
 }  // namespace sluice::backend

@@ -7,45 +7,63 @@
 #include <list>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace sluice {
 
-/// Not thread-safe. Pointers to values hold until the value goes: by `insert` or `trim`, never by
-/// `find`.
+/// A value that is cheap to make again is on trial: of those that nobody has asked for again, the
+/// latest kMaxTrials stay. The map remembers the keys of those that went: one that comes again is
+/// kept as others are. So values that come once, in any number, take no more memory than a few.
+///
+/// Not thread-safe. Pointers to values hold until the value goes: by `insert`, never by `find`.
 template <typename Key, typename Value, typename Hash = std::hash<Key>>
 class LruMap {
  public:
-  /// `limit_bytes`: 0 keeps nothing beyond the value inserted last.
-  explicit LruMap(std::int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  /// `limit_bytes`: 0 keeps nothing beyond the value inserted last. `shared_bytes`: what values
+  /// hold together, which counts as well and falls as values go; may be null, and outlives the map.
+  explicit LruMap(std::int64_t limit_bytes, const std::int64_t* shared_bytes = nullptr)
+      : limit_bytes_(limit_bytes), shared_bytes_(shared_bytes) {}
 
-  /// Makes the value the most recently used; null if there is none.
+  static constexpr std::size_t kMaxTrials = 32;
+
+  /// Makes the value the most recently used; null if there is none. Ends its trial.
   Value* find(const Key& key) {
     const auto it = entries_.find(std::cref(key));
     if (it == entries_.end()) return nullptr;
-    order_.splice(order_.begin(), order_, it->second);
-    return &it->second->value;
+    const typename Order::iterator entry = it->second;
+    order_.splice(order_.begin(), entry->is_on_trial ? trials_ : order_, entry);
+    entry->is_on_trial = false;
+    return &entry->value;
   }
 
   /// Keeps the value that is there, if one is. Then drops others until all fit, but for the one
   /// inserted, so that a value larger than the limit serves at least once.
-  Value& insert(Key key, Value value, std::int64_t bytes) {
+  Value& insert(Key key, Value value, std::int64_t bytes, bool is_cheap = false) {
     if (Value* there = find(key)) return *there;
-    order_.push_front({std::move(key), std::move(value), bytes});
-    entries_.emplace(std::cref(order_.front().key), order_.begin());
+    const bool is_on_trial = is_cheap && !has_gone(key);
+    Order& order = is_on_trial ? trials_ : order_;
+    order.push_front({std::move(key), std::move(value), bytes, is_on_trial});
+    entries_.emplace(std::cref(order.front().key), order.begin());
     held_bytes_ += bytes;
-    while (held_bytes_ > limit_bytes_ && order_.size() > 1) drop_last();
-    return order_.front().value;
+    if (trials_.size() > kMaxTrials) drop_last(trials_);
+    while (held_bytes() > limit_bytes_ && size() > 1) {
+      drop_last(trials_.size() > (is_on_trial ? 1U : 0U) ? trials_ : order_);
+    }
+    return order.front().value;
   }
 
-  std::int64_t held_bytes() const { return held_bytes_; }
+  std::int64_t held_bytes() const {
+    return held_bytes_ + (shared_bytes_ == nullptr ? 0 : *shared_bytes_);
+  }
   std::int64_t limit_bytes() const { return limit_bytes_; }
-  std::size_t size() const { return order_.size(); }
+  std::size_t size() const { return entries_.size(); }
 
  private:
   struct Entry {
     Key key;
     Value value;
     std::int64_t bytes;
+    bool is_on_trial;
   };
   using Order = std::list<Entry>;  // the one used last is the first
   using KeyRef = std::reference_wrapper<const Key>;
@@ -56,15 +74,31 @@ class LruMap {
     bool operator()(KeyRef a, KeyRef b) const { return a.get() == b.get(); }
   };
 
-  void drop_last() {
-    held_bytes_ -= order_.back().bytes;
-    entries_.erase(std::cref(order_.back().key));
-    order_.pop_back();
+  void drop_last(Order& order) {
+    if (order.back().is_on_trial) {
+      gone_.resize(kMaxGone);
+      const std::size_t hash = Hash{}(order.back().key);
+      gone_[hash % kMaxGone] = hash;
+    }
+    held_bytes_ -= order.back().bytes;
+    entries_.erase(std::cref(order.back().key));
+    order.pop_back();
   }
 
+  /// Two keys of one hash only end a trial early.
+  bool has_gone(const Key& key) const {
+    const std::size_t hash = Hash{}(key);
+    return !gone_.empty() && gone_[hash % kMaxGone] == hash;
+  }
+
+  static constexpr std::size_t kMaxGone = 4096;
+
   std::int64_t limit_bytes_;
+  const std::int64_t* shared_bytes_;
   std::int64_t held_bytes_ = 0;
   Order order_;
+  Order trials_;
+  std::vector<std::size_t> gone_;  // hashes of keys by hash, the latest; empty before the first
   std::unordered_map<KeyRef, typename Order::iterator, RefHash, RefEqual> entries_;
 };
 

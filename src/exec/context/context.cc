@@ -222,7 +222,8 @@ Result<Context> LoadedModel::create_context(const std::stop_token& stop,
   state->frames.resize(state_->subgraphs.size());
   Frame& main = state->frame(ir::SubgraphId(std::size_t{0}));
   if (main.code.static_plan) {
-    main.static_recording = SLUICE_TRY(record(*state_, main.code, main.code.static_plan, stop));
+    auto lists = SLUICE_TRY(record_lists(*state_, main.code, main.code.static_plan, stop));
+    main.static_recording = make_recording(main.code, main.code.static_plan, std::move(lists));
     // Here, so that a lack of memory fails the load and not the first run.
     SLUICE_TRY(main.arena.reserve(main.code.static_plan->placement->layout.arena_bytes));
   }

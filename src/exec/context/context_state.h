@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct BoundOutput {
 
 struct ContextState {
   explicit ContextState(std::shared_ptr<const ModelState> of)
-      : model(std::move(of)), recordings(model->options.max_recorded_bytes) {}
+      : model(std::move(of)), recordings(model->options.max_recorded_bytes, &list_bytes) {}
 
   std::shared_ptr<const ModelState> model;
   std::shared_ptr<ByteBudget> memory;
@@ -50,9 +51,12 @@ struct ContextState {
   std::uint64_t random_seed = 0;  ///< of the run under way: see RandomSource
   std::uint64_t random_run = 0;
   std::int64_t copied_bytes = 0;               ///< see Context::copied_bytes
+  std::int64_t list_bytes = 0;                 // of the lists of recordings
   std::vector<std::unique_ptr<Frame>> frames;  // by subgraph; made when first run
   /// Of all frames, for shapes that only runs tell. A run holds those that it still needs.
   LruMap<RunKey, std::shared_ptr<const Recording>, RunKeyHash> recordings;
+  /// Those of recordings, by the placement that they were recorded for and keep alive.
+  std::unordered_map<const plan::Placement*, std::weak_ptr<RecordedLists>> lists;
   std::unique_ptr<LaneThreads> lanes;  // made when first needed
 
   Frame& frame(ir::SubgraphId id) {

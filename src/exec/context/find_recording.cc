@@ -50,9 +50,26 @@ Result<std::shared_ptr<const Recording>> FrameRunner::find_or_record(const RunKe
                                                                      const Recording* previous) {
   if (const auto* found = context_.recordings.find(key)) return *found;
   auto plan = SLUICE_TRY(find_or_plan(key, previous));
-  std::shared_ptr<const Recording> recording = SLUICE_TRY(record(model_, code_, std::move(plan)));
-  context_.recordings.insert(key, recording, recording->bytes());
+  auto lists = SLUICE_TRY(find_or_record_lists(plan));
+  std::shared_ptr<const Recording> recording =
+      make_recording(code_, std::move(plan), std::move(lists));
+  const bool is_cheap = recording->plan->is_mostly_reused();
+  context_.recordings.insert(key, recording, recording->bytes(), is_cheap);
   return recording;
+}
+
+Result<std::shared_ptr<RecordedLists>> FrameRunner::find_or_record_lists(
+    const std::shared_ptr<const RangePlan>& plan) {
+  auto& known = context_.lists;
+  const auto found = known.find(plan->placement.get());
+  std::shared_ptr<RecordedLists> lists;
+  if (found != known.end()) lists = found->second.lock();
+  if (lists != nullptr && lists->serves(*plan)) return lists;
+  lists = SLUICE_TRY(record_lists(model_, code_, plan));
+  std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+  known[plan->placement.get()] = lists;
+  lists->count_bytes(&context_.list_bytes);
+  return lists;
 }
 
 /// Another context may have planned the same shapes, or similar ones. Two that plan at once both
@@ -124,7 +141,8 @@ Status FrameRunner::make_next_key(const Recording& recording, RunKey& key) const
   const RangePlan& plan = *recording.plan;
   if (plan.range.end == code_.subgraph->order().size()) return ok_status();
   key = {code_.id.value(), plan.number};
-  for (const auto& dims : recording.actual_dims) key.insert(key.end(), dims.begin(), dims.end());
+  for (const auto& dims : recording.lists->actual_dims)
+    key.insert(key.end(), dims.begin(), dims.end());
   if (plan.range.has_executor_end) {
     for (const ir::Type& type : frame_.step_types) {
       if (!type.is_tensor()) continue;

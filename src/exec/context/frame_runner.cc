@@ -9,6 +9,18 @@
 #include "ir/source.h"
 
 namespace sluice::exec {
+namespace {
+
+/// A buffer that grows gets a quarter more if there is memory for it: that of a longer past would
+/// otherwise be new in every run, and its pages cost more than the computation.
+Status reserve_with_room(AlignedBuffer& buffer, std::int64_t size_bytes) {
+  const bool grows = buffer.size_bytes() > 0 && size_bytes > buffer.size_bytes();
+  if (grows && buffer.reserve(size_bytes + size_bytes / 4).is_ok()) return ok_status();
+  return buffer.reserve(size_bytes);
+}
+
+}  // namespace
+
 Status FrameRunner::run() {
   number_run();
   const bool is_static = code_.static_plan != nullptr && fits_static_plan();
@@ -38,7 +50,7 @@ void FrameRunner::number_run() {
 /// a segment share memory but no order of their streams.
 Status FrameRunner::submit(std::size_t segment) {
   const TaskList* running = nullptr;  // none if there are views only
-  for (const TaskList& task : frame_.static_recording->tasks) {
+  for (const TaskList& task : frame_.static_recording->lists->tasks) {
     if (task.segment != segment) continue;
     if (running != nullptr) {
       SLUICE_TRY(with_source(context_.streams[running->group]->wait()));
@@ -50,7 +62,7 @@ Status FrameRunner::submit(std::size_t segment) {
 }
 
 Result<bool> FrameRunner::poll(std::size_t segment) {
-  for (const TaskList& task : frame_.static_recording->tasks) {
+  for (const TaskList& task : frame_.static_recording->lists->tasks) {
     if (task.segment != segment) continue;
     const Status status = context_.streams[task.group]->wait(std::chrono::nanoseconds(0));
     if (status.code() == Code::kDeadlineExceeded) return false;
@@ -76,7 +88,8 @@ bool FrameRunner::fits_static_plan() const {
 
 Status FrameRunner::run_static() {
   if (frame_.static_recording == nullptr) {
-    frame_.static_recording = SLUICE_TRY(record(model_, code_, code_.static_plan));
+    auto lists = SLUICE_TRY(record_lists(model_, code_, code_.static_plan));
+    frame_.static_recording = make_recording(code_, code_.static_plan, std::move(lists));
   }
   SLUICE_TRY(run_range(*frame_.static_recording));
   finish_outputs(*frame_.static_recording);
@@ -111,20 +124,22 @@ Status FrameRunner::run_range(const Recording& recording) {
 
 /// Streams run in order, so no list of a task starts before its captures are there.
 Status FrameRunner::bring_captures(const Recording& recording) {
-  if (recording.captures.empty() || recording.captures_of == frame_.call_number) return ok_status();
-  for (const Recording::CaptureList& captures : recording.captures) {
+  RecordedLists& lists = *recording.lists;
+  if (lists.captures.empty() || lists.captures_of == frame_.call_number) return ok_status();
+  for (const RecordedLists::CaptureList& captures : lists.captures) {
     SLUICE_TRY(context_.streams[captures.group]->submit(captures.list, frame_.bindings));
   }
-  recording.captures_of = frame_.call_number;
+  lists.captures_of = frame_.call_number;
   return ok_status();
 }
 
 Status FrameRunner::run_lists(const Recording& recording) {
+  SLUICE_TRY(recording.lists->take_kernels(recording.plan));
   SLUICE_TRY(bring_captures(recording));
   if (!recording.plan->placement->tasks && context_.events && context_.trace == nullptr) {
     return run_ordered(recording);
   }
-  const ListRun run{recording.tasks, context_.streams, frame_.bindings, context_.trace,
+  const ListRun run{recording.lists->tasks, context_.streams, frame_.bindings, context_.trace,
                     &context_.checkpoint};
   if (!recording.plan->placement->tasks) return run_linear(run);
   if (model_.executor == ExecutorKind::kDataflow) return run_dataflow(run);
@@ -139,7 +154,7 @@ Status FrameRunner::run_lists(const Recording& recording) {
 Status FrameRunner::run_ordered(const Recording& recording) {
   Status first = ok_status();
   std::vector<device::Access> accesses;
-  for (const TaskList& segment : recording.tasks) {
+  for (const TaskList& segment : recording.lists->tasks) {
     accesses.clear();
     for (const BoundAccess& access : segment.accesses) {
       const auto begin = reinterpret_cast<std::uintptr_t>(frame_.binding(access.binding)) +
@@ -188,7 +203,7 @@ Status FrameRunner::prepare_memory(const Recording& recording) {
   for (const ir::OperandId id : placement.kept) {
     const std::int32_t binding = code_.numbers.kept(id);
     AlignedBuffer& buffer = frame_.kept[binding];
-    SLUICE_TRY(buffer.reserve(*ir::run_bytes(recording.plan->facts.type_of(id))));
+    SLUICE_TRY(reserve_with_room(buffer, *ir::run_bytes(recording.plan->facts.type_of(id))));
     frame_.bindings[static_cast<std::size_t>(binding)] = buffer.data();
   }
   return ok_status();
@@ -200,7 +215,7 @@ Status FrameRunner::prepare_output(std::size_t output, std::int64_t size_bytes,
   if (frame_.is_direct(output, size_bytes, in_place)) {
     to.target = to.bound;
   } else {
-    SLUICE_TRY(to.own.reserve(size_bytes));
+    SLUICE_TRY(reserve_with_room(to.own, size_bytes));
     to.target = to.own.data();
   }
   frame_.bindings[frame_.inputs.size() + output] = to.target;
@@ -244,12 +259,12 @@ void FrameRunner::finish_outputs(const Recording& last) {
 ir::Type FrameRunner::actual_type(const Recording& recording, ir::OperandId id) const {
   const RangePlan& plan = *recording.plan;
   const ir::Type& planned = plan.facts.type_of(id);
-  if (!plan.range.has_executor_end && recording.actual_dims.empty()) return planned;
+  if (!plan.range.has_executor_end && recording.lists->actual_dims.empty()) return planned;
   const ir::Operation& last = code_.operation_at(plan.range.end - 1);
   for (std::size_t i = 0; i < last.outputs.size(); ++i) {
     if (last.outputs[i] != id) continue;
     if (plan.range.has_executor_end) return frame_.step_types[i];
-    const auto& dims = recording.actual_dims[i];
+    const auto& dims = recording.lists->actual_dims[i];
     return planned.with_shape(ir::Shape(dims.begin(), dims.end()));
   }
   return planned;

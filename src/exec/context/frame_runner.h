@@ -42,6 +42,8 @@ class FrameRunner {
   RunKey input_key() const;
   Result<std::shared_ptr<const Recording>> find_or_record(const RunKey& key,
                                                           const Recording* previous);
+  Result<std::shared_ptr<RecordedLists>> find_or_record_lists(
+      const std::shared_ptr<const RangePlan>& plan);
   Result<std::shared_ptr<const RangePlan>> find_or_plan(const RunKey& key,
                                                         const Recording* previous);
   Facts first_facts() const;

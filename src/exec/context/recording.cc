@@ -19,22 +19,24 @@ namespace {
 /// at each submission; addresses of constants are fixed.
 class Recorder {
  public:
-  Recorder(const ModelState& model, const SubgraphCode& code, Recording& recording,
+  Recorder(const ModelState& model, const SubgraphCode& code, RecordedLists& lists,
            const std::stop_token& stop)
-      : model_(model), code_(code), plan_(*recording.plan), recording_(recording), stop_(stop) {}
+      : model_(model), code_(code), plan_(*lists.plan), lists_(lists), stop_(stop) {}
 
   Status run() {
     const StepRange& range = plan_.range;
     divide_steps();
     SLUICE_TRY(open_tasks());
+    lists_.entries.resize(range.end - range.begin);
     for (std::size_t at = range.begin; at < range.end; ++at) {
-      find_outputs(at);
       if (has_kernel(at)) SLUICE_TRY(add_step(at));
     }
-    for (TaskList& task : recording_.tasks) SLUICE_TRY(finish(task.list, task.group));
-    for (Recording::CaptureList& captures : recording_.captures) {
+    SLUICE_TRY(find_whether_exchangeable());
+    for (TaskList& task : lists_.tasks) SLUICE_TRY(finish(task.list, task.group));
+    for (RecordedLists::CaptureList& captures : lists_.captures) {
       SLUICE_TRY(finish(captures.list, captures.group));
     }
+    count_bytes();
     return ok_status();
   }
 
@@ -74,27 +76,38 @@ class Recorder {
   Status finish(backend::CommandList& list, std::size_t group) {
     SLUICE_TRY(list.finish());
     const backend::Backend& backend = model_.segments.groups[group]->backend();
-    recording_.list_bytes +=
+    lists_.bytes +=
         SLUICE_TRY(backend::held_bytes(backend, list.get())).value_or(list.estimated_bytes());
     return ok_status();
+  }
+
+  void count_bytes() {
+    lists_.bytes += static_cast<std::int64_t>(sizeof(lists_));
+    for (const TaskList& task : lists_.tasks) {
+      lists_.bytes +=
+          static_cast<std::int64_t>(sizeof(task) + task.accesses.size() * sizeof(task.accesses[0]));
+    }
+    for (const auto& mirror : lists_.mirrors) {
+      lists_.bytes += mirror == nullptr ? 0 : mirror->size_bytes();
+    }
   }
 
   bool is_executor_step(std::size_t at) const {
     return plan_.range.has_executor_end && at + 1 == plan_.range.end;
   }
 
-  void find_outputs(std::size_t at) {
-    if (is_executor_step(at)) return;
-    const plan::BindingNumbers& numbers = code_.numbers;
-    for (const ir::OperandId id : code_.operation_at(at).outputs) {
-      if (!id.is_valid()) continue;
-      const plan::Place& place = plan_.placement->places[id.index()];
-      const bool is_output = place.kind == plan::Place::Kind::kBinding && place.operand == id &&
-                             place.binding >= numbers.output(0) && place.binding < numbers.arena();
-      if (!is_output) continue;
-      recording_.outputs.push_back({static_cast<std::size_t>(place.binding - numbers.output(0)),
-                                    *ir::run_bytes(plan_.facts.type_of(id))});
+  /// Copies, orders of events and results of unknown size have sizes beside those in kernels.
+  Status find_whether_exchangeable() {
+    if (lists_.tasks.empty() || !lists_.actual_dims.empty()) return ok_status();
+    for (std::size_t task = 0; task < lists_.tasks.size(); ++task) {
+      const bool has_sizes =
+          lists_.mirrors[task] != nullptr || !lists_.tasks[task].accesses.empty();
+      if (has_sizes || SLUICE_TRY(backend::find_exchange(group_of(task).backend())) == nullptr) {
+        return ok_status();
+      }
     }
+    lists_.is_exchangeable = true;
+    return ok_status();
   }
 
   Status add_step(std::size_t at) {
@@ -102,7 +115,7 @@ class Recorder {
     const bool is_data_dependent = plan_.range.has_data_dependent_end && at + 1 == plan_.range.end;
     if (is_data_dependent) prepare_actual_dims(operation);
     const std::size_t task = task_at(at);
-    const bool has_mirror = recording_.mirrors[task] != nullptr;
+    const bool has_mirror = lists_.mirrors[task] != nullptr;
     if (has_mirror) SLUICE_TRY(copy_in(operation, task));
     inputs_.clear();
     for (const ir::OperandId id : operation.inputs) {
@@ -116,10 +129,11 @@ class Recorder {
     outputs_.clear();
     for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
       outputs_.push_back(SLUICE_TRY(argument(operation.outputs[i], task)));
-      if (is_data_dependent) outputs_.back().actual_dims = recording_.actual_dims[i].data();
+      if (is_data_dependent) outputs_.back().actual_dims = lists_.actual_dims[i].data();
       if (holds_strings(operation.outputs[i])) outputs_.back().texts = code_.numbers.texts();
     }
-    backend::CommandList& list = recording_.tasks[task].list;
+    backend::CommandList& list = lists_.tasks[task].list;
+    lists_.entries[at - plan_.range.begin] = {static_cast<std::int32_t>(task), list.num_entries()};
     SLUICE_TRY(list.add_kernel(plan_.kernels[at - plan_.range.begin], inputs_, outputs_));
     ++work_counts.recorded_kernels;
     add_accesses(operation, task);
@@ -152,7 +166,7 @@ class Recorder {
     const auto add = [&](ir::OperandId id, bool is_write) {
       const plan::Place* place = find_memory(id);
       if (place == nullptr) return;
-      recording_.tasks[task].accesses.push_back(
+      lists_.tasks[task].accesses.push_back(
           {place->binding, place->offset_bytes, bytes_of(id), is_write});
     };
     for (const ir::OperandId id : reads(operation)) add(id, false);
@@ -164,7 +178,7 @@ class Recorder {
       const plan::Place* place = find_memory(id);
       if (place == nullptr) continue;
       backend::CommandList& list = *SLUICE_TRY(list_for_copy(*place, task));
-      SLUICE_TRY(recording_.mirrors[task]->copy_in(*place, bytes_of(id), list));
+      SLUICE_TRY(lists_.mirrors[task]->copy_in(*place, bytes_of(id), list));
     }
     return ok_status();
   }
@@ -175,28 +189,28 @@ class Recorder {
     const bool is_input =
         place.kind == plan::Place::Kind::kBinding && place.binding < code_.numbers.output(0);
     if (!is_input || !code_.is_captured(static_cast<std::size_t>(place.binding))) {
-      return &recording_.tasks[task].list;
+      return &lists_.tasks[task].list;
     }
-    if (capture_list_of_.empty()) capture_list_of_.resize(recording_.tasks.size());
+    if (capture_list_of_.empty()) capture_list_of_.resize(lists_.tasks.size());
     std::optional<std::size_t>& index = capture_list_of_[task];
     if (!index) {
-      index = recording_.captures.size();
-      const std::size_t group = recording_.tasks[task].group;
-      recording_.captures.push_back(
+      index = lists_.captures.size();
+      const std::size_t group = lists_.tasks[task].group;
+      lists_.captures.push_back(
           {group, SLUICE_TRY(backend::CommandList::create(model_.segments.groups[group]))});
     }
-    return &recording_.captures[*index].list;
+    return &lists_.captures[*index].list;
   }
 
   /// Copies to the host the results of the step at `at` that anything outside the task reads.
   Status copy_out(std::size_t at, std::size_t task) {
-    DeviceMirror& mirror = *recording_.mirrors[task];
+    DeviceMirror& mirror = *lists_.mirrors[task];
     for (const ir::OperandId id : code_.operation_at(at).outputs) {
       const plan::Place* place = find_memory(id);
       if (place == nullptr) continue;
       mirror.mark_present(*place);
       if (!is_read_outside(place->operand, task)) continue;
-      SLUICE_TRY(mirror.copy_out(*place, bytes_of(id), recording_.tasks[task].list));
+      SLUICE_TRY(mirror.copy_out(*place, bytes_of(id), lists_.tasks[task].list));
     }
     return ok_status();
   }
@@ -237,8 +251,8 @@ class Recorder {
   /// recorded here, so these vectors must keep their addresses as long as the recording lives.
   void prepare_actual_dims(const ir::Operation& operation) {
     for (const ir::OperandId id : operation.outputs) {
-      recording_.actual_dims.push_back(id.is_valid() ? *plan_.facts.type_of(id).static_dims()
-                                                     : std::vector<std::int64_t>());
+      lists_.actual_dims.push_back(id.is_valid() ? *plan_.facts.type_of(id).static_dims()
+                                                 : std::vector<std::int64_t>());
     }
   }
 
@@ -248,8 +262,8 @@ class Recorder {
     switch (place.kind) {
       case plan::Place::Kind::kArena:
       case plan::Place::Kind::kBinding:
-        return recording_.mirrors[task] != nullptr
-                   ? recording_.mirrors[task]->argument(place)
+        return lists_.mirrors[task] != nullptr
+                   ? lists_.mirrors[task]->argument(place)
                    : backend::bound_argument(place.binding, place.offset_bytes);
       case plan::Place::Kind::kConstant:
         return backend::fixed_argument(SLUICE_TRY(constant_address(place.operand, group_of(task))));
@@ -268,12 +282,12 @@ class Recorder {
     const std::string& name = code_.subgraph->operand(id).name;
     auto there = SLUICE_TRY(std::move(brought).with_context("constant \"" + name + "\""));
     if (there == nullptr) return here;
-    recording_.constants.push_back(std::move(there));
-    return recording_.constants.back().get();
+    lists_.constants.push_back(std::move(there));
+    return lists_.constants.back().get();
   }
 
   const backend::Group& group_of(std::size_t task) const {
-    return *model_.segments.groups[recording_.tasks[task].group];
+    return *model_.segments.groups[lists_.tasks[task].group];
   }
 
   std::size_t task_at(std::size_t at) const {
@@ -314,12 +328,12 @@ class Recorder {
   Status open_tasks() {
     for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
       // Tasks are numbered by their first steps.
-      if (!has_kernel(at) || task_at(at) != recording_.tasks.size()) continue;
-      const std::size_t task = recording_.tasks.size();
+      if (!has_kernel(at) || task_at(at) != lists_.tasks.size()) continue;
+      const std::size_t task = lists_.tasks.size();
       TaskList made = SLUICE_TRY(make_list(at, task));
       const backend::Group& group = *model_.segments.groups[made.group];
-      recording_.tasks.push_back(std::move(made));
-      recording_.mirrors.push_back(SLUICE_TRY(make_mirror(task, at, group)));
+      lists_.tasks.push_back(std::move(made));
+      lists_.mirrors.push_back(SLUICE_TRY(make_mirror(task, at, group)));
     }
     return ok_status();
   }
@@ -351,7 +365,7 @@ class Recorder {
   /// the device reads host memory.
   Result<std::unique_ptr<DeviceMirror>> make_mirror(std::size_t task, std::size_t first,
                                                     const backend::Group& group) {
-    if (recording_.tasks[task].is_on_host) return std::unique_ptr<DeviceMirror>();
+    if (lists_.tasks[task].is_on_host) return std::unique_ptr<DeviceMirror>();
     if (readers_.empty()) find_readers();
     auto mirror = std::make_unique<DeviceMirror>();
     SLUICE_TRY(fill_mirror(task, first, group, *mirror));
@@ -389,7 +403,7 @@ class Recorder {
   const ModelState& model_;
   const SubgraphCode& code_;
   const RangePlan& plan_;
-  Recording& recording_;
+  RecordedLists& lists_;
   const std::stop_token& stop_;
   std::vector<sluice_argument> inputs_;     ///< of the step that is added; kept for their memory
   std::vector<sluice_argument> outputs_;    ///< likewise
@@ -398,11 +412,29 @@ class Recorder {
   std::map<ir::OperandId, std::vector<std::size_t>> readers_;  ///< see find_readers
 };
 
-std::vector<TensorView> output_views_of(const SubgraphCode& code, const Recording& recording) {
-  const RangePlan& plan = *recording.plan;
+/// Outputs of the subgraph that kernels of the range write.
+std::vector<WrittenOutput> written_outputs_of(const SubgraphCode& code, const RangePlan& plan) {
+  const plan::BindingNumbers& numbers = code.numbers;
+  std::vector<WrittenOutput> written;
+  const std::size_t end = plan.range.end - (plan.range.has_executor_end ? 1 : 0);
+  for (std::size_t at = plan.range.begin; at < end; ++at) {
+    for (const ir::OperandId id : code.operation_at(at).outputs) {
+      if (!id.is_valid()) continue;
+      const plan::Place& place = plan.placement->places[id.index()];
+      const bool is_output = place.kind == plan::Place::Kind::kBinding && place.operand == id &&
+                             place.binding >= numbers.output(0) && place.binding < numbers.arena();
+      if (!is_output) continue;
+      written.push_back({static_cast<std::size_t>(place.binding - numbers.output(0)),
+                         *ir::run_bytes(plan.facts.type_of(id))});
+    }
+  }
+  return written;
+}
+
+std::vector<TensorView> output_views_of(const SubgraphCode& code, const RangePlan& plan) {
   std::vector<TensorView> views;
   if (plan.range.end < code.subgraph->order().size() || plan.range.has_executor_end ||
-      !recording.actual_dims.empty()) {
+      plan.range.has_data_dependent_end) {
     return views;
   }
   for (const ir::OperandId id : code.subgraph->outputs) {
@@ -416,30 +448,75 @@ std::vector<TensorView> output_views_of(const SubgraphCode& code, const Recordin
 
 }  // namespace
 
-std::int64_t Recording::bytes() const {
-  std::int64_t total = static_cast<std::int64_t>(sizeof(*this)) + plan->bytes() + list_bytes;
-  for (const TaskList& task : tasks) {
-    total +=
-        static_cast<std::int64_t>(sizeof(task) + task.accesses.size() * sizeof(task.accesses[0]));
+bool RecordedLists::serves(const RangePlan& other) const {
+  if (!is_exchangeable || other.placement != placement || other.kernels.size() != entries.size()) {
+    return false;
   }
-  for (const auto& mirror : mirrors) total += mirror == nullptr ? 0 : mirror->size_bytes();
-  return total;
+  return std::ranges::equal(entries, other.kernels, [](const Entry& entry, const auto& kernel) {
+    return (entry.task >= 0) == (kernel != nullptr);
+  });
+}
+
+Status RecordedLists::take_kernels(const std::shared_ptr<const RangePlan>& wanted) {
+  if (plan == wanted) return ok_status();
+  const std::shared_ptr<const RangePlan> former = std::exchange(plan, nullptr);
+  std::vector<std::int32_t> places;
+  std::vector<std::shared_ptr<const backend::Kernel>> kernels;
+  std::size_t step = 0;
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    places.clear();
+    kernels.clear();
+    for (; step < entries.size() && entries[step].task <= static_cast<std::int32_t>(task); ++step) {
+      const auto& kernel = wanted->kernels[step];
+      if (entries[step].task < 0) continue;
+      if (former != nullptr && former->kernels[step] == kernel) continue;
+      places.push_back(entries[step].entry);
+      kernels.push_back(kernel);
+    }
+    if (!places.empty()) SLUICE_TRY(tasks[task].list.exchange(places, kernels));
+  }
+  plan = wanted;
+  return ok_status();
+}
+
+void RecordedLists::count_bytes(std::int64_t* sum) {
+  if (counted_in_ != nullptr) *counted_in_ -= bytes;
+  counted_in_ = sum;
+  if (counted_in_ != nullptr) *counted_in_ += bytes;
+}
+
+std::int64_t Recording::bytes() const {
+  return static_cast<std::int64_t>(sizeof(*this) + outputs.size() * sizeof(WrittenOutput) +
+                                   output_views.size() * sizeof(TensorView)) +
+         plan->bytes();
 }
 
 std::vector<LoadedModel::DeviceUse> LoadedModel::device_use() const {
-  Recording nothing;
+  RecordedLists nothing;
   nothing.plan = state_->main().static_plan;
   if (nothing.plan == nullptr) return {};
   return Recorder(*state_, state_->main(), nothing, {}).predict();
 }
 
-Result<std::unique_ptr<Recording>> record(const ModelState& model, const SubgraphCode& code,
+Result<std::shared_ptr<RecordedLists>> record_lists(const ModelState& model,
+                                                    const SubgraphCode& code,
+                                                    std::shared_ptr<const RangePlan> plan,
+                                                    const std::stop_token& stop) {
+  auto lists = std::make_shared<RecordedLists>();
+  lists->placement = plan->placement;
+  lists->plan = std::move(plan);
+  SLUICE_TRY(Recorder(model, code, *lists, stop).run());
+  return lists;
+}
+
+std::unique_ptr<Recording> make_recording(const SubgraphCode& code,
                                           std::shared_ptr<const RangePlan> plan,
-                                          const std::stop_token& stop) {
+                                          std::shared_ptr<RecordedLists> lists) {
   auto recording = std::make_unique<Recording>();
+  recording->outputs = written_outputs_of(code, *plan);
+  recording->output_views = output_views_of(code, *plan);
   recording->plan = std::move(plan);
-  SLUICE_TRY(Recorder(model, code, *recording, stop).run());
-  recording->output_views = output_views_of(code, *recording);
+  recording->lists = std::move(lists);
   return recording;
 }
 

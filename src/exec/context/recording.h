@@ -18,9 +18,17 @@ struct WrittenOutput {
   std::int64_t size_bytes = 0;
 };
 
-struct Recording {
+/// The command lists of a range. Plans of one placement share them: a run of other shapes exchanges
+/// the kernels that differ.
+struct RecordedLists {
+  RecordedLists() = default;
+  ~RecordedLists() { count_bytes(nullptr); }
+  RecordedLists(const RecordedLists&) = delete;
+  RecordedLists& operator=(const RecordedLists&) = delete;
+
+  std::shared_ptr<const plan::Placement> placement;
+  /// Whose kernels the lists have; null after an exchange that failed.
   std::shared_ptr<const RangePlan> plan;
-  std::vector<WrittenOutput> outputs;
   std::vector<std::shared_ptr<const void>> constants;  ///< on their devices; outlive the lists
   /// By task: memory of its device; null on a device that reads host memory.
   std::vector<std::unique_ptr<DeviceMirror>> mirrors;
@@ -31,24 +39,55 @@ struct Recording {
     backend::CommandList list;
   };
   std::vector<CaptureList> captures;
-  mutable std::uint64_t captures_of = 0;
+  std::uint64_t captures_of = 0;
   std::vector<TaskList> tasks;  // destroyed before the memory that they name
   /// Where the last step writes its results' actual dimensions, one entry per output; empty unless
   /// the range ends in data-dependent shapes. Never resized after recording.
   std::vector<std::vector<std::int64_t>> actual_dims;
+  /// A kernel of the lists.
+  struct Entry {
+    std::int32_t task = -1;  ///< -1: the step has no kernel
+    std::int32_t entry = -1;
+  };
+  std::vector<Entry> entries;  ///< by step of the range
+  bool is_exchangeable = false;
+  std::int64_t bytes = 0;  ///< of all lists and mirrors
+
+  /// Whether runs of another plan can use the lists: they contain no sizes but those in kernels.
+  bool serves(const RangePlan& other) const;
+  /// Gives the lists the kernels of a plan that they serve.
+  /// Fails: as CommandList::exchange.
+  Status take_kernels(const std::shared_ptr<const RangePlan>& wanted);
+  /// Adds `bytes` to a sum that outlives the lists, and removes them from the former one.
+  void count_bytes(std::int64_t* sum);
+
+ private:
+  std::int64_t* counted_in_ = nullptr;
+};
+
+struct Recording {
+  std::shared_ptr<const RangePlan> plan;
+  std::vector<WrittenOutput> outputs;
   /// By output of the subgraph, without address: what a range that ends the run always gives. Empty
   /// where results of the last step decide.
   std::vector<TensorView> output_views;
-  std::int64_t list_bytes = 0;  ///< of all lists
+  std::shared_ptr<RecordedLists> lists;
 
-  /// Its memory and that of its plan, on the host and on devices; partly an estimate.
+  /// An estimate of its memory and that of its plan, without the lists.
   std::int64_t bytes() const;
 };
 
+/// Records the lists of a plan.
 /// Fails: errors of the backends' command lists and of `bring_constant`; kResourceExhausted for a
 ///        device that is too small; kUnimplemented for strings on a device without host memory.
-Result<std::unique_ptr<Recording>> record(const ModelState& model, const SubgraphCode& code,
+Result<std::shared_ptr<RecordedLists>> record_lists(const ModelState& model,
+                                                    const SubgraphCode& code,
+                                                    std::shared_ptr<const RangePlan> plan,
+                                                    const std::stop_token& stop = {});
+
+/// Requires: `lists` serves the plan, or has been recorded from it.
+std::unique_ptr<Recording> make_recording(const SubgraphCode& code,
                                           std::shared_ptr<const RangePlan> plan,
-                                          const std::stop_token& stop = {});
+                                          std::shared_ptr<RecordedLists> lists);
 
 }  // namespace sluice::exec
