@@ -38,7 +38,8 @@ typedef struct sluice_model_statistics {
   sluice_latency queue;              /* from submission to the first segment */
   sluice_latency copy;               /* in and out */
   sluice_latency compute;
-  sluice_latency total; /* from submission to the reply */
+  sluice_latency total;   /* from submission to the reply */
+  int64_t recorded_bytes; /* kept for shapes of earlier requests, by all slots together */
 } sluice_model_statistics;
 
 /* Fails: NOT_FOUND (5), also for a model on demand that is not in memory. */

@@ -25,6 +25,7 @@ struct ModelStatistics {
   sluice_latency copy = {};
   sluice_latency compute = {};
   sluice_latency total = {};
+  std::int64_t recorded_bytes = 0;
 };
 
 inline Expected<ModelStatistics> statistics_of(const Runtime& runtime, const LoadedModel& model) {
@@ -43,7 +44,8 @@ inline Expected<ModelStatistics> statistics_of(const Runtime& runtime, const Loa
                          c->queue,
                          c->copy,
                          c->compute,
-                         c->total};
+                         c->total,
+                         c->recorded_bytes};
 }
 
 struct Health {

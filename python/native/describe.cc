@@ -108,6 +108,7 @@ nb::dict describe(const sluice_model_statistics& statistics) {
   fields["copy"] = describe_latency(statistics.copy);
   fields["compute"] = describe_latency(statistics.compute);
   fields["total"] = describe_latency(statistics.total);
+  fields["recorded_bytes"] = statistics.recorded_bytes;
   return fields;
 }
 

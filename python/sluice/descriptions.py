@@ -98,6 +98,7 @@ class Statistics(NamedTuple):
     copy: Latency
     compute: Latency
     total: Latency  #: from submission to the reply
+    recorded_bytes: int  #: kept for shapes of earlier requests, by all slots
 
 
 class Health(NamedTuple):

@@ -221,12 +221,18 @@ class RemoteRuntime final : public api::Runtime {
     const auto all = SLUICE_TRY(client_->statistics(model));
     if (model == 0 || all.empty()) return unknown_model(model);
     const service::ModelStatistics& one = all.front();
-    return api::ModelStatistics{one.accepted,         one.refused,
-                                one.waiting,          one.max_waiting,
-                                one.starts,           one.busy_ns,
-                                one.answered,         latency_of(one.queue),
-                                latency_of(one.copy), latency_of(one.compute),
-                                latency_of(one.total)};
+    return api::ModelStatistics{one.accepted,
+                                one.refused,
+                                one.waiting,
+                                one.max_waiting,
+                                one.starts,
+                                one.busy_ns,
+                                one.answered,
+                                latency_of(one.queue),
+                                latency_of(one.copy),
+                                latency_of(one.compute),
+                                latency_of(one.total),
+                                one.recorded_bytes};
   }
   Result<runtime::Health> health(std::uint64_t model) override {
     for (service::ModelHealth& one : SLUICE_TRY(client_->health()).models) {

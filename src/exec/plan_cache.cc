@@ -44,13 +44,13 @@ PlanCache::Shared PlanCache::insert(const RunKey& key, std::shared_ptr<RangePlan
   std::erase_if(kinds, [](const auto& kind) { return kind.expired(); });
   const auto same_kind = std::ranges::find_if(
       kinds, [&](const auto& kind) { return similar != nullptr && kind.lock() == similar; });
-  if (same_kind != kinds.end() && plan->is_mostly_reused()) {
+  if (same_kind != kinds.end() && plan->is_variation()) {
     *same_kind = plan;
   } else {
     if (kinds.size() == kMaxKinds) kinds.erase(kinds.begin());
     kinds.push_back(plan);
   }
-  const bool is_cheap = plan->is_mostly_reused();
+  const bool is_cheap = plan->is_variation();
   return plans_.insert(key, std::move(plan), bytes, is_cheap);
 }
 

@@ -211,7 +211,7 @@ std::size_t RunKeyHash::operator()(const RunKey& key) const {
   return static_cast<std::size_t>(hash);
 }
 
-bool RangePlan::is_mostly_reused() const { return 2 * num_reused > kernels.size(); }
+bool RangePlan::is_variation() const { return 4 * num_reused > kernels.size(); }
 
 std::int64_t RangePlan::bytes() const {
   constexpr std::int64_t kKernelBytes = 8192;  // with its operation and packed parameters
@@ -247,7 +247,7 @@ Result<std::shared_ptr<RangePlan>> prepare_range(const ModelState& model, const 
     plan->placement = request.similar->placement;
   } else {
     // Where few shapes differ from those before, they are mostly those of a past that grows on.
-    const bool has_room = plan->is_mostly_reused();
+    const bool has_room = plan->is_variation();
     auto placed = place(model, code, *plan, request, has_room);
     if (!placed.is_ok() && has_room) placed = place(model, code, *plan, request, false);
     plan->placement = std::make_shared<const plan::Placement>(SLUICE_TRY(std::move(placed)));

@@ -46,7 +46,9 @@ struct RangePlan {
   std::size_t num_reused = 0;  ///< steps whose kernels another plan had already
   std::int64_t number = 0;     ///< of this plan among those of its model's cache
 
-  bool is_mostly_reused() const;
+  /// Whether it was made from a similar plan with little work: that of a longer past is, that of
+  /// another prompt is not.
+  bool is_variation() const;
   /// An estimate of its memory, that of its kernels included.
   std::int64_t bytes() const;
 };

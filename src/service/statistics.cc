@@ -37,7 +37,8 @@ ModelStatistics statistics_of(const runtime::ModelInfo& info,
                          {},
                          {},
                          {},
-                         {}};
+                         {},
+                         snapshot.recorded_bytes};
   all.queue = latency_of(snapshot.queue);
   all.copy = latency_of(snapshot.copy);
   all.compute = latency_of(snapshot.compute);

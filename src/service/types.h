@@ -101,6 +101,7 @@ struct ModelStatistics {
   Latency copy;
   Latency compute;
   Latency total;
+  std::int64_t recorded_bytes = 0;  ///< kept for shapes of earlier requests, by all slots
 };
 
 /// Activity of the cores and contents of the memory of a group or a device.

@@ -12,6 +12,13 @@ using runtime::ModelPhase;
 using runtime::Reply;
 using runtime::RuntimeCode;
 
+namespace {
+
+/// A worker may tell any number, and sums over models must not overflow.
+constexpr std::int64_t kMaxRecordedBytes = std::int64_t{1} << 50;
+
+}  // namespace
+
 RemoteModel::RemoteModel(Parts parts)
     : parts_(std::move(parts)),
       statistics_(std::make_shared<runtime::ModelStatistics>(
@@ -213,6 +220,7 @@ void RemoteModel::record(const Flight& flight, RuntimeCode code, const ToldNumbe
   statistics_->record(times);
   statistics_->add_busy(times.compute_ns);
   statistics_->add_lane_busy(0, times.compute_ns);
+  statistics_->set_recorded_bytes(std::max<std::int64_t>((*numbers)[3], 0));
 }
 
 void RemoteModel::answer(const Flight& flight, Reply reply) {

@@ -54,6 +54,7 @@ std::shared_ptr<StatisticsCopy> copy_of(std::uint64_t model, const ModelStatisti
   part.copy = latency_of(statistics.copy);
   part.compute = latency_of(statistics.compute);
   part.total = latency_of(statistics.total);
+  part.recorded_bytes = statistics.recorded_bytes;
   return copy;
 }
 

@@ -145,6 +145,7 @@ struct ModelStatistics {
   Latency copy;
   Latency compute;
   Latency total;
+  std::int64_t recorded_bytes = 0;
 };
 
 using OnReply = std::function<void(InferReply)>;

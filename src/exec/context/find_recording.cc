@@ -53,7 +53,7 @@ Result<std::shared_ptr<const Recording>> FrameRunner::find_or_record(const RunKe
   auto lists = SLUICE_TRY(find_or_record_lists(plan));
   std::shared_ptr<const Recording> recording =
       make_recording(code_, std::move(plan), std::move(lists));
-  const bool is_cheap = recording->plan->is_mostly_reused();
+  const bool is_cheap = recording->plan->is_variation();
   context_.recordings.insert(key, recording, recording->bytes(), is_cheap);
   return recording;
 }

@@ -278,6 +278,7 @@ service::ModelStatistics from_proto(const v1::ModelStatistics& from) {
   for (const auto& one : from.answered()) to.answered.push_back(count_of(one));
   to.starts = from.starts();
   to.busy_ns = from.busy_ns();
+  to.recorded_bytes = from.recorded_bytes();
   to.queue = latency_of(from.queue());
   to.copy = latency_of(from.copy());
   to.compute = latency_of(from.compute());

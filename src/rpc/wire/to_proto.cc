@@ -177,6 +177,7 @@ void to_proto(const service::ModelStatistics& from, v1::ModelStatistics& to) {
   for (const runtime::CodeCount& count : from.answered) set_count(count, *to.add_answered());
   to.set_starts(from.starts);
   to.set_busy_ns(from.busy_ns);
+  to.set_recorded_bytes(from.recorded_bytes);
   set_latency(from.queue, *to.mutable_queue());
   set_latency(from.copy, *to.mutable_copy());
   set_latency(from.compute, *to.mutable_compute());

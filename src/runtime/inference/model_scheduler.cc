@@ -26,6 +26,8 @@ void ModelScheduler::set_driver(std::shared_ptr<Driver> driver) {
 void ModelScheduler::replace(std::unique_ptr<Pipeline> pipeline) {
   lanes_.clear();  // joins their threads
   pipeline_ = std::move(pipeline);
+  recorded_bytes_.clear();
+  statistics_->set_recorded_bytes(0);
   if (pipeline_ == nullptr) return;
   open_slots();
   has_failed_.store(false, std::memory_order_release);

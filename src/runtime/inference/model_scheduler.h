@@ -162,6 +162,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   void fail_stage(Running& running, const Status& status, std::int64_t end_ns);
   void abandon_stage(Running& running);
   void complete(Running& running);
+  void note_recorded_bytes(std::size_t slot);
   Reply make_reply(Running& running);
   Status classify(const Status& status) const;
   void fail(Running& running, const Status& status);
@@ -171,6 +172,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   StepResult result(bool has_moved);
 
   std::unique_ptr<Pipeline> pipeline_;
+  std::vector<std::int64_t> recorded_bytes_;  ///< by slot, after its last request
   const package::Signature signature_;
   const SchedulerOptions options_;
   Clock& clock_;

@@ -1,5 +1,6 @@
 // The part of the scheduler that the driver runs, one thread at a time.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "runtime/inference/model_scheduler.h"
@@ -154,6 +155,7 @@ bool ModelScheduler::advance(Running& running) {
 }
 
 void ModelScheduler::complete(Running& running) {
+  note_recorded_bytes(running.slot);
   Reply reply = make_reply(running);
   statistics_->record(running.times);
   ++work_.num_requests;
@@ -165,6 +167,13 @@ void ModelScheduler::complete(Running& running) {
   free_slot(running);
   answer(pending, std::move(reply));
   release_one();
+}
+
+void ModelScheduler::note_recorded_bytes(std::size_t slot) {
+  recorded_bytes_.resize(pipeline_->num_slots());
+  recorded_bytes_[slot] = pipeline_->recorded_bytes(slot);
+  statistics_->set_recorded_bytes(
+      std::accumulate(recorded_bytes_.begin(), recorded_bytes_.end(), std::int64_t{0}));
 }
 
 Reply ModelScheduler::make_reply(Running& running) {
@@ -192,6 +201,7 @@ Reply ModelScheduler::make_reply(Running& running) {
     reply.detail.queue_ns = running.times.queue_ns;
     reply.detail.copy_ns = running.times.copy_ns;
     reply.detail.compute_ns = running.times.compute_ns;
+    reply.detail.recorded_bytes = statistics_->recorded_bytes();
   }
   return reply;
 }

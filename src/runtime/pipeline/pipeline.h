@@ -40,6 +40,10 @@ class Pipeline {
   std::size_t segment(std::size_t stage) const { return stages_[stage].segment; }
   /// Measured bytes of contexts and buffers.
   std::int64_t memory_bytes() const;
+  /// Of a slot that does not run: what its context keeps for shapes of earlier requests.
+  std::int64_t recorded_bytes(std::size_t slot) const {
+    return slots_[slot].context.recorded_bytes();
+  }
 
   /// Binds a request's memory, which the slot reads and writes until the last stage. A model of
   /// dynamic shapes calls `checkpoint` while it runs; an error ends its stage.

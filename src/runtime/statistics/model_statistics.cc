@@ -14,6 +14,7 @@ void ModelStatisticsSnapshot::merge(const ModelStatisticsSnapshot& other) {
   max_waiting = std::max(max_waiting, other.max_waiting);
   started += other.started;
   busy_ns += other.busy_ns;
+  recorded_bytes += other.recorded_bytes;
   queue.merge(other.queue);
   copy.merge(other.copy);
   compute.merge(other.compute);
@@ -69,6 +70,7 @@ ModelStatisticsSnapshot ModelStatistics::snapshot() const {
   snapshot.max_waiting = max_waiting_.load(std::memory_order_relaxed);
   snapshot.started = started_.load(std::memory_order_relaxed);
   snapshot.busy_ns = busy_ns_.load(std::memory_order_relaxed);
+  snapshot.recorded_bytes = this->recorded_bytes();
   for (const RuntimeCodeInfo& info : runtime_codes()) {
     const std::int64_t count = answered_[index_of(info.code)].load(std::memory_order_relaxed);
     if (count > 0) snapshot.answered.push_back({info.code, count});

@@ -29,6 +29,7 @@ struct ModelStatisticsSnapshot {
   std::vector<CodeCount> answered;  ///< by code, kOk included; no zeros
   std::int64_t started = 0;         ///< number of starts
   std::int64_t busy_ns = 0;         ///< time with at least one running stage
+  std::int64_t recorded_bytes = 0;  ///< kept for shapes of earlier requests, by all slots
   /// Kernel time multiplied by the cores of the segment.
   std::map<topology::DeviceId, std::int64_t> core_busy_ns;
   HistogramSnapshot queue;  ///< from submission to the first stage
@@ -80,6 +81,10 @@ class ModelStatistics {
       max_waiting_.store(count, std::memory_order_relaxed);
     }
   }
+  std::int64_t recorded_bytes() const { return recorded_bytes_.load(std::memory_order_relaxed); }
+  void set_recorded_bytes(std::int64_t bytes) {
+    recorded_bytes_.store(bytes, std::memory_order_relaxed);
+  }
   /// Records a request that ran to its end.
   void record(const RequestTimes& times);
   void add_busy(std::int64_t duration_ns);
@@ -97,6 +102,7 @@ class ModelStatistics {
   std::atomic<std::int64_t> max_waiting_ = 0;
   std::atomic<std::int64_t> started_ = 0;
   std::atomic<std::int64_t> busy_ns_ = 0;
+  std::atomic<std::int64_t> recorded_bytes_ = 0;
   std::array<std::atomic<std::int64_t>, 16> answered_ = {};
   Histogram queue_;
   Histogram copy_;

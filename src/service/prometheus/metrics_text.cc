@@ -132,6 +132,9 @@ void add_models(PrometheusText& text, const std::vector<ModelMetrics>& models) {
   for (const auto& model : models) {
     text.add(labels_of(model), model.info.footprint.total_bytes());
   }
+  text.begin("model_recorded_bytes", "gauge",
+             "Command lists and plans that its slots keep for shapes of earlier requests.");
+  for (const auto& model : models) text.add(labels_of(model), model.requests.recorded_bytes);
   add_requests(text, "model", models);
 }
 

@@ -25,6 +25,7 @@ runtime::ModelStatisticsSnapshot requests_of(std::vector<std::int64_t> durations
     statistics.record({1, 2, 3, duration_ns});
   }
   statistics.count_answer(RuntimeCode::kQueueFull);
+  statistics.set_recorded_bytes(4096);
   return statistics.snapshot();
 }
 
@@ -88,6 +89,7 @@ TEST(Metrics, ReportsEveryStatistic) {
            "sluice_group_worker_restarts_total{group=\"1\"} 3\n",
            "sluice_group_worker_ready{group=\"1\"} 1\n",
            "sluice_device_core_busy_seconds_total{device=\"0\"} 0.25\n",
+           "sluice_model_recorded_bytes{model=\"0x100000000\",name=\"resnet\"} 4096\n",
            "sluice_device_memory_capacity_bytes{device=\"0\"} 1024\n",
        }) {
     EXPECT_THAT(text, HasSubstr(line));

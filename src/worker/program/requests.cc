@@ -38,7 +38,8 @@ void take_over(void* /*ring*/) {}
 
 Bundle bundle_of(const runtime::Reply& reply, bool wants_detail) {
   Bundle bundle;
-  bundle.numbers = {reply.detail.queue_ns, reply.detail.copy_ns, reply.detail.compute_ns, 0};
+  bundle.numbers = {reply.detail.queue_ns, reply.detail.copy_ns, reply.detail.compute_ns,
+                    reply.detail.recorded_bytes};
   if (wants_detail) bundle.text = fmt::format("{}", fmt::join(reply.detail.backends, ","));
   for (const auto& entry : reply.errors.entries()) {
     if (bundle.errors.size() == kMaxErrors) break;

@@ -128,7 +128,8 @@ json to_json(const service::ModelStatistics& from) {
           {"queue", latency(from.queue)},
           {"copy", latency(from.copy)},
           {"compute", latency(from.compute)},
-          {"total", latency(from.total)}};
+          {"total", latency(from.total)},
+          {"recorded_bytes", from.recorded_bytes}};
 }
 
 json to_json(const service::ServerInfo& from) {

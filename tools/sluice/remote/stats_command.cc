@@ -1,5 +1,6 @@
 #include <map>
 
+#include "sluice/devices/device_table.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/remote.h"
 
@@ -54,7 +55,7 @@ class StatsCommand : public Command {
     const auto workers = SLUICE_TRY(WorkersOfModels::ask(*client));
     std::vector<std::vector<std::string>> rows = {{"MODEL", "NAME", "ANSWERED", "ERRORS", "REFUSED",
                                                    "WAITING", "P50", "P99", "QUEUE P99",
-                                                   "COMPUTE P50", "WORKER"}};
+                                                   "COMPUTE P50", "RECORDED", "WORKER"}};
     for (const auto& one : all) {
       std::int64_t num_answered = 0;
       std::int64_t num_ok = 0;
@@ -67,7 +68,7 @@ class StatsCommand : public Command {
                       fmt::format("{} (max {})", one.waiting, one.max_waiting),
                       describe_duration(one.total.p50_ns), describe_duration(one.total.p99_ns),
                       describe_duration(one.queue.p99_ns), describe_duration(one.compute.p50_ns),
-                      workers.of(one.model)});
+                      format_bytes(one.recorded_bytes), workers.of(one.model)});
     }
     fmt::print("{}", text_table(rows));
     return 0;
