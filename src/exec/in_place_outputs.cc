@@ -15,7 +15,6 @@ class Finder {
   Finder(const SubgraphCode& code, const RangePlan& plan) : code_(code), plan_(plan) {}
 
   std::vector<InPlaceOutput> run() {
-    find_last_reads();
     std::vector<InPlaceOutput> found;
     for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
       if (plan_.kernels[at - plan_.range.begin] == nullptr) continue;
@@ -36,7 +35,7 @@ class Finder {
     return place.kind == PlaceKind::kBinding ? place.binding : -1;
   }
 
-  std::optional<InPlaceOutput> pair_of(std::size_t at) const {
+  std::optional<InPlaceOutput> pair_of(std::size_t at) {
     const ir::Operation& operation = code_.operation_at(at);
     const plan::BindingNumbers& numbers = code_.numbers;
     const ir::OperandId result = operation.output(0);
@@ -91,14 +90,15 @@ class Finder {
 
   /// Whether the step at `at`, which reads the input, reads it by two operands, or anything reads
   /// it later.
-  bool is_read_otherwise(std::int32_t input, std::size_t at) const {
+  bool is_read_otherwise(std::int32_t input, std::size_t at) {
+    if (last_reads_.empty()) find_last_reads();
     const LastReads& reads = last_reads_[static_cast<std::size_t>(input)];
     return reads.at != at || reads.count != 1 || reads.is_copied;
   }
 
   const SubgraphCode& code_;
   const RangePlan& plan_;
-  std::vector<LastReads> last_reads_;  // by input of the subgraph
+  std::vector<LastReads> last_reads_;  // by input of the subgraph; empty before the first question
 };
 
 }  // namespace

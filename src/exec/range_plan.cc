@@ -37,6 +37,8 @@ class KernelMaker {
       : model_(model), code_(code), plan_(plan), similar_(similar) {}
 
   Status run() {
+    plan_.kernels.reserve(plan_.range.end - plan_.range.begin);
+    plan_.traits.reserve(plan_.range.end - plan_.range.begin);
     for (std::size_t at = plan_.range.begin; at < plan_.range.end; ++at) {
       const ir::Operation& operation = code_.operation_at(at);
       if (has_similar(at, operation)) {

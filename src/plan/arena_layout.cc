@@ -221,10 +221,14 @@ Result<ArenaLayout> pack_arena(const PackRequest& request, Packer packer) {
 
 Result<ArenaLayout> pack_arena(const PackRequest& request) {
   SLUICE_TRY(check_lifetimes(request.lifetimes));
+  const std::int64_t bound = arena_lower_bound(request.lifetimes, request.alignment_bytes);
+  if (request.conflicts == nullptr) {
+    auto swept = sweep_arena(request);
+    if (swept.is_ok() && swept->arena_bytes == bound) return swept;
+  }
   const auto neighbours = Neighbours::find(request.lifetimes, request.conflicts,
                                            kPairsPerPiece * request.lifetimes.size());
   if (!neighbours) return sweep_arena(request);
-  const std::int64_t bound = arena_lower_bound(request.lifetimes, request.alignment_bytes);
   const auto is_good = [&](const ArenaLayout& layout) {
     return layout.arena_bytes - bound <= bound / kGoodEnough;
   };

@@ -48,9 +48,9 @@ struct PackRequest {
 ///           kResourceExhausted  the arena would pass `max_bytes`
 Result<ArenaLayout> pack_arena(const PackRequest& request, Packer packer);
 
-/// The smallest layout of kReusingPackers, improved by moves of single pieces. The first layout
-/// within 2 % of the lower bound ends the search. Where pieces conflict with hundreds of others on
-/// average, the layout of `sweep_arena` instead.
+/// The layout of `sweep_arena` if that reaches the lower bound, or if pieces conflict with hundreds
+/// of others on average. Else the smallest layout of kReusingPackers, improved by moves of single
+/// pieces. The first layout within 2 % of the lower bound ends the search.
 /// Fails: as above.
 Result<ArenaLayout> pack_arena(const PackRequest& request);
 

@@ -437,6 +437,7 @@ std::vector<TensorView> output_views_of(const SubgraphCode& code, const RangePla
       plan.range.has_data_dependent_end) {
     return views;
   }
+  views.reserve(code.subgraph->outputs.size());
   for (const ir::OperandId id : code.subgraph->outputs) {
     TensorView& view = views.emplace_back();
     if (!code.is_tensor(id)) continue;
