@@ -92,6 +92,36 @@ TEST_F(OpTest, TypeOfReplacesSymbols) {
   EXPECT_EQ(made->get().outputs[0].tensor.dims[0], 2);
 }
 
+TEST_F(OpTest, OtherTypesShareConstantsAttributesAndBody) {
+  conv.body = ir::FusedBody{add_body(), {}};
+  auto op = create();
+  ASSERT_TRUE(op.is_ok()) << op.status().to_string();
+  const sluice_op first = op->get();
+  const sluice_operand* operands = first.inputs;
+  std::vector<Type> types(graph.main().num_operands());
+  for (const std::int64_t batch : {2, 5, 3}) {
+    for (const ir::OperandId id : {x, y}) {
+      const ir::Shape& shape = *graph.main().operand(id).type.shape();
+      types[id.index()] = Type::tensor(ElementType::kF32, ir::Shape{batch, shape[1], 8, 8});
+    }
+    op = op->with_types(conv, [&](ir::OperandId id) -> const Type& { return types[id.index()]; });
+    ASSERT_TRUE(op.is_ok()) << op.status().to_string();
+    const sluice_op& other = op->get();
+    EXPECT_EQ(other.inputs[0].tensor.dims[0], batch);
+    EXPECT_EQ(other.inputs[0].tensor.size_bytes, batch * 3 * 64 * 4);
+    EXPECT_EQ(other.outputs[0].tensor.dims[0], batch);
+    EXPECT_EQ(other.inputs[1].tensor.data, operands[1].tensor.data);
+    EXPECT_EQ(other.inputs[2].tensor.rank, 0) << "absent";
+    EXPECT_EQ(other.attributes, first.attributes);
+    EXPECT_EQ(other.body, first.body);
+    EXPECT_EQ(op->describe(), "node \"conv1\" (Conv)");
+  }
+  types[y.index()] = Type::tensor(ElementType::kF32);  // of unknown rank
+  EXPECT_FALSE(op->with_types(conv, [&](ir::OperandId id) -> const Type& {
+                   return types[id.index()];
+                 }).is_ok());
+}
+
 TEST_F(OpTest, AttributesAreOrderedByNameAndOutliveTheGraph) {
   auto made = create();
   ASSERT_TRUE(made.is_ok()) << made.status().message();

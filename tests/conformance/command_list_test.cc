@@ -1,5 +1,7 @@
 // Recording and running: bindings, offsets, order, copies, threads.
+#include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "conformance/fixture.h"
 
@@ -181,6 +183,32 @@ TEST_P(CommandLists, AKernelRunsInTwoListsOnTwoThreads) {
   thread.join();
   SLUICE_EXPECT_OK(one);
   SLUICE_EXPECT_OK(other);
+}
+
+/// A plug-in without the extension says so, and its list stays as it was.
+TEST_P(CommandLists, ExchangedKernelsComputeTheirShapes) {
+  const ir::Type half = tensor_type(ElementType::kF32, {kCount / 2});
+  const auto op = OpMaker("Relu", 14).input(half).output(half).make();
+  SLUICE_ASSERT_OK(op);
+  auto made = Kernel::create(plugin, 0, *op);
+  SLUICE_ASSERT_OK(made);
+  auto list = relu_list();
+  SLUICE_ASSERT_OK(list);
+  const std::int32_t entry = 0;
+  std::vector<std::pair<std::shared_ptr<const Kernel>, std::int64_t>> kernels = {
+      {*made, kCount / 2}, {relu, kCount}, {*made, kCount / 2}};
+  for (const auto& [kernel, count] : kernels) {
+    const Status exchanged = list->exchange({&entry, 1}, {&kernel, 1});
+    const bool has_extension = exchanged.code() != Code::kUnimplemented;
+    if (has_extension) SLUICE_ASSERT_OK(exchanged);
+    Buffer x(group, -100, 1);
+    Buffer y(group, 77, 0);
+    SLUICE_ASSERT_OK(run(*list, {x.address(), y.address()}));
+    std::vector<float> expected(kCount, 77);
+    const auto values = relu_of(x.read());
+    std::copy_n(values.begin(), has_extension ? count : kCount, expected.begin());
+    EXPECT_EQ(y.read(), expected);
+  }
 }
 
 TEST_P(CommandLists, RefuseCallsInTheWrongState) {

@@ -15,7 +15,7 @@ namespace {
 /// Adds input to output, slowly enough for a missing barrier to show.
 class SlowAdd : public Kernel {
  public:
-  explicit SlowAdd(const sluice_op& op) : Kernel(op) {}
+  explicit SlowAdd(const sluice_op& op, double cost_ns = 1e6) : Kernel(op), cost_ns_(cost_ns) {}
   void run(const Run& run, int, const Worker& worker) const override {
     // Each worker reads the other end of what the step before wrote.
     const std::int64_t count = plugin::num_elements(op().outputs[0].tensor);
@@ -26,7 +26,13 @@ class SlowAdd : public Kernel {
     }
   }
   void extents(Extents& /*extents*/) const override {}
-  double cost_ns() const override { return 1e6; }
+  double cost_ns() const override { return cost_ns_; }
+  std::int64_t scratch_bytes() const override {
+    return plugin::num_elements(op().outputs[0].tensor);
+  }
+
+ private:
+  double cost_ns_;
 };
 
 sluice_argument at(std::int32_t binding, std::int64_t offset) {
@@ -137,6 +143,63 @@ TEST_F(CommandListTest, RefusesTooFewBindingsAndLateAdditions) {
   ASSERT_TRUE(list.finish().is_ok());
   EXPECT_EQ(list.add_kernel(kernel_, {&in, 1}, {&out, 1}).code, SLUICE_FAILED_PRECONDITION);
   EXPECT_EQ(list.run({}).code, SLUICE_INVALID_ARGUMENT);
+}
+
+/// Of ten additions, first of kernels so short that one worker runs them: the exchange plans
+/// barriers.
+TEST_F(CommandListTest, ExchangedKernelsHaveTheirShapesAndBarriers) {
+  TestOp small{"SlowAdd"};
+  small.input({60}, std::vector<float>(60)).output({60});
+  const SlowAdd short_kernel(op_.op(), 1);
+  const SlowAdd other(small.op());
+  const std::vector<std::int32_t> entries = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const auto times = [](const Kernel& kernel) { return std::vector<const Kernel*>(10, &kernel); };
+  for (const int workers : {1, 2, 3}) {
+    CommandList list(test_pool(workers));
+    for (int i = 0; i < 10; ++i) {
+      const sluice_argument in = at(0, i % 2 * 512);
+      const sluice_argument out = at(0, (i + 1) % 2 * 512);
+      ASSERT_TRUE(list.add_kernel(short_kernel, {&in, 1}, {&out, 1}).is_ok());
+    }
+    EXPECT_EQ(list.exchange(entries, times(other)).code, SLUICE_FAILED_PRECONDITION);
+    ASSERT_TRUE(list.finish().is_ok());
+    const auto check = [&](std::size_t count) {
+      std::vector<float> arena(256);
+      void* binding = arena.data();
+      ASSERT_TRUE(list.run({&binding, 1}).is_ok());
+      for (std::size_t i = 0; i < 128; ++i) EXPECT_EQ(arena[i], i < count ? 10 : 0) << workers;
+    };
+    check(100);
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_TRUE(list.exchange(entries, times(other)).is_ok());
+      check(60);
+      ASSERT_TRUE(list.exchange(entries, times(kernel_)).is_ok());
+      check(100);
+      ASSERT_TRUE(list.exchange(entries, times(short_kernel)).is_ok());
+      check(100);
+    }
+  }
+}
+
+TEST_F(CommandListTest, RefusesAnExchangeThatDoesNotFit) {
+  CommandList list(test_pool(2));
+  const sluice_argument a = at(0, 0);
+  const sluice_argument b = at(0, 512);
+  ASSERT_TRUE(list.add_kernel(kernel_, {&a, 1}, {&b, 1}).is_ok());
+  ASSERT_TRUE(list.add_copy(b, a, 400).is_ok());
+  ASSERT_TRUE(list.finish().is_ok());
+  TestOp two_inputs{"SlowAdd"};
+  two_inputs.input({100}, std::vector<float>(100)).input({100}, std::vector<float>(100));
+  two_inputs.output({100});
+  const SlowAdd other(two_inputs.op());
+  const Kernel* const right = &kernel_;
+  const Kernel* const wrong = &other;
+  for (const std::int32_t entry : {-1, 1, 2}) {  // before the first, a copy, behind the last
+    EXPECT_EQ(list.exchange({&entry, 1}, {&right, 1}).code, SLUICE_INVALID_ARGUMENT) << entry;
+  }
+  const std::int32_t first = 0;
+  EXPECT_EQ(list.exchange({&first, 1}, {&wrong, 1}).code, SLUICE_INVALID_ARGUMENT);
+  EXPECT_TRUE(list.exchange({&first, 1}, {&right, 1}).is_ok());
 }
 
 TEST_F(CommandListTest, CopiesAreOrderedWithKernels) {

@@ -191,8 +191,7 @@ TEST_P(CompileGrowth, WorkGrowsWithTheGraph) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Graphs, CompileGrowth,
-                         ::testing::Values(Shape{"Products", products},
-                                           Shape{"FanOut", fan_out},
+                         ::testing::Values(Shape{"Products", products}, Shape{"FanOut", fan_out},
                                            Shape{"Constants", constants}, Shape{"Outputs", outputs},
                                            Shape{"Views", views}, Shape{"Branches", branches},
                                            Shape{"Loops", loops}),
