@@ -93,7 +93,7 @@ TEST_F(OpTest, TypeOfReplacesSymbols) {
 }
 
 TEST_F(OpTest, OtherTypesShareConstantsAttributesAndBody) {
-  conv.body = ir::FusedBody{add_body(), {}};
+  conv.body = ir::Body{add_body(), {}};
   auto op = create();
   ASSERT_TRUE(op.is_ok()) << op.status().to_string();
   const sluice_op first = op->get();
