@@ -168,6 +168,8 @@ Result<Work> work_of(const std::string& text, bool optimize) {
   return work;
 }
 
+/// The results of a fan-out are all alive at once: the arena's sweep places them without comparing
+/// pairs (plan/arena_layout.cc).
 struct Shape {
   const char* name;
   std::string (*make)(int count);
