@@ -1,6 +1,6 @@
 #include "backend/command_list.h"
 
-#include "backend/extensions/list_memory.h"
+#include "sluice/step_times.h"
 
 namespace sluice::backend {
 namespace {
@@ -59,8 +59,9 @@ Status CommandList::finish() {
 
 Status CommandList::exchange(std::span<const std::int32_t> entries,
                              std::span<const std::shared_ptr<const Kernel>> kernels) {
-  const auto* table = SLUICE_TRY(find_exchange(backend()));
-  if (table == nullptr) {
+  const auto* table = static_cast<const sluice_list_exchange*>(
+      SLUICE_TRY(backend().find_extension(SLUICE_LIST_EXCHANGE)));
+  if (table == nullptr || table->struct_size < sizeof(*table)) {
     return unimplemented("backend \"{}\" exchanges no kernels of lists", backend().name());
   }
   std::vector<sluice_kernel*> handles;

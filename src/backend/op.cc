@@ -93,7 +93,7 @@ struct Retyped {
   std::vector<std::int64_t> dims;
   std::shared_ptr<const sluice_op> first;
 
-  /// Takes operands over, those that are no constants with other types.
+  /// Copies operands; operands without a constant value get other types.
   Status add(const sluice_operand* from, const std::vector<ir::OperandId>& ids,
              const std::function<const ir::Type&(ir::OperandId)>& type_of) {
     for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -46,8 +46,8 @@ struct RangePlan {
   std::size_t num_reused = 0;  ///< steps whose kernels another plan had already
   std::int64_t number = 0;     ///< of this plan among those of its model's cache
 
-  /// Whether it was made from a similar plan with little work: that of a longer past is, that of
-  /// another prompt is not.
+  /// Whether it was made from a similar plan with little work. The plan of a longer past is a
+  /// variation; the plan of another prompt differs in nearly all steps.
   bool is_variation() const;
   /// An estimate of its memory, that of its kernels included.
   std::int64_t bytes() const;

@@ -11,9 +11,9 @@
 
 namespace sluice {
 
-/// A value that is cheap to make again is on trial: of those that nobody has asked for again, the
-/// latest kMaxTrials stay. The map remembers the keys of those that went: one that comes again is
-/// kept as others are. So values that come once, in any number, take no more memory than a few.
+/// A value that is cheap to make again is on trial until a caller finds it: the map keeps the
+/// latest kMaxTrials. It remembers hashes of dropped keys, and a key that returns has no trial. So
+/// values of single use, in any number, take no more memory than a few.
 ///
 /// Not thread-safe. Pointers to values hold until the value goes: by `insert`, never by `find`.
 template <typename Key, typename Value, typename Hash = std::hash<Key>>
