@@ -14,6 +14,7 @@ struct StepResult {
   bool has_moved = false;                       ///< a request was started, completed or answered
   bool is_running = false;                      ///< a stage is to be polled: step again soon
   std::int64_t next_deadline_ns = kNoDeadline;  ///< step again at this time at the latest
+  std::int64_t longest_stage_ns = 0;            ///< of those that ended in this step; 0: none did
 };
 
 /// A single-threaded state machine: a step starts and completes what it can.

@@ -114,6 +114,7 @@ StepResult GroupScheduler::step_in_turn(std::int64_t now_ns) {
     all.has_moved |= result.has_moved;
     all.is_running |= result.is_running;
     all.next_deadline_ns = std::min(all.next_deadline_ns, result.next_deadline_ns);
+    all.longest_stage_ns = std::max(all.longest_stage_ns, result.longest_stage_ns);
   }
   return all;
 }

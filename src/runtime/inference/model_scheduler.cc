@@ -80,6 +80,7 @@ Result<std::uint64_t> ModelScheduler::enter(Request& request) {
   const std::uint64_t id = next_id_++;
   ++in_flight_;
   num_busy_.fetch_add(1, std::memory_order_acq_rel);
+  if (request.deadline_ns < line_deadline_ns_) line_deadline_ns_ = request.deadline_ns;
   line_.push({id, now_ns, std::move(request)});
   statistics_->set_waiting(num_waiting());
   return id;

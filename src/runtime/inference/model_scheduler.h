@@ -170,6 +170,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   void free_slot(Running& running);
   void sweep();
   StepResult result(bool has_moved);
+  exec::Checkpoint checkpoint_of(const Running& running);
 
   std::unique_ptr<Pipeline> pipeline_;
   std::vector<std::int64_t> recorded_bytes_;  ///< by slot, after its last request
@@ -194,10 +195,13 @@ class ModelScheduler final : public RequestSink, public Steppable {
   std::vector<std::size_t> free_slots_;
   Work work_;
   int num_in_stage_ = 0;
+  std::int64_t longest_stage_ns_ = 0;  ///< of those that ended in the current step
   std::int64_t busy_since_ns_ = 0;
 
   std::atomic<int> num_busy_ = 0;  ///< requests in flight, and occupied slots of answered requests
   std::atomic<bool> has_failed_ = false;
+  /// No request in `line_` has an earlier deadline. Written under `mutex_`.
+  std::atomic<std::int64_t> line_deadline_ns_ = kNoDeadline;
   std::vector<Lane> lanes_;  ///< the stepping thread's; last: their threads use the members above
 };
 

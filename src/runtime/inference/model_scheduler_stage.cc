@@ -75,6 +75,7 @@ void ModelScheduler::leave_stage(Running& running, std::int64_t end_ns) {
   }
   lanes_[lane].is_taken = false;
   lanes_[lane].last_ns = duration_ns;
+  longest_stage_ns_ = std::max(longest_stage_ns_, duration_ns);
   running.is_in_stage = false;
   if (--num_in_stage_ == 0) statistics_->add_busy(end_ns - busy_since_ns_);
 }

@@ -20,6 +20,7 @@ Status ModelScheduler::classify(const Status& status) const {
 }
 
 StepResult ModelScheduler::step(std::int64_t now_ns, bool may_start) {
+  longest_stage_ns_ = 0;
   bool has_moved = obey_doom();
   has_moved |= drop_expired(now_ns);
   has_moved |= drop_running(now_ns);
@@ -35,7 +36,7 @@ StepResult ModelScheduler::step(std::int64_t now_ns, bool may_start) {
 }
 
 StepResult ModelScheduler::result(bool has_moved) {
-  StepResult result = {has_moved, false, kNoDeadline};
+  StepResult result = {has_moved, false, kNoDeadline, longest_stage_ns_};
   for (const auto& running : running_) {
     // A lane's thread assists at its end; until then there is nothing to poll.
     result.is_running |= running->is_in_stage && !running->is_on_thread;
@@ -60,12 +61,14 @@ bool ModelScheduler::obey_doom() {
   return true;
 }
 
+/// A long run calls it too, for the requests behind.
 bool ModelScheduler::drop_expired(std::int64_t now_ns) {
+  if (line_deadline_ns_.load(std::memory_order_relaxed) > now_ns) return false;
   std::vector<PendingRequest> expired;
   {
     const std::lock_guard lock(mutex_);
-    if (line_.empty()) return false;
     expired = line_.take_expired(now_ns);
+    line_deadline_ns_ = line_.next_deadline_ns();
   }
   for (PendingRequest& pending : expired) {
     answer_error(
@@ -115,6 +118,14 @@ void ModelScheduler::drop(Running& running, const Status& why) {
   release_one();
 }
 
+exec::Checkpoint ModelScheduler::checkpoint_of(const Running& running) {
+  return [this, &running] {
+    const std::int64_t now_ns = clock_.now_ns();
+    drop_expired(now_ns);
+    return reason_to_end(running, now_ns);
+  };
+}
+
 bool ModelScheduler::fill_slots() {
   bool has_moved = false;
   while (!free_slots_.empty() && !has_failed()) {
@@ -131,8 +142,8 @@ bool ModelScheduler::fill_slots() {
     has_moved = true;
     running_.push_back(std::move(running));
     Running& added = *running_.back();
-    const auto checkpoint = [this, &added] { return reason_to_end(added, clock_.now_ns()); };
-    const Status status = pipeline_->prepare(added.slot, added.pending.request, checkpoint);
+    const Status status =
+        pipeline_->prepare(added.slot, added.pending.request, checkpoint_of(added));
     if (!status.is_ok())
       fail(added, status.with_context(fmt::format("model \"{}\"", options_.name)));
   }

@@ -21,6 +21,9 @@ constexpr std::int64_t kBusyNapNs = 20'000;
 /// Shorter work runs on the caller's processor: moving the thread costs as much, and leaves it on
 /// the group's processors afterwards, where it disturbs the driver.
 constexpr std::int64_t kWorthMovingNs = 50'000;
+/// Longer stages run on the driver's thread alone. A waiting caller steps for all: it may come to
+/// run the stage of another, and is late for its own reply and deadline by as much.
+constexpr std::int64_t kWorthADriverNs = 1'000'000;
 /// Steps of an assisting thread that has other work. One takes up the end of a stage and starts the
 /// next stages, one fills the slot of an answered request, and in the third nothing moves: then the
 /// driver's thread need not be woken.
@@ -96,11 +99,9 @@ class ThreadDriver final : public Driver {
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override {
     if (is_done()) return true;
     bool needs_thread = true;
-    if (token_.try_lock()) {
-      const Guest guest(cpus_, guests_ns_ >= kWorthMovingNs);
-      const std::int64_t start_ns = clock_.now_ns();
+    if (stage_ns_.load(std::memory_order_relaxed) < kWorthADriverNs && token_.try_lock()) {
+      const Guest guest(cpus_, stage_ns_ >= kWorthMovingNs);
       const StepResult last = pump(is_done, deadline_ns);
-      guests_ns_ = clock_.now_ns() - start_ns;
       token_.unlock();
       needs_thread = last.is_running || last.next_deadline_ns != kNoDeadline || !is_done();
     }
@@ -124,6 +125,7 @@ class ThreadDriver final : public Driver {
     do {
       const std::int64_t now_ns = clock_.now_ns();
       result = machine_.step(now_ns);
+      if (result.longest_stage_ns > 0) stage_ns_ = result.longest_stage_ns;
       looks = result.has_moved ? 0 : looks + 1;
       if (is_stop() || now_ns >= deadline_ns) break;
     } while (result.has_moved || (result.is_running && looks < kBusyLooks));
@@ -160,8 +162,8 @@ class ThreadDriver final : public Driver {
   Clock& clock_;
   const std::vector<std::int32_t> cpus_;
   std::mutex token_;  ///< held by the thread that steps
-  std::int64_t guests_ns_ =
-      kWorthMovingNs;  ///< duration of the last caller's work; under the token
+  /// Of the last stage; the first is taken for a long one. Written under the token.
+  std::atomic<std::int64_t> stage_ns_ = kWorthADriverNs;
   std::mutex mutex_;
   std::condition_variable work_;  ///< wakes the thread
   std::condition_variable done_;  ///< wakes waiting callers
