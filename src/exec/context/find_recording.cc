@@ -1,6 +1,7 @@
 // Finds or plans the recordings of the ranges of a run, by the shapes and values known so far.
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "base/log/event_log.h"
@@ -124,7 +125,12 @@ Result<ops::OperandFacts> FrameRunner::learned_facts(const Recording& previous,
 Result<Facts> FrameRunner::next_facts(const Recording& previous) const {
   const RangePlan& plan = *previous.plan;
   Facts facts = plan.facts;
-  for (const ir::OperandId id : code_.operation_at(plan.range.end - 1).outputs) {
+  // A range is empty if its first operation wants elements that nobody could read yet.
+  const bool is_empty = plan.range.begin == plan.range.end;
+  const std::span<const ir::OperandId> results =
+      is_empty ? std::span<const ir::OperandId>()
+               : std::span(code_.operation_at(plan.range.end - 1).outputs);
+  for (const ir::OperandId id : results) {
     if (!id.is_valid() || !code_.is_tensor(id)) continue;
     ops::OperandFacts actual = facts.of(id);
     actual.type = actual_type(previous, id);
