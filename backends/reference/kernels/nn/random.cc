@@ -94,10 +94,14 @@ Status dropout_ratio(const Call& call, double* ratio) {
 Status run_dropout(const Call& call) {
   double ratio = 0;
   if (Status status = dropout_ratio(call, &ratio); !status.is_ok()) return status;
+  const std::int64_t count = plugin::num_elements(call.input(0));
   const auto mask = call.has_output(1) ? call.output_elements<Bool>(1) : std::span<Bool>();
+  if (plugin::num_elements(call.output(0)) != count ||
+      (call.has_output(1) && mask.size() != index(count))) {
+    return refuse(call, "input and outputs differ in size");
+  }
   if (ratio == 0) {
     std::ranges::fill(mask, Bool(true));
-    const std::int64_t count = plugin::num_elements(call.output(0));
     Mover(call.input(0), call.output(0)).copy(0, 0, count);
     return plugin::ok();
   }
