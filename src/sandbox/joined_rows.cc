@@ -44,6 +44,13 @@ Status check_joinable(std::string_view function, const package::Signature& signa
   const std::string rows =
       signature.inputs.empty() ? "" : leading_symbol(signature.inputs.front().type);
   const auto check = [&](const package::TensorSpec& spec, std::string_view what) -> Status {
+    if (spec.has_default) {
+      return runtime_error(
+          RuntimeCode::kInvalid,
+          "function \"{}\" cannot join requests: input \"{}\" has a default, which has rows of its "
+          "own: compile the model with --overridable none, or leave out batch_rows",
+          function, spec.name);
+    }
     if (!rows.empty() && leading_symbol(spec.type) == rows) return ok_status();
     return runtime_error(
         RuntimeCode::kInvalid,

@@ -41,6 +41,11 @@ namespace {
 
 /// Bytes of a row of a tensor whose other dimensions are known.
 Result<std::int64_t> row_bytes_of(const package::TensorSpec& spec) {
+  if (spec.has_default) {
+    return invalid_argument(
+        "\"{}\" has a default, which has rows of its own: compile with --overridable none to batch",
+        spec.name);
+  }
   const ir::Shape* shape = spec.type.is_tensor() ? spec.type.shape() : nullptr;
   if (shape == nullptr || shape->empty()) {
     return invalid_argument("\"{}\" is {}: it has no rows to batch by", spec.name,
