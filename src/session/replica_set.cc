@@ -165,7 +165,7 @@ void ReplicaSet::start_waiting() {
           put_back(std::move(*waiting));
           return;
         }
-        end(*std::move(waiting), in_flight.status());
+        end(*waiting, in_flight.status());
         continue;
       }
       const std::lock_guard lock(mutex_);
@@ -193,12 +193,11 @@ void ReplicaSet::put_back(runtime::PendingRequest waiting) {
       return;
     }
   }
-  end(std::move(waiting),
-      runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner shuts down"));
+  end(waiting, runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner shuts down"));
 }
 
 /// Answers a request that left the line.
-void ReplicaSet::end(runtime::PendingRequest waiting, const Status& why) {
+void ReplicaSet::end(const runtime::PendingRequest& waiting, const Status& why) {
   waiting.request.on_done(runtime::failed_reply(why));
   tell_waiters();
 }
@@ -209,7 +208,7 @@ bool ReplicaSet::cancel(std::uint64_t id) {
     if (auto waiting = line_.take(id)) {
       count_waiting();
       lock.unlock();
-      end(*std::move(waiting),
+      end(*waiting,
           runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the request was cancelled"));
       return true;
     }
@@ -230,9 +229,9 @@ std::int64_t ReplicaSet::expire() {
     expired = line_.take_expired(now_ns);
     count_waiting();
   }
-  for (runtime::PendingRequest& waiting : expired) {
-    end(std::move(waiting), runtime::runtime_error(runtime::RuntimeCode::kTimeout,
-                                                   "the deadline passed while it waited"));
+  for (const runtime::PendingRequest& waiting : expired) {
+    end(waiting, runtime::runtime_error(runtime::RuntimeCode::kTimeout,
+                                        "the deadline passed while it waited"));
   }
   start_waiting();
   const bool is_idle = std::ranges::all_of(
@@ -286,8 +285,8 @@ void ReplicaSet::shutdown() {
     cancelled = line_.take_all();
     count_waiting();
   }
-  for (runtime::PendingRequest& waiting : cancelled) {
-    end(std::move(waiting),
+  for (const runtime::PendingRequest& waiting : cancelled) {
+    end(waiting,
         runtime::runtime_error(runtime::RuntimeCode::kCancelled, "the runner was shut down"));
   }
   for (Replica& replica : replicas_) {

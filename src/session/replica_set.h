@@ -79,7 +79,7 @@ class ReplicaSet final : public runtime::RequestSink {
   std::optional<runtime::PendingRequest> pop_line();
   void put_back(runtime::PendingRequest waiting);
   void count_waiting();
-  void end(runtime::PendingRequest waiting, const Status& why);
+  void end(const runtime::PendingRequest& waiting, const Status& why);
   void wake_parked();
 
   ReplicaOptions options_;
