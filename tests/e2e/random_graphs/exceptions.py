@@ -154,8 +154,6 @@ TABLE = [
     Row(("BatchNormalization", "InstanceNormalization", "LayerNormalization",
          "GroupNormalization", "RMSNormalization", "MeanVarianceNormalization"), is_bf16,
         Opinion.NONE, "onnxruntime refuses, and the reference evaluator rounds each step"),
-    Row(REDUCTIONS, is_bf16, Opinion.NONE,
-        "onnxruntime refuses, and the reference evaluator adds in bf16: a sum of many stops growing"),
     Row(("MaxPool", "AveragePool", "LpPool"), is_short, Opinion.NONE,
         "onnxruntime refuses most of it, and the reference evaluator pads one side less "
         "under SAME_LOWER"),
