@@ -1,6 +1,5 @@
 #include "session/inline_model.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace sluice::session {

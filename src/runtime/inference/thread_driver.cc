@@ -21,8 +21,8 @@ constexpr std::int64_t kBusyNapNs = 20'000;
 /// Shorter work runs on the caller's processor: moving the thread costs as much, and leaves it on
 /// the group's processors afterwards, where it disturbs the driver.
 constexpr std::int64_t kWorthMovingNs = 50'000;
-/// Longer stages run on the driver's thread alone. A waiting caller steps for all: it may come to
-/// run the stage of another, and is late for its own reply and deadline by as much.
+/// Longer stages run on the driver's thread alone. A waiting caller steps for all requests. It may
+/// compute the stage of another request, and then gets its own reply late by as much.
 constexpr std::int64_t kWorthADriverNs = 1'000'000;
 /// Steps of an assisting thread that has other work. One takes up the end of a stage and starts the
 /// next stages, one fills the slot of an answered request, and in the third nothing moves: then the
