@@ -1,5 +1,7 @@
 #include "daemon/steady_requests.h"
 
+#include <gtest/gtest.h>
+
 #include <utility>
 
 #include "daemon/add_relu.h"
