@@ -52,18 +52,28 @@ class Folder {
     const auto inputs = ops::input_facts(operation, facts_);
     ops::InferenceContext context(operation, inputs);
     if (!ops::infer_operation(context).is_ok()) return false;
-    bool is_folded = !schema->has(ops::kRandom);
+    std::vector<std::optional<ir::Constant>> constants(operation.outputs.size());
     for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
       const ir::OperandId id = operation.outputs[i];
       if (!id.is_valid()) continue;
       ops::OperandFacts& facts = facts_[id.index()];
       facts.values = context.output_values(i);
-      ir::Operand& operand = subgraph_.operand(id);
-      const auto constant = facts.values ? constant_of(*facts.values, operand.type) : std::nullopt;
-      is_folded = is_folded && constant.has_value();
-      if (is_folded) operand.constant = constant;
+      if (facts.values) constants[i] = constant_of(*facts.values, subgraph_.operand(id).type);
     }
-    return is_folded;
+    return !schema->has(ops::kRandom) && replace(operation, constants);
+  }
+
+  /// Makes the outputs constants if all values are known: an operation computes all of its outputs.
+  bool replace(const ir::Operation& operation,
+               const std::vector<std::optional<ir::Constant>>& constants) {
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+      if (operation.outputs[i].is_valid() && !constants[i]) return false;
+    }
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+      if (!operation.outputs[i].is_valid()) continue;
+      subgraph_.operand(operation.outputs[i]).constant = constants[i];
+    }
+    return true;
   }
 
   ir::Subgraph& subgraph_;
