@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "ir/broadcast_dim.h"
 #include "ir/dim_facts.h"
 
 namespace sluice::ir {
 
 // DimExpression has linkage, so what it holds has too.
-enum class AtomKind { kSymbol, kFloorDiv, kCeilDiv, kMax, kMin };
+enum class AtomKind { kSymbol, kFloorDiv, kCeilDiv, kMax, kMin, kBroadcast };
 
 /// A symbol, or a function that the sum of products cannot look into.
 struct Atom {
@@ -27,8 +28,8 @@ using Monomial = std::vector<Atom>;  // sorted; empty for the constant term
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kFunctionNames = {"", "floordiv", "ceildiv", "max",
-                                                            "min"};
+constexpr std::array<std::string_view, 6> kFunctionNames = {"",    "floordiv", "ceildiv",
+                                                            "max", "min",      "broadcast"};
 
 // Hostile graphs must not grow expressions without end; what passes a bound becomes unnamed.
 constexpr std::size_t kMaxTerms = 64;
@@ -74,6 +75,19 @@ struct DimExpression {
     return Dim(std::make_shared<const DimExpression>(std::move(sum)));
   }
 
+  /// Adds the dimensions that were broadcast to get `dim`, or `dim` itself, by their text.
+  static void add_parts(const Dim& dim, std::map<std::string, Dim>& parts) {
+    if (!dim.is_known() && dim.expression_->terms.size() == 1) {
+      const auto& [monomial, coefficient] = *dim.expression_->terms.begin();
+      if (coefficient == 1 && monomial.size() == 1 &&
+          monomial.front().kind == AtomKind::kBroadcast) {
+        for (const Dim& part : monomial.front().args) add_parts(part, parts);
+        return;
+      }
+    }
+    parts.emplace(dim.to_string(), dim);
+  }
+
   static Dim of_atom(Atom atom) {
     DimExpression sum;
     sum.terms[{std::move(atom)}] = 1;
@@ -103,6 +117,7 @@ Dim apply(AtomKind kind, const Dim& a, const Dim& b) {
     case AtomKind::kCeilDiv: return ceil_div(a, b);
     case AtomKind::kMax: return max(a, b);
     case AtomKind::kMin: return min(a, b);
+    case AtomKind::kBroadcast: return broadcast(a, b);
     case AtomKind::kSymbol: break;
   }
   return Dim::overflow();
@@ -154,6 +169,10 @@ std::string monomial_text(const Monomial& monomial, std::int64_t coefficient) {
 }  // namespace
 
 bool is_unnamed(const Dim& dim) { return DimExpression::is_unnamed(dim); }
+
+bool is_dim_function(std::string_view name) {
+  return std::find(kFunctionNames.begin() + 1, kFunctionNames.end(), name) != kFunctionNames.end();
+}
 
 bool is_never_negative(const Dim& dim) {
   if (dim.is_known()) return dim.value() >= 0;
@@ -276,6 +295,25 @@ Dim min(const Dim& a, const Dim& b) {
   if (a.is_known() && b.is_known()) return Dim(std::min(a.value(), b.value()));
   return a == b ? a : function(AtomKind::kMin, a, b);
 }
+
+Dim broadcast(const Dim& a, const Dim& b) {
+  if (b.is(1)) return a;
+  if (a.is(1)) return b;
+  if (const auto result = absorbed(a, b)) return *result;
+  if (a.is_known() && b.is_known()) return a == b ? a : Dim::overflow();
+  if (a.is_known()) return a;
+  if (b.is_known()) return b;
+  std::map<std::string, Dim> parts;
+  DimExpression::add_parts(a, parts);
+  DimExpression::add_parts(b, parts);
+  Dim result = parts.begin()->second;
+  for (auto it = std::next(parts.begin()); it != parts.end() && !is_unnamed(result); ++it) {
+    result = function(AtomKind::kBroadcast, result, it->second);
+  }
+  return result;
+}
+
+bool broadcasts_into(const Dim& part, const Dim& whole) { return broadcast(part, whole) == whole; }
 
 bool operator==(const Dim& a, const Dim& b) {
   if (a.is_known() != b.is_known()) return false;

@@ -14,4 +14,7 @@ bool is_never_negative(const Dim& dim);
 /// `ops::infer_operation` gives a symbol of its own to each in an operation's results.
 bool is_unnamed(const Dim& dim);
 
+/// Whether `name` is a function in the text of an expression ("max"), which no symbol may be named.
+bool is_dim_function(std::string_view name);
+
 }  // namespace sluice::ir

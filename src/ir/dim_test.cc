@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "ir/broadcast_dim.h"
 #include "ir/dim_facts.h"
 
 namespace sluice::ir {
@@ -48,11 +49,55 @@ TEST(Dim, SubstitutesSymbolsInsideFunctions) {
 }
 
 TEST(Dim, PrintsAndParsesBack) {
-  for (const Dim& dim : {Dim(7), kN, 2 * kN + 2, floor_div(kN - 1, 2) * kS - 3, max(kN, kS + 1)}) {
+  for (const Dim& dim : {Dim(7), kN, 2 * kN + 2, floor_div(kN - 1, 2) * kS - 3, max(kN, kS + 1),
+                         broadcast(2 * kN, kS)}) {
     const auto parsed = parse_dim(dim.to_string());
     ASSERT_TRUE(parsed.is_ok()) << dim.to_string() << ": " << parsed.status().to_string();
     EXPECT_EQ(*parsed, dim) << dim.to_string();
   }
+}
+
+TEST(BroadcastDim, IsTheOneThatIsNotOne) {
+  EXPECT_EQ(broadcast(kN, 1), kN);
+  EXPECT_EQ(broadcast(1, kN), kN);
+  EXPECT_EQ(broadcast(kN, kN), kN);
+  EXPECT_EQ(broadcast(kN, 5), Dim(5));
+  EXPECT_EQ(broadcast(0, kN), Dim(0));
+  EXPECT_EQ(broadcast(1, 0), Dim(0));
+  EXPECT_TRUE(broadcast(2, 3).is_overflow());
+}
+
+TEST(BroadcastDim, ForgetsOrderAndRepetition) {
+  const Dim t = Dim::symbol("T");
+  const Dim both = broadcast(kN, kS);
+  EXPECT_EQ(both, broadcast(kS, kN));
+  EXPECT_EQ(broadcast(both, kN), both);
+  EXPECT_EQ(broadcast(both, broadcast(kS, kN)), both);
+  EXPECT_EQ(broadcast(broadcast(t, kN), kS), broadcast(t, both));
+  EXPECT_NE(both, kN);
+  EXPECT_NE(2 * both, both);
+}
+
+TEST(BroadcastDim, TakesNumbersForItsSymbols) {
+  const auto values = [](std::int64_t n, std::int64_t s) {
+    return [=](std::string_view name) { return std::optional<Dim>(name == "N" ? n : s); };
+  };
+  const Dim both = broadcast(kN, kS);
+  EXPECT_EQ(both.substitute(values(1, 7)), Dim(7));
+  EXPECT_EQ(both.substitute(values(7, 1)), Dim(7));
+  EXPECT_EQ(both.substitute(values(0, 1)), Dim(0));
+  EXPECT_TRUE(both.substitute(values(2, 3)).is_overflow());
+}
+
+TEST(BroadcastDim, TellsWhatCannotStretchTheWhole) {
+  const Dim both = broadcast(kN, kS);
+  for (const Dim& part : {Dim(1), kN, kS, both}) EXPECT_TRUE(broadcasts_into(part, both));
+  EXPECT_TRUE(broadcasts_into(kN, 5));
+  EXPECT_TRUE(broadcasts_into(1, kN));
+  EXPECT_FALSE(broadcasts_into(kN, kS));
+  EXPECT_FALSE(broadcasts_into(both, kN));
+  EXPECT_FALSE(broadcasts_into(5, kN));
+  EXPECT_FALSE(broadcasts_into(kN, 1));
 }
 
 Dim sum_of(int count) {
@@ -88,6 +133,14 @@ TEST(UnnamedDim, IsWhatPassesTheBoundsOfAnExpression) {
   }
 }
 
+TEST(UnnamedDim, IsWhatTooManySymbolsBroadcastTo) {
+  Dim all(1);
+  for (int i = 0; i < 200; ++i) all = broadcast(all, Dim::symbol("N" + std::to_string(i)));
+  EXPECT_TRUE(is_unnamed(all));
+  EXPECT_TRUE(is_unnamed(broadcast(all, kN)));
+  EXPECT_TRUE(is_never_negative(all));
+}
+
 TEST(UnnamedDim, EqualsNothingAndStaysInArithmetic) {
   const Dim unnamed = sum_of(65);
   EXPECT_NE(unnamed, unnamed);
@@ -98,6 +151,14 @@ TEST(UnnamedDim, EqualsNothingAndStaysInArithmetic) {
   }
   EXPECT_TRUE(floor_div(unnamed, 0).is_overflow());
   EXPECT_TRUE((unnamed + Dim::overflow()).is_overflow());
+}
+
+TEST(DimFunction, IsNoName) {
+  for (const char* name : {"floordiv", "ceildiv", "max", "min", "broadcast"}) {
+    EXPECT_TRUE(is_dim_function(name)) << name;
+  }
+  EXPECT_FALSE(is_dim_function("N"));
+  EXPECT_FALSE(is_dim_function(""));
 }
 
 TEST(UnnamedDim, RemembersWhetherItMayBeNegative) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "ir/dim_facts.h"
 #include "onnx/maps.h"
 
 namespace sluice::onnx {
@@ -17,14 +18,13 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// A valid symbol like `text`. Those with a leading '_' are left to type inference.
 std::string to_symbol(std::string_view text) {
-  constexpr std::string_view kFunctions[] = {"floordiv", "ceildiv", "max", "min"};
   std::string symbol(text.substr(0, kMaxSymbolLength));
   for (char& c : symbol) {
     if (!is_letter(c) && !is_digit(c) && c != '.') c = '_';
   }
-  const bool is_function =
-      std::find(std::begin(kFunctions), std::end(kFunctions), symbol) != std::end(kFunctions);
-  if (symbol.empty() || !is_letter(symbol.front()) || is_function) symbol.insert(0, "d_");
+  if (symbol.empty() || !is_letter(symbol.front()) || ir::is_dim_function(symbol)) {
+    symbol.insert(0, "d_");
+  }
   return symbol;
 }
 

@@ -116,6 +116,16 @@ Status check_outputs(const InferenceContext& context) {
   return ok_status();
 }
 
+/// Whether `part` broadcasts to `whole` and does not stretch it, as far as the symbols tell.
+bool fits_into(const ir::Shape& part, const ir::Shape& whole) {
+  const auto both = broadcast_shapes(whole, part);
+  if (!both.is_ok() || both->size() != whole.size()) return false;
+  const auto is_fit = [](const ir::Dim& a, const ir::Dim& b) {
+    return a == b || !a.is_known() || !b.is_known();
+  };
+  return std::ranges::equal(*both, whole, is_fit);
+}
+
 /// A body keeps the shape of the operation's result and may change its element type.
 Status apply_body(InferenceContext& context) {
   const ir::Type result = context.output(0);
@@ -123,7 +133,7 @@ Status apply_body(InferenceContext& context) {
   for (const ir::Type& type : context.body_inputs()) {
     const bool has_shapes =
         type.is_tensor() && type.shape() && result.is_tensor() && result.shape();
-    if (has_shapes && !broadcast_shapes(*result.shape(), *type.shape()).is_ok()) {
+    if (has_shapes && !fits_into(*type.shape(), *result.shape())) {
       return context.error("its body's input {} does not broadcast to {}", type.to_string(),
                            result.to_string());
     }
@@ -147,6 +157,9 @@ Status infer_operation(InferenceContext& context) {
   SLUICE_TRY(check_inputs(*schema, context));
   SLUICE_TRY(schema->infer(context));
   if (operation.body && !operation.is("Elementwise", "sluice")) {
+    if (schema->has(kDataDependentShape)) {
+      return context.error("the size of its result depends on data, so it takes no body");
+    }
     SLUICE_TRY(apply_body(context));
     context.forget_output_values();
   }

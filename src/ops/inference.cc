@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "ir/broadcast_dim.h"
 #include "ops/values.h"
 
 namespace sluice::ops {
@@ -181,16 +182,13 @@ Result<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b) {
   for (std::size_t i = 0; i < shorter.size(); ++i) {
     ir::Dim& dim = result[offset + i];
     const ir::Dim& other = shorter[i];
-    if (other.is(1) || dim == other) continue;
-    if (dim.is(1) || !dim.is_known()) {
-      // A symbol and a number other than 1, or two symbols: broadcasting requires that they are
-      // equal.
-      if (dim.is(1) || other.is_known()) dim = other;
-    } else if (other.is_known()) {
+    const bool are_numbers = dim.is_known() && other.is_known();
+    if (are_numbers && dim != other && !dim.is(1) && !other.is(1)) {
       return invalid_argument("shapes {} and {} do not broadcast: dimension {} against {}",
                               ir::shape_to_string(a), ir::shape_to_string(b), dim.to_string(),
                               other.to_string());
     }
+    dim = ir::broadcast(dim, other);
   }
   return result;
 }

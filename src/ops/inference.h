@@ -137,8 +137,8 @@ Status infer_types(ir::Graph& graph, std::vector<std::string>* stale = nullptr);
 
 // ---- pieces that shape functions share ------------------------------------------------------
 
-/// The multidirectional broadcast of ONNX. Two different symbols are assumed to be equal at run
-/// time, unless one of them may be 1.
+/// The multidirectional broadcast of ONNX. Two different symbols give `ir::broadcast` of them: a
+/// run may have equal numbers for both, or 1 for one of them.
 Result<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b);
 
 /// -rank <= axis < rank, made non-negative.

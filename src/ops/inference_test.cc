@@ -17,6 +17,20 @@ TEST(BroadcastShapes, SymbolBroadcastWithNumberBecomesTheNumber) {
   EXPECT_EQ(broadcast_shapes({Dim::symbol("N")}, {1}).value(), Shape{Dim::symbol("N")});
 }
 
+TEST(BroadcastShapes, TwoSymbolsGiveWhicheverIsNotOne) {
+  const Dim n = Dim::symbol("N");
+  const Dim m = Dim::symbol("M");
+  const Shape both = broadcast_shapes({n, 3}, {m, 1}).value();
+  EXPECT_NE(both[0], n);
+  EXPECT_NE(both[0], m);
+  EXPECT_EQ(broadcast_shapes({m}, {n, m}).value(), (Shape{n, m}));
+  EXPECT_EQ(broadcast_shapes(both, {n, 3}).value(), both);
+  const auto one_and_five = [](std::string_view name) {
+    return std::optional<Dim>(name == "N" ? 1 : 5);
+  };
+  EXPECT_EQ(both[0].substitute(one_and_five), Dim(5));
+}
+
 TEST(BroadcastShapes, RefusesUnequalNumbers) {
   EXPECT_FALSE(broadcast_shapes({2, 3}, {2, 4}).is_ok());
 }

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from report import Report, scratch_folder
 
-from domains import blocks, categories, classic, contrib, forms, maps, old_files, svm, texts, trees
+from domains import blocks, categories, classic, contrib, forms, maps, old_files, stretches, svm, texts, trees
 from domains.case import write
 from harness.sluice_cli import binary
 
 FAMILIES = {"trees": trees.build, "classic": classic.build, "categories": categories.build,
             "svm": svm.build, "maps": maps.build, "contrib": contrib.build, "blocks": blocks.build, "forms": forms.build,
-            "old_files": old_files.build, "texts": texts.build}
+            "old_files": old_files.build, "stretches": stretches.build, "texts": texts.build}
 TOLERANCES = ["f32=1e-4,1e-4", "f64=1e-4,1e-4"]  # onnxruntime, too, computes scores in f32
 # The compiler rounds dynamic inputs by its own scale, or not at all: half a step of onnxruntime's, for
 # each of the four products of an element.

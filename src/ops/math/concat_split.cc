@@ -58,7 +58,8 @@ Status infer_concat(InferenceContext& context) {
   return ok_status();
 }
 
-/// Equal parts of which the last may be smaller.
+/// Equal parts of which the last may be smaller, down to 0. The standard says nothing of dimensions
+/// that leave less than nothing for it: 6 in 5 parts of 2. onnxruntime refuses them, too.
 Result<std::vector<ir::Dim>> equal_parts(const InferenceContext& context, const ir::Dim& whole) {
   const auto count = static_cast<std::int64_t>(context.num_outputs());
   if (count == 0 || context.int_attribute("num_outputs", count) != count) {
@@ -68,6 +69,11 @@ Result<std::vector<ir::Dim>> equal_parts(const InferenceContext& context, const 
   const ir::Dim part = ceil_div(whole, count);
   std::vector<ir::Dim> parts(context.num_outputs(), part);
   parts.back() = whole - part * (count - 1);
+  if (parts.back().is_known() && parts.back().value() < 0) {
+    return context.error(
+        "a dimension of {} does not split into {} parts of {} and a smaller last one",
+        whole.to_string(), count - 1, part.to_string());
+  }
   return parts;
 }
 

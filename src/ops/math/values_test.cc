@@ -1,7 +1,11 @@
 // Shape arithmetic, followed through small graphs with a symbol for the batch.
 #include "ops/values.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
 
 namespace sluice::ops {
 namespace {
@@ -153,11 +157,76 @@ TEST_F(ShapeArithmetic, BodyInputsDoNotCountAsOperationInputs) {
   sum.attributes.set("keepdims", std::int64_t{0});
   sum.body = ir::Body{graph_.add_subgraph("body"), {x_}};
   const OperandFacts x = {ir::Type::tensor(ir::ElementType::kF32, ir::Shape{2, 3}), {}, {}};
-  const OperandFacts* inputs[] = {&x, &x};  // the second would be `axes`
+  const OperandFacts one = {ir::Type::tensor(ir::ElementType::kF32, ir::Shape{}), {}, {}};
+  const OperandFacts* inputs[] = {&x, &one};  // the second would be `axes`
   InferenceContext context(sum, inputs);
   ASSERT_TRUE(infer_operation(context).is_ok());
   EXPECT_FALSE(context.has_input(1));
   EXPECT_EQ(context.output(0).to_string(), "f32[]");
+}
+
+TEST_F(ShapeArithmetic, ABodyDoesNotStretchTheResult) {
+  ir::Operation norm;
+  norm.kind = "Softmax";
+  norm.inputs = {x_};
+  norm.outputs = {x_};
+  norm.body = ir::Body{graph_.add_subgraph("body"), {x_}};
+  const auto is_taken = [&](const ir::Shape& result, const ir::Shape& body) {
+    const OperandFacts facts[] = {{ir::Type::tensor(ir::ElementType::kF32, result), {}, {}},
+                                  {ir::Type::tensor(ir::ElementType::kF32, body), {}, {}}};
+    const OperandFacts* inputs[] = {&facts[0], &facts[1]};
+    InferenceContext context(norm, inputs);
+    return infer_operation(context).is_ok();
+  };
+  EXPECT_TRUE(is_taken({61, 4}, {1, 4}));
+  EXPECT_TRUE(is_taken({61, 4}, {ir::Dim::symbol("N"), 1}));
+  EXPECT_FALSE(is_taken({1, 4}, {61, 4}));
+  EXPECT_FALSE(is_taken({4}, {1, 4}));
+  EXPECT_FALSE(is_taken({61, 4}, {60, 4}));
+}
+
+TEST_F(ShapeArithmetic, AResultWhoseSizeDependsOnDataTakesNoBody) {
+  ir::Operation select;
+  select.kind = "NonZero";
+  select.inputs = {x_};
+  select.outputs = {x_};
+  const OperandFacts x = {ir::Type::tensor(ir::ElementType::kF32, ir::Shape{2, 3}), {}, {}};
+  const OperandFacts* inputs[] = {&x};
+  InferenceContext plain(select, inputs);
+  EXPECT_TRUE(infer_operation(plain).is_ok());
+  select.body = ir::Body{graph_.add_subgraph("body"), {}};
+  InferenceContext fused(select, inputs);
+  EXPECT_THAT(infer_operation(fused).message(), testing::HasSubstr("takes no body"));
+}
+
+/// Sizes of the parts, or the message.
+std::string parts_of(const ir::Dim& size, std::size_t count) {
+  ir::Operation split;
+  split.kind = "Split";
+  split.version = 18;
+  split.inputs = {ir::OperandId(0)};
+  for (std::size_t i = 0; i < count; ++i) split.outputs.emplace_back(i + 1);
+  split.attributes.set("axis", std::int64_t{0});
+  split.attributes.set("num_outputs", static_cast<std::int64_t>(count));
+  const OperandFacts x = {ir::Type::tensor(ir::ElementType::kF32, ir::Shape{size}), {}, {}};
+  const OperandFacts* inputs[] = {&x};
+  InferenceContext context(split, inputs);
+  const Status status = infer_operation(context);
+  if (!status.is_ok()) return status.message();
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += context.output(i).to_string() + " ";
+  return text;
+}
+
+TEST(Split, MakesOnlyTheLastPartSmaller) {
+  EXPECT_EQ(parts_of(7, 3), "f32[3] f32[3] f32[1] ");
+  EXPECT_EQ(parts_of(6, 4), "f32[2] f32[2] f32[2] f32[0] ");
+  EXPECT_EQ(parts_of(0, 2), "f32[0] f32[0] ");
+  for (const auto& [size, count] : {std::pair{6, 5}, {5, 4}, {3, 5}, {9, 7}, {7, 5}}) {
+    EXPECT_THAT(parts_of(size, static_cast<std::size_t>(count)),
+                testing::HasSubstr("does not split into " + std::to_string(count - 1) + " parts"));
+  }
+  EXPECT_THAT(parts_of(ir::Dim::symbol("N"), 5), testing::StartsWith("f32[ceildiv(N,5)] "));
 }
 
 TEST_F(ShapeArithmetic, ABodyChangesTheValuesThatItsOperationComputes) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "ir/broadcast_dim.h"
 #include "passes/fuse/body_builder.h"
 #include "passes/rewrites.h"
 #include "passes/walk.h"
@@ -84,6 +85,15 @@ class ElementwiseFuser {
            *subgraph().operand(a).type.shape() == *subgraph().operand(b).type.shape();
   }
 
+  /// Whether a body of that carrier may read `input`: the carrier's result cannot be stretched.
+  bool broadcasts_into(ir::OperandId input, ir::OperandId carried) {
+    if (!has_shape(input)) return false;
+    const ir::Shape& part = *subgraph().operand(input).type.shape();
+    const ir::Shape& whole = *subgraph().operand(carried).type.shape();
+    return part.size() <= whole.size() &&
+           std::equal(part.rbegin(), part.rend(), whole.rbegin(), ir::broadcasts_into);
+  }
+
   /// Whether the result can disappear into the group.
   bool is_read_only_by(ir::OperandId result, const Group& group) {
     const auto readers = uses_.readers(result);
@@ -131,7 +141,7 @@ class ElementwiseFuser {
              std::holds_alternative<std::vector<ir::SubgraphId>>(entry.second);
     };
     return !op.body && op.outputs.size() == 1 && !has_trait(op, ops::kView) &&
-           !has_trait(op, ops::kControlFlow) &&
+           !has_trait(op, ops::kControlFlow) && !has_trait(op, ops::kDataDependentShape) &&
            std::none_of(op.attributes.begin(), op.attributes.end(), is_nested) &&
            same_shape(result_of(id), result_of(group.front())) &&
            same_element(result_of(id), result_of(group.front())) &&  // they share memory
@@ -167,6 +177,10 @@ class ElementwiseFuser {
     }
     fused.outputs = operation(root).outputs;
     BodyParts body = build_body(subgraph(), group, carrier ? result_of(*carrier) : ir::OperandId());
+    const auto fits = [&](ir::OperandId input) {
+      return broadcasts_into(input, result_of(*carrier));
+    };
+    if (carrier && !std::ranges::all_of(body.inputs, fits)) return std::nullopt;
     graph_.subgraph(scratch_) = std::move(body.program);
     fused.body = ir::Body{scratch_, std::move(body.inputs)};
     if (!context_.is_accepted(graph_, subgraph(), fused)) return std::nullopt;
