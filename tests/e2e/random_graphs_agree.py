@@ -39,14 +39,14 @@ class Batch:
         self.families = families
         self.operators: Counter[str] = Counter()
         self.plain = [folder / "agree" / f"seed_{seed}" for seed in seeds]
-        self.hostile: dict[str, list[Path]] = {"integers": [], "floats": []}
+        self.hostile: dict[str, list[Path]] = {"values": [], "refusals": []}
         for seed, path in zip(seeds, self.plain):
             case = grow(seed, families)
             write_case(case, path)
-            kind = case.pick(list(self.hostile))
-            hostile = folder / kind / path.name
-            if write_hostile(case, hostile, kind == "floats"):
-                self.hostile[kind].append(hostile)
+            hostile = folder / "hostile" / path.name
+            compared = write_hostile(case, hostile, floats_too=case.pick([False, True]))
+            if compared:
+                self.hostile[compared].append(hostile)
             self.operators.update(node.op_type for item in case.fragments for node in item.nodes)
 
     def explain(self, name: str, backend: str) -> str:
@@ -108,10 +108,11 @@ def main() -> int:
             more = [] if executor == "linear" else ["--executor", executor, "--threads", "2"]
             title = f"cpu{'' if executor == 'linear' else ', ' + executor} and onnxruntime"
             report_verdicts(batch, judge(batch.plain, "cpu", *more), title, "cpu", report)
-        for kind, folders in batch.hostile.items():
-            more = ["--any-values"] if kind == "floats" else []
+        for compared, folders in batch.hostile.items():
+            more = ["--any-values"] if compared == "refusals" else []
             verdicts = judge(folders, "cpu", "--against", "reference", *more)
-            report_verdicts(batch, verdicts, f"hostile {kind}, cpu and reference", "cpu", report)
+            report_verdicts(batch, verdicts, f"{compared} of hostile inputs, cpu and reference", "cpu",
+                            report)
         print(f"{time.perf_counter() - start:.0f} s in all")
     return report.finish()
 

@@ -79,6 +79,14 @@ def by_reference(model: onnx.ModelProto, names: list[str]) -> Run:
     return run
 
 
+def has_standard_types(model: onnx.ModelProto, results: Sequence[np.ndarray]) -> bool:
+    """Whether the element types are those that the standard infers, where it infers any."""
+    inferred = onnx.shape_inference.infer_shapes(model).graph.output
+    wanted = [value.type.tensor_type.elem_type for value in inferred]
+    return all(kind in (onnx.TensorProto.UNDEFINED, element_type(result))
+               for kind, result in zip(wanted, results))
+
+
 def is_plain(array: np.ndarray) -> bool:
     """Whether onnxruntime's Python interface accepts the type without conversion."""
     return array.dtype != BF16 and array.dtype.kind in "fiubO"
@@ -115,12 +123,14 @@ def runner(nodes: Sequence[onnx.NodeProto], inputs: dict[str, np.ndarray],
     if opinion is exceptions.Opinion.NONE or is_body:
         raise Refused
     if opinion is exceptions.Opinion.FORMULA:
-        formula = exceptions.FORMULAS[nodes[0].op_type]
-        return (lambda given: [formula(*given)]), [formula(*arrays)]
+        formula = lambda given: [exceptions.by_formula(nodes[0], given, opset)]  # noqa: E731
+        return formula, formula(arrays)
     try:
         run = by_reference(model, names)
         results = run(arrays)
     except Exception as problem:
         raise Refused(str(problem)) from problem
+    if not has_standard_types(model, results):
+        raise Refused  # NumPy's promotion, as in the u64 sum of squares of u32
     opinions["the reference of ONNX"] += 1
     return run, results

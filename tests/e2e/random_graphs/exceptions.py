@@ -61,10 +61,6 @@ def is_f64(query: Query) -> bool:
     return query.inputs[0].dtype == np.float64
 
 
-def hard_swish(x: np.ndarray) -> np.ndarray:
-    return x * np.clip(x / 6 + 0.5, 0, 1)
-
-
 def is_not_f32(query: Query) -> bool:
     return query.inputs[0].dtype != np.float32
 
@@ -100,31 +96,67 @@ def has_empty_text(query: Query) -> bool:
     return bool(query.attribute("delimiter")) and "" in query.inputs[0]
 
 
-FORMULAS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "Erf": np.vectorize(math.erf, otypes=[np.float64]),
-    "HardSwish": hard_swish,
+def norm_p(x: np.ndarray, query: Query) -> np.ndarray:
+    axis = query.attribute("axis", -1)
+    if query.attribute("p", 2) == 1:
+        norm = np.abs(x).sum(axis, keepdims=True)
+    else:
+        norm = np.sqrt((x * x).sum(axis, keepdims=True))
+    return np.divide(x, norm, out=np.zeros_like(x), where=norm != 0)
+
+
+def of_mean_and_deviation(x: np.ndarray, query: Query) -> np.ndarray:
+    axes = tuple(query.attribute("axes", [0, 2, 3]))
+    return (x - x.mean(axes, keepdims=True)) / (x.std(axes, keepdims=True) + 1e-9)
+
+
+def gelu(x: np.ndarray, query: Query) -> np.ndarray:
+    if query.attribute("approximate", b"none") == b"tanh":
+        return x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return x * 0.5 * (1 + erf(x / math.sqrt(2)))
+
+
+erf = np.vectorize(math.erf, otypes=[np.float64])
+# In f64, of input 0; the result is rounded to that input's type.
+FORMULAS: dict[str, Callable[[np.ndarray, Query], np.ndarray]] = {
+    "Erf": lambda x, _: erf(x),
+    "Gelu": gelu,
+    "HardSwish": lambda x, _: x * np.clip(x / 6 + 0.5, 0, 1),
+    "LpNormalization": norm_p,
+    "MeanVarianceNormalization": of_mean_and_deviation,
 }
+
+
+def by_formula(node: onnx.NodeProto, inputs: Sequence[np.ndarray], opset: int) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        wide = np.asarray(inputs[0], np.float64)
+        result = FORMULAS[node.op_type](wide, Query(node, list(inputs), opset))
+        return np.asarray(result).astype(inputs[0].dtype)
+
+
 REDUCTIONS = tuple(f"Reduce{name}" for name in (
     "Sum", "Mean", "Max", "Min", "L1", "L2", "SumSquare", "Prod", "LogSum", "LogSumExp"))
 
 TABLE = [
     Row(("Erf",), is_f64, Opinion.FORMULA,
         "onnxruntime has no f64, and the reference evaluator rounds to f32"),
-    Row(("Gelu",), lambda q: is_f64(q) and q.attribute("approximate") != b"tanh", Opinion.NONE,
-        "onnxruntime has no f64, and the reference evaluator's Erf rounds to f32"),
+    Row(("Gelu",), is_f64, Opinion.FORMULA,
+        "onnxruntime has no f64, and the reference evaluator rounds Erf and the root of 2 / pi to f32"),
     Row(("HardSwish",), is_f64, Opinion.FORMULA,
         "its 1/6 is rounded to f32 in the definition that the reference evaluator expands"),
     Row(REDUCTIONS, is_empty, Opinion.REFERENCE,
         "onnxruntime leaves 0 in place of a reduced dimension that was empty"),
     Row(("Shrink",), is_f64, Opinion.REFERENCE, "onnxruntime calculates it in f32"),
-    Row(("MeanVarianceNormalization",), always, Opinion.REFERENCE,
-        "onnxruntime leaves out the 1e-9 beside the deviation: 0 / 0 for equal elements"),
+    Row(("MeanVarianceNormalization",), always, Opinion.FORMULA,
+        "onnxruntime leaves out the 1e-9 beside the deviation: 0 / 0 for equal elements; the reference "
+        "evaluator subtracts squares of nearly equal elements in f32, and loses their difference"),
     Row(("ReduceLogSumExp",), lambda q: q.inputs[0].dtype.kind in "iu", Opinion.NONE,
         "cut to an integer: a rounding before that decides between two of them"),
     Row(("GroupNormalization", "DFT", "STFT"), is_f64, Opinion.NONE,
         "onnxruntime calculates in f32 within, and so does the reference evaluator"),
-    Row(("LpNormalization",), lambda q: is_short(q) and q.attribute("p", 2) == 1, Opinion.NONE,
-        "onnxruntime refuses, and the reference evaluator sums without the absolute value"),
+    Row(("LpNormalization",), is_short, Opinion.FORMULA,
+        "onnxruntime refuses some; the reference evaluator squares in the type itself, where 300 "
+        "overflows, and sums without the absolute value for p = 1"),
     Row(("ConvTranspose",), lambda q: is_not_f32(q) and q.attribute("group", 1) > 1
         and len(q.inputs) > 2, Opinion.NONE,
         "onnxruntime has f32 only, and the reference evaluator gives all groups the first's bias"),
@@ -142,8 +174,6 @@ TABLE = [
         "activation too; the reference evaluator does not clip"),
     Row(("LRN",), is_not_f32, Opinion.NONE,
         "onnxruntime has f32 only, and the reference evaluator takes batches for channels"),
-    Row(("Det",), is_short, Opinion.NONE,
-        "onnxruntime refuses, and the reference evaluator answers in f64"),
     Row(("Resize",), is_symmetric, Opinion.NONE,
         "onnxruntime places samples by the scale there too, and the reference evaluator errs "
         "where a sample meets an element"),
@@ -152,8 +182,10 @@ TABLE = [
     Row(("MaxPool", "AveragePool", "LpPool"), is_skipping_pool, Opinion.NONE,
         "both shift the windows, or lose one, where SAME padding would be below zero"),
     Row(("BatchNormalization", "InstanceNormalization", "LayerNormalization",
-         "GroupNormalization", "RMSNormalization", "MeanVarianceNormalization"), is_bf16,
+         "GroupNormalization", "RMSNormalization"), is_bf16,
         Opinion.NONE, "onnxruntime refuses, and the reference evaluator rounds each step"),
+    Row(REDUCTIONS, is_bf16, Opinion.NONE,
+        "onnxruntime refuses, and the reference evaluator adds in bf16: a sum of many stops growing"),
     Row(("MaxPool", "AveragePool", "LpPool"), is_short, Opinion.NONE,
         "onnxruntime refuses most of it, and the reference evaluator pads one side less "
         "under SAME_LOWER"),

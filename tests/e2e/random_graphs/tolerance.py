@@ -62,9 +62,19 @@ def agree(actual: np.ndarray, expected: np.ndarray, share: float = 1.0) -> bool:
     return bool((near | (a == e) | (np.isnan(a) & np.isnan(e))).all())
 
 
+def underflowed(array: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """`array` with the least f16 in place of zeros: of a product that vanishes in f16, runtimes
+    that keep more digits between operations have something left to divide by."""
+    if array.dtype != np.float16:
+        return array
+    least = np.finfo(np.float16).smallest_subnormal
+    return np.where(array == 0, np.copysign(least, signs).astype(array.dtype), array)
+
+
 def disturb(array: np.ndarray, signs: np.ndarray, of_largest: float) -> np.ndarray:
     """`array` with the noise of its type: relative to each element, and to `of_largest` of the
-    largest where an operator adds many terms up. Zeros stay zero otherwise."""
+    largest where an operator adds many terms up. Zeros stay zero otherwise. Noise that the type
+    would round away becomes one place: other runtimes keep more digits between operations."""
     row = tolerance_of(array.dtype)
     if row is None or array.size == 0:
         return array
@@ -73,4 +83,7 @@ def disturb(array: np.ndarray, signs: np.ndarray, of_largest: float) -> np.ndarr
     with np.errstate(invalid="ignore", over="ignore"):
         largest = float(np.abs(wide).max()) if of_largest else 0.0
         noisy = wide * (1 + step * signs) + step * of_largest * largest * signs
-        return np.where(np.isfinite(wide), noisy, wide).astype(array.dtype)
+        moved = np.where(np.isfinite(wide), noisy, wide).astype(array.dtype)
+        is_stuck = (moved == array) & (noisy != wide) & np.isfinite(wide)
+        towards = np.copysign(np.inf, noisy - wide).astype(array.dtype)
+        return np.where(is_stuck, np.nextafter(array, towards), moved)
