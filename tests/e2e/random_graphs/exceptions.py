@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -128,7 +129,8 @@ FORMULAS: dict[str, Callable[[np.ndarray, Query], np.ndarray]] = {
 
 
 def by_formula(node: onnx.NodeProto, inputs: Sequence[np.ndarray], opset: int) -> np.ndarray:
-    with np.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # the mean of no elements
         wide = np.asarray(inputs[0], np.float64)
         result = FORMULAS[node.op_type](wide, Query(node, list(inputs), opset))
         return np.asarray(result).astype(inputs[0].dtype)
