@@ -1,7 +1,5 @@
 #include "sandbox/function.h"
 
-#include "sandbox/joined_rows.h"
-
 namespace sluice::sandbox {
 
 using runtime::runtime_error;
@@ -20,9 +18,9 @@ Status check(const FunctionOptions& options) {
     return runtime_error(RuntimeCode::kInvalid, "a keep-warm time of {} ns is negative",
                          options.keep_warm_ns);
   }
-  if (options.batch_rows < 0 || options.batch_rows > kMaxBatchRows) {
+  if (options.batch_rows < 0 || options.batch_rows > runtime::kMaxBatchRows) {
     return runtime_error(RuntimeCode::kInvalid, "batch_rows: {} is not between 0 and {}",
-                         options.batch_rows, kMaxBatchRows);
+                         options.batch_rows, runtime::kMaxBatchRows);
   }
   return ok_status();
 }

@@ -11,6 +11,7 @@
 #include "runtime/engine.h"
 #include "runtime/inference/waiting_line.h"
 #include "runtime/packages/package_cache.h"
+#include "runtime/request/joined_rows.h"
 #include "sandbox/fair_schedule.h"
 
 namespace sluice::sandbox {
@@ -48,7 +49,7 @@ struct FunctionState {
   FunctionPhase phase = FunctionPhase::kCold;
   std::int64_t held_bytes = 0;  ///< constants and contexts now; 0 while cold
   std::int64_t num_requests = 0;
-  std::int64_t num_joined = 0;     ///< answered by runs of several
+  std::int64_t num_joined = 0;     ///< requests that ran together with others
   std::int64_t num_starts = 0;     ///< from cold
   std::int64_t last_start_ns = 0;  ///< duration of the last one
   std::int64_t busy_ns = 0;        ///< time of its lane
@@ -63,6 +64,7 @@ struct Function {
   /// package.
   runtime::LoadRequest load;
   package::Signature signature;
+  std::optional<runtime::JoinRule> joining;  ///< with `batch_rows`
   runtime::Footprint footprint;
   int max_waiting = 0;                       ///< requests beyond `load.depth`
   std::shared_ptr<const void> package_file;  ///< owns `load.package_fd`, of a function in a cell

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <utility>
 
-#include "sandbox/joined_rows.h"
 
 namespace sluice::sandbox {
 
@@ -108,7 +107,12 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   }
   function->load.path.clear();
   function->signature = package::signature_of(executable->graph);
-  if (options.batch_rows > 1) SLUICE_TRY(check_joinable(function->name, function->signature));
+  if (options.batch_rows > 1) {
+    function->load.batching = runtime::BatchOptions{options.batch_rows, 0};
+    function->joining = SLUICE_TRY(join_rule(fmt::format("function \"{}\"", function->name),
+                                             function->signature, *function->load.batching));
+    function->signature = function->joining->signature;
+  }
   function->footprint = SLUICE_TRY(engine_.estimate(function->load));
   SLUICE_TRY(check_footprint(*function));
   return function;

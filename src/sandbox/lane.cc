@@ -87,9 +87,11 @@ void Lane::remove(const std::shared_ptr<Function>& function) {
 }
 
 FunctionState Lane::state(const Function& function) const {
+  const std::int64_t num_joined = function.joining ? statistics(function).joined : 0;
   const std::lock_guard lock(mutex_);
   FunctionState state = function.state;
   state.options = function.options;
+  state.num_joined = num_joined;
   if (function.is_running) {
     state.phase = FunctionPhase::kRunning;
   } else {
@@ -193,7 +195,7 @@ bool Lane::cancel(std::uint64_t id) {
     const auto it = pending_.find(id);
     if (it == pending_.end()) return false;
     pending = it->second;
-    is_claimed = pending->is_waiting || pending->is_joined;
+    is_claimed = pending->is_waiting;
     if (pending->is_waiting) leave_line(*pending);
     if (is_claimed) pending_.erase(it);
     pending->is_cancelled = true;
@@ -207,7 +209,7 @@ bool Lane::cancel(std::uint64_t id) {
 
 /// Of one function; null: of all.
 void Lane::cancel_all(const Function* function, const Status& why) {
-  Run waiting;
+  Turn waiting;
   std::vector<std::uint64_t> running;
   {
     const std::lock_guard lock(mutex_);

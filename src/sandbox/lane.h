@@ -25,10 +25,10 @@ struct LaneHost {
   std::function<bool(topology::CoreGroupId)> is_running;
 };
 
-/// Runs one function at a time. A thread takes up to `depth` runs of the function that the schedule
-/// names, each of one request or, with `batch_rows`, of several that are joined, loads the function
-/// if it is cold, makes it the active model of the group, and runs them. Functions are loaded side
-/// by side: making another one active costs microseconds.
+/// Runs one function at a time. A thread takes as many requests of the function that the schedule
+/// names as its model runs at the same time, loads the function if it is cold, makes it the active
+/// model of the group, and runs them. Functions are loaded side by side: making another one active
+/// costs microseconds.
 ///
 /// Invariants:
 /// - An accepted request is in `pending_` until its reply; whoever removes it answers it.
@@ -86,12 +86,10 @@ class Lane {
     std::int64_t start_ns = 0;  ///< of its turn
     bool is_waiting = true;
     bool is_cancelled = false;
-    bool is_joined = false;                      ///< part of a joined run, whose inputs are copied
     std::shared_ptr<runtime::RequestSink> sink;  ///< null until `inner_id` is known
     std::uint64_t inner_id = 0;
   };
-  using Run = std::vector<std::shared_ptr<Pending>>;  ///< requests that run as one
-  using Turn = std::vector<Run>;
+  using Turn = std::vector<std::shared_ptr<Pending>>;
   struct Progress;
   using Lock = std::unique_lock<std::mutex>;
 
@@ -125,18 +123,9 @@ class Lane {
 
   // Its runs (lane_turn.cc).
   Turn take(Function& function);
-  Run take_run(Function& function);
   bool run_turn(const Turn& turn);
-  void compute(const Turn& turn, const std::shared_ptr<Progress>& progress);
-  void start_alone(const std::shared_ptr<Pending>& pending,
-                   const std::shared_ptr<Progress>& progress, runtime::RequestSink& sink);
-  void start_joined(const Run& run, const std::shared_ptr<Progress>& progress,
-                    runtime::RequestSink& sink);
-  void finish_joined(const Run& run, const runtime::Reply& reply, Progress& progress);
-  void count_joined(const Run& run, runtime::RuntimeCode code);
-  bool part_again(Pending& pending);
-  std::int64_t next_deadline_ns(const Turn& turn) const;
-  void expire(const Run& run);
+  void start(const std::shared_ptr<Pending>& pending, const std::shared_ptr<Progress>& progress,
+             runtime::RequestSink& sink);
 
   const LaneHost host_;
   Clock& clock_;

@@ -36,7 +36,7 @@ void Lane::run() {
 bool Lane::expire(Lock& lock) {
   const std::int64_t now_ns = clock_.now_ns();
   if (next_deadline_ns_ > now_ns) return false;
-  Run late;
+  Turn late;
   next_deadline_ns_ = kNoDeadline;
   for (const auto& [id, function] : functions_) {
     for (const std::uint64_t request : function->line.take_expired(now_ns)) {
@@ -109,17 +109,13 @@ void Lane::take_turn(Function& function, Lock& lock) {
   function.is_running = true;
   lock.unlock();
   const std::int64_t start_ns = clock_.now_ns();
-  for (const Run& run : turn) {
-    for (const auto& pending : run) pending->start_ns = start_ns;
-  }
+  for (const auto& pending : turn) pending->start_ns = start_ns;
   const Status ready = make_ready(function);
   bool is_suspect = false;
   if (ready.is_ok()) {
     is_suspect = run_turn(turn);
   } else {
-    for (const Run& run : turn) {
-      for (const auto& pending : run) refuse(*pending, ready);
-    }
+    for (const auto& pending : turn) refuse(*pending, ready);
   }
   const std::int64_t end_ns = clock_.now_ns();
   lock.lock();

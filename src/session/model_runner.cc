@@ -35,19 +35,11 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::create(
     std::vector<runtime::RequestSink*> replicas, const RunnerOptions& options) {
   std::unique_ptr<ModelRunner> runner(new ModelRunner(options));
   runner->replicas_ = SLUICE_TRY(ReplicaSet::create(std::move(replicas), options.replicas));
-  if (options.batching) {
-    runner->batcher_ = SLUICE_TRY(Batcher::create(*runner->replicas_, *options.batching));
-  }
   if (options.has_timer) runner->timer_ = std::thread([self = runner.get()] { self->keep_time(); });
   return runner;
 }
 
 ModelRunner::~ModelRunner() { shutdown(); }
-
-runtime::RequestSink& ModelRunner::sink() const {
-  if (batcher_) return *batcher_;
-  return *replicas_;
-}
 
 Result<runtime::Request> ModelRunner::make_request(const NamedInputs& inputs,
                                                    const NamedOutputs& outputs) const {
@@ -78,7 +70,7 @@ runtime::Reply ModelRunner::run(runtime::Request request) {
     reply = std::move(answer);
     is_done.store(true, std::memory_order_release);
   };
-  request.will_wait = !batcher_;  // a batch has requests of several callers
+  request.will_wait = true;
   num_callers_.fetch_add(1, std::memory_order_acq_rel);
   const auto id = enter(request);
   if (id.is_ok()) {
@@ -111,11 +103,6 @@ Result<std::uint64_t> ModelRunner::enter(runtime::Request& request) {
   return sink().submit(request);
 }
 
-std::int64_t ModelRunner::step() {
-  const std::int64_t next_batch_ns = batcher_ ? batcher_->flush() : kNoDeadline;
-  return std::min(next_batch_ns, replicas_->expire());
-}
-
 void ModelRunner::keep_time() {
   const auto has_news = [this] { return is_shut_down_.load() || has_news_.load(); };
   while (!is_shut_down_.load()) {
@@ -128,7 +115,6 @@ void ModelRunner::shutdown() {
   const bool is_first = !is_shut_down_.exchange(true);
   timer_spot_.wake();
   if (is_first && timer_.joinable()) timer_.join();
-  if (batcher_) batcher_->shutdown();
   replicas_->shutdown();
   // Callers in `run` have their replies and are about to return.
   while (num_callers_.load(std::memory_order_acquire) > 0) std::this_thread::yield();

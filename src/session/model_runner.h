@@ -10,17 +10,15 @@
 
 #include "base/parking_spot.h"
 #include "runtime/request/request.h"
-#include "session/batcher.h"
 #include "session/replica_set.h"
 
 namespace sluice::session {
 
 struct RunnerOptions {
   ReplicaOptions replicas;
-  std::optional<BatchOptions> batching;  ///< none: requests run one by one
   /// For requests without a deadline; 0: none.
   std::int64_t timeout_ns = 0;
-  /// Starts a thread that applies deadlines and delays. Without it the owner calls `step`, as tests
+  /// Starts a thread that applies deadlines. Without it the owner calls `step`, as tests
   /// with their own clock do.
   bool has_timer = true;
 };
@@ -28,11 +26,11 @@ struct RunnerOptions {
 using NamedInputs = std::map<std::string, exec::TensorView, std::less<>>;
 using NamedOutputs = std::map<std::string, runtime::OutputMemory, std::less<>>;
 
-/// Replicas, batching and deadlines behind three calls. Safe from any thread, except destruction.
+/// Replicas and deadlines behind three calls. Safe from any thread, except destruction.
 class ModelRunner {
  public:
   /// Borrows the replicas. Requires: started replicas of one model.
-  /// Fails: as ReplicaSet and Batcher.
+  /// Fails: as ReplicaSet.
   static Result<std::unique_ptr<ModelRunner>> create(std::vector<runtime::RequestSink*> replicas,
                                                      const RunnerOptions& options = {});
   ModelRunner(const ModelRunner&) = delete;
@@ -41,8 +39,8 @@ class ModelRunner {
   ~ModelRunner();
 
   const package::Signature& signature() const { return sink().signature(); }
-  /// The batcher, or the replicas without batching: to cancel and to wait.
-  runtime::RequestSink& sink() const;
+  /// The replicas: to cancel and to wait.
+  runtime::RequestSink& sink() const { return *replicas_; }
   /// Accepts the request and returns an id for RequestSink::cancel. Fails: as RequestSink::submit.
   Result<std::uint64_t> submit(runtime::Request& request);
 
@@ -58,8 +56,8 @@ class ModelRunner {
   /// Requires: the memory of inputs and outputs stays valid until then.
   void run_with_callback(runtime::Request request);
 
-  /// Applies deadlines and delays. Returns the time of the next call.
-  std::int64_t step();
+  /// Applies deadlines. Returns the time of the next call.
+  std::int64_t step() { return replicas_->expire(); }
 
   /// Refuses new requests, cancels waiting ones, waits for running ones: every request has its
   /// reply at the end. May be called again. Not from a callback.
@@ -72,7 +70,6 @@ class ModelRunner {
 
   RunnerOptions options_;
   std::unique_ptr<ReplicaSet> replicas_;
-  std::unique_ptr<Batcher> batcher_;  // destroyed before the replicas, which it uses
   std::atomic<int> num_callers_ = 0;
   std::atomic<bool> is_shut_down_ = false;
   std::atomic<bool> has_news_ = false;  ///< a request waits since the timer's last look

@@ -5,7 +5,6 @@
 
 #include <future>
 #include <memory>
-#include <random>
 
 #include "session/testing/fake_model.h"
 #include "support/eventually.h"
@@ -128,22 +127,6 @@ TEST(ModelRunner, RequestsWithoutADeadlineGetTheRunners) {
       << "once it runs the model keeps the deadline";
 }
 
-TEST(ModelRunner, TimerKeepsDelaysWithoutAWaitingCaller) {
-  ManualClock clock;
-  FakeModel model(1, 4, clock);
-  RunnerOptions options;
-  options.batching = BatchOptions{0, 1000};
-  const auto runner = make({&model}, options);
-  auto x = rows(1, 1);
-  auto future = run_later(*runner, x);
-  EXPECT_TRUE(eventually([&] {
-    clock.advance(1000);
-    return model.num_waiting() != 0;
-  }));
-  model.complete();
-  EXPECT_EQ(future.get().code, runtime::RuntimeCode::kOk);
-}
-
 TEST(ModelRunner, ShutdownAnswersAllRequestsAndRefusesNewOnes) {
   ManualClock clock;
   FakeModel model(1, 1, clock);
@@ -160,21 +143,17 @@ TEST(ModelRunner, ShutdownAnswersAllRequestsAndRefusesNewOnes) {
 }
 
 /// Every caller gets the answer to its own question, or cancelled, whatever the schedule.
-void run_many_callers(bool has_batching, bool shuts_down_early) {
-  FakeModel a(2, has_batching ? 4 : 1, system_clock());
-  FakeModel b(2, has_batching ? 4 : 1, system_clock());
+void run_many_callers(bool shuts_down_early) {
+  FakeModel a(2, 1, system_clock());
+  FakeModel b(2, 1, system_clock());
   a.completes_in_wait = b.completes_in_wait = true;
-  RunnerOptions options;
-  if (has_batching) options.batching = BatchOptions{0, 20'000};
-  const auto runner = make({&a, &b}, options);
+  const auto runner = make({&a, &b}, {});
   std::atomic<int> num_answers = 0;
   std::vector<std::thread> callers;
   for (std::uint32_t seed = 0; seed < 4; ++seed) {
     callers.emplace_back([&, seed] {
-      std::mt19937 random(seed);
       for (int i = 0; i < 150; ++i) {
-        const std::int64_t num_rows = has_batching ? 1 + random() % 6 : 1;
-        auto x = rows(num_rows, static_cast<float>(seed * 1000 + static_cast<std::uint32_t>(i)));
+        auto x = rows(1, static_cast<float>(seed * 1000 + static_cast<std::uint32_t>(i)));
         const runtime::Reply reply = runner->run(request_of(x));
         const bool is_ok = reply.code == runtime::RuntimeCode::kOk;
         if (is_ok) {
@@ -194,12 +173,8 @@ void run_many_callers(bool has_batching, bool shuts_down_early) {
   EXPECT_EQ(num_answers, 600);
 }
 
-TEST(ModelRunner, ManyCallersShareReplicas) { run_many_callers(false, false); }
-TEST(ModelRunner, ManyCallersShareBatches) { run_many_callers(true, false); }
-TEST(ModelRunner, ShutdownWakesAllConcurrentCallers) {
-  run_many_callers(false, true);
-  run_many_callers(true, true);
-}
+TEST(ModelRunner, ManyCallersShareReplicas) { run_many_callers(false); }
+TEST(ModelRunner, ShutdownWakesAllConcurrentCallers) { run_many_callers(true); }
 
 }  // namespace
 }  // namespace sluice::session

@@ -7,13 +7,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "session/retry_interval.h"
-
 namespace sluice::session {
 namespace {
 
 /// Set in ids of requests that waited in line; other ids hold the replica and the replica's id.
 constexpr std::uint64_t kLineBit = std::uint64_t{1} << 63U;
+
+/// How often full replicas are asked again: nothing notifies the set when requests of other clients
+/// end.
+constexpr std::int64_t kRetryNs = 100'000;
 
 Status is_same_signature(const package::Signature& a, const package::Signature& b) {
   const auto is_same = [](const package::TensorSpec& x, const package::TensorSpec& y) {
@@ -65,7 +67,8 @@ Result<std::uint64_t> ReplicaSet::submit(runtime::Request& request) {
 
 /// Tries the best replica, then the others. A refused request is unchanged.
 Result<std::uint64_t> ReplicaSet::offer(runtime::Request& request) {
-  const std::size_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t turn = turn_.fetch_add(1, std::memory_order_relaxed) /
+                           static_cast<std::size_t>(batch_rows());
   Status status = runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
                                          "every replica has its depth in flight");
   for (std::size_t i = 0; i < replicas_.size(); ++i) {
@@ -97,15 +100,19 @@ Result<std::uint64_t> ReplicaSet::offer(runtime::Request& request) {
 /// The best replica with room for a request of this set; null if all are full. Ties go in turn.
 ReplicaSet::Replica* ReplicaSet::choose(std::size_t turn) {
   Replica* best = nullptr;
-  int least = 0;
+  std::int64_t least = 0;
+  int most_joined = 0;
+  const std::int64_t rows_of_run = batch_rows();
   for (std::size_t i = 0; i < replicas_.size(); ++i) {
     Replica& replica = replicas_[(turn + i) % replicas_.size()];
     const int in_flight = replica.in_flight.load(std::memory_order_relaxed);
     if (in_flight >= replica.sink->depth()) continue;
     if (options_.choice == ReplicaChoice::kRoundRobin) return &replica;
-    if (best != nullptr && in_flight >= least) continue;
+    const std::int64_t runs = in_flight / rows_of_run;
+    if (best != nullptr && (runs > least || (runs == least && in_flight <= most_joined))) continue;
     best = &replica;
-    least = in_flight;
+    least = runs;
+    most_joined = in_flight;
   }
   return best;
 }

@@ -24,8 +24,8 @@ struct ReplicaOptions {
   std::size_t max_waiting = 1024;
 };
 
-/// Submits each request to a replica, chosen by the fewest requests in flight or in turn. If all
-/// replicas are full, a request waits in line until a replica has room, its deadline passes, or it
+/// Submits each request to a replica, chosen by the fewest runs in flight or in turn; requests that
+/// a replica joins go to it until its run is full. If all replicas are full, a request waits in line until a replica has room, its deadline passes, or it
 /// is cancelled; its id is valid until its reply.
 ///
 /// Safe from any thread. If a replica has room, a request takes no lock except the replica's:
@@ -44,6 +44,7 @@ class ReplicaSet final : public runtime::RequestSink {
   }
   /// The sum over the replicas, plus the line.
   int depth() const override;
+  std::int64_t batch_rows() const override { return replicas_.front().sink->batch_rows(); }
   Clock& clock() const override { return replicas_.front().sink->clock(); }
   Result<std::uint64_t> submit(runtime::Request& request) override;
   bool cancel(std::uint64_t id) override;

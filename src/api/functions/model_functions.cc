@@ -108,7 +108,7 @@ Result<CombineWish> combine_wish(const std::uint64_t* models, std::size_t num_mo
     wish.runner.replicas.max_waiting = static_cast<std::size_t>(options.queue_limit);
   }
   if (options.has_batching != 0) {
-    wish.runner.batching = session::BatchOptions{options.batch_rows, options.max_delay_ns};
+    wish.batching = runtime::BatchOptions{options.batch_rows, options.max_delay_ns};
   }
   wish.runner.timeout_ns = options.timeout_ns;
   return wish;

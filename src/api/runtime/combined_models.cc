@@ -3,9 +3,14 @@
 #include <utility>
 
 namespace sluice::api {
-Status CombinedModel::start(const session::RunnerOptions& options) {
+
+Status CombinedModel::start(const session::RunnerOptions& options,
+                            const std::optional<runtime::BatchOptions>& batching) {
   std::vector<runtime::RequestSink*> sinks;
-  for (const auto& replica : replicas_) sinks.push_back(replica.get());
+  for (const auto& replica : replicas_) {
+    if (batching) SLUICE_TRY(replica->join(*batching));
+    sinks.push_back(replica.get());
+  }
   runner_ = SLUICE_TRY(session::ModelRunner::create(std::move(sinks), options));
   return ok_status();
 }

@@ -1,4 +1,4 @@
-// Models that stand for several loaded ones: replicas, with batching.
+// Models that stand for several loaded ones.
 #pragma once
 
 #include <map>
@@ -17,12 +17,14 @@ class CombinedModel final : public runtime::RequestSink {
  public:
   CombinedModel(std::string name, std::vector<std::shared_ptr<runtime::RequestSink>> replicas)
       : name_(std::move(name)), replicas_(std::move(replicas)) {}
-  /// Before all other calls. Fails: as session::ModelRunner::create.
-  Status start(const session::RunnerOptions& options);
+  /// Before all other calls. Fails: as RequestSink::join and session::ModelRunner::create.
+  Status start(const session::RunnerOptions& options,
+               const std::optional<runtime::BatchOptions>& batching);
 
   const std::string& name() const { return name_; }
   const package::Signature& signature() const override { return runner_->signature(); }
   int depth() const override { return runner_->sink().depth(); }
+  std::int64_t batch_rows() const override { return runner_->sink().batch_rows(); }
   Clock& clock() const override { return runner_->sink().clock(); }
   Result<std::uint64_t> submit(runtime::Request& request) override;
   bool cancel(std::uint64_t id) override { return runner_->sink().cancel(id); }

@@ -156,7 +156,7 @@ class LocalRuntime final : public Runtime {
     std::vector<std::shared_ptr<runtime::RequestSink>> replicas;
     for (const std::uint64_t model : wish.models) replicas.push_back(SLUICE_TRY(sink(model)));
     auto combined = std::make_shared<CombinedModel>(wish.name, std::move(replicas));
-    SLUICE_TRY(combined->start(wish.runner));
+    SLUICE_TRY(combined->start(wish.runner, wish.batching));
     return combined_.add(std::move(combined));
   }
   Result<std::shared_ptr<runtime::RequestSink>> sink(std::uint64_t model) override {

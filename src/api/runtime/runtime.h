@@ -62,6 +62,7 @@ struct CombineWish {
   std::vector<std::uint64_t> models;
   std::string name;
   session::RunnerOptions runner;
+  std::optional<runtime::BatchOptions> batching;  ///< none: requests run one by one
 };
 
 struct ModelDescription {

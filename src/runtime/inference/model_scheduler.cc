@@ -8,7 +8,8 @@ namespace sluice::runtime {
 ModelScheduler::ModelScheduler(std::unique_ptr<Pipeline> pipeline, SchedulerOptions options,
                                Clock& clock)
     : pipeline_(std::move(pipeline)),
-      signature_(pipeline_->model().signature()),
+      model_signature_(pipeline_->model().signature()),
+      signature_(&model_signature_),
       options_(std::move(options)),
       clock_(clock),
       statistics_(std::make_shared<ModelStatistics>(options_.lanes)),
@@ -64,13 +65,14 @@ Status ModelScheduler::check(const Request& request) const {
 /// Requests beyond the slots. A request passes through `line_` even if a slot is free, because only
 /// the driver's thread fills slots; so the size of `line_` would count requests that do not wait.
 int ModelScheduler::num_waiting() const {
-  return std::max(in_flight_ - static_cast<int>(num_slots_), 0);
+  const std::size_t num_running = std::max(num_slots_, running_by_id_.size());
+  return std::max(in_flight_ - static_cast<int>(num_running), 0);
 }
 
 /// Requires: mutex_ is held.
 Result<std::uint64_t> ModelScheduler::enter(Request& request) {
   SLUICE_TRY(Status(refusal_));
-  if (in_flight_ >= options_.depth + options_.max_waiting) {
+  if (in_flight_ >= depth() + options_.max_waiting) {
     return queue_full(options_.name, num_waiting(), options_.max_waiting,
                       pace_.retry_after_ns(num_waiting()));
   }
@@ -81,7 +83,8 @@ Result<std::uint64_t> ModelScheduler::enter(Request& request) {
   ++in_flight_;
   num_busy_.fetch_add(1, std::memory_order_acq_rel);
   if (request.deadline_ns < line_deadline_ns_) line_deadline_ns_ = request.deadline_ns;
-  line_.push({id, now_ns, std::move(request)});
+  const std::int64_t rows = joining_ ? rows_of(request, *joining_) : 0;
+  line_.push({id, now_ns, std::move(request), rows});
   statistics_->set_waiting(num_waiting());
   return id;
 }
@@ -105,21 +108,23 @@ Result<std::uint64_t> ModelScheduler::submit(Request& request) {
 }
 
 bool ModelScheduler::cancel(std::uint64_t id) {
-  std::optional<PendingRequest> waiting;
-  // A waiting request is answered here. The pipeline belongs to the driver, so a running request is
-  // only marked, and the next step answers it.
+  std::optional<PendingRequest> ended;
+  std::string_view when = "waiting";
+  // A waiting request and a part of a joined run are answered here. The pipeline belongs to the
+  // driver, so another running request is only marked, and the next step answers it.
   {
     const std::lock_guard lock(mutex_);
-    waiting = line_.take(id);
-    if (!waiting) {
+    ended = line_.take(id);
+    if (!ended) {
       const auto running = running_by_id_.find(id);
       if (running == running_by_id_.end()) return false;
-      running->second->is_cancelled = true;
+      when = "running";
+      ended = take_part(*running->second, id);
     }
   }
-  if (waiting) {
-    answer_error(*waiting, runtime_error(RuntimeCode::kCancelled,
-                                         "model \"{}\": cancelled while waiting", options_.name));
+  if (ended) {
+    answer_error(*ended, runtime_error(RuntimeCode::kCancelled, "model \"{}\": cancelled while {}",
+                                       options_.name, when));
     release_one();
   }
   if (driver_ != nullptr) driver_->notify();
@@ -127,13 +132,16 @@ bool ModelScheduler::cancel(std::uint64_t id) {
 }
 
 void ModelScheduler::cancel_all(const std::string& why) {
-  std::vector<PendingRequest> waiting;
+  std::vector<PendingRequest> ended;
   {
     const std::lock_guard lock(mutex_);
-    waiting = line_.take_all();
-    for (const auto& [id, running] : running_by_id_) running->is_cancelled = true;
+    ended = line_.take_all();
+    const auto running_by_id = running_by_id_;  // take_part erases
+    for (const auto& [id, running] : running_by_id) {
+      if (auto part = take_part(*running, id)) ended.push_back(std::move(*part));
+    }
   }
-  for (PendingRequest& pending : waiting) {
+  for (PendingRequest& pending : ended) {
     answer_error(pending, runtime_error(RuntimeCode::kCancelled, "{}", why));
     release_one();
   }
@@ -146,7 +154,7 @@ bool ModelScheduler::wait(const std::function<bool()>& is_done, std::int64_t dea
 
 bool ModelScheduler::has_waiting() const {
   const std::lock_guard lock(mutex_);
-  return !line_.empty();
+  return joining_ ? next_run(clock_.now_ns()).is_due : !line_.empty();
 }
 
 void ModelScheduler::accept() {

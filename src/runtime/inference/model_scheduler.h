@@ -15,6 +15,7 @@
 #include "runtime/pipeline/lane_thread.h"
 #include "runtime/pipeline/pipeline.h"
 #include "runtime/profile/profiler.h"
+#include "runtime/request/joined_rows.h"
 #include "runtime/statistics/model_statistics.h"
 
 namespace sluice::runtime {
@@ -36,18 +37,19 @@ struct SchedulerOptions {
 /// A request waits in the line until a slot is free, passes the stages in that slot, and is
 /// answered. A lane runs one slot at a time, in the order in which the slots were filled, so the
 /// slots form a pipeline. A model with several compute lanes has a thread for each, which runs its
-/// long stages, if the driver has threads; all other stages start in a step.
+/// long stages, if the driver has threads; all other stages start in a step. With a join rule a
+/// slot runs several requests as one, its parts.
 ///
 ///     submit --> waiting line --(slot free)--> stage 0 --> stage 1 --> ... --> reply
 ///                  |                             |
 ///                  +---- expired, cancelled -----+--> reply; the slot is free after its stage
 ///
 /// Invariants:
-/// - Every accepted request is answered exactly once: whoever removes it from `line_`, or sets
-///   `Running::is_answered`, calls `answer`.
-/// - `in_flight_` counts accepted requests without a reply, at most depth + max_waiting.
-/// `num_busy_` also
-///   counts slots whose request was answered while a stage still ran: a model is idle at 0.
+/// - Every accepted request is answered exactly once: whoever removes it from `line_` or from
+///   `Running::parts`, or sets `Running::is_answered`, calls `answer`.
+/// - `in_flight_` counts accepted requests without a reply, at most depth() + max_waiting.
+///   `num_busy_` also counts joined runs, and slots whose request was answered while a stage still
+///   ran: a model is idle at 0.
 /// - A request is in `line_`, or its id is in `running_by_id_`, or it was answered.
 ///
 /// Threads: any thread may call `submit` and `cancel`; one at a time calls `step`, which alone
@@ -61,9 +63,14 @@ class ModelScheduler final : public RequestSink, public Steppable {
   ModelScheduler(std::unique_ptr<Pipeline> pipeline, SchedulerOptions options, Clock& clock);
 
   // RequestSink
-  const package::Signature& signature() const override { return signature_; }
-  int depth() const override { return options_.depth; }
+  const package::Signature& signature() const override {
+    return *signature_.load(std::memory_order_acquire);
+  }
+  int depth() const override { return options_.depth * static_cast<int>(batch_rows()); }
+  std::int64_t batch_rows() const override { return batch_rows_.load(std::memory_order_acquire); }
   Clock& clock() const override { return clock_; }
+  /// Requests that wait already run alone.
+  Status join(const BatchOptions& options) override;
   Result<std::uint64_t> submit(Request& request) override;
   bool cancel(std::uint64_t id) override;
   bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) override;
@@ -112,8 +119,21 @@ class ModelScheduler final : public RequestSink, public Steppable {
 
  private:
   static constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);
-  struct Running {
+  struct Part {
     PendingRequest pending;
+    std::int64_t first_row = 0;
+    bool is_cancelled = false;  ///< while the inputs were copied
+  };
+  struct Running {
+    PendingRequest pending;  ///< of a joined run the request that runs, which nobody sent
+    bool is_joined = false;
+    bool is_copied = false;       ///< the inputs of all parts: nobody reads their memory any more
+    std::vector<Part> parts;      ///< of a joined run, those without an answer; under mutex_
+    std::shared_ptr<const JoinRule> rule;  ///< of the model when the run began; null: none
+    std::int64_t num_rows = 0;    ///< of a joined run, with those that fill it up
+    std::int64_t first_row = 0;   ///< of the pass: a request of more rows than a run takes several
+    Request pass;                 ///< its rows
+    Reply passed;                 ///< the outputs of the passes before
     std::size_t slot = kNoSlot;  ///< kNoSlot: sweep removes it
     std::size_t stage = 0;
     bool is_in_stage = false;
@@ -151,7 +171,8 @@ class ModelScheduler final : public RequestSink, public Steppable {
   bool drop_running(std::int64_t now_ns);
   Status reason_to_end(const Running& running, std::int64_t now_ns) const;
   void drop(Running& running, const Status& why);
-  bool fill_slots();
+  bool fill_slots(std::int64_t now_ns);
+  Status prepare(Running& running);
   bool advance(Running& running);
   bool start_stage(Running& running);
   Status start_pipeline(const Running& running);
@@ -162,19 +183,41 @@ class ModelScheduler final : public RequestSink, public Steppable {
   void fail_stage(Running& running, const Status& status, std::int64_t end_ns);
   void abandon_stage(Running& running);
   void complete(Running& running);
+  void end(Running& running, const Status& status);
   void note_recorded_bytes(std::size_t slot);
   Reply make_reply(Running& running);
+  void apply_nan_policy(Reply& reply) const;
   Status classify(const Status& status) const;
   void fail(Running& running, const Status& status);
   void fail_all(const Status& status);
   void free_slot(Running& running);
   void sweep();
-  StepResult result(bool has_moved);
-  exec::Checkpoint checkpoint_of(const Running& running);
+  StepResult result(bool has_moved, std::int64_t now_ns);
+  exec::Checkpoint checkpoint_of(Running& running);
+
+  // Joined runs (model_scheduler_join.cc).
+  struct Run {
+    std::size_t num_requests = 0;
+    std::int64_t num_rows = 0;
+    bool is_due = false;
+  };
+  Run next_run(std::int64_t now_ns) const;
+  std::int64_t join_due_ns() const;
+  bool take_run(Running& running, std::int64_t now_ns);
+  Status copy_parts(Running& running);
+  Status prepare_pass(Running& running);
+  bool takes_passes(const Running& running) const;
+  std::optional<PendingRequest> take_part(Running& running, std::uint64_t id);
+  std::vector<PendingRequest> take_parts(Running& running, std::int64_t deadline_ns);
+  bool expire_parts(Running& running, std::int64_t now_ns);
+  void complete_joined(Running& running, const Reply& reply);
+  void complete_pass(Running& running, const Reply& reply);
+  void run_alone(Running& running);
 
   std::unique_ptr<Pipeline> pipeline_;
   std::vector<std::int64_t> recorded_bytes_;  ///< by slot, after its last request
-  const package::Signature signature_;
+  const package::Signature model_signature_;
+  std::atomic<const package::Signature*> signature_;  ///< the model's, or the rule's
   const SchedulerOptions options_;
   Clock& clock_;
   std::shared_ptr<Driver> driver_;
@@ -183,6 +226,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
 
   mutable std::mutex mutex_;  ///< guards the members below, up to running_by_id_
   WaitingLine<> line_;        ///< requests without a slot
+  std::shared_ptr<const JoinRule> joining_;  ///< null: every request runs alone; else it stays
   CompletionPace pace_;
   Status refusal_;
   Status doom_;  ///< not ok: the status of give_up
@@ -200,6 +244,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
 
   std::atomic<int> num_busy_ = 0;  ///< requests in flight, and occupied slots of answered requests
   std::atomic<bool> has_failed_ = false;
+  std::atomic<std::int64_t> batch_rows_ = 1;
   /// No request in `line_` has an earlier deadline. Written under `mutex_`.
   std::atomic<std::int64_t> line_deadline_ns_ = kNoDeadline;
   std::vector<Lane> lanes_;  ///< the stepping thread's; last: their threads use the members above

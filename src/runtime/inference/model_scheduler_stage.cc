@@ -36,7 +36,7 @@ bool ModelScheduler::start_stage(Running& running) {
   lane.is_taken = true;
   running.is_in_stage = true;
   running.stage_start_ns = clock_.now_ns();
-  if (running.stage == 0) {
+  if (running.stage == 0 && running.first_row == 0) {
     running.times.queue_ns = running.stage_start_ns - running.pending.submitted_ns;
     if (is_profiled()) {
       profile(SpanKind::kQueue, running.pending.id, running.pending.submitted_ns,

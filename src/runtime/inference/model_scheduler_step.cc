@@ -26,26 +26,36 @@ StepResult ModelScheduler::step(std::int64_t now_ns, bool may_start) {
   has_moved |= drop_running(now_ns);
   // One round, although more could move now: the line may never be empty, and between steps the
   // driver looks at deadlines and lets a caller go whose reply is there.
-  if (may_start) has_moved |= fill_slots();
+  if (may_start) has_moved |= fill_slots(now_ns);
   // A callback of a reply may submit, which touches line_ but not running_.
   for (std::size_t i = 0; i < running_.size() && !has_failed(); ++i) {
     has_moved |= advance(*running_[i]);
   }
   sweep();
-  return result(has_moved);
+  return result(has_moved, now_ns);
 }
 
-StepResult ModelScheduler::result(bool has_moved) {
+StepResult ModelScheduler::result(bool has_moved, std::int64_t now_ns) {
   StepResult result = {has_moved, false, kNoDeadline, longest_stage_ns_};
   for (const auto& running : running_) {
     // A lane's thread assists at its end; until then there is nothing to poll.
     result.is_running |= running->is_in_stage && !running->is_on_thread;
     if (running->is_answered || !running->verdict.is_ok()) continue;
+    if (running->is_joined) continue;
     result.next_deadline_ns =
         std::min(result.next_deadline_ns, running->pending.request.deadline_ns);
   }
   const std::lock_guard lock(mutex_);
+  for (const auto& running : running_) {
+    for (const Part& part : running->parts) {
+      result.next_deadline_ns =
+          std::min(result.next_deadline_ns, part.pending.request.deadline_ns);
+    }
+  }
   result.next_deadline_ns = std::min(result.next_deadline_ns, line_.next_deadline_ns());
+  // A run that is due waits for a slot or the model's turn, and a step follows these anyway.
+  const std::int64_t due_ns = join_due_ns();
+  if (due_ns > now_ns) result.next_deadline_ns = std::min(result.next_deadline_ns, due_ns);
   return result;
 }
 
@@ -84,6 +94,7 @@ bool ModelScheduler::drop_running(std::int64_t now_ns) {
   bool has_moved = false;
   for (const auto& running : running_) {
     if (running->is_answered || !running->verdict.is_ok()) continue;
+    if (running->is_joined) has_moved |= expire_parts(*running, now_ns);
     const Status why = reason_to_end(*running, now_ns);
     if (why.is_ok()) continue;
     drop(*running, why.with_context(fmt::format("model \"{}\"", options_.name)));
@@ -99,6 +110,7 @@ Status ModelScheduler::reason_to_end(const Running& running, std::int64_t now_ns
   if (running.is_cancelled.load(std::memory_order_relaxed)) {
     return runtime_error(RuntimeCode::kCancelled, "cancelled while running");
   }
+  if (running.is_joined) return ok_status();  // its parts have deadlines of their own
   if (running.pending.request.deadline_ns <= now_ns) {
     return runtime_error(RuntimeCode::kTimeout, "the deadline passed while running");
   }
@@ -109,7 +121,8 @@ Status ModelScheduler::reason_to_end(const Running& running, std::int64_t now_ns
 /// memory, and poll_stage answers with the verdict after the stage.
 void ModelScheduler::drop(Running& running, const Status& why) {
   running.verdict = why;
-  if (!running.is_in_stage || running.pending.request.memory_owner != nullptr) {
+  const bool may_answer = !running.is_in_stage || running.pending.request.memory_owner != nullptr;
+  if (may_answer && !running.is_joined) {
     running.is_answered = true;
     answer_error(running.pending, why);
   }
@@ -118,36 +131,39 @@ void ModelScheduler::drop(Running& running, const Status& why) {
   release_one();
 }
 
-exec::Checkpoint ModelScheduler::checkpoint_of(const Running& running) {
+exec::Checkpoint ModelScheduler::checkpoint_of(Running& running) {
   return [this, &running] {
     const std::int64_t now_ns = clock_.now_ns();
     drop_expired(now_ns);
+    if (running.is_joined) expire_parts(running, now_ns);
     return reason_to_end(running, now_ns);
   };
 }
 
-bool ModelScheduler::fill_slots() {
+bool ModelScheduler::fill_slots(std::int64_t now_ns) {
   bool has_moved = false;
   while (!free_slots_.empty() && !has_failed()) {
     auto running = std::make_unique<Running>();
     {
       const std::lock_guard lock(mutex_);
-      auto next = line_.pop();
-      if (!next) return has_moved;
-      running_by_id_.emplace(next->id, running.get());
-      running->pending = std::move(*next);
+      if (!take_run(*running, now_ns)) return has_moved;
     }
     running->slot = free_slots_.back();
     free_slots_.pop_back();
     has_moved = true;
     running_.push_back(std::move(running));
     Running& added = *running_.back();
-    const Status status =
-        pipeline_->prepare(added.slot, added.pending.request, checkpoint_of(added));
+    const Status status = prepare(added);
     if (!status.is_ok())
       fail(added, status.with_context(fmt::format("model \"{}\"", options_.name)));
   }
   return has_moved;
+}
+
+Status ModelScheduler::prepare(Running& running) {
+  if (running.is_joined) SLUICE_TRY(copy_parts(running));
+  if (takes_passes(running)) return prepare_pass(running);
+  return pipeline_->prepare(running.slot, running.pending.request, checkpoint_of(running));
 }
 
 bool ModelScheduler::advance(Running& running) {
@@ -168,9 +184,12 @@ bool ModelScheduler::advance(Running& running) {
 void ModelScheduler::complete(Running& running) {
   note_recorded_bytes(running.slot);
   Reply reply = make_reply(running);
+  work_.compute_ns += running.times.compute_ns;
+  if (running.is_joined) return complete_joined(running, reply);
+  if (takes_passes(running)) return complete_pass(running, reply);
+  apply_nan_policy(reply);
   statistics_->record(running.times);
   ++work_.num_requests;
-  work_.compute_ns += running.times.compute_ns;
   running.is_answered = true;
   PendingRequest pending = std::move(running.pending);
   // Before the answer, so that a callback that submits finds the slot free; release_one comes last,
@@ -195,18 +214,6 @@ Reply ModelScheduler::make_reply(Running& running) {
     return failed_reply(status);
   }
   reply.outputs = std::move(*outputs);
-  if (options_.nan_policy != NanPolicy::kPass) {
-    for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
-      if (!holds_nan(reply.outputs[i].view)) continue;
-      const Status status =
-          runtime_error(RuntimeCode::kNumericError, "model \"{}\": output \"{}\" holds NaN",
-                        options_.name, signature().outputs[i].name);
-      reply.code = RuntimeCode::kNumericError;
-      reply.errors.add(status);
-    }
-    const bool keeps = options_.nan_policy == NanPolicy::kFlag;
-    if (reply.code != RuntimeCode::kOk && !keeps) reply.outputs.clear();
-  }
   if (running.pending.request.wants_detail) {
     reply.detail = options_.where;
     reply.detail.queue_ns = running.times.queue_ns;
@@ -217,12 +224,39 @@ Reply ModelScheduler::make_reply(Running& running) {
   return reply;
 }
 
+void ModelScheduler::apply_nan_policy(Reply& reply) const {
+  if (options_.nan_policy == NanPolicy::kPass) return;
+  for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
+    if (!holds_nan(reply.outputs[i].view)) continue;
+    const Status status =
+        runtime_error(RuntimeCode::kNumericError, "model \"{}\": output \"{}\" holds NaN",
+                      options_.name, signature().outputs[i].name);
+    reply.code = RuntimeCode::kNumericError;
+    reply.errors.add(status);
+  }
+  const bool keeps = options_.nan_policy == NanPolicy::kFlag;
+  if (reply.code != RuntimeCode::kOk && !keeps) reply.outputs.clear();
+}
+
 void ModelScheduler::fail(Running& running, const Status& status) {
   if (runtime_code_of(status) == RuntimeCode::kDeviceError) return fail_all(status);
+  // One request of several may be the cause.
+  if (running.is_joined) return run_alone(running);
+  end(running, status);
+}
+
+/// Answers the requests of the slot that have no answer yet, and frees it.
+void ModelScheduler::end(Running& running, const Status& status) {
   const bool was_answered = std::exchange(running.is_answered, true);
+  std::vector<PendingRequest> parts = take_parts(running, kNoDeadline);
+  const bool is_joined = running.is_joined;
   PendingRequest pending = std::move(running.pending);
   free_slot(running);
-  if (!was_answered) answer_error(pending, status);
+  for (PendingRequest& part : parts) {
+    answer_error(part, status);
+    release_one();
+  }
+  if (!was_answered && !is_joined) answer_error(pending, status);
   release_one();
 }
 
@@ -246,11 +280,7 @@ void ModelScheduler::fail_all(const Status& status) {
   for (const auto& running : running_) {
     if (running->slot == kNoSlot) continue;
     abandon_stage(*running);
-    const bool was_answered = std::exchange(running->is_answered, true);
-    PendingRequest pending = std::move(running->pending);
-    free_slot(*running);
-    if (!was_answered) answer_error(pending, running->verdict.is_ok() ? status : running->verdict);
-    release_one();
+    end(*running, running->verdict.is_ok() ? status : running->verdict);
   }
 }
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,7 @@ struct PendingRequest {
   std::uint64_t id = 0;  ///< counts up with arrival
   std::int64_t submitted_ns = 0;
   Request request;
+  std::int64_t rows = 0;  ///< that may be joined with those of others; 0: it runs alone
 };
 
 /// Its place in a line: the higher priority first, then the nearer deadline, then arrival.
@@ -53,6 +53,15 @@ class WaitingLine {
 
   /// Null if nobody waits.
   const Waiting* front() const { return requests_.empty() ? nullptr : &requests_.begin()->second; }
+  /// The one that came first; null if nobody waits.
+  const Waiting* oldest() const { return by_id_.empty() ? nullptr : &by_id_.begin()->second->second; }
+  /// Calls `visit` with each, in order, until it returns false.
+  template <typename Visit>
+  void visit(const Visit& visit) const {
+    for (const auto& [place, waiting] : requests_) {
+      if (!visit(waiting)) return;
+    }
+  }
   /// Removes and returns the first request.
   std::optional<Waiting> pop() {
     if (requests_.empty()) return std::nullopt;
@@ -101,7 +110,7 @@ class WaitingLine {
   }
 
   Requests requests_;
-  std::unordered_map<std::uint64_t, typename Requests::iterator> by_id_;
+  std::map<std::uint64_t, typename Requests::iterator> by_id_;
   std::set<std::pair<std::int64_t, std::uint64_t>> deadlines_;  ///< with ids; only real deadlines
 };
 

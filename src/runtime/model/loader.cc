@@ -241,6 +241,7 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   scheduling.profiled = profiled(parts.info, *pipeline, parts.plan);
   parts.scheduler =
       std::make_shared<ModelScheduler>(std::move(pipeline), std::move(scheduling), clock_);
+  if (request.batching) SLUICE_TRY(parts.scheduler->join(*request.batching));
   parts.scheduler->set_driver(std::shared_ptr<Driver>(group, &group->driver()));
   SLUICE_TRY(report(LoadPhase::kDone));
   group->statistics().add(parts.scheduler->shared_statistics());

@@ -44,6 +44,8 @@ struct LoadRequest {
   /// Requests that may wait beyond `depth`; 0 refuses them. None: kWaitingPerSlot x depth.
   std::optional<int> max_waiting;
   NanPolicy nan_policy = NanPolicy::kPass;
+  /// None: every request runs alone.
+  std::optional<BatchOptions> batching;
   /// As exec::LoadOptions; none: the default.
   std::optional<std::int64_t> max_recorded_bytes;
   /// Of random operators, for all loads of this request. Null: each load has its own.

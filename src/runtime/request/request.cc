@@ -8,6 +8,11 @@ Reply failed_reply(const Status& status) {
   return {runtime_code_of(status), ErrorList(status), {}, {}};
 }
 
+Status RequestSink::join(const BatchOptions& /*options*/) {
+  return runtime_error(RuntimeCode::kInvalid,
+                       "requests are joined where the model runs: load it with batch_rows");
+}
+
 Reply infer(RequestSink& sink, Request request) {
   AwaitedReply reply;
   request.on_done = reply.on_done();

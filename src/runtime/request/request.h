@@ -71,7 +71,13 @@ struct Request {
   std::function<void(Reply)> on_done;
 };
 
-/// Accepts requests: a started model, a replica set, a batcher. Safe from any thread.
+/// How waiting requests of a model are joined to one run, along the leading dimension.
+struct BatchOptions {
+  std::int64_t rows = 0;          ///< of a run at most; 0: the compiled leading dimension
+  std::int64_t max_delay_ns = 0;  ///< the longest time that a request waits for others
+};
+
+/// Accepts requests: a started model, a replica set. Safe from any thread.
 class RequestSink {
  public:
   RequestSink() = default;
@@ -80,8 +86,14 @@ class RequestSink {
   virtual ~RequestSink() = default;
 
   virtual const package::Signature& signature() const = 0;
-  /// Requests that run at the same time. A sink may accept more, which wait.
+  /// Requests that run at the same time, joined ones too. A sink may accept more, which wait.
   virtual int depth() const = 0;
+  /// Rows of a joined run at most; 1: every request runs alone.
+  virtual std::int64_t batch_rows() const { return 1; }
+  /// Joins waiting requests from now on, whoever sends them, and takes them with any number of
+  /// rows: the signature and the depth may change. It stays so.
+  /// Fails: kInvalid for a model whose requests cannot be joined, or are joined otherwise.
+  virtual Status join(const BatchOptions& options);
   virtual Clock& clock() const = 0;
 
   /// Accepts the request and returns an id for `cancel`. A refused request stays as it was, and its

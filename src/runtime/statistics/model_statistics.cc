@@ -13,6 +13,7 @@ void ModelStatisticsSnapshot::merge(const ModelStatisticsSnapshot& other) {
   waiting += other.waiting;
   max_waiting = std::max(max_waiting, other.max_waiting);
   started += other.started;
+  joined += other.joined;
   busy_ns += other.busy_ns;
   recorded_bytes += other.recorded_bytes;
   queue.merge(other.queue);
@@ -69,6 +70,7 @@ ModelStatisticsSnapshot ModelStatistics::snapshot() const {
   snapshot.waiting = waiting_.load(std::memory_order_relaxed);
   snapshot.max_waiting = max_waiting_.load(std::memory_order_relaxed);
   snapshot.started = started_.load(std::memory_order_relaxed);
+  snapshot.joined = joined_.load(std::memory_order_relaxed);
   snapshot.busy_ns = busy_ns_.load(std::memory_order_relaxed);
   snapshot.recorded_bytes = this->recorded_bytes();
   for (const RuntimeCodeInfo& info : runtime_codes()) {

@@ -28,6 +28,7 @@ struct ModelStatisticsSnapshot {
   std::int64_t max_waiting = 0;     ///< the largest `waiting` since the load
   std::vector<CodeCount> answered;  ///< by code, kOk included; no zeros
   std::int64_t started = 0;         ///< number of starts
+  std::int64_t joined = 0;          ///< requests that ran together with others
   std::int64_t busy_ns = 0;         ///< time with at least one running stage
   std::int64_t recorded_bytes = 0;  ///< kept for shapes of earlier requests, by all slots
   /// Kernel time multiplied by the cores of the segment.
@@ -70,6 +71,9 @@ class ModelStatistics {
     accepted_.fetch_sub(1, std::memory_order_relaxed);
     count_refused();
   }
+  void count_joined(std::int64_t num_requests) {
+    if (num_requests > 1) joined_.fetch_add(num_requests, std::memory_order_relaxed);
+  }
   void count_start() { started_.fetch_add(1, std::memory_order_relaxed); }
   void count_answer(RuntimeCode code) {
     answered_[index_of(code)].fetch_add(1, std::memory_order_relaxed);
@@ -101,6 +105,7 @@ class ModelStatistics {
   std::atomic<std::int64_t> waiting_ = 0;
   std::atomic<std::int64_t> max_waiting_ = 0;
   std::atomic<std::int64_t> started_ = 0;
+  std::atomic<std::int64_t> joined_ = 0;
   std::atomic<std::int64_t> busy_ns_ = 0;
   std::atomic<std::int64_t> recorded_bytes_ = 0;
   std::array<std::atomic<std::int64_t>, 16> answered_ = {};

@@ -1,4 +1,4 @@
-#include "sandbox/joined_rows.h"
+#include "runtime/request/joined_rows.h"
 #include "sluice/remote/commands.h"
 #include "sluice/remote/package_file.h"
 #include "sluice/remote/remote.h"
@@ -34,7 +34,7 @@ class DeployCommand : public Command {
         .add("--batch-rows", function_.batch_rows,
              "Most rows of waiting requests that run as one; the model's first dimension must be a "
              "symbol, and its rows independent. 0: each request runs alone")
-        .between(0, sandbox::kMaxBatchRows)
+        .between(0, runtime::kMaxBatchRows)
         .shows_default();
     options
         .add("--memory", function_.memory_bytes,

@@ -1,0 +1,251 @@
+#include "runtime/request/joined_rows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace sluice::runtime {
+namespace {
+
+using Copies = std::vector<std::shared_ptr<std::byte>>;
+
+bool has_whole_bytes(const ir::Type& type) {
+  return type.element() != ir::ElementType::kString &&
+         type.element() != ir::ElementType::kUndefined &&
+         ir::element_bits(type.element()) >= 8;
+}
+
+/// Null unless the tensor has rows.
+const ir::Dim* leading_dim(const ir::Type& type) {
+  const ir::Shape* shape = type.is_tensor() ? type.shape() : nullptr;
+  if (shape == nullptr || shape->empty() || !has_whole_bytes(type)) return nullptr;
+  return &shape->front();
+}
+
+package::TensorSpec with_any_rows(const package::TensorSpec& spec) {
+  package::TensorSpec result = spec;
+  ir::Shape shape = *spec.type.shape();
+  shape.front() = ir::Dim::symbol("batch");
+  result.type = spec.type.with_shape(shape);
+  return result;
+}
+
+/// Null without memory.
+std::shared_ptr<std::byte> allocate(std::int64_t size_bytes) {
+  constexpr std::align_val_t kAlignment{64};
+  auto* memory = static_cast<std::byte*>(
+      ::operator new(static_cast<std::size_t>(size_bytes), kAlignment, std::nothrow));
+  if (memory == nullptr) return nullptr;
+  return {memory, [](std::byte* bytes) { ::operator delete(bytes, kAlignment); }};
+}
+
+std::byte* bytes_at(void* data, std::int64_t offset) {
+  return static_cast<std::byte*>(data) + offset;
+}
+
+void copy_bytes(void* target, const void* source, std::int64_t size_bytes) {
+  if (size_bytes > 0) std::memcpy(target, source, static_cast<std::size_t>(size_bytes));
+}
+
+/// `view` with `rows` of its rows, from row `first` on.
+exec::TensorView slice(exec::TensorView view, std::int64_t first, std::int64_t rows) {
+  const std::int64_t row_bytes = view.size_bytes / view.dims.front();
+  view.data = bytes_at(view.data, first * row_bytes);
+  view.size_bytes = rows * row_bytes;
+  view.dims.front() = rows;
+  return view;
+}
+
+/// The parts one behind the other in new memory, and zeros up to `num_rows`. False without memory.
+bool gather(std::span<const exec::TensorView> parts, std::int64_t num_rows, Copies& copies,
+            exec::TensorView& joined) {
+  const std::int64_t row_bytes = parts.front().size_bytes / parts.front().dims.front();
+  joined = parts.front();
+  joined.dims.front() = num_rows;
+  joined.size_bytes = num_rows * row_bytes;
+  const auto& memory = copies.emplace_back(allocate(joined.size_bytes));
+  if (memory == nullptr) return false;
+  joined.data = memory.get();
+  std::int64_t at = 0;
+  for (const exec::TensorView& part : parts) {
+    copy_bytes(bytes_at(joined.data, at), part.data, part.size_bytes);
+    at += part.size_bytes;
+  }
+  std::fill(memory.get() + at, memory.get() + joined.size_bytes, std::byte{});
+  return true;
+}
+
+Status too_small(std::size_t i, std::int64_t size_bytes, const OutputMemory& memory,
+                 const package::Signature& signature) {
+  return runtime_error(RuntimeCode::kOutOfResources,
+                       "output \"{}\" has {} bytes, the memory bound to it {}",
+                       signature.outputs[i].name, size_bytes, memory.capacity_bytes);
+}
+
+OutputMemory memory_for(const Request& request, std::size_t i) {
+  return i < request.outputs.size() ? request.outputs[i] : OutputMemory{};
+}
+
+}  // namespace
+
+Result<JoinRule> join_rule(std::string_view model, const package::Signature& signature,
+                           const BatchOptions& options) {
+  if (options.rows < 0 || options.rows > kMaxBatchRows || options.max_delay_ns < 0) {
+    return runtime_error(RuntimeCode::kInvalid,
+                         "{}: batches of {} rows with a delay of {} ns: rows are from 0 to {}, a "
+                         "delay is not negative",
+                         model, options.rows, options.max_delay_ns, kMaxBatchRows);
+  }
+  if (signature.inputs.empty()) {
+    return runtime_error(RuntimeCode::kInvalid,
+                         "{} cannot join requests: its model has no inputs", model);
+  }
+  const ir::Dim* rows = leading_dim(signature.inputs.front().type);
+  JoinRule rule = {options.rows, options.max_delay_ns, rows != nullptr && rows->is_known(), {}};
+  const auto check = [&](const package::TensorSpec& spec, std::string_view what) -> Status {
+    const ir::Dim* own = leading_dim(spec.type);
+    if (rows != nullptr && own != nullptr && *own == *rows) return ok_status();
+    return runtime_error(RuntimeCode::kInvalid,
+                         "{} cannot join requests: {} \"{}\" is {}; the first dimension of all "
+                         "inputs and outputs must be the same, as in f32[N,10]: compile the model "
+                         "so, or leave out batch_rows",
+                         model, what, spec.name, spec.type.to_string());
+  };
+  for (const package::TensorSpec& spec : signature.inputs) SLUICE_TRY(check(spec, "input"));
+  for (const package::TensorSpec& spec : signature.outputs) SLUICE_TRY(check(spec, "output"));
+  if (rule.is_padded && rule.max_rows == 0) rule.max_rows = rows->value();
+  if (rule.max_rows < 1) {
+    return runtime_error(RuntimeCode::kInvalid,
+                         "{} takes any number of rows: say how many make a batch", model);
+  }
+  if (rule.is_padded && rule.max_rows != rows->value()) {
+    return runtime_error(RuntimeCode::kInvalid,
+                         "{} was compiled for {} rows and cannot run batches of {}", model,
+                         rows->value(), rule.max_rows);
+  }
+  rule.signature = signature;
+  if (rule.is_padded) {
+    for (package::TensorSpec& spec : rule.signature.inputs) spec = with_any_rows(spec);
+    for (package::TensorSpec& spec : rule.signature.outputs) spec = with_any_rows(spec);
+  }
+  return rule;
+}
+
+std::int64_t rows_of(const Request& request, const JoinRule& rule) {
+  if (request.inputs.size() != rule.signature.inputs.size()) return 0;
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    const exec::TensorView& view = request.inputs[i];
+    if (!exec::check_input(rule.signature.inputs[i], view).is_ok()) return 0;
+    if (view.dims.front() != request.inputs.front().dims.front()) return 0;
+  }
+  const std::int64_t rows = request.inputs.front().dims.front();
+  return rows > rule.max_rows && !rule.is_padded ? 0 : rows;
+}
+
+bool has_same_rows(const Request& a, const Request& b) {
+  return std::ranges::equal(
+      a.inputs, b.inputs, [](const exec::TensorView& one, const exec::TensorView& other) {
+        return one.element == other.element &&
+               std::ranges::equal(std::span(one.dims).subspan(1), std::span(other.dims).subspan(1));
+      });
+}
+
+std::optional<Request> joined_request(std::span<const Request* const> requests, const JoinRule& rule) {
+  Request joined;
+  std::int64_t num_rows = 0;
+  joined.deadline_ns = requests.front()->deadline_ns;
+  joined.priority = requests.front()->priority;
+  for (const Request* request : requests) {
+    num_rows += request->inputs.front().dims.front();
+    joined.deadline_ns = std::max(joined.deadline_ns, request->deadline_ns);
+    joined.priority = std::max(joined.priority, request->priority);
+    joined.wants_detail |= request->wants_detail;
+  }
+  if (rule.is_padded) num_rows = rule.max_rows;
+  const auto copies = std::make_shared<Copies>();
+  for (std::size_t i = 0; i < requests.front()->inputs.size(); ++i) {
+    std::vector<exec::TensorView> parts;
+    for (const Request* request : requests) parts.push_back(request->inputs[i]);
+    if (!gather(parts, num_rows, *copies, joined.inputs.emplace_back())) return std::nullopt;
+  }
+  joined.memory_owner = copies;
+  return joined;
+}
+
+std::optional<Request> rows_from(const Request& whole, std::int64_t first, const JoinRule& rule) {
+  Request request;
+  const auto copies = std::make_shared<Copies>();
+  for (const exec::TensorView& input : whole.inputs) {
+    const std::int64_t rows = std::min(rule.max_rows, input.dims.front() - first);
+    const exec::TensorView part = slice(input, first, rows);
+    exec::TensorView& view = request.inputs.emplace_back(part);
+    if (rows == rule.max_rows) continue;
+    if (!gather(std::span(&part, 1), rule.max_rows, *copies, view)) return std::nullopt;
+  }
+  request.memory_owner = copies;
+  return request;
+}
+
+bool has_rows(const Reply& reply, std::int64_t num_rows) {
+  return !reply.outputs.empty() &&
+         std::ranges::all_of(reply.outputs, [num_rows](const OutputTensor& output) {
+           return !output.view.dims.empty() && output.view.dims.front() == num_rows;
+         });
+}
+
+Reply part_of(const Reply& joined, std::int64_t first_row, std::int64_t rows,
+              const Request& request, const package::Signature& signature) {
+  Reply reply;
+  if (request.wants_detail) reply.detail = joined.detail;
+  for (std::size_t i = 0; i < joined.outputs.size(); ++i) {
+    OutputTensor output = joined.outputs[i];
+    output.view = slice(output.view, first_row, rows);
+    if (const OutputMemory memory = memory_for(request, i); memory.data != nullptr) {
+      if (memory.capacity_bytes < output.view.size_bytes) {
+        return failed_reply(too_small(i, output.view.size_bytes, memory, signature));
+      }
+      copy_bytes(memory.data, output.view.data, output.view.size_bytes);
+      output.view.data = memory.data;
+      output.owner = nullptr;
+    }
+    reply.outputs.push_back(std::move(output));
+  }
+  return reply;
+}
+
+Status add_rows(const Reply& part, std::int64_t first, std::int64_t rows, const Request& request,
+                const package::Signature& signature, Reply& whole) {
+  const bool is_first = whole.outputs.empty();
+  if (is_first) whole.outputs.resize(part.outputs.size());
+  for (std::size_t i = 0; i < part.outputs.size(); ++i) {
+    const exec::TensorView& from = part.outputs[i].view;
+    const std::int64_t num_rows = from.dims.front();
+    const std::int64_t row_bytes = from.size_bytes / num_rows;
+    OutputTensor& to = whole.outputs[i];
+    if (is_first) {
+      to.view = from;
+      to.view.dims.front() = rows;
+      to.view.size_bytes = rows * row_bytes;
+      const OutputMemory memory = memory_for(request, i);
+      to.view.data = memory.data;
+      if (memory.data == nullptr) {
+        auto own = allocate(to.view.size_bytes);
+        to.view.data = own.get();
+        to.owner = std::move(own);
+      } else if (memory.capacity_bytes < to.view.size_bytes) {
+        return too_small(i, to.view.size_bytes, memory, signature);
+      }
+      if (to.view.data == nullptr) {
+        return runtime_error(RuntimeCode::kOutOfResources, "no memory for output \"{}\" of {} bytes",
+                             signature.outputs[i].name, to.view.size_bytes);
+      }
+    }
+    copy_bytes(bytes_at(to.view.data, first * row_bytes), from.data,
+               std::min(num_rows, rows - first) * row_bytes);
+  }
+  return ok_status();
+}
+
+}  // namespace sluice::runtime
