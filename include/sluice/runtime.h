@@ -231,9 +231,14 @@ typedef struct sluice_load_options {
   /* As in sluice_open_options: what each slot keeps for shapes of earlier runs. Not for functions.
    */
   int64_t max_recorded_bytes;
-  int32_t has_seed; /* as sluice_open_options */
-  int32_t reserved;
-  uint64_t seed; /* of random operators */
+  int32_t has_seed;     /* as sluice_open_options */
+  int32_t has_batching; /* 1: waiting requests run as one, joined along the leading dimension */
+  uint64_t seed;        /* of random operators */
+  /* With has_batching. The first dimension of all inputs and outputs must be one symbol or one
+   * number, and the rows of the model independent of each other. A request then has any number of
+   * rows. */
+  int64_t batch_rows;   /* most rows of a run; 0: the compiled leading dimension */
+  int64_t max_delay_ns; /* longest time that a request waits for others */
 } sluice_load_options;
 
 /* Loads a model. Without a group the model has its own group and is started; on a group it is
@@ -337,7 +342,7 @@ typedef struct sluice_combine_options {
   uint32_t struct_size;
   int32_t is_round_robin; /* 1: models take turns; 0: the one with the fewest requests is next */
   int32_t queue_limit;    /* requests that may wait while every model is full; 0: 1024 */
-  int32_t has_batching;   /* 1: joins requests along the leading dimension */
+  int32_t has_batching;   /* 1: the models join their requests from now on, as sluice_load_options */
   int64_t batch_rows;     /* of a batch; 0: the compiled leading dimension */
   int64_t max_delay_ns;   /* longest wait for a full batch */
   int64_t timeout_ns;     /* of requests without one; 0: none */

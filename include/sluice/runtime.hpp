@@ -142,6 +142,9 @@ struct LoadOptions {
   std::optional<FunctionOptions> function = {};  ///< deploys a function
   std::int64_t max_recorded_bytes = 0;
   std::optional<std::uint64_t> seed = {};  ///< of random operators
+  /// Set: waiting requests run as one, of at most so many rows; 0: the compiled dimension.
+  std::optional<std::int64_t> batch_rows = {};
+  Nanoseconds max_delay{0};  ///< longest time that a request waits for others
 };
 
 /// A tensor that a daemon offers to those of other hosts. The key is a secret.
@@ -254,6 +257,9 @@ inline sluice_load_options c_options(const LoadOptions& options) {
   c.max_recorded_bytes = options.max_recorded_bytes;
   c.has_seed = options.seed ? 1 : 0;
   c.seed = options.seed.value_or(0);
+  c.has_batching = options.batch_rows ? 1 : 0;
+  c.batch_rows = options.batch_rows.value_or(0);
+  c.max_delay_ns = options.max_delay.count();
   return c;
 }
 

@@ -40,6 +40,7 @@ typedef struct sluice_model_statistics {
   sluice_latency compute;
   sluice_latency total;   /* from submission to the reply */
   int64_t recorded_bytes; /* kept for shapes of earlier requests, by all slots together */
+  int64_t joined;         /* requests that ran together with others */
 } sluice_model_statistics;
 
 /* Fails: NOT_FOUND (5), also for a model on demand that is not in memory. */

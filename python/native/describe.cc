@@ -109,6 +109,7 @@ nb::dict describe(const sluice_model_statistics& statistics) {
   fields["compute"] = describe_latency(statistics.compute);
   fields["total"] = describe_latency(statistics.total);
   fields["recorded_bytes"] = statistics.recorded_bytes;
+  fields["joined"] = statistics.joined;
   return fields;
 }
 

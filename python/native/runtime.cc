@@ -70,7 +70,12 @@ struct Load {
     given.set(options.max_recorded_bytes, "max_recorded_bytes");
     given.set(options.has_seed, "has_seed");
     given.set(options.seed, "seed");
-    if (!given.has("share")) return;
+    if (!given.has("share")) {
+      given.set(options.has_batching, "has_batching");
+      given.set(options.batch_rows, "batch_rows");
+      given.set(options.max_delay_ns, "max_delay_ns");
+      return;
+    }
     function.struct_size = sizeof(function);
     given.set(function.share, "share");
     given.set(function.priority, "priority");

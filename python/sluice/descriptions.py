@@ -99,6 +99,7 @@ class Statistics(NamedTuple):
     compute: Latency
     total: Latency  #: from submission to the reply
     recorded_bytes: int  #: kept for shapes of earlier requests, by all slots
+    joined: int  #: requests that ran together with others
 
 
 class Health(NamedTuple):

@@ -152,6 +152,8 @@ class Runtime:
         on_server: bool = False,
         recorded: int = 64 << 20,
         seed: int | None = None,
+        batch_rows: int | None = None,
+        max_delay: float = 0,
     ) -> LoadedModel:
         """Loads a package from a path, bytes, an open file descriptor or a Model.
 
@@ -160,7 +162,9 @@ class Runtime:
         replies with NaN, "fail" fails them. `on_demand`: loaded at the first request and unloaded for others
         unless `pinned`. `timeout`: as for create_group. `on_server`: the path is on the daemon's machine.
         `recorded`: bytes of command lists and plans that each slot keeps for shapes of earlier requests.
-        `seed`: of random operators, as for sluice.load.
+        `seed`: of random operators, as for sluice.load. `batch_rows`: waiting requests run as one of so many rows,
+        0 for the compiled ones, of a model whose rows are independent; `max_delay`: seconds that a request waits
+        for others.
         """
         options: dict[str, Any] = {
             "depth": depth, "queue_limit": queue, "on_demand": int(on_demand), "is_pinned": int(pinned),
@@ -170,6 +174,8 @@ class Runtime:
         if seed is not None:
             check_seed(seed)
             options.update(has_seed=1, seed=seed)
+        if batch_rows is not None:
+            options.update(has_batching=1, batch_rows=batch_rows, max_delay_ns=int(max_delay * 1e9))
         if name is None and isinstance(source, Package) and source.file is not None:
             name = "model"
         if name is not None:

@@ -237,10 +237,33 @@ def test_copies_of_a_model_serve_as_one(local: sluice.Runtime, digits: sluice.Mo
 
 
 def test_combined_models_batch_requests(local: sluice.Runtime, digits: sluice.Model, image: Any) -> None:
-    model = local.combine([local.load(digits)], batch_rows=8, max_delay=0.05)
-    requests = [model.submit(image) for _ in range(4)]
+    copies = [local.load(digits, name=f"copy{i}", depth=1) for i in range(2)]
+    model = local.combine(copies, batch_rows=8, max_delay=60)
+    requests = [model.submit(image) for _ in range(8)]  # each of two rows
     for request in requests:
         np.testing.assert_allclose(request.result(PATIENCE), digits(image), atol=1e-6)
+    assert sum(copy.statistics().joined for copy in copies) == 8
+
+
+def test_loaded_model_joins_waiting_requests(runtime: sluice.Runtime, digits: sluice.Model, image: Any) -> None:
+    model = runtime.load(digits, batch_rows=8, max_delay=60)
+    requests = [model.submit(image) for _ in range(8)]  # each of two rows
+    for request in requests:
+        np.testing.assert_allclose(request.result(PATIENCE), digits(image), atol=1e-6)
+    assert model.statistics().joined == 8
+    with pytest.raises(sluice.InvalidArgument, match="batch_rows"):
+        runtime.load(digits, batch_rows=-1)
+    with pytest.raises(sluice.InvalidArgument, match="max_delay"):
+        runtime.load(digits, batch_rows=8, max_delay=-1)
+
+
+def test_model_on_demand_joins_requests_too(digits: sluice.Model, image: Any) -> None:
+    with sluice.Runtime(demand_budget=1 << 30) as runtime:
+        model = runtime.load(digits, on_demand=True, batch_rows=4, max_delay=60)
+        requests = [model.submit(image) for _ in range(2)]
+        for request in requests:
+            np.testing.assert_allclose(request.result(PATIENCE), digits(image), atol=1e-6)
+        assert model.statistics().joined == 2
 
 
 def test_model_on_demand_is_loaded_by_its_first_request(digits: sluice.Model, image: Any) -> None:

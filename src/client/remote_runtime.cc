@@ -45,6 +45,7 @@ Result<service::ModelOptions> load_options(const api::LoadWish& wish) {
   options.function = wish.function;
   options.max_recorded_bytes = wish.max_recorded_bytes;
   options.seed = wish.seed;
+  options.batching = wish.batching;
   return options;
 }
 
@@ -232,7 +233,8 @@ class RemoteRuntime final : public api::Runtime {
                                 latency_of(one.copy),
                                 latency_of(one.compute),
                                 latency_of(one.total),
-                                one.recorded_bytes};
+                                one.recorded_bytes,
+                                one.joined};
   }
   Result<runtime::Health> health(std::uint64_t model) override {
     for (service::ModelHealth& one : SLUICE_TRY(client_->health()).models) {

@@ -27,6 +27,11 @@ Result<KeptModel> read_model(const JsonValue& value) {
   const auto recorded = SLUICE_TRY(
       value.int_or("max_recorded_bytes", -1, -1, std::numeric_limits<std::int64_t>::max()));
   if (recorded >= 0) options.max_recorded_bytes = recorded;
+  if (value.has("batch_rows")) {
+    options.batching = runtime::BatchOptions{
+        SLUICE_TRY(value.int_or("batch_rows", 0, 0, runtime::kMaxBatchRows)),
+        SLUICE_TRY(value.int_or("max_delay_ns", 0, 0, std::numeric_limits<std::int64_t>::max()))};
+  }
   options.flags_nan = SLUICE_TRY(value.int_or("flag_nan", 0, 0, 1)) == 1;
   if (value.has("seed")) {
     const auto field = SLUICE_TRY(value.field("seed"));
@@ -48,6 +53,10 @@ nlohmann::ordered_json to_json(const KeptModel& model) {
                                  {"flag_nan", options.flags_nan ? 1 : 0}};
   if (options.max_waiting) json["queue_limit"] = *options.max_waiting;
   if (options.max_recorded_bytes) json["max_recorded_bytes"] = *options.max_recorded_bytes;
+  if (options.batching) {
+    json["batch_rows"] = options.batching->rows;
+    json["max_delay_ns"] = options.batching->max_delay_ns;
+  }
   if (model.user >= 0) json["user"] = model.user;
   if (!model.token.empty()) json["token"] = model.token;
   if (options.seed) json["seed"] = static_cast<std::int64_t>(*options.seed);  // its bits

@@ -26,6 +26,12 @@ class OlderDaemon final : public v1::Runtime::Service {
     response->mutable_model()->mutable_function()->mutable_options()->set_share(1);
     return grpc::Status::OK;
   }
+  grpc::Status GetServer(grpc::ServerContext* /*context*/,
+                         const v1::GetServerRequest* /*request*/,
+                         v1::GetServerResponse* response) override {
+    response->set_protocol_minor(6);
+    return grpc::Status::OK;
+  }
   grpc::Status UnloadModel(grpc::ServerContext* /*context*/, const v1::UnloadModelRequest* request,
                            v1::UnloadModelResponse* /*response*/) override {
     unloaded = request->model();
@@ -57,6 +63,12 @@ TEST(OlderDaemon, ThatJoinsNoRequestsIsReported) {
   EXPECT_EQ(joined.status().code(), Code::kUnimplemented);
   EXPECT_THAT(joined.status().message(), HasSubstr("batch_rows"));
   EXPECT_EQ(daemon.unloaded, 17U) << "nothing stays behind";
+
+  service::ModelOptions batched;
+  batched.batching = runtime::BatchOptions{16, 0};
+  const auto plain = (*client)->load(batched, "/m.sluice");
+  EXPECT_EQ(plain.status().code(), Code::kUnimplemented);
+  EXPECT_THAT(plain.status().message(), HasSubstr("takes no batch_rows"));
   server->Shutdown();
 }
 

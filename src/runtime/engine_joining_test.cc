@@ -312,8 +312,8 @@ subgraph @0 "main" {
               HasSubstr("output \"y\" is f32[1]"));
   EXPECT_THAT(refusal(kAnyRows, {0, 0}), HasSubstr("say how many make a batch"));
   EXPECT_THAT(refusal(kFourRows, {3, 0}), HasSubstr("was compiled for 4 rows"));
-  EXPECT_THAT(refusal(kAnyRows, {-1, 0}), HasSubstr("batches of -1 rows"));
-  EXPECT_THAT(refusal(kAnyRows, {8, -1}), HasSubstr("a delay is not negative"));
+  EXPECT_THAT(refusal(kAnyRows, {-1, 0}), HasSubstr("batch_rows: -1 is not between 0 and 65536"));
+  EXPECT_THAT(refusal(kAnyRows, {8, -1}), HasSubstr("max_delay: -1 ns is negative"));
 }
 
 TEST(EngineJoiningThreads, CancelsAndDeadlinesAmongJoinedRequestsAnswerEachOnce) {

@@ -18,11 +18,7 @@ Status check(const FunctionOptions& options) {
     return runtime_error(RuntimeCode::kInvalid, "a keep-warm time of {} ns is negative",
                          options.keep_warm_ns);
   }
-  if (options.batch_rows < 0 || options.batch_rows > runtime::kMaxBatchRows) {
-    return runtime_error(RuntimeCode::kInvalid, "batch_rows: {} is not between 0 and {}",
-                         options.batch_rows, runtime::kMaxBatchRows);
-  }
-  return ok_status();
+  return runtime::check(runtime::BatchOptions{options.batch_rows, 0});
 }
 
 std::int64_t cools_at_ns(const Function& function) {

@@ -100,6 +100,7 @@ runtime::LoadRequest Service::load_request(const ModelOptions& options) {
   request.max_waiting = options.max_waiting;
   request.weight = options.weight;
   request.max_recorded_bytes = options.max_recorded_bytes;
+  request.batching = options.batching;
   request.nan_policy = options.flags_nan ? runtime::NanPolicy::kFlag : runtime::NanPolicy::kPass;
   if (options.seed) request.random = exec::RandomSource::create(options.seed);
   return request;

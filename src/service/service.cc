@@ -16,7 +16,7 @@ using runtime::RuntimeCode;
 
 namespace {
 
-constexpr std::uint32_t kProtocolMinor = 8;
+constexpr std::uint32_t kProtocolMinor = 9;
 
 std::uint64_t number_of(topology::CoreGroupId group) {
   return static_cast<std::uint64_t>(group.value());

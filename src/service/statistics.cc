@@ -38,7 +38,7 @@ ModelStatistics statistics_of(const runtime::ModelInfo& info,
                          {},
                          {},
                          {},
-                         snapshot.recorded_bytes};
+                         snapshot.recorded_bytes, snapshot.joined};
   all.queue = latency_of(snapshot.queue);
   all.copy = latency_of(snapshot.copy);
   all.compute = latency_of(snapshot.compute);

@@ -102,6 +102,7 @@ struct ModelStatistics {
   Latency compute;
   Latency total;
   std::int64_t recorded_bytes = 0;  ///< kept for shapes of earlier requests, by all slots
+  std::int64_t joined = 0;          ///< requests that ran together with others
 };
 
 /// Activity of the cores and contents of the memory of a group or a device.
@@ -168,6 +169,7 @@ struct ModelOptions {
   bool flags_nan = false;
   int weight = 1;  ///< share of the cores, where models take turns
   std::optional<std::int64_t> max_recorded_bytes = {};  ///< as runtime::LoadRequest
+  std::optional<runtime::BatchOptions> batching = {};   ///< none: every request runs alone
   /// Of the group that the load makes; none: the daemon's default. Not with `group`.
   std::optional<runtime::Isolation> isolation;
   /// Deploys a function: `depth` is its concurrency. Not with a group. Isolation "process": in a

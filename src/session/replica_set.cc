@@ -65,19 +65,27 @@ Result<std::uint64_t> ReplicaSet::submit(runtime::Request& request) {
   return id;
 }
 
+/// How many of a replica's `depth` places a request takes: its rows, where they are joined.
+int ReplicaSet::places_of(const runtime::Request& request) const {
+  if (request.inputs.empty() || request.inputs.front().dims.empty()) return 1;
+  return static_cast<int>(
+      std::clamp<std::int64_t>(request.inputs.front().dims.front(), 1, batch_rows()));
+}
+
 /// Tries the best replica, then the others. A refused request is unchanged.
 Result<std::uint64_t> ReplicaSet::offer(runtime::Request& request) {
   const std::size_t turn = turn_.fetch_add(1, std::memory_order_relaxed) /
                            static_cast<std::size_t>(batch_rows());
+  const int places = places_of(request);
   Status status = runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
                                          "every replica has its depth in flight");
   for (std::size_t i = 0; i < replicas_.size(); ++i) {
     Replica* replica = choose(turn + i);
     if (replica == nullptr) break;
-    request.on_done = OnDone{this, replica, std::move(request.on_done)};
+    request.on_done = OnDone{this, replica, places, std::move(request.on_done)};
     if (replicas_.size() > 1) request.will_wait = false;  // the caller waits for several replicas
     // Counted before the submission, whose reply may come before it returns.
-    replica->in_flight.fetch_add(1, std::memory_order_acq_rel);
+    replica->in_flight.fetch_add(places, std::memory_order_acq_rel);
     replica->open.fetch_add(1, std::memory_order_acq_rel);
     auto id = replica->sink->submit(request);
     if (id.is_ok()) {
@@ -89,7 +97,7 @@ Result<std::uint64_t> ReplicaSet::offer(runtime::Request& request) {
     }
     auto callers = std::move(request.on_done.target<OnDone>()->callers);
     request.on_done = std::move(callers);
-    replica->in_flight.fetch_sub(1, std::memory_order_acq_rel);
+    replica->in_flight.fetch_sub(places, std::memory_order_acq_rel);
     replica->open.fetch_sub(1, std::memory_order_acq_rel);
     status = std::move(id).status();
     if (runtime::runtime_code_of(status) != runtime::RuntimeCode::kQueueFull) break;
@@ -120,7 +128,7 @@ ReplicaSet::Replica* ReplicaSet::choose(std::size_t turn) {
 void ReplicaSet::OnDone::operator()(runtime::Reply reply) {
   ReplicaSet* owner = set;
   Replica* finished = replica;
-  finished->in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  finished->in_flight.fetch_sub(places, std::memory_order_acq_rel);
   callers(std::move(reply));
   if (owner->num_waiting_.load(std::memory_order_seq_cst) > 0) owner->start_waiting();
   owner->wake_parked();

@@ -61,19 +61,21 @@ class ReplicaSet final : public runtime::RequestSink {
  private:
   struct Replica {
     runtime::RequestSink* sink = nullptr;
-    std::atomic<int> in_flight = 0;  ///< requests that may occupy the replica
-    std::atomic<int> open = 0;       ///< the same, and requests whose on_done is running
+    std::atomic<int> in_flight = 0;  ///< places of requests that may occupy the replica
+    std::atomic<int> open = 0;       ///< requests that may, or whose on_done is running
   };
   /// Replaces a caller's on_done while a replica has the request.
   struct OnDone {
     ReplicaSet* set = nullptr;
     Replica* replica = nullptr;
+    int places = 1;
     std::function<void(runtime::Reply)> callers;
     void operator()(runtime::Reply reply);
   };
 
   explicit ReplicaSet(const ReplicaOptions& options) : options_(options) {}
   Replica* choose(std::size_t turn);
+  int places_of(const runtime::Request& request) const;
   Result<std::uint64_t> offer(runtime::Request& request);
   Result<std::uint64_t> enter_line(runtime::Request& request);
   void start_waiting();

@@ -167,9 +167,7 @@ Status WorkerGroup::restore(WorkerLink& link, RemoteModel& model) {
   const RemoteModel::Parts& parts = model.parts();
   model.set_worker_model(0);  // of nobody, should this fail
   const json loaded =
-      SLUICE_TRY(link.call(load_message({parts.info.name, parts.info.depth, parts.info.max_waiting,
-                                         parts.nan_policy, parts.max_recorded_bytes, parts.seed}),
-                           parts.package.get(), kNever));
+      SLUICE_TRY(link.call(load_message(parts.load), parts.package.get(), kNever));
   const auto number =
       SLUICE_TRY(topology::JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
   model.set_worker_model(static_cast<std::uint64_t>(number));
@@ -251,13 +249,17 @@ std::string WorkerGroup::active_model() const {
 
 std::int64_t WorkerGroup::num_switches() const { return num_switches_; }
 
-json WorkerGroup::load_message(const Load& load) {
+json WorkerGroup::load_message(const WorkerLoad& load) {
   json message = {{"op", "load"},
                   {"name", load.name.substr(0, kMaxNameBytes)},
                   {"depth", load.depth},
                   {"flags_nan", load.nan_policy == runtime::NanPolicy::kFlag ? 1 : 0}};
   if (load.max_waiting) message["max_waiting"] = *load.max_waiting;
   if (load.max_recorded_bytes) message["max_recorded_bytes"] = *load.max_recorded_bytes;
+  if (load.batching) {
+    message["batch_rows"] = load.batching->rows;
+    message["max_delay_ns"] = load.batching->max_delay_ns;
+  }
   if (load.seed) message["seed"] = static_cast<std::int64_t>(*load.seed);  // its bits
   return message;
 }
@@ -276,7 +278,7 @@ Status WorkerGroup::ask_about(const RemoteModel& model, const char* op, std::int
 }
 
 Result<std::shared_ptr<RemoteModel>> WorkerGroup::load(
-    const Load& load, int package, const std::stop_token& stop,
+    const WorkerLoad& load, int package, const std::stop_token& stop,
     const std::function<std::shared_ptr<RemoteModel>(const json&)>& make) {
   const std::lock_guard change(change_mutex_);
   const json loaded = SLUICE_TRY(ask(load_message(load), package, kNever, stop));

@@ -56,19 +56,10 @@ class WorkerGroup {
   std::string active_model() const;
   std::int64_t num_switches() const;
 
-  /// What a load needs beside its package.
-  struct Load {
-    std::string name;
-    int depth = 0;
-    std::optional<int> max_waiting;
-    runtime::NanPolicy nan_policy = runtime::NanPolicy::kPass;
-    std::optional<std::int64_t> max_recorded_bytes = {};
-    std::optional<std::uint64_t> seed;  ///< of random operators
-  };
   /// Makes the worker load `package`; `make` creates the model from the worker's reply. Blocks.
   /// Fails: the worker's error; kUnavailable without a worker.
   Result<std::shared_ptr<RemoteModel>> load(
-      const Load& load, int package, const std::stop_token& stop,
+      const WorkerLoad& load, int package, const std::stop_token& stop,
       const std::function<std::shared_ptr<RemoteModel>(const nlohmann::json&)>& make);
   Status start(RemoteModel& model);
   Status stop(RemoteModel& model, std::int64_t drain_ns);
@@ -119,7 +110,7 @@ class WorkerGroup {
   Result<nlohmann::json> ask(nlohmann::json message, int fd, std::int64_t timeout_ns,
                              const std::stop_token& stop = {});
   Status ask_about(const RemoteModel& model, const char* op, std::int64_t drain_ns);
-  static nlohmann::json load_message(const Load& load);
+  static nlohmann::json load_message(const WorkerLoad& load);
 
   const GroupOptions options_;
   const std::shared_ptr<LinkSlot> slot_ = std::make_shared<LinkSlot>();

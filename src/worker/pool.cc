@@ -208,6 +208,18 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
   const int package_fd = package.get();
   const auto seed =
       request.random ? std::optional<std::uint64_t>(request.random->seed()) : std::nullopt;
+  const WorkerLoad load = {request.name,
+                           request.depth,
+                           request.max_waiting,
+                           request.nan_policy,
+                           request.max_recorded_bytes,
+                           seed,
+                           request.batching};
+  std::optional<runtime::JoinRule> rule;
+  if (load.batching) {
+    rule = SLUICE_TRY(join_rule(fmt::format("model \"{}\"", load.name),
+                                package::signature_of(executable.graph), *load.batching));
+  }
   const auto make = [&](const json& loaded) {
     RemoteModel::Parts parts;
     parts.info = info_of(loaded);
@@ -218,9 +230,11 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     // `submit` copies all inputs to the worker, so a client cannot change them during the run.
     parts.info.in_place_inputs.assign(parts.signature.inputs.size(), true);
     parts.package = std::move(package);
-    parts.nan_policy = request.nan_policy;
-    parts.max_recorded_bytes = request.max_recorded_bytes;
-    parts.seed = seed;
+    if (rule) {
+      parts.signature = rule->signature;
+      parts.batch_rows = rule->max_rows;
+    }
+    parts.load = load;
     parts.where.group = static_cast<std::uint64_t>(id.value());
     for (const auto& core : cores->group().cores) parts.where.cores.push_back(core.core);
     parts.cores = count_cores(cores->group());
@@ -228,9 +242,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     parts.link = group->slot();
     return std::make_shared<RemoteModel>(std::move(parts));
   };
-  const auto model = SLUICE_TRY(group->load({request.name, request.depth, request.max_waiting,
-                                             request.nan_policy, request.max_recorded_bytes, seed},
-                                            package_fd, stop, make));
+  const auto model = SLUICE_TRY(group->load(load, package_fd, stop, make));
   const Status status = request.group ? ok_status() : group->start(*model);
   if (!status.is_ok()) {
     group->unload(model, 0);

@@ -45,6 +45,17 @@ class LinkSlot {
   Status why_;
 };
 
+/// What a worker's load needs beside the package.
+struct WorkerLoad {
+  std::string name;
+  int depth = 0;
+  std::optional<int> max_waiting;
+  runtime::NanPolicy nan_policy = runtime::NanPolicy::kPass;
+  std::optional<std::int64_t> max_recorded_bytes = {};
+  std::optional<std::uint64_t> seed;  ///< of random operators
+  std::optional<runtime::BatchOptions> batching;
+};
+
 /// Survives the death of its worker, with phase, package and statistics. `submit` copies the inputs
 /// to the worker's memory, so a cancelled or expired request is answered at once. Outputs lie in
 /// that memory until the caller drops them.
@@ -54,10 +65,9 @@ class RemoteModel final : public runtime::RequestSink,
   struct Parts {
     runtime::ModelInfo info;  ///< without handle and phase
     package::Signature signature;
-    shm::Fd package;  ///< for loading it again
-    runtime::NanPolicy nan_policy = runtime::NanPolicy::kPass;
-    std::optional<std::int64_t> max_recorded_bytes = {};
-    std::optional<std::uint64_t> seed;      ///< of random operators
+    std::int64_t batch_rows = 1;            ///< of a joined run
+    shm::Fd package;                        ///< for loading it again, and
+    WorkerLoad load;                        ///< how
     runtime::ReplyDetail where;             ///< group and cores
     std::vector<runtime::LaneCores> cores;  ///< of the group, which a request keeps busy
     std::vector<topology::MemoryLease> memory;
@@ -84,7 +94,8 @@ class RemoteModel final : public runtime::RequestSink,
   // ---- for requests
 
   const package::Signature& signature() const override { return parts_.signature; }
-  int depth() const override { return parts_.info.depth; }
+  int depth() const override { return parts_.info.depth * static_cast<int>(parts_.batch_rows); }
+  std::int64_t batch_rows() const override { return parts_.batch_rows; }
   Clock& clock() const override { return system_clock(); }
   Result<std::uint64_t> submit(runtime::Request& request) override;
   bool cancel(std::uint64_t id) override;

@@ -58,6 +58,7 @@ Reply reply_of(Answer answer, const package::Signature& signature, const std::st
     reply.detail.queue_ns = bundle.numbers[0];
     reply.detail.copy_ns = bundle.numbers[1];
     reply.detail.compute_ns = bundle.numbers[2];
+    reply.detail.is_joined = bundle.numbers[4] != 0;
   }
   return reply;
 }

@@ -1,4 +1,4 @@
-// Programs and batches of a session, computed on the host's processors.
+// Programs of a session, and joined requests of a model, computed on the host's processors.
 #include <gmock/gmock.h>
 
 #include <deque>
@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "exec/testing/exec_testing.h"
+#include "runtime/inference/thread_driver.h"
 #include "runtime/testing/engine_testing.h"
-#include "session/batcher.h"
 #include "session/session.h"
 
 namespace sluice::session {
@@ -120,20 +120,19 @@ INSTANTIATE_TEST_SUITE_P(Backends, ProgramClaims, ::testing::Values("cpu", "refe
 /// Rows of two inputs through a model that was compiled for two rows at a time.
 class BatchClaims : public ::testing::Test {
  protected:
-  BatchClaims() {
-    session_ = Session::create(executable_of(R"(
+  BatchClaims() : engine_(runtime::testing::registry(), drivers_, {runtime::testing::cpu_map(1)}) {
+    runtime::LoadRequest load = runtime::testing::load_of(runtime::testing::model_of(R"(
 subgraph @0 "main" {
   input %a : f32[2,3]
   input %b : f32[2,3]
   [%y : f32[2,3]] = Add.14[%a, %b]
   output [%y]
 }
-)",
-                                             "cpu"),
-                               system_clock())
-                   .value();
-    EXPECT_TRUE(session_->load(runtime::testing::registry()).is_ok());
-    batcher_ = Batcher::create(*session_->model(), {}).value();
+)"));
+    load.batching = runtime::BatchOptions();
+    const auto model = engine_.load(load);
+    EXPECT_TRUE(model.is_ok()) << model.status().to_string();
+    if (model.is_ok()) sink_ = engine_.sink(*model).value();
   }
 
   Reply add(std::vector<std::int64_t> dims_of_a, std::vector<std::int64_t> dims_of_b) {
@@ -144,12 +143,13 @@ subgraph @0 "main" {
       memory_.emplace_back(values);
       request.inputs.push_back(f32_view(memory_.back(), dims));
     }
-    return runtime::infer(*batcher_, std::move(request));
+    return runtime::infer(*sink_, std::move(request));
   }
 
   std::deque<Aligned<float>> memory_;
-  std::unique_ptr<Session> session_;
-  std::unique_ptr<Batcher> batcher_;
+  runtime::ThreadDrivers drivers_;
+  runtime::Engine engine_;
+  std::shared_ptr<runtime::RequestSink> sink_;
 };
 
 TEST_F(BatchClaims, RequestsOfOtherSizesAreSplitAndPadded) {
@@ -160,7 +160,6 @@ TEST_F(BatchClaims, RequestsOfOtherSizesAreSplitAndPadded) {
     const auto last = static_cast<std::size_t>(rows * 3 - 1);
     EXPECT_EQ(runtime::testing::floats(reply.outputs[0])[last], static_cast<float>(2 * (last + 1)));
   }
-  EXPECT_EQ(batcher_->num_batches(), 1 + 1 + 2 + 4);
 }
 
 TEST_F(BatchClaims, OtherDimensionsAndUnequalBatchSizesAreRefused) {
@@ -169,7 +168,6 @@ TEST_F(BatchClaims, OtherDimensionsAndUnequalBatchSizesAreRefused) {
   EXPECT_THAT(other.errors.to_status().message(), HasSubstr("\"a\": got f32[2,4]"));
   const Reply unequal = add({2, 3}, {3, 3});
   EXPECT_EQ(unequal.code, RuntimeCode::kBadInput);
-  EXPECT_EQ(batcher_->num_batches(), 0);
 }
 
 }  // namespace

@@ -43,6 +43,9 @@ Result<sandbox::FunctionOptions> function_wish(const sluice_function_options& gi
   if (wish.group || wish.is_on_demand) {
     return invalid_argument("a function runs on a lane: leave out the group and on_demand");
   }
+  if (wish.batching) {
+    return invalid_argument("a function has batch_rows among its own options: set it there");
+  }
   const sluice_function_options from = read_options(&given);
   sandbox::FunctionOptions options;
   if (from.share != 0) options.share = from.share;
@@ -83,6 +86,10 @@ Result<LoadWish> load_wish(const sluice_load_options* given) {
     wish.max_recorded_bytes = std::max<std::int64_t>(options.max_recorded_bytes, 0);
   }
   if (options.has_seed != 0) wish.seed = options.seed;
+  if (options.has_batching != 0) {
+    wish.batching = runtime::BatchOptions{options.batch_rows, options.max_delay_ns};
+    SLUICE_TRY(runtime::check(*wish.batching));
+  }
   if (options.function != nullptr)
     wish.function = SLUICE_TRY(function_wish(*options.function, wish));
   return wish;

@@ -55,6 +55,7 @@ std::shared_ptr<StatisticsCopy> copy_of(std::uint64_t model, const ModelStatisti
   part.compute = latency_of(statistics.compute);
   part.total = latency_of(statistics.total);
   part.recorded_bytes = statistics.recorded_bytes;
+  part.joined = statistics.joined;
   return copy;
 }
 

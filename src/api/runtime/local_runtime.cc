@@ -34,7 +34,7 @@ ModelStatistics statistics_of(const runtime::ModelStatisticsSnapshot& snapshot) 
           snapshot.started,           snapshot.busy_ns,
           snapshot.answered,          latency_of(snapshot.queue),
           latency_of(snapshot.copy),  latency_of(snapshot.compute),
-          latency_of(snapshot.total), snapshot.recorded_bytes};
+          latency_of(snapshot.total), snapshot.recorded_bytes, snapshot.joined};
 }
 
 InferReply refusal(const Status& status) {
@@ -277,6 +277,7 @@ class LocalRuntime final : public Runtime {
     request.max_waiting = wish.max_waiting;
     request.nan_policy = wish.nan_policy;
     request.max_recorded_bytes = wish.max_recorded_bytes;
+    request.batching = wish.batching;
     if (wish.seed) request.random = exec::RandomSource::create(wish.seed);
     return request;
   }

@@ -44,6 +44,7 @@ struct LoadWish {
   std::optional<sandbox::FunctionOptions> function = {};
   std::optional<std::int64_t> max_recorded_bytes = {};
   std::optional<std::uint64_t> seed = {};  ///< of random operators
+  std::optional<runtime::BatchOptions> batching = {};  ///< none: every request runs alone
 };
 
 inline Status unknown_model(std::uint64_t model) {
@@ -147,6 +148,7 @@ struct ModelStatistics {
   Latency compute;
   Latency total;
   std::int64_t recorded_bytes = 0;
+  std::int64_t joined = 0;
 };
 
 using OnReply = std::function<void(InferReply)>;

@@ -25,8 +25,9 @@
 namespace sluice::rpc::client {
 namespace {
 
-/// The protocol's minor version since which a load takes a seed.
+/// The protocol's minor versions since which a load takes a seed, and joins requests.
 constexpr std::uint32_t kSeeds = 8;
+constexpr std::uint32_t kBatches = 9;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxKnownModels = 1024;
 constexpr std::int64_t kReasonTimeoutNs = 1'000'000'000;
@@ -476,7 +477,8 @@ class GrpcClient final : public Client {
                    const Bytes* package, bool only_estimate, v1::LoadModelResponse& response) {
     const Bytes file = package == nullptr ? Bytes() : *package;
     SLUICE_TRY(wait_for_daemon());
-    if (options.seed) SLUICE_TRY(check_takes_seed());
+    if (options.seed) SLUICE_TRY(check_takes("seed", kSeeds));
+    if (options.batching) SLUICE_TRY(check_takes("batch_rows", kBatches));
     v1::LoadModelRequest message;
     v1::LoadOptions& first = *message.mutable_options();
     wire::to_proto(options, first);
@@ -499,11 +501,11 @@ class GrpcClient final : public Client {
     return answer_of(writer->Finish());
   }
 
-  /// An older daemon would read past the seed and draw other numbers.
-  Status check_takes_seed() {
-    if (SLUICE_TRY(server()).protocol_minor >= kSeeds) return ok_status();
-    return unimplemented("the daemon at {} takes no seed: it is an older one; update it",
-                         options_.address);
+  /// An older daemon would read past the option and serve otherwise.
+  Status check_takes(std::string_view option, std::uint32_t since) {
+    if (SLUICE_TRY(server()).protocol_minor >= since) return ok_status();
+    return unimplemented("the daemon at {} takes no {}: it is an older one; update it",
+                         options_.address, option);
   }
 
   /// A daemon of an older release reads past what it does not know: such a function is removed.

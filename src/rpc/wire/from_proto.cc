@@ -124,6 +124,12 @@ Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload
     }
     wish.options.max_recorded_bytes = from.max_recorded_bytes();
   }
+  if (from.has_batch_rows()) {
+    wish.options.batching = runtime::BatchOptions{from.batch_rows(), from.max_delay_ns()};
+    SLUICE_TRY(runtime::check(*wish.options.batching));
+  } else if (from.max_delay_ns() != 0) {
+    return runtime_error(RuntimeCode::kInvalid, "max_delay_ns without batch_rows joins nothing");
+  }
   wish.options.flags_nan = from.flag_nan();
   if (from.has_seed()) wish.options.seed = from.seed();
   wish.options.isolation = SLUICE_TRY(isolation_from_proto(from.isolation()));
@@ -279,6 +285,7 @@ service::ModelStatistics from_proto(const v1::ModelStatistics& from) {
   to.starts = from.starts();
   to.busy_ns = from.busy_ns();
   to.recorded_bytes = from.recorded_bytes();
+  to.joined = from.joined();
   to.queue = latency_of(from.queue());
   to.copy = latency_of(from.copy());
   to.compute = latency_of(from.compute());

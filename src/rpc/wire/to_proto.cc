@@ -178,6 +178,7 @@ void to_proto(const service::ModelStatistics& from, v1::ModelStatistics& to) {
   to.set_starts(from.starts);
   to.set_busy_ns(from.busy_ns);
   to.set_recorded_bytes(from.recorded_bytes);
+  to.set_joined(from.joined);
   set_latency(from.queue, *to.mutable_queue());
   set_latency(from.copy, *to.mutable_copy());
   set_latency(from.compute, *to.mutable_compute());
@@ -221,6 +222,10 @@ void to_proto(const service::ModelOptions& from, v1::LoadOptions& to) {
   to.set_flag_nan(from.flags_nan);
   if (from.seed) to.set_seed(*from.seed);
   if (from.max_recorded_bytes) to.set_max_recorded_bytes(*from.max_recorded_bytes);
+  if (from.batching) {
+    to.set_batch_rows(from.batching->rows);
+    to.set_max_delay_ns(from.batching->max_delay_ns);
+  }
   to.set_weight(from.weight);
   if (from.isolation) to.set_isolation(std::string(runtime::isolation_name(*from.isolation)));
   if (from.function) to_proto(*from.function, *to.mutable_function());

@@ -184,6 +184,7 @@ class ModelScheduler final : public RequestSink, public Steppable {
   void abandon_stage(Running& running);
   void complete(Running& running);
   void end(Running& running, const Status& status);
+  void count_work(const RequestTimes& times, std::int64_t num_requests);
   void note_recorded_bytes(std::size_t slot);
   Reply make_reply(Running& running);
   void apply_nan_policy(Reply& reply) const;

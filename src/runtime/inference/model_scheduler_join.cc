@@ -178,16 +178,20 @@ void ModelScheduler::complete_joined(Running& running, const Reply& reply) {
   const RequestTimes times = running.times;
   running.is_answered = true;
   free_slot(running);
-  statistics_->count_joined(static_cast<std::int64_t>(parts.size()));
+  const bool is_joined = std::ssize(parts) > 1;
+  if (is_joined) statistics_->count_joined(std::ssize(parts));
+  count_work(times, std::ssize(parts));
   for (Part& part : parts) {
     RequestTimes own = times;
     own.queue_ns -= part.pending.submitted_ns - start_ns;
     own.total_ns -= part.pending.submitted_ns - start_ns;
     statistics_->record(own);
-    ++work_.num_requests;
     Reply answered = part_of(reply, part.first_row, part.pending.rows, part.pending.request,
                              signature());
-    if (part.pending.request.wants_detail) answered.detail.queue_ns = own.queue_ns;
+    if (part.pending.request.wants_detail) {
+      answered.detail.queue_ns = own.queue_ns;
+      answered.detail.is_joined = is_joined;
+    }
     apply_nan_policy(answered);
     answer(part.pending, std::move(answered));
     release_one();
@@ -227,8 +231,8 @@ Status ModelScheduler::prepare_pass(Running& running) {
 void ModelScheduler::complete_pass(Running& running, const Reply& reply) {
   const std::int64_t rows = running.pending.rows;
   const std::int64_t max_rows = running.rule->max_rows;
-  Status status = ok_status();
-  if (!has_rows(reply, max_rows)) {
+  Status status = reply.errors.to_status();
+  if (status.is_ok() && !has_rows(reply, max_rows)) {
     status = runtime_error(RuntimeCode::kCompletedWithError,
                            "model \"{}\": an output has no row for each row of the inputs",
                            options_.name);
@@ -244,8 +248,8 @@ void ModelScheduler::complete_pass(Running& running, const Reply& reply) {
     if (status.is_ok()) return;  // its first stage starts in this step or the next
   }
   if (!status.is_ok()) return fail(running, status);
+  count_work(running.times, 1);
   statistics_->record(running.times);
-  ++work_.num_requests;
   running.passed.detail = reply.detail;
   apply_nan_policy(running.passed);
   running.is_answered = true;

@@ -184,12 +184,11 @@ bool ModelScheduler::advance(Running& running) {
 void ModelScheduler::complete(Running& running) {
   note_recorded_bytes(running.slot);
   Reply reply = make_reply(running);
-  work_.compute_ns += running.times.compute_ns;
   if (running.is_joined) return complete_joined(running, reply);
   if (takes_passes(running)) return complete_pass(running, reply);
   apply_nan_policy(reply);
+  count_work(running.times, 1);
   statistics_->record(running.times);
-  ++work_.num_requests;
   running.is_answered = true;
   PendingRequest pending = std::move(running.pending);
   // Before the answer, so that a callback that submits finds the slot free; release_one comes last,
@@ -197,6 +196,11 @@ void ModelScheduler::complete(Running& running) {
   free_slot(running);
   answer(pending, std::move(reply));
   release_one();
+}
+
+void ModelScheduler::count_work(const RequestTimes& times, std::int64_t num_requests) {
+  work_.num_requests += num_requests;
+  work_.compute_ns += times.compute_ns;
 }
 
 void ModelScheduler::note_recorded_bytes(std::size_t slot) {

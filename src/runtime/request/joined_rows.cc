@@ -90,14 +90,18 @@ OutputMemory memory_for(const Request& request, std::size_t i) {
 
 }  // namespace
 
+Status check(const BatchOptions& options) {
+  if (options.rows < 0 || options.rows > kMaxBatchRows) {
+    return runtime_error(RuntimeCode::kInvalid, "batch_rows: {} is not between 0 and {}",
+                         options.rows, kMaxBatchRows);
+  }
+  if (options.max_delay_ns >= 0) return ok_status();
+  return runtime_error(RuntimeCode::kInvalid, "max_delay: {} ns is negative", options.max_delay_ns);
+}
+
 Result<JoinRule> join_rule(std::string_view model, const package::Signature& signature,
                            const BatchOptions& options) {
-  if (options.rows < 0 || options.rows > kMaxBatchRows || options.max_delay_ns < 0) {
-    return runtime_error(RuntimeCode::kInvalid,
-                         "{}: batches of {} rows with a delay of {} ns: rows are from 0 to {}, a "
-                         "delay is not negative",
-                         model, options.rows, options.max_delay_ns, kMaxBatchRows);
-  }
+  SLUICE_TRY(check(options));
   if (signature.inputs.empty()) {
     return runtime_error(RuntimeCode::kInvalid,
                          "{} cannot join requests: its model has no inputs", model);

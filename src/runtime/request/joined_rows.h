@@ -23,6 +23,9 @@ struct JoinRule {
   package::Signature signature;  ///< the model's; the leading dimensions are a symbol
 };
 
+/// Fails: kInvalid for options out of range.
+Status check(const BatchOptions& options);
+
 /// The leading dimensions of all inputs and outputs must be one symbol, or one number, which is
 /// the number of rows then. `model` is what messages call it, as in `model "m"`.
 /// Fails: kInvalid, naming the tensor; for options out of range.

@@ -37,6 +37,7 @@ struct ReplyDetail {
   std::int64_t copy_ns = 0;           ///< in and out
   std::int64_t compute_ns = 0;        ///< all segments
   std::int64_t recorded_bytes = 0;    ///< of all slots, as in statistics
+  bool is_joined = false;             ///< the request ran together with others
 };
 
 struct Reply {

@@ -72,7 +72,7 @@ class ModelStatistics {
     count_refused();
   }
   void count_joined(std::int64_t num_requests) {
-    if (num_requests > 1) joined_.fetch_add(num_requests, std::memory_order_relaxed);
+    joined_.fetch_add(num_requests, std::memory_order_relaxed);
   }
   void count_start() { started_.fetch_add(1, std::memory_order_relaxed); }
   void count_answer(RuntimeCode code) {

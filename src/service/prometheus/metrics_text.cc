@@ -132,6 +132,8 @@ void add_models(PrometheusText& text, const std::vector<ModelMetrics>& models) {
   for (const auto& model : models) {
     text.add(labels_of(model), model.info.footprint.total_bytes());
   }
+  text.begin("model_joined_requests_total", "counter", "Requests that ran together with others");
+  for (const auto& model : models) text.add(labels_of(model), model.requests.joined);
   text.begin("model_recorded_bytes", "gauge",
              "Command lists and plans that its slots keep for shapes of earlier requests.");
   for (const auto& model : models) text.add(labels_of(model), model.requests.recorded_bytes);

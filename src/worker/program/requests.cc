@@ -39,7 +39,7 @@ void take_over(void* /*ring*/) {}
 Bundle bundle_of(const runtime::Reply& reply, bool wants_detail) {
   Bundle bundle;
   bundle.numbers = {reply.detail.queue_ns, reply.detail.copy_ns, reply.detail.compute_ns,
-                    reply.detail.recorded_bytes};
+                    reply.detail.recorded_bytes, reply.detail.is_joined ? 1 : 0};
   if (wants_detail) bundle.text = fmt::format("{}", fmt::join(reply.detail.backends, ","));
   for (const auto& entry : reply.errors.entries()) {
     if (bundle.errors.size() == kMaxErrors) break;

@@ -179,6 +179,11 @@ class Server {
     if (waiting >= 0) request.max_waiting = static_cast<int>(waiting);
     const auto recorded = SLUICE_TRY(body.int_or("max_recorded_bytes", -1, -1, kMaxInt64));
     if (recorded >= 0) request.max_recorded_bytes = recorded;
+    if (body.has("batch_rows")) {
+      request.batching =
+          runtime::BatchOptions{SLUICE_TRY(body.int_or("batch_rows", 0, 0, runtime::kMaxBatchRows)),
+                                SLUICE_TRY(body.int_or("max_delay_ns", 0, 0, kMaxInt64))};
+    }
     const bool flags_nan = SLUICE_TRY(body.int_or("flags_nan", 0, 0, 1)) == 1;
     request.nan_policy = flags_nan ? runtime::NanPolicy::kFlag : runtime::NanPolicy::kPass;
     if (body.has("seed")) {

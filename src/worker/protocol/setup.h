@@ -4,7 +4,8 @@
 // (gRPC's; 0: ok), and what is said here:
 //     memory   with the file of an Arena            first of all
 //     start    with the file of a JSON text, WorkerSetup
-//     load     name, depth, max_waiting, flags_nan, max_recorded_bytes, seed; a package
+//     load     name, depth, max_waiting, flags_nan, max_recorded_bytes, seed, batch_rows,
+//              max_delay_ns; a package
 //                                                                --> model, name, mode, depth,
 //     num_slots, ... start_model, stop, reset, unload              model; drain_ns, below 0: no
 //     drain cancel   call                                  the load with that id; has no answer
@@ -13,8 +14,8 @@
 //     drop_profile   profile
 // Entries of the ring: one input and one output are a request, in a Bundle, and room for its
 // answer; one output alone is room for an answer that was too long (`model`: of which request);
-// none cancels the request `model`. An answer's numbers: queue, copy and compute time in ns; its
-// text: backends. A completion's status_code is 0 if the bundle is in the room, kOutOfRange if it
+// none cancels the request `model`. An answer's numbers: queue, copy and compute time in ns,
+// recorded bytes, 1 if the request was joined; its text: backends. A completion's status_code is 0 if the bundle is in the room, kOutOfRange if it
 // needs the bytes that outputs[0] says.
 #pragma once
 

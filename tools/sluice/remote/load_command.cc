@@ -33,6 +33,14 @@ class LoadCommand : public Command {
     options.add("--max-recorded-bytes", options_.max_recorded_bytes,
                 "Bytes of command lists and plans that each slot keeps for shapes of earlier runs "
                 "(default: 64 MiB)");
+    options.add("--batch-rows", batch_rows_,
+                "Most rows of waiting requests that run as one, for a model whose rows are "
+                "independent; 0: the rows it was compiled for (default: each request runs alone)");
+    options
+        .add("--max-delay", max_delay_seconds_,
+             "Seconds that a request waits for others to fill its run, with --batch-rows")
+        .between(0.0, 1e9)
+        .shows_default();
     options.flag("--flag-nan", options_.flags_nan, "Answer code 1003 where an output holds NaN");
     options.flag("--estimate", only_estimates_,
                  "Print the memory that the model would need; load nothing");
@@ -44,6 +52,11 @@ class LoadCommand : public Command {
     options_.name = name_.empty() ? package_.stem() : name_;
     if (!isolation_.empty()) {
       options_.isolation = SLUICE_TRY(runtime::parse_isolation(isolation_));
+    }
+    const auto max_delay_ns = static_cast<std::int64_t>(max_delay_seconds_ * 1e9);
+    if (batch_rows_) options_.batching = runtime::BatchOptions{*batch_rows_, max_delay_ns};
+    if (max_delay_ns > 0 && !batch_rows_) {
+      return invalid_argument("--max-delay joins nothing without --batch-rows");
     }
     if (group_ != 0) options_.group = topology::CoreGroupId(group_);
     const auto client = SLUICE_TRY(remote_.connect());
@@ -77,6 +90,8 @@ class LoadCommand : public Command {
   std::string name_;
   std::int32_t group_ = 0;
   std::string isolation_;
+  std::optional<std::int64_t> batch_rows_;
+  double max_delay_seconds_ = 0;
   service::ModelOptions options_;
   bool only_estimates_ = false;
 };

@@ -129,7 +129,8 @@ json to_json(const service::ModelStatistics& from) {
           {"copy", latency(from.copy)},
           {"compute", latency(from.compute)},
           {"total", latency(from.total)},
-          {"recorded_bytes", from.recorded_bytes}};
+          {"recorded_bytes", from.recorded_bytes},
+          {"joined", from.joined}};
 }
 
 json to_json(const service::ServerInfo& from) {
