@@ -342,11 +342,11 @@ typedef struct sluice_combine_options {
   uint32_t struct_size;
   int32_t is_round_robin; /* 1: models take turns; 0: the one with the fewest requests is next */
   int32_t queue_limit;    /* requests that may wait while every model is full; 0: 1024 */
-  int32_t has_batching;   /* 1: the models join their requests from now on, as sluice_load_options */
-  int64_t batch_rows;     /* of a batch; 0: the compiled leading dimension */
-  int64_t max_delay_ns;   /* longest wait for a full batch */
-  int64_t timeout_ns;     /* of requests without one; 0: none */
-  const char* name;       /* null: "combined" */
+  int32_t has_batching; /* 1: the models join their requests from now on, as sluice_load_options */
+  int64_t batch_rows;   /* of a batch; 0: the compiled leading dimension */
+  int64_t max_delay_ns; /* longest wait for a full batch */
+  int64_t timeout_ns;   /* of requests without one; 0: none */
+  const char* name;     /* null: "combined" */
 } sluice_combine_options;
 
 /* Makes one model of `num_models` started copies of a model: its requests go to the copy that is

@@ -26,8 +26,7 @@ class OlderDaemon final : public v1::Runtime::Service {
     response->mutable_model()->mutable_function()->mutable_options()->set_share(1);
     return grpc::Status::OK;
   }
-  grpc::Status GetServer(grpc::ServerContext* /*context*/,
-                         const v1::GetServerRequest* /*request*/,
+  grpc::Status GetServer(grpc::ServerContext* /*context*/, const v1::GetServerRequest* /*request*/,
                          v1::GetServerResponse* response) override {
     response->set_protocol_minor(6);
     return grpc::Status::OK;

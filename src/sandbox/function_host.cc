@@ -8,7 +8,6 @@
 #include <cstring>
 #include <utility>
 
-
 namespace sluice::sandbox {
 
 using runtime::LoadRequest;

@@ -38,7 +38,8 @@ ModelStatistics statistics_of(const runtime::ModelInfo& info,
                          {},
                          {},
                          {},
-                         snapshot.recorded_bytes, snapshot.joined};
+                         snapshot.recorded_bytes,
+                         snapshot.joined};
   all.queue = latency_of(snapshot.queue);
   all.copy = latency_of(snapshot.copy);
   all.compute = latency_of(snapshot.compute);

@@ -74,8 +74,8 @@ int ReplicaSet::places_of(const runtime::Request& request) const {
 
 /// Tries the best replica, then the others. A refused request is unchanged.
 Result<std::uint64_t> ReplicaSet::offer(runtime::Request& request) {
-  const std::size_t turn = turn_.fetch_add(1, std::memory_order_relaxed) /
-                           static_cast<std::size_t>(batch_rows());
+  const std::size_t turn =
+      turn_.fetch_add(1, std::memory_order_relaxed) / static_cast<std::size_t>(batch_rows());
   const int places = places_of(request);
   Status status = runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
                                          "every replica has its depth in flight");

@@ -25,8 +25,9 @@ struct ReplicaOptions {
 };
 
 /// Submits each request to a replica, chosen by the fewest runs in flight or in turn; requests that
-/// a replica joins go to it until its run is full. If all replicas are full, a request waits in line until a replica has room, its deadline passes, or it
-/// is cancelled; its id is valid until its reply.
+/// a replica joins go to it until its run is full. If all replicas are full, a request waits in
+/// line until a replica has room, its deadline passes, or it is cancelled; its id is valid until
+/// its reply.
 ///
 /// Safe from any thread. If a replica has room, a request takes no lock except the replica's:
 /// callers share one atomic count per replica. The line has a lock, which no thread holds while it

@@ -166,8 +166,7 @@ void WorkerGroup::restore(WorkerLink& link) {
 Status WorkerGroup::restore(WorkerLink& link, RemoteModel& model) {
   const RemoteModel::Parts& parts = model.parts();
   model.set_worker_model(0);  // of nobody, should this fail
-  const json loaded =
-      SLUICE_TRY(link.call(load_message(parts.load), parts.package.get(), kNever));
+  const json loaded = SLUICE_TRY(link.call(load_message(parts.load), parts.package.get(), kNever));
   const auto number =
       SLUICE_TRY(topology::JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
   model.set_worker_model(static_cast<std::uint64_t>(number));

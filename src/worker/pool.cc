@@ -69,6 +69,18 @@ std::string name_of(const runtime::LoadRequest& request) {
   return request.path.empty() ? "model" : request.path.stem().string();
 }
 
+WorkerLoad load_of(const runtime::LoadRequest& request) {
+  const auto seed =
+      request.random ? std::optional<std::uint64_t>(request.random->seed()) : std::nullopt;
+  return {request.name,
+          request.depth,
+          request.max_waiting,
+          request.nan_policy,
+          request.max_recorded_bytes,
+          seed,
+          request.batching};
+}
+
 }  // namespace
 
 std::filesystem::path default_program() {
@@ -206,15 +218,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     return runtime_error(RuntimeCode::kInvalidHandle, "group {} was destroyed", id.value());
   }
   const int package_fd = package.get();
-  const auto seed =
-      request.random ? std::optional<std::uint64_t>(request.random->seed()) : std::nullopt;
-  const WorkerLoad load = {request.name,
-                           request.depth,
-                           request.max_waiting,
-                           request.nan_policy,
-                           request.max_recorded_bytes,
-                           seed,
-                           request.batching};
+  const WorkerLoad load = load_of(request);
   std::optional<runtime::JoinRule> rule;
   if (load.batching) {
     rule = SLUICE_TRY(join_rule(fmt::format("model \"{}\"", load.name),

@@ -29,12 +29,19 @@ Latency latency_of(const runtime::HistogramSnapshot& histogram) {
 }
 
 ModelStatistics statistics_of(const runtime::ModelStatisticsSnapshot& snapshot) {
-  return {snapshot.accepted,          snapshot.refused,
-          snapshot.waiting,           snapshot.max_waiting,
-          snapshot.started,           snapshot.busy_ns,
-          snapshot.answered,          latency_of(snapshot.queue),
-          latency_of(snapshot.copy),  latency_of(snapshot.compute),
-          latency_of(snapshot.total), snapshot.recorded_bytes, snapshot.joined};
+  return {snapshot.accepted,
+          snapshot.refused,
+          snapshot.waiting,
+          snapshot.max_waiting,
+          snapshot.started,
+          snapshot.busy_ns,
+          snapshot.answered,
+          latency_of(snapshot.queue),
+          latency_of(snapshot.copy),
+          latency_of(snapshot.compute),
+          latency_of(snapshot.total),
+          snapshot.recorded_bytes,
+          snapshot.joined};
 }
 
 InferReply refusal(const Status& status) {

@@ -43,7 +43,7 @@ struct LoadWish {
   TimeoutNs timeout_ns = 0;
   std::optional<sandbox::FunctionOptions> function = {};
   std::optional<std::int64_t> max_recorded_bytes = {};
-  std::optional<std::uint64_t> seed = {};  ///< of random operators
+  std::optional<std::uint64_t> seed = {};              ///< of random operators
   std::optional<runtime::BatchOptions> batching = {};  ///< none: every request runs alone
 };
 

@@ -26,8 +26,7 @@ namespace sluice::rpc::client {
 namespace {
 
 /// The protocol's minor versions since which a load takes a seed, and joins requests.
-constexpr std::uint32_t kSeeds = 8;
-constexpr std::uint32_t kBatches = 9;
+constexpr std::uint32_t kSeeds = 8, kBatches = 9;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxKnownModels = 1024;
 constexpr std::int64_t kReasonTimeoutNs = 1'000'000'000;
@@ -477,8 +476,7 @@ class GrpcClient final : public Client {
                    const Bytes* package, bool only_estimate, v1::LoadModelResponse& response) {
     const Bytes file = package == nullptr ? Bytes() : *package;
     SLUICE_TRY(wait_for_daemon());
-    if (options.seed) SLUICE_TRY(check_takes("seed", kSeeds));
-    if (options.batching) SLUICE_TRY(check_takes("batch_rows", kBatches));
+    SLUICE_TRY(check_takes(options));
     v1::LoadModelRequest message;
     v1::LoadOptions& first = *message.mutable_options();
     wire::to_proto(options, first);
@@ -501,11 +499,12 @@ class GrpcClient final : public Client {
     return answer_of(writer->Finish());
   }
 
-  /// An older daemon would read past the option and serve otherwise.
-  Status check_takes(std::string_view option, std::uint32_t since) {
-    if (SLUICE_TRY(server()).protocol_minor >= since) return ok_status();
+  /// An older daemon would read past an option and serve otherwise.
+  Status check_takes(const service::ModelOptions& options) {
+    const std::uint32_t since = options.batching ? kBatches : options.seed ? kSeeds : 0;
+    if (since == 0 || SLUICE_TRY(server()).protocol_minor >= since) return ok_status();
     return unimplemented("the daemon at {} takes no {}: it is an older one; update it",
-                         options_.address, option);
+                         options_.address, options.batching ? "batch_rows" : "seed");
   }
 
   /// A daemon of an older release reads past what it does not know: such a function is removed.
@@ -516,8 +515,7 @@ class GrpcClient final : public Client {
     if (!options.function || options.function->batch_rows == 0 || joins) return entry;
     SLUICE_TRY(unload(entry.info.handle, 0));
     return unimplemented(
-        "the daemon at {} joins no requests of a function: it is an older one; leave out "
-        "batch_rows, or update it",
+        "the daemon at {} takes no batch_rows of a function: it is an older one; update it",
         options_.address);
   }
 

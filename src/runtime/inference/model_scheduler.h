@@ -127,13 +127,13 @@ class ModelScheduler final : public RequestSink, public Steppable {
   struct Running {
     PendingRequest pending;  ///< of a joined run the request that runs, which nobody sent
     bool is_joined = false;
-    bool is_copied = false;       ///< the inputs of all parts: nobody reads their memory any more
-    std::vector<Part> parts;      ///< of a joined run, those without an answer; under mutex_
+    bool is_copied = false;   ///< the inputs of all parts: nobody reads their memory any more
+    std::vector<Part> parts;  ///< of a joined run, those without an answer; under mutex_
     std::shared_ptr<const JoinRule> rule;  ///< of the model when the run began; null: none
-    std::int64_t num_rows = 0;    ///< of a joined run, with those that fill it up
-    std::int64_t first_row = 0;   ///< of the pass: a request of more rows than a run takes several
-    Request pass;                 ///< its rows
-    Reply passed;                 ///< the outputs of the passes before
+    std::int64_t num_rows = 0;             ///< of a joined run, with those that fill it up
+    std::int64_t first_row = 0;  ///< of the pass: a request of more rows than a run takes several
+    Request pass;                ///< its rows
+    Reply passed;                ///< the outputs of the passes before
     std::size_t slot = kNoSlot;  ///< kNoSlot: sweep removes it
     std::size_t stage = 0;
     bool is_in_stage = false;
@@ -225,8 +225,8 @@ class ModelScheduler final : public RequestSink, public Steppable {
   const std::shared_ptr<ModelStatistics> statistics_;  ///< shared with the group
   const std::size_t num_slots_;
 
-  mutable std::mutex mutex_;  ///< guards the members below, up to running_by_id_
-  WaitingLine<> line_;        ///< requests without a slot
+  mutable std::mutex mutex_;                 ///< guards the members below, up to running_by_id_
+  WaitingLine<> line_;                       ///< requests without a slot
   std::shared_ptr<const JoinRule> joining_;  ///< null: every request runs alone; else it stays
   CompletionPace pace_;
   Status refusal_;

@@ -12,8 +12,8 @@
 namespace sluice::runtime {
 
 Status ModelScheduler::join(const BatchOptions& options) {
-  auto rule = std::make_shared<const JoinRule>(SLUICE_TRY(
-      join_rule(fmt::format("model \"{}\"", options_.name), model_signature_, options)));
+  auto rule = std::make_shared<const JoinRule>(
+      SLUICE_TRY(join_rule(fmt::format("model \"{}\"", options_.name), model_signature_, options)));
   const std::lock_guard lock(mutex_);
   if (joining_ != nullptr) {
     const bool is_same =
@@ -121,8 +121,8 @@ std::optional<PendingRequest> ModelScheduler::take_part(Running& running, std::u
     running.is_cancelled = true;
     return std::nullopt;
   }
-  const auto part = std::ranges::find_if(
-      running.parts, [id](const Part& one) { return one.pending.id == id; });
+  const auto part =
+      std::ranges::find_if(running.parts, [id](const Part& one) { return one.pending.id == id; });
   if (part == running.parts.end()) return std::nullopt;
   if (!running.is_copied) {
     part->is_cancelled = true;
@@ -156,8 +156,8 @@ bool ModelScheduler::expire_parts(Running& running, std::int64_t now_ns) {
   std::vector<PendingRequest> expired = take_parts(running, now_ns);
   for (PendingRequest& pending : expired) {
     answer_error(pending,
-                 runtime_error(RuntimeCode::kTimeout, "model \"{}\": the deadline passed while running",
-                               options_.name));
+                 runtime_error(RuntimeCode::kTimeout,
+                               "model \"{}\": the deadline passed while running", options_.name));
     release_one();
   }
   return !expired.empty();
@@ -186,8 +186,8 @@ void ModelScheduler::complete_joined(Running& running, const Reply& reply) {
     own.queue_ns -= part.pending.submitted_ns - start_ns;
     own.total_ns -= part.pending.submitted_ns - start_ns;
     statistics_->record(own);
-    Reply answered = part_of(reply, part.first_row, part.pending.rows, part.pending.request,
-                             signature());
+    Reply answered =
+        part_of(reply, part.first_row, part.pending.rows, part.pending.request, signature());
     if (part.pending.request.wants_detail) {
       answered.detail.queue_ns = own.queue_ns;
       answered.detail.is_joined = is_joined;

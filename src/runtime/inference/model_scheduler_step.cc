@@ -48,8 +48,7 @@ StepResult ModelScheduler::result(bool has_moved, std::int64_t now_ns) {
   const std::lock_guard lock(mutex_);
   for (const auto& running : running_) {
     for (const Part& part : running->parts) {
-      result.next_deadline_ns =
-          std::min(result.next_deadline_ns, part.pending.request.deadline_ns);
+      result.next_deadline_ns = std::min(result.next_deadline_ns, part.pending.request.deadline_ns);
     }
   }
   result.next_deadline_ns = std::min(result.next_deadline_ns, line_.next_deadline_ns());

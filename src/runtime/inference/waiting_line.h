@@ -54,7 +54,9 @@ class WaitingLine {
   /// Null if nobody waits.
   const Waiting* front() const { return requests_.empty() ? nullptr : &requests_.begin()->second; }
   /// The one that came first; null if nobody waits.
-  const Waiting* oldest() const { return by_id_.empty() ? nullptr : &by_id_.begin()->second->second; }
+  const Waiting* oldest() const {
+    return by_id_.empty() ? nullptr : &by_id_.begin()->second->second;
+  }
   /// Calls `visit` with each, in order, until it returns false.
   template <typename Visit>
   void visit(const Visit& visit) const {

@@ -13,8 +13,7 @@ using Copies = std::vector<std::shared_ptr<std::byte>>;
 
 bool has_whole_bytes(const ir::Type& type) {
   return type.element() != ir::ElementType::kString &&
-         type.element() != ir::ElementType::kUndefined &&
-         ir::element_bits(type.element()) >= 8;
+         type.element() != ir::ElementType::kUndefined && ir::element_bits(type.element()) >= 8;
 }
 
 /// Null unless the tensor has rows.
@@ -103,8 +102,8 @@ Result<JoinRule> join_rule(std::string_view model, const package::Signature& sig
                            const BatchOptions& options) {
   SLUICE_TRY(check(options));
   if (signature.inputs.empty()) {
-    return runtime_error(RuntimeCode::kInvalid,
-                         "{} cannot join requests: its model has no inputs", model);
+    return runtime_error(RuntimeCode::kInvalid, "{} cannot join requests: its model has no inputs",
+                         model);
   }
   const ir::Dim* rows = leading_dim(signature.inputs.front().type);
   JoinRule rule = {options.rows, options.max_delay_ns, rows != nullptr && rows->is_known(), {}};
@@ -156,7 +155,8 @@ bool has_same_rows(const Request& a, const Request& b) {
       });
 }
 
-std::optional<Request> joined_request(std::span<const Request* const> requests, const JoinRule& rule) {
+std::optional<Request> joined_request(std::span<const Request* const> requests,
+                                      const JoinRule& rule) {
   Request joined;
   std::int64_t num_rows = 0;
   joined.deadline_ns = requests.front()->deadline_ns;
@@ -242,8 +242,9 @@ Status add_rows(const Reply& part, std::int64_t first, std::int64_t rows, const 
         return too_small(i, to.view.size_bytes, memory, signature);
       }
       if (to.view.data == nullptr) {
-        return runtime_error(RuntimeCode::kOutOfResources, "no memory for output \"{}\" of {} bytes",
-                             signature.outputs[i].name, to.view.size_bytes);
+        return runtime_error(RuntimeCode::kOutOfResources,
+                             "no memory for output \"{}\" of {} bytes", signature.outputs[i].name,
+                             to.view.size_bytes);
       }
     }
     copy_bytes(bytes_at(to.view.data, first * row_bytes), from.data,

@@ -40,7 +40,8 @@ bool has_same_rows(const Request& a, const Request& b);
 /// One request for the rows of all, with copies of the inputs and the latest of their deadlines; it
 /// has no on_done. Nullopt without memory for the copies. Requires: has_same_rows of all with the
 /// first, and at most `max_rows` rows in all.
-std::optional<Request> joined_request(std::span<const Request* const> requests, const JoinRule& rule);
+std::optional<Request> joined_request(std::span<const Request* const> requests,
+                                      const JoinRule& rule);
 /// The request for up to `max_rows` rows of a larger one, from row `first` on. It reads the memory
 /// of `whole`, or a copy that is filled up. Nullopt without memory for the copy.
 /// Requires: is_padded.

@@ -15,8 +15,8 @@
 // Entries of the ring: one input and one output are a request, in a Bundle, and room for its
 // answer; one output alone is room for an answer that was too long (`model`: of which request);
 // none cancels the request `model`. An answer's numbers: queue, copy and compute time in ns,
-// recorded bytes, 1 if the request was joined; its text: backends. A completion's status_code is 0 if the bundle is in the room, kOutOfRange if it
-// needs the bytes that outputs[0] says.
+// recorded bytes, 1 if the request was joined; its text: backends. A completion's status_code is 0
+// if the bundle is in the room, kOutOfRange if it needs the bytes that outputs[0] says.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,8 @@ struct Asked {
       case Poison::kNone: return reply.is_ok() && is_value(*reply);
       case Poison::kNan: return reply.is_ok() && reply->code == RuntimeCode::kNumericError;
       case Poison::kIndex: return code == RuntimeCode::kCompletedWithError;
-      case Poison::kCancel: return reply.is_ok() ? is_value(*reply) : code == RuntimeCode::kCancelled;
+      case Poison::kCancel:
+        return reply.is_ok() ? is_value(*reply) : code == RuntimeCode::kCancelled;
       case Poison::kDeadline: break;
     }
     return reply.is_ok() ? is_value(*reply) : code == RuntimeCode::kTimeout;
