@@ -18,13 +18,13 @@ compile::WeightPrecision precision_of(std::string_view weights) {
 }
 
 Result<ir::Graph> import(const Source& source, const std::vector<std::string>& shapes,
-                         const Outcome& outcome) {
+                         const std::vector<std::string>& overridable, const Outcome& outcome) {
   if (source.graph) {
     if (shapes.empty()) return *source.graph;
     return invalid_argument("--shape is for files; the inputs of a trace have their types");
   }
   const onnx::ImportOptions importing = {SLUICE_TRY(options::parse_shapes(shapes)),
-                                         outcome.draft != nullptr};
+                                         outcome.draft != nullptr, overridable};
   if (!source.path.empty()) return onnx::import_model(source.path, importing);
   return onnx::import_model_bytes(source.bytes, source.folder, importing);
 }
@@ -85,7 +85,7 @@ Result<package::Executable> compile_model(const Source& source, const options::C
                                           const backend::BackendRegistry& backends,
                                           Outcome outcome) {
   if (outcome.progress) outcome.progress("import");
-  ir::Graph graph = SLUICE_TRY(import(source, flags.shapes, outcome));
+  ir::Graph graph = SLUICE_TRY(import(source, flags.shapes, flags.overridable, outcome));
   compile::CompileOptions compiling = SLUICE_TRY(options_of(flags, std::move(outcome)));
   SLUICE_TRY(observe_graphs(flags.graphs, graph, compiling));
   return compile::compile(std::move(graph), backends, compiling);
@@ -104,7 +104,7 @@ Result<package::Executable> compile_linked(std::span<const NamedSource> sources,
   }
   if (outcome.progress) outcome.progress("import");
   for (const NamedSource& named : sources) {
-    auto graph = import(named.source, shapes_of(named.name, flags.shapes), outcome);
+    auto graph = import(named.source, shapes_of(named.name, flags.shapes), {"none"}, outcome);
     request.models.push_back(
         {named.name, SLUICE_TRY(std::move(graph).with_context("model \"" + named.name + "\""))});
   }

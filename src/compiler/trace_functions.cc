@@ -188,6 +188,7 @@ const sluice_tensor_spec* sluice_trace_describe(sluice_trace* trace, sluice_valu
   }
   const auto rank = shape != nullptr ? static_cast<std::int32_t>(shape->size()) : -1;
   trace->spec = {"",   trace->type.c_str(), static_cast<std::int32_t>(type.element()),
-                 rank, trace->dims.data(),  -1};
+                 rank, trace->dims.data(),  -1,
+                 0};
   return &trace->spec;
 }

@@ -76,6 +76,9 @@ struct LoadOptions {
 /// Fails: kInvalidArgument naming the tensor, the type given and the type that the model takes.
 Status check_input(const package::TensorSpec& spec, const TensorView& tensor);
 
+/// The input of a request that leaves it out, in memory of the model; nullopt if it has no default.
+std::optional<TensorView> default_of(const package::TensorSpec& spec);
+
 class Context;
 class RunTrace;
 struct ModelState;
@@ -204,6 +207,9 @@ class Context {
   /// the backends take inputs of its alignment (sluice/input_alignment.h), and never writes it.
   /// Fails: kInvalidArgument for an index, type, shape or size that the signature does not take.
   Status set_input(std::size_t index, const TensorView& tensor);
+  /// The input is its default again, as in a new context.
+  /// Fails: kInvalidArgument for an index, or an input without a default.
+  Status reset_input(std::size_t index);
   /// An input that is a sequence or an optional, or a tensor. Shared until the next call for it.
   Status set_input_value(std::size_t index, Value value);
 
@@ -221,9 +227,9 @@ class Context {
   /// not measured.
   void set_trace(RunTrace* trace);
 
-  /// Fails: kFailedPrecondition naming an input that was not set; kResourceExhausted for bound
-  ///        outputs that are too small, and at the limit on memory; what the checkpoint and kernels
-  ///        report.
+  /// Fails: kFailedPrecondition naming an input without a default that was not set;
+  ///        kResourceExhausted for bound outputs that are too small, and at the limit on memory;
+  ///        what the checkpoint and kernels report.
   Status run();
 
   // A run in parts, for a scheduler: `begin`, then every segment in order, `submit_segment` and

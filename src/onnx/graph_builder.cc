@@ -1,5 +1,6 @@
 #include "onnx/graph_builder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "onnx/maps.h"
@@ -66,13 +67,57 @@ void GraphBuilder::add_raw_data(const pb::GraphProto& main, const std::vector<By
 
 Status GraphBuilder::add_initializers(pb::GraphProto& proto, Scope& scope) {
   for (pb::TensorProto& tensor : *proto.mutable_initializer()) {
-    SLUICE_TRY(scope.define_constant(tensor.name(), SLUICE_TRY(tensors_.read(tensor))));
+    ir::Constant value = SLUICE_TRY(tensors_.read(tensor));
+    if (is_overridable(scope, tensor.name())) {
+      SLUICE_TRY(add_default(tensor.name(), std::move(value), proto, scope));
+    } else {
+      SLUICE_TRY(scope.define_constant(tensor.name(), std::move(value)));
+    }
   }
   for (pb::SparseTensorProto& tensor : *proto.mutable_sparse_initializer()) {
     const std::string name = tensor.values().name();
     SLUICE_TRY(scope.define_constant(name, SLUICE_TRY(tensors_.read_dense(tensor))));
   }
   return ok_status();
+}
+
+bool GraphBuilder::is_overridable(const Scope& scope, const std::string& name) const {
+  return scope.subgraph_id().index() == 0 && overridable_.contains(name);
+}
+
+/// An input under the initializer's name, and what readers of that name get: the input or, if the
+/// caller leaves it out, the initializer.
+Status GraphBuilder::add_default(const std::string& name, ir::Constant value,
+                                 const pb::GraphProto& main, Scope& scope) {
+  SLUICE_TRY(check_name(name));
+  const ir::Type type = SLUICE_TRY(type_of_default(name, value.type, main));
+  ir::Subgraph& subgraph = scope.subgraph();
+  ir::Operation choice;
+  choice.domain = "sluice";
+  choice.kind = "InputOrDefault";
+  choice.name = name;
+  choice.inputs = {subgraph.add_operand({scope.operand_name(name), type, std::nullopt}),
+                   subgraph.add_constant("", std::move(value))};
+  choice.outputs = {subgraph.add_operand({"", type, std::nullopt})};
+  inputs_with_default_.push_back(choice.inputs[0]);
+  SLUICE_TRY(scope.define(name, choice.outputs[0]));
+  subgraph.add_operation(std::move(choice));
+  return ok_status();
+}
+
+/// A dimension that the file leaves open may be another in each run, so it shares its symbol with
+/// no other input.
+Result<ir::Type> GraphBuilder::type_of_default(const std::string& name, const ir::Type& own,
+                                               const pb::GraphProto& main) {
+  const auto input = std::ranges::find(main.input(), name, &pb::ValueInfoProto::name);
+  const ir::Type declared = SLUICE_TRY(types_.read(input->type(), name));
+  const ir::Shape* shape = declared.is_tensor() ? declared.shape() : nullptr;
+  if (shape == nullptr || shape->size() != own.shape()->size()) return own;
+  ir::Shape open = *own.shape();
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (!(*shape)[i].is_known()) open[i] = types_.new_dim(name + "_dim");
+  }
+  return own.with_shape(std::move(open));
 }
 
 Status GraphBuilder::declare_types(const pb::GraphProto& proto, Scope& scope) {
@@ -90,7 +135,7 @@ Status GraphBuilder::declare_types(const pb::GraphProto& proto, Scope& scope) {
 Status GraphBuilder::add_main_inputs(const pb::GraphProto& main, const ImportOptions& options,
                                      Scope& scope) {
   for (const auto& input : main.input()) {
-    if (scope.defines_constant(input.name())) continue;
+    if (scope.defines_constant(input.name()) || is_overridable(scope, input.name())) continue;
     const std::string context = "input \"" + input.name() + "\"";
     const auto wanted = options.shapes.find(input.name());
     const bool is_map = input.type().has_map_type();
@@ -111,7 +156,7 @@ Status GraphBuilder::add_main_inputs(const pb::GraphProto& main, const ImportOpt
 
 Status GraphBuilder::add_inputs(const pb::GraphProto& proto, Scope& scope) {
   for (const auto& input : proto.input()) {
-    if (scope.defines_constant(input.name())) continue;
+    if (scope.defines_constant(input.name()) || is_overridable(scope, input.name())) continue;
     scope.subgraph().inputs.push_back(SLUICE_TRY(scope.define_operand(input.name())));
   }
   return ok_status();
@@ -153,7 +198,9 @@ Result<GraphBuilder::Nested> GraphBuilder::build_nested(pb::GraphProto& proto, S
   return Nested{id, {scope.captures().begin(), scope.captures().end()}};
 }
 
-Result<ir::Graph> GraphBuilder::build(pb::GraphProto& main, const ImportOptions& options) {
+Result<ir::Graph> GraphBuilder::build(pb::GraphProto& main, const ImportOptions& options,
+                                      std::set<std::string> overridable) {
+  overridable_ = std::move(overridable);
   Scope scope(graph_, ir::SubgraphId(std::size_t{0}), nullptr);
   scope.opsets = &opsets_;
   SLUICE_TRY(bind_shapes(main, options));
@@ -161,6 +208,8 @@ Result<ir::Graph> GraphBuilder::build(pb::GraphProto& main, const ImportOptions&
   SLUICE_TRY(add_initializers(main, scope));
   SLUICE_TRY(declare_types(main, scope));
   SLUICE_TRY(add_main_inputs(main, options, scope));
+  auto& inputs = scope.subgraph().inputs;
+  inputs.insert(inputs.end(), inputs_with_default_.begin(), inputs_with_default_.end());
   Status built = add_nodes_and_outputs(main, scope);
   if (!built.is_ok()) findings_.add(std::move(built));
   SLUICE_TRY(findings_.status());

@@ -31,8 +31,10 @@ class GraphBuilder {
   /// `build`.
   void add_raw_data(const pb::GraphProto& main, const std::vector<Bytes>& raw);
 
+  /// `overridable`: initializers that stay inputs.
   /// Fails: kInvalidArgument, kUnimplemented; one message has the faults of all nodes.
-  Result<ir::Graph> build(pb::GraphProto& main, const ImportOptions& options);
+  Result<ir::Graph> build(pb::GraphProto& main, const ImportOptions& options,
+                          std::set<std::string> overridable = {});
 
   /// What the file gets wrong and import accepts all the same; sentences.
   const std::set<std::string>& warnings() const { return warnings_; }
@@ -46,8 +48,13 @@ class GraphBuilder {
   // graph_builder.cc: what a GraphProto lists
   Status bind_shapes(const pb::GraphProto& main, const ImportOptions& options);
   Status add_initializers(pb::GraphProto& proto, Scope& scope);
+  Status add_default(const std::string& name, ir::Constant value, const pb::GraphProto& main,
+                     Scope& scope);
+  Result<ir::Type> type_of_default(const std::string& name, const ir::Type& own,
+                                   const pb::GraphProto& main);
   Status add_main_inputs(const pb::GraphProto& main, const ImportOptions& options, Scope& scope);
   Status add_inputs(const pb::GraphProto& proto, Scope& scope);
+  bool is_overridable(const Scope& scope, const std::string& name) const;
   Status declare_types(const pb::GraphProto& proto, Scope& scope);
   Status add_nodes_and_outputs(pb::GraphProto& proto, Scope& scope);
   Result<Nested> build_nested(pb::GraphProto& proto, Scope& outer);
@@ -80,6 +87,8 @@ class GraphBuilder {
   FunctionTable& functions_;
   const Opsets& opsets_;
   Findings findings_;
+  std::set<std::string> overridable_;
+  std::vector<ir::OperandId> inputs_with_default_;
   std::set<std::string> warnings_;
   int depth_ = 0;  // of graphs and calls inside each other
   int num_calls_ = 0;

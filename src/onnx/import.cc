@@ -8,6 +8,7 @@
 #include "onnx/functions.h"
 #include "onnx/graph_builder.h"
 #include "onnx/maps.h"
+#include "onnx/overridable.h"
 #include "onnx/proto/names.h"
 #include "onnx/proto/proto.h"
 #include "onnx/proto/split_model.h"
@@ -139,10 +140,12 @@ Result<ir::Graph> import_parsed(ParsedModel& parsed, std::vector<Folder> folders
   pb::ModelProto& model = parsed.proto;
   const Opsets opsets = SLUICE_TRY(model_opsets(model));
   FunctionTable functions = SLUICE_TRY(FunctionTable::create(model, opsets));
+  auto overridable = SLUICE_TRY(find_overridable(model, options.overridable));
   const auto columns = describe_columns(model.graph());
   GraphBuilder builder(std::move(folders), functions, opsets);
   builder.add_raw_data(*model.mutable_graph(), parsed.raw);
-  ir::Graph graph = SLUICE_TRY(builder.build(*model.mutable_graph(), options));
+  ir::Graph graph =
+      SLUICE_TRY(builder.build(*model.mutable_graph(), options, std::move(overridable)));
   describe_source(model, opsets, graph);
   SLUICE_TRY(keep_authors_metadata(model, graph));
   graph.metadata.insert(columns.begin(), columns.end());

@@ -1,10 +1,11 @@
 // Imports an ONNX file as a graph.
 //
 // The graph has normalized operations (see ops/schema.h) in execution order with inferred types.
-// `Constant` nodes and initializers became constants, also where the file allows a caller to
-// override an initializer; model-local functions are inlined. A control-flow operation passes what
-// its bodies capture as extra last inputs, counted by its attribute "captures"; every body has them
-// as its last inputs, even if it does not read them. Captured constants are shared instead.
+// `Constant` nodes and initializers became constants; those that callers may override (IR 4 and
+// later) are inputs with a default, behind all others (sluice::InputOrDefault). Model-local
+// functions are inlined. A control-flow operation passes what its bodies capture as extra last
+// inputs, counted by its attribute "captures"; every body has them as its last inputs, even if it
+// does not read them. Captured constants are shared instead.
 //
 // Metadata: "producer", "ir_version", "onnx_opset" (of the default domain), "opset.<domain>",
 // "batch_symbol" (the symbol that leads the inputs' shapes, if one does), "columns.<name>" (the
@@ -30,6 +31,9 @@ struct ImportOptions {
   /// Large weights in floats or bytes stay in the mapped model file, at addresses that their type
   /// may not be aligned to. The file must not change while the graph lives.
   bool keep_mapped = false;
+  /// Initializers that stay inputs, with the initializer as default: names, or "all", "none" or
+  /// "auto" alone. See overridable.h.
+  std::vector<std::string> overridable = {"auto"};
 };
 
 /// Reads `path` and the external data files it names. They lie in the folder of `path`, or in that

@@ -107,7 +107,6 @@ TEST(Import, SortsNodes) {
 
 TEST(Import, TakesInitializersAndConstantNodesAsConstants) {
   pb::ModelProto model = new_model();
-  add_input(model, "w", pb::TensorProto::FLOAT, {"2"});  // a default that a caller may override
   add_weight(model, "w", {2}, {1, 2});
   auto& attribute = *add_node(model, "Constant", {}, {"c"}).add_attribute();
   attribute.set_name("value_floats");

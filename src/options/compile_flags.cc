@@ -31,6 +31,12 @@ Status unknown_argument(const CLI::App& app, const std::string& argument) {
 
 void CompileFlags::add_common(Options& options) {
   options.add("--shape", shapes, "Fix an input's dimensions: name=1,3,224,224 (repeatable)");
+  options
+      .add("--overridable", overridable,
+           "Which initializers that are inputs as well callers may override: names, all, none, or"
+           " auto: all if there are at most 16 of at most 64 KiB in all. The others are folded")
+      .separated_by_commas()
+      .shows_default();
   options.add("--backend", backends, "Backends in order of preference")
       .separated_by_commas()
       .shows_default();

@@ -12,8 +12,9 @@
 namespace sluice::options {
 
 struct CompileFlags {
-  std::vector<std::string> shapes;              ///< "name=1,3,224,224"
-  std::vector<std::string> backends = {"cpu"};  ///< in order of preference
+  std::vector<std::string> shapes;                  ///< "name=1,3,224,224"
+  std::vector<std::string> backends = {"cpu"};      ///< in order of preference
+  std::vector<std::string> overridable = {"auto"};  ///< initializers that stay inputs
   bool optimize = true;
   std::vector<std::string> places;  ///< "Conv=cpu": which backends may run which operations
   std::string profile;              ///< file of `sluice measure`; empty: no measured times
@@ -30,8 +31,8 @@ struct CompileFlags {
   bool pack = true;                 ///< keep packed constants in the package
   bool packed_only = false;         ///< leave out the portable form of packed constants
 
-  /// Declares the options that every command with a model has: --shape, --backend, --place,
-  /// --no-optimize.
+  /// Declares the options that every command with a model has: --shape, --overridable, --backend,
+  /// --place, --no-optimize.
   void add_common(Options& options);
   /// Declares the options that only compiling a package has.
   void add_rest(Options& options);

@@ -1,5 +1,7 @@
 #include "package/executable.h"
 
+#include <algorithm>
+
 #include "package/header.h"
 
 namespace sluice::package {
@@ -25,11 +27,41 @@ std::vector<TensorSpec> specs_of(const ir::Subgraph& subgraph,
   return specs;
 }
 
+/// Whether the input may have the value: not in a damaged package.
+bool takes(const ir::Type& type, const ir::Constant& value) {
+  const ir::Type& own = value.type;
+  if (ir::is_left_out(value) || !type.is_tensor() || !own.is_static() ||
+      type.element() != own.element() || own.element() == ir::ElementType::kString) {
+    return false;
+  }
+  const auto fits = [](const ir::Dim& dim, const ir::Dim& size) {
+    return !dim.is_known() || dim == size;
+  };
+  return type.shape() == nullptr || std::ranges::equal(*type.shape(), *own.shape(), fits);
+}
+
+void add_defaults(const ir::Subgraph& main, std::vector<TensorSpec>& inputs) {
+  for (const ir::OperationId id : main.order()) {
+    const ir::Operation& operation = main.operation(id);
+    if (!operation.is("InputOrDefault", "sluice")) continue;
+    const auto place = std::ranges::find(main.inputs, operation.input(0));
+    const ir::Constant* constant = main.find_constant(operation.input(1));
+    if (place == main.inputs.end() || constant == nullptr) continue;
+    TensorSpec& spec = inputs[static_cast<std::size_t>(place - main.inputs.begin())];
+    if (!takes(spec.type, *constant)) continue;
+    spec.has_default = true;
+    spec.batch_axis = -1;  // a default has rows of its own
+    spec.default_value = std::make_shared<const ir::Constant>(*constant);
+  }
+}
+
 }  // namespace
 
 Signature signature_of(const ir::Graph& graph) {
   const ir::Subgraph& main = graph.main();
-  return {specs_of(main, main.inputs), specs_of(main, main.outputs)};
+  Signature signature = {specs_of(main, main.inputs), specs_of(main, main.outputs)};
+  add_defaults(main, signature.inputs);
+  return signature;
 }
 
 }  // namespace sluice::package

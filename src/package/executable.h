@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -71,10 +72,14 @@ struct TensorSpec {
   ir::Type type;
   /// Axis along which requests may be joined: the leading dimension where it is a symbol; else -1.
   int batch_axis = -1;
+  /// Whether a request may leave the input out.
+  bool has_default = false;
+  /// The value of an input that is left out; null in a client. Shared with the executable.
+  std::shared_ptr<const ir::Constant> default_value = nullptr;
 };
 
 struct Signature {
-  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> inputs;  ///< those with defaults last
   std::vector<TensorSpec> outputs;
 };
 

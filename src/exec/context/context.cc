@@ -44,6 +44,17 @@ Status check_input(const package::TensorSpec& spec, const TensorView& tensor) {
   return ok_status();
 }
 
+std::optional<TensorView> default_of(const package::TensorSpec& spec) {
+  if (spec.default_value == nullptr) return std::nullopt;
+  const ir::Constant& constant = *spec.default_value;
+  const std::optional<std::vector<std::int64_t>> dims = constant.type.static_dims();
+  if (!dims) return std::nullopt;
+  // Read only, as Context::set_input says.
+  auto* data = const_cast<std::byte*>(constant.data.data());  // NOLINT
+  return TensorView{data, static_cast<std::int64_t>(constant.data.size()), constant.type.element(),
+                    *dims};
+}
+
 namespace {
 
 /// Whether a value is of the type that the model declares.
@@ -197,6 +208,25 @@ class Run {
   Frame& main_;
 };
 
+Status no_input(const ContextState& state, std::size_t index) {
+  return invalid_argument("input {} does not exist; the model has {}", index, state.inputs.size());
+}
+
+Status take_input(ContextState& state, std::size_t index, const TensorView& tensor) {
+  SLUICE_TRY(check_input(state.model->signature.inputs[index], tensor));
+  BoundInput& input = state.inputs[index];
+  input.view = tensor;
+  input.is_set = true;
+  input.value = {};
+  input.address = tensor.data;
+  const auto element_bytes = ir::storage_bytes(tensor.element, 1).value_or(1);
+  if (!backend::is_aligned(tensor.data, std::max(state.model->input_alignment, element_bytes))) {
+    SLUICE_TRY(input.staging.reserve(tensor.size_bytes));
+    input.address = input.staging.data();
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Context::Context(std::unique_ptr<ContextState> state) : state_(std::move(state)) {}
@@ -218,6 +248,10 @@ Result<Context> LoadedModel::create_context(const std::stop_token& stop,
     state->events.emplace(state_->segments.groups.front()->shared_backend(), state->streams.size());
   }
   state->inputs.resize(state_->signature.inputs.size());
+  for (std::size_t i = 0; i < state->inputs.size(); ++i) {
+    const auto value = default_of(state_->signature.inputs[i]);
+    if (value) SLUICE_TRY(take_input(*state, i, *value));
+  }
   state->outputs.resize(state_->signature.outputs.size());
   state->frames.resize(state_->subgraphs.size());
   Frame& main = state->frame(ir::SubgraphId(std::size_t{0}));
@@ -231,30 +265,21 @@ Result<Context> LoadedModel::create_context(const std::stop_token& stop,
 }
 
 Status Context::set_input(std::size_t index, const TensorView& tensor) {
-  const auto& specs = state_->model->signature.inputs;
-  if (index >= specs.size()) {
-    return invalid_argument("input {} does not exist; the model has {}", index, specs.size());
-  }
-  SLUICE_TRY(check_input(specs[index], tensor));
-  BoundInput& input = state_->inputs[index];
-  input.view = tensor;
-  input.is_set = true;
-  input.value = {};
-  input.address = tensor.data;
-  const auto element_bytes = ir::storage_bytes(tensor.element, 1).value_or(1);
-  if (!backend::is_aligned(tensor.data, std::max(state_->model->input_alignment, element_bytes))) {
-    SLUICE_TRY(input.staging.reserve(tensor.size_bytes));
-    input.address = input.staging.data();
-  }
-  return ok_status();
+  if (index >= state_->inputs.size()) return no_input(*state_, index);
+  return take_input(*state_, index, tensor);
+}
+
+Status Context::reset_input(std::size_t index) {
+  if (index >= state_->inputs.size()) return no_input(*state_, index);
+  const package::TensorSpec& spec = state_->model->signature.inputs[index];
+  const auto value = default_of(spec);
+  if (!value) return invalid_argument("input \"{}\" has no default value", spec.name);
+  return take_input(*state_, index, *value);
 }
 
 Status Context::set_input_value(std::size_t index, Value value) {
-  const auto& specs = state_->model->signature.inputs;
-  if (index >= specs.size()) {
-    return invalid_argument("input {} does not exist; the model has {}", index, specs.size());
-  }
-  const package::TensorSpec& spec = specs[index];
+  if (index >= state_->inputs.size()) return no_input(*state_, index);
+  const package::TensorSpec& spec = state_->model->signature.inputs[index];
   if (!fits(spec.type, value)) {
     return invalid_argument("input \"{}\": got {}, model takes {}", spec.name, value.describe(),
                             spec.type.to_string());

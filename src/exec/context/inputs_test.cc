@@ -159,5 +159,47 @@ TEST(Outputs, AreTakenOncePerRunAndNeverIfBound) {
   EXPECT_THAT(context.take_output(0).status().message(), HasSubstr("bound"));
 }
 
+constexpr std::string_view kWithDefault = R"(
+subgraph @0 "main" {
+  input %x : f32[3]
+  input %k : f32[3]
+  const %default : f32[3] = [2.0, 3.0, 4.0]
+  [%value : f32[3]] = sluice::InputOrDefault.1[%k, %default]
+  [%y : f32[3]] = Mul.14[%x, %value]
+  output [%y]
+}
+)";
+
+TEST(Inputs, WithADefaultMayBeLeftOut) {
+  for (const char* backend : {"cpu", "reference"}) {
+    const LoadedModel model = load(kWithDefault, backend);
+    EXPECT_FALSE(model.signature().inputs[0].has_default);
+    EXPECT_TRUE(model.signature().inputs[1].has_default);
+    Aligned<float> x({1, 2, 3});
+    Aligned<float> k({10, 20, 30});
+    Context context = context_of(model);
+    ASSERT_TRUE(context.set_input(0, f32_view(x, {3})).is_ok());
+    const auto run = [&] {
+      EXPECT_TRUE(context.run().is_ok());
+      return floats(context.output(0));
+    };
+    EXPECT_THAT(run(), ElementsAre(2, 6, 12));
+    ASSERT_TRUE(context.set_input(1, f32_view(k, {3})).is_ok());
+    EXPECT_THAT(run(), ElementsAre(10, 40, 90));
+    ASSERT_TRUE(context.reset_input(1).is_ok());
+    EXPECT_THAT(run(), ElementsAre(2, 6, 12));
+    EXPECT_THAT(context.reset_input(0).message(), HasSubstr("\"x\" has no default value"));
+    EXPECT_EQ(context.reset_input(2).code(), Code::kInvalidArgument);
+  }
+}
+
+TEST(Inputs, WithADefaultOfAnotherShapeHaveNone) {
+  std::string text(kWithDefault);
+  const std::string_view value = "f32[3] = [2.0, 3.0, 4.0]";
+  text.replace(text.find(value), value.size(), "f32[2] = [2.0, 3.0]");
+  const package::Executable executable = testing::executable_of(text);
+  EXPECT_FALSE(package::signature_of(executable.graph).inputs[1].has_default);
+}
+
 }  // namespace
 }  // namespace sluice::exec

@@ -1,4 +1,4 @@
-// What MatMulNBits and GatherBlockQuantized demand of their attributes.
+// What MatMulNBits, MatMulBnb4 and GatherBlockQuantized demand of attributes and inputs.
 #pragma once
 
 #include "ops/lowering/lowering.h"
@@ -15,6 +15,13 @@ inline Status check_block(const Lowering& op, std::int64_t bits, std::int64_t bl
     return op.error("attribute block_size is {}; it must be a power of 2 from 16 on", block);
   }
   return ok_status();
+}
+
+inline Status not_constant(std::string_view input) {
+  return unimplemented(
+      "input {} must be a constant; --overridable none makes constants of initializers that are "
+      "inputs",
+      input);
 }
 
 }  // namespace sluice::ops

@@ -62,7 +62,7 @@ ir::Constant matrix_of(std::int64_t bits, std::int64_t rows, std::int64_t column
 Result<Bytes> packed_rows(const Lowering& op, std::size_t index, std::int64_t bits,
                           std::int64_t rows, std::int64_t columns) {
   const ir::Constant* packed = op.find_constant(index);
-  if (packed == nullptr) return unimplemented("input {} must be a constant", index);
+  if (packed == nullptr) return not_constant(std::to_string(index));
   const std::int64_t wanted = rows * ((columns * bits + 7) / 8);
   if (packed->data.size() != static_cast<std::size_t>(wanted)) {
     return op.error("input {} has {} bytes; {} rows of {} numbers of {} bits need {}", index,
@@ -89,7 +89,7 @@ std::optional<std::vector<std::int64_t>> places_of_groups(const BlockSizes& s,
 /// One number for each of `k` places: the block whose scale it has.
 Result<std::vector<std::int64_t>> read_groups(const Lowering& op, const BlockSizes& s) {
   const ir::Constant* constant = op.find_constant(kGroups);
-  if (constant == nullptr) return unimplemented("input \"g_idx\" must be a constant");
+  if (constant == nullptr) return not_constant("g_idx");
   auto groups = ir::integer_values(*constant);
   const std::size_t given = groups ? groups->size() : 0;
   if (given != static_cast<std::size_t>(s.k) && given != static_cast<std::size_t>(s.places())) {

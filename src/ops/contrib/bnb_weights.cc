@@ -67,7 +67,7 @@ Result<OperandId> named_floats(Lowering& op, const BnbSizes& s) {
   const ir::Constant* numbers = op.find_constant(1);
   const ir::Constant* largest = op.find_constant(2);
   if (numbers == nullptr || largest == nullptr) {
-    return unimplemented("inputs B and absmax must be constants");
+    return not_constant(numbers == nullptr ? "B" : "absmax");
   }
   const auto scales = ir::float_values(*largest);
   const std::int64_t count = s.n * s.k;

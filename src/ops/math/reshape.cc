@@ -225,6 +225,21 @@ OpSchema view(std::string_view name, std::vector<int> versions, std::string_view
   return schema;
 }
 
+/// `given` is an input of the model that a caller may leave out: it is `default_value` then. The
+/// value is not folded, and the compiled model keeps the default.
+OpSchema input_or_default() {
+  return {.domain = "sluice",
+          .name = "InputOrDefault",
+          .versions = {1},
+          .doc = "an input of the model that has a default value",
+          .inputs = {{.name = "given", .types = kAllTensors, .variable = "T"},
+                     {.name = "default_value", .types = kAllTensors, .variable = "T"}},
+          .outputs = {{.name = "value", .types = kAllTensors, .variable = "T"}},
+          .attributes = {},
+          .infer = infer_identity,
+          .traits = kView};
+}
+
 OpSchema dropout() {
   constexpr TypeSet kTypes = kFloats | kEightBitFloats;
   return {.domain = "",
@@ -263,7 +278,7 @@ std::vector<OpSchema> reshape_ops() {
   OpSchema unsqueeze = view("Unsqueeze", {1, 11, 13, 21, 23, 24, 25}, "dimensions of 1 added",
                             infer_unsqueeze, "axes");
   unsqueeze.upgrade = upgrade_axes;
-  return {dropout(),          std::move(flatten), std::move(identity),
+  return {dropout(),          input_or_default(), std::move(flatten),  std::move(identity),
           std::move(reshape), std::move(squeeze), std::move(unsqueeze)};
 }
 

@@ -33,6 +33,7 @@ class Sweeper {
   bool is_read(ir::OperandId id) const { return id.is_valid() && is_read_[id.index()]; }
 
   bool is_needed(const ir::Operation& operation) const {
+    if (operation.is("InputOrDefault", "sluice")) return true;  // the model keeps its input
     return std::any_of(operation.outputs.begin(), operation.outputs.end(),
                        [&](ir::OperandId output) { return is_read(output); });
   }

@@ -151,7 +151,8 @@ class Planner {
   }
 
   TensorSpec named(std::size_t node, const TensorSpec& spec) const {
-    return {request_.nodes[node].name + "." + spec.name, spec.type, -1};
+    return {request_.nodes[node].name + "." + spec.name, spec.type, -1, spec.has_default,
+            spec.default_value};
   }
 
   void write_steps() {
