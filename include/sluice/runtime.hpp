@@ -60,6 +60,7 @@ struct TensorInfo {
   std::int32_t element_type = 0;
   std::vector<std::int64_t> dims = {};
   std::int32_t batch_axis = -1;
+  bool has_default = false;  ///< of an input that a request may leave out
 };
 
 /// A loaded model.
@@ -195,7 +196,8 @@ template <typename T>
 using Snapshot = std::unique_ptr<const T, Release>;
 
 inline TensorInfo info_of(const sluice_tensor_spec& spec) {
-  TensorInfo info = {spec.name, spec.type, spec.element_type, {}, spec.batch_axis};
+  TensorInfo info = {spec.name, spec.type,       spec.element_type,
+                     {},        spec.batch_axis, spec.has_default != 0};
   if (spec.rank > 0) info.dims.assign(spec.dims, spec.dims + spec.rank);
   return info;
 }

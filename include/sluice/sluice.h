@@ -123,6 +123,7 @@ typedef struct sluice_tensor_spec {
   int32_t rank;         /* -1 if unknown */
   const int64_t* dims;  /* [rank]; -1 where the model takes any size */
   int32_t batch_axis;   /* axis along which requests may be joined; -1 for none */
+  int32_t has_default;  /* 1: an input that may be left out; it has the model's value then */
 } sluice_tensor_spec;
 
 /* Number of inputs and outputs, in the order of the model's signature. */
@@ -159,11 +160,13 @@ SLUICE_API int32_t sluice_context_create(sluice_model* model, sluice_context** c
 /* Frees the context and the memory of its outputs; null is allowed. */
 SLUICE_API void sluice_context_free(sluice_context* context);
 
-/* Sets an input. The context borrows `array->data` and reads it in every run until the input is set
- * again. Backend `cpu` reads it in place if the address is a multiple of the element's size; other
- * plug-ins may need 64 bytes, and get a copy. `name` may be null for a model with one input. Fails:
- * NOT_FOUND (5) for an unknown name; INVALID_ARGUMENT (3) if type, shape or size does not match the
- * model; the message names the input, the given and the expected type. */
+/* Sets an input. Null for `array` restores the default of an input that has one, which a new
+ * context has too. The context borrows `array->data` and reads it in every run until the input is
+ * set again. Backend `cpu` reads it in place if the address is a multiple of the element's size;
+ * other plug-ins may need 64 bytes, and get a copy. `name` may be null for a model with one input.
+ * Fails: NOT_FOUND (5) for an unknown name; INVALID_ARGUMENT (3) if type, shape or size does not
+ * match the model, or for null and an input without a default; the message names the input, the
+ * given and the expected type. */
 SLUICE_API int32_t sluice_context_set_input(sluice_context* context, const char* name,
                                             const sluice_array* array);
 

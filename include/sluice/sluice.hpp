@@ -138,6 +138,11 @@ class Context {
     return set_input<T>(name, std::span<const T>(values), std::span(dims.begin(), dims.size()));
   }
 
+  /// The input has its default value again. Fails: code 3 for an input without one.
+  std::optional<Error> reset_input(const std::string& name) {
+    return detail::check(sluice_context_set_input(handle_.get(), name.c_str(), nullptr));
+  }
+
   /// Makes runs write this output to `memory`, which the context borrows. It may be the memory of
   /// an input, as for a state that each run changes.
   template <typename T>

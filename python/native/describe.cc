@@ -25,8 +25,8 @@ nb::list describe_tensors(const sluice_tensor_spec* const* specs, std::size_t co
   for (std::size_t i = 0; i < count; ++i) {
     const sluice_tensor_spec& spec = *specs[i];
     const std::vector<std::int64_t> dims(spec.dims, spec.dims + (spec.rank > 0 ? spec.rank : 0));
-    described.append(
-        describe_spec(spec.name, spec.type, spec.element_type, spec.rank, dims, spec.batch_axis));
+    described.append(describe_spec(spec.name, spec.type, spec.element_type, spec.rank, dims,
+                                   spec.batch_axis, spec.has_default != 0));
   }
   return described;
 }

@@ -16,6 +16,7 @@ namespace {
 struct Arrays {
   Arrays(const std::vector<InputTensor>& inputs, const std::vector<TensorInfo>& infos) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].is_absent) continue;
       const char* name = infos[i].name.c_str();
       if (inputs[i].exchange != 0) {
         exchanged.push_back({name, inputs[i].exchange});
@@ -95,6 +96,8 @@ std::vector<InputTensor> NativeLoadedModel::read_inputs(const nb::list& values) 
       tensors[i].exchange = nb::cast<std::uint64_t>(values[i]);
       continue;
     }
+    tensors[i].is_absent = values[i].is_none();
+    if (tensors[i].is_absent) continue;
     if (!read_input(values[i], tensors[i]) || tensors[i].is_sequence) {
       throw Failure(kInvalidArgument, "input \"" + inputs_[i].name +
                                           "\" is no contiguous array in memory of the processor");

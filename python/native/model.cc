@@ -18,7 +18,7 @@ namespace {
 /// Below this size a copy costs less than binding memory to the output.
 constexpr std::int64_t kBindFromBytes = 16 << 10;
 /// Inputs that call_arrays takes at most.
-constexpr std::size_t kMaxArrays = 8;
+constexpr std::size_t kMaxArrays = 32;
 /// More idle contexts than a machine runs at a time only hold memory.
 constexpr std::size_t kMaxIdle = 64;
 
@@ -48,8 +48,13 @@ bool NativeModel::Spec::is_static() const {
 
 NativeModel::Spec NativeModel::copy(const sluice_tensor_spec& spec) {
   const std::size_t rank = spec.rank > 0 ? static_cast<std::size_t>(spec.rank) : 0;
-  return {spec.name,      spec.type, spec.element_type, spec.rank, {spec.dims, spec.dims + rank},
-          spec.batch_axis};
+  return {spec.name,
+          spec.type,
+          spec.element_type,
+          spec.rank,
+          {spec.dims, spec.dims + rank},
+          spec.batch_axis,
+          spec.has_default != 0};
 }
 
 NativeModel::NativeModel(const std::string& path, std::int32_t num_threads,
@@ -116,7 +121,7 @@ nb::list NativeModel::describe(const std::vector<Spec>& specs) {
   nb::list described;
   for (const Spec& spec : specs) {
     described.append(describe_spec(spec.name, spec.type, spec.element_type, spec.rank, spec.dims,
-                                   spec.batch_axis));
+                                   spec.batch_axis, spec.has_default));
   }
   return described;
 }
@@ -169,6 +174,10 @@ void NativeModel::return_context(ContextPointer context) {
 void NativeModel::set_input(sluice_context* context, std::size_t index,
                             const InputTensor& input) const {
   const char* name = name_of(inputs_, index);
+  if (input.is_absent) {
+    check(sluice_context_set_input(context, name, nullptr));
+    return;
+  }
   if (!input.is_sequence) {
     const sluice_array view = input.view();
     check(sluice_context_set_input(context, name, &view));
@@ -275,12 +284,17 @@ nb::object NativeModel::read_output(sluice_context* context, std::size_t index) 
 
 nb::object NativeModel::call_arrays(const nb::handle& arguments) {
   if (!is_plain_) return call_bound(arguments);
-  if (PyTuple_Size(arguments.ptr()) != static_cast<Py_ssize_t>(inputs_.size())) return {};
+  const auto num_given = static_cast<std::size_t>(PyTuple_Size(arguments.ptr()));
+  if (num_given > inputs_.size()) return {};
   std::array<sluice_array, kMaxArrays> arrays;
+  std::array<const sluice_array*, kMaxArrays> given = {};  // null: the default
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const auto view =
-        view_numpy_array(PyTuple_GetItem(arguments.ptr(), static_cast<Py_ssize_t>(i)));
+    PyObject* argument =
+        i < num_given ? PyTuple_GetItem(arguments.ptr(), static_cast<Py_ssize_t>(i)) : Py_None;
+    if (argument == Py_None && inputs_[i].has_default) continue;
+    const auto view = view_numpy_array(argument);
     if (!view || view->element_type != inputs_[i].element_type) return {};
+    given[i] = &arrays[i];
     arrays[i] = {view->data, view->size_bytes, view->element_type,
                  static_cast<std::int32_t>(view->dims.size()), view->dims.data()};
   }
@@ -288,7 +302,7 @@ nb::object NativeModel::call_arrays(const nb::handle& arguments) {
   ContextPointer context = take_context();
   // With the GIL: another thread may give an array other dimensions.
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    check(sluice_context_set_input(context.get(), name_of(inputs_, i), &arrays[i]));
+    check(sluice_context_set_input(context.get(), name_of(inputs_, i), given[i]));
   }
   const std::int64_t copied_before = sluice_context_copied_bytes(context.get());
   {
@@ -329,7 +343,8 @@ nb::list NativeModel::run(const nb::list& inputs, const std::vector<bool>& wante
   }
   std::vector<InputTensor> tensors(inputs_.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (!read_input(inputs[i], tensors[i])) {
+    tensors[i].is_absent = inputs[i].is_none();
+    if (!tensors[i].is_absent && !read_input(inputs[i], tensors[i])) {
       throw Failure(kInvalidArgument, "input \"" + inputs_[i].name +
                                           "\" is no contiguous array in memory of the processor");
     }

@@ -33,16 +33,17 @@ class NativeModel {
   /// Facts about the model and its source.
   nb::dict metadata() const;
 
-  /// Inputs in order of the signature: numpy arrays as `view_numpy_array` reads them. The output,
-  /// or a tuple of several. No object, and no run, if an argument or an output needs conversion:
-  /// the caller converts and calls `run`.
+  /// Inputs in order of the signature: numpy arrays as `view_numpy_array` reads them; None, or no
+  /// argument, stands for a default. The output, or a tuple of several. No object, and no run, if
+  /// an argument or an output needs conversion: the caller converts and calls `run`.
   nb::object call_arrays(const nb::handle& arguments);
   /// The same with None in place of no object.
   nb::object call(const nb::args& arguments);
 
-  /// `inputs`: one per input, as read_input takes them. `out`: None, or an array to write to or
-  /// None per output. Returns a list with one entry per output, None where `wanted` is false or
-  /// `out` has an array. A run ends after `timeout_ns`, as sluice_context_run_with says; 0: none.
+  /// `inputs`: one per input, as read_input takes them, or None for its default. `out`: None, or an
+  /// array to write to or None per output. Returns a list with one entry per output, None where
+  /// `wanted` is false or `out` has an array. A run ends after `timeout_ns`, as
+  /// sluice_context_run_with says; 0: none.
   nb::list run(const nb::list& inputs, const std::vector<bool>& wanted, const nb::object& out,
                std::int64_t timeout_ns);
 
@@ -66,6 +67,7 @@ class NativeModel {
     std::int32_t rank = -1;
     std::vector<std::int64_t> dims;
     std::int32_t batch_axis = -1;
+    bool has_default = false;
 
     bool is_static() const;
     bool is_tensor() const { return element_type != 0; }

@@ -205,7 +205,7 @@ nb::object to_python(const sluice_array& array, nb::object owner) {
 
 nb::tuple describe_spec(const std::string& name, const std::string& type, std::int32_t element_type,
                         std::int32_t rank, const std::vector<std::int64_t>& dims,
-                        std::int32_t batch_axis) {
+                        std::int32_t batch_axis, bool has_default) {
   nb::object shape = nb::none();
   if (rank >= 0) {
     nb::list sizes;
@@ -214,7 +214,7 @@ nb::tuple describe_spec(const std::string& name, const std::string& type, std::i
     }
     shape = nb::tuple(sizes);
   }
-  return nb::make_tuple(name.c_str(), type.c_str(), element_type, shape, batch_axis);
+  return nb::make_tuple(name.c_str(), type.c_str(), element_type, shape, batch_axis, has_default);
 }
 
 }  // namespace sluice::python

@@ -29,6 +29,7 @@ struct InputTensor {
   bool is_sequence = false;
   std::vector<InputTensor> elements;  ///< of a sequence or an optional
   std::uint64_t exchange = 0;         ///< index in a daemon's exchange, in place of an array
+  bool is_absent = false;             ///< the input's default
 
   /// Valid while this lives and is not moved.
   sluice_array view() const;
@@ -88,9 +89,10 @@ nb::object to_python(OutputTensor output);
 /// The same of memory that `owner` keeps alive.
 nb::object to_python(const sluice_array& array, nb::object owner);
 
-/// A tuple (name, type, element type, shape or None, batch axis). A negative rank means no shape.
+/// A tuple (name, type, element type, shape or None, batch axis, whether it has a default). A
+/// negative rank means no shape.
 nb::tuple describe_spec(const std::string& name, const std::string& type, std::int32_t element_type,
                         std::int32_t rank, const std::vector<std::int64_t>& dims,
-                        std::int32_t batch_axis);
+                        std::int32_t batch_axis, bool has_default);
 
 }  // namespace sluice::python

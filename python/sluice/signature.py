@@ -16,7 +16,7 @@ from .errors import InvalidArgument, NotFound
 #: Runs the extension on converted inputs: (inputs, wanted outputs, memory or None) to outputs.
 Execute = Callable[[list[Any], list[bool], list[Any] | None], list[Any]]
 #: A tensor as the extension describes it: name, type, element type, shape, batch axis.
-Described = tuple[str, str, int, Any, int]
+Described = tuple[str, str, int, Any, int, bool]
 _MISSING: Any = object()
 
 
@@ -28,6 +28,7 @@ class TensorSpec(NamedTuple):
     element_type: int  #: ONNX's TensorProto.DataType
     shape: tuple[int | None, ...] | None
     batch_axis: int | None  #: along which requests may be joined
+    has_default: bool = False  #: an input that may be left out: it has the model's value then
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -41,7 +42,7 @@ class TensorSpec(NamedTuple):
 
 
 def specs_of(described: Sequence[Described]) -> tuple[TensorSpec, ...]:
-    return tuple(TensorSpec(*spec[:4], spec[4] if spec[4] >= 0 else None) for spec in described)
+    return tuple(TensorSpec(*spec[:4], spec[4] if spec[4] >= 0 else None, spec[5]) for spec in described)
 
 
 class Signature:
@@ -56,7 +57,8 @@ class Signature:
 
     def lines(self) -> str:
         """For representations: a line per tensor."""
-        return ("".join(f"\n  input {spec.name}: {spec.type}" for spec in self.inputs)
+        return ("".join(f"\n  input {spec.name}: {spec.type}{' = default' if spec.has_default else ''}"
+                        for spec in self.inputs)
                 + "".join(f"\n  output {spec.name}: {spec.type}" for spec in self.outputs))
 
     def has_input(self, name: str) -> bool:
@@ -77,7 +79,7 @@ class Signature:
         raise NotFound(f'the model has no output "{name}"; it has {names}')
 
     def order(self, feeds: Mapping[str, object]) -> list[object]:
-        """Values in order of the inputs."""
+        """Values in order of the inputs; None where an input that has a default is not given."""
         try:
             given: list[object] = [feeds[name] for name in self._index]
             if len(feeds) == len(given):
@@ -90,11 +92,12 @@ class Signature:
         ordered: list[Any] = [_MISSING] * len(self.inputs)
         for name, value in feeds.items():
             ordered[self.find_input(name)] = value
-        missing = [spec for spec, value in zip(self.inputs, ordered) if value is _MISSING]
+        missing = [spec for spec, value in zip(self.inputs, ordered)
+                   if value is _MISSING and not spec.has_default]
         if missing:
             names = ", ".join(f'"{spec.name}": {spec.type}' for spec in missing)
             raise InvalidArgument(f"inputs are missing: {names}")
-        return ordered
+        return [None if value is _MISSING else value for value in ordered]
 
     def bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[object]:
         """Values in order of the inputs, from the arguments of a call."""
@@ -109,7 +112,8 @@ class Signature:
 
     def convert(self, ordered: Sequence[object]) -> list[Any]:
         return [
-            value.index if isinstance(value, ExchangedTensor)
+            None if value is None and spec.has_default
+            else value.index if isinstance(value, ExchangedTensor)
             else arrays.to_input(value, spec.element_type, spec.name, spec.type) if spec.is_tensor
             else _elements(value, spec)
             for spec, value in zip(self.inputs, ordered)

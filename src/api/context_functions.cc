@@ -10,8 +10,10 @@
 namespace sluice::api {
 namespace {
 
-Status set_input(sluice_context& context, const char* name, const sluice_array& array) {
+Status set_input(sluice_context& context, const char* name, const sluice_array* given) {
   const auto index = SLUICE_TRY(find_spec(context.open->inputs, name, "input"));
+  if (given == nullptr) return context.context.reset_input(index);
+  const sluice_array& array = *given;
   const SpecStorage& spec = *context.open->inputs[index];
   if (!context.open->loaded.signature().inputs[index].type.is_tensor()) {
     return invalid_argument("input \"{}\" is a {}; sluice_context_set_input_elements sets it",
@@ -85,9 +87,9 @@ void sluice_context_free(sluice_context* context) { delete context; }
 int32_t sluice_context_set_input(sluice_context* context, const char* name,
                                  const sluice_array* array) {
   return guard([&]() -> sluice::Status {
-    if (context == nullptr || array == nullptr) return null_argument("context or array");
+    if (context == nullptr) return null_argument("context");
     const auto use = SLUICE_TRY(ContextUse::take(context->control));
-    return sluice::api::set_input(*context, name, *array);
+    return sluice::api::set_input(*context, name, array);
   });
 }
 

@@ -32,7 +32,8 @@ std::vector<std::unique_ptr<SpecStorage>> store_specs(
                      static_cast<std::int32_t>(spec.type.element()),
                      rank,
                      storage->dims.data(),
-                     spec.batch_axis};
+                     spec.batch_axis,
+                     spec.has_default ? 1 : 0};
     stored.push_back(std::move(storage));
   }
   return stored;

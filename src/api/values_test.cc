@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "base/file.h"
 #include "exec/testing/exec_testing.h"
@@ -219,6 +221,50 @@ subgraph @0 "main" {
   ASSERT_FALSE(context.set_input_strings("x", words, {&three, 1}));
   ASSERT_FALSE(context.run());
   EXPECT_THAT(context.output<bool>("y")->values, ElementsAre(false, true, false));
+}
+
+constexpr std::string_view kWithDefault = R"(
+subgraph @0 "main" {
+  input %x : f32[3]
+  input %k : f32[3]
+  const %default : f32[3] = [2.0, 3.0, 4.0]
+  [%value : f32[3]] = sluice::InputOrDefault.1[%k, %default]
+  [%y : f32[3]] = Mul.14[%x, %value]
+  output [%y]
+}
+)";
+
+TEST(Defaults, AreTheValuesOfInputsThatAreNotSetOrSetBack) {
+  Context context = context_of(kWithDefault);
+  const std::vector<float> x = {1, 2, 3}, other = {10, 20, 30};
+  const auto run = [&] {
+    EXPECT_FALSE(context.run());
+    const auto output = context.output<float>("y");
+    return std::vector<float>(output->values.begin(), output->values.end());
+  };
+  EXPECT_FALSE(context.set_input<float>("x", x, {3}));
+  EXPECT_THAT(run(), ElementsAre(2, 6, 12));
+  EXPECT_FALSE(context.set_input<float>("k", other, {3}));
+  EXPECT_THAT(run(), ElementsAre(10, 40, 90));
+  EXPECT_EQ(context.set_input<float>("k", other, {1, 3})->code, kInvalidArgument);
+  EXPECT_FALSE(context.reset_input("k"));
+  EXPECT_THAT(run(), ElementsAre(2, 6, 12));
+  EXPECT_THAT(context.reset_input("x")->message, HasSubstr("\"x\" has no default"));
+  EXPECT_EQ(context.reset_input("z")->code, kNotFound);
+}
+
+TEST(Defaults, AreCheckedLikeOtherConstants) {
+  const Bytes whole = *package::package_bytes(exec::testing::executable_of(kWithDefault, "cpu"));
+  const auto model = Model::open_copy(whole.view(), 1);
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ(model->input(0).has_default, 0);
+  EXPECT_EQ(model->input(1).has_default, 1);
+  std::vector<std::byte> damaged(whole.view().begin(), whole.view().end());
+  const std::array<float, 3> value = {2, 3, 4};
+  const auto found = std::ranges::search(damaged, std::as_bytes(std::span(value)));
+  ASSERT_FALSE(found.empty());
+  found.front() ^= std::byte{1};
+  EXPECT_EQ(Model::open_copy(damaged, 1).error().code, kDataLoss);
 }
 
 }  // namespace

@@ -52,11 +52,13 @@ class InferenceSession:
         self._facts: ModelMetadata | None = None
         self._model = self._compile(source)
         self._save(settings["optimized_model_filepath"])
-        self._inputs = [NodeArg(spec) for spec in self._model.inputs]
+        self._inputs = [NodeArg(spec) for spec in self._model.inputs if not spec.has_default]
+        self._overridable = [NodeArg(spec) for spec in self._model.inputs if spec.has_default]
         self._outputs = [NodeArg(spec) for spec in self._model.outputs]
         if seed is not None:
             self._model.set_seed(seed)
         self._input_names = [spec.name for spec in self._model.inputs]
+        self._required = [arg.name for arg in self._inputs]
         self._output_names = [spec.name for spec in self._model.outputs]
 
     def _compile(self, source: str | bytes) -> Model:
@@ -106,7 +108,7 @@ class InferenceSession:
         return self._outputs
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        return []
+        return self._overridable
 
     def get_providers(self) -> list[str]:
         return [PROVIDER]
@@ -147,15 +149,16 @@ class InferenceSession:
 
     def _run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Any]:
         names = list(output_names) if output_names else self._output_names
-        if len(input_feed) == len(self._inputs) and names == self._output_names:
+        given = self._required if len(input_feed) == len(self._required) else self._input_names
+        if len(input_feed) == len(given) and names == self._output_names:
             try:
-                results = self._model.run_arrays([input_feed[name] for name in self._input_names])
+                results = self._model.run_arrays([input_feed[name] for name in given])
             except KeyError:
                 results = None
             if results is not None:
                 return list(results)
         feeds = {name: _array_of(value) for name, value in input_feed.items()}
-        if feeds.keys() != set(self._input_names):
+        if not set(self._required) <= feeds.keys() <= set(self._input_names):
             self._refuse(feeds)
         named = self._model.run(feeds, names)
         return [named[name] for name in names]

@@ -53,7 +53,7 @@ Result<std::vector<int>> arrange_inputs(const std::vector<InferCall::Input>& inp
                                         const package::Signature& signature) {
   auto places = SLUICE_TRY(match(inputs, signature.inputs, "input"));
   for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i] >= 0) continue;
+    if (places[i] >= 0 || signature.inputs[i].has_default) continue;
     return runtime::runtime_error(RuntimeCode::kBadInput, "input \"{}\" is missing: {}",
                                   signature.inputs[i].name, signature.inputs[i].type.to_string());
   }
@@ -63,7 +63,9 @@ Result<std::vector<int>> arrange_inputs(const std::vector<InferCall::Input>& inp
 Result<runtime::Request> arrange(const InferCall& call, const package::Signature& signature) {
   runtime::Request request;
   for (const int place : SLUICE_TRY(arrange_inputs(call.inputs, signature))) {
-    request.inputs.push_back(call.inputs[static_cast<std::size_t>(place)].view);
+    const package::TensorSpec& spec = signature.inputs[request.inputs.size()];
+    request.inputs.push_back(place < 0 ? exec::default_of(spec).value_or(exec::TensorView())
+                                       : call.inputs[static_cast<std::size_t>(place)].view);
   }
   if (!call.outputs.empty()) {
     for (const int place : SLUICE_TRY(arrange_outputs(call.outputs, signature))) {

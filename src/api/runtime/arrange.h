@@ -14,7 +14,8 @@ Result<runtime::Request> arrange(const InferCall& call, const package::Signature
 Result<std::vector<int>> arrange_outputs(const std::vector<InferCall::Output>& outputs,
                                          const package::Signature& signature);
 
-/// An index for every input of a signature: its place in `inputs`. Fails: kBadInput as `arrange`.
+/// An index for every input of a signature: its place in `inputs`; -1 stands for the default of an
+/// input that the call leaves out. Fails: kBadInput as `arrange`.
 Result<std::vector<int>> arrange_inputs(const std::vector<InferCall::Input>& inputs,
                                         const package::Signature& signature);
 
