@@ -330,6 +330,7 @@ class RemoteRuntime final : public api::Runtime {
     prepared.signature = SLUICE_TRY(signature_of(call.model));
     const auto places = SLUICE_TRY(api::arrange_inputs(call.inputs, *prepared.signature));
     for (std::size_t i = 0; i < places.size(); ++i) {
+      if (places[i] < 0) continue;  // the daemon has the default
       const InferCall::Input& input = call.inputs[static_cast<std::size_t>(places[i])];
       prepared.inputs.push_back({prepared.signature->inputs[i].name, input.view, input.exchange});
     }

@@ -50,6 +50,10 @@ Result<runtime::Request> ModelRunner::make_request(const NamedInputs& inputs,
   for (const package::TensorSpec& spec : names.inputs) {
     const auto it = inputs.find(spec.name);
     if (it == inputs.end()) {
+      if (const auto value = exec::default_of(spec)) {
+        request.inputs.push_back(*value);
+        continue;
+      }
       return runtime::runtime_error(runtime::RuntimeCode::kBadInput,
                                     "input \"{}\" of type {} is missing", spec.name,
                                     spec.type.to_string());

@@ -16,7 +16,7 @@ std::vector<ProgramTensor> list_tensors(const package::Executable& executable) {
   }
   const package::Signature signature = package::signature_of(executable.graph);
   for (const auto& spec : signature.inputs) {
-    tensors.push_back({spec.name, spec.type, TensorRole::kInput});
+    tensors.push_back({spec.name, spec.type, TensorRole::kInput, spec.default_value});
   }
   for (const auto& spec : signature.outputs) {
     tensors.push_back({spec.name, spec.type, TensorRole::kOutput});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct ProgramTensor {
   std::string name;
   ir::Type type;
   TensorRole role = TensorRole::kInput;
+  /// Of an input that needs no source.
+  std::shared_ptr<const ir::Constant> default_value = nullptr;
 
   /// The program that moves the tensor; `save` may move any tensor with a value.
   Program program() const {

@@ -33,6 +33,7 @@ Result<std::unique_ptr<QueueManager>> QueueManager::create(runtime::RequestSink&
   const auto pump = [self = manager.get()] { self->pump(); };
   const package::Signature& signature = model.signature();
   for (const package::TensorSpec& spec : signature.inputs) {
+    if (spec.has_default) continue;  // always the default: no queue
     SLUICE_TRY(check_spec(spec));
     manager->inputs_.emplace_back(spec, false, capacity, model.clock(), pump);
   }
@@ -41,7 +42,7 @@ Result<std::unique_ptr<QueueManager>> QueueManager::create(runtime::RequestSink&
   }
   for (int i = 0; i < depth; ++i) {
     Slot& slot = manager->slots_.emplace_back();
-    slot.inputs.resize(signature.inputs.size());
+    slot.inputs.resize(manager->inputs_.size());
     slot.outputs.resize(signature.outputs.size());
   }
   if (options.has_driver.value_or(false)) {
@@ -111,10 +112,15 @@ void QueueManager::take_records(Slot& slot) {
 
 Status QueueManager::start(Slot& slot) {
   runtime::Request request;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const auto& record = slot.inputs[i];
-    request.inputs.push_back({record.data, record.size_bytes, inputs_[i].spec().type.element(),
-                              inputs_[i].dims_of(record.size_bytes)});
+  std::size_t next = 0;
+  for (const package::TensorSpec& spec : model_.signature().inputs) {
+    if (spec.has_default) {
+      request.inputs.push_back(exec::default_of(spec).value_or(exec::TensorView()));
+      continue;
+    }
+    const auto& record = slot.inputs[next];
+    request.inputs.push_back({record.data, record.size_bytes, spec.type.element(),
+                              inputs_[next++].dims_of(record.size_bytes)});
   }
   for (const auto& record : slot.outputs)
     request.outputs.push_back({record.data, record.size_bytes});

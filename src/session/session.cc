@@ -141,6 +141,7 @@ Status Session::verify(Program program) const {
   for (const ProgramTensor& tensor : tensors_) {
     // Constants have a compiled value without a source, and save moves only constants with a sink.
     if (program != Program::kMain || tensor.role == TensorRole::kConstant) continue;
+    if (tensor.default_value != nullptr) continue;
     const bool is_output = tensor.role == TensorRole::kOutput;
     if (is_output ? sinks_.contains(tensor.name) : sources_.contains(tensor.name)) continue;
     missing += fmt::format("{}{} \"{}\" of type {} has no {}", missing.empty() ? "" : "; ",
@@ -174,7 +175,12 @@ Result<exec::ConstantsByName> Session::gather_constants() {
 
 /// The tensor of a source; the session owns memory that a provider will fill.
 exec::TensorView Session::input_of(const ProgramTensor& tensor) {
-  const TensorSource& source = sources_.find(tensor.name)->second;
+  const auto found = sources_.find(tensor.name);
+  if (found == sources_.end()) {
+    const ir::Constant& value = *tensor.default_value;
+    return view_of(value.type, value.data.data(), value.data.size());
+  }
+  const TensorSource& source = found->second;
   if (const auto* value = std::get_if<ir::Constant>(&source)) {
     return view_of(value->type, value->data.data(), value->data.size());
   }
@@ -190,7 +196,9 @@ exec::TensorView Session::input_of(const ProgramTensor& tensor) {
 
 /// Lets the provider of a tensor, if it has one, fill the tensor's memory.
 Status Session::provide(const ProgramTensor& tensor, const exec::TensorView& target) {
-  const auto* provider = std::get_if<DataProvider>(&sources_.find(tensor.name)->second);
+  const auto found = sources_.find(tensor.name);
+  if (found == sources_.end()) return ok_status();  // its default
+  const auto* provider = std::get_if<DataProvider>(&found->second);
   if (provider == nullptr) return ok_status();
   return (*provider)(target).with_context(fmt::format("providing \"{}\"", tensor.name));
 }

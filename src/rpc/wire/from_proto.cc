@@ -18,7 +18,7 @@ service::Peer peer_of(const v1::Peer& from) {
 Result<package::TensorSpec> spec_of(const v1::TensorSpec& from) {
   // Not within the braces: what stands before an early return there is never destroyed.
   ir::Type type = SLUICE_TRY(ir::parse_type(from.type()));
-  return package::TensorSpec{from.name(), std::move(type), from.batch_axis()};
+  return package::TensorSpec{from.name(), std::move(type), from.batch_axis(), from.has_default()};
 }
 
 service::Latency latency_of(const v1::Latency& from) {

@@ -105,6 +105,10 @@ Result<std::vector<exec::TensorView>> inputs_of(const v1::InferRequest& request,
   }
   for (std::size_t i = 0; i < views.size(); ++i) {
     if (has_come[i]) continue;
+    if (const auto value = exec::default_of(signature.inputs[i])) {
+      views[i] = *value;
+      continue;
+    }
     return runtime_error(RuntimeCode::kBadInput, "input \"{}\" is missing; the model takes {}",
                          signature.inputs[i].name, names_of(signature.inputs));
   }

@@ -17,6 +17,7 @@ void set_spec(const package::TensorSpec& from, v1::TensorSpec& to) {
   to.set_name(valid_utf8(from.name));
   to.set_type(valid_utf8(from.type.to_string()));
   to.set_batch_axis(from.batch_axis);
+  to.set_has_default(from.has_default);
 }
 
 void set_latency(const service::Latency& from, v1::Latency& to) {

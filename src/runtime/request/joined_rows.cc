@@ -108,6 +108,13 @@ Result<JoinRule> join_rule(std::string_view model, const package::Signature& sig
   const ir::Dim* rows = leading_dim(signature.inputs.front().type);
   JoinRule rule = {options.rows, options.max_delay_ns, rows != nullptr && rows->is_known(), {}};
   const auto check = [&](const package::TensorSpec& spec, std::string_view what) -> Status {
+    if (spec.has_default) {
+      return runtime_error(RuntimeCode::kInvalid,
+                           "{} cannot join requests: input \"{}\" has a default, which has rows of "
+                           "its own: compile the model with --overridable none, or leave out "
+                           "batch_rows",
+                           model, spec.name);
+    }
     const ir::Dim* own = leading_dim(spec.type);
     if (rows != nullptr && own != nullptr && *own == *rows) return ok_status();
     return runtime_error(RuntimeCode::kInvalid,

@@ -139,7 +139,9 @@ Result<CaseModel> load_case(const fs::path& folder, const CaseOptions& options) 
 /// The inputs of a data set, as the model takes them.
 Result<Values> read_inputs_for(const package::Signature& signature, const fs::path& data_set) {
   auto inputs = SLUICE_TRY(read_values(data_set, "input", signature.inputs));
-  if (inputs.size() == signature.inputs.size()) return inputs;
+  std::size_t missing = inputs.size();
+  while (missing < signature.inputs.size() && signature.inputs[missing].has_default) ++missing;
+  if (missing == signature.inputs.size() && inputs.size() <= missing) return inputs;
   return invalid_argument("{} inputs, data for {}", signature.inputs.size(), inputs.size());
 }
 

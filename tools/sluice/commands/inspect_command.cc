@@ -18,7 +18,10 @@ namespace {
 double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
 nlohmann::json spec_json(const package::TensorSpec& spec) {
-  return {{"name", spec.name}, {"type", spec.type.to_string()}, {"batch_axis", spec.batch_axis}};
+  return {{"name", spec.name},
+          {"type", spec.type.to_string()},
+          {"batch_axis", spec.batch_axis},
+          {"has_default", spec.has_default}};
 }
 
 struct OperationKind {
@@ -186,7 +189,8 @@ class InspectCommand : public Command {
   void print(const package::Executable& executable) const {
     const package::Signature signature = package::signature_of(executable.graph);
     for (const auto& spec : signature.inputs) {
-      fmt::print("input   {} : {}\n", spec.name, spec.type.to_string());
+      fmt::print("input   {} : {}{}\n", spec.name, spec.type.to_string(),
+                 spec.has_default ? " (has a default)" : "");
     }
     for (const auto& spec : signature.outputs) {
       fmt::print("output  {} : {}\n", spec.name, spec.type.to_string());

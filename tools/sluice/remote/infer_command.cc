@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "sluice/model/model_source.h"
 #include "sluice/remote/commands.h"
@@ -51,11 +52,13 @@ class InferCommand : public Command {
     const package::Signature& signature = entries.at(0).signature;
     auto sources = SLUICE_TRY(parse_inputs(inputs_, signature, Missing::kRefuse));
     const std::map<std::string, std::uint64_t> indexes = SLUICE_TRY(take_indexes(sources));
+    const std::set<std::string> left_out = take_defaults(sources);
     const auto constants = SLUICE_TRY(
         read_inputs(sources, signature, SLUICE_TRY(parse_shapes(shapes_)), preprocessing_));
     std::vector<rpc::client::NamedTensor> tensors;
     for (std::size_t i = 0; i < constants.size(); ++i) {
       const std::string& name = signature.inputs[i].name;
+      if (left_out.contains(name)) continue;
       const auto index = indexes.find(name);
       tensors.push_back({name, view_of(constants[i]), index == indexes.end() ? 0 : index->second});
     }
@@ -68,6 +71,17 @@ class InferCommand : public Command {
   }
 
  private:
+  /// The inputs whose defaults the daemon has. A generated tensor stands in for each.
+  static std::set<std::string> take_defaults(std::map<std::string, std::string>& sources) {
+    std::set<std::string> names;
+    for (auto& [name, source] : sources) {
+      if (source != kDefaultSource) continue;
+      names.insert(name);
+      source = "zeros";
+    }
+    return names;
+  }
+
   /// The inputs that the exchange has, by name. A generated tensor stands in for each.
   static Result<std::map<std::string, std::uint64_t>> take_indexes(
       std::map<std::string, std::string>& sources) {

@@ -14,7 +14,8 @@ namespace {
 json tensors(const std::vector<package::TensorSpec>& specs) {
   json all = json::array();
   for (const package::TensorSpec& spec : specs) {
-    all.push_back({{"name", spec.name}, {"type", spec.type.to_string()}});
+    all.push_back(
+        {{"name", spec.name}, {"type", spec.type.to_string()}, {"has_default", spec.has_default}});
   }
   return all;
 }

@@ -16,10 +16,16 @@ namespace {
 std::string list_inputs(const package::Signature& signature) {
   std::string text;
   for (const package::TensorSpec& spec : signature.inputs) {
-    text +=
-        fmt::format("{}\"{}\" ({})", text.empty() ? "" : ", ", spec.name, spec.type.to_string());
+    text += fmt::format("{}\"{}\" ({}{})", text.empty() ? "" : ", ", spec.name,
+                        spec.type.to_string(), spec.has_default ? ", has a default" : "");
   }
   return text;
+}
+
+std::size_t count_required(const package::Signature& signature) {
+  const auto has_default =
+      std::ranges::count(signature.inputs, true, &package::TensorSpec::has_default);
+  return signature.inputs.size() - static_cast<std::size_t>(has_default);
 }
 
 const package::TensorSpec* find_spec(const package::Signature& signature, std::string_view name) {
@@ -89,6 +95,7 @@ Result<Value> read_json(const std::string& path) {
 Result<ir::Constant> read_tensor(const std::string& source, const package::TensorSpec& spec,
                                  const std::map<std::string, std::vector<std::int64_t>>& dims,
                                  const Preprocessing& preprocessing) {
+  if (source == kDefaultSource && spec.default_value != nullptr) return *spec.default_value;
   if (source == "random" || source == "zeros") {
     return generate(SLUICE_TRY(fixed_type(spec, dims)), source == "random");
   }
@@ -124,10 +131,14 @@ Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::s
     const std::size_t equals = argument.find('=');
     const bool is_named = equals != std::string::npos;
     if (!is_named && argument.ends_with(".npz")) {
-      for (const package::TensorSpec& spec : signature.inputs) sources.emplace(spec.name, argument);
+      for (const package::TensorSpec& spec : signature.inputs) {
+        if (spec.has_default && !read_npz(argument, spec.name).is_ok()) continue;
+        sources.emplace(spec.name, argument);
+      }
       continue;
     }
-    if (!is_named && signature.inputs.size() != 1) {
+    const std::size_t num_required = count_required(signature);
+    if (!is_named && num_required != 1) {
       return invalid_argument("--input {}: say which input, name=...; the model has {}", argument,
                               list_inputs(signature));
     }
@@ -140,6 +151,10 @@ Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::s
   }
   for (const package::TensorSpec& spec : signature.inputs) {
     if (sources.contains(spec.name)) continue;
+    if (spec.has_default) {
+      sources[spec.name] = kDefaultSource;
+      continue;
+    }
     if (missing == Missing::kRefuse) {
       return invalid_argument("input \"{}\" ({}) is missing; give it with --input {}=FILE.npy",
                               spec.name, spec.type.to_string(), spec.name);

@@ -16,9 +16,12 @@ namespace sluice::tool {
 /// What happens to inputs that the command line does not name.
 enum class Missing { kRefuse, kRandom };
 
-/// The source of each input, by name. A model of one input takes a source without `name=`. An .npz
-/// file without `name=` is the source of all inputs that have no other.
-/// Fails: kInvalidArgument for an unknown name, listing the model's inputs, or a missing one.
+/// The source of an input that has a default and is not given: no file has such a name.
+inline constexpr const char* kDefaultSource = "";
+
+/// The source of each input, by name. A model of one input without a default takes a source without
+/// `name=`. An .npz file without `name=` is the source of all inputs that have no other. Fails:
+/// kInvalidArgument for an unknown name, listing the model's inputs, or a missing one.
 Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::string>& arguments,
                                                         const package::Signature& signature,
                                                         Missing missing);

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "sluice/tensors/inputs.h"
+
 namespace sluice::tool {
 namespace {
 
@@ -31,6 +33,7 @@ Result<Sample> read_sample(const fs::path& folder, const package::Signature& sig
       const fs::path path = folder / (spec.name + std::string(extension));
       if (fs::exists(path)) sample[spec.name] = path.string();
     }
+    if (!sample.contains(spec.name) && spec.has_default) sample[spec.name] = kDefaultSource;
     if (!sample.contains(spec.name)) {
       return invalid_argument("sample \"{}\" has no {}.npy or {}.png", folder.string(), spec.name,
                               spec.name);
