@@ -13,6 +13,7 @@ import pytest
 import sluice
 
 from conftest import PATIENCE
+from daemon import Daemon
 from test_defaults import OTHER, K, X, compiled, model_of, product
 
 
@@ -88,8 +89,9 @@ def test_the_shim_lists_them() -> None:
 
 
 def run_command(*arguments: str) -> str:
-    return subprocess.run([os.environ["SLUICE_PROGRAM"], *arguments], check=True, capture_output=True,
-                          text=True).stdout
+    done = subprocess.run([os.environ["SLUICE_PROGRAM"], *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_the_command_shows_and_takes_them(tmp_path: pathlib.Path) -> None:
@@ -104,3 +106,20 @@ def test_the_command_shows_and_takes_them(tmp_path: pathlib.Path) -> None:
     for given, k in (((), K), (("--input", f"k={tmp_path}/k.npy"), OTHER)):
         run_command("run", model, "--input", f"x={tmp_path}/x.npy", *given, "--output-dir", str(tmp_path / "out"))
         np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), X * k)
+
+
+@pytest.mark.parametrize("isolation", ["stream", "process"])
+def test_the_command_asks_a_daemon(isolation: str, daemon: Daemon, tmp_path: pathlib.Path) -> None:
+    model = tmp_path / "product.sluice"
+    sluice.compile(product().SerializeToString(), model)
+    np.save(tmp_path / "x.npy", X)
+    np.savez(tmp_path / "both.npz", x=X, k=OTHER)
+    asked = ("--address", daemon.address)
+    name = f"product by {isolation}"
+    run_command("load", str(model), "--name", name, "--isolation", isolation, *asked)
+    for source, k in ((f"x={tmp_path}/x.npy", K), (f"{tmp_path}/both.npz", OTHER), (f"{tmp_path}/x.npy", K)):
+        run_command("infer", name, "--input", source, "--output-dir", str(tmp_path / "out"), *asked)
+        np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), X * k)
+    (listed,) = [each for each in json.loads(run_command("models", "--json", *asked)) if each["name"] == name]
+    assert [(spec["name"], spec["has_default"]) for spec in listed["inputs"]] == [("x", False), ("k", True)]
+    run_command("unload", name, *asked)
