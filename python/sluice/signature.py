@@ -15,7 +15,7 @@ from .errors import InvalidArgument, NotFound
 
 #: Runs the extension on converted inputs: (inputs, wanted outputs, memory or None) to outputs.
 Execute = Callable[[list[Any], list[bool], list[Any] | None], list[Any]]
-#: A tensor as the extension describes it: name, type, element type, shape, batch axis.
+#: A tensor as the extension describes it: name, type, element type, shape, batch axis, whether it has a default.
 Described = tuple[str, str, int, Any, int, bool]
 _MISSING: Any = object()
 
