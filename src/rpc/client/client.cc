@@ -3,8 +3,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -12,6 +10,7 @@
 
 #include "base/file.h"
 #include "rpc/client/client_messages.h"
+#include "rpc/client/connection.h"
 #include "rpc/client/credentials.h"
 #include "rpc/client/infer_client.h"
 #include "rpc/client/ring_caller.h"
@@ -29,17 +28,8 @@ namespace {
 constexpr std::uint32_t kSeeds = 8, kBatches = 9;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxKnownModels = 1024;
-constexpr std::int64_t kReasonTimeoutNs = 1'000'000'000;
-/// Between two attempts to connect, doubled each time. A daemon that starts serves within
-/// milliseconds; gRPC's own first wait is a second.
-constexpr std::int64_t kFirstAttemptNs = 2'000'000;
-constexpr std::int64_t kLongestAttemptNs = 128'000'000;
 
 using Stub = v1::Runtime::Stub;
-
-std::chrono::system_clock::time_point after(std::int64_t duration_ns) {
-  return std::chrono::system_clock::now() + std::chrono::nanoseconds(duration_ns);
-}
 
 /// The models of a response that lists some.
 template <typename Response>
@@ -54,9 +44,7 @@ Result<std::vector<service::ModelEntry>> models_of(const Response& response) {
 class GrpcClient final : public Client {
  public:
   GrpcClient(ClientOptions options, std::shared_ptr<grpc::Channel> channel)
-      : options_(std::move(options)),
-        channel_(std::move(channel)),
-        stub_(v1::Runtime::NewStub(channel_)) {}
+      : connection_(std::move(options), std::move(channel)) {}
 
   ~GrpcClient() override {
     if (lease_ == nullptr) return;
@@ -70,38 +58,38 @@ class GrpcClient final : public Client {
   Result<service::SessionId> open_session(const std::string& name) override {
     const std::lock_guard lock(session_mutex_);
     if (lease_ != nullptr) return make_error(Code::kFailedPrecondition, "a session is open");
-    SLUICE_TRY(wait_for_daemon());
+    SLUICE_TRY(connection_.wait_for_daemon());
     prepare(lease_context_);
     v1::OpenSessionRequest request;
     request.set_client(name);
-    lease_ = stub_->OpenSession(&lease_context_, request);
+    lease_ = connection_.stub().OpenSession(&lease_context_, request);
     v1::OpenSessionResponse response;
     if (!lease_->Read(&response)) {
-      const Status status = answer_of(lease_->Finish());
+      const Status status = connection_.answer_of(lease_->Finish());
       lease_ = nullptr;
       if (status.is_ok()) return make_error(Code::kInternal, "the daemon gave no session");
       return status;
     }
     token_ = response.token();
-    has_session_.store(true);
+    connection_.begin_session();
     return service::SessionId(response.session());
   }
 
   Result<service::ServerInfo> server() override {
     v1::GetServerResponse response;
-    SLUICE_TRY(call(&Stub::GetServer, v1::GetServerRequest(), response));
+    SLUICE_TRY(ask(&Stub::GetServer, v1::GetServerRequest(), response));
     return wire::from_proto(response);
   }
 
   Result<service::ServerHealth> health() override {
     v1::GetHealthResponse response;
-    SLUICE_TRY(call(&Stub::GetHealth, v1::GetHealthRequest(), response));
+    SLUICE_TRY(ask(&Stub::GetHealth, v1::GetHealthRequest(), response));
     return wire::from_proto(response);
   }
 
   Result<std::vector<service::SessionInfo>> list_sessions() override {
     v1::ListSessionsResponse response;
-    SLUICE_TRY(call(&Stub::ListSessions, v1::ListSessionsRequest(), response));
+    SLUICE_TRY(ask(&Stub::ListSessions, v1::ListSessionsRequest(), response));
     std::vector<service::SessionInfo> sessions;
     for (const v1::Session& session : response.sessions())
       sessions.push_back(wire::from_proto(session));
@@ -134,7 +122,7 @@ class GrpcClient final : public Client {
 
   Result<std::vector<service::GroupEntry>> list_groups() override {
     v1::ListGroupsResponse response;
-    SLUICE_TRY(call(&Stub::ListGroups, v1::ListGroupsRequest(), response));
+    SLUICE_TRY(ask(&Stub::ListGroups, v1::ListGroupsRequest(), response));
     std::vector<service::GroupEntry> groups;
     for (const v1::Group& group : response.groups()) groups.push_back(wire::from_proto(group));
     return groups;
@@ -224,7 +212,7 @@ class GrpcClient final : public Client {
     v1::ListModelsRequest request;
     request.set_model(model);
     v1::ListModelsResponse response;
-    SLUICE_TRY(call(&Stub::ListModels, request, response));
+    SLUICE_TRY(ask(&Stub::ListModels, request, response));
     return models_of(response);
   }
 
@@ -232,7 +220,7 @@ class GrpcClient final : public Client {
     v1::GetStatisticsRequest request;
     request.set_model(model);
     v1::GetStatisticsResponse response;
-    SLUICE_TRY(call(&Stub::GetStatistics, request, response));
+    SLUICE_TRY(ask(&Stub::GetStatistics, request, response));
     std::vector<service::ModelStatistics> all;
     for (const v1::ModelStatistics& one : response.models()) all.push_back(wire::from_proto(one));
     return all;
@@ -240,7 +228,7 @@ class GrpcClient final : public Client {
 
   Result<service::ServerStatistics> all_statistics() override {
     v1::GetStatisticsResponse response;
-    SLUICE_TRY(call(&Stub::GetStatistics, v1::GetStatisticsRequest(), response));
+    SLUICE_TRY(ask(&Stub::GetStatistics, v1::GetStatisticsRequest(), response));
     return wire::from_proto(response);
   }
 
@@ -253,19 +241,19 @@ class GrpcClient final : public Client {
   }
 
   Result<runtime::Profile> stop_profile(std::uint64_t id) override {
-    SLUICE_TRY(wait_for_daemon());
+    SLUICE_TRY(connection_.wait_for_daemon());
     grpc::ClientContext context;
     prepare(context);
     v1::StopProfileRequest request;
     request.set_profile(id);
-    const auto reader = stub_->StopProfile(&context, request);
+    const auto reader = connection_.stub().StopProfile(&context, request);
     runtime::Profile profile;
     v1::StopProfileResponse part;
     Status read = ok_status();
     while (reader->Read(&part)) {
       if (read.is_ok()) read = wire::add_part(part, profile);
     }
-    SLUICE_TRY(answer_of(reader->Finish()));
+    SLUICE_TRY(connection_.answer_of(reader->Finish()));
     SLUICE_TRY(std::move(read));
     SLUICE_TRY(wire::check_profile(profile));
     return profile;
@@ -376,21 +364,22 @@ class GrpcClient final : public Client {
 
   Result<std::vector<service::RegionInfo>> list_regions() override {
     v1::ListRegionsResponse response;
-    SLUICE_TRY(call(&Stub::ListRegions, v1::ListRegionsRequest(), response));
+    SLUICE_TRY(ask(&Stub::ListRegions, v1::ListRegionsRequest(), response));
     std::vector<service::RegionInfo> regions;
     for (const v1::Region& region : response.regions()) regions.push_back(wire::from_proto(region));
     return regions;
   }
 
   Result<std::unique_ptr<InferStream>> open_stream() override {
-    SLUICE_TRY(wait_for_daemon());
+    SLUICE_TRY(connection_.wait_for_daemon());
     return client::open_stream(
-        *stub_, shared_, [this](grpc::ClientContext& context) { prepare(context); },
-        [this](const grpc::Status& status) { return answer_of(status); });
+        connection_.stub(), shared_, [this](grpc::ClientContext& context) { prepare(context); },
+        [this](const grpc::Status& status) { return connection_.answer_of(status); });
   }
 
   Result<std::unique_ptr<RingStream>> open_ring_stream(const RingStreamOptions& options) override {
-    if (!has_session_.load()) return make_error(Code::kFailedPrecondition, "a ring is a session's");
+    if (!connection_.has_session())
+      return make_error(Code::kFailedPrecondition, "a ring is a session's");
     return client::open_ring_stream(
         SLUICE_TRY(find_side_socket()), token_, options,
         [this](std::uint64_t model) { return model_entry(model); },
@@ -400,82 +389,51 @@ class GrpcClient final : public Client {
  private:
   void prepare(grpc::ClientContext& context) const {
     if (!token_.empty()) context.AddMetadata("sluice-session", token_);
-    if (!options_.token.empty()) context.AddMetadata("authorization", "Bearer " + options_.token);
-  }
-
-  bool is_connected() const { return channel_->GetState(false) == GRPC_CHANNEL_READY; }
-
-  /// Fails: no attempt to connect succeeded within the time of the options.
-  bool connects() const {
-    const auto end = after(options_.connect_timeout_ns);
-    for (std::int64_t wait_ns = kFirstAttemptNs;;
-         wait_ns = std::min(2 * wait_ns, kLongestAttemptNs)) {
-      const auto pause = after(wait_ns);
-      if (channel_->WaitForConnected(std::min(pause, end))) return true;
-      if (pause >= end) return false;
-      grpc::experimental::ChannelResetConnectionBackoff(channel_.get());
-    }
-  }
-
-  /// Waits until the daemon serves. The lease of a session is on this client's only connection:
-  /// once that has broken, no wait brings the session back.
-  Status wait_for_daemon() const {
-    if (is_connected()) return ok_status();
-    if (has_session_.load()) return session_is_over();
-    return connects() ? ok_status() : no_daemon(try_call());
-  }
-
-  /// A call that does not wait says how the last attempt to connect failed.
-  grpc::Status try_call() const {
-    grpc::ClientContext context;
-    context.set_deadline(after(kReasonTimeoutNs));
-    v1::GetServerResponse response;
-    return stub_->GetServer(&context, v1::GetServerRequest(), &response);
+    if (!connection_.options().token.empty())
+      context.AddMetadata("authorization", "Bearer " + connection_.options().token);
   }
 
   Status why_ring_ended() const {
-    const grpc::Status status = try_call();
-    if (!status.ok()) return no_daemon(status);
+    const grpc::Status status = connection_.try_call();
+    if (!status.ok()) return connection_.no_daemon(status);
     return Status(Code::kUnavailable, static_cast<std::int32_t>(runtime::RuntimeCode::kFailed),
                   "the daemon has ended the ring: the session is over, or the daemon is ending");
   }
 
-  Status session_is_over() const {
-    return make_error(
-        Code::kUnavailable,
-        "the connection to the daemon at {} has ended, and this client's session with "
-        "it: connect again, and load the models again",
-        options_.address);
-  }
-
-  Status no_daemon(const grpc::Status& why) const {
-    return make_error(Code::kUnavailable, "no daemon answers at {}: {}; is sluiced running, and {}",
-                      options_.address, why.error_message(),
-                      is_local() ? "may this user connect?" : "do both sides agree on TLS?");
-  }
-
-  /// The daemon's error, or kUnavailable without a daemon: gRPC's own errors have no details.
-  Status answer_of(const grpc::Status& status) const {
-    const bool is_ours =
-        status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty();
-    return is_ours ? no_daemon(status) : wire::from_grpc(status);
-  }
+  template <typename Request, typename Response>
+  using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
 
   template <typename Request, typename Response>
-  Status call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-              const Request& request, Response& response, std::int64_t timeout_ns = 0) {
-    SLUICE_TRY(wait_for_daemon());
+  grpc::Status invoke(Method<Request, Response> method, const Request& request, Response& response,
+                      std::int64_t timeout_ns) {
     grpc::ClientContext context;
     prepare(context);
     if (timeout_ns > 0) context.set_deadline(after(timeout_ns));
-    return answer_of((stub_.get()->*method)(&context, request, &response));
+    return (connection_.stub().*method)(&context, request, &response);
+  }
+
+  template <typename Request, typename Response>
+  Status call(Method<Request, Response> method, const Request& request, Response& response,
+              std::int64_t timeout_ns = 0) {
+    SLUICE_TRY(connection_.wait_for_daemon());
+    return connection_.answer_of(invoke(method, request, response, timeout_ns));
+  }
+
+  /// A call that changes nothing. It is made again if the connection ends under it: the daemon may
+  /// have ended before the call, unnoticed, and the next one may start.
+  template <typename Request, typename Response>
+  Status ask(Method<Request, Response> method, const Request& request, Response& response) {
+    SLUICE_TRY(connection_.wait_for_daemon());
+    const grpc::Status status = invoke(method, request, response, 0);
+    const bool is_over = connection_.has_session() || !connection_.was_lost(status);
+    return is_over ? connection_.answer_of(status) : call(method, request, response);
   }
 
   /// `package`: null for the package at `path` of the daemon's machine.
   Status send_load(const service::ModelOptions& options, const std::string& path,
                    const Bytes* package, bool only_estimate, v1::LoadModelResponse& response) {
     const Bytes file = package == nullptr ? Bytes() : *package;
-    SLUICE_TRY(wait_for_daemon());
+    SLUICE_TRY(connection_.wait_for_daemon());
     SLUICE_TRY(check_takes(options));
     v1::LoadModelRequest message;
     v1::LoadOptions& first = *message.mutable_options();
@@ -488,7 +446,7 @@ class GrpcClient final : public Client {
     }
     grpc::ClientContext context;
     prepare(context);
-    const auto writer = stub_->LoadModel(&context, &response);
+    const auto writer = connection_.stub().LoadModel(&context, &response);
     bool is_open = writer->Write(message);
     for (std::size_t at = 0; is_open && at < file.size(); at += kChunkBytes) {
       const Bytes chunk = file.slice(at, std::min(kChunkBytes, file.size() - at));
@@ -496,7 +454,7 @@ class GrpcClient final : public Client {
       is_open = writer->Write(message);
     }
     writer->WritesDone();
-    return answer_of(writer->Finish());
+    return connection_.answer_of(writer->Finish());
   }
 
   /// An older daemon would read past an option and serve otherwise.
@@ -504,7 +462,7 @@ class GrpcClient final : public Client {
     const std::uint32_t since = options.batching ? kBatches : options.seed ? kSeeds : 0;
     if (since == 0 || SLUICE_TRY(server()).protocol_minor >= since) return ok_status();
     return unimplemented("the daemon at {} takes no {}: it is an older one; update it",
-                         options_.address, options.batching ? "batch_rows" : "seed");
+                         connection_.options().address, options.batching ? "batch_rows" : "seed");
   }
 
   /// A daemon of an older release reads past what it does not know: such a function is removed.
@@ -524,7 +482,7 @@ class GrpcClient final : public Client {
   }
 
   Result<std::string> find_side_socket() {
-    if (!is_local()) {
+    if (!connection_.is_local()) {
       return make_error(Code::kFailedPrecondition,
                         "memory is shared over a Unix socket only: connect to unix:/PATH");
     }
@@ -532,10 +490,12 @@ class GrpcClient final : public Client {
     if (!side_socket.empty()) return side_socket;
     return unimplemented(
         "the daemon at {} shares no memory: it is an older one, or its socket's path is too long",
-        options_.address);
+        connection_.options().address);
   }
 
-  bool uses_ring() const { return options_.uses_ring && has_session_.load() && is_local(); }
+  bool uses_ring() const {
+    return connection_.options().uses_ring && connection_.has_session() && connection_.is_local();
+  }
 
   /// Null if the daemon offers no ring. The client asks for one only once.
   std::shared_ptr<RingCaller> find_ring() {
@@ -568,12 +528,9 @@ class GrpcClient final : public Client {
     return entry;
   }
 
-  const ClientOptions options_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<Stub> stub_;
+  Connection connection_;
   std::mutex session_mutex_;
-  std::string token_;  ///< not written any more once has_session_
-  std::atomic<bool> has_session_ = false;
+  std::string token_;  ///< not written any more once the connection has a session
   SharedTable shared_;
   std::mutex ring_mutex_;
   bool has_tried_ring_ = false;
