@@ -329,7 +329,8 @@ typedef struct sluice_loaded_model {
   const sluice_tensor_spec* const* inputs;  /* [num_inputs], in the order of the signature */
   const sluice_tensor_spec* const* outputs; /* [num_outputs] */
   sluice_footprint footprint;
-  int64_t slots_bytes; /* measured: slots and device buffers */
+  int64_t slots_bytes;      /* measured: slots and device buffers */
+  int32_t has_fixed_inputs; /* initializers that the file lists as inputs are constants */
 } sluice_loaded_model;
 
 typedef struct sluice_loaded_model_list {

@@ -78,6 +78,7 @@ struct ModelInfo {
   std::vector<TensorInfo> outputs = {};
   sluice_footprint footprint = {};
   std::int64_t slots_bytes = 0;
+  bool has_fixed_inputs = false;  ///< initializers that the file lists as inputs are constants
 };
 
 struct RuntimeOptions {
@@ -221,6 +222,7 @@ inline ModelInfo info_of(const sluice_loaded_model& model) {
   }
   info.footprint = model.footprint;
   info.slots_bytes = model.slots_bytes;
+  info.has_fixed_inputs = model.has_fixed_inputs != 0;
   return info;
 }
 

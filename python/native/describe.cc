@@ -88,6 +88,7 @@ nb::dict describe(const sluice_loaded_model& model) {
   fields["outputs"] = describe_tensors(model.outputs, model.num_outputs);
   fields["footprint"] = describe(model.footprint);
   fields["slots_bytes"] = model.slots_bytes;
+  fields["has_fixed_inputs"] = model.has_fixed_inputs != 0;
   return fields;
 }
 

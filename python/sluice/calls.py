@@ -20,9 +20,10 @@ class SignedModel(_native.CallableModel, Generic[Native]):
 
     _native: Native
 
-    def __init__(self, native: Native, inputs: Sequence[Described], outputs: Sequence[Described]) -> None:
+    def __init__(self, native: Native, inputs: Sequence[Described], outputs: Sequence[Described],
+                 has_fixed_inputs: bool) -> None:
         self._native = native
-        self._signature = Signature(inputs, outputs)
+        self._signature = Signature(inputs, outputs, has_fixed_inputs)
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:

@@ -67,6 +67,7 @@ class ModelInfo(NamedTuple):
     outputs: tuple[str, ...]
     footprint: Footprint
     slots_bytes: int
+    has_fixed_inputs: bool  #: initializers that the model's file lists as inputs are constants
 
 
 class Latency(NamedTuple):

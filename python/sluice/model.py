@@ -29,7 +29,8 @@ class Model(SignedModel[_native.Model], Package):
     """
 
     def __init__(self, native: _native.Model, source: str, file: int | None = None) -> None:
-        SignedModel.__init__(self, native, native.inputs(), native.outputs())
+        SignedModel.__init__(self, native, native.inputs(), native.outputs(),
+                             "fixed_inputs" in native.metadata())
         Package.__init__(self, source, file)
         self.opened: dict[str, Any] = {}  #: arguments of the `reopen` that made it
 

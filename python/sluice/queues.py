@@ -81,7 +81,8 @@ class Queues:
     def _find(self, name: str) -> tuple[TensorSpec, bool]:
         found = self._specs.get(name)
         if found is None:
-            raise InvalidArgument(f'no queue "{name}"; there are {", ".join(self._specs)}')
+            hint = self._model._signature.fixed_input_hint(name)
+            raise InvalidArgument(f'no queue "{name}"; there are {", ".join(self._specs)}{hint}')
         return found
 
 

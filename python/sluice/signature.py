@@ -48,7 +48,9 @@ def specs_of(described: Sequence[Described]) -> tuple[TensorSpec, ...]:
 class Signature:
     """Prepares arguments for the extension, and results for the caller. Immutable."""
 
-    def __init__(self, inputs: Sequence[Described], outputs: Sequence[Described]) -> None:
+    def __init__(self, inputs: Sequence[Described], outputs: Sequence[Described],
+                 has_fixed_inputs: bool = False) -> None:
+        self._has_fixed_inputs = has_fixed_inputs  # initializers that the file lists as inputs
         self.inputs = specs_of(inputs)
         self.outputs = specs_of(outputs)
         self.output_names = [spec.name for spec in self.outputs]
@@ -68,8 +70,15 @@ class Signature:
         index = self._index.get(name)
         if index is None:
             known = ", ".join(f'"{spec.name}"' for spec in self.inputs)
-            raise NotFound(f'the model has no input "{name}"; it has {known}')
+            raise NotFound(f'the model has no input "{name}"; it has {known}{self.fixed_input_hint(name)}')
         return index
+
+    def fixed_input_hint(self, name: str) -> str:
+        """What an error about a name that is no input adds: the option that may make it one."""
+        if not self._has_fixed_inputs:
+            return ""
+        return ("; initializers that its file lists as inputs are constants: "
+                f"compile with --overridable {name} to give one of that name")
 
     def find_output(self, name: str) -> int:
         for i, known in enumerate(self.output_names):

@@ -11,7 +11,7 @@ namespace sluice::api {
 namespace {
 
 Status set_input(sluice_context& context, const char* name, const sluice_array* given) {
-  const auto index = SLUICE_TRY(find_spec(context.open->inputs, name, "input"));
+  const auto index = SLUICE_TRY(find_input(*context.open, name));
   if (given == nullptr) return context.context.reset_input(index);
   const sluice_array& array = *given;
   const SpecStorage& spec = *context.open->inputs[index];

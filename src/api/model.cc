@@ -85,6 +85,14 @@ Result<std::size_t> find_spec(const std::vector<std::unique_ptr<SpecStorage>>& s
                     name == nullptr ? "" : name, known);
 }
 
+Result<std::size_t> find_input(const OpenModel& open, const char* name) {
+  auto found = find_spec(open.inputs, name, "input");
+  if (found.is_ok() || name == nullptr) return found;
+  return Status(
+      found.status().code(),
+      found.status().message() + package::fixed_input_hint(open.loaded.signature(), name));
+}
+
 Result<exec::TensorView> view_of(const sluice_array& array) {
   exec::TensorView view;
   SLUICE_TRY(read_view(array, view));

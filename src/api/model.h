@@ -39,6 +39,9 @@ Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::stri
 Result<std::size_t> find_spec(const std::vector<std::unique_ptr<SpecStorage>>& specs,
                               const char* name, std::string_view what);
 
+/// The same among the model's inputs; the error names an option that may make `name` one.
+Result<std::size_t> find_input(const OpenModel& open, const char* name);
+
 Result<exec::TensorView> view_of(const sluice_array& array);
 /// As `view_of`, into a view that many calls reuse: its dimensions keep their memory.
 Status read_view(const sluice_array& array, exec::TensorView& view);

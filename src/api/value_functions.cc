@@ -45,7 +45,7 @@ Result<exec::Value> value_of(const ir::Type& type, std::span<const sluice_array>
 
 Status set_elements(sluice_context& context, const char* name,
                     std::span<const sluice_array> elements) {
-  const auto index = SLUICE_TRY(find_spec(context.open->inputs, name, "input"));
+  const auto index = SLUICE_TRY(find_input(*context.open, name));
   const package::TensorSpec& spec = context.open->loaded.signature().inputs[index];
   auto value =
       SLUICE_TRY(value_of(spec.type, elements).with_context("input \"" + spec.name + "\""));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "ir/fixed_inputs.h"
 #include "onnx/functions.h"
 #include "onnx/graph_builder.h"
 #include "onnx/maps.h"
@@ -145,10 +146,13 @@ Result<ir::Graph> import_parsed(ParsedModel& parsed, std::vector<Folder> folders
   GraphBuilder builder(std::move(folders), functions, opsets);
   builder.add_raw_data(*model.mutable_graph(), parsed.raw);
   ir::Graph graph =
-      SLUICE_TRY(builder.build(*model.mutable_graph(), options, std::move(overridable)));
+      SLUICE_TRY(builder.build(*model.mutable_graph(), options, std::move(overridable.names)));
   describe_source(model, opsets, graph);
   SLUICE_TRY(keep_authors_metadata(model, graph));
   graph.metadata.insert(columns.begin(), columns.end());
+  if (overridable.num_fixed > 0) {
+    graph.metadata.insert_or_assign(ir::kFixedInputsFact, std::to_string(overridable.num_fixed));
+  }
   std::vector<std::string> warnings(builder.warnings().begin(), builder.warnings().end());
   SLUICE_TRY(ops::infer_types(graph, &warnings));
   SLUICE_TRY(ops::lower_operations(graph));

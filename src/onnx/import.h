@@ -9,7 +9,8 @@
 //
 // Metadata: "producer", "ir_version", "onnx_opset" (of the default domain), "opset.<domain>",
 // "batch_symbol" (the symbol that leads the inputs' shapes, if one does), "columns.<name>" (the
-// keys of an input or output that is a map in the file: maps.h); as the file says them: "doc",
+// keys of an input or output that is a map in the file: maps.h), "fixed_inputs" (initializers that
+// are inputs of the file and constants here: ir/fixed_inputs.h); as the file says them: "doc",
 // "domain", "model_version", and "metadata.<key>" for each of its metadata_props.
 #pragma once
 

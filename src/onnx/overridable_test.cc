@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/fixed_inputs.h"
 #include "onnx/testing/onnx_testing.h"
 
 namespace sluice::onnx {
 namespace {
 
+using testing::add_graph;
 using testing::add_input;
 using testing::add_node;
 using testing::add_output;
@@ -89,6 +91,74 @@ TEST(Overridable, ThatAreNoInputsOrAreOutputsAreConstants) {
   add_output(model, "z");
   add_output(model, "k1");
   EXPECT_THAT(inputs_of(import_proto(model)), ElementsAre("x", "k0"));
+}
+
+/// A dense layer and a scale as exporters with the habit wrote them: every weight is an input.
+pb::ModelProto layer_of(const std::string& kind, const std::vector<std::string>& weights) {
+  pb::ModelProto model = new_model();
+  add_input(model, "x", pb::TensorProto::FLOAT, {"2", "2"});
+  std::vector<std::string> inputs = {"x"};
+  for (const std::string& name : weights) {
+    add_input(model, name, pb::TensorProto::FLOAT, {"2", "2"});
+    add_weight(model, name, {2, 2}, {1, 2, 3, 4});
+    inputs.push_back(name);
+  }
+  add_node(model, kind, inputs, {"y"});
+  add_input(model, "k", pb::TensorProto::FLOAT, {"2"});
+  add_weight(model, "k", {2}, {1, 2});
+  add_node(model, "Mul", {"y", "k"}, {"z"});
+  add_output(model, "z");
+  return model;
+}
+
+TEST(Overridable, AreNotTheWeightsOfLayersInFilesThatListAll) {
+  EXPECT_THAT(inputs_of(import_proto(layer_of("MatMul", {"w"}))), ElementsAre("x", "k"));
+  EXPECT_THAT(inputs_of(import_proto(layer_of("Gemm", {"w", "b"}))), ElementsAre("x", "k"));
+  EXPECT_THAT(inputs_with(layer_of("Gemm", {"w", "b"}), {"all"}), ElementsAre("x", "w", "b", "k"));
+  EXPECT_THAT(inputs_with(layer_of("Gemm", {"w", "b"}), {"b"}), ElementsAre("x", "b"));
+  EXPECT_THAT(inputs_of(import_proto(layer_of("Mul", {"w"}))), ElementsAre("x", "w", "k"));
+}
+
+TEST(Overridable, AreWeightsThatAnotherOperationReads) {
+  pb::ModelProto model = layer_of("MatMul", {"w"});
+  add_node(model, "Neg", {"w"}, {"negative"});
+  add_output(model, "negative");
+  EXPECT_THAT(inputs_of(import_proto(model)), ElementsAre("x", "w", "k"));
+}
+
+TEST(Overridable, AreWeightsThatABodyReads) {
+  pb::ModelProto model = layer_of("MatMul", {"w"});
+  add_input(model, "c", pb::TensorProto::BOOL, {});
+  pb::NodeProto& branch = add_node(model, "If", {"c"}, {"chosen"});
+  for (const char* name : {"then_branch", "else_branch"}) {
+    pb::GraphProto& body = add_graph(branch, name);
+    add_node(body, "Neg", {"w"}, {std::string("result of ") + name});
+    body.add_output()->set_name(std::string("result of ") + name);
+  }
+  add_output(model, "chosen");
+  EXPECT_THAT(inputs_of(import_proto(model)), ElementsAre("x", "c", "w", "k"));
+}
+
+TEST(Overridable, AreWeightsOfAFileThatListsOnlySome) {
+  pb::ModelProto model = layer_of("MatMul", {"w"});
+  add_weight(model, "hidden", {2}, {5, 6});
+  add_node(model, "Add", {"z", "hidden"}, {"last"});
+  add_output(model, "last");
+  EXPECT_THAT(inputs_of(import_proto(model)), ElementsAre("x", "w", "k"));
+}
+
+TEST(Overridable, AreCountedWhereTheyAreFixed) {
+  const auto fixed = [](const Result<ir::Graph>& graph) -> std::string {
+    if (!graph.is_ok()) return graph.status().to_string();
+    const auto fact = graph->metadata.find(ir::kFixedInputsFact);
+    return fact == graph->metadata.end() ? "none" : fact->second;
+  };
+  EXPECT_EQ(fixed(import_proto(layer_of("Gemm", {"w", "b"}))), "2");
+  EXPECT_EQ(fixed(import_proto(product_of(17))), "17");
+  EXPECT_EQ(fixed(import_proto(product_of(16))), "none");
+  pb::ModelProto old = product_of(2);
+  old.set_ir_version(3);
+  EXPECT_EQ(fixed(import_proto(old)), "none");
 }
 
 TEST(Overridable, HaveTheOpenDimensionsOfTheirInput) {

@@ -34,7 +34,8 @@ void CompileFlags::add_common(Options& options) {
   options
       .add("--overridable", overridable,
            "Which initializers that are inputs as well callers may override: names, all, none, or"
-           " auto: all if there are at most 16 of at most 64 KiB in all. The others are folded")
+           " auto: all if there are at most 16 of at most 64 KiB in all, but no weights of layers"
+           " where every initializer is an input. The others are folded")
       .separated_by_commas()
       .shows_default();
   options.add("--backend", backends, "Backends in order of preference")

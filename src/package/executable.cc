@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/fixed_inputs.h"
 #include "package/header.h"
 
 namespace sluice::package {
@@ -61,7 +62,17 @@ Signature signature_of(const ir::Graph& graph) {
   const ir::Subgraph& main = graph.main();
   Signature signature = {specs_of(main, main.inputs), specs_of(main, main.outputs)};
   add_defaults(main, signature.inputs);
+  signature.has_fixed_inputs = graph.metadata.contains(ir::kFixedInputsFact);
   return signature;
+}
+
+std::string fixed_input_hint(const Signature& signature, std::string_view name) {
+  if (!signature.has_fixed_inputs) return "";
+  return fmt::format(
+      "; initializers that its file lists as inputs are constants: compile with --overridable {} "
+      "to "
+      "give one of that name",
+      name);
 }
 
 }  // namespace sluice::package

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -81,8 +82,14 @@ struct TensorSpec {
 struct Signature {
   std::vector<TensorSpec> inputs;  ///< those with defaults last
   std::vector<TensorSpec> outputs;
+  /// Whether the model was compiled with constants for initializers that its file lists as inputs.
+  bool has_fixed_inputs = false;
 };
 
 Signature signature_of(const ir::Graph& graph);
+
+/// What an error about a name that is no input adds: that `name` may be a fixed input, and the
+/// option that makes it one of the model. Empty for a model without fixed inputs.
+std::string fixed_input_hint(const Signature& signature, std::string_view name);
 
 }  // namespace sluice::package

@@ -16,15 +16,18 @@ std::string list_names(const std::vector<package::TensorSpec>& specs) {
 
 template <typename Value>
 Status check_names(const std::map<std::string, Value, std::less<>>& values,
-                   const std::vector<package::TensorSpec>& specs, std::string_view kind) {
+                   const std::vector<package::TensorSpec>& specs,
+                   const package::Signature& signature) {
+  const bool is_input = &specs == &signature.inputs;
   for (const auto& [name, value] : values) {
     const auto is_it = [&name = name](const package::TensorSpec& spec) {
       return spec.name == name;
     };
     if (std::ranges::any_of(specs, is_it)) continue;
     return runtime::runtime_error(runtime::RuntimeCode::kBadInput,
-                                  "the model has no {} \"{}\"; it has {}", kind, name,
-                                  list_names(specs));
+                                  "the model has no {} \"{}\"; it has {}{}",
+                                  is_input ? "input" : "output", name, list_names(specs),
+                                  is_input ? package::fixed_input_hint(signature, name) : "");
   }
   return ok_status();
 }
@@ -44,8 +47,8 @@ ModelRunner::~ModelRunner() { shutdown(); }
 Result<runtime::Request> ModelRunner::make_request(const NamedInputs& inputs,
                                                    const NamedOutputs& outputs) const {
   const package::Signature& names = signature();
-  SLUICE_TRY(check_names(inputs, names.inputs, "input"));
-  SLUICE_TRY(check_names(outputs, names.outputs, "output"));
+  SLUICE_TRY(check_names(inputs, names.inputs, names));
+  SLUICE_TRY(check_names(outputs, names.outputs, names));
   runtime::Request request;
   for (const package::TensorSpec& spec : names.inputs) {
     const auto it = inputs.find(spec.name);

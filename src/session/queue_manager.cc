@@ -65,6 +65,18 @@ TensorQueue* QueueManager::find(std::string_view name) {
   return nullptr;
 }
 
+Status QueueManager::no_queue(std::string_view name) const {
+  const package::Signature& signature = model_.signature();
+  const auto spec = std::ranges::find(signature.inputs, name, &package::TensorSpec::name);
+  if (spec == signature.inputs.end()) {
+    return make_error(Code::kNotFound, "the model has no tensor \"{}\"{}", name,
+                      package::fixed_input_hint(signature, name));
+  }
+  return make_error(Code::kNotFound,
+                    "input \"{}\" has a default and therefore no queue: a request may give it",
+                    name);
+}
+
 void QueueManager::pump() {
   pump_.run([this] { start_requests(); });
 }

@@ -47,6 +47,8 @@ class QueueManager {
   std::deque<TensorQueue>& outputs() { return outputs_; }
   /// The queue of an input or output; null for an unknown name.
   TensorQueue* find(std::string_view name);
+  /// The error of an entry for a name that `find` does not know: kNotFound with the reason.
+  Status no_queue(std::string_view name) const;
 
   /// Starts requests if possible. Only needed if other clients use the model and no request of this
   /// manager is running.

@@ -104,7 +104,10 @@ Status Session::require_loaded() const { return model_ ? ok_status() : not_in_st
 
 Status Session::bind_source(std::string_view name, TensorSource source) {
   const ProgramTensor* tensor = find(name);
-  if (tensor == nullptr) return make_error(Code::kNotFound, "the model has no tensor \"{}\"", name);
+  if (tensor == nullptr) {
+    return make_error(Code::kNotFound, "the model has no tensor \"{}\"{}", name,
+                      package::fixed_input_hint(package::signature_of(executable_.graph), name));
+  }
   if (tensor->role == TensorRole::kOutput) {
     return invalid_argument("\"{}\" is an output: it has a sink, no source", name);
   }

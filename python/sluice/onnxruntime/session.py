@@ -169,7 +169,7 @@ class InferenceSession:
             raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feeds)}).")
         unknown = next(name for name in feeds if name not in self._input_names)
         raise errors.InvalidArgument("[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Invalid input "
-                                     f"name: {unknown}")
+                                     f"name: {unknown}{self._model._signature.fixed_input_hint(unknown)}")
 
     def run_async(
         self,

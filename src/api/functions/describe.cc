@@ -114,6 +114,7 @@ std::shared_ptr<LoadedModelCopy> describe(const ModelDescription& model) {
   item.outputs = copy->output_pointers.data();
   item.footprint = describe(info.footprint);
   item.slots_bytes = info.slots_bytes;
+  item.has_fixed_inputs = model.signature.has_fixed_inputs ? 1 : 0;
   return copy;
 }
 

@@ -64,7 +64,7 @@ Status enqueue(const Call& call, std::uint64_t queues, const Entry& entry,
   const auto open = SLUICE_TRY(find_queues(call, queues));
   session::TensorQueue* queue = open->manager->find(entry.name);
   if (queue == nullptr) {
-    return make_error(Code::kNotFound, "the model has no tensor \"{}\"", entry.name);
+    return open->manager->no_queue(entry.name);
   }
   session::QueueCallback on_done;
   if (callback != nullptr) on_done = {&UserCallback::call, callback.get()};

@@ -19,7 +19,9 @@ std::string names_of(const std::vector<package::TensorSpec>& specs) {
 template <typename Named>
 Result<std::vector<int>> match(const std::vector<Named>& given,
                                const std::vector<package::TensorSpec>& specs,
-                               std::string_view what) {
+                               const package::Signature& signature) {
+  const bool is_input = &specs == &signature.inputs;
+  const std::string_view what = is_input ? "input" : "output";
   std::vector<int> places(specs.size(), -1);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const std::string& name = given[i].name;
@@ -29,9 +31,11 @@ Result<std::vector<int>> match(const std::vector<Named>& given,
       while (index < specs.size() && specs[index].name != name) ++index;
     }
     if (index >= specs.size()) {
-      return runtime::runtime_error(RuntimeCode::kBadInput, "the model has no {} {}; it has {}",
+      const bool has_hint = is_input && !name.empty();
+      return runtime::runtime_error(RuntimeCode::kBadInput, "the model has no {} {}; it has {}{}",
                                     what, name.empty() ? fmt::format("number {}", i) : name,
-                                    names_of(specs));
+                                    names_of(specs),
+                                    has_hint ? package::fixed_input_hint(signature, name) : "");
     }
     if (places[index] >= 0) {
       return runtime::runtime_error(RuntimeCode::kBadInput, "{} \"{}\" is given twice", what,
@@ -46,12 +50,12 @@ Result<std::vector<int>> match(const std::vector<Named>& given,
 
 Result<std::vector<int>> arrange_outputs(const std::vector<InferCall::Output>& outputs,
                                          const package::Signature& signature) {
-  return match(outputs, signature.outputs, "output");
+  return match(outputs, signature.outputs, signature);
 }
 
 Result<std::vector<int>> arrange_inputs(const std::vector<InferCall::Input>& inputs,
                                         const package::Signature& signature) {
-  auto places = SLUICE_TRY(match(inputs, signature.inputs, "input"));
+  auto places = SLUICE_TRY(match(inputs, signature.inputs, signature));
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i] >= 0 || signature.inputs[i].has_default) continue;
     return runtime::runtime_error(RuntimeCode::kBadInput, "input \"{}\" is missing: {}",

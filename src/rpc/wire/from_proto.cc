@@ -270,6 +270,7 @@ Result<service::ModelEntry> from_proto(const v1::Model& from) {
   if (from.has_graph()) to.graph = from_proto(from.graph());
   for (const auto& spec : from.inputs()) to.signature.inputs.push_back(SLUICE_TRY(spec_of(spec)));
   for (const auto& spec : from.outputs()) to.signature.outputs.push_back(SLUICE_TRY(spec_of(spec)));
+  to.signature.has_fixed_inputs = from.has_fixed_inputs();
   return to;
 }
 

@@ -31,9 +31,10 @@ Result<std::size_t> index_of(const package::Signature& signature, const v1::Tens
   if (it != signature.inputs.end()) {
     return static_cast<std::size_t>(it - signature.inputs.begin());
   }
-  return bad_tensor(tensor,
-                    fmt::format("no such input; the model takes {}",
-                                signature.inputs.empty() ? "none" : names_of(signature.inputs)));
+  return bad_tensor(
+      tensor, fmt::format("no such input; the model takes {}{}",
+                          signature.inputs.empty() ? "none" : names_of(signature.inputs),
+                          package::fixed_input_hint(signature, tensor.name().substr(0, 200))));
 }
 
 /// The exchange has the bytes.

@@ -166,6 +166,7 @@ void to_proto(const service::ModelEntry& from, v1::Model& to) {
   if (from.graph) to_proto(*from.graph, *to.mutable_graph());
   for (const auto& spec : from.signature.inputs) set_spec(spec, *to.add_inputs());
   for (const auto& spec : from.signature.outputs) set_spec(spec, *to.add_outputs());
+  to.set_has_fixed_inputs(from.signature.has_fixed_inputs);
 }
 
 void to_proto(const service::ModelStatistics& from, v1::ModelStatistics& to) {

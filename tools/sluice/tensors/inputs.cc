@@ -144,8 +144,8 @@ Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::s
     }
     std::string name = is_named ? argument.substr(0, equals) : signature.inputs.front().name;
     if (find_spec(signature, name) == nullptr) {
-      return invalid_argument("the model has no input \"{}\"; it has {}", name,
-                              list_inputs(signature));
+      return invalid_argument("the model has no input \"{}\"; it has {}{}", name,
+                              list_inputs(signature), package::fixed_input_hint(signature, name));
     }
     sources[std::move(name)] = is_named ? argument.substr(equals + 1) : argument;
   }

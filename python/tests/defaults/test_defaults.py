@@ -130,6 +130,8 @@ def weights(count: int) -> onnx.ModelProto:
 
 def test_many_weights_are_constants_unless_the_option_says_otherwise() -> None:
     assert len(compiled(weights(20)).inputs) == 1
+    with pytest.raises(sluice.NotFound, match="--overridable w3 to give"):
+        compiled(weights(20)).run({"t0": X, "w3": OTHER})
     some = compiled(weights(20), "--overridable", "w3,w7")
     assert [spec.name for spec in some.inputs] == ["t0", "w3", "w7"]
     np.testing.assert_array_equal(some.run({"t0": X, "w7": OTHER})["t20"], X + 19 + OTHER)
@@ -137,6 +139,44 @@ def test_many_weights_are_constants_unless_the_option_says_otherwise() -> None:
     assert len(compiled(product(), "--overridable", "none").inputs) == 1
     with pytest.raises(sluice.InvalidArgument, match="--overridable q: no such initializer"):
         compiled(product(), "--overridable", "q")
+
+
+#: Layers whose weights old exporters listed as inputs: nodes, shapes of the weights, the result.
+LAYERS = {
+    "MatMul": ("y = MatMul(x, w0)", [(3, 3)], lambda x, w: x @ w),
+    "Gemm": ("y = Gemm<transB = 1>(x, w0, w1)", [(3, 3), (3,)], lambda x, w, b: x @ w.T + b),
+    "Conv": ("four = Constant<value_ints = [1, 1, 3, 3]>() image = Reshape(x, four) c = Conv(image, w0, w1) "
+             "flat = Constant<value_ints = [3, 3]>() y = Reshape(c, flat)",
+             [(1, 1, 1, 1), (1,)], lambda x, w, b: x * w[0, 0, 0, 0] + b),
+    "BatchNormalization": ("y = BatchNormalization<epsilon = 0.0>(x, w0, w1, w2, w3)", [(3,)] * 4,
+                           lambda x, s, b, mean, var: (x - mean) / np.sqrt(var) * s + b),
+    "LSTM": ("three = Constant<value_ints = [1, 3, 3]>() s = Reshape(x, three) hs, h, c = LSTM<hidden_size = 1>"
+             "(s, w0, w1, w2) flat = Constant<value_ints = [3, 1]>() y = Reshape(h, flat)",
+             [(1, 4, 3), (1, 4, 1), (1, 8)], None),
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_weights_of_layers_are_constants_where_all_initializers_are_inputs(layer: str) -> None:
+    nodes, shapes, expected = LAYERS[layer]
+    weights = {f"w{i}": np.random.default_rng(i).uniform(0.5, 2, shape).astype(np.float32)
+               for i, shape in enumerate(shapes)}
+    listed = "".join(f", float[{','.join(map(str, shape))}] w{i}" for i, shape in enumerate(shapes))
+    model = model_of(f"g (float[3,3] x{listed}) => (float[_] y) {{ {nodes} }}", **weights)
+    x = np.random.default_rng(9).uniform(-1, 1, (3, 3)).astype(np.float32)
+    constant, overridable = compiled(model), compiled(model, "--overridable", "all")
+    assert [spec.name for spec in constant.inputs] == ["x"]
+    np.testing.assert_allclose(constant(x), overridable(x), rtol=1e-5, atol=1e-6)
+    other = {name: value + 1 for name, value in weights.items()}
+    if expected is not None:
+        np.testing.assert_allclose(constant(x), expected(x, *weights.values()), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(overridable(x, *other.values()), expected(x, *other.values()), rtol=1e-4, atol=1e-5)
+    for name, value in other.items():
+        with pytest.raises(sluice.NotFound, match=f'no input "{name}".*compile with --overridable {name} to give'):
+            constant.run({"x": x, name: value})
+    with pytest.raises(sluice.NotFound) as unknown:
+        compiled(model, "--overridable", "all").run({"x": x, "w9": x})
+    assert "--overridable" not in str(unknown.value)
 
 
 def test_a_package_keeps_the_default(tmp_path: pathlib.Path) -> None:

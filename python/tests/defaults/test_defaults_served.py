@@ -57,7 +57,7 @@ def test_queues_and_batches(local: sluice.Runtime) -> None:
         result = queues.put("y", sluice.empty(3))
         queues.put("x", X)
         np.testing.assert_array_equal(result.result(PATIENCE), X * K)
-        with pytest.raises(sluice.NotFound):
+        with pytest.raises(sluice.NotFound, match='"k" has a default and therefore no queue'):
             queues.put("k", OTHER)
     with pytest.raises(sluice.InvalidArgument, match='"k" has a default.*--overridable none'):
         local.combine([loaded], batch_rows=3)
@@ -86,6 +86,43 @@ def test_the_shim_lists_them() -> None:
     np.testing.assert_array_equal(session.run(["y"], {"k": OTHER, "x": X})[0], X * OTHER)
     with pytest.raises(ValueError, match="Required inputs"):
         session.run(None, {"k": OTHER})
+
+
+FIXED = "--overridable k to give one of that name"
+
+
+def test_requests_for_a_constant_name_the_option(runtime: sluice.Runtime) -> None:
+    model = runtime.load(compiled(product(), "--overridable", "none"))
+    assert model.info.has_fixed_inputs
+    with pytest.raises(sluice.NotFound, match=FIXED):
+        model.run({"x": X, "k": OTHER})
+    with pytest.raises(sluice.NotFound, match=FIXED):
+        model(x=X, k=OTHER)
+    with pytest.raises(sluice.NotFound, match="no input") as unknown:
+        runtime.load(compiled(product())).run({"x": X, "j": OTHER})
+    assert "--overridable" not in str(unknown.value)
+
+
+def test_other_doors_name_the_option(local: sluice.Runtime, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "product.sluice"
+    sluice.compile(product().SerializeToString(), path, options=["--overridable", "none"])
+    with local.load(path).queues(capacity=2) as queues, pytest.raises(sluice.InvalidArgument, match=FIXED):
+        queues.put("k", OTHER)
+    np.save(tmp_path / "k.npy", OTHER)
+    done = subprocess.run([os.environ["SLUICE_PROGRAM"], "run", str(path), "--input", "x=zeros", "--input",
+                           f"k={tmp_path}/k.npy"], capture_output=True, text=True)
+    assert done.returncode != 0 and FIXED in done.stderr
+
+
+def test_the_shim_names_the_option() -> None:
+    import sluice.onnxruntime as ort
+    proto = model_of("g (float[1,3] x, float[3,3] k) => (float[1,3] y) { y = MatMul(x, k) }",
+                     k=np.eye(3, dtype=np.float32))
+    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert session.get_overridable_initializers() == []
+    np.testing.assert_array_equal(session.run(None, {"x": X[None]})[0], X[None])
+    with pytest.raises(Exception, match=f"Invalid input name: k.*{FIXED}"):
+        session.run(None, {"x": X[None], "k": np.eye(3, dtype=np.float32)})
 
 
 def run_command(*arguments: str) -> str:
