@@ -61,9 +61,9 @@ TEST_F(OnProcessors, KilledDaemonLeavesTheRequestsOfOthersAlone) {
 }
 
 TEST_F(OnProcessors, LoadsAndUnloadsGoOnBesideRequestsOfTheirGroup) {
-  constexpr int kTries = 50;
+  constexpr int kTries = 500;
   /// A load packs 15 matrices: a lock that it holds lets few requests through before and after.
-  constexpr std::int64_t kManyRequests = 50;
+  constexpr std::int64_t kManyRequests = 20;
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
   const std::string large = write("large", products());

@@ -474,11 +474,7 @@ class GrpcClient final : public Client {
     SLUICE_TRY(unload(entry.info.handle, 0));
     return unimplemented(
         "the daemon at {} takes no batch_rows of a function: it is an older one; update it",
-        options_.address);
-  }
-
-  bool is_local() const {
-    return options_.address.starts_with("unix:") || options_.address.starts_with("/");
+        connection_.options().address);
   }
 
   Result<std::string> find_side_socket() {
