@@ -21,7 +21,7 @@ std::shared_ptr<Flight> FlightTable::enter(std::shared_ptr<ModelRef> model, bool
 std::shared_ptr<Flight> FlightTable::enter(std::uint64_t id, std::shared_ptr<ModelRef> model,
                                            bool may_compute) {
   auto flight = std::make_shared<Flight>(id, std::move(model));
-  // One that is joined waits for others, which this thread may bring.
+  // A joined request waits for others, which this thread may bring.
   may_compute =
       may_compute && !flight->model().is_remote() && flight->model().sink().batch_rows() == 1;
   const std::lock_guard lock(mutex_);
