@@ -1,7 +1,7 @@
 // What the daemon adds: unary gRPC beside a bare echo of the same bytes, a round trip through the
 // ring, large tensors through shared memory beside the same run in this process, and throughput.
 //
-//     rpc [unary|large|flood]     # one of them alone
+//     rpc [unary|large|flood|batches]     # one of them alone
 #include <fmt/core.h>
 #include <grpcpp/grpcpp.h>
 
@@ -50,22 +50,23 @@ std::shared_ptr<const package::Executable> network(std::string_view text) {
   return std::make_shared<const package::Executable>(std::move(executable));
 }
 
-/// 64-64-64-10, the products with their activations.
-std::shared_ptr<const package::Executable> mlp() {
-  return network(R"(
-subgraph @0 "main" {
-  input %x : f32[1,64]
-  const %a : f32[64,64] = splat 0.01
-  const %b : f32[64,64] = splat 0.01
-  const %c : f32[64,10] = splat 0.01
-  [%p : f32[1,64]] = MatMul.13[%x, %a]
-  [%q : f32[1,64]] = Relu.14[%p]
-  [%r : f32[1,64]] = MatMul.13[%q, %b]
-  [%s : f32[1,64]] = Relu.14[%r]
-  [%y : f32[1,10]] = MatMul.13[%s, %c]
+/// inputs-hidden-hidden-10, the products with their activations; `rows` is a number or a symbol.
+std::shared_ptr<const package::Executable> mlp(std::string_view rows, int inputs, int hidden) {
+  return network(fmt::format(R"(
+subgraph @0 "main" {{
+  input %x : f32[{0},{1}]
+  const %a : f32[{1},{2}] = splat 0.01
+  const %b : f32[{2},{2}] = splat 0.01
+  const %c : f32[{2},10] = splat 0.01
+  [%p : f32[{0},{2}]] = MatMul.13[%x, %a]
+  [%q : f32[{0},{2}]] = Relu.14[%p]
+  [%r : f32[{0},{2}]] = MatMul.13[%q, %b]
+  [%s : f32[{0},{2}]] = Relu.14[%r]
+  [%y : f32[{0},10]] = MatMul.13[%s, %c]
   output [%y]
-}
-)");
+}}
+)",
+                             rows, inputs, hidden));
 }
 
 double median(std::vector<double> times) {
@@ -115,6 +116,7 @@ class Bench {
     if (part.empty() || part == "unary") unary_and_ring();
     if (part.empty() || part == "large") large();
     if (part.empty() || part == "flood") flood();
+    if (part.empty() || part == "batches") batches();
   }
 
  private:
@@ -134,7 +136,8 @@ class Bench {
   }
 
   /// Everybody's, so that calls without a session reach it too.
-  std::uint64_t load(const package::Executable& executable, int depth) {
+  std::uint64_t load(const package::Executable& executable, int depth,
+                     const std::optional<runtime::BatchOptions>& batching = {}) {
     const std::string path = folder_ + "/m.sluice";
     check(package::write_package(executable, path));
     if (nobody_ == nullptr) {
@@ -144,6 +147,7 @@ class Bench {
     }
     service::ModelOptions options;
     options.depth = depth;
+    options.batching = batching;
     return value_of(nobody_->upload(options, path)).info.handle;
   }
 
@@ -227,7 +231,7 @@ class Bench {
   }
 
   void flood() {
-    const std::uint64_t model = load(*mlp(), 64);
+    const std::uint64_t model = load(*mlp("1", 64, 64), 64);
     const v1::InferRequest request = request_of(model, {1, 64}, 256);
     for (int round = 0; round < 3; ++round) {
       const double echo = flood_grpc(*echo_stub_, request);
@@ -237,6 +241,34 @@ class Bench {
                  unary, echo, ring);
     }
     check(nobody_->unload(model));
+  }
+
+  /// One model at a time: all have the machine's only cores.
+  void batches() {
+    for (const auto& [inputs, hidden] : {std::pair{64, 64}, {784, 512}, {784, 1024}}) {
+      const v1::InferRequest request =
+          request_of(0, {1, inputs}, static_cast<std::size_t>(inputs) * 4);
+      const auto executable = mlp("N", inputs, hidden);
+      std::vector<double> alone;
+      std::vector<double> joined;
+      for (int round = 0; round < 3; ++round) {
+        alone.push_back(flood_model(*executable, request, {}));
+        joined.push_back(flood_model(*executable, request, runtime::BatchOptions{32, 0}));
+      }
+      const double one = median(alone);
+      const double many = median(joined);
+      fmt::print("64 in flight, {}-{}-{}-10: {:8.0f} /s alone, {:8.0f} /s joined: {:.2f}\n", inputs,
+                 hidden, hidden, one, many, many / one);
+    }
+  }
+
+  double flood_model(const package::Executable& executable, v1::InferRequest request,
+                     const std::optional<runtime::BatchOptions>& batching) {
+    const std::uint64_t model = load(executable, 2, batching);
+    request.set_model(model);
+    const double per_second = flood_grpc(*stub_, request);
+    check(nobody_->unload(model));
+    return per_second;
   }
 
   const std::string folder_;

@@ -26,6 +26,7 @@ struct ModelStatistics {
   sluice_latency compute = {};
   sluice_latency total = {};
   std::int64_t recorded_bytes = 0;
+  std::int64_t joined = 0;  ///< requests that ran together with others
 };
 
 inline Expected<ModelStatistics> statistics_of(const Runtime& runtime, const LoadedModel& model) {
@@ -45,7 +46,8 @@ inline Expected<ModelStatistics> statistics_of(const Runtime& runtime, const Loa
                          c->copy,
                          c->compute,
                          c->total,
-                         c->recorded_bytes};
+                         c->recorded_bytes,
+                         c->joined};
 }
 
 struct Health {

@@ -22,8 +22,7 @@ std::shared_ptr<Flight> FlightTable::enter(std::uint64_t id, std::shared_ptr<Mod
                                            bool may_compute) {
   auto flight = std::make_shared<Flight>(id, std::move(model));
   // A joined request waits for others, which this thread may bring.
-  may_compute =
-      may_compute && !flight->model().is_remote() && flight->model().sink().batch_rows() == 1;
+  may_compute = may_compute && !flight->model().is_remote() && !flight->model().joins();
   const std::lock_guard lock(mutex_);
   const bool is_alone = flights_.empty();
   if (!flights_.emplace(id, flight).second) return nullptr;

@@ -28,7 +28,8 @@ class ModelRef {
         signature_(sink_->signature()),
         clock_(sink_->clock()),
         in_place_inputs_(std::move(in_place_inputs)),
-        is_remote_(is_remote) {}
+        is_remote_(is_remote),
+        joins_(sink_->batch_rows() > 1) {}
 
   runtime::RequestSink& sink() const { return *sink_; }
   const package::Signature& signature() const { return signature_; }
@@ -38,6 +39,8 @@ class ModelRef {
     return input < in_place_inputs_.size() && in_place_inputs_[input];
   }
   bool is_remote() const { return is_remote_; }
+  /// Whether a request may wait for others, to run as one with them.
+  bool joins() const { return joins_; }
 
   /// Latency of the last answer, from the request's submission.
   std::int64_t typical_ns() const { return typical_ns_.load(std::memory_order_relaxed); }
@@ -49,6 +52,7 @@ class ModelRef {
   Clock& clock_;
   const std::vector<bool> in_place_inputs_;
   const bool is_remote_;
+  const bool joins_;
   std::atomic<std::int64_t> typical_ns_ = kUnknownNs;
 };
 

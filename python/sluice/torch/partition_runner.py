@@ -101,11 +101,11 @@ def load_parts(source: str | bytes, load_part: Callable[[bytes], Any]) -> Partit
             constants = torch.load(io.BytesIO(archive.read("constants.pt")), weights_only=True)
             steps = [_load_step(entry, archive.read(f"part{i}"), load_part)
                      for i, entry in enumerate(index["steps"])]
+            inputs, outputs = ([(name, value, _read_spec(spec)) for name, value, spec in index[kind]]
+                               for kind in ("inputs", "outputs"))
     except (KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
         name = "the file" if isinstance(source, bytes) else os.fspath(source)
         raise InvalidArgument(f"{name} is no model of sluice.torch, or damaged: {error}") from error
-    inputs, outputs = ([(name, value, _read_spec(spec)) for name, value, spec in index[kind]]
-                       for kind in ("inputs", "outputs"))
     return PartitionRunner(steps, inputs, outputs, constants, index["metadata"])
 
 
@@ -118,8 +118,8 @@ def _load_step(entry: Mapping[str, Any], data: bytes, load_part: Callable[[bytes
 
 
 def _read_spec(fields: Sequence[Any]) -> TensorSpec:
-    name, text, number, shape, axis = fields
-    return TensorSpec(name, text, number, tuple(shape), axis)
+    name, text, number, shape, *rest = fields  # a field more since models have defaults
+    return TensorSpec(name, text, number, tuple(shape), *rest)
 
 
 def _checked(value: Any, spec: TensorSpec) -> torch.Tensor:
