@@ -39,7 +39,7 @@ class ModelRef {
     return input < in_place_inputs_.size() && in_place_inputs_[input];
   }
   bool is_remote() const { return is_remote_; }
-  /// Whether a request may wait for others, to run as one with them.
+  /// Whether the model joins requests.
   bool joins() const { return joins_; }
 
   /// Latency of the last answer, from the request's submission.

@@ -20,7 +20,7 @@ namespace {
 
 using ir::ElementType;
 
-/// Whether products with all of these numbers may be regrouped.
+/// Whether products may be regrouped around these numbers.
 bool are_moderate(const std::vector<double>& numbers) {
   return std::ranges::all_of(numbers, is_moderate);
 }
