@@ -152,6 +152,17 @@ TEST_F(EngineJoining, RequestWaitsForOthersNoLongerThanTheDelay) {
   EXPECT_EQ(asked_.back().num_replies, 1) << "a full run waits for nothing";
 }
 
+TEST_F(EngineJoining, LongestDelayWaitsUntilTheRunIsFull) {
+  load(kAnyRows, {2, std::numeric_limits<std::int64_t>::max()});
+  clock_.advance(1);
+  ask(row(1));
+  EXPECT_EQ(run(), kNoDeadline);
+  EXPECT_EQ(asked_[0].num_replies, 0);
+  ask(row(2));
+  run();
+  EXPECT_EQ(num_joined(), 2);
+}
+
 TEST_F(EngineJoining, RunOfAModelWithFixedRowsIsFilledUp) {
   load(kFourRows, {0, 0});
   EXPECT_EQ(sink_->signature().inputs[0].type.to_string(), "f32[batch,2]");

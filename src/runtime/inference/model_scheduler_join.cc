@@ -31,11 +31,11 @@ Status ModelScheduler::join(const BatchOptions& options) {
 
 /// The first request of the line, and those behind it whose rows still fit. The first one that does
 /// not fit ends the run, so that requests keep their order; nothing can be gained by waiting then.
-/// Requires: mutex_ is held.
+/// Requires: the model joins requests, and mutex_ is held.
 ModelScheduler::Run ModelScheduler::next_run(std::int64_t now_ns) const {
   Run run;
   if (line_.empty()) return run;
-  const std::int64_t max_rows = joining_ ? joining_->max_rows : 0;
+  const std::int64_t max_rows = joining_->max_rows;
   const Request& first = line_.front()->request;
   line_.visit([&](const PendingRequest& next) {
     const bool fits = next.rows > 0 && next.rows <= max_rows - run.num_rows;
@@ -56,7 +56,10 @@ ModelScheduler::Run ModelScheduler::next_run(std::int64_t now_ns) const {
 /// Requires: mutex_ is held.
 std::int64_t ModelScheduler::join_due_ns() const {
   if (!joining_ || line_.empty()) return kNoDeadline;
-  return line_.oldest()->submitted_ns + joining_->max_delay_ns;
+  const std::int64_t since_ns = line_.oldest()->submitted_ns;
+  // A client may ask for any delay.
+  return joining_->max_delay_ns > kNoDeadline - since_ns ? kNoDeadline
+                                                         : since_ns + joining_->max_delay_ns;
 }
 
 /// Fills `running` from the line; false if no run is due. Requires: mutex_ is held.
