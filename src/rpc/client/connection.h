@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "base/status.h"
+#include "proto/sluice/v1/runtime.grpc.pb.h"
 #include "rpc/client/client.h"
-#include "rpc/wire/convert.h"
 
 namespace sluice::rpc::client {
 
