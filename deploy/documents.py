@@ -27,14 +27,15 @@ class Entry:
     text: str = ""
 
     def flags(self) -> list[str]:
-        return re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", self.name.split(" ")[0])
+        return re.findall(r"(?:^|[ ,])(--?[A-Za-z][\w-]*)", self.name)
 
 
 @dataclass
 class Help:
-    """What --help printed: a sentence, the usage line, and entries by heading."""
+    """What --help printed: examples, a sentence, the usage line, and entries by heading."""
 
     summary: str = ""
+    examples: list[str] = field(default_factory=list)
     usage: str = ""
     sections: dict[str, list[Entry]] = field(default_factory=dict)
 
@@ -49,16 +50,30 @@ def read_help(text: str) -> Help:
             page.usage = line.removeprefix("Usage: ")
         elif re.fullmatch(r"\w[\w ]*:", line):
             section = page.sections.setdefault(line[:-1], [])
+        elif section is None and line.startswith("  "):
+            page.examples.append(line.strip())
         elif section is None:
             page.summary = f"{page.summary} {line}".strip()
         elif line.startswith(" " * COLUMN):
             section[-1].text = f"{section[-1].text} {line.strip()}".strip()
         elif line.startswith("  "):
-            is_explained = len(line) > COLUMN and line[COLUMN - 1] == " " and line[COLUMN] != " "
-            name, said = (line[:COLUMN], line[COLUMN:]) if is_explained else (line, "")
+            name, said = split_entry(line)
             section.append(Entry(name.strip(), said.strip()))
     assert page.summary and page.usage, f"no help that could be read:\n{text}"
     return page
+
+
+def split_entry(line: str) -> tuple[str, str]:
+    """Two spaces or more end a name; a long name may leave one before the column of the texts."""
+    if apart := re.match(r"  (\S.*?)  +(\S.*)", line):
+        return apart[1], apart[2]
+    is_explained = len(line) > COLUMN and line[COLUMN - 1] == " " and line[COLUMN] != " "
+    return (line[:COLUMN], line[COLUMN:]) if is_explained else (line, "")
+
+
+def commands_of(front: Help) -> list[str]:
+    """The subcommands in all groups."""
+    return [entry.name for title, entries in front.sections.items() if title != "Options" for entry in entries]
 
 
 def help_of(*command: str) -> Help:
@@ -74,6 +89,8 @@ def roff(text: str) -> str:
 def page_of(name: str, section: int, page: Help, version: str, see_also: list[str]) -> str:
     lines = [f'.TH {name.upper()} {section} "" "{version}" "Sluice"', ".SH NAME",
              roff(f"{name} - {page.summary.rstrip('.')}"), ".SH SYNOPSIS", f".B {roff(page.usage)}"]
+    if page.examples:
+        lines += [".SH EXAMPLES", ".nf", *map(roff, page.examples), ".fi"]
     for title, entries in page.sections.items():
         lines.append(f".SH {title.upper()}")
         for entry in entries:
@@ -124,7 +141,7 @@ def write(path: Path, text: str) -> None:
 def main(sluice: str, sluiced: str, folder: Path) -> None:
     version = subprocess.run([sluice, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     front, daemon = help_of(sluice), help_of(sluiced)
-    commands = {entry.name: help_of(sluice, entry.name) for entry in front.entries("Subcommands")}
+    commands = {name: help_of(sluice, name) for name in commands_of(front)}
     assert len(commands) > 5, "the list of subcommands could not be read"
     pages = {name: f"sluice-{name}" for name in commands}
     also = [f"{page}(1)" for page in pages.values()]

@@ -13,29 +13,35 @@ from pathlib import Path
 
 import documents
 
-EXAMPLE = """Turns things.
+EXAMPLE = """  sluice turn this
+  sluice turn this --out there
+
+Turns things.
+
 Usage: sluice turn [OPTIONS] thing
 
-Positionals:
-  thing TEXT REQUIRED         What to turn
+Arguments:
+  thing                       What to turn
 
 Options:
   -h,--help                   Print this help message and exit
   --a-long-name-of-an-option TEXT [x]
                               Starts on a line of its own
                               and goes on
-  -o,--out TEXT               Where; see --in
+  -o, --out TEXT              Where; see --in
+  -q,--quiet                  As CLI11 writes it
 """
 
 
 def reads_names_and_texts() -> None:
     page = documents.read_help(EXAMPLE)
     assert (page.summary, page.usage) == ("Turns things.", "sluice turn [OPTIONS] thing"), page
-    [thing] = page.entries("Positionals")
-    assert (thing.name, thing.text) == ("thing TEXT REQUIRED", "What to turn"), thing
+    assert page.examples == ["sluice turn this", "sluice turn this --out there"], page
+    [thing] = page.entries("Arguments")
+    assert (thing.name, thing.text) == ("thing", "What to turn"), thing
     options = page.entries("Options")
     assert options[1].text == "Starts on a line of its own and goes on", options
-    assert documents.all_flags(page) == ["--help", "--a-long-name-of-an-option", "--out"], options
+    assert documents.all_flags(page) == ["--help", "--a-long-name-of-an-option", "--out", "--quiet"], options
 
 
 def what_roff_would_take_for_a_command_is_escaped() -> None:
@@ -46,7 +52,7 @@ def every_command_has_a_page_and_every_option_stands_in_it() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         documents.main(sys.argv[1], sys.argv[2], folder)
-        commands = [entry.name for entry in documents.help_of(sys.argv[1]).entries("Subcommands")]
+        commands = documents.commands_of(documents.help_of(sys.argv[1]))
         assert {"compile", "load", "top"} <= set(commands), commands
         pages = {f"sluice-{command}.1": [sys.argv[1], command] for command in commands}
         completion = (folder / "bash-completion/completions/sluice").read_text()

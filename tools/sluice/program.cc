@@ -10,8 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "sluice/cli/command_table.h"
 #include "sluice/cli/run_commands.h"
-#include "sluice/remote/list.h"
 
 namespace sluice::tool {
 namespace {
@@ -49,15 +49,11 @@ int become_remote(char** argv) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
-  if (argc > 1 && find_remote_command(argv[1]) != nullptr) return become_remote(argv);
-  std::vector<std::pair<const char*, const char*>> listed;
+  const CommandInfo* info = argc > 1 ? find_command(argv[1]) : nullptr;
+  if (info != nullptr && info->program == CommandProgram::kRemote) return become_remote(argv);
   std::error_code error;
-  if (std::filesystem::exists(remote_program(), error)) {
-    for (const RemoteCommandInfo& info : kRemoteCommands) {
-      listed.emplace_back(info.name, info.summary);
-    }
-  }
-  return run_commands(make_commands(), listed, argc, argv);
+  const bool has_remote = std::filesystem::exists(remote_program(), error);
+  return run_commands(make_commands(), has_remote, argc, argv);
 }
 
 }  // namespace sluice::tool

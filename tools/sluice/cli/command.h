@@ -1,4 +1,5 @@
-// A subcommand: its name, its options and its action.
+// A subcommand: its name, its options and its action. Its summary and examples are in
+// command_table.h.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,6 @@ class Command {
  public:
   virtual ~Command() = default;
   virtual const char* name() const = 0;
-  virtual const char* summary() const = 0;  ///< one line of `sluice --help`
   virtual void add_options(Options& options) = 0;
   /// The exit code: 0 for success, 1 for a result that is a failure. An error prints and gives 1.
   virtual Result<int> run() = 0;

@@ -11,6 +11,8 @@
 
 #include "base/no_memory.h"
 #include "options/nearest.h"
+#include "sluice/cli/command_table.h"
+#include "sluice/cli/help_text.h"
 
 namespace sluice::tool {
 namespace {
@@ -41,14 +43,27 @@ int run_command(Command& command) {
   return finish_output(program, code.is_ok() ? *code : kFailed);
 }
 
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
-  for (const CLI::App* command : all) names.push_back(command->get_name());
-  return names;
+/// What the table says of `commands`, and of those of the other program if `lists_remote`.
+std::vector<CommandInfo> list_commands(const std::vector<std::unique_ptr<Command>>& commands,
+                                       bool lists_remote) {
+  std::vector<CommandInfo> listed;
+  for (const CommandInfo& info : command_table()) {
+    const bool is_here = std::ranges::any_of(commands, [&](const auto& command) {
+      return std::string_view(info.name) == command->name();
+    });
+    const bool is_remote = lists_remote && info.program == CommandProgram::kRemote;
+    if (is_here || is_remote) listed.push_back(info);
+  }
+  return listed;
 }
 
-int report_unknown_command(const std::vector<std::string>& names, const char* typed) {
+bool is_named(const std::vector<CommandInfo>& commands, std::string_view name) {
+  return std::ranges::any_of(commands, [&](const CommandInfo& info) { return info.name == name; });
+}
+
+int report_unknown_command(const std::vector<CommandInfo>& commands, const char* typed) {
+  std::vector<std::string> names;
+  for (const CommandInfo& info : commands) names.emplace_back(info.name);
   const std::optional<std::string> nearest = options::find_nearest(typed, names);
   std::fprintf(stderr, "sluice: '%s' is no command; %s\n", typed,
                nearest ? ("did you mean '" + *nearest + "'?").c_str()
@@ -63,22 +78,27 @@ std::string describe_usage_error(const CLI::App* app, const CLI::Error& error) {
   return program + ": " + error.what() + "; see `" + program + " --help`\n";
 }
 
-int parse_and_run(const std::vector<std::unique_ptr<Command>>& commands,
-                  const std::vector<std::pair<const char*, const char*>>& listed, int argc,
-                  char** argv) {
-  CLI::App app("Compiles neural networks and runs them.", "sluice");
+std::string help_of(const CLI::App& app, const std::vector<CommandInfo>& commands) {
+  const CommandInfo* info = find_command(app.get_name());
+  return info == nullptr ? program_help(commands) : command_help(*info, describe(app));
+}
+
+int parse_and_run(const std::vector<std::unique_ptr<Command>>& commands, bool lists_remote,
+                  int argc, char** argv) {
+  const std::vector<CommandInfo> listed = list_commands(commands, lists_remote);
+  CLI::App app("", "sluice");
   app.require_subcommand(1);
   app.set_version_flag("--version", "sluice 0.1.0");
   app.failure_message(describe_usage_error);
+  app.formatter_fn([&](const CLI::App* shown, const std::string&, CLI::AppFormatMode) {
+    return help_of(*shown, listed);
+  });
   for (const auto& command : commands) {
-    Options options(*app.add_subcommand(command->name(), command->summary()));
+    Options options(*app.add_subcommand(command->name()));
     command->add_options(options);
   }
-  for (const auto& [name, summary] : listed) app.add_subcommand(name, summary);
-  const std::vector<std::string> names = command_names(app);
-  if (argc > 1 && argv[1][0] != '-' &&
-      std::find(names.begin(), names.end(), argv[1]) == names.end()) {
-    return report_unknown_command(names, argv[1]);
+  if (argc > 1 && argv[1][0] != '-' && !is_named(listed, argv[1])) {
+    return report_unknown_command(listed, argv[1]);
   }
   try {
     app.parse(argc, argv);
@@ -94,11 +114,10 @@ int parse_and_run(const std::vector<std::unique_ptr<Command>>& commands,
 
 }  // namespace
 
-int run_commands(const std::vector<std::unique_ptr<Command>>& commands,
-                 const std::vector<std::pair<const char*, const char*>>& listed, int argc,
+int run_commands(const std::vector<std::unique_ptr<Command>>& commands, bool lists_remote, int argc,
                  char** argv) {
   try {
-    return parse_and_run(commands, listed, argc, argv);
+    return parse_and_run(commands, lists_remote, argc, argv);
   } catch (const std::exception& error) {
     if (std::ferror(stdout) != 0)
       return finish_output("sluice", kFailed);  // fmt throws its failure

@@ -82,7 +82,6 @@ struct Subject {
 class BenchCommand : public Command {
  public:
   const char* name() const override { return "bench"; }
-  const char* summary() const override { return "Measure the latency of a model"; }
 
   void add_options(Options& options) override {
     options_.add_to(options);

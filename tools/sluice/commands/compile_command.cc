@@ -16,7 +16,6 @@ namespace {
 class CompileCommand : public Command {
  public:
   const char* name() const override { return "compile"; }
-  const char* summary() const override { return "Turn an ONNX file into a .sluice file"; }
 
   void add_options(Options& options) override {
     options_.add_to(options,

@@ -36,9 +36,6 @@ void find_cases(const fs::path& folder, std::vector<fs::path>& cases) {
 class ConformanceCommand : public Command {
  public:
   const char* name() const override { return "conformance"; }
-  const char* summary() const override {
-    return "Run ONNX's test cases: folders of model.onnx and data";
-  }
 
   void add_options(Options& options) override {
     options.add("folders", folders_, "Cases, or folders of cases").required();

@@ -16,9 +16,6 @@ std::string plural(std::size_t count, std::string_view noun) {
 class DiscoverCommand : public Command {
  public:
   const char* name() const override { return "discover"; }
-  const char* summary() const override {
-    return "Look for devices, cores, memory and links, and write a map of them";
-  }
 
   void add_options(Options& options) override {
     options.add("-o,--output", output_,

@@ -36,9 +36,6 @@ std::string core_quota() {
 class DoctorCommand : public Command {
  public:
   const char* name() const override { return "doctor"; }
-  const char* summary() const override {
-    return "Show what this machine has, and which plug-ins loaded or why not";
-  }
   void add_options(Options& /*options*/) override {}
 
   Result<int> run() override {

@@ -112,9 +112,6 @@ std::string cost_of(const compile::NodePlacement& node) {
 class ExplainCommand : public Command {
  public:
   const char* name() const override { return "explain"; }
-  const char* summary() const override {
-    return "Show which backend runs each operation of a model, which others could, and why";
-  }
 
   void add_options(Options& options) override {
     options_.add_to(options);

@@ -105,9 +105,6 @@ void print_sources(const ir::Graph& graph) {
 class InspectCommand : public Command {
  public:
   const char* name() const override { return "inspect"; }
-  const char* summary() const override {
-    return "Show a model: signature, operations by backend, memory plan, sections";
-  }
 
   void add_options(Options& options) override {
     options_.add_to(options);

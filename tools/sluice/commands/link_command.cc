@@ -11,9 +11,6 @@ namespace {
 class LinkCommand : public Command {
  public:
   const char* name() const override { return "link"; }
-  const char* summary() const override {
-    return "Compile several models into one, linked by edges";
-  }
 
   void add_options(Options& options) override {
     options

@@ -12,9 +12,6 @@ namespace {
 class LsCommand : public Command {
  public:
   const char* name() const override { return "ls"; }
-  const char* summary() const override {
-    return "List devices: cores, memory, addresses and links";
-  }
 
   void add_options(Options& options) override {
     Option map = options.add("map", map_, "A map that `sluice discover` wrote (default: look now)");

@@ -15,9 +15,6 @@ namespace {
 class MeasureCommand : public Command {
  public:
   const char* name() const override { return "measure"; }
-  const char* summary() const override {
-    return "Measure a model's operations on each backend, for `sluice compile --profile`";
-  }
 
   void add_options(Options& options) override {
     options_.add_to(options);

@@ -45,9 +45,6 @@ std::string support_of(const backend::Backend& backend, const ops::OpSchema& sch
 class OperatorsCommand : public Command {
  public:
   const char* name() const override { return "operators"; }
-  const char* summary() const override {
-    return "List the operators and the element types that each backend supports";
-  }
 
   void add_options(Options& options) override {
     options.add("--backend", backends_, "Backends to ask").separated_by_commas().shows_default();

@@ -18,9 +18,6 @@ namespace {
 class QuantizeCommand : public Command {
  public:
   const char* name() const override { return "quantize"; }
-  const char* summary() const override {
-    return "Turn an ONNX file into a .sluice file that computes in 8 bits, and print its error";
-  }
 
   void add_options(Options& options) override {
     options_.add_to(options, "An ONNX file");

@@ -45,7 +45,6 @@ std::vector<double> probabilities_of(std::span<const float> scores) {
 class RunCommand : public Command {
  public:
   const char* name() const override { return "run"; }
-  const char* summary() const override { return "Run a model once on given inputs"; }
 
   void add_options(Options& options) override {
     options_.add_to(options);

@@ -25,9 +25,6 @@ void draw_bar(std::string_view phase, double done) {
 class TuneCommand : public Command {
  public:
   const char* name() const override { return "tune"; }
-  const char* summary() const override {
-    return "Measure the tactics of a .sluice file on this machine and store the fastest in it";
-  }
 
   void add_options(Options& options) override {
     options.add("model", path_, "A .sluice file made by `sluice compile`").required();

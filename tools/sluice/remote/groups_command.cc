@@ -7,9 +7,6 @@ namespace {
 class GroupsCommand : public Command {
  public:
   const char* name() const override { return "groups"; }
-  const char* summary() const override {
-    return "List, create or destroy the daemon's core groups";
-  }
 
   void add_options(Options& options) override {
     remote_.add_to(options);

@@ -16,7 +16,6 @@ namespace {
 class InferCommand : public Command {
  public:
   const char* name() const override { return "infer"; }
-  const char* summary() const override { return "Run a model of the daemon on given inputs"; }
 
   void add_options(Options& options) override {
     options.add("model", model_, "Handle, or a name that one loaded model has").required();

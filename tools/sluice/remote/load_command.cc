@@ -8,7 +8,6 @@ namespace {
 class LoadCommand : public Command {
  public:
   const char* name() const override { return "load"; }
-  const char* summary() const override { return "Load a model in the daemon; prints its handle"; }
 
   void add_options(Options& options) override {
     package_.add_to(options);

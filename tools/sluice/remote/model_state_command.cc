@@ -9,10 +9,8 @@ enum class Change { kStart, kStop, kReset, kUnload };
 
 class ModelStateCommand : public Command {
  public:
-  ModelStateCommand(Change change, const char* name, const char* summary)
-      : change_(change), name_(name), summary_(summary) {}
+  ModelStateCommand(Change change, const char* name) : change_(change), name_(name) {}
   const char* name() const override { return name_; }
-  const char* summary() const override { return summary_; }
 
   void add_options(Options& options) override {
     auto model = options.add("model", model_, "Handle, or a name that one loaded model has");
@@ -73,31 +71,21 @@ class ModelStateCommand : public Command {
 
   const Change change_;
   const char* const name_;
-  const char* const summary_;
   RemoteOptions remote_;
   std::string model_;
   std::optional<std::int32_t> device_;
   double drain_seconds_ = 0;
 };
 
-std::unique_ptr<Command> make(Change change, const char* name, const char* summary) {
-  return std::make_unique<ModelStateCommand>(change, name, summary);
+std::unique_ptr<Command> make(Change change, const char* name) {
+  return std::make_unique<ModelStateCommand>(change, name);
 }
 
 }  // namespace
 
-std::unique_ptr<Command> make_start_command() {
-  return make(Change::kStart, "start", "Start a model that the daemon has loaded");
-}
-std::unique_ptr<Command> make_stop_command() {
-  return make(Change::kStop, "stop", "Stop a model; another of its group can be started then");
-}
-std::unique_ptr<Command> make_reset_command() {
-  return make(Change::kReset, "reset",
-              "Bring a model that failed back to stopped, or a lost device back");
-}
-std::unique_ptr<Command> make_unload_command() {
-  return make(Change::kUnload, "unload", "Unload a model from the daemon");
-}
+std::unique_ptr<Command> make_start_command() { return make(Change::kStart, "start"); }
+std::unique_ptr<Command> make_stop_command() { return make(Change::kStop, "stop"); }
+std::unique_ptr<Command> make_reset_command() { return make(Change::kReset, "reset"); }
+std::unique_ptr<Command> make_unload_command() { return make(Change::kUnload, "unload"); }
 
 }  // namespace sluice::tool

@@ -8,7 +8,6 @@ namespace {
 class ModelsCommand : public Command {
  public:
   const char* name() const override { return "models"; }
-  const char* summary() const override { return "List the models that the daemon has loaded"; }
   void add_options(Options& options) override { remote_.add_to(options); }
 
   Result<int> run() override {

@@ -9,7 +9,7 @@
 namespace sluice::tool {
 
 void RemoteOptions::add_connection_to(Options& options) {
-  options.add("--address", client.address, "Of the daemon: unix:/PATH or HOST:PORT")
+  options.add("--address", client.address, "Address of the daemon: unix:/PATH or HOST:PORT")
       .reads_environment("SLUICE_ADDRESS")
       .shows_default();
   options.add("--ca", client.ca, "PEM file of the authority of the daemon's certificate (TLS)");

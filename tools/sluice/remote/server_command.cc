@@ -7,9 +7,6 @@ namespace {
 class ServerCommand : public Command {
  public:
   const char* name() const override { return "server"; }
-  const char* summary() const override {
-    return "Show the daemon's devices, free cores and health";
-  }
   void add_options(Options& options) override { remote_.add_to(options); }
 
   /// 1 if the daemon is not ready or a model failed.

@@ -7,7 +7,6 @@ namespace {
 class SessionsCommand : public Command {
  public:
   const char* name() const override { return "sessions"; }
-  const char* summary() const override { return "List the daemon's clients, or end one's session"; }
 
   void add_options(Options& options) override {
     kill_ = options.add("--kill", killed_,

@@ -35,9 +35,6 @@ class WorkersOfModels {
 class StatsCommand : public Command {
  public:
   const char* name() const override { return "stats"; }
-  const char* summary() const override {
-    return "Requests, errors and latencies of the daemon's models";
-  }
 
   void add_options(Options& options) override {
     options.add("model", model_, "Handle or name (default: all)");

@@ -9,9 +9,6 @@ namespace {
 class DeployCommand : public Command {
  public:
   const char* name() const override { return "deploy"; }
-  const char* summary() const override {
-    return "Deploy a model as a function, which shares cores with others";
-  }
 
   void add_options(Options& options) override {
     load_.depth = 1;

@@ -11,9 +11,6 @@ namespace {
 class DeployGraphCommand : public Command {
  public:
   const char* name() const override { return "deploy-graph"; }
-  const char* summary() const override {
-    return "Deploy a graph of functions, which runs them one after the other";
-  }
 
   void add_options(Options& options) override {
     options

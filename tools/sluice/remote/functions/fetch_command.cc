@@ -11,9 +11,6 @@ namespace {
 class FetchCommand : public Command {
  public:
   const char* name() const override { return "fetch"; }
-  const char* summary() const override {
-    return "Fetch a tensor that a daemon of another host offers; prints its index here";
-  }
 
   void add_options(Options& options) override {
     options.add("tensor", tensor_, "exchange:INDEX@KEY, which `sluice offer` printed there")

@@ -8,9 +8,6 @@ namespace {
 class FunctionsCommand : public Command {
  public:
   const char* name() const override { return "functions"; }
-  const char* summary() const override {
-    return "List the functions and graphs that were deployed";
-  }
   void add_options(Options& options) override { remote_.add_to(options); }
 
   Result<int> run() override {

@@ -10,9 +10,6 @@ namespace {
 class OfferCommand : public Command {
  public:
   const char* name() const override { return "offer"; }
-  const char* summary() const override {
-    return "Let daemons of other hosts fetch a tensor of the exchange";
-  }
 
   void add_options(Options& options) override {
     options.add("tensor", tensor_, "exchange:INDEX, which infer --keep printed").required();

@@ -12,9 +12,6 @@ namespace {
 class MonitorCommand : public Command {
  public:
   const char* name() const override { return "monitor"; }
-  const char* summary() const override {
-    return "Print what the daemon does, a line of JSON per interval";
-  }
 
   void add_options(Options& options) override {
     options.add("--interval", interval_seconds_, "Seconds that a line covers")

@@ -12,9 +12,6 @@ namespace {
 class ProfileCommand : public Command {
  public:
   const char* name() const override { return "profile"; }
-  const char* summary() const override {
-    return "Record what the daemon does, for ui.perfetto.dev";
-  }
 
   void add_options(Options& options) override {
     Option model = options.add("--model", model_, "Only this model: handle or name");

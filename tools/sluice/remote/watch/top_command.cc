@@ -16,9 +16,6 @@ constexpr double kFirstSeconds = 0.25;
 class TopCommand : public Command {
  public:
   const char* name() const override { return "top"; }
-  const char* summary() const override {
-    return "Show what the daemon does: devices, cores, groups, models, sessions";
-  }
 
   void add_options(Options& options) override {
     options.add("--interval", interval_seconds_, "Seconds between two frames")

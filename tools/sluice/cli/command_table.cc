@@ -1,0 +1,131 @@
+#include "sluice/cli/command_table.h"
+
+#include <array>
+
+namespace sluice::tool {
+namespace {
+
+using enum CommandGroup;
+using enum CommandProgram;
+
+constexpr std::array kCommands = {
+    CommandInfo{"run", kModels, kSluice, "Run a model once on given inputs",
+                "sluice run model.onnx --input random\n"
+                "sluice run model.onnx --input image=photo.png --top 5 labels.txt\n"
+                "sluice run model.sluice --input x=x.npy --output-dir results"},
+    CommandInfo{"bench", kModels, kSluice, "Measure the latency of a model",
+                "sluice bench model.onnx\n"
+                "sluice bench model.sluice --input x=x.npy --threads 4 --seconds 10"},
+    CommandInfo{"compile", kModels, kSluice, "Turn an ONNX file into a .sluice file",
+                "sluice compile model.onnx\n"
+                "sluice compile model.onnx --shape image=1,3,224,224 -o model.sluice"},
+    CommandInfo{"inspect", kModels, kSluice, "Show a model: signature, operations, memory plan",
+                "sluice inspect model.onnx\n"
+                "sluice inspect model.sluice --json"},
+    CommandInfo{"explain", kModels, kSluice, "Show which backend runs each operation, and why",
+                "sluice explain model.onnx\n"
+                "sluice explain model.onnx --backend sim,cpu --svg segments.svg"},
+    CommandInfo{"quantize", kModels, kSluice, "Compile a model to 8 bits, and print its error",
+                "sluice quantize model.onnx --calibration samples\n"
+                "sluice quantize model.onnx --calibration samples -o small.sluice"},
+    CommandInfo{"tune", kModels, kSluice, "Store the fastest kernels of this machine in a model",
+                "sluice tune model.sluice\n"
+                "sluice tune model.sluice --seconds 120 -o tuned.sluice"},
+    CommandInfo{"measure", kModels, kSluice, "Measure a model's operations on each backend",
+                "sluice measure model.onnx -o times.json\n"
+                "sluice compile model.onnx --backend cpu,reference --profile times.json"},
+    CommandInfo{"link", kModels, kSluice, "Compile several models into one, linked by edges",
+                "sluice link a=encoder.onnx b=decoder.onnx --edge a.y=b.x -o both.sluice"},
+    CommandInfo{"doctor", kMachine, kSluice, "Show what this machine has, and which plug-ins load",
+                "sluice doctor"},
+    CommandInfo{"ls", kMachine, kSluice, "List devices: cores, memory, addresses and links",
+                "sluice ls\n"
+                "sluice ls --topology"},
+    CommandInfo{"discover", kMachine, kSluice, "Find devices and links, and write a map of them",
+                "sluice discover\n"
+                "sluice discover -o devices.json"},
+    CommandInfo{"load", kDaemon, kRemote, "Load a model in the daemon; prints its handle",
+                "sluice load model.onnx\n"
+                "sluice load model.sluice --name classifier --depth 4"},
+    CommandInfo{"infer", kDaemon, kRemote, "Run a model of the daemon on given inputs",
+                "sluice infer model --input random\n"
+                "sluice infer model --input image=photo.png --output-dir results\n"
+                "sluice infer model --input random --repeat 1000"},
+    CommandInfo{"models", kDaemon, kRemote, "List the models that the daemon has loaded",
+                "sluice models"},
+    CommandInfo{"stats", kDaemon, kRemote, "Show requests, errors and latencies of models",
+                "sluice stats\n"
+                "sluice stats model --json"},
+    CommandInfo{"top", kDaemon, kRemote, "Watch devices, cores, groups, models and sessions",
+                "sluice top\n"
+                "sluice top --once"},
+    CommandInfo{"unload", kDaemon, kRemote, "Unload a model from the daemon",
+                "sluice unload model\n"
+                "sluice unload model --drain 10"},
+    CommandInfo{"start", kDaemon, kRemote, "Start a model that the daemon has loaded",
+                "sluice start model"},
+    CommandInfo{"stop", kDaemon, kRemote, "Stop a model, so that another of its group can start",
+                "sluice stop model"},
+    CommandInfo{"reset", kDaemon, kRemote, "Recover a model that failed, or a lost device",
+                "sluice reset model\n"
+                "sluice reset --device 0"},
+    CommandInfo{"groups", kDaemon, kRemote, "List, create or destroy the daemon's core groups",
+                "sluice groups\n"
+                "sluice groups --create 4"},
+    CommandInfo{"sessions", kDaemon, kRemote, "List the daemon's clients, or end one's session",
+                "sluice sessions\n"
+                "sluice sessions --kill 7"},
+    CommandInfo{"server", kDaemon, kRemote, "Show the daemon's devices, free cores and health",
+                "sluice server\n"
+                "sluice server --address unix:/run/sluice.sock"},
+    CommandInfo{"monitor", kDaemon, kRemote,
+                "Print the daemon's activity, a JSON line per interval",
+                "sluice monitor\n"
+                "sluice monitor --interval 10 --count 6"},
+    CommandInfo{"profile", kDaemon, kRemote, "Record the daemon's activity, for ui.perfetto.dev",
+                "sluice profile\n"
+                "sluice profile --model model --seconds 10 -o model.json"},
+    CommandInfo{"deploy", kFunctions, kRemote, "Deploy a model as a function, which shares cores",
+                "sluice deploy model.onnx\n"
+                "sluice deploy model.sluice --share 4 --memory 64m --cell"},
+    CommandInfo{"deploy-graph", kFunctions, kRemote, "Deploy a graph of functions",
+                "sluice deploy-graph graph.json"},
+    CommandInfo{"functions", kFunctions, kRemote, "List the functions and graphs that are deployed",
+                "sluice functions"},
+    CommandInfo{"offer", kFunctions, kRemote, "Let other hosts fetch a tensor of the exchange",
+                "sluice offer exchange:1"},
+    CommandInfo{"fetch", kFunctions, kRemote, "Fetch a tensor that another host offers",
+                "sluice fetch exchange:1@KEY --from host:9001\n"
+                "sluice fetch exchange:1@KEY --from host:9001 --output-dir results"},
+    CommandInfo{"operators", kDevelopers, kSluice,
+                "List operators and the types a backend supports",
+                "sluice operators\n"
+                "sluice operators --backend cpu"},
+    CommandInfo{"conformance", kDevelopers, kSluice, "Run ONNX's test cases on a backend",
+                "sluice conformance onnx/backend/test/data/node\n"
+                "sluice conformance onnx/backend/test/data/node --backend cpu --filter conv"},
+};
+
+}  // namespace
+
+std::span<const CommandInfo> command_table() { return kCommands; }
+
+const CommandInfo* find_command(std::string_view name) {
+  for (const CommandInfo& info : kCommands) {
+    if (info.name == name) return &info;
+  }
+  return nullptr;
+}
+
+const char* group_title(CommandGroup group) {
+  switch (group) {
+    case kModels: return "Models";
+    case kMachine: return "Machine";
+    case kDaemon: return "Daemon";
+    case kFunctions: return "Functions";
+    case kDevelopers: return "Developers";
+  }
+  return "";
+}
+
+}  // namespace sluice::tool
