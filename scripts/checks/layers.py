@@ -68,7 +68,7 @@ def target_of(path, header):
     if path.parts[0] == "backends":  # a plug-in's own folder is its include root
         own = [project.ROOT / path.parent, project.ROOT.joinpath(*path.parts[:2])]
         return "its own" if any((folder / header).exists() for folder in own) else header
-    if path.parts[0] == "examples" and header in ("../seven.h", "../show.hpp", "kernels.hpp", "layers.hpp"):  # what examples share
+    if path.parts[0] == "examples" and header in ("seven.h", "seven.csv", "kernels.hpp"):  # what examples share
         return None
     if (project.ROOT / path.parent / header).exists():
         return room_of(path.parts[1:-1]) if len(path.parts) > 2 else None

@@ -62,8 +62,9 @@ def built_tests(build):
     programs = [command[0] for command in commands
                 if len(command) == 1 and pathlib.Path(command[0]).parent == build / "test"]
     scripts = [script_tests(test["name"], command) for test, command in zip(tests, commands)]
-    run_examples = {f"example/{name}" for name in examples.programs((examples.FOLDER / "README.md").read_text())}
-    return run_examples.union(*map(tests_of, programs), *scripts)
+    installed = {f"{kind}/{name}" for kind, folder in (("example", examples.EXAMPLES), ("installed", examples.PROOFS))
+                 for name in examples.programs((folder / "README.md").read_text())}
+    return installed.union(*map(tests_of, programs), *scripts)
 
 
 def entry_problems(state_text, tests, known):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the plug-ins of examples/3_plugin against the installed headers alone, runs the conformance
+"""Builds the plug-ins of examples/12_plugin against the installed headers alone, runs the conformance
 suite on each, then a network of which it computes one operator.
 
 usage: out_of_tree_test.py BUILD CXX
@@ -44,7 +44,7 @@ def run_digits_with(plugin, folder):
 with tempfile.TemporaryDirectory(prefix="sluice-plugin-") as folder:
     prefix, build = pathlib.Path(folder, "prefix"), pathlib.Path(folder, "build")
     run("cmake", "--install", BUILD, "--component", "development", "--prefix", prefix)
-    run("cmake", "-S", ROOT / "examples/3_plugin", "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
+    run("cmake", "-S", ROOT / "examples/12_plugin", "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
         f"-DCMAKE_CXX_COMPILER={CXX}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Wshadow -Werror")
     run("cmake", "--build", build)
     for name in ("example", "far"):

@@ -44,26 +44,36 @@ def load_run_tests():
 
 
 class ExamplesTest(unittest.TestCase):
-    ROWS = "".join(f"| {row} | a thing | `hello` |\n" for row in examples.ROWS)
-    PROGRAMS = "| `hello` | [1_hello](1_hello) | one model | `digits.sluice` | here |\n"
+    ROWS = "".join(f"| {row} | a thing | `01_hello` |\n" for row in examples.ROWS)
+    PROGRAMS = ("| `01_hello` | [01_hello.cc](01_hello.cc) | one model | `digits.sluice` | here |\n"
+                "| `02_plugin` | [02_plugin](02_plugin) | a backend | `digits.onnx` | plug-in |\n")
+    SOURCES = {"01_hello.cc", "02_plugin"}
 
-    def test_table_with_all_folders_and_rows_is_right(self):
-        self.assertEqual(list(examples.program_problems(self.PROGRAMS, {"1_hello", "3_plugin"})), [])
-        self.assertEqual(list(examples.row_problems(self.PROGRAMS + self.ROWS)), [])
+    def test_table_with_all_sources_and_rows_is_right(self):
+        self.assertEqual(list(examples.program_problems(self.PROGRAMS, self.SOURCES)), [])
+        self.assertEqual(list(examples.row_problems(self.ROWS, examples.programs(self.PROGRAMS))), [])
 
-    def test_example_outside_of_the_table_is_refused(self):
-        self.assertEqual(list(examples.program_problems(self.PROGRAMS, {"1_hello", "2_lost"})),
-                         ["2_lost: not in the table of programs"])
+    def test_programs_that_run_elsewhere_prove_no_row(self):
+        self.assertEqual(list(examples.programs(self.PROGRAMS)), ["01_hello"])
 
-    def test_listed_program_without_a_folder_or_a_place_to_run_is_refused(self):
+    def test_source_outside_of_the_table_is_refused(self):
+        self.assertEqual(list(examples.program_problems(self.PROGRAMS, {*self.SOURCES, "03_lost.c"})),
+                         ["03_lost.c: not in the table of programs"])
+
+    def test_listed_program_without_a_source_or_a_place_to_run_is_refused(self):
+        self.assertEqual(len(list(examples.program_problems(self.PROGRAMS, {"01_hello.cc"}))), 1)
         text = self.PROGRAMS.replace("| here |", "| never |")
-        self.assertEqual(len(list(examples.program_problems(text, set()))), 2)
+        self.assertEqual(len(list(examples.program_problems(text, {"02_plugin"}))), 1)
 
     def test_row_without_an_existing_program_is_refused(self):
-        for old, new in (("| M3 | a thing | `hello` |\n", ""), ("| N2 | a thing | `hello`", "| N2 | a thing | `gone`"),
-                         ("| O8 | a thing | `hello`", "| O8 | a thing | ")):
-            text = self.PROGRAMS + self.ROWS.replace(old, new)
-            self.assertEqual(len(list(examples.row_problems(text))), 1, new)
+        for old, new in (("| M3 | a thing | `01_hello` |\n", ""), ("| N2 | a thing | `01_hello`", "| N2 | a thing | `gone`"),
+                         ("| O8 | a thing | `01_hello`", "| O8 | a thing | ")):
+            self.assertEqual(len(list(examples.row_problems(self.ROWS.replace(old, new), {"01_hello"}))), 1, new)
+
+    def test_numbers_with_a_gap_or_a_double_are_refused(self):
+        self.assertEqual(list(examples.numbers_problems(self.SOURCES)), [])
+        for sources in ({"01_a.cc", "03_b.cc"}, {"01_a.cc", "01_b.py"}, {"02_a.cc"}):
+            self.assertEqual(len(list(examples.numbers_problems(sources))), 1, sources)
 
 
 class ClocksTest(unittest.TestCase):
@@ -100,7 +110,7 @@ class ClocksTest(unittest.TestCase):
     def test_production_code_may_read_clocks(self):
         for path, expected in (("src/base/clock.cc", False), ("src/base/clock_test.cc", True), ("bench/ring.cc", False),
                                ("src/rpc/testing/serving.h", True), ("tests/daemon/harness.py", True),
-                               ("tests/attack/notes.md", False), ("examples/28_exchange/exchange", True)):
+                               ("tests/attack/notes.md", False), ("examples/06_requests.cc", True), ("tests/installed/exchange", True)):
             self.assertEqual(clocks.is_for_tests(pathlib.PurePath(path)), expected, path)
 
 
