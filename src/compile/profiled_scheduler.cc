@@ -29,7 +29,7 @@ class Scheduling {
     if (num_fixed_ > 0 && num_movable_ == 0) {
       return invalid_argument(
           "times are those of known shapes, and this model leaves dimensions open: fix them with "
-          "--shape, here and for `sluice measure`");
+          "--shape, here and for `sluice operator-times`");
     }
     for (const ir::OperandId id : main_.outputs) {
       const auto tensor = tensors_.find(id);
@@ -155,9 +155,8 @@ class Scheduling {
                                      : "no times";
     return make_error(
         Code::kFailedPrecondition,
-        "the profile has {} for backend \"{}\" {} as it is here; measure with `sluice measure "
-        "MODEL "
-        "--backend {}` and the other options of this compilation",
+        "the file of operator times has {} for backend \"{}\" {} as it is here; measure with "
+        "`sluice operator-times MODEL --backend {}` and the other options of this compilation",
         measured, name, placement_.backends()[number]->version(),
         fmt::join(placement_.names(), ","));
   }

@@ -110,7 +110,7 @@ TEST(ProfiledScheduler, BackendWithoutTimesFailsAndTellsHowToMeasure) {
   const auto status = schedule(profile).status();
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_THAT(status.message(), AllOf(HasSubstr("no times for backend \"reference\""),
-                                      HasSubstr("sluice measure MODEL --backend cpu,reference")));
+                                      HasSubstr("sluice operator-times MODEL --backend cpu,reference")));
 }
 
 TEST(ProfiledScheduler, OpenShapesFailAndNameTheOption) {

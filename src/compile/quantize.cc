@@ -60,9 +60,7 @@ Result<Quantizer> Quantizer::create(ir::Graph graph, const backend::BackendRegis
   quantizer.graph_ = std::move(graph);
   quantizer.signature_ = package::signature_of(quantizer.graph_);
   SLUICE_TRY(check_names(quantizer.graph_.main(), quantizer.options_.kept));
-  if (quantizer.options_.convolutions) {
-    quantizer.plan_ = passes::plan_quantization(quantizer.graph_.main(), quantizer.options_.kept);
-  }
+  quantizer.plan_ = passes::plan_quantization(quantizer.graph_.main(), quantizer.options_.kept);
   SLUICE_TRY(quantizer.load_observed());
   return quantizer;
 }

@@ -16,8 +16,6 @@ namespace sluice::compile {
 struct QuantizeOptions {
   /// Of the quantized executable; `weights` too: kInt8 for products in 8 bits.
   CompileOptions compiling;
-  /// Convolutions in 8 bits; off leaves them as they are.
-  bool convolutions = true;
   /// Names of convolutions that stay in f32.
   std::set<std::string> kept;
   /// Cores that samples run on; 0 for all.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "options/nearest.h"
+#include "options/renamed.h"
 
 namespace sluice::options {
 namespace {
@@ -20,6 +21,9 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 Status unknown_argument(const CLI::App& app, const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
+  if (const auto now = find_new_option("compile", name)) {
+    return invalid_argument("option \"{}\" is now {}", name, *now);
+  }
   const auto names = option_names(app);
   if (const auto nearest = find_nearest(name, names)) {
     return invalid_argument("unknown option \"{}\"; did you mean {}?", name, *nearest);
@@ -51,9 +55,10 @@ void CompileFlags::add_common(Options& options) {
 }
 
 void CompileFlags::add_rest(Options& options) {
-  options.add("--profile", profile,
-              "Choose between backends by times that `sluice measure` measured and wrote to this"
-              " file, instead of by the order of --backend");
+  options.add(
+      "--operator-times", operator_times,
+      "Choose between backends by times that `sluice operator-times` measured and wrote to this"
+      " file, instead of by the order of --backend");
   options.add("--cut", cuts, "Start a segment, to be placed on cores of its own, at this node")
       .separated_by_commas();
   options.add("--cores", cores, "Cores that each segment wants, in order: 4,1")

@@ -17,7 +17,7 @@ struct CompileFlags {
   std::vector<std::string> overridable = {"auto"};  ///< initializers that stay inputs
   bool optimize = true;
   std::vector<std::string> places;  ///< "Conv=cpu": which backends may run which operations
-  std::string profile;              ///< file of `sluice measure`; empty: no measured times
+  std::string operator_times;       ///< file of measured times; empty: none
   std::int32_t min_segment = 1;     ///< operations that each segment must have
   std::int32_t max_segments = 0;    ///< 0 for no limit
   double min_share = 0;             ///< of the operations, that each backend in use must run

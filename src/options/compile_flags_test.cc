@@ -39,6 +39,7 @@ TEST(CompileFlags, UnknownOptionErrorNamesTheNearest) {
               HasSubstr("unknown option \"--wieghts\"; did you mean --weights?"));
   EXPECT_THAT(parse({"--zzzzzzzz"}).status().message(), HasSubstr("there are --shape"));
   EXPECT_THAT(parse({"--help"}).status().message(), HasSubstr("--help"));
+  EXPECT_THAT(parse({"--profile", "times.json"}).status().message(), HasSubstr("--operator-times"));
   EXPECT_THAT(parse({"model.onnx"}).status().message(), HasSubstr("model.onnx"));
 }
 

@@ -90,7 +90,7 @@ def users_may_do_what_their_roles_say(folder: Path) -> None:
         holds(bob.refusal(*repeated), "needs the role inference")
         for command in (("unload", "digits"), ("stop", "digits"), ("sessions", "--kill", "1")):
             holds(alice.refusal(*command), "needs the role control")
-        holds(alice.refusal("profile", "--start"), "needs the role monitor")
+        holds(alice.refusal("timeline", "--start"), "needs the role monitor")
 
 
 def the_side_socket_asks_for_the_role(folder: Path) -> None:

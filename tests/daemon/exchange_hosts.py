@@ -31,7 +31,7 @@ def kept_output(folder: Path, daemon: Daemon) -> str:
     [one] = sluice.json("models")
     source, sink = one["inputs"][0]["name"], one["outputs"][0]["name"]
     sluice.text("infer", "digits", "--input", f"{source}=zeros", "--output-dir", str(folder / "plain"))
-    said = sluice.text("infer", "digits", "--input", f"{source}=zeros", "--keep", sink)
+    said = sluice.text("infer", "digits", "--input", f"{source}=zeros", "--put", sink)
     return said.strip().partition(": ")[2]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`sluice profile` against a running sluiced: the contents of the trace, and the owner of a profile.
+"""`sluice timeline` against a running sluiced: the contents of the trace, and the owner of a profile.
 
     tests/daemon/profiles.py BUILD_FOLDER
 """
@@ -28,9 +28,9 @@ def a_profile_has_every_request_and_its_stages(folder: Path) -> None:
     with Daemon(folder / "d") as daemon:
         sluice = at(daemon)
         sluice.text("load", str(package))
-        number = sluice.text("profile", "--start", "--model", "digits").strip()
+        number = sluice.text("timeline", "--start", "--model", "digits").strip()
         infer(sluice, 3)
-        holds(sluice.text("profile", "--stop", number, "-o", str(folder / "t.json")), "ui.perfetto.dev")
+        holds(sluice.text("timeline", "--stop", number, "-o", str(folder / "t.json")), "ui.perfetto.dev")
         trace = json.loads((folder / "t.json").read_text())
         same(Counter(event["name"] for event in events(trace, "b")),
              Counter({"queue": 3, "request 1": 1, "request 2": 1, "request 3": 1}))
@@ -40,28 +40,28 @@ def a_profile_has_every_request_and_its_stages(folder: Path) -> None:
         stats = sluice.json("stats")[0]
         summed_us = sum(event["dur"] for event in slices if event["name"] == "compute")
         assert abs(summed_us * 1e3 - stats["compute"]["sum_ns"]) < 10, (summed_us, stats)
-        holds(sluice.refusal("profile", "--stop", number), "no profile has handle")
+        holds(sluice.refusal("timeline", "--stop", number), "no profile has handle")
 
 
 def a_profile_has_the_spans_of_workers(folder: Path) -> None:
     package = compile_digits(folder)
     with Daemon(folder / "d") as daemon:
         sluice = at(daemon)
-        everything = sluice.text("profile", "--start").strip()
+        everything = sluice.text("timeline", "--start").strip()
         sluice.text("load", str(package), "--isolation", "process")  # its worker is younger than the profile
-        model = sluice.text("profile", "--start", "--model", "digits").strip()
+        model = sluice.text("timeline", "--start", "--model", "digits").strip()
         infer(sluice, 3)
         for number in (everything, model):
-            sluice.text("profile", "--stop", number, "-o", str(folder / "t.json"))
+            sluice.text("timeline", "--stop", number, "-o", str(folder / "t.json"))
             trace = json.loads((folder / "t.json").read_text())
             same(Counter(event["name"] for event in events(trace, "b")),
                  Counter({"queue": 3, "request 1": 1, "request 2": 1, "request 3": 1}))
             slices = events(trace, "X")
             assert sum(event["name"] == "compute" for event in slices) >= 3, slices
         group = sluice.json("groups")[0]["group"]
-        number = sluice.text("profile", "--start", "--group", str(group)).strip()
+        number = sluice.text("timeline", "--start", "--group", str(group)).strip()
         infer(sluice, 1)
-        sluice.text("profile", "--stop", number, "-o", str(folder / "t.json"))
+        sluice.text("timeline", "--stop", number, "-o", str(folder / "t.json"))
         same(len(events(json.loads((folder / "t.json").read_text()), "b")), 2)
 
 
@@ -71,17 +71,17 @@ def a_profile_of_another_model_is_empty(folder: Path) -> None:
         sluice = at(daemon)
         sluice.text("load", str(package))
         sluice.text("load", str(package), "--name", "other")
-        number = sluice.text("profile", "--start", "--model", "other").strip()
+        number = sluice.text("timeline", "--start", "--model", "other").strip()
         infer(sluice, 1)
-        sluice.text("profile", "--stop", number, "-o", str(folder / "t.json"))
+        sluice.text("timeline", "--stop", number, "-o", str(folder / "t.json"))
         same(json.loads((folder / "t.json").read_text())["traceEvents"], [])
-        holds(sluice.refusal("profile", "--model", "nobody"), "nobody")
+        holds(sluice.refusal("timeline", "--model", "nobody"), "nobody")
 
 
 def an_interrupted_profile_leaves_nothing(folder: Path) -> None:
     with Daemon(folder / "d") as daemon:
         sluice = at(daemon)
-        command = [str(BUILD / "bin/sluice"), "profile", "--seconds", "600", "--address", daemon.socket]
+        command = [str(BUILD / "bin/sluice"), "timeline", "--seconds", "600", "--address", daemon.socket]
         running = [subprocess.Popen(command, cwd=folder) for _ in range(4)]
         eventually(lambda: daemon.said().count("profile.start") >= 4)
         holds(start_or_why(sluice), "stop one of 1, 2, 3, 4")
@@ -93,10 +93,10 @@ def an_interrupted_profile_leaves_nothing(folder: Path) -> None:
 
 def start_or_why(sluice) -> str:
     """Starts a profile and ends it at once, or why that was refused."""
-    started = sluice.run("profile", "--start")
+    started = sluice.run("timeline", "--start")
     if started.returncode != 0:
         return started.stderr
-    sluice.text("profile", "--stop", started.stdout.strip(), "-o", "/dev/null")
+    sluice.text("timeline", "--stop", started.stdout.strip(), "-o", "/dev/null")
     return ""
 
 

@@ -67,9 +67,9 @@ def functions_share_a_core_and_become_cold_and_warm(folder: Path) -> None:
         warm = sluice.json("functions")[0]["function"]
         same((warm["starts"], warm["requests"]), (2, 2))
         holds(sluice.refusal("deploy", package, "--memory", "1k"), "quota")
-        kept = sluice.json("infer", "a", "--input", "image=zeros", "--keep", "probabilities")["outputs"][0]
+        kept = sluice.json("infer", "a", "--input", "image=zeros", "--put", "probabilities")["outputs"][0]
         assert kept["exchange"] > 0, kept
-        holds(sluice.text("infer", "a", "--input", "image=zeros", "--keep", "probabilities"), "exchange:")
+        holds(sluice.text("infer", "a", "--input", "image=zeros", "--put", "probabilities"), "exchange:")
         holds(sluice.refusal("infer", "b", "--input", f"image=exchange:{kept['exchange']}"), "f32[1,10]")
         holds(sluice.refusal("infer", "b", "--input", "image=exchange:999"), "no longer")
         for name in ("a", "b"):

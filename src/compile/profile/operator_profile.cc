@@ -111,7 +111,7 @@ Result<OperatorProfile> parse_operator_profile(std::string_view text) {
   if (root.is_discarded() || !root.is_object()) return invalid_argument("not a JSON object");
   const auto format = root.find("format");
   if (format == root.end() || *format != kFormat) {
-    return invalid_argument("\"format\" is not \"{}\"; `sluice measure` writes such files",
+    return invalid_argument("\"format\" is not \"{}\"; `sluice operator-times` writes such files",
                             kFormat);
   }
   const auto version = root.find("version");

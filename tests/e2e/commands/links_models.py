@@ -35,7 +35,7 @@ def linked_models_agree(folder: Path) -> str:
     a, b, c = dense("a", 8, 16, folder), dense("b", 16, 4, folder), dense("c", 16, 4, folder)
     linked = folder / "linked.sluice"
     run_command("link", f"a={a}", f"b={b}", f"c={c}", "--edge", "a.y=b.x", "--edge", "a.y=c.x",
-                "--keep", "a.y", "-o", linked)
+                "--expose", "a.y", "-o", linked)
     facts = json.loads(run_command("inspect", linked, "--json"))
     if [output["name"] for output in facts["outputs"]] != ["a.y", "a.h", "b.y", "b.h", "c.y", "c.h"]:
         return f"outputs are {facts['outputs']}"

@@ -21,7 +21,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def profiled(package: Path, folder: Path, *options: str) -> tuple[str, list[dict], list[str]]:
     """The table, the slices of the trace, and the titles of the picture."""
-    table = run_command("run", package, "--input", "image=zeros", "--shape", "image=1,1,8,8", "--profile", "--trace",
+    table = run_command("run", package, "--input", "image=zeros", "--shape", "image=1,1,8,8", "--profile", "--timeline",
                         folder / "run.json", "--flame", folder / "run.svg", "--output-dir", folder, *options)
     events = json.loads((folder / "run.json").read_text())["traceEvents"]
     boxes = xml.parse(folder / "run.svg").getroot().iter(f"{SVG}title")

@@ -256,7 +256,7 @@ def quantizes(folder: Path) -> str:
     error = float(printed.split("error ")[1].split(" %")[0])
     if not 0 < error < 5:
         return f"error {error} %"
-    kept = run_command("quantize", path, "--calibration", samples, "--keep", "Conv_0",
+    kept = run_command("quantize", path, "--calibration", samples, "--f32", "Conv_0",
                        "-o", folder / "kept.sluice")
     return "" if "2 of 3 convolutions" in kept else kept
 
@@ -294,7 +294,7 @@ def refuses(folder: Path) -> str:
         ((path, "--calibration", empty), "holds no samples"),
         ((path, "--calibration", half), "has no image.npy"),
         ((path, "--calibration", odd), "not finite"),
-        ((path, "--calibration", samples, "--keep", "nothing"), 'no convolution named "nothing"'),
+        ((path, "--calibration", samples, "--f32", "nothing"), 'no convolution named "nothing"'),
         ((quantized, "--calibration", samples), "quantized already"),
     ))
 

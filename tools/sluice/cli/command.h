@@ -30,7 +30,7 @@ std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_link_command();
 std::unique_ptr<Command> make_ls_command();
 std::unique_ptr<Command> make_operators_command();
-std::unique_ptr<Command> make_measure_command();
+std::unique_ptr<Command> make_operator_times_command();
 std::unique_ptr<Command> make_quantize_command();
 std::unique_ptr<Command> make_run_command();
 std::unique_ptr<Command> make_tune_command();

@@ -31,9 +31,9 @@ constexpr std::array kCommands = {
     CommandInfo{"tune", kModels, kSluice, "Store the fastest kernels of this machine in a model",
                 "sluice tune model.sluice\n"
                 "sluice tune model.sluice --seconds 120 -o tuned.sluice"},
-    CommandInfo{"measure", kModels, kSluice, "Measure a model's operations on each backend",
-                "sluice measure model.onnx -o times.json\n"
-                "sluice compile model.onnx --backend cpu,reference --profile times.json"},
+    CommandInfo{"operator-times", kModels, kSluice, "Measure a model's operations on each backend",
+                "sluice operator-times model.onnx -o times.json\n"
+                "sluice compile model.onnx --backend cpu,reference --operator-times times.json"},
     CommandInfo{"link", kModels, kSluice, "Compile several models into one, linked by edges",
                 "sluice link a=encoder.onnx b=decoder.onnx --edge a.y=b.x -o both.sluice"},
     CommandInfo{"doctor", kMachine, kSluice, "Show what this machine has, and which plug-ins load",
@@ -82,9 +82,9 @@ constexpr std::array kCommands = {
                 "Print the daemon's activity, a JSON line per interval",
                 "sluice monitor\n"
                 "sluice monitor --interval 10 --count 6"},
-    CommandInfo{"profile", kDaemon, kRemote, "Record the daemon's activity, for ui.perfetto.dev",
-                "sluice profile\n"
-                "sluice profile --model model --seconds 10 -o model.json"},
+    CommandInfo{"timeline", kDaemon, kRemote, "Record the daemon's timeline, for ui.perfetto.dev",
+                "sluice timeline\n"
+                "sluice timeline --model model --seconds 10 -o model.json"},
     CommandInfo{"deploy", kFunctions, kRemote, "Deploy a model as a function, which shares cores",
                 "sluice deploy model.onnx\n"
                 "sluice deploy model.sluice --share 4 --memory 64m --cell"},

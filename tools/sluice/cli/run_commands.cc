@@ -10,9 +10,9 @@
 #include <string>
 
 #include "base/no_memory.h"
-#include "options/nearest.h"
 #include "sluice/cli/command_table.h"
 #include "sluice/cli/help_text.h"
+#include "sluice/cli/usage_error.h"
 
 namespace sluice::tool {
 namespace {
@@ -61,23 +61,6 @@ bool is_named(const std::vector<CommandInfo>& commands, std::string_view name) {
   return std::ranges::any_of(commands, [&](const CommandInfo& info) { return info.name == name; });
 }
 
-int report_unknown_command(const std::vector<CommandInfo>& commands, const char* typed) {
-  std::vector<std::string> names;
-  for (const CommandInfo& info : commands) names.emplace_back(info.name);
-  const std::optional<std::string> nearest = options::find_nearest(typed, names);
-  std::fprintf(stderr, "sluice: '%s' is no command; %s\n", typed,
-               nearest ? ("did you mean '" + *nearest + "'?").c_str()
-                       : "`sluice --help` lists the commands");
-  return kWrongUsage;
-}
-
-/// One line: the command, what is wrong, and where help is.
-std::string describe_usage_error(const CLI::App* app, const CLI::Error& error) {
-  const std::vector<CLI::App*> given = app->get_subcommands();
-  const std::string program = given.empty() ? "sluice" : "sluice " + given.front()->get_name();
-  return program + ": " + error.what() + "; see `" + program + " --help`\n";
-}
-
 std::string help_of(const CLI::App& app, const std::vector<CommandInfo>& commands) {
   const CommandInfo* info = find_command(app.get_name());
   return info == nullptr ? program_help(commands) : command_help(*info, describe(app));
@@ -89,7 +72,9 @@ int parse_and_run(const std::vector<std::unique_ptr<Command>>& commands, bool li
   CLI::App app("", "sluice");
   app.require_subcommand(1);
   app.set_version_flag("--version", "sluice 0.1.0");
-  app.failure_message(describe_usage_error);
+  app.failure_message([](const CLI::App* root, const CLI::Error& error) {
+    return describe_usage_error(*root, error);
+  });
   app.formatter_fn([&](const CLI::App* shown, const std::string&, CLI::AppFormatMode) {
     return help_of(*shown, listed);
   });
@@ -98,7 +83,8 @@ int parse_and_run(const std::vector<std::unique_ptr<Command>>& commands, bool li
     command->add_options(options);
   }
   if (argc > 1 && argv[1][0] != '-' && !is_named(listed, argv[1])) {
-    return report_unknown_command(listed, argv[1]);
+    std::fputs(describe_unknown_command(listed, argv[1]).c_str(), stderr);
+    return kWrongUsage;
   }
   try {
     app.parse(argc, argv);

@@ -24,7 +24,7 @@ class LinkCommand : public Command {
              " several edges, an input one; edges form no circle (repeatable)")
         .repeatable();
     options
-        .add("--keep", kept_,
+        .add("--expose", kept_,
              "An output with edges that is an output of the whole too: encoder.y (repeatable)")
         .repeatable();
     options.add("-o,--output", output_, "Where to write").required();

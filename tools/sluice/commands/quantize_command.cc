@@ -27,12 +27,8 @@ class QuantizeCommand : public Command {
              "INPUT.npy per input. What activations lie between is read off them")
         .required();
     options.add("-o,--output", output_, "Where to write; default: MODEL.int8.sluice");
-    options.add("--keep", kept_, "Convolutions that stay in f32, by node name")
+    options.add("--f32", kept_, "Convolutions that stay in f32, by node name")
         .separated_by_commas();
-    options.flag(
-        "--dynamic", is_dynamic_,
-        "Only products of matrices, whose scales follow the data; convolutions stay in f32 "
-        "and samples serve the report");
     options.add_threads(quantizing_.num_threads, "Cores to use; 0 for all");
   }
 
@@ -42,7 +38,6 @@ class QuantizeCommand : public Command {
     quantizing_.compiling.backends = options_.backends;
     quantizing_.compiling.places = options_.places;
     quantizing_.compiling.weights = compile::WeightPrecision::kInt8;
-    quantizing_.convolutions = !is_dynamic_;
     quantizing_.kept.insert(kept_.begin(), kept_.end());
     auto quantizer =
         SLUICE_TRY(compile::Quantizer::create(std::move(graph), backend_registry(), quantizing_));
@@ -118,7 +113,6 @@ class QuantizeCommand : public Command {
   std::string folder_;
   std::string output_;
   std::vector<std::string> kept_;
-  bool is_dynamic_ = false;
   compile::QuantizeOptions quantizing_;
   std::vector<ir::Constant> tensors_;  // of the sample at hand
 };

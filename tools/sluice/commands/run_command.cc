@@ -61,7 +61,7 @@ class RunCommand : public Command {
         .takes(1, 2);
     options.flag("--profile", is_profiled_,
                  "Print what each step took, and its line in the source");
-    options.add("--trace", trace_file_,
+    options.add("--timeline", timeline_file_,
                 "Write what each stream, command list and step took to this JSON file, which"
                 " ui.perfetto.dev opens");
     options.add("--flame", flame_file_, "Draw the same over time, to this SVG file");
@@ -94,7 +94,7 @@ class RunCommand : public Command {
         sources, model.signature(), SLUICE_TRY(parse_shapes(options_.shapes)), preprocessing_));
     auto context = SLUICE_TRY(model.create_context());
     SLUICE_TRY(set_values(context, model.signature(), values));
-    SLUICE_TRY(is_profiled_ || !trace_file_.empty() || !flame_file_.empty()
+    SLUICE_TRY(is_profiled_ || !timeline_file_.empty() || !flame_file_.empty()
                    ? run_profiled(model, context)
                    : context.run());
     if (draws_) SLUICE_TRY(draw_images(sources));
@@ -113,7 +113,7 @@ class RunCommand : public Command {
     SLUICE_TRY(Status(ran));
     const std::vector<exec::ListTime> lists = trace.take();
     if (is_profiled_) fmt::print("{}", profile_table(lists, model.executable().graph));
-    if (!trace_file_.empty()) SLUICE_TRY(write_text(trace_file_, profile_trace(lists)));
+    if (!timeline_file_.empty()) SLUICE_TRY(write_text(timeline_file_, profile_trace(lists)));
     if (!flame_file_.empty()) SLUICE_TRY(write_text(flame_file_, profile_flame(lists)));
     return ok_status();
   }
@@ -184,7 +184,7 @@ class RunCommand : public Command {
   std::string output_dir_;
   std::string executor_;
   std::optional<std::uint64_t> seed_;
-  std::string trace_file_;
+  std::string timeline_file_;
   std::string flame_file_;
   std::vector<std::string> top_;
   bool draws_ = false;

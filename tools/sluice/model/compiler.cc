@@ -12,7 +12,7 @@ std::vector<std::unique_ptr<Command>> make_compiler_commands() {
   commands.push_back(make_compile_command());
   commands.push_back(make_link_command());
   commands.push_back(make_explain_command());
-  commands.push_back(make_measure_command());
+  commands.push_back(make_operator_times_command());
   commands.push_back(make_quantize_command());
   commands.push_back(make_tune_command());
   commands.push_back(make_conformance_command());

@@ -23,7 +23,7 @@ std::vector<std::unique_ptr<Command>> make_remote_commands() {
   commands.push_back(make_stats_command());
   commands.push_back(make_monitor_command());
   commands.push_back(make_top_command());
-  commands.push_back(make_profile_command());
+  commands.push_back(make_timeline_command());
   return commands;
 }
 

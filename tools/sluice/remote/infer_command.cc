@@ -28,8 +28,8 @@ class InferCommand : public Command {
     add_image_options(options, preprocessing_);
     options.add("--output-dir", output_dir_, "Write each output there as <name>.npy");
     options
-        .add("--keep", options_.kept_outputs,
-             "Output that stays in the daemon's exchange; prints its index")
+        .add("--put", options_.kept_outputs,
+             "Output to put into the daemon's exchange, instead of fetching it; prints its index")
         .repeatable();
     options.add("--timeout", timeout_seconds_, "Seconds after which the request is cancelled")
         .positive();

@@ -12,15 +12,13 @@
 namespace sluice::tool {
 namespace {
 
-class MeasureCommand : public Command {
+class OperatorTimesCommand : public Command {
  public:
-  const char* name() const override { return "measure"; }
+  const char* name() const override { return "operator-times"; }
 
   void add_options(Options& options) override {
     options_.add_to(options);
-    options
-        .add("-o,--output", output_,
-             "The profile to write; times in it that are not measured now stay")
+    options.add("-o,--output", output_, "The file to write; times of earlier calls stay in it")
         .required();
     options.add_threads(num_threads_, "Cores to measure with; 0 for all");
   }
@@ -64,8 +62,8 @@ class MeasureCommand : public Command {
       }
       fmt::print("\n");
     }
-    fmt::print("wrote {}; `sluice compile {} --backend {} --profile {}` chooses by it\n", output_,
-               options_.path, fmt::join(options_.backends, ","), output_);
+    fmt::print("wrote {}; `sluice compile {} --backend {} --operator-times {}` chooses by it\n",
+               output_, options_.path, fmt::join(options_.backends, ","), output_);
   }
 
   ModelOptions options_;
@@ -75,6 +73,8 @@ class MeasureCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_measure_command() { return std::make_unique<MeasureCommand>(); }
+std::unique_ptr<Command> make_operator_times_command() {
+  return std::make_unique<OperatorTimesCommand>();
+}
 
 }  // namespace sluice::tool

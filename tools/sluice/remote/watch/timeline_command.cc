@@ -9,9 +9,9 @@
 namespace sluice::tool {
 namespace {
 
-class ProfileCommand : public Command {
+class TimelineCommand : public Command {
  public:
-  const char* name() const override { return "profile"; }
+  const char* name() const override { return "timeline"; }
 
   void add_options(Options& options) override {
     Option model = options.add("--model", model_, "Only this model: handle or name");
@@ -22,11 +22,11 @@ class ProfileCommand : public Command {
     options.add("--spans", spans_, "Maximum number of spans; older ones are dropped")
         .shows_default()
         .between(std::int64_t{1}, runtime::Profiler::kMaxSpans);
-    options.add("-o,--output", output_, "File for the trace").shows_default();
+    options.add("-o,--output", output_, "File for the timeline").shows_default();
     Option start = options.flag("--start", is_start_,
-                                "Only begin, and print the profile's number; recording ends after "
-                                "ten minutes unless --stop comes first");
-    options.add("--stop", stopped_, "End the profile with this number and write it")
+                                "Only begin, and print the recording's number; it ends after ten "
+                                "minutes unless --stop comes first");
+    options.add("--stop", stopped_, "End the recording with this number and write it")
         .excludes(start)
         .excludes(seconds);
     start.excludes(seconds);
@@ -42,7 +42,7 @@ class ProfileCommand : public Command {
     if (group_ != 0) wish.group = topology::CoreGroupId(group_);
     if (is_start_) return start(*client, wish);
     // The session takes the profile with it, should this be interrupted.
-    SLUICE_TRY(client->open_session("sluice profile"));
+    SLUICE_TRY(client->open_session("sluice timeline"));
     const std::uint64_t profile = SLUICE_TRY(client->start_profile(wish));
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds_));
     return write(SLUICE_TRY(client->stop_profile(profile)));
@@ -64,7 +64,7 @@ class ProfileCommand : public Command {
     write_trace(profile, file);
     file.close();
     if (!file) {
-      return make_error(Code::kUnavailable, "the trace cannot be written to \"{}\"", output_);
+      return make_error(Code::kUnavailable, "the timeline cannot be written to \"{}\"", output_);
     }
     if (remote_.is_json) {
       print_json("spans", profile.spans.size());
@@ -86,13 +86,13 @@ class ProfileCommand : public Command {
   std::int32_t group_ = 0;
   double seconds_ = 5;
   std::int64_t spans_ = runtime::ProfileOptions().max_spans;
-  std::string output_ = "trace.json";
+  std::string output_ = "timeline.json";
   bool is_start_ = false;
   std::uint64_t stopped_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_profile_command() { return std::make_unique<ProfileCommand>(); }
+std::unique_ptr<Command> make_timeline_command() { return std::make_unique<TimelineCommand>(); }
 
 }  // namespace sluice::tool
