@@ -115,7 +115,8 @@ function(_sluice_describe_test name label timeout)
   if(SLUICE_SANITIZE)
     math(EXPR timeout "10 * ${timeout}") # what a sanitizer slows down is not late
   endif()
+  # No test reads what the user's cache keeps, or an earlier build compiled.
   set_tests_properties(
     ${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77 ENVIRONMENT
-                       "GTEST_OUTPUT=xml:${SLUICE_TEST_RESULTS}/${name}.xml")
+                       "GTEST_OUTPUT=xml:${SLUICE_TEST_RESULTS}/${name}.xml;SLUICE_CACHE_DIR=")
 endfunction()

@@ -109,8 +109,9 @@ TEST(ProfiledScheduler, BackendWithoutTimesFailsAndTellsHowToMeasure) {
   profile->devices.erase(device_key(*registry().find("reference").value(), 2));
   const auto status = schedule(profile).status();
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("no times for backend \"reference\""),
-                                      HasSubstr("sluice operator-times MODEL --backend cpu,reference")));
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("no times for backend \"reference\""),
+                    HasSubstr("sluice operator-times MODEL --backend cpu,reference")));
 }
 
 TEST(ProfiledScheduler, OpenShapesFailAndNameTheOption) {

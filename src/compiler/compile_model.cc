@@ -37,8 +37,8 @@ Result<compile::CompileOptions> options_of(const options::CompileFlags& flags, O
   compiling.backends = flags.backends;
   compiling.places = flags.places;
   if (!flags.operator_times.empty()) {
-    compiling.profile = std::make_shared<const compile::OperatorProfile>(
-        SLUICE_TRY(compile::read_operator_profile(flags.operator_times).with_context("--operator-times")));
+    compiling.profile = std::make_shared<const compile::OperatorProfile>(SLUICE_TRY(
+        compile::read_operator_profile(flags.operator_times).with_context("--operator-times")));
   }
   compiling.limits = {flags.min_segment, flags.max_segments, flags.min_share};
   compiling.optimize = flags.optimize;

@@ -64,7 +64,8 @@ CommandDescription describe(const CLI::App& command) {
   CommandDescription out{command.get_name(), {}};
   for (const CLI::Option* option : command.get_options())
     out.options.push_back(describe_option(*option));
-  std::ranges::stable_partition(out.options, &OptionDescription::is_argument);
+  std::stable_partition(out.options.begin(), out.options.end(),  // clang 14 rejects std::ranges'
+                        [](const OptionDescription& option) { return option.is_argument; });
   return out;
 }
 

@@ -2,8 +2,11 @@
 #include <utility>
 
 #include "compiler/compile_model.h"
+#include "package/draft.h"
 #include "sluice/cli/command.h"
+#include "sluice/model/cache_key.h"
 #include "sluice/model/model_source.h"
+#include "sluice/model/package_cache.h"
 
 namespace sluice::tool {
 
@@ -19,11 +22,47 @@ std::vector<std::unique_ptr<Command>> make_compiler_commands() {
   return commands;
 }
 
-Result<package::Executable> compile_model(const ModelOptions& options,
-                                          std::function<void(std::string_view)> progress) {
+namespace {
+
+/// `draft` may be null: the executable stays in memory.
+Result<package::Executable> compile(const ModelOptions& options, package::Draft* draft,
+                                    const Progress& progress) {
   const compiler::Source source = {.path = options.path};
-  auto executable = SLUICE_TRY(compiler::compile_model(source, options, backend_registry(),
-                                                       {.progress = std::move(progress)}));
+  return compiler::compile_model(source, options, backend_registry(),
+                                 {.draft = draft, .progress = progress});
+}
+
+/// Writes the package to `place`. Fails: as compile_model, and where the file cannot be written.
+Result<package::Executable> compile_to(const std::filesystem::path& place,
+                                       const ModelOptions& options, const Progress& progress) {
+  package::Draft draft = SLUICE_TRY(package::Draft::create(place));
+  auto executable = SLUICE_TRY(compile(options, &draft, progress));
+  SLUICE_TRY(draft.finish(executable));
+  fmt::print(stderr, "compiled {}; the next call reads {}\n", options.path, place.string());
+  return executable;
+}
+
+/// Whether the model or an option is wrong, rather than a full disk.
+bool is_refusal(Code code) {
+  return code == Code::kInvalidArgument || code == Code::kNotFound || code == Code::kUnimplemented;
+}
+
+Result<package::Executable> compile_cached(const PackageCache& cache, const ModelOptions& options,
+                                           const Progress& progress) {
+  const std::string key = SLUICE_TRY(cache_key(options.path, options));
+  if (auto kept = cache.find(key)) return std::move(*kept);
+  auto executable = compile_to(cache.place_of(key), options, progress);
+  cache.trim();
+  if (executable.is_ok() || is_refusal(executable.status().code())) return executable;
+  return compile(options, nullptr, progress);
+}
+
+}  // namespace
+
+Result<package::Executable> compile_model(const ModelOptions& options, const Progress& progress) {
+  const auto cache = PackageCache::open();
+  auto executable = SLUICE_TRY(cache ? compile_cached(*cache, options, progress)
+                                     : compile(options, nullptr, progress));
   print_warnings(options.path, executable.graph);
   return executable;
 }

@@ -1,6 +1,6 @@
 #include "sluice/model/model_source.h"
 
-#include <utility>
+#include <algorithm>
 
 #include "base/file.h"
 #include "package/package.h"
@@ -33,11 +33,10 @@ const backend::BackendRegistry& backend_registry() {
   return kRegistry;
 }
 
-Result<package::Executable> open_model(const ModelOptions& options,
-                                       std::function<void(std::string_view)> progress) {
+Result<package::Executable> open_model(const ModelOptions& options, const Progress& progress) {
   const Bytes file = SLUICE_TRY(map_file(options.path));
   if (is_package(file)) return package::parse_package(file).with_context(options.path);
-  return compile_model(options, std::move(progress));
+  return compile_model(options, progress);
 }
 
 }  // namespace sluice::tool

@@ -1,4 +1,4 @@
-// What a command line names as a model: a `.sluice` file, or an ONNX file compiled on the spot.
+// What a command line names as a model: a `.sluice` file, or an ONNX file, compiled into a cache.
 #pragma once
 
 #include <functional>
@@ -28,15 +28,17 @@ struct ModelOptions : options::CompileFlags {
 /// The plug-ins of this process, found once.
 const backend::BackendRegistry& backend_registry();
 
-/// Reads a package, or imports and compiles; which, the contents decide. `progress` may be empty.
-Result<package::Executable> open_model(const ModelOptions& options,
-                                       std::function<void(std::string_view)> progress = {});
+/// Hears the name of each phase of a compilation as it starts; may be empty.
+using Progress = std::function<void(std::string_view)>;
+
+/// Reads a package, or imports and compiles; which, the contents decide.
+Result<package::Executable> open_model(const ModelOptions& options, const Progress& progress = {});
 
 /// Prints what import found wrong with the model at `path` and took all the same.
 void print_warnings(const std::string& path, const ir::Graph& graph);
 
-/// Imports and compiles an ONNX file.
-Result<package::Executable> compile_model(const ModelOptions& options,
-                                          std::function<void(std::string_view)> progress);
+/// Imports and compiles an ONNX file, or reads the package of an earlier call from the cache
+/// (package_cache.h). Reports on stderr when it adds a package to the cache.
+Result<package::Executable> compile_model(const ModelOptions& options, const Progress& progress);
 
 }  // namespace sluice::tool

@@ -7,7 +7,7 @@ namespace sluice::tool {
 std::vector<std::unique_ptr<Command>> make_compiler_commands() { return {}; }
 
 Result<package::Executable> compile_model(const ModelOptions& options,
-                                          std::function<void(std::string_view)> /*progress*/) {
+                                          const Progress& /*progress*/) {
   return unimplemented(
       "{} is no .sluice file, and this build has no compiler; compile it with one that has "
       "(SLUICE_ONNX=ON)",

@@ -1,0 +1,93 @@
+#include "sluice/model/cache_key.h"
+
+#include <dlfcn.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "onnx/tensors/external_locations.h"
+#include "package/header.h"
+#include "sluice/model/model_source.h"
+
+namespace sluice::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file by size and time, or that it is missing.
+std::string file_text(const fs::path& path) {
+  std::error_code error;
+  const auto size_bytes = fs::file_size(path, error);
+  if (error) return fmt::format("{} -\n", path.string());
+  const auto changed = fs::last_write_time(path, error).time_since_epoch().count();
+  return fmt::format("{} {} {}\n", path.string(), size_bytes, changed);
+}
+
+/// The program or shared library that holds the compiler: this code is in the same one.
+std::string program_text() {
+  Dl_info info = {};
+  if (dladdr(reinterpret_cast<const void*>(&cache_key), &info) == 0) return "";
+  return file_text("/proc/self/exe") + file_text(info.dli_fname);
+}
+
+/// Plug-ins, and for which processors they pack constants.
+std::string backends_text() {
+  std::string text;
+  for (const backend::Plugin& plugin : backend_registry().all()) {
+    text += file_text(plugin.path);
+    if (plugin.backend == nullptr) continue;
+    text += fmt::format("{} {} {}\n", plugin.name, plugin.backend->version(),
+                        plugin.backend->packing_key());
+  }
+  return text;
+}
+
+/// Variables that may change what a backend offers. "@FILE" names a file, as in SLUICE_SIM.
+std::string environment_text() {
+  std::vector<std::string> lines;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    if (!text.starts_with("SLUICE_") || text.starts_with("SLUICE_CACHE_")) continue;
+    if (text.starts_with("SLUICE_ADDRESS=") || text.starts_with("SLUICE_TOKEN=")) continue;
+    lines.push_back(fmt::format("{}\n", text));
+    const std::size_t file = text.find("=@");
+    if (file != std::string_view::npos) lines.back() += file_text(text.substr(file + 2));
+  }
+  std::ranges::sort(lines);
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
+std::string flags_text(const options::CompileFlags& flags) {
+  return fmt::format("shapes {}\nbackends {}\noverridable {}\nplaces {}\noptimize {}\n",
+                     flags.shapes, flags.backends, flags.overridable, flags.places, flags.optimize);
+}
+
+/// External data lies beside the file, or beside the file that `path` is a link to.
+std::string external_text(const std::string& path, std::span<const std::byte> model) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  std::string text;
+  for (const std::string& location : onnx::external_locations(model)) {
+    text += file_text(fs::absolute(path).parent_path() / location);
+    text += file_text(real.parent_path() / location);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> cache_key(const std::string& path, const options::CompileFlags& flags) {
+  const Bytes model = SLUICE_TRY(map_file(path));
+  const std::string text = flags_text(flags) + program_text() + backends_text() +
+                           environment_text() + external_text(path, model.view()) +
+                           fmt::format("{} bytes", model.size());
+  return fmt::format("{:016x}-{:016x}", package::checksum_of(model.view()),
+                     package::checksum_of(std::as_bytes(std::span(text))));
+}
+
+}  // namespace sluice::tool
