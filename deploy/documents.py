@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes man pages and shell completions from what the programs say of themselves with --help.
+"""Writes man pages from what the programs print with --help, and the completions that `sluice` prints.
 
     deploy/documents.py SLUICE SLUICED FOLDER
 
-FOLDER gets man/man1/sluice.1, a sluice-COMMAND.1 per subcommand, man/man8/sluiced.8, and
-bash-completion/completions/{sluice,sluiced}.
+FOLDER gets man/man1/sluice.1, a sluice-COMMAND.1 per subcommand, man/man8/sluiced.8, and completions where
+the shells look for them: bash-completion/completions/{sluice,sluiced}, zsh/vendor-completions/_sluice and
+fish/vendor_completions.d/sluice.fish.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 COLUMN = 30  # where --help begins to explain an option
+COMPLETIONS = {"bash": "bash-completion/completions/sluice", "zsh": "zsh/vendor-completions/_sluice",
+               "fish": "fish/vendor_completions.d/sluice.fish"}
 
 
 @dataclass
@@ -100,24 +103,6 @@ def page_of(name: str, section: int, page: Help, version: str, see_also: list[st
     return "\n".join(lines) + "\n"
 
 
-def completion_of_sluice(commands: dict[str, Help]) -> str:
-    cases = "\n".join(f"    {name}) options='{' '.join(all_flags(page))}' ;;" for name, page in commands.items())
-    return f"""# bash completion for sluice
-_sluice() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} options=
-  if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W '{' '.join(commands)} --help --version' -- "$word")
-    return
-  fi
-  case ${{COMP_WORDS[1]}} in
-{cases}
-  esac
-  [[ $word != -* ]] || mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
-}}
-complete -o default -F _sluice sluice
-"""
-
-
 def completion_of_sluiced(page: Help) -> str:
     return f"""# bash completion for sluiced
 _sluiced() {{
@@ -149,7 +134,9 @@ def main(sluice: str, sluiced: str, folder: Path) -> None:
     for name, page in pages.items():
         write(folder / f"man/man1/{page}.1", page_of(page, 1, commands[name], version, ["sluice(1)", "sluiced(8)"]))
     write(folder / "man/man8/sluiced.8", page_of("sluiced", 8, daemon, version, ["sluice(1)"]))
-    write(folder / "bash-completion/completions/sluice", completion_of_sluice(commands))
+    for shell, place in COMPLETIONS.items():
+        script = subprocess.run([sluice, "completion", shell], capture_output=True, text=True, check=True).stdout
+        write(folder / place, script)
     write(folder / "bash-completion/completions/sluiced", completion_of_sluiced(daemon))
 
 

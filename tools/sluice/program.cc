@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "sluice/cli/command_table.h"
+#include "sluice/cli/completion.h"
 #include "sluice/cli/run_commands.h"
 
 namespace sluice::tool {
@@ -53,7 +54,10 @@ int run_program(int argc, char** argv) {
   if (info != nullptr && info->program == CommandProgram::kRemote) return become_remote(argv);
   std::error_code error;
   const bool has_remote = std::filesystem::exists(remote_program(), error);
-  return run_commands(make_commands(), has_remote, argc, argv);
+  const int code = run_commands(make_commands(), {CommandProgram::kSluice, has_remote}, argc, argv);
+  const bool is_half_done = has_remote && code == 0 && argc == 3 &&
+                            argv[1] == std::string_view("completion") && parse_shell(argv[2]);
+  return is_half_done ? become_remote(argv) : code;
 }
 
 }  // namespace sluice::tool

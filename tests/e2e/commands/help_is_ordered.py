@@ -41,7 +41,7 @@ def made_commands() -> set[str]:
         text = source.read_text()
         names.update(re.findall(r"name\(\) const override \{ return \"([\w-]+)\"", text))
         names.update(re.findall(r"make\(Change::\w+, \"([\w-]+)\"", text))
-    return names
+    return names | set(re.findall(r"add_subcommand\(\"(\w+)\"", (ROOT / "tools/sluice/cli/run_commands.cc").read_text()))
 
 
 def examples_of(command: str) -> list[str]:

@@ -44,6 +44,12 @@ constexpr std::array kCommands = {
     CommandInfo{"discover", kMachine, kSluice, "Find devices and links, and write a map of them",
                 "sluice discover\n"
                 "sluice discover -o devices.json"},
+    CommandInfo{"completion", kMachine, kSluice,
+                "Print a script that completes commands in a shell",
+                "sluice completion bash\n"
+                "sluice completion zsh\n"
+                "sluice completion fish"},
+
     CommandInfo{"load", kDaemon, kRemote, "Load a model in the daemon; prints its handle",
                 "sluice load model.onnx\n"
                 "sluice load model.sluice --name classifier --depth 4"},

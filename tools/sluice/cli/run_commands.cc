@@ -11,6 +11,7 @@
 
 #include "base/no_memory.h"
 #include "sluice/cli/command_table.h"
+#include "sluice/cli/completion.h"
 #include "sluice/cli/help_text.h"
 #include "sluice/cli/usage_error.h"
 
@@ -43,22 +44,22 @@ int run_command(Command& command) {
   return finish_output(program, code.is_ok() ? *code : kFailed);
 }
 
-/// What the table says of `commands`, and of those of the other program if `lists_remote`.
-std::vector<CommandInfo> list_commands(const std::vector<std::unique_ptr<Command>>& commands,
-                                       bool lists_remote) {
+/// Null if this program has no such command.
+const CLI::App* find_app(const CLI::App& app, std::string_view name) {
+  const auto found = app.get_subcommands(
+      [&](const CLI::App* command) { return std::string_view(command->get_name()) == name; });
+  return found.empty() ? nullptr : found.front();
+}
+
+/// What the table says of the program's own commands, and of those of sluice-remote.
+std::vector<CommandInfo> list_commands(const CLI::App& app, Program program) {
   std::vector<CommandInfo> listed;
   for (const CommandInfo& info : command_table()) {
-    const bool is_here = std::ranges::any_of(commands, [&](const auto& command) {
-      return std::string_view(info.name) == command->name();
-    });
-    const bool is_remote = lists_remote && info.program == CommandProgram::kRemote;
+    const bool is_here = info.program == program.itself && find_app(app, info.name) != nullptr;
+    const bool is_remote = program.has_remote && info.program == CommandProgram::kRemote;
     if (is_here || is_remote) listed.push_back(info);
   }
   return listed;
-}
-
-bool is_named(const std::vector<CommandInfo>& commands, std::string_view name) {
-  return std::ranges::any_of(commands, [&](const CommandInfo& info) { return info.name == name; });
 }
 
 std::string help_of(const CLI::App& app, const std::vector<CommandInfo>& commands) {
@@ -66,15 +67,31 @@ std::string help_of(const CLI::App& app, const std::vector<CommandInfo>& command
   return info == nullptr ? program_help(commands) : command_help(*info, describe(app));
 }
 
-int parse_and_run(const std::vector<std::unique_ptr<Command>>& commands, bool lists_remote,
-                  int argc, char** argv) {
-  const std::vector<CommandInfo> listed = list_commands(commands, lists_remote);
+/// The script, or the part of it that the other program does not print.
+int print_completion(const CLI::App& app, const std::vector<CommandInfo>& listed, Program program,
+                     std::string_view shell_name) {
+  const std::optional<Shell> shell = parse_shell(shell_name);
+  if (!shell) return kWrongUsage;  // the option refuses other words
+  std::string text;
+  if (program.itself == CommandProgram::kSluice) text = completion_start(*shell);
+  for (const CommandInfo& info : listed) {
+    const CLI::App* command = find_app(app, info.name);
+    if (command != nullptr) text += completion_of(*shell, info, describe(*command));
+  }
+  if (!program.has_remote) text += completion_end(*shell);
+  std::fputs(text.c_str(), stdout);
+  return finish_output("sluice completion", 0);
+}
+
+int parse_and_run(const std::vector<std::unique_ptr<Command>>& commands, Program program, int argc,
+                  char** argv) {
   CLI::App app("", "sluice");
   app.require_subcommand(1);
   app.set_version_flag("--version", "sluice 0.1.0");
   app.failure_message([](const CLI::App* root, const CLI::Error& error) {
     return describe_usage_error(*root, error);
   });
+  std::vector<CommandInfo> listed;
   app.formatter_fn([&](const CLI::App* shown, const std::string&, CLI::AppFormatMode) {
     return help_of(*shown, listed);
   });
@@ -82,7 +99,13 @@ int parse_and_run(const std::vector<std::unique_ptr<Command>>& commands, bool li
     Options options(*app.add_subcommand(command->name()));
     command->add_options(options);
   }
-  if (argc > 1 && argv[1][0] != '-' && !is_named(listed, argv[1])) {
+  std::string shell;
+  Options(*app.add_subcommand("completion"))
+      .add("shell", shell, "The shell that reads the script")
+      .required()
+      .one_of({"bash", "zsh", "fish"});
+  listed = list_commands(app, program);
+  if (argc > 1 && argv[1][0] != '-' && find_app(app, argv[1]) == nullptr) {
     std::fputs(describe_unknown_command(listed, argv[1]).c_str(), stderr);
     return kWrongUsage;
   }
@@ -95,15 +118,15 @@ int parse_and_run(const std::vector<std::unique_ptr<Command>>& commands, bool li
   for (const auto& command : commands) {
     if (app.got_subcommand(command->name())) return run_command(*command);
   }
-  return kWrongUsage;
+  return print_completion(app, listed, program, shell);
 }
 
 }  // namespace
 
-int run_commands(const std::vector<std::unique_ptr<Command>>& commands, bool lists_remote, int argc,
+int run_commands(const std::vector<std::unique_ptr<Command>>& commands, Program program, int argc,
                  char** argv) {
   try {
-    return parse_and_run(commands, lists_remote, argc, argv);
+    return parse_and_run(commands, program, argc, argv);
   } catch (const std::exception& error) {
     if (std::ferror(stdout) != 0)
       return finish_output("sluice", kFailed);  // fmt throws its failure

@@ -3,6 +3,6 @@
 #include "sluice/remote/commands.h"
 
 int main(int argc, char** argv) {
-  return sluice::tool::run_commands(sluice::tool::make_remote_commands(), /*lists_remote=*/false,
-                                    argc, argv);
+  return sluice::tool::run_commands(sluice::tool::make_remote_commands(),
+                                    {sluice::tool::CommandProgram::kRemote}, argc, argv);
 }
