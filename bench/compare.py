@@ -227,7 +227,7 @@ def parse_arguments() -> argparse.Namespace:
                         help="beside a process that keeps one of the processors busy;"
                              " implies --no-spin")
     parser.add_argument("--many", action="store_true",
-                        help="all networks in one process of each engine, a run being one of each;"
+                        help="all networks in one process of each engine; a run computes each network once,"
                              f" by default {MANY}")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write a table here")

@@ -26,7 +26,7 @@ from networks import NETWORKS  # noqa: E402
 
 @dataclass
 class Peak:
-    """Of all workers together."""
+    """The peak of all workers together."""
 
     gflops: float
     memory_gbps: float

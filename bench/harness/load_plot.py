@@ -12,7 +12,7 @@ LOW_MS, HIGH_MS = 0.5, 2000
 
 
 def style_of(index: int) -> str:
-    """Of the system with this number: colours come again as broken lines."""
+    """The style of the system with this number: colours come again as broken lines."""
     dashes = ' stroke-dasharray="5 3"' if index >= len(COLOURS) else ""
     return f'stroke="{COLOURS[index % len(COLOURS)]}" stroke-width="2"{dashes}'
 

@@ -1,6 +1,6 @@
 // A hundred models on the cores of this machine, through sluiced: clients choose models by Zipf's
-// law. Target: nobody is refused. Prints how often the cores changed models, and latencies by the
-// popularity of the model.
+// law. Target: no client is refused. Prints how often the cores changed models, and latencies by
+// the popularity of the model.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 // Alone, a model has more than its group: the machine's other work goes to the idle core, and
 // caches and memory below the core's own are its alone. So there are two networks, one that
 // computes within its core's cache and one that reads 8 MB of weights per request; and each is
-// measured a third way, alone beside a core that spins and touches nothing: what is lost there no
-// runtime can give back.
+// measured a third way, alone beside a core that spins and touches nothing: a runtime cannot win
+// back that loss.
 #include <algorithm>
 #include <array>
 #include <atomic>

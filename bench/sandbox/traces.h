@@ -23,12 +23,12 @@ std::vector<std::int64_t> generate_counts(Pattern pattern, std::size_t num_slots
                                           std::uint64_t seed);
 
 /// Times of the requests, ascending: those of a slot are uniform in it, and a slot without requests
-/// lasts as long as any other. `scale` multiplies each count; what is left of a request is one with
-/// that probability.
+/// lasts as long as any other. `scale` multiplies each count; a fraction of a request becomes
+/// a request with that probability.
 std::vector<std::int64_t> arrivals_of(const std::vector<std::int64_t>& counts, std::int64_t slot_ns,
                                       double scale, std::uint64_t seed);
 
-/// What tells the patterns apart.
+/// Figures that distinguish the patterns.
 struct TraceFigures {
   double mean = 0;
   double zero_share = 0;

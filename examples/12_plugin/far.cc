@@ -26,7 +26,7 @@ class FarBackend : public plugin::HostBackend {
     return status;
   }
   void release(void* address) const override { plugin::HostBackend::release(reach(address)); }
-  /// Copies come with one address of the host, which stays as it is.
+  /// A copy has one address of the host, which has no tag.
   void* reach(void* address) const override { return pointer(number(address) & ~kFar); }
 };
 

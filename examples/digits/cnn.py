@@ -77,7 +77,7 @@ def predict(p: Parameters, images: np.ndarray) -> np.ndarray:
 
 
 def gradients(p: Parameters, images: np.ndarray, labels: np.ndarray) -> Parameters:
-    """Of the mean cross-entropy over the batch."""
+    """Gradients of the mean cross-entropy over the batch."""
     seen1 = patches(images)
     relu1 = np.maximum(conv(seen1, p["conv1.weight"], p["conv1.bias"]), 0)
     pool1 = pool(relu1)

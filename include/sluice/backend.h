@@ -270,7 +270,7 @@ typedef struct sluice_backend_api {
   sluice_code (*device_describe)(sluice_backend* backend, int32_t device, sluice_device_info* info,
                                  sluice_message* message);
 
-  /* Tells whether the backend has a kernel for `op` with these operand layouts and this body.
+  /* Reports if the backend has a kernel for `op` with these operand layouts and this body.
    * Dimensions may be unknown (-1). Equal operations get equal answers. */
   sluice_code (*op_query)(sluice_backend* backend, const sluice_op* op, sluice_op_support* support,
                           sluice_message* message);

@@ -53,7 +53,7 @@ typedef struct sluice_compile_request {
 
 /* Compiles. On success `*package` is a handle for sluice_package_free; on failure it is null.
  * Fails: INVALID_ARGUMENT (3) for a damaged model or wrong options; NOT_FOUND (5) for a missing
- * file or backend; as sluice_package_save for `output`, of which nothing is left behind;
+ * file or backend; as sluice_package_save for `output`, which leaves no partial file;
  * UNIMPLEMENTED (12) naming all operators that cannot be compiled. */
 SLUICE_API int32_t sluice_compile(const sluice_compile_request* request, sluice_package** package);
 

@@ -73,7 +73,7 @@ class Call {
     std::memcpy(kept, text.data(), text.size());
     return {kept, size};
   }
-  /// All of them, the body's inputs last; for callers that pass them on.
+  /// All inputs, the body's last; for callers that pass them on.
   std::span<const sluice_tensor> inputs() const { return inputs_; }
   std::span<const sluice_tensor> outputs() const { return outputs_; }
   std::span<std::int64_t* const> actual_dims() const { return actual_dims_; }

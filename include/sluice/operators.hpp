@@ -45,8 +45,8 @@ class OperatorTypes {
   sluice_element_type element(int input) const {
     return input < types_.num_inputs ? types_.inputs[input].element_type : 0;
   }
-  /// nullopt while the rank is not known. Dimensions below 0 are not known yet: an output may
-  /// repeat them, but not compute with them.
+  /// nullopt while the rank is not known. A dimension below 0 is not known yet: an output
+  /// may repeat the number, but not compute with it.
   std::optional<std::span<const std::int64_t>> dims(int input) const {
     if (input >= types_.num_inputs || types_.inputs[input].rank < 0) return std::nullopt;
     const sluice_type& type = types_.inputs[input];

@@ -187,8 +187,8 @@ typedef struct sluice_fetch_options {
 
 /* Has this daemon fetch a tensor that another one offers, and writes the index of the copy. The
  * bytes pass between the daemons alone; their settings say with which certificates and tokens.
- * Fails: PERMISSION_DENIED (7) for an address that is none of `exchange_sources`, and where the
- * other daemon does not list this one; NOT_FOUND (5) for an index and key that are not offered, or
+ * Fails: PERMISSION_DENIED (7) for an address outside of `exchange_sources`, and where the other
+ * daemon does not list this one; NOT_FOUND (5) for an index and key that are not offered, or
  * no longer; UNAVAILABLE (14) without an answer of the other daemon; DEADLINE_EXCEEDED (4);
  * RESOURCE_EXHAUSTED (8) over the session's limits, and while too many fetches run. */
 SLUICE_API int32_t sluice_runtime_fetch_tensor(sluice_runtime* runtime,

@@ -175,7 +175,7 @@ class SharedMemory;
 
 namespace detail {
 
-/// Closes a runtime when nobody uses it.
+/// Closes a runtime after its last use.
 class RuntimeHandle {
  public:
   explicit RuntimeHandle(sluice_runtime* handle) : handle_(handle) {}

@@ -32,8 +32,8 @@ typedef void (*sluice_queue_callback)(void* user_data, int32_t code, int64_t siz
 /* Opens a queue for every output of a started model and every input without a default. When every
  * queue has an entry and the model has room, the first entries become a request, which reads and
  * writes their memory without copies. Requests start in the order of the entries. `options` may be
- * null. Fails: NOT_FOUND (5) for an unknown model; INVALID_ARGUMENT (3) if a size in bytes does not
- * tell a tensor's shape: only the first dimension may vary. */
+ * null. Fails: NOT_FOUND (5) for an unknown model; INVALID_ARGUMENT (3) if a tensor's shape does
+ * not follow from a size in bytes: only the first dimension may vary. */
 SLUICE_API int32_t sluice_runtime_open_queues(sluice_runtime* runtime, uint64_t model,
                                               const sluice_queue_options* options,
                                               uint64_t* queues);

@@ -54,8 +54,8 @@ SLUICE_API const char* sluice_last_error(void);
  * once. It must not call functions of Sluice that block; events of its own calls are dropped. */
 typedef void (*sluice_log_callback)(void* user, int32_t level, const char* event);
 
-/* Passes events of levels up to `most` to `callback` from now on, instead of the callback that was
- * there; null: to nobody, as when the program starts. When it returns, the former callback has
+/* Sets the log callback of the process; null disables logging, the default. Events above the level
+ * `most` are dropped. When the function returns, the former callback has
  * returned on every thread. Fails: INVALID_ARGUMENT (3) for an unknown level; FAILED_PRECONDITION
  * (9) in a callback. */
 SLUICE_API int32_t sluice_set_log(sluice_log_callback callback, void* user, int32_t most);

@@ -78,9 +78,10 @@ struct Deleter {
 /// Hears an event of libsluice; as sluice_log_callback. `level` is one of SLUICE_LOG_.
 using LogCallback = std::function<void(int level, std::string_view event)>;
 
-/// Passes events of levels up to `most` to `callback` from now on; an empty one: to nobody. When it
-/// returns, no thread is in the former callback. Exceptions of a callback are dropped. Fails:
-/// FAILED_PRECONDITION (9) in a callback, or while another thread sets the log.
+/// Sets the log callback of the process; an empty one disables logging. Events above the level
+/// `most` are dropped. When it returns, no thread is in the former callback. Exceptions of a
+/// callback are dropped. Fails: FAILED_PRECONDITION (9) in a callback, or while another thread sets
+/// the log.
 inline std::optional<Error> set_log(LogCallback callback, int most = SLUICE_LOG_INFO) {
   static std::mutex mutex;
   static std::unique_ptr<LogCallback> current;

@@ -33,7 +33,7 @@ typedef struct sluice_step_times {
   void (*observe)(sluice_backend* backend, sluice_step_observer observer, void* user);
 } sluice_step_times;
 
-/* The extension "sluice.list_memory/1" of a plug-in: it tells how many bytes a command list holds,
+/* The extension "sluice.list_memory/1" of a plug-in: the number of bytes that a command list holds,
  * so that the host can bound what it keeps recorded. Without the extension the host estimates. */
 #define SLUICE_LIST_MEMORY "sluice.list_memory/1"
 

@@ -6,10 +6,10 @@
 
 namespace sluice::python {
 
-/// Adds the class to the module, after NativeModel's and NativeLoadedModel's. It has one attribute,
-/// `_native`, which a subclass sets to one of these. Calling an instance runs that on numpy arrays;
-/// a call that `call_arrays` refuses is one of the method `_convert_and_call`, which a subclass
-/// has.
+/// Adds the class to the module, after NativeModel's and NativeLoadedModel's. A subclass sets its
+/// only attribute, `_native`, to one of these objects. Calling an instance runs that on numpy
+/// arrays; a call that `call_arrays` refuses is one of the method `_convert_and_call`, which a
+/// subclass has.
 void bind_callable_model(nanobind::module_& module);
 
 }  // namespace sluice::python

@@ -37,7 +37,7 @@ class NativeModel {
   /// argument, stands for a default. The output, or a tuple of several. No object, and no run, if
   /// an argument or an output needs conversion: the caller converts and calls `run`.
   nb::object call_arrays(const nb::handle& arguments);
-  /// The same with None in place of no object.
+  /// As `call_arrays`, with None for a missing object.
   nb::object call(const nb::args& arguments);
 
   /// `inputs`: one per input, as read_input takes them, or None for its default. `out`: None, or an
@@ -52,7 +52,7 @@ class NativeModel {
 
   /// Bytes of inputs and outputs that runs have copied.
   std::int64_t copied_bytes() const { return copied_bytes_; }
-  /// Of contexts that no call uses now.
+  /// Bytes of contexts that no call uses now.
   std::int64_t recorded_bytes();
 
   /// Frees the model; later calls fail. Runs under way finish first.

@@ -1,4 +1,4 @@
-// What a process does to models that are in use: it forks, or its interpreter ends.
+// Models in use when a process forks or its interpreter ends.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ from .signature import has_torch
 
 
 class LoadedModel(SignedModel[_native.LoadedModel]):
-    """A model that a runtime loaded. Any thread may use it; unloaded when nobody refers to it.
+    """A model that a runtime loaded. Any thread may use it; unloaded with its last reference.
 
     A call is a request: it waits for its turn behind others of higher priority, and may be refused,
     cancelled or overdue.

@@ -83,7 +83,7 @@ def print_phase(phase: str) -> None:
 
 
 def reporter(progress: Callable[[str], object] | bool | None) -> Bar | Silent:
-    """Of the argument `progress` of sluice.compile."""
+    """The reporter for the argument `progress` of sluice.compile."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     if callable(progress):
         return Silent(progress)

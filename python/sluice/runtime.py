@@ -25,7 +25,7 @@ DEFAULT_ADDRESS = "unix:/run/sluice.sock"
 
 
 class CoreGroup:
-    """Cores reserved for models that are loaded on it. Destroyed when nobody refers to it."""
+    """Cores reserved for models that are loaded on it. Destroyed with its last reference."""
 
     def __init__(self, runtime: Runtime, number: int) -> None:
         self._runtime: Runtime | None = runtime
@@ -90,7 +90,7 @@ class Runtime:
     def _open(self, native: _native.Runtime, where: str, keeps: bool) -> None:
         self._native = native
         self._where = where
-        self._keeps = keeps  # models and groups stay when nobody refers to them here
+        self._keeps = keeps  # models and groups outlive their last reference
         self._is_open = True
         _open_runtimes.add(self)
 
@@ -242,7 +242,7 @@ class Runtime:
         return descriptions.Footprint(**self._native.estimate(_source_of(source), depth=depth))
 
     def find(self, name: str) -> LoadedModel:
-        """A model that somebody else loaded. The result does not unload it unless told."""
+        """A model that another program loaded. It stays loaded unless `unload` of the result is called."""
         return LoadedModel(self, self._native, self._native.find_model(name))
 
     def combine(
@@ -382,7 +382,7 @@ _open_runtimes: weakref.WeakSet[Runtime] = weakref.WeakSet()
 
 
 def close_all() -> None:
-    """At the end of the interpreter: requests in flight end while their futures can still be told."""
+    """At the end of the interpreter: requests in flight end while their futures can still take the result."""
     for runtime in list(_open_runtimes):
         try:
             runtime.close()

@@ -78,7 +78,7 @@ class Signature:
         if not self._has_fixed_inputs:
             return ""
         return ("; initializers that its file lists as inputs are constants: "
-                f"compile with --overridable {name} to give one of that name")
+                f"compile with --overridable {name} to give such an input")
 
     def find_output(self, name: str) -> int:
         for i, known in enumerate(self.output_names):
@@ -88,7 +88,7 @@ class Signature:
         raise NotFound(f'the model has no output "{name}"; it has {names}')
 
     def order(self, feeds: Mapping[str, object]) -> list[object]:
-        """Values in order of the inputs; None where an input that has a default is not given."""
+        """Values in order of the inputs; None for a missing input with a default."""
         try:
             given: list[object] = [feeds[name] for name in self._index]
             if len(feeds) == len(given):

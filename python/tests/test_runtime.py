@@ -1,4 +1,4 @@
-"""sluice.Runtime in this process and over a daemon: the same tests for both, then what one alone has."""
+"""sluice.Runtime in this process and over a daemon: the same tests for both, then tests of each alone."""
 
 from __future__ import annotations
 

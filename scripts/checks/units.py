@@ -19,8 +19,8 @@ def declared(text):
 
 
 def flags(command):
-    """What a compile command tells the compiler, without the source, what becomes of it and headers that
-    another compiler precompiled."""
+    """The flags of a compile command without the source, the output and headers that another compiler
+    precompiled."""
     words = shlex.split(command)[1:]
     words = words[:words.index("-o")]
     return tuple(word for before, word in zip(["", *words], words)

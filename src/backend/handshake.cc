@@ -117,9 +117,10 @@ Result<const sluice_backend_api*> shake_hands(sluice_backend_entry_fn entry,
   if (const char* missing = first_missing(*api); missing != nullptr) {
     return refuse("its table lacks the function {}", missing);
   }
-  const auto told = bounded_text(api->name, kLongestName);
-  if (!told || *told != name) {
-    return refuse("it calls itself \"{}\", its file is that of \"{}\"", told.value_or("?"), name);
+  const auto declared = bounded_text(api->name, kLongestName);
+  if (!declared || *declared != name) {
+    return refuse("its name \"{}\" does not match its file name, \"{}\"", declared.value_or("?"),
+                  name);
   }
   return api;
 }

@@ -60,11 +60,12 @@ constexpr std::array kSettings = {
     SettingInfo{"max_message_bytes", 0, &Settings::max_message_bytes,
                 "Largest request or reply in bytes", 1 << 16, (std::int64_t{1} << 31) - 1},
     SettingInfo{"connections", 0, &Settings::connections,
-                "Most open connections, over all addresses", 1, 1 << 20},
+                "Maximum number of open connections, over all addresses", 1, 1 << 20},
     SettingInfo{"connections_per_peer", 0, &Settings::connections_per_peer,
-                "Most of them of one user, or of one host", 1, 1 << 20},
+                "Maximum number of open connections per user (Unix socket) or host (TCP)", 1,
+                1 << 20},
     SettingInfo{"upload_idle_seconds", 0, &Settings::upload_idle_seconds,
-                "After which an upload ends whose client sends nothing", 1, 3600},
+                "Seconds without data after which an upload is aborted", 1, 3600},
     SettingInfo{"require_session", 0, &Settings::require_session,
                 "Refuse groups, models and requests of clients without a session"},
     SettingInfo{"sessions_per_user", 0, &Settings::sessions_per_user,
@@ -97,8 +98,8 @@ constexpr std::array kSettings = {
                 "Time for requests in flight after SIGTERM", 0, 3600},
     SettingInfo{
         "hang_seconds", 0, &Settings::hang_seconds,
-        "After which the daemon exits with code 3 and a report, if a computation outlives a "
-        "stop, an unload or the drain; 0: never",
+        "Seconds by which a computation may outlive a stop, an unload or the drain; then the "
+        "daemon exits with code 3 and a report. 0: no limit",
         0, 3600},
     SettingInfo{"huge_pages", 0, &Settings::huge_pages,
                 "Pages of 2 MiB to reserve per device, for large tensors of models that run in the "
@@ -109,15 +110,18 @@ constexpr std::array kSettings = {
         "Default isolation of core groups: stream, in the daemon, or process, in a worker of "
         "the group's own"},
     SettingInfo{"function_lanes", 0, &Settings::function_lanes,
-                "Most core groups that functions share; each is reserved while it has functions", 1,
-                1 << 10},
+                "Maximum number of core groups that functions share; a group is reserved while it "
+                "has functions",
+                1, 1 << 10},
     SettingInfo{"function_cells", 0, &Settings::function_cells,
-                "Most such groups for functions with isolation process; each has a worker", 1,
-                1 << 10},
+                "Maximum number of cells: core groups of functions with isolation process, each "
+                "with a worker",
+                1, 1 << 10},
     SettingInfo{"function_lane_cores", 0, &Settings::function_lane_cores,
                 "Cores of each of these groups", 1, 1 << 10},
     SettingInfo{"transfer_policy", 0, &Settings::transfer_policy,
-                "Whose block a device copies next: weighted, round-robin, deadline or strict"},
+                "Order in which a device serves its clients' transfers: weighted, round-robin, "
+                "deadline or strict"},
     SettingInfo{"transfer_block_bytes", 0, &Settings::transfer_block_bytes,
                 "Size of the blocks in which a device copies", 4096, 1 << 30},
     SettingInfo{"transfer_blocks_in_flight", 0, &Settings::transfer_blocks_in_flight,
@@ -212,7 +216,7 @@ Status check_exchange(const Settings& settings) {
   if (!settings.exchange_listen.empty()) {
     SLUICE_TRY(check_peer_address(settings.exchange_listen, "exchange_listen"));
     if (peers.empty()) {
-      return invalid_argument("exchange_listen: without exchange_peers nobody may fetch");
+      return invalid_argument("exchange_listen: without exchange_peers no daemon could fetch");
     }
   }
   for (const std::string& source : settings.exchange_sources) {
@@ -261,7 +265,7 @@ ordered_json schema_of(const SettingInfo& info) {
 Result<device::TransferPolicy> parse_transfer_policy(const std::string& name) {
   if (const auto policy = device::find_policy(name)) return *policy;
   return invalid_argument(
-      "transfer_policy: \"{}\" is none of weighted, round-robin, deadline, strict", name);
+      "transfer_policy is \"{}\"; expected weighted, round-robin, deadline or strict", name);
 }
 
 std::string_view origin_name(Origin origin) {

@@ -75,7 +75,7 @@ Result<ir::Type> map_input_type(const pb::GraphProto& main, const pb::ValueInfoP
   const pb::NodeProto* reader = find_reader(main, input.name());
   if (reader == nullptr) {
     return invalid_argument(
-        "is a map, which no DictVectorizer or CastMap reads; Sluice cannot tell its keys: export "
+        "is a map, which no DictVectorizer or CastMap reads; its keys are unknown: export "
         "the model to take a tensor with a column per key");
   }
   const ir::Type columns = SLUICE_TRY(map_columns(input.type()));

@@ -71,7 +71,7 @@ std::string fixed_input_hint(const Signature& signature, std::string_view name) 
   return fmt::format(
       "; initializers that its file lists as inputs are constants: compile with --overridable {} "
       "to "
-      "give one of that name",
+      "give such an input",
       name);
 }
 

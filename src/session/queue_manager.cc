@@ -16,7 +16,8 @@ Status check_spec(const package::TensorSpec& spec) {
   if (shape == nullptr || has_text ||
       !std::all_of(shape->empty() ? shape->begin() : shape->begin() + 1, shape->end(), is_known)) {
     return invalid_argument(
-        "\"{}\" is {}: a size in bytes does not tell its shape; only the first dimension may vary",
+        "\"{}\" is {}: its shape does not follow from a size in bytes; only the first dimension "
+        "may vary",
         spec.name, spec.type.to_string());
   }
   return ok_status();

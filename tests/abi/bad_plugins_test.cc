@@ -48,8 +48,8 @@ TEST_P(BadPlugins, AreListedWithTheReason) {
 constexpr Refused kRefused[] = {
     {"no_entry", "not a plug-in: it does not export sluice_backend_entry"},
     {"wrong_major", "made for version 2.2 of the plug-in table; this host has 1.2: rebuild it"},
-    {"wrong_name", "it calls itself \"another\", its file is that of \"wrong_name\""},
-    {"null_name", "it calls itself \"?\""},
+    {"wrong_name", "its name \"another\" does not match its file name, \"wrong_name\""},
+    {"null_name", "its name \"?\" does not match"},
     {"null_function", "its table lacks the function list_submit"},
     {"small_table", "its table says it has 16 bytes"},
     {"huge_table", "its table says it has 4294967295 bytes"},

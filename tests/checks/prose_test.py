@@ -34,8 +34,9 @@ class ProseTest(unittest.TestCase):
         path.write_text(text)
         return pathlib.Path(name)
 
-    def riddles(self, name, text):
-        return prose.examine(self.write(name, text))[1]
+    def riddles(self, name, text, area=None):
+        found = prose.examine(self.write(name, text))
+        return [riddle for one, (_, riddles) in found.items() if area in (None, one) for riddle in riddles]
 
     def run_check(self, *arguments):
         output = io.StringIO()
@@ -54,9 +55,29 @@ class ProseTest(unittest.TestCase):
         self.assertFalse(prose.is_riddle("`all` of `them` go to `it` with `that` beside `those` of `one`."))
         self.assertEqual(prose.words_of("read_file, kMax: base::Status"), ["read_file", "code_", "code_"])
 
-    def test_comments_of_cpp_are_read_and_strings_are_not(self):
+    def test_comments_and_strings_of_cpp_are_two_areas(self):
         text = f'int a;  ///< {RIDDLE}\n/* {RIDDLE} */\nconst char* b = "// {RIDDLE}";\n'
-        self.assertEqual(len(self.riddles("src/a.h", text)), 2)
+        self.assertEqual(len(self.riddles("src/a.h", text, "src")), 2)
+        self.assertEqual(len(self.riddles("src/a.h", text, "literals")), 1)
+
+    def test_adjacent_strings_are_one_sentence(self):
+        text = 'f("the isolation {} is "\n  "none of these", "x", "told", R"(nobody may fetch)");\n'
+        self.assertEqual(self.riddles("src/a.cc", text, "literals"),
+                         ["src/a.cc:1: the isolation `x` is none of these", "src/a.cc:2: nobody may fetch"])
+
+    def test_strings_of_tests_are_not_read(self):
+        for name in ("src/a_test.cc", "src/testing/a.h", "tests/a.cc", "python/tests/test_a.py"):
+            self.assertEqual(self.riddles(name, 'x = "nobody may fetch"\n'), [], name)
+
+    def test_users_read_sentences_with_a_subject_and_without_house_words(self):
+        for sentence in ("Whose block a device copies next", "Of groups that have a limit.", "Most of them of one user",
+                         "After which an upload ends without data", "The level is none of these.", "It was told to stop.",
+                         "By which the copies are found", "Unless nobody reads it."):
+            self.assertEqual(len(self.riddles("docs/a.md", sentence)), 1, sentence)
+            self.assertEqual(self.riddles("docs/decisions/a.md", sentence), [], sentence)
+        for sentence in ("Of these groups, one has a limit.", "Whose block is next?", "The two are told apart by name.",
+                         "`it was told` by another.", "Of course."):
+            self.assertEqual(self.riddles("docs/a.md", sentence), [], sentence)
 
     def test_a_sentence_is_reported_at_its_first_line(self):
         text = f"int a;\n\n/// {PLAIN}\n/// What it was told of goes\n/// where the others are.\nint b;\n"
@@ -64,7 +85,12 @@ class ProseTest(unittest.TestCase):
 
     def test_comments_and_docstrings_of_python_are_read(self):
         text = f'"""{RIDDLE}"""\n\n\ndef f():\n    """{PLAIN}"""\n    # {RIDDLE}\n    return "# {RIDDLE}"\n'
-        self.assertEqual(len(self.riddles("tools/a.py", text)), 2)
+        self.assertEqual(len(self.riddles("tools/a.py", text, "tools")), 2)
+        self.assertEqual(len(self.riddles("tools/a.py", text, "literals")), 1)
+
+    def test_inserted_values_of_python_are_names(self):
+        text = 'def f(n, a):\n    return f"the mode {n!r} is " f"none of {a}" + "two words"\n'
+        self.assertEqual(self.riddles("python/a.py", text), ["python/a.py:2: the mode `x` is none of `x`"])
 
     def test_comments_of_cmake_and_shell_are_read(self):
         self.assertEqual(len(self.riddles("src/CMakeLists.txt", f"# {RIDDLE}\nproject(a)\n")), 1)

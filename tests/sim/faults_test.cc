@@ -171,7 +171,7 @@ TEST_F(SimFaults, BadFaultErrorNamesItsPath) {
     return id.is_ok() ? "accepted" : id.status().message();
   };
   EXPECT_EQ(refusal(R"({"kind": "gone"})"),
-            "backend \"sim\": fault.kind: \"gone\" is none of slow_core, failed_kernel, "
+            "backend \"sim\": fault.kind: \"gone\"; expected one of slow_core, failed_kernel, "
             "hung_kernel, failed_copy, lost_device, memory_exhausted");
   EXPECT_EQ(refusal(R"({"kind": "lost_device"})"), "backend \"sim\": fault.device: is missing");
   EXPECT_EQ(refusal(R"({"kind": "lost_device", "device": 2})"),

@@ -140,7 +140,7 @@ void ObjectReader::one_of(const char* key, const std::vector<const char*>& names
   text(key, &got);
   if (got.empty() && (!status_->is_ok() || !json_.contains(key))) return;
   const auto found = std::ranges::find(names, got);
-  if (check(found != names.end(), key, "\"" + got + "\" is none of " + list_of(names))) {
+  if (check(found != names.end(), key, "\"" + got + "\"; expected one of " + list_of(names))) {
     *target = static_cast<int>(found - names.begin());
   }
 }

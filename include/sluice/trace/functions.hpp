@@ -37,7 +37,7 @@ inline Tensor argmax(const Operand& x, std::int64_t axis = -1) {
   return detail::unary("ArgMax", x, {{"axis", axis}, {"keepdims", 0}});
 }
 
-/// Of matrices in the last two dimensions; the others broadcast.
+/// Multiplies matrices in the last two dimensions; the others broadcast.
 inline Tensor matmul(const Operand& a, const Operand& b) { return detail::binary("MatMul", a, b); }
 
 inline Tensor concat(const std::vector<Tensor>& parts, std::int64_t axis,

@@ -116,7 +116,7 @@ class Recording {
   }
 
   inline static thread_local Recording* current_ = nullptr;
-  std::uint64_t number_;  // tells values of different traces apart
+  std::uint64_t number_;  // distinguishes values of different traces
   Recording* outer_;
   std::unique_ptr<sluice_trace, sluice::detail::Deleter<sluice_trace, sluice_trace_free>> handle_;
   std::unordered_map<sluice_value, SourceLine> lines_;

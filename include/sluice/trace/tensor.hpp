@@ -68,7 +68,7 @@ class Tensor {
   /// The line that computed it; empty for inputs and constants.
   SourceLine line() const { return detail::Recording::current({}).line_of(value({})); }
 
-  /// Of the C interface. Refuses a tensor of another trace.
+  /// The value in the C interface. Refuses a tensor of another trace.
   sluice_value value(SourceLine line = SourceLine::current()) const {
     if (recording_ == 0) return SLUICE_VALUE_ABSENT;
     if (detail::Recording::current(line).number() != recording_) {

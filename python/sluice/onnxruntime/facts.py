@@ -1,4 +1,4 @@
-"""What get_modelmeta() tells: read from the ONNX file itself, whose weights are skipped.
+"""The facts of get_modelmeta(): read from the ONNX file itself, whose weights are skipped.
 
 Field numbers are those of ModelProto and GraphProto in onnx.proto.
 """

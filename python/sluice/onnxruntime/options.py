@@ -40,7 +40,7 @@ class _Options:
     """Attributes with defaults; others are kept, and warn once."""
 
     _defaults: dict[str, Any] = {}
-    #: Names whose effect nobody can miss: logs, memory and profiles that Sluice does not have.
+    #: Names without an effect on results: logs, memory and profiles that Sluice does not have.
     _harmless = frozenset[str]()
 
     def __init__(self) -> None:

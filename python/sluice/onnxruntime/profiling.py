@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 
 class Profiler:
-    """Any thread may record. `sluice bench` and Runtime.profile tell the time of operations."""
+    """Any thread may record. `sluice bench` and Runtime.profile measure operations."""
 
     def __init__(self, prefix: str) -> None:
         self.start_ns = time.perf_counter_ns()

@@ -22,7 +22,7 @@ from .profiling import Profiler
 from .providers import PROVIDER, check_providers, set_providers
 from .values import IOBinding, OrtValue
 
-seed: int | None = None  #: of set_seed, for sessions that are made from now on
+seed: int | None = None  #: The value of set_seed for later sessions.
 
 
 class InferenceSession:

@@ -1,4 +1,4 @@
-"""Names of the values in an ONNX graph. Those inside of it give way to those of its inputs and outputs."""
+"""Names of the values in an ONNX graph. Inner values are renamed where they collide with names of inputs and outputs."""
 
 from __future__ import annotations
 

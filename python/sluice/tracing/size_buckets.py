@@ -66,7 +66,7 @@ class Observed(NamedTuple):
 
 def merge_sizes(models: Sequence[onnx.ModelProto], observed: Sequence[Observed], axes: Axes,
                 buckets: Buckets) -> onnx.ModelProto:
-    """One model that selects by the sizes of its inputs. `observed`: tell which outputs vary with them."""
+    """One model that selects by the sizes of its inputs. `observed` shows which outputs vary with the sizes."""
     prologue = _Prologue(models[0].graph, axes, buckets)
     merged = bucket_graph.merge(models, before=prologue.nodes, constants=prologue.constants, sources=prologue.padded)
     for value, entry in zip(merged.graph.input, axes):

@@ -88,7 +88,7 @@ def test_the_shim_lists_them() -> None:
         session.run(None, {"k": OTHER})
 
 
-FIXED = "--overridable k to give one of that name"
+FIXED = "--overridable k to give such an input"
 
 
 def test_requests_for_a_constant_name_the_option(runtime: sluice.Runtime) -> None:

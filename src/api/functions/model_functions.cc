@@ -34,7 +34,8 @@ Result<runtime::NanPolicy> nan_policy_of(std::int32_t number) {
     case SLUICE_NAN_PASS: return runtime::NanPolicy::kPass;
     case SLUICE_NAN_FLAG: return runtime::NanPolicy::kFlag;
     case SLUICE_NAN_FAIL: return runtime::NanPolicy::kFail;
-    default: return invalid_argument("nan_policy {} is none of SLUICE_NAN_*", number);
+    default:
+      return invalid_argument("nan_policy is {}; expected 0 (pass), 1 (flag) or 2 (fail)", number);
   }
 }
 

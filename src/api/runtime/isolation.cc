@@ -9,7 +9,9 @@ Result<std::optional<runtime::Isolation>> isolation_of(std::int32_t number) {
     case SLUICE_ISOLATION_DEFAULT: return std::optional<runtime::Isolation>();
     case SLUICE_ISOLATION_STREAM: return std::optional(runtime::Isolation::kStream);
     case SLUICE_ISOLATION_PROCESS: return std::optional(runtime::Isolation::kProcess);
-    default: return invalid_argument("isolation {} is none of SLUICE_ISOLATION_*", number);
+    default:
+      return invalid_argument("isolation is {}; expected 0 (default), 1 (stream) or 2 (process)",
+                              number);
   }
 }
 

@@ -43,7 +43,7 @@ Result<Program> program_of(std::int32_t number) {
   if (number >= SLUICE_PROGRAM_LOAD && number <= SLUICE_PROGRAM_SAVE) {
     return static_cast<Program>(number);
   }
-  return invalid_argument("program {} is none of SLUICE_PROGRAM_*", number);
+  return invalid_argument("program is {}; expected 0 (load), 1 (main) or 2 (save)", number);
 }
 
 /// The status that a user's function returns; an exception that leaves it becomes one, too.

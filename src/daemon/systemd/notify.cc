@@ -42,7 +42,7 @@ Status notify_manager(std::string_view state) {
   const int error = errno;
   close(fd);
   if (sent == static_cast<ssize_t>(state.size())) return ok_status();
-  return make_error(Code::kUnavailable, "telling {}: {}", path, std::strerror(error));
+  return make_error(Code::kUnavailable, "notifying {}: {}", path, std::strerror(error));
 }
 
 std::int64_t watchdog_ns() {

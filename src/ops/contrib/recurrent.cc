@@ -26,8 +26,8 @@ Result<OperandId> transposed_floats(Lowering& op, const Quantized& from, const I
     const auto given = static_cast<std::int64_t>(count);
     if (given != directions && given != directions * columns) {
       return op.error(
-          "input {} has {} numbers; it needs one for each of {} directions, or for each of "
-          "their {} columns",
+          "input {} has {} numbers; expected one per direction ({}), or one per column of each "
+          "direction ({} columns)",
           input, given, directions, columns);
     }
   }

@@ -107,7 +107,7 @@ class RowMaker {
     if (feature >= ops::kMaxTreeFeatures) return unimplemented("that many features");
     const double split = splits_[place];
     if (!is_double_ && std::isfinite(split) && split != static_cast<float>(split)) {
-      return unimplemented("splits that are no f32 of features that are");
+      return unimplemented("f32 features with splits that f32 cannot represent");
     }
     made_.num_features = std::max(made_.num_features, feature + 1);
     const auto mode = std::ranges::find(ops::kTreeModes, modes_[place]);

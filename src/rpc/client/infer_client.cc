@@ -32,8 +32,8 @@ Status write_infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
     if (memory.data == nullptr) continue;
     const auto place = shared.find(memory.data, memory.capacity_bytes);
     if (!place || signature == nullptr || i >= signature->outputs.size()) {
-      return invalid_argument("output {}: its memory is not of Client::share, or not aligned to 64",
-                              i);
+      return invalid_argument(
+          "output {}: expected memory of Client::share at a multiple of 64 bytes", i);
     }
     v1::OutputPlace& output = *to.add_output_places();
     output.set_name(signature->outputs[i].name);
@@ -52,8 +52,9 @@ Result<InferReply> read_infer(std::shared_ptr<const v1::InferResponse> response,
     if (output.has_place()) {
       if (index >= options.outputs.size() ||
           view.size_bytes > options.outputs[index].capacity_bytes) {
-        return internal_error("the daemon says it put output \"{}\" where nobody asked for it",
-                              output.name());
+        return internal_error(
+            "the daemon wrote output \"{}\" to memory that the request did not name",
+            output.name());
       }
       view.data = options.outputs[index].data;
     }

@@ -99,7 +99,7 @@ Result<std::vector<ExchangePeer>> parse_exchange_peers(std::span<const std::stri
                               text.substr(0, 200));
     }
     std::string name = text.substr(is_certificate ? kCertificate.size() : kToken.size());
-    if (name.empty()) return invalid_argument("exchange_peers: \"{}\" names nobody", text);
+    if (name.empty()) return invalid_argument("exchange_peers: \"{}\" has no name", text);
     SLUICE_TRY(check_name(name, "exchange_peers"));
     peers.push_back({is_certificate ? ExchangePeer::By::kCertificate : ExchangePeer::By::kToken,
                      std::move(name)});
@@ -154,7 +154,7 @@ Status Access::check_fetch(const Peer& peer) const {
   std::string who = peer.certificate.empty() ? "" : fmt::format("certificate {}", peer.certificate);
   if (!peer.token.empty()) who += fmt::format("{}token {}", who.empty() ? "" : ", ", peer.token);
   return Status(Code::kPermissionDenied, static_cast<std::int32_t>(runtime::RuntimeCode::kFailed),
-                fmt::format("{} is none of this daemon's exchange_peers",
+                fmt::format("{} is not in this daemon's exchange_peers",
                             who.empty() ? "a caller without a certificate or a token" : who));
 }
 

@@ -167,7 +167,7 @@ void add_groups(PrometheusText& text, const std::vector<runtime::GroupReport>& g
   for (const auto& group : groups) text.add(labels_of(group), group.num_switches);
   text.begin("group_memory_peak_bytes", "gauge", "The most memory that was in use at one time.");
   for (const auto& group : groups) text.add(labels_of(group), group.memory_peak_bytes);
-  text.begin("group_memory_limit_bytes", "gauge", "Of groups that have a limit.");
+  text.begin("group_memory_limit_bytes", "gauge", "Memory limit of a group that has one.");
   for (const auto& group : groups) {
     if (group.max_memory_bytes == topology::MemoryBudget::kUnlimited) continue;
     text.add(labels_of(group), group.max_memory_bytes);
@@ -193,7 +193,7 @@ void add_devices(PrometheusText& text, const Metrics& metrics) {
               {"bus_address", device.bus_address}},
              1);
   }
-  text.begin("device_memory_capacity_bytes", "gauge", "Of devices whose memory is known.");
+  text.begin("device_memory_capacity_bytes", "gauge", "Memory of a device, if known.");
   for (const topology::Device& device : metrics.server.devices) {
     if (device.memory_bytes == 0) continue;
     text.add({{"device", std::to_string(device.id.value())}}, device.memory_bytes);

@@ -5,7 +5,7 @@ namespace sluice::topology {
 
 Result<Findings> find_hwloc(const HwlocInput& /*input*/) {
   return make_error(Code::kUnavailable,
-                    "built without hwloc (SLUICE_HWLOC=OFF): processors are told by plug-ins only");
+                    "built without hwloc (SLUICE_HWLOC=OFF): plug-ins alone report processors");
 }
 
 }  // namespace sluice::topology

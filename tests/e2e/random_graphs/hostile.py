@@ -47,7 +47,7 @@ TO_FLOATS = {"Cast", "CastLike", "DequantizeLinear"}
 
 def becomes_float(case: Case, names: Iterable[str]) -> bool:
     """Whether an integer of those names is cast to a float, which the results show. An index is
-    none: what it selects is the same in both backends."""
+    none: both backends select the same elements."""
     types = {value.name: value.dtype for value in case.values}
     hostile_names = {name for name in names if types[name] in INTEGERS}
     for fragment in case.fragments:

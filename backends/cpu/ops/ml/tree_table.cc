@@ -81,7 +81,7 @@ class Builder {
       if (node.feature >= columns_) return plugin::invalid_argument("a feature is outside X");
       const bool is_branch = node.test != TreeTest::kLeaf;
       if (is_branch && !is_double_ && !is_float(node.split)) {
-        return unimplemented("splits that are no f32 of features that are");
+        return unimplemented("f32 features with splits that f32 cannot represent");
       }
       table_.has_rows = table_.has_rows || (node.test == TreeTest::kLeaf && node.count > 1);
     }

@@ -194,12 +194,12 @@ Status check_modes(const Call& call, const Options& options) {
   };
   if (!is_one_of(options.mode, {"nearest", "linear", "cubic"})) {
     return refuse(call,
-                  "mode \"" + std::string(options.mode) + "\" is none of nearest, linear, cubic");
+                  "mode \"" + std::string(options.mode) + "\"; expected nearest, linear or cubic");
   }
   if (!is_one_of(options.nearest,
                  {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"})) {
     return refuse(call, "nearest_mode \"" + std::string(options.nearest) +
-                            "\" is none of round_prefer_floor, round_prefer_ceil, floor, ceil");
+                            "\"; expected round_prefer_floor, round_prefer_ceil, floor or ceil");
   }
   return plugin::ok();
 }

@@ -38,7 +38,7 @@ Status find_keys(const Call& call) {
   const auto missing = std::ranges::find(places, std::ssize(keys));
   if (missing == places.end()) return plugin::ok();
   const Key value = x[static_cast<std::size_t>(missing - places.begin())];
-  return refuse(call, "X has " + shown(value) + ", which is none of the " +
+  return refuse(call, "X has " + shown(value) + ", which is not among the " +
                           std::to_string(keys.size()) + " categories");
 }
 

@@ -151,7 +151,7 @@ Status read_sizes(const Call& call, std::int64_t gates, Network* network) {
   network->is_batch_first = attributes.get_int("layout") != 0;
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     return refuse(call, "direction \"" + std::string(direction) +
-                            "\" is none of forward, reverse, bidirectional");
+                            "\"; expected forward, reverse or bidirectional");
   }
   network->directions = direction == "bidirectional" ? 2 : 1;
   network->is_reverse = direction == "reverse";

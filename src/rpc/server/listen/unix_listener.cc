@@ -109,7 +109,7 @@ Status UnixListener::lock() {
   if (lock_fd_ < 0) return system_error(options_.path, "its lock file");
   if (flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return ok_status();
   return make_error(Code::kAlreadyExists,
-                    "socket {}: another sluiced serves it; stop that one, or give this one another "
+                    "socket {}: another sluiced serves it; stop that daemon, or choose another "
                     "address with -g",
                     options_.path);
 }
