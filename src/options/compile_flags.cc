@@ -37,75 +37,73 @@ void CompileFlags::add_common(Options& options) {
   options.add("--shape", shapes, "Fix an input's dimensions: name=1,3,224,224 (repeatable)");
   options
       .add("--overridable", overridable,
-           "Which initializers that are inputs as well callers may override: names, all, none, or"
-           " auto: all if there are at most 16 of at most 64 KiB in all, but no weights of layers"
-           " where every initializer is an input. The others are folded")
+           "Initializers that callers may override: names, all, none, or auto. auto takes all of "
+           "at most 16 initializers of at most 64 KiB together, except weights of layers in a file "
+           "that lists every initializer as an input. The compiler folds the others")
       .separated_by_commas()
       .shows_default();
-  options.add("--backend", backends, "Backends in order of preference")
+  options.add("--backend", backends, "Backends in order of preference: a,b")
       .separated_by_commas()
       .shows_default();
   options
       .add("--place", places,
-           "Run operations on given backends alone: PATTERN=BACKEND[,BACKEND], first supported"
-           " first. PATTERN is a node's name, else an operator, else a glob over names of nodes;"
-           " BACKEND may be `host` (repeatable)")
+           "Run operations only on given backends: PATTERN=BACKEND[,BACKEND], in order of "
+           "preference. PATTERN is a node's name, an operator, or a glob over names of nodes; "
+           "BACKEND may be `host` (repeatable)")
       .repeatable();
-  options.flag("!--no-optimize", optimize, "Leave the graph as the file has it");
+  options.flag("!--no-optimize", optimize, "Leave the graph as it is in the file");
 }
 
 void CompileFlags::add_rest(Options& options) {
-  options.add(
-      "--operator-times", operator_times,
-      "Choose between backends by times that `sluice operator-times` measured and wrote to this"
-      " file, instead of by the order of --backend");
-  options.add("--cut", cuts, "Start a segment, to be placed on cores of its own, at this node")
+  options.add("--operator-times", operator_times,
+              "Choose backends by the times in this file, which `sluice operator-times` writes, "
+              "instead of by the order of --backend");
+  options.add("--cut", cuts, "Start a segment, which may have cores of its own, at this node: a,b")
       .separated_by_commas();
-  options.add("--cores", cores, "Cores that each segment wants, in order: 4,1")
+  options.add("--cores", cores, "Number of cores for each segment, in order: 4,1")
       .separated_by_commas();
   options
       .add("--executor", executor,
-           "How a run walks the graph: linear, one segment after another; dataflow, one thread that"
-           " keeps all devices busy; parallel, branches side by side on devices and cores; auto"
-           " runs the model by each here and keeps the fastest")
+           "How a run walks the graph. linear: one segment after another; dataflow: one thread "
+           "keeps all devices busy; parallel: branches run side by side on devices and cores; "
+           "auto: the compiler measures each and keeps the fastest")
       .one_of({"linear", "dataflow", "parallel", "auto"})
       .shows_default();
-  options.add("--min-segment", min_segment, "Refuse a segment of fewer operations")
+  options.add("--min-segment", min_segment, "Refuse a segment with fewer operations")
       .at_least(1)
       .shows_default();
-  options.add("--max-segments", max_segments, "Refuse more segments; 0 for no limit")
+  options.add("--max-segments", max_segments, "Refuse a model with more segments; 0 sets no limit")
       .at_least(0)
       .shows_default();
   options
       .add("--min-share", min_share,
-           "Refuse a backend that runs a smaller part of the operations: 0.05 for 5 %")
+           "Refuse a backend that runs a smaller share of the operations: 0.05 for 5 %")
       .between(0, 1)
       .shows_default();
   options
       .add("--weights", weights,
-           "How exactly matrices of constant weights are kept: bf16 takes half the memory"
-           " and has three significant digits; int8 takes a quarter, is the fastest, and"
-           " rounds to 8 bits what is multiplied with them too")
+           "Precision of constant matrices in products. bf16 takes half the memory and keeps three "
+           "significant digits; int8 takes a quarter, is fastest, and rounds the other operand to "
+           "8 bits, too")
       .one_of({"f32", "bf16", "int8"})
       .shows_default();
   options.flag("!--no-winograd", winograd,
-               "Sum the terms of 3x3 convolutions one by one: results are a digit closer to those"
-               " of other runtimes and come up to three times later");
+               "Compute 3x3 convolutions directly: results are one digit closer to those of other "
+               "runtimes, and a convolution takes up to three times as long");
   options
       .add("--strassen", strassen,
-           "Levels of Strassen's method in products with constant matrices: 1 saves an"
-           " eighth of the multiplications and takes 1.75 times the memory for them, 2"
-           " saves a quarter and takes three times; results move by about 1e-6")
+           "Levels of Strassen's method in products with constant matrices. 1 saves an eighth of "
+           "the multiplications and takes 1.75 times the memory for the matrices; 2 saves a "
+           "quarter and takes three times; results change by about 1e-6")
       .between(0, 2)
       .shows_default();
-  options.add(
-      "--graphs", graphs,
-      "Write the graph as text to this folder: as imported, after each pass that changes it,"
-      " and as compiled");
-  options.flag("!--no-pack", pack, "Keep constants only in their portable form");
+  options.add("--graphs", graphs,
+              "Write the graph as text to this folder: as imported, after each pass that changes "
+              "it, and as compiled");
+  options.flag("!--no-pack", pack, "Store constants only in their portable form");
   options.flag("--packed-only", packed_only,
-               "Leave out the portable form of constants that this machine's kernels read packed:"
-               " a smaller package, which machines of another instruction set refuse");
+               "Leave out the portable form of constants that kernels read packed: the package is "
+               "smaller, and machines with another instruction set refuse it");
 }
 
 Result<CompileFlags> parse_compile_flags(std::span<const std::string> arguments) {

@@ -27,7 +27,7 @@ CLI::Validator number_check(const std::string& message, const std::string& hint,
   return CLI::Validator(
       [message, is_right](std::string& text) {
         const std::optional<double> number = parse_number(text);
-        if (!number) return fmt::format("\"{}\" is no number", text);
+        if (!number) return fmt::format("\"{}\" is not a number", text);
         return is_right(*number) ? std::string() : fmt::format("{} is {}", text, message);
       },
       hint);

@@ -92,7 +92,7 @@ def an_onnx_file_is_compiled_and_deployed(folder: Path) -> None:
         damaged.write_bytes(DIGITS.read_bytes()[:1000])
         holds(sluice.refusal("deploy", str(damaged)), "sluice compile: ")
         holds(sluice.refusal("deploy", str(damaged)), "was not compiled")
-        holds(sluice.refusal("deploy", str(DIGITS), "--by-path"), "compile it first")
+        holds(sluice.refusal("deploy", str(DIGITS), "--by-path"), "compile the file first")
         same(list(temporary.iterdir()), [])
 
 
@@ -280,7 +280,7 @@ def wrong_use_is_named(folder: Path) -> None:
         sluice = at(daemon)
         holds(sluice.refusal("start", "nobody"), 'no model "nobody" is loaded')
         holds(sluice.refusal("unload", "0x123"), "0x123")
-        holds(sluice.refusal("groups", "--destroy", "frog"), '"frog" is no handle')
+        holds(sluice.refusal("groups", "--destroy", "frog"), '"frog" is not a handle')
         holds(sluice.refusal("groups", "--create", "17"), "cores")
         holds(sluice.refusal("load", str(folder / "missing.sluice")), "missing.sluice")
         holds(sluice.refusal("load", str(folder / "cut.sluice")), "truncated")

@@ -86,7 +86,7 @@ std::string describe_unknown_command(std::span<const CommandInfo> commands,
   for (const CommandInfo& info : commands) names.emplace_back(info.name);
   const auto nearest = options::find_nearest(std::string(typed), names);
   return fmt::format(
-      "sluice: '{}' is no command; {}\n", typed,
+      "sluice: '{}' is not a command; {}\n", typed,
       nearest ? "did you mean '" + *nearest + "'?" : "`sluice --help` lists the commands");
 }
 

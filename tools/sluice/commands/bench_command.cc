@@ -85,25 +85,27 @@ class BenchCommand : public Command {
 
   void add_options(Options& options) override {
     options_.add_to(options);
-    options.add("--input", inputs_, "As for `sluice run`; inputs not named are random")
+    options.add("--input", inputs_, "As for `sluice run`; other inputs are random (repeatable)")
         .repeatable();
     options
         .add("--with", others_,
-             "Also run this model in every run, after the first, with random inputs")
+             "Run this model, too, after the first in every run, with random inputs (repeatable)")
         .repeatable();
-    options.add_threads(num_threads_, "Cores to use; 0 for all");
+    options.add_threads(num_threads_, "Cores to use; 0 takes all");
     options
         .add("--executor", executor_,
-             "Executor: linear, dataflow or parallel; default: what the package was compiled for")
+             "How a run walks the graph; see `sluice compile --help` (default: as compiled)")
         .one_of({"linear", "dataflow", "parallel"});
-    options.add("--seconds", seconds_, "How long to measure; a tenth of it before warms up")
+    options
+        .add("--seconds", seconds_, "Seconds of measurement, after a tenth of that for warming up")
         .positive()
         .shows_default();
-    options.flag("--profiled", is_profiled_, "Measure runs of which a profile is taken");
+    options.flag("--profiled", is_profiled_, "Measure runs that take a profile");
     options.flag("--json", is_json_, "Print one JSON object");
-    options.flag("--open", is_open_, "Measure opening the model up to a ready context instead");
+    options.flag("--open", is_open_,
+                 "Measure opening the model instead, up to a context that is ready");
     options.flag("--serve", is_serve_,
-                 "Wait for lines `run SECONDS` on stdin and answer each with a JSON line");
+                 "Read lines `run SECONDS` from stdin and answer each with a line of JSON");
   }
 
   Result<int> run() override {
@@ -159,7 +161,8 @@ class BenchCommand : public Command {
     std::string word;
     double seconds = 0;
     while (std::cin >> word >> seconds) {
-      if (word != "run") return invalid_argument("\"{}\" is no command; give `run SECONDS`", word);
+      if (word != "run")
+        return invalid_argument("\"{}\" is not a command; write `run SECONDS`", word);
       nlohmann::json figures = SLUICE_TRY(measure(subjects, seconds)).json(num_threads_);
       figures["resident_bytes"] = SLUICE_TRY(resident_bytes());
       std::cout << figures.dump() << std::endl;

@@ -18,9 +18,8 @@ class CompileCommand : public Command {
   const char* name() const override { return "compile"; }
 
   void add_options(Options& options) override {
-    options_.add_to(options,
-                    "An ONNX file; weights that it keeps in other files are read from beside it");
-    options.add("-o,--output", output_, "Where to write; default: beside the model");
+    options_.add_to(options, "An ONNX file; the compiler reads external weights from its folder");
+    options.add("-o,--output", output_, "File to write (default: beside the model)");
     options_.add_rest(options);
     add_image_options(options, preprocessing_);
   }

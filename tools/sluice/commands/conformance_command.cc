@@ -42,25 +42,25 @@ class ConformanceCommand : public Command {
     options.add("--backend", options_.model.backends, "Backends in order of preference")
         .separated_by_commas()
         .shows_default();
-    options.add("--filter", filter_, "Only cases whose name matches this regular expression");
+    options.add("--filter", filter_, "Run only cases whose name matches this regular expression");
     options.flag("!--no-optimize", options_.model.optimize,
-                 "Leave graphs as their files have them");
-    options.flag("-v,--verbose", is_verbose_, "List passed cases too");
+                 "Leave graphs as they are in the files");
+    options.flag("-v,--verbose", is_verbose_, "List passed cases, too");
     options.add("--tolerance", tolerances_,
-                "For a float type: f32=1e-4,1e-6, relative and absolute (repeatable)");
+                "Relative and absolute tolerance of a float type: f32=1e-4,1e-6 (repeatable)");
     options.add("--against", against_,
-                "Compare with what this backend answers: outputs, or that it refuses");
+                "Compare with this backend instead of the stored outputs: results, and refusals");
     options
         .add("--executor", executor_,
-             "Executor: linear, dataflow or parallel; default: what the case is compiled for")
+             "How a run walks the graph; see `sluice compile --help` (default: as compiled)")
         .one_of({"linear", "dataflow", "parallel"});
-    options.add_threads(options_.num_threads, "Cores to use; 0 for all");
+    options.add_threads(options_.num_threads, "Cores to use; 0 takes all");
     options
         .add("--max-loop-iterations", options_.max_loop_iterations,
-             "A loop that runs longer fails its case")
+             "Fail a case in which a loop takes more iterations")
         .shows_default();
     options.flag("--any-values", options_.takes_any_values,
-                 "With --against: outputs may differ, refusals may not");
+                 "With --against: compare refusals only");
   }
 
   Result<int> run() override {

@@ -117,8 +117,8 @@ class ExplainCommand : public Command {
     options_.add_to(options);
     options
         .add("--ask", asked_,
-             "Backends to ask what they support and cost; default: the model's, then all others"
-             " that load")
+             "Backends whose support and cost to show (default: the model's, then all "
+             "others that load)")
         .separated_by_commas();
     options.flag("--json", is_json_, "Print one JSON object; costs are in nanoseconds");
     options.add("--svg", svg_, "Write a picture of the segments to this file");

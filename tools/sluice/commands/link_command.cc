@@ -15,19 +15,19 @@ class LinkCommand : public Command {
   void add_options(Options& options) override {
     options
         .add("models", models_,
-             "NAME=FILE.onnx, each under a name of its own; inputs and outputs are then called"
-             " NAME.input and NAME.output")
+             "NAME=FILE.onnx for each model; the result calls inputs and outputs NAME.input and "
+             "NAME.output")
         .required();
     options
         .add("--edge", edges_,
-             "An output that is an input of another model: encoder.y=decoder.x. An output may have"
-             " several edges, an input one; edges form no circle (repeatable)")
+             "Feed an output to an input of another model: encoder.y=decoder.x. An output may have "
+             "several edges, an input one; edges form no circle (repeatable)")
         .repeatable();
     options
         .add("--expose", kept_,
-             "An output with edges that is an output of the whole too: encoder.y (repeatable)")
+             "Make an output that has edges an output of the whole, too: encoder.y (repeatable)")
         .repeatable();
-    options.add("-o,--output", output_, "Where to write").required();
+    options.add("-o,--output", output_, "File to write").required();
     flags_.add_common(options);
     flags_.add_rest(options);
   }
@@ -37,7 +37,7 @@ class LinkCommand : public Command {
     for (const std::string& text : models_) {
       const std::size_t equals = text.find('=');
       if (equals == std::string::npos || equals == 0) {
-        return invalid_argument("\"{}\" is no model; write it as NAME=FILE.onnx", text);
+        return invalid_argument("\"{}\" is not a model; write it as NAME=FILE.onnx", text);
       }
       sources.push_back({text.substr(0, equals), {.path = text.substr(equals + 1)}});
     }

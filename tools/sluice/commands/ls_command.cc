@@ -16,8 +16,8 @@ class LsCommand : public Command {
   void add_options(Options& options) override {
     Option map = options.add("map", map_, "A map that `sluice discover` wrote (default: look now)");
     Option json = options.flag("-j,--json", is_json_, "Print the map as one JSON object");
-    options.flag("-t,--topology", has_topology_, "Draw the links, too").excludes(json);
-    options.flag("-w,--wide", is_wide_, "Also plug-ins, processors, caches and features")
+    options.flag("-t,--topology", has_topology_, "Draw the links").excludes(json);
+    options.flag("-w,--wide", is_wide_, "Show plug-ins, processors, caches and features, too")
         .excludes(json);
     for (Option& machine : options_.add_to(options)) machine.excludes(map);
   }

@@ -18,9 +18,9 @@ class OperatorTimesCommand : public Command {
 
   void add_options(Options& options) override {
     options_.add_to(options);
-    options.add("-o,--output", output_, "The file to write; times of earlier calls stay in it")
+    options.add("-o,--output", output_, "File to write; it keeps times of earlier calls")
         .required();
-    options.add_threads(num_threads_, "Cores to measure with; 0 for all");
+    options.add_threads(num_threads_, "Cores to measure with; 0 takes all");
   }
 
   Result<int> run() override {

@@ -47,8 +47,10 @@ class OperatorsCommand : public Command {
   const char* name() const override { return "operators"; }
 
   void add_options(Options& options) override {
-    options.add("--backend", backends_, "Backends to ask").separated_by_commas().shows_default();
-    options.flag("--markdown", is_markdown_, "As docs/operators.md has it");
+    options.add("--backend", backends_, "Backends to list: a,b")
+        .separated_by_commas()
+        .shows_default();
+    options.flag("--markdown", is_markdown_, "Print the table of docs/operators.md");
   }
 
   Result<int> run() override {

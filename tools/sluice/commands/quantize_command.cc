@@ -23,13 +23,13 @@ class QuantizeCommand : public Command {
     options_.add_to(options, "An ONNX file");
     options
         .add("--calibration", folder_,
-             "Samples of the inputs: .npy or .png files, or a folder per sample with a file "
-             "INPUT.npy per input. What activations lie between is read off them")
+             "Samples of the inputs, which give the ranges of activations: .npy or .png files, or "
+             "a folder per sample with a file INPUT.npy per input")
         .required();
-    options.add("-o,--output", output_, "Where to write; default: MODEL.int8.sluice");
-    options.add("--f32", kept_, "Convolutions that stay in f32, by node name")
+    options.add("-o,--output", output_, "File to write (default: MODEL.int8.sluice)");
+    options.add("--f32", kept_, "Convolutions that stay in f32, by node name: a,b")
         .separated_by_commas();
-    options.add_threads(quantizing_.num_threads, "Cores to use; 0 for all");
+    options.add_threads(quantizing_.num_threads, "Cores to use; 0 takes all");
   }
 
   Result<int> run() override {
@@ -97,7 +97,7 @@ class QuantizeCommand : public Command {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Agreement& agreement = agreements[i];
       if (agreement.samples() == 0) {
-        fmt::print("{}: not compared, it is no f32 of one shape\n", outputs[i].name);
+        fmt::print("{}: not compared; only f32 outputs of a fixed shape are\n", outputs[i].name);
         continue;
       }
       fmt::print(

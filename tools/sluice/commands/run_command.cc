@@ -50,36 +50,39 @@ class RunCommand : public Command {
     options_.add_to(options);
     options
         .add("--input", inputs_,
-             "name=x.npy, x.json, x.png or x.jpg, name=random or name=zeros; a model with one"
-             " input needs no name; all.npz has the inputs by their names")
+             "name=x.npy, x.json, x.png or x.jpg, name=random or name=zeros; the only input of a "
+             "model needs no name; all.npz holds inputs by name")
         .repeatable();
     add_image_options(options, preprocessing_);
     options.add(
         "--output-dir", output_dir_,
-        "Write each output there: <name>.npy, or <name>.json for what NumPy has no type for");
-    options.add("--top", top_, "K LABELS: the K likeliest classes, named by the lines of LABELS")
+        "Write each output to this folder: <name>.npy, or <name>.json for types that NumPy lacks");
+    options
+        .add("--top", top_,
+             "K LABELS: print the K likeliest classes; line N of the file LABELS names class N")
         .takes(1, 2);
     options.flag("--profile", is_profiled_,
-                 "Print what each step took, and its line in the source");
+                 "Print how long each step takes, and its line in the source");
     options.add("--timeline", timeline_file_,
-                "Write what each stream, command list and step took to this JSON file, which"
-                " ui.perfetto.dev opens");
-    options.add("--flame", flame_file_, "Draw the same over time, to this SVG file");
-    options.flag("--draw", draws_, "Draw the input images");
-    options.add_threads(loading_.num_threads, "Cores to use; 0 for all");
+                "Write when each stream, command list and step runs to this JSON file, for "
+                "ui.perfetto.dev");
+    options.add("--flame", flame_file_, "Draw the timeline to this SVG file");
+    options.flag("--draw", draws_, "Draw the input images with characters");
+    options.add_threads(loading_.num_threads, "Cores to use; 0 takes all");
     options
         .add("--executor", executor_,
-             "Executor: linear, dataflow or parallel; default: what the package was compiled for")
+             "How a run walks the graph; see `sluice compile --help` (default: as compiled)")
         .one_of({"linear", "dataflow", "parallel"});
-    options.add("--seed", seed_,
-                "Random operators start from this number: the same outputs each time");
+    options.add(
+        "--seed", seed_,
+        "Start of random operators' numbers: the same seed gives the same outputs (default: any)");
     options
         .add("--max-loop-iterations", loading_.max_loop_iterations,
-             "A loop that runs longer fails the run")
+             "Fail a run in which a loop takes more iterations")
         .shows_default();
     options
         .add("--max-recorded-bytes", loading_.max_recorded_bytes,
-             "Bytes of command lists and plans to keep for shapes of earlier runs")
+             "Bytes of command lists and plans that the model keeps for shapes of earlier runs")
         .shows_default();
   }
 

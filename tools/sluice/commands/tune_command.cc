@@ -28,14 +28,15 @@ class TuneCommand : public Command {
 
   void add_options(Options& options) override {
     options.add("model", path_, "A .sluice file made by `sluice compile`").required();
-    options.add("-o,--output", output_, "Where to write; default: in its place");
-    options.add("--seconds", options_.seconds, "How long to measure").positive().shows_default();
-    options.add_threads(options_.num_threads, "Cores to tune for; 0 for all");
+    options.add("-o,--output", output_, "File to write (default: the model itself)");
+    options.add("--seconds", options_.seconds, "Seconds of measurement").positive().shows_default();
+    options.add_threads(options_.num_threads, "Cores to tune for; 0 takes all");
     options.add("--shape", shapes_,
-                "An input's dimensions where the model leaves them open: name=1,3,224,224");
-    options.flag("--all", prints_all_,
-                 "Print how every way of every operation did; * is what was faster twice");
-    options.add("--input", inputs_, "As for `sluice run`; inputs not named are random")
+                "Dimensions of an input that the model leaves open: name=1,3,224,224");
+    options.flag(
+        "--all", prints_all_,
+        "Print the time of every tactic of every operation; * marks one that was faster twice");
+    options.add("--input", inputs_, "As for `sluice run`; other inputs are random (repeatable)")
         .repeatable();
   }
 
@@ -84,12 +85,13 @@ class TuneCommand : public Command {
                output_.empty() ? path_ : output_, report.num_groups, report.rounds, report.machine);
     if (report.changed.empty()) {
       if (report.before_ns > 0) {
-        fmt::print("nothing gained: {:.3f} ms before, {:.3f} ms with what looked faster\n",
-                   milliseconds(report.before_ns), milliseconds(report.after_ns));
+        fmt::print(
+            "nothing gained: {:.3f} ms before, {:.3f} ms with the tactics that looked faster\n",
+            milliseconds(report.before_ns), milliseconds(report.after_ns));
       } else if (report.rounds == 0 && report.num_groups > 0) {
-        fmt::print("too little time for a comparison; give more with --seconds\n");
+        fmt::print("the time is too short for a comparison; raise --seconds\n");
       } else {
-        fmt::print("nothing was faster than what it has\n");
+        fmt::print("no tactic was faster than those of the file\n");
       }
       return;
     }

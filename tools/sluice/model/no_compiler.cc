@@ -9,7 +9,7 @@ std::vector<std::unique_ptr<Command>> make_compiler_commands() { return {}; }
 Result<package::Executable> compile_model(const ModelOptions& options,
                                           const Progress& /*progress*/) {
   return unimplemented(
-      "{} is no .sluice file, and this build has no compiler; compile it with one that has "
+      "{} is not a .sluice file, and this build has no compiler; compile it with one that has "
       "(SLUICE_ONNX=ON)",
       options.path);
 }

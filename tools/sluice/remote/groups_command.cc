@@ -12,7 +12,8 @@ class GroupsCommand : public Command {
     remote_.add_to(options);
     Option create =
         options
-            .add("--create", num_cores_, "Create a group of so many cores; 0: the longest free run")
+            .add("--create", num_cores_,
+                 "Create a group of so many cores; 0 takes the longest free run of cores")
             .at_least(0);
     create_ = create;
     options.add("--kind", request_.kind, "With --create: kind of the devices").needs(create);

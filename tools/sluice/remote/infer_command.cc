@@ -21,15 +21,17 @@ class InferCommand : public Command {
     options.add("model", model_, "Handle, or a name that one loaded model has").required();
     options
         .add("--input", inputs_,
-             "name=x.npy, x.json, x.png or x.jpg, name=random, name=zeros or name=exchange:INDEX")
+             "name=x.npy, x.json, x.png or x.jpg, name=random, name=zeros or name=exchange:INDEX; "
+             "the only input of a model needs no name")
         .repeatable();
-    options.add("--shape", shapes_, "name=1,3,224,224: dimensions of a generated input")
+    options.add("--shape", shapes_, "Dimensions of a generated input: name=1,3,224,224")
         .repeatable();
     add_image_options(options, preprocessing_);
-    options.add("--output-dir", output_dir_, "Write each output there as <name>.npy");
+    options.add("--output-dir", output_dir_, "Write each output to this folder as <name>.npy");
     options
         .add("--put", options_.kept_outputs,
-             "Output to put into the daemon's exchange, instead of fetching it; prints its index")
+             "Put this output into the daemon's exchange and print its index, instead of fetching "
+             "it (repeatable)")
         .repeatable();
     options.add("--timeout", timeout_seconds_, "Seconds after which the request is cancelled")
         .positive();

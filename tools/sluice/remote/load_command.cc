@@ -11,9 +11,9 @@ class LoadCommand : public Command {
 
   void add_options(Options& options) override {
     package_.add_to(options);
-    options.add("--name", name_, "What lists call the model (default: the file's name)");
+    options.add("--name", name_, "Name of the model in lists (default: the file's name)");
     options.add("--group", group_,
-                "Handle of a core group (default: make one for the model, and start it)");
+                "Handle of a core group (default: a new one for the model, which then starts)");
     options
         .add("--isolation", isolation_,
              "Where the model runs if a group is made for it: stream, in the daemon, or "
@@ -21,7 +21,8 @@ class LoadCommand : public Command {
         .one_of({"stream", "process"});
     options
         .add("--depth", options_.depth,
-             "Requests that run at a time, each with a context; 0: by the model's cores")
+             "Requests that run at the same time, each in a context; 0 derives it from the model's "
+             "cores")
         .shows_default();
     options.add("--queue-limit", options_.max_waiting,
                 "Requests that may wait beyond the depth; 0 refuses them (default: 64 x depth)");
@@ -32,18 +33,19 @@ class LoadCommand : public Command {
     options.add("--max-recorded-bytes", options_.max_recorded_bytes,
                 "Bytes of command lists and plans that each slot keeps for shapes of earlier runs "
                 "(default: 64 MiB)");
-    options.add("--batch-rows", batch_rows_,
-                "Most rows of waiting requests that run as one, for a model whose rows are "
-                "independent; 0: the rows it was compiled for (default: each request runs alone)");
+    options.add(
+        "--batch-rows", batch_rows_,
+        "Maximum number of rows of waiting requests that run as one, for a model with independent "
+        "rows; 0 takes the rows it was compiled for (default: each request runs alone)");
     options
         .add("--max-delay", max_delay_seconds_,
              "Seconds that a request waits for others to fill its run, with --batch-rows")
         .between(0.0, 1e9)
         .shows_default();
-    options.flag("--flag-nan", options_.flags_nan, "Answer code 1003 where an output holds NaN");
+    options.flag("--flag-nan", options_.flags_nan, "Answer with code 1003 if an output holds NaN");
     options.flag("--estimate", only_estimates_,
                  "Print the memory that the model would need; load nothing");
-    options.add("--seed", options_.seed, "Random operators start from this number (default: any)");
+    options.add("--seed", options_.seed, "Start of random operators' numbers (default: any)");
     remote_.add_to(options);
   }
 

@@ -16,15 +16,15 @@ class ModelStateCommand : public Command {
     auto model = options.add("model", model_, "Handle, or a name that one loaded model has");
     if (change_ == Change::kReset) {
       options.add("--device", device_,
-                  "Instead of a model: bring this lost device back, by its number, and stop the "
-                  "models that failed on it");
+                  "Bring back the lost device with this number instead, and stop the models that "
+                  "failed on it");
     } else {
       model.required();
     }
     if (change_ == Change::kStop || change_ == Change::kUnload) {
       options
           .add("--drain", drain_seconds_,
-               "Seconds that requests in flight may go on before they are cancelled")
+               "Seconds that requests in flight may take before they are cancelled")
           .shows_default()
           .between(0.0, 3600.0);
     }

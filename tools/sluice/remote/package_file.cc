@@ -53,9 +53,9 @@ Result<int> run(const fs::path& program, std::vector<std::string> words) {
 }  // namespace
 
 void PackageOptions::add_to(Options& options) {
-  options.add("package", path_, "A .sluice file, or an .onnx file, which is compiled first")
+  options.add("package", path_, "A .sluice file, or an ONNX file, which is compiled first")
       .required();
-  options.add("--backend", backends_, "Backend to compile an .onnx file for (default: cpu)")
+  options.add("--backend", backends_, "Backend for the compilation of an ONNX file (default: cpu)")
       .repeatable();
   options.flag("--by-path", is_by_path_,
                "The daemon reads the file itself, from one of its model folders");
@@ -69,8 +69,9 @@ Result<PackageOptions::File> PackageOptions::find() const {
     return File{is_by_path_ ? fs::absolute(path_).string() : path_, nullptr};
   }
   if (is_by_path_) {
-    return invalid_argument("{}: a daemon reads packages; leave out --by-path, or compile it first",
-                            path_);
+    return invalid_argument(
+        "{}: the daemon reads packages only; leave out --by-path, or compile the file first",
+        path_);
   }
   auto folder = SLUICE_TRY(make_folder());
   const std::string package = (*folder / (stem() + ".sluice")).string();

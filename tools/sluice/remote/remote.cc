@@ -12,10 +12,13 @@ void RemoteOptions::add_connection_to(Options& options) {
   options.add("--address", client.address, "Address of the daemon: unix:/PATH or HOST:PORT")
       .reads_environment("SLUICE_ADDRESS")
       .shows_default();
-  options.add("--ca", client.ca, "PEM file of the authority of the daemon's certificate (TLS)");
-  options.add("--certificate", client.certificate, "PEM file of our certificate (mutual TLS)");
-  options.add("--key", client.key, "PEM file of our certificate's key");
-  options.add("--token", client.token, "Token for a daemon that wants one over TCP")
+  options.add("--ca", client.ca,
+              "PEM file of the authority that signed the daemon's certificate (TLS)");
+  options.add("--certificate", client.certificate,
+              "PEM file of the client's certificate (mutual TLS)");
+  options.add("--key", client.key, "PEM file of the key of the client's certificate");
+  options
+      .add("--token", client.token, "Token of the client, for a daemon that requires one over TCP")
       .reads_environment("SLUICE_TOKEN");
 }
 
@@ -31,7 +34,7 @@ Result<std::uint64_t> parse_handle(const std::string& text) {
   std::uint64_t handle = 0;
   const auto [stop, error] = std::from_chars(begin, end, handle, is_hex ? 16 : 10);
   if (error == std::errc() && stop == end && begin != end) return handle;
-  return invalid_argument("\"{}\" is no handle; `sluice models` and `sluice groups` list them",
+  return invalid_argument("\"{}\" is not a handle; `sluice models` and `sluice groups` list them",
                           text);
 }
 

@@ -40,7 +40,7 @@ Result<RepeatReport> infer_repeatedly(rpc::client::Client& client, std::uint64_t
     }
     auto answer = SLUICE_TRY(stream->next());
     if (!answer || answer->id >= sent_ns.size()) {
-      return make_error(Code::kInternal, "the daemon's answers are not those that were asked for");
+      return make_error(Code::kInternal, "the daemon answered other requests than the client sent");
     }
     if (answer->reply.is_ok()) {
       report.latencies_ns.push_back(clock.now_ns() - sent_ns[answer->id]);

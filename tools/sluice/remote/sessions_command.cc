@@ -10,7 +10,7 @@ class SessionsCommand : public Command {
 
   void add_options(Options& options) override {
     kill_ = options.add("--kill", killed_,
-                        "End the session with this id: what it loaded and reserved is freed");
+                        "End the session with this id, which frees its models and cores");
     remote_.add_to(options);
   }
 

@@ -104,10 +104,12 @@ Result<ir::Constant> read_tensor(const std::string& source, const package::Tenso
   if (is_image_file(source)) return image_tensor(source, spec.type, preprocessing);
   if (!source.ends_with(".json")) {
     return invalid_argument(
-        "\"{}\" is no input; give a .npy, .npz, .json, .png or .jpg file, random or zeros", source);
+        "\"{}\" is not an input; give a .npy, .npz, .json, .png or .jpg file, random or zeros",
+        source);
   }
   Value value = SLUICE_TRY(read_json(source));
-  if (!value.tensor) return invalid_argument("{}: a sequence; the model takes a tensor", source);
+  if (!value.tensor)
+    return invalid_argument("{} holds a sequence; the model takes a tensor", source);
   return std::move(*value.tensor);
 }
 
@@ -139,8 +141,8 @@ Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::s
     }
     const std::size_t num_required = count_required(signature);
     if (!is_named && num_required != 1) {
-      return invalid_argument("--input {}: say which input, name=...; the model has {}", argument,
-                              list_inputs(signature));
+      return invalid_argument("--input {0}: name the input, as in NAME={0}; the model has {1}",
+                              argument, list_inputs(signature));
     }
     std::string name = is_named ? argument.substr(0, equals) : signature.inputs.front().name;
     if (find_spec(signature, name) == nullptr) {
@@ -156,8 +158,10 @@ Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::s
       continue;
     }
     if (missing == Missing::kRefuse) {
-      return invalid_argument("input \"{}\" ({}) is missing; give it with --input {}=FILE.npy",
-                              spec.name, spec.type.to_string(), spec.name);
+      return invalid_argument(
+          "input \"{0}\" ({1}) is missing; give it with --input {2}=FILE.npy, or --input "
+          "{2}=random for a test",
+          spec.name, spec.type.to_string(), spec.name);
     }
     sources[spec.name] = "random";
   }
@@ -167,16 +171,17 @@ Result<std::map<std::string, std::string>> parse_inputs(const std::vector<std::s
 void add_image_options(Options& options, Preprocessing& preprocessing) {
   options
       .add("--resize", preprocessing.resize,
-           "Images: pixels of the shorter side after resizing; the centre is cropped to the"
-           " input's size")
+           "Resize an image's shorter side to so many pixels, then crop the centre to the input's "
+           "size")
       .between(1, 16384);
   options
       .add("--mean", preprocessing.means,
-           "Images: subtracted from samples between 0 and 1; one number, or one per channel")
+           "Subtract this from an image's samples, which lie between 0 and 1: one number, or one "
+           "per channel")
       .separated_by_commas();
   options
       .add("--std", preprocessing.deviations,
-           "Images: samples are divided by this after --mean; one number, or one per channel")
+           "Divide an image's samples by this after --mean: one number, or one per channel")
       .separated_by_commas();
 }
 
@@ -201,7 +206,7 @@ Result<std::vector<ir::Constant>> read_inputs(
   std::vector<ir::Constant> tensors;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!values[i].tensor) {
-      return unimplemented("input \"{}\" is a {}; only `sluice run` takes those",
+      return unimplemented("input \"{}\" is a {}; only `sluice run` takes one",
                            signature.inputs[i].name, signature.inputs[i].type.to_string());
     }
     tensors.push_back(std::move(*values[i].tensor));

@@ -106,7 +106,7 @@ Result<ir::Shape> parse_shape(const Json& shape) {
   ir::Shape dims;
   for (const Json& dim : shape) {
     if (!dim.is_number_unsigned() || dim.get<std::uint64_t>() > (std::uint64_t{1} << 40)) {
-      return invalid_argument("\"shape\": {} is no dimension", dim.dump());
+      return invalid_argument("\"shape\": {} is not a dimension", dim.dump());
     }
     dims.emplace_back(dim.get<std::int64_t>());
   }
@@ -128,7 +128,7 @@ Result<ir::Constant> parse_texts(const Json& data, ir::Shape shape) {
   std::vector<std::string_view> texts;
   for (const Json& element : data) {
     if (!element.is_string()) {
-      return invalid_argument("\"data\": {} is no string", element.dump());
+      return invalid_argument("\"data\": {} is not a string", element.dump());
     }
     texts.push_back(element.get_ref<const std::string&>());
   }
@@ -143,7 +143,7 @@ Result<ir::Constant> parse_tensor(const Json& json) {
   }
   const auto& name = json["type"].get_ref<const std::string&>();
   const auto type = ir::find_element_type(name);
-  if (!type) return invalid_argument("\"type\": \"{}\" is no element type", name);
+  if (!type) return invalid_argument("\"type\": \"{}\" is not an element type", name);
   if (!is_supported(*type)) return unimplemented("\"type\": {} cannot be given as JSON", name);
   ir::Shape shape = SLUICE_TRY(parse_shape(json["shape"]));
   const Json& data = json["data"];
@@ -155,7 +155,7 @@ Result<ir::Constant> parse_tensor(const Json& json) {
   std::vector<std::byte> bytes;
   for (std::size_t i = 0; i < data.size(); ++i) {
     if (append_element(*type, data[i], i, bytes)) continue;
-    return invalid_argument("\"data\": element {} is no {}", i, name);
+    return invalid_argument("\"data\": element {} does not fit {}", i, name);
   }
   return ir::Constant{ir::Type::tensor(*type, std::move(shape)), Bytes::own(std::move(bytes))};
 }
@@ -231,7 +231,7 @@ Result<Value> parse_json_value(std::string_view text) {
     return !is_deep;
   };
   const Json json = Json::parse(text.begin(), text.end(), refuse_deep, /*allow_exceptions=*/false);
-  if (json.is_discarded() || is_deep) return invalid_argument("the text is no JSON of a tensor");
+  if (json.is_discarded() || is_deep) return invalid_argument("the text is not JSON of a tensor");
   return value_of(json);
 }
 

@@ -54,10 +54,14 @@ TEST(JsonValue, KeepsSequences) {
 }
 
 TEST(JsonValue, NamesElementThatDoesNotFitItsType) {
-  EXPECT_EQ(echo(R"({"type":"i8","shape":[2],"data":[1,128]})"), "\"data\": element 1 is no i8");
-  EXPECT_EQ(echo(R"({"type":"u4","shape":[1],"data":[-1]})"), "\"data\": element 0 is no u4");
-  EXPECT_EQ(echo(R"({"type":"i32","shape":[1],"data":[0.5]})"), "\"data\": element 0 is no i32");
-  EXPECT_EQ(echo(R"({"type":"bool","shape":[1],"data":[1]})"), "\"data\": element 0 is no bool");
+  EXPECT_EQ(echo(R"({"type":"i8","shape":[2],"data":[1,128]})"),
+            "\"data\": element 1 does not fit i8");
+  EXPECT_EQ(echo(R"({"type":"u4","shape":[1],"data":[-1]})"),
+            "\"data\": element 0 does not fit u4");
+  EXPECT_EQ(echo(R"({"type":"i32","shape":[1],"data":[0.5]})"),
+            "\"data\": element 0 does not fit i32");
+  EXPECT_EQ(echo(R"({"type":"bool","shape":[1],"data":[1]})"),
+            "\"data\": element 0 does not fit bool");
 }
 
 TEST(JsonValue, RefusesShapeOfAnotherNumberOfElements) {

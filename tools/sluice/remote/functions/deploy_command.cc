@@ -13,42 +13,46 @@ class DeployCommand : public Command {
   void add_options(Options& options) override {
     load_.depth = 1;
     package_.add_to(options);
-    options.add("--name", load_.name, "What lists call the function (default: the file's name)");
+    options.add("--name", load_.name, "Name of the function in lists (default: the file's name)");
     options
         .add("--share", function_.share,
-             "Weight of its time on the cores, against functions of the same priority")
+             "Weight of the function's time on the cores, among functions of the same priority")
         .between(1, sandbox::FairSchedule::kMaxShare)
         .shows_default();
-    options.add("--priority", function_.priority, "A function with a higher one runs first")
+    options.add("--priority", function_.priority, "Functions with a higher priority run first")
         .shows_default();
     options
-        .add("--concurrency", load_.depth, "Requests that it runs in one turn, each in a context")
+        .add("--concurrency", load_.depth,
+             "Requests that the function runs in one turn, each in a context")
         .between(1, runtime::kMaxDepth)
         .shows_default();
     options.add("--queue-limit", load_.max_waiting,
                 "Requests that may wait beyond the concurrency (default: 64 x concurrency)");
     options
         .add("--batch-rows", function_.batch_rows,
-             "Most rows of waiting requests that run as one; the model's first dimension must be a "
-             "symbol, and its rows independent. 0: each request runs alone")
+             "Maximum number of rows of waiting requests that run as one, for a model with a "
+             "symbolic first dimension and independent rows; 0 runs each request alone")
         .between(0, runtime::kMaxBatchRows)
         .shows_default();
     options
         .add("--memory", function_.memory_bytes,
-             "Quota of its constants and contexts: 64m, 2GiB; 0: none")
+             "Quota for the function's constants and contexts: 64m, 2GiB; 0 sets none")
         .takes_size()
         .shows_default();
     const Option keep_warm =
         options
             .add("--keep-warm", keep_warm_seconds_,
-                 "Seconds after the last request until it gives its memory back")
+                 "Seconds after the last request until the function gives its memory back")
             .between(0.0, 1e9)
             .shows_default();
-    options.flag("--always-warm", is_always_warm_, "Give memory back only to make room for others")
+    options
+        .flag("--always-warm", is_always_warm_,
+              "Give memory back only to make room for other functions")
         .excludes(keep_warm);
-    options.flag("--cell", is_in_cell_,
-                 "Run it in a cell: a process apart from the daemon and from other cells");
-    options.add("--seed", load_.seed, "Random operators start from this number (default: any)");
+    options.flag(
+        "--cell", is_in_cell_,
+        "Run the function in a cell: a process apart from the daemon and from other cells");
+    options.add("--seed", load_.seed, "Start of random operators' numbers (default: any)");
     remote_.add_to(options);
   }
 

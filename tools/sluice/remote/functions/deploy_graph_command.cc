@@ -18,7 +18,7 @@ class DeployGraphCommand : public Command {
              "JSON: {\"functions\": [\"a=FUNCTION\", ...], \"edges\": [\"a.y=b.x\", ...], "
              "\"outputs\": [\"a.y\", ...]}")
         .required();
-    options.add("--name", name_, "What lists call the graph (default: the file's name)");
+    options.add("--name", name_, "Name of the graph in lists (default: the file's name)");
     remote_.add_to(options);
   }
 

@@ -13,15 +13,18 @@ class FetchCommand : public Command {
   const char* name() const override { return "fetch"; }
 
   void add_options(Options& options) override {
-    options.add("tensor", tensor_, "exchange:INDEX@KEY, which `sluice offer` printed there")
+    options
+        .add("tensor", tensor_,
+             "exchange:INDEX@KEY, as `sluice offer` printed it on the other host")
         .required();
-    options.add("--from", from_, "HOST:PORT of that daemon's exchange_listen").required();
-    options.add("--ttl", ttl_seconds_, "Seconds for which this daemon keeps it (default: 60)")
+    options.add("--from", from_, "HOST:PORT of the other daemon's exchange_listen").required();
+    options
+        .add("--ttl", ttl_seconds_, "Seconds for which this daemon keeps the tensor (default: 60)")
         .positive();
     options.add("--timeout", timeout_seconds_, "Seconds after which the fetch ends (default: none)")
         .positive();
     options.add("--output-dir", output_dir_,
-                "Write it there as exchange_<index>.npy, and do not keep it");
+                "Write the tensor to this folder as exchange_<index>.npy, and do not keep it");
     remote_.add_to(options);
   }
 

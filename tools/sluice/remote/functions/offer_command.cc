@@ -12,7 +12,7 @@ class OfferCommand : public Command {
   const char* name() const override { return "offer"; }
 
   void add_options(Options& options) override {
-    options.add("tensor", tensor_, "exchange:INDEX, which infer --put printed").required();
+    options.add("tensor", tensor_, "exchange:INDEX, as `sluice infer --put` printed it").required();
     remote_.add_to(options);
   }
 

@@ -17,7 +17,9 @@ class MonitorCommand : public Command {
     options.add("--interval", interval_seconds_, "Seconds that a line covers")
         .shows_default()
         .between(0.01, 86400.0);
-    options.add("--count", count_, "End after so many lines; 0: never").shows_default().at_least(0);
+    options.add("--count", count_, "End after so many lines; 0 goes on until interrupted")
+        .shows_default()
+        .at_least(0);
     remote_.add_connection_to(options);
   }
 

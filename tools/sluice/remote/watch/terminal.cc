@@ -65,8 +65,9 @@ TerminalSize terminal_size() {
 Result<std::unique_ptr<Terminal>> Terminal::open() {
   std::unique_ptr<Terminal> terminal(new Terminal());
   if (isatty(STDOUT_FILENO) == 0 || tcgetattr(STDIN_FILENO, &terminal->before_) != 0) {
-    return make_error(Code::kFailedPrecondition,
-                      "this is no terminal; --once prints one frame, `sluice monitor` JSON");
+    return make_error(
+        Code::kFailedPrecondition,
+        "stdout is not a terminal; use --once for one frame, or `sluice monitor` for JSON");
   }
   sigset_t signals;
   sigemptyset(&signals);

@@ -14,18 +14,19 @@ class TimelineCommand : public Command {
   const char* name() const override { return "timeline"; }
 
   void add_options(Options& options) override {
-    Option model = options.add("--model", model_, "Only this model: handle or name");
-    options.add("--group", group_, "Only what runs on this group: its handle").excludes(model);
-    Option seconds = options.add("--seconds", seconds_, "How long to record")
+    Option model = options.add("--model", model_, "Record only this model: handle or name");
+    options.add("--group", group_, "Record only what runs on the group with this handle")
+        .excludes(model);
+    Option seconds = options.add("--seconds", seconds_, "Seconds to record")
                          .shows_default()
                          .between(0.001, 3600.0);
-    options.add("--spans", spans_, "Maximum number of spans; older ones are dropped")
+    options.add("--spans", spans_, "Maximum number of spans; the recording drops older ones")
         .shows_default()
         .between(std::int64_t{1}, runtime::Profiler::kMaxSpans);
     options.add("-o,--output", output_, "File for the timeline").shows_default();
-    Option start = options.flag("--start", is_start_,
-                                "Only begin, and print the recording's number; it ends after ten "
-                                "minutes unless --stop comes first");
+    Option start = options.flag(
+        "--start", is_start_,
+        "Start a recording and print its number; it ends after ten minutes, or by --stop");
     options.add("--stop", stopped_, "End the recording with this number and write it")
         .excludes(start)
         .excludes(seconds);
