@@ -150,7 +150,7 @@ subgraph @0 "main" {
 }
 )";
 
-TEST(Elements, OfSequencesGoInAndComeOutOneByOne) {
+TEST(Elements, SequencesGoInAndComeOutOneByOne) {
   Context context = context_of(kSequence);
   float first[] = {1, 2, 3};
   const std::int64_t three = 3;
@@ -172,7 +172,7 @@ TEST(Elements, OfSequencesGoInAndComeOutOneByOne) {
   EXPECT_EQ(*context.output_length("more"), 1U);
 }
 
-TEST(Elements, OfWrongSizeOrTypeAreRefused) {
+TEST(Elements, WrongSizeOrTypeIsRefused) {
   Context context = context_of(kSequence);
   float values[] = {1, 2, 3};
   const std::int64_t dim = 3;
@@ -187,7 +187,7 @@ TEST(Elements, OfWrongSizeOrTypeAreRefused) {
   EXPECT_EQ(sluice_context_set_input_elements(nullptr, "s", nullptr, 0), kInvalidArgument);
 }
 
-TEST(Elements, OfAnOptionalAreNoneOrOne) {
+TEST(Elements, OptionalsHaveNoneOrOne) {
   Context context = context_of(R"(
 subgraph @0 "main" {
   input %o : optional(f32[2])

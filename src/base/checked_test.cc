@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 
-TEST(CheckedProduct, OfNothingIsOne) { EXPECT_EQ(checked_product({}), 1); }
+TEST(CheckedProduct, EmptyProductIsOne) { EXPECT_EQ(checked_product({}), 1); }
 
 TEST(CheckedProduct, RefusesOverflow) {
   const std::array<std::int64_t, 2> dims = {kHuge, 2};

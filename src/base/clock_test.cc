@@ -23,7 +23,7 @@ TEST(ManualClock, StandsStillUntilAdvanced) {
   EXPECT_EQ(clock.now_ns(), 5);
 }
 
-TEST(ManualClock, AWaitForThePastReturnsAtOnce) {
+TEST(ManualClock, WaitForThePastReturnsAtOnce) {
   ManualClock clock;
   std::mutex mutex;
   std::condition_variable condition;

@@ -66,7 +66,7 @@ TEST(Ring, ClosingRefusesNewRecordsAndDeliversTheOldOnes) {
   EXPECT_EQ(ring.try_pop(got), RingResult::kClosed);
 }
 
-TEST(Ring, AFullRingThatIsClosedSaysClosed) {
+TEST(Ring, FullRingThatIsClosedSaysClosed) {
   Ring<Record> ring(1);
   ASSERT_EQ(ring.try_push(record(1)), RingResult::kDone);
   ring.close();

@@ -51,7 +51,7 @@ std::vector<float> run(Expected<Package>& package, const std::vector<Array>& inp
   return {output->values.begin(), output->values.end()};
 }
 
-TEST(Trace, AFunctionBecomesAPackageThatTakesAnySizeOfANamedDimension) {
+TEST(Trace, FunctionBecomesAPackageThatTakesAnySizeOfANamedDimension) {
   auto package =
       compile([](Tensor x, Tensor y) { return 2 * x + y; }, {{"x", "f32[N,3]"}, {"y", "f32[3]"}});
   const Array y = {"y", {1, 1, 1}, {3}};

@@ -47,7 +47,7 @@ TEST(DeviceLocks, SimulatedDevicesExistOncePerDaemon) {
               HasSubstr("is served by first"));
 }
 
-TEST(DeviceLocks, OfAKilledProcessDoNotCount) {
+TEST(DeviceLocks, KilledProcessesHoldNone) {
   const sluice::testing::TempDir a;
   const sluice::testing::TempDir b;
   const topology::DeviceMap devices = one("gpu");

@@ -75,7 +75,7 @@ TEST(Settings, ValuesThatDoNotGoTogetherAreRefused) {
   EXPECT_THAT(refusal([](auto& s) { s.model_folders = {"models"}; }), HasSubstr("absolute"));
 }
 
-TEST(Settings, TheSchemaHasEverySettingAndNoOther) {
+TEST(Settings, SchemaHasEverySettingAndNoOther) {
   const json schema = json::parse(print_schema());
   EXPECT_EQ(schema["additionalProperties"], false);
   EXPECT_EQ(schema["properties"].size(), setting_infos().size());

@@ -51,7 +51,7 @@ TEST_F(ConstantStoreTest, UnusedConstantLeavesTheDevice) {
   EXPECT_EQ(device_.sim.time->memory_used_bytes(0), 0);
 }
 
-TEST_F(ConstantStoreTest, TheOriginalLivesAsLongAsTheCopy) {
+TEST_F(ConstantStoreTest, OriginalLivesAsLongAsTheCopy) {
   Bytes bytes = bytes_of(64, 'a');
   const auto held = store().bring(bytes);
   const std::byte* place = bytes.data();
@@ -59,7 +59,7 @@ TEST_F(ConstantStoreTest, TheOriginalLivesAsLongAsTheCopy) {
   EXPECT_EQ(place[0], static_cast<std::byte>('a')) << "else other bytes there would pass for it";
 }
 
-TEST_F(ConstantStoreTest, AStoppedUploadLeavesNothing) {
+TEST_F(ConstantStoreTest, StoppedUploadLeavesNothing) {
   std::stop_source stop;
   stop.request_stop();
   const auto stopped = store().bring(bytes_of(50 * kBlock, 'w'), stop.get_token());
@@ -76,7 +76,7 @@ TEST_F(ConstantStoreTest, FullDeviceErrorListsMemoryUse) {
   EXPECT_THAT(status.message(), HasSubstr("3000 bytes of constants"));
 }
 
-TEST_F(ConstantStoreTest, TheTableHasOneSetOfServicesPerDevice) {
+TEST_F(ConstantStoreTest, TableHasOneSetOfServicesPerDevice) {
   EXPECT_EQ(table_.of(device_.sim.backend, 0).value(), services_);
   EXPECT_EQ(table_.find(device_.sim.backend->name(), 0), services_);
   EXPECT_EQ(table_.find("other", 0), nullptr);

@@ -30,7 +30,7 @@ TEST(ModuleCache, BuildsOneSharedValuePerKey) {
   EXPECT_EQ(cache.num_living(), 2U);
 }
 
-TEST(ModuleCache, AValueDiesWithItsLastUser) {
+TEST(ModuleCache, ValueDiesWithItsLastUser) {
   Cache cache;
   int num_made = 0;
   auto value = find(cache, "conv", num_made);

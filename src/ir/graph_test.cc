@@ -106,7 +106,7 @@ TEST_F(GraphTest, SetOrderEndsEdits) {
   EXPECT_EQ(ids(main_.order()), (std::vector<OperationId>{neg_, relu_}));
 }
 
-TEST_F(GraphTest, AnEditTakesConstantTime) {
+TEST_F(GraphTest, EditTakesConstantTime) {
   const auto visits_of = [](int count) {
     Subgraph subgraph;
     OperationId last = subgraph.add_operation({});

@@ -29,7 +29,7 @@ TEST(Source, IsKnownByTheNameOfTheOperation) {
   EXPECT_EQ(describe(graph, relu), relu.describe());
 }
 
-TEST(Source, OfTwoOperationsOfOneNameIsUnknown) {
+TEST(Source, TwoOperationsOfOneNameHaveNone) {
   Graph graph = two_operations();
   set_source(graph, "conv1", "model.py:1");
   set_source(graph, "conv1", "model.py:1");

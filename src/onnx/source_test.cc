@@ -47,7 +47,7 @@ TEST(Source, IsTheInnermostLineOutsideOfLibrariesAndTheModule) {
   EXPECT_EQ(describe_source(node), "model.py:42 (encoder.layer.3)");
 }
 
-TEST(Source, OfLibrariesAloneIsTheirLine) {
+TEST(Source, FramesOfLibrariesAloneGiveTheirLine) {
   pb::NodeProto node;
   add_property(
       node, "pkg.torch.onnx.stack_trace",
@@ -55,7 +55,7 @@ TEST(Source, OfLibrariesAloneIsTheirLine) {
   EXPECT_EQ(describe_source(node), "b.py:2");
 }
 
-TEST(Source, OfTheOlderExporterStandsInTheDocString) {
+TEST(Source, OlderExporterPutsItIntoTheDocString) {
   pb::NodeProto node;
   node.set_doc_string(
       "/venv/site-packages/torch/nn/functional.py(1848): linear\n"
@@ -63,7 +63,7 @@ TEST(Source, OfTheOlderExporterStandsInTheDocString) {
   EXPECT_EQ(describe_source(node), "model.py:42");
 }
 
-TEST(Source, OfOtherTextsIsUnknown) {
+TEST(Source, OtherTextsGiveNone) {
   for (const char* text :
        {"", "File", "File \"", "File \"x\", line ", "a(b): c", "['", "['a'", "/"}) {
     pb::NodeProto node;

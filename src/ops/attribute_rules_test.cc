@@ -33,7 +33,7 @@ TEST(AttributeRules, WrongAttributeKindIsNamed) {
   EXPECT_EQ(told("Dropout", "seed", std::int64_t{3}), "");
 }
 
-TEST(AttributeRules, ARangeHoldsForEveryElement) {
+TEST(AttributeRules, RangeHoldsForEveryElement) {
   EXPECT_EQ(told("MaxPool", "kernel_shape", Longs{3, 0}),
             "attribute \"kernel_shape\" is 0; it must be at least 1");
   EXPECT_NE(told("Conv", "pads", Longs{0, -1}), "");

@@ -41,7 +41,7 @@ TEST(NormalizeAxis, NegativeAxesCountFromTheEndAndOthersAreRefused) {
   EXPECT_FALSE(normalize_axis(-5, 4).is_ok());
 }
 
-TEST(InferenceContext, TheBodysInputsAreNotTakenForAbsentInputs) {
+TEST(InferenceContext, BodysInputsAreNotTakenForAbsentInputs) {
   ir::Operation operation;
   operation.inputs.resize(1);
   operation.outputs.resize(1);

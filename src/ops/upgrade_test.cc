@@ -62,7 +62,7 @@ TEST_F(AttributeToInput, BoundsOfHalvesAreHalves) {
   EXPECT_EQ(constant(1)->type.to_string(), "f16[]");
 }
 
-TEST_F(AttributeToInput, AnUnknownTypeIsTakenFromTheDataLater) {
+TEST_F(AttributeToInput, UnknownTypeIsTakenFromTheDataLater) {
   operation_.inputs = {graph_.main().add_operand({})};
   operation_.attributes.set("max", 6.0F);
   attribute_to_input_like_data(graph_.main(), operation_, "max", 1);
@@ -90,7 +90,7 @@ class UpgradeBroadcast : public testing::Test {
   ir::Operation operation_;
 };
 
-TEST_F(UpgradeBroadcast, AnInnerAxisTakesTrailingOnes) {
+TEST_F(UpgradeBroadcast, InnerAxisTakesTrailingOnes) {
   ASSERT_TRUE(upgrade(1, ir::Shape{2, 3, 4, 5}, ir::Shape{3}).is_ok());
   const ir::Operation& added = graph_.main().operation(graph_.main().order()[0]);
   EXPECT_EQ(added.kind, "Unsqueeze");
@@ -100,7 +100,7 @@ TEST_F(UpgradeBroadcast, AnInnerAxisTakesTrailingOnes) {
   EXPECT_EQ(operation_.version, 14);
 }
 
-TEST_F(UpgradeBroadcast, TheLastAxisNeedsNothing) {
+TEST_F(UpgradeBroadcast, LastAxisNeedsNothing) {
   ASSERT_TRUE(upgrade(1, ir::Shape{2, 3}, ir::Shape{3}).is_ok());
   EXPECT_EQ(graph_.main().num_operations(), 0U);
   EXPECT_FALSE(operation_.attributes.contains("axis"));

@@ -163,7 +163,7 @@ TEST_F(PackageTest, SectionsAreListedWithTheirPlaces) {
   EXPECT_EQ(names, (std::vector<std::string>{"header", "graph", "constants", "packed", "index"}));
 }
 
-TEST(SignatureOf, ALeadingSymbolIsTheBatchAxis) {
+TEST(SignatureOf, LeadingSymbolIsTheBatchAxis) {
   const Signature signature = signature_of(example().graph);
   EXPECT_EQ(signature.inputs[0].name, "x");
   EXPECT_EQ(signature.inputs[0].batch_axis, 0);

@@ -68,7 +68,7 @@ TEST_F(PlaceOperands, ViewsInTheArenaNameTheOwnerOfTheirMemory) {
   EXPECT_EQ(at(placement, owner).operand, owner);
 }
 
-TEST_F(PlaceOperands, TheRandomStateHasABindingInEveryRange) {
+TEST_F(PlaceOperands, RandomStateHasABindingInEveryRange) {
   const OperandId x = operand("x");
   main_.inputs = {x};
   const OperandId state = step({}, {false, 0, false, true});
@@ -122,7 +122,7 @@ TEST_F(PlaceOperands, OutputsThatNothingWritesAreCopied) {
   EXPECT_EQ(at(placement, y).binding, 0) << "the view lies in the input";
 }
 
-TEST_F(PlaceOperands, AResultAskedForTwiceIsCopiedOnce) {
+TEST_F(PlaceOperands, ResultAskedForTwiceIsCopiedOnce) {
   const OperandId x = operand("x");
   main_.inputs = {x};
   const OperandId y = step({x});
@@ -147,7 +147,7 @@ TEST_F(PlaceOperands, OperandsReadByLaterRangesOutliveTheArena) {
   EXPECT_EQ(at(second, b).binding, 1);
 }
 
-TEST_F(PlaceOperands, AKeptLayoutThatDoesNotFitIsReplaced) {
+TEST_F(PlaceOperands, KeptLayoutThatDoesNotFitIsReplaced) {
   const OperandId x = operand("x");
   main_.inputs = {x};
   const OperandId a = step({x});

@@ -33,7 +33,7 @@ class Divide : public testing::Test {
   StorageAssignment storage_;
 };
 
-TEST_F(Divide, AChainIsOneTaskOnAllCores) {
+TEST_F(Divide, ChainIsOneTaskOnAllCores) {
   step({});
   step({0});
   step({1});
@@ -104,7 +104,7 @@ TEST_F(Divide, WholeStepsStayTogether) {
   EXPECT_THAT(divide_all().task_of_step, ElementsAre(0, 1, 1, 2));
 }
 
-TEST_F(Divide, AWriterFollowsTheReadersOfWhatItOverwrites) {
+TEST_F(Divide, WriterFollowsTheReadersOfWhatItOverwrites) {
   step({});   // 0: written here, read by 1 and 2
   step({0});  // 1: on another group
   step({0});  // 2: overwrites 0

@@ -77,7 +77,7 @@ class ExchangeTest : public testing::ServingTest<runtime::ThreadDrivers> {
 /// More than what may be on its way.
 constexpr std::int64_t kLarge = std::int64_t{96} << 20;
 
-TEST_F(ExchangeTest, ATensorThatLeavesDuringItsFetchArrivesAndCountsUntilThen) {
+TEST_F(ExchangeTest, TensorThatLeavesDuringItsFetchArrivesAndCountsUntilThen) {
   offer(kLarge);
   const auto usage = [&] { return service_.exchange().usage(caller_.session->owner()).bytes; };
   const auto tensor = fetch([&](std::int64_t bytes) {
@@ -94,7 +94,7 @@ TEST_F(ExchangeTest, ATensorThatLeavesDuringItsFetchArrivesAndCountsUntilThen) {
 }
 
 /// A request may outlive its session, and keep an output then.
-TEST_F(ExchangeTest, ASessionThatHasEndedPutsNothing) {
+TEST_F(ExchangeTest, SessionThatHasEndedPutsNothing) {
   const auto session = service_.open_session("short", {"unix:/s", 1, 0, 0}).value();
   const service::Caller caller = {session, session->peer()};
   std::vector<std::byte> bytes(16);
@@ -106,7 +106,7 @@ TEST_F(ExchangeTest, ASessionThatHasEndedPutsNothing) {
   EXPECT_EQ(service_.exchange().usage(session->owner()).num_tensors, 0);
 }
 
-TEST_F(ExchangeTest, ATensorWithoutRoomIsNotFetched) {
+TEST_F(ExchangeTest, TensorWithoutRoomIsNotFetched) {
   offer(1024);
   const auto tensor = fetch([](std::int64_t) {
     return runtime::runtime_error(runtime::RuntimeCode::kOutOfResources, "no room");
@@ -114,7 +114,7 @@ TEST_F(ExchangeTest, ATensorWithoutRoomIsNotFetched) {
   EXPECT_EQ(runtime::runtime_code_of(tensor.status()), runtime::RuntimeCode::kOutOfResources);
 }
 
-TEST_F(ExchangeTest, TheServerEndsAtOnceDuringAFetch) {
+TEST_F(ExchangeTest, ServerEndsAtOnceDuringAFetch) {
   offer(kLarge);
   const auto tensor = fetch([&](std::int64_t) {
     peers_->shutdown();
@@ -126,7 +126,7 @@ TEST_F(ExchangeTest, TheServerEndsAtOnceDuringAFetch) {
       [&] { return service_.exchange().usage(caller_.session->owner()).bytes == kLarge; }));
 }
 
-TEST_F(ExchangeTest, AStopEndsAFetch) {
+TEST_F(ExchangeTest, StopEndsAFetch) {
   offer(kLarge);
   std::stop_source stop;
   const auto tensor = fetch(
@@ -176,7 +176,7 @@ TEST(TensorChunks, MessagesOfAnotherFormAreRefused) {
   EXPECT_FALSE(refuses({0x1a, 0x02, 1, 2}));
 }
 
-TEST(TensorChunks, AHeadWhoseSizeContradictsItsShapeIsRefused) {
+TEST(TensorChunks, HeadWhoseSizeContradictsItsShapeIsRefused) {
   exec::TensorView view = {nullptr, 16, ir::ElementType::kF32, {4}};
   auto good = wire::write_tensor_head(view);
   EXPECT_EQ(wire::read_tensor_head(good)->size_bytes, 16);

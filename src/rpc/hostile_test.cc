@@ -331,7 +331,7 @@ TEST_F(HostileTest, AbandonedUploadReleasesItsRoom) {
   EXPECT_EQ(code_of(status), RuntimeCode::kInvalid) << status.to_string();
 }
 
-TEST_F(HostileTest, AnUploadThatStandsStillKeepsNobodyOutAndEnds) {
+TEST_F(HostileTest, StalledUploadEndsAndKeepsNoClientOut) {
   grpc::ClientContext context;
   v1::LoadModelResponse response;
   const auto stalled = stub_->LoadModel(&context, &response);
@@ -376,7 +376,7 @@ TEST_F(HostileTest, RequiredSessionsLeaveOthersOnlyTheView) {
   service_.set_options(strict);
 }
 
-TEST_F(HostileTest, AModelWithoutASessionIsControlledByItsUser) {
+TEST_F(HostileTest, ModelWithoutASessionIsControlledByItsUser) {
   service::Caller stranger =
       service_.caller_of(service::Role::kAny, "", {"unix:", 1, 12345, 1}).value();
   const runtime::ModelHandle model{model_};
@@ -399,13 +399,13 @@ TEST_F(HostileTest, UnknownTokensAreUnauthenticated) {
   }
 }
 
-TEST_F(HostileTest, AMessageOverTheLimitIsRefused) {
+TEST_F(HostileTest, MessageOverTheLimitIsRefused) {
   v1::InferRequest request = good_request();
   request.mutable_inputs(0)->set_data(std::string(2 << 20, 'x'));
   EXPECT_EQ(infer(request).code(), Code::kResourceExhausted);
 }
 
-TEST_F(HostileTest, ADeadlineThatHasPassedIsATimeout) {
+TEST_F(HostileTest, DeadlineThatHasPassedIsATimeout) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() - std::chrono::seconds(1));
   v1::InferResponse response;

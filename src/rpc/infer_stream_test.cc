@@ -104,7 +104,7 @@ TEST_F(InferStreamTest, RepliesCarryTheirRequestIds) {
   EXPECT_EQ(got, wanted);
 }
 
-TEST_F(InferStreamTest, AnIdMayBeUsedAgainAfterItsAnswer) {
+TEST_F(InferStreamTest, IdMayBeUsedAgainAfterItsAnswer) {
   const auto stream = client_->open_stream().value();
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(send(*stream, 5, static_cast<float>(i)).is_ok());
@@ -141,7 +141,7 @@ TEST_F(InferStreamTest, HalfClosedStreamStillGetsItsReplies) {
   EXPECT_FALSE(end->has_value());
 }
 
-TEST_F(InferStreamTest, AStreamWithoutRequestsEndsWell) {
+TEST_F(InferStreamTest, StreamWithoutRequestsEndsWell) {
   const auto stream = client_->open_stream().value();
   stream->close();
   const auto end = stream->next();
@@ -188,7 +188,7 @@ TEST_F(InferStreamTest, DaemonReportsItsInFlightLimit) {
   EXPECT_EQ(client_->server()->stream_requests, kMaxHeld);
 }
 
-TEST_F(InferStreamTest, ARequestThatIsRefusedSpoilsNoOther) {
+TEST_F(InferStreamTest, RequestThatIsRefusedSpoilsNoOther) {
   const auto stream = client_->open_stream().value();
   ASSERT_TRUE(send(*stream, 1, 1).is_ok());
   const auto refusal_of = [&](std::uint64_t id) {
@@ -212,7 +212,7 @@ TEST_F(InferStreamTest, ARequestThatIsRefusedSpoilsNoOther) {
   EXPECT_EQ(first_of(take(*stream)), 2);
 }
 
-TEST_F(InferStreamTest, ARequestsDeadlineIsItsOwn) {
+TEST_F(InferStreamTest, RequestsDeadlineIsItsOwn) {
   const auto stream = client_->open_stream().value();
   ASSERT_TRUE(send(*stream, 1, model_, 1, {.timeout_ns = 1}).is_ok());
   const client::StreamAnswer late = take(*stream);
@@ -242,7 +242,7 @@ TEST_F(InferStreamTest, EmptyMessageEndsTheStream) {
   EXPECT_EQ(code_of(status), RuntimeCode::kInvalid) << status.to_string();
 }
 
-TEST_F(InferStreamTest, AMessageOverTheLimitEndsTheStream) {
+TEST_F(InferStreamTest, MessageOverTheLimitEndsTheStream) {
   const auto stream = client_->open_stream().value();
   ASSERT_TRUE(send(*stream, 1, 1).is_ok());
   std::vector<float> huge(1 << 19, 0);

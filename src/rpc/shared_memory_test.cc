@@ -120,7 +120,7 @@ TEST_F(SharedMemoryTest, InputsAndOutputsMayEachBeSharedOrNot) {
   }
 }
 
-TEST_F(SharedMemoryTest, AnOutputMayOverwriteItsInput) {
+TEST_F(SharedMemoryTest, OutputMayOverwriteItsInput) {
   const auto own = client(false);
   const auto shared = own->share(4096).value();
   auto* x = reinterpret_cast<float*>(shared->memory().data());
@@ -130,7 +130,7 @@ TEST_F(SharedMemoryTest, AnOutputMayOverwriteItsInput) {
   EXPECT_EQ(answer(*own, x, into_x), kAnswer) << status_.to_string();
 }
 
-TEST_F(SharedMemoryTest, AnOutputWithoutRoomSaysHowMuchItNeeds) {
+TEST_F(SharedMemoryTest, OutputWithoutRoomSaysHowMuchItNeeds) {
   for (const bool uses_ring : {false, true}) {
     const auto own = client(uses_ring);
     const auto shared = own->share(4096).value();

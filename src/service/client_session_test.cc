@@ -134,7 +134,7 @@ TEST(SessionTable, LimitsTheNumberOfSessionsAndRefusesAfterClose) {
   EXPECT_EQ(table.open("d", Peer{}, 0).status().code(), Code::kUnavailable);
 }
 
-TEST(SessionTable, AnAccountLeavesRoomForOthers) {
+TEST(SessionTable, AccountLeavesRoomForOthers) {
   SessionQuota quota;
   quota.max_sessions = 2;
   SessionTable table(quota);

@@ -91,7 +91,7 @@ TEST_F(QueueManagerTest, InputsAreEnqueuedWhileTheModelRuns) {
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(y[i], doubled(x[i])) << "in order";
 }
 
-TEST_F(QueueManagerTest, AFullQueueRefusesOrWaitsUntilTheDeadline) {
+TEST_F(QueueManagerTest, FullQueueRefusesOrWaitsUntilTheDeadline) {
   FakeModel model(1, 1, clock_);
   const auto manager = make(model, 2);
   auto x = rows(1, 1);
@@ -129,7 +129,7 @@ TEST_F(QueueManagerTest, WrongSizesAreNamed) {
   EXPECT_EQ(seen_in_.count, 0);
 }
 
-TEST_F(QueueManagerTest, TheNumberOfRowsFollowsFromTheSize) {
+TEST_F(QueueManagerTest, NumberOfRowsFollowsFromTheSize) {
   FakeModel model(1, -1, clock_);
   const auto manager = make(model);
   auto x = rows(5, 1);

@@ -48,7 +48,7 @@ class ReplicaSetTest : public ::testing::Test {
   std::vector<runtime::RuntimeCode> codes_;
 };
 
-TEST_F(ReplicaSetTest, TheLeastLoadedReplicaIsNext) {
+TEST_F(ReplicaSetTest, LeastLoadedReplicaIsNext) {
   FakeModel a(4, 1, clock_);
   FakeModel b(4, 1, clock_);
   const auto set = make({&a, &b});
@@ -125,7 +125,7 @@ TEST_F(ReplicaSetTest, RequestsLeaveTheLineByPriorityThenDeadlineThenArrival) {
   EXPECT_THAT(order, ElementsAre(3, 4, 2, 1, 5));
 }
 
-TEST_F(ReplicaSetTest, ADeadlineInLineIsKept) {
+TEST_F(ReplicaSetTest, DeadlineInLineIsKept) {
   FakeModel a(1, 1, clock_);
   const auto set = make({&a});
   submit(*set);

@@ -217,7 +217,7 @@ TEST_F(SessionTest, StoredDataCanBeAnInput) {
   EXPECT_EQ(s_.data()[1], 18);
 }
 
-TEST_F(SessionTest, APackageFileIsOpenedAndLoaded) {
+TEST_F(SessionTest, PackageFileIsOpenedAndLoaded) {
   const sluice::testing::TempDir folder;
   ASSERT_TRUE(package::write_package(executable_of(kGraph), folder / "m.sluice").is_ok());
   auto executable = package::read_package(folder / "m.sluice");

@@ -91,7 +91,7 @@ TEST_F(RingTest, ImpossiblePositionsBreakTheirRingOnly) {
   EXPECT_EQ(server_.take(taken), RingServer::Take::kEntry);
 }
 
-TEST_F(RingTest, AnEntryWithMoreTensorsThanFitIsBadAndTheNextIsTaken) {
+TEST_F(RingTest, EntryWithMoreTensorsThanFitIsBadAndTheNextIsTaken) {
   Submission bad = request(1);
   bad.head.num_inputs = 0xFFFFFFFF;
   bad.head.num_outputs = 2;  // the sum wraps around in 32 bits

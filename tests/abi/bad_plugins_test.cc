@@ -206,7 +206,7 @@ TEST_F(MisbehavingPlugin, UnterminatedNamesAreCutAtTheirField) {
   EXPECT_EQ(plugin->devices()[0].name, std::string(96, 'n'));
 }
 
-TEST(BackendRegistry, TheFirstOfANameThatLoadsWins) {
+TEST(BackendRegistry, FirstLoadablePluginOfANameWins) {
   const testing::TempDir folder;
   const auto copy = folder / "libsluice_backend_throws_in_run.so";
   std::filesystem::copy(path_of("throws_in_run"), copy);

@@ -77,7 +77,7 @@ TEST_P(DataParallelIn, ChunksOfAFixedSizeTakeTurnsAndTheLastOneRepeatsItsLastRow
   }
 }
 
-TEST_P(DataParallelIn, AModelOfAnyNumberOfRowsGetsAShareForEachReplica) {
+TEST_P(DataParallelIn, ModelOfAnyNumberOfRowsGetsAShareForEachReplica) {
   const auto models = copies([](Tensor x) { return x + 1; }, "f32[N,2]");
   const auto parallel = DataParallel::create({&models[0], &models[1]});
   ASSERT_TRUE(parallel) << parallel.error().message;

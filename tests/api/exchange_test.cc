@@ -41,7 +41,7 @@ class ExchangeIn : public TwoPlaces {
 };
 INSTANTIATE_TEST_SUITE_P(Places, ExchangeIn, ::testing::Values(Place::kRing, Place::kGrpc));
 
-TEST_P(ExchangeIn, ATensorThatIsPutIsAnInputUntilItIsRemoved) {
+TEST_P(ExchangeIn, TensorThatIsPutIsAnInputUntilItIsRemoved) {
   const auto model = adder();
   const auto index = runtime_.put_tensor(tensor<float>("", x_, {3}));
   ASSERT_TRUE(index) << index.error().message;
@@ -61,7 +61,7 @@ TEST_P(ExchangeIn, ATensorThatIsPutIsAnInputUntilItIsRemoved) {
   EXPECT_EQ(model.infer(inputs).error().code, SLUICE_NOT_FOUND);
 }
 
-TEST_P(ExchangeIn, AnOutputThatIsKeptIsTheNextInput) {
+TEST_P(ExchangeIn, OutputThatIsKeptIsTheNextInput) {
   const auto model = adder();
   const std::vector<InputTensor> both = {tensor<float>("x", x_, {3}), tensor<float>("y", x_, {3})};
   const auto reply = model.infer(both, {.kept = {"output"}, .keep = std::chrono::seconds(60)});
@@ -112,7 +112,7 @@ TEST_P(ExchangeIn, WrongTensorsAndTimesAreRefused) {
   EXPECT_EQ(sluice_runtime_offer_tensor(runtime_.get(), 1, nullptr), SLUICE_INVALID_ARGUMENT);
 }
 
-TEST(Exchange, ALocalRuntimeHasNone) {
+TEST(Exchange, LocalRuntimesHaveNoExchange) {
   const auto runtime = Runtime::create();
   ASSERT_TRUE(runtime) << runtime.error().message;
   const auto model = runtime->load({.path = digits_package()});
@@ -156,7 +156,7 @@ class ExchangeBetweenDaemons : public ::testing::Test {
   std::string source_;
 };
 
-TEST_F(ExchangeBetweenDaemons, ATensorThatOneOffersIsFetchedByTheOther) {
+TEST_F(ExchangeBetweenDaemons, TensorThatOneOffersIsFetchedByTheOther) {
   const auto there = connect(*giver_);
   const auto here = connect(*taker_);
   const std::vector<float> pixels(64, 0.5F);
@@ -194,7 +194,7 @@ TEST_F(ExchangeBetweenDaemons, WhatIsNotOfferedOrNotAllowedIsRefused) {
   EXPECT_THAT(gone.error().message, HasSubstr("offer the tensor again"));
 }
 
-TEST_F(ExchangeBetweenDaemons, AFetchFromASilentDaemonEndsAtItsTimeLimit) {
+TEST_F(ExchangeBetweenDaemons, FetchFromASilentDaemonEndsAtItsTimeLimit) {
   const auto there = connect(*giver_);
   const auto here = connect(*taker_);
   const auto offer = *there.offer_tensor(*there.put_tensor(image()[0]));

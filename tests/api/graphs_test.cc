@@ -57,7 +57,7 @@ class GraphsIn : public TwoPlaces {
 INSTANTIATE_TEST_SUITE_P(Places, GraphsIn,
                          ::testing::Values(Place::kLocal, Place::kRing, Place::kGrpc));
 
-TEST_P(GraphsIn, AGraphIsDeployedRunListedAndRemoved) {
+TEST_P(GraphsIn, GraphIsDeployedRunListedAndRemoved) {
   auto graph = deploy_graph({.text = kChain, .name = "chain"});
   const auto info = graph.info();
   ASSERT_TRUE(info) << info.error().message;
@@ -85,7 +85,7 @@ TEST_P(GraphsIn, AGraphIsDeployedRunListedAndRemoved) {
   EXPECT_EQ(runtime_.models()->size(), 1U);
 }
 
-TEST_P(GraphsIn, AGraphComesFromAFileAndNamesFunctionsByTheirHandles) {
+TEST_P(GraphsIn, GraphComesFromAFileAndNamesFunctionsByTheirHandles) {
   const std::string path = (folder_ / "pair.json").string();
   std::ofstream(path) << R"({"functions": ["a=)" << doubler_.id() << R"(", "adder"]})";
   const auto graph = deploy_graph({.path = path});
@@ -115,7 +115,7 @@ TEST_P(GraphsIn, WhatIsNoGraphIsRefusedWithItsPlace) {
       << "a model that is no function";
 }
 
-TEST_P(GraphsIn, AWrongInputNamesGraphAndFunction) {
+TEST_P(GraphsIn, WrongInputNamesGraphAndFunction) {
   const auto graph = deploy_graph({.text = kChain});
   EXPECT_EQ(graph.info()->name, "graph");
   const std::vector<double> wrong = {1};
@@ -124,7 +124,7 @@ TEST_P(GraphsIn, AWrongInputNamesGraphAndFunction) {
   EXPECT_EQ(graph.infer({}).error().code, SLUICE_INVALID_ARGUMENT);
 }
 
-TEST_P(GraphsIn, AClosedRuntimeEndsItsGraphs) {
+TEST_P(GraphsIn, ClosedRuntimeEndsItsGraphs) {
   const auto graph = deploy_graph({.text = kChain});
   std::vector<Request> requests;
   for (int i = 0; i < 20; ++i) requests.push_back(std::move(*graph.submit(inputs_)));

@@ -102,7 +102,7 @@ class ModelLimitsTest : public testing::ServingTest<runtime::ThreadDrivers> {
 
 RuntimeCode code_of(const Status& status) { return runtime::runtime_code_of(status); }
 
-TEST_F(ModelLimitsTest, AnAnswerBeyondAMessageIsAnErrorOfItsRequestOnly) {
+TEST_F(ModelLimitsTest, AnswerBeyondAMessageIsAnErrorOfItsRequestOnly) {
   const std::uint64_t model = load(kSizeFromInput);
   // A message has 1 MiB here. The last two are more than the machine, and more than 64 bits, have.
   for (const std::int64_t count : {std::int64_t{1} << 18, kFarTooMany, std::int64_t{1} << 50,
@@ -117,7 +117,7 @@ TEST_F(ModelLimitsTest, AnAnswerBeyondAMessageIsAnErrorOfItsRequestOnly) {
   EXPECT_EQ(reply->outputs.at(0).view.size_bytes, 4000);
 }
 
-TEST_F(ModelLimitsTest, AModelWithUnboundedNamesOfTensorsIsRefused) {
+TEST_F(ModelLimitsTest, ModelWithUnboundedNamesOfTensorsIsRefused) {
   const auto text = [](std::size_t bytes) {
     const std::string name(bytes, 'n');
     return fmt::format(
@@ -134,7 +134,7 @@ TEST_F(ModelLimitsTest, AModelWithUnboundedNamesOfTensorsIsRefused) {
   EXPECT_EQ(service_.list_models(0)->size(), 1U);
 }
 
-TEST_F(ModelLimitsTest, AStreamThatNobodyReadsStopsItsModel) {
+TEST_F(ModelLimitsTest, UnreadStreamStopsItsModel) {
   const std::uint64_t model = load(kSizeFromInput);
   constexpr int kRequests = 100;
   constexpr std::int64_t kCount = 50'000;  // 200 KB each, 20 MB in all
@@ -164,14 +164,14 @@ TEST_F(ModelLimitsTest, AStreamThatNobodyReadsStopsItsModel) {
   EXPECT_EQ(answered, kRequests) << "all are computed once the client reads";
 }
 
-TEST_F(ModelLimitsTest, ADeadlineEndsAnEndlessRun) {
+TEST_F(ModelLimitsTest, DeadlineEndsAnEndlessRun) {
   const std::uint64_t model = load(kEndless);
   const auto reply = run_endless(model, 50'000'000);
   EXPECT_EQ(code_of(reply.status()), RuntimeCode::kTimeout) << reply.status().to_string();
   EXPECT_TRUE(client_->unload(model).is_ok());
 }
 
-TEST_F(ModelLimitsTest, AnUnloadEndsAnEndlessRun) {
+TEST_F(ModelLimitsTest, UnloadEndsAnEndlessRun) {
   const std::uint64_t model = load(kEndless);
   auto reply = std::async(std::launch::async, [&] { return run_endless(model); });
   wait_until_accepted(model);
@@ -179,7 +179,7 @@ TEST_F(ModelLimitsTest, AnUnloadEndsAnEndlessRun) {
   EXPECT_EQ(code_of(reply.get().status()), RuntimeCode::kCancelled);
 }
 
-TEST_F(ModelLimitsTest, TheEndOfASessionEndsItsEndlessRun) {
+TEST_F(ModelLimitsTest, EndOfASessionEndsItsEndlessRun) {
   auto other = client::Client::create({.address = address(), .uses_ring = false}).value();
   ASSERT_TRUE(other->open_session("endless").is_ok());
   std::swap(client_, other);
@@ -195,7 +195,7 @@ TEST_F(ModelLimitsTest, TheEndOfASessionEndsItsEndlessRun) {
   EXPECT_TRUE(eventually([&] { return service_.list_models(0)->empty(); }));
 }
 
-TEST_F(ModelLimitsTest, AShutdownEndsAnEndlessRun) {
+TEST_F(ModelLimitsTest, ShutdownEndsAnEndlessRun) {
   const std::uint64_t model = load(kEndless);
   auto reply = std::async(std::launch::async, [&] { return run_endless(model); });
   wait_until_accepted(model);

@@ -25,6 +25,7 @@ import folders  # noqa: E402
 import format as formatting  # noqa: E402
 import layers  # noqa: E402
 import links  # noqa: E402
+import names  # noqa: E402
 import project  # noqa: E402
 import seed_coverage  # noqa: E402
 import sizes  # noqa: E402
@@ -74,6 +75,22 @@ class ExamplesTest(unittest.TestCase):
         self.assertEqual(list(examples.numbers_problems(self.SOURCES)), [])
         for sources in ({"01_a.cc", "03_b.cc"}, {"01_a.cc", "01_b.py"}, {"02_a.cc"}):
             self.assertEqual(len(list(examples.numbers_problems(sources))), 1, sources)
+
+
+class NamesTest(unittest.TestCase):
+    def problems(self, name, allowed):
+        text = f"TEST_F(Ring, {name}) {{\n}}\nTEST(Ring, AnswersComeInOrder) {{}}\n"
+        return list(names.problems(names.names_in({"src/base/ring_test.cc": text}), allowed))
+
+    def test_names_start_with_a_subject(self):
+        for name in ("AFullRingIsClosed", "AnEntryIsRead", "TheLastEntryFits", "ItIsFull", "OfOneEntryIsFull"):
+            self.assertEqual(len(self.problems(name, {})), 1, name)
+        for name in ("FullRingIsClosed", "AllEntriesAreRead", "ThenItIsFull", "OftenIsFull", "ItemsAreRead"):
+            self.assertEqual(self.problems(name, {}), [], name)
+
+    def test_a_room_has_no_more_older_names_than_it_had(self):
+        self.assertEqual(self.problems("AFullRingIsClosed", {"src/base": 1, "src/exec": 2}), [])
+        self.assertEqual(len(self.problems("AFullRingIsClosed", {"src/exec": 2})), 1)
 
 
 class ClocksTest(unittest.TestCase):

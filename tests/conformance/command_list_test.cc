@@ -160,7 +160,7 @@ TEST_P(CommandLists, ListsOfOneStreamRunInOrder) {
   EXPECT_EQ(c.read(), relu_of(a.read()));
 }
 
-TEST_P(CommandLists, AKernelRunsInTwoListsOnTwoThreads) {
+TEST_P(CommandLists, KernelRunsInTwoListsOnTwoThreads) {
   const auto work = [this](float first, Status& status) {
     status = [&]() -> Status {
       const CommandList list = SLUICE_TRY(relu_list());

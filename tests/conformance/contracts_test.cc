@@ -27,7 +27,7 @@ class Contracts : public Conformance {
 };
 SLUICE_INSTANTIATE_FOR_PLUGINS(Contracts);
 
-TEST_P(Contracts, AKernelThatMayOverwriteItsInputCan) {
+TEST_P(Contracts, KernelThatMayOverwriteItsInputCan) {
   require_host_memory();
   if (IsSkipped()) return;
   const ir::Type type = tensor_type(ElementType::kF32, {1000});

@@ -86,7 +86,7 @@ TEST_P(Lifecycle, RefusesACoreThatDoesNotExist) {
   }
 }
 
-TEST_P(Lifecycle, AnIdleStreamIsDone) {
+TEST_P(Lifecycle, IdleStreamIsDone) {
   const auto group = group_of_all_cores(plugin);
   SLUICE_ASSERT_OK(group);
   auto stream = Stream::create(*group);

@@ -125,7 +125,7 @@ TEST_F(FlowsTest, TwoClientsAtOnceGoThroughTheExplicitAndTheImplicitFlow) {
   EXPECT_EQ(server->num_free_cores, 16);
 }
 
-TEST_F(FlowsTest, ALoadWithoutEnoughCoresIsRefused) {
+TEST_F(FlowsTest, LoadWithoutEnoughCoresIsRefused) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("greedy");
   const auto all = client->create_group({.num_cores = 14});
@@ -204,7 +204,7 @@ TEST_F(FlowsTest, EndedClientReleasesEverything) {
   EXPECT_TRUE(daemon_->client()->list_models()->empty());
 }
 
-TEST_F(FlowsTest, ASessionCanBeListedAndKilled) {
+TEST_F(FlowsTest, SessionCanBeListedAndKilled) {
   ASSERT_NE(daemon_, nullptr);
   const auto victim = daemon_->client("victim");
   ASSERT_TRUE(victim->load({}, five_cores_).is_ok());
@@ -228,7 +228,7 @@ TEST_F(FlowsTest, SigtermDrainsAndEndsWithZero) {
   EXPECT_EQ(after.status().code(), Code::kUnavailable);
 }
 
-TEST_F(FlowsTest, AnEstimateLoadsNothing) {
+TEST_F(FlowsTest, EstimateLoadsNothing) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client();
   for (const bool is_upload : {false, true}) {

@@ -96,7 +96,7 @@ TEST_F(OnProcessors, LoadsAndUnloadsGoOnBesideRequestsOfTheirGroup) {
   EXPECT_TRUE(status.is_ok()) << status.to_string();
 }
 
-TEST_F(OnProcessors, ALoadGetsAllThatItNeedsOrNothing) {
+TEST_F(OnProcessors, LoadGetsAllThatItNeedsOrNothing) {
   const auto daemon = start("a", 0, 4 * kMiB);
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();

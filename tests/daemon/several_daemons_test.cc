@@ -83,7 +83,7 @@ TEST_F(SeveralDaemons, KilledDaemonFreesItsDevicesAndOthersServeOn) {
   EXPECT_TRUE(successor->client("user")->load({}, package_).is_ok());
 }
 
-TEST_F(SeveralDaemons, ADeviceThatIsTakenIsRefusedWithItsOwnerNamed) {
+TEST_F(SeveralDaemons, DeviceThatIsTakenIsRefusedWithItsOwnerNamed) {
   const auto owner = start(part("owner", {"0000:00:11.0"}));
   ASSERT_NE(owner, nullptr);
   const auto refused = RunningDaemon::start(folder_, part("second", {"0", "1"}));
@@ -99,7 +99,7 @@ TEST_F(SeveralDaemons, ADeviceThatIsTakenIsRefusedWithItsOwnerNamed) {
   EXPECT_NE(start(part("third", {"0000:00:10.0"})), nullptr);
 }
 
-TEST_F(SeveralDaemons, ASocketThatIsServedIsRefusedEvenOnOtherDevices) {
+TEST_F(SeveralDaemons, SocketThatIsServedIsRefusedEvenOnOtherDevices) {
   const auto owner = start(part("owner", {"0"}));
   ASSERT_NE(owner, nullptr);
   DaemonSetup second = part("second", {"1"});

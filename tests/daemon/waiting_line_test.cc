@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(isolation.param == runtime::Isolation::kStream ? "Stream" : "Process");
     });
 
-TEST_P(QueueLimit, OfTheLoadReachesTheModel) {
+TEST_P(QueueLimit, LimitOfTheLoadReachesTheModel) {
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();

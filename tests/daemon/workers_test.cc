@@ -57,7 +57,7 @@ class WorkersTest : public ::testing::Test {
   std::string three_cores_;
 };
 
-TEST_F(WorkersTest, AnImplicitGroupRunsInAWorkerOfItsOwn) {
+TEST_F(WorkersTest, ImplicitGroupRunsInAWorkerOfItsOwn) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
   service::ModelOptions options;
@@ -220,7 +220,7 @@ TEST_F(WorkersTest, SessionEndDuringUnloadLeavesNoGroup) {
   EXPECT_EQ(admin->server()->num_free_cores, 16);
 }
 
-TEST_F(WorkersTest, AWorkerHasNoPrivilegesAndFewSystemCalls) {
+TEST_F(WorkersTest, WorkerHasNoPrivilegesAndFewSystemCalls) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client("user");
   const auto group = client->create_group({.num_cores = 1}, Isolation::kProcess);
@@ -235,7 +235,7 @@ TEST_F(WorkersTest, AWorkerHasNoPrivilegesAndFewSystemCalls) {
   }
 }
 
-TEST_F(WorkersTest, TheDaemonsDeathEndsItsWorkers) {
+TEST_F(WorkersTest, DaemonsDeathEndsItsWorkers) {
   ASSERT_NE(daemon_, nullptr);
   const auto client = daemon_->client();
   const auto group = client->create_group({.num_cores = 1}, Isolation::kProcess);

@@ -223,7 +223,7 @@ TEST(Growth, EveryPassHasAPattern) {
 }
 
 /// All passes in a row, over a plain chain.
-TEST(Growth, ThePipelineGrowsWithTheChain) {
+TEST(Growth, PipelineGrowsWithTheChain) {
   const auto all = passes::default_pipeline();
   for (const auto& [pass, text] : kMorePatterns) {
     SCOPED_TRACE(pass);

@@ -79,7 +79,7 @@ TEST_F(DeviceConstants, OversizedConstantsFailTheLoadAndLeaveNothing) {
   machine_.load(load_of(executable_));
 }
 
-TEST_F(DeviceConstants, ALoadThatIsCancelledLeavesNothingThere) {
+TEST_F(DeviceConstants, CancelledLoadLeavesNoConstants) {
   std::stop_source stop;
   LoadRequest request = load_of(executable_);
   request.on_progress = [&](LoadPhase phase) {

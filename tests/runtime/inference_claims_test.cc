@@ -21,14 +21,14 @@ class InferenceClaims : public ManualEngineTest {
   }
 };
 
-TEST_F(InferenceClaims, ASynchronousCallReturnsWithTheOutputs) {
+TEST_F(InferenceClaims, SynchronousCallReturnsWithTheOutputs) {
   const Reply reply = engine_->infer(load(load_of(add_relu())), request_of(1));
   EXPECT_EQ(reply.code, RuntimeCode::kOk);
   EXPECT_TRUE(reply.errors.empty());
   EXPECT_THAT(floats(reply.outputs.at(0)), ElementsAre(2, 0, 4, 0));
 }
 
-TEST_F(InferenceClaims, AnAsynchronousCallReturnsBeforeTheInferenceIsDone) {
+TEST_F(InferenceClaims, AsynchronousCallReturnsBeforeTheInferenceIsDone) {
   const Cookie cookie = post(load(load_of(add_relu())), 1);
   EXPECT_EQ(engine_->poll(cookie).code, RuntimeCode::kPending);
   EXPECT_THAT(engine_->completed(std::vector{cookie}), IsEmpty());
@@ -56,7 +56,7 @@ TEST_F(InferenceClaims, CompletionCanBeCheckedForManyBeforeAnyIsTaken) {
   for (const Cookie cookie : cookies) EXPECT_EQ(engine_->poll(cookie).code, RuntimeCode::kOk);
 }
 
-TEST_F(InferenceClaims, APendingRequestCanBeCancelled) {
+TEST_F(InferenceClaims, PendingRequestCanBeCancelled) {
   const ModelHandle model = load(load_of(add_relu()));
   const Cookie cookie = post(model, 1);
   ASSERT_TRUE(engine_->cancel(cookie).is_ok());
@@ -64,7 +64,7 @@ TEST_F(InferenceClaims, APendingRequestCanBeCancelled) {
   EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
 }
 
-TEST_F(InferenceClaims, AFailureHasACodeOfItsOwnAndAListOfErrorsWithRemedies) {
+TEST_F(InferenceClaims, FailureHasACodeOfItsOwnAndAListOfErrorsWithRemedies) {
   Request request = request_of(1);
   request.inputs[0].dims = {2, 2};
   const Reply reply = engine_->infer(load(load_of(add_relu())), request);
@@ -76,7 +76,7 @@ TEST_F(InferenceClaims, AFailureHasACodeOfItsOwnAndAListOfErrorsWithRemedies) {
   EXPECT_FALSE(reply.errors.entries()[0].remedy.empty());
 }
 
-TEST_F(InferenceClaims, ARequestIsCheckedBeforeItIsQueued) {
+TEST_F(InferenceClaims, RequestIsCheckedBeforeItIsQueued) {
   const ModelHandle model = load_of_depth(1);
   Request request = request_of(1);
   request.inputs.clear();
@@ -84,7 +84,7 @@ TEST_F(InferenceClaims, ARequestIsCheckedBeforeItIsQueued) {
   post(model, 1);  // the only place is still free
 }
 
-TEST_F(InferenceClaims, TheQueueHasAsManyPlacesAsTheLoadSaid) {
+TEST_F(InferenceClaims, QueueHasAsManyPlacesAsTheLoadSaid) {
   const ModelHandle model = load_of_depth(3);
   EXPECT_EQ(engine_->info(model)->depth, 3);
   std::vector<Cookie> cookies;
@@ -95,7 +95,7 @@ TEST_F(InferenceClaims, TheQueueHasAsManyPlacesAsTheLoadSaid) {
   EXPECT_TRUE(engine_->post(model, fourth).is_ok());
 }
 
-TEST_F(InferenceClaims, TheNextInputsAreTakenBeforeTheLastInferenceIsDone) {
+TEST_F(InferenceClaims, NextInputsAreTakenBeforeTheLastInferenceIsDone) {
   const ModelHandle model = load_of_depth(2);
   const Cookie first = post(model, 1);
   const Cookie second = post(model, 2);
@@ -119,12 +119,12 @@ TEST_F(InferenceClaims, MemoryGrowsWithTheDepthBySlots) {
   EXPECT_EQ(engine_->info(deep)->slots_bytes, 4 * engine_->info(shallow)->slots_bytes);
 }
 
-TEST_F(InferenceClaims, TheDefaultDepthIsCoresAndOneMore) {
+TEST_F(InferenceClaims, DefaultDepthIsCoresAndOneMore) {
   EXPECT_EQ(engine_->info(load(load_of(add_relu_in({2, 1}))))->depth, 4);
   EXPECT_EQ(engine_->info(load(load_of(add_relu_in({1}))))->depth, 2);
 }
 
-TEST_F(InferenceClaims, ASharedModelTakesOneRequestAtATime) {
+TEST_F(InferenceClaims, SharedModelTakesOneRequestAtATime) {
   LoadRequest request = load_of(add_relu_in({2, 1}));
   request.group = group_of(2);
   const ModelHandle model = load(request);

@@ -22,7 +22,7 @@ TEST_F(LoadingClaims, ManyModelsAreLoadedOnOneGroupAndItsCoresCountOnce) {
   EXPECT_EQ(engine_->list_groups()[0].active_model, "");
 }
 
-TEST_F(LoadingClaims, ALoadedModelIsReadyOrStopped) {
+TEST_F(LoadingClaims, LoadedModelIsReadyOrStopped) {
   const ModelHandle model = load_on(group_of(1), "m");
   EXPECT_EQ(engine_->info(model)->phase, ModelPhase::kLoaded);
   EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kFailed);
@@ -112,7 +112,7 @@ TEST_F(LoadingClaims, SegmentsOfFourAndOneCoresNeedFiveOrFourShared) {
   EXPECT_EQ(runtime_code_of(engine_->load(request).status()), RuntimeCode::kNotEnoughCores);
 }
 
-TEST_F(LoadingClaims, AnImplicitLoadNeverShares) {
+TEST_F(LoadingClaims, ImplicitLoadNeverShares) {
   group_of(1);  // three of four cores are left; shared mode needs two
   const auto handle = engine_->load(load_of(add_relu_in({2, 2})));
   EXPECT_EQ(runtime_code_of(handle.status()), RuntimeCode::kNotEnoughCores);

@@ -37,7 +37,7 @@ class OnDemandTest : public ManualEngineTest {
   }
 };
 
-TEST_F(OnDemandTest, TheFirstUseLoadsAndALaterOneFindsItLoaded) {
+TEST_F(OnDemandTest, FirstUseLoadsAndALaterOneFindsItLoaded) {
   add({"a"});
   EXPECT_FALSE(engine_->is_loaded("a"));
   EXPECT_TRUE(engine_->list_models().empty());
@@ -58,7 +58,7 @@ TEST_F(OnDemandTest, MoreModelsThanCoresTakeTurnsAndPinnedOnesStay) {
   infer("b");
 }
 
-TEST_F(OnDemandTest, TheByteBudgetIsKept) {
+TEST_F(OnDemandTest, ByteBudgetIsKept) {
   EngineOptions options;
   options.devices = pretended_cpu_map(4);
   options.demand_budget_bytes = 2 * engine_->estimate(load_of(add_relu()))->total_bytes();
@@ -69,7 +69,7 @@ TEST_F(OnDemandTest, TheByteBudgetIsKept) {
   EXPECT_FALSE(engine_->is_loaded("a"));
 }
 
-TEST_F(OnDemandTest, AModelInUseIsNotTakenAway) {
+TEST_F(OnDemandTest, ModelInUseIsNotTakenAway) {
   add({"a", "b", "c", "d", "e"});
   std::vector<DemandLoader::Use> uses;
   for (const char* name : {"a", "b", "c", "d"}) uses.push_back(engine_->use(name).value());

@@ -36,7 +36,7 @@ TEST(ParallelClaims, ModelsOnDifferentGroupsTakeNoTimeFromEachOther) {
               static_cast<double>(alone) * 0.001);
 }
 
-TEST(ParallelClaims, AHungDeviceAndItsLossLeaveOtherGroupsAtTheirSpeed) {
+TEST(ParallelClaims, HungDeviceAndItsLossLeaveOtherGroupsAtTheirSpeed) {
   constexpr int kCount = 100;
   SimEngine machine(kTwoDevices);
   LoadRequest request = two_segments();
@@ -55,7 +55,7 @@ TEST(ParallelClaims, AHungDeviceAndItsLossLeaveOtherGroupsAtTheirSpeed) {
   EXPECT_EQ(machine.engine().poll(cookie).code, RuntimeCode::kDeviceError);
 }
 
-TEST(ParallelClaims, TheDefaultDepthKeepsEverySegmentBusy) {
+TEST(ParallelClaims, DefaultDepthKeepsEverySegmentBusy) {
   constexpr int kCount = 400;
   SimEngine machine(kTwoDevices);
   const ModelHandle model = machine.load(two_segments());

@@ -214,7 +214,7 @@ TEST_F(RealProcessors, StopAnswersRequestsWhileTheirSegmentsRun) {
   EXPECT_TRUE(engine_.unload(model).is_ok());
 }
 
-TEST_F(RealThreads, AGroupWithoutANumberTakesTheLongestFreeRun) {
+TEST_F(RealThreads, GroupWithoutANumberTakesTheLongestFreeRun) {
   topology::CoreRequest second_core;
   second_core.num_cores = 1;
   second_core.first = topology::CoreRef{topology::DeviceId(0), 1};

@@ -30,7 +30,7 @@ class ReportTest : public ::testing::Test {
   SimEngine machine_{kMachine};
 };
 
-TEST_F(ReportTest, AGroupCountsItsRequestsAndItsCoresTime) {
+TEST_F(ReportTest, GroupCountsItsRequestsAndItsCoresTime) {
   const ModelHandle model = load();
   machine_.run({model}, 10);
   const GroupReport report = group_of(model);

@@ -60,7 +60,7 @@ TEST_F(SharedGroup, RequestsOfAllModelsAreAnsweredAndSwitchesCounted) {
   EXPECT_GE(info.num_switches, 2);
 }
 
-TEST_F(SharedGroup, ACutModelJoinsASmallerGroupInSharedMode) {
+TEST_F(SharedGroup, CutModelJoinsASmallerGroupInSharedMode) {
   group_of(3);
   ASSERT_TRUE(load("small").is_ok());
   const auto cut = load("cut", {1, 1});

@@ -31,7 +31,7 @@ class SimFaults : public ::testing::Test {
   Stream stream = machine.stream(group);
 };
 
-TEST_F(SimFaults, ASlowCoreSlowsTheGroupsThatHaveIt) {
+TEST_F(SimFaults, SlowCoreSlowsTheGroupsThatHaveIt) {
   const auto id = inject(R"({"kind": "slow_core", "device": 0, "core": 0, "factor": 3})");
   EXPECT_TRUE(run().is_ok());
   EXPECT_EQ(machine.time().now_ns(), 3000);
@@ -45,7 +45,7 @@ TEST_F(SimFaults, ASlowCoreSlowsTheGroupsThatHaveIt) {
   EXPECT_EQ(machine.time().now_ns(), 5000);
 }
 
-TEST_F(SimFaults, TheNthKernelOfANodeFailsWithCodeAndMessage) {
+TEST_F(SimFaults, NthKernelOfANodeFailsWithCodeAndMessage) {
   inject(R"({"kind": "failed_kernel", "node": "bad", "nth": 2, "code": "DATA_LOSS",
              "message": "bits fell over"})");
   EXPECT_TRUE(run("bad").is_ok());
@@ -60,7 +60,7 @@ TEST_F(SimFaults, TheNthKernelOfANodeFailsWithCodeAndMessage) {
   EXPECT_TRUE(run("bad").is_ok()) << "once";
 }
 
-TEST_F(SimFaults, AFailureOfAnOperatorEndsItsListAndNoOther) {
+TEST_F(SimFaults, FailureOfAnOperatorEndsItsListAndNoOther) {
   inject(R"({"kind": "failed_kernel", "operator": "Relu"})");
   const auto kernel = machine.relu();
   const auto first = machine.list(group, {kernel, kernel}, x.data(), y.data());
@@ -73,7 +73,7 @@ TEST_F(SimFaults, AFailureOfAnOperatorEndsItsListAndNoOther) {
   EXPECT_TRUE(stream.wait().is_ok()) << "told once";
 }
 
-TEST_F(SimFaults, AFailedCopyWritesNothing) {
+TEST_F(SimFaults, FailedCopyWritesNothing) {
   const auto memory = machine.memory(64);
   inject(R"({"kind": "failed_copy", "device": 0, "count": 0})");
   *static_cast<float*>(memory.address()) = 1;
@@ -105,7 +105,7 @@ TEST_F(SimFaults, HungKernelEndsOnlyWaitsWithATimeout) {
   EXPECT_EQ(y[0], 5);
 }
 
-TEST_F(SimFaults, AStreamThatHangsIsDestroyedAndFreesItsCores) {
+TEST_F(SimFaults, StreamThatHangsIsDestroyedAndFreesItsCores) {
   inject(R"({"kind": "hung_kernel"})");
   const auto list = machine.list(group, {machine.relu()}, x.data(), y.data());
   {
@@ -115,7 +115,7 @@ TEST_F(SimFaults, AStreamThatHangsIsDestroyedAndFreesItsCores) {
   EXPECT_TRUE(run().is_ok());
 }
 
-TEST_F(SimFaults, AHungKernelHoldsUpItsGroupOnly) {
+TEST_F(SimFaults, HungKernelHoldsUpItsGroupOnly) {
   inject(R"({"kind": "hung_kernel", "node": "stuck"})");
   const auto stuck = machine.list(group, {machine.relu("stuck")}, x.data(), x.data());
   const auto behind = machine.list(group, {machine.relu()}, y.data(), y.data());
@@ -130,7 +130,7 @@ TEST_F(SimFaults, AHungKernelHoldsUpItsGroupOnly) {
   EXPECT_TRUE(free.wait().is_ok());
 }
 
-TEST_F(SimFaults, ALostDeviceFailsAllItsWorkUntilItIsReset) {
+TEST_F(SimFaults, LostDeviceFailsAllItsWorkUntilItIsReset) {
   inject(R"({"kind": "lost_device", "device": 0, "from_ns": 1500})");
   EXPECT_TRUE(run().is_ok());
   const Status lost = run();

@@ -61,7 +61,7 @@ TEST(SimLinks, CarryOneCopyInEachDirectionAtATime) {
   EXPECT_EQ(finish_time(machine, second), 72);
 }
 
-TEST(SimLinks, ACopyToALostDeviceFails) {
+TEST(SimLinks, CopyToALostDeviceFails) {
   Machine machine(kThree);
   const auto group = machine.group({0}, 0);
   const auto a = machine.memory(64, 0);

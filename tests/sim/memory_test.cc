@@ -111,7 +111,7 @@ TEST(SimStreams, RefuseAListOfAnotherGroup) {
   EXPECT_EQ(stream.submit(list, {}).code(), Code::kFailedPrecondition);
 }
 
-TEST(SimStreams, AListThatIsDestroyedLetsTheNextOneRun) {
+TEST(SimStreams, ListThatIsDestroyedLetsTheNextOneRun) {
   Machine machine(R"({"devices": [{"compute": {"kernel_ns": 1000}}]})");
   const auto group = machine.group({0});
   Floats x = {};

@@ -39,7 +39,7 @@ TEST(SimTime, OperatorsHaveTimesOfTheirOwn) {
   EXPECT_EQ(finish_time(machine, stream), 14);
 }
 
-TEST(SimTime, TheCostModelDividesWorkByCores) {
+TEST(SimTime, CostModelDividesWorkByCores) {
   // 16 elements in, 16 out: 128 bytes at 1 byte/ns and core; 16 operations at 1e9/s and core.
   const std::string description = R"({"devices": [{"compute":
       {"flops_per_s": 1e9, "bytes_per_s": 1e9, "launch_ns": 100}}]})";
@@ -105,7 +105,7 @@ TEST(SimTime, AnotherProgramOnAGroupCostsASwitch) {
   EXPECT_EQ(finish_time(machine, stream), 4600);
 }
 
-TEST(SimTime, AWaitAdvancesNoFurtherThanItsTimeout) {
+TEST(SimTime, WaitAdvancesNoFurtherThanItsTimeout) {
   Machine machine(R"({"devices": [{"compute": {"kernel_ns": 1000}}]})");
   const auto group = machine.group({0});
   Floats x = {};
@@ -123,7 +123,7 @@ TEST(SimTime, AWaitAdvancesNoFurtherThanItsTimeout) {
   EXPECT_EQ(machine.time().now_ns(), 1000);
 }
 
-TEST(SimTime, TheClockWaitsToTheNextEventOrTheDeadline) {
+TEST(SimTime, ClockWaitsToTheNextEventOrTheDeadline) {
   Machine machine(R"({"devices": [{"compute": {"kernel_ns": 1000}}]})");
   const auto group = machine.group({0});
   Floats x = {};
@@ -207,7 +207,7 @@ TEST(SimTime, CopiesOfTwoListsTakeTurns) {
   EXPECT_EQ(finish_time(machine, slow), 11000);
 }
 
-TEST(SimTime, AStreamIsDestroyedWhenItsWorkIsDone) {
+TEST(SimTime, StreamIsDestroyedWhenItsWorkIsDone) {
   Machine machine(R"({"devices": [{"compute": {"kernel_ns": 1000}}]})");
   const auto group = machine.group({0});
   Floats x = {4};

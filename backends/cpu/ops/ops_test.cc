@@ -320,7 +320,7 @@ TEST(CpuElementwise, LargeFusedChainOnManyWorkers) {
   }
 }
 
-TEST(CpuElementwise, AProductWithItsOwnSigmoidIsOneStep) {
+TEST(CpuElementwise, ProductOfAValueAndItsSigmoidIsOneStep) {
   const Floats x = random_floats(1000, 1);
   for (const auto& registers : {std::vector<std::int32_t>{0, 1}, {1, 0}}) {
     TestOp op("Elementwise", "sluice", 1);

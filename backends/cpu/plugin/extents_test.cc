@@ -66,7 +66,7 @@ TEST(Extents, RefuseFactorsThatOverflowOrAreNegative) {
   }
 }
 
-TEST(Extents, OfOperandsThatAreNotThereAreEmpty) {
+TEST(Extents, AbsentOperandsHaveEmptyExtents) {
   TestOp op = relu();
   Extents extents(op.op());
   extents.reads(1, {0});

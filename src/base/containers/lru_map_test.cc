@@ -50,7 +50,7 @@ TEST(LruMap, CheapValuesThatComeOnceAreFew) {
   EXPECT_NE(map.find(999), nullptr);
 }
 
-TEST(LruMap, ACheapValueThatIsAskedForIsKept) {
+TEST(LruMap, CheapValueThatIsAskedForIsKept) {
   Map map(1000000);
   map.insert(0, "value", 10, true);
   EXPECT_NE(map.find(0), nullptr);
@@ -58,7 +58,7 @@ TEST(LruMap, ACheapValueThatIsAskedForIsKept) {
   EXPECT_NE(map.find(0), nullptr);
 }
 
-TEST(LruMap, ACheapValueThatComesAgainIsKept) {
+TEST(LruMap, CheapValueThatComesAgainIsKept) {
   Map map(1000000);
   for (int round = 0; round < 2; ++round) {
     for (int key = 0; key < 100; ++key) map.insert(key, "value", 10, true);

@@ -38,7 +38,7 @@ TEST_F(FolderTest, StaysTheSameWhenItsNameMeansAnother) {
   EXPECT_EQ(text_of(folder.map("f")), "own");
 }
 
-TEST_F(FolderTest, APathBeneathItDoesNotLeaveIt) {
+TEST_F(FolderTest, PathBeneathItDoesNotLeaveIt) {
   write("folder/inner/f", "in");
   write("out", "out");
   fs::create_symlink("inner/f", root_.path() / "folder/near");

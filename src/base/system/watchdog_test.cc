@@ -20,7 +20,7 @@ TEST(Watchdog, TellsOfTheScopeThatIsLate) {
   EXPECT_EQ(late.get_future().get(), "hung");
 }
 
-TEST(Watchdog, AScopeThatEndsInTimeIsForgotten) {
+TEST(Watchdog, ScopeThatEndsInTimeIsForgotten) {
   int num_late = 0;
   {
     Watchdog dog([&](const std::string&) { ++num_late; });

@@ -72,7 +72,7 @@ TEST(LinkGraphs, ModelsRunBehindThoseTheyDependOn) {
   EXPECT_THAT(model_starts(*graph), ElementsAre(Pair("enc", 0), Pair("dec", 2)));
 }
 
-TEST(LinkGraphs, AnOutputMayFeedSeveralInputsAndBeAnOutput) {
+TEST(LinkGraphs, OutputMayFeedSeveralInputsAndBeAnOutput) {
   const auto graph = link({model("enc", kEncoder), model("dec", kDecoder)},
                           {"enc.y=dec.a", "enc.y=dec.b"}, {"enc.y"});
   ASSERT_TRUE(graph.is_ok()) << graph.status().to_string();
@@ -93,7 +93,7 @@ TEST(LinkGraphs, TypesThatDoNotFitAreNamed) {
   EXPECT_THAT(graph.status().message(), HasSubstr("the input takes f32[M,5]"));
 }
 
-TEST(LinkGraphs, ACircleIsNamedModelByModel) {
+TEST(LinkGraphs, CircleIsNamedModelByModel) {
   const auto graph =
       link({model("one", kDecoder), model("two", kDecoder)}, {"one.c=two.a", "two.c=one.a"});
   EXPECT_THAT(graph.status().message(), HasSubstr("circle: "));

@@ -15,7 +15,7 @@ constexpr std::string_view kGood =
     "GET /metrics?module=x HTTP/1.1\r\nHost: localhost:9100\r\nAccept: "
     "text/plain;q=0.5,*/*\r\n\r\n";
 
-TEST(HttpRequest, AGetGivesItsPathWithoutTheQuery) {
+TEST(HttpRequest, GetGivesItsPathWithoutTheQuery) {
   EXPECT_EQ(parse_http_request(kGood).state, State::kComplete);
   EXPECT_EQ(parse_http_request(kGood).path, "/metrics");
   EXPECT_EQ(parse_http_request("GET / HTTP/1.0\r\n\r\n").path, "/");

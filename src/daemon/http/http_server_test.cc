@@ -81,7 +81,7 @@ class HttpServerTest : public ::testing::Test {
   std::string body_ = "a 1\n";
 };
 
-TEST_F(HttpServerTest, AGetHasItsAnswerOverTcpAndOverAUnixSocket) {
+TEST_F(HttpServerTest, GetHasItsAnswerOverTcpAndOverAUnixSocket) {
   for (const std::string& address :
        {std::string("127.0.0.1:0"), "unix:" + (folder_ / "m.sock").string()}) {
     const auto server = start(address);
@@ -150,7 +150,7 @@ TEST_F(HttpServerTest, ShutdownClosesWaitingConnections) {
   EXPECT_EQ(connection.read(), "");
 }
 
-TEST_F(HttpServerTest, APortThatIsTakenIsRefused) {
+TEST_F(HttpServerTest, PortThatIsTakenIsRefused) {
   const auto server = start("127.0.0.1:0");
   const auto second = HttpServer::start(*rpc::wire::parse_address(server->address()), {}, {}, log_);
   EXPECT_EQ(second.status().code(), Code::kUnavailable);

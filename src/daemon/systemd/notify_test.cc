@@ -14,7 +14,7 @@
 namespace sluice::daemon {
 namespace {
 
-TEST(Notify, TheManagerGetsTheStateAsOneDatagram) {
+TEST(Notify, ManagerGetsTheStateAsOneDatagram) {
   const sluice::testing::TempDir folder;
   const std::string path = (folder / "notify").string();
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -32,7 +32,7 @@ TEST(StreamPool, MarksStreamsUnusedInsteadOfDestroyingThem) {
   EXPECT_EQ(pool.num_unused(), 2U);
 }
 
-TEST(StreamPool, AStreamWithWorkIsNotHandedOut) {
+TEST(StreamPool, StreamWithWorkIsNotHandedOut) {
   const TestDevice device = make_device();
   const backend::DeviceMemory memory = device.allocate(100);
   std::vector<char> bytes(100);

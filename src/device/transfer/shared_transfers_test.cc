@@ -73,7 +73,7 @@ TEST_F(SharedTransfersTest, WaiterDrivesAllCopies) {
   EXPECT_EQ(device_.now_ns(), 20 * kBlock + 10);
 }
 
-TEST_F(SharedTransfersTest, AWaitThatIsStoppedEndsAtTheBlocksBorder) {
+TEST_F(SharedTransfersTest, WaitThatIsStoppedEndsAtTheBlocksBorder) {
   SharedTransfers::Batch batch(SharedTransfers::add_client(transfers_, "model"));
   const std::vector<char> bytes(20 * kBlock);
   const auto target = device_.allocate(20 * kBlock);
@@ -84,7 +84,7 @@ TEST_F(SharedTransfersTest, AWaitThatIsStoppedEndsAtTheBlocksBorder) {
   EXPECT_EQ(device_.now_ns(), kBlock);
 }
 
-TEST_F(SharedTransfersTest, ACancelledBatchEndsWithItsBlockAndIsUsedAgain) {
+TEST_F(SharedTransfersTest, CancelledBatchEndsWithItsBlockAndIsUsedAgain) {
   SharedTransfers::Batch batch(SharedTransfers::add_client(transfers_, "model"));
   const std::vector<char> bytes(3 * kBlock, 'x');
   const auto target = device_.allocate(3 * kBlock);
@@ -111,7 +111,7 @@ TEST_F(SharedTransfersTest, DestroyedBatchLeavesNoCopyInFlight) {
   EXPECT_EQ(device_.now_ns(), kBlock) << "and no other was started";
 }
 
-TEST_F(SharedTransfersTest, AFailedCopyIsTheBatchesError) {
+TEST_F(SharedTransfersTest, FailedCopyIsTheBatchesError) {
   SharedTransfers::Batch batch(SharedTransfers::add_client(transfers_, "model"));
   const std::vector<char> bytes(10);
   const auto target = device_.allocate(10);

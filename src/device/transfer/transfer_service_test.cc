@@ -94,7 +94,7 @@ TEST_F(TransferServiceTest, CopiesBothWaysInBlocksAndTailsAlike) {
 }
 
 /// A thousand blocks, as 2 GB are in blocks of 2 MB.
-TEST_F(TransferServiceTest, ABigUploadDelaysASmallInputByAtMostOneBlock) {
+TEST_F(TransferServiceTest, BigUploadDelaysASmallInputByAtMostOneBlock) {
   const auto big = upload(service_->add_client("weights"), 1000 * kBlock);
   run_until(300 * kBlock + kBlock / 3);
   const std::int64_t arrival_ns = device_.now_ns();
@@ -127,7 +127,7 @@ TEST_F(TransferServiceTest, ClientsShareByTheirWeights) {
   EXPECT_EQ(light->done_ns, 175 * kBlock);
 }
 
-TEST_F(TransferServiceTest, AnIdleClientSavesUpNoClaim) {
+TEST_F(TransferServiceTest, IdleClientSavesUpNoClaim) {
   const ClientId idle = service_->add_client("idle");
   const auto first = upload(service_->add_client("busy"), 100 * kBlock);
   run_until(50 * kBlock);
@@ -164,7 +164,7 @@ TEST_F(TransferServiceTest, CancellingEndsATransferAtABlocksBorder) {
   EXPECT_TRUE(service_->is_idle());
 }
 
-TEST_F(TransferServiceTest, AFailedBlockFailsItsTransferOnly) {
+TEST_F(TransferServiceTest, FailedBlockFailsItsTransferOnly) {
   ASSERT_TRUE(device_.sim.time->inject_fault(R"({"kind": "failed_copy", "nth": 3})").is_ok());
   const ClientId client = service_->add_client("resnet");
   const auto failing = upload(client, 5 * kBlock);
@@ -227,7 +227,7 @@ TEST_F(TransferServiceTest, InvalidArgumentsAreRefused) {
   EXPECT_FALSE(create({.blocks_in_flight = 5}).is_ok());
 }
 
-TEST_F(TransferServiceTest, ACallbackMaySubmit) {
+TEST_F(TransferServiceTest, CallbackMaySubmit) {
   const ClientId client = service_->add_client("model");
   std::vector<char> bytes(10);
   const backend::DeviceMemory memory = device_.allocate(10);

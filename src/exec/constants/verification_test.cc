@@ -92,7 +92,7 @@ TEST(Verification, SmallConstantsAreVerifiedAtStart) {
   EXPECT_EQ(verification.start().message(), "shape is damaged: its checksum does not match");
 }
 
-TEST(Verification, AStoppedLoadIsCancelled) {
+TEST(Verification, StoppedLoadIsCancelled) {
   Files files;
   std::stop_source source;
   Verification verification(files.executable, 0, source.get_token());

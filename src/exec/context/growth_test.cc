@@ -136,7 +136,7 @@ TEST(Growth, ShapesThatComeAgainAreBoundedByBytes) {
   EXPECT_GT(decoding.recorded_bytes(), kLimit / 2) << "the limit was never reached";
 }
 
-TEST(Growth, AShapeThatCameBackIsKept) {
+TEST(Growth, ShapeThatCameBackIsKept) {
   const LoadedModel model = load_with(std::int64_t{64} << 20);
   Decoding decoding(model);
   for (int round = 0; round < 2; ++round) {
@@ -170,7 +170,7 @@ TEST(Growth, OneRecordingIsKeptHoweverSmallTheLimit) {
   EXPECT_GT(decoding.work_of(3).kernels, 0U);
 }
 
-TEST(Growth, TheLeastRecentlyUsedShapeGoesFirst) {
+TEST(Growth, LeastRecentlyUsedShapeGoesFirst) {
   const std::vector<std::int64_t> lengths = {3, 4, 3, 5, 6};
   const LoadedModel large = load_with(std::int64_t{64} << 20);
   Decoding all(large);
@@ -185,7 +185,7 @@ TEST(Growth, TheLeastRecentlyUsedShapeGoesFirst) {
 }
 
 /// A past that is one row longer changes the shapes of five steps in a layer.
-TEST(Growth, ANewShapePlansWhatHasChanged) {
+TEST(Growth, NewShapePlansWhatHasChanged) {
   const LoadedModel model = load_with(std::int64_t{64} << 20);
   Decoding decoding(model);
   const WorkCounts first = decoding.work_of(10);

@@ -68,7 +68,7 @@ class StatefulRuns {
   Context context_;
 };
 
-TEST(InPlaceOutputs, AStateThatIsReadAfterItsChangeIsNotCopied) {
+TEST(InPlaceOutputs, StateThatIsReadAfterItsChangeIsNotCopied) {
   StatefulRuns runs(kCache);
   EXPECT_THAT(runs.write(0, {1, 2}), ElementsAre(1, 2));
   EXPECT_THAT(runs.write(2, {5, 6}), ElementsAre(6, 8));
@@ -77,7 +77,7 @@ TEST(InPlaceOutputs, AStateThatIsReadAfterItsChangeIsNotCopied) {
   EXPECT_EQ(runs.copied_bytes(), 0);
 }
 
-TEST(InPlaceOutputs, AStateWhoseOldValueIsReadLaterIsCopiedAtTheEnd) {
+TEST(InPlaceOutputs, StateWhoseOldValueIsReadLaterIsCopiedAtTheEnd) {
   StatefulRuns runs(kReadLater);
   EXPECT_THAT(runs.write(0, {1, 2}), ElementsAre(1, 2));
   EXPECT_THAT(runs.write(0, {5, 5}), ElementsAre(4, 3));
@@ -85,7 +85,7 @@ TEST(InPlaceOutputs, AStateWhoseOldValueIsReadLaterIsCopiedAtTheEnd) {
   EXPECT_EQ(runs.copied_bytes(), 2 * 24);
 }
 
-TEST(InPlaceOutputs, AKernelThatMayNotOverwriteGetsMemoryOfItsOwn) {
+TEST(InPlaceOutputs, KernelThatMayNotOverwriteGetsOtherMemory) {
   StatefulRuns runs(kCache, "reference");
   EXPECT_THAT(runs.write(0, {1, 2}), ElementsAre(1, 2));
   EXPECT_THAT(runs.write(2, {5, 6}), ElementsAre(6, 8));

@@ -100,7 +100,7 @@ TEST_P(NodeErrors, AreTheSameForARunInParts) {
   expect_named(kCases[0], error_of(graph_of(kCases[0], "f32[4]"), GetParam(), true));
 }
 
-TEST_P(NodeErrors, OfABodyNameTheNodeInIt) {
+TEST_P(NodeErrors, ErrorsInABodyNameItsNode) {
   const std::string text = R"ir(
 fact "source.pick" = "model.py:42 (encoder)"
 subgraph @0 "main" {
@@ -125,7 +125,7 @@ subgraph @1 "body" {
   expect_named(kCases[0], error_of(text, GetParam()));
 }
 
-TEST_P(NodeErrors, OfExecutorStepsDoSo) {
+TEST_P(NodeErrors, ErrorsOfExecutorStepsNameTheNode) {
   const std::string text = R"ir(
 fact "source.pick" = "model.py:42 (encoder)"
 subgraph @0 "main" {
@@ -141,7 +141,7 @@ subgraph @0 "main" {
                error_of(text, GetParam()));
 }
 
-TEST_P(NodeErrors, OfALoadDoSo) {
+TEST_P(NodeErrors, ErrorsOfALoadNameTheNode) {
   const std::string text = R"ir(
 fact "source.pick" = "model.py:42 (encoder)"
 subgraph @0 "main" {

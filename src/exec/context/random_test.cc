@@ -55,7 +55,7 @@ TEST(Random, StreamsRunsAndLoadsDiffer) {
   EXPECT_NE(run(load(std::nullopt))[0], first[0]);
 }
 
-TEST(Random, ASeedRepeatsTheRunsInEveryContext) {
+TEST(Random, SeedRepeatsTheRunsInEveryContext) {
   const LoadedModel model = load(5);
   const auto first = run(model);
   const auto second = run(model);
@@ -103,7 +103,7 @@ TEST(Random, RunsInPartsCountAsRuns) {
   }
 }
 
-TEST(Random, AnOperationWithoutTheStateIsRefused) {
+TEST(Random, OperationWithoutTheStateIsRefused) {
   const LoadedModel model = load({}, nullptr, R"(
 subgraph @0 "main" {
   input %x : f32[4]

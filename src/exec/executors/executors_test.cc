@@ -95,7 +95,7 @@ TEST(Executors, HaveNames) {
   EXPECT_THAT(parse_executor("eager").status().message(), HasSubstr("linear, dataflow"));
 }
 
-TEST(Executors, ThePackageNamesOneUnlessTheLoadDoes) {
+TEST(Executors, ExecutorComesFromTheLoadOrThePackage) {
   auto executable = executable_of(kTwoTowers);
   executable.graph.metadata[kExecutorFact] = "eager";
   EXPECT_FALSE(LoadedModel::load(executable, testing::registry(), {}).is_ok());
@@ -191,7 +191,7 @@ TEST(Executors, DevicesOverlapInVirtualTime) {
   EXPECT_LE(times_ns[ExecutorKind::kParallel], times_ns[ExecutorKind::kLinear]);
 }
 
-TEST(Executors, AFailedBranchFailsTheRunAndTheNextRunWorks) {
+TEST(Executors, FailedBranchFailsTheRunAndTheNextRunWorks) {
   for (const ExecutorKind kind : kExecutors) {
     const sluice::testing::Sim sim = two_devices();
     const auto model = LoadedModel::load(split(kTwoTowers, {0, 1, 2, 1, 2, 0, 2, 0}), sim.registry,
@@ -207,7 +207,7 @@ TEST(Executors, AFailedBranchFailsTheRunAndTheNextRunWorks) {
   }
 }
 
-TEST(Executors, ALostDeviceFailsTheRunAndNothingHangs) {
+TEST(Executors, LostDeviceFailsTheRunAndNothingHangs) {
   for (const ExecutorKind kind : kExecutors) {
     const sluice::testing::Sim sim = two_devices();
     const auto model = LoadedModel::load(split(kTwoTowers, {0, 1, 2, 1, 2, 0, 2, 0}), sim.registry,
@@ -238,7 +238,7 @@ TEST(Executors, ControlFlowRunsItsBodiesByThem) {
   }
 }
 
-TEST(Executors, ARunInPartsEqualsAWholeRun) {
+TEST(Executors, RunInPartsEqualsAWholeRun) {
   for (const ExecutorKind kind : kExecutors) {
     const auto model =
         LoadedModel::load(executable_of(kTwoTowers), testing::registry(), options_for(kind));
@@ -258,7 +258,7 @@ TEST(Executors, ARunInPartsEqualsAWholeRun) {
   }
 }
 
-TEST(DeviceNames, ADeviceThatIsNotThereIsRefused) {
+TEST(DeviceNames, AbsentDeviceIsRefused) {
   const sluice::testing::Sim sim = two_devices();
   EXPECT_TRUE(sim.registry.find("sim:1").is_ok());
   EXPECT_THAT(sim.registry.find("sim:2").status().message(), HasSubstr("has 2 devices"));

@@ -298,7 +298,7 @@ subgraph @1 "body" {
 }
 )";
 
-TEST(Scan, OfABatchPadsShorterSequences) {
+TEST(Scan, ShorterSequencesOfABatchArePadded) {
   Context context = make_context(load(kBatchedScan));
   Aligned<std::int64_t> lengths({3, 1});
   Aligned<float> start({0, 10});

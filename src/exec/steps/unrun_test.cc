@@ -55,7 +55,7 @@ subgraph @1 "body" {{
                      capture, capture, operations);
 }
 
-TEST_F(Unrun, ALoopsItemsHaveSizesOfItsInputs) {
+TEST_F(Unrun, LoopItemsHaveSizesOfItsInputs) {
   open(loop_of("  [%item : f32[?]] = Transpose.25[%v] {perm = [1, 0]}"));
   Aligned<float> x({1, 2, 3, 4, 5, 6});
   Aligned<float> k({7});
@@ -69,7 +69,7 @@ TEST_F(Unrun, ALoopsItemsHaveSizesOfItsInputs) {
   }
 }
 
-TEST_F(Unrun, ALoopsItemsHaveSizesThatCapturedNumbersTell) {
+TEST_F(Unrun, LoopItemsHaveSizesOfCapturedNumbers) {
   open(loop_of("  const %one : f32[] = [1.0]\n  [%item : f32[?]] = Expand.13[%one, %c]", "i64[2]"));
   Aligned<std::int64_t> n({0});
   Aligned<float> x({1, 2, 3});
@@ -80,7 +80,7 @@ TEST_F(Unrun, ALoopsItemsHaveSizesThatCapturedNumbersTell) {
   EXPECT_THAT(dims_after_run(1), ElementsAre(0, 4, 5));
 }
 
-TEST_F(Unrun, ASizeThatOnlyARunTellsIsZero) {
+TEST_F(Unrun, SizeThatOnlyARunKnowsIsZero) {
   open(loop_of("  [%at : i64[?]] = NonZero.13[%v]\n  [%item : f32[?]] = Cast.25[%at] {to = 1}"));
   Aligned<std::int64_t> n({0});
   Aligned<float> x({1, 0, 3});
@@ -127,7 +127,7 @@ subgraph @4 "inner" {
   EXPECT_THAT(dims_after_run(1), ElementsAre(0, 4, 3));
 }
 
-TEST_F(Unrun, AScansItemsHaveSizesOfStatesAndSlices) {
+TEST_F(Unrun, ScanItemsHaveSizesOfStatesAndSlices) {
   open(R"(
 subgraph @0 "main" {
   input %start : f32[N]
@@ -155,7 +155,7 @@ subgraph @1 "body" {
   }
 }
 
-TEST_F(Unrun, AScanOfABatchPadsARowWithoutElements) {
+TEST_F(Unrun, ScanOfABatchPadsARowWithoutElements) {
   open(R"(
 subgraph @0 "main" {
   input %lengths : i64[B]

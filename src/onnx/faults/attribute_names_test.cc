@@ -57,7 +57,7 @@ std::string refusal(const pb::ModelProto& model) {
   return graph.is_ok() ? "accepted" : graph.status().message();
 }
 
-TEST(AttributeNames, OfAnotherOpsetAreRefusedWithTheWayOut) {
+TEST(AttributeNames, NamesOfAnotherOpsetAreRefusedWithTheWayOut) {
   pb::ModelProto model = model_of("ReduceSum", 20);
   set_ints(node_of(model), "axes", 1);
   EXPECT_EQ(refusal(model),
@@ -91,7 +91,7 @@ TEST(AttributeNames, MisspelledAreRefusedWithTheRightOne) {
   }
 }
 
-TEST(AttributeNames, OfOtherDomainsAreChecked) {
+TEST(AttributeNames, NamesOfOtherDomainsAreChecked) {
   pb::ModelProto model = model_of("FastGelu", 1, "com.microsoft");
   set_int(node_of(model), "approximate", 1);
   EXPECT_THAT(refusal(model),
@@ -107,7 +107,7 @@ TEST(AttributeNames, OfOtherDomainsAreChecked) {
   EXPECT_THAT(refusal(model), HasSubstr("it takes alpha, beta"));
 }
 
-TEST(AttributeNames, OfSluiceItselfCannotComeFromAFile) {
+TEST(AttributeNames, NamesOfSluiceItselfCannotComeFromAFile) {
   pb::ModelProto model = model_of("Identity", 17);
   set_int(node_of(model), "sluice_variant", 1);
   EXPECT_THAT(refusal(model), HasSubstr("attribute \"sluice_variant\" cannot come from a file"));
@@ -118,7 +118,7 @@ TEST(AttributeNames, OfSluiceItselfCannotComeFromAFile) {
   EXPECT_THAT(refusal(model), HasSubstr("domain \"sluice\" cannot come from a file"));
 }
 
-TEST(AttributeNames, OfAGraphThatTheOperatorDoesNotHaveAreRefused) {
+TEST(AttributeNames, UnknownGraphAttributesAreRefused) {
   pb::ModelProto model = model_of("RandomNormal", 17);
   node_of(model).clear_input();
   set_ints(node_of(model), "shape", 2);
@@ -128,7 +128,7 @@ TEST(AttributeNames, OfAGraphThatTheOperatorDoesNotHaveAreRefused) {
   EXPECT_THAT(refusal(model), HasSubstr("no attribute \"body\""));
 }
 
-TEST(AttributeNames, OfConstantsAreChecked) {
+TEST(AttributeNames, NamesOfConstantsAreChecked) {
   pb::ModelProto model = model_of("Constant", 11);
   node_of(model).clear_input();
   set_int(node_of(model), "value_int", 2);
@@ -156,7 +156,7 @@ TEST(AttributeNames, InsideOfGraphsAndFunctionsAreChecked) {
   EXPECT_THAT(refusal(model), HasSubstr("\"axes\" in opset 20"));
 }
 
-TEST(AttributeNames, OfAProgramsOperatorAreItsOwn) {
+TEST(AttributeNames, ProgramsOperatorsHaveNamesOfTheirOwn) {
   const auto infer = [](ops::InferenceContext& context) {
     context.set_output(0, context.element(0), *context.shape(0));
     return ok_status();

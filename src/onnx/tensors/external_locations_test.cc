@@ -46,7 +46,7 @@ TEST(ExternalLocations, KeepNamesOfMoreThan127Bytes) {
   EXPECT_THAT(locations_of(model.SerializeAsString()), ElementsAre(name));
 }
 
-TEST(ExternalLocations, OfBytesThatEndEarlyAreNotRead) {
+TEST(ExternalLocations, BytesThatEndEarlyAreNotRead) {
   const std::string start = "\x0A\x08location\x12";
   EXPECT_THAT(locations_of(start), IsEmpty());
   EXPECT_THAT(locations_of(start + "\x05" + "abc"), IsEmpty());

@@ -62,7 +62,7 @@ class ModelFileTest : public ::testing::Test {
   TempDir root_;
 };
 
-TEST_F(ModelFileTest, OfAHubsCacheIsReadWithItsData) {
+TEST_F(ModelFileTest, HubsCacheIsReadWithItsData) {
   link("../../blobs/model", "snapshots/abc/m.onnx");
   link("../../blobs/data", "snapshots/abc/w.bin");
   EXPECT_EQ(import("snapshots/abc/m.onnx"), "1");
@@ -143,7 +143,7 @@ TEST_F(ModelFileTest, IsReadFromOnePlaceThoughALinkChangesMeanwhile) {
   swapping.join();
 }
 
-TEST_F(ModelFileTest, OfAFolderThatBecomesAnotherKeepsItsOwn) {
+TEST_F(ModelFileTest, ReplacedFolderKeepsItsData) {
   write_data("other/w.bin", 9);
   write_model("own/m.onnx", "w.bin");
   write_data("own/w.bin", 3);

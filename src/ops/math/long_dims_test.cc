@@ -41,14 +41,14 @@ std::map<std::string, std::string> types_with(int count, std::string_view rest) 
   return types;
 }
 
-TEST(LongDims, ASumOfManySizesIsASymbol) {
+TEST(LongDims, SumOfManySizesIsASymbol) {
   EXPECT_EQ(types_with(3, "  [%y : f32[?]] = Relu.14[%all]\n")["y"], "f32[N0+N1+N2,4]");
   auto types = types_with(65, "  [%y : f32[?]] = Relu.14[%all]\n");
   EXPECT_EQ(types["all"], "f32[_u66_0,4]");
   EXPECT_EQ(types["y"], types["all"]);
 }
 
-TEST(LongDims, TheSymbolIsASizeLikeAnyOther) {
+TEST(LongDims, SymbolIsASizeLikeAnyOther) {
   auto types = types_with(70, R"(
   [%s : i64[?]] = Shape.25[%all] {end = 1, start = 0}
   [%twice : i64[?]] = Add.14[%s, %s]
@@ -67,7 +67,7 @@ TEST(LongDims, TwoSumsAreTwoSymbols) {
   EXPECT_EQ(types["y"], "f32[_u66_0+_u67_0,4]");
 }
 
-TEST(LongDims, AProductOfSumsIsASymbol) {
+TEST(LongDims, ProductOfSumsIsASymbol) {
   auto types = types_with(10, R"(
   [%t : f32[?]] = Transpose.25[%all] {perm = [1, 0]}
   [%square : f32[?]] = MatMul.13[%all, %t]
@@ -78,7 +78,7 @@ TEST(LongDims, AProductOfSumsIsASymbol) {
   EXPECT_EQ(types["y"], "f32[1,_u14_0]");
 }
 
-TEST(LongDims, AFunctionOfALongSumIsASymbol) {
+TEST(LongDims, FunctionOfALongSumIsASymbol) {
   std::string inputs;
   std::string names;
   for (int i = 0; i < 60; ++i) {
@@ -99,7 +99,7 @@ TEST(LongDims, AFunctionOfALongSumIsASymbol) {
   EXPECT_EQ(graph->main().operand(graph->main().outputs[0]).type.to_string(), "f32[1,1,_u62_0,3]");
 }
 
-TEST(LongDims, AValueThatMayBeNegativeIsForgotten) {
+TEST(LongDims, ValueThatMayBeNegativeIsForgotten) {
   // Sums of 40 and 40 other sizes; their difference is no size.
   auto types = types_with(80, fmt::format(R"(
   [%first : f32[?]] = Concat.13[{}] {{axis = 0}}

@@ -109,7 +109,7 @@ TEST_F(ShapeArithmetic, SlicesOfSymbolsAreExact) {
   EXPECT_EQ(sliced(0, -1), "f32[max(N-1,0),12,64]");
 }
 
-TEST_F(ShapeArithmetic, ASliceBackwardsFromBeforeTheStartHasTheFirstElement) {
+TEST_F(ShapeArithmetic, SliceBackwardsFromBeforeTheStartHasTheFirstElement) {
   const auto sliced = [&](std::int64_t start, std::int64_t end) {
     return type_of(add("Slice", {x_, ints({start}), ints({end}), ints({1}), ints({-1})}));
   };
@@ -123,7 +123,7 @@ TEST_F(ShapeArithmetic, ReshapeRefusesAnotherNumberOfElements) {
   EXPECT_NE(type_of(add("Reshape", {y, ints({4, 2})})).find("6 elements"), std::string::npos);
 }
 
-TEST_F(ShapeArithmetic, ASplitThatDoesNotSumUpIsRefused) {
+TEST_F(ShapeArithmetic, SplitThatDoesNotSumUpIsRefused) {
   const auto half = add("Split", {x_, ints({10})}, {{"axis", std::int64_t{1}}});
   EXPECT_NE(type_of(half).find("parts sum to 10"), std::string::npos);
 }
@@ -165,7 +165,7 @@ TEST_F(ShapeArithmetic, BodyInputsDoNotCountAsOperationInputs) {
   EXPECT_EQ(context.output(0).to_string(), "f32[]");
 }
 
-TEST_F(ShapeArithmetic, ABodyDoesNotStretchTheResult) {
+TEST_F(ShapeArithmetic, BodyDoesNotStretchTheResult) {
   ir::Operation norm;
   norm.kind = "Softmax";
   norm.inputs = {x_};
@@ -185,7 +185,7 @@ TEST_F(ShapeArithmetic, ABodyDoesNotStretchTheResult) {
   EXPECT_FALSE(is_taken({61, 4}, {60, 4}));
 }
 
-TEST_F(ShapeArithmetic, AResultWhoseSizeDependsOnDataTakesNoBody) {
+TEST_F(ShapeArithmetic, ResultWhoseSizeDependsOnDataTakesNoBody) {
   ir::Operation select;
   select.kind = "NonZero";
   select.inputs = {x_};
@@ -229,7 +229,7 @@ TEST(Split, MakesOnlyTheLastPartSmaller) {
   EXPECT_THAT(parts_of(ir::Dim::symbol("N"), 5), testing::StartsWith("f32[ceildiv(N,5)] "));
 }
 
-TEST_F(ShapeArithmetic, ABodyChangesTheValuesThatItsOperationComputes) {
+TEST_F(ShapeArithmetic, BodyChangesTheValuesThatItsOperationComputes) {
   ir::Operation sum;
   sum.kind = "Add";
   sum.inputs = {x_, x_};

@@ -70,7 +70,7 @@ TEST(ConvShape, RefusesFiltersThatDoNotFit) {
   EXPECT_NE(infer({"Conv", {"f32[1,3,8,8]", "f32[4,3,3]"}}).find("rank"), std::string::npos);
 }
 
-TEST(OneWayBroadcast, ASymbolMayTurnOutToBeOne) {
+TEST(OneWayBroadcast, SymbolMayTurnOutToBeOne) {
   EXPECT_EQ(infer({"Gemm", {"f32[1,3]", "f32[3,4]", "f32[N,4]"}}), "f32[1,4]");
   EXPECT_EQ(infer({"RMSNormalization", {"f32[1,4]", "f32[N,4]"}}), "f32[1,4]");
   EXPECT_EQ(infer({"PRelu", {"f32[1,4]", "f32[N,4]"}}), "f32[1,4]");
@@ -82,14 +82,14 @@ TEST(OneWayBroadcast, ASymbolMayTurnOutToBeOne) {
             std::string::npos);
 }
 
-TEST(RecurrentShape, AHiddenSizeThatIsNotTheWeightsIsRefused) {
+TEST(RecurrentShape, HiddenSizeThatIsNotTheWeightsIsRefused) {
   const std::vector<std::string> operands = {"f32[2,1,3]", "f32[1,4,3]", "f32[1,4,4]"};
   EXPECT_EQ(infer({"RNN", operands, {{"hidden_size", std::int64_t{4}}}}), "f32[2,1,1,4]");
   EXPECT_NE(infer({"RNN", operands, {{"hidden_size", std::int64_t{5}}}}).find("hidden_size is 5"),
             std::string::npos);
 }
 
-TEST(AxesAttribute, AnAxisTwiceIsRefused) {
+TEST(AxesAttribute, RepeatedAxisIsRefused) {
   EXPECT_NE(infer({"MeanVarianceNormalization", {"f32[2,3]"}, {{"axes", Ints{0, -2}}}})
                 .find("axis -2 stands twice"),
             std::string::npos);

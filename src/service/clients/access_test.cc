@@ -70,7 +70,7 @@ TEST(Access, OthersAreThoseThatNoRuleNames) {
       << "rules without others leave them nothing";
 }
 
-TEST(Access, ATokenHasItsOwnRoles) {
+TEST(Access, TokenHasItsOwnRoles) {
   const Access access = access_with({"remote=control"});
   Peer peer = {"127.0.0.1:5"};
   peer.token = "scraper";
@@ -85,7 +85,7 @@ TEST(Access, AdministratorsHaveAllRoles) {
   EXPECT_EQ(access.roles_of(user(geteuid())), Roles::all());
 }
 
-TEST(Access, ARefusalNamesTheRoleAndTheAccount) {
+TEST(Access, RefusalNamesTheRoleAndTheAccount) {
   const Access access = access_with({"others=monitor"});
   EXPECT_TRUE(access.check(user(kAlice), Role::kMonitor).is_ok());
   EXPECT_TRUE(access.check(user(kAlice), Role::kAny).is_ok());

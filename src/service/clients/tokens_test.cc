@@ -49,7 +49,7 @@ TEST(TokenTable, FindsWholeSecretsOnly) {
   }
 }
 
-TEST(TokenTable, ASecretKeepsItsMadeName) {
+TEST(TokenTable, SecretKeepsItsMadeName) {
   TokenTable table;
   table.set(parse_tokens("a\nb\n").value());
   const std::string name = table.find("b")->name;

@@ -87,7 +87,7 @@ TEST(CoreAllocator, NeverMixesKindsOfDevices) {
   EXPECT_EQ(refusal(allocator, {.num_cores = 3}).code(), Code::kFailedPrecondition);
 }
 
-TEST(CoreAllocator, ACoreHasOneOwner) {
+TEST(CoreAllocator, CoreHasOneOwner) {
   CoreAllocator allocator(make_chain(1, 4));
   reserve(allocator, kA, cores_from(2, 0, 1));
   const Status status = refusal(allocator, cores_from(1, 0, 2));

@@ -43,7 +43,7 @@ TEST(CoreGroups, SixCoresAndOneCoreLeaveTheRestUnused) {
   EXPECT_EQ(groups.list()[0].num_models, 2);
 }
 
-TEST(CoreGroups, ACoreBelongsToOneGroupAtMost) {
+TEST(CoreGroups, CoreBelongsToOneGroupAtMost) {
   CoreGroups groups(four_in_a_row());
   std::set<CoreRef> seen;
   for (const std::int32_t count : {3, 1, 4, 1, 5}) {
@@ -64,7 +64,7 @@ TEST(CoreGroups, ZeroCoresTakesTheLargestRangeAndReportsItsSize) {
   EXPECT_EQ((*group)->cores.size(), 16U);
 }
 
-TEST(CoreGroups, AGroupWithModelsIsNotDestroyed) {
+TEST(CoreGroups, GroupWithModelsIsNotDestroyed) {
   CoreGroups groups(four_in_a_row());
   const CoreGroupId id = make_group(groups, 4);
   ASSERT_TRUE(groups.add_model(id).is_ok());
@@ -105,7 +105,7 @@ TEST(CoreGroups, ImplicitGroupIsDestroyedWithItsModel) {
   EXPECT_EQ(groups.find(id).status().code(), Code::kNotFound);
 }
 
-TEST(CoreGroups, AnExplicitGroupStaysWhenItsLastModelLeaves) {
+TEST(CoreGroups, ExplicitGroupStaysWhenItsLastModelLeaves) {
   CoreGroups groups(four_in_a_row());
   const CoreGroupId id = make_group(groups, 2);
   ASSERT_TRUE(groups.add_model(id).is_ok());
@@ -160,7 +160,7 @@ TEST(CoreGroups, WithoutKnownMemoryTheBudgetHasNoLimit) {
   EXPECT_EQ((*group)->num_threads, 0);
 }
 
-TEST(CoreGroups, TheListenerHearsOfEveryReturn) {
+TEST(CoreGroups, ListenerIsCalledForEveryReturn) {
   CoreGroups groups(four_in_a_row());
   int heard = 0;
   groups.on_release([&] { ++heard; });

@@ -72,7 +72,7 @@ TEST_F(DeviceManagerTest, ImpossibleRequestFailsAtOnce) {
             Code::kFailedPrecondition);
 }
 
-TEST_F(DeviceManagerTest, ADeadlineInThePastIsOneTry) {
+TEST_F(DeviceManagerTest, DeadlineInThePastIsOneTry) {
   clock_.advance(100);
   EXPECT_TRUE(manager_.acquire({.num_cores = 4}, WaitPolicy::until(50)).is_ok());
   const auto group = manager_.acquire({.num_cores = 16}, WaitPolicy::until(50));
@@ -100,7 +100,7 @@ TEST_F(DeviceManagerTest, WaiterGetsReturnedCores) {
   EXPECT_EQ((*group)->cores.size(), 8U);
 }
 
-TEST_F(DeviceManagerTest, ALaterSmallRequestDoesNotOvertakeAnEarlierLargeOne) {
+TEST_F(DeviceManagerTest, LaterSmallRequestDoesNotOvertakeAnEarlierLargeOne) {
   const auto first = take({.num_devices = 2});
   auto large = ask({.num_devices = 4}, WaitPolicy::wait());
   const auto small = manager_.acquire({.num_cores = 1}, WaitPolicy::fail());

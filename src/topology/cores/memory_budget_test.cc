@@ -36,7 +36,7 @@ TEST(MemoryBudget, RefusesWithAnItemisedMessage) {
   EXPECT_EQ(budget.used_bytes(), 900);
 }
 
-TEST(MemoryBudget, TheLastByteFits) {
+TEST(MemoryBudget, LastByteFits) {
   MemoryBudget budget("group", 1000);
   EXPECT_TRUE(budget.reserve("constants", 1000).is_ok());
   EXPECT_FALSE(budget.reserve("constants", 1).is_ok());
@@ -61,7 +61,7 @@ TEST(MemoryBudget, HugeAmountsDoNotOverflow) {
   EXPECT_EQ(budget.reserve("constants", 1).code(), Code::kResourceExhausted);
 }
 
-TEST(MemoryBudget, ALeaseReturnsItsBytesOnce) {
+TEST(MemoryBudget, LeaseReturnsItsBytesOnce) {
   MemoryBudget budget("group", 100);
   {
     auto lease = MemoryLease::reserve(budget, "constants", 80);

@@ -51,7 +51,7 @@ TEST(PluginCores, ProcessorOutsideTheAffinityMaskIsNamed) {
   EXPECT_THAT(found.status().message(), HasSubstr("processor 9 (core 1 of device 1)"));
 }
 
-TEST(PluginCores, ADrivenDeviceHasThePluginsNumbers) {
+TEST(PluginCores, DrivenDeviceHasThePluginsNumbers) {
   const std::vector<backend::DeviceInfo> devices(
       3, {.kind = "sim", .name = "", .num_cores = 2, .bus_address = ""});
   const auto found =

@@ -88,7 +88,7 @@ TEST(Discovery, EverySourceReports) {
 }
 
 #ifdef SLUICE_HWLOC
-TEST(Discovery, ASyntheticMachineStandsAlone) {
+TEST(Discovery, SyntheticMachineStandsAlone) {
   const auto map = discover_devices({}, {.synthetic = "numa:2 core:4 pu:1"});
   ASSERT_TRUE(map.is_ok()) << map.status().to_string();
   EXPECT_EQ(map->devices.size(), 2U);
@@ -96,7 +96,7 @@ TEST(Discovery, ASyntheticMachineStandsAlone) {
   EXPECT_TRUE(are_linked(*map, DeviceId(0), DeviceId(1)));
 }
 
-TEST(Discovery, ABadSyntheticDescriptionIsAnError) {
+TEST(Discovery, BadSyntheticDescriptionIsAnError) {
   EXPECT_EQ(discover_devices({}, {.synthetic = "nonsense"}).status().code(),
             Code::kInvalidArgument);
 }

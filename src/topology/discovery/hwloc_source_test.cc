@@ -19,7 +19,7 @@ Findings synthetic(const std::string& text) {
   return found.is_ok() ? std::move(found).value() : Findings();
 }
 
-TEST(HwlocSource, ANumaNodeIsADeviceWithItsCores) {
+TEST(HwlocSource, NumaNodeIsADeviceWithItsCores) {
   const Findings found = synthetic("numa:2 core:3 pu:2");
   ASSERT_EQ(found.devices.size(), 2U);
   const Device& second = found.devices[1];
@@ -61,7 +61,7 @@ TEST(HwlocSource, WithoutCoresEveryProcessorIsOne) {
   EXPECT_EQ(synthetic("numa:1 pu:6").devices[0].num_cores, 6);
 }
 
-TEST(HwlocSource, ABadDescriptionIsRefusedWithAnExample) {
+TEST(HwlocSource, BadDescriptionIsRefusedWithAnExample) {
   const auto found = find_hwloc({.synthetic = "three potatoes"});
   EXPECT_EQ(found.status().code(), Code::kInvalidArgument);
   EXPECT_THAT(found.status().message(), HasSubstr("three potatoes"));

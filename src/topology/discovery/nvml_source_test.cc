@@ -40,14 +40,14 @@ TEST(NvmlSource, LinksJoinGpusDirectlyAndThroughSwitches) {
   EXPECT_THAT(links, ElementsAre("0-1 nvlink", "2-3 nvswitch"));
 }
 
-TEST(NvmlSource, AnAbsentLibraryIsAReason) {
+TEST(NvmlSource, AbsentLibraryIsAReason) {
   const Findings found = find_nvml("libno-such-library.so.1");
   EXPECT_TRUE(found.devices.empty());
   EXPECT_EQ(found.report.source, "nvml");
   EXPECT_THAT(found.report.reason, HasSubstr("libno-such-library.so.1"));
 }
 
-TEST(NvmlSource, ALibraryThatDoesNotStartIsAReason) {
+TEST(NvmlSource, LibraryThatDoesNotStartIsAReason) {
   const Findings found = find_nvml(sluice::testing::build_path("test/fake_nvml_fails.so"));
   EXPECT_TRUE(found.devices.empty());
   EXPECT_THAT(found.report.reason, HasSubstr("Driver Not Loaded (code 9)"));

@@ -28,7 +28,7 @@ TEST(PluginSource, ProcessorsAreReportedOnceAndOnlyIfUnknown) {
   EXPECT_TRUE(find_plugin_devices(plugins.all(), true, false).devices.empty());
 }
 
-TEST(PluginSource, APluginThatDoesNotLoadIsAReason) {
+TEST(PluginSource, PluginThatDoesNotLoadIsAReason) {
   const auto plugins = reference_and("libsluice_backend_gone.so");
   EXPECT_THAT(find_plugin_devices(plugins.all(), true, false).report.reason,
               HasSubstr("libsluice_backend_gone.so"));

@@ -51,7 +51,7 @@ TEST(DeviceMapJson, RoundTripKeepsTheMap) {
   EXPECT_EQ(*map, full_map());
 }
 
-TEST(DeviceMapJson, AnEmptyMapIsReadBack) {
+TEST(DeviceMapJson, EmptyMapIsReadBack) {
   const auto map = parse_device_map(print_device_map({}));
   ASSERT_TRUE(map.is_ok());
   EXPECT_EQ(*map, DeviceMap());
@@ -123,7 +123,7 @@ TEST(DeviceMapJson, ManyDevicesAreRefusedBeforeTheyAreRead) {
   EXPECT_THAT(refusal(text + "]}"), HasSubstr("devices: a list of 2001; at most 1024"));
 }
 
-TEST(DeviceMapJson, AFileIsReplacedWholeAndReadBack) {
+TEST(DeviceMapJson, FileIsReplacedWholeAndReadBack) {
   const sluice::testing::TempDir folder;
   const fs::path path = folder / "map.json";
   ASSERT_TRUE(write_device_map(path, {}).is_ok());
@@ -135,13 +135,13 @@ TEST(DeviceMapJson, AFileIsReplacedWholeAndReadBack) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
 }
 
-TEST(DeviceMapJson, AFileThatCannotBeWrittenLeavesTheOldOne) {
+TEST(DeviceMapJson, FileThatCannotBeWrittenLeavesTheOldOne) {
   const sluice::testing::TempDir folder;
   EXPECT_EQ(write_device_map(folder / "no such" / "map.json", full_map()).code(), Code::kNotFound);
   EXPECT_EQ(read_device_map(folder / "missing.json").status().code(), Code::kNotFound);
 }
 
-TEST(DeviceMapJson, AFilesErrorsNameTheFile) {
+TEST(DeviceMapJson, FilesErrorsNameTheFile) {
   const sluice::testing::TempDir folder;
   const std::string text = "{}";
   ASSERT_TRUE(write_file_atomically(folder / "map.json", std::as_bytes(std::span(text))).is_ok());

@@ -36,11 +36,11 @@ bool is_walk(const std::vector<std::size_t>& nodes, const Pairs& edges) {
   return true;
 }
 
-TEST(OrderAlongLinks, AChainStartsAtItsLowerEnd) {
+TEST(OrderAlongLinks, ChainStartsAtItsLowerEnd) {
   EXPECT_THAT(order(4, {{2, 0}, {0, 3}, {3, 1}}), ElementsAre(1, 3, 0, 2));
 }
 
-TEST(OrderAlongLinks, ARingStartsAtItsLowestNodeTowardsTheLowerNeighbour) {
+TEST(OrderAlongLinks, RingStartsAtItsLowestNodeTowardsTheLowerNeighbour) {
   EXPECT_THAT(order(5, {{0, 3}, {3, 1}, {1, 4}, {4, 2}, {2, 0}}), ElementsAre(0, 2, 4, 1, 3));
 }
 
@@ -52,13 +52,13 @@ TEST(OrderAlongLinks, NodesWithoutLinksKeepTheirOrder) {
   EXPECT_THAT(order(3, {}), ElementsAre(0, 1, 2));
 }
 
-TEST(OrderAlongLinks, ATreeIsWalkedDepthFirst) {
+TEST(OrderAlongLinks, TreeIsWalkedDepthFirst) {
   // 0 is the root of 1 and 2; 3 hangs below 1; 4 and 5 below 2.
   const Pairs edges = {{0, 1}, {0, 2}, {1, 3}, {2, 4}, {2, 5}};
   EXPECT_THAT(order(6, edges), ElementsAre(3, 1, 0, 2, 4, 5));
 }
 
-TEST(OrderAlongLinks, AGridIsWalkedOnAPathThroughAll) {
+TEST(OrderAlongLinks, GridIsWalkedOnAPathThroughAll) {
   Pairs edges;
   for (std::size_t row = 0; row < 4; ++row) {
     for (std::size_t column = 0; column < 4; ++column) {
@@ -71,7 +71,7 @@ TEST(OrderAlongLinks, AGridIsWalkedOnAPathThroughAll) {
   EXPECT_TRUE(is_walk(nodes, edges));
 }
 
-TEST(OrderAlongLinks, TheOrderOfTheEdgesDoesNotMatter) {
+TEST(OrderAlongLinks, OrderOfTheEdgesDoesNotMatter) {
   Pairs edges = {{0, 1}, {1, 2}, {2, 3}, {3, 0}, {1, 4}, {4, 5}, {6, 7}};
   const auto expected = order(8, edges);
   std::mt19937 random(1);
@@ -185,7 +185,7 @@ TEST(SelectDevices, RuntimesOnDisjointSubsetsShareNoDevice) {
             Code::kNotFound);
 }
 
-TEST(SelectDevices, ADeviceIsTheSmallestPart) {
+TEST(SelectDevices, DeviceIsTheSmallestPart) {
   const auto part = select_devices(four_in_a_row(), testing::ids({1}));
   ASSERT_TRUE(part.is_ok());
   EXPECT_EQ(part->devices[0].num_cores, 4);

@@ -65,7 +65,7 @@ TEST_F(FlightsTest, ReplyHoldsTheBytesThatTheWorkerWrote) {
   EXPECT_EQ(answers_[0].bundle.numbers[2], 9);
 }
 
-TEST_F(FlightsTest, ASecondAnswerIsIgnored) {
+TEST_F(FlightsTest, SecondAnswerIsIgnored) {
   const std::uint64_t id = ask();
   write_bundle(one_number(), next_room());
   say(id, Code::kOk, 1, static_cast<std::uint64_t>(bundle_bytes(one_number())));

@@ -61,13 +61,13 @@ TEST(ProfilePages, RoundTripInMessagesThatFitTheChannel) {
   EXPECT_EQ(read.spans[999].name, 99U);
 }
 
-TEST(ProfilePages, AnEmptyProfileIsOnePage) {
+TEST(ProfilePages, EmptyProfileIsOnePage) {
   const std::vector<json> pages = pages_of(Profile());
   ASSERT_EQ(pages.size(), 1U);
   EXPECT_TRUE(ProfileReader(1).add(pages[0]).value());
 }
 
-TEST(ProfilePages, AHostileWorkersPagesAreRefused) {
+TEST(ProfilePages, HostileWorkersPagesAreRefused) {
   const json model = {{"name", "m"}, {"lanes", json::array()}};
   const json span = {0, 0, 0, 0, 1, 1, 1, 0};
   const auto read = [&](json changed, std::int64_t max_spans = 10) {

@@ -145,7 +145,7 @@ TEST_F(ExchangeHostsTest, OnlyListedPeersFetchAndOnlyFromListedSources) {
   EXPECT_FALSE(taker_->client()->offer_tensor(1).is_ok()) << "it serves no peers";
 }
 
-TEST_F(ExchangeHostsTest, AnInvalidTimeToLiveIsRefusedBeforeTheFetch) {
+TEST_F(ExchangeHostsTest, InvalidTimeToLiveIsRefusedBeforeTheFetch) {
   // The other daemon would refuse the key: its answer is not what comes.
   const service::OfferedTensor wanted = {address_, 1, "no key"};
   for (const std::int64_t ttl_ns : {std::int64_t{-1}, std::int64_t{1} << 62}) {
@@ -166,13 +166,13 @@ TEST_F(ExchangeHostsTest, OnlyTheOwnerOffersATensor) {
       runtime::RuntimeCode::kInvalidHandle);
 }
 
-TEST_F(ExchangeHostsTest, TheExchangeListenerServesNothingElse) {
+TEST_F(ExchangeHostsTest, ExchangeListenerServesNothingElse) {
   const auto client = rpc::client::Client::create({.address = address_, .token = "knock"}).value();
   EXPECT_EQ(client->server().status().code(), Code::kUnimplemented);
   EXPECT_EQ(client->list_models().status().code(), Code::kUnimplemented);
 }
 
-TEST_F(ExchangeHostsTest, AFetchFromASilentDaemonEndsWithItsSessionAndItsDaemon) {
+TEST_F(ExchangeHostsTest, FetchFromASilentDaemonEndsWithItsSessionAndItsDaemon) {
   const auto there = giver_->client("there");
   std::vector<float> values(4, 2);
   const service::OfferedTensor offered = offer(*there, values);

@@ -81,7 +81,7 @@ class GraphsTest : public ::testing::Test {
   std::vector<float> x_ = std::vector<float>(4, 2);
 };
 
-TEST_F(GraphsTest, AGraphAnswersAsAModelAcrossLanesAndCells) {
+TEST_F(GraphsTest, GraphAnswersAsAModelAcrossLanesAndCells) {
   const auto client = daemon_->client("owner");
   const std::vector<std::uint64_t> functions = {deploy(*client), deploy(*client, true),
                                                 deploy(*client, true)};
@@ -106,7 +106,7 @@ TEST_F(GraphsTest, AGraphAnswersAsAModelAcrossLanesAndCells) {
   EXPECT_THAT(floats(again->outputs[0].view), ElementsAre(4, 0, 8, 0));
 }
 
-TEST_F(GraphsTest, AFunctionOfAGraphIsNotRemovedBeforeIt) {
+TEST_F(GraphsTest, FunctionOfAGraphIsNotRemovedBeforeIt) {
   const auto client = daemon_->client("owner");
   const std::vector<std::uint64_t> functions = {deploy(*client), deploy(*client), deploy(*client)};
   const auto graph = client->deploy_graph(fork(functions));
@@ -120,7 +120,7 @@ TEST_F(GraphsTest, AFunctionOfAGraphIsNotRemovedBeforeIt) {
   EXPECT_EQ(client->list_models()->size(), 2U);
 }
 
-TEST_F(GraphsTest, AGraphBelongsToItsSessionAndEndsWithIt) {
+TEST_F(GraphsTest, GraphBelongsToItsSessionAndEndsWithIt) {
   auto owner = daemon_->client("owner");
   const auto other = daemon_->client("other");
   const std::vector<std::uint64_t> functions = {deploy(*owner), deploy(*owner), deploy(*owner)};

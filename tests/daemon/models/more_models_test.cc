@@ -84,7 +84,7 @@ TEST_F(MoreModels, ModelsComeAndGoWhileOthersServe) {
   steady.join();
 }
 
-TEST_F(MoreModels, TheModelThatMadeTheGroupMayLeaveFirst) {
+TEST_F(MoreModels, FirstModelOfAGroupMayLeaveFirst) {
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
   const auto client = daemon->client();
@@ -123,7 +123,7 @@ TEST_F(MoreModels, ExclusiveCoresRefuseTheSecondModel) {
             RuntimeCode::kNotEnoughCores);
 }
 
-TEST_F(MoreModels, AWeightOutOfRangeIsRefused) {
+TEST_F(MoreModels, WeightOutOfRangeIsRefused) {
   const auto daemon = start("a");
   ASSERT_NE(daemon, nullptr);
   service::ModelOptions options;

@@ -72,7 +72,7 @@ TEST_F(StartModels, ModelsLoadedByPathComeBackAfterAKill) {
   EXPECT_THAT(names(*daemon->client()), ElementsAre("other")) << "a clean stop keeps the models";
 }
 
-TEST_F(StartModels, AMissingPackageIsLoggedAndKept) {
+TEST_F(StartModels, MissingPackageIsLoggedAndKept) {
   const std::string gone = write_model(folder_, "gone", {1}, "cpu");
   auto daemon = start_with(keep_);
   ASSERT_NE(daemon, nullptr);
@@ -90,7 +90,7 @@ TEST_F(StartModels, AMissingPackageIsLoggedAndKept) {
   EXPECT_THAT(names(*daemon->client()), ElementsAre("gone"));
 }
 
-TEST_F(StartModels, ADamagedStateFileStopsTheStartAndStays) {
+TEST_F(StartModels, DamagedStateFileStopsTheStartAndStays) {
   std::ofstream(folder_ / "state.json") << "{";
   const auto daemon =
       RunningDaemon::start(folder_, {.flags = {keep_[0], keep_[1]}, .name = "damaged"});

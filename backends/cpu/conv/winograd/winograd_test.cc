@@ -122,7 +122,7 @@ TEST(Winograd, SmallImagesShareABand) {
   expect_right(s);
 }
 
-TEST(Winograd, ABodyRunsOverTheOutputOnce) {
+TEST(Winograd, BodyRunsOverTheOutputOnce) {
   for (const std::int64_t width : {9, 300}) {
     ConvShape s = square(32, 24, 9, 3, 1, 1);
     s.input.w = width;

@@ -69,7 +69,7 @@ TEST(PackedTrees, ComputeWhatTheTableSays) {
 
 /// A package is outside input: whatever a byte becomes, the kernel refuses or reads its own lists.
 /// The address sanitizer is the judge of the latter.
-TEST(PackedTrees, AnAlteredByteIsRefusedOrStaysInside) {
+TEST(PackedTrees, AlteredByteIsRefusedOrStaysInside) {
   const TestForest forest(3, 2, kFeatures, 2, 1);
   const std::vector<double> x = features_of<double>(9);
   const Backend backend;
@@ -92,7 +92,7 @@ TEST(PackedTrees, AnAlteredByteIsRefusedOrStaysInside) {
   EXPECT_EQ(op.run(backend, 1).code, SLUICE_INVALID_ARGUMENT);
 }
 
-TEST(PackedTrees, ATableThatIsNotWhatItPromisesIsRefused) {
+TEST(PackedTrees, TableThatIsNotWhatItPromisesIsRefused) {
   TestForest forest(2, 2, kFeatures, 1, 1);
   forest.rows[3] = 0;  // a root that is its own child
   TestOp op = forest.op(features_of<float>(1), 1);

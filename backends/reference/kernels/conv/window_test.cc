@@ -30,7 +30,7 @@ TEST(ConvKernel, GroupsSeeOnlyTheirChannels) {
   EXPECT_EQ(y.values<float>(), (Floats{6, 35}));
 }
 
-TEST(ConvKernel, AnOutputLargerThanItsWindowsReadsPadding) {
+TEST(ConvKernel, OutputLargerThanItsWindowsReadsPadding) {
   TestTensor y = floats({1, 1, 6}, Floats(6, 9));
   const TestTensor x = floats({1, 1, 2}, {1, 2});
   const TestTensor w = floats({1, 1, 1}, {1});
@@ -50,7 +50,7 @@ TEST(ConvKernel, RefusesContradictoryShapes) {
   EXPECT_NE(TestOp("Conv").run({x, w, floats({2}, {1, 1})}, y), "");
 }
 
-TEST(ConvKernel, OfAnEmptyBatchIsEmpty) {
+TEST(ConvKernel, EmptyBatchGivesAnEmptyResult) {
   TestTensor y = zeros({0, 1, 2});
   EXPECT_EQ(TestOp("Conv").run({zeros({0, 1, 2}), floats({1, 1, 1}, {1})}, y), "");
 }

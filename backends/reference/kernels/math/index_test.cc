@@ -27,7 +27,7 @@ TEST(Gather, TakesNegativeIndicesAndRefusesIndicesOutOfRange) {
             "index -4 is outside axis 0, which has 3");
 }
 
-TEST(Gather, OfNothingNeedsNoData) {
+TEST(Gather, EmptyIndicesNeedNoData) {
   TestTensor y = floats({0}, {});
   EXPECT_EQ(TestOp("Gather").run({floats({0}, {}), longs({})}, y), "");
 }
@@ -92,7 +92,7 @@ TEST(Slice, ClampsTheFarthestPositionsAndSteps) {
   EXPECT_EQ(last.values<float>(), Floats{4});
 }
 
-TEST(Slice, AStartBeforeTheFirstElementIsThatElementEvenBackwards) {
+TEST(Slice, StartBeforeTheFirstElementIsThatElementEvenBackwards) {
   const TestTensor data = floats({2}, {1, 2});
   TestTensor first = floats({1}, {0});
   EXPECT_EQ(TestOp("Slice").run({data, longs({-3}), longs({-9}), longs({0}), longs({-2})}, first),

@@ -22,7 +22,7 @@ TEST(MatMulKernel, BroadcastsStacks) {
   EXPECT_NE(TestOp("MatMul").run({a, floats({3, 1}, {1, 1, 1})}, y), "");
 }
 
-TEST(MatMulKernel, AnEmptySumIsZero) {
+TEST(MatMulKernel, EmptySumIsZero) {
   TestTensor y = floats({1, 1}, {9});
   EXPECT_EQ(TestOp("MatMul").run({floats({1, 0}, {}), floats({0, 1}, {})}, y), "");
   EXPECT_EQ(y.values<float>(), Floats{0});

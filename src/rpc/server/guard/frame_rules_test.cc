@@ -40,7 +40,7 @@ class FrameRulesTest : public ::testing::Test {
   FrameRules rules_{FrameLimits{}, now_ns_};
 };
 
-TEST_F(FrameRulesTest, ACallIsTakenByteForByte) {
+TEST_F(FrameRulesTest, CallsAreParsedByteForByte) {
   const std::string all = std::string(kGreeting) + kSettings + frame(8, 0, 0, "\0\0\1\0") +
                           frame(1, 0, 1, "half") + frame(9, 4, 1, "rest") +
                           frame(0, 1, 1, std::string(20'000, 'x')) + frame(4, 1, 0, "");
@@ -50,7 +50,7 @@ TEST_F(FrameRulesTest, ACallIsTakenByteForByte) {
   EXPECT_TRUE(rules_.has_called());
 }
 
-TEST_F(FrameRulesTest, AGreetingIsPrefaceAndSettings) {
+TEST_F(FrameRulesTest, GreetingIsPrefaceAndSettings) {
   EXPECT_EQ(take("GET / HTTP/1.1\r\n").code(), Code::kInvalidArgument);
   rules_ = FrameRules({}, now_ns_);
   EXPECT_TRUE(take(kGreeting).is_ok());
@@ -58,7 +58,7 @@ TEST_F(FrameRulesTest, AGreetingIsPrefaceAndSettings) {
   EXPECT_EQ(take(frame(6, 0, 0, "12345678")).code(), Code::kInvalidArgument);
 }
 
-TEST_F(FrameRulesTest, AHeaderBlockIsBounded) {
+TEST_F(FrameRulesTest, HeaderBlockIsBounded) {
   greet();
   ASSERT_TRUE(take(frame(1, 0, 1, "")).is_ok());
   EXPECT_LE(count(frame(9, 0, 1, std::string(16 << 10, 'h')), 100), 4);

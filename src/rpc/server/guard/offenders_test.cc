@@ -16,7 +16,7 @@ int admitted(Offenders& offenders, const std::string& host, std::int64_t now_ns)
   return count;
 }
 
-TEST(Offenders, AHostWithoutABreachIsServed) {
+TEST(Offenders, HostWithoutABreachIsServed) {
   Offenders offenders(kRate);
   EXPECT_EQ(admitted(offenders, "a", 0), 100);
 }
@@ -31,7 +31,7 @@ TEST(Offenders, BreachesAndConnectionsTakeTheTokensOfTheirHostOnly) {
   EXPECT_EQ(admitted(offenders, "a", kSecond), 0);
 }
 
-TEST(Offenders, AHostIsForgivenWhenItsBucketIsFull) {
+TEST(Offenders, HostIsForgivenWhenItsBucketIsFull) {
   Offenders offenders(kRate);
   offenders.note("a", 0);
   EXPECT_TRUE(offenders.contains("a"));
@@ -39,7 +39,7 @@ TEST(Offenders, AHostIsForgivenWhenItsBucketIsFull) {
   EXPECT_FALSE(offenders.contains("a"));
 }
 
-TEST(Offenders, TheTableIsBounded) {
+TEST(Offenders, TableIsBounded) {
   Offenders offenders(kRate);
   for (std::size_t i = 0; i < 3 * Offenders::kMaxHosts; ++i) offenders.note(std::to_string(i), 0);
   EXPECT_LE(offenders.size(), Offenders::kMaxHosts);

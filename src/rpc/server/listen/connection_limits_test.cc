@@ -21,7 +21,7 @@ using sluice::testing::eventually;
 
 int new_socket() { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
 
-TEST(ConnectionLimits, AClosedConnectionMakesRoom) {
+TEST(ConnectionLimits, ClosedConnectionMakesRoom) {
   ConnectionLimits limits(3, 2);
   const int a = new_socket();
   const int b = new_socket();
