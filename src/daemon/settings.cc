@@ -25,8 +25,8 @@ constexpr std::array kSettings = {
                 "A device to serve, by bus address or logical id; may be repeated (default: all)"},
     SettingInfo{
         "map", 'm', &Settings::map,
-        "Device map that `sluice discover` wrote; the default is looked at only if it is there "
-        "and fits; empty: look now; not used with -t"},
+        "Device map of `sluice discover`; the default file is used only if it exists and matches "
+        "the machine. Empty: discover now. Ignored with -t"},
     SettingInfo{"sim", 0, &Settings::sim, "Serve the simulated devices that this file describes"},
     SettingInfo{"listen", 'g', &Settings::listen, "Where to listen: unix:/PATH or HOST:PORT"},
     SettingInfo{"socket_mode", 0, &Settings::socket_mode, "Mode of a Unix socket, octal"},
