@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -47,7 +48,9 @@ def test_models_are_compiled_once_per_content(cache: pathlib.Path, image: np.nda
     ort.InferenceSession(DIGITS.read_bytes())
     (package,) = cache.iterdir()
     monkeypatch.setattr(sluice.loading, "compile", lambda *_, **__: pytest.fail("compiled again"))
+    os.utime(package, (1, 1))
     ort.InferenceSession(DIGITS.read_bytes()).run(None, {"image": image})
+    assert package.stat().st_mtime > 1, "the package does not count as used"
     monkeypatch.undo()
     monkeypatch.setenv("SLUICE_CACHE_DIR", str(cache))
     package.write_bytes(b"damaged")

@@ -1,11 +1,13 @@
 """Compiled packages by content of the model, so that a second session opens in milliseconds.
 
 In $SLUICE_CACHE_DIR, else $XDG_CACHE_HOME/sluice, else ~/.cache/sluice; an empty SLUICE_CACHE_DIR turns
-the cache off. A folder that cannot be written is no cache.
+the cache off. A folder that cannot be written is no cache. The command `sluice` keeps its packages there, too,
+and bounds the folder.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -40,7 +42,10 @@ def compile_cached(source: str | bytes, options: list[str], threads: int, beside
         return loading.compile(source, options=options, threads=threads, folder=beside or None)
     if place.exists():
         try:
-            return loading.load(place, threads=threads)
+            model = loading.load(place, threads=threads)
+            with contextlib.suppress(OSError):
+                os.utime(place)  # `sluice run` removes the least recently used packages of the folder
+            return model
         except Error:
             place.unlink(missing_ok=True)  # of another version, or damaged
     return _compile_to(place, source, options, threads, beside)
