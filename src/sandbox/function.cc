@@ -6,9 +6,9 @@ using runtime::runtime_error;
 using runtime::RuntimeCode;
 
 Status check(const FunctionOptions& options) {
-  if (options.share < 1 || options.share > FairSchedule::kMaxShare) {
+  if (options.share < 1 || options.share > runtime::kMaxWeight) {
     return runtime_error(RuntimeCode::kInvalid, "a share of {} is not between 1 and {}",
-                         options.share, FairSchedule::kMaxShare);
+                         options.share, runtime::kMaxWeight);
   }
   if (options.memory_bytes < 0) {
     return runtime_error(RuntimeCode::kInvalid, "a memory quota of {} bytes is negative; 0 is none",

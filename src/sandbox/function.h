@@ -12,7 +12,7 @@
 #include "runtime/inference/waiting_line.h"
 #include "runtime/packages/package_cache.h"
 #include "runtime/request/joined_rows.h"
-#include "sandbox/fair_schedule.h"
+#include "runtime/sharing/turns.h"
 
 namespace sluice::sandbox {
 
@@ -57,7 +57,6 @@ struct FunctionState {
 
 /// Constant, except for the members that a Lane guards.
 struct Function {
-  FunctionId id;
   std::string name;
   FunctionOptions options;
   /// With the package, the lane's group and the name. Functions of one version of a file share its
@@ -70,6 +69,7 @@ struct Function {
   std::shared_ptr<const void> package_file;  ///< owns `load.package_fd`, of a function in a cell
 
   // The lane's mutex guards these.
+  runtime::Turns::Id id = {};  ///< given by the lane
   enum class Wish : std::uint8_t { kNone, kWarm, kCool, kRemove };
   Wish wish = Wish::kNone;  ///< for the lane's thread, which resets it
   Status wish_status;

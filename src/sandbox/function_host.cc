@@ -158,7 +158,6 @@ Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request, const Funct
   }
   auto function = SLUICE_TRY(open(request, options, isolation));
   const std::shared_ptr<Lane> lane = SLUICE_TRY(choose_lane(isolation));
-  function->id = FunctionId(next_function_++);
   function->load.group = lane->group();
   lane->add(function);
   const Status status = lane->warm(function);

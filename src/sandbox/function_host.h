@@ -90,7 +90,6 @@ class FunctionHost final : public runtime::ModelHost {
   mutable std::mutex lanes_mutex_;  ///< guards the next two
   std::vector<std::shared_ptr<Lane>> lanes_;
   bool is_open_ = true;
-  std::int32_t next_function_ = 0;
   runtime::HandleTable<FunctionSink> functions_;
 };
 

@@ -50,8 +50,8 @@ bool Lane::is_empty() const {
 
 void Lane::add(const std::shared_ptr<Function>& function) {
   const std::lock_guard lock(mutex_);
+  function->id = turns_.add(function->options.share, function->options.priority);
   functions_.emplace(function->id, function);
-  schedule_.add(function->id, function->options.share, function->options.priority);
 }
 
 /// One wish of a function at a time; a second caller waits for the end of the first.
@@ -166,7 +166,7 @@ Result<std::uint64_t> Lane::submit(const std::shared_ptr<Function>& function, Re
   next_deadline_ns_ = std::min(next_deadline_ns_, pending->request.deadline_ns);
   pending_.emplace(pending->id, pending);
   ++function->state.num_requests;
-  schedule_.set_ready(function->id, true);
+  turns_.set_waiting(function->id, true);
   work_.notify_one();
   return pending->id;
 }
@@ -177,7 +177,7 @@ void Lane::leave_line(Pending& pending) {
   static_cast<void>(function.line.take(pending.id));
   pending.is_waiting = false;
   if (!function.line.empty()) return;
-  schedule_.set_ready(function.id, false);
+  turns_.set_waiting(function.id, false);
   note_cooling(function);
 }
 

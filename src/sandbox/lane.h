@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "sandbox/fair_schedule.h"
 #include "sandbox/function.h"
 
 namespace sluice::sandbox {
@@ -112,6 +111,7 @@ class Lane {
   bool obey(Lock& lock);
   bool cool_idle(Lock& lock);
   std::int64_t next_event_ns() const;
+  std::shared_ptr<Function> next_function();
   void take_turn(Function& function, Lock& lock);
   Status make_ready(Function& function);
   void await_host();
@@ -134,8 +134,8 @@ class Lane {
   mutable std::mutex mutex_;         ///< guards the members up to `is_done_`
   std::condition_variable work_;     ///< for the lane's thread
   std::condition_variable changed_;  ///< a wish was obeyed, or a request answered
-  FairSchedule schedule_;
-  std::map<FunctionId, std::shared_ptr<Function>> functions_;
+  runtime::Turns turns_{{.min_residency_ns = 0, .max_residency_ns = 0}};
+  std::map<runtime::Turns::Id, std::shared_ptr<Function>> functions_;
   std::map<std::uint64_t, std::shared_ptr<Pending>> pending_;
   int num_wishes_ = 0;
   std::int64_t next_deadline_ns_ = kNoDeadline;  ///< of no waiting request before

@@ -21,10 +21,7 @@ void Lane::run() {
   Lock lock(mutex_);
   while (!is_over_) {
     if (expire(lock) || obey(lock) || cool_idle(lock)) continue;
-    if (const auto next = schedule_.next()) {
-      // Shared: a removal by another thread waits for this one to obey, but the map may not change
-      // under a reference.
-      const std::shared_ptr<Function> function = functions_.at(*next);
+    if (const auto function = next_function()) {
       take_turn(*function, lock);
     } else {
       clock_.wait_until(lock, work_, next_event_ns());
@@ -74,7 +71,7 @@ bool Lane::obey(Lock& lock) {
   function->last_used_ns = clock_.now_ns();
   note_cooling(*function);
   if (wish == Function::Wish::kRemove) {
-    schedule_.remove(function->id);
+    turns_.remove(function->id);
     functions_.erase(function->id);
   }
   function->wish_status = status;
@@ -104,6 +101,15 @@ bool Lane::cool_idle(Lock& lock) {
 
 std::int64_t Lane::next_event_ns() const { return std::min(next_cooling_ns_, next_deadline_ns_); }
 
+/// The holder of the turn, if it has requests. Shared: a removal by another thread waits for this
+/// one to obey, but the map may not change under a reference.
+std::shared_ptr<Function> Lane::next_function() {
+  turns_.update(clock_.now_ns(), /*is_occupied=*/false);
+  if (!turns_.holder()) return nullptr;
+  const std::shared_ptr<Function>& function = functions_.at(*turns_.holder());
+  return function->line.empty() ? nullptr : function;
+}
+
 void Lane::take_turn(Function& function, Lock& lock) {
   const Turn turn = take(function);
   function.is_running = true;
@@ -124,7 +130,7 @@ void Lane::take_turn(Function& function, Lock& lock) {
   function.last_used_ns = end_ns;
   note_cooling(function);
   function.state.busy_ns += end_ns - start_ns;
-  schedule_.charge(function.id, end_ns - start_ns);
+  turns_.charge(end_ns - start_ns, 1);
 }
 
 /// The function's model is the active one of the group.

@@ -45,7 +45,7 @@ Status GroupScheduler::activate(const std::shared_ptr<ModelScheduler>& model) {
     }
   }
   if (started_.size() == 1) started_.front().charged = started_.front().model->work();
-  started_.push_back({model, turns_.add(model->options().weight), model->work()});
+  started_.push_back({model, turns_.add(model->options().weight), false, model->work()});
   settle();
   return ok_status();
 }
@@ -121,14 +121,15 @@ StepResult GroupScheduler::step_in_turn(std::int64_t now_ns) {
 
 /// Whether the turn passed.
 bool GroupScheduler::update_turns(std::int64_t now_ns) {
-  waiting_.clear();
   bool is_occupied = false;
-  for (const Started& one : started_) {
-    if (one.model->is_idle()) continue;
-    if (one.model->has_waiting()) waiting_.push_back(one.id);
-    if (turns_.holder() == one.id) is_occupied = one.model->is_occupied();
+  for (Started& one : started_) {
+    const bool is_idle = one.model->is_idle();
+    const bool is_waiting = !is_idle && one.model->has_waiting();
+    if (is_waiting != one.is_waiting) turns_.set_waiting(one.id, is_waiting);
+    one.is_waiting = is_waiting;
+    if (turns_.holder() == one.id) is_occupied = !is_idle && one.model->is_occupied();
   }
-  if (!turns_.update(now_ns, waiting_, is_occupied)) return false;
+  if (!turns_.update(now_ns, is_occupied)) return false;
   for (const Started& one : started_) {
     if (turns_.holder() == one.id) set_active(one.model);
   }

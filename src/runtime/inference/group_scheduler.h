@@ -51,6 +51,7 @@ class GroupScheduler final : public Steppable {
   struct Started {
     std::shared_ptr<ModelScheduler> model;
     Turns::Id id = {};
+    bool is_waiting = false;       ///< as its turns know
     ModelScheduler::Work charged;  ///< to its turns
   };
 
@@ -67,11 +68,10 @@ class GroupScheduler final : public Steppable {
   const std::int64_t created_ns_;
   GroupStatistics statistics_;
   std::atomic<int> num_changes_ = 0;  ///< threads that wait to change started_
-  std::mutex step_mutex_;             ///< held during a step; guards the next three
+  std::mutex step_mutex_;             ///< held during a step; guards the next two
   std::vector<Started> started_;
   Turns turns_;
-  std::vector<Turns::Id> waiting_;  ///< reused
-  mutable std::mutex mutex_;        ///< guards the next three
+  mutable std::mutex mutex_;  ///< guards the next three
   std::shared_ptr<ModelScheduler> active_;
   std::weak_ptr<ModelScheduler> last_;
   bool has_had_one_ = false;

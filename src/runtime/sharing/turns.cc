@@ -1,7 +1,6 @@
 #include "runtime/sharing/turns.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace sluice::runtime {
 namespace {
@@ -17,102 +16,124 @@ std::int64_t smoothed(std::int64_t average, std::int64_t value) {
 
 }  // namespace
 
-Turns::Id Turns::add(int weight) {
+Turns::Id Turns::add(int weight, int priority) {
+  raise_floor(priority);
+  Level& level = levels_[priority];
+  const Id id{next_id_++};
   Member member;
-  member.id = Id{next_id_++};
   member.weight = weight;
-  member.virtual_ns = floor_ns_;
-  members_.push_back(member);
-  return member.id;
+  member.priority = priority;
+  member.virtual_ns = level.floor_ns;
+  members_.emplace(id, member);
+  level.others.emplace(member.virtual_ns, id);
+  return id;
 }
 
 void Turns::remove(Id id) {
-  std::erase_if(members_, [&](const Member& member) { return member.id == id; });
+  const auto it = members_.find(id);
+  if (it == members_.end()) return;
+  const Member& member = it->second;
+  raise_floor(member.priority);
+  levels_[member.priority].set_of(member).erase({member.virtual_ns, id});
+  num_waiting_ -= member.is_waiting ? 1 : 0;
+  members_.erase(it);
   if (holder_ != id) return;
   holder_.reset();
   is_leaving_ = false;
 }
 
-Turns::Member* Turns::find(Id id) {
-  const auto it = std::ranges::find(members_, id, &Member::id);
-  return it == members_.end() ? nullptr : &*it;
+/// By the members that are busy now, before another one becomes busy and starts from the floor.
+void Turns::raise_floor(int priority) {
+  Level& level = levels_[priority];
+  const Member* holder = holder_ ? &members_.at(*holder_) : nullptr;
+  const bool is_holder_here = holder != nullptr && holder->priority == priority;
+  if (level.waiting.empty() && !is_holder_here) return;
+  std::int64_t least_ns = level.waiting.empty() ? holder->virtual_ns : level.waiting.begin()->first;
+  if (is_holder_here) least_ns = std::min(least_ns, holder->virtual_ns);
+  level.floor_ns = std::max(level.floor_ns, least_ns);
 }
 
-/// The floor rises first, by the members that were busy before: a new one starts from there.
-void Turns::take_waiting(std::span<const Id> waiting) {
-  std::int64_t least_ns = std::numeric_limits<std::int64_t>::max();
-  for (const Member& member : members_) {
-    if (member.is_waiting || member.id == holder_) least_ns = std::min(least_ns, member.virtual_ns);
-  }
-  if (least_ns != std::numeric_limits<std::int64_t>::max()) {
-    floor_ns_ = std::max(floor_ns_, least_ns);
-  }
-  for (Member& member : members_) {
-    const bool is_waiting = std::ranges::find(waiting, member.id) != waiting.end();
-    if (is_waiting && !member.is_waiting) {
-      member.virtual_ns = std::max(member.virtual_ns, floor_ns_);
-    }
-    member.is_waiting = is_waiting;
-  }
+/// The entry goes from set to set with its memory.
+void Turns::move(Id id, Member& member, bool is_waiting, std::int64_t virtual_ns) {
+  Level& level = levels_[member.priority];
+  auto entry = level.set_of(member).extract({member.virtual_ns, id});
+  num_waiting_ += (is_waiting ? 1 : 0) - (member.is_waiting ? 1 : 0);
+  member.is_waiting = is_waiting;
+  member.virtual_ns = virtual_ns;
+  entry.value().first = virtual_ns;
+  level.set_of(member).insert(std::move(entry));
 }
 
-/// Null if none waits. Of equal ones the first added.
-const Turns::Member* Turns::first_waiting() const {
-  const Member* first = nullptr;
-  for (const Member& member : members_) {
-    if (!member.is_waiting) continue;
-    if (first == nullptr || member.virtual_ns < first->virtual_ns) first = &member;
-  }
-  return first;
+void Turns::set_waiting(Id id, bool is_waiting) {
+  Member& member = members_.at(id);
+  if (member.is_waiting == is_waiting) return;
+  raise_floor(member.priority);
+  const std::int64_t floor_ns = is_waiting ? levels_[member.priority].floor_ns : 0;
+  move(id, member, is_waiting, std::max(member.virtual_ns, floor_ns));
 }
 
-bool Turns::update(std::int64_t now_ns, std::span<const Id> waiting, bool is_occupied) {
-  take_waiting(waiting);
-  const Member* next = first_waiting();
-  if (next == nullptr) return false;
-  if (!holder_) return pass(now_ns);
-  const bool is_holder_waiting = find(*holder_)->is_waiting;
-  const bool do_others_wait = std::ranges::any_of(waiting, [&](Id id) { return id != *holder_; });
-  if (!do_others_wait) {
-    is_leaving_ = false;
-    return false;
+/// Of equal ones the first added.
+std::optional<Turns::Id> Turns::first_waiting() const {
+  for (const auto& [priority, level] : levels_) {
+    if (!level.waiting.empty()) return level.waiting.begin()->second;
   }
-  if (is_holder_waiting && !is_leaving_) {
-    // Two charges show what a request costs that is not the first of its turn.
-    const bool is_known = find(*holder_)->request_ns > 0 || num_charges_ >= 2;
-    if (!is_known || now_ns - since_ns_ < residency_ns()) return false;
-    if (next->id == *holder_) {
-      since_ns_ = now_ns;
+  return std::nullopt;
+}
+
+bool Turns::update(std::int64_t now_ns, bool is_occupied) {
+  const std::optional<Id> next = first_waiting();
+  if (!next) return false;
+  if (holder_) {
+    const Member& holder = members_.at(*holder_);
+    if (num_waiting_ == (holder.is_waiting ? 1 : 0)) {
+      is_leaving_ = false;
       return false;
     }
-    is_leaving_ = true;
+    if (holder.is_waiting && !is_leaving_) {
+      if (keeps(holder, *next, now_ns)) return false;
+      is_leaving_ = true;
+    }
+    if (is_occupied) return false;
   }
-  return is_occupied ? false : pass(now_ns);
+  pass(*next, now_ns);
+  return true;
 }
 
-bool Turns::pass(std::int64_t now_ns) {
-  const Id next = first_waiting()->id;
+/// Whether the holder, which has requests, goes on.
+bool Turns::keeps(const Member& holder, Id next, std::int64_t now_ns) {
+  if (members_.at(next).priority > holder.priority) return false;
+  // Two charges show what a request costs that is not the first of its turn.
+  const bool is_known =
+      holder.request_ns > 0 || num_charges_ >= 2 || options_.max_residency_ns == 0;
+  if (!is_known || now_ns - since_ns_ < residency_ns()) return true;
+  if (next != *holder_) return false;
+  since_ns_ = now_ns;
+  return true;
+}
+
+void Turns::pass(Id next, std::int64_t now_ns) {
   const bool is_other = last_holder_ != next;
   if (is_other && last_holder_) ++num_switches_;
   holder_ = last_holder_ = next;
   is_leaving_ = false;
   if (is_other) num_charges_ = 0;
   since_ns_ = now_ns;
-  return true;
 }
 
 void Turns::charge(std::int64_t compute_ns, std::int64_t num_requests) {
-  Member* member = holder_ ? find(*holder_) : nullptr;
-  if (member == nullptr) return;
-  member->virtual_ns += compute_ns / member->weight;
+  if (!holder_) return;
+  Member& member = members_.at(*holder_);
+  const std::int64_t owed_ns = compute_ns + member.rest_ns;
+  member.rest_ns = owed_ns % member.weight;
+  move(*holder_, member, member.is_waiting, member.virtual_ns + owed_ns / member.weight);
   const std::int64_t each_ns = compute_ns / num_requests;
   if (num_charges_++ == 0) {
-    if (member->request_ns > 0) {
-      const std::int64_t cost_ns = std::max<std::int64_t>(each_ns - member->request_ns, 0);
+    if (member.request_ns > 0) {
+      const std::int64_t cost_ns = std::max<std::int64_t>(each_ns - member.request_ns, 0);
       switch_cost_ns_ = smoothed(switch_cost_ns_, cost_ns * num_requests);
     }
   } else {
-    member->request_ns = member->request_ns == 0 ? each_ns : smoothed(member->request_ns, each_ns);
+    member.request_ns = member.request_ns == 0 ? each_ns : smoothed(member.request_ns, each_ns);
   }
 }
 

@@ -17,7 +17,7 @@ class DeployCommand : public Command {
     options
         .add("--share", function_.share,
              "Weight of the function's time on the cores, among functions of the same priority")
-        .between(1, sandbox::FairSchedule::kMaxShare)
+        .between(1, runtime::kMaxWeight)
         .shows_default();
     options.add("--priority", function_.priority, "Functions with a higher priority run first")
         .shows_default();
