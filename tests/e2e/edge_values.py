@@ -22,7 +22,7 @@ from onnx import numpy_helper
 from report import Report, scratch_folder
 
 from edges.cases import TINY, Case, Exempt
-from edges.table import TABLE, entries_of
+from edges.table import OPERATORS, TABLE, entries_of
 from harness.sluice_cli import binary
 from operator_coverage import by_hand
 from operator_coverage.recipe import Recipe, collect
@@ -63,7 +63,7 @@ def write_all(folder: Path, wanted: list[str]) -> dict[str, set[str]]:
     for name, make in by_hand.MISSING.items():
         recipes.setdefault(name, [make()])
     cases: dict[str, set[str]] = {"told": set(), "tiny": set(), "agreed": set()}
-    for operator in wanted or TABLE:
+    for operator in wanted or OPERATORS:
         for line, entry in enumerate(entries_of(operator)):
             for name, case in entry.cases(operator, recipes.get(operator, [])):
                 title = f"{operator}-{line}-{name}"
@@ -98,7 +98,7 @@ def check_covered(cases: set[str], wanted: list[str], report: Report) -> None:
     lines: dict[str, int] = defaultdict(int)
     for case in cases:
         lines["-".join(case.split("-")[:2])] += 1
-    empty = [f"{operator}-{line}" for operator in wanted or TABLE for line, entry in enumerate(entries_of(operator))
+    empty = [f"{operator}-{line}" for operator in wanted or OPERATORS for line, entry in enumerate(entries_of(operator))
              if not isinstance(entry, Exempt) and not lines[f"{operator}-{line}"]]
     report.add(not empty, f"every line becomes cases {' '.join(empty)}")
 

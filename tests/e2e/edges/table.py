@@ -1,13 +1,14 @@
-"""The table: what every operator of ONNX that takes floats gives for edge values."""
+"""The table: what every operator of ONNX that takes floats gives for edge values; integers.py has the integers."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from edges import formulas as f
+from edges import integers
 from edges.cases import Exempt, Recipes, Told
 
-Entry = Told | Recipes | Exempt
+Entry = Told | Recipes | Exempt | integers.Integers
 
 MOVED = Recipes(is_moved=True)
 WHOLE = Exempt("hands whole tensors on, and looks at no element")
@@ -141,8 +142,9 @@ OTHERS: dict[str, Entry | list[Entry]] = {
 }
 
 TABLE: dict[str, Entry | list[Entry]] = {**ELEMENTWISE, **ALONG_AXES, **OTHERS}
+OPERATORS = [*TABLE, *sorted(set(integers.TABLE) - set(TABLE))]
 
 
 def entries_of(operator: str) -> list[Entry]:
-    found = TABLE[operator]
-    return found if isinstance(found, list) else [found]
+    found = TABLE.get(operator, [])
+    return [*(found if isinstance(found, list) else [found]), *integers.TABLE.get(operator, [])]

@@ -12,7 +12,11 @@ namespace {
 struct Absolute {
   template <typename T>
   T operator()(T x) const {
-    return is_negative(x) ? negate(x) : std::is_floating_point_v<T> ? std::fabs(x) : x;
+    // std::fabs of an integer is a double, which rounds large ones.
+    if constexpr (std::is_floating_point_v<T>)
+      return std::fabs(x);
+    else
+      return is_negative(x) ? negate(x) : x;
   }
 };
 
