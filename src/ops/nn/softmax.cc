@@ -29,7 +29,7 @@ Status upgrade_softmax(ir::Subgraph& subgraph, ir::Operation& operation) {
   const ir::Type& type = subgraph.operand(operation.input(0)).type;
   const bool has_rank = type.is_tensor() && type.shape() != nullptr;
   const bool is_last =
-      axis == -1 || (has_rank && axis + 1 == static_cast<std::int64_t>(type.shape()->size()));
+      axis == -1 || (has_rank && axis == static_cast<std::int64_t>(type.shape()->size()) - 1);
   return is_last ? upgrade_unchanged(subgraph, operation) : ok_status();
 }
 
