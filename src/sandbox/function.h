@@ -71,7 +71,7 @@ struct Function {
   // The lane's mutex guards these.
   runtime::Turns::Id id = {};  ///< given by the lane
   enum class Wish : std::uint8_t { kNone, kWarm, kCool, kRemove };
-  Wish wish = Wish::kNone;  ///< for the lane's thread, which resets it
+  Wish wish = Wish::kNone;  ///< for the lane's next step, which resets it
   Status wish_status;
   bool is_removed = false;
   bool is_running = false;

@@ -45,7 +45,7 @@ class FunctionHostTest : public ::testing::Test {
     return runtime::infer(**sink, request_of(value));
   }
   FunctionState state(ModelHandle handle) { return host_.state(handle).value(); }
-  /// Waits, because the lane's thread unloads after the last reply.
+  /// Waits, because a step after the last reply unloads.
   bool becomes(ModelHandle handle, FunctionPhase phase) {
     return eventually([&] { return state(handle).phase == phase; });
   }
@@ -81,6 +81,26 @@ TEST_F(FunctionHostTest, ManyFunctionsShareOneCoreAndEachAnswersItsOwnRequests) 
   }
   EXPECT_EQ(engine_.num_free_cores(), 4) << "a lane without functions gives its cores back";
   EXPECT_TRUE(engine_.list_models().empty());
+}
+
+TEST_F(FunctionHostTest, ShortRequestThatIsAloneRunsOnTheThreadThatWaitsForIt) {
+  const ModelHandle handle = deploy("alone");
+  const auto sink = *host_.sink(handle);
+  // Another thread takes the first requests, until their time is known, and any during its own
+  // step.
+  EXPECT_TRUE(eventually([&] {
+    std::thread::id runner;
+    std::atomic<bool> is_done = false;
+    runtime::Request request = request_of(1);
+    request.will_wait = true;
+    request.on_done = [&](const Reply& /*reply*/) {
+      runner = std::this_thread::get_id();
+      is_done = true;
+    };
+    EXPECT_TRUE(sink->submit(request).is_ok());
+    EXPECT_TRUE(sink->wait([&] { return is_done.load(); }, kNoDeadline));
+    return runner == std::this_thread::get_id();
+  }));
 }
 
 /// Requests of a function that follow each other: it always has some waiting.

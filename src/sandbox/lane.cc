@@ -29,7 +29,8 @@ Lane::Lane(LaneHost host, topology::CoreGroupId group)
     : host_(std::move(host)),
       clock_(host_.models->clock()),
       group_(group),
-      thread_([this] { run(); }) {}
+      drivers_(clock_),
+      driver_(drivers_.drive(*this, {})) {}
 
 Lane::~Lane() { shutdown(0); }
 
@@ -56,15 +57,22 @@ void Lane::add(const std::shared_ptr<Function>& function) {
 
 /// One wish of a function at a time; a second caller waits for the end of the first.
 Status Lane::ask(const std::shared_ptr<Function>& function, Function::Wish wish) {
-  std::unique_lock lock(mutex_);
-  const auto is_free = [&] { return function->wish == Function::Wish::kNone || is_over_; };
-  changed_.wait(lock, is_free);
-  if (is_over_) return closed();
-  if (function->is_removed && wish != Function::Wish::kRemove) return removed(function->name);
-  function->wish = wish;
-  ++num_wishes_;
-  work_.notify_one();
-  changed_.wait(lock, is_free);
+  const auto is_free = [&] {
+    const std::lock_guard lock(mutex_);
+    return function->wish == Function::Wish::kNone || is_over_;
+  };
+  for (bool is_made = false; !is_made;) {
+    wait(is_free, kNoDeadline);
+    const std::lock_guard lock(mutex_);
+    if (is_over_) return closed();
+    if (function->wish != Function::Wish::kNone) continue;  // another caller was quicker
+    if (function->is_removed && wish != Function::Wish::kRemove) return removed(function->name);
+    function->wish = wish;
+    ++num_wishes_;
+    is_made = true;
+  }
+  wait(is_free, kNoDeadline);
+  const std::lock_guard lock(mutex_);
   return function->wish == Function::Wish::kNone ? function->wish_status : closed();
 }
 
@@ -154,20 +162,23 @@ Status Lane::check(const Function& function, const Request& request) const {
 }
 
 Result<std::uint64_t> Lane::submit(const std::shared_ptr<Function>& function, Request& request) {
-  const std::lock_guard lock(mutex_);
-  SLUICE_TRY(check(*function, request));
+  const bool will_wait = request.will_wait;
   auto pending = std::make_shared<Pending>();
-  pending->id = next_id_++;
-  pending->function = function;
-  pending->submitted_ns = clock_.now_ns();
-  pending->request = std::move(request);
-  pending->on_done = std::move(pending->request.on_done);
-  function->line.push({pending->request, pending->id}, std::uint64_t{pending->id});
-  next_deadline_ns_ = std::min(next_deadline_ns_, pending->request.deadline_ns);
-  pending_.emplace(pending->id, pending);
-  ++function->state.num_requests;
-  turns_.set_waiting(function->id, true);
-  work_.notify_one();
+  {
+    const std::lock_guard lock(mutex_);
+    SLUICE_TRY(check(*function, request));
+    pending->id = next_id_++;
+    pending->function = function;
+    pending->submitted_ns = clock_.now_ns();
+    pending->request = std::move(request);
+    pending->on_done = std::move(pending->request.on_done);
+    function->line.push({pending->request, pending->id}, std::uint64_t{pending->id});
+    next_deadline_ns_ = std::min(next_deadline_ns_, pending->request.deadline_ns);
+    pending_.emplace(pending->id, pending);
+    ++function->state.num_requests;
+    turns_.set_waiting(function->id, true);
+  }
+  if (!will_wait) driver_->notify();
   return pending->id;
 }
 
@@ -201,7 +212,7 @@ bool Lane::cancel(std::uint64_t id) {
     pending->is_cancelled = true;
     sink = pending->sink;
   }
-  // A request between the line and the model's acceptance is cancelled by the lane's thread.
+  // A request between the line and the model's acceptance is cancelled by the step.
   if (is_claimed) deliver(*pending, runtime::failed_reply(cancelled(*pending->function)));
   if (sink != nullptr) sink->cancel(pending->inner_id);
   return true;
@@ -238,10 +249,6 @@ void Lane::answer(Pending& pending, Reply reply) {
 
 /// Requires: the caller has claimed the request.
 void Lane::deliver(Pending& pending, Reply reply) {
-  {
-    const std::lock_guard lock(mutex_);
-    changed_.notify_all();
-  }
   if (pending.request.wants_detail && pending.start_ns != 0) {
     reply.detail.queue_ns += pending.start_ns - pending.submitted_ns;
   }
@@ -254,38 +261,30 @@ void Lane::refuse(Pending& pending, const Status& why) {
   answer(pending, runtime::failed_reply(why));
 }
 
-bool Lane::wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
-  std::unique_lock lock(wait_mutex_);
-  while (!is_done()) {
-    if (clock_.now_ns() >= deadline_ns) return is_done();
-    clock_.wait_until(lock, answered_, deadline_ns);
-  }
-  return true;
-}
-
-void Lane::tell_waiters() {
-  const std::lock_guard lock(wait_mutex_);
-  answered_.notify_all();
-}
-
 void Lane::shutdown(std::int64_t drain_deadline_ns) {
   const std::lock_guard once(shutdown_mutex_);
-  if (!thread_.joinable()) return;
+  if (std::exchange(is_shut_down_, true)) return;
   {
-    std::unique_lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     is_closed_ = true;
-    while (!pending_.empty() && clock_.now_ns() < drain_deadline_ns) {
-      clock_.wait_until(lock, changed_, drain_deadline_ns);
-    }
   }
+  const auto is_empty = [this] {
+    const std::lock_guard lock(mutex_);
+    return pending_.empty();
+  };
+  if (clock_.now_ns() < drain_deadline_ns) wait(is_empty, drain_deadline_ns);
   cancel_all(nullptr, closed());
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
-    work_.notify_one();
-    changed_.notify_all();
   }
-  thread_.join();
+  ends_.notify_all();
+  tell_waiters();
+  const auto is_still = [this] {
+    const std::lock_guard lock(mutex_);
+    return !is_stepping_;
+  };
+  wait(is_still, kNoDeadline);
   for (const auto& [id, function] : functions_) {
     if (function->model) unload(*function);
   }

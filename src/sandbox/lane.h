@@ -7,9 +7,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "runtime/inference/thread_driver.h"
 #include "sandbox/function.h"
 
 namespace sluice::sandbox {
@@ -24,24 +24,24 @@ struct LaneHost {
   std::function<bool(topology::CoreGroupId)> is_running;
 };
 
-/// Runs one function at a time. A thread takes as many requests of the function that the schedule
-/// names as its model runs at the same time, loads the function if it is cold, makes it the active
-/// model of the group, and runs them. Functions are loaded side by side: making another one active
-/// costs microseconds.
+/// Runs one function at a time. A step takes as many requests of the function whose turn it is as
+/// its model runs at the same time, loads the function if it is cold, makes it the active model of
+/// the group, and runs them. Functions are loaded side by side: making another one active costs
+/// microseconds. Steps run on the driver's thread, or on that of a caller who waits for a short
+/// request.
 ///
 /// Invariants:
 /// - An accepted request is in `pending_` until its reply; whoever removes it answers it.
-/// - Only the lane's thread loads, starts, stops and unloads models of the group.
-/// - No lock is held while a callback or the host is called.
+/// - Only a step loads, starts, stops and unloads models of the group.
+/// - `mutex_` is not held while a callback, the host or the driver is called: the driver evaluates
+///   conditions that take it.
 ///
 /// Safe from any thread.
-class Lane {
+class Lane final : public runtime::Steppable {
  public:
   /// `group` is one that `host` created; the lane destroys it in `shutdown`.
   Lane(LaneHost host, topology::CoreGroupId group);
-  ~Lane();
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  ~Lane() override;
 
   topology::CoreGroupId group() const { return group_; }
   Clock& clock() const { return clock_; }
@@ -68,8 +68,13 @@ class Lane {
   Result<std::uint64_t> submit(const std::shared_ptr<Function>& function,
                                runtime::Request& request);
   bool cancel(std::uint64_t id);
-  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns);
-  void tell_waiters();
+  bool wait(const std::function<bool()>& is_done, std::int64_t deadline_ns) {
+    return driver_->wait(is_done, deadline_ns);
+  }
+  void tell_waiters() { driver_->announce(); }
+
+  /// For the driver: a turn, or what comes before one.
+  runtime::StepResult step(std::int64_t now_ns) override;
 
   /// Refuses new requests, cancels those in flight at `drain_deadline_ns`, and unloads all
   /// functions. May be called again.
@@ -105,14 +110,13 @@ class Lane {
   void refuse(Pending& pending, const Status& why);
   void cancel_all(const Function* function, const Status& why);
 
-  // The lane's thread (lane_thread.cc).
-  void run();
+  // Steps (lane_step.cc).
   bool expire(Lock& lock);
   bool obey(Lock& lock);
   bool cool_idle(Lock& lock);
   std::int64_t next_event_ns() const;
   std::shared_ptr<Function> next_function();
-  void take_turn(Function& function, Lock& lock);
+  bool take_turn(Lock& lock);
   Status make_ready(Function& function);
   void await_host();
   void recover(Function& function);
@@ -131,9 +135,8 @@ class Lane {
   Clock& clock_;
   const topology::CoreGroupId group_;
 
-  mutable std::mutex mutex_;         ///< guards the members up to `is_done_`
-  std::condition_variable work_;     ///< for the lane's thread
-  std::condition_variable changed_;  ///< a wish was obeyed, or a request answered
+  mutable std::mutex mutex_;      ///< guards the members up to `is_over_`
+  std::condition_variable ends_;  ///< `is_over_` was set
   runtime::Turns turns_{{.min_residency_ns = 0, .max_residency_ns = 0}};
   std::map<runtime::Turns::Id, std::shared_ptr<Function>> functions_;
   std::map<std::uint64_t, std::shared_ptr<Pending>> pending_;
@@ -142,13 +145,14 @@ class Lane {
   std::int64_t next_cooling_ns_ = kNoDeadline;   ///< no function is to be unloaded before
   std::uint64_t next_id_ = 1;
   bool is_closed_ = false;
-  bool is_over_ = false;  ///< the thread ends
+  bool is_stepping_ = false;
+  bool is_over_ = false;  ///< steps do nothing any more
 
-  Function* active_ = nullptr;  ///< the lane's thread alone: the group's active model
-  std::mutex wait_mutex_;
-  std::condition_variable answered_;
+  Function* active_ = nullptr;  ///< of the step in progress: the group's active model
   std::mutex shutdown_mutex_;
-  std::thread thread_;  ///< last: uses the members above
+  bool is_shut_down_ = false;  ///< guarded by shutdown_mutex_
+  runtime::ThreadDrivers drivers_;
+  std::unique_ptr<runtime::Driver> driver_;  ///< last: its thread uses the members above
 };
 
 }  // namespace sluice::sandbox

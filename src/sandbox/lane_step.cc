@@ -1,4 +1,4 @@
-// The part of Lane that its thread runs.
+// The steps of a Lane.
 #include <algorithm>
 #include <limits>
 
@@ -17,16 +17,21 @@ constexpr std::int64_t kRecoveryStepNs = 1'000'000;
 
 }  // namespace
 
-void Lane::run() {
-  Lock lock(mutex_);
-  while (!is_over_) {
-    if (expire(lock) || obey(lock) || cool_idle(lock)) continue;
-    if (const auto function = next_function()) {
-      take_turn(*function, lock);
-    } else {
-      clock_.wait_until(lock, work_, next_event_ns());
-    }
+runtime::StepResult Lane::step(std::int64_t now_ns) {
+  runtime::StepResult result;
+  bool is_over = false;
+  {
+    Lock lock(mutex_);
+    if (is_over_) return result;
+    is_stepping_ = true;
+    result.has_moved = expire(lock) || obey(lock) || cool_idle(lock) || take_turn(lock);
+    result.next_deadline_ns = next_event_ns();
+    is_stepping_ = false;
+    is_over = is_over_;
   }
+  if (result.has_moved) result.longest_stage_ns = clock_.now_ns() - now_ns;
+  if (result.has_moved || is_over) tell_waiters();
+  return result;
 }
 
 /// Answers waiting requests whose deadline has passed. Whether there was one.
@@ -77,7 +82,6 @@ bool Lane::obey(Lock& lock) {
   function->wish_status = status;
   function->wish = Function::Wish::kNone;
   --num_wishes_;
-  changed_.notify_all();
   return true;
 }
 
@@ -110,7 +114,11 @@ std::shared_ptr<Function> Lane::next_function() {
   return function->line.empty() ? nullptr : function;
 }
 
-void Lane::take_turn(Function& function, Lock& lock) {
+/// Whether a function had requests.
+bool Lane::take_turn(Lock& lock) {
+  const std::shared_ptr<Function> next = next_function();
+  if (next == nullptr) return false;
+  Function& function = *next;
   const Turn turn = take(function);
   function.is_running = true;
   lock.unlock();
@@ -131,6 +139,7 @@ void Lane::take_turn(Function& function, Lock& lock) {
   note_cooling(function);
   function.state.busy_ns += end_ns - start_ns;
   turns_.charge(end_ns - start_ns, 1);
+  return true;
 }
 
 /// The function's model is the active one of the group.
@@ -156,7 +165,7 @@ void Lane::await_host() {
   while (!host_.is_running(group_) && clock_.now_ns() < deadline_ns) {
     Lock lock(mutex_);
     if (is_over_) return;
-    clock_.wait_until(lock, work_, clock_.now_ns() + kRecoveryStepNs);
+    clock_.wait_until(lock, ends_, clock_.now_ns() + kRecoveryStepNs);
   }
 }
 

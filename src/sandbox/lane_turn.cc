@@ -55,7 +55,7 @@ bool Lane::run_turn(const Turn& turn) {
 void Lane::start(const std::shared_ptr<Pending>& pending, const std::shared_ptr<Progress>& progress,
                  runtime::RequestSink& sink) {
   Request request = std::move(pending->request);  // its numbers stay, for `answer`
-  request.will_wait = true;                       // this thread runs it, in `wait`
+  request.will_wait = true;                       // this thread runs it, in `run_turn`
   request.on_done = [this, pending, progress](Reply reply) {
     if (is_device_failure(reply.code)) progress->is_suspect = true;
     answer(*pending, std::move(reply));
