@@ -5,12 +5,10 @@
 #include <limits>
 
 #include "base/file.h"
-#include "topology/map/json_reader.h"
+#include "base/json/json_reader.h"
 
 namespace sluice::daemon {
 namespace {
-
-using topology::JsonValue;
 
 constexpr std::int64_t kMaxListBytes = std::int64_t{1} << 26;
 constexpr std::size_t kMaxModels = 1 << 20;
@@ -74,7 +72,7 @@ std::string print_kept_models(const std::vector<KeptModel>& models) {
 }
 
 Result<std::vector<KeptModel>> parse_kept_models(std::string_view text) {
-  const nlohmann::json json = SLUICE_TRY(topology::parse_json(text));
+  const nlohmann::json json = SLUICE_TRY(parse_json(text));
   const JsonValue root(json, "");
   std::vector<KeptModel> models;
   for (const JsonValue& value : SLUICE_TRY(SLUICE_TRY(root.field("models")).as_items(kMaxModels))) {

@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json/json_reader.h"
 #include "rpc/wire/address.h"
 #include "runtime/model_host.h"
 #include "service/clients/access.h"
-#include "topology/map/json_reader.h"
 
 namespace sluice::daemon {
 namespace {
 
 using nlohmann::ordered_json;
-using topology::JsonValue;
 using Texts = SettingInfo::Texts;
 
 constexpr std::size_t kMaxItems = 256;
@@ -286,7 +285,7 @@ std::string SettingInfo::flag() const {
 std::span<const SettingInfo> setting_infos() { return kSettings; }
 
 Status apply_config(std::string_view text, Settings& settings, Origins& origins) {
-  const nlohmann::json document = SLUICE_TRY(topology::parse_json(text));
+  const nlohmann::json document = SLUICE_TRY(parse_json(text));
   if (!document.is_object()) {
     return invalid_argument("expected an object of settings, found a {}", document.type_name());
   }

@@ -168,7 +168,7 @@ Status WorkerGroup::restore(WorkerLink& link, RemoteModel& model) {
   model.set_worker_model(0);  // of nobody, should this fail
   const json loaded = SLUICE_TRY(link.call(load_message(parts.load), parts.package.get(), kNever));
   const auto number =
-      SLUICE_TRY(topology::JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
+      SLUICE_TRY(JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
   model.set_worker_model(static_cast<std::uint64_t>(number));
   if (model.phase() != ModelPhase::kStarted) return ok_status();
   const Status status = link.call({{"op", "start_model"}, {"model", number}}, -1, kNever).status();
@@ -282,7 +282,7 @@ Result<std::shared_ptr<RemoteModel>> WorkerGroup::load(
   const std::lock_guard change(change_mutex_);
   const json loaded = SLUICE_TRY(ask(load_message(load), package, kNever, stop));
   const auto number =
-      SLUICE_TRY(topology::JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
+      SLUICE_TRY(JsonValue(loaded, "").int_or("model", 0, 1, std::int64_t{1} << 62));
   auto model = make(loaded);
   model->set_worker_model(static_cast<std::uint64_t>(number));
   models_.push_back(model);
@@ -367,7 +367,7 @@ Result<WorkerGroup::Recording> WorkerGroup::start_profile(const runtime::Profile
                                             {"max_spans", wish.max_spans}},
                                            -1, kGraceNs));
   const auto profile =
-      SLUICE_TRY(topology::JsonValue(reply, "").int_or("profile", 0, 0, std::int64_t{1} << 62));
+      SLUICE_TRY(JsonValue(reply, "").int_or("profile", 0, 0, std::int64_t{1} << 62));
   return Recording{link, static_cast<std::uint64_t>(profile), wish.max_spans};
 }
 

@@ -4,12 +4,10 @@
 #include <array>
 #include <utility>
 
-#include "topology/map/json_reader.h"
+#include "base/json/json_reader.h"
 
 namespace sluice::sandbox {
 namespace {
-
-using topology::JsonValue;
 
 constexpr std::array<std::string_view, 3> kKeys = {"functions", "edges", "outputs"};
 
@@ -59,7 +57,7 @@ Result<GraphFile> parse_graph_file(std::string_view text) {
     return invalid_argument("a graph's text has {} bytes; the limit is {}", text.size(),
                             kMaxGraphFileBytes);
   }
-  const nlohmann::json document = SLUICE_TRY(topology::parse_json(text));
+  const nlohmann::json document = SLUICE_TRY(parse_json(text));
   SLUICE_TRY(check_keys(document));
   const JsonValue all(document, "graph");
   GraphFile file;

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/file.h"
-#include "topology/map/json_reader.h"
+#include "base/json/json_reader.h"
 
 namespace sluice::topology {
 namespace {

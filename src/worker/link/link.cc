@@ -125,7 +125,7 @@ void WorkerLink::read_messages() {
 
 /// The worker may be hostile: unknown ids and second answers are ignored.
 void WorkerLink::take_message(const json& message) {
-  const auto id = topology::JsonValue(message, "").int_or("id", 0, 0, std::int64_t{1} << 62);
+  const auto id = JsonValue(message, "").int_or("id", 0, 0, std::int64_t{1} << 62);
   if (!id.is_ok()) return;
   const Status status = status_from_json(message);
   const std::lock_guard lock(mutex_);

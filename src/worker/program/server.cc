@@ -30,7 +30,6 @@ namespace {
 
 using nlohmann::json;
 using runtime::ModelHandle;
-using topology::JsonValue;
 
 constexpr std::int64_t kMaxInt64 = std::int64_t{1} << 62;
 

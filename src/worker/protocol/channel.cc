@@ -23,7 +23,7 @@ Status gone() { return make_error(Code::kUnavailable, "the other end is gone"); 
 }  // namespace
 
 Result<nlohmann::json> parse_message(std::string_view text) {
-  auto body = SLUICE_TRY(topology::parse_json(text));
+  auto body = SLUICE_TRY(parse_json(text));
   if (!body.is_object()) return invalid_argument("a message that is no object");
   return body;
 }
@@ -73,7 +73,7 @@ nlohmann::json status_to_json(const Status& status) {
 
 Status status_from_json(const nlohmann::json& body) {
   constexpr int kMaxCode = static_cast<int>(Code::kUnauthenticated);
-  const topology::JsonValue value(body, "");
+  const JsonValue value(body, "");
   const auto code = SLUICE_TRY(SLUICE_TRY(value.field("code")).as_int(0, kMaxCode));
   if (code == 0) return ok_status();
   const auto runtime_code = SLUICE_TRY(value.int_or("runtime_code", 1, 0, 10'000));

@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "base/json/json_reader.h"
 #include "shm/fd_socket.h"
-#include "topology/map/json_reader.h"
 
 namespace sluice::worker {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/json/json_reader.h"
 #include "runtime/model/loader.h"
-#include "topology/map/json_reader.h"
 
 namespace sluice::worker {
 namespace {
@@ -31,7 +31,7 @@ nlohmann::json info_json(std::uint64_t model, const runtime::ModelInfo& info) {
 }
 
 runtime::ModelInfo info_of(const nlohmann::json& loaded) {
-  const topology::JsonValue value(loaded, "");
+  const JsonValue value(loaded, "");
   const auto number = [&](const char* name, std::int64_t most) {
     const auto read = value.int_or(name, 0, 0, most);
     return read.is_ok() ? *read : 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "topology/map/json_reader.h"
+#include "base/json/json_reader.h"
 
 namespace sluice::worker {
 namespace {
@@ -14,7 +14,6 @@ using runtime::ProfileSpan;
 using runtime::RuntimeCode;
 using runtime::SpanKind;
 using runtime::StageKind;
-using topology::JsonValue;
 
 // A page stays below kMaxMessageBytes, 64 KiB: a name has at most 160 bytes, six times as many
 // characters where each is escaped; a span is an array of eight numbers, below 110 characters.

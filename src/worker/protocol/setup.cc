@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "topology/map/json_reader.h"
+#include "base/json/json_reader.h"
 
 namespace sluice::worker {
 namespace {
@@ -19,7 +19,7 @@ Result<std::string> long_text(const nlohmann::json& body, const char* name) {
   return *text;
 }
 
-Result<std::int32_t> number32(const topology::JsonValue& body, std::string_view name) {
+Result<std::int32_t> number32(const JsonValue& body, std::string_view name) {
   return static_cast<std::int32_t>(SLUICE_TRY(SLUICE_TRY(body.field(name)).as_int(0, kMaxInt32)));
 }
 
@@ -43,9 +43,9 @@ std::string print_setup(const WorkerSetup& setup) {
 }
 
 Result<WorkerSetup> parse_setup(const std::string& text) {
-  const nlohmann::json body = SLUICE_TRY(topology::parse_json(text));
+  const nlohmann::json body = SLUICE_TRY(parse_json(text));
   if (!body.is_object()) return invalid_argument("a setup is an object");
-  const topology::JsonValue value(body, "");
+  const JsonValue value(body, "");
   WorkerSetup setup;
   setup.map = SLUICE_TRY(long_text(body, "map"));
   setup.sim = SLUICE_TRY(long_text(body, "sim"));

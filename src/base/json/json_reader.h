@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 
-namespace sluice::topology {
+namespace sluice {
 
 /// Fails: kInvalidArgument with line, column and the expected token. Numbers keep 64 bits.
 Result<nlohmann::json> parse_json(std::string_view text);
@@ -49,4 +49,4 @@ class JsonValue {
   std::string path_;
 };
 
-}  // namespace sluice::topology
+}  // namespace sluice

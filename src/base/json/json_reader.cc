@@ -1,8 +1,8 @@
-#include "topology/map/json_reader.h"
+#include "base/json/json_reader.h"
 
 #include <fmt/format.h>
 
-namespace sluice::topology {
+namespace sluice {
 namespace {
 
 constexpr std::size_t kLongestText = 1024;
@@ -99,4 +99,4 @@ Result<std::vector<JsonValue>> JsonValue::items_or_none(std::string_view name,
   return SLUICE_TRY(field(name)).as_items(most);
 }
 
-}  // namespace sluice::topology
+}  // namespace sluice
