@@ -110,7 +110,6 @@ ScanOperands scan_operands(const ir::Graph& graph, const ir::Operation& operatio
 }
 
 Status check_structure(const ir::Graph& graph, const ir::Operation& operation) {
-  if (!operation.domain.empty()) return ok_status();
   using Check = Status (*)(const ir::Graph&, const Counts&);
   constexpr std::pair<std::string_view, Check> kChecks[] = {
       {"If", check_if},
@@ -119,9 +118,11 @@ Status check_structure(const ir::Graph& graph, const ir::Operation& operation) {
       {"SequenceMap", check_sequence_map},
   };
   for (const auto& [kind, check] : kChecks) {
-    if (operation.kind == kind) return check(graph, SLUICE_TRY(count(operation)));
+    if (!operation.domain.empty() || operation.kind != kind) continue;
+    return check(graph, SLUICE_TRY(count(operation)));
   }
-  return ok_status();
+  const bool captures = operation.attributes.get_or<std::int64_t>("captures", 0) != 0;
+  return captures ? Counts{operation}.error("captures values, but runs no graph") : ok_status();
 }
 
 std::vector<ir::SubgraphId> runnable_subgraphs(const ir::Graph& graph) {

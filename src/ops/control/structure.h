@@ -34,7 +34,7 @@ struct ScanOperands {
 ScanOperands scan_operands(const ir::Graph& graph, const ir::Operation& operation);
 
 /// Checks that the subgraphs of an operation exist and take and give as many operands as it passes
-/// and expects. Ok for operators that run none.
+/// and expects. Operators that run none capture nothing.
 /// Fails: kInvalidArgument naming the node.
 Status check_structure(const ir::Graph& graph, const ir::Operation& operation);
 
