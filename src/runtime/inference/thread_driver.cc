@@ -103,7 +103,7 @@ class ThreadDriver final : public Driver {
       const Guest guest(cpus_, stage_ns_ >= kWorthMovingNs);
       const StepResult last = pump(is_done, deadline_ns);
       token_.unlock();
-      needs_thread = last.is_running || last.next_deadline_ns != kNoDeadline || !is_done();
+      needs_thread = last.is_running || last.next_deadline_ns < sleeps_until_ns_ || !is_done();
     }
     if (needs_thread) notify();
     num_waiting_.fetch_add(1);
@@ -152,9 +152,11 @@ class ThreadDriver final : public Driver {
   /// Waits for a signal after number `seen`, or the deadline; returns the number of signals.
   std::uint64_t sleep(std::uint64_t seen, std::int64_t deadline_ns) {
     std::unique_lock lock(mutex_);
+    sleeps_until_ns_ = deadline_ns;
     while (signals_ == seen && clock_.now_ns() < deadline_ns) {
       clock_.wait_until(lock, work_, deadline_ns);
     }
+    sleeps_until_ns_ = kNoDeadline;
     return signals_;
   }
 
@@ -168,6 +170,9 @@ class ThreadDriver final : public Driver {
   std::condition_variable work_;  ///< wakes the thread
   std::condition_variable done_;  ///< wakes waiting callers
   std::uint64_t signals_ = 0;
+  /// Of the thread; it wakes for an earlier deadline only if it is told. While it is awake, none is
+  /// early enough: its last step may have seen another one.
+  std::atomic<std::int64_t> sleeps_until_ns_ = kNoDeadline;
   std::atomic<int> num_waiting_ = 0;
   std::atomic<bool> is_stopping_ = false;
   std::thread thread_;  ///< last: it uses the members above
