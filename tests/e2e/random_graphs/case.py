@@ -27,7 +27,8 @@ ADDERS = {"MatMul", "Gemm", "Conv", "ConvTranspose", "DeformConv", "Einsum", "Re
           "ReduceMean", "GlobalAveragePool", "DFT", "STFT", "Det", "LSTM", "GRU", "RNN", "Sum",
           "ReduceLogSum", "ReduceLogSumExp", "Attention", "LayerNormalization", "Resize", "Sub",
           "Add", "AveragePool", "Col2Im", "GridSample", "BatchNormalization", "Mean",
-          "InstanceNormalization", "GroupNormalization", "RoiAlign", "MeanVarianceNormalization"}
+          "InstanceNormalization", "GroupNormalization", "RoiAlign", "MeanVarianceNormalization",
+          "HannWindow", "HammingWindow", "BlackmanWindow"}
 UNDERFLOWERS = {"Mul", "Div", "Pow", "Exp", "Reciprocal", "ReduceProd", "CumProd", "Sigmoid",
                 "Softmax", "Softplus"}
 ROUNDERS = {"QLinearMatMul", "QLinearConv"}  # each runtime multiplies their scales in its own order
@@ -228,8 +229,10 @@ class Case:
                 self.require(tolerance.agree(np.asarray(twin), clean, share=0.5))
             if kinds & UNDERFLOWERS:
                 noisy = [tolerance.underflowed(twin, sign * s) for twin, s in zip(noisy, signs)]
-            twins.append([twin if kinds <= MOVERS else tolerance.disturb(twin, sign * s, of_largest)
-                          for twin, s in zip(noisy, signs)])
+            if not kinds <= MOVERS:
+                noisy = [tolerance.disturb(twin, tolerance.outward(twin, clean, sign * s), of_largest)
+                         for twin, clean, s in zip(noisy, results, signs)]
+            twins.append(noisy)
         return [Value(n, r, (a, b)) for n, r, a, b in zip(outputs, results, *twins)]
 
     def attempt(self, recipe: Callable[[Case], object]) -> bool:

@@ -53,7 +53,9 @@ def bounded(case: Case) -> Value:
 def away_from_zero(case: Case, x: Value) -> Value:
     """|x| + 1, which every numeric type can represent."""
     one = case.scalar(1.25 if x.dtype in FLOATS else 1, x.dtype)
-    return case.op("Add", x if x.dtype in UNSIGNED else case.op("Abs", x), one)
+    away = case.op("Add", x if x.dtype in UNSIGNED else case.op("Abs", x), one)
+    case.require(bool((away.data != 0).all()))  # the sum of a largest integer wraps
+    return away
 
 
 def positive(case: Case) -> Value:

@@ -71,6 +71,16 @@ def underflowed(array: np.ndarray, signs: np.ndarray) -> np.ndarray:
     return np.where(array == 0, np.copysign(least, signs).astype(array.dtype), array)
 
 
+def outward(twin: np.ndarray, clean: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """`signs`, but away from `clean` where the twin has left it: noise that came before is not
+    taken back."""
+    if not is_float(twin.dtype) or twin.shape != clean.shape:
+        return signs
+    with np.errstate(invalid="ignore"):
+        moved = twin.astype(np.float64) - clean.astype(np.float64)
+    return np.where((moved == 0) | np.isnan(moved), signs, np.copysign(np.abs(signs), moved))
+
+
 def disturb(array: np.ndarray, signs: np.ndarray, of_largest: float) -> np.ndarray:
     """`array` with the noise of its type: relative to each element, and to `of_largest` of the
     largest where an operator adds many terms up. Zeros stay zero otherwise. Noise that the type
