@@ -53,7 +53,7 @@ Outcome run(std::string_view executor) {
   return {testing::floats(reply.outputs.at(1)), num_new};
 }
 
-TEST(EngineExecutor, ThePackagesExecutorRunsAModelOfOneSegment) {
+TEST(EngineExecutor, ExecutorOfThePackageRunsAModelOfOneSegment) {
   if (testing::cpu_map(2).devices[0].num_cores < 2) {
     GTEST_SKIP() << "a parallel executor needs two processors; this process may use one";
   }

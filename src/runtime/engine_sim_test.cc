@@ -167,7 +167,7 @@ TEST_F(SimTest, PendingCookiesAreNotDoneAndWaitsEndAtTheirDeadline) {
   EXPECT_EQ(engine_->wait(cookie, kNoDeadline).code, RuntimeCode::kOk);
 }
 
-TEST_F(SimTest, AFullQueueRefusesAndServesAgainWhenThereIsRoom) {
+TEST_F(SimTest, FullQueueRefusesAndServesAgainWhenThereIsRoom) {
   const ModelHandle model = load({1, 1}, 2, 0, 0);
   Request requests[3] = {request_of(1), request_of(2), request_of(3)};
   const Cookie first = engine_->post(model, requests[0]).value();
@@ -235,7 +235,7 @@ TEST_F(SimTest, CancelledRequestIsAnsweredInEveryStage) {
   EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
 }
 
-TEST_F(SimTest, AFailedKernelFailsItsRequestOnly) {
+TEST_F(SimTest, FailedKernelFailsItsRequestOnly) {
   const ModelHandle model = load({1, 1}, 1);
   ASSERT_TRUE(sim_.time->inject_fault(R"({"kind": "failed_kernel", "operator": "Relu"})").is_ok());
   const Reply reply = engine_->infer(model, request_of(1));

@@ -121,7 +121,7 @@ TEST_P(EngineTest, ExplicitGroupTooSmallForTheLargestRefusesTheLoad) {
   EXPECT_TRUE(engine_->destroy_group(*request.group).is_ok()) << "nothing stayed on it";
 }
 
-TEST_P(EngineTest, ASingleSegmentNeedsTheSameCoresInBothModes) {
+TEST_P(EngineTest, SingleSegmentNeedsTheSameCoresInBothModes) {
   LoadRequest request = load_of(add_relu_in({2}));
   request.group = group_of(2);
   EXPECT_EQ(engine_->info(load(request)).value().mode, LoadMode::kNormal);
@@ -155,7 +155,7 @@ TEST_P(EngineTest, LoadsAndUnloadsDoNotDisturbARunningModel) {
   EXPECT_EQ(engine_->infer(running, request_of(1)).code, RuntimeCode::kOk);
 }
 
-TEST_P(EngineTest, AGroupIsDestroyedOnlyAfterItsLastModel) {
+TEST_P(EngineTest, GroupIsDestroyedOnlyAfterItsLastModel) {
   const topology::CoreGroupId group = group_of(2);
   const ModelHandle model = load_on(group);
   EXPECT_EQ(code_of(engine_->destroy_group(group)), RuntimeCode::kFailed);
@@ -211,7 +211,7 @@ TEST_P(EngineTest, WrongInputsAreBadInput) {
   EXPECT_EQ(engine_->infer(model, request_of(1)).code, RuntimeCode::kOk);
 }
 
-TEST_P(EngineTest, ADeadlineInThePastIsATimeoutAtOnce) {
+TEST_P(EngineTest, DeadlineInThePastIsATimeoutAtOnce) {
   const ModelHandle model = load(load_of(add_relu()));
   Request request = request_of(1);
   request.deadline_ns = engine_->clock().now_ns() - 1;
@@ -244,7 +244,7 @@ TEST_P(EngineTest, NanPolicyPassesFlagsOrFails) {
   }
 }
 
-TEST_P(EngineTest, TheSameExecutableLoadedTwiceSharesItAndRunsInParallelGroups) {
+TEST_P(EngineTest, ExecutableLoadedTwiceIsSharedAndRunsInParallelGroups) {
   const auto executable = add_relu();
   const ModelHandle first = load(load_of(executable, "a"));
   const ModelHandle second = load(load_of(executable, "b"));
@@ -270,7 +270,7 @@ TEST_P(EngineTest, LoadsHavePhasesBetweenWhichTheyCanBeCancelled) {
   EXPECT_EQ(engine_->num_free_cores(), free_cores) << "nothing stays behind";
 }
 
-TEST_P(EngineTest, AModelLargerThanTheGroupsMemoryIsRefusedItemised) {
+TEST_P(EngineTest, ModelLargerThanTheGroupsMemoryIsRefusedItemised) {
   topology::DeviceMap map = pretended_cpu_map(4);
   map.devices[0].memory_bytes = 64;
   make(std::move(map));
@@ -280,7 +280,7 @@ TEST_P(EngineTest, AModelLargerThanTheGroupsMemoryIsRefusedItemised) {
   EXPECT_EQ(engine_->num_free_cores(), 4);
 }
 
-TEST_P(EngineTest, ANameThatCannotBePrintedIsRefused) {
+TEST_P(EngineTest, NameThatCannotBePrintedIsRefused) {
   for (const std::string& name :
        {std::string(257, 'n'), std::string("a\nb"), std::string("\xFF")}) {
     EXPECT_EQ(code_of(engine_->load(load_of(add_relu(), name)).status()), RuntimeCode::kInvalid);

@@ -125,7 +125,7 @@ TEST(ExchangeTable, LeaseOutlivesItsOwnerAndTheTable) {
 }
 
 /// A request may outlive its session: what it keeps would stay, and no quota would count it.
-TEST(ExchangeTable, AnOwnerThatHasEndedKeepsNothingMore) {
+TEST(ExchangeTable, OwnerThatHasEndedKeepsNothingMore) {
   ExchangeTable table = table_of_two();
   auto room = table.reserve(kMine, 8, kLimits).value();
   table.drop(kMine);

@@ -49,7 +49,7 @@ TEST(LoadPlan, SingleSegmentNeedsEqualCoresInBothModes) {
   EXPECT_EQ(cores_for_normal(one), cores_for_shared(one));
 }
 
-TEST(LoadPlan, ASegmentsCoresLieOnOneDevice) {
+TEST(LoadPlan, SegmentsCoresLieOnOneDevice) {
   const std::vector<SegmentNeed> two = {{"a", 1, true}, {"b", 2, true}};
   const auto plan = plan_load(two, cores({{0, 0}, {0, 1}, {1, 0}, {1, 1}}), true);
   ASSERT_TRUE(plan.is_ok());

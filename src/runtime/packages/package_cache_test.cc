@@ -57,7 +57,7 @@ TEST(PackageCache, WithoutAWishNothingOutlivesTheModels) {
   EXPECT_NE(&model->executable(), executable);
 }
 
-TEST(ReadyModels, TheOneKeptLeastRecentlyGoes) {
+TEST(ReadyModels, ModelKeptLeastRecentlyGoes) {
   const auto model = exec::LoadedModel::load(*testing::add_relu(), testing::registry(), {});
   ASSERT_TRUE(model.is_ok()) << model.status().to_string();
   ReadyModels ready_models;

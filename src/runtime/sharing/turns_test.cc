@@ -106,7 +106,7 @@ TEST(Turns, ModelWithoutRequestsGivesItsTurnUpAtOnce) {
   EXPECT_EQ(turns.holder(), b);
 }
 
-TEST(Turns, TheTurnPassesWhenRunningRequestsHaveEnded) {
+TEST(Turns, TurnPassesWhenRunningRequestsHaveEnded) {
   Turns turns({.min_residency_ns = kMs});
   const Id a = turns.add(1);
   const Id b = turns.add(1);

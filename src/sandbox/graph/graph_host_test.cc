@@ -101,7 +101,7 @@ TEST_F(GraphHostTest, CallersMemoryHasTheOutputs) {
   EXPECT_EQ(runtime::infer(**graphs_.sink(*graph), std::move(small)).code, RuntimeCode::kBadInput);
 }
 
-TEST_F(GraphHostTest, AnErrorNamesTheFunction) {
+TEST_F(GraphHostTest, ErrorNamesTheFunction) {
   const auto graph = deploy({"a.y=b.x", "b.y=c.x"});
   ASSERT_TRUE(functions_.unload(handles_[1], 0).is_ok());
   const Reply reply = infer(*graph, 2);
@@ -126,14 +126,14 @@ TEST_F(GraphHostTest, TensorsBetweenFunctionsCountInTheQuotaOfTheRequestsOwner) 
   EXPECT_EQ(infer_of_owner(*chain).code, RuntimeCode::kCancelled) << "nobody waits for it";
 }
 
-TEST_F(GraphHostTest, TheDeadlineIsTheWholeRequests) {
+TEST_F(GraphHostTest, DeadlineIsTheWholeRequests) {
   const auto graph = deploy({"a.y=b.x", "b.y=c.x"});
   runtime::Request request = request_of(2);
   request.deadline_ns = sluice::testing::from_now_ns(std::chrono::nanoseconds(-1));
   EXPECT_EQ(runtime::infer(**graphs_.sink(*graph), std::move(request)).code, RuntimeCode::kTimeout);
 }
 
-TEST_F(GraphHostTest, AFunctionInUseIsNamedUntilTheGraphGoes) {
+TEST_F(GraphHostTest, FunctionInUseIsNamedUntilTheGraphGoes) {
   const auto graph = deploy({"a.y=b.x", "b.y=c.x"});
   const Status used = graphs_.check_unused(handles_[1]);
   EXPECT_EQ(runtime::runtime_code_of(used), RuntimeCode::kFailed);

@@ -18,12 +18,12 @@ DeviceMap make(const std::vector<std::string>& kinds,
   return map;
 }
 
-TEST(LinkDrawing, AChainIsARow) {
+TEST(LinkDrawing, ChainIsARow) {
   EXPECT_EQ(draw_links(make({"sim", "sim", "sim"}, {{0, 1, "sim"}, {1, 2, "sim"}})),
             "sim  0 --- 1 --- 2  sim\n");
 }
 
-TEST(LinkDrawing, ARingIsClosedBelow) {
+TEST(LinkDrawing, RingIsClosedBelow) {
   DeviceMap map =
       make({"gpu", "gpu", "gpu"}, {{0, 1, "nvlink"}, {1, 2, "nvlink"}, {0, 2, "nvlink"}});
   for (auto& link : map.links) link.bandwidth_bytes_per_second = 25'000'000'000;
@@ -49,7 +49,7 @@ TEST(LinkDrawing, LinksBetweenRowsAreListedByKind) {
             "pcie: 0 - 2, 1 - 3\n");
 }
 
-TEST(LinkDrawing, AFullMeshIsNotDrawnLinkByLink) {
+TEST(LinkDrawing, FullMeshIsNotDrawnLinkByLink) {
   EXPECT_EQ(draw_links(make(
                 {"gpu", "gpu", "gpu", "gpu"},
                 {{0, 1, "s"}, {0, 2, "s"}, {0, 3, "s"}, {1, 2, "s"}, {1, 3, "s"}, {2, 3, "s"}})),
