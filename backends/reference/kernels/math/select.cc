@@ -80,12 +80,13 @@ Status run_nonzero(const Call& call) {
   if (!status.is_ok()) return status;
   const auto y = call.output_elements<std::int64_t>(0);
   const std::size_t count = coordinates[0].size();
-  if (dims_of(call.output(0)).size() != 2 || count * dims.size() > y.size())
-    return refuse(call.op(), "the output is too small");
+  const Ints found = {std::ssize(coordinates), static_cast<std::int64_t>(count)};
+  const bool fits = std::ranges::equal(found, dims_of(call.output(0)), std::less_equal<>());
+  if (!fits) return refuse(call.op(), "the output is too small");
   for (std::size_t d = 0; d < dims.size(); ++d) {
     std::ranges::copy(coordinates[d], y.begin() + static_cast<std::ptrdiff_t>(d * count));
   }
-  call.set_actual_dims(0, Ints{std::ssize(coordinates), static_cast<std::int64_t>(count)});
+  call.set_actual_dims(0, found);
   return plugin::ok();
 }
 
