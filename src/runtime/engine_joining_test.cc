@@ -102,12 +102,12 @@ class EngineJoining : public ::testing::Test {
   }
   std::int64_t num_joined() { return engine_.statistics(model_)->joined; }
 
+  std::deque<Asked> asked_;  // before the engine, whose end answers what still waits
   ManualClock clock_;
   ManualDrivers drivers_;
   Engine engine_;
   ModelHandle model_{0};
   std::shared_ptr<RequestSink> sink_;
-  std::deque<Asked> asked_;
 };
 
 TEST_F(EngineJoining, WaitingRequestsRunAsOneAndEachGetsItsRows) {
