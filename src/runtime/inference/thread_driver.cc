@@ -170,8 +170,8 @@ class ThreadDriver final : public Driver {
   std::condition_variable work_;  ///< wakes the thread
   std::condition_variable done_;  ///< wakes waiting callers
   std::uint64_t signals_ = 0;
-  /// Of the thread; it wakes for an earlier deadline only if it is told. While it is awake, none is
-  /// early enough: its last step may have seen another one.
+  /// The thread sees an earlier deadline only after a notification. kNoDeadline while it is awake:
+  /// then any deadline notifies it, because its last step may have been before that one.
   std::atomic<std::int64_t> sleeps_until_ns_ = kNoDeadline;
   std::atomic<int> num_waiting_ = 0;
   std::atomic<bool> is_stopping_ = false;

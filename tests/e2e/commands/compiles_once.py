@@ -151,6 +151,18 @@ def is_optional(folder: Path) -> str:
     return ""
 
 
+def conformance_keeps_nothing(folder: Path) -> str:
+    """It compiles each of its many models, which no other call reads."""
+    case = folder / "cases/digits"
+    case.mkdir(parents=True)
+    (case / "model.onnx").write_bytes(DIGITS.read_bytes())
+    (case / "test_data_set_0").mkdir()
+    printed = subprocess.run([binary(), "conformance", folder / "cases"], capture_output=True, text=True,
+                             env={**os.environ, "SLUICE_CACHE_DIR": str(folder / "cache")})
+    kept = list((folder / "cache").glob("*"))
+    return f"{printed.stdout} {kept}" if kept or "digits" not in printed.stdout + printed.stderr else ""
+
+
 def calls_meet(folder: Path) -> str:
     """Processes that compile the same model at once all answer, and leave one package."""
     running = [subprocess.Popen([binary(), "inspect", DIGITS, "--json"], stdout=subprocess.PIPE, text=True,
@@ -180,6 +192,7 @@ CASES: dict[str, Callable[[Path], str]] = {
     "the least recently used goes": is_bounded,
     "no cache, or elsewhere": is_optional,
     "several at once": calls_meet,
+    "conformance keeps nothing": conformance_keeps_nothing,
     "options of compile": refuses,
 }
 

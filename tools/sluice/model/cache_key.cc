@@ -62,9 +62,16 @@ std::string environment_text() {
   return fmt::format("{}", fmt::join(lines, ""));
 }
 
+/// All of them: a new one does not compile until it is listed here.
 std::string flags_text(const options::CompileFlags& flags) {
-  return fmt::format("shapes {}\nbackends {}\noverridable {}\nplaces {}\noptimize {}\n",
-                     flags.shapes, flags.backends, flags.overridable, flags.places, flags.optimize);
+  const auto& [shapes, backends, overridable, optimize, places, operator_times, min_segment,
+               max_segments, min_share, cuts, cores, executor, winograd, strassen, weights, graphs,
+               pack, packed_only] = flags;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", shapes, backends,
+                     overridable, optimize, places,
+                     operator_times.empty() ? "" : file_text(operator_times), min_segment,
+                     max_segments, min_share, cuts, cores, executor, winograd, strassen, weights,
+                     graphs, pack, packed_only);
 }
 
 /// External data lies beside the file, or beside the file that `path` is a link to.

@@ -5,8 +5,8 @@
 #include "package/draft.h"
 #include "sluice/cli/command.h"
 #include "sluice/model/cache_key.h"
+#include "sluice/model/compile_cache.h"
 #include "sluice/model/model_source.h"
-#include "sluice/model/package_cache.h"
 
 namespace sluice::tool {
 
@@ -47,7 +47,7 @@ bool is_refusal(Code code) {
   return code == Code::kInvalidArgument || code == Code::kNotFound || code == Code::kUnimplemented;
 }
 
-Result<package::Executable> compile_cached(const PackageCache& cache, const ModelOptions& options,
+Result<package::Executable> compile_cached(const CompileCache& cache, const ModelOptions& options,
                                            const Progress& progress) {
   const std::string key = SLUICE_TRY(cache_key(options.path, options));
   if (auto kept = cache.find(key)) return std::move(*kept);
@@ -60,9 +60,15 @@ Result<package::Executable> compile_cached(const PackageCache& cache, const Mode
 }  // namespace
 
 Result<package::Executable> compile_model(const ModelOptions& options, const Progress& progress) {
-  const auto cache = PackageCache::open();
-  auto executable = SLUICE_TRY(cache ? compile_cached(*cache, options, progress)
-                                     : compile(options, nullptr, progress));
+  auto executable = SLUICE_TRY(compile(options, nullptr, progress));
+  print_warnings(options.path, executable.graph);
+  return executable;
+}
+
+Result<package::Executable> compile_once(const ModelOptions& options, const Progress& progress) {
+  const auto cache = CompileCache::open();
+  if (!cache) return compile_model(options, progress);
+  auto executable = SLUICE_TRY(compile_cached(*cache, options, progress));
   print_warnings(options.path, executable.graph);
   return executable;
 }

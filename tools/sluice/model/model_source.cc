@@ -36,7 +36,7 @@ const backend::BackendRegistry& backend_registry() {
 Result<package::Executable> open_model(const ModelOptions& options, const Progress& progress) {
   const Bytes file = SLUICE_TRY(map_file(options.path));
   if (is_package(file)) return package::parse_package(file).with_context(options.path);
-  return compile_model(options, progress);
+  return compile_once(options, progress);
 }
 
 }  // namespace sluice::tool

@@ -31,14 +31,17 @@ const backend::BackendRegistry& backend_registry();
 /// Hears the name of each phase of a compilation as it starts; may be empty.
 using Progress = std::function<void(std::string_view)>;
 
-/// Reads a package, or imports and compiles; which, the contents decide.
+/// Reads a package, or compiles once; which, the contents decide.
 Result<package::Executable> open_model(const ModelOptions& options, const Progress& progress = {});
 
 /// Prints what import found wrong with the model at `path` and took all the same.
 void print_warnings(const std::string& path, const ir::Graph& graph);
 
-/// Imports and compiles an ONNX file, or reads the package of an earlier call from the cache
-/// (package_cache.h). Reports on stderr when it adds a package to the cache.
+/// Imports and compiles an ONNX file.
 Result<package::Executable> compile_model(const ModelOptions& options, const Progress& progress);
+
+/// As `compile_model`, but reads the package of an earlier call from the cache (compile_cache.h).
+/// Reports on stderr when it adds a package to the cache.
+Result<package::Executable> compile_once(const ModelOptions& options, const Progress& progress);
 
 }  // namespace sluice::tool

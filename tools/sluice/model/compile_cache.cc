@@ -1,4 +1,4 @@
-#include "sluice/model/package_cache.h"
+#include "sluice/model/compile_cache.h"
 
 #include <algorithm>
 #include <charconv>
@@ -85,16 +85,16 @@ std::vector<Entry> list_entries(const fs::path& folder) {
 
 }  // namespace
 
-std::optional<PackageCache> PackageCache::open() {
+std::optional<CompileCache> CompileCache::open() {
   const fs::path folder = cache_folder();
   if (folder.empty()) return std::nullopt;
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return std::nullopt;
-  return PackageCache(folder, limit_mib() << 20U);
+  return CompileCache(folder, limit_mib() << 20U);
 }
 
-std::optional<package::Executable> PackageCache::find(const std::string& key) const {
+std::optional<package::Executable> CompileCache::find(const std::string& key) const {
   const fs::path place = place_of(key);
   auto executable = read_whole(place);
   std::error_code error;
@@ -106,7 +106,7 @@ std::optional<package::Executable> PackageCache::find(const std::string& key) co
   return std::nullopt;
 }
 
-void PackageCache::trim() const {
+void CompileCache::trim() const {
   std::vector<Entry> entries = list_entries(folder_);
   std::ranges::sort(entries, std::greater<>(), &Entry::used);
   std::uint64_t total_bytes = 0;

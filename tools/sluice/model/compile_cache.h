@@ -12,12 +12,12 @@ namespace sluice::tool {
 
 /// A folder of packages by key, shared with the Python package and with other processes. Entries
 /// appear whole, by a rename. A folder that cannot be written holds no entries.
-class PackageCache {
+class CompileCache {
  public:
   /// In $SLUICE_CACHE_DIR, else $XDG_CACHE_HOME/sluice, else ~/.cache/sluice. Nullopt if the
   /// variable is set and empty, or if no folder is known or can be made. The limit is
   /// $SLUICE_CACHE_MIB, else 4096 MiB.
-  static std::optional<PackageCache> open();
+  static std::optional<CompileCache> open();
 
   std::filesystem::path place_of(const std::string& key) const {
     return folder_ / (key + ".sluice");
@@ -31,7 +31,7 @@ class PackageCache {
   void trim() const;
 
  private:
-  PackageCache(std::filesystem::path folder, std::uint64_t limit_bytes)
+  CompileCache(std::filesystem::path folder, std::uint64_t limit_bytes)
       : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}
 
   std::filesystem::path folder_;
