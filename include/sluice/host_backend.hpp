@@ -57,10 +57,15 @@ class Call {
   }
 
   /// Sets the dimensions of an output whose shape depends on data. The elements are packed to these
-  /// dimensions. Requires: as many as the output's rank, none larger than the output's.
-  void set_actual_dims(int output, std::span<const std::int64_t> dims) const {
-    std::int64_t* target = actual_dims_[count(output)];
-    if (target != nullptr) std::ranges::copy(dims, target);
+  /// dimensions. The run fails unless they are as many as the output's and none is larger.
+  void set_actual_dims(int index, std::span<const std::int64_t> dims) const {
+    std::int64_t* target = actual_dims_[count(index)];
+    if (target == nullptr) return;
+    if (dims.size() == count(output(index).rank)) {
+      std::ranges::copy(dims, target);
+    } else {
+      std::fill_n(target, output(index).rank, -1);  // which the host refuses
+    }
   }
 
   /// Copies `text` to memory that outlives the call and returns an element for a string output.

@@ -1,8 +1,10 @@
 #include "exec/context/frame_runner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "exec/context/step.h"
@@ -17,6 +19,10 @@ Status reserve_with_room(AlignedBuffer& buffer, std::int64_t size_bytes) {
   const bool grows = buffer.size_bytes() > 0 && size_bytes > buffer.size_bytes();
   if (grows && buffer.reserve(size_bytes + size_bytes / 4).is_ok()) return ok_status();
   return buffer.reserve(size_bytes);
+}
+
+std::string text_of(const std::vector<std::int64_t>& dims) {
+  return ir::shape_to_string(ir::Shape(dims.begin(), dims.end()));
 }
 
 }  // namespace
@@ -72,7 +78,7 @@ Result<bool> FrameRunner::poll(std::size_t segment) {
 }
 
 Status FrameRunner::finish() {
-  SLUICE_TRY(copy_outputs(*frame_.static_recording));
+  SLUICE_TRY(end_range(*frame_.static_recording));
   finish_outputs(*frame_.static_recording);
   return ok_status();
 }
@@ -119,7 +125,7 @@ Status FrameRunner::run_range(const Recording& recording) {
   SLUICE_TRY(prepare_memory(recording));
   SLUICE_TRY(run_lists(recording));
   if (recording.plan->range.has_executor_end) SLUICE_TRY(run_executor_step(recording));
-  return copy_outputs(recording);
+  return end_range(recording);
 }
 
 /// Streams run in order, so no list of a task starts before its captures are there.
@@ -178,7 +184,7 @@ Status FrameRunner::run_ordered(const Recording& recording) {
 
 Status FrameRunner::run_executor_step(const Recording& recording) {
   const std::size_t position = recording.plan->range.end - 1;
-  const ir::Operation& operation = code_.operation_at(position);
+  const ir::Operation& operation = last_operation(recording);
   frame_.step_types.assign(operation.outputs.size(), ir::Type());
   StepCall call(context_, frame_, *recording.plan, position);
   SLUICE_TRY(run_step(call).with_context(ir::describe(model_.executable.graph, operation)));
@@ -193,6 +199,10 @@ Status FrameRunner::run_executor_step(const Recording& recording) {
 // Addresses are written to the bindings before every run: growing a buffer moves it, and the caller
 // may have bound other outputs. Recordings hold binding numbers and need no change.
 Status FrameRunner::prepare_memory(const Recording& recording) {
+  auto& actual_dims = recording.lists->actual_dims;  // those of the run before are no news
+  for (std::size_t i = 0; i < actual_dims.size(); ++i) {
+    std::ranges::copy(largest_dims(recording, i), actual_dims[i].begin());
+  }
   const plan::Placement& placement = *recording.plan->placement;
   SLUICE_TRY(frame_.arena.reserve(placement.layout.arena_bytes));
   frame_.bindings[static_cast<std::size_t>(code_.numbers.arena())] = frame_.arena.data();
@@ -219,6 +229,26 @@ Status FrameRunner::prepare_output(std::size_t output, std::int64_t size_bytes,
     to.target = to.own.data();
   }
   frame_.bindings[frame_.inputs.size() + output] = to.target;
+  return ok_status();
+}
+
+Status FrameRunner::end_range(const Recording& recording) {
+  SLUICE_TRY(check_actual_dims(recording));
+  return copy_outputs(recording);
+}
+
+/// A plug-in wrote the dimensions. Whatever reads a tensor of the range believes them from here on.
+Status FrameRunner::check_actual_dims(const Recording& recording) const {
+  const auto& actual_dims = recording.lists->actual_dims;
+  for (std::size_t i = 0; i < actual_dims.size(); ++i) {
+    const auto& dims = actual_dims[i];
+    const auto largest = largest_dims(recording, i);
+    const auto fits = [](std::int64_t dim, std::int64_t most) { return dim >= 0 && dim <= most; };
+    if (std::ranges::equal(dims, largest, fits)) continue;
+    return internal_error("{}: its kernel reports dimensions {} of output {}, which has at most {}",
+                          ir::describe(model_.executable.graph, last_operation(recording)),
+                          text_of(dims), i, text_of(largest));
+  }
   return ok_status();
 }
 
@@ -256,11 +286,22 @@ void FrameRunner::finish_outputs(const Recording& last) {
   }
 }
 
+const ir::Operation& FrameRunner::last_operation(const Recording& recording) const {
+  return code_.operation_at(recording.plan->range.end - 1);
+}
+
+std::vector<std::int64_t> FrameRunner::largest_dims(const Recording& recording,
+                                                    std::size_t output) const {
+  const ir::OperandId id = last_operation(recording).outputs[output];
+  if (!id.is_valid()) return {};
+  return *recording.plan->facts.type_of(id).static_dims();
+}
+
 ir::Type FrameRunner::actual_type(const Recording& recording, ir::OperandId id) const {
   const RangePlan& plan = *recording.plan;
   const ir::Type& planned = plan.facts.type_of(id);
   if (!plan.range.has_executor_end && recording.lists->actual_dims.empty()) return planned;
-  const ir::Operation& last = code_.operation_at(plan.range.end - 1);
+  const ir::Operation& last = last_operation(recording);
   for (std::size_t i = 0; i < last.outputs.size(); ++i) {
     if (last.outputs[i] != id) continue;
     if (plan.range.has_executor_end) return frame_.step_types[i];

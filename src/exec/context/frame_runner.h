@@ -36,6 +36,8 @@ class FrameRunner {
   Status prepare_memory(const Recording& recording);
   Status prepare_output(std::size_t output, std::int64_t size_bytes,
                         std::span<const InPlaceOutput> in_place);
+  Status end_range(const Recording& recording);
+  Status check_actual_dims(const Recording& recording) const;
   Status copy_outputs(const Recording& recording);
   void finish_outputs(const Recording& last);
 
@@ -51,6 +53,9 @@ class FrameRunner {
   Result<ops::OperandFacts> learned_facts(const Recording& previous, ir::OperandId id) const;
   Status make_next_key(const Recording& recording, RunKey& key) const;
 
+  const ir::Operation& last_operation(const Recording& recording) const;
+  /// Of an output of the last operation; empty without the output.
+  std::vector<std::int64_t> largest_dims(const Recording& recording, std::size_t output) const;
   /// Of a tensor, after the range's last step.
   ir::Type actual_type(const Recording& recording, ir::OperandId id) const;
   const void* address_of(const RangePlan& plan, ir::OperandId id) const;

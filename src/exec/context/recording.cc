@@ -251,8 +251,8 @@ class Recorder {
   /// recorded here, so these vectors must keep their addresses as long as the recording lives.
   void prepare_actual_dims(const ir::Operation& operation) {
     for (const ir::OperandId id : operation.outputs) {
-      lists_.actual_dims.push_back(id.is_valid() ? *plan_.facts.type_of(id).static_dims()
-                                                 : std::vector<std::int64_t>());
+      const std::size_t rank = id.is_valid() ? plan_.facts.type_of(id).shape()->size() : 0;
+      lists_.actual_dims.emplace_back(rank);
     }
   }
 
