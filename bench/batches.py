@@ -32,7 +32,7 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     traced = sluice.torch.trace(torchvision.models.resnet18().eval(), torch.rand(1, 3, 224, 224))
     one = sluice.torch.dynamic_batch(sluice.torch.set_cores(traced.reopen(), 0, 1))
-    every = sluice.torch.dynamic_batch(sluice.torch.set_multicore(traced))
+    every = sluice.torch.dynamic_batch(sluice.torch.set_cores(traced, count=-1))
     print(f"| rows of resnet18 | 1 core, ms | {sluice.torch.num_cores()} cores, ms | 1 core / all |")
     print("|---|---|---|---|")
     for rows in ROWS:

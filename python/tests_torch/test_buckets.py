@@ -11,6 +11,7 @@ import pytest
 import sluice
 import sluice.torch
 import torch
+from sluice.torch.neuron import BucketModelConfig, bucket_model_trace
 from torch import nn
 
 from conftest import assert_close
@@ -57,7 +58,7 @@ EXAMPLES = [(torch.rand(1, size, 4), torch.ones(1, size)) for size in (4, 8, 16)
 
 
 def test_the_kernel_chooses_among_buckets_of_one_package(tmp_path: pathlib.Path) -> None:
-    traced = sluice.torch.bucket_model_trace(scorer, EXAMPLES, sluice.torch.BucketModelConfig(get_kernel))
+    traced = bucket_model_trace(scorer, EXAMPLES, BucketModelConfig(get_kernel))
     traced.save(tmp_path / "buckets.sluice")
     loaded = sluice.torch.load(tmp_path / "buckets.sluice")
     eager = Scorer().eval()
@@ -69,18 +70,18 @@ def test_the_kernel_chooses_among_buckets_of_one_package(tmp_path: pathlib.Path)
 
 
 def test_no_bucket_that_fits_is_an_error_that_names_the_largest() -> None:
-    traced = sluice.torch.bucket_model_trace(scorer, EXAMPLES, sluice.torch.BucketModelConfig(get_kernel))
+    traced = bucket_model_trace(scorer, EXAMPLES, BucketModelConfig(get_kernel))
     with pytest.raises(ValueError, match=r"chose bucket 3; there are 3, and the last takes \[1, 16, 4\], \[1, 16\]"):
         traced(torch.rand(1, 17, 4), torch.ones(1, 17))
-    wrong = sluice.torch.BucketModelConfig(lambda: lambda tensors: (tensors, torch.tensor([1])))
-    traced = sluice.torch.bucket_model_trace(scorer, EXAMPLES, wrong)
+    wrong = BucketModelConfig(lambda: lambda tensors: (tensors, torch.tensor([1])))
+    traced = bucket_model_trace(scorer, EXAMPLES, wrong)
     with pytest.raises(ValueError, match=r"no bucket fits inputs of \[1, 5, 4\].*largest bucket takes \[1, 16, 4\]"):
         traced(torch.rand(1, 5, 4), torch.ones(1, 5))
 
 
 def test_without_torch_the_number_of_the_bucket_is_an_input(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "buckets.sluice"
-    sluice.torch.bucket_model_trace(scorer, EXAMPLES, sluice.torch.BucketModelConfig(get_kernel)).save(path)
+    bucket_model_trace(scorer, EXAMPLES, BucketModelConfig(get_kernel)).save(path)
     model = sluice.load(path)
     x, mask = EXAMPLES[1]
     got = model(np.int64(1), x.numpy(), mask.numpy())
@@ -99,9 +100,9 @@ def test_buckets_share_equal_weights(tmp_path: pathlib.Path) -> None:
         def forward(self, ids: torch.Tensor) -> torch.Tensor:
             return self.table(ids).sum(1)
 
-    kernel = sluice.torch.BucketModelConfig(lambda: lambda tensors: (tensors, torch.tensor(tensors[0].shape[1] > 4)))
+    kernel = BucketModelConfig(lambda: lambda tensors: (tensors, torch.tensor(tensors[0].shape[1] > 4)))
     ids = [torch.zeros(1, size, dtype=torch.int64) for size in (4, 8)]
-    two = sluice.torch.bucket_model_trace(lambda: (Wide().eval(), {}), ids, kernel, compiler_workdir=tmp_path / "two")
+    two = bucket_model_trace(lambda: (Wide().eval(), {}), ids, kernel, compiler_workdir=tmp_path / "two")
     assert_close(two(ids[1]), Wide().eval()(ids[1]).detach())
     sluice.torch.trace(Wide().eval(), ids[0], compiler_workdir=tmp_path / "one")
     sizes = [(tmp_path / name / "model.sluice").stat().st_size for name in ("one", "two")]
@@ -118,10 +119,10 @@ def test_compiler_arguments_hold_for_all_buckets() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.linear(x)
 
-    kernel = sluice.torch.BucketModelConfig(lambda: lambda tensors: (tensors, torch.tensor(tensors[0].shape[0] > 2)))
+    kernel = BucketModelConfig(lambda: lambda tensors: (tensors, torch.tensor(tensors[0].shape[0] > 2)))
     examples = [torch.rand(size, 64) for size in (2, 4)]
-    traced = sluice.torch.bucket_model_trace(lambda: (Wide().eval(), {}), examples, kernel,
-                                             compiler_args="--weights bf16")
+    traced = bucket_model_trace(lambda: (Wide().eval(), {}), examples, kernel,
+                                compiler_args="--weights bf16")
     for x in examples:
         assert 1e-6 < (traced(x) - Wide().eval()(x)).abs().max().item() < 2e-2, "bf16 rounds"
 
@@ -130,11 +131,11 @@ def test_func_kwargs_are_for_all_buckets_or_one_each() -> None:
     x, mask = EXAMPLES[1]
     want = Scorer().eval()(x, mask).detach()
     for kwargs, factor in (({"scale": 3.0}, 3), ([{"scale": float(i)} for i in (2, 4, 6)], 4)):
-        config = sluice.torch.BucketModelConfig(get_kernel, func_kwargs=kwargs)
-        assert_close(sluice.torch.bucket_model_trace(scorer, EXAMPLES, config)(x, mask), want * factor)
-    config = sluice.torch.BucketModelConfig(get_kernel, func_kwargs=[{}])
+        config = BucketModelConfig(get_kernel, func_kwargs=kwargs)
+        assert_close(bucket_model_trace(scorer, EXAMPLES, config)(x, mask), want * factor)
+    config = BucketModelConfig(get_kernel, func_kwargs=[{}])
     with pytest.raises(ValueError, match="1 entries for 3 buckets"):
-        sluice.torch.bucket_model_trace(scorer, EXAMPLES, config)
+        bucket_model_trace(scorer, EXAMPLES, config)
 
 
 class Memory(nn.Module):
@@ -167,11 +168,11 @@ def first_part(shapes: list[list[list[int]]], states: list[torch.Tensor], index:
 
 
 def test_buckets_share_a_state_buffer() -> None:
-    config = sluice.torch.BucketModelConfig(
+    config = BucketModelConfig(
         memory_kernel, shared_state_buffer=[torch.zeros(3)],
         shared_state_buffer_preprocessor=lambda: torch.jit.script(first_part),
         func_kwargs=[{"length": 2}, {"length": 3}])
-    traced = sluice.torch.bucket_model_trace(memory, [torch.rand(2), torch.rand(3)], config)
+    traced = bucket_model_trace(memory, [torch.rand(2), torch.rand(3)], config)
     assert_close(traced(torch.tensor([1.0, 2.0])), torch.tensor([1.0, 2.0]))
     assert_close(traced(torch.tensor([1.0, 1.0, 1.0])), torch.tensor([2.0, 3.0, 1.0]))
     assert_close(traced(torch.tensor([1.0, 1.0])), torch.tensor([3.0, 4.0]))
@@ -180,16 +181,16 @@ def test_buckets_share_a_state_buffer() -> None:
 
 
 def test_the_whole_buffer_is_given_without_a_preprocessor() -> None:
-    config = sluice.torch.BucketModelConfig(memory_kernel, shared_state_buffer=[torch.ones(2)],
-                                            func_kwargs={"length": 2})
-    traced = sluice.torch.bucket_model_trace(memory, [torch.rand(2), torch.rand(2)], config)
+    config = BucketModelConfig(memory_kernel, shared_state_buffer=[torch.ones(2)],
+                               func_kwargs={"length": 2})
+    traced = bucket_model_trace(memory, [torch.rand(2), torch.rand(2)], config)
     assert_close(traced(torch.ones(2)), torch.full((2,), 2.0))
     assert_close(traced(torch.ones(2)), torch.full((2,), 3.0))
 
 
 def test_without_a_shared_buffer_buckets_keep_states_of_their_own() -> None:
-    config = sluice.torch.BucketModelConfig(memory_kernel, func_kwargs=[{"length": 2}, {"length": 3}])
-    traced = sluice.torch.bucket_model_trace(memory, [torch.rand(2), torch.rand(3)], config)
+    config = BucketModelConfig(memory_kernel, func_kwargs=[{"length": 2}, {"length": 3}])
+    traced = bucket_model_trace(memory, [torch.rand(2), torch.rand(3)], config)
     for expected in (1.0, 2.0):
         assert_close(traced(torch.ones(2)), torch.full((2,), expected))
         assert_close(traced(torch.ones(3)), torch.full((3,), expected))
@@ -197,14 +198,14 @@ def test_without_a_shared_buffer_buckets_keep_states_of_their_own() -> None:
 
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(TypeError, match="must return a model and its input_output_aliases"):
-        sluice.torch.bucket_model_trace(lambda: Scorer().eval(), EXAMPLES, sluice.torch.BucketModelConfig(get_kernel))
+        bucket_model_trace(lambda: Scorer().eval(), EXAMPLES, BucketModelConfig(get_kernel))
     with pytest.raises(ValueError, match="example_inputs must be a list"):
-        sluice.torch.bucket_model_trace(scorer, [], sluice.torch.BucketModelConfig(get_kernel))
+        bucket_model_trace(scorer, [], BucketModelConfig(get_kernel))
     with pytest.raises(ValueError, match="needs a shared_state_buffer"):
-        sluice.torch.BucketModelConfig(get_kernel, shared_state_buffer_preprocessor=lambda: first_part)
-    config = sluice.torch.BucketModelConfig(memory_kernel, shared_state_buffer=[torch.zeros(3)],
-                                            func_kwargs=[{"length": 2}, {"length": 3}])
-    traced = sluice.torch.bucket_model_trace(memory, [torch.rand(2), torch.rand(3)], config)
+        BucketModelConfig(get_kernel, shared_state_buffer_preprocessor=lambda: first_part)
+    config = BucketModelConfig(memory_kernel, shared_state_buffer=[torch.zeros(3)],
+                               func_kwargs=[{"length": 2}, {"length": 3}])
+    traced = bucket_model_trace(memory, [torch.rand(2), torch.rand(3)], config)
     with pytest.raises(ValueError, match="states of bucket 0 are of"):
         traced(torch.ones(2))
 
@@ -214,5 +215,5 @@ def test_an_input_named_as_the_selector_is_refused() -> None:
         return (lambda bucket: bucket * 2), {}
 
     with pytest.raises(ValueError, match='"bucket" is the input that selects'):
-        sluice.torch.bucket_model_trace(model, [torch.rand(2), torch.rand(3)],
-                                        sluice.torch.BucketModelConfig(lambda: lambda tensors: (tensors, torch.tensor(0))))
+        bucket_model_trace(model, [torch.rand(2), torch.rand(3)],
+                           BucketModelConfig(lambda: lambda tensors: (tensors, torch.tensor(0))))

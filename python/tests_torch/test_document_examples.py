@@ -1,6 +1,6 @@
 """The examples of the tracing document, word for word but for names of packages.
 
-`torch_neuronx` (once written `torch.neuronx`) and `torch.jit` of save and load are `sluice.torch` here; nothing else
+`torch_neuronx` (once written `torch.neuronx`) and `torch.jit` of save and load are `sluice.torch.neuron` here; nothing else
 differs. The document: "PyTorch NeuronX Tracing API for Inference" of the AWS Neuron SDK.
 """
 
@@ -200,8 +200,8 @@ loaded = torch.jit.load('buckets.pt')
 def run_example(text: str, monkeypatch: pytest.MonkeyPatch, folder: pathlib.Path) -> dict[str, Any]:
     """The names that the example leaves."""
     monkeypatch.chdir(folder)
-    for old, new in (("torch_neuronx", "sluice.torch"), ("torch.neuronx", "sluice.torch"),
-                     ("torch.jit.save", "sluice.torch.save"), ("torch.jit.load", "sluice.torch.load")):
+    for old, new in (("torch_neuronx", "sluice.torch.neuron"), ("torch.neuronx", "sluice.torch.neuron"),
+                     ("torch.jit.save", "sluice.torch.neuron.save"), ("torch.jit.load", "sluice.torch.neuron.load")):
         text = text.replace(old, new)
     pathlib.Path("example.py").write_text(text)  # torch.jit.script reads sources
     names: dict[str, Any] = {"__name__": "example"}

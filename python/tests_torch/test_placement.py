@@ -32,7 +32,7 @@ def count_runs(models: Sequence[Any]) -> list[int]:
 def test_a_model_moves_to_a_core_with_its_weights(conv: nn.Module) -> None:
     traced = sluice.torch.trace(conv, X, inline_weights=False)
     last = sluice.torch.num_cores() - 1
-    assert sluice.torch.move_trace_to_device(traced, last) is None
+    assert sluice.torch.neuron.move_trace_to_device(traced, last) is None
     assert traced._loaded.opened["cores"] == [last]
     assert_close(traced(X), conv(X).detach())
     other = type(conv)().eval()
@@ -49,11 +49,11 @@ def test_cores_that_do_not_exist_are_value_errors(conv: nn.Module) -> None:
         with pytest.raises(ValueError, match=message):
             sluice.torch.set_cores(traced, start, count)
     with pytest.raises(ValueError, match="core 99"):
-        sluice.torch.move_trace_to_device(traced, 99)
+        sluice.torch.neuron.move_trace_to_device(traced, 99)
 
 
 def test_replicas_take_turns_on_all_cores(conv: nn.Module) -> None:
-    traced = sluice.torch.set_multicore(sluice.torch.trace(conv, X))
+    traced = sluice.torch.neuron.set_multicore(sluice.torch.trace(conv, X))
     replicas = traced._loaded.models
     assert [model.opened["cores"] for model in replicas] == [[core] for core in range(sluice.torch.num_cores())]
     counts = count_runs(replicas)
@@ -71,7 +71,7 @@ def test_replicas_take_turns_on_all_cores(conv: nn.Module) -> None:
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 8, 16])
 def test_a_core_runs_its_share_of_the_chunks_of_a_batch(conv: nn.Module, rows: int) -> None:
     """The document's rule: time grows with ceil(rows / traced rows) / cores."""
-    traced = sluice.torch.set_multicore(sluice.torch.trace(conv, torch.rand(2, 1, 3, 3)))
+    traced = sluice.torch.set_cores(sluice.torch.trace(conv, torch.rand(2, 1, 3, 3)), count=-1)
     cores = sluice.torch.num_cores()
     counts = count_runs(traced._loaded.models)
     x = torch.rand(rows, 1, 3, 3)
@@ -82,7 +82,7 @@ def test_a_core_runs_its_share_of_the_chunks_of_a_batch(conv: nn.Module, rows: i
 
 @pytest.mark.skipif(sluice.torch.num_cores() < 2, reason="needs two cores")
 def test_the_chunks_of_a_batch_are_on_all_cores_at_once(conv: nn.Module) -> None:
-    traced = sluice.torch.dynamic_batch(sluice.torch.set_multicore(sluice.torch.trace(conv, X)))
+    traced = sluice.torch.dynamic_batch(sluice.torch.neuron.set_multicore(sluice.torch.trace(conv, X)))
     models = traced._loaded.models
     together = threading.Barrier(len(models), timeout=60)  # breaks if one chunk waits for another
     for model in models:
@@ -104,7 +104,7 @@ def test_contexts_place_what_is_loaded_inside_and_are_of_one_thread(conv: nn.Mod
         thread.join()
     assert inside._loaded.opened["cores"] == [0]
     assert elsewhere[0]._loaded.opened == {}
-    with sluice.torch.multicore_context():
+    with sluice.torch.neuron.multicore_context():
         assert len(sluice.torch.trace(conv, X)._loaded.models) == sluice.torch.num_cores()
     assert sluice.torch.load(tmp_path / "conv.sluice")._loaded.opened == {}
 
@@ -135,7 +135,7 @@ def test_states_stay_on_one_core() -> None:
     assert sluice.torch.set_cores(traced, 0)(torch.zeros(1)).item() == 5
     if sluice.torch.num_cores() > 1:
         with pytest.raises(ValueError, match=r"keeps state \(count\)"):
-            sluice.torch.set_multicore(traced)
+            sluice.torch.set_cores(traced, count=-1)
     with pytest.raises(ValueError, match="state cannot be split"):
         sluice.torch.DataParallel(traced)
 

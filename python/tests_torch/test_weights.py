@@ -34,7 +34,7 @@ X = torch.rand(1, 1, 6, 6)
 
 
 def test_the_documents_name_of_the_option_is_taken(conv: nn.Module, tmp_path: pathlib.Path) -> None:
-    traced = sluice.torch.trace(conv, torch.rand(1, 1, 3, 3), inline_weights_to_neff=False)
+    traced = sluice.torch.neuron.trace(conv, torch.rand(1, 1, 3, 3), inline_weights_to_neff=False)
     traced.save(tmp_path / "model.sluice")
     loaded = sluice.torch.load(tmp_path / "model.sluice")
     x = torch.rand(1, 1, 3, 3)

@@ -3,36 +3,28 @@
     traced = sluice.torch.trace(model, example_inputs)
     traced.save("model.sluice")     # sluice.load("model.sluice") needs no torch
 
-docs/torch.md is a tour.
+docs/torch.md is a tour. sluice.torch.neuron has the names of PyTorch NeuronX.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..tracing.size_buckets import Buckets
-from . import dynamo
+from . import dynamo, neuron
 from .analyze import analyze
 from .batching import dynamic_batch
-from .buckets import BucketModelConfig, bucket_model_trace
 from .data_parallel import DataParallel
 from .partition import PartitionerConfig
 from .pending import PendingModel, async_load, lazy_load
-from .placement import (
-    cores_context,
-    load_in_turn,
-    move_trace_to_device,
-    multicore_context,
-    num_cores,
-    set_cores,
-    set_multicore,
-)
+from .placement import cores_context, load_in_turn, num_cores, set_cores
 from .trace import trace
-from .traced import TracedModel, load, save
+from .traced import TracedModel, load
 from .weights import replace_weights
 
 dynamo.register()
 
 __all__ = [
-    "BucketModelConfig",
     "Buckets",
     "DataParallel",
     "PartitionerConfig",
@@ -40,18 +32,21 @@ __all__ = [
     "TracedModel",
     "analyze",
     "async_load",
-    "bucket_model_trace",
     "cores_context",
     "dynamic_batch",
     "lazy_load",
     "load",
     "load_in_turn",
-    "move_trace_to_device",
-    "multicore_context",
+    "neuron",
     "num_cores",
     "replace_weights",
-    "save",
     "set_cores",
-    "set_multicore",
     "trace",
 ]
+
+if not TYPE_CHECKING:  # a type checker knows by itself which names are missing
+
+    def __getattr__(name):
+        """The error of a name that is missing; of one of PyTorch NeuronX it says where that is."""
+        place = f"; it is sluice.torch.neuron.{name}" if name in neuron.__all__ else ""
+        raise AttributeError(f"module {__name__!r} has no name {name!r}{place}", name=name)

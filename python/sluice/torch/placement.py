@@ -70,16 +70,6 @@ def set_cores(traced: TracedModel, start: int = 0, count: int = 1) -> TracedMode
     return traced
 
 
-def set_multicore(traced: TracedModel) -> TracedModel:
-    """As set_cores on all cores."""
-    return set_cores(traced, 0, ALL)
-
-
-def move_trace_to_device(traced: TracedModel, device_id: int) -> None:
-    """Moves a traced model and its weights to one core, counted from 0."""
-    set_cores(traced, device_id, 1)
-
-
 @contextlib.contextmanager
 def cores_context(start: int = 0, count: int = 1) -> Iterator[None]:
     """Models that the `with` block traces or loads go to these cores, as set_cores does. Each thread has its own."""
@@ -88,11 +78,6 @@ def cores_context(start: int = 0, count: int = 1) -> Iterator[None]:
         yield
     finally:
         _wanted.reset(token)
-
-
-def multicore_context() -> contextlib.AbstractContextManager[None]:
-    """As cores_context on all cores."""
-    return cores_context(0, ALL)
 
 
 def load_in_turn(count: int | None = 1) -> None:

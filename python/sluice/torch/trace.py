@@ -37,7 +37,6 @@ def trace(
     dynamic_shapes: Any = None,
     buckets: Buckets | None = None,
     frontend: str = "export",
-    inline_weights_to_neff: bool | None = None,
 ) -> TracedModel:
     """Traces a function or module with example inputs and compiles it.
 
@@ -47,16 +46,14 @@ def trace(
     gets the ONNX model, the package and a report. `compiler_args`: options of `sluice compile`.
     `partitioner_config`: leaves operators that Sluice cannot run to torch. `inline_weights`: False keeps the names of the weights, for replace_weights.
     `dynamic_shapes`: dimensions that vary, as for torch.export; strings name them too. `buckets`: the sizes that
-    they are traced at. `frontend`: "export" or "torchscript". `inline_weights_to_neff`: the
-    tracing document's name of `inline_weights`.
+    they are traced at. `frontend`: "export" or "torchscript".
     Raises InvalidArgument for wrong arguments, Unimplemented for what cannot be traced.
     """
     if frontend not in exporting.FRONTENDS:
         raise InvalidArgument(f"frontend must be one of {exporting.FRONTENDS}, not {frontend!r}")
-    inline = inline_weights if inline_weights_to_neff is None else inline_weights_to_neff
-    if not inline and (frontend != "export" or buckets is not None):
+    if not inline_weights and (frontend != "export" or buckets is not None):
         raise InvalidArgument('inline_weights=False needs frontend="export" and no buckets')
-    if partitioner_config is not None and (not inline or frontend != "export" or dynamic_shapes is not None):
+    if partitioner_config is not None and (not inline_weights or frontend != "export" or dynamic_shapes is not None):
         raise InvalidArgument('partitioner_config needs frontend="export", inlined weights and fixed shapes')
     options = as_options(compiler_args)
     workdir = make_workdir(compiler_workdir)
@@ -71,8 +68,8 @@ def trace(
         model = _to_bucket_model(func, call, flat_shapes, buckets, frontend, workdir)
     else:
         # torch's optimizer folds weights into others under the same names.
-        model = to_model(call, flat_shapes, frontend, workdir, optimize=inline)
-    if not inline:
+        model = to_model(call, flat_shapes, frontend, workdir, optimize=inline_weights)
+    if not inline_weights:
         keep_apart(model, call, options)
     return TracedModel(placed(compile_model(model, options, workdir)))
 
@@ -80,8 +77,8 @@ def trace(
 def _to_bucket_model(func: Any, example: Call, flat_shapes: Sequence[Any] | None, buckets: Buckets, frontend: str,
                      workdir: pathlib.Path | None) -> onnx.ModelProto:
     if any(state.output is not None for state in example.states):
-        raise InvalidArgument("buckets: input_output_aliases cannot be combined with Buckets; bucket_model_trace takes "
-                              "aliases for each bucket")
+        raise InvalidArgument("buckets: input_output_aliases cannot be combined with Buckets; "
+                              "sluice.torch.neuron.bucket_model_trace takes aliases for each bucket")
     axes = buckets.axes_of(flat_shapes)
     calls = [example_call(func, example.arguments.unflatten(shapes.resized(example.tensors, axes, sizes)), {})
              for sizes in buckets.combinations()]

@@ -213,8 +213,3 @@ def _from_bytes(package: bytes, batching: Batching | None = None) -> TracedModel
 def load(path: Path | bytes, *, threads: int = 0) -> TracedModel:
     """Loads what TracedModel.save wrote. `threads`: number of cores; 0 takes all that the process may use."""
     return TracedModel(placed(_open(path if isinstance(path, bytes) else os.fspath(path), threads)))
-
-
-def save(traced: TracedModel, path: Path) -> None:
-    """Writes the package, as TracedModel.save: the name that the tracing document's examples use."""
-    traced.save(path)
