@@ -29,6 +29,7 @@ import names  # noqa: E402
 import project  # noqa: E402
 import seed_coverage  # noqa: E402
 import sizes  # noqa: E402
+import words  # noqa: E402
 from eventually import eventually, suspend  # noqa: E402
 
 
@@ -87,6 +88,19 @@ class NamesTest(unittest.TestCase):
             self.assertEqual(len(self.problems(name)), 1, name)
         for name in ("FullRingIsClosed", "AllEntriesAreRead", "ThenItIsFull", "OftenIsFull", "ItemsAreRead"):
             self.assertEqual(self.problems(name), [], name)
+
+
+class WordsTest(unittest.TestCase):
+    def test_a_docs_folder_over_the_limit_names_its_longest_pages(self):
+        self.assertEqual(list(words.problems({"docs/a.md": words.LIMIT})), [])
+        found = list(words.problems({"docs/a.md": words.LIMIT, "docs/b.md": 2}))
+        self.assertIn(" 2 above", found[0])
+        self.assertEqual(found[1:], [f"docs/a.md: {words.LIMIT} words", "docs/b.md: 2 words"])
+
+    def test_decisions_and_pages_elsewhere_do_not_count(self):
+        paths = ("docs/api.md", "docs/howto/a.md", "docs/decisions/0001-a.md", "README.md", "docs/a.svg", "bench/a.md")
+        self.assertEqual([path for path in paths if words.counted(pathlib.PurePath(path))],
+                         ["docs/api.md", "docs/howto/a.md"])
 
 
 class ClocksTest(unittest.TestCase):

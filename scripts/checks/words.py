@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""docs/ outside decisions has at most 60,000 words: a page that grows takes them from one that repeats another.
+
+    scripts/checks/words.py           fails above the limit, and lists the longest pages
+    scripts/checks/words.py --list    lists all pages with their words
+"""
+
+import sys
+
+import project
+
+LIMIT = 60_000  # may only shrink
+LONGEST = 10    # pages that a failure names
+
+
+def counted(path):
+    """Whether the words of a page count: decisions are a record, which nobody reads from end to end."""
+    return path.suffix == ".md" and path.parts[0] == "docs" and path.parts[1] != "decisions"
+
+
+def problems(words):
+    """`words`: the number of words of each page by path."""
+    total = sum(words.values())
+    if total > LIMIT:
+        longest = sorted(words.items(), key=lambda page: -page[1])[:LONGEST]
+        yield f"docs: {total} words outside decisions, {total - LIMIT} above the limit; say once what two pages say"
+        yield from (f"{path}: {count} words" for path, count in longest)
+
+
+def main():
+    words = {str(path): len((project.ROOT / path).read_text().split()) for path in project.files() if counted(path)}
+    if "--list" in sys.argv:
+        print("\n".join(f"{count:6} {path}" for path, count in sorted(words.items())))
+    return project.report(list(problems(words)), f"words: {sum(words.values())} in docs/ outside decisions, of {LIMIT}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
