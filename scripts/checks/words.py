@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/ outside decisions has at most 60,000 words: a page that grows takes them from one that repeats another.
+"""docs/ outside decisions has at most 60,000 words: shorten pages that repeat each other before you add more.
 
     scripts/checks/words.py           fails above the limit, and lists the longest pages
     scripts/checks/words.py --list    lists all pages with their words
@@ -14,7 +14,7 @@ LONGEST = 10    # pages that a failure names
 
 
 def counted(path):
-    """Whether the words of a page count: decisions are a record, which nobody reads from end to end."""
+    """Whether the words of a page count. Decisions do not: they are a record."""
     return path.suffix == ".md" and path.parts[0] == "docs" and path.parts[1] != "decisions"
 
 
@@ -23,7 +23,7 @@ def problems(words):
     total = sum(words.values())
     if total > LIMIT:
         longest = sorted(words.items(), key=lambda page: -page[1])[:LONGEST]
-        yield f"docs: {total} words outside decisions, {total - LIMIT} above the limit; say once what two pages say"
+        yield f"docs: {total} words outside decisions, {total - LIMIT} above the limit; shorten pages that repeat each other"
         yield from (f"{path}: {count} words" for path, count in longest)
 
 
