@@ -236,3 +236,11 @@ def test_command_line_is_the_program() -> None:
                           text=True)
     assert done.returncode == 0 and done.stdout.startswith("sluice 0.")
     assert "cpu" in sluice.doctor()
+
+
+@pytest.mark.parametrize("missing", [("torch",), ("onnxscript",), ("torch", "onnx", "onnxscript")], ids="-".join)
+def test_sluice_torch_names_the_packages_that_it_lacks(missing: tuple[str, ...]) -> None:
+    there = "; ".join(f"sys.modules[{name!r}] = {'None' if name in missing else 'importlib.util'}"
+                      for name in ("torch", "onnx", "onnxscript"))
+    done = python(f"import importlib.util, sys; {there}; import sluice.torch")
+    assert f"sluice.torch needs {', '.join(missing)}: pip install {' '.join(missing)}" in done.stderr

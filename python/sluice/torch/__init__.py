@@ -8,7 +8,14 @@ docs/torch.md is a tour. sluice.torch.neuron has the names of PyTorch NeuronX.
 
 from __future__ import annotations
 
+import importlib.util
 from typing import TYPE_CHECKING
+
+# Before the modules below: their own error would not say what to install.
+_missing = [name for name in ("torch", "onnx", "onnxscript") if importlib.util.find_spec(name) is None]
+if _missing:
+    raise ModuleNotFoundError(f"sluice.torch needs {', '.join(_missing)}: pip install {' '.join(_missing)}",
+                              name=_missing[0])
 
 from ..tracing.size_buckets import Buckets
 from . import dynamo, neuron
