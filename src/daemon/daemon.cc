@@ -237,6 +237,7 @@ Status Daemon::start_workers() {
     options.sim = SLUICE_TRY(read_text_file(settings_.sim, std::int64_t{1} << 24));
   }
   options.max_restarts = settings_.worker_restarts;
+  options.silence_limit_ns = settings_.worker_silence * std::int64_t{1'000'000'000};
   options.is_filtered = !settings_.worker_unfiltered;
   if (geteuid() == 0 && !settings_.worker_user.empty()) {
     const passwd* user = getpwnam(settings_.worker_user.c_str());

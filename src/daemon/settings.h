@@ -65,6 +65,7 @@ struct Settings {
   std::int64_t transfer_block_bytes = std::int64_t{2} << 20;
   std::int64_t transfer_blocks_in_flight = 2;
   std::int64_t worker_restarts = 5;    ///< of one worker within a minute
+  std::int64_t worker_silence = 10;    ///< seconds
   std::string worker_user = "nobody";  ///< user of the workers if the daemon runs as root
   bool worker_unfiltered = false;
   std::string exchange_listen;  ///< where daemons of other hosts fetch tensors; empty: nowhere

@@ -30,7 +30,7 @@ struct WorkerInfo {
   Isolation isolation = Isolation::kStream;  ///< kStream: the other fields are empty
   std::int64_t process = -1;                 ///< -1 while there is none
   std::int64_t num_restarts = 0;
-  std::string state;   ///< "starting", "ready", "restarting", "failed"
+  std::string state;   ///< "starting", "ready", "silent", "restarting", "failed"
   std::string reason;  ///< of its last death
 };
 

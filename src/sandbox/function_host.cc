@@ -69,7 +69,8 @@ Status keep_file(Function& function) {
 LaneHost FunctionHost::host_of(runtime::Engine& engine) {
   return {&engine, [&engine](const auto& request) { return engine.create_group(request); },
           [&engine](topology::CoreGroupId group) { return engine.destroy_group(group); },
-          [](topology::CoreGroupId /*group*/) { return true; }};
+          [](topology::CoreGroupId /*group*/) { return HostLife(); },
+          [](topology::CoreGroupId /*group*/) { return ok_status(); }};
 }
 
 Result<std::shared_ptr<FunctionSink>> FunctionHost::find(ModelHandle handle) const {
@@ -236,7 +237,8 @@ Result<runtime::ModelStatisticsSnapshot> FunctionHost::statistics(ModelHandle ha
 }
 
 Result<runtime::Health> FunctionHost::health(ModelHandle handle) const {
-  return runtime::health_of(SLUICE_TRY(statistics(handle)), /*has_failed=*/false);
+  const auto sink = SLUICE_TRY(find(handle));
+  return sink->lane()->health(*sink->function());
 }
 
 Result<std::shared_ptr<runtime::RequestSink>> FunctionHost::sink(ModelHandle handle) const {

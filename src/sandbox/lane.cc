@@ -18,12 +18,12 @@ Status removed(const std::string& name) {
   return runtime_error(RuntimeCode::kInvalidHandle, "function \"{}\" was removed", name);
 }
 
-Status closed() {
+}  // namespace
+
+Status Lane::closed() {
   return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
                 "the lane of the function is shut down");
 }
-
-}  // namespace
 
 Lane::Lane(LaneHost host, topology::CoreGroupId group)
     : host_(std::move(host)),
@@ -137,6 +137,19 @@ runtime::ModelStatisticsSnapshot Lane::statistics(const Function& function) cons
   }
   sum.waiting = num_waiting;
   return sum;
+}
+
+runtime::Health Lane::health(const Function& function) const {
+  std::optional<runtime::ModelHandle> model;
+  {
+    const std::lock_guard lock(mutex_);
+    model = function.model;
+  }
+  if (model) {
+    const auto now = host_.models->health(*model);
+    if (now.is_ok() && now->state != runtime::HealthState::kHealthy) return *now;
+  }
+  return runtime::health_of(statistics(function), /*has_failed=*/false);
 }
 
 // ---- requests

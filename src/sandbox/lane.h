@@ -14,14 +14,22 @@
 
 namespace sluice::sandbox {
 
+/// One life of the process that runs a lane's models. The next life restores them in their phases.
+struct HostLife {
+  enum class State : std::uint8_t { kServes, kRestarts, kFailed };
+  State state = State::kServes;
+  std::int64_t number = 0;  ///< grows with each life
+};
+
 /// Where the models of a lane run, and its core group: the engine, or a pool of workers. A worker's
 /// lane is a cell: what its process does to itself, the functions of other lanes do not notice.
 struct LaneHost {
   runtime::ModelHost* models = nullptr;  ///< outlives its lanes
   std::function<Result<topology::CoreGroupId>(const topology::CoreRequest&)> create_group;
   std::function<Status(topology::CoreGroupId)> destroy_group;
-  /// False while the group's process is being restarted.
-  std::function<bool(topology::CoreGroupId)> is_running;
+  std::function<HostLife(topology::CoreGroupId)> life;
+  /// Starts the process of a group that failed, because it died too often. Blocks.
+  std::function<Status(topology::CoreGroupId)> revive;
 };
 
 /// Runs one function at a time. A step takes as many requests of the function whose turn it is as
@@ -33,6 +41,7 @@ struct LaneHost {
 /// Invariants:
 /// - An accepted request is in `pending_` until its reply; whoever removes it answers it.
 /// - Only a step loads, starts, stops and unloads models of the group.
+/// - `active_` holds for one life of the host. In the next one a step asks the host for the phases.
 /// - `mutex_` is not held while a callback, the host or the driver is called: the driver evaluates
 ///   conditions that take it.
 ///
@@ -63,6 +72,8 @@ class Lane final : public runtime::Steppable {
   FunctionState state(const Function& function) const;
   runtime::ModelInfo info(const Function& function) const;
   runtime::ModelStatisticsSnapshot statistics(const Function& function) const;
+  /// Of its model in the host while it is warm, and of what it answered.
+  runtime::Health health(const Function& function) const;
 
   // As RequestSink says. A request whose inputs do not fit is accepted, and its reply is kBadInput.
   Result<std::uint64_t> submit(const std::shared_ptr<Function>& function,
@@ -102,6 +113,7 @@ class Lane final : public runtime::Steppable {
   void leave_line(Pending& pending);
   void note_cooling(const Function& function);
   static Status cancelled(const Function& function);
+  static Status closed();
   /// Whether the caller is the one to answer the request.
   bool claim(Pending& pending);
   void deliver(Pending& pending, runtime::Reply reply);
@@ -117,8 +129,13 @@ class Lane final : public runtime::Steppable {
   std::int64_t next_event_ns() const;
   std::shared_ptr<Function> next_function();
   bool take_turn(Lock& lock);
-  Status make_ready(Function& function);
-  void await_host();
+  Status in_some_life(const std::function<Status()>& action);
+  Result<HostLife> await_host();
+  void learn_phases();
+  Status make_warm(Function& function);
+  Status make_active(Function& function);
+  bool has_failed(const Function& function) const;
+  runtime::ModelPhase phase_in_host(const Function& function) const;
   void recover(Function& function);
   Status load(Function& function);
   Status check_quota(const Function& function, const runtime::ModelInfo& info) const;
@@ -148,7 +165,8 @@ class Lane final : public runtime::Steppable {
   bool is_stepping_ = false;
   bool is_over_ = false;  ///< steps do nothing any more
 
-  Function* active_ = nullptr;  ///< of the step in progress: the group's active model
+  Function* active_ = nullptr;  ///< of the step in progress: the group's active model, in
+  std::int64_t life_ = 0;       ///< this life of the host
   std::mutex shutdown_mutex_;
   bool is_shut_down_ = false;  ///< guarded by shutdown_mutex_
   runtime::ThreadDrivers drivers_;

@@ -14,6 +14,8 @@ namespace {
 /// How long a turn waits for its cell to be restarted, looking this often.
 constexpr std::int64_t kRecoveryLimitNs = 10'000'000'000;
 constexpr std::int64_t kRecoveryStepNs = 1'000'000;
+/// A function whose load ends the cell gets so many cells in a turn.
+constexpr int kMaxLives = 3;
 
 }  // namespace
 
@@ -68,7 +70,7 @@ bool Lane::obey(Lock& lock) {
   lock.unlock();
   Status status = ok_status();
   if (wish == Function::Wish::kWarm) {
-    if (!function->model) status = load(*function);
+    status = in_some_life([&] { return make_warm(*function); });
   } else if (function->model) {
     unload(*function);
   }
@@ -124,7 +126,7 @@ bool Lane::take_turn(Lock& lock) {
   lock.unlock();
   const std::int64_t start_ns = clock_.now_ns();
   for (const auto& pending : turn) pending->start_ns = start_ns;
-  const Status ready = make_ready(function);
+  const Status ready = in_some_life([&] { return make_active(function); });
   bool is_suspect = false;
   if (ready.is_ok()) {
     is_suspect = run_turn(turn);
@@ -142,16 +144,68 @@ bool Lane::take_turn(Lock& lock) {
   return true;
 }
 
-/// The function's model is the active one of the group.
-Status Lane::make_ready(Function& function) {
-  await_host();
+/// Does what a death of the host's process interrupts again in the next life.
+Status Lane::in_some_life(const std::function<Status()>& action) {
+  Status status = ok_status();
+  for (int i = 0; i < kMaxLives; ++i) {
+    const HostLife life = SLUICE_TRY(await_host());
+    if (life_ != life.number) learn_phases();
+    life_ = life.number;
+    status = action();
+    const HostLife now = host_.life(group_);
+    if (status.is_ok() || (now.state == HostLife::State::kServes && now.number == life.number)) {
+      break;
+    }
+  }
+  return status;
+}
+
+/// Fails: as `revive`; kUnavailable if the restart takes too long.
+Result<HostLife> Lane::await_host() {
+  const std::int64_t deadline_ns = clock_.now_ns() + kRecoveryLimitNs;
+  while (true) {
+    const HostLife life = host_.life(group_);
+    if (life.state == HostLife::State::kServes) return life;
+    if (clock_.now_ns() >= deadline_ns) {
+      return runtime_error(RuntimeCode::kDeviceError,
+                           "the function's cell is being restarted; try again");
+    }
+    if (life.state == HostLife::State::kFailed) SLUICE_TRY(host_.revive(group_));
+    Lock lock(mutex_);
+    if (is_over_) return closed();
+    clock_.wait_until(lock, ends_, clock_.now_ns() + kRecoveryStepNs);
+  }
+}
+
+/// After a death: finds the active model again, and unloads what the host could not restore.
+void Lane::learn_phases() {
+  std::vector<std::shared_ptr<Function>> warm;
+  {
+    const Lock lock(mutex_);
+    for (const auto& [id, function] : functions_) {
+      if (function->model) warm.push_back(function);
+    }
+  }
+  active_ = nullptr;
+  for (const auto& function : warm) {
+    if (phase_in_host(*function) == runtime::ModelPhase::kStarted) active_ = function.get();
+    recover(*function);
+  }
+}
+
+Status Lane::make_warm(Function& function) {
   if (function.model && function.is_suspect) recover(function);
-  if (!function.model) SLUICE_TRY(load(function));
+  return function.model ? ok_status() : load(function);
+}
+
+/// The function's model is the active one of the group.
+Status Lane::make_active(Function& function) {
+  SLUICE_TRY(make_warm(function));
   if (active_ == &function) return ok_status();
   if (active_ != nullptr) {
     // The turn of the active one is over: nothing is left to cancel.
     const Status stopped = host_.models->stop(*active_->model, 0);
-    (void)stopped;  // a model that failed is not active any more, either
+    if (!stopped.is_ok() && !has_failed(*active_)) return stopped;
     active_ = nullptr;
   }
   SLUICE_TRY(host_.models->start(*function.model));
@@ -159,21 +213,21 @@ Status Lane::make_ready(Function& function) {
   return ok_status();
 }
 
-/// A cell that died is being restarted, and loads its models again.
-void Lane::await_host() {
-  const std::int64_t deadline_ns = clock_.now_ns() + kRecoveryLimitNs;
-  while (!host_.is_running(group_) && clock_.now_ns() < deadline_ns) {
-    Lock lock(mutex_);
-    if (is_over_) return;
-    clock_.wait_until(lock, ends_, clock_.now_ns() + kRecoveryStepNs);
-  }
+/// In this life: of the next one's failures the lane learns all together.
+bool Lane::has_failed(const Function& function) const {
+  return host_.life(group_).number == life_ &&
+         phase_in_host(function) == runtime::ModelPhase::kFailed;
 }
 
-/// After a turn that met a device error: a model that failed is loaded anew. A cell that died too
-/// often gets another chance.
-void Lane::recover(Function& function) {
+/// Requires: the function has a model.
+runtime::ModelPhase Lane::phase_in_host(const Function& function) const {
   const auto info = host_.models->info(*function.model);
-  if (info.is_ok() && info->phase != runtime::ModelPhase::kFailed) return;
+  return info.is_ok() ? info->phase : runtime::ModelPhase::kFailed;
+}
+
+/// A model that failed is loaded anew. Requires: the function has a model.
+void Lane::recover(Function& function) {
+  if (phase_in_host(function) != runtime::ModelPhase::kFailed) return;
   const Status reset = host_.models->reset(*function.model);
   (void)reset;  // without success the load fails and says why
   unload(function);

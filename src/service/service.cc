@@ -120,9 +120,14 @@ void Service::set_workers(worker::WorkerPool* workers) {
       {workers, [workers](const auto& request) { return workers->create_group(request, true); },
        [workers](topology::CoreGroupId group) { return workers->destroy_group(group); },
        [workers](topology::CoreGroupId group) {
-         const std::string state = workers->worker_of(group).state;
-         return state != "restarting" && state != "starting";
-       }});
+         using State = sandbox::HostLife::State;
+         const runtime::WorkerInfo worker = workers->worker_of(group);
+         const bool restarts = worker.state == "restarting" || worker.state == "starting";
+         const State up = restarts ? State::kRestarts : State::kServes;
+         return sandbox::HostLife{worker.state == "failed" ? State::kFailed : up,
+                                  worker.num_restarts};
+       },
+       [workers](topology::CoreGroupId group) { return workers->revive(group); }});
 }
 
 std::vector<Service::HostedModel> Service::all_models() const {

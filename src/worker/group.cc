@@ -23,6 +23,8 @@ constexpr std::int64_t kGraceNs = 10'000'000'000;
 /// this long after the second death in a row, and twice as long after each further death.
 constexpr std::int64_t kFirstBackoffNs = 50'000'000;
 constexpr std::int64_t kMaxBackoffNs = 5'000'000'000;
+/// From here on a worker that does not answer is reported.
+constexpr std::int64_t kNotableSilenceNs = 1'000'000'000;
 /// Of a model, so that a load fits a message of the channel.
 constexpr std::size_t kMaxNameBytes = 200;
 
@@ -236,6 +238,12 @@ runtime::WorkerInfo WorkerGroup::info() const {
     case State::kClosed: info.state = "ended"; break;
   }
   if (!reason_.is_ok()) info.reason = reason_.message();
+  const std::int64_t silent_ns = link_ == nullptr ? 0 : link_->silent_ns();
+  if (info.state == "ready" && silent_ns >= kNotableSilenceNs) {
+    info.state = "silent";
+    info.reason = fmt::format("{} has not answered for {} s", options_.link.name,
+                              silent_ns / kNotableSilenceNs);
+  }
   return info;
 }
 
@@ -243,7 +251,8 @@ runtime::WorkerInfo WorkerGroup::info() const {
 
 std::string WorkerGroup::active_model() const {
   const std::lock_guard lock(mutex_);
-  return active_model_;
+  const auto last = last_.lock();
+  return last != nullptr && last->phase() == ModelPhase::kStarted ? last->name() : std::string();
 }
 
 std::int64_t WorkerGroup::num_switches() const { return num_switches_; }
@@ -294,13 +303,12 @@ Status WorkerGroup::start(RemoteModel& model) {
   const ModelPhase next = SLUICE_TRY(next_phase(model.phase(), ModelAction::kStart)
                                          .with_context(fmt::format("model \"{}\"", model.name())));
   SLUICE_TRY(ask_about(model, "start_model", 0));
-  const auto last = last_.lock();
-  if (last != nullptr && last.get() != &model) ++num_switches_;
-  last_ = model.weak_from_this();
   model.count_start();
   model.set_phase(next);
   const std::lock_guard lock(mutex_);
-  active_model_ = model.name();
+  const auto last = last_.lock();
+  if (last != nullptr && last.get() != &model) ++num_switches_;
+  last_ = model.weak_from_this();
   return ok_status();
 }
 
@@ -314,24 +322,21 @@ Status WorkerGroup::stop(RemoteModel& model, std::int64_t drain_ns) {
   if (is_of_device && !link->is_dead()) model.set_phase(ModelPhase::kFailed, status.message());
   SLUICE_TRY(Status(status));
   model.set_phase(next);
-  const std::lock_guard lock(mutex_);
-  active_model_.clear();
   return ok_status();
 }
 
-/// Restarts a failed group; its models are stopped then. `change_mutex_` is free while this waits,
-/// because the supervisor needs it to restore the models.
-Status WorkerGroup::reset_group() {
+/// `change_mutex_` is free while this waits, because the supervisor needs it to restore the models.
+Status WorkerGroup::revive() {
   {
     const std::lock_guard change(change_mutex_);
-    for (const auto& model : models_) model->set_phase(ModelPhase::kStopped);
+    const std::lock_guard lock(mutex_);
+    if (state_ == State::kFailed) {  // else another caller was quicker
+      for (const auto& model : models_) model->set_phase(ModelPhase::kStopped);
+      state_ = State::kRestarting;
+      wants_reset_ = true;
+    }
   }
   std::unique_lock lock(mutex_);
-  active_model_.clear();
-  if (state_ == State::kFailed) {
-    state_ = State::kRestarting;
-    wants_reset_ = true;
-  }
   changed_.notify_all();
   changed_.wait(lock,
                 [&] { return state_ == State::kReady || state_ == State::kFailed || is_closing_; });
@@ -346,7 +351,7 @@ Status WorkerGroup::reset(RemoteModel& model) {
     const std::lock_guard lock(mutex_);
     has_group_failed = state_ == State::kFailed;
   }
-  if (has_group_failed) return reset_group();
+  if (has_group_failed) return revive();
   const std::lock_guard change(change_mutex_);
   if (model.worker_model() != 0) {
     SLUICE_TRY(ask_about(model, "reset", 0));
@@ -395,15 +400,11 @@ void WorkerGroup::drop_profile(const Recording& recording) {
 
 void WorkerGroup::unload(const std::shared_ptr<RemoteModel>& model, std::int64_t drain_ns) {
   const std::lock_guard change(change_mutex_);
-  const bool was_active = model->phase() == ModelPhase::kStarted;
   model->set_phase(ModelPhase::kUnloaded);
   const Status status = ask_about(*model, "unload", drain_ns);
   (void)status;  // a dead worker holds no model
   model->retire();
   std::erase(models_, model);
-  if (!was_active) return;
-  const std::lock_guard lock(mutex_);
-  active_model_.clear();
 }
 
 }  // namespace sluice::worker

@@ -64,6 +64,9 @@ class WorkerGroup {
   Status start(RemoteModel& model);
   Status stop(RemoteModel& model, std::int64_t drain_ns);
   Status reset(RemoteModel& model);
+  /// Starts a worker for a group that failed; its models are stopped. Blocks until it is ready.
+  /// Fails: why there is none.
+  Status revive();
   /// Records in the worker that lives now. `model`: that one alone; null: all of the group.
   struct Recording {
     std::weak_ptr<WorkerLink> link;
@@ -105,7 +108,6 @@ class WorkerGroup {
   bool wait_before_restart();
   void set_state(State state, const Status& why);
   void fail_models(const std::string& why);
-  Status reset_group();
   void tell(const std::string& event) const;
   Result<nlohmann::json> ask(nlohmann::json message, int fd, std::int64_t timeout_ns,
                              const std::stop_token& stop = {});
@@ -117,7 +119,6 @@ class WorkerGroup {
 
   std::mutex change_mutex_;  ///< held while models change, or are restored
   std::vector<std::shared_ptr<RemoteModel>> models_;
-  std::weak_ptr<RemoteModel> last_;  ///< that was started
   std::atomic<std::int64_t> num_switches_ = 0;
 
   mutable std::mutex mutex_;  ///< guards what follows; taken after change_mutex_
@@ -129,9 +130,9 @@ class WorkerGroup {
   bool wants_reset_ = false;
   std::shared_ptr<WorkerLink> link_;  ///< the one that lives now
   std::int64_t num_restarts_ = 0;
-  std::optional<Life> spare_;  ///< the supervisor's
-  bool was_ready_ = false;     ///< the worker that lives now, or lived last
-  std::string active_model_;
+  std::optional<Life> spare_;        ///< the supervisor's
+  bool was_ready_ = false;           ///< the worker that lives now, or lived last
+  std::weak_ptr<RemoteModel> last_;  ///< that was started
   std::deque<std::int64_t> deaths_ns_;
   std::thread supervisor_;
 };

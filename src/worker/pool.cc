@@ -114,6 +114,7 @@ Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const topology::Cor
   options.link.program = options_.program;
   options.link.name = fmt::format("worker of group {}", cores.id.value());
   options.link.start = print_setup(setup);
+  options.link.silence_limit_ns = options_.silence_limit_ns;
   options.hang_limit_ns = kHangLimitNs;
   options.max_restarts = options_.max_restarts;
   options.has_spare = has_spare;
@@ -163,6 +164,11 @@ Status WorkerPool::destroy_group(CoreGroupId group) {
   SLUICE_TRY(engine_.destroy_group(group));
   end_worker(group);
   return ok_status();
+}
+
+Status WorkerPool::revive(CoreGroupId group) {
+  const auto found = find(group);
+  return found == nullptr ? ok_status() : found->revive();
 }
 
 runtime::WorkerInfo WorkerPool::worker_of(CoreGroupId group) const {

@@ -22,7 +22,8 @@ struct PoolOptions {
   std::int64_t max_restarts = 5;  ///< of a worker within a minute
   std::int64_t user = -1;         ///< who workers become; -1: they stay who the daemon is
   std::int64_t group = -1;
-  bool is_filtered = true;  ///< what they may ask of the system (confine.h)
+  std::int64_t silence_limit_ns = 10'000'000'000;  ///< of a worker (LinkOptions)
+  bool is_filtered = true;                         ///< what they may ask of the system (confine.h)
   std::function<void(const std::string&)> on_event;  ///< for the log; from any thread
 };
 
@@ -51,6 +52,8 @@ class WorkerPool final : public runtime::ModelHost {
   Status destroy_group(topology::CoreGroupId group);
   /// Of a group of the pool; else of one without a worker.
   runtime::WorkerInfo worker_of(topology::CoreGroupId group) const;
+  /// As WorkerGroup::revive; nothing for a group without worker.
+  Status revive(topology::CoreGroupId group);
   /// Adds what the engine cannot know of the pool's groups.
   void describe(std::vector<runtime::GroupInfo>& groups) const;
 

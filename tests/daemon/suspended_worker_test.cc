@@ -22,7 +22,8 @@ using runtime::RuntimeCode;
 /// A model in a worker process, which is suspended, and a stream of requests to it.
 class SuspendedWorker : public OnProcessors {
  protected:
-  SuspendedWorker() : daemon_(start("a")), client_(daemon_->client()) {
+  SuspendedWorker()
+      : daemon_(start("a", 0, 64 * kMiB, {"--worker-silence", "600"})), client_(daemon_->client()) {
     service::ModelOptions options;
     options.isolation = runtime::Isolation::kProcess;
     options.depth = kDepth;

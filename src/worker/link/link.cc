@@ -11,10 +11,15 @@ using runtime::RuntimeCode;
 
 namespace {
 
+constexpr std::int64_t kSecondNs = 1'000'000'000;
 /// Discovery and the plug-ins' start take seconds at most; a busy machine needs more.
 constexpr std::int64_t kStartTimeoutNs = 60'000'000'000;
 /// A cancelled load ends after the constant that it is packing. A worker that takes longer hangs.
 constexpr std::int64_t kCancelTimeoutNs = 10'000'000'000;
+/// How often a worker is asked whether it lives, and the longest time between two looks at its
+/// answer that counts as silence: a machine that was suspended must not end its workers.
+constexpr std::int64_t kBeatNs = 1'000'000'000;
+constexpr std::int64_t kMaxLookNs = 250'000'000;
 
 /// Limited to a decade: adding the largest timeout to now would overflow.
 std::chrono::steady_clock::time_point after(std::int64_t timeout_ns) {
@@ -139,9 +144,38 @@ void WorkerLink::take_completions() {
   while (is_receiving_) {
     if (flights_.take_one()) continue;
     if (flights_.is_broken()) process_->kill();
-    flights_.expire(system_clock().now_ns());
+    const std::int64_t now_ns = system_clock().now_ns();
+    flights_.expire(now_ns);
+    watch(now_ns);
     flights_.wait();
   }
+}
+
+/// The worker answers a ping on the thread that takes its calls, whatever it computes.
+void WorkerLink::watch(std::int64_t now_ns) {
+  json ping;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_ready_ || is_dead_ || is_closing_) return;
+    if (ping_ && calls_[*ping_].answer) {
+      calls_.erase(*ping_);
+      ping_.reset();
+      silent_ns_ = 0;
+    } else if (ping_) {
+      silent_ns_ += std::min(now_ns - watched_ns_, kMaxLookNs);
+      watched_ns_ = now_ns;
+      if (silent_ns_ > options_.silence_limit_ns) process_->kill();
+      return;
+    }
+    if (now_ns - watched_ns_ < kBeatNs) return;
+    watched_ns_ = now_ns;
+    ping_ = next_id_++;
+    calls_[*ping_];
+    ping = {{"op", "ping"}, {"id", *ping_}};
+  }
+  const std::lock_guard lock(send_mutex_);
+  const Status sent = channel_.send(ping, -1);
+  if (!sent.is_ok()) process_->kill();
 }
 
 // ---- its end
@@ -156,11 +190,14 @@ void WorkerLink::die() {
   {
     const std::lock_guard lock(mutex_);
     is_closing = is_closing_;
-    cause = is_closing
-                ? runtime_error(RuntimeCode::kCancelled, "{} was ended", options_.name)
-                : runtime_error(
-                      RuntimeCode::kDeviceError, "{} died of {}{}", options_.name, end,
-                      is_ready_ ? "; it is being restarted, try again" : " before it was ready");
+    const std::string what =
+        silent_ns_ > options_.silence_limit_ns
+            ? fmt::format("was ended because it did not answer for {} s", silent_ns_ / kSecondNs)
+            : "died of " + end;
+    cause = is_closing ? runtime_error(RuntimeCode::kCancelled, "{} was ended", options_.name)
+                       : runtime_error(RuntimeCode::kDeviceError, "{} {}{}", options_.name, what,
+                                       is_ready_ ? "; it is being restarted, try again"
+                                                 : " before it was ready");
     is_dead_ = true;
     cause_ = cause;
     for (auto& [id, call] : calls_) {

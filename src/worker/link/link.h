@@ -22,6 +22,8 @@ struct LinkOptions {
   std::filesystem::path program;
   std::string name;   ///< "worker of group 3"
   std::string start;  ///< what it is told first: a JSON text (setup.h)
+  /// A ready worker that answers nothing for so long is killed: it is stopped, or hangs.
+  std::int64_t silence_limit_ns = 10'000'000'000;
 };
 
 /// Safe from any thread, except `start` and `close`, which the supervisor calls.
@@ -42,6 +44,11 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   bool is_dead() const {
     const std::lock_guard lock(mutex_);
     return is_dead_;
+  }
+  /// For how long a ready worker has not answered.
+  std::int64_t silent_ns() const {
+    const std::lock_guard lock(mutex_);
+    return silent_ns_;
   }
   /// As if it died of itself.
   void kill() { process_->kill(); }
@@ -66,6 +73,7 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   void read_messages();
   void take_message(const nlohmann::json& message);
   void take_completions();
+  void watch(std::int64_t now_ns);
   void die();
 
   const LinkOptions options_;
@@ -81,6 +89,9 @@ class WorkerLink : public std::enable_shared_from_this<WorkerLink> {
   bool is_closing_ = false;
   bool is_ready_ = false;
   Status cause_;
+  std::optional<std::uint64_t> ping_;  ///< the call that asks whether the worker lives
+  std::int64_t watched_ns_ = 0;
+  std::int64_t silent_ns_ = 0;
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Call> calls_;
   std::atomic<bool> is_receiving_ = true;

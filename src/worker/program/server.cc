@@ -63,6 +63,7 @@ class Server {
     const auto op = body.text_or("op", "");
     if (!id.is_ok() || !op.is_ok()) return;
     if (*op == "cancel") return cancel(body);
+    if (*op == "ping") return reply(*id, json::object());
     const auto source = std::make_shared<std::stop_source>();
     {
       const std::lock_guard lock(mutex_);

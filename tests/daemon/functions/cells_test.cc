@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <filesystem>
+#include <thread>
 #include <vector>
 
 #include "daemon/add_relu.h"
@@ -22,9 +24,11 @@ using runtime::RuntimeCode;
 using sluice::testing::eventually;
 using sluice::testing::infer;
 using sluice::testing::MemoryLimit;
+using sluice::testing::pause_for;
 using sluice::testing::RunningDaemon;
 using sluice::testing::TempDir;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class CellsTest : public ::testing::Test {
  protected:
@@ -34,13 +38,13 @@ class CellsTest : public ::testing::Test {
   }
 
   /// A daemon with two cells on this machine.
-  void restart(const std::string& machine) {
+  void restart(const std::string& machine, const std::string& silence_s = "600") {
     daemon_ = nullptr;
     auto daemon = RunningDaemon::start(
-        folder_,
-        {.sim = machine,
-         // Workers of this user: MemoryLimit may limit them.
-         .flags = {"--function-cells", "2", "--worker-restarts", "1000", "--worker-user", ""}});
+        folder_, {.sim = machine,
+                  // Workers of this user: MemoryLimit may limit them.
+                  .flags = {"--function-cells", "2", "--worker-restarts", "1000", "--worker-user",
+                            "", "--worker-silence", silence_s}});
     ASSERT_TRUE(daemon.is_ok()) << daemon.status().to_string();
     daemon_ = std::move(*daemon);
   }
@@ -117,6 +121,83 @@ TEST_F(CellsTest, RemovalOfTheLastFunctionEndsTheProcessAndFreesItsCore) {
   EXPECT_EQ(client->server()->num_free_cores, free_cores);
   EXPECT_TRUE(eventually([&] { return kill(process, 0) != 0; }));
   EXPECT_TRUE(client->list_models()->empty());
+}
+
+/// Four functions of one cell take turns while it is killed again and again: in a load, a change of
+/// the active function, a run or between them. Each client asks until it is answered.
+TEST_F(CellsTest, EveryFunctionOfAKilledCellAnswersAgain) {
+  constexpr int kKills = 12;
+  const auto client = daemon_->client();
+  std::vector<std::uint64_t> functions;
+  for (const bool joins : {false, false, true, true}) {
+    sandbox::FunctionOptions options;
+    options.batch_rows = joins ? 4 : 0;
+    for (int cell = 0; cell < 2; ++cell) {
+      functions.push_back(deploy(*client, true, options).info.handle);
+    }
+  }
+  std::array<std::atomic<std::int64_t>, 8> answers = {};
+  std::atomic<bool> is_over = false;
+  std::vector<std::jthread> askers;
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    askers.emplace_back([&, i] {
+      const auto own = daemon_->client();
+      while (!is_over) {
+        const auto y = infer(*own, functions[i], 2);
+        if (!y.is_ok()) continue;  // of the turn that the kill met
+        EXPECT_THAT(*y, ElementsAre(3, 0, 5, 0));
+        ++answers[i];
+      }
+    });
+  }
+  for (int i = 0; i < kKills && !HasFailure(); ++i) {
+    pause_for(std::chrono::microseconds(1500 * (i % 11)));
+    kill_cell(*client, client->list_models(functions[i % 2])->front().info.group);
+    for (std::size_t k = 0; k < functions.size(); ++k) {
+      const std::int64_t before = answers[k];
+      EXPECT_TRUE(eventually([&] { return answers[k] > before + 1; }, std::chrono::seconds(60)))
+          << "function " << k << " after kill " << i;
+    }
+  }
+  is_over = true;
+}
+
+TEST_F(CellsTest, StoppedCellIsSilentUntilItGoesOn) {
+  const auto client = daemon_->client();
+  const auto entry = deploy(*client, true);
+  const auto process = static_cast<pid_t>(worker_of(*client, entry.info.group).process);
+  ASSERT_TRUE(sluice::testing::suspend(process));
+  const auto becomes = [&](const std::string& state, runtime::HealthState health) {
+    return eventually([&] {
+      return worker_of(*client, entry.info.group).state == state &&
+             client->health()->models.front().health.state == health;
+    });
+  };
+  EXPECT_TRUE(becomes("silent", runtime::HealthState::kDegraded));
+  EXPECT_THAT(worker_of(*client, entry.info.group).reason, HasSubstr("has not answered for"));
+  ASSERT_EQ(kill(process, SIGCONT), 0);
+  EXPECT_TRUE(becomes("ready", runtime::HealthState::kHealthy));
+  EXPECT_EQ(worker_of(*client, entry.info.group).process, process);
+}
+
+TEST_F(CellsTest, StoppedCellIsReplaced) {
+  restart(sluice::testing::kChain, "1");
+  const auto client = daemon_->client();
+  const auto first = deploy(*client, true);
+  const auto second = deploy(*client, true);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(infer(*client, first.info.handle, 2).is_ok());  // it is the active one from here on
+    const std::int64_t stopped = worker_of(*client, first.info.group).process;
+    ASSERT_TRUE(sluice::testing::suspend(static_cast<pid_t>(stopped)));
+    const auto met = infer(*client, first.info.handle, 2);
+    ASSERT_FALSE(met.is_ok());
+    EXPECT_THAT(met.status().message(), HasSubstr("it did not answer for 1 s"));
+    for (const auto& function : {first, second}) {
+      const auto y = infer(*client, function.info.handle, 2);
+      ASSERT_TRUE(y.is_ok()) << y.status().to_string();
+    }
+    EXPECT_NE(worker_of(*client, first.info.group).process, stopped);
+  }
 }
 
 /// The bytes are written by one process and read by another; the client carries the index.
