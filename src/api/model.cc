@@ -11,6 +11,8 @@
 namespace sluice::api {
 namespace {
 
+// ONNX sets no limit; real models stay below 10. A rank of a wild pointer is refused instead of
+// read.
 constexpr std::int32_t kMaxRank = 64;
 
 }  // namespace
@@ -27,6 +29,7 @@ std::vector<std::unique_ptr<SpecStorage>> store_specs(
       storage->dims.push_back(dim.is_known() ? dim.value() : -1);
     }
     const auto rank = shape != nullptr ? static_cast<std::int32_t>(shape->size()) : -1;
+    // The C struct points into `storage`, whose address stays: it is behind a unique_ptr.
     storage->spec = {storage->name.c_str(),
                      storage->type.c_str(),
                      static_cast<std::int32_t>(spec.type.element()),
@@ -47,6 +50,7 @@ Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::stri
   exec::LoadOptions loading;
   loading.num_threads = known.num_threads;
   if (known.max_loop_iterations > 0) loading.max_loop_iterations = known.max_loop_iterations;
+  // 0, as in a zeroed struct, leaves the default; -1 keeps nothing.
   if (known.max_recorded_bytes != 0) {
     loading.max_recorded_bytes = std::max<std::int64_t>(known.max_recorded_bytes, 0);
   }
@@ -60,6 +64,7 @@ Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::stri
     loading.cores.assign(known.cores, known.cores + known.num_cores);
   }
   auto executable = SLUICE_TRY(package::parse_package(file).with_context(source));
+  // Only lists the plug-ins: the load below opens those that the package names.
   const auto registry = backend::BackendRegistry::discover(discovery);
   auto loaded = SLUICE_TRY(
       exec::LoadedModel::load(std::move(executable), registry, loading).with_context(source));
@@ -73,6 +78,7 @@ Result<std::shared_ptr<const OpenModel>> open_model(const Bytes& file, std::stri
 
 Result<std::size_t> find_spec(const std::vector<std::unique_ptr<SpecStorage>>& specs,
                               const char* name, std::string_view what) {
+  // A model with one tensor of the kind needs no name.
   if (name == nullptr && specs.size() == 1) return std::size_t{0};
   for (std::size_t i = 0; name != nullptr && i < specs.size(); ++i) {
     if (specs[i]->name == name) return i;

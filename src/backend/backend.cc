@@ -9,13 +9,17 @@
 namespace sluice::backend {
 namespace {
 
+// Bounds for what a plug-in reports: far above real machines, so that a plug-in with a fault cannot
+// make the host allocate or loop without end.
 constexpr std::size_t kLongestText = 256;
 constexpr std::int32_t kMaxDevices = 4096;
 constexpr std::int32_t kMaxLinks = 1 << 20;
+// 64 TiB: sums of a few such sizes still fit in 64 bits.
 constexpr std::int64_t kLargestPacking = std::int64_t{1} << 46;
 
 template <std::size_t N>
 std::string text_of(const char (&text)[N]) {
+  // The plug-in fills the whole array and need not end it with NUL.
   return std::string(text, strnlen(text, N));
 }
 
@@ -54,6 +58,7 @@ std::vector<sluice_option> as_c(const Options& options) {
 }  // namespace
 
 Status status_from_plugin(std::string_view plugin, sluice_code code, std::string_view text) {
+  // A newer plug-in may return codes that this host does not know.
   const bool is_known = code > 0 && code <= static_cast<sluice_code>(Code::kUnauthenticated);
   return make_error(is_known ? static_cast<Code>(code) : Code::kInternal, "backend \"{}\": {}",
                     plugin, text.empty() ? "failed without a message" : text);
@@ -69,6 +74,7 @@ Result<std::shared_ptr<const Backend>> Backend::load(const std::filesystem::path
   const auto load_checked = [&]() -> Result<std::shared_ptr<const Backend>> {
     DynamicLibrary library = SLUICE_TRY(DynamicLibrary::open(path));
     const sluice_backend_api* api = SLUICE_TRY(shake_hands(library, *name));
+    // From here on a failure destroys what exists and then closes the library.
     const std::shared_ptr<Backend> backend(new Backend(path, std::move(library), api));
     SLUICE_TRY(backend->start(options));
     return std::shared_ptr<const Backend>(backend);
@@ -89,6 +95,7 @@ Backend::Backend(std::filesystem::path path, std::optional<DynamicLibrary> libra
     : path_(std::move(path)), library_(std::move(library)), api_(api), name_(api->name) {}
 
 Backend::~Backend() {
+  // library_ is closed after this body: destroy is code of the library.
   if (handle_ != nullptr) destroy_in_plugin([this] { api_->destroy(handle_); });
 }
 
@@ -131,6 +138,7 @@ Status Backend::read_links() {
   const auto* topology =
       static_cast<const sluice_topology*>(SLUICE_TRY(find_extension(SLUICE_TOPOLOGY)));
   if (topology == nullptr) return ok_status();
+  // An older plug-in has a smaller table; its later fields would be read from other memory.
   if (topology->struct_size < sizeof(sluice_topology)) {
     return internal_error("backend \"{}\": its {} has {} bytes, not {}", name_, SLUICE_TOPOLOGY,
                           topology->struct_size, sizeof(sluice_topology));
@@ -156,11 +164,13 @@ Status Backend::read_links() {
 
 Result<const void*> Backend::find_extension(const char* name) const {
   const void* table = nullptr;
+  // Plug-ins built before extensions existed have a shorter table.
   if (!has_field(*api_, &sluice_backend_api::find_extension)) return table;
   SLUICE_TRY(call_plugin(name_, [&](sluice_message*) {
     table = api_->find_extension(handle_, name);
     return SLUICE_OK;
   }));
+  // Callers read pointers through the table.
   if (reinterpret_cast<std::uintptr_t>(table) % alignof(void*) != 0) {
     return internal_error("backend \"{}\": its extension {} is at {}", name_, name, table);
   }
@@ -182,6 +192,7 @@ Result<OpSupport> Backend::query(const Op& op) const {
                           told.preferred_layout, op.describe());
   }
   support.is_supported = told.supported != 0;
+  // 0 stands for "unknown"; NaN and negative costs would break comparisons of placements.
   support.cost_ns = std::isfinite(told.cost_ns) && told.cost_ns > 0 ? told.cost_ns : 0;
   support.is_generic = told.is_generic != 0;
   support.preferred_layout = layout;

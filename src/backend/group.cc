@@ -13,6 +13,7 @@ Result<std::shared_ptr<const Group>> Group::create(std::shared_ptr<const Backend
                                        static_cast<std::int32_t>(cores.size()), &made, message);
   }));
   if (made == nullptr) return internal_error("backend \"{}\" returned no group", backend->name());
+  // Read before `backend` is moved into the handle.
   const auto destroy = backend->api().group_destroy;
   Handle<sluice_group, Backend> handle(std::move(backend), made, destroy);
   return std::shared_ptr<const Group>(new Group(device, std::move(handle)));
@@ -39,6 +40,7 @@ Status Stream::submit(const CommandList& list, std::span<void* const> bindings) 
 Status Stream::wait(std::optional<std::chrono::nanoseconds> timeout) {
   const Backend& backend = handle_.parent()->backend();
   return call_plugin(backend.name(), [&](sluice_message* message) {
+    // -1 is the boundary's number for "no limit".
     return backend.api().stream_wait(handle_.get(), timeout ? timeout->count() : -1, message);
   });
 }

@@ -30,6 +30,7 @@ Result<std::shared_ptr<const Kernel>> Kernel::create(std::shared_ptr<const Backe
     return backend->api().kernel_create(backend->handle(), device, &c_op, &made, &info, message);
   });
   if (!created.is_ok()) {
+    // Some plug-ins name the operation themselves; once is enough in a message.
     const bool is_named = created.message().find(op.describe()) != std::string::npos;
     return is_named ? created : created.with_context(op.describe());
   }
@@ -37,6 +38,7 @@ Result<std::shared_ptr<const Kernel>> Kernel::create(std::shared_ptr<const Backe
     return internal_error("backend \"{}\" returned no kernel for {}", backend->name(),
                           op.describe());
   }
+  // Read before `backend` is moved into the handle.
   const auto destroy = backend->api().kernel_destroy;
   Handle<sluice_kernel, Backend> handle(std::move(backend), made, destroy);
   return std::shared_ptr<const Kernel>(

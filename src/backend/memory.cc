@@ -11,6 +11,7 @@ Result<DeviceMemory> DeviceMemory::allocate(std::shared_ptr<const Backend> backe
     return backend->api().memory_allocate(backend->handle(), device, size_bytes, &address, message);
   }));
   const std::string& name = backend->name();
+  // Owned from here on: the checks below free what the plug-in did allocate.
   DeviceMemory memory(backend, device, address, size_bytes);
   if (address == nullptr && size_bytes > 0) {
     return internal_error("backend \"{}\" returned no memory for {} bytes", name, size_bytes);
@@ -29,6 +30,7 @@ DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
       size_bytes_(std::exchange(other.size_bytes_, 0)) {}
 
 DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
+  // The destructor of `other` frees what this held.
   std::swap(backend_, other.backend_);
   std::swap(device_, other.device_);
   std::swap(address_, other.address_);

@@ -10,6 +10,7 @@ Result<std::vector<sluice_text>> decode_texts(const ir::Constant& constant) {
   const auto count = ir::num_elements(*constant.type.shape());
   const auto held = static_cast<std::int64_t>(constant.data.size());
   constexpr std::int64_t kOffsetBytes = sizeof(std::int64_t);
+  // Comparing by division cannot overflow, and leaves room for count + 1 offsets.
   if (!count || *count < 0 || *count >= held / kOffsetBytes) {
     return invalid_argument("{} strings have no room for their offsets", count.value_or(-1));
   }
@@ -19,6 +20,7 @@ Result<std::vector<sluice_text>> decode_texts(const ir::Constant& constant) {
   std::vector<sluice_text> texts;
   texts.reserve(static_cast<std::size_t>(*count));
   std::int64_t begin = 0;
+  // Offsets of a mapped file or a message need not be aligned.
   std::memcpy(&begin, offsets, sizeof(begin));
   for (std::int64_t i = 0; i < *count; ++i) {
     std::int64_t end = 0;
@@ -65,6 +67,8 @@ TextPool::TextPool()
 char* TextPool::allocate(std::int64_t size_bytes) {
   if (size_bytes < 0) return nullptr;
   const std::lock_guard lock(mutex_);
+  // A text above a quarter of a block has memory of its own, so that a block leaves at most a
+  // quarter unused at its end.
   const bool is_large = size_bytes > kBlockBytes / 4;
   if (!is_large && used_bytes_ + size_bytes <= kBlockBytes) {
     char* text = blocks_.back().get() + used_bytes_;
@@ -72,6 +76,7 @@ char* TextPool::allocate(std::int64_t size_bytes) {
     return text;
   }
   const std::int64_t block_bytes = is_large ? size_bytes : kBlockBytes;
+  // held_bytes_ never exceeds limit_bytes_, so the difference does not overflow.
   if (block_bytes > limit_bytes_ - held_bytes_) return nullptr;
   std::unique_ptr<char[]> block(new (std::nothrow) char[static_cast<std::size_t>(block_bytes)]);
   if (block == nullptr) return nullptr;
@@ -85,6 +90,7 @@ char* TextPool::allocate(std::int64_t size_bytes) {
 void TextPool::reset() {
   large_.clear();
   if (blocks_.size() > 1) blocks_.resize(1);
+  // A full block that does not exist: the next small text allocates the first one.
   used_bytes_ = blocks_.empty() ? kBlockBytes : 0;
   held_bytes_ = blocks_.empty() ? 0 : kBlockBytes;
 }

@@ -10,11 +10,13 @@ std::size_t utf8_character_bytes(std::string_view text) {
   const unsigned char first = byte(0);
   if (first < 0x80) return 1;
   const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  // 0xC0 and 0xC1 would begin overlong forms of ASCII; above 0xF4 lie code points past U+10FFFF.
   if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0U) != 0x80U) return 0;
   }
   const unsigned char second = byte(1);
+  // The second byte decides the rest (table 3-7 of the Unicode standard).
   const bool is_overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
   const bool is_surrogate = first == 0xED && second > 0x9F;
   const bool is_past_end = first == 0xF4 && second > 0x8F;
@@ -42,6 +44,7 @@ Status check_name(std::string_view name, std::string_view what) {
     return invalid_argument("the name of a {} has {} bytes, at most {} are taken", what,
                             name.size(), kMaxNameBytes);
   }
+  // char is signed here: bytes of 0x80 on are negative, and valid_utf8 has checked them.
   const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7F; };
   if (valid_utf8(name) == name && std::ranges::none_of(name, is_control)) return ok_status();
   return invalid_argument(

@@ -15,6 +15,7 @@ Bytes slice_of(const Bytes& file, const schema::Extent& extent) {
 
 }  // namespace
 
+// writer refers to file, so both move together behind a pointer.
 struct Draft::State {
   explicit State(AtomicFile opened) : file(std::move(opened)), writer(file) {}
   AtomicFile file;
@@ -39,6 +40,8 @@ Status Draft::write_graph(ir::Graph& graph) {
     for (std::size_t i = 0; i < subgraph.num_operands(); ++i) {
       ir::Operand& operand = subgraph.operand(ir::OperandId(i));
       if (!operand.constant) continue;
+      // The constants point into the file from here on: the heap copies are freed before packing
+      // begins, which needs the memory.
       const auto extent = state_->writer.find_constant(operand.constant->data.data());
       if (extent) operand.constant->data = slice_of(file, *extent);
     }
@@ -48,6 +51,7 @@ Status Draft::write_graph(ir::Graph& graph) {
 
 Status Draft::add_packed(PackedConstant& packed) {
   SLUICE_TRY(state_->writer.add_packed(packed.data.view()));
+  // Written, so no longer needed in memory; map_packed points to the bytes in the file.
   packed.data = Bytes();
   return ok_status();
 }
@@ -63,6 +67,7 @@ Status Draft::map_packed(std::span<PackedConstant> packed) {
 
 Status Draft::finish(const Executable& executable) {
   SLUICE_TRY(state_->writer.finish(executable));
+  // Renames the file to its name: until here a crash leaves the former package in place.
   return state_->file.commit();
 }
 

@@ -34,6 +34,7 @@ Status MemoryFile::append(std::span<const std::byte> bytes) {
 }
 
 Status MemoryFile::pad_to(std::int64_t alignment) {
+  // ftruncate fills the gap with zeros.
   size_bytes_ = (size_bytes_ + alignment - 1) / alignment * alignment;
   if (::ftruncate(fd_, size_bytes_) == 0) return ok_status();
   return make_error(Code::kResourceExhausted, "cannot grow a file in memory: {}",
@@ -45,6 +46,7 @@ Status MemoryFile::overwrite_start(std::span<const std::byte> bytes) { return wr
 Status MemoryFile::write_at(std::span<const std::byte> bytes, std::int64_t offset) {
   while (!bytes.empty()) {
     const ssize_t count = ::pwrite(fd_, bytes.data(), bytes.size(), offset);
+    // A signal may interrupt a long write; memory that runs out makes it short.
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       return make_error(Code::kResourceExhausted, "cannot write to a file in memory: {}",
@@ -56,6 +58,7 @@ Status MemoryFile::write_at(std::span<const std::byte> bytes, std::int64_t offse
   return ok_status();
 }
 
+// Opening the link of /proc gives a file description of its own: the map outlives fd_.
 Result<Bytes> MemoryFile::map() const { return map_file("/proc/self/fd/" + std::to_string(fd_)); }
 
 }  // namespace sluice::package

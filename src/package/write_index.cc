@@ -38,6 +38,7 @@ Offset<Vector<Offset<schema::Packed>>> packed_of(const Executable& executable,
 Offset<Vector<Offset<schema::Body>>> bodies_of(const Executable& executable,
                                                FlatBufferBuilder& builder) {
   std::vector<Offset<schema::Body>> bodies;
+  // Subgraph 0 is the main graph, whose backends are a field of the index itself.
   for (std::size_t i = 1; i < executable.backend_of.size(); ++i) {
     if (executable.backend_of[i].empty()) continue;
     bodies.push_back(schema::CreateBody(builder, static_cast<std::uint32_t>(i),
@@ -67,6 +68,8 @@ Offset<Vector<Offset<schema::Segment>>> segments_of(const Executable& executable
 
 void write_index(const Executable& executable, const IndexParts& parts,
                  FlatBufferBuilder& builder) {
+  // A flatbuffer is written from the leaves up: every child exists before the table that refers to
+  // it.
   const auto sections = sections_of(parts, builder);
   const auto packed = packed_of(executable, parts, builder);
   const auto bodies = bodies_of(executable, builder);

@@ -6,6 +6,8 @@ namespace sluice::service {
 
 void CallThreads::push(std::function<void()> work) {
   waiting_.push_back(std::move(work));
+  // num_idle_ counts threads that a notify has not reached yet, so waiting work is compared with
+  // all of them.
   if (waiting_.size() > num_idle_ && threads_.size() < max_threads_) {
     threads_.emplace_back([this] { loop(); });
   }
@@ -23,6 +25,7 @@ Status CallThreads::run(std::function<void()> work) {
   return ok_status();
 }
 
+// After close() the caller's thread does the work: nothing that must end a call is dropped.
 void CallThreads::run_always(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
@@ -39,6 +42,7 @@ void CallThreads::close() {
   {
     const std::lock_guard lock(mutex_);
     is_closed_ = true;
+    // Joined without the lock, which the threads need to see is_closed_.
     threads = std::exchange(threads_, {});
   }
   work_.notify_all();
@@ -51,6 +55,7 @@ void CallThreads::loop() {
     ++num_idle_;
     work_.wait(lock, [this] { return is_closed_ || !waiting_.empty(); });
     --num_idle_;
+    // Only a closed pool ends a thread, and only once no work waits.
     if (waiting_.empty()) return;
     const std::function<void()> work = std::move(waiting_.front());
     waiting_.pop_front();

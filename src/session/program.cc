@@ -11,6 +11,7 @@ std::vector<ProgramTensor> list_tensors(const package::Executable& executable) {
   for (std::size_t i = 0; i < main.num_operands(); ++i) {
     const ir::OperandId id(i);
     const ir::Constant* constant = main.find_constant(id);
+    // No caller could bind a constant without a name.
     if (constant == nullptr || main.operand(id).name.empty()) continue;
     tensors.push_back({main.operand(id).name, constant->type, TensorRole::kConstant});
   }
@@ -33,10 +34,12 @@ Result<std::vector<std::size_t>> first_segments(const package::Executable& execu
     };
     return has(operation.inputs) || (operation.body && has(operation.body->inputs));
   };
+  // An input that no operation reads stays with segment 0.
   std::vector<std::size_t> first(main.inputs.size(), 0);
   for (std::size_t input = 0; input < main.inputs.size(); ++input) {
     std::size_t segment = 0;
     for (std::size_t place = 0; place < main.order().size(); ++place) {
+      // Segments are runs of the order, so the segment only moves forward with `place`.
       while (segment + 1 < segments.size() && segments[segment + 1].first_operation <= place) {
         ++segment;
       }

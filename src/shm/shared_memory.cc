@@ -20,6 +20,8 @@ Result<SharedMemory> SharedMemory::create(std::int64_t size_bytes) {
   Fd fd(memfd_create("sluice-shared", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.is_valid()) return failed("memfd_create");
   if (ftruncate(fd.get(), size_bytes) != 0) return failed("ftruncate");
+  // A peer that could shrink the file would make reads of the mapping raise SIGBUS. F_SEAL_SEAL
+  // keeps it from adding a seal against writing.
   if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return failed("sealing");
   }
@@ -39,6 +41,8 @@ Result<SharedMemory> SharedMemory::open(const std::string& name) {
   if (fstat(fd.get(), &info) != 0 || info.st_size <= 0) {
     return invalid_argument("shared memory \"{}\" is empty; give it a size with ftruncate", name);
   }
+  // Named memory has no seals: its owner may shrink it later, so the daemon copies from it by
+  // system calls (docs/security.md).
   const auto size = static_cast<std::size_t>(info.st_size);
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return failed(Code::kInvalidArgument, "mmap");

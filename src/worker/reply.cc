@@ -14,6 +14,8 @@ namespace {
 runtime::ErrorList errors_of(const Bundle& bundle) {
   runtime::ErrorList errors;
   for (const Bundle::Error& error : bundle.errors) {
+    // The worker is another process that may be damaged: an unknown code, or an error that says OK,
+    // counts as failed.
     const auto code = runtime::describe(static_cast<RuntimeCode>(error.runtime_code)).code;
     errors.add(
         runtime_error(code == RuntimeCode::kOk ? RuntimeCode::kFailed : code, "{}", error.message));
@@ -45,6 +47,7 @@ Reply reply_of(Answer answer, const package::Signature& signature, const std::st
                                                 "the worker's answer has {} outputs, the model {}",
                                                 bundle.tensors.size(), signature.outputs.size()));
   } else if (reply.code != RuntimeCode::kOk && reply.errors.empty()) {
+    // Every refusal has a message, even if the worker lost it.
     reply.errors.add(runtime_error(reply.code, "model \"{}\"", model_name));
   }
   if (has_outputs) {
@@ -66,9 +69,12 @@ Reply reply_of(Answer answer, const package::Signature& signature, const std::st
 runtime::RequestTimes ToldTimes::next(const ToldNumbers& numbers, std::int64_t total_ns) {
   left_ns_ += total_ns;
   const auto told = [&](std::size_t i) {
+    // The clock of a worker may be virtual: its times are bounded by what is left of the model's
+    // sum.
     return std::clamp<std::int64_t>(numbers[i], 0, left_ns_);
   };
   const runtime::RequestTimes times = {told(0), told(1), told(2), total_ns};
+  // Each of the three sums stays below the measured total plus the first allowance.
   left_ns_ -= std::max({times.queue_ns, times.copy_ns, times.compute_ns});
   return times;
 }

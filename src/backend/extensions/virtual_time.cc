@@ -25,8 +25,11 @@ std::int64_t VirtualTime::now_ns() const { return table_->now_ns(backend_->handl
 
 void VirtualTime::wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& condition,
                              std::int64_t deadline_ns) {
+  // Without an event or deadline only another thread can make progress, so the caller sleeps.
+  // Otherwise the simulation jumps.
   const std::int64_t until = std::min(next_event_ns(), deadline_ns);
   if (until == kNoDeadline) return condition.wait(lock);
+  // Callers of the simulation may notify under this mutex while the clock advances.
   lock.unlock();
   advance_to(until);
   lock.lock();
@@ -50,6 +53,7 @@ std::string VirtualTime::log() const {
   std::string text(static_cast<std::size_t>(table_->log_size_bytes(backend_->handle())), '\0');
   const std::int64_t size =
       table_->read_log(backend_->handle(), 0, text.data(), static_cast<std::int64_t>(text.size()));
+  // The log may have grown since its size was read, so read_log says what it wrote.
   text.resize(static_cast<std::size_t>(size));
   return text;
 }

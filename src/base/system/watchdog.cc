@@ -24,6 +24,7 @@ Watchdog::Watch Watchdog::watch(std::string what, std::int64_t limit_ns) {
   const std::uint64_t id = next_id_++;
   if (limit_ns > 0) {
     const std::int64_t now_ns = system_clock().now_ns();
+    // The sum must not pass kNoDeadline, the largest number.
     const std::int64_t left_ns = std::min(limit_ns, kNoDeadline - now_ns);
     watched_[id] = {now_ns + left_ns, std::move(what)};
     changed_.notify_one();
@@ -48,6 +49,8 @@ void Watchdog::run() {
       changed_.wait_for(lock, std::chrono::nanoseconds(first->second.deadline_ns - now_ns));
     } else {
       const std::string what = std::move(first->second.what);
+      // Each watch fires once. The callback runs without the lock: it may end the process or take
+      // locks whose holders call watch().
       watched_.erase(first);
       lock.unlock();
       on_late_(what);

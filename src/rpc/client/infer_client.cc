@@ -23,12 +23,14 @@ Status write_infer(std::uint64_t model, const std::vector<NamedTensor>& inputs,
     }
     const auto place = shared.find(input.view.data, input.view.size_bytes);
     exec::TensorView view = input.view;
+    // The bytes of a shared tensor travel in no message: its place stands for them.
     if (place) view.size_bytes = 0;
     wire::to_proto(view, input.name, *to.add_inputs());
     if (place) wire::to_proto(*place, *to.mutable_inputs()->rbegin()->mutable_place());
   }
   for (std::size_t i = 0; i < options.outputs.size(); ++i) {
     const runtime::OutputMemory& memory = options.outputs[i];
+    // Null: the answer carries this output.
     if (memory.data == nullptr) continue;
     const auto place = shared.find(memory.data, memory.capacity_bytes);
     if (!place || signature == nullptr || i >= signature->outputs.size()) {
@@ -50,6 +52,8 @@ Result<InferReply> read_infer(std::shared_ptr<const v1::InferResponse> response,
     const std::size_t index = reply.outputs.size();
     exec::TensorView view = SLUICE_TRY(wire::view_of(output));
     if (output.has_place()) {
+      // The daemon is another process: a place that was not offered would become a pointer of this
+      // one.
       if (index >= options.outputs.size() ||
           view.size_bytes > options.outputs[index].capacity_bytes) {
         return internal_error(
@@ -61,6 +65,7 @@ Result<InferReply> read_infer(std::shared_ptr<const v1::InferResponse> response,
     reply.outputs.push_back({output.name(), std::move(view), output.exchange()});
   }
   reply.detail = wire::from_proto(response->detail());
+  // The views of outputs point into the message.
   reply.owner = std::move(response);
   return reply;
 }

@@ -12,7 +12,9 @@
 namespace sluice::rpc::client {
 namespace {
 
+// Far above what an answer takes on a busy machine.
 constexpr std::int64_t kAnswerTimeNs = 5'000'000'000;
+// How late a passed limit may be noticed.
 constexpr int kLookMs = 100;
 
 Result<wire::SideAnswer> read_answer(int socket) {
@@ -45,6 +47,7 @@ Result<Handed> hand_over(const std::string& side_socket, const std::string& toke
   SLUICE_TRY(shm::send_with_fd(socket.get(), std::as_bytes(std::span(&request, 1)), fd));
   const wire::SideAnswer answer = SLUICE_TRY(read_answer(socket.get()));
   if (answer.status_code == 0) return Handed{answer.region, std::move(socket)};
+  // A daemon of another version may claim more bytes than the field has.
   const std::size_t size = std::min<std::size_t>(answer.message_bytes, answer.message.size());
   return Status(static_cast<Code>(answer.status_code), answer.runtime_code,
                 std::string(answer.message.data(), size));

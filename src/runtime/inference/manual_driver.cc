@@ -34,6 +34,8 @@ std::unique_ptr<Driver> ManualDrivers::drive(Steppable& machine,
 StepResult ManualDrivers::step_all() {
   const std::lock_guard lock(mutex_);
   StepResult all;
+  // By index: a step may complete a request whose callback adds or removes a machine of this
+  // source.
   for (std::size_t i = 0; i < machines_.size(); ++i) {
     const StepResult one = machines_[i]->step(clock_.now_ns());
     all.has_moved |= one.has_moved;
@@ -48,12 +50,14 @@ bool ManualDrivers::wait(const std::function<bool()>& is_done, std::int64_t dead
     std::uint64_t seen = 0;
     {
       const std::lock_guard lock(wake_mutex_);
+      // Counted before the step: a wake during it must not be lost between step_all and the wait.
       seen = wakes_;
     }
     const StepResult result = step_all();
     if (result.has_moved || is_done()) continue;
     if (clock_.now_ns() >= deadline_ns) return false;
     std::unique_lock lock(wake_mutex_);
+    // Lock order: mutex_ (a step may wake a caller), then wake_mutex_; never the other way.
     if (wakes_ != seen) continue;
     clock_.wait_until(lock, wake_, std::min(deadline_ns, result.next_deadline_ns));
   }

@@ -45,6 +45,7 @@ Result<ModelPhase> next_phase(ModelPhase phase, ModelAction action) {
     case ModelAction::kReset:
       if (phase == ModelPhase::kFailed) return ModelPhase::kStopped;
       return refused("the model has not failed; there is nothing to reset");
+    // A device can fail in any phase, also while its model is stopped.
     case ModelAction::kFail: return ModelPhase::kFailed;
     case ModelAction::kUnload: break;
   }

@@ -37,6 +37,7 @@ std::int64_t DeviceIo::memory_bytes() const {
 }
 
 Status DeviceIo::start_copy_in(std::span<void* const> sources, const device::Urgency& urgency) {
+  // Keeps its capacity, so that only the first request allocates here.
   copies_.clear();
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     copies_.push_back({sources[i], inputs_[i].address(), inputs_[i].size_bytes()});

@@ -19,6 +19,8 @@ LaneThread::~LaneThread() {
 }
 
 void LaneThread::start(Job job) {
+  // Without the lock: the state is idle, so the thread does not look at job_. The release below
+  // publishes it.
   job_ = std::move(job);
   {
     const std::lock_guard lock(mutex_);
@@ -28,6 +30,7 @@ void LaneThread::start(Job job) {
 }
 
 Status LaneThread::take() {
+  // is_done() has acquired the thread's store of kDone, and with it result_.
   state_.store(State::kIdle, std::memory_order_relaxed);
   return std::exchange(result_, ok_status());
 }
@@ -42,6 +45,7 @@ void LaneThread::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return is_stopping_ || has_job(); });
+    // A job that was started before the destructor still runs.
     if (!has_job()) return;
     lock.unlock();
     result_ = job_();
@@ -49,6 +53,8 @@ void LaneThread::run() {
     state_.store(State::kDone, std::memory_order_release);
     lock.unlock();
     changed_.notify_all();
+    // Without the lock: after_ wakes the driver, which may start the next job from its own thread
+    // at once.
     after_();
     lock.lock();
   }

@@ -6,6 +6,7 @@
 namespace sluice::runtime {
 namespace {
 
+// Metrics have these names as labels (with _ for a space), so they never change.
 constexpr std::array<RuntimeCodeInfo, 16> kCodes = {{
     {RuntimeCode::kOk, "ok", Code::kOk, "Nothing to do."},
     {RuntimeCode::kFailed, "failed", Code::kFailedPrecondition,
@@ -61,6 +62,7 @@ std::span<const RuntimeCodeInfo> runtime_codes() { return kCodes; }
 
 const RuntimeCodeInfo& describe(RuntimeCode code) {
   const auto* const found = std::ranges::find(kCodes, code, &RuntimeCodeInfo::code);
+  // An unknown number may come from a newer daemon; kCodes[1] is "failed".
   return found == kCodes.end() ? kCodes[1] : *found;
 }
 

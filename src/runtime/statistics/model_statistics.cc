@@ -11,6 +11,7 @@ void ModelStatisticsSnapshot::merge(const ModelStatisticsSnapshot& other) {
   accepted += other.accepted;
   refused += other.refused;
   waiting += other.waiting;
+  // The peaks of two models need not have coincided, so their sum would be an invention.
   max_waiting = std::max(max_waiting, other.max_waiting);
   started += other.started;
   joined += other.joined;
@@ -51,6 +52,7 @@ void ModelStatistics::add_lane_busy(std::size_t lane, std::int64_t duration_ns) 
 
 std::size_t ModelStatistics::index_of(RuntimeCode code) {
   const auto number = static_cast<std::size_t>(code);
+  // Codes are 0 to 10 and 1000 to 1004: two dense ranges in one array.
   return number <= 10 ? number : number - 1000 + 11;
 }
 
@@ -65,6 +67,7 @@ void ModelStatistics::add_busy(std::int64_t duration_ns) { add_alone(busy_ns_, d
 
 ModelStatisticsSnapshot ModelStatistics::snapshot() const {
   ModelStatisticsSnapshot snapshot;
+  // Each number is exact, but they are of slightly different moments: no lock stops the writer.
   snapshot.accepted = accepted_.load(std::memory_order_relaxed);
   snapshot.refused = refused_.load(std::memory_order_relaxed);
   snapshot.waiting = waiting_.load(std::memory_order_relaxed);
@@ -80,6 +83,7 @@ ModelStatisticsSnapshot ModelStatistics::snapshot() const {
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
     const std::int64_t busy_ns = lane_busy_ns_[lane].load(std::memory_order_relaxed);
     for (const LaneCores& cores : lanes_[lane]) {
+      // A lane occupies all its cores while it is busy.
       snapshot.core_busy_ns[cores.device] += busy_ns * cores.num_cores;
     }
   }

@@ -6,6 +6,8 @@
 namespace sluice::service {
 namespace {
 
+// The roles that settings may name, in the order of messages. kFetch belongs to exchange_peers
+// alone.
 constexpr std::array kRoles = {Role::kMonitor, Role::kInference, Role::kControl};
 constexpr std::string_view kNone = "none";
 
@@ -25,6 +27,7 @@ std::string_view role_name(Role role) {
 Result<Roles> parse_roles(std::string_view text) {
   Roles roles;
   if (text == kNone) return roles;
+  // <=: a text that is empty, or ends in a comma, has an empty word, which is refused.
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     const std::string_view word = text.substr(at, end - at);

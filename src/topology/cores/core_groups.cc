@@ -14,6 +14,7 @@ std::int32_t host_cores(const DeviceMap& map, const std::vector<CoreRef>& cores)
 }
 
 std::int64_t total_bytes(const std::vector<MemoryShare>& shares) {
+  // Shares are empty where the map does not know the memory of the devices.
   if (shares.empty()) return MemoryBudget::kUnlimited;
   return std::accumulate(
       shares.begin(), shares.end(), std::int64_t{0},
@@ -29,6 +30,8 @@ Result<std::shared_ptr<const CoreGroup>> CoreGroups::create(const CoreRequest& r
   const std::lock_guard lock(mutex_);
   const CoreGroupId id(next_id_);
   Reservation reservation = SLUICE_TRY(allocator_.reserve(id, request));
+  // A refused reservation uses up no handle; a handle is never given twice, so a stale one cannot
+  // name another group.
   ++next_id_;
   auto group = std::make_shared<CoreGroup>();
   group->id = id;
@@ -67,6 +70,8 @@ Status CoreGroups::destroy(CoreGroupId id) {
     }
     erase(id);
   }
+  // Without mutex_: the listener may call back into this object, to reserve the cores that are free
+  // now.
   tell_listener();
   return ok_status();
 }
@@ -85,6 +90,7 @@ Status CoreGroups::add_model(CoreGroupId id) {
                       "load several models on",
                       id.value());
   }
+  // The entry exists: entry(id) succeeded under the same lock.
   ++entries_[id].num_models;
   return ok_status();
 }
@@ -104,6 +110,7 @@ Status CoreGroups::remove_model(CoreGroupId id) {
       return make_error(Code::kFailedPrecondition, "core group {} has no model on it", id.value());
     }
     --entries_[id].num_models;
+    // `found` is the entry itself, so num_models is the count after the decrement.
     if (found.group->origin == GroupOrigin::kExplicit || found.num_models > 0) return ok_status();
     erase(id);
   }
@@ -140,6 +147,7 @@ void CoreGroups::on_release(std::function<void()> listener) {
 
 void CoreGroups::tell_listener() {
   const std::lock_guard lock(listener_mutex_);
+  // Held during the call: on_release does not return while the former listener runs.
   if (listener_) listener_();
 }
 

@@ -17,6 +17,7 @@ Status MemoryBudget::reserve(std::string_view category, std::int64_t bytes) {
                       "{}: {} bytes for {} do not fit: {} of {} bytes are in use{}", name_, bytes,
                       category, used_bytes_, limit_bytes_, itemise());
   }
+  // Nothing changes before every check has passed: a refused reservation leaves no category behind.
   const auto it = bytes_of_.try_emplace(std::string(category), 0).first;
   it->second += bytes;
   used_bytes_ = *total;
@@ -28,6 +29,7 @@ void MemoryBudget::release(std::string_view category, std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto it = bytes_of_.find(category);
   assert(it != bytes_of_.end() && it->second >= bytes);
+  // A mistake of our own code; without asserts the numbers stay as they are.
   if (it == bytes_of_.end()) return;
   it->second -= bytes;
   used_bytes_ -= bytes;
@@ -76,6 +78,7 @@ MemoryLease::MemoryLease(MemoryLease&& other) noexcept
       bytes_(std::exchange(other.bytes_, 0)) {}
 
 MemoryLease& MemoryLease::operator=(MemoryLease&& other) noexcept {
+  // The destructor of `other` releases what this held.
   std::swap(budget_, other.budget_);
   std::swap(category_, other.category_);
   std::swap(bytes_, other.bytes_);

@@ -22,6 +22,7 @@ Result<PluginCore> cpu_core(const Device& device, std::int32_t core, std::string
                       backend, describe(device));
   }
   const auto number = static_cast<std::int32_t>(host - devices.begin());
+  // A map without processor numbers, such as a hand-written one, counts cores as the plug-in does.
   if (device.cpus.empty()) return PluginCore{number, core};
   const std::int32_t cpu = device.cpus[static_cast<std::size_t>(core)].front();
   const auto found = std::ranges::find(usable, cpu);
@@ -31,6 +32,8 @@ Result<PluginCore> cpu_core(const Device& device, std::int32_t core, std::string
                       "the devices again",
                       cpu, core, describe(device));
   }
+  // A cpu plug-in numbers the processors that its process may use from 0; the map has numbers of
+  // the machine. Affinity may have changed since the map was made.
   return PluginCore{number, static_cast<std::int32_t>(found - usable.begin())};
 }
 
@@ -67,6 +70,7 @@ Result<PluginCores> plugin_cores(const DeviceMap& map, std::span<const CoreRef> 
                         "discover the devices again",
                         describe(device), core.core, place.core, place.device, backend);
     }
+    // A plug-in's group lies on one of its devices.
     if (!found.cores.empty() && place.device != found.device) {
       return invalid_argument("{} is another device of backend \"{}\" than the cores before it",
                               describe(device), backend);
@@ -81,6 +85,7 @@ std::vector<std::int32_t> usable_cpus() {
   std::vector<std::int32_t> cpus;
   cpu_set_t mask;
   CPU_ZERO(&mask);
+  // Machines of more than CPU_SETSIZE (1024) processors fail here, with EINVAL.
   if (::sched_getaffinity(0, sizeof(mask), &mask) != 0) return cpus;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
