@@ -16,9 +16,13 @@ namespace {
 using nlohmann::ordered_json;
 using Texts = SettingInfo::Texts;
 
+// Limits of a file that the administrator may have generated: large enough for any machine, small
+// enough that sums and products of settings fit in 64 bits.
 constexpr std::size_t kMaxItems = 256;
 constexpr std::int64_t kMaxSettingBytes = std::int64_t{1} << 40;
 
+// The one list of settings: flags, keys of the file, --check-config, the schema and the man page
+// are made from it. Keys are forever, as those of a file that users keep.
 constexpr std::array kSettings = {
     SettingInfo{"devices", 't', &Settings::devices,
                 "A device to serve, by bus address or logical id; may be repeated (default: all)"},
@@ -57,6 +61,7 @@ constexpr std::array kSettings = {
     SettingInfo{"max_upload_bytes", 0, &Settings::max_upload_bytes,
                 "Largest package that an upload may have", 0, kMaxSettingBytes},
     SettingInfo{"max_message_bytes", 0, &Settings::max_message_bytes,
+                // gRPC counts the bytes of a message in an int.
                 "Largest request or reply in bytes", 1 << 16, (std::int64_t{1} << 31) - 1},
     SettingInfo{"connections", 0, &Settings::connections,
                 "Maximum number of open connections, over all addresses", 1, 1 << 20},
@@ -122,6 +127,7 @@ constexpr std::array kSettings = {
                 "Order in which a device serves its clients' transfers: weighted, round-robin, "
                 "deadline or strict"},
     SettingInfo{"transfer_block_bytes", 0, &Settings::transfer_block_bytes,
+                // A page: smaller blocks cost more in calls than they gain in fairness.
                 "Size of the blocks in which a device copies", 4096, 1 << 30},
     SettingInfo{"transfer_blocks_in_flight", 0, &Settings::transfer_blocks_in_flight,
                 "Blocks that a device copies or has queued, in each direction", 1, 4},
@@ -199,6 +205,7 @@ Status check_metrics(const std::string& text) {
   if (text.empty()) return ok_status();
   const rpc::wire::Address address =
       SLUICE_TRY(rpc::wire::parse_address(text).with_context("metrics"));
+  // The metrics name models and clients, and the port asks for no secret.
   if (address.is_unix || rpc::wire::is_loopback(address.host)) return ok_status();
   return invalid_argument(
       "metrics: {}: other machines reach it, and it has neither TLS nor tokens; listen on "
@@ -225,6 +232,7 @@ Status check_exchange(const Settings& settings) {
     SLUICE_TRY(check_peer_address(source, "exchange_sources"));
   }
   if (settings.exchange_listen.empty() && settings.exchange_sources.empty()) return ok_status();
+  // Exactly one of both: TLS by default would fail late, at the first fetch.
   if (settings.exchange_ca.empty() != settings.exchange_plain) {
     return invalid_argument(
         "exchange_listen and exchange_sources: give either exchange_ca, for TLS, or "
@@ -294,12 +302,14 @@ Status apply_config(std::string_view text, Settings& settings, Origins& origins)
   }
   for (const auto& [key, value] : document.items()) {
     const std::string& name = key;
+    // An unknown key is refused: a misspelt limit would otherwise not limit anything.
     const auto* const info = std::ranges::find(kSettings, name, &SettingInfo::key);
     if (info == kSettings.end()) {
       return invalid_argument("{}: no such setting; there are {}", name.substr(0, 100),
                               known_keys());
     }
     SLUICE_TRY(take(JsonValue(value, name), *info, settings));
+    // Flags are applied after the file and overwrite both value and origin.
     origins[name] = Origin::kFile;
   }
   return ok_status();
@@ -323,6 +333,7 @@ Status check_settings(const Settings& settings) {
     return invalid_argument("tls_client_ca: without tls_certificate there is no TLS");
   }
   for (const std::string& folder : settings.model_folders) {
+    // A relative path would depend on the folder in which the daemon was started.
     if (!folder.starts_with("/")) {
       return invalid_argument("model_folders: \"{}\" is not an absolute path", folder);
     }
@@ -338,6 +349,7 @@ std::string print_settings(const Settings& settings, const Origins& origins) {
     all[std::string(info.key)] = {{"value", value_of(settings, info)},
                                   {"origin", origin_name(origin)}};
   }
+  // A value may be a path with bytes that are not UTF-8, on which dump would throw.
   return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

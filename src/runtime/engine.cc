@@ -30,6 +30,7 @@ Engine::Engine(const backend::BackendRegistry& backends, DriverSource& drivers,
       profiler_(clock_),
       groups_(options_.devices, drivers),
       loader_(backends, groups_, profiler_, clock_, options_.transfers),
+      // Its actions use the members above.
       on_demand_(options_.demand_budget_bytes, demand_actions()) {}
 
 Engine::~Engine() { shutdown(); }
@@ -88,6 +89,7 @@ Result<ModelHandle> Engine::load(const LoadRequest& request, const std::stop_tok
       return handle;
     }
   }
+  // The runtime was closed while the model loaded; shutdown did not see it.
   unload(model, 0);
   return closed();
 }
@@ -107,6 +109,7 @@ Status Engine::add_on_demand(const std::string& name, LoadRequest request, bool 
 
 Result<LoadRequest> Engine::request_on_demand(const std::string& name) const {
   const std::lock_guard lock(requests_mutex_);
+  // on_demand_ calls its actions only for names that add_on_demand has entered.
   return requests_on_demand_.at(name);
 }
 
@@ -118,6 +121,7 @@ DemandLoader::Actions Engine::demand_actions() {
   actions.load = [this](const std::string& name) -> Result<DemandLoader::Loaded> {
     const ModelHandle handle = SLUICE_TRY(load(SLUICE_TRY(request_on_demand(name))));
     const auto loaded = info(handle);
+    // Another call may have unloaded the model already: then it occupies nothing.
     const std::int64_t bytes = loaded.is_ok() ? loaded->footprint.total_bytes() : 0;
     return DemandLoader::Loaded{static_cast<std::uint64_t>(handle), bytes};
   };
@@ -140,6 +144,7 @@ Result<std::shared_ptr<Model>> Engine::find(ModelHandle handle) const {
 
 std::int64_t Engine::hang_deadline_ns(std::int64_t drain_deadline_ns) const {
   const std::int64_t start = std::max(drain_deadline_ns, clock_.now_ns());
+  // The sum must not overflow where the drain has no deadline.
   return start > kNoDeadline - options_.hang_limit_ns ? kNoDeadline
                                                       : start + options_.hang_limit_ns;
 }
@@ -177,6 +182,8 @@ Status Engine::reset_device(topology::DeviceId device) {
 }
 
 Status Engine::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
+  // The handle is invalid before the model drains: no request can arrive any more, and a second
+  // unload finds nothing.
   const auto model = models_.remove(static_cast<std::uint64_t>(handle));
   if (model == nullptr) return unknown_model(handle);
   unload(model, drain_deadline_ns);
@@ -186,6 +193,7 @@ Status Engine::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
 
 void Engine::unload(const std::shared_ptr<Model>& model, std::int64_t drain_deadline_ns) {
   model->unload(drain_deadline_ns, hang_deadline_ns(drain_deadline_ns));
+  // Only now: the cores of an implicit group are free for others when the kernels have stopped.
   groups_.leave(model->group()->group().id);
 }
 
@@ -250,6 +258,7 @@ void Engine::shutdown(std::int64_t drain_deadline_ns) {
     const std::unique_lock lock(open_mutex_);
     is_open_ = false;
   }
+  // Loads that wait for cores give up; without this shutdown would wait for them.
   groups_.close();
   for (const auto& [handle, model] : models_.all()) {
     if (models_.remove(handle) != nullptr) unload(model, drain_deadline_ns);

@@ -24,6 +24,8 @@ SessionInfo ClientSession::info(std::int64_t now_ns) const {
   return info;
 }
 
+// Callers of check_open and check_cores hold mutex_: what they allow is entered under the same
+// lock.
 Status ClientSession::check_open() const {
   if (!is_closed_) return ok_status();
   return runtime_error(RuntimeCode::kCancelled, "session {} is closed",
@@ -31,6 +33,7 @@ Status ClientSession::check_open() const {
 }
 
 Status ClientSession::check_cores(std::int32_t more) const {
+  // Subtracted, not added: `more` is a client's number and may be near the largest.
   if (more <= quota_.max_cores - num_cores_) return ok_status();
   return runtime_error(RuntimeCode::kOutOfResources,
                        "a session may hold {} cores; this one has {} and asks for {} more",
@@ -84,6 +87,7 @@ Status ClientSession::add_region(std::uint64_t handle, std::shared_ptr<shm::Regi
                          "a session may share {} regions; unregister one that is not needed",
                          quota_.max_regions);
   }
+  // Never negative: region_bytes_ stays at most max_region_bytes.
   const auto left_bytes = static_cast<std::uint64_t>(quota_.max_region_bytes - region_bytes_);
   if (region->size_bytes() > left_bytes) {
     return runtime_error(RuntimeCode::kOutOfResources,
@@ -101,6 +105,7 @@ Status ClientSession::set_ring(std::uint64_t handle, std::function<void()> stop_
   if (it == regions_.end()) {
     return runtime_error(RuntimeCode::kCancelled, "region {} was taken away meanwhile", handle);
   }
+  // The region exists before its ring, so an unregistration may have come between.
   it->second.stop_ring = std::move(stop_ring);
   return ok_status();
 }
@@ -115,6 +120,7 @@ ClientSession::HeldRegion ClientSession::remove_region(std::uint64_t handle) {
   const std::lock_guard lock(mutex_);
   const auto it = regions_.find(handle);
   if (it == regions_.end()) return {};
+  // Returned, not destroyed here: stop_ring joins a thread that may wait for mutex_.
   HeldRegion held = std::move(it->second);
   region_bytes_ -= static_cast<std::int64_t>(held.region->size_bytes());
   regions_.erase(it);
@@ -158,6 +164,8 @@ ClientSession::Holdings ClientSession::close(const Status& reason) {
   {
     const std::lock_guard lock(mutex_);
     is_closed_ = true;
+    // The listener and the stop callbacks run after the lock: they end streams, whose handlers ask
+    // this session again.
     listener = std::exchange(listener_, nullptr);
     for (const auto& [model, cores] : models_) holdings.models.push_back(model);
     for (const auto& [group, cores] : groups_) holdings.groups.push_back(group);
@@ -167,6 +175,7 @@ ClientSession::Holdings ClientSession::close(const Status& reason) {
     regions_.clear();
     region_bytes_ = 0;
     num_cores_ = 0;
+    // From here on no request of the session starts; those in flight are cancelled by stop_.
     requests_->close(check_open());
   }
   stop_.request_stop();
@@ -176,6 +185,7 @@ ClientSession::Holdings ClientSession::close(const Status& reason) {
 
 Result<std::shared_ptr<ClientSession>> SessionTable::open(std::string client, Peer peer,
                                                           std::int64_t now_ns) {
+  // Before the lock: the system may be slow to give random bytes.
   std::string token = SLUICE_TRY(make_secret());
   const std::lock_guard lock(mutex_);
   if (is_closed_) return make_error(Code::kUnavailable, "the daemon is shutting down");
@@ -219,6 +229,7 @@ bool SessionTable::remove(SessionId id) {
   if (it == by_id_.end()) return false;
   by_token_.erase(it->second->token());
   const auto count = num_of_account_.find(account_of(it->second->peer()));
+  // Accounts that are gone leave no entry: a client with ever new tokens would let the map grow.
   if (--count->second == 0) num_of_account_.erase(count);
   by_id_.erase(it);
   return true;
@@ -266,6 +277,7 @@ std::shared_ptr<ClientSession> CommonHoldings::find(const std::string& account,
 
 void CommonHoldings::remove_model(runtime::ModelHandle model) {
   const std::lock_guard lock(mutex_);
+  // Lock order: mutex_ of this table, then that of a session; a session takes no lock of the table.
   for (const auto& [account, session] : by_account_) session->remove_model(model);
 }
 

@@ -16,6 +16,7 @@ using runtime::RuntimeCode;
 
 namespace {
 
+// Rises with every addition to the protocol; clients ask for it before they use an addition.
 constexpr std::uint32_t kProtocolMinor = 9;
 
 std::uint64_t number_of(topology::CoreGroupId group) {
@@ -62,10 +63,12 @@ SessionQuota Service::quota_of(const ServiceOptions& options) const {
 
 ServiceOptions Service::options() const {
   const std::lock_guard lock(options_mutex_);
+  // A copy: a reload may replace the options at any moment.
   return options_;
 }
 
 void Service::set_options(ServiceOptions options) {
+  // Open sessions keep the quota that they began with.
   sessions_.set_quota(quota_of(options));
   requires_session_ = options.requires_session;
   access_.set_rules(options.roles);
@@ -159,6 +162,7 @@ Status Service::check_ready() const {
 }
 
 Status Service::check_session(const Caller& caller) const {
+  // An atomic instead of options(): every request passes here.
   if (!requires_session_.load(std::memory_order_relaxed)) return ok_status();
   if (caller.session->id() != kNobody) return ok_status();
   return Status(Code::kPermissionDenied, static_cast<std::int32_t>(RuntimeCode::kFailed),
@@ -225,6 +229,7 @@ Result<std::shared_ptr<ClientSession>> Service::open_session(std::string client,
 
 Result<Caller> Service::caller_of(Role role, std::string_view token, Peer peer) const {
   SLUICE_TRY(authorize(peer, role));
+  // Clients without a session share one per account, so that the quotas hold for them together.
   if (token.empty()) return Caller{common_.of(account_of(peer)), std::move(peer)};
   auto session = sessions_.find(token);
   if (session != nullptr) return Caller{std::move(session), std::move(peer)};
@@ -233,8 +238,11 @@ Result<Caller> Service::caller_of(Role role, std::string_view token, Peer peer) 
 }
 
 void Service::reclaim(const std::shared_ptr<ClientSession>& session, const Status& reason) {
+  // First of all: from here on nothing is added to the session, so `held` is complete but for loads
+  // under way.
   ClientSession::Holdings held = session->close(reason);
   for (const ClientSession::HeldRegion& region : held.regions) {
+    // Before the models: the ring's thread sends requests to them.
     if (region.stop_ring) region.stop_ring();
   }
   drop_profiles(session->id());
@@ -265,6 +273,8 @@ void Service::reclaim(const std::shared_ptr<ClientSession>& session, const Statu
 
 void Service::close_session(SessionId id, const Status& reason) {
   const auto session = sessions_.find(id);
+  // remove() is true for one caller only: a client's close and an administrator's kill reclaim
+  // once.
   if (session != nullptr && sessions_.remove(id)) reclaim(session, reason);
 }
 
@@ -324,6 +334,8 @@ Result<GroupEntry> Service::create_group(const Caller& caller, const topology::C
     group_owners_[number_of(id)] = {caller.session->id(), account_of(caller.peer)};
   }
   const auto num_cores = static_cast<std::int32_t>(entry.info.cores.size());
+  // The group exists before it is entered, so a session that closes meanwhile cannot miss it:
+  // add_group fails then.
   const Status status = caller.session->add_group(id, num_cores);
   if (!status.is_ok()) {
     const Status undone = destroy(id);
@@ -340,6 +352,7 @@ Result<GroupEntry> Service::create_group(const Caller& caller, const topology::C
 Status Service::destroy_group(const Caller& caller, topology::CoreGroupId group) {
   SLUICE_TRY(check_session(caller));
   SLUICE_TRY(check_control(group_owners_, number_of(group), caller, "group"));
+  // Read before the entry is erased.
   const SessionId owned_by = owner(group_owners_, number_of(group));
   SLUICE_TRY(destroy(group));
   {
@@ -373,6 +386,7 @@ void Service::shutdown(std::int64_t drain_ns) {
   start_draining();
   stop_pulls_.request_stop();
   sessions_.close();
+  // All parts share one deadline, so that their drains overlap.
   const std::int64_t deadline_ns = drain_deadline_ns(drain_ns);
   std::string what = "the end of the daemon";
   for (const HostedModel& model : all_models()) what += ", model " + in_quotes(model.info.name);
@@ -391,6 +405,7 @@ Watchdog::Watch Service::watch(const runtime::ModelHost& host, runtime::ModelHan
   const std::string name = info.is_ok() ? in_quotes(info->name) : "";
   return watchdog_.watch(
       fmt::format("{} model {:#x} {}", what, static_cast<std::uint64_t>(model), name),
+      // A worker that hangs is killed; only in this process can nothing end a thread.
       &host == workers_ ? 0 : hang_ns(drain_ns));
 }
 

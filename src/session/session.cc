@@ -112,6 +112,7 @@ Status Session::bind_source(std::string_view name, TensorSource source) {
     return invalid_argument("\"{}\" is an output: it has a sink, no source", name);
   }
   const bool is_constant = tensor->role == TensorRole::kConstant;
+  // Constants are moved once, by load(); inputs may be bound again at any time.
   if (is_constant && (model_ || is_stopped_)) return not_in_state("new: its constants are loaded");
   exec::TensorView view;
   if (const auto* value = std::get_if<ir::Constant>(&source)) {
@@ -122,6 +123,7 @@ Status Session::bind_source(std::string_view name, TensorSource source) {
     return invalid_argument("\"{}\" is {}: a callback fills tensors of known shape only", name,
                             tensor->type.to_string());
   }
+  // A provider has no bytes yet; its tensor has the declared shape, checked above.
   if (!std::holds_alternative<DataProvider>(source)) {
     SLUICE_TRY(exec::check_input({tensor->name, tensor->type, -1}, view));
   }
@@ -171,6 +173,7 @@ Result<exec::ConstantsByName> Session::gather_constants() {
         tensor.name,
         ir::Constant{
             tensor.type,
+            // A copy: the caller's memory is its own again when load() returns.
             MutableBytes::copy_of({data, static_cast<std::size_t>(view.size_bytes)}).freeze()});
   }
   return constants;
@@ -209,6 +212,8 @@ Status Session::provide(const ProgramTensor& tensor, const exec::TensorView& tar
 Status Session::load(const backend::BackendRegistry& backends) {
   if (model_ || is_stopped_) return not_in_state("new: load comes once");
   SLUICE_TRY(verify(Program::kLoad));
+  // After this the session has the constants that the devices get, so that current_value finds them
+  // by address.
   executable_ = SLUICE_TRY(exec::replace_constants(executable_, SLUICE_TRY(gather_constants())));
   if (options_.devices == nullptr) {
     options_.devices = std::make_shared<device::DeviceServiceTable>(clock_);
@@ -239,6 +244,8 @@ Status Session::run_main() {
   }
   const auto provide_for = [&](std::size_t segment) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
+      // A provider is called as late as possible: when the first segment that reads its tensor is
+      // about to start.
       if (first_segments_[i] == segment) SLUICE_TRY(provide(*inputs[i], request.inputs[i]));
     }
     return ok_status();

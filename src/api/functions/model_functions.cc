@@ -12,6 +12,7 @@
 namespace sluice::api {
 namespace {
 
+// Bounds what a wild count makes the function read.
 constexpr std::size_t kMaxCombined = 1024;
 
 Result<Bytes> package_bytes(const sluice_load_options& options) {
@@ -21,11 +22,13 @@ Result<Bytes> package_bytes(const sluice_load_options& options) {
     return invalid_argument("set exactly one of path, data and has_fd: {} are set", num_sources);
   }
   if (options.has_fd != 0) {
+    // Opens the file anew: the caller may close its descriptor when the call returns.
     return SLUICE_TRY(map_file(fmt::format("/proc/self/fd/{}", options.fd))
                           .with_context(fmt::format("file descriptor {}", options.fd)));
   }
   if (options.data == nullptr) return Bytes();
   const auto* data = static_cast<const std::byte*>(options.data);
+  // Copied, because the model outlives the call.
   return MutableBytes::copy_of({data, options.size_bytes}).freeze();
 }
 
@@ -77,6 +80,7 @@ Result<LoadWish> load_wish(const sluice_load_options* given) {
   }
   if (options.group != 0) wish.group.emplace(static_cast<std::int32_t>(options.group));
   wish.depth = options.depth;
+  // 0 leaves the default; a negative number lets no request wait.
   if (options.queue_limit != 0) wish.max_waiting = std::max(options.queue_limit, 0);
   wish.nan_policy = SLUICE_TRY(nan_policy_of(options.nan_policy));
   wish.is_on_demand = options.on_demand != 0;

@@ -17,6 +17,7 @@ bool shape_fits(const ir::Type& declared, const std::vector<std::int64_t>& dims)
   if (shape == nullptr) return true;
   if (shape->size() != dims.size()) return false;
   for (std::size_t i = 0; i < dims.size(); ++i) {
+    // Symbols are not compared with each other here: the executor binds them when the run begins.
     if ((*shape)[i].is_known() && !(*shape)[i].is(dims[i])) return false;
   }
   return true;
@@ -32,6 +33,7 @@ Status check_input(const package::TensorSpec& spec, const TensorView& tensor) {
     return invalid_argument("input \"{}\": got {}, model takes {}", spec.name,
                             type_of(tensor).to_string(), spec.type.to_string());
   }
+  // Encoded strings are checked when they are decoded: their size depends on their content.
   const bool is_text = tensor.element == ir::ElementType::kString;
   const auto size = storage_bytes(tensor);
   if (!is_text && (!size || *size != tensor.size_bytes)) {
@@ -69,6 +71,7 @@ bool fits(const ir::Type& declared, const Value& value) {
   if (declared.is_tensor()) return value.tensor && is_fit(declared, value.tensor->view);
   if (value.sequence == nullptr) return false;
   for (const auto& item : value.sequence->items) {
+    // Items of a sequence are read where they lie; there is no staging memory for them.
     if (!is_fit(declared.item(), item->view) || !backend::is_aligned(item->view.data)) return false;
   }
   return true;
@@ -105,6 +108,7 @@ class Run {
 
  private:
   Status take_inputs() {
+    // Strings of the last run end here: outputs of strings were encoded into memory of their own.
     state_.texts.reset();
     ++state_.run_number;
     if (state_.model->draws_random_numbers) {
@@ -114,6 +118,8 @@ class Run {
       SLUICE_TRY(pass_input(i));
     }
     for (std::size_t i = 0; i < state_.outputs.size(); ++i) {
+      // Kernels make strings as sluice_text; the caller gets their encoded form at the end of the
+      // run.
       const bool is_direct = output_spec(i).type.element() != ir::ElementType::kString;
       main_.outputs[i].bound = is_direct ? state_.outputs[i].bound : nullptr;
       main_.outputs[i].capacity_bytes = state_.outputs[i].capacity_bytes;
@@ -143,6 +149,7 @@ class Run {
       return pass_value(main_, index, SLUICE_TRY(decode_strings(input.value)));
     }
     if (input.view.element == ir::ElementType::kString) return pass_strings(index);
+    // Copied at each run, not when it was bound: the caller changes bound memory between runs.
     if (input.address != input.view.data && input.view.size_bytes > 0) {
       std::memcpy(input.staging.data(), input.view.data,
                   static_cast<std::size_t>(input.view.size_bytes));
@@ -162,6 +169,8 @@ class Run {
     const auto texts = SLUICE_TRY(
         backend::decode_texts(encoded).with_context("input \"" + input_spec(index).name + "\""));
     TensorView view = input.view;
+    // Elements of 16 bytes that point into the caller's bytes, which therefore live until the run
+    // has ended.
     view.size_bytes = static_cast<std::int64_t>(texts.size() * sizeof(sluice_text));
     SLUICE_TRY(input.staging.reserve(view.size_bytes));
     view.data = input.staging.data();
@@ -181,6 +190,7 @@ class Run {
     }
     to.view = from.view;
     if (to.view.element == ir::ElementType::kString) SLUICE_TRY(encode(to, from.view));
+    // The kernel wrote to the bound memory itself.
     if (to.bound == nullptr || to.view.data == to.bound) return ok_status();
     if (to.view.size_bytes > to.capacity_bytes) {
       return make_error(Code::kResourceExhausted,
@@ -219,6 +229,8 @@ Status take_input(ContextState& state, std::size_t index, const TensorView& tens
   input.is_set = true;
   input.value = {};
   input.address = tensor.data;
+  // Kernels dereference elements, so an address has at least the alignment of one; a plug-in may
+  // ask for more.
   const auto element_bytes = ir::storage_bytes(tensor.element, 1).value_or(1);
   if (!backend::is_aligned(tensor.data, std::max(state.model->input_alignment, element_bytes))) {
     SLUICE_TRY(input.staging.reserve(tensor.size_bytes));
@@ -240,6 +252,7 @@ Result<Context> LoadedModel::create_context(const std::stop_token& stop,
   const std::int64_t limit_bytes = state_->options.max_memory_bytes;
   state->memory = std::make_shared<ByteBudget>(limit_bytes, process_memory());
   state->texts.set_limit(std::min(limit_bytes, process_memory()->limit_bytes() / 2));
+  // Buffers that the thread allocates from here on are charged to this context.
   const MemoryScope scope(state->memory);
   for (device::StreamPool pool : state_->segments.streams) {
     state->streams.push_back(SLUICE_TRY(pool.take(owner)));
@@ -250,6 +263,7 @@ Result<Context> LoadedModel::create_context(const std::stop_token& stop,
   state->inputs.resize(state_->signature.inputs.size());
   for (std::size_t i = 0; i < state->inputs.size(); ++i) {
     const auto value = default_of(state_->signature.inputs[i]);
+    // A default is an input like any other, bound from the beginning.
     if (value) SLUICE_TRY(take_input(*state, i, *value));
   }
   state->outputs.resize(state_->signature.outputs.size());

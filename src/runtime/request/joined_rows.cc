@@ -12,6 +12,7 @@ namespace {
 using Copies = std::vector<std::shared_ptr<std::byte>>;
 
 bool has_whole_bytes(const ir::Type& type) {
+  // Rows of 4-bit elements may share a byte, and strings have no row size.
   return type.element() != ir::ElementType::kString &&
          type.element() != ir::ElementType::kUndefined && ir::element_bits(type.element()) >= 8;
 }
@@ -33,6 +34,7 @@ package::TensorSpec with_any_rows(const package::TensorSpec& spec) {
 
 /// Null without memory.
 std::shared_ptr<std::byte> allocate(std::int64_t size_bytes) {
+  // The alignment that every plug-in takes without a copy.
   constexpr std::align_val_t kAlignment{64};
   auto* memory = static_cast<std::byte*>(
       ::operator new(static_cast<std::size_t>(size_bytes), kAlignment, std::nothrow));
@@ -72,6 +74,8 @@ bool gather(std::span<const exec::TensorView> parts, std::int64_t num_rows, Copi
     copy_bytes(bytes_at(joined.data, at), part.data, part.size_bytes);
     at += part.size_bytes;
   }
+  // Zeros: results of padded rows are dropped, but their computation must not depend on what the
+  // memory held before.
   std::fill(memory.get() + at, memory.get() + joined.size_bytes, std::byte{});
   return true;
 }
@@ -125,6 +129,7 @@ Result<JoinRule> join_rule(std::string_view model, const package::Signature& sig
   };
   for (const package::TensorSpec& spec : signature.inputs) SLUICE_TRY(check(spec, "input"));
   for (const package::TensorSpec& spec : signature.outputs) SLUICE_TRY(check(spec, "output"));
+  // 0 rows with a fixed dimension means the number that the model was compiled for.
   if (rule.is_padded && rule.max_rows == 0) rule.max_rows = rows->value();
   if (rule.max_rows < 1) {
     return runtime_error(RuntimeCode::kInvalid,
@@ -135,6 +140,8 @@ Result<JoinRule> join_rule(std::string_view model, const package::Signature& sig
                          "{} was compiled for {} rows and cannot run batches of {}", model,
                          rows->value(), rule.max_rows);
   }
+  // Requests of a padded model may have any number of rows, so the signature that checks them says
+  // so.
   rule.signature = signature;
   if (rule.is_padded) {
     for (package::TensorSpec& spec : rule.signature.inputs) spec = with_any_rows(spec);
@@ -151,6 +158,7 @@ std::int64_t rows_of(const Request& request, const JoinRule& rule) {
     if (view.dims.front() != request.inputs.front().dims.front()) return 0;
   }
   const std::int64_t rows = request.inputs.front().dims.front();
+  // 0: not joined. A padded model takes more rows in several passes (rows_from).
   return rows > rule.max_rows && !rule.is_padded ? 0 : rows;
 }
 
@@ -170,6 +178,7 @@ std::optional<Request> joined_request(std::span<const Request* const> requests,
   joined.priority = requests.front()->priority;
   for (const Request* request : requests) {
     num_rows += request->inputs.front().dims.front();
+    // The run lasts until the latest of the deadlines and has the highest of the priorities.
     joined.deadline_ns = std::max(joined.deadline_ns, request->deadline_ns);
     joined.priority = std::max(joined.priority, request->priority);
     joined.wants_detail |= request->wants_detail;
@@ -192,6 +201,7 @@ std::optional<Request> rows_from(const Request& whole, std::int64_t first, const
     const std::int64_t rows = std::min(rule.max_rows, input.dims.front() - first);
     const exec::TensorView part = slice(input, first, rows);
     exec::TensorView& view = request.inputs.emplace_back(part);
+    // A whole pass is read where it lies; only the last one is copied, to be padded.
     if (rows == rule.max_rows) continue;
     if (!gather(std::span(&part, 1), rule.max_rows, *copies, view)) return std::nullopt;
   }
@@ -219,6 +229,7 @@ Reply part_of(const Reply& joined, std::int64_t first_row, std::int64_t rows,
       }
       copy_bytes(memory.data, output.view.data, output.view.size_bytes);
       output.view.data = memory.data;
+      // Bound memory belongs to the caller; otherwise the parts share the joined output.
       output.owner = nullptr;
     }
     reply.outputs.push_back(std::move(output));

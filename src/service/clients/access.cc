@@ -24,6 +24,7 @@ Result<std::int64_t> id_of(std::string_view kind, const std::string& name, const
   std::uint32_t number = 0;
   const char* const end = name.data() + name.size();
   const auto [at, error] = std::from_chars(name.data(), end, number);
+  // 4294967295 is (uid_t)-1, which system calls read as "no user".
   if (error == std::errc() && at == end && number != std::numeric_limits<std::uint32_t>::max()) {
     return std::int64_t{number};
   }
@@ -33,6 +34,7 @@ Result<std::int64_t> id_of(std::string_view kind, const std::string& name, const
 }
 
 std::int64_t user_named(const char* name) {
+  // Not thread-safe: the daemon parses rules at its start and on SIGHUP, never side by side.
   const passwd* entry = getpwnam(name);
   return entry == nullptr ? -1 : static_cast<std::int64_t>(entry->pw_uid);
 }
@@ -115,6 +117,7 @@ void Access::set_exchange_peers(std::vector<ExchangePeer> peers) {
 void Access::set_rules(std::vector<RoleRule> rules) {
   auto next = std::make_shared<const std::vector<RoleRule>>(std::move(rules));
   const std::lock_guard lock(mutex_);
+  // Only a shortcut of roles_of, which reads the rules themselves under the lock.
   has_rules_ = !next->empty();
   rules_ = std::move(next);
 }
@@ -125,6 +128,7 @@ std::shared_ptr<const std::vector<RoleRule>> Access::rules() const {
 }
 
 Roles Access::roles_of(const Peer& peer) const {
+  // First: rules that name everybody must not lock the administrator out.
   if (is_administrator(peer)) return Roles::all();
   if (!peer.token.empty()) return peer.token_roles;
   if (!has_rules_.load(std::memory_order_acquire)) return Roles::all();
@@ -137,6 +141,7 @@ Roles Access::roles_of(const Peer& peer) const {
     is_named = true;
     roles.add(rule.roles);
   }
+  // A client that a rule names gets nothing from `others`: a rule can take roles away.
   if (is_named) return roles;
   for (const RoleRule& rule : *rules) {
     if (rule.who == Who::kOthers) roles.add(rule.roles);

@@ -58,6 +58,7 @@ Status check_numbers(const CoreRequest& request) {
 /// The request with bus addresses in the form of the map.
 CoreRequest with_full_addresses(const DeviceMap& map, CoreRequest request) {
   for (std::string& address : request.bus_addresses) {
+    // Users may leave out the domain ("1c:00.0"); later comparisons are of whole strings.
     if (const Device* device = find_device_at(map, address)) address = device->bus_address;
   }
   return request;
@@ -115,6 +116,7 @@ CoreAllocator::CoreAllocator(DeviceMap map)
 Result<Reservation> CoreAllocator::reserve(CoreGroupId owner, const CoreRequest& request) {
   SLUICE_TRY(check(request));
   const CoreRequest wanted = with_full_addresses(map_, request);
+  // Nothing changes unless the whole request fits: cores and memory are taken together.
   auto found = find_cores(map_, chains_, state_, wanted);
   if (!found) return explain_not_now(wanted);
   for (const CoreRef& core : found->cores) state_.owners[core] = owner;
@@ -125,6 +127,7 @@ Result<Reservation> CoreAllocator::reserve(CoreGroupId owner, const CoreRequest&
 
 void CoreAllocator::release(CoreGroupId owner) {
   const auto it = granted_.find(owner);
+  // A release that comes twice gives back nothing.
   if (it == granted_.end()) return;
   give_back(state_, it->second);
   granted_.erase(it);
@@ -167,6 +170,8 @@ std::vector<DeviceId> CoreAllocator::candidates(const CoreRequest& request) cons
 Status CoreAllocator::check(const CoreRequest& request) const {
   SLUICE_TRY(check_names(request));
   const CoreRequest wanted = with_full_addresses(map_, request);
+  // Searched on an empty machine: "never" and "not now" are different errors, and only "not now" is
+  // worth waiting for.
   const bool is_possible = find_cores(map_, chains_, empty_state(map_), wanted).has_value();
   return is_possible ? ok_status() : explain_never(wanted);
 }
@@ -188,6 +193,7 @@ Status CoreAllocator::explain_never(const CoreRequest& request) const {
     return make_error(Code::kFailedPrecondition, "{}: no device of this machine is such; {}",
                       describe(request), what_there_is(map_));
   }
+  // The message names the first condition whose removal would make the request possible.
   CoreRequest without_memory = request;
   without_memory.memory_bytes = 0;
   const CoreState empty = empty_state(map_);
@@ -230,6 +236,7 @@ Status CoreAllocator::explain_not_now(const CoreRequest& request) const {
 std::vector<CoreGroupId> CoreAllocator::who_would_help(const CoreRequest& request) const {
   std::vector<CoreGroupId> helpers;
   for (const auto& [owner, reservation] : granted_) {
+    // One search for each group: this runs only when an error message is written.
     if (find_cores(map_, chains_, state_without(owner), request)) helpers.push_back(owner);
   }
   return helpers;
