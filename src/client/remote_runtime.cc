@@ -19,6 +19,7 @@ using api::unknown_model;
 using runtime::RuntimeCode;
 using SharedSignature = std::shared_ptr<const package::Signature>;
 
+// As in rpc/client/client.cc: signatures that are forgotten are asked for again.
 constexpr std::size_t kMaxKnownModels = 1024;
 /// The protocol's minor version since which a ring cancels requests.
 constexpr std::uint32_t kRingCancels = 7;
@@ -71,12 +72,14 @@ Status place_outputs(const std::vector<InferCall::Output>& wanted,
     if (places[i] < 0) continue;
     const runtime::OutputMemory& memory = wanted[static_cast<std::size_t>(places[i])].memory;
     exec::TensorView& view = reply.outputs[i].view;
+    // A tensor that stays in the exchange has no bytes here.
     if (memory.data == nullptr || reply.outputs[i].exchange != 0) continue;
     if (view.size_bytes > memory.capacity_bytes) {
       return runtime::runtime_error(RuntimeCode::kOutOfResources,
                                     "output \"{}\" has {} bytes, its memory {}",
                                     reply.outputs[i].name, view.size_bytes, memory.capacity_bytes);
     }
+    // Equal where the daemon wrote to shared memory itself (place_in_shared).
     if (view.size_bytes > 0 && view.data != memory.data) {
       std::memcpy(memory.data, view.data, static_cast<std::size_t>(view.size_bytes));
     }
@@ -277,6 +280,7 @@ class RemoteRuntime final : public api::Runtime {
     {
       const std::lock_guard lock(mutex_);
       is_open_ = false;
+      // Closed without the lock: callbacks of requests may call this runtime.
       all.swap(requests_);
     }
     for (const auto& requests : all) requests->close(drain_ns);
@@ -330,6 +334,7 @@ class RemoteRuntime final : public api::Runtime {
     prepared.signature = SLUICE_TRY(signature_of(call.model));
     const auto places = SLUICE_TRY(api::arrange_inputs(call.inputs, *prepared.signature));
     for (std::size_t i = 0; i < places.size(); ++i) {
+      // arrange_inputs has checked that an absent input has a default.
       if (places[i] < 0) continue;  // the daemon has the default
       const InferCall::Input& input = call.inputs[static_cast<std::size_t>(places[i])];
       prepared.inputs.push_back({prepared.signature->inputs[i].name, input.view, input.exchange});
@@ -371,6 +376,7 @@ class RemoteRuntime final : public api::Runtime {
       if (!requests_.back()->is_over()) return requests_.back();
       SLUICE_TRY(client_->server().status());  // says whether the daemon is there
     }
+    // The former ones stay in the list: their callbacks may still run, and shutdown waits for them.
     requests_.push_back(std::make_shared<Requests>(
         open_ring(), [client = client_] { return client->open_stream(); }, stream_limit_));
     return requests_.back();
@@ -383,6 +389,7 @@ class RemoteRuntime final : public api::Runtime {
     rpc::client::RingStreamOptions options;
     options.num_entries = static_cast<std::uint32_t>(std::bit_ceil(
         std::clamp<std::uint64_t>(static_cast<std::uint64_t>(stream_limit_), 1, kMostEntries)));
+    // Requests with outputs of unknown size go over the stream.
     options.takes_unknown_outputs = false;
     auto ring = client_->open_ring_stream(options);
     return ring.is_ok() ? std::move(*ring) : nullptr;
@@ -416,6 +423,7 @@ Result<std::unique_ptr<api::Runtime>> connect(const api::ConnectWish& wish) {
     SLUICE_TRY(client->open_session(wish.session.empty() ? "libsluice" : wish.session));
   }
   const service::ServerInfo server = SLUICE_TRY(client->server());
+  // A ring belongs to a session, and its memory is handed over a Unix socket.
   const bool has_ring = is_local && wish.has_session && wish.uses_ring &&
                         server.protocol_minor >= kRingCancels && !server.side_socket.empty();
   return std::unique_ptr<api::Runtime>(std::make_unique<RemoteRuntime>(

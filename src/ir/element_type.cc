@@ -12,6 +12,8 @@ struct Entry {
   int bits;
 };
 
+// The index is the number of ONNX's TensorProto.DataType, which packages store. 0 bits: no fixed
+// size.
 constexpr std::array<Entry, 27> kEntries = {{
     {"undefined", 0},  {"f32", 32},  {"u8", 8},       {"i8", 8},         {"u16", 16},
     {"i16", 16},       {"i32", 32},  {"i64", 64},     {"string", 0},     {"bool", 8},
@@ -48,6 +50,7 @@ std::optional<std::int64_t> storage_bytes(ElementType type, std::int64_t num_ele
   const int bits = element_bits(type);
   if (bits == 0 || num_elements < 0) return std::nullopt;
   if (bits >= 8) return checked_mul(num_elements, bits / 8);
+  // Rounded up without an overflow: num_elements * bits may not fit.
   const std::int64_t per_byte = 8 / bits;
   return num_elements / per_byte + (num_elements % per_byte != 0 ? 1 : 0);
 }

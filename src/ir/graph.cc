@@ -20,6 +20,7 @@ void for_each_read(Operation& operation, const Visit& visit) {
 template <typename Visit>
 void for_each_subgraph(Operation& operation, const Visit& visit) {
   if (operation.body) visit(operation.body->subgraph);
+  // Changed in a copy: `set` would invalidate the iterators of the loop.
   Attributes changed = operation.attributes;
   for (const auto& [name, value] : operation.attributes) {
     Attribute copy = value;
@@ -55,6 +56,7 @@ OrderEdits::OrderEdits(std::span<const OperationId> order, std::size_t num_opera
 void OrderEdits::grow(std::size_t num_entries) {
   while (entries_.size() < num_entries) {
     const auto self = static_cast<std::uint32_t>(entries_.size());
+    // An unlinked entry points to itself. Entry 0 is the end (kEnd); operation i has entry i + 1.
     entries_.push_back({self, self});
   }
 }
@@ -72,6 +74,7 @@ void OrderEdits::link(OperationId id, std::uint32_t before) {
 void OrderEdits::insert_before(OperationId position, OperationId id) {
   const bool is_known = position.is_valid() && position.index() + 1 < entries_.size();
   const std::uint32_t before = is_known ? entry_of(position) : kEnd;
+  // An operation that was removed is no place: the new one goes to the end.
   link(id, entries_[before].next == before ? kEnd : before);
 }
 
@@ -82,6 +85,7 @@ void OrderEdits::remove(OperationId id) {
   const Entry entry = entries_[self];
   entries_[entry.previous].next = entry.next;
   entries_[entry.next].previous = entry.previous;
+  // A second removal changes nothing then.
   entries_[self] = {self, self};
 }
 
@@ -100,6 +104,7 @@ OrderEdits& Subgraph::edits() {
 }
 
 void Subgraph::settle_order() const {
+  // Edits of a list cost O(1) each; the vector that readers want is made once, when they ask.
   order_ = edits_->settle();
   edits_.reset();
 }
@@ -123,6 +128,7 @@ OperationId Subgraph::insert_operation(OperationId position, Operation operation
 }
 
 void Subgraph::remove_operation(OperationId id) {
+  // The last operation leaves the vector as it is, so no list is made for it.
   if (!edits_ && !order_.empty() && order_.back() == id) {
     order_.pop_back();
   } else {
@@ -147,6 +153,8 @@ void Subgraph::compact() {
   const auto rename = [&](OperandId& id) {
     if (!id.is_valid()) return;
     OperandId& target = renamed[id.index()];
+    // In order of first use: equal graphs get equal numbers, whatever passes made of them. Operands
+    // without a use go.
     if (!target.is_valid()) {
       target = OperandId(operands.size());
       operands.push_back(std::move(operands_[id.index()]));
@@ -191,6 +199,8 @@ void UseIndex::add(const Subgraph& subgraph, OperationId id) {
 void UseIndex::remove(const Subgraph& subgraph, OperationId id) {
   const Operation& operation = subgraph.operation(id);
   const auto remove_reader = [&](OperandId operand) {
+    // Removed when somebody reads the list: removing at once would make a constant with n readers
+    // cost O(n^2).
     if (operand.is_valid()) uses_of(operand).gone.push_back(id);
   };
   std::for_each(operation.inputs.begin(), operation.inputs.end(), remove_reader);
@@ -235,6 +245,7 @@ void Graph::compact() {
     }
     id = target;
   };
+  // The main graph stays number 0; `kept` grows while the loop below finds more.
   SubgraphId main(std::size_t{0});
   rename(main);
   for (std::size_t i = 0; i < kept.size(); ++i) {

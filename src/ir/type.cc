@@ -27,6 +27,7 @@ Type Type::tensor(ElementType element, std::optional<Shape> shape, Layout layout
 Type Type::sequence(Type item) {
   Type type;
   type.kind_ = Kind::kSequence;
+  // Shared and immutable: copies of types are frequent and their items deep.
   type.item_ = std::make_shared<const Type>(std::move(item));
   return type;
 }
@@ -105,6 +106,7 @@ std::optional<std::int64_t> num_elements(const Shape& shape) {
   bool has_overflow = false;
   for (const Dim& dim : shape) {
     if (!dim.is_known()) return std::nullopt;
+    // An empty tensor has 0 elements even if its other dimensions overflow, in any order.
     is_empty |= dim.value() == 0;
     has_overflow |= dim.value() < 0 || __builtin_mul_overflow(product, dim.value(), &product);
   }
@@ -119,6 +121,7 @@ std::optional<std::int64_t> num_stored(const Type& type) {
   if (type.layout() != Layout::kC16) return num_elements(*type.shape());
   Shape padded = *type.shape();
   if (padded.size() < 2) return std::nullopt;
+  // Blocks of 16 channels; the last one is padded.
   padded[1] = ceil_div(padded[1], 16) * 16;
   return num_elements(padded);
 }
@@ -145,6 +148,7 @@ Result<Shape> parse_shape(std::string_view text) {
   while (!text.empty()) {
     int depth = 0;
     std::size_t end = 0;
+    // Symbolic dimensions such as max(N,1) have commas of their own.
     while (end < text.size() && (text[end] != ',' || depth > 0)) {
       depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
       ++end;
@@ -176,6 +180,7 @@ Result<Type> parse_tensor_type(std::string_view text) {
 }
 
 Result<Type> parse_nested(std::string_view text, int depth) {
+  // Types come from files: without a limit a long text would exhaust the stack.
   constexpr int kMaxDepth = 8;
   if (depth > kMaxDepth) return invalid_argument("a type is nested too deeply");
   const auto inside = [&](std::string_view prefix) -> std::optional<std::string_view> {

@@ -25,7 +25,9 @@ class CustomKernel : public plugin::HostKernel {
         sizeof(sluice_operator_call), 0,           &op, call.inputs().data(), call.outputs().data(),
         call.actual_dims().data(),    call.texts()};
     std::array<char, 512> text = {};
+    // The last byte stays 0, whatever the kernel writes.
     sluice_message message = {text.data(), text.size() - 1};
+    // Code of the program: it may throw, which must not cross the plug-in boundary.
     const plugin::Status thrown = plugin::catch_all([&]() -> plugin::Status {
       return {custom_.run(custom_.user, &given, &message), {}};
     });
@@ -50,6 +52,8 @@ class CustomBackend : public plugin::HostBackend {
     if (custom == nullptr) {
       return plugin::unimplemented("the program registered no " + plugin::kind_of(op));
     }
+    // A package that was compiled with another version of the operator may mean another
+    // computation.
     if (op.version != custom->version) {
       return plugin::unimplemented(node_of(op) + " is of version " + std::to_string(op.version) +
                                    "; the program registered version " +
@@ -61,6 +65,7 @@ class CustomBackend : public plugin::HostBackend {
 
   plugin::Status make_kernel(const sluice_op& op,
                              std::unique_ptr<plugin::HostKernel>* kernel) const override {
+    // check() has found it, and registrations are never removed.
     *kernel = std::make_unique<CustomKernel>(*find_registered_operator(op.domain, op.kind));
     return plugin::ok();
   }
@@ -79,6 +84,7 @@ const sluice_backend_api* custom_entry(std::uint16_t host_major, std::uint16_t /
 }  // namespace
 
 Status add_custom_backend() {
+  // Once per process, by whichever registration comes first.
   static const Status kAdded = []() -> Status {
     return backend::add_to_process(
         SLUICE_TRY(backend::Backend::create(std::string(backend::kCustomBackend), custom_entry)));

@@ -122,6 +122,7 @@ class LocalRuntime final : public Runtime {
       SLUICE_TRY(graphs_.check_unused(runtime::ModelHandle{model}));
       return host_of(model).unload(runtime::ModelHandle{model}, after(drain_ns));
     }
+    // Removed first: from here on no request can load the model again.
     const auto entry = SLUICE_TRY(demand_.remove(model));
     if (const auto loaded = engine_.find_loaded(entry->key)) {
       const Status status = engine_.unload(*loaded, after(drain_ns));

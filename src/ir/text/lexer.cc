@@ -36,6 +36,7 @@ bool Lexer::take_word(std::string_view wanted) {
   skip_space();
   if (!text_.substr(at_).starts_with(wanted)) return false;
   const std::string_view after = text_.substr(at_ + wanted.size(), 1);
+  // "input" must not match the beginning of "inputs".
   if (is_plain_word(after)) return false;
   at_ += wanted.size();
   return true;
@@ -52,6 +53,7 @@ Status Lexer::expect_word(std::string_view wanted) {
 Result<std::string> Lexer::word() {
   skip_space();
   const std::size_t begin = at_;
+  // Numbers such as 1e+20 contain a plus; plain names never do.
   while (at_ < text_.size() && (is_plain_word(text_.substr(at_, 1)) || text_[at_] == '+')) ++at_;
   if (begin == at_) return error("expected a word");
   return std::string(text_.substr(begin, at_ - begin));
@@ -98,6 +100,7 @@ std::string_view Lexer::type_text() {
   int depth = 0;
   for (; at_ < text_.size(); ++at_) {
     const char c = text_[at_];
+    // A type ends at the first separator outside its own brackets: f32[N,3] is one word.
     if (c == '[' || c == '(') ++depth;
     if (depth == 0 && std::string_view(" \n\t\r,)}=]").find(c) != std::string_view::npos) break;
     if (c == ']' || c == ')') --depth;

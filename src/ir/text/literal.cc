@@ -26,6 +26,7 @@ bool dispatch_decimal(ElementType type, const Visit& visit) {
     case ElementType::kI16: visit(std::int16_t()); return true;
     case ElementType::kI32: visit(std::int32_t()); return true;
     case ElementType::kI64: visit(std::int64_t()); return true;
+    // A bool is printed as the byte that it is, so that bytes other than 0 and 1 survive.
     case ElementType::kBool:
     case ElementType::kU8: visit(std::uint8_t()); return true;
     case ElementType::kU16: visit(std::uint16_t()); return true;
@@ -40,6 +41,7 @@ std::string word_of(T value) {
   if constexpr (std::is_floating_point_v<T>) {
     return float_text(value, std::is_same_v<T, float>);
   } else {
+    // A type of one byte would be printed as a character.
     return fmt::format("{}", static_cast<std::conditional_t<sizeof(T) == 1, int, T>>(value));
   }
 }
@@ -77,6 +79,7 @@ std::string quote(std::string_view text) {
 std::string float_text(double value, bool is_f32) {
   std::string text =
       is_f32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
+  // The parser tells floats from integers by these characters; n and i are those of nan and inf.
   if (text.find_first_of(".eni") == std::string::npos) text += ".0";
   return text;
 }
@@ -97,7 +100,9 @@ std::optional<std::vector<std::string>> element_words(const Constant& constant) 
     using T = decltype(zero);
     for (std::size_t at = 0; at + sizeof(T) <= constant.data.size(); at += sizeof(T)) {
       T value;
+      // Constants of a mapped file need not be aligned.
       std::memcpy(&value, constant.data.data() + at, sizeof(T));
+      // Decimals lose the payload of a NaN; the caller prints bytes instead.
       if constexpr (std::is_floating_point_v<T>) is_exact = is_exact && std::isfinite(value);
       words.push_back(word_of(value));
     }

@@ -34,6 +34,7 @@ class Parser {
   Status parse_subgraph(std::size_t number) {
     SLUICE_TRY(lexer_.expect_word("subgraph"));
     const SubgraphId id = SLUICE_TRY(subgraph_id());
+    // Bodies refer to subgraphs by number before these are read, so the numbers cannot be free.
     if (id.index() != number) return lexer_.error("subgraphs must be numbered in order from @0");
     std::string name = SLUICE_TRY(lexer_.quoted());
     if (number == 0) {

@@ -47,6 +47,7 @@ class Printer {
   void print_subgraph(SubgraphId id) {
     const Subgraph& subgraph = graph_.subgraph(id);
     subgraph_ = &subgraph;
+    // Names are those of one subgraph: operands of two subgraphs may share a name.
     names_.clear();
     taken_.clear();
     num_unnamed_ = 0;
@@ -76,6 +77,7 @@ class Printer {
     if (own.empty() || !taken_.insert(own).second) {
       chosen = fmt::format("%{}", num_unnamed_++);
     } else {
+      // A name of digits would be taken for the number of an unnamed operand.
       const bool looks_like_number = own.find_first_not_of("0123456789") == std::string::npos;
       chosen = "%" + (is_plain_word(own) && !looks_like_number ? own : quote(own));
     }
@@ -91,6 +93,7 @@ class Printer {
       if (const auto number = number_(constant)) return fmt::format("#{}", *number);
     }
     if (is_left_out(constant)) return "left_out";
+    // Longer constants are bytes in hexadecimal, which are shorter.
     constexpr std::int64_t kMaxInPlace = 64;
     const auto count = constant.type.is_static() ? num_elements(*constant.type.shape()) : 0;
     const bool is_splat = count > 1 && all_elements_equal(constant, *count);
@@ -105,6 +108,8 @@ class Printer {
   static bool all_elements_equal(const Constant& constant, std::int64_t count) {
     const auto size = constant.data.size() / static_cast<std::size_t>(count);
     if (size == 0 || size * static_cast<std::size_t>(count) != constant.data.size()) return false;
+    // Each element equals its successor exactly if the bytes equal themselves shifted by one
+    // element.
     return std::memcmp(constant.data.data(), constant.data.data() + size,
                        constant.data.size() - size) == 0;
   }

@@ -41,6 +41,7 @@ Status check_location(const std::string& location) {
   const fs::path path(location);
   bool is_inside =
       !location.empty() && !path.has_root_path() && location.find('\0') == std::string::npos;
+  // Only a message here: Folder::map itself opens beneath the folder and follows no way out.
   for (const fs::path& part : path) is_inside = is_inside && part != "..";
   if (is_inside) return ok_status();
   return invalid_argument(
@@ -56,6 +57,8 @@ Result<Bytes> ExternalData::find(const std::string& location) const {
   for (const Folder& folder : folders_) {
     auto mapped = folder.map(location);
     if (mapped.is_ok() || mapped.status().code() != Code::kNotFound) {
+      // A link out of the folder is refused like "..": caches of models link to files of a store,
+      // which is the last folder.
       const bool is_link = mapped.status().code() == Code::kInvalidArgument;
       if (!is_link || folders_.size() == 1) return mapped;
       auto linked = folder.map_link(location, folders_.back());

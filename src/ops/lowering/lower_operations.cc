@@ -54,6 +54,7 @@ LowerFn find_lowering(std::string_view domain, std::string_view name) {
 Status lower_operations(ir::Graph& graph) {
   for (std::size_t i = 0; i < graph.num_subgraphs(); ++i) {
     ir::Subgraph& subgraph = graph.subgraph(ir::SubgraphId(i));
+    // A copy: lowerings add and remove operations. What they add is never lowered again.
     const std::vector<ir::OperationId> order(subgraph.order().begin(), subgraph.order().end());
     for (const ir::OperationId at : order) {
       const ir::Operation& operation = subgraph.operation(at);
@@ -80,9 +81,12 @@ Status infer_lowered(InferenceContext& context) {
   for (ir::OperandId& output : copy.outputs) {
     if (output.is_valid()) output = scratch.add_operand({});
   }
+  // Kept, because add_operation takes `copy`; a lowering writes to the same operands.
   const std::vector<ir::OperandId> outputs = copy.outputs;
   const LowerFn lower = find_lowering(copy.domain, copy.kind);
+  // Shapes are those of the operations that the operator becomes: each rule exists once.
   SLUICE_TRY(lower_one(scratch, scratch.add_operation(std::move(copy)), lower, false));
+  // Outputs and constants that the lowering made; input_facts indexes by operand.
   while (facts.size() < scratch.num_operands()) {
     facts.push_back(facts_of(scratch.operand(ir::OperandId(facts.size()))));
   }

@@ -9,6 +9,7 @@ namespace {
 using ir::ElementType;
 
 bool is_whole(const ir::Operation& operation) {
+  // Scales per block have another shape than those that the passes here move.
   return !operation.body && operation.attributes.get_or("block_size", std::int64_t{0}) == 0;
 }
 
@@ -35,6 +36,7 @@ std::optional<Bytes8> read_bytes(const ir::Subgraph& subgraph, ir::OperandId id,
     inner *= static_cast<std::size_t>(shape[d].value());
   }
   for (std::size_t i = 0; i < steps->size(); ++i) {
+    // In 64 bits: a byte less its zero point takes 9.
     (*steps)[i] -= (*values)[values->size() == 1 ? 0 : i / inner % count];
   }
   return Bytes8{std::move(*steps), shape};
@@ -58,11 +60,13 @@ std::optional<Quantization> quantization_of(const ir::Subgraph& subgraph,
     if (!zero) return std::nullopt;
     result.zero = static_cast<int>(*zero);
   }
+  // Rewrites divide by scales and multiply them: extreme ones would overflow or vanish.
   return result.scale > 0 && is_moderate(*scale) ? std::optional(result) : std::nullopt;
 }
 
 std::optional<Quantized> dequantized_from(const Matcher& matcher, ir::OperandId id) {
   const ir::Operation* operation = matcher.find(id, "DequantizeLinear");
+  // A dequantized constant is a weight (quantized_weights), not an activation.
   if (operation == nullptr || matcher.subgraph().is_constant(operation->input(0))) {
     return std::nullopt;
   }
@@ -73,6 +77,7 @@ std::optional<Quantized> dequantized_from(const Matcher& matcher, ir::OperandId 
 
 std::optional<Quantized> quantized_to(const Matcher& matcher, ir::OperandId id,
                                       ir::OperationId* at) {
+  // Another reader would still need the value in floats.
   if (!matcher.uses().has_single_use(id)) return std::nullopt;
   const ir::OperationId reader = matcher.uses().readers(id).front();
   const ir::Operation& operation = matcher.subgraph().operation(reader);
@@ -107,6 +112,8 @@ std::optional<QuantizedWeights> quantized_weights(const Matcher& matcher, ir::Op
   const auto channels = static_cast<std::size_t>(shape[0].value());
   if (scales->size() == 1) weights.scales.assign(channels, scales->front());
   const bool is_per_channel =
+      // Axis 0 of weights is the output channel, the only one by which a result can be scaled
+      // afterwards.
       scales->size() == 1 || operation->attributes.get_or("axis", std::int64_t{1}) == 0;
   if (!is_per_channel || weights.scales.size() != channels) return std::nullopt;
   return weights;
@@ -116,6 +123,7 @@ bool computes_with_bytes(const ir::Subgraph& subgraph, const ir::Operation& conv
   const std::int64_t groups = conv.attributes.get_or("group", std::int64_t{1});
   if (groups == 1) return true;
   const auto shape = subgraph.operand(conv.input(1)).type.static_dims();
+  // Depthwise: one input channel per group. Kernels of bytes exist for these two kinds.
   return shape && shape->size() >= 3 && (*shape)[0] == groups && (*shape)[1] == 1;
 }
 

@@ -26,7 +26,10 @@ namespace {
 
 /// The protocol's minor versions since which a load takes a seed, and joins requests.
 constexpr std::uint32_t kSeeds = 8, kBatches = 9;
+// A chunk of an upload: it needs a daemon whose max_message_bytes is larger.
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+// Bounds what a client that loads and unloads for months remembers; a forgotten model is asked for
+// again.
 constexpr std::size_t kMaxKnownModels = 1024;
 
 using Stub = v1::Runtime::Stub;
@@ -50,6 +53,7 @@ class GrpcClient final : public Client {
     if (lease_ == nullptr) return;
     lease_context_.TryCancel();
     v1::OpenSessionResponse message;
+    // A stream must be read to its end before Finish.
     while (lease_->Read(&message)) continue;
     const grpc::Status status = lease_->Finish();
     (void)status;  // that we cancelled it
@@ -59,6 +63,7 @@ class GrpcClient final : public Client {
     const std::lock_guard lock(session_mutex_);
     if (lease_ != nullptr) return make_error(Code::kFailedPrecondition, "a session is open");
     SLUICE_TRY(connection_.wait_for_daemon());
+    // Before token_ is set: the call that opens the session carries no session of its own.
     prepare(lease_context_);
     v1::OpenSessionRequest request;
     request.set_client(name);
@@ -251,10 +256,12 @@ class GrpcClient final : public Client {
     v1::StopProfileResponse part;
     Status read = ok_status();
     while (reader->Read(&part)) {
+      // After a bad part the rest is still read: Finish waits for the end of the stream.
       if (read.is_ok()) read = wire::add_part(part, profile);
     }
     SLUICE_TRY(connection_.answer_of(reader->Finish()));
     SLUICE_TRY(std::move(read));
+    // Parts refer to each other (arrows, processes), so only the whole can be checked.
     SLUICE_TRY(wire::check_profile(profile));
     return profile;
   }
@@ -316,6 +323,7 @@ class GrpcClient final : public Client {
         !options.kept_outputs.empty() ||
         std::ranges::any_of(inputs, [](const NamedTensor& input) { return input.exchange != 0; });
     if (const auto ring = entry == nullptr || uses_exchange ? nullptr : find_ring()) {
+      // Nothing if the request does not fit an entry of the ring; gRPC carries it then.
       auto reply = ring->infer(*entry, inputs, options, shared_);
       if (reply) return std::move(*reply);
     }
@@ -355,6 +363,7 @@ class GrpcClient final : public Client {
   }
 
   Status unregister_region(std::uint64_t region) override {
+    // Removed first: no request may name the region while the daemon drops it.
     shared_.remove(region);
     v1::UnregisterRegionRequest request;
     request.set_region(region);
@@ -447,6 +456,7 @@ class GrpcClient final : public Client {
     grpc::ClientContext context;
     prepare(context);
     const auto writer = connection_.stub().LoadModel(&context, &response);
+    // False once the daemon has answered, for example to refuse: its answer comes from Finish.
     bool is_open = writer->Write(message);
     for (std::size_t at = 0; is_open && at < file.size(); at += kChunkBytes) {
       const Bytes chunk = file.slice(at, std::min(kChunkBytes, file.size() - at));
@@ -499,6 +509,7 @@ class GrpcClient final : public Client {
     const std::lock_guard lock(ring_mutex_);
     if (ring_ != nullptr && !ring_->is_closed()) return ring_;
     ring_ = nullptr;
+    // A ring that ended is not replaced: it ends with its session, or with the daemon.
     if (std::exchange(has_tried_ring_, true)) return nullptr;
     const auto side_socket = find_side_socket();
     if (!side_socket.is_ok()) return nullptr;
@@ -518,6 +529,7 @@ class GrpcClient final : public Client {
     auto entries = list_models(model);
     if (!entries.is_ok() || entries->size() != 1) return nullptr;
     const auto entry = std::make_shared<const service::ModelEntry>(std::move(entries->front()));
+    // Two threads may have asked at once; both entries say the same.
     const std::lock_guard lock(ring_mutex_);
     if (models_.size() > kMaxKnownModels) models_.clear();
     models_[model] = entry;
@@ -542,6 +554,8 @@ Result<std::unique_ptr<Client>> Client::create(const ClientOptions& options) {
   const wire::Address address = SLUICE_TRY(wire::parse_address(options.address));
   const auto credentials = SLUICE_TRY(credentials_of(options));
   grpc::ChannelArguments arguments;
+  // The daemon sets the limit of messages; a client's own default of 4 MiB would refuse its
+  // answers.
   arguments.SetMaxReceiveMessageSize(std::numeric_limits<int>::max());
   arguments.SetMaxSendMessageSize(std::numeric_limits<int>::max());
   // One connection per client: the session's lease is on it.

@@ -23,6 +23,7 @@ std::string name_of(const LoadRequest& request) {
 /// One slot for every lane that can compute at the same time, and one whose inputs are ready when a
 /// lane becomes free.
 int default_depth(const SegmentTargets& targets, const LoadPlan& plan) {
+  // Segments that take turns on the same cores cannot overlap, so more slots would only wait.
   if (plan.mode == LoadMode::kShared) return 1;
   return std::min(kMaxDepth, cores_for_normal(targets.needs) + targets.num_host_segments() + 1);
 }
@@ -56,6 +57,7 @@ Result<std::vector<topology::MemoryLease>> lease(topology::MemoryBudget& budget,
                                                  const Footprint& footprint) {
   std::vector<topology::MemoryLease> leases;
   const auto add = [&](std::string_view category, std::int64_t bytes) -> Status {
+    // A category without bytes would still be listed in messages.
     if (bytes == 0) return ok_status();
     leases.push_back(SLUICE_TRY(topology::MemoryLease::reserve(budget, category, bytes)));
     return ok_status();
@@ -73,6 +75,7 @@ std::vector<std::vector<LaneCores>> cores_by_lane(const Pipeline& pipeline, cons
     if (pipeline.kind(stage) != StageKind::kCompute) continue;
     std::vector<LaneCores>& lane = lanes[pipeline.lane(stage)];
     const std::vector<topology::CoreRef>& cores = plan.cores[pipeline.segment(stage)];
+    // The first segment of a lane counts: others have the same cores.
     if (cores.empty() || !lane.empty()) continue;
     lane.push_back({cores.front().device, static_cast<std::int32_t>(cores.size())});
   }
@@ -178,10 +181,13 @@ Result<std::shared_ptr<Model>> Loader::load(const LoadRequest& request,
   const SegmentTargets targets = SLUICE_TRY(find_targets(*executable, backends_));
   const auto group = SLUICE_TRY(find_group(request, targets, stop));
   auto model = load_on(request, targets, std::move(package), group, stop);
+  // A group made for this load has no other model to start; on a given group the caller chooses
+  // which.
   if (model.is_ok() && !request.group) {
     const Status status = (*model)->start();
     if (!status.is_ok()) model = status;
   }
+  // find_group has entered the group; the last to leave destroys an implicit one.
   if (!model.is_ok()) groups_.leave(group->group().id);
   if (model.status().code() == Code::kCancelled) return cancelled(name_of(request));
   return std::move(model).with_context(fmt::format("loading model \"{}\"", name_of(request)));
@@ -212,6 +218,7 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   const auto executable = SLUICE_TRY(package->executable());
   parts.info.footprint = estimate_footprint(*executable, num_slots);
   parts.info.in_place_inputs = find_in_place_inputs(executable->graph);
+  // Reserved before anything is allocated: two loads at once cannot both count on the same bytes.
   auto memory = lease(*group->group().budget, parts.info.footprint);
   if (!memory.is_ok()) return too_large(memory.status(), parts.info.footprint);
   parts.memory = std::move(*memory);
@@ -242,8 +249,10 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   parts.scheduler =
       std::make_shared<ModelScheduler>(std::move(pipeline), std::move(scheduling), clock_);
   if (request.batching) SLUICE_TRY(parts.scheduler->join(*request.batching));
+  // Shares the group's life: a request in flight keeps its driver when the group is destroyed.
   parts.scheduler->set_driver(std::shared_ptr<Driver>(group, &group->driver()));
   SLUICE_TRY(report(LoadPhase::kDone));
+  // Last, when nothing can fail: a load that fails leaves no numbers in the group's sums.
   group->statistics().add(parts.scheduler->shared_statistics());
   return std::make_shared<Model>(std::move(parts));
 }
