@@ -37,6 +37,7 @@ Result<Bytes> bytes_of(const void* data, std::size_t size, std::int32_t ownershi
   if (ownership != SLUICE_BYTES_BORROW) {
     return invalid_argument("ownership {} is neither COPY nor BORROW", ownership);
   }
+  // Constants are read where they lie, at offsets that are aligned within the package.
   if (reinterpret_cast<std::uintptr_t>(data) % package::kDataAlignment != 0) {
     return invalid_argument("borrowed bytes must be aligned to {} bytes; copy them instead",
                             package::kDataAlignment);
@@ -62,6 +63,7 @@ int32_t sluice_model_open(const char* path, const sluice_open_options* options,
                           sluice_model** model) {
   return guard([&]() -> sluice::Status {
     if (model == nullptr) return null_argument("model");
+    // First, so that a caller that ignores the code sees null and no wild pointer.
     *model = nullptr;
     if (path == nullptr) return null_argument("path");
     return sluice::api::open(SLUICE_TRY(sluice::map_file(path)), path, options, *model);
@@ -130,6 +132,7 @@ int32_t sluice_model_metadata_at(const sluice_model* model, size_t index, const 
       return sluice::invalid_argument("metadata {} does not exist; the model has {}", index,
                                       metadata.size());
     }
+    // A model has few facts; a walk costs less than an index beside the map.
     const auto entry = std::next(metadata.begin(), static_cast<std::ptrdiff_t>(index));
     *key = entry->first.c_str();
     *value = entry->second.c_str();

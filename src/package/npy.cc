@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 
 constexpr std::array<std::pair<std::string_view, ir::ElementType>, 14> kTypes = {{
+    // By numpy's typestr without the byte order.
     {"f4", ir::ElementType::kF32},
     {"f8", ir::ElementType::kF64},
     {"f2", ir::ElementType::kF16},
@@ -45,6 +46,7 @@ Result<Header> find_header(const Bytes& file) {
   };
   const std::size_t version = byte(6);
   if (version < 1 || version > 3) return invalid_argument(".npy version {} is unknown", version);
+  // Version 1 has a length of two bytes, later ones of four.
   const std::size_t start = version == 1 ? 10 : 12;
   std::size_t size = byte(8) | byte(9) << 8U;
   if (version > 1) size |= byte(10) << 16U | byte(11) << 24U;
@@ -65,6 +67,8 @@ Result<ir::ElementType> parse_descr(std::string_view value) {
   const std::size_t end = value.starts_with('\'') ? value.find('\'', 1) : std::string_view::npos;
   if (end == std::string_view::npos) return invalid_argument("the .npy header has no element type");
   const std::string_view descr = value.substr(1, end - 1);
+  // Big-endian arrays (>) are refused. The mark = stands for the byte order of the writer's
+  // machine.
   const bool has_order =
       !descr.empty() && std::string_view("<|=").find(descr.front()) != std::string_view::npos;
   for (const auto& [name, type] : kTypes) {
@@ -131,9 +135,11 @@ Status write_npy(const std::filesystem::path& path, const ir::Type& type,
   std::string shape;
   const auto dims = type.static_dims().value_or(std::vector<std::int64_t>());
   for (const std::int64_t dim : dims) shape += fmt::format("{}, ", dim);
+  // numpy marks types of one byte as without an order.
   const char order = ir::element_bits(type.element()) > 8 ? '<' : '|';
   std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
                                    order, descr, shape);
+  // The data starts at a multiple of 64 bytes, as numpy writes it, behind a newline.
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
   std::string start(kMagic);

@@ -75,6 +75,7 @@ LaneHost FunctionHost::host_of(runtime::Engine& engine) {
 
 Result<std::shared_ptr<FunctionSink>> FunctionHost::find(ModelHandle handle) const {
   const auto number = static_cast<std::uint64_t>(handle);
+  // The bit tells handles of functions from those of models.
   auto sink = (number & kFunctionBit) == 0 ? nullptr : functions_.find(number & ~kFunctionBit);
   if (sink != nullptr) return sink;
   return runtime_error(RuntimeCode::kInvalidHandle, "no function has handle {:#x}, or no longer",
@@ -98,6 +99,7 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   function->max_waiting =
       request.max_waiting.value_or(runtime::kWaitingPerSlot * function->load.depth);
   function->load.max_waiting = 0;  // requests wait in the lane
+  // Opened once: every later start uses this mapping, whatever happens to the file's name.
   function->load.package = SLUICE_TRY(engine_.open(request));
   const auto executable = SLUICE_TRY(function->load.package->executable());
   if (isolation == runtime::Isolation::kProcess) {
@@ -105,9 +107,11 @@ Result<std::shared_ptr<Function>> FunctionHost::open(const LoadRequest& request,
   } else {
     function->load.package->keep_ready();
   }
+  // From here on the function is its mapped package; a path could name another file by now.
   function->load.path.clear();
   function->signature = package::signature_of(executable->graph);
   if (options.batch_rows > 1) {
+    // No delay: only requests that wait for a turn anyway are joined.
     function->load.batching = runtime::BatchOptions{options.batch_rows, 0};
     function->joining = SLUICE_TRY(join_rule(fmt::format("function \"{}\"", function->name),
                                              function->signature, *function->load.batching));
@@ -134,10 +138,13 @@ Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(runtime::Isolation isola
       return Status(Code::kUnavailable, static_cast<std::int32_t>(RuntimeCode::kFailed),
                     "the functions are shut down");
     }
+    // A copy, so that create_group and expected_load run without lanes_mutex_.
     std::ranges::copy_if(lanes_, std::back_inserter(lanes),
                          [&](const auto& lane) { return lane->host() == host.models; });
   }
   if (std::ssize(lanes) < num_lanes) {
+    // Without lanes_mutex_: a cell's group starts a process. change_mutex_ of the caller keeps a
+    // second deployment out.
     const auto group = host.create_group({.num_cores = options_.lane_cores});
     if (group.is_ok()) {
       const std::lock_guard lock(lanes_mutex_);
@@ -151,6 +158,8 @@ Result<std::shared_ptr<Lane>> FunctionHost::choose_lane(runtime::Isolation isola
 
 Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request, const FunctionOptions& options,
                                          runtime::Isolation isolation) {
+  // Serialises deployments and removals, so that a lane that is empty now is still empty when it is
+  // dropped. Lock order: change_mutex_, then lanes_mutex_.
   const std::lock_guard change(change_mutex_);
   if (functions_.all().size() >= kMaxFunctions) {
     return runtime_error(RuntimeCode::kOutOfResources,
@@ -160,7 +169,9 @@ Result<ModelHandle> FunctionHost::deploy(const LoadRequest& request, const Funct
   auto function = SLUICE_TRY(open(request, options, isolation));
   const std::shared_ptr<Lane> lane = SLUICE_TRY(choose_lane(isolation));
   function->load.group = lane->group();
+  // Added before it is warmed: the lane's memory and turns then count it.
   lane->add(function);
+  // A deployment that cannot start is refused at once, not at its first request.
   const Status status = lane->warm(function);
   if (!status.is_ok()) {
     lane->remove(function);

@@ -83,6 +83,8 @@ void QueueManager::pump() {
 }
 
 void QueueManager::start_requests() {
+  // Sequentially consistent with the store in close() and the entry into pump_: either close()
+  // pumps after the producer, or the producer sees is_closing_.
   if (is_closing_.load(std::memory_order_seq_cst)) return cancel_waiting();
   while (true) {
     Slot* slot = std::exchange(stalled_, nullptr);
@@ -94,6 +96,8 @@ void QueueManager::start_requests() {
     const Status status = start(*slot);
     if (status.is_ok()) continue;
     if (runtime::runtime_code_of(status) == runtime::RuntimeCode::kQueueFull) {
+      // Its records have left the rings and cannot go back: the next pump starts this slot first,
+      // in order.
       stalled_ = slot;
       return;
     }
@@ -115,6 +119,7 @@ QueueManager::Slot* QueueManager::find_free_slot() {
 }
 
 void QueueManager::take_records(Slot& slot) {
+  // Only the pump takes slots, so no other thread reads this before the request is submitted.
   slot.is_taken.store(true, std::memory_order_relaxed);
   open_.fetch_add(1, std::memory_order_acq_rel);
   for (std::size_t i = 0; i < inputs_.size(); ++i) (void)inputs_[i].ring_.try_pop(slot.inputs[i]);
@@ -154,6 +159,8 @@ Status QueueManager::start(Slot& slot) {
 void QueueManager::finish(Slot& slot, const runtime::Reply& reply) {
   const std::vector<TensorQueue::Record> inputs = slot.inputs;
   const std::vector<TensorQueue::Record> outputs = slot.outputs;
+  // Freed before the callbacks, which may put the next tensors and want a slot. Therefore the
+  // records were copied.
   slot.is_taken.store(false, std::memory_order_release);
   for (const auto& record : inputs) record.on_done({reply.code, record.size_bytes});
   for (std::size_t i = 0; i < outputs.size(); ++i) {

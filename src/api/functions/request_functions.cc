@@ -9,6 +9,7 @@
 namespace sluice::api {
 namespace {
 
+// Bounds what a wild count makes the library read; no model has as many inputs.
 constexpr std::size_t kMaxTensors = 65'536;
 
 struct SharedPart {
@@ -72,6 +73,7 @@ Result<InferCall> call_of(std::uint64_t model, const sluice_named_array* inputs,
 
 /// Passes a reply to the user's function. Nothing it throws reaches the thread that runs requests.
 void call_back(const sluice_request_options& options, std::uint64_t request, InferReply reply) {
+  // Blocking calls of this thread are refused meanwhile: they could wait for this very callback.
   const InCallback mark;
   sluice_reply* made = nullptr;
   const std::int32_t status = guard([&] { return give(std::move(reply), &made); });
@@ -116,6 +118,7 @@ int32_t sluice_runtime_submit(sluice_runtime* runtime, uint64_t model,
     const auto known = sluice::api::read_options(options);
     sluice::api::RequestTable::Callback callback;
     if (known.on_done != nullptr) {
+      // `known` is a copy: the caller's options need not outlive the call.
       callback = [known](std::uint64_t id, sluice::api::InferReply reply) {
         sluice::api::call_back(known, id, std::move(reply));
       };
@@ -154,6 +157,7 @@ int32_t sluice_runtime_share(sluice_runtime* runtime, int64_t size_bytes,
     *memory = nullptr;
     auto shared = std::make_shared<sluice::api::SharedPart>();
     shared->memory = SLUICE_TRY(call->share(size_bytes));
+    // The C struct lies in the same object as the memory that it describes, and goes with it.
     shared->public_part = {shared->memory.memory.data(), size_bytes};
     sluice::api::give_snapshot(std::move(shared), memory);
     return ok_status();

@@ -17,6 +17,7 @@ using Symbols = std::map<std::string, ir::Dim>;  ///< what a model's symbols sta
 
 bool is_symbol(const ir::Dim& dim) {
   const std::string text = dim.to_string();
+  // An expression such as 2*N has other characters: an edge binds names, it solves no equations.
   return !dim.is_known() && std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.';
   });
@@ -45,6 +46,7 @@ class Linker {
   Result<ir::Graph> run() {
     SLUICE_TRY(check_names());
     for (LinkedModel& model : request_.models) {
+      // Before the edges: outputs whose type the file leaves out are compared by what they become.
       SLUICE_TRY(ops::infer_types(model.graph).with_context("model \"" + model.name + "\""));
     }
     SLUICE_TRY(find_edges());
@@ -124,6 +126,8 @@ class Linker {
     std::vector<bool> is_placed(request_.models.size(), false);
     while (order.size() < request_.models.size()) {
       const std::size_t before = order.size();
+      // From the first model again after each one: the order given wins wherever edges allow it, so
+      // equal requests give equal graphs.
       for (std::size_t i = 0; i < is_placed.size() && order.size() == before; ++i) {
         const bool is_ready = std::ranges::all_of(
             sources_[i], [&](const auto& source) { return !source || is_placed[source->model]; });
@@ -161,6 +165,7 @@ class Linker {
     const auto rename = [&](std::string_view symbol) -> std::optional<ir::Dim> {
       const auto found = symbols.find(std::string(symbol));
       if (found != symbols.end()) return found->second;
+      // Two models may both call a dimension N without meaning the same number.
       return ir::Dim::symbol("m_" + safe(prefix) + "." + std::string(symbol));
     };
     // Subgraph 0 joins the main one; the others follow in order.
@@ -176,6 +181,7 @@ class Linker {
     }
     append_main(model, base, rename);
     for (const auto& [key, value] : from.metadata) {
+      // Facts of the models do not collide: names of models are unique and have no dot.
       linked_.metadata[fmt::format("{}.{}", prefix, key)] = value;
     }
     std::string& models = linked_.metadata[kModelsFact];
@@ -218,6 +224,7 @@ class Linker {
     std::vector<ir::OperandId> moved(from.num_operands());
     for (std::size_t i = 0; i < from.inputs.size(); ++i) {
       const auto& source = sources_[model][i];
+      // The edge: the input of this model is the very operand that the other model writes.
       if (source) moved[from.inputs[i].index()] = outputs_[{source->model, source->output}];
     }
     for (std::size_t i = 0; i < from.num_operands(); ++i) {
@@ -269,12 +276,14 @@ class Linker {
     if (given.element() != wanted.element()) return false;
     const ir::Shape* from = given.shape();
     const ir::Shape* to = wanted.shape();
+    // Unknown shapes are checked at the run.
     if (from == nullptr || to == nullptr) return true;
     if (from->size() != to->size()) return false;
     for (std::size_t i = 0; i < from->size(); ++i) {
       const ir::Dim& want = (*to)[i];
       if (is_symbol(want)) {
         const auto [bound, is_new] = symbols.try_emplace(want.to_string(), (*from)[i]);
+        // One symbol stands for one number, over all edges of the model.
         if (!is_new && !(bound->second == (*from)[i])) return false;
       } else if (!(want == (*from)[i])) {
         return false;
@@ -293,6 +302,7 @@ class Linker {
     ir::Subgraph& main = linked_.main();
     for (std::size_t model = 0; model < request_.models.size(); ++model) {
       for (std::size_t i = 0; i < is_read_[model].size(); ++i) {
+        // An output that an edge reads is inner, unless it was asked for.
         if (is_read_[model][i] && !wanted.contains({model, i})) continue;
         main.outputs.push_back(outputs_[{model, i}]);
       }

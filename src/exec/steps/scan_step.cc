@@ -32,6 +32,7 @@ class Scan {
 
   std::int64_t attribute(std::string_view name, std::size_t index) const {
     const auto values = call_.ints_attribute(name);
+    // Missing attributes and entries mean axis 0, forwards.
     return index < values.size() ? values[index] : 0;
   }
   bool is_backward(std::size_t input) const {
@@ -40,6 +41,7 @@ class Scan {
 
   /// Of what the body returns as output `i` where it does not run.
   const ir::Type& unrun_type(std::size_t i) {
+    // Inferred only when a scan of length 0 needs it.
     if (unrun_types_.empty()) unrun_types_ = call_.types_without_run(body_, body_inputs());
     return unrun_types_[i];
   }
@@ -88,6 +90,7 @@ class Scan {
 
   static Result<std::int64_t> common_length(const std::vector<Slices>& inputs) {
     for (const Slices& input : inputs) {
+      // The standard wants one length of all scan inputs; the shapes are known only now.
       if (input.count() == inputs.front().count()) continue;
       return StepCall::error("scan inputs have {} and {} elements", inputs.front().count(),
                              input.count());

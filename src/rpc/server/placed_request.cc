@@ -15,6 +15,7 @@ Result<std::size_t> output_index(const package::Signature& signature, const std:
     return static_cast<std::size_t>(it - signature.outputs.begin());
   }
   return runtime_error(runtime::RuntimeCode::kBadInput, "the model has no output \"{}\"",
+                       // The name is a client's and may be as long as a message.
                        name.substr(0, 200));
 }
 
@@ -79,6 +80,7 @@ bool is_placed(const service::PlacedTensors& placed, std::size_t output) {
 
 /// Of the message. Every output has a name, a type and dimensions beside its bytes.
 std::int64_t answer_bytes(const runtime::Reply& reply, const service::PlacedTensors& placed) {
+  // Above what a name of at most 256 bytes, a type and dimensions take.
   constexpr std::int64_t kBytesBeside = 1024;
   std::int64_t total = kBytesBeside;
   for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
@@ -116,6 +118,7 @@ Result<std::vector<exec::TensorView>> open_request(service::Service& service,
                                                    service::PlacedTensors& placed) {
   const auto open = [&](std::size_t i, const service::RegionSlice& place) -> Result<void*> {
     auto input = SLUICE_TRY(service::open_input(session, place, model.reads_in_place(i)));
+    // The region stays mapped until the answer, even if the client unregisters it.
     placed.owners.push_back(std::move(input.owner));
     return input.data;
   };
@@ -150,6 +153,7 @@ Status write_answer(const runtime::Reply& reply, const package::Signature& signa
         "memory, or raise max_message_bytes",
         size_bytes, limit_bytes);
   }
+  // Charged before the message is made: an answer beyond the budget costs no memory.
   SLUICE_TRY(charge.resize(size_bytes).with_context("answers wait to be read"));
   return catch_no_memory([&] { return write_outputs(reply, signature, wants_detail, placed, to); });
 }

@@ -38,6 +38,7 @@ Result<std::shared_ptr<GroupScheduler>> GroupTable::make(const topology::CoreReq
                                                          bool is_shared,
                                                          const std::stop_token& stop) {
   auto group = manager_.acquire(request, wait, origin, stop);
+  // Without mutex_: acquire may wait for cores until a deadline.
   if (!group.is_ok()) return group_error(group.status());
   const topology::CoreGroupId id = (*group)->id;
   auto scheduler = std::make_shared<GroupScheduler>(std::move(*group), drivers_, is_shared);
@@ -77,6 +78,7 @@ Result<std::shared_ptr<GroupScheduler>> GroupTable::make_implicit(
   std::size_t first = 0;
   {
     const std::lock_guard lock(mutex_);
+    // In turn, so that models without a wish spread over the devices.
     first = next_device_++;
   }
   std::shared_ptr<GroupScheduler> made;
@@ -85,6 +87,8 @@ Result<std::shared_ptr<GroupScheduler>> GroupTable::make_implicit(
     on_one.devices = {candidates[(first + i) % candidates.size()]};
     auto group = make(on_one, topology::WaitPolicy::fail(), topology::GroupOrigin::kImplicit,
                       is_shared, stop);
+    // A device whose cores are taken is passed over; only the last resort, make() in enter_new,
+    // waits.
     if (group.is_ok()) made = std::move(*group);
   }
   if (made == nullptr) return made;
@@ -117,6 +121,7 @@ std::shared_ptr<GroupScheduler> GroupTable::join(const topology::CoreRequest& re
                                                  std::int32_t min_cores) {
   topology::CoreRequest least = request;
   least.num_cores = min_cores;
+  // Models that take turns need the cores of their largest segment, not a range with parts.
   least.parts.clear();
   const std::vector<topology::DeviceId> devices = groups_.candidates(least);
   std::vector<topology::CoreGroups::Listed> listed = groups_.list();
@@ -136,6 +141,7 @@ std::shared_ptr<GroupScheduler> GroupTable::join(const topology::CoreRequest& re
 }
 
 void GroupTable::leave(topology::CoreGroupId id) {
+  // The group is still there: others use it, or a client created it.
   if (!groups_.remove_model(id).is_ok() || groups_.find(id).is_ok()) return;
   std::shared_ptr<GroupScheduler> last;  // as in destroy
   const std::lock_guard lock(mutex_);
@@ -153,6 +159,7 @@ std::shared_ptr<GroupScheduler> GroupTable::find(topology::CoreGroupId id) const
 
 void GroupTable::forget(
     std::map<topology::CoreGroupId, std::shared_ptr<GroupScheduler>>::iterator group) {
+  // Counters of devices never fall, although their groups go.
   const ModelStatisticsSnapshot done = group->second->statistics().snapshot();
   for (const topology::DeviceId device : devices_of(group->second->group()))
     retired_[device].merge(done);

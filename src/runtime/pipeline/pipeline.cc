@@ -66,6 +66,7 @@ Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots
     first = SLUICE_TRY(find_end(loaded, 0, devices, name));
     last = SLUICE_TRY(find_end(loaded, loaded.num_segments() - 1, devices, name));
   }
+  // Copies are stages of their own only where both ends have services that copy.
   const bool has_copies = first.services != nullptr && last.services != nullptr;
   for (std::size_t i = 0; i < num_slots; ++i) {
     Slot slot = {SLUICE_TRY(loaded.create_context(stop, name)), nullptr, {}, {}, {}, {}};
@@ -81,6 +82,7 @@ Result<Pipeline> Pipeline::create(exec::LoadedModel model, std::size_t num_slots
 }
 
 bool Pipeline::runs_in_parts() const {
+  // Stages need lists that were recorded at the load, in one order.
   return model_.has_static_shapes() && model_.executor() == exec::ExecutorKind::kLinear;
 }
 
@@ -122,6 +124,7 @@ Status Pipeline::prepare(std::size_t index, const Request& request, exec::Checkp
     exec::TensorView view = request.inputs[i];
     if (slot.device != nullptr) view.data = slot.device->input(i);
     const Status status = slot.context.set_input(i, view);
+    // Whatever a context refuses here is the request's fault, not the model's.
     if (!status.is_ok()) return with_runtime_code(status, RuntimeCode::kBadInput);
   }
   slot.urgency = {request.deadline_ns, request.priority};
@@ -142,6 +145,7 @@ Status Pipeline::bind_outputs(Slot& slot, const Request& request) {
       slot.owners[i] = std::move(memory.owner);
       slot.targets[i] = {memory.data, *size};
     }
+    // Checked before the run: the copy out writes the whole output. A host run checks in finish().
     if (slot.device != nullptr && slot.targets[i].capacity_bytes < size.value_or(0)) {
       return runtime_error(RuntimeCode::kBadInput, "output \"{}\" has {} bytes, its memory {}",
                            specs[i].name, *size, slot.targets[i].capacity_bytes);
@@ -201,6 +205,7 @@ Status Pipeline::run_by_segments(Slot& slot,
   for (std::size_t i = 0; i < model_.num_segments(); ++i) {
     SLUICE_TRY(before_segment(i));
     SLUICE_TRY(slot.context.submit_segment(i));
+    // Only this segment is waited for; finish() waits for all.
     while (!SLUICE_TRY(slot.context.poll_segment(i))) std::this_thread::yield();
   }
   return slot.context.finish();
@@ -231,6 +236,7 @@ Result<std::vector<OutputTensor>> Pipeline::take_outputs(std::size_t index) {
       continue;
     }
     OutputTensor output = {slot.context.output(i), std::move(slot.owners[i])};
+    // The context's view is of device memory; the copy out has brought the bytes here.
     if (slot.device != nullptr) output.view.data = slot.targets[i].data;
     outputs.push_back(std::move(output));
   }

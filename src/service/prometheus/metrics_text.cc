@@ -40,7 +40,10 @@ Labels labels_of(const runtime::DeviceReport& device) {
 }
 
 void add_requests(PrometheusText& text, const std::string& of, const std::vector<Source>& sources) {
+  // Names and labels are an interface: dashboards break if one changes. docs/daemon.md lists them.
   text.begin(of + "_requests_accepted_total", "counter", "Requests taken.");
+  // The format wants all samples of a metric in one block, so the loops are by metric and not by
+  // source.
   for (const Source& one : sources) text.add(one.labels, one.requests->accepted);
   text.begin(of + "_requests_refused_total", "counter", "Requests not taken.");
   for (const Source& one : sources) text.add(one.labels, one.requests->refused);
@@ -169,6 +172,7 @@ void add_groups(PrometheusText& text, const std::vector<runtime::GroupReport>& g
   for (const auto& group : groups) text.add(labels_of(group), group.memory_peak_bytes);
   text.begin("group_memory_limit_bytes", "gauge", "Memory limit of a group that has one.");
   for (const auto& group : groups) {
+    // No sample rather than -1: a ratio with it would be nonsense.
     if (group.max_memory_bytes == topology::MemoryBudget::kUnlimited) continue;
     text.add(labels_of(group), group.max_memory_bytes);
   }

@@ -11,6 +11,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFormat = "sluice device map";
+// A map is a file that anybody may have edited: limits keep its products in 32 bits and its lists
+// in memory.
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 24;
 constexpr std::size_t kMaxDevices = 1024;
 constexpr std::size_t kMaxLinks = 16384;
@@ -70,6 +72,7 @@ Status check_version(const JsonValue& root) {
   }
   const JsonValue version = SLUICE_TRY(root.field("version"));
   const std::int64_t major = SLUICE_TRY(SLUICE_TRY(version.field("major")).as_int(0, kMaxInt32));
+  // Any minor version is read: it only adds fields, which this reader passes over.
   SLUICE_TRY(SLUICE_TRY(version.field("minor")).as_int(0, kMaxInt32));
   if (major == kDeviceMapMajor) return ok_status();
   return make_error(Code::kFailedPrecondition,
@@ -87,6 +90,7 @@ Result<Cache> read_cache(const JsonValue& value) {
 
 Status read_cpus(const JsonValue& value, Device& device) {
   const auto cores = SLUICE_TRY(value.items_or_none("cpus", kMaxCores));
+  // An empty list is allowed: accelerators have cores without processor numbers.
   if (!cores.empty() && cores.size() != static_cast<std::size_t>(device.num_cores)) {
     return invalid_argument("{}.cpus: {} cores, but num_cores is {}", value.path(), cores.size(),
                             device.num_cores);
@@ -118,6 +122,7 @@ Status read_backend(const JsonValue& value, Device& device) {
 Result<Device> read_device(const JsonValue& value, std::size_t place) {
   Device device;
   const JsonValue id = SLUICE_TRY(value.field("id"));
+  // Ids are places in the list, so that a link or a lock names a device by its index.
   device.id = DeviceId(place);
   if (SLUICE_TRY(id.as_int(0, kMaxInt32)) != device.id.value()) {
     return invalid_argument("{}: ids count up from 0 in the order of the list", id.path());
@@ -169,6 +174,7 @@ Status read_links(const JsonValue& root, DeviceMap& map) {
   std::set<std::pair<DeviceId, DeviceId>> seen;
   for (const JsonValue& value : SLUICE_TRY(root.items_or_none("links", kMaxLinks))) {
     Link link = SLUICE_TRY(read_link(value, map));
+    // A link has no direction.
     if (!seen.insert(std::minmax(link.a, link.b)).second) {
       return invalid_argument("{}: devices {} and {} are linked already", value.path(),
                               link.a.value(), link.b.value());
@@ -212,6 +218,7 @@ std::string print_device_map(const DeviceMap& map) {
   for (const Device& device : map.devices) json["devices"].push_back(device_json(device));
   for (const Link& link : map.links) json["links"].push_back(link_json(link));
   for (const SourceReport& report : map.sources) json["sources"].push_back(source_json(report));
+  // Names of devices come from drivers and need not be UTF-8, on which dump would throw.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -31,6 +31,7 @@ namespace {
 using nlohmann::json;
 using runtime::ModelHandle;
 
+// Below the largest number, so that sums of two fields do not overflow.
 constexpr std::int64_t kMaxInt64 = std::int64_t{1} << 62;
 
 /// Pins this thread and all threads that it starts.
@@ -61,12 +62,14 @@ class Server {
     const JsonValue body(message.body, "");
     const auto id = body.int_or("id", 0, 0, kMaxInt64);
     const auto op = body.text_or("op", "");
+    // An order without an id has no place for an answer.
     if (!id.is_ok() || !op.is_ok()) return;
     if (*op == "cancel") return cancel(body);
     if (*op == "ping") return reply(*id, json::object());
     const auto source = std::make_shared<std::stop_source>();
     {
       const std::lock_guard lock(mutex_);
+      // Entered before the work starts: a cancel that follows at once finds it.
       calls_[*id] = source;
     }
     const auto work = [this, id = *id, op = *op, source,
@@ -85,6 +88,7 @@ class Server {
     body["id"] = id;
     {
       const std::lock_guard lock(mutex_);
+      // Lock order: mutex_ and send_mutex_ are never held together.
       calls_.erase(id);
     }
     const std::lock_guard lock(send_mutex_);
@@ -133,6 +137,8 @@ class Server {
   Status start(int fd) {
     if (memory_ == nullptr) return invalid_argument("\"start\" came before \"memory\"");
     const WorkerSetup setup = SLUICE_TRY(parse_setup(SLUICE_TRY(read_text_file(fd))));
+    // In this order: threads that plug-ins start inherit the affinity, and the filter is last,
+    // because creating the engine needs more calls than computing.
     SLUICE_TRY(stay_on(setup.cpus));
     SLUICE_TRY(find_backends(setup));
     SLUICE_TRY(drop_privileges(setup.user, setup.group));
@@ -148,6 +154,7 @@ class Server {
     requests_ = SLUICE_TRY(Requests::create(*engine, memory_));
     if (setup.is_filtered) SLUICE_TRY(filter_system_calls());
     engine_ = std::move(engine);
+    // requests_ is never destroyed: the process ends by _exit.
     std::thread([requests = requests_.get()] {
       requests->run();
       _exit(3);  // the daemon makes no sense any more
@@ -223,6 +230,7 @@ class Server {
       pages = pages_.emplace(number, ProfilePages(std::move(profile))).first;
     }
     json page = pages->second.next();
+    // A daemon that stops asking leaves the rest until the worker ends.
     if (pages->second.is_done()) pages_.erase(pages);
     return page;
   }

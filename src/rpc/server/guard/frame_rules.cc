@@ -7,6 +7,7 @@
 namespace sluice::rpc::server {
 namespace {
 
+// RFC 9113, section 3.4; the numbers below are of sections 6.1 to 6.10.
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 constexpr std::uint8_t kData = 0;
@@ -44,6 +45,7 @@ FrameRules::FrameRules(const FrameLimits& limits, std::int64_t now_ns)
       window_updates_(limits.window_updates, now_ns) {}
 
 Status FrameRules::take(std::span<const std::byte> bytes, std::int64_t now_ns) {
+  // A piece may end anywhere within a frame: members keep the part of the head that has arrived.
   while (!bytes.empty()) {
     std::size_t taken = 0;
     if (num_preface_ < kPreface.size()) {
@@ -55,6 +57,7 @@ Status FrameRules::take(std::span<const std::byte> bytes, std::int64_t now_ns) {
         const std::span<const std::byte> head(head_);
         frame_ = {big_endian(head.first(3)), std::to_integer<std::uint8_t>(head[3]),
                   std::to_integer<std::uint8_t>(head[4]),
+                  // The highest bit is reserved; a receiver ignores it.
                   big_endian(head.subspan(5)) & 0x7FFF'FFFF};
         SLUICE_TRY(begin_frame(frame_, now_ns));
         payload_left_ = frame_.num_bytes;
@@ -89,6 +92,8 @@ Status FrameRules::begin_frame(const Frame& frame, std::int64_t now_ns) {
   if (!is_greeted_ && (frame.type != kSettings || (frame.flags & kAck) != 0)) {
     return not_http2("the first frame is not SETTINGS");
   }
+  // Inside a header block only its CONTINUATION frames are legal (section 6.10): gRPC would buffer
+  // them without a limit.
   if (block_stream_ != 0) return go_on_with_headers(frame);
   if (frame.type != kData && frame.num_bytes > limits_.frame_bytes) {
     return too_much("bytes of a frame");
@@ -102,6 +107,8 @@ Status FrameRules::check_rate(const Frame& frame, std::int64_t now_ns) {
     case kContinuation: return not_http2("CONTINUATION without HEADERS");
     case kPushPromise: return not_http2("a client promised a push");
     case kData:
+      // DATA with content is bounded by flow control. Empty or padded frames cost work and no
+      // window, so they count as control frames.
       if (frame.num_bytes > 0 && (frame.flags & kPadded) == 0) return ok_status();
       if ((frame.flags & kEndStream) != 0) return ok_status();
       break;
@@ -122,6 +129,7 @@ Status FrameRules::begin_headers(const Frame& frame, std::int64_t now_ns) {
   block_stream_ = frame.stream;
   block_bytes_ = frame.num_bytes;
   block_frames_ = 1;
+  // Counted from HEADERS: slow CONTINUATION frames do not renew the time.
   block_since_ns_ = now_ns;
   return ok_status();
 }
