@@ -17,6 +17,7 @@ Status checked_dims(const ir::Type& type, std::vector<std::int64_t>& dims) {
     if (dim.is_known() && dim.value() < 0) {
       return invalid_argument("{} has a negative dimension", type.to_string());
     }
+    // -1 is the boundary's "unknown"; a kernel is made for known dimensions only.
     dims.push_back(dim.is_known() ? dim.value() : -1);
   }
   return ok_status();

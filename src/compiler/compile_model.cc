@@ -23,6 +23,7 @@ Result<ir::Graph> import(const Source& source, const std::vector<std::string>& s
     if (shapes.empty()) return *source.graph;
     return invalid_argument("--shape is for files; the inputs of a trace have their types");
   }
+  // A draft takes weights as they come, so the import may leave them in their files.
   const onnx::ImportOptions importing = {SLUICE_TRY(options::parse_shapes(shapes)),
                                          outcome.draft != nullptr, overridable};
   if (!source.path.empty()) return onnx::import_model(source.path, importing);
@@ -104,6 +105,7 @@ Result<package::Executable> compile_linked(std::span<const NamedSource> sources,
   }
   if (outcome.progress) outcome.progress("import");
   for (const NamedSource& named : sources) {
+    // No overridable initializers: inputs of the whole are those of models without an edge.
     auto graph = import(named.source, shapes_of(named.name, flags.shapes), {"none"}, outcome);
     request.models.push_back(
         {named.name, SLUICE_TRY(std::move(graph).with_context("model \"" + named.name + "\""))});

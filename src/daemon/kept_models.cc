@@ -10,6 +10,7 @@
 namespace sluice::daemon {
 namespace {
 
+// The daemon wrote the file, but an administrator may have edited it.
 constexpr std::int64_t kMaxListBytes = std::int64_t{1} << 26;
 constexpr std::size_t kMaxModels = 1 << 20;
 
@@ -91,6 +92,7 @@ Status KeptModels::restore(service::Service& service) {
   } else if (text.status().code() != Code::kNotFound) {
     return text.status().with_context("state_file");
   }
+  // Set after the file was read: models that restore loads below are added like those of clients.
   service.set_model_events({[this](runtime::ModelHandle handle, const std::string& path,
                                    const service::ModelOptions& options, const service::Peer& by) {
                               add(handle, {path, options, by.user, by.token});
@@ -102,6 +104,7 @@ Status KeptModels::restore(service::Service& service) {
     log_.add(service::LogLevel::kError, "model.not_restored path={} reason={}",
              service::in_quotes(model.path), service::in_quotes(entry.status().message()));
     const std::lock_guard lock(mutex_);
+    // Kept, because the package may be back at the next start; the next write() must not drop it.
     absent_.push_back(std::move(model));
   }
   return ok_status();
@@ -110,6 +113,7 @@ Status KeptModels::restore(service::Service& service) {
 void KeptModels::add(runtime::ModelHandle handle, KeptModel model) {
   const std::lock_guard lock(mutex_);
   loaded_.insert_or_assign(handle, std::move(model));
+  // Under the lock, so that files are written in the order of the changes.
   write();
 }
 
@@ -124,6 +128,7 @@ void KeptModels::write() const {
   const std::string text = print_kept_models(all);
   std::error_code ignored;  // the write reports a folder that is not there
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
+  // A daemon that is killed here leaves the former list.
   const Status status = write_file_atomically(path_, std::as_bytes(std::span(text)));
   if (status.is_ok()) return;
   log_.add(service::LogLevel::kError, "state.not_written path={} reason={}",

@@ -21,6 +21,7 @@ struct Atom {
   std::string text;       // canonical; what atoms are ordered and compared by
   std::vector<Dim> args;  // of a function: two
 
+  // By text alone: equal texts are equal atoms, because the text is canonical.
   bool operator<(const Atom& other) const { return text < other.text; }
 };
 
@@ -65,6 +66,8 @@ struct DimExpression {
     return monomial.size() == 1 && monomial.front().text == kUnnamed;
   }
 
+  // Every result passes here: equal expressions have equal forms, so == compares meaning for sums
+  // of products.
   static Dim finish(DimExpression sum) {
     std::erase_if(sum.terms, [](const auto& term) { return term.second == 0; });
     if (sum.terms.empty()) return Dim(0);
@@ -126,6 +129,7 @@ Dim apply(AtomKind kind, const Dim& a, const Dim& b) {
 Dim function(AtomKind kind, const Dim& a, const Dim& b) {
   std::string text = std::string(kFunctionNames[static_cast<std::size_t>(kind)]) + "(" +
                      a.to_string() + "," + b.to_string() + ")";
+  // Nested functions may double their text with each level.
   if (text.size() > kMaxFunctionText) {
     return unnamed(!is_never_negative(a) || !is_never_negative(b));
   }
@@ -217,6 +221,7 @@ Dim Dim::substitute(const Lookup& lookup) const {
 }
 
 Dim operator+(const Dim& a, const Dim& b) {
+  // Overflows and unnamed dimensions swallow whatever meets them.
   if (const auto result = absorbed(a, b)) return *result;
   if (a.is_known() && b.is_known()) {
     const auto sum = checked_add(a.value(), b.value());
@@ -242,6 +247,7 @@ Dim operator*(const Dim& a, const Dim& b) {
   const DimExpression left = DimExpression::of(a);
   const DimExpression right = DimExpression::of(b);
   const bool may_be_negative = !is_never_negative(a) || !is_never_negative(b);
+  // Checked before the product is built, which would have that many terms.
   if (left.terms.size() * right.terms.size() > kMaxTerms) return unnamed(may_be_negative);
   DimExpression sum;
   for (const auto& [left_monomial, left_coefficient] : left.terms) {
@@ -277,6 +283,7 @@ Dim ceil_div(const Dim& a, const Dim& b) {
   if (const auto result = absorbed(a, b)) return *result;
   if (a.is_known() && b.is_known()) {
     if (divides_badly(a.value(), b.value())) return Dim::overflow();
+    // ceil(a / b) = -floor(-a / b).
     return Dim(-floor_of(-a.value(), b.value()));
   }
   if (a == b) return Dim(1);

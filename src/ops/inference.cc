@@ -41,9 +41,12 @@ OperandFacts facts_of(const ir::Operand& operand) {
   if (!operand.constant) return facts;
   const ir::Shape& shape = *operand.constant->type.shape();
   const auto elements = ir::num_elements(shape);
+  // Only scalars and vectors are followed: shapes, axes and the like. Weights would cost time and
+  // help no shape function.
   if (!elements || *elements > kMaxFollowedValues || shape.size() > 1) return facts;
   if (const auto integers = ir::integer_values(*operand.constant)) {
     Values values(integers->begin(), integers->end());
+    // Arithmetic on values is in 64 bits; what the element type would wrap must not be followed.
     if (all_fit(values, operand.type.element())) facts.values = std::move(values);
   }
   if (*elements <= kMaxFollowedFloats) facts.float_values = ir::float_values(*operand.constant);
@@ -125,6 +128,8 @@ const FloatValues* InferenceContext::float_values(std::size_t index) const {
 ir::Dim InferenceContext::unknown_dim() {
   const ir::OperandId output = operation_.output(0);
   const bool is_main = !subgraph_.is_valid() || subgraph_.index() == 0;
+  // The name depends on the operation's first output and its subgraph alone, so inference gives the
+  // same symbol every time.
   const std::string scope = is_main ? "_" : fmt::format("_b{}", subgraph_.value());
   return ir::Dim::symbol(fmt::format("{}u{}_{}", scope, output.value() + 1, num_unknown_++));
 }
@@ -183,6 +188,7 @@ Result<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b) {
     ir::Dim& dim = result[offset + i];
     const ir::Dim& other = shorter[i];
     const bool are_numbers = dim.is_known() && other.is_known();
+    // A symbol may turn out to be 1 or equal; only two known numbers can contradict each other.
     if (are_numbers && dim != other && !dim.is(1) && !other.is(1)) {
       return invalid_argument("shapes {} and {} do not broadcast: dimension {} against {}",
                               ir::shape_to_string(a), ir::shape_to_string(b), dim.to_string(),

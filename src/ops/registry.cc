@@ -10,6 +10,8 @@ namespace sluice::ops {
 namespace {
 
 using Family = std::vector<OpSchema> (*)();
+// A list instead of objects that register themselves: a static library would lose those to the
+// linker.
 constexpr Family kFamilies[] = {
     activation_ops,
     attention_ops,
@@ -71,6 +73,7 @@ class Registry {
     for (const Family family : kFamilies) {
       for (OpSchema& schema : family()) owned_.push_back(std::move(schema));
     }
+    // Addresses of owned_, which does not grow any more.
     for (const OpSchema& schema : owned_) sorted_.push_back(&schema);
     std::sort(sorted_.begin(), sorted_.end(),
               [](const OpSchema* a, const OpSchema* b) { return key(a) < key(b); });
@@ -100,6 +103,7 @@ const Registry& registry() {
 
 std::string TypeSet::to_string() const {
   std::string text;
+  // TypeSet is a mask of 32 bits, one for each ONNX number.
   for (int i = 1; i < 32; ++i) {
     const auto type = ir::element_type_from_onnx(i);
     if (!type || !contains(*type)) continue;
@@ -114,6 +118,7 @@ const OpSchema* find_built_in_schema(std::string_view domain, std::string_view n
 }
 
 const OpSchema* find_schema(std::string_view domain, std::string_view name) {
+  // Built-in operators win: a program cannot change what ONNX defines.
   const OpSchema* schema = find_built_in_schema(domain, name);
   return schema != nullptr ? schema : find_custom_schema(domain, name);
 }

@@ -46,6 +46,7 @@ ir::Constant scalar(ir::ElementType element, T value) {
 ir::Constant float_scalar(ir::ElementType element, float value) {
   switch (element) {
     case ir::ElementType::kF64: return scalar<double>(element, value);
+    // Attributes are f32; the input that replaces one has the type of the data.
     case ir::ElementType::kF16: return scalar<std::uint16_t>(element, ir::narrow_to_f16(value));
     default: return ir::make_f32_constant({value}, {});
   }
@@ -84,6 +85,7 @@ void attribute_to_input_like_data(ir::Subgraph& subgraph, ir::Operation& operati
   const ir::ElementType element =
       data.is_valid() ? subgraph.operand(data).type.element() : ir::ElementType::kUndefined;
   ir::OperandId id = subgraph.add_constant("", float_scalar(element, *value));
+  // The file declares no type and inference runs later, so the cast decides at the run.
   if (element == ir::ElementType::kUndefined) id = add_cast_like(subgraph, operation, id, data);
   operation.attributes.erase(name);
   set_input(operation, index, id);
@@ -100,6 +102,7 @@ void append_ones(ir::Subgraph& subgraph, ir::Operation& operation, std::size_t i
                  std::size_t count) {
   if (count == 0) return;
   std::vector<std::int64_t> axes;
+  // Negative axes count from the end of the result, whose rank need not be known.
   for (std::size_t i = 0; i < count; ++i) axes.push_back(-1 - static_cast<std::int64_t>(i));
   ir::Operation unsqueeze;
   unsqueeze.kind = "Unsqueeze";
@@ -131,6 +134,7 @@ Status measure_first(ir::Subgraph& subgraph, ir::Operation& operation, std::stri
 }
 
 Status upgrade_broadcast(ir::Subgraph& subgraph, ir::Operation& operation) {
+  // Opset 7 replaced the attributes `axis` and `broadcast` by numpy's rule.
   if (operation.version >= 7) return ok_status();
   const auto* axis = operation.attributes.find<std::int64_t>("axis");
   if (axis != nullptr && operation.attributes.get_or<std::int64_t>("broadcast", 0) != 0) {
@@ -145,6 +149,7 @@ Status upgrade_broadcast(ir::Subgraph& subgraph, ir::Operation& operation) {
       return invalid_argument("{}: axis {} does not fit inputs of rank {} and {}",
                               operation.describe(), *axis, *a, *b);
     }
+    // numpy's rule aligns trailing dimensions: ones behind b move it to `axis`.
     append_ones(subgraph, operation, 1, *a - first - *b);
   }
   operation.attributes.erase("axis");

@@ -66,7 +66,10 @@ Status Lane::ask(const std::shared_ptr<Function>& function, Function::Wish wish)
     const std::lock_guard lock(mutex_);
     if (is_over_) return closed();
     if (function->wish != Function::Wish::kNone) continue;  // another caller was quicker
+    // After the wait: the function may have been removed meanwhile.
     if (function->is_removed && wish != Function::Wish::kRemove) return removed(function->name);
+    // The step, on whichever thread drives the lane, fulfils the wish: loads and unloads never
+    // overlap a turn.
     function->wish = wish;
     ++num_wishes_;
     is_made = true;
@@ -89,12 +92,14 @@ void Lane::remove(const std::shared_ptr<Function>& function) {
     const std::lock_guard lock(mutex_);
     function->is_removed = true;
   }
+  // is_removed is set first, so no request can enter behind the cancellation.
   cancel_all(function.get(), removed(function->name));
   const Status status = ask(function, Function::Wish::kRemove);
   (void)status;  // a lane that is shut down holds nothing
 }
 
 FunctionState Lane::state(const Function& function) const {
+  // Before the lock: statistics() takes it, too.
   const std::int64_t num_joined = function.joining ? statistics(function).joined : 0;
   const std::lock_guard lock(mutex_);
   FunctionState state = function.state;
@@ -132,6 +137,7 @@ runtime::ModelStatisticsSnapshot Lane::statistics(const Function& function) cons
     num_waiting = static_cast<std::int64_t>(function.line.size());
   }
   if (model) {
+    // Without mutex_: the host has locks of its own.
     const auto now = host_.models->statistics(*model);
     if (now.is_ok()) sum.merge(*now);  // else it was unloaded meanwhile
   }
@@ -191,6 +197,7 @@ Result<std::uint64_t> Lane::submit(const std::shared_ptr<Function>& function, Re
     ++function->state.num_requests;
     turns_.set_waiting(function->id, true);
   }
+  // A caller who waits drives the lane itself; waking the thread would cost a switch.
   if (!will_wait) driver_->notify();
   return pending->id;
 }
@@ -221,6 +228,7 @@ bool Lane::cancel(std::uint64_t id) {
     pending = it->second;
     is_claimed = pending->is_waiting;
     if (pending->is_waiting) leave_line(*pending);
+    // Whoever erases the entry answers the request: exactly one of cancel, answer and refuse does.
     if (is_claimed) pending_.erase(it);
     pending->is_cancelled = true;
     sink = pending->sink;
@@ -265,6 +273,7 @@ void Lane::deliver(Pending& pending, Reply reply) {
   if (pending.request.wants_detail && pending.start_ns != 0) {
     reply.detail.queue_ns += pending.start_ns - pending.submitted_ns;
   }
+  // Called without mutex_: it may submit to this lane again.
   const auto on_done = std::move(pending.on_done);
   if (on_done) on_done(std::move(reply));
   tell_waiters();
@@ -297,6 +306,7 @@ void Lane::shutdown(std::int64_t drain_deadline_ns) {
     const std::lock_guard lock(mutex_);
     return !is_stepping_;
   };
+  // A step that has begun may still touch functions and their models.
   wait(is_still, kNoDeadline);
   for (const auto& [id, function] : functions_) {
     if (function->model) unload(*function);

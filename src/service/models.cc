@@ -134,6 +134,7 @@ Result<ModelEntry> Service::load(const Caller& caller, const ModelOptions& optio
   SLUICE_TRY(check_session(caller));
   auto request = SLUICE_TRY(load_request(options, path, std::move(executable)));
   request.package_fd = package_fd;
+  // Only what outlives its client and needs nothing else to exist: no upload, no session, no group.
   const bool is_restorable = !request.path.empty() && !options.group && !options.function &&
                              caller.session->id() == kNobody && model_events_.on_load;
   auto entry = load(caller, options, std::move(request));
@@ -180,6 +181,8 @@ Result<ModelEntry> Service::enter_loaded(const Caller& caller, runtime::ModelHos
                                          Result<ModelHandle> model) {
   Result<ModelEntry> entry =
       model.is_ok() ? enter_model(caller, host, *model) : Result<ModelEntry>(model.status());
+  // After enter_model: a session that ends waits for this, and then finds the model among its
+  // holdings.
   caller.session->leave_load();
   if (!entry.is_ok()) {
     log_.add(LogLevel::kWarning, "model.load_failed session={} reason={}",
@@ -233,6 +236,7 @@ Result<ModelEntry> Service::enter_model(const Caller& caller, runtime::ModelHost
   if (info.is_implicit) {
     for (const runtime::GroupInfo& group : engine_.list_groups()) {
       const bool is_made_by_it = group.id == info.group && group.num_models == 1;
+      // A model that shares another's group costs the session no cores of its own.
       if (is_made_by_it) num_cores = static_cast<std::int32_t>(group.cores.size());
     }
     // A group that several sessions' models share belongs to nobody.
@@ -244,6 +248,8 @@ Result<ModelEntry> Service::enter_model(const Caller& caller, runtime::ModelHost
   }
   const SessionId session = caller.session->id();
   ModelEntry entry = describe(info, session, sink->signature());
+  // Before the session has it: a session that closes now makes add_model fail, and the model goes
+  // again.
   models_.add(model, {session, account_of(caller.peer), &host,
                       std::make_shared<dispatch::ModelRef>(std::move(sink), info.in_place_inputs,
                                                            &host != &engine_)});

@@ -32,6 +32,7 @@ Result<exec::TensorView> view_of(const shm::RingTensor& from, std::string_view n
   view.element = *element;
   view.dims.assign(from.dims.begin(), from.dims.begin() + from.rank);
   const auto count = checked_product(view.dims);
+  // dims come from a client: the product is checked before it becomes a size.
   if (!count) return bad("tensor", name, "its shape is negative or too large");
   const auto size = ir::storage_bytes(*element, *count);
   if (!size || static_cast<std::uint64_t>(*size) != from.bytes) {
@@ -60,6 +61,8 @@ Result<std::vector<exec::TensorView>> read_ring_request(const shm::Submission& e
   SLUICE_TRY(check_count(entry.head.num_outputs, signature.outputs.size(), "outputs"));
   std::vector<exec::TensorView> inputs;
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
+    // The caller has copied the entry out of shared memory: the client cannot change what is
+    // checked here.
     const shm::RingTensor& tensor = entry.tensors[i];
     const std::string& name = signature.inputs[i].name;
     exec::TensorView view = SLUICE_TRY(view_of(tensor, name));
@@ -67,6 +70,7 @@ Result<std::vector<exec::TensorView>> read_ring_request(const shm::Submission& e
     auto input = SLUICE_TRY(open_input(session, place, model.reads_in_place(i)).with_context(name));
     view.data = input.data;
     inputs.push_back(std::move(view));
+    // Keeps the region mapped until the answer.
     placed.owners.push_back(std::move(input.owner));
   }
   for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
@@ -109,6 +113,7 @@ void write_completion(const runtime::Reply& reply, const PlacedTensors& placed,
 void write_completion(const Status& status, shm::Completion& to) {
   to.head.status_code = static_cast<std::int32_t>(status.code());
   to.head.runtime_code = static_cast<std::int32_t>(runtime::runtime_code_of(status));
+  // An entry has a fixed size; a long message is cut.
   const std::size_t size = std::min(status.message().size(), to.message.size());
   to.head.message_bytes = static_cast<std::uint32_t>(size);
   std::memcpy(to.message.data(), status.message().data(), size);

@@ -40,6 +40,8 @@ Status InlineModel::check(const runtime::Request& request) const {
 }
 
 Status InlineModel::enter_locked() {
+  // No waiting line beyond the slots: a request that is accepted always finds a free slot when it
+  // is taken.
   if (in_flight_ == pipeline_.num_slots()) {
     return runtime::runtime_error(runtime::RuntimeCode::kQueueFull,
                                   "{} requests are in flight, the most there may be", in_flight_);
@@ -54,6 +56,7 @@ Result<std::uint64_t> InlineModel::submit(runtime::Request& request) {
   const std::lock_guard lock(mutex_);
   SLUICE_TRY(enter_locked());
   line_.push({next_id_, now_ns, std::move(request)});
+  // A waiter that sleeps may run this request instead.
   if (num_sleeping_.load() > 0) changed_.notify_all();
   return next_id_++;
 }
@@ -105,6 +108,7 @@ bool InlineModel::wait(const std::function<bool()>& is_done, std::int64_t deadli
     std::unique_lock lock(mutex_);
     num_sleeping_.fetch_add(1);
     const bool is_over = is_done() || clock_.now_ns() >= deadline_ns;
+    // The line is looked at under the lock, so a submit between run_one and here is not missed.
     if (!is_over && line_.empty()) clock_.wait_until(lock, changed_, deadline_ns);
     num_sleeping_.fetch_sub(1);
     if (is_over) return is_done();
@@ -118,6 +122,7 @@ bool InlineModel::run_one() {
   if (!pending) return false;
   const auto on_done = std::move(pending->request.on_done);
   runtime::Reply reply = run(slot, pending->request, pending->submitted_ns);
+  // Before on_done, which may submit the next request and needs the slot.
   finish(slot);
   on_done(std::move(reply));
   tell_waiters();

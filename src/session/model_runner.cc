@@ -77,7 +77,9 @@ runtime::Reply ModelRunner::run(runtime::Request request) {
     reply = std::move(answer);
     is_done.store(true, std::memory_order_release);
   };
+  // The caller drives the model itself while it waits; no driver thread needs to wake up.
   request.will_wait = true;
+  // shutdown() waits for the count: on_done and the wait below touch this object until the end.
   num_callers_.fetch_add(1, std::memory_order_acq_rel);
   const auto id = enter(request);
   if (id.is_ok()) {
@@ -96,6 +98,8 @@ Result<std::uint64_t> ModelRunner::submit(runtime::Request& request) {
   num_callers_.fetch_add(1, std::memory_order_acq_rel);
   auto id = enter(request);
   if (id.is_ok() && options_.has_timer) {
+    // Sequentially consistent with the store in keep_time: either the timer sees the news, or its
+    // step sees the request.
     has_news_.store(true, std::memory_order_seq_cst);
     timer_spot_.wake();
   }
@@ -104,6 +108,7 @@ Result<std::uint64_t> ModelRunner::submit(runtime::Request& request) {
 }
 
 Result<std::uint64_t> ModelRunner::enter(runtime::Request& request) {
+  // A deadline of the request itself wins.
   if (options_.timeout_ns > 0 && request.deadline_ns == kNoDeadline) {
     request.deadline_ns = sink().clock().now_ns() + options_.timeout_ns;
   }

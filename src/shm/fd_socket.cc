@@ -14,6 +14,7 @@ namespace {
 /// More than anybody sends; the kernel closes what does not fit.
 constexpr std::size_t kMaxFds = 4;
 
+// The alignment of cmsghdr, which CMSG_FIRSTHDR requires.
 union ControlBuffer {
   cmsghdr align;
   std::array<char, CMSG_SPACE(kMaxFds * sizeof(int))> bytes;
@@ -27,8 +28,10 @@ Fd first_fd(msghdr& message) {
     const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (std::size_t i = 0; i < count; ++i) {
       int number = -1;
+      // CMSG_DATA need not be aligned for an int.
       std::memcpy(&number, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
       Fd fd(number);
+      // Others are closed here: a peer that sends several must not fill the table of descriptors.
       if (!first.is_valid()) first = std::move(fd);
     }
   }
@@ -49,6 +52,7 @@ Fd::~Fd() {
 Result<Fd> connect_unix(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
+  // The path needs its NUL within sun_path.
   if (path.size() >= sizeof(address.sun_path)) {
     return invalid_argument("socket {}: the path is longer than the {} bytes that the system takes",
                             path, sizeof(address.sun_path) - 1);
@@ -80,11 +84,13 @@ Status send_with_fd(int socket, std::span<const std::byte> bytes, int fd) {
       part->cmsg_len = CMSG_LEN(sizeof(int));
       std::memcpy(CMSG_DATA(part), &fd, sizeof(int));
     }
+    // A peer that is gone is an error here, not SIGPIPE.
     const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) {
       return make_error(Code::kUnavailable, "sending to a socket: {}", std::strerror(errno));
     }
+    // The descriptor went with the first bytes.
     has_fd = false;
     bytes = bytes.subspan(static_cast<std::size_t>(sent));
   }

@@ -104,6 +104,7 @@ Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const topology::Cor
   setup.first_device = cores.cores.front().device.value();
   setup.first_core = cores.cores.front().core;
   setup.num_cores = static_cast<std::int32_t>(cores.cores.size());
+  // Both sides have one limit: the worker enforces it, the daemon's budget shows it.
   setup.memory_bytes = std::max<std::int64_t>(cores.budget->limit_bytes(), 0);
   setup.cpus = cores.cpus;
   setup.hang_limit_ns = kHangLimitNs;
@@ -123,6 +124,7 @@ Result<std::shared_ptr<WorkerGroup>> WorkerPool::make_worker(const topology::Cor
   bool is_kept = false;
   {
     const std::lock_guard lock(mutex_);
+    // shutdown() closes what is in the table: a worker that came too late is closed here.
     if (is_open_) {
       groups_[cores.id] = group;
       is_kept = true;
@@ -142,6 +144,7 @@ void WorkerPool::end_worker(CoreGroupId group) {
     const std::lock_guard lock(mutex_);
     const auto it = groups_.find(group);
     if (it == groups_.end()) return;
+    // Closed without mutex_: close() waits for the process.
     last = std::move(it->second);
     groups_.erase(it);
   }
@@ -202,6 +205,8 @@ Result<ModelHandle> WorkerPool::load(const runtime::LoadRequest& request,
                                             : SLUICE_TRY(open_package(request.path));
   runtime::LoadRequest wanted = request;
   wanted.name = name_of(request);
+  // Mapped in the daemon too: the signature, the footprint and the cores that it needs come from
+  // it.
   if (wanted.executable == nullptr) {
     wanted.executable = SLUICE_TRY(map_package(package.get()).with_context(request.path.string()));
   }
@@ -209,6 +214,7 @@ Result<ModelHandle> WorkerPool::load(const runtime::LoadRequest& request,
   auto model = load_on(wanted, entered.group, *entered.executable, std::move(package), stop);
   if (model.is_ok()) return model;
   const CoreGroupId id = entered.group->group().id;
+  // The worker was made for this load alone.
   if (!request.group) end_worker(id);
   engine_.leave(id);
   return std::move(model).with_context(fmt::format("loading model \"{}\"", wanted.name));
@@ -241,6 +247,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     parts.info.in_place_inputs.assign(parts.signature.inputs.size(), true);
     parts.package = std::move(package);
     if (rule) {
+      // Clients of a padded model may send any number of rows; the worker checks and pads them.
       parts.signature = rule->signature;
       parts.batch_rows = rule->max_rows;
     }
@@ -264,6 +271,7 @@ Result<ModelHandle> WorkerPool::load_on(const runtime::LoadRequest& request,
     const std::lock_guard lock(mutex_);
     if (is_open_) return ModelHandle(models_.insert(std::move(loaded)) | kPoolBit);
   }
+  // Loaded while the pool was shut down; shutdown() did not see it.
   group->unload(model, 0);
   return shut_down();
 }
@@ -275,6 +283,7 @@ Status WorkerPool::start(ModelHandle handle) {
 
 Status WorkerPool::stop(ModelHandle handle, std::int64_t drain_deadline_ns) {
   const auto loaded = SLUICE_TRY(find(handle));
+  // The worker has a clock of its own, which may be virtual: it gets the time that is left.
   return loaded->group->stop(*loaded->model, drain_deadline_ns - clock().now_ns());
 }
 
@@ -285,6 +294,7 @@ Status WorkerPool::reset(ModelHandle handle) {
 
 Status WorkerPool::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
   SLUICE_TRY(find(handle));
+  // One thread gets the entry; others find no handle any more.
   const auto loaded = models_.remove(static_cast<std::uint64_t>(handle) & ~kPoolBit);
   if (loaded == nullptr) return find(handle).status();
   unload(*loaded, drain_deadline_ns);

@@ -15,6 +15,8 @@
 namespace sluice::compile {
 namespace {
 
+// Short operations get 31 runs, long ones at least 3: a model of hundreds of operations takes
+// seconds.
 constexpr std::int64_t kEnoughNs = 20'000'000;  // of runs of one operation
 constexpr int kMaxRuns = 31;
 constexpr int kFewestRuns = 3;
@@ -78,6 +80,7 @@ Result<std::vector<Bytes>> pack_constants(const backend::Backend& backend, const
 }
 
 double median(std::vector<double> times) {
+  // The median: an interrupt or a neighbour lengthens single runs.
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
   return *middle;
@@ -144,6 +147,7 @@ Result<std::optional<double>> OperationTimer::time_ns(const ir::Graph& graph,
   if (!plain.is_ok()) return none;
   const auto support = SLUICE_TRY(backend_->query(*plain));
   if (!support.is_supported) return none;
+  // A simulated device takes no real time; its cost model is the measurement.
   if (is_simulated(*backend_)) return std::optional(support.cost_ns);
   if (!backend_->devices()[0].has_host_memory) return none;
 
@@ -176,6 +180,7 @@ Result<OperatorProfile> measure_operators(
     for (const ir::OperationId id : graph.main().order()) {
       const ir::Operation& operation = graph.main().operation(id);
       const auto op = backend::Op::create({graph, graph.main(), operation});
+      // Equal operations of equal shapes are measured once.
       if (!op.is_ok() || device.times_ns.contains(key_of(op->get()))) continue;
       const auto time = SLUICE_TRY(
           timer.time_ns(graph, graph.main(), operation).with_context(operation.describe()));

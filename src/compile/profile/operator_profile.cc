@@ -17,6 +17,7 @@ constexpr int kVersion = 1;
 constexpr std::int64_t kMaxFileBytes = std::int64_t{64} << 20;
 
 /// "cpu 0.1.0 avx512 x".
+// A newer plug-in, or another instruction set, has other kernels: their times must not be mixed.
 std::string key_without_cores(const backend::Backend& backend) {
   std::string key = backend.name() + " " + backend.version();
   if (!backend.packing_key().empty()) key += " " + backend.packing_key();
@@ -68,6 +69,7 @@ std::optional<double> OperatorProfile::find(const std::string& device,
 void OperatorProfile::merge(const OperatorProfile& other) {
   for (const auto& [key, device] : other.devices) {
     DeviceProfile& own = devices[key];
+    // The later measurement replaces the earlier one.
     own.transfer = device.transfer;
     for (const auto& [operation, time] : device.times_ns) own.times_ns[operation] = time;
   }

@@ -39,12 +39,14 @@ Result<std::uint64_t> Profiler::start(const ProfileOptions& options) {
                          kMaxProfiles, fmt::join(ids, ", "));
   }
   recordings_[next_id_] = std::move(recording);
+  // Stages read this number without the lock; a span more or less at the beginning does not matter.
   num_recording_.fetch_add(1, std::memory_order_relaxed);
   return next_id_++;
 }
 
 Result<Profile> Profiler::stop(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
+  // The spans go with the recording: a profile is fetched once.
   const auto it = recordings_.find(id);
   if (it == recordings_.end()) {
     return runtime_error(RuntimeCode::kInvalidHandle, "there is no profile {}, or no longer", id);
@@ -52,6 +54,7 @@ Result<Profile> Profiler::stop(std::uint64_t id) {
   Recording& recording = *it->second;
   end(recording, std::min(clock_.now_ns(), recording.end_ns));
   Profile profile = std::move(recording.profile);
+  // A full recording is a ring: its oldest span is at `next`.
   std::rotate(profile.spans.begin(),
               profile.spans.begin() + static_cast<std::ptrdiff_t>(recording.next),
               profile.spans.end());
@@ -78,6 +81,7 @@ void Profiler::add(const std::shared_ptr<const ProfiledModel>& model,
   const std::lock_guard lock(mutex_);
   for (const auto& [id, recording] : recordings_) {
     if (!recording->is_recording || !wants(*recording, model)) continue;
+    // No timer ends a recording: the first span past its end does.
     if (spans.front().end_ns > recording->end_ns) {
       end(*recording, recording->end_ns);
       continue;
@@ -113,6 +117,7 @@ void Profiler::add_to(Recording& recording, std::uint32_t model, const EndedSpan
 std::optional<std::uint32_t> Profiler::index_of(Recording& recording,
                                                 const std::shared_ptr<const ProfiledModel>& model) {
   const auto next = static_cast<std::uint32_t>(recording.profile.models.size());
+  // Loads and unloads during a recording must not let it grow without a limit.
   if (next >= kMaxModels && !recording.models.contains(model)) return std::nullopt;
   const auto [it, is_new] = recording.models.try_emplace(model, next);
   if (is_new) recording.profile.models.push_back(*model);

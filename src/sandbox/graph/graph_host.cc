@@ -17,6 +17,7 @@ runtime::ModelInfo info_of(std::uint64_t handle, const FunctionGraph& graph) {
   info.name = graph.name();
   info.phase = runtime::ModelPhase::kStarted;
   info.depth = graph.depth();
+  // The slots are the functions'.
   info.num_slots = 0;
   return info;
 }
@@ -38,6 +39,7 @@ Result<std::shared_ptr<FunctionGraph>> GraphHost::find(ModelHandle handle) const
 }
 
 Result<ModelHandle> GraphHost::deploy(GraphRequest request) {
+  // Two deployments at once could both pass the limit.
   const std::lock_guard change(change_mutex_);
   if (graphs_.all().size() >= kMaxGraphs) {
     return runtime_error(RuntimeCode::kOutOfResources,
@@ -45,6 +47,7 @@ Result<ModelHandle> GraphHost::deploy(GraphRequest request) {
   }
   std::vector<std::shared_ptr<runtime::RequestSink>> sinks;
   for (const GraphNode& node : request.nodes) {
+    // A sink keeps its function's lane alive; check_unused keeps the function deployed.
     sinks.push_back(SLUICE_TRY(functions_.sink(node.function).with_context(node.name)));
   }
   GraphPlan plan = SLUICE_TRY(plan_graph(request, std::move(sinks)));
@@ -86,6 +89,7 @@ Status GraphHost::reset(ModelHandle handle) { return start(handle); }
 
 Status GraphHost::unload(ModelHandle handle, std::int64_t drain_deadline_ns) {
   const auto graph = SLUICE_TRY(find(handle));
+  // Drained before the removal, so that the handle serves requests under way.
   graph->shutdown(drain_deadline_ns);
   if (graphs_.remove(static_cast<std::uint64_t>(handle) & ~kGraphBits) != nullptr) {
     return ok_status();

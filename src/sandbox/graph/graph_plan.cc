@@ -13,6 +13,7 @@ using runtime::RuntimeCode;
 
 namespace {
 
+// Names in errors are a client's and may be long.
 constexpr std::size_t kMaxShownBytes = 200;
 
 template <typename... Args>
@@ -128,6 +129,7 @@ class Planner {
   Status order_nodes() {
     steps_.assign(sinks_.size(), std::nullopt);
     const auto is_ready = [&](std::size_t node) {
+      // feeds_ is ordered by node, so the inputs of one node are a range.
       const auto end = feeds_.lower_bound({node + 1, 0});
       return std::all_of(feeds_.lower_bound({node, 0}), end,
                          [&](const auto& feed) { return steps_[feed.second.node].has_value(); });
@@ -151,6 +153,7 @@ class Planner {
   }
 
   TensorSpec named(std::size_t node, const TensorSpec& spec) const {
+    // Without a batch axis: requests of a graph are not joined; its functions join.
     return {request_.nodes[node].name + "." + spec.name, spec.type, -1, spec.has_default,
             spec.default_value};
   }
@@ -179,6 +182,7 @@ class Planner {
   void write_outputs() {
     for (std::size_t node = 0; node < sinks_.size(); ++node) {
       for (std::size_t i = 0; i < signature(node).outputs.size(); ++i) {
+        // An output that another function reads is inner, unless the request asks for it.
         if (is_read_.contains({node, i}) && !is_wanted_.contains({node, i})) continue;
         plan_.outputs.push_back({*steps_[node], i});
         plan_.signature.outputs.push_back(named(node, signature(node).outputs[i]));

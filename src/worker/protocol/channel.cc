@@ -30,6 +30,7 @@ Result<nlohmann::json> parse_message(std::string_view text) {
 
 Result<Channel::Pair> Channel::make_pair() {
   std::array<int, 2> ends = {-1, -1};
+  // Messages keep their borders, and a descriptor arrives with the message that it was sent with.
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return make_error(Code::kResourceExhausted, "no sockets for a worker: {}",
                       std::strerror(errno));
@@ -38,6 +39,7 @@ Result<Channel::Pair> Channel::make_pair() {
 }
 
 Status Channel::send(const nlohmann::json& body, int fd) {
+  // Messages of errors may hold bytes of a plug-in that are not UTF-8, on which dump would throw.
   const std::string text = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() > kMaxMessageBytes) {
     return invalid_argument("a message of {} bytes for a worker, {} at most", text.size(),
@@ -49,6 +51,7 @@ Status Channel::send(const nlohmann::json& body, int fd) {
 Result<Channel::Message> Channel::receive() {
   buffer_.resize(kMaxMessageBytes);
   shm::Received received;
+  // receive_with_fd does not block: a signal may end poll with nothing to read.
   while (received.num_bytes == 0) {
     pollfd wanted = {socket_.get(), POLLIN, 0};
     if (poll(&wanted, 1, -1) < 0 && errno != EINTR) return gone();
@@ -68,6 +71,7 @@ nlohmann::json status_to_json(const Status& status) {
   if (status.is_ok()) return {{"code", 0}};
   return {{"code", static_cast<int>(status.code())},
           {"runtime_code", static_cast<int>(runtime::runtime_code_of(status))},
+          // The reader refuses longer texts, and an error must arrive.
           {"message", status.message().substr(0, kMaxTextBytes)}};
 }
 
@@ -76,6 +80,7 @@ Status status_from_json(const nlohmann::json& body) {
   const JsonValue value(body, "");
   const auto code = SLUICE_TRY(SLUICE_TRY(value.field("code")).as_int(0, kMaxCode));
   if (code == 0) return ok_status();
+  // describe() turns unknown numbers into "failed".
   const auto runtime_code = SLUICE_TRY(value.int_or("runtime_code", 1, 0, 10'000));
   auto message = SLUICE_TRY(value.text_or("message", ""));
   return Status(static_cast<Code>(code),
@@ -85,6 +90,7 @@ Status status_from_json(const nlohmann::json& body) {
 }
 
 Result<shm::Fd> text_file(const std::string& text) {
+  // A file instead of a message: the description of a machine may exceed kMaxMessageBytes.
   shm::Fd fd(memfd_create("sluice-text", MFD_CLOEXEC));
   std::size_t written = 0;
   while (fd.is_valid() && written < text.size()) {
