@@ -85,6 +85,7 @@ Status Placement::add_rule(const std::string& text, const backend::BackendRegist
 Result<std::int16_t> Placement::index_of(const std::string& name,
                                          const backend::BackendRegistry& registry) {
   if (name == kHost) {
+    // Of the backends of --backend only: a rule must not bring in one that the user did not name.
     const auto host = std::ranges::find_if(preferred_, [&](std::int16_t index) {
       return is_on_host(*backends_[static_cast<std::size_t>(index)]);
     });
@@ -114,6 +115,7 @@ std::optional<std::size_t> Placement::find_own_rule(const ir::Operation& operati
   int best = 0;
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     const int strict = strictness(rules_[i].pattern, operation);
+    // The first of equally strict rules wins.
     if (strict <= best) continue;
     best = strict;
     found = i;
@@ -124,6 +126,7 @@ std::optional<std::size_t> Placement::find_own_rule(const ir::Operation& operati
 std::optional<std::size_t> Placement::find_rule(const ir::Graph& graph,
                                                 const ir::Operation& operation) const {
   const auto own = find_own_rule(operation);
+  // A fused operation has no name of its own: the rules of its parts hold for it.
   if (own || !operation.body || !operation.is("Elementwise", "sluice")) return own;
   const ir::Subgraph& body = graph.subgraph(operation.body->subgraph);
   for (const ir::OperationId id : body.order()) {

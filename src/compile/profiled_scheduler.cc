@@ -26,6 +26,7 @@ class Scheduling {
       SLUICE_TRY(add_task(main_.operation(main_.order()[i]), assignment[i]));
     }
     if (!missing_.empty()) return missing();
+    // Nothing could be chosen; without this error --operator-times would silently do nothing.
     if (num_fixed_ > 0 && num_movable_ == 0) {
       return invalid_argument(
           "times are those of known shapes, and this model leaves dimensions open: fix them with "
@@ -43,6 +44,7 @@ class Scheduling {
           "no choice of backends fits the memory of their devices; allow `host` with --place");
     }
     for (std::size_t i = 0; i < assignment.size(); ++i) {
+      // Below 0 are steps without a kernel, which no backend runs.
       if (assignment[i] >= 0) assignment[i] = static_cast<std::int16_t>(outcome.assignment[i]);
     }
     return ok_status();
@@ -54,6 +56,7 @@ class Scheduling {
     std::vector<TransferCost> to_host(places);
     for (std::size_t i = 0; i + 1 < places; ++i) {
       const backend::DeviceInfo& device = placement_.backends()[i]->devices()[0];
+      // 0: no limit of its own, its tensors lie in host memory.
       problem_.devices.push_back({device.has_host_memory ? 0 : device.memory_bytes});
       const auto profiled = profile_.devices.find(keys_[i]);
       if (profiled != profile_.devices.end()) to_host[i] = profiled->second.transfer;

@@ -35,6 +35,8 @@ constexpr std::int64_t kSmallestBlockBytes = 256;
 std::optional<std::int64_t> MemoryPool::block_bytes(std::int64_t size_bytes) {
   const std::int64_t size = std::max(size_bytes, kSmallestBlockBytes);
   const auto power = std::bit_floor(static_cast<std::uint64_t>(size));
+  // Eight sizes per power of two: at most an eighth is wasted, and blocks of similar requests are
+  // interchangeable.
   return checked_align(size, std::max(static_cast<std::int64_t>(power / 8), backend::kAlignment));
 }
 
@@ -50,12 +52,14 @@ std::unique_ptr<backend::DeviceMemory> MemoryPoolState::take_idle(std::int64_t s
 }
 
 Result<std::unique_ptr<backend::DeviceMemory>> MemoryPoolState::grow(std::int64_t size_bytes) {
+  // Idle blocks count as held: they go before a request is refused.
   if (size_bytes > options.limit_bytes - usage.held.bytes) shrink_to(0);
   if (size_bytes > options.limit_bytes - usage.held.bytes) {
     return make_error(Code::kResourceExhausted, "{} of {} bytes allowed are in use",
                       usage.held.bytes, options.limit_bytes);
   }
   auto block = source(size_bytes);
+  // The device may have less than the limit: others use it, too.
   if (!block.is_ok() && block.status().code() == Code::kResourceExhausted && !idle.empty()) {
     shrink_to(0);
     block = source(size_bytes);
@@ -85,6 +89,7 @@ void MemoryPoolState::give_back(std::unique_ptr<backend::DeviceMemory> block) {
 PooledMemory::PooledMemory(PooledMemory&& other) noexcept = default;
 
 PooledMemory& PooledMemory::operator=(PooledMemory&& other) noexcept {
+  // The destructor of `other` gives back what this held.
   std::swap(pool_, other.pool_);
   std::swap(block_, other.block_);
   std::swap(size_bytes_, other.size_bytes_);

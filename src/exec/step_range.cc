@@ -57,6 +57,7 @@ bool is_unchanged(const ir::Operation& operation, std::size_t at, const Facts& f
                   const SimilarRange& similar) {
   const StepRange& range = similar.range;
   const bool has_special_end = range.has_data_dependent_end || range.has_executor_end;
+  // The last step of a range ends it for a reason that depends on data, so it is looked at anew.
   if (at + (has_special_end ? 1 : 0) >= range.end) return false;
   const auto is_same = [&](ir::OperandId id) { return facts.is_same(id, similar.facts); };
   return std::ranges::all_of(operation.inputs, is_same) &&
@@ -102,6 +103,7 @@ class UnrunTypes {
       ops::InferenceContext context(operation, operands, &nested_);
       context.hide_bounds();
       context.set_subgraph(id);
+      // A branch that does not run may be wrong for these inputs; that is no error of the run.
       if (ops::infer_operation(context).is_ok()) {
         keep_outputs(subgraph, operation, context, facts, nullptr);
       } else {
@@ -178,6 +180,7 @@ Result<StepRange> plan_range(const ir::Graph& graph, const ir::Subgraph& subgrap
     const auto inputs = facts.inputs_of(operation);
     if (is_executor_step(*schema, inputs)) {
       forget_outputs(subgraph, operation, facts);
+      // The executor runs this step between two ranges.
       range.has_executor_end = true;
       ++range.end;
       return range;

@@ -26,6 +26,7 @@ MakespanModel::MakespanModel(const ScheduleProblem& problem)
     for (const int tensor : task.inputs) ++num_readers_[static_cast<std::size_t>(tensor)];
   }
   for (std::size_t i = 0; i < problem_.tensors.size(); ++i) {
+    // The caller reads a result, so its memory is held to the end.
     num_readers_[i] += problem_.tensors[i].is_result ? 1 : 0;
   }
   order_.resize(problem_.tasks.size());

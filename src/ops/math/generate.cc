@@ -78,6 +78,8 @@ Result<ir::Dim> float_range_length(InferenceContext& context) {
   const auto delta = scalar_float(context, 2);
   if (!start || !limit || !delta) return context.unknown_dim();
   const double length = std::ceil((*limit - *start) / *delta);
+  // Below 2^53 every whole number is a double, so the conversion is exact; NaN fails the
+  // comparison, too.
   constexpr double kMaxLength = 9.0e15;
   if (!(std::fabs(length) < kMaxLength)) {
     return context.error("from {} to {} by {} is not a finite range", *start, *limit, *delta);
@@ -92,6 +94,7 @@ Result<ir::Dim> integer_range_length(InferenceContext& context) {
   if (!start || !limit || !delta || !delta->is_known()) return context.unknown_dim();
   if (delta->is(0)) return context.error("delta is 0");
   const ir::Dim distance = ceil_div(*limit - *start, *delta);
+  // A symbolic distance may turn out negative, which is an empty range.
   return is_never_negative(distance) ? distance : max(distance, 0);
 }
 
@@ -120,6 +123,7 @@ Status infer_eye_like(InferenceContext& context) {
   const auto* number = context.attributes().find<std::int64_t>("dtype");
   if (number == nullptr) return ok_status();
   const auto type = ir::element_type_from_onnx(
+      // The attribute has 64 bits: a large one must not become a small number when it is narrowed.
       *number > 0 && *number < 1000 ? static_cast<std::int32_t>(*number) : 0);
   if (!type)
     return context.error("attribute \"dtype\" is {}, which is not an element type", *number);

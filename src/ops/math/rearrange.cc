@@ -13,6 +13,7 @@ Status infer_transpose(InferenceContext& context) {
   const std::vector<std::int64_t> permutation = context.ints_attribute("perm");
   context.set_output(0, context.element(0), std::nullopt);
   if (input == nullptr) return ok_status();
+  // Without `perm` the axes are reversed. An empty `perm` is one of no axes, not its absence.
   ir::Shape result(input->rbegin(), input->rend());
   if (context.attributes().contains("perm")) {
     std::vector<bool> is_taken(input->size(), false);
@@ -31,6 +32,7 @@ Status infer_transpose(InferenceContext& context) {
     }
   }
   context.set_output(0, context.element(0), std::move(result));
+  // A vector that is transposed keeps its values: shapes go through such steps.
   pass_values(context);
   return ok_status();
 }

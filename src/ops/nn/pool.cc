@@ -14,6 +14,7 @@ Status infer_pool(InferenceContext& context) {
   std::optional<ir::Shape> shape;
   if (data != nullptr) {
     ir::Shape kernel = kernel_shape(context);
+    // Batch and channels come before the window's dimensions.
     if (data->size() < 3 || kernel.size() + 2 != data->size()) {
       return context.error("a window of rank {} does not fit input {}", kernel.size(),
                            ir::shape_to_string(*data));
@@ -46,6 +47,7 @@ Status infer_global_pool(InferenceContext& context) {
 Status infer_max_unpool(InferenceContext& context) {
   const ir::Shape* data = context.shape(0);
   const ir::ElementType element = context.element(0);
+  // output_shape decides among several sizes that pool to the same.
   if (const Values* wanted = context.values(2)) {
     context.set_output(0, element, ir::Shape(*wanted));
     return ok_status();
@@ -86,6 +88,7 @@ Status upgrade_lp(ir::Subgraph& subgraph, ir::Operation& operation) {
 std::vector<AttributeSpec> pool_attributes(std::vector<AttributeSpec> others) {
   others.push_back({"ceil_mode", std::int64_t{0}});
   auto attributes = window_attributes(std::move(others));
+  // Convolutions take the kernel's shape from the weights; pools have none.
   for (AttributeSpec& spec : attributes) spec.is_required = spec.name == "kernel_shape";
   return attributes;
 }

@@ -35,6 +35,7 @@ Status infer_grid_sample(InferenceContext& context) {
 
 Status upgrade_grid_sample(ir::Subgraph& subgraph, ir::Operation& operation) {
   const std::string mode = operation.attributes.get_or<std::string>("mode", "linear");
+  // Opset 20 renamed the modes when it allowed more than two spatial dimensions.
   if (mode == "bilinear") operation.attributes.set("mode", std::string("linear"));
   if (mode == "bicubic") operation.attributes.set("mode", std::string("cubic"));
   return upgrade_unchanged(subgraph, operation);
@@ -104,6 +105,7 @@ Status infer_col2im(InferenceContext& context) {
       if (block->size() != image->size()) return context.error("image and block differ in rank");
       ir::Dim taps = 1;
       for (const ir::Dim& size : *block) taps = taps * size;
+      // A column holds all taps of a block for each channel.
       channels = floor_div((*data)[1], taps);
     }
     shape = ir::Shape{(*data)[0], channels};

@@ -82,6 +82,7 @@ class RowMaker {
     grow(1);
     for (std::size_t i = 0; i < open.size(); ++i) {
       const std::size_t place = open[i];
+      // Also ends a walk over nodes that form a circle.
       if (is_reached_[place]) return unimplemented("nodes that share a child");
       is_reached_[place] = true;
       const auto row = static_cast<std::size_t>(first) + i;
@@ -90,6 +91,7 @@ class RowMaker {
         continue;
       }
       SLUICE_TRY(put_branch(row, place));
+      // Children lie side by side, so a branch stores the row of the first alone.
       open.push_back(*index_.find(trees_[place], on_true_[place]));
       open.push_back(*index_.find(trees_[place], on_false_[place]));
       grow(2);
@@ -106,6 +108,7 @@ class RowMaker {
     const std::int64_t feature = features_[place];
     if (feature >= ops::kMaxTreeFeatures) return unimplemented("that many features");
     const double split = splits_[place];
+    // Comparing with a rounded split could send an f32 feature the other way.
     if (!is_double_ && std::isfinite(split) && split != static_cast<float>(split)) {
       return unimplemented("f32 features with splits that f32 cannot represent");
     }

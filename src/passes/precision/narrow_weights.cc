@@ -37,6 +37,7 @@ float least_normal(ElementType element) {
 std::optional<std::uint16_t> exact_bits(float value, ElementType element) {
   const std::uint16_t bits = narrow(value, element);
   const bool is_exact =
+      // Bits, not values: -0 and the payload of NaN must survive.
       std::bit_cast<std::uint32_t>(widen(bits, element)) == std::bit_cast<std::uint32_t>(value);
   return is_exact ? std::optional(bits) : std::nullopt;
 }
@@ -85,6 +86,7 @@ class WeightNarrower {
     ir::Operation& product = subgraph_.operation(at);
     const auto element = narrow_type(product);
     if (!element) return false;
+    // The mark is for this pass alone; a package must not carry it.
     product.attributes.erase(kNarrowWeights);
     if (product.is("Conv")) return mark_convolution(product, *element);
     if (product.body || !is_plain(product)) return false;
@@ -110,6 +112,8 @@ class WeightNarrower {
 
   /// The weights in 16 bits; invalid if they are not constant, or need more.
   ir::OperandId find_narrow(ir::OperandId id, ElementType element) {
+    // Weights that several products share are narrowed once; an invalid id remembers that they
+    // cannot be.
     const auto [it, is_new] = narrow_.emplace(std::pair(id, element), ir::OperandId());
     if (!is_new) return it->second;
     const ir::Constant* constant = subgraph_.find_constant(id);
@@ -134,6 +138,7 @@ class WeightNarrower {
     narrow.outputs = {source.output(0)};
     narrow.attributes.set("block_size", std::int64_t{0});
     narrow.attributes.set("transB", source.attributes.get_or("transB", std::int64_t{0}));
+    // Asked before anything changes: without a kernel the product stays in f32.
     if (!context_.is_accepted(graph_, subgraph_, narrow)) return false;
     if (!source.input(2).is_valid()) {
       subgraph_.operation(at) = std::move(narrow);
@@ -165,6 +170,8 @@ void round_weights(ElementType element, std::span<float> weights) {
   float largest = 0;
   for (const float weight : weights) largest = std::max(largest, std::fabs(weight));
   const float rounded = widen(narrow(largest, element), element);
+  // Weights beyond the type's range would become infinite or lose their digits, so they stay as
+  // they are.
   if (!std::isfinite(rounded) || rounded < least_normal(element)) return;
   for (float& weight : weights) weight = widen(narrow(weight, element), element);
 }

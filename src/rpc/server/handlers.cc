@@ -70,6 +70,8 @@ Result<service::Admission> Handlers::admit(const grpc::CallbackServerContext& co
 Status Handlers::reserve_upload(std::int64_t bytes) {
   const std::lock_guard lock(upload_mutex_);
   const std::int64_t limit = service_.options().max_upload_bytes;
+  // uploading_bytes_ may exceed a limit that a reload has lowered; the difference is negative then,
+  // and nothing fits.
   if (bytes > limit - uploading_bytes_) {
     return runtime_error(runtime::RuntimeCode::kOutOfResources,
                          "an upload of {} bytes: at most {} are taken at a time, and {} are on "
@@ -101,6 +103,8 @@ Handlers::Unary* Handlers::later(Context* context, Role role, Work work) {
   auto caller = caller_of(*context, role);
   Status status = caller.is_ok() ? ok_status() : caller.status();
   if (status.is_ok()) {
+    // gRPC calls each handler on one of few threads, which must not block; request and response
+    // live until Finish.
     status = threads_.run([reactor, work = std::move(work), caller = std::move(*caller)] {
       reactor->Finish(wire::to_grpc(work(caller)));
     });

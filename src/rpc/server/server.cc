@@ -14,6 +14,7 @@
 namespace sluice::rpc::server {
 namespace {
 
+// For calls that may wait, such as loads and unloads.
 constexpr std::size_t kMaxCallThreads = 32;
 constexpr std::size_t kMaxWaitingCalls = 1024;
 constexpr std::int64_t kLeastConnectionBytes = std::int64_t{256} << 20;
@@ -30,6 +31,7 @@ class GrpcServer final : public Server {
 
   Status start(const ServerOptions& options) {
     const auto local = std::ranges::find_if(options.addresses, &wire::Address::is_unix);
+    // Before the first connection: a client may ask for the side socket at once.
     if (local != options.addresses.end()) service_.set_side_socket(side_path(local->path));
     SLUICE_TRY(start_grpc(options));
     for (wire::Address address : options.addresses) {
@@ -52,6 +54,8 @@ class GrpcServer final : public Server {
   void set_tls(TlsContext context) override { door_->set_tls(std::move(context)); }
 
   void shutdown(std::int64_t grace_ns) override {
+    // In this order: no new connections, then the calls, then the guard's thread, which relays
+    // their last bytes.
     if (door_ != nullptr) door_->close();
     listeners_.clear();
     sides_.clear();

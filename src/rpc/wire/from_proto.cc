@@ -24,6 +24,7 @@ Result<package::TensorSpec> spec_of(const v1::TensorSpec& from) {
 service::Latency latency_of(const v1::Latency& from) {
   service::Latency to = {from.count(),  from.sum_ns(), from.p50_ns(),
                          from.p90_ns(), from.p99_ns(), from.max_ns()};
+  // A message may have lists of different lengths; what has no partner is left out.
   const int num_buckets = std::min(from.bucket_bounds_ns_size(), from.bucket_counts_size());
   for (int i = 0; i < num_buckets; ++i) {
     to.buckets.push_back({from.bucket_bounds_ns(i), from.bucket_counts(i)});
@@ -38,6 +39,7 @@ Enum by_name(const std::array<Enum, kCount>& values, std::string_view name,
   for (const Enum value : values) {
     if (name_of(value) == name) return value;
   }
+  // Another version of the daemon may have states that this client does not know.
   return values.back();
 }
 
@@ -74,6 +76,8 @@ Status not_negative(std::int64_t number, std::string_view what) {
 }  // namespace
 
 Result<topology::CoreRequest> from_proto(const v1::CreateGroupRequest& from) {
+  // The daemon reads these messages from clients: every number is checked before it becomes a size
+  // or an id.
   SLUICE_TRY(not_negative(from.cores(), "cores"));
   SLUICE_TRY(not_negative(from.devices(), "devices"));
   SLUICE_TRY(not_negative(from.memory_bytes(), "memory_bytes"));
@@ -100,6 +104,7 @@ Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload
   LoadWish wish;
   wish.options.name = from.name();
   if (from.group() != 0) wish.options.group = SLUICE_TRY(group_from_proto(from.group()));
+  // 0 stands for the default, as every absent field of the protocol does.
   if (from.depth() < 0 || from.depth() > runtime::kMaxDepth) {
     return runtime_error(RuntimeCode::kInvalid, "a depth of {} is not between 0 and {}",
                          from.depth(), runtime::kMaxDepth);
@@ -116,6 +121,7 @@ Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload
     return runtime_error(RuntimeCode::kInvalid, "a weight of {} is not between 0 and {}",
                          from.weight(), runtime::kMaxWeight);
   }
+  // Clients from before weights send none, which means an equal share.
   wish.options.weight = std::max(from.weight(), 1);
   if (from.has_max_recorded_bytes()) {
     if (from.max_recorded_bytes() < 0) {
@@ -142,6 +148,7 @@ Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload
   if (from.source_case() != v1::LoadOptions::kUploadBytes || from.upload_bytes() == 0) {
     return runtime_error(RuntimeCode::kInvalid, "neither a path nor the size of an upload");
   }
+  // Refused by the announced size, before the first chunk is read.
   if (from.upload_bytes() > static_cast<std::uint64_t>(max_upload_bytes)) {
     return runtime_error(RuntimeCode::kOutOfResources,
                          "an upload of {} bytes is larger than the {} that are taken; load it by "
@@ -153,6 +160,7 @@ Result<LoadWish> from_proto(const v1::LoadOptions& from, std::int64_t max_upload
 }
 
 Result<topology::CoreGroupId> group_from_proto(std::uint64_t handle) {
+  // Handles are 64 bits in the protocol and 32 within: larger ones name no group.
   if (handle == 0 || handle > std::uint64_t{std::numeric_limits<std::int32_t>::max()}) {
     return runtime_error(RuntimeCode::kInvalidHandle, "no group has handle {:#x}", handle);
   }

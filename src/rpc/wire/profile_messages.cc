@@ -20,6 +20,7 @@ constexpr std::size_t kModelsOfPart = 64;
 constexpr std::size_t kNamesOfPart = 1024;
 constexpr std::size_t kSpansOfPart = 8192;
 
+// The numbers of the protocol are its own: the enumerators within may change.
 constexpr std::array kKinds = {
     std::pair{SpanKind::kRequest, Part::REQUEST},  std::pair{SpanKind::kQueue, Part::QUEUE},
     std::pair{SpanKind::kCopyIn, Part::COPY_IN},   std::pair{SpanKind::kCompute, Part::COMPUTE},
@@ -62,6 +63,7 @@ ProfiledModel from_proto(const Part::Model& from) {
   for (const Part::Lane& lane : from.lanes()) {
     ProfiledModel::Lane& read = to.lanes.emplace_back();
     read.kind = stage_kind(lane.kind());
+    // Two lists that belong together; a daemon with a fault may send different lengths.
     for (int i = 0; i < std::min(lane.devices_size(), lane.cores_size()); ++i) {
       read.cores.push_back({topology::DeviceId(lane.devices(i)), lane.cores(i)});
     }
@@ -110,6 +112,7 @@ bool ProfileParts::next(v1::StopProfileResponse& part) {
   }
   for (const std::string& name : cursor_.names(kNamesOfPart)) part.add_names(name);
   for (const ProfileSpan& span : cursor_.spans(kSpansOfPart)) to_proto(span, *part.add_spans());
+  // The first part is sent even if it is empty: it says when the profile began.
   return is_first || part.models_size() > 0 || part.names_size() > 0 || part.spans_size() > 0;
 }
 

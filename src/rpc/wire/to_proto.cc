@@ -7,6 +7,8 @@ namespace sluice::rpc::wire {
 namespace {
 
 void set_peer(const service::Peer& from, v1::Peer& to) {
+  // protobuf refuses a message with a string that is not UTF-8: names from files, peers and
+  // plug-ins are cleaned.
   to.set_address(valid_utf8(from.address));
   to.set_process(from.process);
   to.set_user(from.user);
@@ -126,6 +128,7 @@ void to_proto(const service::GroupEntry& from, v1::Group& to) {
   to.set_session(static_cast<std::uint64_t>(from.session));
   const runtime::WorkerInfo& worker = from.info.worker;
   to.set_isolation(std::string(runtime::isolation_name(worker.isolation)));
+  // Groups within the daemon leave the worker's fields at their defaults.
   if (worker.isolation != runtime::Isolation::kProcess) return;
   to.set_worker_process(worker.process);
   to.set_worker_restarts(worker.num_restarts);
