@@ -218,7 +218,6 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   const auto executable = SLUICE_TRY(package->executable());
   parts.info.footprint = estimate_footprint(*executable, num_slots);
   parts.info.in_place_inputs = find_in_place_inputs(executable->graph);
-  // Reserved before anything is allocated: two loads at once cannot both count on the same bytes.
   auto memory = lease(*group->group().budget, parts.info.footprint);
   if (!memory.is_ok()) return too_large(memory.status(), parts.info.footprint);
   parts.memory = std::move(*memory);
@@ -249,10 +248,8 @@ Result<std::shared_ptr<Model>> Loader::load_on(const LoadRequest& request,
   parts.scheduler =
       std::make_shared<ModelScheduler>(std::move(pipeline), std::move(scheduling), clock_);
   if (request.batching) SLUICE_TRY(parts.scheduler->join(*request.batching));
-  // Shares the group's life: a request in flight keeps its driver when the group is destroyed.
   parts.scheduler->set_driver(std::shared_ptr<Driver>(group, &group->driver()));
   SLUICE_TRY(report(LoadPhase::kDone));
-  // Last, when nothing can fail: a load that fails leaves no numbers in the group's sums.
   group->statistics().add(parts.scheduler->shared_statistics());
   return std::make_shared<Model>(std::move(parts));
 }
