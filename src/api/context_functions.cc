@@ -50,12 +50,14 @@ Result<std::int64_t> deadline_of(const sluice_run_options* given) {
   if (options.timeout_ns < 0) return invalid_argument("timeout_ns is {}", options.timeout_ns);
   if (options.timeout_ns == 0) return kNoDeadline;
   const std::int64_t now_ns = system_clock().now_ns();
+  // A timeout near the largest number must not overflow the sum.
   const bool is_limited = options.timeout_ns < kNoDeadline - now_ns;
   return is_limited ? now_ns + options.timeout_ns : kNoDeadline;
 }
 
 Status run(sluice_context& context, const sluice_run_options* options) {
   const std::int64_t deadline_ns = SLUICE_TRY(deadline_of(options));
+  // One thread at a time uses a context: a second call is an error, not a wait.
   const auto use = SLUICE_TRY(ContextUse::take(context.control, /*is_run=*/true));
   context.context.set_checkpoint([&] { return context.control.check(deadline_ns); });
   SLUICE_TRY(context.context.run());

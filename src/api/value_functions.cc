@@ -32,6 +32,8 @@ Result<exec::Value> value_of(const ir::Type& type, std::span<const sluice_array>
                               exec::type_of(view).to_string(), size.value_or(-1), view.size_bytes,
                               view.data == nullptr ? " at null" : "");
     }
+    // Copied, because the elements of a sequence have no binding that would keep the caller's
+    // memory in use.
     tensors.push_back(SLUICE_TRY(exec::copy_tensor(view)));
   }
   if (held.kind() == ir::Type::Kind::kSequence) {

@@ -3,8 +3,10 @@
 namespace sluice {
 
 Status ByteBudget::charge(std::int64_t bytes) {
+  // The parent comes first; a failure of this budget returns the bytes to the parent.
   if (parent_ != nullptr) SLUICE_TRY(parent_->charge(bytes));
   std::int64_t held = held_bytes_.load(std::memory_order_relaxed);
+  // held never exceeds limit_bytes_, so the difference does not overflow.
   while (bytes <= limit_bytes_ - held) {
     if (held_bytes_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed)) {
       return ok_status();

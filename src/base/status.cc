@@ -5,6 +5,7 @@
 namespace sluice {
 
 std::string_view code_name(Code code) {
+  // In the order of the codes of gRPC.
   static constexpr std::array<std::string_view, 17> kNames = {"ok",
                                                               "cancelled",
                                                               "unknown",

@@ -10,6 +10,8 @@ namespace sluice::device {
 namespace {
 
 std::string key_of(const Bytes& bytes) {
+  // By address: models of one mapped package have the same bytes there. The copy keeps them mapped,
+  // so the address is not given to others.
   return fmt::format("{} {}", static_cast<const void*>(bytes.data()), bytes.size());
 }
 
@@ -19,6 +21,7 @@ Result<std::shared_ptr<const void>> ConstantStore::bring(const Bytes& bytes,
                                                          const std::stop_token& stop) {
   auto copy = SLUICE_TRY(copies_.find_or_make(key_of(bytes), [&] { return upload(bytes, stop); }));
   const void* address = copy->memory.address();
+  // The pointer is to device memory and owns the copy.
   return std::shared_ptr<const void>(std::move(copy), address);
 }
 

@@ -6,6 +6,7 @@ namespace sluice::dispatch {
 
 Status RequestQuota::enter() {
   const std::lock_guard lock(mutex_);
+  // Under the lock: after close() returns, no request has entered unseen.
   SLUICE_TRY(Status(closed_));
   if (num_in_flight_ >= max_in_flight_) {
     return runtime_error(runtime::RuntimeCode::kQueueFull,

@@ -16,6 +16,7 @@ std::string key_of(std::string_view operation_name) {
 void set_source(Graph& graph, const std::string& operation_name, const std::string& source) {
   if (operation_name.empty() || source.empty()) return;
   const auto [entry, is_new] = graph.metadata.emplace(key_of(operation_name), source);
+  // Two operations of one name and different sources: a wrong line would be worse than none.
   if (!is_new && entry->second != source) entry->second.clear();
 }
 
@@ -42,6 +43,7 @@ Status with_source(const Graph& graph, const Subgraph& subgraph, Status status) 
     if (at == std::string::npos) continue;
     const std::string behind = ", " + *source;
     const std::size_t end = at + node.size();
+    // Errors pass here more than once on their way up.
     if (message.compare(end, behind.size(), behind) != 0) message.insert(end, behind);
   }
   return {status.code(), status.detail(), std::move(message)};

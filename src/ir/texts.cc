@@ -25,6 +25,7 @@ Bytes pack_texts(std::span<const std::string_view> texts) {
 
 std::vector<std::string_view> unpack_texts(const Constant& constant) {
   const auto count = static_cast<std::size_t>(num_elements(*constant.type.shape()).value_or(0));
+  // Copied, because bytes of a mapped file need not be aligned.
   std::vector<std::int64_t> offsets(count + 1);
   std::memcpy(offsets.data(), constant.data.data(), offsets.size() * sizeof(std::int64_t));
   const auto* bytes =

@@ -21,6 +21,7 @@ bool is_input(const pb::GraphProto& graph, const std::string& name) {
 }
 
 std::string input_names(const pb::GraphProto& graph) {
+  // Enough to see a misspelling; a model may have thousands of inputs.
   constexpr int kMaxNamed = 10;
   std::string names;
   for (int i = 0; i < std::min(graph.input_size(), kMaxNamed); ++i) {
@@ -67,6 +68,7 @@ void GraphBuilder::add_raw_data(const pb::GraphProto& main, const std::vector<By
 
 Status GraphBuilder::add_initializers(pb::GraphProto& proto, Scope& scope) {
   for (pb::TensorProto& tensor : *proto.mutable_initializer()) {
+    // `read` takes the bytes out of the message: weights exist once while the graph is built.
     ir::Constant value = SLUICE_TRY(tensors_.read(tensor));
     if (is_overridable(scope, tensor.name())) {
       SLUICE_TRY(add_default(tensor.name(), std::move(value), proto, scope));
@@ -135,6 +137,7 @@ Status GraphBuilder::declare_types(const pb::GraphProto& proto, Scope& scope) {
 Status GraphBuilder::add_main_inputs(const pb::GraphProto& main, const ImportOptions& options,
                                      Scope& scope) {
   for (const auto& input : main.input()) {
+    // Before IR version 4 every initializer was listed as an input, too.
     if (scope.defines_constant(input.name()) || is_overridable(scope, input.name())) continue;
     const std::string context = "input \"" + input.name() + "\"";
     const auto wanted = options.shapes.find(input.name());
@@ -163,6 +166,7 @@ Status GraphBuilder::add_inputs(const pb::GraphProto& proto, Scope& scope) {
 }
 
 Status GraphBuilder::add_nodes_and_outputs(pb::GraphProto& proto, Scope& scope) {
+  // The standard demands this order; files that break it exist.
   for (pb::NodeProto* node : SLUICE_TRY(sort_nodes(*proto.mutable_node()))) {
     SLUICE_TRY(add_node(*node, scope));
   }
@@ -211,6 +215,7 @@ Result<ir::Graph> GraphBuilder::build(pb::GraphProto& main, const ImportOptions&
   auto& inputs = scope.subgraph().inputs;
   inputs.insert(inputs.end(), inputs_with_default_.begin(), inputs_with_default_.end());
   Status built = add_nodes_and_outputs(main, scope);
+  // Faults are collected, so that one error lists all operators that are missing.
   if (!built.is_ok()) findings_.add(std::move(built));
   SLUICE_TRY(findings_.status());
   return std::move(graph_);

@@ -35,10 +35,12 @@ Status GraphBuilder::add_node(pb::NodeProto& node, Scope& scope) {
 }
 
 Status GraphBuilder::note_fault(const pb::NodeProto& node, Status fault, Scope& scope) {
+  // Without memory the next node would fail for the same reason.
   const bool is_last = fault.code() == Code::kResourceExhausted || findings_.is_full();
   if (is_last) return fault;
   findings_.add(std::move(fault));
   for (const std::string& output : node.output()) {
+    // Defined all the same: readers of a faulty node would otherwise report errors of their own.
     if (output.empty() || scope.defines(output)) continue;
     if (!scope.define_operand(output).is_ok()) break;  // its name is refused
   }
@@ -97,6 +99,7 @@ Result<std::vector<ir::OperandId>> GraphBuilder::find_inputs(const pb::NodeProto
     }
     inputs.push_back(*id);
   }
+  // Trailing absent inputs mean the same as none; later code counts inputs.
   while (!inputs.empty() && !inputs.back().is_valid()) inputs.pop_back();
   return inputs;
 }
@@ -152,6 +155,8 @@ Status GraphBuilder::add_captures(const std::vector<Nested>& nested, ir::Operati
   for (const Nested& body : nested) {
     std::map<ir::OperandId, ir::OperandId> inner;
     for (const Capture& capture : body.captures) inner[capture.outer] = capture.inner;
+    // All bodies of an operation take the same captures in the same order; one that does not read a
+    // capture gets an unread input.
     for (const ir::OperandId outer : captured) {
       ir::Subgraph& subgraph = graph_.subgraph(body.id);
       const auto own = inner.find(outer);

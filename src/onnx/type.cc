@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMaxRank = 64;
 constexpr int kMaxNesting = 8;  // what ir::parse_type reads back
+// Symbols are multiplied into longer names; the file may give any text.
 constexpr std::size_t kMaxSymbolLength = 48;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -32,6 +33,7 @@ std::string to_symbol(std::string_view text) {
 
 std::string TypeReader::unused_symbol(const std::string& wanted) {
   std::string symbol = wanted;
+  // Two texts of a file may become one symbol, which must not make their dimensions equal.
   for (int i = 2; !used_.insert(symbol).second; ++i) symbol = fmt::format("{}.{}", wanted, i);
   return symbol;
 }

@@ -7,6 +7,7 @@
 namespace sluice::passes {
 namespace {
 
+// Builds with asserts verify the graph after each pass, which names the pass at fault.
 #ifdef NDEBUG
 constexpr bool kVerify = false;
 #else
@@ -33,6 +34,7 @@ Result<std::vector<PassReport>> run_passes(ir::Graph& graph, std::span<const Pas
     report.time_ns = now_ns() - start_ns;
     report.operations_after = graph.main().num_operations();
     if (kVerify) SLUICE_TRY(ir::verify(graph).with_context("after " + where));
+    // A pass without a rewrite leaves the graph that the last one showed.
     if (context.observe && report.num_rewrites > 0) {
       SLUICE_TRY(context.observe(pass.name, graph));
     }

@@ -18,6 +18,7 @@ void drop_unread_outputs(ir::Operation& operation,
     if (!schema->outputs[i].is_optional || is_read(operation.outputs[i])) continue;
     operation.outputs[i] = ir::OperandId();
   }
+  // Absent outputs at the end are left out, as in a file.
   while (!operation.outputs.empty() && !operation.outputs.back().is_valid()) {
     operation.outputs.pop_back();
   }
@@ -33,6 +34,7 @@ ir::Operation make_operation(ir::Subgraph& subgraph, std::string_view kind,
   operation.inputs = std::move(inputs);
   operation.outputs = {output};
   operation.attributes = std::move(attributes);
+  // Kernels read attributes without defaults of their own: an operation made here has all of them.
   for (const ops::AttributeSpec& spec : schema->attributes) {
     if (!spec.default_value || operation.attributes.contains(spec.name)) continue;
     operation.attributes.set(std::string(spec.name), *spec.default_value);

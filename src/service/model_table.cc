@@ -12,6 +12,7 @@ void ModelTable::add(runtime::ModelHandle model, ServedModel served) {
 
 std::optional<ServedModel> ModelTable::remove(runtime::ModelHandle model) {
   const std::unique_lock lock(mutex_);
+  // One of several threads gets the entry, the others nothing.
   auto node = models_.extract(model);
   if (node.empty()) return std::nullopt;
   return std::move(node.mapped());

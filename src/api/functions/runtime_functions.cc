@@ -84,6 +84,7 @@ int32_t sluice_runtime_create(const sluice_runtime_options* options, sluice_runt
   return guard([&]() -> Status {
     if (runtime == nullptr) return null_result();
     *runtime = nullptr;
+    // Opening a runtime starts threads and waits for a daemon; a callback must do neither.
     SLUICE_TRY(sluice::api::refuse_in_callback());
     const auto local = SLUICE_TRY(sluice::api::local_options(sluice::api::read_options(options)));
     *runtime = sluice::api::add_runtime(SLUICE_TRY(sluice::api::create_local_runtime(local)));

@@ -13,6 +13,7 @@ static_assert(static_cast<int>(runtime::HealthState::kFailed) == SLUICE_FAILED);
 static_assert(static_cast<int>(runtime::SpanKind::kRequest) == SLUICE_SPAN_REQUEST);
 static_assert(static_cast<int>(runtime::SpanKind::kOperation) == SLUICE_SPAN_OPERATION);
 
+// Each copy holds what its public part points to, so that one release frees both.
 struct StatisticsCopy {
   std::vector<sluice_code_count> answered;
   sluice_model_statistics public_part = {};
@@ -87,6 +88,7 @@ std::shared_ptr<ProfileCopy> copy_of(runtime::Profile profile) {
   for (const runtime::ProfileSpan& span : copy->profile.spans) {
     copy->spans.push_back(span_of(span, copy->profile));
   }
+  // After the loop above: a growing vector would move the spans.
   for (const sluice_span& span : copy->spans) copy->pointers.push_back(&span);
   copy->public_part = {copy->pointers.size(), copy->pointers.data(), copy->profile.num_dropped,
                        copy->profile.start_ns, copy->profile.duration_ns};

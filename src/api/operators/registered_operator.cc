@@ -29,6 +29,7 @@ struct RegisteredOperator {
 /// the table of `ops`, whose lock is inside. No function of the program is called under it.
 struct OperatorList {
   std::shared_mutex mutex;
+  // A deque, and nothing is ever removed: kernels keep references to its elements.
   std::deque<RegisteredOperator> all;
 };
 

@@ -51,6 +51,7 @@ Status call_user(sluice_tensor_callback function, void* user_data, const exec::T
   const sluice_array array = array_of(view);
   std::int32_t code = SLUICE_STATUS_OK;
   try {
+    // A function written in C++ may throw; no exception crosses the C interface.
     code = function(user_data, &array);
   } catch (...) {
     return internal_error("the function threw an exception");
@@ -77,6 +78,7 @@ session::BindPredicate predicate_of(const sluice_session_options& options) {
 struct sluice_session {
   sluice::backend::BackendRegistry plugins;
   std::unique_ptr<sluice::session::Session> session;
+  // A deque: the C structs point into their own element, which must not move as the list grows.
   std::deque<sluice::api::TensorText> tensors;
 };
 

@@ -7,6 +7,7 @@
 namespace sluice {
 namespace {
 
+// 128 bits cannot be guessed, at any rate of calls.
 constexpr std::size_t kSecretBytes = 16;
 
 }  // namespace
@@ -25,6 +26,7 @@ bool is_same_secret(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
+    // Every byte is compared: the time does not show how many agree.
     difference |=
         static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]));
   }

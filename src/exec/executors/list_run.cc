@@ -7,6 +7,7 @@ namespace sluice::exec {
 Status Submission::submit(const ListRun& run, std::size_t index) {
   const TaskList& task = run.tasks[index];
   backend::Stream& stream = *run.streams[task.group];
+  // A run without a trace reads no clock.
   if (run.trace == nullptr) return stream.submit(task.list, run.bindings);
   const backend::Backend& backend = task.placed->backend();
   time_ = {task.name, backend.name(), task.placed->device(), task.group, 0, 0, {}};

@@ -18,6 +18,7 @@ bool Facts::set(ir::OperandId id, ops::OperandFacts facts, const Facts* similar)
   const bool is_equal = similar != nullptr && similar->table_[id.index()] != nullptr &&
                         are_equal(facts, *similar->table_[id.index()]);
   if (is_equal) {
+    // Shares the object: is_same() then compares pointers, however long the values are.
     take(id, *similar);
   } else {
     table_.set(id.index(), std::make_shared<const ops::OperandFacts>(std::move(facts)));

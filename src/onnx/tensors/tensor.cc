@@ -62,6 +62,7 @@ Result<Bytes> TensorReader::read_bytes(pb::TensorProto& tensor, ir::ElementType 
     return invalid_argument("has {} bytes of data; type and shape need {}", held, *size_bytes);
   }
   if (apart != raw_data_.end()) return align_integers(apart->second, element);
+  // protobuf's string becomes the constant: no copy.
   return own_string(std::move(*tensor.mutable_raw_data()));
 }
 
@@ -80,6 +81,7 @@ Result<ir::Constant> TensorReader::convert(pb::TensorProto& tensor) {
 }
 
 Result<ir::Constant> TensorReader::read(pb::TensorProto& tensor) {
+  // By address: a function's tensor is read at each of its calls.
   const auto known = constants_.find(&tensor);
   if (known != constants_.end()) return known->second;
   ir::Constant constant =
@@ -140,6 +142,8 @@ Result<ir::Constant> TensorReader::read_dense(pb::SparseTensorProto& tensor) {
   if (!size_bytes || ir::element_bits(element) % 8 != 0 || values.type.shape()->size() != 1) {
     return invalid_argument("{}: no list of numbers and a shape it fits", context);
   }
+  // A few bytes of a sparse tensor can name a dense one of any size; the limit is for the whole
+  // model.
   if (*size_bytes > kMaxDenseBytes - dense_bytes_) {
     return make_error(Code::kResourceExhausted,
                       "{}: the model's sparse tensors need more than {} bytes; store them densely",

@@ -28,6 +28,8 @@ std::optional<SplitWeights> split_weights(const Matcher& matcher, ir::OperandId 
   if (!is_per_channel || split.scales.size() != channels) return std::nullopt;
   std::vector<std::byte> main, rest;
   for (const std::int64_t step : bytes->steps) {
+    // A byte less its zero point takes 9 bits. Two signed bytes add up to it, except to 255; both
+    // products add up exactly.
     const std::int64_t near = std::clamp<std::int64_t>(step, -128, 127);
     if (step - near > 127 || step - near < -128) return std::nullopt;
     main.push_back(static_cast<std::byte>(static_cast<std::int8_t>(near)));

@@ -21,6 +21,7 @@ std::optional<service::RegionSlice> SharedTable::find(const void* data,
   const std::lock_guard lock(mutex_);
   if (by_address_.empty() || data == nullptr || size_bytes < 0) return std::nullopt;
   const auto* first = static_cast<const std::byte*>(data);
+  // The last region that begins at or before the address; regions do not overlap.
   auto it = by_address_.upper_bound(first);
   if (it == by_address_.begin()) return std::nullopt;
   const auto shared = (--it)->second.lock();

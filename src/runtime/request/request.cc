@@ -16,6 +16,7 @@ Status RequestSink::join(const BatchOptions& /*options*/) {
 Reply infer(RequestSink& sink, Request request) {
   AwaitedReply reply;
   request.on_done = reply.on_done();
+  // This thread drives the model in `wait`; no other need be woken.
   request.will_wait = true;
   const auto id = sink.submit(request);
   if (!id.is_ok()) return failed_reply(id.status());

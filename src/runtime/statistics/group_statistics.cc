@@ -12,6 +12,7 @@ void GroupStatistics::add(std::shared_ptr<const ModelStatistics> model) {
 void GroupStatistics::retire(const ModelStatistics& model) {
   const std::lock_guard lock(mutex_);
   const auto is_it = [&](const auto& other) { return other.get() == &model; };
+  // Merged once, even if two threads retire the model: counters of a group never fall.
   if (std::erase_if(models_, is_it) > 0) retired_.merge(model.snapshot());
 }
 
