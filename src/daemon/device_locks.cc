@@ -22,8 +22,8 @@ Status system_error(const fs::path& path) {
   const Code code = errno == EACCES || errno == EPERM || errno == EROFS ? Code::kPermissionDenied
                     : errno == ENOENT                                   ? Code::kNotFound
                                                                         : Code::kUnavailable;
-  return make_error(code, "device lock {}: {}; --lock-folder names another folder", path.string(),
-                    std::strerror(errno));
+  return make_error(code, "device lock {}: {}; run as root, or give --lock-folder another folder",
+                    path.string(), std::strerror(errno));
 }
 
 /// The name must be stable across restarts: the bus address, or kind and number if there is none.

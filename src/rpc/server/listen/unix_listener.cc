@@ -154,7 +154,10 @@ Status UnixListener::set_access() const {
           options_.path, options_.group, options_.group);
     }
     if (chown(options_.path.c_str(), static_cast<uid_t>(-1), entry->gr_gid) != 0) {
-      return system_error(options_.path, "giving it to group " + options_.group);
+      return system_error(options_.path,
+                          fmt::format("giving it to group {}, which needs root or one of its "
+                                      "members (socket_group \"\" leaves the group as it is)",
+                                      options_.group));
     }
   }
   if (chmod(options_.path.c_str(), options_.mode) != 0) {
