@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Every header compiles alone; the public .h ones also as C11. Needs a built build/release.
+"""Every header compiles alone. Needs a built build/release.
+
+    scripts/checks/headers.py [--public]
 
 A header that some source includes before anything else, precompiled headers too, has shown it in the build,
-and is not tried again.
+and is not tried again. The public headers, which `--public` tries alone and without a build, compile with GCC and
+clang, as C++20 and the .h ones as C11, without a warning of -Wall -Wextra -Wpedantic -Wconversion.
 """
 
+import argparse
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +21,9 @@ import project
 import stamps
 
 BUILD = project.ROOT / "build/release"
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion"]
+#: The C and the C++ compiler of each kind, and their names in this check.
+COMPILERS = {"GCC": ("gcc", "g++"), "clang": ("clang", "clang++")}
 FLAG = re.compile(r"^-(I|D|isystem|m)")
 
 
@@ -50,17 +58,30 @@ def shown_by_the_build(commands):
     return shown
 
 
+def public_jobs():
+    """(header, command) pairs of the public headers, for the compilers that are installed."""
+    for kind, (c, cxx) in COMPILERS.items():
+        if shutil.which(c) is None or shutil.which(cxx) is None:
+            print(f"headers: {kind} is not installed: not tried with it; scripts/install-deps check installs it")
+            continue
+        for path in project.files({".h", ".hpp"}):
+            if path.parts[0] != "include":
+                continue
+            include = f"-I{project.ROOT}/include"
+            yield path, [cxx, "-std=c++20", "-x", "c++", *WARNINGS, include]
+            if path.suffix == ".h":
+                yield path, [c, "-std=c11", "-pedantic-errors", "-x", "c", *WARNINGS, include]
+
+
 def jobs():
-    """(header, command) pairs to try."""
+    """(header, command) pairs of the others to try."""
     commands = project.compile_commands(BUILD)
     shown = shown_by_the_build(commands)
     for path in project.files({".h", ".hpp"}):
-        ours = path.parts[0] in ("src", "include", "backends", "tools", "tests")
+        ours = path.parts[0] in ("src", "backends", "tools", "tests")
         if ours and project.ROOT / path not in shown:
             flags = flags_of(path.parent, commands)
             yield path, ["g++", "-std=c++20", "-x", "c++", *flags]
-        if path.parts[0] == "include" and path.suffix == ".h":
-            yield path, ["gcc", "-std=c11", "-pedantic-errors", "-x", "c", f"-I{project.ROOT}/include"]
 
 
 def try_alone(job):
@@ -74,12 +95,15 @@ def try_alone(job):
     if run.returncode == 0:
         stamp.touch()
         return None
-    return f"{path}: does not compile alone as {command[1][5:]}\n{run.stderr}"
+    return f"{path}: does not compile alone as {command[1][5:]} with {command[0]}\n{run.stderr}"
 
 
 def main():
+    parser = argparse.ArgumentParser(prog="headers", description="Every header compiles alone.")
+    parser.add_argument("--public", action="store_true", help="the headers of include/ alone; needs no build")
+    wanted = list(public_jobs()) if parser.parse_args().public else [*public_jobs(), *jobs()]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        problems = [problem for problem in pool.map(try_alone, jobs()) if problem]
+        problems = [problem for problem in pool.map(try_alone, wanted) if problem]
     return project.report(problems, "headers: each compiles alone")
 
 

@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "scripts/checks"))
 sys.path.insert(0, str(ROOT / "tests/support"))
 
 import clocks  # noqa: E402
+import comments  # noqa: E402
 import examples  # noqa: E402
 import folders  # noqa: E402
 import format as formatting  # noqa: E402
@@ -88,6 +89,56 @@ class NamesTest(unittest.TestCase):
             self.assertEqual(len(self.problems(name)), 1, name)
         for name in ("FullRingIsClosed", "AllEntriesAreRead", "ThenItIsFull", "OftenIsFull", "ItemsAreRead"):
             self.assertEqual(self.problems(name), [], name)
+
+    def test_forbidden_forms_of_public_names_are_refused(self):
+        for path, text in (("include/sluice/a.h", "void f(int most);"), ("include/sluice/a.h", "int32_t has_no_ring;"),
+                           ("include/sluice/a.h", "int32_t on_demand;"), ("src/api/a.h", "struct LoadWish {"),
+                           ("include/sluice/a.hpp", "std::size_t most_in_flight();"), ("proto/a.proto", "int32 most_rows = 1;"),
+                           ("examples/a.c", "if (code == SLUICE_STATUS_OK) f();"),
+                           ("python/sluice/a.py", "def load(*, pinned=False): pass"),
+                           ("python/sluice/a.py", 'options = {"on_demand": 1}')):
+            self.assertEqual(len(list(names.problems({path: text}))), 1, text)
+
+    def test_lasting_names_and_prose_are_right(self):
+        for path, text in (("include/sluice/a.h", "/* at most 3; on_demand */ int32_t is_on_demand, max_rows;"),
+                           ("python/sluice/a.py", '"""at most 3."""\nx = "most of them"  # most'),
+                           ("src/base/a.h", "int most = 3;")):
+            self.assertEqual(list(names.problems({path: text})), [], text)
+
+    def test_type_that_two_headers_declare_is_refused(self):
+        handle, struct = "typedef struct sluice_group sluice_group;\n", "typedef struct sluice_group {\n} sluice_group;\n"
+        seen = list(names.problems({"include/sluice/a.h": handle, "include/sluice/b.h": struct}))
+        self.assertEqual(len(seen), 1)
+        self.assertIn("sluice_group", seen[0])
+        self.assertEqual(list(names.problems({"include/sluice/a.h": handle + struct})), [])
+
+
+class CommentsTest(unittest.TestCase):
+    BROKEN = (
+        "/// Fails: kInvalidArgument   a type that cannot be read, or a branch\n/// on\n///                           elements\n",
+        "/* Queues.\n *\n *   queues   rings of pointers; a loaded model takes the next\n * entries by itself\n */\n",
+        "// ---- the table\n// ----------------------------------------------- Command\n// lists record kernels.\n",
+        " *  - Ownership: `destroy` frees the object that the\n * matching `create` returned.\n",
+        "/// How it fails. Fails: kNotFound  no device\n///        kInvalid   another unit, or none\n",
+        "/// Reads a file. Fails: kInvalid,\n/// kUnsupported  the package\n///                             its format\n",
+    )
+    RIGHT = (
+        "/// Fails: kInvalidArgument   a lifetime is empty, or\n///                           ends before it starts\n",
+        "/* Queues.\n *\n *   queues   rings of pointers; a loaded model takes\n *            the next entries\n */\n",
+        "// ---- the table ------------------------------------\n//\n// Lists record kernels.\n",
+        " *  - Ownership: `destroy` frees the object that the\n *    matching `create` returned.\n",
+        "//     cold ----------> warm <-----> running\n//       ^               |\n//       +--- time over -+\n",
+        "/// Plain prose, over\n/// several lines; one of them  has two blanks.\n",
+        "int x;  // a\n// b\n",
+    )
+
+    def test_reflowed_tables_are_found(self):
+        for text in self.BROKEN:
+            self.assertEqual(len(list(comments.problems({"a.h": text}))), 1, text)
+
+    def test_tables_drawings_and_prose_are_right(self):
+        for text in self.RIGHT:
+            self.assertEqual(list(comments.problems({"a.h": text})), [], text)
 
 
 class WordsTest(unittest.TestCase):
