@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "sluice/extensions/input_alignment.h"
+#include "sluice/extensions/topology.h"
+#include "sluice/extensions/variants.h"
 #include "sluice/host_backend.hpp"
-#include "sluice/input_alignment.h"
-#include "sluice/topology.h"
-#include "sluice/variants.h"
 
 extern "C" SLUICE_PLUGIN_EXPORT const sluice_backend_api* sluice_backend_entry(uint16_t, uint16_t,
                                                                                sluice_message*);
